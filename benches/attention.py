@@ -1,7 +1,7 @@
 """Times attention of PyTorch for `warpwright bench attention --rival "python3 benches/attention.py"`, and for `bench cached`.
 
 Requests on standard input: `begin BATCHES HEADS LENGTH HEAD_SIZE VALUE_SIZE full|causal`, answered with the names of the implementations that can solve the
-problem, separated by tabs, `cached BATCHES HEADS KV_HEADS LENGTH HEAD_SIZE`, answered in the same way, and `time INDEX`, answered with the microseconds of a launch between two events.
+problem, separated by tabs, `backward …` with the same words for the derivatives, `cached BATCHES HEADS KV_HEADS LENGTH HEAD_SIZE`, answered in the same way, and `time INDEX`, answered with the microseconds of a launch between two events.
 """
 
 import sys
@@ -56,6 +56,29 @@ def begin(batches, heads, length, head_size, value_size, mask):
     return usable(candidates(q, k, v, mask == "causal"))
 
 
+def backward(batches, heads, length, head_size, value_size, mask):
+    torch.manual_seed(0)
+    rows = [int(size) for size in (batches, heads, length)]
+    q, k, v = (
+        torch.randn([*rows, int(size)], device="cuda", dtype=torch.bfloat16, requires_grad=True)
+        for size in (head_size, head_size, value_size)
+    )
+    gradient = torch.randn([*rows, int(value_size)], device="cuda", dtype=torch.bfloat16)
+
+    def derivatives(run):
+        output = run()
+        gradients = gradient.reshape(output.shape)
+        return lambda: torch.autograd.grad(output, (q, k, v), gradients, retain_graph=True)
+
+    runs = []
+    for name, run in candidates(q, k, v, mask == "causal"):
+        try:
+            runs.append((name, derivatives(run)))
+        except RuntimeError as error:
+            print(f"{name}: {error}", file=sys.stderr)
+    return usable(runs)
+
+
 def cached(batches, heads, kv_heads, length, head_size):
     torch.manual_seed(0)
     batches, heads, kv_heads, length, size = (int(n) for n in (batches, heads, kv_heads, length, head_size))
@@ -84,7 +107,7 @@ def time(run):
     return start.elapsed_time(end) * 1e3
 
 
-PROBLEMS = {"begin": begin, "cached": cached}
+PROBLEMS = {"begin": begin, "backward": backward, "cached": cached}
 
 
 def main():

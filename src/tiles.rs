@@ -10,6 +10,7 @@ mod allocate;
 mod atomics;
 mod blocks;
 mod broadcast;
+mod by_register;
 mod complex;
 mod convert;
 mod coordinates;
@@ -59,6 +60,7 @@ mod widen;
 
 pub use allocate::{Allocate, Filled, Owner, Pending};
 pub use atomics::Adding;
+pub(crate) use by_register::RegisterOutbox;
 pub use complex::{Cgl, CglTile, Crt, Crv, Cst, Csv};
 pub use convert::Convert;
 pub use element::{Col, RegisterLayout, Row};

@@ -11,6 +11,7 @@ mod numbers;
 mod require;
 
 mod hopper {
+    mod assemblies;
     mod batons;
     mod bugs;
     mod gemm;

@@ -169,12 +169,7 @@ impl CublasLtProduct {
         ] {
             // SAFETY: the attributes are 32-bit enumerations.
             unsafe {
-                result::set_matmul_desc_attribute(
-                    description.object,
-                    attribute,
-                    (&raw const value).cast(),
-                    4,
-                )
+                result::set_matmul_desc_attribute(description.object, attribute, (&raw const value).cast(), 4)
             }?;
         }
         if let CublasLtTypes::E4m3 { fast_accumulation } = types {

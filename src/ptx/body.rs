@@ -477,9 +477,10 @@ impl Body {
 
     /// Returns the mnemonic of an instruction emitted so far that may access global memory, the first one if the table has it.
     pub(crate) fn global_access(&self) -> Option<&str> {
-        let accesses = self.mnemonics.iter().filter(|(mnemonic, known)| {
-            known.properties.form.may_access_global(mnemonic)
-        });
+        let accesses = self
+            .mnemonics
+            .iter()
+            .filter(|(mnemonic, known)| known.properties.form.may_access_global(mnemonic));
         let first = accesses.min_by_key(|(_, known)| known.number).map(|(mnemonic, _)| mnemonic);
         first.or(self.unlisted.as_ref()).map(|mnemonic| &**mnemonic)
     }

@@ -53,7 +53,8 @@ impl Form {
     /// Returns whether an instruction of this form, with the given mnemonic, may access global memory: through an address that is
     /// global or generic, a tensor map, or in a function that it calls.
     pub fn may_access_global(&self, mnemonic: &str) -> bool {
-        let elsewhere = [".shared", ".param", ".local", ".const"].iter().any(|space| mnemonic.contains(space));
+        let elsewhere =
+            [".shared", ".param", ".local", ".const"].iter().any(|space| mnemonic.contains(space));
         let reaches_global = |address: &str| {
             let in_own_space = address.ends_with(":shared");
             let in_mnemonics_space = elsewhere && !mnemonic.contains(".global");

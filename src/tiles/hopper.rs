@@ -21,6 +21,7 @@ pub use in_flight::{Accumulators, Frozen, InFlight, LeftFactor};
 pub use matrix::{SharedFactor, SharedMatrix};
 pub use outbox::Outbox;
 pub use reduce_scatter::ReduceScatter;
+pub(super) use ring::WARPS;
 pub use ring::{EmptyStage, FillingStage, Received, Ring};
 pub use roles::{Consumer, Consumers, Producer, ProducerRole, consumers, producer};
 pub use schedule::{Part, Persistent, Schedule, Sharing};

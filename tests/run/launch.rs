@@ -112,7 +112,8 @@ fn negative_numbers_have_divisors_too() {
         k.grid([1]);
         let (y, n) = (k.slice(y, 6), n.multiple_of(12));
         let bits = n.bits::<u32>();
-        let values = [(n % 12).bits(), (n / 12).bits(), (n / 6 % 2).bits(), bits % 4, bits % 3, bits / 12 * 12];
+        let values =
+            [(n % 12).bits(), (n / 12).bits(), (n / 6 % 2).bits(), bits % 4, bits % 3, bits / 12 * 12];
         for (i, value) in (0u32..).zip(values) {
             y.at(i).store(value);
         }

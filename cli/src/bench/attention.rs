@@ -1,12 +1,13 @@
 //! `warpwright bench attention`.
 
+mod backward;
 mod problem;
 
 use std::{fmt, process::ExitCode, str::FromStr};
 
 use warpwright::{
     gpu::Gpu,
-    kernels::{Attention, AttentionMask, AttentionProblem, AttentionTile},
+    kernels::{Attention, AttentionBackward, AttentionMask, AttentionProblem, AttentionTile},
     tiles::Schedule,
 };
 
@@ -40,6 +41,9 @@ pub(in crate::bench) struct Args {
     /// Also time all tiles and several orders of tiles
     #[arg(long)]
     sweep: bool,
+    /// Time the derivatives by Q, K and V, with 2.5 times the operations
+    #[arg(long)]
+    backward: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -96,11 +100,28 @@ impl Sizes {
         if mask == AttentionMask::Full { all } else { all / 2.0 }
     }
 
+    fn problem(&self, multiprocessors: u32) -> AttentionProblem {
+        let Self { batches, heads, length, head_size, value_size, mask } = *self;
+        let [heads, length, head_size, value_size] =
+            [batches * heads, length, head_size, value_size].map(|size| size as u32);
+        AttentionProblem {
+            head_size,
+            value_size,
+            mask,
+            heads,
+            kv_heads: heads,
+            queries: length,
+            keys: length,
+            multiprocessors,
+        }
+    }
+
     /// Returns the line that describes the problem to a rival.
-    fn request(&self) -> String {
+    fn request(&self, backward: bool) -> String {
         let Self { batches, heads, length, head_size, value_size, mask } = *self;
         let mask = if mask == AttentionMask::Full { "full" } else { "causal" };
-        format!("begin {batches} {heads} {length} {head_size} {value_size} {mask}")
+        let what = if backward { "backward" } else { "begin" };
+        format!("{what} {batches} {heads} {length} {head_size} {value_size} {mask}")
     }
 }
 
@@ -120,40 +141,45 @@ impl Args {
     fn tables(&self) -> Fallible<()> {
         let gpu = Gpu::new(0)?;
         println!("{}", gpu.properties());
+        let multiprocessors = gpu.properties().multiprocessors;
         let mut rival = self.rival.as_deref().map(Rival::start).transpose()?;
         for &Size { length, head_size, value_size } in &self.sizes {
             for &Mask(mask) in &self.masks {
                 let all = (self.elements / (length * head_size).max(1)).max(1);
                 let heads = all.min(16);
                 let sizes = Sizes { batches: all / heads, heads, length, head_size, value_size, mask };
-                let kernels = kernels(sizes, gpu.properties().multiprocessors, self.sweep);
-                let mut problem = Problem::new(&gpu, sizes, &kernels)?;
                 println!("{sizes}: {} samples", self.rounds.rounds);
-                let names = problem.names().to_vec();
-                let request = sizes.request();
+                let request = sizes.request(self.backward);
                 let rival = rival.as_mut().map(|rival| (rival, request.as_str()));
-                self.rounds.table(&names, |at| problem.time(at), rival, ("TFLOP/s", sizes.flops() / 1e6))?;
+                if self.backward {
+                    let mut problem =
+                        backward::Problem::new(&gpu, sizes, &backward_kernels(sizes, multiprocessors))?;
+                    let (names, rate) = (problem.names().to_vec(), ("TFLOP/s", 2.5 * sizes.flops() / 1e6));
+                    self.rounds.table(&names, |at| problem.time(at), rival, rate)?;
+                } else {
+                    let kernels = kernels(sizes, multiprocessors, self.sweep);
+                    let mut problem = Problem::new(&gpu, sizes, &kernels)?;
+                    let (names, rate) = (problem.names().to_vec(), ("TFLOP/s", sizes.flops() / 1e6));
+                    self.rounds.table(&names, |at| problem.time(at), rival, rate)?;
+                }
             }
         }
         Ok(())
     }
 }
 
+/// Returns the kernels of derivatives.
+fn backward_kernels(sizes: Sizes, multiprocessors: u32) -> Vec<(String, AttentionBackward)> {
+    let backward = AttentionBackward::for_problem(&sizes.problem(multiprocessors));
+    let deterministic = AttentionBackward { deterministic: true, ..backward };
+    vec![("warpwright".into(), backward), ("warpwright, deterministic".into(), deterministic)]
+}
+
 /// Returns the kernel that is chosen for a problem, and, in a sweep, others.
 fn kernels(sizes: Sizes, multiprocessors: u32, sweep: bool) -> Vec<(String, Attention)> {
-    let Sizes { batches, heads, length, head_size, value_size, mask } = sizes;
-    let [heads, length, head_size, value_size] =
-        [batches * heads, length, head_size, value_size].map(|size| size as u32);
-    let chosen = Attention::for_problem(&AttentionProblem {
-        head_size,
-        value_size,
-        mask,
-        heads,
-        kv_heads: heads,
-        queries: length,
-        keys: length,
-        multiprocessors,
-    });
+    let Sizes { head_size, value_size, mask, .. } = sizes;
+    let [head_size, value_size] = [head_size, value_size].map(|size| size as u32);
+    let chosen = Attention::for_problem(&sizes.problem(multiprocessors));
     let AttentionTile { warpgroups, keys } = chosen.tile;
     let mut kernels = vec![(format!("warpwright {}x{keys}", 64 * warpgroups), chosen)];
     if sweep {

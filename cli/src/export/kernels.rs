@@ -5,8 +5,8 @@ use std::fmt;
 use super::rows;
 use warpwright::{
     kernels::{
-        Attention, AttentionMask, Gemm, GemmResult, GemmTile, MatrixOrder, NormFunction, PointwiseFunction,
-        copy_elements, matmul, transpose,
+        Attention, AttentionBackward, AttentionMask, Gemm, GemmResult, GemmTile, MatrixOrder, NormFunction,
+        PointwiseFunction, copy_elements, matmul, transpose,
     },
     ptx::{BuildError, Kernel, Module, Target, bf16, e4m3, e5m2, f16},
     tensor::TensorElement,
@@ -62,6 +62,16 @@ pub(super) const KERNELS: &[Ready] = &[
         builds: &[
             ("bf16", |module, _| add_attention::<bf16>(module)),
             ("f16",  |module, _| add_attention::<f16>(module)),
+        ],
+    },
+    Ready {
+        name: "attention_backward",
+        about: "dQ, dK and dV of attention with rows of 64 and 128, without a mask and with causal ones: a kernel of rows, then one of keys and sums, then one that finishes dQ; or, deterministic, one of rows, one of keys, and one of queries",
+        target: Target::SM_90A,
+        divisors: &[],
+        builds: &[
+            ("bf16", |module, _| add_attention_backward::<bf16>(module)),
+            ("f16",  |module, _| add_attention_backward::<f16>(module)),
         ],
     },
     Ready {
@@ -372,6 +382,28 @@ where
             add(module, |_| Attention::new(size, size, mask).kernel::<T>())?;
         }
         add(module, |_| Attention::new(size, size, AttentionMask::CausalFromEnd).packed_kernel::<T>())?;
+    }
+    Ok(())
+}
+
+/// Adds the derivatives of attention for two lengths of rows.
+fn add_attention_backward<T>(module: &mut Module) -> Result<(), String>
+where
+    T: TensorElement + Product<T, f32> + Convert<f32>,
+    f32: Convert<T>,
+{
+    for size in [64, 128] {
+        let full = AttentionBackward::new(size, AttentionMask::Full);
+        let deterministic = |of: AttentionBackward| AttentionBackward { deterministic: true, ..of };
+        add(module, |_| full.rows_kernel::<T>())?;
+        add(module, |_| deterministic(full).rows_kernel::<T>())?;
+        add(module, |_| full.finish_kernel::<T>())?;
+        for mask in [AttentionMask::Full, AttentionMask::Causal, AttentionMask::CausalFromEnd] {
+            let backward = AttentionBackward::new(size, mask);
+            add(module, |_| backward.keys_kernel::<T>())?;
+            add(module, |_| deterministic(backward).keys_kernel::<T>())?;
+            add(module, |_| backward.queries_kernel::<T>())?;
+        }
     }
     Ok(())
 }

@@ -6,12 +6,13 @@ mod keys;
 mod queries;
 mod rows;
 mod visible;
+mod warpgroup;
 
 use super::{AttentionMask, check_window, inputs::Sizes, strides};
 use crate::{
     ptx::{BuildError, Builder, Global, In, InOut, Kernel, Out, Ptr, Read, ReadWrite, Target, Val, Write},
     tensor::TensorElement,
-    tiles::{Convert, Product, Schedule},
+    tiles::{Auto, Convert, Product, Schedule, Swizzle64},
 };
 use inputs::{Inputs, PADDING};
 
@@ -64,11 +65,13 @@ pub struct AttentionBackward {
 }
 
 impl AttentionBackward {
+    /// The keys of a tile.
+    pub(super) const KEYS: u32 = warpgroup::KEYS;
+
     /// Returns the kernels for rows of this length.
     #[must_use]
     pub fn new(head_size: u32, mask: AttentionMask) -> Self {
-        let schedule =
-            if mask.is_causal() { Schedule::grouped(8).back_and_forth() } else { Schedule::linear() };
+        let schedule = Schedule::grouped(8);
         Self { head_size, mask, deterministic: false, schedule }
     }
 
@@ -206,7 +209,7 @@ impl AttentionBackward {
 /// Defines the head sizes that there are kernels for, and builds them for `D` subtiles of columns, `M` of the queries of a step, and `Q` of the
 /// columns of dQ that a warpgroup computes.
 macro_rules! sizes {
-    ($($size:literal => $d:literal, $m:literal, $q:literal, $stages:literal;)*) => {
+    ($($size:literal => $d:literal, $m:literal, $q:literal, $stages:literal, $swizzle:ty;)*) => {
         const HEAD_SIZES: &[u32] = &[$($size),*];
 
         fn rows_of<'k, T>(head_size: u32, k: Builder<'k>, inputs: rows::Inputs<'k, T>, outputs: rows::Outputs<'k>, sizes: Sizes<'k>, strides: [[Val<'k, u32>; 3]; 2])
@@ -225,7 +228,7 @@ macro_rules! sizes {
             f32: Convert<T>,
         {
             match backward.head_size {
-                $($size => keys::keys::<T, $d, $m, $q, $stages>(k, inputs, sums, outputs, backward),)*
+                $($size => keys::keys::<T, $swizzle, $d, $m, $q, $stages>(k, inputs, sums, outputs, backward),)*
                 _ => refuse(k, backward.head_size),
             }
         }
@@ -236,7 +239,7 @@ macro_rules! sizes {
             f32: Convert<T>,
         {
             match head_size {
-                $($size => finish::finish::<T, $d>(k, sums, dq, sizes, strides, scale),)*
+                $($size => finish::finish::<T, $d, $q>(k, sums, dq, sizes, strides, scale),)*
                 _ => refuse(k, head_size),
             }
         }
@@ -256,9 +259,9 @@ macro_rules! sizes {
 
 sizes! {
     //  d =>  D, M, Q, stages
-     32 => 2, 8, 2, 2;
-     64 => 4, 8, 4, 2;
-    128 => 8, 4, 4, 2;
+     32 => 2, 8, 2, 2, Auto;
+     64 => 4, 4, 2, 2, Swizzle64;
+    128 => 8, 4, 4, 2, Auto;
 }
 
 /// Refuses a head size without a kernel.

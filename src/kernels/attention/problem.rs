@@ -1,6 +1,6 @@
 //! The kernel for the sizes of a launch.
 
-use super::{Attention, AttentionMask, AttentionTile, order};
+use super::{Attention, AttentionBackward, AttentionMask, AttentionTile, order};
 use crate::tiles::Schedule;
 
 /// The sizes of a launch, as far as they decide which kernel is fastest.
@@ -69,4 +69,27 @@ fn steps(problem: &AttentionProblem, step: u32, end: u32) -> u32 {
         _ => end.min(keys),
     };
     visible.div_ceil(step).max(1)
+}
+
+impl AttentionBackward {
+    /// Returns the kernels for a problem, like [`Attention::for_problem`]: with a causal mask, heads are in groups whose queries, gradients and sums
+    /// fit in half of the level-2 cache of an H100, as many as let all multiprocessors finish soonest.
+    #[must_use]
+    pub fn for_problem(problem: &AttentionProblem) -> Self {
+        let AttentionProblem { head_size, mask, heads, kv_heads, queries, keys, multiprocessors, .. } =
+            *problem;
+        let backward = Self::new(head_size, mask);
+        if !mask.is_causal() {
+            return backward;
+        }
+        let (columns, all) = (keys.div_ceil(Self::KEYS), steps(problem, 1, queries));
+        // A tile also takes the time to start and to store, about that of two steps.
+        let cost = |column: u32| 2 + all.saturating_sub(column * Self::KEYS).div_ceil(64);
+        let costs: Vec<u32> = (0..columns).map(cost).collect();
+        // Q and dO of 2 bytes, and sums of 4.
+        let group = u64::from(heads / kv_heads.max(1)).max(1);
+        let bytes = 8 * u64::from(queries) * u64::from(head_size) * group;
+        let together = u32::try_from(CACHED / bytes.max(1)).unwrap_or(u32::MAX).max(1);
+        Self { schedule: order::balanced(kv_heads, &costs, multiprocessors, together), ..backward }
+    }
 }

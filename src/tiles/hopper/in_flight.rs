@@ -67,8 +67,14 @@ impl<'k> WarpGroup<'k> {
     #[doc(alias = "scale-d")]
     #[track_caller]
     pub fn accumulate_from_zero<R: Accumulators<'k>>(self) -> InFlight<'k, R> {
-        let k = self.kernel();
-        InFlight { is_zero: true, ..InFlight::complete(k, R::undefined(k)) }
+        self.accumulate_anew(R::undefined(self.kernel()))
+    }
+
+    /// Starts to accumulate products like [`accumulate_from_zero`](Self::accumulate_from_zero), in the registers of tiles whose elements are no
+    /// longer needed: those that a loop carries, for example.
+    #[doc(alias = "scale-d")]
+    pub fn accumulate_anew<R: Accumulators<'k>>(self, tiles: R) -> InFlight<'k, R> {
+        InFlight { is_zero: true, ..InFlight::complete(self.kernel(), tiles) }
     }
 }
 

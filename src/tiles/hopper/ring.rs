@@ -108,7 +108,7 @@ where
 }
 
 /// The warps of a consumer warpgroup, each of which arrives at the empty barrier.
-pub(super) const WARPS: u32 = 4;
+pub(in crate::tiles) const WARPS: u32 = 4;
 
 impl<'k> Builder<'k> {
     /// Creates a ring of `N` stages for `C` consumer warpgroups: `k.ring::<(St<bf16, 8, 4>, St<bf16, 16, 4>), 4, 2>()`. All threads of

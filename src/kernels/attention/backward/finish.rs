@@ -5,11 +5,14 @@ use crate::{
     kernels::attention::inputs::{Sequences, Sizes},
     ptx::{Builder, Global, Ptr, Read, Val, Write},
     tensor::TensorElement,
-    tiles::{Convert, Row},
+    tiles::{Convert, Row, St},
 };
 
-/// Emits the kernel for rows of `D` subtiles. A warp processes 16 rows.
-pub(super) fn finish<'k, T, const D: usize>(
+/// The tiles of 16 rows of a block.
+const BLOCK: usize = PADDING as usize / 16;
+
+/// Emits the kernel for rows of `D` subtiles, `Q` of which form a tile of sums. A warp processes 16 rows.
+pub(super) fn finish<'k, T, const D: usize, const Q: usize>(
     k: Builder<'k>,
     sums: Ptr<'k, f32, Global, Read>,
     dq: Ptr<'k, T, Global, Write>,
@@ -26,11 +29,19 @@ pub(super) fn finish<'k, T, const D: usize>(
     let (sequences, workspace) = (Sequences::new(k, sizes, &None), Workspace::new(sizes));
     let (head, tile) = (k.ctaid_x() / tiles, k.ctaid_x() % tiles);
     let (sequence, head) = (sequences.sequence(head / heads), head % heads);
-    let warp = tile * (PADDING / 16) + k.warp();
 
-    let sums = workspace.of_head(&workspace.sums(k, sums, 16 * D as u32), sequence, head);
-    let sum = sums.tile(warp, 0).load::<f32, 1, D, Row>();
+    let parts = (D / Q) as u32;
+    let sums = workspace.sums(k, sums, [parts, Q as u32]);
     let dq = sequences.matrices(dq, [heads, sizes.queries], 16 * D as u32, strides);
     let rows = [sequence.first_query, sequence.queries];
-    sequence.only(&dq, head, rows, 16 * D as u32).tile(warp, 0).store(&(sum * scale));
+    let dq = sequence.only(&dq, head, rows, 16 * D as u32);
+    let staged = k.shared_tile::<St<'k, T, BLOCK, D>>().store_with(|staged| {
+        for part in 0..parts {
+            let number =
+                sums.number(workspace.head(sequence, head), tile * BLOCK as u32 + k.warp(), part.into());
+            let sum = sums.tile(number, 0.into()).tile(0).load_by_register::<1, Q, Row>();
+            staged.subtile(k.warp(), part * Q as u32).store(&(sum * scale));
+        }
+    });
+    dq.tile(tile, 0).store_shared(&staged.wait());
 }

@@ -89,21 +89,21 @@ impl<'k, T: TensorElement> Heads<'k, T> {
     }
 }
 
-/// The shapes of rows and sums: two rows of numbers for each head, and a matrix of sums.
+/// The shapes of rows and sums.
 #[derive(Clone, Copy)]
 pub(super) struct Workspace<'k> {
     heads: Val<'k, u32>,
     /// The heads of all batches.
     all: Val<'k, u32>,
-    /// The rows of a head.
-    padded: Val<'k, u32>,
+    /// The blocks of [`PADDING`] rows of a head.
+    blocks: Val<'k, u32>,
 }
 
 impl<'k> Workspace<'k> {
     #[track_caller]
     pub(super) fn new(sizes: Sizes<'k>) -> Self {
-        let (heads, padded) = (sizes.heads(), sizes.queries.ceil_div(PADDING) * PADDING);
-        Self { heads, all: sizes.batches * heads, padded }
+        let heads = sizes.heads();
+        Self { heads, all: sizes.batches * heads, blocks: sizes.queries.ceil_div(PADDING) }
     }
 
     /// Returns the number of a head among those of all batches.
@@ -115,23 +115,40 @@ impl<'k> Workspace<'k> {
     /// Returns two rows for each head: what is added to exponents, and δ.
     #[track_caller]
     pub(super) fn rows<A>(self, k: Builder<'k>, rows: Ptr<'k, f32, Global, A>) -> Gl<'k, f32, A> {
-        k.global(rows, row_major(self.all * 2, self.padded))
+        k.global(rows, row_major(self.all * 2, self.blocks * PADDING))
     }
 
-    /// Returns the sums of all heads, one after the other, in rows of `d` elements.
+    /// Returns the sums of dQ, where a tile of 16 rows has `q` subtiles of columns, and `parts` of them are next to each other.
     #[track_caller]
-    pub(super) fn sums<A>(self, k: Builder<'k>, sums: Ptr<'k, f32, Global, A>, d: u32) -> Gl<'k, f32, A> {
-        k.global(sums, row_major(self.all * self.padded, d))
-    }
-
-    /// Returns the sums of a head.
-    #[track_caller]
-    pub(super) fn of_head<A>(
+    pub(super) fn sums<A>(
         self,
-        sums: &Gl<'k, f32, A>,
-        sequence: Sequence<'k>,
-        head: Val<'k, u32>,
-    ) -> Gl<'k, f32, A> {
-        sums.skip(self.head(sequence, head) * self.padded, 0)
+        k: Builder<'k>,
+        sums: Ptr<'k, f32, Global, A>,
+        [parts, q]: [u32; 2],
+    ) -> Sums<'k, A> {
+        let tiles = self.blocks * (PADDING / 16 * parts);
+        Sums { parts, tiles, all: k.global(sums, row_major(self.all * tiles, 256 * q)) }
+    }
+}
+
+/// The sums of dQ, a row for each tile, in the order of its registers.
+pub(super) struct Sums<'k, A> {
+    parts: u32,
+    /// The tiles of a head.
+    tiles: Val<'k, u32>,
+    all: Gl<'k, f32, A>,
+}
+
+impl<'k, A> Sums<'k, A> {
+    /// Returns the number of a tile of 16 rows of a head, by its number among those of all batches, and of a part of the columns.
+    #[track_caller]
+    pub(super) fn number(&self, head: Val<'k, u32>, row: Val<'k, u32>, part: Val<'k, u32>) -> Val<'k, u32> {
+        head * self.tiles + row * self.parts + part
+    }
+
+    /// Returns the tile that is `rows` tiles of rows after a tile.
+    #[track_caller]
+    pub(super) fn tile(&self, number: Val<'k, u32>, rows: Val<'k, u32>) -> Gl<'k, f32, A, 1> {
+        self.all.row(number + rows * self.parts)
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     kernels::attention::inputs::{Sequences, Sizes},
     ptx::{Builder, Global, Ptr, Read, Val, Write},
     tensor::TensorElement,
-    tiles::{ColVec, Convert, Rt, row_major},
+    tiles::{Convert, Naive, Rt, row_major},
 };
 
 /// O, dO and the logarithms of sums.
@@ -38,18 +38,27 @@ pub(super) fn rows<'k, T, const D: usize>(
 
     let [o, d_o] = [0, 1].map(|at| {
         let matrices = sequences.matrices(factors[at], [heads, sizes.queries], 16 * D as u32, strides[at]);
-        let x: Rt<'k, f32, 1, D> = sequence.from(&matrices, head, sequence.first_query).tile(warp, 0).load();
-        x
+        sequence.from(&matrices, head, sequence.first_query)
     });
-    let row = workspace.head(sequence, head);
+    // Lane r keeps δ of row r; whole rows are read by adjacent lanes.
+    let (row, lane) = (workspace.head(sequence, head), k.lane().rank());
+    let delta = (0..16).fold(Val::from(0.0), |delta, r| {
+        let [o, d_o] = [&o, &d_o].map(|x| x.row(warp * 16 + r).tile(0).load::<f32, D, Naive>());
+        lane.eq(r).select((o * &d_o).sum(), delta)
+    });
+    let query = warp * 16 + lane;
     let lse = k.global(lse, row_major(sizes.batches * heads, sizes.queries)).row(row);
-    let lse: ColVec<'k, f32, 1> = lse.tile(warp).load_or(f32::NEG_INFINITY);
-    let exponents = lse.map(|lse| lse.eq(f32::NEG_INFINITY).select(lse, lse * -LOG2_E));
+    let lse = query.lt(sizes.queries).select(lse.at(query).load(), f32::NEG_INFINITY);
+    let exponent = lse.eq(f32::NEG_INFINITY).select(lse, lse * -LOG2_E);
     let rows = workspace.rows(k, rows);
-    rows.row(row * 2).tile(warp).store(&exponents);
-    rows.row(row * 2 + 1).tile(warp).store(&(o * &d_o).row_sum());
+    k.if_(lane.lt(16), || {
+        rows.row(row * 2).at(query).store(exponent);
+        rows.row(row * 2 + 1).at(query).store(delta);
+    });
     if let Some(sums) = sums {
-        let sums = workspace.sums(k, sums, 16 * D as u32);
-        workspace.of_head(&sums, sequence, head).tile(warp, 0).store(&k.zeros::<Rt<'k, f32, 1, D>>());
+        let sums = workspace.sums(k, sums, [1, D as u32]);
+        sums.tile(sums.number(row, warp, 0.into()), 0.into())
+            .tile(0)
+            .store_by_register(&k.zeros::<Rt<'k, f32, 1, D>>());
     }
 }

@@ -22,21 +22,22 @@ impl<'k> QueryRange<'k> {
         Steps::new(self.first, self.end)
     }
 
-    /// Calls `step` for all steps, with whether some of its queries may not attend to some of the keys.
+    /// Calls `step` for all steps before the last one, with whether some of its queries may not attend to some of the keys.
     #[track_caller]
-    pub(super) fn fold<S: State<'k>>(
+    pub(super) fn before_last<S: State<'k>>(
         self,
         k: Builder<'k>,
         state: S,
         step: impl Fn(Val<'k, u32>, bool, S) -> S,
     ) -> S {
-        let [begin, end] = self.whole;
+        let last = self.end - 1;
+        let [begin, end] = self.whole.map(|step| step.min(last));
         let state = k.fold(Steps::new(self.first, begin), state, |i, state| step(i, true, state));
         let state = k.fold(Steps::new(begin, end), state, |i, state| step(i, false, state));
         if !self.is_window {
             return state;
         }
-        k.fold(Steps::new(end, self.end), state, |i, state| step(i, true, state))
+        k.fold(Steps::new(end, last), state, |i, state| step(i, true, state))
     }
 }
 
@@ -72,12 +73,12 @@ impl<'k> VisibleFrom<'k> {
         }
     }
 
-    /// Returns the steps with queries that attend to keys from `first` to `end`, which is at most [`PADDING`](super::PADDING) keys past the last one.
+    /// Returns the steps with queries that attend to keys from `first` to `end`, at least one, so that keys without queries have results; `end` which is at most [`PADDING`](super::PADDING) keys past the last one.
     #[track_caller]
     pub(super) fn range(self, first: Val<'k, u32>, end: Val<'k, u32>) -> QueryRange<'k> {
         let Self { visible: Visible { mask, keys, .. }, step } = self;
-        let last_step = self.end(end.min(keys).max(1) - 1).ceil_div(step);
-        let first_step = (self.first(first) / step).min(last_step);
+        let last_step = self.end(end.min(keys).max(1) - 1).ceil_div(step).max(1);
+        let first_step = (self.first(first) / step).min(last_step - 1);
         // Keys past the last one are not visible to any query.
         let is_partial = end.gt(keys);
         let begin = self.first(end - 1).ceil_div(step).max(first_step).min(last_step);

@@ -6,6 +6,7 @@ use super::{
     Hints,
 };
 use crate::ptx::{
+    CheckedPtr,
     kernel::Builder,
     operand::Operand,
     ptr::{Global, Ptr, Readable, Shared, SharedCluster, SharedSpace, Space, Writable},
@@ -167,6 +168,21 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
         operands.extend([self.operand(), from.operand(), bytes.operand(k)]);
         operands.extend(hints.operands(k));
         k.emit(format_args!("{mnemonic}"), &operands);
+    }
+}
+
+impl<'k, T: Element, W: Writable> CheckedPtr<'k, T, Global, W> {
+    /// Combines the elements from here with those of shared memory, like [`Ptr::reduce_bulk_out`], if they are in bounds: all of them must be in
+    /// bounds or out of bounds together.
+    #[track_caller]
+    pub(crate) fn reduce_bulk_out<R: Readable>(self, op: ReduceOp, from: Ptr<'k, T, Shared, R>, bytes: u32) {
+        let k = self.kernel();
+        let instruction = "cp.reduce.async.bulk.global.shared::cta.bulk_group";
+        if let Some(mnemonic) = op.checked::<T>(k, instruction) {
+            check(self.pointer(), from, bytes.into());
+            let operands = [self.pointer().operand(), from.operand(), Val::from(bytes).operand(k)];
+            k.if_(self.condition(), || k.emit(format_args!("{mnemonic}"), &operands));
+        }
     }
 }
 

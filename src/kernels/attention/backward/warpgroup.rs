@@ -1,0 +1,221 @@
+//! The work of a warpgroup: 64 keys of one head.
+
+use std::f32::consts::LOG2_E;
+
+use super::{
+    inputs::Sums,
+    visible::{QueryRange, VisibleFrom},
+};
+use crate::{
+    ptx::{ReadWrite, Scope, State, Val, Visitor},
+    tensor::TensorElement,
+    tiles::{
+        Assembly, Consumer, Convert, Filled, InFlight, Product, Received, RegisterOutbox, Ring, RowVec, Rt,
+        SharedSwizzle, St, Sv,
+    },
+};
+
+/// The consumer warpgroups, each of which has 64 keys.
+pub(super) const C: usize = 2;
+/// The subtiles of keys of a tile.
+pub(super) const N: usize = 4 * C;
+/// The keys of a tile.
+pub(super) const KEYS: u32 = 16 * N as u32;
+
+/// `M` subtiles of rows of Q and of dO, each with a number for each row: what is added to exponents, and δ.
+pub(super) type QueryTiles<'k, T, const M: usize, const D: usize> =
+    (St<'k, T, M, D>, Sv<'k, f32, M>, St<'k, T, M, D>, Sv<'k, f32, M>);
+pub(super) type QueryRing<'k, T, const M: usize, const D: usize, const STAGES: usize> =
+    Ring<'k, QueryTiles<'k, T, M, D>, STAGES, C>;
+type QueryStage<'k, T, const M: usize, const D: usize> = Received<'k, QueryTiles<'k, T, M, D>>;
+
+/// What a warpgroup reads.
+pub(super) struct Warpgroup<
+    'a,
+    'k,
+    T: TensorElement,
+    S,
+    const D: usize,
+    const M: usize,
+    const Q: usize,
+    const STAGES: usize,
+> {
+    pub(super) c: Consumer<'k, C>,
+    pub(super) keys: &'a Filled<St<'k, T, N, D, S>>,
+    pub(super) values: &'a Filled<St<'k, T, N, D>>,
+    pub(super) queries: &'a QueryRing<'k, T, M, D, STAGES>,
+    /// dS of all warpgroups, and the way of dQ.
+    pub(super) dq: Option<(&'a Assembly<'k, T, N, M, C>, &'a RegisterOutbox<'k, f32, Q, C>)>,
+    pub(super) visible: VisibleFrom<'k>,
+    pub(super) scale: Val<'k, f32>,
+    /// The tile of keys.
+    pub(super) tile: Val<'k, u32>,
+}
+
+/// The sums of dQ, and the number of the first tile of this warp.
+pub(super) type SumsOfWarp<'a, 'k> = (&'a Sums<'k, ReadWrite>, Val<'k, u32>);
+
+/// P and dS of a step, while P is multiplied for dV.
+struct Weighted<'k, T: TensorElement, const D: usize, const M: usize> {
+    p: Rt<'k, f32, 1, M>,
+    ds: Rt<'k, T, 1, M>,
+    dv: InFlight<'k, Rt<'k, f32, 1, D>>,
+}
+
+/// The state between two steps.
+struct Running<'k, T: TensorElement, const D: usize, const M: usize> {
+    /// The scores of the next step.
+    scores: Rt<'k, f32, 1, M>,
+    /// The queries of the next step.
+    q: QueryStage<'k, T, M, D>,
+    dk: Rt<'k, f32, 1, D>,
+    dv: Rt<'k, f32, 1, D>,
+}
+
+impl<'k, T: TensorElement, const D: usize, const M: usize> State<'k> for Running<'k, T, D, M> {
+    #[track_caller]
+    fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        self.scores.visit(visitor);
+        self.q.visit(visitor);
+        self.dk.visit(visitor);
+        self.dv.visit(visitor);
+    }
+}
+
+impl<'k, T, S, const D: usize, const M: usize, const Q: usize, const STAGES: usize>
+    Warpgroup<'_, 'k, T, S, D, M, Q, STAGES>
+where
+    T: TensorElement + Product<T, f32>,
+    S: SharedSwizzle,
+    f32: Convert<T>,
+{
+    /// Adds the products of a head to dK and dV, and to its sums of dQ, from a tile on.
+    #[track_caller]
+    pub(super) fn head(
+        &self,
+        range: QueryRange<'k>,
+        sums: Option<SumsOfWarp<'_, 'k>>,
+        [dk, dv]: [Rt<'k, f32, 1, D>; 2],
+    ) -> [Rt<'k, f32, 1, D>; 2] {
+        let (k, group) = (self.c.group().kernel(), self.c.group());
+        let q = self.c.receive(self.queries);
+        let scores = self.scores(group.accumulate_from_zero(), &q).wait();
+        let first = Running { scores, q, dk, dv };
+        let last = range.before_last(k, first, |i, masked, state| {
+            let next = |p| {
+                let q = self.c.receive(self.queries);
+                (self.scores(group.accumulate_anew(p), &q), q)
+            };
+            let ([dk, dv], (scores, q)) =
+                self.step(i, masked, state, sums, next, |(scores, q)| (scores.wait(), q));
+            Running { scores, q, dk, dv }
+        });
+        let (sums, ()) = self.step(range.end - 1, true, last, sums, |_| (), |()| ());
+        sums
+    }
+
+    /// Adds the products of step `i`. `next` starts the products of the next step, between those of this one, so that its exponentials can follow
+    /// at once, and `wait` waits for them.
+    #[track_caller]
+    fn step<X, Y>(
+        &self,
+        i: Val<'k, u32>,
+        masked: bool,
+        Running { scores, q, dk, dv }: Running<'k, T, D, M>,
+        sums: Option<SumsOfWarp<'_, 'k>>,
+        next: impl FnOnce(Rt<'k, f32, 1, M>) -> X,
+        wait: impl FnOnce(X) -> Y,
+    ) -> ([Rt<'k, f32, 1, D>; 2], Y) {
+        let c = self.c;
+        let Weighted { p, ds, dv } = self.weighted(i, masked, scores, &q, dv);
+        let own = self.dq.map(|(assembly, _)| c.contribute(assembly, &ds));
+        let dk = c.group().accumulate(dk).mma_ab(ds, &q.tiles().0);
+        let next = next(p);
+        let dv = dv.wait();
+        let ds = self.dq.zip(own).map(|((assembly, _), own)| c.assembled(assembly, own));
+        // Otherwise, there are not enough registers for dQ.
+        let dk = dk.wait();
+        let dq = ds.map(|ds| self.queries(&ds));
+        c.release(self.queries, q);
+        let next = wait(next);
+        self.add(dq, i, sums);
+        ([dk, dv], next)
+    }
+
+    /// Computes P and dS of step `i`, and starts to multiply P for dV; in a `masked` step, there are pairs that are not visible.
+    #[track_caller]
+    fn weighted(
+        &self,
+        i: Val<'k, u32>,
+        masked: bool,
+        scores: Rt<'k, f32, 1, M>,
+        q: &QueryStage<'k, T, M, D>,
+        dv: Rt<'k, f32, 1, D>,
+    ) -> Weighted<'k, T, D, M> {
+        let (c, group) = (self.c, self.c.group());
+        let (_, exponents, d_o, deltas) = q.tiles();
+        let dp = group.accumulate_from_zero::<Rt<f32, 1, M>>();
+        let dp = dp.mma_abt(self.values.rows::<4>(c.rank()), d_o);
+        // Powers of two; computed in each step, rather than kept in a register.
+        let factor = self.scale * LOG2_E;
+        // Numbers of few queries at a time, to keep few of them in registers.
+        let p = (0..M).fold(scores, |scores, col| {
+            scores.update_subtile::<1, 1>(0, col, |scores| {
+                let exponents: RowVec<'k, f32, 1> = exponents.tile(col as u32).load();
+                scores.mul_add(factor, &exponents).exp2()
+            })
+        });
+        let p = if masked { self.visible.only(p, self.key(), i) } else { p };
+        let dv = group.accumulate(dv).mma_ab(p.convert::<T>(), d_o);
+        let ds = (0..M).fold(dp.wait(), |dp, col| {
+            dp.update_subtile::<1, 1>(0, col, |dp| {
+                let deltas: RowVec<'k, f32, 1> = deltas.tile(col as u32).load();
+                (dp - &deltas) * &p.subtile::<1, 1>(0, col)
+            })
+        });
+        Weighted { p, ds: ds.convert(), dv }
+    }
+
+    /// Adds the part of dQ of step `i` to the sums.
+    #[track_caller]
+    fn add(
+        &self,
+        dq: Option<InFlight<'k, Rt<'k, f32, 1, Q>>>,
+        i: Val<'k, u32>,
+        sums: Option<SumsOfWarp<'_, 'k>>,
+    ) {
+        if let Some((((_, outbox), dq), (sums, first))) = self.dq.zip(dq).zip(sums) {
+            self.c.add_by_register(outbox, &dq.wait(), &sums.tile(first, i * M as u32));
+        }
+    }
+
+    /// Returns the first key of this warp.
+    #[track_caller]
+    fn key(&self) -> Val<'k, u32> {
+        self.tile * KEYS + self.c.rank() * 64 + self.c.warp() * 16
+    }
+
+    /// Starts to multiply the scores of a step.
+    #[track_caller]
+    fn scores(
+        &self,
+        to: InFlight<'k, Rt<'k, f32, 1, M>>,
+        q: &QueryStage<'k, T, M, D>,
+    ) -> InFlight<'k, Rt<'k, f32, 1, M>> {
+        to.mma_abt(self.keys.rows::<4>(self.c.rank()), &q.tiles().0)
+    }
+
+    /// Starts to multiply the part of dQ of this warpgroup: dS·K, where `ds` has keys in rows.
+    #[track_caller]
+    fn queries(&self, ds: &Filled<St<'k, T, N, M>>) -> InFlight<'k, Rt<'k, f32, 1, Q>> {
+        let [row, col] = self.part_of_queries();
+        let products = self.c.group().accumulate_from_zero::<Rt<f32, 1, Q>>();
+        products.mma_atb(ds.cols::<4>(row), self.keys.cols::<Q>(col))
+    }
+
+    /// Returns which 64 queries of a step, and which columns of dQ, are this warpgroup's.
+    #[track_caller]
+    pub(super) fn part_of_queries(&self) -> [Val<'k, u32>; 2] {
+        if M == 4 { [0.into(), self.c.rank()] } else { [self.c.rank(), 0.into()] }
+    }
+}

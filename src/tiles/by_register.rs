@@ -1,0 +1,117 @@
+//! Tiles in memory in the order of their registers, for results that only kernels with the same tiles read: accesses of 16 bytes of adjacent
+//! lanes are adjacent, whatever the layout of the tile.
+
+use std::{array, panic::Location};
+
+use super::{
+    convert::loaded,
+    element::RegisterLayout,
+    gl::{Gl, GlTile},
+    hopper::{Consumer, WARPS},
+    registers::{Registers, in_order},
+    rt::Rt,
+};
+use crate::{
+    layout::{Layout, TvLayout},
+    ptx::{Builder, ProxySpace, Ptr, ReadWrite, Readable, ReduceOp, Scalar, Scope, Shared, Writable},
+    tensor::{AtomicElement, Fragment, TensorElement, copy, copy_or},
+};
+
+/// The registers of an access.
+const VECTOR: u32 = 4;
+
+/// Returns the (lane, value) layout of `registers` registers per lane, a multiple of 4.
+fn layout(registers: u32) -> TvLayout {
+    let (lanes, values) = ((32, (VECTOR, registers / VECTOR)), (VECTOR, (1, 32 * VECTOR)));
+    Layout::new(lanes, values)
+        .map_err(Into::into)
+        .and_then(|layout| TvLayout::new("by register", 32 * registers, layout))
+        .expect("a tile has few registers")
+}
+
+/// Shared memory through which `C` consumer warpgroups add tiles of 32-bit elements to global memory, in the order of their registers: a tile of
+/// `W` columns of subtiles for each warp. Copies continue while the warp works on.
+pub(crate) struct RegisterOutbox<'k, T, const W: usize, const C: usize> {
+    base: Ptr<'k, T, Shared>,
+}
+
+impl<'k> Builder<'k> {
+    /// Allocates an outbox for tiles of 16 rows and `W` columns of subtiles.
+    #[track_caller]
+    pub(crate) fn register_outbox<T, const W: usize, const C: usize>(self) -> RegisterOutbox<'k, T, W, C>
+    where
+        T: AtomicElement,
+    {
+        const { assert!(T::SIZE == 4, "registers are of 32 bits") };
+        RegisterOutbox { base: self.shared_aligned::<u8>(C as u32 * WARPS * 1024 * W as u32, 128).cast() }
+    }
+}
+
+impl<'k, const C: usize> Consumer<'k, C> {
+    /// Starts to add this warp's tile atomically to the elements from the start of a vector, in the order of its registers. They must be in
+    /// bounds or out of bounds together.
+    #[doc(alias = "cp.reduce.async.bulk")]
+    #[track_caller]
+    pub(crate) fn add_by_register<T, const W: usize>(
+        self,
+        outbox: &RegisterOutbox<'k, T, W, C>,
+        tile: &Rt<'k, T, 1, W>,
+        to: &Gl<'k, T, ReadWrite, 1>,
+    ) where
+        T: AtomicElement<Word = T> + Scalar,
+    {
+        let k = self.group().kernel();
+        k.located(Location::caller(), || {
+            let (lane, elements) = (k.lane().rank(), 256 * W as u32);
+            let own = outbox.base.at((self.rank() * WARPS + self.warp()) * elements);
+            // The copy of the tile before has read it.
+            k.if_(lane.eq(0), || k.cp_async_bulk_wait_group_read(0));
+            k.warp().sync();
+            for (i, words) in tile.registers().chunks_exact(VECTOR as usize).enumerate() {
+                own.at(lane * VECTOR + i as u32 * 32 * VECTOR)
+                    .store_vector::<4>(array::from_fn(|at| words[at]));
+            }
+            // Copies read through another proxy.
+            k.fence_proxy_async(ProxySpace::Shared);
+            k.warp().sync();
+            k.if_(lane.eq(0), || {
+                to.at(0).reduce_bulk_out(ReduceOp::Add, own, 4 * elements);
+                k.cp_async_bulk_commit_group();
+            });
+        });
+    }
+}
+
+impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
+    /// Stores the registers of a tile of 32-bit elements, a multiple of 4 of each lane.
+    #[track_caller]
+    pub(crate) fn store_by_register<const H: usize, const W: usize, L: RegisterLayout>(
+        self,
+        tile: &Rt<'k, T, H, W, L>,
+    ) {
+        const { assert!(T::SIZE == 4, "registers are of 32 bits") };
+        let k = self.kernel();
+        k.located(Location::caller(), || {
+            let layout = layout(Rt::<T, H, W, L>::REGISTERS as u32);
+            let part = self.tensor([256 * (H * W) as u32]).lane_part(&layout, k.lane().rank());
+            let registers = tile.fragment().all_registers();
+            copy(&part, &Fragment::over(k, registers.iter().copied(), in_order(layout.values())));
+        });
+    }
+}
+
+impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A, 1> {
+    /// Loads the registers of a tile of 32-bit elements, a multiple of 4 of each lane.
+    #[track_caller]
+    pub(crate) fn load_by_register<const H: usize, const W: usize, L: RegisterLayout>(
+        self,
+    ) -> Rt<'k, T, H, W, L> {
+        const { assert!(T::SIZE == 4, "registers are of 32 bits") };
+        let k = self.kernel();
+        k.located(Location::caller(), || {
+            let layout = layout(Rt::<T, H, W, L>::REGISTERS as u32);
+            let part = self.tensor([256 * (H * W) as u32]).lane_part(&layout, k.lane().rank());
+            loaded(k, |fragment| copy_or(fragment, &part, T::from_mem_bits(0)))
+        })
+    }
+}

@@ -1,0 +1,69 @@
+//! Tiles that consumers write together, and vectors that tensor copies load.
+
+use warpwright::{
+    prelude::*,
+    run::Device,
+    tiles::{RowVec, consumers, producer},
+};
+
+use crate::devices::everywhere;
+
+/// X 128·rounds × 64, v rounds × 64, D 64 rows for each consumer, rounds.
+type Args = (In<bf16>, In<f32>, Out<f32>, u32);
+
+/// D = Σ Xᵀ·X + v over tiles X of 128 rows, which two consumers load together, and vectors v; each consumer computes all of it.
+fn kernel() -> Kernel<Args> {
+    let kernel = Kernel::<Args>::build("squares(x, v, d, rounds)", Target::SM_90A, |k, (x, v, d, rounds)| {
+        k.block([384]);
+        k.grid([1]);
+        let (x, v) = (k.global(x, row_major(rounds * 128, 64)), k.global(v, row_major(rounds, 64)));
+        let d = k.global(d, row_major(128, 64));
+        let ring = k.ring::<(Sv<f32, 4>,), 2, 2>();
+        let assembly = k.assembly::<bf16, 8, 4, 2>();
+        k.specialize(
+            producer(24, |p| p.run(&ring, rounds, |round, stage| stage.fill((v.tile(round, 0),)))),
+            consumers::<2, _>(160, |c| {
+                let sum = k.fold(rounds, k.zeros::<Rt<f32, 1, 4>>(), |round, sum| {
+                    let rows: Rt<bf16, 1, 4> = x.tile(round * 8 + c.rank() * 4 + c.warp(), 0).load();
+                    let own = c.contribute(&assembly, &rows);
+                    let stage = c.receive(&ring);
+                    let vector: RowVec<f32, 4> = stage.tiles().0.load();
+                    c.release(&ring, stage);
+                    let x = c.assembled(&assembly, own);
+                    c.group().accumulate(sum).mma_atb(&x, &x).wait() + &vector
+                });
+                d.tile_of(c.group(), c.rank(), 0).store(&sum);
+            }),
+        );
+    })
+    .unwrap();
+    crate::assemble::kernel(&kernel);
+    kernel
+}
+
+/// The rows of all warps are in the tile when it is read, and remain until all have read it.
+#[test]
+fn consumers_assemble_tiles() {
+    let kernel = kernel();
+    for rounds in [0, 1, 2, 7] {
+        let x: Vec<f32> = (0..rounds * 128 * 64).map(|i| (i * 7 % 11) as f32 - 5.0).collect();
+        let v: Vec<f32> = (0..rounds * 64).map(|i| (i % 23) as f32).collect();
+        let found = everywhere(|device| {
+            if device.capability() != (9, 0) {
+                return None;
+            }
+            let elements: Vec<bf16> = x.iter().map(|&x| bf16::from_f32(x)).collect();
+            let (x, v) = (device.upload(&elements).unwrap(), device.upload(&v).unwrap());
+            let mut d = device.upload(&vec![f32::NAN; 128 * 64]).unwrap();
+            device.launch(&kernel, (&x, &v, &mut d, rounds as u32)).unwrap();
+            Some(device.download(&d).unwrap())
+        });
+        let found = found.expect("the simulator has every capability");
+        for (i, found) in found.into_iter().enumerate() {
+            let (row, col) = (i / 64 % 64, i % 64);
+            let products: f32 = x.chunks_exact(64).map(|x| x[row] * x[col]).sum();
+            let expected = products + v.chunks_exact(64).map(|v| v[col]).sum::<f32>();
+            assert!(found == expected, "{rounds} rounds, {row}, {col}: expected {expected}, found {found}");
+        }
+    }
+}
