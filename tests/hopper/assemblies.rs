@@ -28,7 +28,7 @@ fn kernel() -> Kernel<Args> {
                     let own = c.contribute(&assembly, &rows);
                     let stage = c.receive(&ring);
                     let vector: RowVec<f32, 4> = stage.tiles().0.load();
-                    c.release(&ring, stage);
+                    c.release_loaded(&ring, stage);
                     let x = c.assembled(&assembly, own);
                     c.group().accumulate(sum).mma_atb(&x, &x).wait() + &vector
                 });

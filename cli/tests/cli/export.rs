@@ -63,6 +63,8 @@ fn the_list_has_valid_options() {
             // A product of each order of its two factors, and of two tiles.
             "gemm" => 2 * 4,
             "attention" => 8,
+            // Rows, with and without sums, and the end, of two lengths; keys with and without sums, and queries, for three masks each.
+            "attention_backward" => 2 * (3 + 3 * 3),
             // Three lengths of rows.
             "log_softmax" | "softmax" | "log_softmax_backward" | "softmax_backward" => 3,
             "layernorm_backward" | "rmsnorm_backward" => 3,

@@ -246,7 +246,7 @@ fn emit<'k, T, const D: usize, const PARTS: usize, const P: usize>(
                 let warp = tile * 4 + c.warp();
                 let stage = c.receive(&query_ring);
                 let queries = stage.tiles().0.subtile(c.warp(), 0).load::<1, D, Row>().frozen();
-                c.release(&query_ring, stage);
+                c.release_loaded(&query_ring, stage);
                 let work = Warpgroup {
                     c,
                     queries: Queries::Registers(queries),

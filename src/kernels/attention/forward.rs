@@ -97,7 +97,7 @@ pub(super) fn forward<
                 let (queries, stage) = if in_registers {
                     let row = c.rank() * 4 + c.warp();
                     let queries = stage.tiles().0.subtile(row, 0).load::<1, D, Row>().frozen();
-                    c.release(&query_ring, stage);
+                    c.release_loaded(&query_ring, stage);
                     (Queries::Registers(queries), None)
                 } else {
                     (Queries::Shared(stage.tiles().0.rows(c.rank())), Some(stage))

@@ -148,7 +148,9 @@ pub(super) fn promoted<'k, T, D, const N: usize, const STAGES: usize, const W: u
                 let row = (i * 2 + c.rank()) * 4 + c.warp();
                 // The scales of the next step are loaded while this one is multiplied.
                 let first = scales.map(|scales| scales.of_step(0.into(), row, j));
-                let (total, _) = c.each(&ring, steps, (k.zeros::<Rt<f32, 1, N>>(), first), |step, (total, now), (a, b)| {
+                let (total, _) = k.fold(steps, (k.zeros::<Rt<f32, 1, N>>(), first), |step, (total, now)| {
+                    let stage = c.receive(&ring);
+                    let (a, b) = stage.tiles();
                     let product = c.group().accumulate_from_zero::<Rt<f32, 1, N>>();
                     let product = product.mma_abt(a.rows::<4>(c.rank()), b);
                     let next = scales.map(|scales| scales.of_step(step + 1, row, j));
@@ -157,6 +159,7 @@ pub(super) fn promoted<'k, T, D, const N: usize, const STAGES: usize, const W: u
                         None => total + &product,
                         Some((of_a, of_b)) => total.add_product(&product, &(of_a * of_b)),
                     };
+                    c.release(&ring, stage);
                     (total, next)
                 });
                 problem.store_products(c, &outbox, [total], [i * 2 + c.rank(), j]);

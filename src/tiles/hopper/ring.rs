@@ -352,8 +352,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
         })
     }
 
-    /// Processes `count` stages of the ring in turn. `work` is called once and borrows the stage, which is released when all threads of
-    /// the warp have finished; products must not be in flight then.
+    /// Processes `count` stages of the ring in turn. `work` is called once and borrows the stage, which is
+    /// [released](Self::release_loaded) when all threads of the warp have finished; products must not be in flight then.
     #[track_caller]
     pub fn each<Tiles: StageTiles<'k>, S: State<'k>, const N: usize>(
         self,
@@ -367,7 +367,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
             k.fold(count, state, |i, state| {
                 let stage = ring.receive_next();
                 let state = k.unlocated(|| work(i, state, stage.tiles()));
-                self.release(ring, stage);
+                self.release_loaded(ring, stage);
                 state
             })
         })
@@ -382,7 +382,23 @@ impl<'k, const C: usize> Consumer<'k, C> {
         ring.k.located(Location::caller(), || ring.receive_next())
     }
 
-    /// Releases a stage, which the producer may fill again. Products that read it must be complete.
+    /// Releases a stage, which the producer may fill again, after loads of its elements to registers. Products that read it must be complete.
+    ///
+    /// Loads are accesses of another proxy than tensor copies: without the fence that this call emits, the next copy may overtake them
+    /// (observed on an H200).
+    #[doc(alias = "fence.proxy.async")]
+    #[track_caller]
+    pub fn release_loaded<Tiles: StageTiles<'k>, const N: usize>(
+        self,
+        ring: &Ring<'k, Tiles, N, C>,
+        stage: Received<'k, Tiles>,
+    ) {
+        ring.k.located(Location::caller(), || ring.k.fence_proxy_async(ProxySpace::Shared));
+        self.release(ring, stage);
+    }
+
+    /// Releases a stage that only products have read, which must be complete; the producer may fill it again. After loads to registers, call
+    /// [`release_loaded`](Self::release_loaded).
     #[track_caller]
     pub fn release<Tiles: StageTiles<'k>, const N: usize>(
         self,

@@ -136,7 +136,11 @@ where
         // Otherwise, there are not enough registers for dQ.
         let dk = dk.wait();
         let dq = ds.map(|ds| self.queries(&ds));
-        c.release(self.queries, q);
+        match self.dq {
+            // The fence of the contribution follows all loads.
+            Some(_) => c.release(self.queries, q),
+            None => c.release_loaded(self.queries, q),
+        }
         let next = wait(next);
         self.add(dq, i, sums);
         ([dk, dv], next)
