@@ -12,7 +12,7 @@ use warpwright::{
     tiles::Convert,
 };
 
-/// Q, K, V, O and dO, and then dQ, dK and dV.
+/// Q, K, V, O and dO.
 const NAMES: [char; 5] = ['q', 'k', 'v', 'o', 'd'];
 
 /// All matrices of a problem, as rows with gaps of NaN.

@@ -42,7 +42,7 @@ pub(in crate::bench) struct Args {
     #[arg(long)]
     sweep: bool,
     /// Time the derivatives by Q, K and V, with 2.5 times the operations
-    #[arg(long)]
+    #[arg(long, conflicts_with = "sweep")]
     backward: bool,
 }
 
@@ -152,6 +152,9 @@ impl Args {
                 let request = sizes.request(self.backward);
                 let rival = rival.as_mut().map(|rival| (rival, request.as_str()));
                 if self.backward {
+                    if value_size != head_size {
+                        return Err("derivatives: expected rows of V as long as those of Q".into());
+                    }
                     let mut problem =
                         backward::Problem::new(&gpu, sizes, &backward_kernels(sizes, multiprocessors))?;
                     let (names, rate) = (problem.names().to_vec(), ("TFLOP/s", 2.5 * sizes.flops() / 1e6));

@@ -47,8 +47,12 @@ const SIZES: &str = "batches, kv_heads, group, queries, keys";
 /// If `deterministic`, the second kernel leaves dQ out, and [`queries_kernel`](Self::queries_kernel) computes it instead of the third one, with
 /// Q·Kᵀ and dO·Vᵀ once more: 7 products instead of 5, but no sums in memory.
 ///
-/// Sums are f32; P and dS are rounded to `T` before they are multiplied. A query without keys has derivatives of 0. The strides are as those of
-/// [`AttentionArgs`](super::AttentionArgs).
+/// Sums are f32; P and dS are rounded to `T` before they are multiplied. A query without keys has derivatives of 0.
+///
+/// All launches must be those of the same `AttentionBackward`, one after the other, with the mask and the `scale` of the forward kernel, which
+/// must be positive; caps and slopes are not differentiated. The sums must be cleared again, by the first kernel, before the second one
+/// adds to them. Strides are in elements, between batches, heads and rows, and multiples of 16 bytes. NaN or ∞ in a pair that the mask
+/// hides makes the derivatives of its row NaN.
 #[doc(alias = "flash_attention")]
 #[doc(alias = "scaled_dot_product_attention_backward")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,8 +63,8 @@ pub struct AttentionBackward {
     pub mask: AttentionMask,
     /// Whether all results have the same bits in every run.
     pub deterministic: bool,
-    /// The order of the tiles of keys, or of queries (columns) of all heads (rows); with a causal mask, the tiles with the most steps are in the
-    /// first columns.
+    /// The order of the tiles of keys (columns) of all heads of keys (rows), and of the tiles of queries of all heads of queries; with a causal
+    /// mask, the tiles with the most steps are in the first columns.
     pub schedule: Schedule,
 }
 
@@ -76,7 +80,7 @@ impl AttentionBackward {
     }
 
     /// Returns the number of elements of the buffers `rows` and `sums`, for `heads` heads of queries in all batches with `queries` queries each.
-    /// If `deterministic`, there are no sums.
+    /// If `deterministic`, the buffer of sums is empty.
     #[must_use]
     pub fn workspace(&self, heads: usize, queries: usize) -> [usize; 2] {
         let rows = heads * queries.next_multiple_of(PADDING as usize);
@@ -88,7 +92,8 @@ impl AttentionBackward {
         format!("{}_{}_{}", T::NAME, self.head_size, self.mask.name())
     }
 
-    /// Builds the kernel that prepares the rows, and clears the sums, named `attention_backward_rows_bf16_128`.
+    /// Builds the kernel that prepares the rows, and clears the sums, named `attention_backward_rows_bf16_128`. If `deterministic`, it leaves the
+    /// sums alone and is named `attention_backward_rows_only_bf16_128`.
     ///
     /// # Errors
     /// For a head size that has no kernel.

@@ -72,8 +72,9 @@ fn steps(problem: &AttentionProblem, step: u32, end: u32) -> u32 {
 }
 
 impl AttentionBackward {
-    /// Returns the kernels for a problem, like [`Attention::for_problem`]: with a causal mask, heads are in groups whose queries, gradients and sums
-    /// fit in half of the level-2 cache of an H100, as many as let all multiprocessors finish soonest.
+    /// Returns the kernels for a problem, like [`Attention::for_problem`]: with a causal mask, the order of the tiles of keys is that of groups of
+    /// heads whose queries, dO and sums fit in half of the level-2 cache of an H100, as many as let all multiprocessors finish
+    /// soonest. Rows of V must be as long as those of Q.
     #[must_use]
     pub fn for_problem(problem: &AttentionProblem) -> Self {
         let AttentionProblem { head_size, mask, heads, kv_heads, queries, keys, multiprocessors, .. } =
@@ -82,13 +83,19 @@ impl AttentionBackward {
         if !mask.is_causal() {
             return backward;
         }
-        let (columns, all) = (keys.div_ceil(Self::KEYS), steps(problem, 1, queries));
+        let group = (heads / kv_heads.max(1)).max(1);
         // A tile also takes the time to start and to store, about that of two steps.
-        let cost = |column: u32| 2 + all.saturating_sub(column * Self::KEYS).div_ceil(64);
-        let costs: Vec<u32> = (0..columns).map(cost).collect();
+        let cost = |column: u32| {
+            let first = column * Self::KEYS;
+            let rows = match mask {
+                AttentionMask::CausalFromEnd => queries.min(keys.saturating_sub(first)),
+                _ => queries.saturating_sub(first),
+            };
+            group.saturating_mul(rows.div_ceil(64).max(1)).saturating_add(2)
+        };
+        let costs: Vec<u32> = (0..keys.div_ceil(Self::KEYS)).map(cost).collect();
         // Q and dO of 2 bytes, and sums of 4.
-        let group = u64::from(heads / kv_heads.max(1)).max(1);
-        let bytes = 8 * u64::from(queries) * u64::from(head_size) * group;
+        let bytes = 8 * u64::from(queries) * u64::from(head_size) * u64::from(group);
         let together = u32::try_from(CACHED / bytes.max(1)).unwrap_or(u32::MAX).max(1);
         Self { schedule: order::balanced(kv_heads, &costs, multiprocessors, together), ..backward }
     }

@@ -10,7 +10,7 @@ use crate::{
 #[derive(Clone, Copy)]
 pub(super) struct QueryRange<'k> {
     pub(super) first: Val<'k, u32>,
-    /// The steps whose queries attend to all keys.
+    /// The steps whose queries all attend to all keys of the tile.
     whole: [Val<'k, u32>; 2],
     pub(super) end: Val<'k, u32>,
     is_window: bool,
@@ -73,7 +73,8 @@ impl<'k> VisibleFrom<'k> {
         }
     }
 
-    /// Returns the steps with queries that attend to keys from `first` to `end`, at least one, so that keys without queries have results; `end` which is at most [`PADDING`](super::PADDING) keys past the last one.
+    /// Returns the steps with queries that attend to keys from `first` to `end`, at least one, so that keys without queries have results. Keys past
+    /// the last one are not visible to any query.
     #[track_caller]
     pub(super) fn range(self, first: Val<'k, u32>, end: Val<'k, u32>) -> QueryRange<'k> {
         let Self { visible: Visible { mask, keys, .. }, step } = self;

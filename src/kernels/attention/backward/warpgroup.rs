@@ -44,7 +44,7 @@ pub(super) struct Warpgroup<
     pub(super) keys: &'a Filled<St<'k, T, N, D, S>>,
     pub(super) values: &'a Filled<St<'k, T, N, D>>,
     pub(super) queries: &'a QueryRing<'k, T, M, D, STAGES>,
-    /// dS of all warpgroups, and the way of dQ.
+    /// dS of all warpgroups, and the outbox of dQ.
     pub(super) dq: Option<(&'a Assembly<'k, T, N, M, C>, &'a RegisterOutbox<'k, f32, Q, C>)>,
     pub(super) visible: VisibleFrom<'k>,
     pub(super) scale: Val<'k, f32>,
@@ -110,8 +110,8 @@ where
                 self.step(i, masked, state, sums, next, |(scores, q)| (scores.wait(), q));
             Running { scores, q, dk, dv }
         });
-        let (sums, ()) = self.step(range.end - 1, true, last, sums, |_| (), |()| ());
-        sums
+        let (results, ()) = self.step(range.end - 1, true, last, sums, |_| (), |()| ());
+        results
     }
 
     /// Adds the products of step `i`. `next` starts the products of the next step, between those of this one, so that its exponentials can follow
