@@ -139,11 +139,16 @@ impl<'k> Visible<'k> {
     /// Returns the position of a query among the keys, from the first key of a step.
     #[track_caller]
     pub(super) fn position(self, query: Val<'k, u32>, step: Val<'k, u32>) -> Val<'k, i32> {
-        let offset = match self.mask {
+        (query + self.offset() - step * self.step).cast::<i32>()
+    }
+
+    /// Returns the position of the first query among the keys.
+    #[track_caller]
+    pub(super) fn offset(self) -> Val<'k, u32> {
+        match self.mask {
             AttentionMask::Full | AttentionMask::Causal => 0.into(),
             AttentionMask::CausalFromEnd | AttentionMask::Window { .. } => self.keys - self.queries,
-        };
-        (query + offset - step * self.step).cast::<i32>()
+        }
     }
 
     /// Returns the tile of queries in a column of the schedule, of `columns`: with a causal mask, the last tiles, which take the most

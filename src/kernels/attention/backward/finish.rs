@@ -1,8 +1,8 @@
 //! dQ from its sums.
 
-use super::inputs::{PADDING, Workspace};
+use super::inputs::{PADDING, RowBlock};
 use crate::{
-    kernels::attention::inputs::{Sequences, Sizes},
+    kernels::attention::inputs::Sizes,
     ptx::{Builder, Global, Ptr, Read, Val, Write},
     tensor::TensorElement,
     tiles::{Convert, Row, St},
@@ -23,16 +23,11 @@ pub(super) fn finish<'k, T, const D: usize, const Q: usize>(
     T: TensorElement,
     f32: Convert<T>,
 {
-    k.block([2 * PADDING]);
-    let (heads, tiles) = (sizes.heads(), sizes.queries.ceil_div(PADDING));
-    k.grid([sizes.batches * heads * tiles]);
-    let (sequences, workspace) = (Sequences::new(k, sizes, &None), Workspace::new(sizes));
-    let (head, tile) = (k.ctaid_x() / tiles, k.ctaid_x() % tiles);
-    let (sequence, head) = (sequences.sequence(head / heads), head % heads);
+    let RowBlock { sequences, workspace, sequence, head, tile } = RowBlock::new(k, sizes);
 
     let parts = (D / Q) as u32;
     let sums = workspace.sums(k, sums, [parts, Q as u32]);
-    let dq = sequences.matrices(dq, [heads, sizes.queries], 16 * D as u32, strides);
+    let dq = sequences.matrices(dq, [sizes.heads(), sizes.queries], 16 * D as u32, strides);
     let rows = [sequence.first_query, sequence.queries];
     let dq = sequence.only(&dq, head, rows, 16 * D as u32);
     let staged = k.shared_tile::<St<'k, T, BLOCK, D>>().store_with(|staged| {

@@ -89,6 +89,30 @@ impl<'k, T: TensorElement> Heads<'k, T> {
     }
 }
 
+/// The rows of Q of a block of a kernel without products: [`PADDING`] rows of a head, 16 for each warp.
+pub(super) struct RowBlock<'k> {
+    pub(super) sequences: Sequences<'k>,
+    pub(super) workspace: Workspace<'k>,
+    pub(super) sequence: Sequence<'k>,
+    pub(super) head: Val<'k, u32>,
+    /// The number of the block among those of the head.
+    pub(super) tile: Val<'k, u32>,
+}
+
+impl<'k> RowBlock<'k> {
+    /// Declares the block and the grid for all heads.
+    #[track_caller]
+    pub(super) fn new(k: Builder<'k>, sizes: Sizes<'k>) -> Self {
+        k.block([2 * PADDING]);
+        let (heads, tiles) = (sizes.heads(), sizes.queries.ceil_div(PADDING));
+        k.grid([sizes.batches * heads * tiles]);
+        let (sequences, workspace) = (Sequences::new(k, sizes, &None), Workspace::new(sizes));
+        let (head, tile) = (k.ctaid_x() / tiles, k.ctaid_x() % tiles);
+        let (sequence, head) = (sequences.sequence(head / heads), head % heads);
+        Self { sequences, workspace, sequence, head, tile }
+    }
+}
+
 /// The shapes of rows and sums.
 #[derive(Clone, Copy)]
 pub(super) struct Workspace<'k> {

@@ -2,9 +2,9 @@
 
 use std::f32::consts::LOG2_E;
 
-use super::inputs::{PADDING, Workspace};
+use super::inputs::{PADDING, RowBlock};
 use crate::{
-    kernels::attention::inputs::{Sequences, Sizes},
+    kernels::attention::inputs::Sizes,
     ptx::{Builder, Global, Ptr, Read, Val, Write},
     tensor::TensorElement,
     tiles::{Convert, Naive, Rt, row_major},
@@ -28,16 +28,12 @@ pub(super) fn rows<'k, T, const D: usize>(
 ) where
     T: TensorElement + Convert<f32>,
 {
-    k.block([2 * PADDING]);
-    let (heads, tiles) = (sizes.heads(), sizes.queries.ceil_div(PADDING));
-    k.grid([sizes.batches * heads * tiles]);
-    let (sequences, workspace) = (Sequences::new(k, sizes, &None), Workspace::new(sizes));
-    let (head, tile) = (k.ctaid_x() / tiles, k.ctaid_x() % tiles);
-    let (sequence, head) = (sequences.sequence(head / heads), head % heads);
+    let RowBlock { sequences, workspace, sequence, head, tile } = RowBlock::new(k, sizes);
     let warp = tile * (PADDING / 16) + k.warp();
 
     let [o, d_o] = [0, 1].map(|at| {
-        let matrices = sequences.matrices(factors[at], [heads, sizes.queries], 16 * D as u32, strides[at]);
+        let matrices =
+            sequences.matrices(factors[at], [sizes.heads(), sizes.queries], 16 * D as u32, strides[at]);
         sequence.from(&matrices, head, sequence.first_query)
     });
     // Lane r keeps δ of row r; whole rows are read by adjacent lanes.
@@ -47,7 +43,7 @@ pub(super) fn rows<'k, T, const D: usize>(
         lane.eq(r).select((o * &d_o).sum(), delta)
     });
     let query = warp * 16 + lane;
-    let lse = k.global(lse, row_major(sizes.batches * heads, sizes.queries)).row(row);
+    let lse = k.global(lse, row_major(sizes.batches * sizes.heads(), sizes.queries)).row(row);
     let lse = query.lt(sizes.queries).select(lse.at(query).load(), f32::NEG_INFINITY);
     let exponent = lse.eq(f32::NEG_INFINITY).select(lse, lse * -LOG2_E);
     let rows = workspace.rows(k, rows);

@@ -98,14 +98,10 @@ impl<'k> VisibleFrom<'k> {
         key: Val<'k, u32>,
         step: Val<'k, u32>,
     ) -> Rt<'k, f32, 1, M> {
-        let Visible { mask, queries, keys, .. } = self.visible;
+        let Visible { mask, keys, .. } = self.visible;
         let tile = tile.lower_fill(keys.max(key) - key, 0.0);
-        let offset = match mask {
-            AttentionMask::Full | AttentionMask::Causal => 0.into(),
-            AttentionMask::CausalFromEnd | AttentionMask::Window { .. } => keys - queries,
-        };
         // The column of the query at the position of the first key.
-        let column = (key - offset - step * self.step).cast::<i32>();
+        let column = (key - self.visible.offset() - step * self.step).cast::<i32>();
         match mask {
             AttentionMask::Full => tile,
             AttentionMask::Causal | AttentionMask::CausalFromEnd => tile.triu(column, 0.0),
