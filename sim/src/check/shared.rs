@@ -241,36 +241,44 @@ impl Cx<'_> {
         })
     }
 
-    /// Returns whether what an instruction wrote takes a proxy fence to be seen by an asynchronous engine. What `cp.async`
+    /// Returns whether what an instruction accessed takes a proxy fence before an asynchronous engine's access. What `cp.async`
     /// brought does not in practice: CUTLASS and Triton wait and synchronize, no more, before `wgmma` reads it.
     fn wants_proxy_fence(&self, pc: u32) -> bool {
         let instr = self.machine.code.instrs.get(pc as usize);
-        instr.is_none_or(|instr| instr.op.properties().agent != Agent::Copier)
+        instr.is_none_or(|instr| instr.op.properties().agent == Agent::Thread)
     }
 
-    /// The last ordinary write of some bytes that no proxy fence lets asynchronous operations see.
-    fn unfenced(&self, place: Place, bytes: usize) -> Option<races::Access> {
+    /// The last ordinary write of some bytes that no proxy fence orders before asynchronous operations.
+    fn unfenced_write(&self, place: Place, bytes: usize) -> Option<races::Access> {
         let requires = |pc| self.wants_proxy_fence(pc);
-        let find = || self.races.unfenced(place.rank, place.offset, bytes, self.warp, requires);
+        let find = || self.races.unfenced_write(place.rank, place.offset, bytes, self.warp, requires);
+        self.checks(Checks::PROXY_FENCES).then(find).flatten()
+    }
+
+    /// The same of loads whose values nothing had used when the memory was given away.
+    fn unfenced_read(&self, place: Place, bytes: usize) -> Option<races::Access> {
+        let requires = |pc| self.machine.code.loads_in_flight.get(pc as usize) == Some(&true);
+        let find = || self.races.unfenced_read(place.rank, place.offset, bytes, self.warp, requires);
         self.checks(Checks::PROXY_FENCES).then(find).flatten()
     }
 
     fn report_missing_fence(
         &mut self,
         place: Place,
-        writer: races::Access,
+        other: races::Access,
         lane: usize,
         does: &str,
     ) -> Outcome<()> {
-        if !self.is_news(FindingKind::MissingProxyFence, Some(writer.pc)) {
+        if !self.is_news(FindingKind::MissingProxyFence, Some(other.pc)) {
             return Ok(());
         }
+        let accessed = if other.kind == AccessKind::Read { "read" } else { "written" };
         let message = format!(
-            "missing proxy fence: an asynchronous operation {does} shared address {:#x}, written by ordinary \
+            "missing proxy fence: an asynchronous operation {does} shared address {:#x}, {accessed} by ordinary \
              instructions, with no fence.proxy.async between",
             place.offset
         );
-        self.note(Fault::at(FindingKind::MissingProxyFence, lane, message).with(self.place_of(writer)))
+        self.note(Fault::at(FindingKind::MissingProxyFence, lane, message).with(self.place_of(other)))
     }
 
     /// A read by an asynchronous operation, which goes on until it is waited for; a product's is its warpgroup's.
@@ -288,7 +296,7 @@ impl Cx<'_> {
                 return self.report(conflict, AccessKind::AsyncRead, lane, true);
             }
         }
-        if let Some(writer) = self.unfenced(place, bytes) {
+        if let Some(writer) = self.unfenced_write(place, bytes) {
             self.report_missing_fence(place, writer, lane, "reads")?;
         }
         // What products read is followed to the sums.
@@ -303,7 +311,8 @@ impl Cx<'_> {
 
     /// A copy in flight to shared memory.
     pub(super) fn check_copy(&mut self, place: Place, bytes: usize, lane: usize, by: Copier) -> Outcome<()> {
-        let unfenced = if by == Copier::Engine { self.unfenced(place, bytes) } else { None };
+        let of_ordinary = || self.unfenced_write(place, bytes).or_else(|| self.unfenced_read(place, bytes));
+        let unfenced = if by == Copier::Engine { of_ordinary() } else { None };
         if self.checks(Checks::SHARED_RACES) {
             let access = races::Access { warp: self.warp, lane, pc: self.pc, kind: AccessKind::Copy };
             match self.races.write(place.rank, place.offset, bytes, access) {
@@ -314,7 +323,7 @@ impl Cx<'_> {
             }
         }
         match unfenced {
-            Some(writer) => self.report_missing_fence(place, writer, lane, "overwrites"),
+            Some(other) => self.report_missing_fence(place, other, lane, "overwrites"),
             None => Ok(()),
         }
     }

@@ -2,5 +2,6 @@
 
 pub(crate) mod contract;
 pub(crate) mod cycles;
+pub(crate) mod in_flight;
 pub(crate) mod products;
 pub(crate) mod watch;

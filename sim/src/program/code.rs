@@ -340,6 +340,8 @@ pub(crate) struct Code {
     pub(crate) operands: Vec<Box<[Reg]>>,
     pub(crate) register_names: HashMap<Reg, Arc<str>>,
     pub(crate) watched: Watched,
+    /// By instruction: it loads what may be in flight when its thread gives the memory to an asynchronous engine.
+    pub(crate) loads_in_flight: Vec<bool>,
     /// How many registers asynchronous products use.
     pub(crate) product_registers: u32,
     /// The sums that are fused with a product, in the order of the text of each function.

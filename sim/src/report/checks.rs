@@ -20,7 +20,8 @@ bitflags::bitflags! {
         const UNINITIALIZED_REGISTERS = 1 << 4;
         /// Unordered accesses to shared memory, at least one of them a write.
         const SHARED_RACES = 1 << 5;
-        /// Asynchronous reads of shared memory that no `fence.proxy.async` orders after ordinary writes.
+        /// Asynchronous reads of shared memory that no `fence.proxy.async` orders after ordinary writes, and copies over it that none
+        /// orders after ordinary accesses.
         const PROXY_FENCES = 1 << 6;
         /// Unordered accesses to global memory by different blocks, at least one of them a write; together with `SHARED_RACES`, also
         /// by different threads of a block or cluster.

@@ -68,7 +68,8 @@ kinds! {
     AsyncCopyUnwaited = "async_copy_unwaited", Checks::SHARED_RACES;
     /// An asynchronous operation and an unordered access to the same shared memory.
     AsyncProxyRace = "async_proxy_race", Checks::SHARED_RACES;
-    /// An asynchronous read of data written by ordinary instructions, or a copy over it, without a proxy fence in between.
+    /// An asynchronous read of data written by ordinary instructions, or a copy over it or over what is being loaded, without a
+    /// proxy fence in between.
     MissingProxyFence = "missing_proxy_fence", Checks::PROXY_FENCES;
     /// Threads of a block that do not reach the same barrier.
     DivergentBarrier = "divergent_barrier", Checks::empty();

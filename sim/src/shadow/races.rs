@@ -404,9 +404,9 @@ impl Races {
         units.filter(|unit| unit.write == pending).for_each(|unit| unit.write = write);
     }
 
-    /// The last ordinary write of some bytes that no proxy fence lets the asynchronous engine see, of those whose
-    /// instruction `requires` a fence.
-    pub(crate) fn unfenced(
+    /// The last ordinary write of some bytes that no proxy fence orders before what the asynchronous engine does for `warp`, of
+    /// those whose instruction `requires` a fence.
+    pub(crate) fn unfenced_write(
         &self,
         rank: usize,
         start: usize,
@@ -414,12 +414,38 @@ impl Races {
         warp: usize,
         requires: impl Fn(u32) -> bool,
     ) -> Option<Access> {
-        let engine = self.clocks.engine();
         let range = self.units(start, bytes);
-        let records = self.shadows[rank].units[range].iter().map(|unit| unit.write);
-        records
-            .filter(|r| *r != NONE && r.warp() != engine && r.time() != PENDING && requires(r.pc()))
-            .find(|r| !self.clocks.proxy_fenced(warp, r.warp(), r.time()))
-            .map(|r| r.access(AccessKind::Write))
+        let mut writes = self.shadows[rank].units[range].iter().map(|unit| unit.write);
+        let found = writes.find(|&write| self.is_unfenced(write, warp) && requires(write.pc()));
+        found.map(|write| write.access(AccessKind::Write))
+    }
+
+    /// The same of the reads since the last write.
+    pub(crate) fn unfenced_read(
+        &self,
+        rank: usize,
+        start: usize,
+        bytes: usize,
+        warp: usize,
+        requires: impl Fn(u32) -> bool,
+    ) -> Option<Access> {
+        let Shadow { units, reads, .. } = &self.shadows[rank];
+        let unfenced = |read: &Record| self.is_unfenced(*read, warp) && requires(read.pc());
+        let found = self.units(start, bytes).find_map(|unit| {
+            let Unit { write, read: last } = units[unit];
+            let is_later = |read: &Record| write.time() == PENDING || read.time() >= write.time();
+            if !last.flag() {
+                return Some(last).filter(unfenced);
+            }
+            let mut all = (0..self.clocks.warps()).map(|reader| reads[reader * units.len() + unit]);
+            all.find(|read| is_later(read) && unfenced(read))
+        });
+        found.map(|read| read.access(AccessKind::Read))
+    }
+
+    /// Whether an access was made by a warp itself, with no proxy fence between it and what `warp` does now.
+    fn is_unfenced(&self, record: Record, warp: usize) -> bool {
+        let by_engine = record.warp() >= self.clocks.engine() || record.time() == PENDING;
+        record != NONE && !by_engine && !self.clocks.proxy_fenced(warp, record.warp(), record.time())
     }
 }

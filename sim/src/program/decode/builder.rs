@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::program::analysis::watch;
 use crate::program::analysis::watch::Touches;
-use crate::program::analysis::{contract, cycles, products};
+use crate::program::analysis::{contract, cycles, in_flight, products};
 use crate::program::code::{
     Builtin, Callee, Code, Control, D, Instr, Meta, Op, P, ParamSlot, Place, Preset, R, Reg, Slots,
     SourceLine, Space, Target, Value, Watched,
@@ -93,6 +93,7 @@ fn empty(entry: &str) -> Code {
         writes_global: false,
         uses_heap: false,
         waits_for_grid: false,
+        loads_in_flight: vec![],
         operands: vec![],
         register_names: HashMap::new(),
         watched: Watched::default(),
@@ -182,6 +183,7 @@ impl<'m> Builder<'m> {
         contract::fuse(code, &mut self.touches, &starts);
         watch::mark(code, &self.touches, &self.names, &starts);
         products::mark(code, &self.touches);
+        code.loads_in_flight = in_flight::loads(code, &self.touches);
         for meta in &mut code.meta {
             meta.late = meta.look.as_ref().is_some_and(|look| look.is_late());
         }

@@ -67,12 +67,62 @@ pub(super) const PAIRS: &[Pair] = &[
          mbarrier.arrive.expect_tx.shared.b64 %rd9, [bar], 256;
          cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 256, [bar]; // HERE
          W: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0; @!%p4 bra W;",
-        // What was only read needs none.
+        // What was only read before a barrier of the block needs none.
         "st.shared.u32 [%r2], %r0; fence.proxy.async.shared::cta;
          @%p0 mbarrier.init.shared.b64 [bar], 1; bar.sync 0; ld.shared.u32 %r9, [%r3]; bar.sync 0; @!%p0 bra W;
          mbarrier.arrive.expect_tx.shared.b64 %rd9, [bar], 256;
          cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 256, [bar];
          W: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0; @!%p4 bra W;",
+    ),
+    pair(
+        "a bulk copy over a load whose value is used after its thread has given the memory back",
+        MissingProxyFence,
+        64,
+        "st.shared.u32 [%r2], %r0; fence.proxy.async.shared::cta;
+         @%p0 mbarrier.init.shared.b64 [bar], 32; @%p0 mbarrier.init.shared.b64 [s+8192], 1; bar.sync 0; @!%p2 bra P;
+         ld.shared.u32 %r9, [%r3]; // HERE
+         mov.u32 %r10, %r9;
+         mbarrier.arrive.shared.b64 %rd9, [bar]; st.global.u32 [%rd3], %r10; bra E;
+         P: setp.eq.u32 %p5, %r0, 32; @!%p5 bra E;
+         W: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0; @!%p4 bra W;
+         mbarrier.arrive.expect_tx.shared.b64 %rd9, [s+8192], 128;
+         cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 128, [s+8192]; // HERE
+         V: mbarrier.try_wait.parity.shared.b64 %p4, [s+8192], 0; @!%p4 bra V;
+         E:",
+        // The first value has been used before, the second is behind a fence.
+        "st.shared.u32 [%r2], %r0; fence.proxy.async.shared::cta;
+         @%p0 mbarrier.init.shared.b64 [bar], 32; @%p0 mbarrier.init.shared.b64 [s+8192], 1; bar.sync 0; @!%p2 bra P;
+         ld.shared.u32 %r9, [%r3]; add.u32 %r9, %r9, 1;
+         @%p1 ld.shared.u32 %r10, [%r3]; @%p1 fence.proxy.async.shared::cta;
+         mbarrier.arrive.shared.b64 %rd9, [bar]; st.global.u32 [%rd3], %r9; @%p1 st.global.u32 [%rd3], %r10; bra E;
+         P: setp.eq.u32 %p5, %r0, 32; @!%p5 bra E;
+         W: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0; @!%p4 bra W;
+         mbarrier.arrive.expect_tx.shared.b64 %rd9, [s+8192], 128;
+         cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 128, [s+8192];
+         V: mbarrier.try_wait.parity.shared.b64 %p4, [s+8192], 0; @!%p4 bra V;
+         E:",
+    ),
+    pair(
+        "a bulk copy over a load whose thread has arrived at a barrier and does not wait",
+        MissingProxyFence,
+        64,
+        "st.shared.u32 [%r2], %r0; fence.proxy.async.shared::cta;
+         @%p0 mbarrier.init.shared.b64 [s+8192], 1; bar.sync 0; @!%p2 bra P;
+         ld.shared.u32 %r9, [%r3]; // HERE
+         bar.arrive 1, 64; st.global.u32 [%rd3], %r9; bra E;
+         P: bar.sync 1, 64; setp.eq.u32 %p5, %r0, 32; @!%p5 bra E;
+         mbarrier.arrive.expect_tx.shared.b64 %rd9, [s+8192], 128;
+         cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 128, [s+8192]; // HERE
+         V: mbarrier.try_wait.parity.shared.b64 %p4, [s+8192], 0; @!%p4 bra V;
+         E:",
+        "st.shared.u32 [%r2], %r0; fence.proxy.async.shared::cta;
+         @%p0 mbarrier.init.shared.b64 [s+8192], 1; bar.sync 0; @!%p2 bra P;
+         ld.shared.u32 %r9, [%r3]; st.global.u32 [%rd3], %r9; bar.arrive 1, 64; bra E;
+         P: bar.sync 1, 64; setp.eq.u32 %p5, %r0, 32; @!%p5 bra E;
+         mbarrier.arrive.expect_tx.shared.b64 %rd9, [s+8192], 128;
+         cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 128, [s+8192];
+         V: mbarrier.try_wait.parity.shared.b64 %p4, [s+8192], 0; @!%p4 bra V;
+         E:",
     ),
     pair(
         "a tile given back before the warpgroup has waited for its product",
