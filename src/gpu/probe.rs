@@ -116,7 +116,7 @@ impl Driver {
         names.into_iter()
     }
 
-    /// Opens the first library of `names` that can be loaded and starts it, as [`probe`] does with the names that cudarc
+    /// Opens the first library of `names` that can be loaded and initializes it, as [`probe`] does with the names that cudarc
     /// uses. [`Gpu`](super::Gpu) always uses the library that [`probe`] found, so this function serves only to examine a
     /// particular file.
     ///

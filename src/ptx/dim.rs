@@ -86,6 +86,7 @@ impl Dim {
         match self {
             Self::Const(n) => Some(*n),
             Self::Param(i) => Some(parameter(*i)),
+            Self::CeilDiv(_, 0) | Self::RoundDown(_, 0) => None,
             Self::CeilDiv(a, n) => Some(value(a)?.div_ceil((*n).into())),
             Self::RoundDown(a, n) => value(a).map(|a| a - a % u64::from(*n)),
             Self::Sum(a, b) => value(a)?.checked_add(value(b)?),
@@ -103,7 +104,7 @@ impl Dim {
         match self {
             Self::Const(n) => n.to_string(),
             Self::Param(i) => names.get(*i).cloned().unwrap_or_default(),
-            Self::CeilDiv(a, n) => format!("({} + {}) / {n}", a.expression(names), n - 1),
+            Self::CeilDiv(a, n) => format!("({} + {}) / {n}", a.expression(names), n.saturating_sub(1)),
             Self::RoundDown(a, n) => format!("({}) / {n} * {n}", a.expression(names)),
             Self::Sum(a, b) => format!("{} + {}", a.expression(names), b.expression(names)),
             Self::Product(a, b) => format!("({}) * ({})", a.expression(names), b.expression(names)),

@@ -183,7 +183,7 @@ pub enum BuildErrorKind {
     /// A collective operation under a condition that may exclude some of its threads.
     #[error(
         "`{collective}` must be reached by {threads}, but {condition} at {condition_at} is not known to be the same for them{}: \
-         move it out, or say what is known with `assume_uniform`",
+         move it out, or assert it with `assume_uniform`",
         varies_at.map(|at| format!(" (a value that a loop carries, written at {at})")).unwrap_or_default()
     )]
     Divergent {

@@ -373,16 +373,22 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Records that `divisor` divides the value of the parameter in `reg`, which implies `known`; every launch checks it.
+    /// Records that `divisor` divides the value of the parameter in `reg`, which implies `known` of it as a signed or unsigned number; every
+    /// launch checks it.
     #[track_caller]
-    pub(crate) fn promise_multiple(self, reg: RegId, divisor: u32, known: Known) {
+    pub(crate) fn promise_multiple(self, reg: RegId, divisor: u32, signed: bool, known: Known) {
         let mut body = self.body();
         match body.parameter(reg) {
-            Some(parameter) => {
+            Some(parameter) if body.entry.params[parameter].is_integer(signed) => {
                 body.set_known(reg, known);
                 body.entry.promises.push(Promise { parameter, divisor });
             }
-            None if body.known(reg).divisor().is_multiple_of(divisor.into()) => {}
+            _ if body.known(reg).divisor().is_multiple_of(divisor.into()) => {}
+            Some(parameter) => {
+                let found = body.entry.params[parameter].element;
+                drop(body);
+                self.refuse_reinterpreted(found);
+            }
             None => {
                 drop(body);
                 self.fail(BuildErrorKind::UnknownMultiple { divisor });
@@ -390,16 +396,21 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Records that the value of the parameter in `reg` is at most `most`; every launch checks it.
+    /// Records that the value of the parameter in `reg`, an unsigned number, is at most `most`; every launch checks it.
     #[track_caller]
     pub(crate) fn promise_limit(self, reg: RegId, most: u32) {
         let mut body = self.body();
         match body.parameter(reg) {
-            Some(parameter) => {
+            Some(parameter) if body.entry.params[parameter].is_integer(false) => {
                 body.set_known(reg, Known::at_most(most.into(), 32));
                 body.entry.limits.push(Limit { parameter, most });
             }
-            None if body.known(reg).most() <= most.into() => {}
+            _ if body.known(reg).most() <= most.into() => {}
+            Some(parameter) => {
+                let found = body.entry.params[parameter].element;
+                drop(body);
+                self.refuse_reinterpreted(found);
+            }
             None => {
                 drop(body);
                 self.refuse(format!(
@@ -407,6 +418,14 @@ impl<'k> Builder<'k> {
                 ));
             }
         }
+    }
+
+    /// Refuses a promise about the bits of a parameter: launches check its number.
+    #[track_caller]
+    fn refuse_reinterpreted(self, found: &str) {
+        self.refuse(format!(
+            "expected an integer parameter, whose number each launch checks, found the bits of a parameter of type {found}"
+        ));
     }
 }
 

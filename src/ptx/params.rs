@@ -79,6 +79,15 @@ pub struct ParamDecl {
     pub element_bytes: u32,
 }
 
+impl ParamDecl {
+    /// Returns whether the parameter is an integer whose bits are the same number as a `signed` or unsigned one: a negative number is not.
+    pub(super) fn is_integer(&self, signed: bool) -> bool {
+        let is_unsigned = matches!(self.element, "u16" | "u32" | "u64");
+        let is_signed = matches!(self.element, "i16" | "i32" | "i64");
+        self.kind == ParamKind::Scalar && (is_unsigned || signed && is_signed)
+    }
+}
+
 pub(super) mod sealed {
     /// Restricts the parameters to those in this file, because launches check no others.
     pub trait Sealed {}

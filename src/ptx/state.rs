@@ -31,22 +31,30 @@ pub struct Visitor<'a, 'k> {
     step: Step<'a>,
 }
 
+/// What a visit does. `parts` describes what the first visit met, one by one; every later visit must meet the same, regardless of the implementation of
+/// [`State`]: a view that is known to be inside its buffer must not receive the registers of another value.
 #[derive(Debug)]
 enum Step<'a> {
     /// After the first branch: moves each value to a register that outlives the branch.
-    Merge(&'a mut Vec<RegId>),
+    Merge { slots: &'a mut Vec<RegId>, parts: &'a mut Vec<u64> },
     /// Before the loop: assigns each value a register that the loop may overwrite.
-    Enter(&'a mut Vec<RegId>, &'a mut Vec<u64>),
+    Enter { slots: &'a mut Vec<RegId>, parts: &'a mut Vec<u64> },
     /// After the body: collects the values to be moved into those registers.
-    Collect(&'a mut Vec<Untyped>, std::slice::Iter<'a, u64>, &'a [RegId]),
+    Collect { values: &'a mut Vec<Untyped>, parts: std::slice::Iter<'a, u64>, slots: &'a [RegId] },
     /// After the moves: refers to those registers again.
-    Leave(std::slice::Iter<'a, RegId>),
+    Leave { slots: std::slice::Iter<'a, RegId>, parts: std::slice::Iter<'a, u64> },
+}
+
+fn hash(part: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    part.hash(&mut hasher);
+    hasher.finish()
 }
 
 impl<'k> Visitor<'_, 'k> {
     /// Returns whether the value is read now, at the start of a loop or the end of its body.
     pub(crate) fn reads(&self) -> bool {
-        matches!(self.step, Step::Enter(..) | Step::Collect(..) | Step::Merge(_))
+        !matches!(self.step, Step::Leave { .. })
     }
 
     /// Visits a value that may be shared with others: the loop copies it to a separate register.
@@ -64,18 +72,18 @@ impl<'k> Visitor<'_, 'k> {
     /// Visits a part of the value that is not in registers and must be equal in every iteration, such as a layout.
     #[track_caller]
     pub fn unchanged(&mut self, part: &(impl Hash + Debug)) {
-        let mut hasher = DefaultHasher::new();
-        part.hash(&mut hasher);
+        let found = hash(part);
         match &mut self.step {
-            Step::Enter(_, parts) => parts.push(hasher.finish()),
-            Step::Collect(_, parts, _) => {
-                if parts.next() != Some(&hasher.finish()) {
+            Step::Enter { parts, .. } => parts.push(found),
+            Step::Collect { parts, .. } | Step::Leave { parts, .. } => {
+                if parts.next() != Some(&found) {
                     self.k.refuse(format!(
                         "expected loop state to keep its layout, found {part:?} after an iteration: give both the same form"
                     ));
                 }
             }
-            Step::Merge(_) | Step::Leave(_) => {}
+            // Branches have no layout in common, so `Collect` refuses it.
+            Step::Merge { .. } => {}
         }
     }
 
@@ -88,11 +96,11 @@ impl<'k> Visitor<'_, 'k> {
         let now = self.k.body().wgmma_groups;
         let later = group.map(|group| u64::from(now.saturating_sub(group)));
         match &mut self.step {
-            Step::Enter(_, parts) => {
+            Step::Enter { parts, .. } => {
                 parts.push(later.unwrap_or(0));
                 *group = group.or(Some(now));
             }
-            Step::Collect(_, parts, _) => {
+            Step::Collect { parts, .. } => {
                 let expected = parts.next().copied().unwrap_or(0);
                 if let Some(later) = later.filter(|&later| later < expected) {
                     self.k.refuse(format!(
@@ -100,7 +108,14 @@ impl<'k> Visitor<'_, 'k> {
                     ));
                 }
             }
-            Step::Merge(_) | Step::Leave(_) => *group = Some(now),
+            Step::Merge { parts, .. } => {
+                parts.push(0);
+                *group = Some(now);
+            }
+            Step::Leave { parts, .. } => {
+                parts.next();
+                *group = Some(now);
+            }
         }
     }
 
@@ -108,17 +123,17 @@ impl<'k> Visitor<'_, 'k> {
     /// out of a branch.
     #[track_caller]
     pub(crate) fn in_flight(&mut self, value: &mut impl State<'k>) {
-        if matches!(self.step, Step::Merge(_)) {
+        if matches!(self.step, Step::Merge { .. }) {
             self.k.refuse(
                 "expected a branch to wait for its products, found products in flight as its value".into(),
             );
         }
         let first = match &self.step {
-            Step::Collect(values, ..) => values.len(),
+            Step::Collect { values, .. } => values.len(),
             _ => 0,
         };
         value.visit(self);
-        if let Step::Collect(values, _, slots) = &self.step {
+        if let Step::Collect { values, slots, .. } = &self.step {
             let moved = values.iter().zip(*slots).skip(first).any(|(value, slot)| !value.is_in(*slot));
             if moved {
                 self.k.refuse(
@@ -132,14 +147,16 @@ impl<'k> Visitor<'_, 'k> {
 
     #[track_caller]
     fn value<T: Scalar>(&mut self, value: &mut Val<'k, T>, owned: bool) {
+        let part = hash(&T::PTX);
         match &mut self.step {
-            Step::Merge(slots) => {
+            Step::Merge { slots, parts } => {
                 let slot = self.k.body().fresh_outside(T::CLASS);
                 let value = value.immediate().unwrap_or_else(|| value.operand(self.k));
                 self.k.emit(format_args!("mov.{}", T::MEM), &[Operand::Reg(slot), value]);
                 slots.push(slot);
+                parts.push(part);
             }
-            Step::Enter(slots, _) => {
+            Step::Enter { slots, parts } => {
                 if owned {
                     *value = self.k.taken(*value);
                 } else {
@@ -148,61 +165,74 @@ impl<'k> Visitor<'_, 'k> {
                 let reg = value.in_register(self.k);
                 self.k.body().uniform.set_changes(reg);
                 slots.push(reg);
+                parts.push(part);
             }
-            Step::Collect(values, ..) => values.push(value.untyped()),
-            Step::Leave(slots) => {
-                if let Some(&reg) = slots.next() {
-                    *value = Val::from_reg(reg, self.k);
+            Step::Collect { values, parts, .. } => {
+                values.push(value.untyped());
+                // Too many values are counted at the end.
+                if parts.next().is_some_and(|expected| *expected != part) {
+                    self.k.refuse(other_value::<T>());
                 }
             }
+            Step::Leave { slots, parts } => match (slots.next(), parts.next() == Some(&part)) {
+                (Some(&reg), true) => *value = Val::from_reg(reg, self.k),
+                _ => self.k.refuse(other_value::<T>()),
+            },
         }
     }
 }
 
-/// The registers that contain a loop's state.
-pub(crate) struct Slots(Vec<RegId>, Vec<u64>);
+fn other_value<T: Scalar>() -> String {
+    format!("expected state to have the same values at every visit, found another of type {}", T::PTX)
+}
+
+/// The registers that contain a loop's state, and what the first visit met.
+pub(crate) struct Slots {
+    slots: Vec<RegId>,
+    parts: Vec<u64>,
+}
 
 impl Slots {
     /// Moves the state into separate registers.
     #[track_caller]
     pub(crate) fn enter<'k>(k: Builder<'k>, state: &mut impl State<'k>) -> Self {
         let (mut slots, mut parts) = (Vec::new(), Vec::new());
-        let step = Step::Enter(&mut slots, &mut parts);
+        let step = Step::Enter { slots: &mut slots, parts: &mut parts };
         k.located(Location::caller(), || state.visit(&mut Visitor { k, step }));
-        Self(slots, parts)
+        Self { slots, parts }
     }
 
     /// Moves the value of a branch into registers that outlive it.
     #[track_caller]
     pub(crate) fn merge<'k>(k: Builder<'k>, state: &mut impl State<'k>) -> Self {
-        let mut slots = Vec::new();
-        state.visit(&mut Visitor { k, step: Step::Merge(&mut slots) });
-        Self(slots, Vec::new())
+        let (mut slots, mut parts) = (Vec::new(), Vec::new());
+        state.visit(&mut Visitor { k, step: Step::Merge { slots: &mut slots, parts: &mut parts } });
+        Self { slots, parts }
     }
 
     /// Records that the innermost open loop carries the state.
     pub(crate) fn carry(&self, k: Builder<'_>) {
-        self.0.iter().for_each(|&slot| k.body().carry(slot));
+        self.slots.iter().for_each(|&slot| k.body().carry(slot));
     }
 
     /// Moves the values returned by the body into those registers; `state` refers to them afterwards.
     #[track_caller]
     pub(crate) fn assign<'k>(&mut self, k: Builder<'k>, state: &mut impl State<'k>) {
         let mut values = Vec::new();
-        let step = Step::Collect(&mut values, self.1.iter(), &self.0);
+        let step = Step::Collect { values: &mut values, parts: self.parts.iter(), slots: &self.slots };
         k.located(Location::caller(), || state.visit(&mut Visitor { k, step }));
-        if values.len() != self.0.len() {
-            k.fail(BuildErrorKind::StateShape { want: self.0.len(), found: values.len() });
+        if values.len() != self.slots.len() {
+            k.fail(BuildErrorKind::StateShape { want: self.slots.len(), found: values.len() });
             return;
         }
         let moved: Vec<(Untyped, RegId)> = values
             .iter()
-            .zip(&self.0)
+            .zip(&self.slots)
             .filter(|(value, slot)| !value.is_in(**slot))
             .map(|(value, slot)| (*value, *slot))
             .collect();
         // A slot that another value still reads must not be overwritten first; such values are copied.
-        let reads_slot = |value: &Untyped| self.0.iter().any(|slot| value.is_in(*slot));
+        let reads_slot = |value: &Untyped| self.slots.iter().any(|slot| value.is_in(*slot));
         let mut staged = Vec::with_capacity(moved.len());
         for (value, slot) in moved {
             let value = match value {
@@ -223,10 +253,11 @@ impl Slots {
             // The body may have computed other values in place of the old one.
             k.emit(format_args!("mov.{}", slot.class.mov()), &[Operand::Reg(slot.in_place()), operand]);
         }
-        for slot in &mut self.0 {
+        for slot in &mut self.slots {
             *slot = k.body().overwrite(*slot);
         }
-        state.visit(&mut Visitor { k, step: Step::Leave(self.0.iter()) });
+        let step = Step::Leave { slots: self.slots.iter(), parts: self.parts.iter() };
+        state.visit(&mut Visitor { k, step });
     }
 }
 

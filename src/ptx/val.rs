@@ -192,12 +192,16 @@ impl<'k, T: Scalar> Val<'k, T> {
         self.reg().is_none_or(|(reg, k)| k.body().is_shared(reg))
     }
 
-    /// Returns the facts implied by `divisor` dividing this integer; for a signed number that may be negative, only those about
-    /// the power of two.
-    fn multiple(&self, divisor: u32) -> Known {
-        let (before, divisor) = (self.known(), u64::from(divisor.max(1)));
-        let natural = !T::PTX.starts_with('s') || before.is_nonnegative();
+    /// Returns the facts implied by `divisor` dividing this integer, of which `before` is known; for a signed number that may be negative,
+    /// only those about the power of two.
+    fn multiple(before: Known, divisor: u32) -> Known {
+        let divisor = u64::from(divisor.max(1));
+        let natural = !Self::is_signed() || before.is_nonnegative();
         Known::multiple_of(if natural { divisor } else { power_of_two(divisor) }, before.width())
+    }
+
+    fn is_signed() -> bool {
+        T::PTX.starts_with('s')
     }
 
     /// Requires `divisor` to divide this integer, a kernel parameter; every launch checks it. Known divisors determine the widths
@@ -208,7 +212,9 @@ impl<'k, T: Scalar> Val<'k, T> {
     #[track_caller]
     pub fn multiple_of(self, divisor: u32) -> Self {
         if let Repr::Reg(reg, k) = self.0 {
-            k.promise_multiple(reg, divisor.max(1), self.multiple(divisor));
+            // The promise holds everywhere, and so must what it is derived from.
+            let known = Self::multiple(self.settled(), divisor);
+            k.promise_multiple(reg, divisor.max(1), Self::is_signed(), known);
         }
         self
     }
@@ -223,7 +229,7 @@ impl<'k, T: Scalar> Val<'k, T> {
     pub unsafe fn assume_multiple_of(self, divisor: u32) -> Self {
         if let Repr::Reg(reg, k) = self.0 {
             k.count_unsafe_access();
-            let known = self.multiple(divisor);
+            let known = Self::multiple(self.known(), divisor);
             k.body().assume(reg, known);
         }
         self

@@ -97,18 +97,36 @@ impl<A: Params> Loaded<A> {
         self.start(stream, Some(grid), args)
     }
 
-    /// Checks a launch on the grid of the kernel's grid rule and creates its tensor maps, without queueing it: for launches that are
-    /// repeated with the same arguments.
+    /// Checks a launch on the grid of the kernel's grid rule and creates its tensor maps, without queueing it, and passes it to `work`: for
+    /// launches that are repeated with the same arguments. The buffers stay borrowed until `work` returns.
+    ///
+    /// ```no_run
+    /// use warpwright::{gpu::Gpu, prelude::*};
+    ///
+    /// # fn run(kernel: &Kernel<(InOut<f32>, u32)>) -> Result<(), Box<dyn std::error::Error>> {
+    /// let gpu = Gpu::new(0)?;
+    /// let smooth = gpu.load(kernel)?;
+    /// let stream = gpu.stream();
+    /// let mut x = stream.alloc_zeros::<f32>(1000)?;
+    /// smooth.prepare(&stream, (&mut x, 1000), |step| (0..100).try_for_each(|_| step.launch()))??;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As for [`launch`](Loaded::launch).
-    pub fn prepare<'a>(
-        &'a self,
-        stream: &'a CudaStream,
-        args: impl CudaArguments<A> + 'a,
-    ) -> Result<Prepared<'a>, RunError> {
-        let Some((config, args)) = self.planned(stream, None, args)? else { return Ok(Prepared(None)) };
-        Ok(Prepared(Some(self.code.function.prepare(&config, args)?)))
+    pub fn prepare<R>(
+        &self,
+        stream: &CudaStream,
+        args: impl CudaArguments<A>,
+        work: impl FnOnce(&mut Prepared<'_>) -> R,
+    ) -> Result<R, RunError> {
+        let prepared = match self.planned(stream, None, args)? {
+            Some((config, args)) => Some(self.code.function.prepare(&config, args)?),
+            None => None,
+        };
+        // An owner could forget it, and with it the events that buffers wait for before they are freed.
+        Ok(work(&mut Prepared(prepared)))
     }
 
     fn start(
@@ -153,23 +171,7 @@ impl<A> Loaded<A> {
     }
 }
 
-/// A launch that was checked, with its arguments and tensor maps. The buffers stay borrowed.
-///
-/// ```no_run
-/// use warpwright::{gpu::Gpu, prelude::*};
-///
-/// # fn run(kernel: &Kernel<(InOut<f32>, u32)>) -> Result<(), Box<dyn std::error::Error>> {
-/// let gpu = Gpu::new(0)?;
-/// let smooth = gpu.load(kernel)?;
-/// let stream = gpu.stream();
-/// let mut x = stream.alloc_zeros::<f32>(1000)?;
-/// let mut step = smooth.prepare(&stream, (&mut x, 1000))?;
-/// for _ in 0..100 {
-///     step.launch()?;
-/// }
-/// # Ok(())
-/// # }
-/// ```
+/// A launch that was checked, with its arguments and tensor maps; [`Loaded::prepare`] lends it.
 #[derive(Debug)]
 pub struct Prepared<'a>(Option<PreparedLaunch<'a>>);
 
@@ -220,7 +222,7 @@ impl Code {
         let stand_in = if needs_stand_in { gpu.zeros::<STAND_IN_BYTES>()? } else { 0 };
         for map in &plan.maps {
             let address = map.address(entry, stand_in);
-            let encode = || map.tensor(entry).encoded(gpu, entry, map.parameter(entry), address);
+            let encode = || map.tensor().encoded(gpu, entry, map.parameter(entry), address);
             args.value(self.maps.get(map, encode)?);
         }
         Ok(())

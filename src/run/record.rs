@@ -61,7 +61,7 @@ pub(super) fn record(
         }
     }
     for (index, map) in entry.maps.iter().enumerate() {
-        let tensor = plan.maps.get(index).filter(|map| !map.is_empty).map(|map| map.tensor(entry));
+        let tensor = plan.maps.get(index).filter(|map| !map.is_empty).map(|map| map.tensor());
         arguments.push(match tensor {
             Some(tensor) => tensor_map(&entry.params[map.parameter], &tensor),
             // A tensor without elements has no map, and a case has no memory to use in its place, as a launch does.

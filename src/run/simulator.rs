@@ -192,7 +192,7 @@ impl Backend for Simulator {
         let stand_in_address = stand_in.as_ref().and_then(|store| self.address(store)).unwrap_or_default();
         for map in &plan.maps {
             let address = map.address(entry, stand_in_address);
-            args.push(Arg::bytes(map.tensor(entry).simulated(entry, map.parameter(entry), address)?));
+            args.push(Arg::bytes(map.tensor().simulated(entry, map.parameter(entry), address)?));
         }
         let shape = Launch {
             grid: plan.grid,

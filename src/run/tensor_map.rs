@@ -229,7 +229,7 @@ impl TensorBox {
 /// The maximum number of dimensions of a tensor map.
 const MOST_DIMS: usize = 5;
 
-/// The tensor of a map that the launch creates. It determines the map, whose other properties are the kernel's.
+/// The tensor of a map that the launch creates and the kernel's box. It determines the map: kernels with the same text share encoded maps.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct BufferBox {
     /// The index of the map among those of the kernel.
@@ -240,6 +240,12 @@ pub(super) struct BufferBox {
     dims: ArrayVec<u64, MOST_DIMS>,
     /// The elements between consecutive indices along dimensions 1 and up.
     strides: ArrayVec<u64, MOST_DIMS>,
+    /// The type of the elements, by its Rust name.
+    element: &'static str,
+    /// The elements of the box along each dimension.
+    box_dims: ArrayVec<u32, MOST_DIMS>,
+    /// The swizzle in shared memory.
+    swizzle: SwizzleMode,
     /// Whether the tensor has no elements. It cannot have a map: the launch passes the map of one zero, or of one element that may be
     /// written, in memory that it allocates.
     pub(super) is_empty: bool,
@@ -265,12 +271,11 @@ impl BufferBox {
     }
 
     /// Returns the tensor with the box of the kernel.
-    pub(super) fn tensor(&self, entry: &Entry) -> TensorBox {
-        let map = &entry.maps[self.map];
+    pub(super) fn tensor(&self) -> TensorBox {
         TensorBox {
             strides: self.strides.to_vec(),
-            swizzle: map.swizzle,
-            ..TensorBox::new(self.dims.to_vec(), map.box_dims.clone())
+            swizzle: self.swizzle,
+            ..TensorBox::new(self.dims.to_vec(), self.box_dims.to_vec())
         }
     }
 }
@@ -302,7 +307,8 @@ pub(super) fn buffer_box(
     if is_empty {
         dims.fill(1);
     }
-    let size = u64::from(entry.params.get(map.parameter).map_or(1, |param| param.element_bytes));
+    let (element, size) =
+        entry.params.get(map.parameter).map_or(("", 1), |param| (param.element, param.element_bytes.into()));
     for (stride, dim) in strides.iter_mut().zip(&dims[1..]) {
         if *dim == 1 {
             // There is no second coordinate, so any stride will do.
@@ -314,7 +320,8 @@ pub(super) fn buffer_box(
             )));
         }
     }
-    Ok(BufferBox { map: index, address, dims, strides, is_empty })
+    let (box_dims, swizzle) = (map.box_dims.iter().copied().collect(), map.swizzle);
+    Ok(BufferBox { map: index, address, dims, strides, element, box_dims, swizzle, is_empty })
 }
 
 fn refusal(entry: &Entry, index: usize, why: String) -> RunError {

@@ -182,8 +182,7 @@ pub(super) fn transfer<'k, T: TensorElement>(
             asynchronous = true;
             let (to, pointer) = (to.pointer_to(step.elements[0]), from.pointer_to(step.elements[0]));
             let valid = from.valid_bytes(&step.elements);
-            let inside = both(exists, condition);
-            let valid = if inside.as_constant() == Some(true) { valid } else { inside.select(valid, 0) };
+            let pointer = pointer.checked(both(exists, condition));
             to.copy_async_bytes(pointer, bytes, cache, valid, CopyHints::default());
             continue;
         }

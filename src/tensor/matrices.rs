@@ -114,7 +114,7 @@ impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
             return Some(self.pointer_to(0));
         }
         self.kernel().refuse(format!(
-            "ldmatrix and stmatrix take rows of 16 bytes side by side and aligned, but a lane's elements lie as {:?}",
+            "ldmatrix and stmatrix take aligned rows of 16 contiguous bytes, but the layout of a lane's elements is {:?}",
             self.element_layout().map(|layout| layout.to_string())
         ));
         None

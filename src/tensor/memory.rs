@@ -321,6 +321,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> State<'k> for Tensor<'k, S, T, A> 
             self.pointer = self.pointer.byte_offset(elements * i64::from(T::SIZE));
             self.offset.step(&Step::along(0, 1), -elements);
         }
+        visitor.unchanged(&"a view");
         self.pointer.visit(visitor);
         if self.inner.as_constant().is_none() {
             visitor.shared(&mut self.inner);

@@ -264,7 +264,7 @@ impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
             let fill = Val::from(splat(T::from_mem_bits(fill)));
             words.iter().for_each(|&word| k.move_into(word, fill));
         }
-        pointer.load_words(&words, condition);
+        pointer.checked(condition).load_words(&words);
         Data::Registers(words)
     }
 
@@ -273,7 +273,7 @@ impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
         let pointer = self.pointer_to(step.elements[0]);
         match data {
             Data::Element(value) => pointer.checked(condition).store(value),
-            Data::Registers(words) => pointer.store_words(&words, condition),
+            Data::Registers(words) => pointer.checked(condition).store_words(&words),
         }
     }
 }

@@ -6,11 +6,11 @@ use super::{
 };
 
 /// A module, and the modules that it may use.
-type Room = (&'static str, &'static [&'static str]);
+type Module = (&'static str, &'static [&'static str]);
 
 /// The modules of the crate, each below those that it uses (docs/design.md, "Crates and modules").
 #[rustfmt::skip]
-const ROOMS: &[Room] = &[
+const MODULES: &[Module] = &[
     ("layout",  &[]),
     ("ptx",     &[]),
     ("sim",     &[]), // the crate `warpwright-sim`
@@ -26,7 +26,7 @@ const ROOMS: &[Room] = &[
 
 /// The modules of the simulator, in the order in which a kernel passes through them (docs/design.md, "The simulator's modules").
 #[rustfmt::skip]
-const SIMULATOR: &[Room] = &[
+const SIMULATOR: &[Module] = &[
     ("arith",    &[]),
     ("lanes",    &[]),
     ("text",     &[]),
@@ -42,18 +42,18 @@ const SIMULATOR: &[Room] = &[
 ];
 
 /// Where the sources of a crate are, and its modules.
-const CRATES: &[(&str, &[Room])] = &[("src/", ROOMS), ("sim/src/", SIMULATOR)];
+const CRATES: &[(&str, &[Module])] = &[("src/", MODULES), ("sim/src/", SIMULATOR)];
 
-/// Rooms that talk to the driver's own crate.
+/// Modules that talk to the driver's own crate.
 const CUDARC: &[&str] = &["gpu", "run"];
 
 /// The path of a file in its crate, and the crate's modules.
-fn in_crate(name: &str) -> Option<(&str, &'static [Room])> {
-    CRATES.iter().find_map(|(folder, rooms)| Some((name.strip_prefix(folder)?, *rooms)))
+fn in_crate(name: &str) -> Option<(&str, &'static [Module])> {
+    CRATES.iter().find_map(|(folder, modules)| Some((name.strip_prefix(folder)?, *modules)))
 }
 
 /// Returns the module that a file of a library belongs to; the root of the crate belongs to none, and may use all.
-pub(super) fn room_of(name: &str) -> Option<&str> {
+pub(super) fn module_of(name: &str) -> Option<&str> {
     let (inside, _) = in_crate(name)?;
     (inside != "lib.rs").then(|| inside.split(['/', '.']).next()).flatten()
 }
@@ -142,31 +142,33 @@ fn first_names(tokens: &[Placed], at: usize) -> Vec<String> {
 }
 
 fn complaints(name: &str, source: &str) -> Vec<String> {
-    let Some(room) = room_of(name) else { return Vec::new() };
-    let rooms = in_crate(name).map_or(&[][..], |(_, rooms)| rooms);
-    let Some((_, allowed)) = rooms.iter().find(|(known, _)| *known == room) else {
-        return vec![format!("{name}: `{room}` is no room of the house: give it a row in the table")];
+    let Some(module) = module_of(name) else { return Vec::new() };
+    let modules = in_crate(name).map_or(&[][..], |(_, modules)| modules);
+    let Some((_, allowed)) = modules.iter().find(|(known, _)| *known == module) else {
+        return vec![format!("{name}: `{module}` is not in the table of modules: add a row")];
     };
     let tokens = tokens(source);
     let mut out = Vec::new();
     for (found, line) in reached(name, &tokens) {
-        if found != room && !allowed.contains(&found.as_str()) {
-            out.push(format!("{name}:{line}: room `{room}` may not use `{found}`; it may use {allowed:?}"));
+        if found != module && !allowed.contains(&found.as_str()) {
+            out.push(format!(
+                "{name}:{line}: module `{module}` may not use `{found}`; it may use {allowed:?}"
+            ));
         }
     }
     for (token, line) in &tokens {
-        if token.is_word("cudarc") && !CUDARC.contains(&room) {
-            out.push(format!("{name}:{line}: room `{room}` may not use `cudarc`"));
+        if token.is_word("cudarc") && !CUDARC.contains(&module) {
+            out.push(format!("{name}:{line}: module `{module}` may not use `cudarc`"));
         }
         if token.is_word("warpwright") || token.is_word("warpwright_sim") {
-            out.push(format!("{name}:{line}: the crate's own rooms are reached by `crate::`"));
+            out.push(format!("{name}:{line}: the crate's own modules are reached by `crate::`"));
         }
     }
     out
 }
 
 #[test]
-fn rooms_use_only_rooms_below() {
+fn modules_use_only_modules_below() {
     let files = files::rust();
     let found: Vec<_> = files.iter().flat_map(|(name, source)| complaints(name, source)).collect();
     assert!(found.is_empty(), "{}", found.join("\n"));
@@ -174,22 +176,22 @@ fn rooms_use_only_rooms_below() {
 
 #[test]
 fn the_table_has_no_cycles_and_design_has_the_same_table() {
-    for (_, rooms) in CRATES {
-        for (place, (room, uses)) in rooms.iter().enumerate() {
+    for (_, modules) in CRATES {
+        for (place, (module, uses)) in modules.iter().enumerate() {
             for used in *uses {
-                let below = rooms.iter().position(|(name, _)| name == used);
+                let below = modules.iter().position(|(name, _)| name == used);
                 assert!(
                     below.is_some_and(|below| below < place),
-                    "`{room}` may use `{used}`, which is not above it in the table"
+                    "`{module}` may use `{used}`, which is not above it in the table"
                 );
             }
         }
     }
     let design = include_str!("../../docs/design.md");
-    for (room, uses) in CRATES.iter().flat_map(|(_, rooms)| *rooms) {
-        let start = format!("| `{room}` |");
+    for (module, uses) in CRATES.iter().flat_map(|(_, modules)| *modules) {
+        let start = format!("| `{module}` |");
         let row = design.lines().find(|line| line.starts_with(&start));
-        let row = row.unwrap_or_else(|| panic!("docs/design.md has no row for the room `{room}`"));
+        let row = row.unwrap_or_else(|| panic!("docs/design.md has no row for the module `{module}`"));
         let stated: Vec<&str> = row
             .trim_end_matches('|')
             .rsplit('|')
@@ -199,7 +201,7 @@ fn the_table_has_no_cycles_and_design_has_the_same_table() {
             .map(str::trim)
             .collect();
         let wanted = if uses.is_empty() { &["–"] } else { *uses };
-        assert_eq!(stated, wanted, "docs/design.md, room `{room}`");
+        assert_eq!(stated, wanted, "docs/design.md, module `{module}`");
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) fn name(path: &Path) -> String {
 
 /// Every Rust file of the project, by name, with its text.
 pub(super) fn rust() -> Vec<(String, String)> {
-    let folders = ["src", "sim", "cli", "proptest", "tests", "examples", "benches"];
+    let folders = ["src", "sim", "cli", "cuda", "proptest", "tests", "examples", "benches"];
     let mut paths = Vec::new();
     for folder in folders {
         walk(&root().join(folder), &mut paths);
@@ -53,6 +53,7 @@ pub(super) fn committed() -> Vec<PathBuf> {
                 "src",
                 "sim",
                 "cli",
+                "cuda",
                 "proptest",
                 "tests",
                 "examples",

@@ -25,7 +25,7 @@ fn complaints(name: &str, bytes: &[u8]) -> Vec<String> {
             let begins =
                 |at: usize| !line[..at].ends_with(|c: char| c.is_alphanumeric() || "_-.)}".contains(c));
             if line.match_indices(&place).any(|(at, _)| begins(at)) {
-                out.push(format!("{name}:{}: names `{place}`, a place on one machine", number + 1));
+                out.push(format!("{name}:{}: names `{place}`, a path on one machine", number + 1));
             }
         }
     }

@@ -1,13 +1,13 @@
-//! `unsafe` blocks are in the GPU layer and at the C interface of the crate `warpwright-cuda`. The assembler declares functions that are
+//! `unsafe` blocks are in the GPU layer and at the C interfaces of the crates `warpwright-cuda` and `warpwright-cudart`. The assembler declares functions that are
 //! `unsafe` to call, and calls none; every other layer and crate forbids `unsafe` itself.
 
-use super::{arrows::room_of, files, tokens::tokens};
+use super::{arrows::module_of, files, tokens::tokens};
 
 /// The module that calls the driver.
-const ROOM: &str = "gpu";
+const MODULE: &str = "gpu";
 
 /// The parts of `warpwright-cuda` that talk to programs in C.
-const BOUNDARY: [&str; 3] = ["cuda/src/c.rs", "cuda/src/c/", "cuda/src/host.rs"];
+const BOUNDARY: [&str; 4] = ["cuda/src/c.rs", "cuda/src/c/", "cuda/src/host.rs", "cuda/runtime/src/"];
 
 /// The layer that declares `unsafe` functions.
 const DECLARES: &str = "ptx";
@@ -16,28 +16,29 @@ const DECLARES: &str = "ptx";
 const CRATES: [&str; 3] = ["sim/src/lib.rs", "cli/src/main.rs", "proptest/src/lib.rs"];
 
 fn complaints(name: &str, source: &str) -> Vec<String> {
-    let room = room_of(name);
-    if room == Some(ROOM) || BOUNDARY.iter().any(|part| name.starts_with(part)) {
+    let module = module_of(name);
+    if module == Some(MODULE) || BOUNDARY.iter().any(|part| name.starts_with(part)) {
         return Vec::new();
     }
     let tokens = tokens(source);
     let opens_block = |at: usize| tokens.get(at + 1).is_some_and(|(token, _)| token.is_mark('{'));
-    let allowed = |at: usize| room == Some(DECLARES) && !opens_block(at);
+    let allowed = |at: usize| module == Some(DECLARES) && !opens_block(at);
     let mut out: Vec<String> = tokens
         .iter()
         .enumerate()
         .filter(|(at, (token, _))| token.is_word("unsafe") && !allowed(*at))
-        .map(|(_, (_, line))| format!("{name}:{line}: `unsafe` outside src/{ROOM}"))
+        .map(|(_, (_, line))| format!("{name}:{line}: `unsafe` outside src/{MODULE}"))
         .collect();
-    let is_room = room.is_some_and(|room| room != DECLARES && name == format!("src/{room}.rs"));
-    if (is_room || CRATES.contains(&name)) && !source.lines().any(|line| line == "#![forbid(unsafe_code)]") {
+    let is_module = module.is_some_and(|module| module != DECLARES && name == format!("src/{module}.rs"));
+    if (is_module || CRATES.contains(&name)) && !source.lines().any(|line| line == "#![forbid(unsafe_code)]")
+    {
         out.push(format!("{name}: no `#![forbid(unsafe_code)]`"));
     }
     out
 }
 
 #[test]
-fn unsafe_is_in_the_gpu_room_alone() {
+fn unsafe_is_in_the_gpu_module_alone() {
     let folders = ["src/", "sim/src/", "cli/src/", "cuda/src/", "proptest/src/", "examples/"];
     let library = |name: &str| folders.iter().any(|folder| name.starts_with(folder));
     let files = files::rust();

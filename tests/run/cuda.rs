@@ -95,18 +95,17 @@ fn child_prepared() {
     host[..3].copy_from_slice(&[1.0, 2.0, 3.0]);
     let x = stream.clone_htod(&host).expect("copied");
     let mut y = stream.alloc_zeros::<f32>(33).expect("allocated");
-    let mut prepared = kernel.prepare(&stream, (&x, &mut y, 33)).expect("prepared");
-    println!("prepared");
-    prepared.launch().expect("launched");
-    prepared.launch().expect("launched again");
-    drop(prepared);
+    let launched = kernel.prepare(&stream, (&x, &mut y, 33), |prepared| {
+        println!("prepared");
+        (0..2).try_for_each(|_| prepared.launch())
+    });
+    launched.expect("prepared").expect("launched twice");
     println!("{:?}", &stream.clone_dtoh(&y).expect("copied")[..3]);
 
-    let mut empty = kernel.prepare(&stream, (&x, &mut y, 0)).expect("prepared");
-    empty.launch().expect("nothing to do");
-    drop(empty);
+    let empty = kernel.prepare(&stream, (&x, &mut y, 0), |empty| empty.launch());
+    empty.expect("prepared").expect("nothing to do");
     let kernel = gpu.load(&double_eights().expect("it builds")).expect("loaded");
-    println!("{}", kernel.prepare(&stream, (&x, &mut y, 12)).expect_err("refused"));
+    println!("{}", kernel.prepare(&stream, (&x, &mut y, 12), |_| ()).expect_err("refused"));
 }
 
 /// The driver encodes the map of a tensor once; other tensors have other maps.

@@ -31,8 +31,8 @@ pub struct Hints<'k> {
 }
 
 impl<'k> Hints<'k> {
-    /// Copies to the same offsets of the shared memory of every block whose rank is a bit of `blocks`, and completes at the barrier at the
-    /// same offset of each. Only for copies from global to shared memory. Requires sm_90a, because it is slow in code for all architectures.
+    /// Copies to the same offsets of the shared memory of every block whose bit is set in the mask `blocks`, and completes at the barrier at the
+    /// same offset of each. Only for copies from global to shared memory. Requires sm_90a, because it is slow when compiled for plain `sm_90`.
     #[must_use]
     #[doc(alias = ".multicast::cluster")]
     pub fn multicast(self, blocks: impl Into<Val<'k, u16>>) -> Self {

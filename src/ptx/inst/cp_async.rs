@@ -34,8 +34,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
     ) {
         const { assert!(matches!(BYTES, 4 | 8 | 16), "cp.async copies 4, 8 or 16 bytes") };
         from.check_vector((BYTES / T::SIZE).max(1) as usize);
-        let valid = from.condition().select(BYTES, 0);
-        self.copy_async_bytes(from.pointer(), BYTES, CpAsyncCache::Best, valid, hints);
+        self.copy_async_bytes(from, BYTES, CpAsyncCache::Best, BYTES.into(), hints);
     }
 
     /// Copies only the first `valid` bytes like [`copy_async`](Self::copy_async); the rest of the `BYTES` become zero. If
@@ -54,7 +53,13 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
     ) {
         const { assert!(matches!(BYTES, 4 | 8 | 16), "cp.async copies 4, 8 or 16 bytes") };
         self.kernel().count_unsafe_access();
-        self.copy_async_bytes(from, BYTES, CpAsyncCache::Best, valid.into(), CopyHints::default());
+        self.copy_async_bytes(
+            from.checked(true),
+            BYTES,
+            CpAsyncCache::Best,
+            valid.into(),
+            CopyHints::default(),
+        );
     }
 }
 
@@ -102,17 +107,18 @@ pub(crate) enum CpAsyncCache {
 }
 
 impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
-    /// Starts to copy the first `valid` of 4, 8 or 16 bytes from global memory to here; the rest become zero.
+    /// Starts to copy the first `valid` of 4, 8 or 16 bytes from global memory to here, if these are in bounds; the rest become zero.
     #[track_caller]
     pub(crate) fn copy_async_bytes<R: Readable>(
         self,
-        from: Ptr<'k, T, Global, R>,
+        from: CheckedPtr<'k, T, Global, R>,
         bytes: u32,
         cache: CpAsyncCache,
         valid: Val<'k, u32>,
         hints: CopyHints<'k>,
     ) {
-        let k = self.kernel();
+        let (k, inside, from) = (self.kernel(), from.condition(), from.pointer());
+        let valid = if inside.as_constant() == Some(true) { valid } else { inside.select(valid, 0) };
         self.check_aligned(bytes);
         from.check_aligned(bytes);
         let l2_alone = cache == CpAsyncCache::L2 || (cache == CpAsyncCache::Best && bytes == 16);

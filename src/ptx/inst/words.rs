@@ -7,6 +7,7 @@ use arrayvec::ArrayVec;
 use super::memory::{one_or_vector, vector};
 use crate::ptx::{
     body::RegId,
+    checked::CheckedPtr,
     error::BuildErrorKind,
     kernel::Builder,
     operand::Operand,
@@ -187,15 +188,15 @@ impl<'k> Builder<'k> {
     }
 }
 
-impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
-    /// Loads adjacent words with one instruction if `condition` holds; otherwise, nothing is read and the registers are
+impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
+    /// Loads adjacent words with one instruction if they are in bounds, together; otherwise, nothing is read and the registers are
     /// unchanged. The address must be known to be aligned to all of them.
     #[track_caller]
-    pub(crate) fn load_words(self, words: &[RegId], condition: Val<'k, bool>) {
-        let k = self.kernel();
-        let (address, bytes) = (self.operand(), word_bytes(words));
-        let cache = if self.is_never_written() { ".nc" } else { "" };
-        self.check_aligned(bytes * words.len() as u32);
+    pub(crate) fn load_words(self, words: &[RegId]) {
+        let (k, pointer, condition) = (self.kernel(), self.pointer(), self.condition());
+        let (address, bytes) = (pointer.operand(), word_bytes(words));
+        let cache = if pointer.is_never_written() { ".nc" } else { "" };
+        pointer.check_aligned(bytes * words.len() as u32);
         let registers = k.words(words);
         let mnemonic = format_args!("ld{}{cache}{}.b{}", S::PTX, vector(words.len()), 8 * bytes);
         k.located(Location::caller(), || {
@@ -203,12 +204,12 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         });
     }
 
-    /// Stores adjacent words with one instruction if `condition` holds. The address must be known to be aligned to all of them.
+    /// Stores adjacent words with one instruction if they are in bounds, together. The address must be known to be aligned to all of them.
     #[track_caller]
-    pub(crate) fn store_words(self, words: &[RegId], condition: Val<'k, bool>) {
-        let k = self.kernel();
-        let (address, bytes) = (self.operand(), word_bytes(words));
-        self.check_aligned(bytes * words.len() as u32);
+    pub(crate) fn store_words(self, words: &[RegId]) {
+        let (k, pointer, condition) = (self.kernel(), self.pointer(), self.condition());
+        let (address, bytes) = (pointer.operand(), word_bytes(words));
+        pointer.check_aligned(bytes * words.len() as u32);
         let registers = k.words(words);
         let mnemonic = format_args!("st{}{}.b{}", S::PTX, vector(words.len()), 8 * bytes);
         k.located(Location::caller(), || {
