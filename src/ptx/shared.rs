@@ -48,11 +48,12 @@ impl Arena {
     /// Returns the bytes to declare, the bytes to request at launch, and the declaration.
     pub(crate) fn declaration(self, symbol: &str) -> (u64, u64, Option<Declaration>) {
         let (bytes, align) = (self.bytes, self.align);
-        if bytes == 0 {
+        if align == 0 {
             return (0, 0, None);
         }
         let name = symbol.to_string();
-        if bytes <= MAX_STATIC_BYTES {
+        // PTX has no arrays of zero bytes: where all arrays are empty, their address is that of a dynamic one.
+        if (1..=MAX_STATIC_BYTES).contains(&bytes) {
             let text = format!(".shared .align {align} .b8 {symbol}[{bytes}];\n");
             (bytes, 0, Some(Declaration { name, text }))
         } else {

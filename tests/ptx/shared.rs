@@ -6,6 +6,9 @@ use warpwright::{
     run::{Device, Simulator},
 };
 
+use super::assemble::check;
+use crate::require;
+
 /// Builds a kernel with arrays of these words and alignments.
 fn arrays(sizes: &[(u32, u32)]) -> Kernel<(Out<u32>,)> {
     Kernel::<(Out<u32>,)>::build("arrays(out)", Target::SM_90, |k, (out,)| {
@@ -48,6 +51,21 @@ proptest! {
         }
         if let (Some((start, _)), Some((_, end))) = (taken.first(), taken.last()) {
             prop_assert!(end - start <= kernel.entry().shared_bytes());
+        }
+    }
+}
+
+/// Kernels whose shared arrays are all empty, as those of a size that happens to be 0, have an address for them.
+#[test]
+fn empty_arrays_have_an_address() {
+    for align in [8, 1024] {
+        let kernel = arrays(&[(0, align), (0, 16)]);
+        assert_eq!(kernel.entry().shared_bytes(), 0);
+        for start in addresses(&kernel, 2) {
+            assert!(start.is_multiple_of(16), "{start}");
+        }
+        if let Some(ptxas) = require::ptxas() {
+            check(&ptxas, &kernel.ptx(), "sm_90");
         }
     }
 }
