@@ -1,7 +1,7 @@
 //! Tiles, run on every device there is.
 //!
 //! The test list of ThunderKittens, which has about 3,000 cases at its default intensity, and the tests here that cover each of its rows, those
-//! that are commented out there included. Here, about 2,000 kernels run in the simulator, most in two blocks and twice, and every
+//! that are commented out there included. Here, about 2,300 kernels run in the simulator, most in two blocks and twice, and every
 //! element of their results is compared, exactly unless a function is approximate; outputs are poisoned before.
 //!
 //! | ThunderKittens | sizes there | tests here |
@@ -39,6 +39,7 @@ mod tiles {
     mod block;
     mod codes;
     mod complex;
+    mod conversions;
     mod every_type;
     mod functions;
     mod global;
@@ -46,6 +47,7 @@ mod tiles {
     mod lines;
     mod listed;
     mod long;
+    mod masks;
     mod matmul;
     mod mistakes;
     mod moves;

@@ -54,7 +54,7 @@ pub(crate) struct Element {
 
 impl Element {
     /// All element types of tiles.
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self { name: "bf16", size: 2 },
         Self { name: "f16", size: 2 },
         Self { name: "f32", size: 4 },
@@ -66,6 +66,20 @@ impl Element {
         Self { name: "u8", size: 1 },
         Self { name: "i32", size: 4 },
         Self { name: "u32", size: 4 },
+        Self { name: "i64", size: 8 },
+        Self { name: "u64", size: 8 },
+    ];
+
+    /// Element types by what aliases of tiles call them: ThunderKittens', and those of `warpwright::tiles::sizes`.
+    const IN_ALIASES: [(&'static str, &'static str); 8] = [
+        ("rt_fl_", "f32"),
+        ("rt_bf_", "bf16"),
+        ("rt_hf_", "f16"),
+        ("rt_fp8e4m3_", "e4m3"),
+        ("rt_fp8e5m2_", "e5m2"),
+        ("RtF32_", "f32"),
+        ("RtBf16_", "bf16"),
+        ("RtF16_", "f16"),
     ];
 
     /// Returns the number of elements per register.
@@ -82,7 +96,8 @@ impl Element {
 impl TileType {
     /// Returns whether `text` is meant to be the type of a tile or vector.
     pub(crate) fn is_meant_by(text: &str) -> bool {
-        text.split_once('<').is_some_and(|(name, _)| KINDS.iter().any(|(kind, _)| *kind == name.trim()))
+        let is_kind = |(name, _): (&str, &str)| KINDS.iter().any(|(kind, _)| *kind == name.trim());
+        text.split_once('<').is_some_and(is_kind) || unaliased(text).is_some()
     }
 
     /// Returns the tile or vector if it is in registers.
@@ -135,11 +150,26 @@ pub(crate) fn basic() -> impl Iterator<Item = TileType> {
     Element::ALL.into_iter().flat_map(of_element).filter_map(|text| parse(&text).ok())
 }
 
+/// Returns the type that an alias stands for: `Rt<f32, 1, 4, Col>` for `rt_fl_1x4<Col>` and `RtF32_1x4<Col>`.
+fn unaliased(text: &str) -> Option<String> {
+    let (size, element) = Element::IN_ALIASES
+        .iter()
+        .find_map(|(alias, element)| Some((text.trim().strip_prefix(alias)?, element)))?;
+    let (size, layout) = match size.split_once('<') {
+        Some((size, layout)) => (size, format!(", {layout}")),
+        None => (size, ">".to_owned()),
+    };
+    let (height, width) = size.split_once('x')?;
+    Some(format!("Rt<{element}, {height}, {width}{layout}"))
+}
+
 /// Parses a type.
 ///
 /// # Errors
 /// One line with the column of what was not expected.
 pub(crate) fn parse(text: &str) -> Result<TileType, Error> {
+    let unaliased = unaliased(text);
+    let text = unaliased.as_deref().unwrap_or(text);
     let mut reader = Reader { text, at: 0 };
     reader.tile().map_err(|Problem { at, what }| {
         let column = text[..at].chars().count() + 1;

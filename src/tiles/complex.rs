@@ -2,12 +2,14 @@
 
 mod arithmetic;
 mod memory;
+mod parts;
 mod products;
 mod shared;
 
 use std::fmt;
 
 pub use memory::{Cgl, CglTile};
+pub use parts::{ComplexStoring, ComplexSubtile, ComplexSubtileMut};
 pub use shared::{Cst, Csv};
 
 use super::{
@@ -89,6 +91,13 @@ both! {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Crt<'k, T, H, W, L> {
+    /// Returns a copy of a part, like [`Rt::subtile`].
+    #[must_use]
+    #[track_caller]
+    pub fn subtile<const H2: usize, const W2: usize>(&self, row: usize, col: usize) -> Crt<'k, T, H2, W2, L> {
+        Crt { re: self.re.subtile(row, col), im: self.im.subtile(row, col) }
+    }
+
     /// Returns the transposed matrix in the other layout, in the same registers, like [`Rt::into_transposed`].
     #[must_use]
     #[track_caller]

@@ -19,8 +19,8 @@ use crate::{
 /// An element type whose tiles convert to elements of type `U`: every type to itself, and floating-point types and integers of 8, 32 and
 /// 64 bits to each other.
 ///
-/// `f64` and integers of 32 and 64 bits are converted to each other directly, other types through f32. The results are rounded to nearest
-/// even, and those of 8 bits and integers saturate.
+/// `f64` and integers of 32 and 64 bits are converted to each other directly, other types through f32: those of more than 24 significant
+/// bits are rounded twice. Results are rounded to nearest even, and those of 8 bits and integers saturate.
 #[diagnostic::on_unimplemented(
     message = "tiles of `{Self}` do not convert to `{U}`",
     note = "floating-point types and integers of 8, 32 and 64 bits convert to each other; other types convert with `map_to`"

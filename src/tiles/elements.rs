@@ -106,7 +106,7 @@ macro_rules! predicates {
         impl<'k, T: Accumulate, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
             #[doc = concat!("Returns whether `f` holds for any element of the ", $what, ", the same in all lanes, which must all take part.")]
             ///
-            /// The elements are in [`Accumulate::Sum`], f32 for those of 16 bits.
+            /// `f` receives the elements as [`Accumulate::Sum`], f32 for 16-bit types.
             #[doc(alias = "vote.sync.any")]
             #[track_caller]
             pub fn any(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
@@ -117,7 +117,7 @@ macro_rules! predicates {
 
             #[doc = concat!("Returns whether `f` holds for all elements of the ", $what, ", the same in all lanes, which must all take part.")]
             ///
-            /// The elements are in [`Accumulate::Sum`], f32 for those of 16 bits.
+            /// `f` receives the elements as [`Accumulate::Sum`], f32 for 16-bit types.
             #[doc(alias = "vote.sync.all")]
             #[track_caller]
             pub fn all(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {

@@ -50,13 +50,19 @@ impl Exchange {
     /// Plans the exchange between two layouts of the same elements, with as many elements per word. Layouts in which
     /// elements have several owners are allowed on both sides.
     pub(super) fn plan(from: &TvLayout, to: &TvLayout) -> Self {
+        Self::plan_gather(from, to, |index| index)
+    }
+
+    /// Plans an exchange after which the element with an index in `to` is the one with index `source(index)` in `from`.
+    pub(super) fn plan_gather(from: &TvLayout, to: &TvLayout, source: impl Fn(i64) -> i64) -> Self {
         let per_word = from.per_register() as usize;
         let part = |value: i64| Part { word: value as usize / per_word, slot: value as usize % per_word };
         let mut owners: Vec<Vec<(usize, Part)>> = vec![Vec::new(); from.shape().size() as usize];
         for (lane, value) in (0..LANES).flat_map(|lane| (0..from.values()).map(move |value| (lane, value))) {
             owners[from.index(lane as i64, value) as usize].push((lane, part(value)));
         }
-        let owners = |lane: usize, value: usize| &owners[to.index(lane as i64, value as i64) as usize];
+        let owners =
+            |lane: usize, value: usize| &owners[source(to.index(lane as i64, value as i64)) as usize];
         let from_lane = |lane, value, source| {
             let mut parts = owners(lane, value).iter().filter(move |(owner, _)| *owner == source);
             parts.next().map(|(_, part)| *part)

@@ -217,6 +217,13 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A, 1> {
         GlTile { tensor: self.tensor.clone(), at: [index.into()] }
     }
 
+    /// Returns this warp's part of tile `index` of a scope, which is divided among its warps: warp `w` has the `w`-th part.
+    #[track_caller]
+    pub fn tile_of(&self, scope: impl Scope<'k>, index: impl Into<Val<'k, u32>>) -> GlTile<'k, T, A, 1> {
+        let (warp, count) = self.tensor.kernel().warp_of(scope);
+        self.tile(index.into() * count + warp)
+    }
+
     /// Returns the tile that starts at element `start`.
     #[track_caller]
     pub fn tile_at(&self, start: impl Into<Val<'k, u32>>) -> GlTile<'k, T, A, 1> {

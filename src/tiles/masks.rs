@@ -96,7 +96,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         })
     }
 
-    /// Replaces the columns from `col` on by `value`: the keys past the end of a sequence.
+    /// Fills columns `col` and up with `value`, for example to mask the keys past the end of a sequence.
     #[must_use]
     #[track_caller]
     pub fn right_fill(self, col: impl Into<Val<'k, u32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {

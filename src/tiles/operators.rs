@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     ptx::{
-        Val,
+        Val, bf16, f16,
         traits::{Divide, Number},
     },
     tensor::Computed,
@@ -98,6 +98,57 @@ macro_rules! operators {
             }
         }
     };
+}
+
+/// Numbers on the left: `1.0 - &t`.
+macro_rules! numbers_on_the_left {
+    ($($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident;)* => $types:tt $ops:tt) => {
+        $(numbers_on_the_left! { @types $tile [$(const $size)*] $layout: $bound => $types $ops })*
+    };
+    (@types $tile:ident $sizes:tt $layout:ident: $bound:ident => [$($t:ident)*] $ops:tt) => {
+        $(numbers_on_the_left! { @ops $tile $sizes $layout: $bound => $t $ops })*
+    };
+    (@ops $tile:ident $sizes:tt $layout:ident: $bound:ident => $t:ident {$($op:ident $method:ident $sign:tt;)*}) => {
+        $(numbers_on_the_left! { @one $tile $sizes $layout: $bound => $t $op $method $sign })*
+    };
+    (@one $tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident => $t:ident $op:ident $method:ident $sign:tt) => {
+        impl<'k, $(const $size: usize,)* $layout: $bound> $op<$tile<'k, $t, $($size,)* $layout>> for $t {
+            type Output = $tile<'k, $t, $($size,)* $layout>;
+
+            #[track_caller]
+            fn $method(self, mut tile: $tile<'k, $t, $($size,)* $layout>) -> Self::Output {
+                combine(&mut tile, &self, &|element, number| number $sign element);
+                tile
+            }
+        }
+
+        impl<'k, $(const $size: usize,)* $layout: $bound> $op<&$tile<'k, $t, $($size,)* $layout>> for $t {
+            type Output = $tile<'k, $t, $($size,)* $layout>;
+
+            #[track_caller]
+            fn $method(self, tile: &$tile<'k, $t, $($size,)* $layout>) -> Self::Output {
+                combined(tile, &self, &|element, number| number $sign element)
+            }
+        }
+    };
+}
+
+numbers_on_the_left! {
+    Rt [const H const W] L: RegisterLayout;
+    Rv [const N] V: VectorLayout;
+    => [f32 f64 bf16 f16 i32] {
+        Add add +;
+        Sub sub -;
+        Mul mul *;
+    }
+}
+
+numbers_on_the_left! {
+    Rt [const H const W] L: RegisterLayout;
+    Rv [const N] V: VectorLayout;
+    => [f32 f64] {
+        Div div /;
+    }
 }
 
 operators! {

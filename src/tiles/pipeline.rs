@@ -192,6 +192,89 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         state
     }
 
+    /// Processes `count` stages in turn, each in `slices` parts along k whose fragments are loaded one part ahead: `load` loads those of a part,
+    /// counted from 0, and `work` multiplies them. While a part is multiplied, the fragments of the next one are in flight, those of the first
+    /// part of the next stage included.
+    ///
+    /// `fill` is also called for up to `N` − 1 stages past the last one, which are not used. Tiles past the edge of a matrix are not read. All
+    /// threads of the block must execute the call, which emits one barrier per stage.
+    #[doc(alias = "register double buffering")]
+    #[track_caller]
+    pub fn run_sliced<S: State<'k>, F: State<'k>>(
+        self,
+        count: impl Into<Val<'k, u32>>,
+        slices: u32,
+        state: S,
+        fill: impl Fn(Val<'k, u32>, Stage<'k, Tiles>) -> Filling<'k, Tiles>,
+        load: impl Fn(&Tiles::Filled, u32) -> F,
+        work: impl Fn(S, &F) -> S,
+    ) -> S {
+        let count = count.into();
+        self.k.located(Location::caller(), || self.emit_sliced(count, slices, state, fill, load, work))
+    }
+
+    fn emit_sliced<S: State<'k>, F: State<'k>>(
+        &self,
+        count: Val<'k, u32>,
+        slices: u32,
+        state: S,
+        fill: impl Fn(Val<'k, u32>, Stage<'k, Tiles>) -> Filling<'k, Tiles>,
+        load: impl Fn(&Tiles::Filled, u32) -> F,
+        work: impl Fn(S, &F) -> S,
+    ) -> S {
+        let k = self.k;
+        if slices == 0 {
+            k.refuse("expected stages of at least one slice, found none".into());
+        }
+        let ahead = N as u32 - 1;
+        // Without a branch, ptxas schedules the copies, the loads and the products of an iteration together.
+        let begin = |i: Val<'k, u32>, stage: Ptr<'k, u8, Shared>| {
+            let stage = Stage { tiles: Tiles::at(stage), k: PhantomData };
+            let Filling { .. } = k.unlocated(|| fill(i, stage));
+            k.commit_copies();
+        };
+        let load = |stage: Ptr<'k, u8, Shared>, slice| {
+            let tiles = Tiles::at(stage).filled();
+            k.unlocated(|| load(&tiles, slice))
+        };
+        Owner::block(k).sync_in_loop();
+        for i in 0..ahead {
+            k.comment(format_args!("fill stage {i}"));
+            begin(i.into(), self.base.byte_offset(i64::from(i * Tiles::STAGE_BYTES)));
+        }
+        k.wait_copies(ahead - 1);
+        k.this_block().sync();
+        let fragments = load(self.base, 0);
+        k.comment(format_args!("work on a slice while the next one is loaded, fill the stage {ahead} ahead"));
+        let offsets = (Val::from(0), Val::from(ahead * Tiles::STAGE_BYTES));
+        let state = (state, fragments, offsets.0, offsets.1);
+        let (state, ..) = k.fold(count, state, |i, (mut state, mut fragments, read, write)| {
+            let (stage, following) = (self.stage_at(read), self.next(read));
+            // Not among the first loads, which the next products wait for, nor before those that follow the barrier.
+            let filled_in = 1.min(slices.saturating_sub(2));
+            for slice in 0..slices {
+                let is_last = slice + 1 == slices;
+                if is_last {
+                    if slices == 1 {
+                        begin(i + ahead, self.stage_at(write));
+                    }
+                    k.wait_copies(ahead - 1);
+                    k.this_block().sync();
+                }
+                let next = if is_last { load(self.stage_at(following), 0) } else { load(stage, slice + 1) };
+                if slice == filled_in && !is_last {
+                    begin(i + ahead, self.stage_at(write));
+                }
+                state = k.unlocated(|| work(state, &fragments));
+                fragments = next;
+            }
+            (state, fragments, following, self.next(write))
+        });
+        // No copy is in flight when the memory is used again.
+        k.wait_copies(0);
+        state
+    }
+
     #[track_caller]
     fn stage_at(&self, offset: Val<'k, u32>) -> Ptr<'k, u8, Shared> {
         self.base.advance(offset).assume_aligned(STAGE_ALIGN)

@@ -1,4 +1,4 @@
-//! Prefix sums along rows and columns of register tiles.
+//! Prefix sums along rows and columns of register tiles, and of vectors.
 //!
 //! The digits of a coordinate along the line, from the lowest, are bits of the lane number or digits of the value number
 //! ([`TvLayout::along`](crate::layout::TvLayout::along)). For each digit, every group of elements that differ in lower digits only is
@@ -13,6 +13,8 @@ use super::{
     reduce::{Accumulate, for_each_element},
     registers::Registers,
     rt::Rt,
+    vector::Rv,
+    vector_layout::VectorLayout,
 };
 use crate::{
     layout::{ThreadBit, TvLayout},
@@ -77,11 +79,13 @@ fn scan_line<'k, S: Numeric>(
     merge(groups, i64::MAX, sums);
 }
 
-/// Replaces the elements of a tile of a layout by their prefix sums along an axis, in fresh registers.
+/// Replaces the elements of a tile or vector of a layout by their prefix sums along an axis, in fresh registers.
 #[track_caller]
 fn scan<'k, T: Accumulate>(fragment: &Fragment<'k, T>, layout: &TvLayout, axis: usize) -> Vec<RegId> {
     let k = fragment.kernel();
-    let (along, across) = (value_offsets(layout, axis), value_offsets(layout, 1 - axis));
+    let along = value_offsets(layout, axis);
+    let across =
+        if layout.shape().rank() == 1 { vec![0; along.len()] } else { value_offsets(layout, 1 - axis) };
     let mut bits = lane_bits(layout, axis);
     bits.sort_by_key(|bit| bit.offset);
     let mut lines: BTreeMap<i64, BTreeMap<i64, usize>> = BTreeMap::new();
@@ -120,5 +124,20 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k
         const { assert_same_subtiles::<T, T::Sum>() };
         let k = self.kernel();
         k.located(Location::caller(), || Rt::of_registers(k, scan(&self.fragment, &Self::layout(), 0)))
+    }
+}
+
+impl<'k, T: Accumulate, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
+    /// Returns the prefix sums: element i of the result is the sum of elements 0 to i. 16-bit elements are summed in f32.
+    ///
+    /// All lanes of the warp must take part. A [`Naive`](super::Naive) vector takes the fewest shuffles, up to five.
+    #[doc(alias = "cumsum")]
+    #[doc(alias = "prefix sum")]
+    #[must_use]
+    #[track_caller]
+    pub fn scan(&self) -> Rv<'k, T::Sum, N, V> {
+        const { assert_same_subtiles::<T, T::Sum>() };
+        let k = self.kernel();
+        k.located(Location::caller(), || Rv::of_registers(k, scan(self.fragment(), &Self::layout(), 0)))
     }
 }

@@ -22,7 +22,8 @@ use crate::{
 
 /// A tile of `H`×`W` subtiles of 16×16 elements `T` (16×32 for 8-bit elements) in shared memory, with unspecified contents.
 ///
-/// Its layout is [`St::shared_layout`]; with swizzle [`Auto`], all fragment accesses are free of bank conflicts.
+/// Its layout is [`St::shared_layout`]; with swizzle [`Auto`], fragment accesses are free of bank conflicts, except those of 8-bit [`Col`](super::Col)
+/// tiles.
 ///
 /// The block owns a tile, unless [`shared_tile_of`](Builder::shared_tile_of) allocates it for each warp or group of warps. What is said of the
 /// block, its threads and its barrier then applies to that scope.

@@ -54,8 +54,7 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
     /// Converts the elements to a 16-bit type `U`, each rounded up or down at random, with the number as expected value. Requires
     /// sm_100a.
     ///
-    /// The two elements of a register share a word of `random`, of which the hardware uses different bits. The simulator does not execute
-    /// the instruction, because the effect of the bits is not specified.
+    /// The two elements of a register share a word of `random`, of which the hardware uses different bits.
     #[doc(alias = "cvt.rs")]
     #[must_use]
     #[track_caller]

@@ -54,7 +54,9 @@ impl<'k> Builder<'k> {
         adjacent: u32,
         count: u32,
     ) -> Stripes<'k> {
-        let exists = threads * adjacent * count > 0 && threads * adjacent <= MOST_IN_TILE;
+        let product = |factors: &[u32]| factors.iter().try_fold(1u32, |all, factor| all.checked_mul(*factor));
+        let exists = product(&[threads, adjacent]).is_some_and(|row| row <= MOST_IN_TILE)
+            && product(&[threads, adjacent, count]).is_some_and(|all| all > 0);
         if !exists {
             self.refuse(format!(
                 "expected stripes of up to {MOST_IN_TILE} elements, found {count} of {threads} times {adjacent}"

@@ -148,7 +148,7 @@ impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
         let words: Vec<RegId> = (0..self.words()).map(|_| k.fresh(u32::CLASS)).collect();
         words.iter().for_each(|&word| k.move_into(word, Val::from(0u32)));
         for (i, words) in words.chunks(WORDS).enumerate() {
-            pointer.byte_offset((i * WORDS * 4) as i64).load_words(words, inside);
+            pointer.byte_offset((i * WORDS * 4) as i64).checked(inside).load_words(words);
         }
         words.into_iter().map(|word| Val::from_reg(k.current(word), k)).collect()
     }
@@ -168,7 +168,7 @@ impl<'k, T: TensorElement, A: Writable> UnalignedRow<'k, T, A> {
                 let at_once = whole & (first & (self.group - 1)).eq(0) & self.available.ne(0);
                 let pointer = self.start.at(first & !(self.group - 1));
                 for (i, registers) in registers.chunks(WORDS).enumerate() {
-                    pointer.byte_offset((i * WORDS * 4) as i64).store_words(registers, at_once);
+                    pointer.byte_offset((i * WORDS * 4) as i64).checked(at_once).store_words(registers);
                 }
                 k.if_(!at_once, || {
                     for i in 0..self.group {

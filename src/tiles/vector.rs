@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     layout::{Element, Owner, TvError, TvLayout},
-    ptx::{Builder, RegId, State, Val, Visitor},
+    ptx::{Builder, RegId, Scalar, State, Val, Visitor},
     tensor::{Fragment, TensorElement},
 };
 
@@ -110,6 +110,23 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     /// A handle is rejected after the vector's register has been overwritten.
     pub fn registers(&self) -> Vec<Val<'k, T::Word>> {
         self.words()
+    }
+}
+
+impl<'k, T: TensorElement<Word = T> + Scalar, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
+    /// Returns element `index`, the same in all lanes, which must all take part: one `shfl`.
+    ///
+    /// Rejected when the kernel is built if the vector has no such element.
+    #[track_caller]
+    pub fn get(&self, index: u32) -> Val<'k, T> {
+        let k = self.kernel();
+        match Self::owner(index) {
+            Ok(owner) => k.warp().broadcast(self.words()[owner.register as usize], owner.thread as u32),
+            Err(error) => {
+                k.refuse(error.to_string());
+                self.words()[0]
+            }
+        }
     }
 }
 

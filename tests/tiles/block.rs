@@ -11,7 +11,7 @@ use warpwright::{
     },
 };
 
-use super::codes::Coded;
+use super::{codes::Coded, numbers::Numeral};
 use crate::devices::everywhere;
 
 fn numbers<T: Coded>(all: &[T]) -> Vec<f64> {
@@ -215,6 +215,53 @@ fn atomic_additions() {
     for (rows, cols, divisor) in [(16, 32, 32), (20, 40, 2), (13, 27, 1)] {
         additions::<bf16, Row>(rows, cols, divisor, Target::SM_90);
     }
+}
+
+/// Four warps of two blocks add tiles of types that are added one by one: to a tile in global memory, and each to two subtiles of a shared
+/// one, which is added to global memory.
+fn wide_additions<T: AtomicElement + Numeral, L: RegisterLayout>() {
+    type Args<T> = (In<T>, InOut<T>, InOut<T>);
+    let kernel = Kernel::<Args<T>>::build("additions(x, y, z)", Target::SM_80, |k, (x, y, z)| {
+        k.block([128]);
+        k.grid([2]);
+        let (x, y) = (k.global(x, row_major(30, 16)), k.global(y, row_major(30, 16)));
+        let z = k.global(z, row_major(32, 32));
+        let own: Rt<T, 2, 1, L> = x.tile(0, 0).load();
+        y.tile(0, 0).add(&own);
+        let sums = k.shared_tile::<St<T, 2, 2>>().fill_with(T::of(1.0)).wait();
+        let sums = sums.add_with(|sums| sums.add(0, k.warp().rank() % 2, &own)).wait();
+        k.when_warp(1, |_| {
+            let sums: Rt<T, 2, 2, L> = sums.load();
+            z.tile(0, 0).add(&sums);
+        });
+    })
+    .unwrap();
+    crate::assemble::kernel(&kernel);
+    let number = |at: usize| (at % 7) as f64;
+    let found = everywhere(|device| {
+        let x = device.upload(&(0..480).map(|at| T::of(number(at))).collect::<Vec<_>>()).unwrap();
+        let mut y = device.upload(&[T::of(1.0); 480]).unwrap();
+        let mut z = device.upload(&[T::of(3.0); 1024]).unwrap();
+        device.launch(&kernel, (&x, &mut y, &mut z)).unwrap();
+        [y, z].map(|sums| {
+            device.download(&sums).unwrap().into_iter().map(|x: T| x.number()).collect::<Vec<_>>()
+        })
+    });
+    let y: Vec<_> = (0..480).map(|at| 1.0 + 8.0 * number(at)).collect();
+    let of = |row: usize, col: usize| if row < 30 { number(row * 16 + col % 16) } else { 0.0 };
+    // Two warps of each block per column of subtiles.
+    let z = (0..1024).map(|at| 3.0 + 2.0 * (1.0 + 2.0 * of(at / 32, at % 32))).collect();
+    assert_eq!(found, [y, z], "{}", T::NAME);
+}
+
+#[test]
+fn additions_of_wide_types() {
+    wide_additions::<f64, Row>();
+    wide_additions::<f64, Col>();
+    wide_additions::<i32, Row>();
+    wide_additions::<u32, Col>();
+    wide_additions::<i64, Row>();
+    wide_additions::<u64, Col>();
 }
 
 /// Vectors add 16 bytes in one instruction where the target can; a target without bf16 additions is an error that says which has them.

@@ -110,6 +110,47 @@ products! {
     f16_in_f16: f16 => f16, mma_ab,   row,            col;
     tf32_ab:   tf32 => f32, mma_ab,   row,            col;
     tf32_atbt: tf32 => f32, mma_atbt, transposed_row, transposed_col;
+    f64_ab:    f64 => f64,  mma_ab,   row,            col;
+    f64_abt:   f64 => f64,  mma_abt,  row,            transposed_col;
+}
+
+/// Tiles and vectors change their layout and their type, and a tile is carried through a loop.
+#[test]
+fn layouts_and_types() {
+    type Args = (In<f32>, In<f32>, Out<f32>, Out<f32>, Out<bf16>, Out<bf16>);
+    let kernel = Kernel::<Args>::build("complex", Target::SM_80, |k, (xre, xim, yre, yim, zre, zim)| {
+        k.block([32]);
+        k.grid([2]);
+        let (b, shape) = (k.ctaid_x(), row_major(64, 32));
+        let x = Cgl { re: k.global(xre, shape), im: k.global(xim, shape) };
+        let y = Cgl { re: k.global(yre, shape), im: k.global(yim, shape) };
+        let z = Cgl { re: k.global(zre, row_major(2, 32)), im: k.global(zim, row_major(2, 32)) };
+        let tile: Crt<f32, 2, 2> = x.tile(b, 0).load();
+        let swapped: Crt<f16, 2, 2, Col> = tile.swap_layout().convert();
+        let sum = k.fold(4u32, Crt::<f32, 2, 2, Col>::zeros(k), |_, mut sum| {
+            sum += &swapped.convert();
+            sum
+        });
+        let mut sum = -sum;
+        sum -= &x.tile_of(k.warp(), b, 0).load();
+        y.tile_at(b * 32, 0).store(&sum);
+        let row: Crv<f32, 2> = x.transposed().col(b).tile(0).load();
+        z.row(b).tile(0).store(&row.convert::<bf16>());
+    })
+    .unwrap();
+    crate::assemble::kernel(&kernel);
+    let x = whole::<f32>(2048, 5);
+    let found = everywhere(|device| {
+        let [xre, xim] = x.each_ref().map(|part| device.upload(part).unwrap());
+        let [mut yre, mut yim] = [(); 2].map(|()| device.upload(&[-77.0f32; 2048]).unwrap());
+        let [mut zre, mut zim] = [(); 2].map(|()| device.upload(&[bf16::from_f64(-77.0); 64]).unwrap());
+        device.launch(&kernel, (&xre, &xim, &mut yre, &mut yim, &mut zre, &mut zim)).unwrap();
+        let y = pairs(&[device.download(&yre).unwrap(), device.download(&yim).unwrap()]);
+        (y, pairs(&[device.download(&zre).unwrap(), device.download(&zim).unwrap()]))
+    });
+    let x = pairs(&x);
+    let fivefold = x.iter().map(|number| number.map(|part| -5.0 * part)).collect();
+    assert_eq!(found, (fivefold, x[..64].to_vec()));
 }
 
 /// Elementwise operations, transposition and conversion: conj(x + y)·(x − y)·2, transposed.
@@ -160,7 +201,7 @@ fn through_shared_memory() {
         let y = Cgl { re: k.global(yre, row_major(96, 32)), im: k.global(yim, row_major(96, 32)) };
         let edge: Crt<f32, 2, 2> = x.tile(b, 0).load_or(2.0, 1.0);
         let tile = k.shared_tile::<Cst<f32, 2, 2>>().fill(x.tile(b, 0)).wait();
-        let row = k.shared_tile::<Csv<f32, 2>>().fill(x.row(b).tile(0)).wait();
+        let row = k.shared_tile::<Csv<f32, 2>>().fill_or(x.row(b).tile(0), 3.0, 4.0).wait();
         let tile: Crt<f32, 2, 2> = tile.load();
         let row: Crv<f32, 2, Aligned> = row.load();
         let col: Crv<f32, 2> = x.col(b).tile(b).load_or(4.0, 0.0);

@@ -247,14 +247,14 @@ fn along_the_other_axis() {
 /// Elementary functions in f32, of types without their own.
 #[test]
 fn functions_of_narrow_types() {
-    fn check<T: Numeral + Computed<In = f32>>(precision: f64) {
+    fn check<T: Numeral + Computed<In = f32>, const W: usize>(precision: f64) {
         let kernel = Kernel::<(In<T>, Out<T>)>::build("functions(x, y)", Target::SM_89, |k, (x, y)| {
             k.block([32]);
             k.grid([2]);
             let (x, y) = (k.global(x, row_major(32, 32)), k.global(y, row_major(160, 32)));
             let b = k.ctaid_x();
-            let tile = || x.tile_at(b * 16, 0).load::<T, 1, 2, Row>();
-            let whole = x.tile_at(b * 16, 0).load::<T, 1, 2, Row>().abs();
+            let tile = || x.tile_at(b * 16, 0).load::<T, 1, W, Row>();
+            let whole = tile().abs();
             for (i, result) in
                 (0u32..).zip([tile().exp2(), tile().sqrt(), -tile(), tile().sigmoid(), whole.recip()])
             {
@@ -280,7 +280,52 @@ fn functions_of_narrow_types() {
             );
         }
     }
-    check::<tf32>(1.0 / 1024.0);
+    check::<tf32, 2>(1.0 / 1024.0);
+    check::<e4m3, 1>(1.0 / 16.0);
+    check::<e5m2, 1>(1.0 / 8.0);
+}
+
+/// Functions of types that compute in themselves: the roots and the reciprocal of f64, and the signs of integers.
+#[test]
+fn functions_of_wide_types() {
+    fn check<T: Numeral>(
+        operation: &dyn for<'k> Fn(Rt<'k, T, 1, 1>) -> Rt<'k, T, 1, 1>,
+        reference: fn(f64) -> f64,
+    ) {
+        let kernel = Kernel::<(In<T>, Out<T>)>::build("functions(x, y)", Target::SM_80, |k, (x, y)| {
+            k.block([32]);
+            k.grid([2]);
+            let b = k.ctaid_x();
+            let tile = k.global(x, row_major(32, 16)).tile(b, 0).load();
+            k.global(y, row_major(32, 16)).tile(b, 0).store(&operation(tile));
+        })
+        .unwrap();
+        crate::assemble::kernel(&kernel);
+        // Squares, so that roots are exact, and both signs where the type has them.
+        let x: Vec<T> =
+            (0..512).map(|at| T::of(f64::from(1 + at % 9).powi(2) * [1.0, -1.0][at as usize % 2])).collect();
+        let found = everywhere(|device| {
+            let mut y = device.upload(&[T::of(77.0); 512]).unwrap();
+            device.launch(&kernel, (&device.upload(&x).unwrap(), &mut y)).unwrap();
+            device.download(&y).unwrap().into_iter().map(|y: T| y.number()).collect::<Vec<_>>()
+        });
+        for (x, found) in x.iter().zip(found) {
+            let expected = reference(x.number());
+            let close = (found - expected).abs() <= 1e-6 * expected.abs();
+            assert!(close, "{} of {}: found {found}, expected {expected}", T::NAME, x.number());
+        }
+    }
+    check::<f64>(&|x| x.abs().sqrt(), |x| x.abs().sqrt());
+    check::<f64>(&|x| x.abs().rsqrt(), |x| x.abs().sqrt().recip());
+    check::<f64>(&|x| x.recip(), f64::recip);
+    check::<f64>(&|x| -x, |x| -x);
+    check::<f64>(&|x| x.abs(), f64::abs);
+    check::<i32>(&|x| -x, |x| -x);
+    check::<i32>(&|x| x.abs(), f64::abs);
+    check::<i64>(&|x| -x, |x| -x);
+    check::<i64>(&|x| x.abs(), f64::abs);
+    check::<i8>(&|x| -x, |x| -x);
+    check::<i8>(&|x| x.abs(), f64::abs);
 }
 
 /// Quotients of 16-bit numbers are rounded once: all of 32 random significands by one another.

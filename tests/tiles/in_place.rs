@@ -3,8 +3,9 @@
 use std::cell::Cell;
 
 use pretty_assertions::assert_eq;
-use warpwright::{prelude::*, ptx::BuildErrorKind, run::Device};
+use warpwright::{prelude::*, ptx::BuildErrorKind, run::Device, tensor::Computed, tiles::RegisterLayout};
 
+use super::{masks::value, numbers::Numeral};
 use crate::devices::everywhere;
 
 /// The number of PTX instructions of a kernel whose loop carries a tile of `W` subtiles.
@@ -124,4 +125,65 @@ fn an_assumption_about_a_result_keeps_its_register() {
         device.download(&y).unwrap()
     });
     assert_eq!(found, [2.0; 256]);
+}
+
+/// Copies of one register to another in the loop of a kernel.
+fn copies<A>(kernel: &Kernel<A>) -> usize {
+    let text = kernel.ptx();
+    let (_, from_loop) = text.split_once(":\n").expect("the label of the loop");
+    let copies = from_loop.lines().take_while(|line| !line.contains("bra")).filter_map(|line| {
+        let (mnemonic, operands) = line.trim().split_once(' ')?;
+        let (to, from) = operands.trim().trim_end_matches(';').split_once(", ")?;
+        (mnemonic.starts_with("mov.") && to.starts_with('%') && from.starts_with("%r")).then_some(())
+    });
+    copies.count()
+}
+
+/// A loop that carries tiles of types that compute in themselves copies as many registers for a wide tile as for a narrow one, with each
+/// kind of elementwise operation.
+#[test]
+fn carried_tiles_are_not_copied() {
+    type Carried<'k, T, L, const W: usize> = (Rt<'k, T, 1, W, L>, Rt<'k, T, 1, W, L>);
+    type Step<'a, T, L, const W: usize> = dyn for<'k> Fn(Carried<'k, T, L, W>) -> Carried<'k, T, L, W> + 'a;
+    fn check<T, L, const W: usize>(name: &str, step: &Step<'_, T, L, W>) -> usize
+    where
+        T: Numeral,
+        L: RegisterLayout,
+    {
+        let kernel = Kernel::<(In<T>, Out<T>)>::build("carried(x, y)", Target::SM_89, |k, (x, y)| {
+            k.block([32]);
+            k.grid([1]);
+            let shape = row_major(64, 256);
+            let load = |at: u32| k.global(x, shape).tile(at, 0).load();
+            let (tile, other) = k.fold(4u32, (load(0), load(1)), |_, tiles| step(tiles));
+            k.global(y, shape).tile(0, 0).store(&tile);
+            k.global(y, shape).tile(1, 0).store(&other);
+        });
+        copies(&kernel.unwrap_or_else(|error| panic!("{name} of {}: {error}", T::NAME)))
+    }
+    fn each<T, L>()
+    where
+        T: Numeral + Computed,
+        L: RegisterLayout,
+    {
+        macro_rules! operations {
+            ($($name:literal $step:expr;)*) => {$(
+                let found = [check::<T, L, 1>($name, &$step), check::<T, L, 3>($name, &$step)];
+                assert_eq!(found[0], found[1], "{} of {} {:?}", $name, T::NAME, L::LAYOUT);
+            )*};
+        }
+        operations! {
+            "arithmetic" |(mut t, u)| { t *= T::of(2.0); t += &u; (t.max(T::of(1.0)), u) };
+            "relu and clamp" |(t, u)| (t.relu(), u.clamp(T::of(1.0), T::of(2.0)));
+            "mul_add" |(t, u)| (t.mul_add(&u, &u), u);
+            "add_product" |(t, u)| (t.add_product(&u, &u), u);
+            "masks" |(t, u)| (t.tril(3, value(T::of(1.0))), u.right_fill(5, value(T::of(2.0))));
+            "map_indexed" |(t, u)| (t.map_indexed(|_, (row, col), x| row.eq(col).select(value(T::of(1.0)), x)), u);
+        }
+    }
+    each::<f32, Row>();
+    each::<f32, Col>();
+    each::<bf16, Row>();
+    each::<f16, Col>();
+    each::<f64, Row>();
 }

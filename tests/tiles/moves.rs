@@ -7,7 +7,7 @@ use warpwright::{
     ptx::{B16, B32, Element, Params},
     run::Device,
     tensor::TensorElement,
-    tiles::{Aligned, Convert, Naive, Orthogonal, VectorLayout},
+    tiles::{Aligned, Cgl, Convert, Crt, Cst, Naive, Orthogonal, RegisterLayout, VectorLayout},
 };
 
 use super::numbers::Numeral;
@@ -261,6 +261,94 @@ fn vectors_of_16_bits() {
     conversions::<f16, 16>(most);
 }
 
+// ── Columns ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// Gathers columns of `H`×`W` subtiles; a subtile may take `most` shuffles.
+fn gather<T: TensorElement, const H: usize, const W: usize, L: RegisterLayout>(
+    from: fn(u32) -> u32,
+    most: usize,
+) {
+    let (rows, cols) = (Rt::<T, H, W, L>::ROWS, Rt::<T, H, W, L>::COLS);
+    let input: Vec<T> = (0..BLOCKS * (rows * cols) as usize).map(coded).collect();
+    let kernel = build::<(In<T>, Out<T>)>(|k, (x, y)| {
+        let matrix = || row_major(BLOCKS as u32 * rows, cols);
+        let tile: Rt<T, H, W, L> = k.global(x, matrix()).tile(k.ctaid_x(), 0).load();
+        k.global(y, matrix()).tile(k.ctaid_x(), 0).store(&tile.gather_cols(from));
+    });
+    let element = |at: usize| {
+        let (row, col) = (at / cols as usize, at as u32 % cols);
+        input[row * cols as usize + from(col) as usize].to_mem_bits()
+    };
+    let what = format!("{}, {H}x{W}", T::NAME);
+    assert_eq!(
+        run(&kernel, &input, input.len()),
+        (0..input.len()).map(element).collect::<Vec<_>>(),
+        "{what}"
+    );
+    assert!(count(&kernel, "shfl") <= most * H * W, "{what}: {}", kernel.ptx());
+}
+
+/// Permutations of a lane's own elements take no shuffle, those between lanes one per register.
+#[test]
+fn columns_are_gathered() {
+    gather::<bf16, 2, 1, Row>(|col| col, 0);
+    gather::<bf16, 2, 1, Row>(|col| col ^ 9, 0);
+    gather::<bf16, 1, 1, Row>(|col| col ^ 2 ^ (col >> 1 & 1), 4);
+    gather::<bf16, 1, 1, Row>(|col| col ^ 14 ^ (col >> 3), 4);
+    gather::<f16, 1, 2, Col>(|col| col ^ 16 ^ 8, 0);
+    gather::<f16, 1, 1, Col>(|col| col ^ 5 ^ (col >> 2 & 1), 4);
+    gather::<f32, 1, 1, Row>(|col| col ^ 4, 8);
+    gather::<f32, 2, 2, Col>(|col| 31 - col, 8);
+    gather::<u8, 1, 1, Row>(|col| (col + 1) % 32, 8);
+    gather::<bf16, 1, 2, Row>(|col| col * 5 % 32, 8);
+    gather::<f64, 1, 1, Row>(|_| 7, 16);
+}
+
+/// A column that the tile does not have.
+#[test]
+fn gathered_columns_exist() {
+    let error = Kernel::<()>::build("outside", Target::SM_80, |k, ()| {
+        let _ = k.zeros::<Rt<bf16, 1, 2>>().gather_cols(|col| col + 1);
+    });
+    let text = error.expect_err("no column 32").to_string();
+    assert!(text.contains("expected columns of a tile of 32 columns, found 32 for column 31"), "{text}");
+}
+
+// ── Prefix sums ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// Prefix sums of a vector of small integers, in every layout.
+fn scan<const N: usize, V: VectorLayout>() {
+    let length = Rv::<f32, N, V>::LENGTH;
+    let input: Vec<f32> = (0..BLOCKS as u32 * length).map(|i| (i * 37 % 23) as f32 - 9.0).collect();
+    let kernel = build::<(In<f32>, Out<f32>)>(|k, (x, y)| {
+        let whole = || vector(BLOCKS as u32 * length);
+        let elements: Rv<f32, N, V> = k.global(x, whole()).tile(k.ctaid_x()).load();
+        k.global(y, whole()).tile(k.ctaid_x()).store(&elements.scan());
+    });
+    let sums = |block: &[f32]| {
+        block
+            .iter()
+            .scan(0.0, |sum, x| {
+                *sum += x;
+                Some(*sum)
+            })
+            .collect::<Vec<f32>>()
+    };
+    let expected: Vec<f32> = input.chunks(length as usize).flat_map(sums).collect();
+    assert_eq!(run(&kernel, &input, input.len()), bits(&expected), "{} {N}·16", V::NAME);
+}
+
+#[test]
+fn vectors_are_summed_up() {
+    scan::<1, Orthogonal>();
+    scan::<4, Orthogonal>();
+    scan::<3, Aligned>();
+    scan::<1, Naive>();
+    scan::<3, Naive>();
+    scan::<4, Naive>();
+    scan::<16, Naive>();
+}
+
 // ── Parts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /// A tile is split, its parts are exchanged and joined, and only the copy of a part moves registers.
@@ -298,6 +386,44 @@ fn parts() {
         run(&kernel, &input, BLOCKS * 32 * 16),
         (0..BLOCKS * 32 * 16).map(element).collect::<Vec<_>>()
     );
+}
+
+/// The two halves of a complex tile are stored to shared memory in the opposite order, and loaded as a whole and in parts.
+#[test]
+fn parts_of_complex_tiles() {
+    type Args = (In<bf16>, In<bf16>, Out<bf16>, Out<bf16>);
+    let (rows, cols) = (32, 32);
+    let input: Vec<bf16> = (0..2 * BLOCKS * rows * cols).map(coded).collect();
+    let (re, im) = input.split_at(BLOCKS * rows * cols);
+    let kernel = build::<Args>(|k, (re, im, y, z)| {
+        let matrix = || row_major(BLOCKS as u32 * 32, 32);
+        let x = Cgl { re: k.global(re, matrix()), im: k.global(im, matrix()) };
+        let tile: Crt<bf16, 2, 2> = x.tile(k.ctaid_x(), 0).load();
+        let swapped = k.shared_tile::<Cst<bf16, 2, 2>>().store_with(|all| {
+            all.subtile(1, 0).store(&tile.subtile::<1, 2>(0, 0));
+            all.subtile(0, 0).store(&tile.subtile::<1, 2>(1, 0));
+        });
+        let swapped = swapped.wait();
+        k.global(y, matrix()).tile(k.ctaid_x(), 0).store(&swapped.load::<Row>().im);
+        for i in 0..2 {
+            let part = swapped.subtile(i, 0).load::<1, 2, Row>();
+            k.global(z, matrix()).tile(k.ctaid_x() * 2 + i, 0).store(&part.re);
+        }
+    });
+    crate::assemble::kernel(&kernel);
+    let found = everywhere(|device| {
+        let (a, b) = (device.upload(re).unwrap(), device.upload(im).unwrap());
+        let [mut y, mut z] = [(); 2].map(|()| device.output::<bf16>(re.len()).unwrap());
+        device.launch(&kernel, (&a, &b, &mut y, &mut z)).unwrap();
+        [bits(&device.download(&y).unwrap()), bits(&device.download(&z).unwrap())]
+    });
+    let swapped = |part: &[bf16]| -> Vec<u64> {
+        let blocks = part.chunks(rows * cols);
+        blocks
+            .flat_map(|block| bits(&[&block[rows * cols / 2..], &block[..rows * cols / 2]].concat()))
+            .collect()
+    };
+    assert_eq!(found, [swapped(im), swapped(re)]);
 }
 
 /// A part that reaches past its tile.

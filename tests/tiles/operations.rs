@@ -183,6 +183,11 @@ fn argmax(line: impl Iterator<Item = f64>) -> f64 {
     line.enumerate().fold((f64::NEG_INFINITY, 0), first).1 as f64
 }
 
+/// The first index of the smallest element.
+fn argmin(line: impl Iterator<Item = f64>) -> f64 {
+    argmax(line.map(|x| -x))
+}
+
 /// Returns the tile in f32.
 fn single<'k, T: Convert<f32>, const H: usize, const W: usize, L: RegisterLayout>(
     tile: Rt<'k, T, H, W, L>,
@@ -213,7 +218,7 @@ where
     operations.check_finite(
         "row_argmin",
         &|k, t| zeros(k) + &t.row_argmin().1.map_to::<f32>(|x| x.cast()),
-        &|x| x.map(|row, _, _| argmax(x.row(row).map(|x| -x))),
+        &|x| x.map(|row, _, _| argmin(x.row(row))),
     );
     operations.check_finite(
         "col_argmax",
@@ -365,13 +370,51 @@ where
         row_min row_min_with col_min col_min_with minimum MIN, f64::min;
     }
     // Products of powers of two.
+    fn powers<'k, T: Convert<f32>, const H: usize, const W: usize, L: RegisterLayout>(
+        tile: &Rt<'k, T, H, W, L>,
+    ) -> Rt<'k, f32, H, W, L> {
+        tile.convert::<f32>().map_indexed(|_, _, x| x.gt(4.0).select(2.0, x.lt(-3.0).select(-1.0, 1.0)))
+    }
+    const PRODUCT: Reduce = |line| {
+        let power = |x: f64| {
+            if x > 4.0 {
+                2.0
+            } else if x < -3.0 {
+                -1.0
+            } else {
+                1.0
+            }
+        };
+        line.map(power).product()
+    };
+    macro_rules! products {
+        ($($prod:ident $prod_with:ident $max:ident $reduced:ident;)*) => {$(
+            operations.check(stringify!($prod), &|k, t| k.zeros::<Rt<f32, H, W, L>>() + &powers(&t).$prod(), &|x| $reduced(x, PRODUCT));
+            operations.check(stringify!($prod_with), &|k, t| {
+                    let with = k.filled::<Rt<f32, H, W, L>>(1.5).$max();
+                    k.zeros::<Rt<f32, H, W, L>>() + &powers(&t).$prod_with(with)
+                }, &|x| $reduced(x, PRODUCT).map(|_, _, product| 1.5 * product));
+        )*};
+    }
+    products! {
+        row_prod row_prod_with row_max rows_reduced;
+        col_prod col_prod_with col_max cols_reduced;
+    }
     operations.check(
-        "row_prod",
+        "product",
         &|k, t| {
-            let powers = t.convert::<f32>().map_indexed(|_, _, x| x.gt(4.0).select(2.0, 1.0));
-            k.zeros::<Rt<f32, H, W, L>>() + &powers.row_prod()
+            let few = powers(&t).map_indexed(|_, (_, col), x| col.lt(2).select(x, 1.0));
+            k.zeros::<Rt<f32, H, W, L>>() + few.product()
         },
-        &|x| x.map(|row, _, _| x.row(row).map(|x| if x > 4.0 { 2.0 } else { 1.0 }).product()),
+        &|x| x.map(|_, _, _| PRODUCT(&mut (0..x.rows).flat_map(|row| [0, 1].map(|col| x.at(row, col))))),
+    );
+    operations.check(
+        "product of a vector",
+        &|k, t| {
+            k.zeros::<Rt<f32, H, W, L>>()
+                + powers(&t).map_indexed(|_, (_, col), x| col.eq(0).select(x, 1.0)).row_prod().product()
+        },
+        &|x| x.map(|_, _, _| PRODUCT(&mut (0..x.rows).map(|row| x.at(row, 0)))),
     );
     // Vectors.
     operations.check("sum of a vector", &|k, t| k.zeros::<Rt<f32, H, W, L>>() + t.row_max().sum(), &|x| {
@@ -409,7 +452,77 @@ where
             sum += &at.map_to::<f32>(|x| x.cast::<f32>() * 16.0);
             sum
         },
-        &|x| x.map(|_, col, _| MIN(&mut x.col(col)) + 16.0 * argmax(x.col(col).map(|x| -x))),
+        &|x| x.map(|_, col, _| MIN(&mut x.col(col)) + 16.0 * argmin(x.col(col))),
+    );
+    macro_rules! with_positions {
+        ($($arg:ident $arg_with:ident $max:ident $line:ident $lines:ident $best:ident $first:ident $beats:tt $start:literal;)*) => {$(
+            operations.check_finite(stringify!($arg_with), &|k, t| {
+                    let start = k.filled::<Rt<f32, H, W, L>>($start).$max();
+                    let first = start.map_to::<u32>(|_| Val::from(1000));
+                    // Indices of this tile begin at 100; of equal elements, the first stays.
+                    let (best, at) = t.$arg_with(t.$arg_with((start, first), 100), 500);
+                    let mut sum = k.zeros::<Rt<f32, H, W, L>>() + &best;
+                    sum += &at.map_to::<f32>(|x| x.cast::<f32>() * 16.0);
+                    sum
+                }, &|x| x.map(|row, col, _| {
+                    let _ = (row, col);
+                    let best = $best(&mut x.$line($lines(row, col)));
+                    let beaten = best $beats $start;
+                    if beaten {
+                        best + 16.0 * (100.0 + $first(x.$line($lines(row, col))))
+                    } else {
+                        $start + 16_000.0
+                    }
+                }));
+        )*};
+    }
+    let (of_row, of_col) = (|row: usize, _: usize| row, |_: usize, col: usize| col);
+    with_positions! {
+        row_argmax row_argmax_with row_max row of_row MAX argmax > 5.5;
+        col_argmax col_argmax_with col_max col of_col MAX argmax > 5.5;
+        row_argmin row_argmin_with row_max row of_row MIN argmin < -3.5;
+        col_argmin col_argmin_with col_max col of_col MIN argmin < -3.5;
+    }
+    macro_rules! positions_of_all {
+        ($($arg:ident $best:ident;)*) => {$(
+            operations.check_finite(concat!(stringify!($arg), " of a tile"), &|k, t| {
+                    let (best, (row, col)) = t.$arg();
+                    k.zeros::<Rt<f32, H, W, L>>() + (best + (row * 16 * W as u32 + col).cast::<f32>() * 16.0)
+                }, &|x| x.map(|_, _, _| {
+                    let best = $best(&mut x.elements.iter().copied());
+                    best + 16.0 * $arg(x.elements.iter().copied())
+                }));
+            operations.check_finite(concat!(stringify!($arg), " of a vector"), &|k, t| {
+                    let (best, at) = t.row_sum().$arg();
+                    k.zeros::<Rt<f32, H, W, L>>() + (best + at.cast::<f32>() * 1024.0)
+                }, &|x| x.map(|_, _, _| {
+                    let sums = || (0..x.rows).map(|row| SUM(&mut x.row(row)));
+                    $best(&mut sums()) + 1024.0 * $arg(sums())
+                }));
+        )*};
+    }
+    positions_of_all! {
+        argmax MAX;
+        argmin MIN;
+    }
+    operations.check(
+        "minimum of a vector",
+        &|k, t| k.zeros::<Rt<f32, H, W, L>>() + t.row_sum().minimum(),
+        &|x| x.map(|_, _, _| (0..x.rows).map(|row| SUM(&mut x.row(row))).fold(f64::INFINITY, f64::min)),
+    );
+    operations.check(
+        "any and all of a vector",
+        &|k, t| {
+            let maxima = t.row_max();
+            let any = maxima.any(|x| x.gt(5.0)).select(1.0f32, 0.0f32);
+            k.zeros::<Rt<f32, H, W, L>>() + (any + maxima.all(|x| x.ge(5.0)).select(2.0f32, 0.0f32))
+        },
+        &|x| {
+            let maxima = || (0..x.rows).map(|row| MAX(&mut x.row(row)));
+            let any = f64::from(u8::from(maxima().any(|x| x > 5.0)));
+            let all = f64::from(u8::from(maxima().all(|x| x >= 5.0)));
+            x.map(|_, _, _| any + 2.0 * all)
+        },
     );
     // Scans.
     operations
@@ -451,6 +564,20 @@ where
             })
         },
         &|x| x.map(|_, _, x| x * (x + 2.0)),
+    );
+    // Numbers on the left, of a tile that is kept and of one that is not, and of a vector.
+    operations.check(
+        "number - tile, number / tile",
+        &|_, t| {
+            let t = t.convert::<f32>();
+            12.0 / &t + (2.0 - t)
+        },
+        &|x| x.map(|_, _, x| f64::from((12.0 / x) as f32 + (2.0 - x) as f32)),
+    );
+    operations.check(
+        "number - vector",
+        &|k, t| k.zeros::<Rt<f32, H, W, L>>() + &(2.0 * &t.row_sum() + (1.0 - t.row_sum())),
+        &|x| rows_reduced(x, SUM).map(|_, _, sum| 2.0 * sum + (1.0 - sum)),
     );
     // Masks at constant and computed positions.
     let nine = || T::from_f64(9.0);

@@ -85,6 +85,56 @@ fn every_depth_and_count() {
     }
 }
 
+/// The sum of the first `slices` subtiles of each of `count` 16×64 tiles, loaded one ahead, by two warps, each of which stores its own copy.
+/// With several rounds, an emitted loop runs the pipeline again.
+fn sliced<const N: usize>([count, slices, rounds]: [u32; 3], known: bool) {
+    type Args = (In<f32>, Out<f32>, u32, u32);
+    let kernel = Kernel::<Args>::build("sliced", Target::SM_80, |k, (a, d, n, rounds)| {
+        let block = k.block([64]);
+        k.grid([1]);
+        let (a, d) = (k.global(a, row_major(16, 320)), k.global(d, row_major(32, 16)));
+        k.for_(rounds, |_| {
+            let total = k.pipeline::<(St<f32, 1, 4>,), N>().run_sliced(
+                if known { count.into() } else { n },
+                slices,
+                k.zeros::<Rt<f32, 1, 1>>(),
+                |i, stage| stage.fill((a.tile(0, i),)),
+                |(tile,), slice| tile.subtile(0, slice).load::<1, 1, Row>(),
+                |total, part| total + part,
+            );
+            d.tile_of(block, 0, 0).store(&total);
+        });
+    })
+    .unwrap();
+    let a = coded::<f32>(16, 320);
+    crate::assemble::kernel(&kernel);
+    let got = everywhere(|device| {
+        let (a, mut d) = (device.upload(&a).unwrap(), device.output::<f32>(2 * 256).unwrap());
+        device.launch(&kernel, (&a, &mut d, count, rounds)).unwrap();
+        device.download(&d).unwrap()
+    });
+    let parts =
+        || (0..count as usize).flat_map(|tile| (0..slices as usize).map(move |slice| tile * 64 + slice * 16));
+    let element = |at: usize| parts().map(|col| a[at / 16 % 16 * 320 + col + at % 16]).sum::<f32>();
+    assert_eq!(
+        got,
+        (0..2 * 256).map(element).collect::<Vec<_>>(),
+        "{count} tiles in {slices} slices through {N} stages, {rounds} times, known: {known}"
+    );
+}
+
+#[test]
+fn slices_are_loaded_ahead() {
+    for count in [0, 1, 2, 3, 5] {
+        for slices in [1, 2, 3, 4] {
+            for (rounds, known) in [(1, false), (1, true), (3, false)] {
+                sliced::<2>([count, slices, rounds], known);
+                sliced::<3>([count, slices, rounds], known);
+            }
+        }
+    }
+}
+
 /// A pipeline that an emitted loop runs again and again, as a persistent kernel does: the stages are not filled anew before
 /// every warp is done with them.
 #[test]

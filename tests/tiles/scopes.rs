@@ -2,7 +2,11 @@
 //! blocks of eight warps, two iterations and two launches, with poisoned outputs.
 
 use pretty_assertions::assert_eq;
-use warpwright::{prelude::*, run::Device, tiles::Padded};
+use warpwright::{
+    prelude::*,
+    run::Device,
+    tiles::{Aligned, Padded, vector},
+};
 
 use crate::devices::everywhere;
 
@@ -114,6 +118,61 @@ scopes! {
     of_two_warps    2: warps<2>;
     of_a_warp_group 4: warp_group;
     of_a_block      8: this_block;
+}
+
+/// Warps of a scope divide a vector: each stores its part with its number added.
+#[test]
+fn vectors_are_divided_among_warps() {
+    let kernel = Kernel::<(In<f32>, Out<f32>)>::build("parts(x, y)", Target::SM_80, |k, (x, y)| {
+        let block = k.block([128]);
+        k.grid([2]);
+        let (x, y, b) = (k.global(x, vector(250)), k.global(y, vector(250)), k.ctaid_x());
+        let part: Rv<f32, 2, Aligned> = x.tile_of(block, b).load();
+        let pairs = k.warps::<2>();
+        y.tile_of(pairs, b * 2 + k.warp().rank() / 2).store(&(part + k.warp().rank().cast::<f32>()));
+    })
+    .unwrap();
+    crate::assemble::kernel(&kernel);
+    let found = everywhere(|device| {
+        let x = device.upload(&(0..250).map(|i| i as f32).collect::<Vec<_>>()).unwrap();
+        let mut y = device.upload(&[f32::NAN; 250]).unwrap();
+        device.launch(&kernel, (&x, &mut y)).unwrap();
+        device.download(&y).unwrap()
+    });
+    assert_eq!(found, (0..250).map(|i| (i + i / 32 % 4) as f32).collect::<Vec<_>>());
+}
+
+/// Each thread reads what a thread of the other end of its scope has written before the scope's threads synchronized.
+#[test]
+fn threads_synchronize() {
+    fn check(threads: u32, sync: &dyn for<'k> Fn(Builder<'k>)) {
+        let kernel = Kernel::<(Out<u32>,)>::build("synchronized(y)", Target::SM_80, |k, (y,)| {
+            k.block([256]);
+            k.grid([2]);
+            let (tid, memory) = (k.tid_x(), k.shared::<u32>(256));
+            memory.at(tid).store(tid * 3);
+            sync(k);
+            let other = tid / threads * threads + (threads - 1 - tid % threads);
+            k.slice(y, 512).at(k.ctaid_x() * 256 + tid).store(memory.at(other).load());
+        })
+        .unwrap();
+        crate::assemble::kernel(&kernel);
+        let found = everywhere(|device| {
+            let mut y = device.upload(&[77u32; 512]).unwrap();
+            device.launch(&kernel, (&mut y,)).unwrap();
+            device.download(&y).unwrap()
+        });
+        let expected = (0..512).map(|at| {
+            let tid = at % 256;
+            3 * (tid / threads * threads + threads - 1 - tid % threads)
+        });
+        assert_eq!(found, expected.collect::<Vec<_>>(), "scopes of {threads} threads");
+    }
+    // `Warp`, `Warps<2>`, `WarpGroup`, `Block`.
+    check(32, &|k| k.warp().sync());
+    check(64, &|k| k.warps::<2>().sync());
+    check(128, &|k| k.warp_group().sync());
+    check(256, &|k| k.this_block().sync());
 }
 
 /// Memory of a warp, used under a condition that only this warp meets, where the block's barrier is not allowed.

@@ -436,4 +436,6 @@ fn facts_of_types() {
     vector::<bf16, 12>();
     vector::<u8, 6>();
     assert_eq!((St::<bf16, 2, 3>::ELEMENTS, St::<u8, 2, 3>::ELEMENTS), (32 * 48, 32 * 96));
+    assert_eq!((St::<bf16, 2, 3>::BYTES, St::<f64, 1, 1>::BYTES), (32 * 48 * 2, 256 * 8));
+    assert_eq!(St::<f32, 2, 2, warpwright::tiles::Padded>::BYTES, 32 * (32 * 4 + 32));
 }

@@ -67,7 +67,7 @@ fn json_has_every_atom_with_cutes_tables() {
 fn atoms_are_listed_one_a_line() {
     let all = lines(&[]);
     // Eleven element types in two layouts, their vectors in three.
-    assert_eq!(all.len(), 2459 + 39 + 11 * 5 + 5);
+    assert_eq!(all.len(), 2459 + 39 + 13 * 5 + 5);
     let bf16 = lines(&["--mma", "--target", "sm_80", "--find", "m16n8k16.row.col.f32.bf16"]);
     let expected = [
         "mma                                   MxNxK       D.A.B.C              target   PTX",

@@ -174,6 +174,10 @@ fn tiles_and_vectors_are_drawn() {
     assert_eq!(tile[13], "11 · T5V5 · · · · · · · T5V7 · · · · · ·");
     assert_eq!(tile.last().unwrap(), "4 registers per lane, 2 values in each: T is the lane, V its value");
 
+    for (alias, name) in [("rt_fl_1x2", "Rt<f32, 1, 2, Row>"), ("RtBf16_1x1<Col>", "Rt<bf16, 1, 1, Col>")] {
+        assert_eq!(words(&["tile", alias]), words(&["tile", name]));
+    }
+
     let owners = words(&["tile", " ColVec < f32 , 1 > ", "--thread", "4"]);
     assert_eq!(owners[0], "ColVec<f32, 1, Row>: ((4,8),2):((0,1),8)");
     assert_eq!((owners[3].as_str(), owners[11].as_str()), ("1 T4V0+3", "9 T4V1+3"));
@@ -227,7 +231,7 @@ fn mistakes_in_types_are_located() {
         ),
         (
             "Rt<i4,1,1>",
-            "column 4: expected an element type (bf16, f16, f32, tf32, f64, e4m3, e5m2, i8, u8, i32, u32), found `i4`",
+            "column 4: expected an element type (bf16, f16, f32, tf32, f64, e4m3, e5m2, i8, u8, i32, u32, i64, u64), found `i4`",
         ),
         ("Rt<bf16,1,1,Row", "column 16: expected `>`, found the end"),
         ("Rt<bf16,1,1> x", "column 14: expected the end, found `x`"),

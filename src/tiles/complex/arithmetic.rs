@@ -1,6 +1,6 @@
 //! Elementwise operations on complex tiles and vectors.
 
-use std::ops::{Add, Div, Mul, Sub};
+use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
 use super::{Crt, Crv};
 use crate::{
@@ -60,6 +60,40 @@ macro_rules! functions {
 functions! {
     Crt Rt [const H const W] L: RegisterLayout;
     Crv Rv [const N] V: VectorLayout;
+}
+
+macro_rules! in_place {
+    ($($complex:ident [$(const $size:ident)*] $layout:ident: $bound:ident;)*) => {$(
+        impl<'k, T: Computed, $(const $size: usize,)* $layout: $bound> AddAssign<&Self> for $complex<'k, T, $($size,)* $layout> {
+            #[track_caller]
+            fn add_assign(&mut self, other: &Self) {
+                self.re += &other.re;
+                self.im += &other.im;
+            }
+        }
+
+        impl<'k, T: Computed, $(const $size: usize,)* $layout: $bound> SubAssign<&Self> for $complex<'k, T, $($size,)* $layout> {
+            #[track_caller]
+            fn sub_assign(&mut self, other: &Self) {
+                self.re -= &other.re;
+                self.im -= &other.im;
+            }
+        }
+
+        impl<'k, T: Computed<In: Signed>, $(const $size: usize,)* $layout: $bound> Neg for $complex<'k, T, $($size,)* $layout> {
+            type Output = Self;
+
+            #[track_caller]
+            fn neg(self) -> Self {
+                Self { re: -self.re, im: -self.im }
+            }
+        }
+    )*};
+}
+
+in_place! {
+    Crt [const H const W] L: RegisterLayout;
+    Crv [const N] V: VectorLayout;
 }
 
 macro_rules! operators {

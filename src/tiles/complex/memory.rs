@@ -2,7 +2,7 @@
 
 use super::{Crt, Crv, Cst, Csv};
 use crate::{
-    ptx::{Readable, Val, Writable},
+    ptx::{Readable, Scope, Val, Writable},
     tensor::TensorElement,
     tiles::{
         allocate::Filled,
@@ -45,6 +45,31 @@ impl<'k, T: TensorElement, A> Cgl<'k, T, A> {
     pub fn tile(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> CglTile<'k, T, A> {
         let (row, col) = (row.into(), col.into());
         CglTile { re: self.re.tile(row, col), im: self.im.tile(row, col) }
+    }
+
+    /// Returns the tile that starts at element (`row`, `col`), like [`Gl::tile_at`].
+    #[track_caller]
+    pub fn tile_at(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> CglTile<'k, T, A> {
+        let (row, col) = (row.into(), col.into());
+        CglTile { re: self.re.tile_at(row, col), im: self.im.tile_at(row, col) }
+    }
+
+    /// Returns this warp's tile of tile (`row`, `col`) of a scope, like [`Gl::tile_of`].
+    #[track_caller]
+    pub fn tile_of(
+        &self,
+        scope: impl Scope<'k>,
+        row: impl Into<Val<'k, u32>>,
+        col: impl Into<Val<'k, u32>>,
+    ) -> CglTile<'k, T, A> {
+        let (row, col) = (row.into(), col.into());
+        CglTile { re: self.re.tile_of(scope, row, col), im: self.im.tile_of(scope, row, col) }
+    }
+
+    /// Returns the transpose, without conjugation, like [`Gl::transposed`].
+    #[must_use]
+    pub fn transposed(&self) -> Self {
+        Cgl { re: self.re.transposed(), im: self.im.transposed() }
     }
 
     /// Returns a row as a vector, like [`Gl::row`].

@@ -84,6 +84,13 @@ macro_rules! both {
                 let parts = self.re.fill(from.re).and(self.im.fill(from.im));
                 parts.map(|(re, im)| Filled { tile: Self { re: re.tile, im: im.tile } })
             }
+
+            #[doc = concat!("Fills both parts like [`fill`](Self::fill); out-of-bounds numbers become `re` + i · `im`, as for [`", stringify!($real), "::fill_or`].")]
+            #[track_caller]
+            pub fn fill_or<A: Readable>(self, from: CglTile<'k, T, A, $rank>, re: T, im: T) -> Pending<'k, Self> {
+                let parts = self.re.fill_or(from.re, re).and(self.im.fill_or(from.im, im));
+                parts.map(|(re, im)| Filled { tile: Self { re: re.tile, im: im.tile } })
+            }
         }
     )*};
 }

@@ -50,6 +50,12 @@ impl Schedule {
         Self { group: if rows == 0 { 1 } else { rows }, cluster: None, parts: 1, back_and_forth: false }
     }
 
+    /// Returns the rows of a group: 1 for the order of rows.
+    #[must_use]
+    pub const fn group(self) -> u32 {
+        self.group
+    }
+
     /// Has the blocks of a cluster compute `rows`×`cols` tiles at the same time; the order is then that of these rectangles. By default,
     /// they compute adjacent tiles of one column.
     #[must_use]
@@ -94,7 +100,7 @@ impl Schedule {
 
     /// Emits [`tile`](Self::tile).
     #[track_caller]
-    fn emit<'k>(
+    pub(crate) fn emit<'k>(
         self,
         number: Val<'k, u32>,
         rows: Val<'k, u32>,
