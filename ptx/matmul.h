@@ -158,8 +158,8 @@ static inline uint64_t matmul_bf16_d_bytes(const matmul_bf16_args *args) {
 
 /* The number of blocks in x, y and z. */
 static inline void matmul_bf16_grid(const matmul_bf16_args *args, uint64_t grid[3]) {
-    grid[0] = warpwright_ceil_div(args->n, 128);
-    grid[1] = warpwright_ceil_div(args->m, 128);
+    grid[0] = warpwright_mul(warpwright_ceil_div(args->m, 128), warpwright_ceil_div(args->n, 128));
+    grid[1] = 1;
     grid[2] = 1;
 }
 
@@ -281,8 +281,8 @@ static inline uint64_t matmul_f16_d_bytes(const matmul_f16_args *args) {
 
 /* The number of blocks in x, y and z. */
 static inline void matmul_f16_grid(const matmul_f16_args *args, uint64_t grid[3]) {
-    grid[0] = warpwright_ceil_div(args->n, 128);
-    grid[1] = warpwright_ceil_div(args->m, 128);
+    grid[0] = warpwright_mul(warpwright_ceil_div(args->m, 128), warpwright_ceil_div(args->n, 128));
+    grid[1] = 1;
     grid[2] = 1;
 }
 
@@ -350,13 +350,13 @@ static inline warpwright_result matmul_f16_launch(
  * D = A·B: A m×k, B k×n (bf16), D m×n (f32), row-major; 8 divides n and k
  */
 #define MATMUL_BF16_BY8_NAME "matmul_bf16_by8"
-#define MATMUL_BF16_BY8_BLOCK_X 128u
+#define MATMUL_BF16_BY8_BLOCK_X 256u
 #define MATMUL_BF16_BY8_BLOCK_Y 1u
 #define MATMUL_BF16_BY8_BLOCK_Z 1u
 #define MATMUL_BF16_BY8_N_MULTIPLE_OF 8
 #define MATMUL_BF16_BY8_K_MULTIPLE_OF 8
-#define MATMUL_BF16_BY8_STATIC_SHARED_BYTES 49152u
-#define MATMUL_BF16_BY8_DYNAMIC_SHARED_BYTES 0u
+#define MATMUL_BF16_BY8_STATIC_SHARED_BYTES 0u
+#define MATMUL_BF16_BY8_DYNAMIC_SHARED_BYTES 163840u
 
 /* Buffers that the kernel writes must not overlap other buffers. */
 typedef struct matmul_bf16_by8_args {
@@ -406,8 +406,8 @@ static inline uint64_t matmul_bf16_by8_d_bytes(const matmul_bf16_by8_args *args)
 
 /* The number of blocks in x, y and z. */
 static inline void matmul_bf16_by8_grid(const matmul_bf16_by8_args *args, uint64_t grid[3]) {
-    grid[0] = warpwright_ceil_div(args->n, 128);
-    grid[1] = warpwright_ceil_div(args->m, 128);
+    grid[0] = warpwright_mul(warpwright_ceil_div(args->m, 128), warpwright_ceil_div(args->n, 256));
+    grid[1] = 1;
     grid[2] = 1;
 }
 
@@ -451,9 +451,8 @@ static inline const char *matmul_bf16_by8_check(const matmul_bf16_by8_args *args
 /* Call once after cuModuleGetFunction: sets the kernel's dynamic shared memory limit. */
 static inline warpwright_result matmul_bf16_by8_prepare(
     const warpwright_driver *driver, struct CUfunc_st *function) {
-    (void)driver;
-    (void)function;
-    return (warpwright_result)0;
+    /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
+    return driver->func_set_attribute(function, (warpwright_attribute)8, (int)MATMUL_BF16_BY8_DYNAMIC_SHARED_BYTES);
 }
 
 /* Launches the kernel asynchronously.
@@ -477,13 +476,13 @@ static inline warpwright_result matmul_bf16_by8_launch(
  * D = A·B: A m×k, B k×n (f16), D m×n (f32), row-major; 8 divides n and k
  */
 #define MATMUL_F16_BY8_NAME "matmul_f16_by8"
-#define MATMUL_F16_BY8_BLOCK_X 128u
+#define MATMUL_F16_BY8_BLOCK_X 256u
 #define MATMUL_F16_BY8_BLOCK_Y 1u
 #define MATMUL_F16_BY8_BLOCK_Z 1u
 #define MATMUL_F16_BY8_N_MULTIPLE_OF 8
 #define MATMUL_F16_BY8_K_MULTIPLE_OF 8
-#define MATMUL_F16_BY8_STATIC_SHARED_BYTES 49152u
-#define MATMUL_F16_BY8_DYNAMIC_SHARED_BYTES 0u
+#define MATMUL_F16_BY8_STATIC_SHARED_BYTES 0u
+#define MATMUL_F16_BY8_DYNAMIC_SHARED_BYTES 163840u
 
 /* Buffers that the kernel writes must not overlap other buffers. */
 typedef struct matmul_f16_by8_args {
@@ -533,8 +532,8 @@ static inline uint64_t matmul_f16_by8_d_bytes(const matmul_f16_by8_args *args) {
 
 /* The number of blocks in x, y and z. */
 static inline void matmul_f16_by8_grid(const matmul_f16_by8_args *args, uint64_t grid[3]) {
-    grid[0] = warpwright_ceil_div(args->n, 128);
-    grid[1] = warpwright_ceil_div(args->m, 128);
+    grid[0] = warpwright_mul(warpwright_ceil_div(args->m, 128), warpwright_ceil_div(args->n, 256));
+    grid[1] = 1;
     grid[2] = 1;
 }
 
@@ -578,9 +577,8 @@ static inline const char *matmul_f16_by8_check(const matmul_f16_by8_args *args) 
 /* Call once after cuModuleGetFunction: sets the kernel's dynamic shared memory limit. */
 static inline warpwright_result matmul_f16_by8_prepare(
     const warpwright_driver *driver, struct CUfunc_st *function) {
-    (void)driver;
-    (void)function;
-    return (warpwright_result)0;
+    /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
+    return driver->func_set_attribute(function, (warpwright_attribute)8, (int)MATMUL_F16_BY8_DYNAMIC_SHARED_BYTES);
 }
 
 /* Launches the kernel asynchronously.

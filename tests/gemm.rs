@@ -15,5 +15,6 @@ mod gemm {
     mod gated;
     mod problem;
     mod promoted;
+    mod table;
     mod types;
 }

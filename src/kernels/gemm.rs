@@ -8,6 +8,7 @@ mod problem;
 mod promoted;
 mod result;
 mod stages;
+mod table;
 mod tile;
 
 use crate::{
@@ -24,6 +25,7 @@ pub use activation::{Activation, GemmSum};
 pub use epilogue::{Epilogue, FusedGemmArgs};
 pub use promoted::BlockScaledGemmArgs;
 pub use result::GemmResult;
+pub use table::{GemmEntry, GemmTable, GemmTableError};
 pub use tile::GemmTile;
 
 /// `(a, lda, b, ldb, d, ldd, m, n, k)`: A m×k and B k×n, each in rows or columns that are `lda` and `ldb` elements apart, and D m×n in

@@ -1,9 +1,9 @@
 //! Matrix product on tensor cores with `mma.sync`, for any sizes, sm_80 and later.
 
 use crate::{
-    ptx::{BuildError, In, Kernel, Out, Target, traits::HalfPair},
+    ptx::{BuildError, Builder, In, Kernel, Out, Read, Target, Val, Write, traits::HalfPair},
     tensor::TensorElement,
-    tiles::{Col, Product, Row, Rt, St, row_major},
+    tiles::{Col, Filled, Gl, Product, Row, Rt, Schedule, St, Stage, row_major},
 };
 
 /// `(a, b, d, m, n, k)`: A m×k, B k×n, D m×n, all row-major.
@@ -16,7 +16,8 @@ pub type MatmulArgs<T> = (In<T>, In<T>, Out<f32>, u32, u32, u32);
 ///
 /// The kernel is named `matmul_bf16`, or `matmul_bf16_by8` for a divisor of 8.
 ///
-/// A block of 2×2 warps computes a 128×128 tile of D from slices of depth 32 in three stages; each warp owns 64×64 in registers.
+/// Each warp computes 64×64 elements of D in registers. If 8 divides `divisor`, a block of 2×4 warps computes a 128×256 tile of D from three stages
+/// of depth 64, if the target has 160 KiB of shared memory for a block; otherwise, 2×2 warps compute 128×128 from stages of depth 32.
 ///
 /// # Errors
 /// If the target is older than sm_80.
@@ -29,37 +30,77 @@ where
     Kernel::<MatmulArgs<T>>::build(&signature, target, |k, (a, b, d, m, n, depth)| {
         let sizes = if divisor == 1 { "any sizes".to_string() } else { format!("{divisor} divides n and k") };
         k.describe(format!("D = A·B: A m×k, B k×n ({}), D m×n (f32), row-major; {sizes}", T::NAME));
-        k.block([128]);
-        if divisor > 1 {
-            // With asynchronous copies, register usage is low enough for ptxas to fit three blocks on a multiprocessor, by
-            // loading fragments immediately before they are multiplied. With two blocks, all fragments of a stage are loaded
-            // ahead.
-            k.min_blocks(2);
+        if divisor == 0 {
+            k.refuse("expected a divisor of n and k, found 0".into());
         }
-        k.grid([n.tiles(128), m.tiles(128)]);
         let (n, depth) = (n.multiple_of(divisor), depth.multiple_of(divisor));
-        let a = k.global(a, row_major(m, depth));
-        let b = k.global(b, row_major(depth, n));
-        let d = k.global(d, row_major(m, n));
-        let (bi, bj) = (k.ctaid_y(), k.ctaid_x());
-        let (wi, wj) = k.warp_grid(2, 2);
-
-        let stages = k.pipeline::<(St<T, 8, 2>, St<T, 2, 8>), 3>();
-        let sum = stages.run(
-            depth.ceil_div(32),
-            k.zeros::<Rt<f32, 4, 4>>(),
-            |i, stage| stage.fill((a.tile(bi, i), b.tile(i, bj))),
-            |mut sum, (a, b)| {
-                for step in 0..2 {
-                    let a: Rt<T, 4, 1, Row> = a.subtile(wi * 4, step).load();
-                    let b: Rt<T, 1, 4, Col> = b.subtile(step, wj * 4).load();
-                    sum = sum.mma_ab(&a, &b);
-                }
-                sum
-            },
-        );
-        d.tile(bi * 2 + wi, bj * 2 + wj).store(&sum);
+        let problem = Problem {
+            k,
+            a: k.global(a, row_major(m, depth)),
+            b: k.global(b, row_major(depth, n)),
+            d: k.global(d, row_major(m, n)),
+            size: [m, n, depth],
+        };
+        if divisor.is_multiple_of(8) && target.max_shared_bytes() >= 160 << 10 {
+            problem.emit::<8, 16, 4, 3>(true);
+        } else {
+            // Copies of single elements pass through registers, which leaves too few for fragments of two slices.
+            problem.emit::<8, 8, 2, 3>(divisor > 1);
+        }
     })
+}
+
+struct Problem<'k, T: TensorElement> {
+    k: Builder<'k>,
+    a: Gl<'k, T, Read>,
+    b: Gl<'k, T, Read>,
+    d: Gl<'k, f32, Write>,
+    /// m, n and k.
+    size: [Val<'k, u32>; 3],
+}
+
+impl<'k, T: TensorElement<Word: HalfPair> + Product<T, f32>> Problem<'k, T> {
+    /// Emits the product in tiles of `M`×`N` subtiles, from `STAGES` stages of depth `K` subtiles. Each warp computes 4×4 subtiles. If `ahead`, it
+    /// loads the fragments of the next subtile's depth while it multiplies, and stores results in accesses of 16 bytes.
+    fn emit<const M: usize, const N: usize, const K: usize, const STAGES: usize>(&self, ahead: bool) {
+        let Self { k, a, b, d, size: [m, n, depth] } = self;
+        let [rows, cols] = [M as u32 / 4, N as u32 / 4];
+        k.block([32 * rows * cols]);
+        let (height, width) = (16 * M as u32, 16 * N as u32);
+        k.grid([m.tiles(height) * n.tiles(width)]);
+        // Blocks that run at the same time share rows of A and columns of B in the level-2 cache.
+        let (bi, bj) = Schedule::grouped(8).emit(k.ctaid_x(), m.ceil_div(height), n.ceil_div(width));
+        let (wi, wj) = k.warp_grid(rows, cols);
+
+        let stages = k.pipeline::<(St<T, M, K>, St<T, K, N>), STAGES>();
+        let (steps, zeros) = (depth.ceil_div(16 * K as u32), k.zeros::<Rt<f32, 4, 4>>());
+        let fill = |i, stage: Stage<'k, _>| stage.fill((a.tile(bi, i), b.tile(i, bj)));
+        let load = |(a, b): &(Filled<St<'k, T, M, K>>, Filled<St<'k, T, K, N>>), slice| {
+            let a: Rt<T, 4, 1, Row> = a.subtile(wi * 4, slice).load();
+            let b: Rt<T, 1, 4, Col> = b.subtile(slice, wj * 4).load();
+            (a, b)
+        };
+        let sum = if ahead {
+            stages.run_sliced(steps, K as u32, zeros, fill, load, |sum, (a, b)| sum.mma_ab(a, b))
+        } else {
+            stages.run(steps, zeros, fill, |sum, tiles| {
+                (0..K as u32).map(|slice| load(tiles, slice)).fold(sum, |sum, (a, b)| sum.mma_ab(&a, &b))
+            })
+        };
+
+        if !ahead {
+            d.tile(bi * rows + wi, bj * cols + wj).store(&sum);
+            return;
+        }
+        // A warp's results leave through shared memory, in rows of 128 bytes.
+        let mut staged = k.shared_tile_of::<St<f32, 1, 2>>(k.warp());
+        for (i, j) in (0..4).flat_map(|i| [(i, 0), (i, 1)]) {
+            let part = staged.store(&sum.subtile::<1, 2>(i, 2 * j)).wait();
+            let (row, col) = ((bi * rows + wi) * 4 + i as u32, (bj * cols + wj) * 2 + j as u32);
+            d.tile(row, col).store_shared(&part);
+            staged = part.release();
+        }
+    }
 }
 
 /// Returns the largest of 8, 4, 2 and 1 that divides both n and k: the `divisor` for a [`matmul`] of these sizes.

@@ -20,7 +20,7 @@ use warpwright::{
 
 use contender::{Boxed, Kind, Refusal};
 use overhead::Overhead;
-use precision::{Bf16, Dtype, E4m3, E5m2, F16, Precision, S8, Tf32, U8};
+use precision::{Dtype, Precision};
 use problem::Problem;
 use report::Report;
 use shapes::{Layout, Shapes, Size};
@@ -94,12 +94,16 @@ macro_rules! with_precision {
     (@ $dtype:expr, $p:ident, $body:expr, $($name:ident)*) => {
         match $dtype {
             $(Dtype::$name => {
-                type $p = $name;
+                type $p = $crate::bench::gemm::precision::$name;
                 $body
             })*
         }
     };
 }
+
+// After the macro that it uses.
+mod tune;
+pub(crate) use tune::Args as TuneArgs;
 
 impl Args {
     pub(in crate::bench) fn run(self) -> Result<ExitCode, Error> {

@@ -1,6 +1,6 @@
 //! The choice of a kernel for a problem.
 
-use super::{Gemm, GemmTile, MatrixOrder};
+use super::{Gemm, GemmTable, GemmTile, MatrixOrder};
 use crate::tensor::TensorElement;
 
 /// The time of a block, in microseconds on an H200.
@@ -38,10 +38,23 @@ impl Gemm {
         whole.flat_map(|gemm| gemm.tile.parts().iter().map(move |&parts| Self { parts, ..gemm }))
     }
 
-    /// Returns the kernel for an m×n result of depth k, `size`, and factors of `T`, that takes the shortest time according to a model of a
-    /// GPU with this number of multiprocessors: rounds of tiles, each of a number of steps, but at least the time to read the factors.
+    /// Returns the kernel for an m×n result of depth k, `size`, and factors of `T` on a GPU with this number of multiprocessors: that of the
+    /// [table of an H200](GemmTable::h200) if it has the problem and the GPU as many multiprocessors, otherwise the one that takes the shortest time
+    /// according to a model: rounds of tiles, each of a number of steps, but at least the time to read the factors.
     #[must_use]
     pub fn for_problem<T: TensorElement>(
+        a: MatrixOrder,
+        b: MatrixOrder,
+        size: [u32; 3],
+        multiprocessors: u32,
+    ) -> Self {
+        let table = GemmTable::h200();
+        let tuned = table.get::<T>(a, b, size).filter(|_| table.multiprocessors == multiprocessors);
+        tuned.unwrap_or_else(|| Self::estimated::<T>(a, b, size, multiprocessors))
+    }
+
+    /// Returns the fastest kernel according to the model.
+    fn estimated<T: TensorElement>(
         a: MatrixOrder,
         b: MatrixOrder,
         size: [u32; 3],

@@ -1,6 +1,6 @@
 //! Products by kernels of this crate.
 
-use std::sync::Arc;
+use std::{rc::Rc, sync::Arc};
 
 use cudarc::driver::{CudaSlice, CudaStream};
 use warpwright::{
@@ -8,7 +8,7 @@ use warpwright::{
     kernels::{
         Gemm, GemmArgs, GemmTile, MatmulArgs, MatrixOrder, PadRowsArgs, matmul, pad_rows, pitch_divisor,
     },
-    prelude::{BuildError, Kernel, Target},
+    prelude::{BuildError, Target},
     ptx::Element,
     ptx::traits::HalfPair,
     run::Loaded,
@@ -23,13 +23,16 @@ use super::{
 };
 use crate::bench::{Failed, Fallible};
 
+/// A kernel on the GPU, for any size.
+pub(super) type Shared<P> = Rc<Loaded<GemmArgs<<P as Precision>::Factor, <P as Precision>::Result>>>;
+
 /// A kernel of [`Gemm`].
 struct Ours<P: Precision> {
     name: String,
     kind: Kind,
     size: Size,
     gemm: Gemm,
-    kernel: Loaded<GemmArgs<P::Factor, P::Result>>,
+    kernel: Shared<P>,
     padded: [Option<Padded<P>>; 2],
 }
 
@@ -101,31 +104,33 @@ pub(super) fn ours<P: Precision>(
     gemm: Gemm,
     size: Size,
 ) -> Fallible<Boxed<P>> {
-    let any_ldd = !(size.0[1] as u32 * P::Result::SIZE).is_multiple_of(16);
-    let gemm = Gemm { any_ldd, ..gemm };
-    of_kernel(gpu, name, kind, gemm, &P::kernel(gemm)?, size)
+    let gemm = with_ldd::<P>(gemm, size);
+    of_kernel(gpu, name, kind, gemm, Rc::new(gpu.load(&P::kernel(gemm)?)?), size)
+}
+
+/// Returns the kernel for contiguous results of a size.
+pub(super) fn with_ldd<P: Precision>(gemm: Gemm, size: Size) -> Gemm {
+    Gemm { any_ldd: !(size.0[1] as u32 * P::Result::SIZE).is_multiple_of(16), ..gemm }
 }
 
 /// Loads the kernel of [`Gemm`] whose sums are promoted, if the type has one.
 pub(super) fn promoted<P: Precision>(gpu: &Gpu, layout: Layout, size: Size) -> Fallible<Option<Boxed<P>>> {
-    let any_ldd = !(size.0[1] as u32 * P::Result::SIZE).is_multiple_of(16);
-    let gemm = layout.of(Gemm { any_ldd, ..Gemm::new(GemmTile::T128x192) });
+    let gemm = with_ldd::<P>(layout.of(Gemm::new(GemmTile::T128x192)), size);
     let Some(kernel) = P::promoted(gemm) else { return Ok(None) };
     let name = "warpwright, sums promoted".to_owned();
-    of_kernel(gpu, name, Kind::Variant, gemm, &kernel?, size).map(Some)
+    of_kernel(gpu, name, Kind::Variant, gemm, Rc::new(gpu.load(&kernel?)?), size).map(Some)
 }
 
-/// Loads a kernel, and copies of the factors that it cannot read.
-fn of_kernel<P: Precision>(
+/// Returns the contender of a kernel, with memory for copies of the factors that it cannot read.
+pub(super) fn of_kernel<P: Precision>(
     gpu: &Gpu,
     name: String,
     kind: Kind,
     gemm: Gemm,
-    kernel: &Kernel<GemmArgs<P::Factor, P::Result>>,
+    kernel: Shared<P>,
     size: Size,
 ) -> Fallible<Boxed<P>> {
     let [m, n, k] = size.0;
-    let kernel = gpu.load(kernel)?;
     let rows = |order, rows, cols| if order == MatrixOrder::Row { [rows, cols] } else { [cols, rows] };
     let padded = [Padded::new(gpu, rows(gemm.a, m, k))?, Padded::new(gpu, rows(gemm.b, k, n))?];
     let name = if padded.iter().any(Option::is_some) { format!("{name}, factors padded") } else { name };

@@ -140,13 +140,16 @@ fn launches<P: Precision>(
             kernel.launch(&stream, (&a, SIDE, &b, SIDE, &mut d, SIDE, SIDE, SIDE, SIDE))?;
         }
         times[0].push(micros(start) / f64::from(LAUNCHES));
-        let mut prepared = kernel.prepare(&stream, (&a, SIDE, &b, SIDE, &mut d, SIDE, SIDE, SIDE, SIDE))?;
-        stream.synchronize()?;
-        let start = Instant::now();
-        for _ in 0..LAUNCHES {
-            prepared.launch()?;
-        }
-        times[1].push(micros(start) / f64::from(LAUNCHES));
+        let args = (&a, SIDE, &b, SIDE, &mut d, SIDE, SIDE, SIDE, SIDE);
+        let time = kernel.prepare(&stream, args, |prepared| -> Fallible<f64> {
+            stream.synchronize()?;
+            let start = Instant::now();
+            for _ in 0..LAUNCHES {
+                prepared.launch()?;
+            }
+            Ok(micros(start) / f64::from(LAUNCHES))
+        })?;
+        times[1].push(time?);
     }
     // The first round warms up.
     Ok(times.map(|times| Samples::new(times[1..].to_vec())))

@@ -106,6 +106,11 @@ impl<P: Precision> Problem<P> {
         Ok((verified, refused))
     }
 
+    /// Launches a contender once, and returns whether it computes the product.
+    pub(super) fn accepts(&mut self, contender: &mut dyn Contender<P>) -> bool {
+        contender.launch(&self.stream, &mut self.buffers[0]).is_ok()
+    }
+
     /// Compares all results.
     fn check(&self, expected: &[f32], found: &[f32]) -> Fallible<()> {
         let mut pairs = expected.iter().zip(found).enumerate();
