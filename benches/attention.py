@@ -10,6 +10,8 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
+from rival import serve
+
 BACKENDS = {"cuDNN": SDPBackend.CUDNN_ATTENTION, "FlashAttention-2": SDPBackend.FLASH_ATTENTION}
 
 
@@ -95,34 +97,9 @@ def cached(batches, heads, kv_heads, length, head_size):
     return usable((name, with_cache(backend)) for name, backend in BACKENDS.items())
 
 
-def time(run):
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    run()
-    # The launch is queued by the time that the device starts to measure.
-    torch.cuda._sleep(1_000_000)
-    start.record()
-    run()
-    end.record()
-    end.synchronize()
-    return start.elapsed_time(end) * 1e3
-
-
-PROBLEMS = {"begin": begin, "backward": backward, "cached": cached}
-
-
 def main():
     print(f"PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}", file=sys.stderr)
-    runs = []
-    for line in sys.stdin:
-        request, *words = line.split()
-        if request in PROBLEMS:
-            runs = None
-            torch.cuda.empty_cache()
-            found = PROBLEMS[request](*words)
-            runs = list(found.values())
-            print("\t".join(found), flush=True)
-        else:
-            print(time(runs[int(words[0])]), flush=True)
+    serve({"begin": begin, "backward": backward, "cached": cached})
 
 
 if __name__ == "__main__":

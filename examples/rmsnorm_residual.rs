@@ -21,12 +21,13 @@ const WARPS: u32 = 8;
 /// The elements that a warp takes at a time: 16 per lane, in f32.
 type Part<'k> = Rv<'k, f32, 32, Naive>;
 
-/// h = x + r and y = h / √(mean(h²) + ε) · w along rows: x, r, h, y m×n bf16, n a multiple of 8, w of n elements.
-fn rmsnorm(target: Target) -> Result<Kernel<Args>, BuildError> {
+/// h = x + r and y = h / √(mean(h²) + ε) · w along rows: x, r, h, y m×n bf16, n a multiple of `divisor`, w of n elements. 8 elements are loaded at
+/// once if 8 divides n.
+fn rmsnorm(divisor: u32, target: Target) -> Result<Kernel<Args>, BuildError> {
     Kernel::<Args>::build("rmsnorm(x, r, w, h, y, m, n)", target, |k, (x, r, w, h, y, m, n)| {
         let block = k.block([32 * WARPS]);
         k.grid([m]);
-        let n = n.multiple_of(8);
+        let n = n.multiple_of(divisor);
         let matrix = row_major(m, n);
         let (x, r) = (k.global(x, matrix).row(k.ctaid_x()), k.global(r, matrix).row(k.ctaid_x()));
         let (h, y) = (k.global(h, matrix).row(k.ctaid_x()), k.global(y, matrix).row(k.ctaid_x()));
@@ -69,8 +70,8 @@ fn main() -> ExitCode {
 fn demonstrate() -> Result<(), Box<dyn Error>> {
     let device = run::first();
     println!("device   {}", device.describe());
-    let kernel = rmsnorm(Target::SM_80)?;
-    for (m, n) in [(4, 4096), (7, 8), (3, 5000)] {
+    for (m, n) in [(4, 4096), (7, 8), (3, 5000), (2, 1001)] {
+        let kernel = rmsnorm(if n % 8 == 0 { 8 } else { 1 }, Target::SM_80)?;
         let [x, r, w] = [(m * n, 1), (m * n, 2), (n, 3)].map(|(count, seed)| numbers(count, seed));
         let (mut h, mut y) = (device.output::<bf16>(m * n)?, device.output::<bf16>(m * n)?);
         let inputs = (device.upload(&x)?, device.upload(&r)?, device.upload(&w)?);

@@ -3,8 +3,11 @@
 
 mod attention;
 mod base;
+mod convolution;
 mod copy;
 mod gemm;
+mod linear;
+mod loads;
 mod matmul;
 mod pad_rows;
 mod rows;
@@ -15,11 +18,13 @@ pub use attention::{
     AttentionKeysArgs, AttentionMask, AttentionProblem, AttentionQueriesArgs, AttentionRowsArgs,
     AttentionTile, CachedAttention, CachedAttentionArgs, PackedAttentionArgs, PagedAttentionArgs,
 };
+pub use convolution::{FftConvolution, FftConvolutionArgs};
 pub use copy::{CopyArgs, copy_elements};
 pub use gemm::{
-    Activation, BatchedGemmArgs, BlockScaledGemmArgs, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult,
-    GemmSum, GemmTile, GroupedGemmArgs, MatrixOrder,
+    Activation, BatchedGemmArgs, BlockScaledGemmArgs, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmEntry,
+    GemmResult, GemmSum, GemmTable, GemmTableError, GemmTile, GroupedGemmArgs, MatrixOrder,
 };
+pub use linear::*;
 pub use matmul::{MatmulArgs, matmul, pitch_divisor};
 pub use pad_rows::{PadRowsArgs, pad_rows};
 pub use rows::*;

@@ -3,7 +3,9 @@
 mod attention;
 mod cached;
 mod ceiling;
+mod convolution;
 mod gemm;
+mod linear;
 mod normals;
 mod provenance;
 mod race;
@@ -12,6 +14,8 @@ mod rows;
 mod samples;
 
 use std::process::ExitCode;
+
+pub(super) use gemm::TuneArgs as TuneGemm;
 
 use super::Error;
 
@@ -26,7 +30,9 @@ pub(super) struct Args {
 enum What {
     Attention(attention::Args),
     Cached(cached::Args),
+    Convolution(convolution::Args),
     Gemm(gemm::Args),
+    Linear(linear::Args),
     Rows(rows::Args),
 }
 
@@ -36,7 +42,9 @@ impl Args {
         match self.what {
             What::Attention(args) => args.run(),
             What::Cached(args) => args.run(),
+            What::Convolution(args) => args.run(),
             What::Gemm(args) => args.run(),
+            What::Linear(args) => args.run(),
             What::Rows(args) => args.run(),
         }
     }

@@ -1,6 +1,7 @@
 //! `warpwright export`.
 
 mod kernels;
+mod linear;
 mod rows;
 
 use std::{

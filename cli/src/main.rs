@@ -16,6 +16,8 @@ mod layout;
 mod run;
 mod sim;
 mod tile;
+#[cfg(feature = "cuda")]
+mod tune;
 
 use std::process::ExitCode;
 
@@ -52,6 +54,8 @@ enum Command {
     Layout(layout::Args),
     Run(run::Args),
     Sim(sim::Args),
+    #[cfg(feature = "cuda")]
+    Tune(tune::Args),
 }
 
 /// Runs the command given by the process's arguments.
@@ -66,6 +70,8 @@ fn main() -> ExitCode {
         Command::Layout(args) => args.run(),
         Command::Run(args) => args.run(),
         Command::Sim(args) => args.run(),
+        #[cfg(feature = "cuda")]
+        Command::Tune(args) => args.run(),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("error: {error}");

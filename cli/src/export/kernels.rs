@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::rows;
+use super::{linear, rows};
 use warpwright::{
     kernels::{
         Attention, AttentionBackward, AttentionMask, Gemm, GemmResult, GemmTile, MatrixOrder, NormFunction,
@@ -111,6 +111,16 @@ pub(super) const KERNELS: &[Ready] = &[
         ],
     },
     Ready {
+        name: "decayed_attention",
+        about: "causal linear attention with a decay for each head: rows of 64 and 128",
+        target: Target::SM_80,
+        divisors: &[],
+        builds: &[
+            ("bf16", |module, _| linear::decayed::<bf16>(module)),
+            ("f16",  |module, _| linear::decayed::<f16>(module)),
+        ],
+    },
+    Ready {
         name: "embedding",
         about: "y = table[indices], and table[indices] += x, with rows of any length; the divisor is one of n and the distances between rows",
         target: Target::SM_80,
@@ -119,6 +129,16 @@ pub(super) const KERNELS: &[Ready] = &[
             ("bf16", |module, divisor| rows::embedding::<bf16>(module, divisor)),
             ("f16",  |module, divisor| rows::embedding::<f16>(module, divisor)),
             ("f32",  |module, divisor| rows::embedding::<f32>(module, divisor)),
+        ],
+    },
+    Ready {
+        name: "fft_convolution",
+        about: "y = F⁻¹(F(u) ∘ f): convolutions of sequences with a filter for each channel, by transforms of 1024 and 4096 numbers",
+        target: Target::SM_80,
+        divisors: &[],
+        builds: &[
+            ("bf16", |module, _| linear::fft_convolution::<bf16>(module)),
+            ("f16",  |module, _| linear::fft_convolution::<f16>(module)),
         ],
     },
     Ready {
@@ -315,6 +335,26 @@ pub(super) const KERNELS: &[Ready] = &[
             ("bf16", |module, divisor| rows::softmax_backward::<bf16>(module, divisor, false)),
             ("f16",  |module, divisor| rows::softmax_backward::<f16>(module, divisor, false)),
             ("f32",  |module, divisor| rows::softmax_backward::<f32>(module, divisor, false)),
+        ],
+    },
+    Ready {
+        name: "state_space",
+        about: "the state space model of Mamba-2: heads of 64, states of 64 and 128",
+        target: Target::SM_80,
+        divisors: &[],
+        builds: &[
+            ("bf16", |module, _| linear::state_space::<bf16>(module)),
+            ("f16",  |module, _| linear::state_space::<f16>(module)),
+        ],
+    },
+    Ready {
+        name: "taylor_attention",
+        about: "causal attention with weights 1 + s + s²/2, s = q·k/4 (Based): rows of 16 of Q and K, of 64 of V; as sums, and normalized",
+        target: Target::SM_80,
+        divisors: &[],
+        builds: &[
+            ("bf16", |module, _| linear::taylor::<bf16>(module)),
+            ("f16",  |module, _| linear::taylor::<f16>(module)),
         ],
     },
     Ready {

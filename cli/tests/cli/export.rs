@@ -69,6 +69,8 @@ fn the_list_has_valid_options() {
             "log_softmax" | "softmax" | "log_softmax_backward" | "softmax_backward" => 3,
             "layernorm_backward" | "rmsnorm_backward" => 3,
             "cross_entropy" | "cumsum" | "embedding" => 2,
+            // Two sizes; sums and normalized.
+            "decayed_attention" | "fft_convolution" | "state_space" | "taylor_attention" => 2,
             // Alone, behind a norm and behind a gate, with scales of three lengths of rows and of blocks.
             "quantize_e4m3" | "quantize_s8" => 3 * (3 + 1),
             // Two pairings and two directions.

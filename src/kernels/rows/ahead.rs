@@ -1,4 +1,4 @@
-//! Rows that pass through shared memory: those that a block processes next are on their way there.
+//! Rows that pass through shared memory: those that a block processes next are being copied there.
 
 use super::{
     RowTiling,
@@ -94,13 +94,13 @@ impl<'k> Turns<'k> {
                 Weights::Copied(copied)
             }
             Line::Aligned(row) if self.step.is_some() && words <= HELD_WORDS => {
-                Weights::Held(self.first.stripes.load(row, 0))
+                Weights::InRegisters(self.first.stripes.load(row, 0))
             }
             _ => Weights::Line(Box::new(line)),
         }
     }
 
-    /// Emits `work` for each row of this thread's team. The rows of `inputs` are on their way to shared memory while earlier rows are processed.
+    /// Emits `work` for each row of this thread's team. The rows of `inputs` are copied to shared memory while earlier rows are processed.
     #[track_caller]
     pub(super) fn each(&self, inputs: &[&dyn ReadAhead<'k>], work: &dyn Fn(&Row<'k>)) {
         match self.step {
@@ -154,7 +154,7 @@ pub(super) struct Input<'k, T, A> {
 
 /// A vector that all rows of a block have in common.
 pub(super) enum Weights<'k, T: TensorElement, A> {
-    Held(Striped<'k, T>),
+    InRegisters(Striped<'k, T>),
     Copied(Input<'k, T, A>),
     Line(Box<Line<'k, T, A>>),
 }
@@ -189,7 +189,13 @@ impl<'k, T: TensorElement, A: Readable> ReadAhead<'k> for Input<'k, T, A> {
             let valid = if unaligned { (end - first).min(adjacent) * T::SIZE } else { bytes.into() };
             let (to, from) = (to.byte_offset(distance), from.byte_offset(distance * i64::from(cluster)));
             row.k.when(inside, || {
-                to.copy_async_bytes(from, bytes, CpAsyncCache::Best, valid, CopyHints::default());
+                to.copy_async_bytes(
+                    from.checked(true),
+                    bytes,
+                    CpAsyncCache::Best,
+                    valid,
+                    CopyHints::default(),
+                );
             });
         }
     }
@@ -212,7 +218,7 @@ impl<'k> Row<'k> {
         part: Val<'k, u32>,
     ) -> Striped<'k, f32> {
         match weights {
-            Weights::Held(elements) => elements.convert(),
+            Weights::InRegisters(elements) => elements.convert(),
             Weights::Copied(copied) => {
                 let only = self.in_turn(0.into(), 0.into()).of_rows(1.into());
                 only.load(&only.of_input(copied), 0, 0.0)

@@ -16,7 +16,7 @@ pub type CrossEntropyBackwardArgs<X> = (In<X>, u32, In<i32>, In<f32>, In<f32>, O
 
 /// The loss of a row of logits: ln Σₖ e^xₖ − x_target, and the derivative.
 ///
-/// `logs` receives the logarithms of sums, from which the derivative is computed: dxⱼ = (e^(xⱼ − log) − [j = target]) · dloss. Rows whose target is
+/// `logs` receives the log-sum-exp of each row, from which the derivative is computed: dxⱼ = (e^(xⱼ − log) − [j = target]) · dloss. Rows whose target is
 /// `ignored` have loss 0 and derivative 0. Any other target must be a column: otherwise, the loss is NaN.
 ///
 /// Rows of any length are read once, in parts, with a running maximum.

@@ -50,7 +50,8 @@ impl<'k> Row<'k> {
             let words: Vec<RegId> = (0..adjacent * T::SIZE / 4).map(|_| k.fresh(T::Word::CLASS)).collect();
             words.iter().for_each(|&word| k.move_into(word, Val::from(splat(fill))));
             from.byte_offset((stripe * threads * adjacent * T::SIZE).into())
-                .load_words(&words, exists & first.lt(self.n));
+                .checked(exists & first.lt(self.n))
+                .load_words(&words);
             words.into_iter().map(|word| Val::from_reg(k.current(word), k))
         });
         groups.collect()
@@ -118,7 +119,8 @@ impl<'k> Row<'k> {
                     (0..adjacent * T::SIZE / 4).map(|_| k.fresh(T::Word::CLASS)).collect();
                 for (i, words) in words.chunks(WORDS).enumerate() {
                     from.byte_offset((stripe * threads * adjacent * T::SIZE) as i64 + (i * WORDS * 4) as i64)
-                        .load_words(words, true.into());
+                        .checked(true)
+                        .load_words(words);
                 }
                 words.into_iter().map(|word| Val::from_reg(k.current(word), k))
             })

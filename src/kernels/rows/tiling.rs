@@ -32,7 +32,7 @@ pub struct RowTiling {
     pub streamed: bool,
     /// The blocks that registers are limited for, per multiprocessor; 0 for no limit.
     pub resident: u32,
-    /// The rows that a team has room for in shared memory: with more than 1, the next ones are on their way while one is processed. 0 for
+    /// The number of rows that a team buffers in shared memory: with more than 1, the next ones are being copied while one is processed. 0 for
     /// rows that are loaded into registers directly. Requires sm_80.
     pub ahead: u32,
     /// The rows that a team processes in turn, if they pass through shared memory: few, so that no block finishes much later than others, and
@@ -51,7 +51,7 @@ const SHORT: u32 = 64;
 /// The most elements that a thread keeps in registers if they are also in shared memory.
 const MOST_HELD: u32 = 32;
 
-/// The most threads of a block whose registers have room for sums.
+/// The most threads of a block whose registers can contain sums.
 const MOST_SUMMING: u32 = 640;
 
 /// The shared memory of a block, of which a few bytes are for reductions.
@@ -121,7 +121,7 @@ impl RowTiling {
     /// [`for_rows`](Self::for_rows).
     ///
     /// On an H200, rows of 8 to 64 KiB are the fastest in a block for each, which copies its row to shared memory while others compute, so
-    /// that more bytes are on their way than registers have room for. Rows that begin at any element are put in order there.
+    /// that more bytes are being copied than registers can contain. Rows that begin at any element are put in order there.
     #[must_use]
     pub fn for_copied_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let direct = Self::for_rows(target, bytes, sizes);

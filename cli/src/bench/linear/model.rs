@@ -1,0 +1,90 @@
+//! The models that are timed, and their definitions.
+
+use super::problem::Sizes;
+
+/// A model with rows of the lengths that its paper uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Model {
+    /// Based: weights 1 + s + s²/2
+    Taylor,
+    /// The same, divided by their sum
+    NormalizedTaylor,
+    /// Lightning Attention: a decay for each head
+    Decayed,
+    /// Mamba-2 with states of 64
+    StateSpace64,
+    /// Mamba-2 with states of 128
+    StateSpace128,
+}
+
+/// The numbers of each head and token that weights depend on, other than queries and keys.
+pub(super) struct Steps {
+    /// The logarithm of the decay of a head, relative to a step.
+    pub(super) logs: Vec<f32>,
+    /// The steps of each head and token.
+    pub(super) steps: Vec<f32>,
+}
+
+impl Model {
+    pub(super) const ALL: [Self; 5] =
+        [Self::Taylor, Self::NormalizedTaylor, Self::Decayed, Self::StateSpace64, Self::StateSpace128];
+
+    /// Returns the name, as the rival has it, too.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Taylor => "taylor",
+            Self::NormalizedTaylor => "normalized-taylor",
+            Self::Decayed => "decayed",
+            Self::StateSpace64 => "state-space64",
+            Self::StateSpace128 => "state-space128",
+        }
+    }
+
+    /// Returns the lengths of rows of Q and K, and of V.
+    pub(super) fn columns(self) -> [usize; 2] {
+        match self {
+            Self::Taylor | Self::NormalizedTaylor => [16, 64],
+            Self::Decayed => [128, 128],
+            Self::StateSpace64 => [64, 64],
+            Self::StateSpace128 => [128, 64],
+        }
+    }
+
+    /// Returns whether all heads have the same Q and K.
+    pub(super) fn shares_keys(self) -> bool {
+        matches!(self, Self::StateSpace64 | Self::StateSpace128)
+    }
+
+    /// Returns the bytes that must be read and written.
+    pub(super) fn bytes(self, sizes: Sizes) -> f64 {
+        let Sizes { batches, heads, length } = sizes;
+        let [d, e] = self.columns();
+        let rows = |heads: usize, columns: usize| (batches * heads * length * columns * 2) as f64;
+        let of_keys = if self.shares_keys() { 1 } else { heads };
+        let steps = if self.shares_keys() { rows(heads, 2) } else { 0.0 };
+        2.0 * rows(of_keys, d) + 2.0 * rows(heads, e) + steps
+    }
+
+    /// Returns the weights of the values up to token `i` of a head, given the products of its query with all keys.
+    pub(super) fn weights(self, sizes: Sizes, steps: &Steps, head: usize, products: &[f64]) -> Vec<f64> {
+        if matches!(self, Self::Taylor | Self::NormalizedTaylor) {
+            let weights: Vec<f64> =
+                products.iter().map(|s| 1.0 + s / 4.0 + (s / 4.0).powi(2) / 2.0).collect();
+            let total = if self == Self::Taylor { 1.0 } else { weights.iter().sum() };
+            return weights.into_iter().map(|weight| weight / total).collect();
+        }
+        let mut log = 0.0;
+        let step = |token: usize| match self {
+            Self::Decayed => 1.0,
+            _ => f64::from(steps.steps[head * sizes.length + token]),
+        };
+        let of_each = products.iter().enumerate().rev().map(|(token, product)| {
+            let weight = f64::exp(log) * product * step(token);
+            log += step(token) * f64::from(steps.logs[head % sizes.heads]);
+            weight
+        });
+        let mut weights: Vec<f64> = of_each.collect();
+        weights.reverse();
+        weights
+    }
+}

@@ -1,0 +1,53 @@
+//! Linear attention and convolutions that can be exported.
+
+use super::kernels::add;
+use warpwright::{
+    kernels::{DecayedAttention, FftConvolution, StateSpace, TaylorAttention},
+    ptx::Module,
+    tensor::{Arithmetic, FloatElement},
+    tiles::{Convert, Product},
+};
+
+/// Adds linear attention with decays, for two lengths of rows.
+pub(super) fn decayed<T>(module: &mut Module) -> Result<(), String>
+where
+    T: Arithmetic + Product<T, f32> + Convert<f32>,
+    f32: Convert<T>,
+{
+    [64, 128].into_iter().try_for_each(|size| {
+        add(module, |target| DecayedAttention { key_size: size, value_size: size }.kernel::<T>(target))
+    })
+}
+
+/// Adds the state space model, for two sizes of states.
+pub(super) fn state_space<T>(module: &mut Module) -> Result<(), String>
+where
+    T: Arithmetic + Product<T, f32> + Convert<f32>,
+    f32: Convert<T>,
+{
+    [64, 128].into_iter().try_for_each(|state_size| {
+        add(module, |target| StateSpace { head_size: 64, state_size }.kernel::<T>(target))
+    })
+}
+
+/// Adds linear attention with the Taylor map, as sums and normalized.
+pub(super) fn taylor<T>(module: &mut Module) -> Result<(), String>
+where
+    T: Arithmetic + Product<T, f32> + Convert<f32>,
+    f32: Convert<T>,
+{
+    [false, true]
+        .into_iter()
+        .try_for_each(|normalized| add(module, |target| TaylorAttention { normalized }.kernel::<T>(target)))
+}
+
+/// Adds convolutions by Fourier transforms of two lengths.
+pub(super) fn fft_convolution<T>(module: &mut Module) -> Result<(), String>
+where
+    T: FloatElement + Product<T, f32> + Convert<f32>,
+    f32: Convert<T>,
+{
+    [1024, 4096]
+        .into_iter()
+        .try_for_each(|size| add(module, |target| FftConvolution { size }.kernel::<T>(target)))
+}

@@ -1,0 +1,5 @@
+//! Convolutions of long sequences.
+
+mod fft;
+
+pub use fft::{FftConvolution, FftConvolutionArgs};

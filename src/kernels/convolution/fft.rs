@@ -1,0 +1,169 @@
+//! Convolution by Fourier transforms, which are products of matrices (Monarch).
+
+use std::f32::consts::TAU;
+
+use crate::{
+    kernels::loads::load_no_further,
+    ptx::{BuildError, Builder, Global, In, IntoDim, Kernel, Out, Ptr, Read, Rounding, Target, Val, Write},
+    tensor::{FloatElement, TensorElement},
+    tiles::{Cgl, Col, Convert, Crt, Cst, Filled, Product, Row, Rt, St, contiguous},
+};
+
+/// `(u, re, im, y, [batches, channels, length], [of_u, of_y])`: a sequence of `length` numbers for each batch and channel of U and of Y, and the `size`
+/// numbers of the Fourier transform of a filter for each channel, as its real and its imaginary parts. The strides are those between batches and
+/// between channels in elements, multiples of 8, and so is `length`, of the square root of `size`.
+pub type FftConvolutionArgs<T> = (In<T>, In<f32>, In<f32>, Out<T>, [u32; 3], [[u32; 2]; 2]);
+
+/// A kernel of circular convolutions of long sequences with a real filter for each channel, y = F⁻¹(F(u) ∘ f), where f is the filter's
+/// transform. Sequences are continued with zeros up to `size`, so that those of up to half of it are convolved causally.
+///
+/// A sequence is a matrix of √`size` rows, and its transform is a transform of the columns, a product with roots of unity, and a transform of the rows
+/// (Monarch). Roots of unity, the filter, and the numbers between two transforms are rounded to `T`; sums are f32.
+#[doc(alias = "Monarch")]
+#[doc(alias = "FlashFFTConv")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FftConvolution {
+    /// The length of the transforms: 1024 or 4096.
+    pub size: u32,
+}
+
+/// The maximum number of sequences of a channel that a block convolves.
+const SEQUENCES: u32 = 16;
+
+impl FftConvolution {
+    /// Builds the kernel, named after the type and the length of transforms: `fft_convolution_bf16_4096`.
+    ///
+    /// # Errors
+    /// For another length, or a target older than sm_80.
+    pub fn kernel<T>(&self, target: Target) -> Result<Kernel<FftConvolutionArgs<T>>, BuildError>
+    where
+        T: TensorElement + FloatElement + Product<T, f32> + Convert<f32>,
+        f32: Convert<T>,
+    {
+        let parameters = "u, re, im, y, batches, channels, length, u_batch, u_channel, y_batch, y_channel";
+        let signature = format!("fft_convolution_{}_{}({parameters})", T::NAME, self.size);
+        Kernel::<FftConvolutionArgs<T>>::build(&signature, target, |k, (u, re, im, y, sizes, strides)| {
+            k.describe(format!("y = F⁻¹(F(u) ∘ f): transforms of {} numbers ({})", self.size, T::NAME));
+            let inputs = Inputs { u, filter: [re, im], y, sizes, strides };
+            match self.size {
+                1024 => emit::<T, 2>(k, inputs),
+                4096 => emit::<T, 4>(k, inputs),
+                _ => {
+                    k.block([128]);
+                    k.refuse(format!("expected transforms of 1024 or 4096 numbers, found {}", self.size));
+                }
+            }
+        })
+    }
+}
+
+/// The parameters of a kernel.
+struct Inputs<'k, T> {
+    u: Ptr<'k, T, Global, Read>,
+    filter: [Ptr<'k, f32, Global, Read>; 2],
+    y: Ptr<'k, T, Global, Write>,
+    sizes: [Val<'k, u32>; 3],
+    strides: [[Val<'k, u32>; 2]; 2],
+}
+
+/// Emits the kernel for sequences that are matrices of `W` subtiles of rows and columns. Each warp has 16 rows of the results of each step.
+///
+/// F(u) is (F·U ∘ R)·F with the symmetric matrix F of the transform of a row and roots of unity R; the element in row i and column j is number i + j·n. As
+/// F⁻¹(z) is the conjugate of F(z̄) / n², the inverse has the same steps, in the reverse order.
+fn emit<'k, T, const W: usize>(k: Builder<'k>, inputs: Inputs<'k, T>)
+where
+    T: TensorElement + FloatElement + Product<T, f32> + Convert<f32>,
+    f32: Convert<T>,
+{
+    let Inputs { u, filter, y, sizes: [batches, channels, length], strides } = inputs;
+    let n = 16 * W as u32;
+    k.block([32 * W as u32]);
+    k.grid([channels.into_dim(), batches.into_dim().ceil_div(SEQUENCES)]);
+    let (channel, first, warp) = (k.ctaid_x(), k.ctaid_y() * SEQUENCES, k.warp().rank());
+    let rows = length.at_most(n * n).multiple_of(n).ceil_div(n);
+    let extents = [batches, channels, rows, n.into()];
+    let [of_u, of_y] = strides.map(|strides| {
+        let [batch, channel] = strides.map(|stride| stride.multiple_of(8));
+        contiguous(extents).with_strides([batch, channel, n.into(), 1.into()])
+    });
+    let (u, y) = (k.global(u, of_u), k.global(y, of_y));
+    let [re, im] = filter.map(|part| k.global(part, contiguous([channels, n.into(), n.into()])));
+    let filter = Cgl { re: re.batch(channel).transposed(), im: im.batch(channel).transposed() };
+    let filter = filter.tile(warp, 0).load::<f32, 1, W, Row>();
+    let transform = roots::<W>(k, warp * 16, n).convert::<T>();
+    // In shared memory, because there are not enough registers.
+    let shared = |rows: Crt<'k, f32, 1, W>| {
+        let all = k.shared_tile::<Cst<T, W, W>>();
+        all.store_with(|all| all.subtile(warp, 0).store(&rows)).wait()
+    };
+    let filter = shared(filter);
+    let twiddles = shared(roots(k, warp * 16, n * n));
+    let transforms = shared(roots(k, warp * 16, n));
+    let own_rows = |of: &Filled<Cst<'k, T, W, W>>| of.subtile(warp, 0).load::<1, W, Row>().convert::<f32>();
+    let transform_rows = |rows: Crt<'k, f32, 1, W>| {
+        let mut sums = Crt::zeros(k);
+        for at in 0..W {
+            load_no_further(k);
+            let of_row = rows.subtile::<1, 1>(0, at).convert::<T>();
+            sums = sums.mma_ab(&of_row, &transforms.subtile(at as u32, 0).load::<1, W, Col>());
+        }
+        sums
+    };
+
+    let stages = k.pipeline::<(St<T, W, W>,), 3>();
+    stages.run_indexed(
+        (batches - first).min(SEQUENCES),
+        k.shared_tile::<Cst<T, W, W>>(),
+        |i, stage| stage.fill((u.batch((first + i, channel)).tile(0, 0),)),
+        |i, columns, (u,)| {
+            let mut sums: Crt<f32, 1, W> = Crt::zeros(k);
+            for at in 0..W {
+                load_no_further(k);
+                let (factor, u) = (transform.subtile::<1, 1>(0, at), u.subtile(at as u32, 0).load());
+                sums = Crt { re: sums.re.mma_ab(&factor.re, &u), im: sums.im.mma_ab(&factor.im, &u) };
+            }
+            let spectrum = transform_rows(&sums * &own_rows(&twiddles));
+            // Half of the factor 1 / n² here and half below, so that rounded numbers stay near those of the filter and of u.
+            let product = (&spectrum * &own_rows(&filter)).conj().scale(1.0 / n as f32);
+            let rows = &transform_rows(product) * &own_rows(&twiddles);
+            let columns = columns.store_with(|all| all.subtile(warp, 0).store(&rows)).wait();
+            y.batch((first + i, channel))
+                .tile(warp, 0)
+                .store(&(real_part(k, &transform, &columns) * (1.0 / n as f32)));
+            columns.release()
+        },
+    );
+}
+
+/// Returns the real part of the product with the columns.
+#[track_caller]
+fn real_part<'k, T, const W: usize>(
+    k: Builder<'k>,
+    rows: &Crt<'k, T, 1, W>,
+    columns: &Filled<Cst<'k, T, W, W>>,
+) -> Rt<'k, f32, 1, W>
+where
+    T: TensorElement + FloatElement + Product<T, f32>,
+{
+    let (mut sums, mut squared) = (k.zeros::<Rt<f32, 1, W>>(), k.zeros::<Rt<f32, 1, W>>());
+    for at in 0..W {
+        load_no_further(k);
+        let columns: Crt<T, 1, W, Col> = columns.subtile(at as u32, 0).load();
+        let rows = rows.subtile::<1, 1>(0, at);
+        sums = sums.mma_ab(&rows.re, &columns.re);
+        squared = squared.mma_ab(&rows.im, &columns.im);
+    }
+    sums - &squared
+}
+
+/// Returns e^(−2πi · row · col / `period`) in 16 rows from `first`; `period` is a power of two, of at most 2¹⁶.
+#[track_caller]
+fn roots<'k, const W: usize>(k: Builder<'k>, first: Val<'k, u32>, period: u32) -> Crt<'k, f32, 1, W> {
+    let angles = k.zeros::<Rt<f32, 1, W>>().map_indexed(|_, (row, col), _| {
+        // From −period / 2 on, where approximations of sines are accurate.
+        let turns = ((first + row) * col + period / 2) & (period - 1);
+        let turns = turns.cast::<i32>() - (period / 2) as i32;
+        turns.convert::<f32>(Rounding::Rn) * (-TAU / period as f32)
+    });
+    Crt { re: k.zeros(), im: angles }.exp()
+}

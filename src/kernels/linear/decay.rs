@@ -1,0 +1,70 @@
+//! How much of a token is left at a later one.
+
+use super::inputs::{CHUNK, SUBTILES};
+use crate::{
+    ptx::{Builder, Val},
+    tiles::{Col, ColVec, Filled, Naive, RowVec, Rt, Rv, Sv},
+};
+
+/// The decays in a chunk: token j is multiplied by 2^(cᵢ − cⱼ) · wⱼ at token i, where cᵢ is the sum of the logarithms of the decays up to
+/// token i, and the state before the chunk by 2^cᵢ.
+pub(super) struct Decays<'k> {
+    k: Builder<'k>,
+    /// c, a copy for each warp, which it reads without waiting for others.
+    logs: Filled<Sv<'k, f32, SUBTILES>>,
+    /// c of the last token.
+    last: Val<'k, f32>,
+}
+
+impl<'k> Decays<'k> {
+    /// Returns memory for [`of`](Self::of).
+    #[track_caller]
+    pub(super) fn memory(k: Builder<'k>) -> Sv<'k, f32, SUBTILES> {
+        k.shared_tile_of(k.warp())
+    }
+
+    /// Returns the decays of a chunk, from their logarithms with base 2.
+    #[track_caller]
+    pub(super) fn of(
+        k: Builder<'k>,
+        memory: Sv<'k, f32, SUBTILES>,
+        logs: &Rv<'k, f32, SUBTILES, Naive>,
+    ) -> Self {
+        let sums = logs.scan();
+        Self { k, last: sums.get(CHUNK - 1), logs: memory.store(&sums).wait() }
+    }
+
+    /// Returns the memory, when all lanes have read it.
+    #[track_caller]
+    pub(super) fn release(self) -> Sv<'k, f32, SUBTILES> {
+        self.logs.release()
+    }
+
+    /// Returns the factors of the tokens of columns `col`… at those of rows `row`…, in tiles of this size.
+    #[track_caller]
+    pub(super) fn between<const P: usize>(&self, row: Val<'k, u32>, col: Val<'k, u32>) -> Rt<'k, f32, 1, P> {
+        let (rows, cols): (ColVec<f32, 1>, RowVec<f32, P>) =
+            (self.logs.tile(row).load(), self.logs.tile(col).load());
+        (Rt::broadcast(&rows) - &cols).exp2()
+    }
+
+    /// Returns the factors of the state before the chunk at 16 tokens.
+    #[track_caller]
+    pub(super) fn of_past(&self, subtile: u32) -> ColVec<'k, f32, 1> {
+        let logs: ColVec<f32, 1> = self.logs.tile(subtile).load();
+        logs.exp2()
+    }
+
+    /// Returns the factor of the state before the chunk at the last token.
+    #[track_caller]
+    pub(super) fn of_all(&self) -> Val<'k, f32> {
+        self.k.exp2(self.last)
+    }
+
+    /// Returns the factors of 16 tokens at the last one.
+    #[track_caller]
+    pub(super) fn to_last(&self, subtile: u32) -> ColVec<'k, f32, 1, Col> {
+        let logs: ColVec<f32, 1, Col> = self.logs.tile(subtile).load();
+        (-logs + self.last).exp2()
+    }
+}

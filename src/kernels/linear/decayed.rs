@@ -1,0 +1,130 @@
+//! Linear attention whose past decays by a constant factor for each head.
+
+use std::f32::consts::LOG2_E;
+
+use super::{
+    chunk::{Chunk, Past},
+    decay::Decays,
+    inputs::{CHUNK, SUBTILES, Sizes, strides_of},
+};
+use crate::{
+    ptx::{BuildError, Builder, Global, In, InOut, Kernel, Out, Ptr, Read, ReadWrite, Target, Val, Write},
+    tensor::TensorElement,
+    tiles::{Convert, Naive, Product, Row, Rv, St, contiguous, vector},
+};
+
+/// `(q, k, v, decays, o, state, [batches, heads, length], strides)`: as [`LinearAttentionArgs`](super::LinearAttentionArgs), and a number
+/// for each head, and a contiguous matrix of `key_size`×`value_size` numbers for each batch and head.
+pub type DecayedAttentionArgs<T> =
+    (In<T>, In<T>, In<T>, In<f32>, Out<T>, InOut<f32>, [u32; 3], [[u32; 3]; 4]);
+
+/// A kernel of causal linear attention whose past decays by a constant factor λ = e^`decay` for each head:
+/// Sᵢ = λ · Sᵢ₋₁ + kᵢᵀ·vᵢ, oᵢ = qᵢ·Sᵢ. The argument `state` is S₀, and becomes S of the last token, so that a sequence can be processed in
+/// parts. Decays are 0, for linear attention without one, or negative; −∞ is not allowed.
+///
+/// Sums are f32. Products q·k, values that are added to the state, and the state that queries are multiplied by are rounded to `T` first.
+#[doc(alias = "Lightning Attention")]
+#[doc(alias = "RetNet")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DecayedAttention {
+    /// The length of a row of Q and K: 64 or 128.
+    pub key_size: u32,
+    /// The length of a row of V and O: 64 or 128.
+    pub value_size: u32,
+}
+
+impl DecayedAttention {
+    /// Builds the kernel, named after the type and the lengths of rows: `decayed_attention_bf16_128_128`.
+    ///
+    /// # Errors
+    /// For other lengths of rows, a target older than sm_80, or one with less than 106 KiB of shared memory (sm_86, sm_89, sm_120) for rows of 128.
+    pub fn kernel<T>(&self, target: Target) -> Result<Kernel<DecayedAttentionArgs<T>>, BuildError>
+    where
+        T: TensorElement + Product<T, f32> + Convert<f32>,
+        f32: Convert<T>,
+    {
+        let Self { key_size, value_size } = *self;
+        let signature = format!(
+            "decayed_attention_{}_{key_size}_{value_size}(q, k, v, decays, o, state, batches, heads, length, {})",
+            T::NAME,
+            strides_of(&["q", "k", "v", "o"])
+        );
+        Kernel::<DecayedAttentionArgs<T>>::build(
+            &signature,
+            target,
+            |k, (q, keys, values, decays, o, state, sizes, strides)| {
+                k.describe(format!(
+                    "Sᵢ = e^decay·Sᵢ₋₁ + kᵢᵀ·vᵢ, oᵢ = qᵢ·Sᵢ: rows of {key_size} of Q and K, of {value_size} of V ({})",
+                    T::NAME
+                ));
+                let [batches, heads, length] = sizes;
+                let sizes = Sizes { batches, heads, length };
+                let inputs = Inputs { factors: [q, keys, values], decays, o, state, sizes, strides };
+                match [key_size, value_size] {
+                    [64, 64] => emit::<T, 4, 4, 4>(k, inputs),
+                    [64, 128] => emit::<T, 4, 8, 2>(k, inputs),
+                    [128, 64] => emit::<T, 8, 4, 4>(k, inputs),
+                    [128, 128] => emit::<T, 8, 8, 2>(k, inputs),
+                    _ => {
+                        k.block([128]);
+                        k.refuse(format!("expected rows of 64 or 128, found {key_size} and {value_size}"));
+                    }
+                }
+            },
+        )
+    }
+}
+
+/// The parameters of a kernel.
+struct Inputs<'k, T> {
+    factors: [Ptr<'k, T, Global, Read>; 3],
+    decays: Ptr<'k, f32, Global, Read>,
+    o: Ptr<'k, T, Global, Write>,
+    state: Ptr<'k, f32, Global, ReadWrite>,
+    sizes: Sizes<'k>,
+    strides: [[Val<'k, u32>; 3]; 4],
+}
+
+/// Emits the kernel for rows of `D` subtiles of Q and K, and `E` of V and O, of which each warp has one; `P` subtiles of columns of the
+/// products of queries and keys are computed by each.
+fn emit<'k, T, const D: usize, const E: usize, const P: usize>(k: Builder<'k>, inputs: Inputs<'k, T>)
+where
+    T: TensorElement + Product<T, f32> + Convert<f32>,
+    f32: Convert<T>,
+{
+    let Inputs { factors: [q, keys, values], decays, o, state, sizes, strides } = inputs;
+    let (d, e) = (16 * D as u32, 16 * E as u32);
+    k.block([32 * E as u32]);
+    k.min_blocks(2);
+    let at = sizes.block_of_each(k);
+    let q = sizes.matrices(k, q, d, strides[0]).batch(at);
+    let keys = sizes.matrices(k, keys, d, strides[1]).batch(at);
+    let values = sizes.matrices(k, values, e, strides[2]).batch(at);
+    let o = sizes.matrices(k, o, e, strides[3]).batch(at);
+    let state = k.global(state, contiguous([sizes.batches, sizes.heads, d.into(), e.into()])).batch(at);
+    let state = state.transposed().tile(k.warp(), 0);
+
+    let log = k.global(decays, vector(sizes.heads)).at(at.1).load() * LOG2_E;
+    let stages = k.pipeline::<(St<T, SUBTILES, D>, St<T, SUBTILES, D>, St<T, SUBTILES, E>), 2>();
+    let memory = (k.shared_tile::<St<T, SUBTILES, SUBTILES>>(), Decays::memory(k));
+    let start: (Past<'k, D>, _) = (state.clone().load::<f32, 1, D, Row>(), memory);
+    let (past, _) = stages.run_indexed(
+        sizes.length.ceil_div(CHUNK),
+        start,
+        |i, stage| stage.fill((q.tile(i, 0), keys.tile(i, 0), values.tile(i, 0))),
+        |i, (past, (scores, memory)), (q, keys, values)| {
+            // Nothing decays behind the last token.
+            let tokens = sizes.length - i * CHUNK;
+            let logs = k.zeros::<Rv<f32, SUBTILES, Naive>>();
+            let logs = logs.map_indexed(|_, token, _| token.lt(tokens).select(log, 0.0));
+            let decays = Decays::of(k, memory, &logs);
+            let chunk = Chunk::<T, D, E, P> { k, q, keys, values, decays: &decays, weights: None };
+            let scores = chunk.scores(scores);
+            for (subtile, sums) in chunk.sums(&past, &scores) {
+                o.tile(i * SUBTILES as u32 + subtile, k.warp()).store(&sums);
+            }
+            (chunk.after(past), (scores.release(), decays.release()))
+        },
+    );
+    state.store(&past);
+}

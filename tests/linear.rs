@@ -1,0 +1,17 @@
+//! Linear attention: every kernel against f64 and against the definition of its paper, on every device, and assembled without advisories.
+
+#[path = "support/assemble.rs"]
+mod assemble;
+#[path = "support/devices.rs"]
+mod devices;
+#[path = "support/half.rs"]
+mod half;
+#[path = "support/require.rs"]
+mod require;
+
+mod linear {
+    mod decayed;
+    mod matrices;
+    mod state_space;
+    mod taylor;
+}
