@@ -4,6 +4,7 @@ pub(crate) mod access;
 pub(crate) mod counted;
 pub(crate) mod counting;
 mod dependence;
+mod footprint;
 pub(crate) mod global;
 pub(crate) mod look;
 pub(crate) mod products;

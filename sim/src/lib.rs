@@ -66,8 +66,8 @@ pub use machine::trace::{Register, Step, Trace};
 pub use program::code::TensorType;
 pub use program::module::{Entry, Module, Param};
 pub use report::{
-    Bytes, Checks, Contraction, Counts, Finding, FindingKind, InstructionClass, Leak, LineCounts, Report,
-    Site, SourceLocation, UnknownCheck, UnknownKind,
+    Bytes, Checks, Contraction, Counts, Finding, FindingKind, Footprint, InstructionClass, Leak, LineCounts,
+    Report, Site, SourceLocation, UnknownCheck, UnknownKind,
 };
 pub use schedule::error::SimError;
 pub use schedule::launch::{Launch, Sim};

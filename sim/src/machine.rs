@@ -5,6 +5,7 @@ pub(crate) mod barrier;
 pub(crate) mod bulk;
 pub(crate) mod heap;
 pub(crate) mod im2col;
+pub(crate) mod initialized;
 pub(crate) mod local;
 pub(crate) mod mbarrier;
 pub(crate) mod memory;

@@ -4,10 +4,12 @@ pub(crate) mod checks;
 mod counts;
 pub(crate) mod fault;
 mod finding;
+mod footprint;
 
 pub use crate::report::checks::{Checks, UnknownCheck};
 pub use crate::report::counts::{Bytes, Counts, InstructionClass, LineCounts};
 pub use crate::report::finding::{Finding, FindingKind, Site, SourceLocation, UnknownKind};
+pub use crate::report::footprint::Footprint;
 
 /// The results of a launch in addition to its outputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub struct Report {
     /// The findings. Empty unless the launch continues after findings
     /// ([`Sim::keep_going`](crate::Sim::keep_going)); otherwise, the first finding is an error.
     pub findings: Vec<Finding>,
+    /// The bytes of global memory that the launch accessed; empty unless [`Sim::footprint`](crate::Sim::footprint) is set.
+    pub footprint: Footprint,
     /// Whether a finding ended the run, so that outputs and counts are incomplete. Only with
     /// [`Sim::keep_going`](crate::Sim::keep_going).
     pub stopped: bool,

@@ -1,7 +1,9 @@
 //! What the checkers remember: clocks, accesses, what is defined. Data only; the rules are in `check`.
 
+pub(crate) mod byte_set;
 pub(crate) mod clocks;
 pub(crate) mod counted;
+pub(crate) mod footprint;
 pub(crate) mod global;
 pub(crate) mod place;
 pub(crate) mod products;

@@ -11,6 +11,7 @@ mod sim {
     mod descriptors;
     mod execution;
     mod faults;
+    mod footprint;
     mod forms;
     mod heap;
     mod im2col;

@@ -326,6 +326,7 @@ impl Cx<'_> {
         while left != 0 {
             let size = sizes[left.trailing_zeros() as usize];
             let alike = lanes(left).filter(|&lane| sizes[lane] == size).fold(0, |m, lane| m | 1 << lane);
+            self.record_bytes(from, size.into(), alike, Manner::Read, false)?;
             self.check_global(from, size.into(), alike, Manner::Read, &|_, _| 0)?;
             left &= !alike;
         }
@@ -372,11 +373,14 @@ impl Cx<'_> {
             Manner::Read => moved.global_read += bytes,
             _ => moved.global_written += bytes,
         });
-        if self.machine.global.is_none() {
+        if self.machine.global.is_none() && !self.records_bytes() {
             return Ok(());
         }
         for (address, bytes) in runs() {
-            self.check_global(&[address; 32], bytes, 1 << lane, manner, value)?;
+            self.record_bytes(&[address; 32], bytes, 1 << lane, manner, false)?;
+            if self.machine.global.is_some() {
+                self.check_global(&[address; 32], bytes, 1 << lane, manner, value)?;
+            }
         }
         Ok(())
     }

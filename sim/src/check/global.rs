@@ -46,6 +46,7 @@ impl Cx<'_> {
         bytes: u64,
         m: u32,
     ) -> Outcome<()> {
+        self.record_bytes(all, bytes, m, Manner::Read, access.strong)?;
         // A strong load races with no thread of the cluster.
         if !access.strong {
             self.check_threads(all, bytes, m, Manner::Read, |_, _| 0)?;
@@ -76,6 +77,7 @@ impl Cx<'_> {
         value: impl Fn(usize, u64) -> u32,
     ) -> Outcome<()> {
         let manner = if access.strong { Manner::Strong } else { Manner::Write };
+        self.record_bytes(all, bytes, m, manner, access.strong)?;
         self.check_threads(all, bytes, m, manner, &value)?;
         if self.machine.global.is_none() {
             return Ok(());
@@ -101,6 +103,7 @@ impl Cx<'_> {
         read: bool,
     ) -> Outcome<()> {
         let bytes = access.size();
+        self.record_bytes(all, bytes, m, Manner::Atomic, true)?;
         self.check_threads(all, bytes, m, Manner::Atomic, |_, _| 0)?;
         if !access.meets_blocks {
             return self.check_clusters(all, bytes, m, Manner::Narrow, &|_, _| 0);

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::machine::heap::{Heap, regions};
 use crate::program::module::Module;
+use crate::shadow::byte_set::ByteSet;
 
 /// Errors of host accesses to device memory.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -73,6 +74,8 @@ pub(crate) struct Allocation {
     /// The name of a module variable.
     pub(crate) name: Option<Arc<str>>,
     pub(crate) read_only: bool,
+    /// The bytes that were ever written, if they are recorded.
+    pub(super) written: Option<ByteSet>,
     /// The last launch that has written it, unless the host has since; 0 if there is none.
     pub(crate) writer: AtomicU64,
 }
@@ -130,6 +133,8 @@ pub struct Memory {
     heap: Option<Heap>,
     /// The number of launches so far.
     launches: u64,
+    /// Whether new allocations record which bytes are written.
+    pub(super) records_writes: bool,
 }
 
 impl Memory {
@@ -144,7 +149,7 @@ impl Memory {
     /// If the host is out of memory; [`try_alloc`](Self::try_alloc) returns an error instead.
     #[doc(alias = "cudaMalloc")]
     pub fn alloc(&mut self, bytes: usize) -> u64 {
-        self.alloc_named(bytes as u64, None, false).unwrap_or_else(|error| panic!("{error}"))
+        self.try_alloc(bytes).unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// Allocates `bytes` zeroed bytes and returns their address, a multiple of 256. The host allocates each page
@@ -153,7 +158,16 @@ impl Memory {
     /// # Errors
     /// [`MemoryError::TooLarge`] if the host is out of memory.
     pub fn try_alloc(&mut self, bytes: usize) -> Result<u64, MemoryError> {
-        self.alloc_named(bytes as u64, None, false)
+        let start = self.alloc_named(bytes as u64, None, false)?;
+        if let (true, Some(Slot::Live(allocation))) = (self.records_writes, self.slots.last_mut()) {
+            allocation.written = Some(ByteSet::new(bytes as u64));
+        }
+        Ok(start)
+    }
+
+    /// Allocates zeroed bytes for a kernel, which are initialized.
+    pub(crate) fn alloc_workspace(&mut self, bytes: u64) -> u64 {
+        self.alloc_named(bytes, None, false).unwrap_or_else(|error| panic!("{error}"))
     }
 
     fn alloc_named(
@@ -167,16 +181,9 @@ impl Memory {
         let count = usize::try_from(size.div_ceil(4)).ok().filter(|_| size <= MOST).ok_or_else(too_large)?;
         // Zeroed by the host's allocator, which does not access the pages.
         let words = bytemuck::allocation::try_zeroed_slice_box(count).map_err(|()| too_large())?;
-        let start = (self.slots.len() as u64 + 1) << REGION_BITS;
+        let start = start_of(self.slots.len());
         let words = Words::Own(words);
-        self.slots.push(Slot::Live(Allocation {
-            start,
-            size,
-            words,
-            name,
-            read_only,
-            writer: AtomicU64::new(0),
-        }));
+        self.slots.push(Slot::Live(Allocation { name, read_only, ..Allocation::new(start, size, words) }));
         Ok(start)
     }
 
@@ -203,32 +210,23 @@ impl Memory {
         let mut unused = self.slots[..self.shared_slots].iter().enumerate();
         let found = unused.find_map(|(index, slot)| match slot {
             Slot::Reserved if bytes <= MOST => {
-                let start = (index as u64 + 1) << REGION_BITS;
+                let start = start_of(index);
                 map(start).filter(|words| words.len() as u64 * 4 >= bytes).map(|words| (start, words))
             }
             _ => None,
         });
         let (start, words) = found.ok_or(error)?;
         let words = Words::Host(words);
-        let allocation =
-            Allocation { start, size: bytes, words, name: None, read_only: false, writer: AtomicU64::new(0) };
-        self.slots[slot_of(start)] = Slot::Live(allocation);
+        self.slots[slot_of(start)] = Slot::Live(Allocation::new(start, bytes, words));
         Ok(start)
     }
 
     /// Adds host memory at an address that differs from that on the host, and returns the address.
     #[doc(alias = "cudaHostRegister")]
     pub fn adopt(&mut self, words: &'static [AtomicU32]) -> u64 {
-        let start = (self.slots.len() as u64 + 1) << REGION_BITS;
+        let start = start_of(self.slots.len());
         let (size, words) = (4 * words.len() as u64, Words::Host(words));
-        self.slots.push(Slot::Live(Allocation {
-            start,
-            size,
-            words,
-            name: None,
-            read_only: false,
-            writer: AtomicU64::new(0),
-        }));
+        self.slots.push(Slot::Live(Allocation::new(start, size, words)));
         start
     }
 
@@ -250,6 +248,7 @@ impl Memory {
         let allocation = self.checked(address, 0)?;
         let word = u32::from_le_bytes([byte; 4]);
         allocation.words.iter().for_each(|cell| cell.store(word, Relaxed));
+        allocation.mark_written(allocation.start..allocation.start + allocation.size);
         Ok(())
     }
 
@@ -281,6 +280,7 @@ impl Memory {
     pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), MemoryError> {
         let allocation = self.checked(address, bytes.len() as u64)?;
         allocation.copy_in(address - allocation.start, bytes);
+        allocation.mark_written(address..address + bytes.len() as u64);
         allocation.writer.store(0, Relaxed);
         Ok(())
     }
@@ -384,6 +384,20 @@ impl Memory {
         })
     }
 
+    /// Returns the size in bytes of each allocation, in the order of addresses; 0 for addresses without one.
+    pub(crate) fn sizes(&self) -> impl Iterator<Item = u64> {
+        self.slots.iter().map(|slot| match slot {
+            Slot::Live(allocation) => allocation.size,
+            _ => 0,
+        })
+    }
+
+    /// Returns whether new allocations record which bytes are written.
+    #[inline]
+    pub(crate) fn records_writes(&self) -> bool {
+        self.records_writes
+    }
+
     /// Describes an address.
     pub(crate) fn describe(&self, address: u64) -> String {
         match self.find(address) {
@@ -424,7 +438,7 @@ impl Memory {
         self.launches + 1
     }
 
-    fn checked(&self, address: u64, bytes: u64) -> Result<&Allocation, MemoryError> {
+    pub(super) fn checked(&self, address: u64, bytes: u64) -> Result<&Allocation, MemoryError> {
         match self.find(address) {
             Found::Live(a) if address - a.start <= a.size && bytes <= a.size - (address - a.start) => Ok(a),
             Found::Live(a) => Err(MemoryError::OutOfBounds { address, bytes, start: a.start, size: a.size }),
@@ -437,6 +451,10 @@ impl Memory {
 /// The number of address ranges below 2^47, where programs of the host have their memory.
 const HOST_SLOTS: usize = (1 << (47 - REGION_BITS)) - 1;
 
+fn start_of(slot: usize) -> u64 {
+    (slot as u64 + 1) << REGION_BITS
+}
+
 fn slot_of(address: u64) -> usize {
     ((address >> REGION_BITS) - 1) as usize
 }
@@ -447,6 +465,11 @@ pub(crate) fn same_region(a: u64, b: u64) -> bool {
 }
 
 impl Allocation {
+    fn new(start: u64, size: u64, words: Words) -> Self {
+        let writer = AtomicU64::new(0);
+        Self { start, size, words, name: None, read_only: false, written: None, writer }
+    }
+
     /// Replaces some bits of a word, while other threads may replace others.
     #[inline]
     pub(crate) fn store_bits(&self, word: usize, mask: u32, bits: u32) {

@@ -22,6 +22,7 @@ use crate::report::{Checks, FindingKind};
 use crate::report::{Counts, Site};
 use crate::shadow::clocks::Clocks;
 use crate::shadow::counted::CountedCopies;
+use crate::shadow::footprint::Touched;
 use crate::shadow::global::{GlobalRaces, Inside, Order, OwnWrites, ThreadRaces};
 use crate::shadow::races::Races;
 use crate::shadow::uniform::UniformValues;
@@ -57,6 +58,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) seed: Option<u64>,
     /// Who accessed global memory; absent if it is not needed.
     pub(crate) global: Option<GlobalRaces>,
+    /// The bytes of global memory that are accessed, if they are asked for.
+    pub(crate) touched: Option<Touched>,
     /// Who requires to see instructions as they are executed.
     pub(crate) tracer: Option<Tracer<'a>>,
     /// Several blocks run simultaneously.
@@ -77,7 +80,10 @@ pub(crate) const MULTIPROCESSORS: u32 = 132;
 impl Machine<'_> {
     /// Returns whether only the results are needed.
     pub(crate) fn is_unwatched(&self) -> bool {
-        self.checks.is_empty() && self.tracer.is_none()
+        self.checks.is_empty()
+            && self.tracer.is_none()
+            && self.touched.is_none()
+            && !self.memory.records_writes()
     }
 
     pub(crate) fn threads(&self) -> u32 {

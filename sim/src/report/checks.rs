@@ -38,6 +38,9 @@ bitflags::bitflags! {
         const VOLATILE_RACES = 1 << 12;
         /// Values that `.pragma "warpwright.uniform"` states to be equal.
         const UNIFORM = 1 << 13;
+        /// Loads from global memory that was never written, in a [`Memory`](crate::Memory) that
+        /// [records writes](crate::Memory::record_writes).
+        const UNINITIALIZED_GLOBAL = 1 << 14;
     }
 }
 

@@ -106,6 +106,8 @@ kinds! {
     /// A use of a value loaded from local memory that the thread has not written, or of a value derived from it. The other
     /// location is the load.
     UninitializedLocalRead = "uninitialized_local_read", Checks::UNINITIALIZED_LOCAL;
+    /// A load from global memory, or an atomic, of bytes of which none was ever written, in a [`Memory`](crate::Memory) that records writes.
+    UninitializedGlobalRead = "uninitialized_global_read", Checks::UNINITIALIZED_GLOBAL;
     /// An access to a register that a product in flight reads or writes, or a write to shared memory that it reads.
     WgmmaInFlight = "wgmma_in_flight", Checks::WGMMA_IN_FLIGHT;
     /// A `wgmma` whose registers were written by other instructions, without a `wgmma.fence` in between.

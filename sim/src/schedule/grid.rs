@@ -11,9 +11,10 @@ use crate::machine::{MULTIPROCESSORS, Machine};
 use crate::program::code::properties::Class;
 use crate::program::code::{Code, Control, Op};
 use crate::program::module::Module;
-use crate::report::{Contraction, Counts, Finding, InstructionClass, LineCounts, Report};
+use crate::report::{Contraction, Counts, Finding, Footprint, InstructionClass, LineCounts, Report};
 use crate::schedule::random::Random;
 use crate::schedule::unit::{Progress, Unit};
+use crate::shadow::footprint::Touched;
 
 /// Reports blocks finished and blocks in all.
 pub(crate) type OnProgress<'a> = dyn Fn(u64, u64) + Send + Sync + 'a;
@@ -107,6 +108,7 @@ impl Results {
             contractions: contractions(machine.code),
             leaks: machine.memory.heap().filter(|_| machine.code.uses_heap).map_or(vec![], Heap::leaks),
             findings,
+            footprint: machine.touched.as_ref().map_or_else(Footprint::default, Touched::footprint),
             stopped,
         })
     }

@@ -15,6 +15,7 @@ use crate::report::{Finding, FindingKind, Report, Site};
 use crate::schedule::error::SimError;
 use crate::schedule::grid;
 use crate::schedule::grid::OnProgress;
+use crate::shadow::footprint::Touched;
 use crate::shadow::global::GlobalRaces;
 
 /// The shape of a launch.
@@ -46,6 +47,7 @@ pub struct Sim<'a> {
     step_limit: u64,
     keep_going: usize,
     seed: Option<u64>,
+    footprint: bool,
     progress: Option<Box<OnProgress<'a>>>,
     trace: Option<(Trace, Box<OnStep<'a>>)>,
 }
@@ -58,7 +60,18 @@ impl Default for Sim<'_> {
 
 impl std::fmt::Debug for Sim<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { arch, checks, contract, heap, step_limit, keep_going, seed, progress: _, trace: _ } = self;
+        let Self {
+            arch,
+            checks,
+            contract,
+            heap,
+            step_limit,
+            keep_going,
+            seed,
+            footprint,
+            progress: _,
+            trace: _,
+        } = self;
         f.debug_struct("Sim")
             .field("arch", arch)
             .field("checks", checks)
@@ -67,6 +80,7 @@ impl std::fmt::Debug for Sim<'_> {
             .field("step_limit", step_limit)
             .field("keep_going", keep_going)
             .field("seed", seed)
+            .field("footprint", footprint)
             .finish()
     }
 }
@@ -78,7 +92,7 @@ const DEFAULT_STEP_LIMIT: u64 = 1 << 31;
 const DEFAULT_HEAP: u64 = 8 << 20;
 
 /// The size of the workspace of cooperative groups in bytes, of which they use the second word.
-const WORKSPACE: usize = 32;
+const WORKSPACE: u64 = 32;
 
 /// The maximum statically declared shared memory; more must be dynamic (CUDA C++ Programming Guide, "Shared Memory").
 const MAX_STATIC_SHARED: u32 = 48 * 1024;
@@ -94,6 +108,7 @@ impl<'a> Sim<'a> {
             step_limit: DEFAULT_STEP_LIMIT,
             keep_going: 0,
             seed: None,
+            footprint: false,
             progress: None,
             trace: None,
         }
@@ -154,6 +169,13 @@ impl<'a> Sim<'a> {
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
+        self
+    }
+
+    /// Sets whether the bytes of global memory that a launch accesses are recorded, in [`Report::footprint`].
+    #[must_use]
+    pub fn footprint(mut self, record: bool) -> Self {
+        self.footprint = record;
         self
     }
 
@@ -231,7 +253,7 @@ impl<'a> Sim<'a> {
         if code.uses_heap {
             memory.begin_heap(self.heap);
         }
-        let workspace = if code.meets_grid() { memory.alloc(WORKSPACE) } else { 0 };
+        let workspace = if code.meets_grid() { memory.alloc_workspace(WORKSPACE) } else { 0 };
         let blocks = |v: [u32; 3]| v.iter().map(|&n| u64::from(n)).product::<u64>();
         let clusters = blocks(launch.grid) / blocks(cluster.unwrap_or([1; 3]));
         let machine = Machine {
@@ -257,6 +279,7 @@ impl<'a> Sim<'a> {
                 .contains(Checks::GLOBAL_RACES)
                 .then(|| GlobalRaces::new(code, memory.writable(), clusters))
                 .flatten(),
+            touched: self.footprint.then(|| Touched::new(memory.sizes())),
             tracer: self.trace.as_ref().map(|(what, tell)| Tracer { what: *what, tell, module }),
             parallel: self.trace.is_none() && !code.communicates,
             launch: number,

@@ -137,7 +137,7 @@ fn consecutive(all: &Lanes64, bytes: u64, m: u32) -> bool {
 /// Calls `note` with each run of adjacent bytes that lanes access: neighboring lanes mostly access neighboring bytes, or the same
 /// ones.
 #[inline]
-fn for_runs(all: &Lanes64, bytes: u64, m: u32, mut note: impl FnMut(Range<u64>)) {
+pub(crate) fn for_runs(all: &Lanes64, bytes: u64, m: u32, mut note: impl FnMut(Range<u64>)) {
     if consecutive(all, bytes, m) {
         return note(all[0]..all[31] + bytes);
     }

@@ -1,0 +1,19 @@
+//! The bytes of global memory that a launch has accessed.
+
+use std::ops::Range;
+
+/// The bytes of global memory that an operation accesses, as ranges of addresses in ascending order.
+///
+/// Strong accesses are atomics and those with `.volatile`, `.relaxed`, `.acquire` or `.release`: they may be simultaneous with each
+/// other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// Bytes that are read by ordinary instructions.
+    pub read: Vec<Range<u64>>,
+    /// Bytes that are written by ordinary instructions.
+    pub written: Vec<Range<u64>>,
+    /// Bytes that are read by strong instructions other than atomics.
+    pub strongly_read: Vec<Range<u64>>,
+    /// Bytes that are written by strong instructions, including atomics.
+    pub strongly_written: Vec<Range<u64>>,
+}
