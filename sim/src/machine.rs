@@ -18,4 +18,4 @@ pub(crate) mod view;
 pub(crate) mod warp;
 pub(crate) mod wgmma;
 
-pub(crate) use state::{Cta, Cx, MULTIPROCESSORS, Machine, Shared};
+pub(crate) use state::{Cluster, Cta, MULTIPROCESSORS, Machine, Shared};

@@ -244,7 +244,7 @@ fn arrows_that_point_downwards_are_fine() {
         ("src/run/loaded.rs", "use crate::{gpu, ptx::K};\nuse cudarc::driver::CudaSlice;"),
         ("cli/src/main.rs", "use warpwright::layout;"),
         ("sim/src/lib.rs", "pub use schedule::Sim;"),
-        ("sim/src/exec/memory.rs", "use crate::check; use super::super::machine::Cx;"),
+        ("sim/src/exec/memory.rs", "use crate::check; use super::super::machine::Cluster;"),
         ("tests/sim.rs", "use warpwright::{ptx, sim};"),
     ];
     for (name, source) in good {

@@ -8,7 +8,7 @@ use crate::check::global::Value;
 use crate::check::shared::{Copier, NewBytes};
 use crate::check::undefined;
 use crate::lanes::{Lanes32, Lanes64, lanes};
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::local::Local;
 use crate::machine::warp::Warp;
 use crate::program::code::{Access, R, Reg, Space, Wgmma};
@@ -19,7 +19,7 @@ use crate::shadow::place::Place;
 use crate::shadow::races::AccessKind;
 use crate::shadow::undefined::Undefined;
 
-impl Cx<'_> {
+impl Cluster<'_> {
     /// Lanes load from the shared memory of block `rank` into registers.
     #[inline(always)]
     pub(crate) fn before_shared_load(

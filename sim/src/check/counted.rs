@@ -1,11 +1,11 @@
 //! Copies of `cp.async` that an mbarrier counts (PTX ISA, "cp.async.mbarrier.arrive"): they are complete for those who wait
 //! for the mbarrier's phase, and for the thread that waits for its own copies.
 
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::shadow::place::Place;
 use crate::shadow::races::{Access, AccessKind};
 
-impl Cx<'_> {
+impl Cluster<'_> {
     /// Completes a phase of an mbarrier and the copies that it counts; returns whether there are any.
     pub(crate) fn complete_counted(&mut self, mbarrier: Place) -> bool {
         let copier = self.races.clocks.copier();

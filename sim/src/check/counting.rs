@@ -1,14 +1,14 @@
 //! What memory accesses cost: wavefronts of shared memory, sectors of global memory, bytes.
 
 use crate::lanes::{FULL, Lanes64, lanes};
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::program::code::{Control, Numbers, Op, Tensor, Wgmma, WgmmaA};
 use crate::report::{Bytes, Counts};
 
 /// Bytes of a sector, the unit in which global memory is moved.
 const SECTOR: u64 = 32;
 
-impl Cx<'_> {
+impl Cluster<'_> {
     /// Returns the counts of the executing instruction, if counting is enabled.
     #[inline(always)]
     fn counts(&mut self) -> Option<&mut Counts> {

@@ -6,13 +6,13 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::lanes::{Lanes64, lanes};
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::memory::{Allocation, Found};
 use crate::report::fault::{Fault, Outcome};
 use crate::report::{Checks, FindingKind};
 use crate::shadow::global::Manner;
 
-impl Cx<'_> {
+impl Cluster<'_> {
     /// Lanes access valid global addresses.
     #[inline]
     pub(super) fn check_dependence(&mut self, all: &Lanes64, m: u32, manner: Manner) -> Outcome<()> {

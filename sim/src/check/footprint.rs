@@ -3,14 +3,14 @@
 use std::ops::Range;
 
 use crate::lanes::{Lanes64, lanes};
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::memory::{Allocation, Found};
 use crate::report::fault::{Fault, Outcome};
 use crate::report::{Checks, FindingKind};
 use crate::shadow::footprint::Touch;
 use crate::shadow::global::{Manner, for_runs};
 
-impl Cx<'_> {
+impl Cluster<'_> {
     /// Returns whether accesses to bytes of global memory are recorded.
     pub(super) fn records_bytes(&self) -> bool {
         self.machine.touched.is_some() || self.machine.memory.records_writes()

@@ -2,7 +2,7 @@
 
 use crate::lanes::{Lanes64, lanes};
 use crate::machine::memory::Memory;
-use crate::machine::{Cx, Machine};
+use crate::machine::{Cluster, Machine};
 use crate::program::code::{Access, Addr, Code, Memory as MemoryOp, Op};
 use crate::program::module::Module;
 use crate::report::fault::{Elsewhere, Fault, Outcome, Where};
@@ -36,7 +36,7 @@ pub(crate) fn races_between_blocks(machine: &Machine<'_>, module: &Module) -> Ve
 /// The word that a lane stores from a byte of its value on.
 pub(crate) type Value<'a> = &'a dyn Fn(usize, u64) -> u32;
 
-impl Cx<'_> {
+impl Cluster<'_> {
     /// A load of `bytes` bytes by each lane of `m`. The addresses are within bounds.
     #[inline]
     pub(super) fn check_global_load(
@@ -58,7 +58,7 @@ impl Cx<'_> {
             if let Some(mut order) = self.order() {
                 let reads = if access.relaxed { Reads::Relaxed } else { Reads::Yes };
                 lanes(m).for_each(|lane| {
-                    order.strong(self.unit, self.inside(), all[lane], reads, false, false);
+                    order.strong(self.number, self.inside(), all[lane], reads, false, false);
                 });
             }
             return Ok(());
@@ -88,7 +88,7 @@ impl Cx<'_> {
         if let Some(mut order) = self.order() {
             let release = access.synchronizes;
             lanes(m).for_each(|lane| {
-                order.strong(self.unit, self.inside(), all[lane], Reads::No, true, release);
+                order.strong(self.number, self.inside(), all[lane], Reads::No, true, release);
             });
         }
         self.check_clusters(all, bytes, m, Manner::Strong, &value)
@@ -111,11 +111,11 @@ impl Cx<'_> {
         let (Some(global), Some(mut order)) = (&self.machine.global, self.order()) else {
             return self.check_clusters(all, bytes, m, Manner::Atomic, &|_, _| 0);
         };
-        let (who, inside) = (Accessor::new(self.unit, self.pc, self.warp), self.inside());
+        let (who, inside) = (Accessor::new(self.number, self.pc, self.warp), self.inside());
         let reads = if read { Reads::Yes } else { Reads::No };
         let mut found = None;
         for lane in lanes(m) {
-            order.strong(self.unit, inside, all[lane], reads, true, access.synchronizes);
+            order.strong(self.number, inside, all[lane], reads, true, access.synchronizes);
             let other = global.access(&order, all[lane], bytes, who, Manner::Atomic, inside.clocks, |_| 0);
             found = found.or(other.map(|other| (lane, other)));
         }
@@ -175,7 +175,7 @@ impl Cx<'_> {
         match other {
             Other { warp, lane: Some(lane), pc } => fault.other = Some(Where { warp, lane, pc }),
             Other { warp, lane: None, pc } => {
-                fault.elsewhere = Some(Elsewhere { cluster: self.unit, warp, pc });
+                fault.elsewhere = Some(Elsewhere { cluster: self.number, warp, pc });
             }
         }
         self.note(fault)
@@ -191,7 +191,7 @@ impl Cx<'_> {
         value: Value<'_>,
     ) -> Outcome<()> {
         let Some(global) = &self.machine.global else { return Ok(()) };
-        let who = Accessor::new(self.unit, self.pc, self.warp);
+        let who = Accessor::new(self.number, self.pc, self.warp);
         let Some(order) = global.order() else {
             match manner {
                 Manner::Read => global.read(&mut self.written, all, bytes, m, who),

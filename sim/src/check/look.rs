@@ -3,7 +3,7 @@
 
 use crate::check::{products, undefined};
 use crate::lanes::lanes;
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::warp::Warp;
 use crate::program::code::{Look, Space};
 use crate::program::spaces::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
@@ -12,12 +12,18 @@ use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 
 /// Looks at an instruction that the lanes `mask` of `group` are about to execute.
-pub(crate) fn look(cx: &mut Cx<'_>, warp: &mut Warp, look: &Look, group: u32, mask: u32) -> Outcome<()> {
-    let checks = cx.machine.checks;
+pub(crate) fn look(
+    cluster: &mut Cluster<'_>,
+    warp: &mut Warp,
+    look: &Look,
+    group: u32,
+    mask: u32,
+) -> Outcome<()> {
+    let checks = cluster.machine.checks;
     if let Some(watch) = &look.watch
         && checks.intersects(Checks::UNDEFINED)
     {
-        undefined::follow(cx, warp, watch, group, mask)?;
+        undefined::follow(cluster, warp, watch, group, mask)?;
     }
     if mask == 0 {
         return Ok(());
@@ -25,7 +31,7 @@ pub(crate) fn look(cx: &mut Cx<'_>, warp: &mut Warp, look: &Look, group: u32, ma
     if let Some(touches) = &look.products
         && checks.contains(Checks::WGMMA_IN_FLIGHT)
     {
-        products::follow(cx, warp, touches)?;
+        products::follow(cluster, warp, touches)?;
     }
     if let Some((space, register)) = look.converts
         && checks.contains(Checks::ADDRESS_CONVERSIONS)
@@ -42,7 +48,7 @@ pub(crate) fn look(cx: &mut Cx<'_>, warp: &mut Warp, look: &Look, group: u32, ma
                 values[lane],
                 space.name()
             );
-            cx.note(Fault::at(FindingKind::AddressConversion, lane, message))?;
+            cluster.note(Fault::at(FindingKind::AddressConversion, lane, message))?;
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Registers of asynchronous products (PTX ISA, "wgmma.mma_async": accumulators and A must not be touched before
 //! `wgmma.wait_group`; "wgmma.fence": what other instructions wrote needs a fence before, accumulators of a chain of products do not).
 
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::warp::Warp;
 use crate::program::code::{ProductRole, ProductTouches};
 use crate::report::FindingKind;
@@ -9,9 +9,9 @@ use crate::report::fault::{Fault, Outcome, Where};
 use crate::shadow::products::{ProductRegister, Unfenced, Use};
 
 /// Follows one instruction.
-pub(super) fn follow(cx: &mut Cx<'_>, warp: &mut Warp, touches: &ProductTouches) -> Outcome<()> {
+pub(super) fn follow(cluster: &mut Cluster<'_>, warp: &mut Warp, touches: &ProductTouches) -> Outcome<()> {
     let ProductTouches { role, reads, writes } = touches;
-    let pc = cx.pc;
+    let pc = cluster.pc;
     let mut fault = None;
     let mut wrong = |at: u32, what: &str| {
         let message = format!("wgmma in flight: {what} before wgmma.wait_group");
@@ -67,8 +67,8 @@ pub(super) fn follow(cx: &mut Cx<'_>, warp: &mut Warp, touches: &ProductTouches)
     match fault {
         None => Ok(()),
         Some((kind, message, at)) => {
-            let other = (at != u32::MAX).then_some(Where { warp: cx.warp, lane: 0, pc: at });
-            cx.note(Fault::new(kind, message).with(other))
+            let other = (at != u32::MAX).then_some(Where { warp: cluster.warp, lane: 0, pc: at });
+            cluster.note(Fault::new(kind, message).with(other))
         }
     }
 }

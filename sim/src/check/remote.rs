@@ -1,13 +1,13 @@
 //! Accesses of other blocks' shared memory, which lasts until the block ends (PTX ISA, "Cluster of Cooperative Thread
 //! Arrays"): each must be ordered before that end.
 
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::bulk::underway_to;
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome, Where};
 use crate::shadow::races::{Access, AccessKind};
 
-impl Cx<'_> {
+impl Cluster<'_> {
     /// A lane of the executing warp accesses the shared memory of block `rank`.
     pub(crate) fn visit(&mut self, rank: usize, lane: usize) -> Outcome<()> {
         if rank == self.at || !self.racing() {

@@ -2,7 +2,7 @@
 
 use crate::check::undefined;
 use crate::lanes::{FULL, Lanes64, lanes, mask_of};
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::Shared;
 use crate::machine::mbarrier::in_phase;
 use crate::program::code::Access;
@@ -30,7 +30,7 @@ pub(crate) enum Copier {
 /// The bytes that a lane is about to write.
 pub(crate) type NewBytes<'a> = &'a dyn Fn(usize, usize) -> u8;
 
-impl Cx<'_> {
+impl Cluster<'_> {
     fn checks(&self, checks: Checks) -> bool {
         self.machine.checks.intersects(checks)
     }

@@ -1,7 +1,7 @@
 //! Statements that a value is uniform.
 
 use crate::lanes::lanes;
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::warp::Warp;
 use crate::program::code::{Together, Uniform};
 use crate::report::fault::{Fault, Outcome, Where};
@@ -9,28 +9,28 @@ use crate::report::{Checks, FindingKind};
 
 /// The lanes of `mask` execute the statement. Executions by different threads are compared in order: the first of each, the
 /// second of each, and so on.
-pub(crate) fn check_uniform(cx: &mut Cx<'_>, warp: &Warp, op: &Uniform, mask: u32) -> Outcome<()> {
-    if !cx.machine.checks.contains(Checks::UNIFORM) {
+pub(crate) fn check_uniform(cluster: &mut Cluster<'_>, warp: &Warp, op: &Uniform, mask: u32) -> Outcome<()> {
+    if !cluster.machine.checks.contains(Checks::UNIFORM) {
         return Ok(());
     }
-    let (block, rank) = (cx.machine.threads(), cx.at as u64);
+    let (block, rank) = (cluster.machine.threads(), cluster.at as u64);
     let group = |thread: u32| match op.together {
         Together::Threads(n) => {
             let first = thread / n * n;
             (rank << 32 | u64::from(first), n.min(block - first))
         }
         Together::Block => (rank, block),
-        Together::Cluster => (0, block * cx.machine.cluster_size()),
+        Together::Cluster => (0, block * cluster.machine.cluster_size()),
     };
     let mut found = None;
     for lane in lanes(mask) {
         let (group, size) = group(warp.index * 32 + lane as u32);
-        let (at, value) = (Where { warp: cx.warp, lane, pc: cx.pc }, warp.regs.lane(op.reg, lane));
-        let other = cx.uniform.note(at, group, size, value);
+        let (at, value) = (Where { warp: cluster.warp, lane, pc: cluster.pc }, warp.regs.lane(op.reg, lane));
+        let other = cluster.uniform.note(at, group, size, value);
         found = found.or(other.map(|other| (lane, value, other)));
     }
     let Some((lane, value, (first, of))) = found else { return Ok(()) };
-    if !cx.is_news(FindingKind::NotUniform, Some(of.pc)) {
+    if !cluster.is_news(FindingKind::NotUniform, Some(of.pc)) {
         return Ok(());
     }
     let threads = match op.together {
@@ -42,5 +42,5 @@ pub(crate) fn check_uniform(cx: &mut Cx<'_>, warp: &Warp, op: &Uniform, mask: u3
     let message = format!(
         "not uniform: a value that is stated to be the same in all threads of {threads} is {value:#x} in one and {first:#x} in another"
     );
-    cx.note(Fault::at(FindingKind::NotUniform, lane, message).with(Some(of)))
+    cluster.note(Fault::at(FindingKind::NotUniform, lane, message).with(Some(of)))
 }

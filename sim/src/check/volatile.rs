@@ -1,12 +1,12 @@
 //! Volatile accesses of shared memory by lanes of one warp: before sm_70 lanes ran in lockstep, and kernels relied on it.
 
 use crate::lanes::{Lanes64, lanes};
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::program::code::{Memory, Op};
 use crate::report::fault::{Fault, Outcome, Where};
 use crate::report::{Checks, FindingKind};
 
-impl Cx<'_> {
+impl Cluster<'_> {
     fn volatile_races(&self) -> bool {
         self.machine.checks.contains(Checks::SHARED_RACES | Checks::VOLATILE_RACES)
     }

@@ -4,7 +4,7 @@ use crate::exec::global::{Doing, reach};
 use crate::exec::memory::{aligned, safe_addresses};
 use crate::exec::shared::offsets;
 use crate::lanes::lanes;
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::async_copy::Pending;
 use crate::machine::view::View;
 use crate::machine::warp::Warp;
@@ -16,17 +16,17 @@ use crate::shadow::races::{Access, AccessKind};
 use std::sync::atomic::Ordering::Relaxed;
 
 pub(crate) fn issue<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     copy: &CpAsync,
     m: u32,
 ) -> Outcome<()> {
     let mut to = safe_addresses(warp, copy.dst, m);
-    offsets(cx, &mut to);
+    offsets(cluster, &mut to);
     let from = safe_addresses(warp, copy.src, m);
     let bytes = u64::from(copy.bytes);
     aligned(&to, bytes, "the target of a cp.async", Space::Shared)?;
-    cx.cta().shared.within(&to, bytes, "the target of a cp.async")?;
+    cluster.cta().shared.within(&to, bytes, "the target of a cp.async")?;
     let mut sizes = [copy.bytes; 32];
     if let Some(reg) = copy.src_bytes {
         for (lane, &size) in warp.regs.r(reg).iter().enumerate() {
@@ -44,7 +44,7 @@ pub(crate) fn issue<const CHECKED: bool>(
         }
     }
     if CHECKED {
-        cx.before_copies(&to, bytes, m)?;
+        cluster.before_copies(&to, bytes, m)?;
     }
     let copies = &mut warp.copies;
     let at = copies.spare.pop().unwrap_or_else(|| {
@@ -61,21 +61,21 @@ pub(crate) fn issue<const CHECKED: bool>(
     copies.pending.push(at);
     let entry = &mut copies.entries[at];
     for lane in lanes(m) {
-        entry.data[lane] = fetch(cx, lane, from[lane], u64::from(sizes[lane]), bytes)?;
+        entry.data[lane] = fetch(cluster, lane, from[lane], u64::from(sizes[lane]), bytes)?;
     }
     if CHECKED {
-        cx.before_copied_loads(&from, &sizes, bytes, m)?;
+        cluster.before_copied_loads(&from, &sizes, bytes, m)?;
     }
     entry.mask = m;
     entry.bytes = bytes;
-    entry.pc = cx.pc;
+    entry.pc = cluster.pc;
     entry.to = to;
     entry.group = copies.committed;
     Ok(())
 }
 
 /// The bytes of one copy, zeros behind the first `size`.
-fn fetch(cx: &Cx<'_>, lane: usize, from: u64, size: u64, bytes: u64) -> Outcome<[u32; 4]> {
+fn fetch(cluster: &Cluster<'_>, lane: usize, from: u64, size: u64, bytes: u64) -> Outcome<[u32; 4]> {
     let mut data = [0; 4];
     if size == 0 {
         return Ok(data);
@@ -86,7 +86,7 @@ fn fetch(cx: &Cx<'_>, lane: usize, from: u64, size: u64, bytes: u64) -> Outcome<
         );
         return Err(Fault::at(FindingKind::MisalignedAccess, lane, message));
     }
-    let allocation = reach(cx.machine, lane, from, size, Doing::Load)?;
+    let allocation = reach(cluster.machine, lane, from, size, Doing::Load)?;
     let start = ((from - allocation.start) / 4) as usize;
     for (i, word) in data.iter_mut().enumerate().take(size.div_ceil(4) as usize) {
         let left = size - 4 * i as u64;
@@ -109,36 +109,36 @@ pub(crate) fn commit(warp: &mut Warp, m: u32) {
 }
 
 /// Lets all but the newest `n` groups of each lane arrive.
-pub(crate) fn wait(cx: &mut Cx<'_>, warp: &mut Warp, m: u32, n: u32) {
+pub(crate) fn wait(cluster: &mut Cluster<'_>, warp: &mut Warp, m: u32, n: u32) {
     let committed = warp.copies.committed;
     let ready = |lane: usize, group| m >> lane & 1 == 1 && group + n < committed[lane];
-    arrive(cx, warp, ready, false);
-    if cx.racing() {
-        cx.wait_counted(ready, n == 0);
+    arrive(cluster, warp, ready, false);
+    if cluster.racing() {
+        cluster.wait_counted(ready, n == 0);
     }
 }
 
 /// Lets everything arrive, committed or not.
-pub(crate) fn wait_all(cx: &mut Cx<'_>, warp: &mut Warp, m: u32) {
+pub(crate) fn wait_all(cluster: &mut Cluster<'_>, warp: &mut Warp, m: u32) {
     let ready = |lane: usize, _| m >> lane & 1 == 1;
-    arrive(cx, warp, ready, false);
-    if cx.racing() {
-        cx.wait_counted(ready, true);
+    arrive(cluster, warp, ready, false);
+    if cluster.racing() {
+        cluster.wait_counted(ready, true);
     }
 }
 
 /// Lets an mbarrier count what a lane has copied.
-pub(crate) fn count(cx: &mut Cx<'_>, warp: &mut Warp, lane: usize, mbarrier: Place) {
-    arrive(cx, warp, |other, _| other == lane, true);
-    if cx.racing() {
-        cx.counted.count(cx.warp, lane, mbarrier);
+pub(crate) fn count(cluster: &mut Cluster<'_>, warp: &mut Warp, lane: usize, mbarrier: Place) {
+    arrive(cluster, warp, |other, _| other == lane, true);
+    if cluster.racing() {
+        cluster.counted.count(cluster.warp, lane, mbarrier);
     }
 }
 
 /// Makes copies, for their own threads or, if they are counted, for those who wait for an mbarrier.
-fn arrive(cx: &mut Cx<'_>, warp: &mut Warp, ready: impl Fn(usize, u32) -> bool, counted: bool) {
-    let (rank, warp_number, racing) = (cx.at, cx.warp, cx.racing());
-    let shared = &mut cx.ctas[rank].shared;
+fn arrive(cluster: &mut Cluster<'_>, warp: &mut Warp, ready: impl Fn(usize, u32) -> bool, counted: bool) {
+    let (rank, warp_number, racing) = (cluster.at, cluster.warp, cluster.racing());
+    let shared = &mut cluster.ctas[rank].shared;
     let mut at = 0;
     while at < warp.copies.pending.len() {
         let entry = &mut warp.copies.entries[warp.copies.pending[at]];
@@ -153,9 +153,9 @@ fn arrive(cx: &mut Cx<'_>, warp: &mut Warp, ready: impl Fn(usize, u32) -> bool, 
                 let access = Access { warp: warp_number, lane, pc: entry.pc, kind: AccessKind::Write };
                 let (offset, bytes) = (entry.to[lane] as usize, entry.bytes as usize);
                 if counted {
-                    cx.counted.add(access, entry.group[lane], Place { rank, offset }, bytes);
+                    cluster.counted.add(access, entry.group[lane], Place { rank, offset }, bytes);
                 } else {
-                    cx.races.arrived(rank, offset, bytes, access);
+                    cluster.races.arrived(rank, offset, bytes, access);
                 }
             }
         }

@@ -9,7 +9,7 @@ use crate::exec::memory::{aligned, safe_addresses};
 use crate::exec::shared::offsets;
 use crate::lanes::{Lanes64, lanes};
 use crate::machine::warp::Warp;
-use crate::machine::{Cx, Shared};
+use crate::machine::{Cluster, Shared};
 use crate::program::code::{Atom, AtomFn, D, Reg, Space};
 use crate::program::spaces::{GLOBAL_START, LOCAL_WINDOW, SHARED_BITS, SHARED_WINDOW};
 use crate::report::FindingKind;
@@ -81,7 +81,7 @@ fn set(warp: &mut Warp, reg: Reg, lane: usize, value: u128) {
 }
 
 pub(crate) fn execute<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     atom: &Atom,
     m: u32,
@@ -95,20 +95,20 @@ pub(crate) fn execute<const CHECKED: bool>(
             Space::Generic => window.contains(&all[m.trailing_zeros() as usize & 31]),
             space => space != Space::Global,
         };
-        cx.before_atomics(shared, &all, total, m);
+        cluster.before_atomics(shared, &all, total, m);
     }
-    if let Some(done) = together::<CHECKED>(cx, warp, atom, &all, m) {
+    if let Some(done) = together::<CHECKED>(cluster, warp, atom, &all, m) {
         return done;
     }
     for lane in lanes(m) {
-        one::<CHECKED>(cx, warp, atom, &all, lane)?;
+        one::<CHECKED>(cluster, warp, atom, &all, lane)?;
     }
     Ok(())
 }
 
 /// Single elements of one allocation or of the own block's shared memory, which are announced once; `None` if they are not.
 fn together<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     atom: &Atom,
     all: &Lanes64,
@@ -121,27 +121,29 @@ fn together<const CHECKED: bool>(
     match atom.access.space {
         Space::Shared => {
             let mut all = *all;
-            offsets(cx, &mut all);
-            cx.cta().shared.within(&all, bytes, "an atomic").ok()?;
-            if CHECKED && let Err(fault) = cx.before_shared_atomics(cx.at, &atom.access, &all, m) {
+            offsets(cluster, &mut all);
+            cluster.cta().shared.within(&all, bytes, "an atomic").ok()?;
+            if CHECKED && let Err(fault) = cluster.before_shared_atomics(cluster.at, &atom.access, &all, m) {
                 return Some(Err(fault));
             }
-            let Shared { words, written, .. } = &mut cx.ctas[cx.at].shared;
+            let Shared { words, written, .. } = &mut cluster.ctas[cluster.at].shared;
             for lane in lanes(m) {
                 written.mark(all[lane], bytes);
-                exchange_lane(warp, atom, lane, all[lane], false, words, &mut cx.events);
+                exchange_lane(warp, atom, lane, all[lane], false, words, &mut cluster.events);
             }
         }
         Space::Global | Space::Generic => {
-            let allocation = common(cx.machine, all, bytes).filter(|allocation| !allocation.read_only)?;
-            if CHECKED && let Err(fault) = cx.before_global_atomics(&atom.access, all, m, !atom.d.is_empty())
+            let allocation =
+                common(cluster.machine, all, bytes).filter(|allocation| !allocation.read_only)?;
+            if CHECKED
+                && let Err(fault) = cluster.before_global_atomics(&atom.access, all, m, !atom.d.is_empty())
             {
                 return Some(Err(fault));
             }
             let mut words = &allocation.words[..];
             for lane in lanes(m) {
                 let offset = all[lane] - allocation.start;
-                exchange_lane(warp, atom, lane, offset, flushes(atom), &mut words, &mut cx.events);
+                exchange_lane(warp, atom, lane, offset, flushes(atom), &mut words, &mut cluster.events);
             }
         }
         _ => return None,
@@ -173,7 +175,7 @@ fn flushes(atom: &Atom) -> bool {
 }
 
 fn one<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     atom: &Atom,
     all: &Lanes64,
@@ -199,8 +201,8 @@ fn one<const CHECKED: bool>(
             Operands { b: value(warp, atom.b[i], lane), c: atom.c.map_or(0, |c| value(warp, c, lane)) };
         let offset = bytes * i as u64;
         let old = match shared {
-            Some(at) => in_shared::<CHECKED>(cx, atom, lane, at, total, offset, &operands)?,
-            None => in_global::<CHECKED>(cx, atom, lane, address, total, offset, &operands)?,
+            Some(at) => in_shared::<CHECKED>(cluster, atom, lane, at, total, offset, &operands)?,
+            None => in_global::<CHECKED>(cluster, atom, lane, address, total, offset, &operands)?,
         };
         if let Some(&d) = atom.d.get(i) {
             set(warp, d, lane, old);
@@ -265,7 +267,7 @@ impl Words for &[std::sync::atomic::AtomicU32] {
 }
 
 fn in_shared<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     atom: &Atom,
     lane: usize,
     at: u64,
@@ -274,8 +276,8 @@ fn in_shared<const CHECKED: bool>(
     o: &Operands,
 ) -> Outcome<u128> {
     let rank = (at >> SHARED_BITS) as usize;
-    let blocks = cx.ctas.len();
-    let Some(cta) = cx.ctas.get_mut(rank) else {
+    let blocks = cluster.ctas.len();
+    let Some(cta) = cluster.ctas.get_mut(rank) else {
         let message = format!(
             "shared memory out of bounds: {at:#x} is in block {rank} of the cluster, which has {blocks}"
         );
@@ -286,11 +288,11 @@ fn in_shared<const CHECKED: bool>(
     all[lane] = address;
     cta.shared.within(&all, total, "an atomic").map_err(|fault| on_lane(fault, lane))?;
     if CHECKED {
-        cx.before_shared_atomics(rank, &atom.access, &all, 1 << lane)?;
+        cluster.before_shared_atomics(rank, &atom.access, &all, 1 << lane)?;
     }
-    let shared = &mut cx.ctas[rank].shared;
+    let shared = &mut cluster.ctas[rank].shared;
     shared.written.mark(address + offset, atom.access.bytes.into());
-    Ok(exchange(atom, address + offset, false, o, &mut shared.words, &mut cx.events))
+    Ok(exchange(atom, address + offset, false, o, &mut shared.words, &mut cluster.events))
 }
 
 fn on_lane(mut fault: Box<Fault>, lane: usize) -> Box<Fault> {
@@ -299,7 +301,7 @@ fn on_lane(mut fault: Box<Fault>, lane: usize) -> Box<Fault> {
 }
 
 fn in_global<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     atom: &Atom,
     lane: usize,
     address: u64,
@@ -307,10 +309,10 @@ fn in_global<const CHECKED: bool>(
     offset: u64,
     o: &Operands,
 ) -> Outcome<u128> {
-    let allocation = reach(cx.machine, lane, address, total, Doing::Atomic)?;
+    let allocation = reach(cluster.machine, lane, address, total, Doing::Atomic)?;
     if CHECKED && offset == 0 {
-        cx.before_global_atomics(&atom.access, &[address; 32], 1 << lane, !atom.d.is_empty())?;
+        cluster.before_global_atomics(&atom.access, &[address; 32], 1 << lane, !atom.d.is_empty())?;
     }
     let mut words = &allocation.words[..];
-    Ok(exchange(atom, address - allocation.start + offset, flushes(atom), o, &mut words, &mut cx.events))
+    Ok(exchange(atom, address - allocation.start + offset, flushes(atom), o, &mut words, &mut cluster.events))
 }

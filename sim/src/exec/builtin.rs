@@ -2,7 +2,7 @@
 
 use crate::check::undefined;
 use crate::exec::memory::generic_byte;
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::heap::BadFree;
 use crate::machine::warp::Warp;
 use crate::program::code::{Builtin, Call, Callee, Place};
@@ -15,7 +15,7 @@ use crate::shadow::undefined::Taint;
 const MAX_STRING: u64 = 1 << 16;
 
 pub(crate) fn call(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     builtin: Builtin,
     callee: &Callee,
@@ -26,18 +26,18 @@ pub(crate) fn call(
     let result = match builtin {
         Builtin::Vprintf => {
             let (format, arguments) = (argument(warp, 0), argument(warp, 1));
-            let (text, undefined) = printf(cx, warp, lane, format, arguments)?;
-            cx.printed.push(text);
+            let (text, undefined) = printf(cluster, warp, lane, format, arguments)?;
+            cluster.printed.push(text);
             if let Some(fault) =
-                undefined.and_then(|taint| undefined::misuse(cx, lane, &taint, "what is printed"))
+                undefined.and_then(|taint| undefined::misuse(cluster, lane, &taint, "what is printed"))
             {
-                undefined::tell(cx, fault)?;
+                undefined::tell(cluster, fault)?;
             }
             0
         }
         Builtin::AssertFail => {
-            let message = string(cx, warp, lane, argument(warp, 0))?;
-            let file = string(cx, warp, lane, argument(warp, 1))?;
+            let message = string(cluster, warp, lane, argument(warp, 0))?;
+            let file = string(cluster, warp, lane, argument(warp, 1))?;
             let line = argument(warp, 2) as u32;
             return Err(Fault::at(
                 FindingKind::Assertion,
@@ -49,8 +49,8 @@ pub(crate) fn call(
             let message = format!("a call of `{}`, which has no body in this module", callee.name);
             return Err(Fault::at(FindingKind::InvalidAddress, lane, message));
         }
-        Builtin::Malloc => malloc(cx, argument(warp, 0)),
-        Builtin::Free => return free(cx, lane, argument(warp, 0)),
+        Builtin::Malloc => malloc(cluster, argument(warp, 0)),
+        Builtin::Free => return free(cluster, lane, argument(warp, 0)),
     };
     if let (Some(&to), Some(_)) = (call.returns.first(), callee.returns.first()) {
         write_place(warp, lane, to, result);
@@ -59,20 +59,20 @@ pub(crate) fn call(
 }
 
 /// The address of a new block of the device heap, or null.
-fn malloc(cx: &mut Cx<'_>, bytes: u64) -> u64 {
-    let machine = cx.machine;
-    let line = machine.code.meta[cx.pc as usize].line;
+fn malloc(cluster: &mut Cluster<'_>, bytes: u64) -> u64 {
+    let machine = cluster.machine;
+    let line = machine.code.meta[cluster.pc as usize].line;
     let block = machine.memory.heap().and_then(|heap| heap.allocate(bytes, line));
     if let Some(start) = block {
-        cx.before_heap_block(start, bytes);
+        cluster.before_heap_block(start, bytes);
     }
-    cx.events += 1;
+    cluster.events += 1;
     block.unwrap_or(0)
 }
 
-fn free(cx: &mut Cx<'_>, lane: usize, address: u64) -> Outcome<()> {
-    cx.events += 1;
-    let freed = match cx.machine.memory.heap() {
+fn free(cluster: &mut Cluster<'_>, lane: usize, address: u64) -> Outcome<()> {
+    cluster.events += 1;
+    let freed = match cluster.machine.memory.heap() {
         _ if address == 0 => return Ok(()),
         Some(heap) => heap.free(address),
         None => Err(BadFree::Foreign),
@@ -87,7 +87,7 @@ fn free(cx: &mut Cx<'_>, lane: usize, address: u64) -> Outcome<()> {
         }
         BadFree::Foreign => "which `malloc` did not return".into(),
     };
-    cx.note(Fault::at(FindingKind::InvalidFree, lane, format!("invalid free: {address:#x}, {what}")))
+    cluster.note(Fault::at(FindingKind::InvalidFree, lane, format!("invalid free: {address:#x}, {what}")))
 }
 
 /// Up to 8 bytes of a place of the current activation.
@@ -115,10 +115,10 @@ fn write_place(warp: &mut Warp, lane: usize, place: Place, value: u64) {
 }
 
 /// A string that ends with a zero byte.
-fn string(cx: &Cx<'_>, warp: &Warp, lane: usize, address: u64) -> Outcome<String> {
+fn string(cluster: &Cluster<'_>, warp: &Warp, lane: usize, address: u64) -> Outcome<String> {
     let mut bytes = vec![];
     for i in 0..MAX_STRING {
-        match generic_byte(cx, warp, lane, address.wrapping_add(i))? {
+        match generic_byte(cluster, warp, lane, address.wrapping_add(i))? {
             0 => break,
             b => bytes.push(b),
         }
@@ -128,7 +128,7 @@ fn string(cx: &Cx<'_>, warp: &Warp, lane: usize, address: u64) -> Outcome<String
 
 /// The arguments of a `vprintf`, packed as in a C structure.
 struct Arguments<'a, 'b> {
-    cx: &'a Cx<'b>,
+    cluster: &'a Cluster<'b>,
     warp: &'a Warp,
     lane: usize,
     at: u64,
@@ -140,12 +140,13 @@ impl Arguments<'_, '_> {
     fn next(&mut self, bytes: u64) -> Outcome<u64> {
         self.at = self.at.next_multiple_of(bytes);
         if (LOCAL_WINDOW..PARAM_WINDOW).contains(&self.at) {
-            let taint = undefined::of_local(self.cx, self.warp, self.lane, self.at - LOCAL_WINDOW, bytes);
+            let taint =
+                undefined::of_local(self.cluster, self.warp, self.lane, self.at - LOCAL_WINDOW, bytes);
             self.undefined = self.undefined.or(Some(taint).filter(|taint| taint.bits != 0));
         }
         let mut value = 0;
         for i in 0..bytes {
-            value |= u64::from(generic_byte(self.cx, self.warp, self.lane, self.at + i)?) << (8 * i);
+            value |= u64::from(generic_byte(self.cluster, self.warp, self.lane, self.at + i)?) << (8 * i);
         }
         self.at += bytes;
         Ok(value)
@@ -166,14 +167,14 @@ struct Spec {
 }
 
 fn printf(
-    cx: &Cx<'_>,
+    cluster: &Cluster<'_>,
     warp: &Warp,
     lane: usize,
     format: u64,
     arguments: u64,
 ) -> Outcome<(String, Option<Taint>)> {
-    let format: Vec<char> = string(cx, warp, lane, format)?.chars().collect();
-    let mut arguments = Arguments { cx, warp, lane, at: arguments, undefined: None };
+    let format: Vec<char> = string(cluster, warp, lane, format)?.chars().collect();
+    let mut arguments = Arguments { cluster, warp, lane, at: arguments, undefined: None };
     let mut out = String::new();
     let mut at = 0;
     while at < format.len() {
@@ -262,7 +263,7 @@ fn convert(
         'c' => (String::new(), (arguments.next(4)? as u8 as char).to_string()),
         's' => {
             let address = arguments.next(8)?;
-            let text = string(arguments.cx, arguments.warp, arguments.lane, address)?;
+            let text = string(arguments.cluster, arguments.warp, arguments.lane, address)?;
             (String::new(), text.chars().take(spec.precision.unwrap_or(usize::MAX)).collect())
         }
         'f' | 'F' | 'e' | 'E' | 'g' | 'G' | 'a' | 'A' => {

@@ -9,7 +9,7 @@ use crate::exec::mbarrier::{complete_tx, initialized};
 use crate::exec::memory::addresses;
 use crate::exec::tensor_copy;
 use crate::lanes::lanes;
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::bulk::End;
 use crate::machine::bulk::Notify;
 use crate::machine::bulk::Transfer;
@@ -24,22 +24,22 @@ use std::sync::atomic::Ordering::Relaxed;
 
 impl Transfer {
     /// Announces both ends when the copy is issued.
-    fn announce(&self, cx: &mut Cx<'_>, lane: usize) -> Outcome<()> {
+    fn announce(&self, cluster: &mut Cluster<'_>, lane: usize) -> Outcome<()> {
         let bytes = self.bytes as usize;
         for &to in &self.to {
             if let End::Shared(place) = to {
-                cx.before_engine_write(place, bytes, lane, matches!(self.from, End::Registers(_)))?;
+                cluster.before_engine_write(place, bytes, lane, matches!(self.from, End::Registers(_)))?;
             }
         }
-        self.announce_global(cx, lane)?;
+        self.announce_global(cluster, lane)?;
         match self.from {
-            End::Shared(place) => cx.before_engine_read(place, bytes, lane, false),
+            End::Shared(place) => cluster.before_engine_read(place, bytes, lane, false),
             End::Global(_) | End::Registers(_) => Ok(()),
         }
     }
 
     /// The same for what is read or written in global memory.
-    fn announce_global(&self, cx: &mut Cx<'_>, lane: usize) -> Outcome<()> {
+    fn announce_global(&self, cluster: &mut Cluster<'_>, lane: usize) -> Outcome<()> {
         let (address, manner) = match (self.from, self.to.first()) {
             (End::Global(address), _) => (address, Manner::Read),
             (_, Some(&End::Global(address))) if self.reduce.is_some() => (address, Manner::Atomic),
@@ -49,38 +49,40 @@ impl Transfer {
         let bytes = u64::from(self.bytes);
         let runs = || self.tile.as_ref().map_or_else(|| vec![(address, bytes)], |tile| tile.runs());
         // Copies of different blocks are taken to bring different bytes.
-        let value = cx.unit as u32;
-        cx.before_engine_global(runs, bytes, lane, manner, &|_, _| value)
+        let value = cluster.number as u32;
+        cluster.before_engine_global(runs, bytes, lane, manner, &|_, _| value)
     }
 
     /// Tells the race checker that the copy has been made.
-    fn made(&self, cx: &mut Cx<'_>) {
-        if !cx.racing() {
+    fn made(&self, cluster: &mut Cluster<'_>) {
+        if !cluster.racing() {
             return;
         }
         let (warp, pc) = self.issuer;
         let bytes = self.bytes as usize;
         for &to in &self.to {
             if let End::Shared(place) = to {
-                let engine = cx.races.clocks.engine();
+                let engine = cluster.races.clocks.engine();
                 let access = Access { warp: engine, lane: 0, pc, kind: AccessKind::Write };
-                cx.races.arrived(place.rank, place.offset, bytes, access);
-                if cx.block_of(warp) != place.rank {
-                    cx.races.visit(place.rank, engine, Access { warp, ..access });
+                cluster.races.arrived(place.rank, place.offset, bytes, access);
+                if cluster.block_of(warp) != place.rank {
+                    cluster.races.visit(place.rank, engine, Access { warp, ..access });
                 }
             }
         }
         if let End::Shared(place) = self.from {
-            cx.races.read_done(place.rank, place.offset, bytes, warp);
+            cluster.races.read_done(place.rank, place.offset, bytes, warp);
         }
     }
 }
 
 impl Notify {
     /// Asks the checkers whether the mbarriers may be used.
-    fn check(&self, cx: &mut Cx<'_>, lane: usize) -> Outcome<()> {
+    fn check(&self, cluster: &mut Cluster<'_>, lane: usize) -> Outcome<()> {
         match self {
-            Notify::Mbarriers(places) => places.iter().try_for_each(|&place| initialized(cx, place, lane)),
+            Notify::Mbarriers(places) => {
+                places.iter().try_for_each(|&place| initialized(cluster, place, lane))
+            }
             Notify::Group { .. } => Ok(()),
         }
     }
@@ -91,7 +93,14 @@ fn check(what: bool, lane: usize, message: impl FnOnce() -> String) -> Outcome<(
 }
 
 /// The end of a plain copy, checked.
-fn end(cx: &Cx<'_>, space: Space, lane: usize, address: u64, bytes: u64, doing: Doing) -> Outcome<End> {
+fn end(
+    cluster: &Cluster<'_>,
+    space: Space,
+    lane: usize,
+    address: u64,
+    bytes: u64,
+    doing: Doing,
+) -> Outcome<End> {
     check(address.is_multiple_of(16), lane, || {
         format!(
             "misaligned access: a bulk copy at {} address {address:#x}, which is not a multiple of 16",
@@ -99,24 +108,27 @@ fn end(cx: &Cx<'_>, space: Space, lane: usize, address: u64, bytes: u64, doing: 
         )
     })?;
     if space == Space::Global {
-        reach(cx.machine, lane, address, bytes, doing)?;
+        reach(cluster.machine, lane, address, bytes, doing)?;
         return Ok(End::Global(address));
     }
-    Place::of_range(cx, space, lane, address, bytes, 16, "a bulk copy").map(End::Shared)
+    Place::of_range(cluster, space, lane, address, bytes, 16, "a bulk copy").map(End::Shared)
 }
 
 /// The same place in each block of a multicast mask, or the one place.
-fn receivers(cx: &Cx<'_>, place: Place, mask: Option<u32>, lane: usize) -> Outcome<Vec<Place>> {
+fn receivers(cluster: &Cluster<'_>, place: Place, mask: Option<u32>, lane: usize) -> Outcome<Vec<Place>> {
     let Some(mask) = mask else { return Ok(vec![place]) };
-    if mask >> cx.ctas.len() != 0 {
-        let message = format!("multicast to blocks {mask:#x} of a cluster of {}", cx.ctas.len());
+    if mask >> cluster.ctas.len() != 0 {
+        let message = format!("multicast to blocks {mask:#x} of a cluster of {}", cluster.ctas.len());
         return Err(Fault::at(FindingKind::InvalidOperand, lane, message));
     }
-    Ok((0..cx.ctas.len()).filter(|rank| mask >> rank & 1 == 1).map(|rank| Place { rank, ..place }).collect())
+    Ok((0..cluster.ctas.len())
+        .filter(|rank| mask >> rank & 1 == 1)
+        .map(|rank| Place { rank, ..place })
+        .collect())
 }
 
 fn notify(
-    cx: &Cx<'_>,
+    cluster: &Cluster<'_>,
     warp: &Warp,
     completion: &Completion,
     lane: usize,
@@ -125,9 +137,15 @@ fn notify(
     match completion {
         Completion::Mbarrier(addr) => {
             let address = addresses(warp, *addr)[lane];
-            let place =
-                Place::locate(cx, Space::SharedCluster, lane, address, 8, "the mbarrier of a bulk copy")?;
-            Ok(Notify::Mbarriers(receivers(cx, place, mask, lane)?))
+            let place = Place::locate(
+                cluster,
+                Space::SharedCluster,
+                lane,
+                address,
+                8,
+                "the mbarrier of a bulk copy",
+            )?;
+            Ok(Notify::Mbarriers(receivers(cluster, place, mask, lane)?))
         }
         Completion::Group => {
             Ok(Notify::Group { thread: (warp.cta, warp.index, lane), group: warp.bulk_groups[lane] })
@@ -135,7 +153,7 @@ fn notify(
     }
 }
 
-pub(crate) fn issue(cx: &mut Cx<'_>, warp: &mut Warp, op: &Bulk, m: u32) -> Outcome<()> {
+pub(crate) fn issue(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &Bulk, m: u32) -> Outcome<()> {
     let (to, from) = (addresses(warp, op.to.1), addresses(warp, op.from.1));
     for lane in lanes(m) {
         let bytes = warp.regs.r(op.bytes)[lane];
@@ -143,57 +161,70 @@ pub(crate) fn issue(cx: &mut Cx<'_>, warp: &mut Warp, op: &Bulk, m: u32) -> Outc
             format!("misaligned access: a bulk copy of {bytes} bytes, which is not a multiple of 16")
         })?;
         let mask = op.multicast.map(|mask| warp.regs.r(mask)[lane] & 0xffff);
-        let from = end(cx, op.from.0, lane, from[lane], bytes.into(), Doing::Load)?;
-        let to = match end(cx, op.to.0, lane, to[lane], bytes.into(), Doing::Store)? {
-            End::Shared(place) => receivers(cx, place, mask, lane)?.into_iter().map(End::Shared).collect(),
+        let from = end(cluster, op.from.0, lane, from[lane], bytes.into(), Doing::Load)?;
+        let to = match end(cluster, op.to.0, lane, to[lane], bytes.into(), Doing::Store)? {
+            End::Shared(place) => {
+                receivers(cluster, place, mask, lane)?.into_iter().map(End::Shared).collect()
+            }
             global => vec![global],
         };
-        let notify = notify(cx, warp, &op.completion, lane, mask)?;
-        notify.check(cx, lane)?;
-        let issuer = (cx.warp, cx.pc);
+        let notify = notify(cluster, warp, &op.completion, lane, mask)?;
+        notify.check(cluster, lane)?;
+        let issuer = (cluster.warp, cluster.pc);
         let transfer = Transfer { from, to, bytes, reduce: op.reduce, tile: None, issuer };
-        transfer.announce(cx, lane)?;
-        cx.bulk.pending.push((transfer, notify));
+        transfer.announce(cluster, lane)?;
+        cluster.bulk.pending.push((transfer, notify));
     }
     Ok(())
 }
 
-pub(crate) fn issue_tensor(cx: &mut Cx<'_>, warp: &mut Warp, op: &BulkTensor, m: u32) -> Outcome<()> {
+pub(crate) fn issue_tensor(
+    cluster: &mut Cluster<'_>,
+    warp: &mut Warp,
+    op: &BulkTensor,
+    m: u32,
+) -> Outcome<()> {
     let (maps, shared) = (addresses(warp, op.map), addresses(warp, op.shared.1));
     for lane in lanes(m) {
         let coordinates = op.coordinates.iter().map(|&c| warp.regs.r(c)[lane] as i32).collect();
-        let tile = tensor_copy::tile(cx, warp, lane, op, maps[lane], coordinates)?;
+        let tile = tensor_copy::tile(cluster, warp, lane, op, maps[lane], coordinates)?;
         let bytes = tile.bytes();
-        let place = Place::of_range(cx, op.shared.0, lane, shared[lane], bytes as u64, 128, "a tensor copy")?;
+        let place =
+            Place::of_range(cluster, op.shared.0, lane, shared[lane], bytes as u64, 128, "a tensor copy")?;
         let mask = op.multicast.map(|mask| warp.regs.r(mask)[lane] & 0xffff);
-        let notify = notify(cx, warp, &op.completion, lane, mask)?;
-        notify.check(cx, lane)?;
+        let notify = notify(cluster, warp, &op.completion, lane, mask)?;
+        notify.check(cluster, lane)?;
         let reduce = match op.reduce {
             Some(f) => Some(tensor_copy::reduction(f, tile.map.ty, lane)?),
             None => None,
         };
         let (from, to) = if op.load {
-            let to = receivers(cx, place, mask, lane)?.into_iter().map(End::Shared).collect();
+            let to = receivers(cluster, place, mask, lane)?.into_iter().map(End::Shared).collect();
             (End::Global(0), to)
         } else {
             (End::Shared(place), vec![End::Global(0)])
         };
-        let issuer = (cx.warp, cx.pc);
+        let issuer = (cluster.warp, cluster.pc);
         let transfer = Transfer { from, to, bytes: bytes as u32, reduce, tile: Some(Box::new(tile)), issuer };
-        transfer.announce(cx, lane)?;
-        cx.bulk.pending.push((transfer, notify));
+        transfer.announce(cluster, lane)?;
+        cluster.bulk.pending.push((transfer, notify));
     }
     Ok(())
 }
 
 /// `st.async`, `red.async`.
-pub(crate) fn issue_values(cx: &mut Cx<'_>, warp: &mut Warp, op: &StoreAsync, m: u32) -> Outcome<()> {
+pub(crate) fn issue_values(
+    cluster: &mut Cluster<'_>,
+    warp: &mut Warp,
+    op: &StoreAsync,
+    m: u32,
+) -> Outcome<()> {
     let (to, mbarriers) = (addresses(warp, op.to), addresses(warp, op.mbarrier));
     let bytes = op.values.len() as u32 * u32::from(op.bytes);
     for lane in lanes(m) {
         let what = "an asynchronous store";
-        let place = Place::of_range(cx, op.space, lane, to[lane], bytes.into(), bytes.into(), what)?;
-        let mbarrier = Place::locate(cx, op.space, lane, mbarriers[lane], 8, "its mbarrier")?;
+        let place = Place::of_range(cluster, op.space, lane, to[lane], bytes.into(), bytes.into(), what)?;
+        let mbarrier = Place::locate(cluster, op.space, lane, mbarriers[lane], 8, "its mbarrier")?;
         let mut words = [0; 4];
         for (i, &value) in op.values.iter().enumerate() {
             let value = warp.regs.get(value)[lane];
@@ -204,50 +235,51 @@ pub(crate) fn issue_values(cx: &mut Cx<'_>, warp: &mut Warp, op: &StoreAsync, m:
             }
         }
         let (from, to) = (End::Registers(words), vec![End::Shared(place)]);
-        let issuer = (cx.warp, cx.pc);
+        let issuer = (cluster.warp, cluster.pc);
         let transfer = Transfer { from, to, bytes, reduce: op.reduce, tile: None, issuer };
         let notify = Notify::Mbarriers(vec![mbarrier]);
-        notify.check(cx, lane)?;
-        transfer.announce(cx, lane)?;
-        cx.bulk.pending.push((transfer, notify));
+        notify.check(cluster, lane)?;
+        transfer.announce(cluster, lane)?;
+        cluster.bulk.pending.push((transfer, notify));
     }
     Ok(())
 }
 
 /// `clusterlaunchcontrol.try_cancel`: the response is decided immediately and delivered like a copy.
-pub(crate) fn try_cancel(cx: &mut Cx<'_>, warp: &mut Warp, op: &TryCancel, m: u32) -> Outcome<()> {
+pub(crate) fn try_cancel(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &TryCancel, m: u32) -> Outcome<()> {
     let (responses, mbarriers) = (addresses(warp, op.response), addresses(warp, op.mbarrier));
-    let all = op.to_all.then(|| (1 << cx.ctas.len()) - 1);
+    let all = op.to_all.then(|| (1 << cluster.ctas.len()) - 1);
     for lane in lanes(m) {
         let place =
-            Place::of_range(cx, op.space, lane, responses[lane], 16, 16, "the response of try_cancel")?;
-        let to = receivers(cx, place, all, lane)?.into_iter().map(End::Shared).collect();
-        let mbarrier = Place::locate(cx, op.space, lane, mbarriers[lane], 8, "the mbarrier of try_cancel")?;
-        let notify = Notify::Mbarriers(receivers(cx, mbarrier, all, lane)?);
-        notify.check(cx, lane)?;
-        let words = match cx.machine.take_cluster() {
-            Some(cluster) => {
-                let [x, y, z] = cx.machine.block_of(cluster, 0);
+            Place::of_range(cluster, op.space, lane, responses[lane], 16, 16, "the response of try_cancel")?;
+        let to = receivers(cluster, place, all, lane)?.into_iter().map(End::Shared).collect();
+        let mbarrier =
+            Place::locate(cluster, op.space, lane, mbarriers[lane], 8, "the mbarrier of try_cancel")?;
+        let notify = Notify::Mbarriers(receivers(cluster, mbarrier, all, lane)?);
+        notify.check(cluster, lane)?;
+        let words = match cluster.machine.take_cluster() {
+            Some(canceled) => {
+                let [x, y, z] = cluster.machine.block_of(canceled, 0);
                 [x, y, z, 1]
             }
             None => [0; 4],
         };
-        let issuer = (cx.warp, cx.pc);
+        let issuer = (cluster.warp, cluster.pc);
         let transfer =
             Transfer { from: End::Registers(words), to, bytes: 16, reduce: None, tile: None, issuer };
-        transfer.announce(cx, lane)?;
-        cx.bulk.pending.push((transfer, notify));
+        transfer.announce(cluster, lane)?;
+        cluster.bulk.pending.push((transfer, notify));
     }
     Ok(())
 }
 
 /// Makes the copies that mbarriers count; true if there were any.
-pub(crate) fn pump(cx: &mut Cx<'_>) -> Outcome<bool> {
-    run(cx, |notify| matches!(notify, Notify::Mbarriers(_)))
+pub(crate) fn pump(cluster: &mut Cluster<'_>) -> Outcome<bool> {
+    run(cluster, |notify| matches!(notify, Notify::Mbarriers(_)))
 }
 
 /// Makes the copies of all but the newest `n` groups of the lanes.
-pub(crate) fn wait(cx: &mut Cx<'_>, warp: &Warp, m: u32, n: u32) -> Outcome<()> {
+pub(crate) fn wait(cluster: &mut Cluster<'_>, warp: &Warp, m: u32, n: u32) -> Outcome<()> {
     let me = (warp.cta, warp.index);
     let due = |notify: &Notify| match notify {
         Notify::Group { thread: (cta, index, lane), group } => {
@@ -255,13 +287,13 @@ pub(crate) fn wait(cx: &mut Cx<'_>, warp: &Warp, m: u32, n: u32) -> Outcome<()> 
         }
         Notify::Mbarriers(_) => false,
     };
-    run(cx, due).map(|_| ())
+    run(cluster, due).map(|_| ())
 }
 
 /// A copy into shared memory of some lanes' bulk groups, or out of it, that has not been waited for.
-pub(crate) fn unwaited(cx: &Cx<'_>, warp: &Warp, m: u32) -> Option<(usize, u32)> {
+pub(crate) fn unwaited(cluster: &Cluster<'_>, warp: &Warp, m: u32) -> Option<(usize, u32)> {
     let me = (warp.cta, warp.index);
-    cx.bulk.pending.iter().find_map(|(transfer, notify)| match notify {
+    cluster.bulk.pending.iter().find_map(|(transfer, notify)| match notify {
         Notify::Group { thread: (cta, index, lane), .. } if (*cta, *index) == me && m >> lane & 1 == 1 => {
             Some((*lane, transfer.issuer.1))
         }
@@ -270,43 +302,43 @@ pub(crate) fn unwaited(cx: &Cx<'_>, warp: &Warp, m: u32) -> Option<(usize, u32)>
 }
 
 /// Makes whatever is left when a cluster has ended.
-pub(crate) fn finish(cx: &mut Cx<'_>) -> Outcome<()> {
-    run(cx, |_| true).map(|_| ())
+pub(crate) fn finish(cluster: &mut Cluster<'_>) -> Outcome<()> {
+    run(cluster, |_| true).map(|_| ())
 }
 
-fn run(cx: &mut Cx<'_>, due: impl Fn(&Notify) -> bool) -> Outcome<bool> {
+fn run(cluster: &mut Cluster<'_>, due: impl Fn(&Notify) -> bool) -> Outcome<bool> {
     let mut at = 0;
     let mut any = false;
-    while at < cx.bulk.pending.len() {
-        if !due(&cx.bulk.pending[at].1) {
+    while at < cluster.bulk.pending.len() {
+        if !due(&cluster.bulk.pending[at].1) {
             at += 1;
             continue;
         }
-        let (transfer, notify) = cx.bulk.pending.remove(at);
+        let (transfer, notify) = cluster.bulk.pending.remove(at);
         any = true;
-        cx.events += 1;
-        make(cx, &transfer);
-        transfer.made(cx);
+        cluster.events += 1;
+        make(cluster, &transfer);
+        transfer.made(cluster);
         if let Notify::Mbarriers(places) = notify {
             for place in places {
-                complete_tx(cx, place, 0, transfer.bytes)?;
+                complete_tx(cluster, place, 0, transfer.bytes)?;
             }
         }
     }
     Ok(any)
 }
 
-fn make(cx: &mut Cx<'_>, transfer: &Transfer) {
+fn make(cluster: &mut Cluster<'_>, transfer: &Transfer) {
     if let Some(tile) = &transfer.tile {
-        tensor_copy::make(cx, transfer, tile);
+        tensor_copy::make(cluster, transfer, tile);
         return;
     }
-    let words: Vec<u32> = (0..transfer.bytes / 4).map(|i| read(cx, transfer.from, 4 * i)).collect();
+    let words: Vec<u32> = (0..transfer.bytes / 4).map(|i| read(cluster, transfer.from, 4 * i)).collect();
     for &to in &transfer.to {
         match transfer.reduce {
             None => {
                 for (i, &word) in (0..).zip(&words) {
-                    write(cx, to, 4 * i, word);
+                    write(cluster, to, 4 * i, word);
                 }
             }
             Some(reduction) => {
@@ -314,7 +346,7 @@ fn make(cx: &mut Cx<'_>, transfer: &Transfer) {
                 let element = u32::from(reduction.bytes);
                 for at in (0..transfer.bytes).step_by(reduction.bytes.into()) {
                     let new = &bytes[at as usize..(at + element) as usize];
-                    combine(cx, to, at, reduction, little_endian(new));
+                    combine(cluster, to, at, reduction, little_endian(new));
                 }
             }
         }
@@ -326,64 +358,66 @@ fn little_endian(bytes: &[u8]) -> u64 {
 }
 
 /// One word at a multiple of 4 behind an end.
-fn read(cx: &Cx<'_>, end: End, offset: u32) -> u32 {
+fn read(cluster: &Cluster<'_>, end: End, offset: u32) -> u32 {
     match end {
-        End::Shared(place) => cx.ctas[place.rank].shared.words[place.offset / 4 + offset as usize / 4],
-        End::Global(address) => global_word(cx, address + u64::from(offset)),
+        End::Shared(place) => cluster.ctas[place.rank].shared.words[place.offset / 4 + offset as usize / 4],
+        End::Global(address) => global_word(cluster, address + u64::from(offset)),
         End::Registers(words) => words[offset as usize / 4],
     }
 }
 
 /// A word of global memory that was checked to exist.
-pub(crate) fn global_word(cx: &Cx<'_>, address: u64) -> u32 {
-    match reach(cx.machine, 0, address, 1, Doing::Load) {
+pub(crate) fn global_word(cluster: &Cluster<'_>, address: u64) -> u32 {
+    match reach(cluster.machine, 0, address, 1, Doing::Load) {
         Ok(allocation) => allocation.words[((address - allocation.start) / 4) as usize].load(Relaxed),
         Err(_) => 0,
     }
 }
 
-fn write(cx: &mut Cx<'_>, end: End, offset: u32, word: u32) {
+fn write(cluster: &mut Cluster<'_>, end: End, offset: u32, word: u32) {
     match end {
-        End::Shared(place) => shared_bits(cx, place, offset as usize, u32::MAX, word),
-        End::Global(address) => global_bits(cx, address + u64::from(offset), u32::MAX, word),
+        End::Shared(place) => shared_bits(cluster, place, offset as usize, u32::MAX, word),
+        End::Global(address) => global_bits(cluster, address + u64::from(offset), u32::MAX, word),
         End::Registers(_) => {}
     }
 }
 
 /// Replaces bits of a shared word.
-pub(crate) fn shared_bits(cx: &mut Cx<'_>, place: Place, offset: usize, mask: u32, bits: u32) {
-    let shared = &mut cx.ctas[place.rank].shared;
+pub(crate) fn shared_bits(cluster: &mut Cluster<'_>, place: Place, offset: usize, mask: u32, bits: u32) {
+    let shared = &mut cluster.ctas[place.rank].shared;
     let at = (place.offset + offset) / 4;
     shared.words[at] = (shared.words[at] & !mask) | (bits & mask);
     shared.written.mark_bits(at, mask);
 }
 
 /// Replaces bits of a global word that was checked to exist.
-pub(crate) fn global_bits(cx: &Cx<'_>, address: u64, mask: u32, bits: u32) {
-    if let Ok(allocation) = reach(cx.machine, 0, address, 1, Doing::Load) {
+pub(crate) fn global_bits(cluster: &Cluster<'_>, address: u64, mask: u32, bits: u32) {
+    if let Ok(allocation) = reach(cluster.machine, 0, address, 1, Doing::Load) {
         allocation.store_bits(((address - allocation.start) / 4) as usize, mask, bits);
     }
 }
 
 /// Combines one element with the one in memory.
-pub(crate) fn combine(cx: &mut Cx<'_>, end: End, offset: u32, reduction: Reduction, new: u64) {
+pub(crate) fn combine(cluster: &mut Cluster<'_>, end: End, offset: u32, reduction: Reduction, new: u64) {
     let bytes = u32::from(reduction.bytes);
     let aligned = offset & !3;
     let shift = 8 * (offset & 3);
-    let low = u64::from(read(cx, end, aligned));
-    let high = if bytes == 8 { u64::from(read(cx, end, aligned + 4)) << 32 } else { 0 };
+    let low = u64::from(read(cluster, end, aligned));
+    let high = if bytes == 8 { u64::from(read(cluster, end, aligned + 4)) << 32 } else { 0 };
     let mask = u64::MAX >> (64 - 8 * bytes);
     let old = (low | high) >> shift & mask;
     let result = reduce(reduction.f, old, new & mask) & mask;
     let word_mask = (mask as u32) << shift;
     match end {
-        End::Shared(place) => shared_bits(cx, place, aligned as usize, word_mask, (result as u32) << shift),
+        End::Shared(place) => {
+            shared_bits(cluster, place, aligned as usize, word_mask, (result as u32) << shift)
+        }
         End::Global(address) => {
-            global_bits(cx, address + u64::from(aligned), word_mask, (result as u32) << shift);
+            global_bits(cluster, address + u64::from(aligned), word_mask, (result as u32) << shift);
         }
         End::Registers(_) => {}
     }
     if bytes == 8 {
-        write(cx, end, aligned + 4, (result >> 32) as u32);
+        write(cluster, end, aligned + 4, (result >> 32) as u32);
     }
 }

@@ -8,7 +8,7 @@ use crate::machine::heap::Block;
 use crate::machine::memory::{Allocation, Found, same_region};
 use crate::machine::view::View;
 use crate::machine::warp::Warp;
-use crate::machine::{Cx, Machine};
+use crate::machine::{Cluster, Machine};
 use crate::program::code::{Access, D, R, Reg, Space};
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
@@ -148,7 +148,7 @@ impl View for Words<'_> {
 
 #[inline(always)]
 pub(crate) fn load_word<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     access: &Access,
     d: R,
@@ -156,11 +156,11 @@ pub(crate) fn load_word<const CHECKED: bool>(
 ) -> Outcome<()> {
     let all = safe_addresses(warp, access.addr, m);
     aligned(&all, 4, "a load", Space::Global)?;
-    let Some(allocation) = common(cx.machine, &all, 4).filter(|_| !access.strong) else {
-        return load::<CHECKED>(cx, warp, access, &[Reg::R(d)], &all, m);
+    let Some(allocation) = common(cluster.machine, &all, 4).filter(|_| !access.strong) else {
+        return load::<CHECKED>(cluster, warp, access, &[Reg::R(d)], &all, m);
     };
     if CHECKED {
-        cx.before_global_load(access, allocation.read_only, &all, m)?;
+        cluster.before_global_load(access, allocation.read_only, &all, m)?;
     }
     let words = &allocation.words[..];
     let mut out = [0; 32];
@@ -173,7 +173,7 @@ pub(crate) fn load_word<const CHECKED: bool>(
 
 #[inline(always)]
 pub(crate) fn store_word<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     access: &Access,
     value: R,
@@ -181,15 +181,15 @@ pub(crate) fn store_word<const CHECKED: bool>(
 ) -> Outcome<()> {
     let all = safe_addresses(warp, access.addr, m);
     aligned(&all, 4, "a store", Space::Global)?;
-    let allocation = match common(cx.machine, &all, 4) {
+    let allocation = match common(cluster.machine, &all, 4) {
         Some(allocation) if !access.strong && !allocation.read_only => allocation,
-        _ => return store::<CHECKED>(cx, warp, access, &[Reg::R(value)], &all, m),
+        _ => return store::<CHECKED>(cluster, warp, access, &[Reg::R(value)], &all, m),
     };
-    cx.events += 1;
+    cluster.events += 1;
     let (words, values) = (&allocation.words[..], warp.regs.r(value));
     if CHECKED {
-        cx.before_global_stores(access, &all, m);
-        cx.before_global_store(access, &all, m, |lane, byte| values[lane] >> (8 * byte))?;
+        cluster.before_global_stores(access, &all, m);
+        cluster.before_global_store(access, &all, m, |lane, byte| values[lane] >> (8 * byte))?;
     }
     for lane in lanes(m) {
         words[((all[lane] - allocation.start) >> 2) as usize].store(values[lane], Relaxed);
@@ -198,7 +198,7 @@ pub(crate) fn store_word<const CHECKED: bool>(
 }
 
 pub(crate) fn load<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     access: &Access,
     d: &[Reg],
@@ -206,21 +206,21 @@ pub(crate) fn load<const CHECKED: bool>(
     m: u32,
 ) -> Outcome<()> {
     let bytes = access.size();
-    let parallel = cx.machine.parallel;
-    if let Some(allocation) = common(cx.machine, all, bytes) {
+    let parallel = cluster.machine.parallel;
+    if let Some(allocation) = common(cluster.machine, all, bytes) {
         if CHECKED {
-            cx.before_global_load(access, allocation.read_only, all, m)?;
+            cluster.before_global_load(access, allocation.read_only, all, m)?;
         }
         read(&Words { allocation, parallel }, &mut warp.regs, all, access, d, m);
         return Ok(());
     }
     if CHECKED {
-        cx.before_global_loads(access, all, m);
+        cluster.before_global_loads(access, all, m);
     }
     for lane in lanes(m) {
-        let allocation = reach(cx.machine, lane, all[lane], bytes, Doing::Load)?;
+        let allocation = reach(cluster.machine, lane, all[lane], bytes, Doing::Load)?;
         if CHECKED {
-            cx.before_global_lane_load(access, all, lane)?;
+            cluster.before_global_lane_load(access, all, lane)?;
         }
         read(&Words { allocation, parallel }, &mut warp.regs, &[all[lane]; 32], access, d, 1 << lane);
     }
@@ -228,7 +228,7 @@ pub(crate) fn load<const CHECKED: bool>(
 }
 
 pub(crate) fn store<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     access: &Access,
     values: &[Reg],
@@ -236,17 +236,17 @@ pub(crate) fn store<const CHECKED: bool>(
     m: u32,
 ) -> Outcome<()> {
     let bytes = access.size();
-    let parallel = cx.machine.parallel;
-    cx.events += 1;
+    let parallel = cluster.machine.parallel;
+    cluster.events += 1;
     if CHECKED {
-        cx.before_global_stores(access, all, m);
+        cluster.before_global_stores(access, all, m);
     }
     let regs = &warp.regs;
     let value = |lane: usize, byte: u64| stored_word(regs, access, values, lane, byte);
-    match common(cx.machine, all, bytes) {
+    match common(cluster.machine, all, bytes) {
         Some(allocation) if !allocation.read_only => {
             if CHECKED {
-                cx.before_global_store(access, all, m, value)?;
+                cluster.before_global_store(access, all, m, value)?;
             }
             if parallel && access.bytes == 2 && access.count == 1 && m == u32::MAX {
                 return store_halves(allocation, &warp.regs, all, values[0]);
@@ -255,9 +255,9 @@ pub(crate) fn store<const CHECKED: bool>(
         }
         _ => {
             for lane in lanes(m) {
-                let allocation = reach(cx.machine, lane, all[lane], bytes, Doing::Store)?;
+                let allocation = reach(cluster.machine, lane, all[lane], bytes, Doing::Store)?;
                 if CHECKED {
-                    cx.before_global_store(access, all, 1 << lane, value)?;
+                    cluster.before_global_store(access, all, 1 << lane, value)?;
                 }
                 write(&mut Words { allocation, parallel }, &warp.regs, all, access, values, 1 << lane);
             }

@@ -2,7 +2,7 @@
 
 use crate::exec::memory::{read, write};
 use crate::lanes::{Lanes64, lanes};
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::warp::Warp;
 use crate::program::code::{Access, Reg};
 use crate::report::FindingKind;
@@ -24,7 +24,7 @@ fn in_frame(warp: &Warp, all: &Lanes64, bytes: u64, m: u32, what: &str) -> Outco
 }
 
 pub(crate) fn load<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     access: &Access,
     d: &[Reg],
@@ -34,14 +34,14 @@ pub(crate) fn load<const CHECKED: bool>(
     let bytes = access.size();
     in_frame(warp, all, bytes, m, "a load")?;
     if CHECKED {
-        cx.before_local_load(&mut warp.undefined, &warp.local, access, d, all, m);
+        cluster.before_local_load(&mut warp.undefined, &warp.local, access, d, all, m);
     }
     read(&warp.local, &mut warp.regs, all, access, d, m);
     Ok(())
 }
 
 pub(crate) fn store<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     access: &Access,
     values: &[Reg],
@@ -52,7 +52,7 @@ pub(crate) fn store<const CHECKED: bool>(
     in_frame(warp, all, bytes, m, "a store")?;
     write(&mut warp.local, &warp.regs, all, access, values, m);
     if CHECKED {
-        cx.after_local_store(warp, access, values, all, m);
+        cluster.after_local_store(warp, access, values, all, m);
     }
     Ok(())
 }

@@ -6,14 +6,14 @@
 use crate::exec::memory::{addresses, aligned};
 use crate::exec::shared::offsets;
 use crate::lanes::{FULL, Lanes32};
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::warp::Warp;
 use crate::program::code::{MatrixAccess, R, Space};
 use crate::program::spaces::SHARED_WINDOW;
 use crate::report::fault::Outcome;
 
 /// The eight row addresses of each matrix, checked; lanes beyond the last row address are not looked at.
-fn rows(cx: &mut Cx<'_>, warp: &Warp, access: &MatrixAccess, what: &str) -> Outcome<[u64; 32]> {
+fn rows(cluster: &mut Cluster<'_>, warp: &Warp, access: &MatrixAccess, what: &str) -> Outcome<[u64; 32]> {
     let given = addresses(warp, access.addr);
     let used = 8 * access.regs.len();
     let mut all = [given[0]; 32];
@@ -23,24 +23,24 @@ fn rows(cx: &mut Cx<'_>, warp: &Warp, access: &MatrixAccess, what: &str) -> Outc
             *address = address.wrapping_sub(SHARED_WINDOW);
         }
     }
-    offsets(cx, &mut all);
+    offsets(cluster, &mut all);
     aligned(&all, 16, what, Space::Shared)?;
-    cx.cta().shared.within(&all, 16, what)?;
+    cluster.cta().shared.within(&all, 16, what)?;
     Ok(all)
 }
 
 pub(crate) fn load<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     access: &MatrixAccess,
 ) -> Outcome<()> {
-    let all = rows(cx, warp, access, "a row of ldmatrix")?;
+    let all = rows(cluster, warp, access, "a row of ldmatrix")?;
     if CHECKED {
         let used = u32::MAX >> (32 - 8 * access.regs.len());
         let place = |words: &Lanes32| if access.transposed { transpose(words) } else { *words };
-        cx.before_row_load(&mut warp.undefined, &access.regs, &all, used, place)?;
+        cluster.before_row_load(&mut warp.undefined, &access.regs, &all, used, place)?;
     }
-    let shared = &cx.cta().shared;
+    let shared = &cluster.cta().shared;
     for (i, &reg) in access.regs.iter().enumerate() {
         let rows = &all[8 * i..8 * i + 8];
         let mut words = [0; 32];
@@ -55,11 +55,11 @@ pub(crate) fn load<const CHECKED: bool>(
 }
 
 pub(crate) fn store<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     access: &MatrixAccess,
 ) -> Outcome<()> {
-    let all = rows(cx, warp, access, "a row of stmatrix")?;
+    let all = rows(cluster, warp, access, "a row of stmatrix")?;
     let mut rows = [[0; 4]; 32];
     for (i, &reg) in access.regs.iter().enumerate() {
         let given = warp.regs.r(reg);
@@ -71,9 +71,9 @@ pub(crate) fn store<const CHECKED: bool>(
     let used = 8 * access.regs.len();
     if CHECKED {
         let new = |row: usize, i: usize| (rows[row][i / 4] >> (8 * (i % 4))) as u8;
-        cx.before_row_store(&all, u32::MAX >> (32 - used), &new)?;
+        cluster.before_row_store(&all, u32::MAX >> (32 - used), &new)?;
     }
-    let shared = &mut cx.cta().shared;
+    let shared = &mut cluster.cta().shared;
     for (&address, row) in all[..used].iter().zip(&rows) {
         let start = (address >> 2) as usize;
         shared.words[start..start + 4].copy_from_slice(row);
@@ -81,7 +81,7 @@ pub(crate) fn store<const CHECKED: bool>(
     }
     if CHECKED {
         let place = |words: &Lanes32| if access.transposed { transpose(words) } else { *words };
-        cx.after_row_store(&warp.undefined, &access.regs, &all, place);
+        cluster.after_row_store(&warp.undefined, &access.regs, &all, place);
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use crate::exec::global::{Doing, reach};
 use crate::exec::{async_copy, atomic, bulk, global, local, matrix, shared, stack, tensormap};
 use crate::lanes::{Lanes64, lanes};
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::mbarrier::State;
 use crate::machine::registers::Regs;
 use crate::machine::view::View;
@@ -18,50 +18,50 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Runs one memory instruction in the lanes of `m`, of which there is at least one.
 pub(crate) fn execute<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     op: &Memory,
     m: u32,
 ) -> Outcome<()> {
     match op {
-        Memory::LdR(access, d) => load_word::<CHECKED>(cx, warp, access, *d, m),
+        Memory::LdR(access, d) => load_word::<CHECKED>(cluster, warp, access, *d, m),
         Memory::StR(access, value) if CHECKED && warp.undefined.storing != 0 => {
-            store::<CHECKED>(cx, warp, access, &[Reg::R(*value)], m)
+            store::<CHECKED>(cluster, warp, access, &[Reg::R(*value)], m)
         }
-        Memory::StR(access, value) => store_word::<CHECKED>(cx, warp, access, *value, m),
-        Memory::Ld(access, d) => load::<CHECKED>(cx, warp, access, d, m),
-        Memory::St(access, values) => store::<CHECKED>(cx, warp, access, values, m),
+        Memory::StR(access, value) => store_word::<CHECKED>(cluster, warp, access, *value, m),
+        Memory::Ld(access, d) => load::<CHECKED>(cluster, warp, access, d, m),
+        Memory::St(access, values) => store::<CHECKED>(cluster, warp, access, values, m),
         Memory::FrameAddress { d, offset, generic } => {
             let window = if *generic { LOCAL_WINDOW } else { 0 };
             let base = warp.sp.map(|sp| (u64::from(sp) + window).wrapping_add_signed(*offset));
             warp.regs.put(*d, m, &base);
             Ok(())
         }
-        Memory::MapReplace(op) => tensormap::replace::<CHECKED>(cx, warp, op, m),
-        Memory::MapCopy(op) => tensormap::copy::<CHECKED>(cx, warp, op, m),
+        Memory::MapReplace(op) => tensormap::replace::<CHECKED>(cluster, warp, op, m),
+        Memory::MapCopy(op) => tensormap::copy::<CHECKED>(cluster, warp, op, m),
         Memory::Alloca { d, bytes, align } => stack::alloca(warp, *d, *bytes, *align, m),
         Memory::StackSave(d) => {
             stack::save(warp, *d, m);
             Ok(())
         }
         Memory::StackRestore(a) => stack::restore(warp, *a, m),
-        Memory::Atom(atom) => atomic::execute::<CHECKED>(cx, warp, atom, m),
-        Memory::CpAsync(copy) => async_copy::issue::<CHECKED>(cx, warp, copy, m),
+        Memory::Atom(atom) => atomic::execute::<CHECKED>(cluster, warp, atom, m),
+        Memory::CpAsync(copy) => async_copy::issue::<CHECKED>(cluster, warp, copy, m),
         Memory::CpAsyncCommit => {
             async_copy::commit(warp, m);
             Ok(())
         }
         Memory::CpAsyncWait(n) => {
-            async_copy::wait(cx, warp, m, *n);
+            async_copy::wait(cluster, warp, m, *n);
             Ok(())
         }
         Memory::CpAsyncWaitAll => {
-            async_copy::wait_all(cx, warp, m);
+            async_copy::wait_all(cluster, warp, m);
             Ok(())
         }
         Memory::Isspacep { space, d, a } => {
             let a = addresses(warp, Addr { base: *a, offset: 0 });
-            let inside = crate::lanes::mask_of(|lane| belongs(*space, a[lane], cx.at as u64));
+            let inside = crate::lanes::mask_of(|lane| belongs(*space, a[lane], cluster.at as u64));
             warp.regs.put_p(*d, m, inside);
             Ok(())
         }
@@ -72,19 +72,19 @@ pub(crate) fn execute<const CHECKED: bool>(
             warp.regs.put_r(*d, m, &counts);
             Ok(())
         }
-        Memory::Bulk(op) => bulk::issue(cx, warp, op, m),
-        Memory::BulkTensor(op) => bulk::issue_tensor(cx, warp, op, m),
-        Memory::TryCancel(op) => bulk::try_cancel(cx, warp, op, m),
-        Memory::StoreAsync(op) => bulk::issue_values(cx, warp, op, m),
+        Memory::Bulk(op) => bulk::issue(cluster, warp, op, m),
+        Memory::BulkTensor(op) => bulk::issue_tensor(cluster, warp, op, m),
+        Memory::TryCancel(op) => bulk::try_cancel(cluster, warp, op, m),
+        Memory::StoreAsync(op) => bulk::issue_values(cluster, warp, op, m),
         Memory::BulkCommit => {
             for lane in lanes(m) {
                 warp.bulk_groups[lane] += 1;
             }
             Ok(())
         }
-        Memory::BulkWait(n) => bulk::wait(cx, warp, m, *n),
-        Memory::LdMatrix(access) => matrix::load::<CHECKED>(cx, warp, access),
-        Memory::StMatrix(access) => matrix::store::<CHECKED>(cx, warp, access),
+        Memory::BulkWait(n) => bulk::wait(cluster, warp, m, *n),
+        Memory::LdMatrix(access) => matrix::load::<CHECKED>(cluster, warp, access),
+        Memory::StMatrix(access) => matrix::store::<CHECKED>(cluster, warp, access),
     }
 }
 
@@ -264,30 +264,30 @@ fn set_double<V: View>(view: &mut V, address: u64, lane: usize, value: u64) {
 }
 
 fn load_word<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     access: &Access,
     d: R,
     m: u32,
 ) -> Outcome<()> {
     match access.space {
-        Space::Shared => shared::load_word::<CHECKED>(cx, warp, access, d, m),
-        Space::Global => global::load_word::<CHECKED>(cx, warp, access, d, m),
-        _ => load::<CHECKED>(cx, warp, access, &[Reg::R(d)], m),
+        Space::Shared => shared::load_word::<CHECKED>(cluster, warp, access, d, m),
+        Space::Global => global::load_word::<CHECKED>(cluster, warp, access, d, m),
+        _ => load::<CHECKED>(cluster, warp, access, &[Reg::R(d)], m),
     }
 }
 
 fn store_word<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     access: &Access,
     value: R,
     m: u32,
 ) -> Outcome<()> {
     match access.space {
-        Space::Shared => shared::store_word::<CHECKED>(cx, warp, access, value, m),
-        Space::Global => global::store_word::<CHECKED>(cx, warp, access, value, m),
-        _ => store::<CHECKED>(cx, warp, access, &[Reg::R(value)], m),
+        Space::Shared => shared::store_word::<CHECKED>(cluster, warp, access, value, m),
+        Space::Global => global::store_word::<CHECKED>(cluster, warp, access, value, m),
+        _ => store::<CHECKED>(cluster, warp, access, &[Reg::R(value)], m),
     }
 }
 
@@ -312,7 +312,7 @@ fn by_space(all: &Lanes64, m: u32, mut f: impl FnMut(Space, u32, &Lanes64) -> Ou
 }
 
 fn load<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     access: &Access,
     d: &[Reg],
@@ -320,13 +320,15 @@ fn load<const CHECKED: bool>(
 ) -> Outcome<()> {
     let all = safe_addresses(warp, access.addr, m);
     if access.space == Space::Generic {
-        return by_space(&all, m, |space, m, all| load_from::<CHECKED>(cx, warp, space, access, d, all, m));
+        return by_space(&all, m, |space, m, all| {
+            load_from::<CHECKED>(cluster, warp, space, access, d, all, m)
+        });
     }
-    load_from::<CHECKED>(cx, warp, access.space, access, d, &all, m)
+    load_from::<CHECKED>(cluster, warp, access.space, access, d, &all, m)
 }
 
 fn load_from<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     space: Space,
     access: &Access,
@@ -337,23 +339,25 @@ fn load_from<const CHECKED: bool>(
     let total = access.size();
     aligned(all, total, "a load", space)?;
     match space {
-        Space::Shared | Space::SharedCluster => shared::load::<CHECKED>(cx, warp, space, access, d, all, m),
-        Space::Local => local::load::<CHECKED>(cx, warp, access, d, all, m),
+        Space::Shared | Space::SharedCluster => {
+            shared::load::<CHECKED>(cluster, warp, space, access, d, all, m)
+        }
+        Space::Local => local::load::<CHECKED>(cluster, warp, access, d, all, m),
         Space::Param => {
             if CHECKED {
-                cx.before_param_load(access, m);
+                cluster.before_param_load(access, m);
             }
-            let view = Params::reach(cx, all, total)?;
+            let view = Params::reach(cluster, all, total)?;
             read(&view, &mut warp.regs, all, access, d, m);
             Ok(())
         }
-        _ => global::load::<CHECKED>(cx, warp, access, d, all, m),
+        _ => global::load::<CHECKED>(cluster, warp, access, d, all, m),
     }
 }
 
 /// Loads one element of `bytes` bytes for each lane of `m` into `temporary`, for instructions that move whole matrices.
 pub(crate) fn load_elements<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     space: Space,
     bytes: u8,
@@ -365,15 +369,15 @@ pub(crate) fn load_elements<const CHECKED: bool>(
     let regs = [Reg::D(temporary)];
     if space == Space::Generic {
         return by_space(all, m, |space, m, all| {
-            load_from::<CHECKED>(cx, warp, space, &access, &regs, all, m)
+            load_from::<CHECKED>(cluster, warp, space, &access, &regs, all, m)
         });
     }
-    load_from::<CHECKED>(cx, warp, space, &access, &regs, all, m)
+    load_from::<CHECKED>(cluster, warp, space, &access, &regs, all, m)
 }
 
 /// Stores one element of `bytes` bytes for each lane of `m` from `temporary`.
 pub(crate) fn store_elements<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     space: Space,
     bytes: u8,
@@ -385,10 +389,10 @@ pub(crate) fn store_elements<const CHECKED: bool>(
     let regs = [Reg::D(temporary)];
     if space == Space::Generic {
         return by_space(all, m, |space, m, all| {
-            store_to::<CHECKED>(cx, warp, space, &access, &regs, all, m)
+            store_to::<CHECKED>(cluster, warp, space, &access, &regs, all, m)
         });
     }
-    store_to::<CHECKED>(cx, warp, space, &access, &regs, all, m)
+    store_to::<CHECKED>(cluster, warp, space, &access, &regs, all, m)
 }
 
 fn element(space: Space, bytes: u8) -> Access {
@@ -409,7 +413,7 @@ fn element(space: Space, bytes: u8) -> Access {
 }
 
 fn store<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     access: &Access,
     values: &[Reg],
@@ -417,16 +421,16 @@ fn store<const CHECKED: bool>(
 ) -> Outcome<()> {
     let all = safe_addresses(warp, access.addr, m);
     let stored = if access.space == Space::Generic {
-        by_space(&all, m, |space, m, all| store_to::<CHECKED>(cx, warp, space, access, values, all, m))
+        by_space(&all, m, |space, m, all| store_to::<CHECKED>(cluster, warp, space, access, values, all, m))
     } else {
-        store_to::<CHECKED>(cx, warp, access.space, access, values, &all, m)
+        store_to::<CHECKED>(cluster, warp, access.space, access, values, &all, m)
     };
     warp.undefined.storing = 0;
     stored
 }
 
 fn store_to<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     space: Space,
     access: &Access,
@@ -437,19 +441,19 @@ fn store_to<const CHECKED: bool>(
     let total = access.size();
     aligned(all, total, "a store", space)?;
     if CHECKED {
-        cx.before_leaving(warp, space, access, values, m)?;
+        cluster.before_leaving(warp, space, access, values, m)?;
     }
     match space {
         Space::Shared | Space::SharedCluster => {
-            shared::store::<CHECKED>(cx, warp, space, access, values, all, m)
+            shared::store::<CHECKED>(cluster, warp, space, access, values, all, m)
         }
-        Space::Local => local::store::<CHECKED>(cx, warp, access, values, all, m),
+        Space::Local => local::store::<CHECKED>(cluster, warp, access, values, all, m),
         Space::Param => Err(Fault::at(
             FindingKind::ReadOnly,
             m.trailing_zeros() as usize,
             "a store to kernel parameters, which are read only",
         )),
-        _ => global::store::<CHECKED>(cx, warp, access, values, all, m),
+        _ => global::store::<CHECKED>(cluster, warp, access, values, all, m),
     }
 }
 
@@ -459,10 +463,10 @@ struct Params<'a> {
 }
 
 impl<'a> Params<'a> {
-    fn reach(cx: &'a Cx<'_>, all: &Lanes64, bytes: u64) -> Outcome<Self> {
-        let limit = u64::from(cx.machine.code.param_bytes);
+    fn reach(cluster: &'a Cluster<'_>, all: &Lanes64, bytes: u64) -> Outcome<Self> {
+        let limit = u64::from(cluster.machine.code.param_bytes);
         match all.iter().position(|&address| address.saturating_add(bytes) > limit) {
-            None => Ok(Self { words: &cx.machine.params }),
+            None => Ok(Self { words: &cluster.machine.params }),
             Some(lane) => Err(Fault::at(
                 FindingKind::ParamOutOfBounds,
                 lane,
@@ -484,12 +488,12 @@ impl View for Params<'_> {
 }
 
 /// One byte at a generic address.
-pub(crate) fn generic_byte(cx: &Cx<'_>, warp: &Warp, lane: usize, address: u64) -> Outcome<u8> {
+pub(crate) fn generic_byte(cluster: &Cluster<'_>, warp: &Warp, lane: usize, address: u64) -> Outcome<u8> {
     match address {
         SHARED_WINDOW..LOCAL_WINDOW => {
             let (rank, offset) =
                 ((address - SHARED_WINDOW) >> SHARED_BITS, address & ((1 << SHARED_BITS) - 1));
-            let shared = cx.ctas.get(rank as usize).map(|cta| &cta.shared);
+            let shared = cluster.ctas.get(rank as usize).map(|cta| &cta.shared);
             match shared.filter(|s| offset < u64::from(s.bytes)) {
                 Some(shared) => Ok((shared.words[(offset / 4) as usize] >> (8 * (offset % 4))) as u8),
                 None => Err(Fault::at(
@@ -502,11 +506,11 @@ pub(crate) fn generic_byte(cx: &Cx<'_>, warp: &Warp, lane: usize, address: u64) 
         LOCAL_WINDOW..PARAM_WINDOW => Ok(warp.local.byte(address - LOCAL_WINDOW, lane)),
         PARAM_WINDOW..FUNCTION_WINDOW => {
             let at = address - PARAM_WINDOW;
-            let word = cx
+            let word = cluster
                 .machine
                 .params
                 .get((at / 4) as usize)
-                .filter(|_| at < u64::from(cx.machine.code.param_bytes));
+                .filter(|_| at < u64::from(cluster.machine.code.param_bytes));
             match word {
                 Some(word) => Ok((word >> (8 * (at % 4))) as u8),
                 None => Err(Fault::at(
@@ -517,7 +521,7 @@ pub(crate) fn generic_byte(cx: &Cx<'_>, warp: &Warp, lane: usize, address: u64) 
             }
         }
         _ => {
-            let allocation = reach(cx.machine, lane, address, 1, Doing::Load)?;
+            let allocation = reach(cluster.machine, lane, address, 1, Doing::Load)?;
             let at = address - allocation.start;
             Ok((allocation.words[(at / 4) as usize].load(Relaxed) >> (8 * (at % 4))) as u8)
         }

@@ -5,7 +5,7 @@ use crate::lanes::{FULL, Lanes64, lanes, spread};
 use crate::machine::registers::Regs;
 use crate::machine::view::View;
 use crate::machine::warp::Warp;
-use crate::machine::{Cx, Shared};
+use crate::machine::{Cluster, Shared};
 use crate::program::code::{Access, Base, D, R, Reg, Space};
 use crate::program::spaces::{SHARED_BITS, SHARED_WINDOW};
 use crate::report::FindingKind;
@@ -49,19 +49,19 @@ impl Shared {
 impl Place {
     /// The place of `bytes` bytes, aligned to as many.
     pub(crate) fn locate(
-        cx: &Cx<'_>,
+        cluster: &Cluster<'_>,
         space: Space,
         lane: usize,
         address: u64,
         bytes: u64,
         what: &str,
     ) -> Outcome<Self> {
-        Self::of_range(cx, space, lane, address, bytes, bytes, what)
+        Self::of_range(cluster, space, lane, address, bytes, bytes, what)
     }
 
     /// The place of `bytes` bytes, aligned to `align`.
     pub(crate) fn of_range(
-        cx: &Cx<'_>,
+        cluster: &Cluster<'_>,
         space: Space,
         lane: usize,
         address: u64,
@@ -78,7 +78,7 @@ impl Place {
         }
         let rank = address >> SHARED_BITS;
         let offset = address & ((1 << SHARED_BITS) - 1);
-        let cta = cx.ctas.get(usize::try_from(rank).unwrap_or(usize::MAX));
+        let cta = cluster.ctas.get(usize::try_from(rank).unwrap_or(usize::MAX));
         match cta.filter(|cta| offset + bytes <= u64::from(cta.shared.bytes)) {
             Some(_) => Ok(Self { rank: rank as usize, offset: offset as usize }),
             None => {
@@ -91,8 +91,8 @@ impl Place {
 
 /// Addresses in a block's own shared memory as offsets; other addresses stay far out of bounds.
 #[inline(always)]
-pub(crate) fn offsets(cx: &Cx<'_>, all: &mut Lanes64) {
-    let base = (cx.at as u64) << SHARED_BITS;
+pub(crate) fn offsets(cluster: &Cluster<'_>, all: &mut Lanes64) {
+    let base = (cluster.at as u64) << SHARED_BITS;
     if base != 0 {
         all.iter_mut().for_each(|address| *address = address.wrapping_sub(base));
     }
@@ -101,8 +101,14 @@ pub(crate) fn offsets(cx: &Cx<'_>, all: &mut Lanes64) {
 /// Offsets in the own block's shared memory of one word for each lane, checked; lanes outside `m` have that of the
 /// first inside.
 #[inline(always)]
-fn word_offsets(cx: &Cx<'_>, warp: &Warp, access: &Access, m: u32, what: &str) -> Outcome<[u32; 32]> {
-    if let (Base::R(r), 0) = (access.addr.base, cx.at) {
+fn word_offsets(
+    cluster: &Cluster<'_>,
+    warp: &Warp,
+    access: &Access,
+    m: u32,
+    what: &str,
+) -> Outcome<[u32; 32]> {
+    if let (Base::R(r), 0) = (access.addr.base, cluster.at) {
         let offset = access.addr.offset as u32;
         let mut all = warp.regs.r(r).map(|base| base.wrapping_add(offset));
         if m != FULL {
@@ -113,30 +119,37 @@ fn word_offsets(cx: &Cx<'_>, warp: &Warp, access: &Access, m: u32, what: &str) -
             }
         }
         let (bits, highest) = all.iter().fold((0, 0), |(bits, high), &a| (bits | a, a.max(high)));
-        if bits & 3 == 0 && u64::from(highest) + 4 <= u64::from(cx.ctas[0].shared.bytes) {
+        if bits & 3 == 0 && u64::from(highest) + 4 <= u64::from(cluster.ctas[0].shared.bytes) {
             return Ok(all);
         }
     }
     let mut all = safe_addresses(warp, access.addr, m);
     aligned(&all, 4, what, Space::Shared)?;
-    offsets(cx, &mut all);
-    cx.ctas[cx.at].shared.within(&all, 4, what)?;
+    offsets(cluster, &mut all);
+    cluster.ctas[cluster.at].shared.within(&all, 4, what)?;
     Ok(all.map(|address| address as u32))
 }
 
 #[inline(always)]
 pub(crate) fn load_word<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     access: &Access,
     d: R,
     m: u32,
 ) -> Outcome<()> {
-    let all = word_offsets(cx, warp, access, m, "a load")?;
+    let all = word_offsets(cluster, warp, access, m, "a load")?;
     if CHECKED {
-        cx.before_shared_load(&mut warp.undefined, cx.at, access, &[Reg::R(d)], &all.map(u64::from), m)?;
+        cluster.before_shared_load(
+            &mut warp.undefined,
+            cluster.at,
+            access,
+            &[Reg::R(d)],
+            &all.map(u64::from),
+            m,
+        )?;
     }
-    let words = &cx.cta().shared.words[..];
+    let words = &cluster.cta().shared.words[..];
     let mut out = [0; 32];
     for lane in 0..32 {
         out[lane] = words[(all[lane] >> 2) as usize];
@@ -147,20 +160,20 @@ pub(crate) fn load_word<const CHECKED: bool>(
 
 #[inline(always)]
 pub(crate) fn store_word<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     access: &Access,
     value: R,
     m: u32,
 ) -> Outcome<()> {
-    let all = word_offsets(cx, warp, access, m, "a store")?;
+    let all = word_offsets(cluster, warp, access, m, "a store")?;
     let values = warp.regs.r(value);
-    cx.events += 1;
+    cluster.events += 1;
     if CHECKED {
         let new = |lane: usize, i: usize| (values[lane] >> (8 * i)) as u8;
-        cx.before_shared_store(cx.at, access, &all.map(u64::from), m, &new)?;
+        cluster.before_shared_store(cluster.at, access, &all.map(u64::from), m, &new)?;
     }
-    let shared = &mut cx.cta().shared;
+    let shared = &mut cluster.cta().shared;
     if m == FULL {
         for lane in 0..32 {
             shared.words[(all[lane] >> 2) as usize] = values[lane];
@@ -176,17 +189,17 @@ pub(crate) fn store_word<const CHECKED: bool>(
 
 /// Calls `f` with each block that lanes address, their offsets there, and those lanes.
 fn by_block<'a>(
-    cx: &mut Cx<'a>,
+    cluster: &mut Cluster<'a>,
     space: Space,
     all: &Lanes64,
     m: u32,
-    f: &mut dyn FnMut(&mut Cx<'a>, usize, &Lanes64, u32) -> Outcome<()>,
+    f: &mut dyn FnMut(&mut Cluster<'a>, usize, &Lanes64, u32) -> Outcome<()>,
 ) -> Outcome<()> {
-    let own = cx.at;
-    if space == Space::Shared || cx.ctas.len() == 1 {
+    let own = cluster.at;
+    if space == Space::Shared || cluster.ctas.len() == 1 {
         let mut all = *all;
-        offsets(cx, &mut all);
-        return f(cx, own, &all, m);
+        offsets(cluster, &mut all);
+        return f(cluster, own, &all, m);
     }
     let mut left = m;
     while left != 0 {
@@ -197,22 +210,22 @@ fn by_block<'a>(
             let address = if same >> lane & 1 == 1 { all[lane] } else { all[first] };
             address & ((1 << SHARED_BITS) - 1)
         });
-        if rank >= cx.ctas.len() as u64 {
+        if rank >= cluster.ctas.len() as u64 {
             let message = format!(
                 "shared memory out of bounds: {:#x} is in block {rank} of the cluster, which has {}",
                 all[first],
-                cx.ctas.len()
+                cluster.ctas.len()
             );
             return Err(Fault::at(FindingKind::SharedOutOfBounds, first, message));
         }
-        f(cx, rank as usize, &there, same)?;
+        f(cluster, rank as usize, &there, same)?;
         left &= !same;
     }
     Ok(())
 }
 
 pub(crate) fn load<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     space: Space,
     access: &Access,
@@ -222,18 +235,18 @@ pub(crate) fn load<const CHECKED: bool>(
 ) -> Outcome<()> {
     let bytes = access.size();
     let Warp { regs, undefined, .. } = warp;
-    by_block(cx, space, all, m, &mut |cx, rank, all, m| {
-        cx.ctas[rank].shared.within(all, bytes, "a load")?;
+    by_block(cluster, space, all, m, &mut |cluster, rank, all, m| {
+        cluster.ctas[rank].shared.within(all, bytes, "a load")?;
         if CHECKED {
-            cx.before_shared_load(undefined, rank, access, d, all, m)?;
+            cluster.before_shared_load(undefined, rank, access, d, all, m)?;
         }
-        read(&cx.ctas[rank].shared, regs, all, access, d, m);
+        read(&cluster.ctas[rank].shared, regs, all, access, d, m);
         Ok(())
     })
 }
 
 pub(crate) fn store<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     space: Space,
     access: &Access,
@@ -243,21 +256,21 @@ pub(crate) fn store<const CHECKED: bool>(
 ) -> Outcome<()> {
     let bytes = access.size();
     let regs = &warp.regs;
-    cx.events += 1;
-    by_block(cx, space, all, m, &mut |cx, rank, all, m| {
-        cx.ctas[rank].shared.within(all, bytes, "a store")?;
+    cluster.events += 1;
+    by_block(cluster, space, all, m, &mut |cluster, rank, all, m| {
+        cluster.ctas[rank].shared.within(all, bytes, "a store")?;
         if CHECKED {
             let element = usize::from(access.bytes);
             let new = |lane: usize, i: usize| byte_of(regs, values[i / element], lane, i % element);
-            cx.before_shared_store(rank, access, all, m, &new)?;
+            cluster.before_shared_store(rank, access, all, m, &new)?;
         }
-        let shared = &mut cx.ctas[rank].shared;
+        let shared = &mut cluster.ctas[rank].shared;
         write(shared, regs, all, access, values, m);
         for lane in lanes(m) {
             shared.written.mark(all[lane], bytes);
         }
         if CHECKED {
-            cx.after_shared_store(&warp.undefined, rank, access, values, all, m);
+            cluster.after_shared_store(&warp.undefined, rank, access, values, all, m);
         }
         Ok(())
     })

@@ -10,22 +10,26 @@ mod sparse;
 mod wgmma;
 mod wmma;
 
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::warp::Warp;
 use crate::program::code::Tensor;
 use crate::report::fault::Outcome;
 
 /// Runs an instruction that the whole warp executes.
-pub(crate) fn execute<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, tensor: &Tensor) -> Outcome<()> {
+pub(crate) fn execute<const CHECKED: bool>(
+    cluster: &mut Cluster<'_>,
+    warp: &mut Warp,
+    tensor: &Tensor,
+) -> Outcome<()> {
     if CHECKED {
-        cx.count_product(tensor);
+        cluster.count_product(tensor);
     }
     match tensor {
-        Tensor::Mma(op) => mma::execute(cx, warp, op),
-        Tensor::QuadPair(op) => quad_pair::execute(cx, warp, op),
-        Tensor::WmmaLoad(op) => wmma::load::<CHECKED>(cx, warp, op),
-        Tensor::WmmaStore(op) => wmma::store::<CHECKED>(cx, warp, op),
-        Tensor::Wmma(op) => wmma::execute(cx, warp, op),
-        Tensor::Wgmma(op) => wgmma::execute::<CHECKED>(cx, warp, op),
+        Tensor::Mma(op) => mma::execute(cluster, warp, op),
+        Tensor::QuadPair(op) => quad_pair::execute(cluster, warp, op),
+        Tensor::WmmaLoad(op) => wmma::load::<CHECKED>(cluster, warp, op),
+        Tensor::WmmaStore(op) => wmma::store::<CHECKED>(cluster, warp, op),
+        Tensor::Wmma(op) => wmma::execute(cluster, warp, op),
+        Tensor::Wgmma(op) => wgmma::execute::<CHECKED>(cluster, warp, op),
     }
 }

@@ -3,7 +3,7 @@
 use crate::exec::bulk::{combine, global_bits, global_word, shared_bits};
 use crate::exec::global::{Doing, reach};
 use crate::exec::memory::generic_byte;
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::bulk::Tile;
 use crate::machine::bulk::{End, Transfer};
 use crate::machine::im2col::Columns;
@@ -16,7 +16,7 @@ use crate::report::fault::{Fault, Outcome};
 
 /// The tile that a copy moves, checked.
 pub(crate) fn tile(
-    cx: &Cx<'_>,
+    cluster: &Cluster<'_>,
     warp: &Warp,
     lane: usize,
     op: &BulkTensor,
@@ -30,7 +30,7 @@ pub(crate) fn tile(
     }
     let mut bytes = [0; 128];
     for (i, byte) in (0..).zip(&mut bytes) {
-        *byte = generic_byte(cx, warp, lane, address + i)?;
+        *byte = generic_byte(cluster, warp, lane, address + i)?;
     }
     let Some(map) = TensorMap::decode(&bytes) else {
         let message = format!("invalid descriptor: the 128 bytes at {address:#x} are not a tensor map");
@@ -65,7 +65,7 @@ pub(crate) fn tile(
         op.im2col.iter().flatten().map(|&offset| warp.regs.r(offset)[lane] & 0xffff).collect();
     let pixels = columns.map(|columns| columns.positions(&map, &coordinates, &offsets));
     let tile = Tile { map, coordinates, pixels, stores: !op.load };
-    tile.check(cx, lane, if op.load { Doing::Load } else { Doing::Store })?;
+    tile.check(cluster, lane, if op.load { Doing::Load } else { Doing::Store })?;
     Ok(tile)
 }
 
@@ -138,7 +138,7 @@ impl Tile {
     }
 
     /// Refuses a tile whose part inside the tensor leaves the buffer.
-    fn check(&self, cx: &Cx<'_>, lane: usize, doing: Doing) -> Outcome<()> {
+    fn check(&self, cluster: &Cluster<'_>, lane: usize, doing: Doing) -> Outcome<()> {
         let element = self.map.ty.bytes() as u64;
         let (mut low, mut high) = (u64::MAX, 0);
         for index in 0..self.elements() {
@@ -148,7 +148,7 @@ impl Tile {
             }
         }
         if low < high {
-            reach(cx.machine, lane, low, high - low, doing)?;
+            reach(cluster.machine, lane, low, high - low, doing)?;
         }
         Ok(())
     }
@@ -177,21 +177,21 @@ impl Tile {
 }
 
 /// Makes a tensor copy.
-pub(crate) fn make(cx: &mut Cx<'_>, transfer: &Transfer, tile: &Tile) {
+pub(crate) fn make(cluster: &mut Cluster<'_>, transfer: &Transfer, tile: &Tile) {
     let element = tile.map.ty.bytes();
     let elements = tile.elements();
     match transfer.from {
         End::Global(_) => {
             for index in 0..elements {
                 let value = match tile.address(&tile.position(index)) {
-                    Some(address) => global_element(cx, address, element),
+                    Some(address) => global_element(cluster, address, element),
                     None => tile.fill(),
                 };
                 for &to in &transfer.to {
                     if let End::Shared(place) = to {
                         let address = (place.offset + index * element) as u64;
                         let offset = tile.map.swizzle.apply(address) as usize - place.offset;
-                        put_shared(cx, place, offset, element, value);
+                        put_shared(cluster, place, offset, element, value);
                     }
                 }
             }
@@ -200,13 +200,13 @@ pub(crate) fn make(cx: &mut Cx<'_>, transfer: &Transfer, tile: &Tile) {
             for index in 0..elements {
                 let Some(address) = tile.address(&tile.position(index)) else { continue };
                 let from = tile.map.swizzle.apply((place.offset + index * element) as u64) as usize;
-                let value = shared_element(cx, place.rank, from, element);
+                let value = shared_element(cluster, place.rank, from, element);
                 match transfer.reduce {
                     Some(reduction) => {
                         let offset = (address & 3) as u32;
-                        combine(cx, End::Global(address & !3), offset, reduction, value);
+                        combine(cluster, End::Global(address & !3), offset, reduction, value);
                     }
-                    None => put_global(cx, address, element, value),
+                    None => put_global(cluster, address, element, value),
                 }
             }
         }
@@ -219,37 +219,37 @@ fn mask(element: usize) -> u32 {
     if element >= 4 { u32::MAX } else { (1 << (8 * element)) - 1 }
 }
 
-fn global_element(cx: &Cx<'_>, address: u64, element: usize) -> u64 {
-    let low = global_word(cx, address & !3) >> (8 * (address & 3)) & mask(element);
-    let high = if element == 8 { global_word(cx, address + 4) } else { 0 };
+fn global_element(cluster: &Cluster<'_>, address: u64, element: usize) -> u64 {
+    let low = global_word(cluster, address & !3) >> (8 * (address & 3)) & mask(element);
+    let high = if element == 8 { global_word(cluster, address + 4) } else { 0 };
     u64::from(low) | u64::from(high) << 32
 }
 
-fn shared_element(cx: &Cx<'_>, rank: usize, offset: usize, element: usize) -> u64 {
-    let words = &cx.ctas[rank].shared.words;
+fn shared_element(cluster: &Cluster<'_>, rank: usize, offset: usize, element: usize) -> u64 {
+    let words = &cluster.ctas[rank].shared.words;
     let low = words[offset / 4] >> (8 * (offset & 3)) & mask(element);
     let high = if element == 8 { words[offset / 4 + 1] } else { 0 };
     u64::from(low) | u64::from(high) << 32
 }
 
 fn put_shared(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     place: crate::shadow::place::Place,
     offset: usize,
     element: usize,
     value: u64,
 ) {
     let shift = 8 * (offset & 3) as u32;
-    shared_bits(cx, place, offset & !3, mask(element) << shift, (value as u32) << shift);
+    shared_bits(cluster, place, offset & !3, mask(element) << shift, (value as u32) << shift);
     if element == 8 {
-        shared_bits(cx, place, offset + 4, u32::MAX, (value >> 32) as u32);
+        shared_bits(cluster, place, offset + 4, u32::MAX, (value >> 32) as u32);
     }
 }
 
-fn put_global(cx: &Cx<'_>, address: u64, element: usize, value: u64) {
+fn put_global(cluster: &Cluster<'_>, address: u64, element: usize, value: u64) {
     let shift = 8 * (address & 3) as u32;
-    global_bits(cx, address & !3, mask(element) << shift, (value as u32) << shift);
+    global_bits(cluster, address & !3, mask(element) << shift, (value as u32) << shift);
     if element == 8 {
-        global_bits(cx, address + 4, u32::MAX, (value >> 32) as u32);
+        global_bits(cluster, address + 4, u32::MAX, (value >> 32) as u32);
     }
 }

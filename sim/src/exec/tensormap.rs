@@ -2,7 +2,7 @@
 
 use crate::exec::memory::{addresses, load_elements, store_elements};
 use crate::lanes::{Lanes64, lanes};
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::tensor_map::MAGIC;
 use crate::machine::warp::Warp;
 use crate::program::code::{MapCopy, MapReplace, Space};
@@ -10,7 +10,7 @@ use crate::report::fault::Outcome;
 
 /// Writes a field, and that the bytes are a map.
 pub(crate) fn replace<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     op: &MapReplace,
     m: u32,
@@ -20,7 +20,7 @@ pub(crate) fn replace<const CHECKED: bool>(
     let mut write = |offset: u64, bytes: u8, values: &Lanes64| {
         warp.regs.put_d(op.temporary, m, values);
         let at = map.map(|address| address.wrapping_add(offset));
-        store_elements::<CHECKED>(cx, warp, op.space, bytes, &at, op.temporary, m)
+        store_elements::<CHECKED>(cluster, warp, op.space, bytes, &at, op.temporary, m)
     };
     write(0, 4, &[u64::from(MAGIC); 32])?;
     match op.field.place() {
@@ -31,7 +31,7 @@ pub(crate) fn replace<const CHECKED: bool>(
 
 /// Copies a map word by word. All lanes name the same places, so that one of them does the work.
 pub(crate) fn copy<const CHECKED: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     op: &MapCopy,
     m: u32,
@@ -40,8 +40,8 @@ pub(crate) fn copy<const CHECKED: bool>(
     let Some(lane) = lanes(m).next() else { return Ok(()) };
     for word in 0..MAP_WORDS {
         let at = |all: &Lanes64| all.map(|address| address.wrapping_add(4 * word));
-        load_elements::<CHECKED>(cx, warp, Space::Shared, 4, &at(&from), op.temporary, 1 << lane)?;
-        store_elements::<CHECKED>(cx, warp, Space::Global, 4, &at(&to), op.temporary, 1 << lane)?;
+        load_elements::<CHECKED>(cluster, warp, Space::Shared, 4, &at(&from), op.temporary, 1 << lane)?;
+        store_elements::<CHECKED>(cluster, warp, Space::Global, 4, &at(&to), op.temporary, 1 << lane)?;
     }
     Ok(())
 }

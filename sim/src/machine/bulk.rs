@@ -1,6 +1,6 @@
 //! Copies of the bulk engine in flight.
 
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::tensor_map::TensorMap;
 use crate::program::code::Reduction;
 use crate::report::fault::Where;
@@ -63,9 +63,9 @@ impl BulkCopies {
 }
 
 /// A copy that another block has issued, and that is in flight to the shared memory of block `rank`.
-pub(crate) fn underway_to(cx: &Cx<'_>, rank: usize) -> Option<Where> {
-    let transfers = cx.bulk.pending.iter().map(|(transfer, _)| transfer);
-    let foreign = |t: &&Transfer| cx.block_of(t.issuer.0) != rank;
+pub(crate) fn underway_to(cluster: &Cluster<'_>, rank: usize) -> Option<Where> {
+    let transfers = cluster.bulk.pending.iter().map(|(transfer, _)| transfer);
+    let foreign = |t: &&Transfer| cluster.block_of(t.issuer.0) != rank;
     let there = |to: &End| matches!(to, End::Shared(place) if place.rank == rank);
     let found = transfers.filter(foreign).find(|transfer| transfer.to.iter().any(there));
     found.map(|transfer| Where { warp: transfer.issuer.0, lane: 0, pc: transfer.issuer.1 })

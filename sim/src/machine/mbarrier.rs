@@ -1,7 +1,7 @@
 //! The 64 bits of an mbarrier object (opaque in PTX, "mbarrier"): pending arrivals, arrivals of a phase,
 //! transaction bytes, and the phase.
 
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::shadow::clocks::{Knowledge, Time};
 use crate::shadow::place::Place;
 use crate::shadow::races::Access;
@@ -75,14 +75,14 @@ pub(crate) struct Passing {
 }
 
 /// Returns whether the object at an address is in the middle of a phase.
-pub(crate) fn in_phase(cx: &Cx<'_>, place: Place) -> bool {
-    let state = State::unpack(load(cx, place));
+pub(crate) fn in_phase(cluster: &Cluster<'_>, place: Place) -> bool {
+    let state = State::unpack(load(cluster, place));
     state.is_sound() && (state.pending != state.expected || state.tx != 0)
 }
 
 /// Returns the bits of the object at an address.
-pub(crate) fn load(cx: &Cx<'_>, place: Place) -> u64 {
-    let words = &cx.ctas[place.rank].shared.words;
+pub(crate) fn load(cluster: &Cluster<'_>, place: Place) -> u64 {
+    let words = &cluster.ctas[place.rank].shared.words;
     u64::from(words[place.offset / 4]) | u64::from(words[place.offset / 4 + 1]) << 32
 }
 

@@ -130,8 +130,8 @@ impl Machine<'_> {
 
     /// The coordinates in the grid of a block of a cluster.
     pub(crate) fn block_of(&self, cluster: u64, rank: u32) -> [u32; 3] {
-        let [cx, cy, _] = self.clusters().map(u64::from);
-        let origin = [cluster % cx, cluster / cx % cy, cluster / cx / cy];
+        let [nx, ny, _] = self.clusters().map(u64::from);
+        let origin = [cluster % nx, cluster / nx % ny, cluster / nx / ny];
         let [x, y, _] = self.cluster;
         let within = [rank % x, rank / x % y, rank / x / y];
         std::array::from_fn(|i| origin[i] as u32 * self.cluster[i] + within[i])
@@ -154,13 +154,13 @@ impl Machine<'_> {
     }
 
     /// The number of all clusters.
-    pub(crate) fn units(&self) -> u64 {
+    pub(crate) fn cluster_count(&self) -> u64 {
         self.clusters().iter().map(|&n| u64::from(n)).product()
     }
 
     /// The number of a cluster that has not started, which then must be started, or is canceled.
     pub(crate) fn take_cluster(&self) -> Option<u64> {
-        let next = |n: u64| (n < self.units()).then_some(n + 1);
+        let next = |n: u64| (n < self.cluster_count()).then_some(n + 1);
         self.next_cluster.fetch_update(Relaxed, Relaxed, next).ok()
     }
 
@@ -282,8 +282,8 @@ pub(crate) struct Cta {
     pub(crate) waited_for_grid: bool,
 }
 
-/// What executing an instruction may access except its own warp.
-pub(crate) struct Cx<'a> {
+/// The state of a cluster except its warps: what executing an instruction may access except its own warp.
+pub(crate) struct Cluster<'a> {
     pub(crate) machine: &'a Machine<'a>,
     /// The blocks of the cluster.
     pub(crate) ctas: Vec<Cta>,
@@ -300,7 +300,7 @@ pub(crate) struct Cx<'a> {
     /// What was reported of each instruction of this cluster.
     pub(crate) reports: FxHashMap<u32, Reports>,
     /// The cluster's number in the grid.
-    pub(crate) unit: u64,
+    pub(crate) number: u64,
     /// What it wrote of global memory, where that matters.
     pub(crate) written: OwnWrites,
     pub(crate) scratch: Scratch,
@@ -321,7 +321,7 @@ pub(crate) struct Cx<'a> {
     pub(crate) postponed: Option<(Box<Fault>, usize, u32)>,
 }
 
-impl<'a> Cx<'a> {
+impl<'a> Cluster<'a> {
     pub(crate) fn cta(&mut self) -> &mut Cta {
         &mut self.ctas[self.at]
     }

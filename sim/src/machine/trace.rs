@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::warp::Warp;
 use crate::program::code::Reg;
 use crate::program::module::Module;
@@ -75,8 +75,8 @@ pub(crate) struct Tracer<'a> {
 
 impl Tracer<'_> {
     /// Reports the instruction at `pc`, if it is selected.
-    pub(crate) fn executed(&self, cx: &Cx<'_>, warp: &Warp, pc: u32, lanes: u32) {
-        let code = cx.machine.code;
+    pub(crate) fn executed(&self, cluster: &Cluster<'_>, warp: &Warp, pc: u32, lanes: u32) {
+        let code = cluster.machine.code;
         let line = code.meta[pc as usize].line;
         let asked = match self.what {
             Trace::Line(asked) => asked == line,
@@ -91,7 +91,7 @@ impl Tracer<'_> {
             Some(Register { name, bits, values })
         };
         let step = Step {
-            block: cx.ctas[warp.cta].id,
+            block: cluster.ctas[warp.cta].id,
             warp: warp.index,
             lanes,
             line,

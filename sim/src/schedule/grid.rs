@@ -12,8 +12,8 @@ use crate::program::code::properties::Class;
 use crate::program::code::{Code, Control, Op};
 use crate::program::module::Module;
 use crate::report::{Contraction, Counts, Finding, Footprint, InstructionClass, LineCounts, Report};
+use crate::schedule::cluster::{ClusterRun, Progress};
 use crate::schedule::random::Random;
-use crate::schedule::unit::{Progress, Unit};
 use crate::shadow::footprint::Touched;
 
 /// Reports blocks finished and blocks in all.
@@ -28,11 +28,11 @@ pub(crate) fn run(
     module: &Module,
     progress: &OnProgress<'_>,
 ) -> Result<Report, Box<Finding>> {
-    let units = machine.units();
+    let clusters = machine.cluster_count();
     if machine.parallel {
-        side_by_side(machine, module, units, progress)
+        side_by_side(machine, module, clusters, progress)
     } else {
-        in_turns(machine, module, units, progress)
+        in_turns(machine, module, clusters, progress)
     }
 }
 
@@ -50,13 +50,13 @@ struct Results {
 
 impl Results {
     /// Takes over what a cluster found and printed.
-    fn take(&mut self, unit: &mut Unit<'_>) {
-        let (printed, findings) = (unit.take_printed(), unit.take_findings());
+    fn take(&mut self, cluster: &mut ClusterRun<'_>) {
+        let (printed, findings) = (cluster.take_printed(), cluster.take_findings());
         if !printed.is_empty() {
-            self.printed.insert(unit.index, printed);
+            self.printed.insert(cluster.index, printed);
         }
         if !findings.is_empty() {
-            self.findings.insert(unit.index, findings);
+            self.findings.insert(cluster.index, findings);
         }
     }
 
@@ -141,7 +141,7 @@ fn line_counts(code: &Code, module: &Module, pc: usize, counts: Counts) -> LineC
 fn side_by_side(
     machine: &Machine<'_>,
     module: &Module,
-    units: u64,
+    clusters: u64,
     progress: &OnProgress<'_>,
 ) -> Result<Report, Box<Finding>> {
     let done = AtomicU64::new(0);
@@ -150,30 +150,30 @@ fn side_by_side(
     let stuck = Mutex::new(vec![]);
     let lock = || results.lock().unwrap_or_else(|e| e.into_inner());
     let size = u64::from(machine.cluster_size());
-    let tell = || progress(size * (done.fetch_add(1, Relaxed) + 1), size * units);
+    let tell = || progress(size * (done.fetch_add(1, Relaxed) + 1), size * clusters);
     let work = || {
-        let mut unit = Unit::new(machine);
+        let mut cluster = ClusterRun::new(machine);
         let mut profile = machine.empty_profile();
         let mut warp_instructions = 0;
         while let Some(index) = machine.take_cluster() {
             if index > first_failure.load(Relaxed) {
                 break;
             }
-            unit.start(index);
-            unit.swap_profile(&mut profile);
-            let outcome = unit.run(module);
-            unit.swap_profile(&mut profile);
-            if outcome == Ok(Progress::Stuck) && unit.looks_at_global() {
+            cluster.start(index);
+            cluster.swap_profile(&mut profile);
+            let outcome = cluster.run(module);
+            cluster.swap_profile(&mut profile);
+            if outcome == Ok(Progress::Stuck) && cluster.looks_at_global() {
                 let mut stuck = stuck.lock().unwrap_or_else(|e| e.into_inner());
                 if stuck.len() < MOST_STUCK {
-                    stuck.push(std::mem::replace(&mut unit, Unit::new(machine)));
+                    stuck.push(std::mem::replace(&mut cluster, ClusterRun::new(machine)));
                     continue;
                 }
             }
-            let outcome = ended(&mut unit, outcome, module);
-            warp_instructions += unit.warp_instructions();
-            if outcome.is_err() || unit.has_news() {
-                lock().take(&mut unit);
+            let outcome = ended(&mut cluster, outcome, module);
+            warp_instructions += cluster.warp_instructions();
+            if outcome.is_err() || cluster.has_news() {
+                lock().take(&mut cluster);
             }
             if let Err(finding) = outcome {
                 first_failure.fetch_min(index, Relaxed);
@@ -183,7 +183,7 @@ fn side_by_side(
         }
         lock().count(warp_instructions, &profile);
     };
-    let workers = (rayon::current_num_threads() as u64).min(units);
+    let workers = (rayon::current_num_threads() as u64).min(clusters);
     if workers <= 1 {
         work();
     } else {
@@ -191,10 +191,10 @@ fn side_by_side(
     }
     let mut results = results.into_inner().unwrap_or_else(|e| e.into_inner());
     let mut stuck = stuck.into_inner().unwrap_or_else(|e| e.into_inner());
-    stuck.retain(|unit| unit.index < first_failure.load(Relaxed));
-    stuck.sort_by_key(|unit| unit.index);
+    stuck.retain(|cluster| cluster.index < first_failure.load(Relaxed));
+    stuck.sort_by_key(|cluster| cluster.index);
     try_again(machine, module, stuck, &mut results, &tell);
-    results.report(machine, module, size * units)
+    results.report(machine, module, size * clusters)
 }
 
 /// Clusters that may wait for others while those run at the same time.
@@ -202,12 +202,12 @@ const MOST_STUCK: usize = 256;
 
 /// What became of a cluster that ran to its end or got stuck.
 fn ended(
-    unit: &mut Unit<'_>,
+    cluster: &mut ClusterRun<'_>,
     outcome: Result<Progress, Box<Finding>>,
     module: &Module,
 ) -> Result<(), Box<Finding>> {
     match outcome? {
-        Progress::Stuck => Err(unit.stuck(module)),
+        Progress::Stuck => Err(cluster.stuck(module)),
         Progress::Finished | Progress::Moved => Ok(()),
     }
 }
@@ -217,7 +217,7 @@ fn ended(
 fn try_again(
     machine: &Machine<'_>,
     module: &Module,
-    mut stuck: Vec<Unit<'_>>,
+    mut stuck: Vec<ClusterRun<'_>>,
     results: &mut Results,
     tell: &dyn Fn(),
 ) {
@@ -225,34 +225,34 @@ fn try_again(
     let mut moved = true;
     while moved && !stuck.is_empty() {
         moved = false;
-        for mut unit in std::mem::take(&mut stuck) {
-            let before = unit.events();
-            unit.swap_profile(&mut profile);
-            let outcome = unit.run(module);
-            unit.swap_profile(&mut profile);
-            moved |= unit.events() != before;
+        for mut cluster in std::mem::take(&mut stuck) {
+            let before = cluster.events();
+            cluster.swap_profile(&mut profile);
+            let outcome = cluster.run(module);
+            cluster.swap_profile(&mut profile);
+            moved |= cluster.events() != before;
             match outcome {
-                Ok(Progress::Stuck) => stuck.push(unit),
+                Ok(Progress::Stuck) => stuck.push(cluster),
                 outcome => {
-                    settle(results, &mut unit, outcome.map(|_| ()));
+                    settle(results, &mut cluster, outcome.map(|_| ()));
                     tell();
                 }
             }
         }
     }
-    for unit in &mut stuck {
-        let finding = unit.stuck(module);
-        settle(results, unit, Err(finding));
+    for cluster in &mut stuck {
+        let finding = cluster.stuck(module);
+        settle(results, cluster, Err(finding));
     }
     results.count(0, &profile);
 }
 
 /// Takes over what a cluster left that was tried again.
-fn settle(results: &mut Results, unit: &mut Unit<'_>, outcome: Result<(), Box<Finding>>) {
-    results.take(unit);
-    results.warp_instructions += unit.warp_instructions();
+fn settle(results: &mut Results, cluster: &mut ClusterRun<'_>, outcome: Result<(), Box<Finding>>) {
+    results.take(cluster);
+    results.warp_instructions += cluster.warp_instructions();
     if let Err(finding) = outcome {
-        results.failed(unit.index, finding);
+        results.failed(cluster.index, finding);
     }
 }
 
@@ -260,7 +260,7 @@ fn settle(results: &mut Results, unit: &mut Unit<'_>, outcome: Result<(), Box<Fi
 fn in_turns(
     machine: &Machine<'_>,
     module: &Module,
-    units: u64,
+    clusters: u64,
     progress: &OnProgress<'_>,
 ) -> Result<Report, Box<Finding>> {
     let size = u64::from(machine.cluster_size());
@@ -268,11 +268,11 @@ fn in_turns(
     let resident = (u64::from(MULTIPROCESSORS * blocks_per_processor) / size).max(1);
     let mut results = Results::default();
     let mut profile = machine.empty_profile();
-    let mut running: VecDeque<Unit<'_>> = VecDeque::new();
-    let mut spare: Vec<Unit<'_>> = vec![];
+    let mut running: VecDeque<ClusterRun<'_>> = VecDeque::new();
+    let mut spare: Vec<ClusterRun<'_>> = vec![];
     let (mut done, mut warp_instructions) = (0, 0);
     let mut random = machine.seed.map(Random::new);
-    // Units in a row that could not move, and changes to memory so far.
+    // Clusters in a row that could not move, and changes to memory so far.
     let (mut stuck, mut changes) = (0, 0);
     loop {
         if let Some(random) = &mut random
@@ -280,26 +280,27 @@ fn in_turns(
         {
             running.rotate_left(random.below(running.len() as u64) as usize);
         }
-        let mut unit = match running.pop_front() {
-            Some(unit) => unit,
+        let mut cluster = match running.pop_front() {
+            Some(cluster) => cluster,
             None => match begin(machine, &mut spare) {
-                Some(unit) => unit,
+                Some(cluster) => cluster,
                 None => break,
             },
         };
-        unit.swap_profile(&mut profile);
-        let outcome = unit.round(module, &mut changes);
-        unit.swap_profile(&mut profile);
+        cluster.swap_profile(&mut profile);
+        let outcome = cluster.round(module, &mut changes);
+        cluster.swap_profile(&mut profile);
         let outcome = match outcome {
             Ok(Progress::Stuck) => {
                 stuck += 1;
                 let alone = running.len() as u64 + 1;
                 // Taking turns at random, one that can move may be long in coming.
                 let patience = if random.is_some() { 64 * alone } else { alone };
-                if stuck >= patience && (machine.next_cluster.load(Relaxed) >= units || alone >= resident) {
+                if stuck >= patience && (machine.next_cluster.load(Relaxed) >= clusters || alone >= resident)
+                {
                     let others = running.iter_mut().min_by_key(|other| other.explains());
-                    let cause = others.filter(|other| other.explains() < unit.explains());
-                    Err(cause.unwrap_or(&mut unit).stuck(module))
+                    let cause = others.filter(|other| other.explains() < cluster.explains());
+                    Err(cause.unwrap_or(&mut cluster).stuck(module))
                 } else {
                     Ok(Progress::Stuck)
                 }
@@ -311,38 +312,38 @@ fn in_turns(
         };
         match outcome {
             Err(finding) => {
-                results.take(&mut unit);
+                results.take(&mut cluster);
                 results.failed(u64::MAX, finding);
-                for unit in &mut running {
-                    results.take(unit);
+                for cluster in &mut running {
+                    results.take(cluster);
                 }
-                warp_instructions += unit.warp_instructions();
+                warp_instructions += cluster.warp_instructions();
                 break;
             }
             Ok(Progress::Finished) => {
                 done += 1;
-                warp_instructions += unit.warp_instructions();
-                results.take(&mut unit);
-                spare.push(unit);
-                progress(size * done, size * units);
+                warp_instructions += cluster.warp_instructions();
+                results.take(&mut cluster);
+                spare.push(cluster);
+                progress(size * done, size * clusters);
                 continue;
             }
-            Ok(_) => running.push_back(unit),
+            Ok(_) => running.push_back(cluster),
         }
         if (running.len() as u64) < resident
-            && let Some(unit) = begin(machine, &mut spare)
+            && let Some(cluster) = begin(machine, &mut spare)
         {
-            running.push_front(unit);
+            running.push_front(cluster);
         }
     }
     results.count(warp_instructions, &profile);
-    results.report(machine, module, size * units)
+    results.report(machine, module, size * clusters)
 }
 
 /// The next cluster, if any is left.
-fn begin<'a>(machine: &'a Machine<'a>, spare: &mut Vec<Unit<'a>>) -> Option<Unit<'a>> {
+fn begin<'a>(machine: &'a Machine<'a>, spare: &mut Vec<ClusterRun<'a>>) -> Option<ClusterRun<'a>> {
     let next = machine.take_cluster()?;
-    let mut unit = spare.pop().unwrap_or_else(|| Unit::new(machine));
-    unit.start(next);
-    Some(unit)
+    let mut cluster = spare.pop().unwrap_or_else(|| ClusterRun::new(machine));
+    cluster.start(next);
+    Some(cluster)
 }

@@ -9,7 +9,7 @@ use crate::alu;
 use crate::alu::simd;
 use crate::check::look;
 use crate::exec::{mbarrier, memory, tensor};
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::warp::{Group, Wait, Warp};
 use crate::program::code::{BarrierKind, Control, Memory, Op};
 use crate::report::Checks;
@@ -39,13 +39,17 @@ pub(crate) enum Stop {
 pub(crate) type Faulted = (Box<Fault>, u32);
 
 /// Runs a warp for at most `turn` instructions.
-pub(crate) fn run<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, turn: u64) -> Result<Stop, Faulted> {
-    simd::on_best(Turn::<CHECKED> { cx, warp, turn })
+pub(crate) fn run<const CHECKED: bool>(
+    cluster: &mut Cluster<'_>,
+    warp: &mut Warp,
+    turn: u64,
+) -> Result<Stop, Faulted> {
+    simd::on_best(Turn::<CHECKED> { cluster, warp, turn })
 }
 
 /// A turn of a warp.
 struct Turn<'t, 'a, const CHECKED: bool> {
-    cx: &'t mut Cx<'a>,
+    cluster: &'t mut Cluster<'a>,
     warp: &'t mut Warp,
     turn: u64,
 }
@@ -55,28 +59,29 @@ impl<const CHECKED: bool> simd::Work for Turn<'_, '_, CHECKED> {
 
     #[inline(always)]
     fn work<const FMA: bool>(self) -> Self::Out {
-        run_turn::<CHECKED, FMA>(self.cx, self.warp, self.turn)
+        run_turn::<CHECKED, FMA>(self.cluster, self.warp, self.turn)
     }
 }
 
 #[inline(always)]
 fn run_turn<const CHECKED: bool, const FMA: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     turn: u64,
 ) -> Result<Stop, Faulted> {
-    let end = cx.clock + turn;
+    let end = cluster.clock + turn;
     warp.polled = false;
-    cx.warp = warp.cta * cx.machine.threads().div_ceil(32) as usize + warp.index as usize;
+    cluster.warp = warp.cta * cluster.machine.threads().div_ceil(32) as usize + warp.index as usize;
     loop {
-        let Some(chosen) = choose(cx, warp)? else {
+        let Some(chosen) = choose(cluster, warp)? else {
             return Ok(if warp.live == 0 { Stop::Finished } else { Stop::Blocked });
         };
         let mut group = warp.groups.swap_remove(chosen);
-        if cx.clock < end {
+        if cluster.clock < end {
             warp.chosen = group.mask;
         }
-        let stop = run_group::<CHECKED, FMA>(cx, warp, &mut group, end).map_err(|fault| (fault, group.pc))?;
+        let stop =
+            run_group::<CHECKED, FMA>(cluster, warp, &mut group, end).map_err(|fault| (fault, group.pc))?;
         if group.mask != 0 {
             warp.groups.push(group);
         }
@@ -87,7 +92,7 @@ fn run_turn<const CHECKED: bool, const FMA: bool>(
 }
 
 /// Returns whether a waiting group may continue.
-fn released(cx: &Cx<'_>, warp: &Warp, group: &Group) -> bool {
+fn released(cluster: &Cluster<'_>, warp: &Warp, group: &Group) -> bool {
     match group.wait {
         Wait::Ready => true,
         Wait::Lanes(needed) => needed & warp.live & !group.mask == 0,
@@ -96,15 +101,17 @@ fn released(cx: &Cx<'_>, warp: &Warp, group: &Group) -> bool {
             let there = warp.groups.iter().filter(|g| g.wait == group.wait).fold(0, |all, g| all | g.mask);
             mask & warp.live & !there == 0
         }
-        Wait::Barrier { id, phase } => cx.ctas[warp.cta].barriers[usize::from(id)].generation > phase,
-        Wait::Cluster { phase } => cx.cluster_barrier.generation > phase,
-        Wait::Registers(count) => registers::available(cx, warp, count),
-        Wait::Products(groups) => cx.ctas[warp.cta].wgmma[warp.index as usize / WARPGROUP].issued(groups),
+        Wait::Barrier { id, phase } => cluster.ctas[warp.cta].barriers[usize::from(id)].generation > phase,
+        Wait::Cluster { phase } => cluster.cluster_barrier.generation > phase,
+        Wait::Registers(count) => registers::available(cluster, warp, count),
+        Wait::Products(groups) => {
+            cluster.ctas[warp.cta].wgmma[warp.index as usize / WARPGROUP].issued(groups)
+        }
     }
 }
 
 /// The group to run next, if any can.
-fn choose(cx: &mut Cx<'_>, warp: &mut Warp) -> Result<Option<usize>, Faulted> {
+fn choose(cluster: &mut Cluster<'_>, warp: &mut Warp) -> Result<Option<usize>, Faulted> {
     if let [only] = &warp.groups[..]
         && only.wait == Wait::Ready
     {
@@ -112,12 +119,12 @@ fn choose(cx: &mut Cx<'_>, warp: &mut Warp) -> Result<Option<usize>, Faulted> {
     }
     for i in 0..warp.groups.len() {
         let group = warp.groups[i];
-        if group.wait != Wait::Ready && released(cx, warp, &group) {
-            release(cx, warp, i);
+        if group.wait != Wait::Ready && released(cluster, warp, &group) {
+            release(cluster, warp, i);
         }
     }
     warp.merge();
-    meet::meet(cx, warp)?;
+    meet::meet(cluster, warp)?;
     let ready = |g: &Group| g.wait == Wait::Ready;
     let order = |g: &Group| (u32::MAX - g.depth, g.pc);
     let Some((first, _)) =
@@ -138,16 +145,17 @@ fn choose(cx: &mut Cx<'_>, warp: &mut Warp) -> Result<Option<usize>, Faulted> {
 }
 
 /// Lets a group go on after its wait.
-fn release(cx: &mut Cx<'_>, warp: &mut Warp, index: usize) {
+fn release(cluster: &mut Cluster<'_>, warp: &mut Warp, index: usize) {
     let group = warp.groups[index];
     match group.wait {
         Wait::Barrier { id, phase } => {
-            let (reduction, released) = cx.ctas[warp.cta].barriers[usize::from(id)].result(phase);
-            if cx.machine.checks.contains(Checks::SHARED_RACES) {
-                cx.races.clocks.acquire(cx.warp, released);
-                cx.races.clocks.sync_lanes(cx.warp);
+            let (reduction, released) = cluster.ctas[warp.cta].barriers[usize::from(id)].result(phase);
+            if cluster.machine.checks.contains(Checks::SHARED_RACES) {
+                cluster.races.clocks.acquire(cluster.warp, released);
+                cluster.races.clocks.sync_lanes(cluster.warp);
             }
-            if let Op::Control(Control::Barrier(barrier)) = &cx.machine.code.instrs[group.pc as usize].op {
+            if let Op::Control(Control::Barrier(barrier)) = &cluster.machine.code.instrs[group.pc as usize].op
+            {
                 let all = |yes: bool| if yes { u32::MAX } else { 0 };
                 match barrier.kind {
                     BarrierKind::Popc(d, ..) => warp.regs.put_r(d, group.mask, &[reduction.popc; 32]),
@@ -159,24 +167,24 @@ fn release(cx: &mut Cx<'_>, warp: &mut Warp, index: usize) {
             warp.groups[index].pc += 1;
         }
         Wait::Cluster { .. } => {
-            if cx.racing() {
-                cx.races.clocks.acquire(cx.warp, &cx.cluster_barrier.completed);
+            if cluster.racing() {
+                cluster.races.clocks.acquire(cluster.warp, &cluster.cluster_barrier.completed);
             }
             warp.groups[index].pc += 1;
         }
         Wait::Products(groups) => {
-            step::products_done(cx, warp, groups);
+            step::products_done(cluster, warp, groups);
             warp.groups[index].pc += 1;
         }
         Wait::WarpBarrier(mask) => {
-            cx.sync_members(mask, warp.live);
+            cluster.sync_members(mask, warp.live);
             for g in warp.groups.iter_mut().filter(|g| g.wait == group.wait) {
                 g.pc += 1;
                 g.wait = Wait::Ready;
             }
         }
         Wait::Registers(count) => {
-            registers::take(cx, warp, count);
+            registers::take(cluster, warp, count);
             warp.groups[index].pc += 1;
         }
         Wait::Ready | Wait::Lanes(_) | Wait::Aligned => {}
@@ -188,12 +196,12 @@ fn release(cx: &mut Cx<'_>, warp: &mut Warp, index: usize) {
 /// `group`; `Some` ends the warp's turn.
 #[inline(always)]
 fn run_group<const CHECKED: bool, const FMA: bool>(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     group: &mut Group,
     end: u64,
 ) -> Outcome<Option<Stop>> {
-    let code = cx.machine.code;
+    let code = cluster.machine.code;
     let alone = warp.groups.is_empty();
     // The position of the next group that this one would reach.
     let meeting = warp
@@ -204,7 +212,7 @@ fn run_group<const CHECKED: bool, const FMA: bool>(
         .min()
         .unwrap_or(u32::MAX);
     loop {
-        if cx.clock >= end {
+        if cluster.clock >= end {
             return Ok(Some(Stop::Turn));
         }
         let instr = &code.instrs[group.pc as usize];
@@ -214,10 +222,10 @@ fn run_group<const CHECKED: bool, const FMA: bool>(
             crate::program::code::Guard::Unless(p) => group.mask & !warp.regs.p(p),
         };
         let at = group.pc;
-        cx.clock += 1;
-        cx.pc = group.pc;
+        cluster.clock += 1;
+        cluster.pc = group.pc;
         if CHECKED {
-            if let Some(counts) = cx.profile.get_mut(group.pc as usize) {
+            if let Some(counts) = cluster.profile.get_mut(group.pc as usize) {
                 counts.warp_instructions += 1;
                 counts.thread_instructions += u64::from(mask.count_ones());
             }
@@ -225,16 +233,16 @@ fn run_group<const CHECKED: bool, const FMA: bool>(
             if let Some(asked) = &meta.look
                 && meta.looks(warp.undefined.spreads)
             {
-                look::look(cx, warp, asked, group.mask, mask)?;
+                look::look(cluster, warp, asked, group.mask, mask)?;
             }
         }
         let step = match &instr.op {
             _ if mask == 0 => Step::Next,
             Op::Alu(op) => {
                 if FMA {
-                    alu::execute::<true>(&mut warp.regs, op, mask, cx.clock);
+                    alu::execute::<true>(&mut warp.regs, op, mask, cluster.clock);
                 } else {
-                    alu::execute_portably(&mut warp.regs, op, mask, cx.clock);
+                    alu::execute_portably(&mut warp.regs, op, mask, cluster.clock);
                 }
                 Step::Next
             }
@@ -243,40 +251,40 @@ fn run_group<const CHECKED: bool, const FMA: bool>(
                     Some(step) => step,
                     None => {
                         step::full_warp(mask)?;
-                        memory::execute::<CHECKED>(cx, warp, op, mask)?;
+                        memory::execute::<CHECKED>(cluster, warp, op, mask)?;
                         Step::Next
                     }
                 }
             }
             Op::Memory(Memory::Mbarrier(op)) => {
-                let waiting = mbarrier::execute(cx, warp, op, mask)?;
+                let waiting = mbarrier::execute(cluster, warp, op, mask)?;
                 if waiting { Step::Yield } else { Step::Next }
             }
             Op::Memory(op) => {
-                memory::execute::<CHECKED>(cx, warp, op, mask)?;
+                memory::execute::<CHECKED>(cluster, warp, op, mask)?;
                 if instr.meets_lanes {
                     warp.polled = true;
                     warp.impatience = warp.impatience.saturating_add(if alone { 0 } else { TALK });
                 }
                 Step::Next
             }
-            Op::Tensor(op) => match step::together(cx, warp, group, mask) {
+            Op::Tensor(op) => match step::together(cluster, warp, group, mask) {
                 Some(step) => step,
                 None => {
                     step::full_warp(mask)?;
-                    tensor::execute::<CHECKED>(cx, warp, op)?;
+                    tensor::execute::<CHECKED>(cluster, warp, op)?;
                     Step::Next
                 }
             },
-            Op::Warp(op) => step::warp_op(cx, warp, group, mask, op)?,
-            Op::Control(op) => step::control(cx, warp, group, op, mask)?,
+            Op::Warp(op) => step::warp_op(cluster, warp, group, mask, op)?,
+            Op::Control(op) => step::control(cluster, warp, group, op, mask)?,
         };
         if CHECKED
             && mask != 0
-            && let Some(tracer) = &cx.machine.tracer
+            && let Some(tracer) = &cluster.machine.tracer
             && (step != Step::Choose || matches!(instr.op, Op::Control(_)))
         {
-            tracer.executed(cx, warp, at, mask);
+            tracer.executed(cluster, warp, at, mask);
         }
         match step {
             Step::Next => group.pc += 1,

@@ -5,7 +5,7 @@
 //! something in it counts.
 
 use crate::lanes::lanes;
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::local::Local;
 use crate::machine::registers::Regs;
 use crate::machine::warp::{Activation, Group, Wait, Warp};
@@ -86,25 +86,25 @@ fn waiting(groups: &[Group]) -> u32 {
 
 /// Runs a warp for up to `steps` instructions, each of its groups by turns, to see whether its lanes come back to where they
 /// were. Memory that changes ends the search.
-pub(crate) fn search(cx: &mut Cx<'_>, warp: &mut Warp, steps: u64) -> Result<Spin, Faulted> {
-    let code = cx.machine.code;
+pub(crate) fn search(cluster: &mut Cluster<'_>, warp: &mut Warp, steps: u64) -> Result<Spin, Faulted> {
+    let code = cluster.machine.code;
     let mut spin = Spin { endless: false, asks: [None; 32] };
-    let events = cx.events;
+    let events = cluster.events;
     let mut start = Start::of(warp);
     let (mut ran, mut back) = (0, 0);
     // The state to come back to is taken anew after 8, 16, 32 … steps, so that it is soon within the loop (Brent).
     let (mut age, mut limit) = (0, 8);
     for step in 0..steps {
         warp.impatience = if step % 2 == 1 { PATIENCE } else { 0 };
-        let before = cx.clock;
-        let stop = match cx.machine.is_unwatched() {
-            true => run::<false>(cx, warp, 1)?,
-            false => run::<true>(cx, warp, 1)?,
+        let before = cluster.clock;
+        let stop = match cluster.machine.is_unwatched() {
+            true => run::<false>(cluster, warp, 1)?,
+            false => run::<true>(cluster, warp, 1)?,
         };
-        let moved = cx.clock != before;
-        let op = &code.instrs[cx.pc as usize].op;
+        let moved = cluster.clock != before;
+        let op = &code.instrs[cluster.pc as usize].op;
         let timed = moved && matches!(op, Op::Alu(Alu::Clock(..)));
-        if cx.events != events || timed {
+        if cluster.events != events || timed {
             return Ok(spin);
         }
         if moved {
@@ -115,7 +115,7 @@ pub(crate) fn search(cx: &mut Cx<'_>, warp: &mut Warp, steps: u64) -> Result<Spi
                     let known =
                         spin.asks[lane].map_or(0, |pc| code.instrs[pc as usize].op.properties().awaits);
                     if awaits >= known {
-                        spin.asks[lane] = Some(cx.pc);
+                        spin.asks[lane] = Some(cluster.pc);
                     }
                 }
             }

@@ -45,7 +45,7 @@ impl Record {
 
 /// The last accesses of a unit of memory.
 #[derive(Clone, Copy, Debug)]
-struct Unit {
+struct LastAccesses {
     write: Record,
     /// The last read since the last write; its flag says that other lanes have read too, in [`Shadow::reads`].
     read: Record,
@@ -54,7 +54,7 @@ struct Unit {
 /// The last accesses of one block's shared memory.
 #[derive(Debug, Default)]
 struct Shadow {
-    units: Vec<Unit>,
+    units: Vec<LastAccesses>,
     /// Each warp's last read of each unit (by warp, then by unit), where several lanes read.
     reads: Vec<Record>,
     /// Accesses by other blocks.
@@ -73,7 +73,7 @@ pub(crate) struct Races {
 
 /// Notes a read of what other lanes have read since it was written; `synced` is when the warp's lanes last synchronized.
 #[inline(always)]
-fn note_another(units: &mut [Unit], reads: &mut [Record], unit: usize, mine: Record, synced: Time) {
+fn note_another(units: &mut [LastAccesses], reads: &mut [Record], unit: usize, mine: Record, synced: Time) {
     let count = units.len();
     let read = units[unit].read;
     if !read.flag() {
@@ -111,7 +111,7 @@ impl Races {
             let agents = clocks.agents();
             *self = Self { clocks, unit, shift: unit.trailing_zeros(), ..Self::default() };
             self.shadows.resize_with(blocks, || Shadow {
-                units: vec![Unit { write: NONE, read: NONE }; units],
+                units: vec![LastAccesses { write: NONE, read: NONE }; units],
                 reads: vec![NONE; units * agents],
                 visits: Visits::default(),
             });
@@ -142,7 +142,7 @@ impl Races {
         for lane in 0..32 {
             let mine = base.of_lane(lane);
             let Some(slot) = units.get_mut((all[lane] >> 2) as usize) else { continue };
-            let Unit { write, read } = *slot;
+            let LastAccesses { write, read } = *slot;
             if write.time() >= floor && !write.same_thread(mine) {
                 left |= 1 << lane;
             } else if (read.same_thread(mine) && !read.flag()) || read.time() < oldest {
@@ -164,10 +164,10 @@ impl Races {
         for lane in 0..32 {
             let mine = base.of_lane(lane);
             let Some(slot) = units.get_mut((all[lane] >> 2) as usize) else { continue };
-            let Unit { write, read } = *slot;
+            let LastAccesses { write, read } = *slot;
             let ordered = |other: Record| other.time() < floor || (other.same_thread(mine) && !other.flag());
             if ordered(read) && ordered(write) {
-                *slot = Unit { write: mine, read: NONE };
+                *slot = LastAccesses { write: mine, read: NONE };
             } else {
                 left |= 1 << lane;
             }
@@ -199,7 +199,7 @@ impl Races {
         let floor = self.clocks.floor(warp);
         for unit in self.units(start, bytes) {
             let slot = &mut self.shadows[rank].units[unit];
-            let Unit { write, read } = *slot;
+            let LastAccesses { write, read } = *slot;
             if read.same_thread(mine) && !read.flag() || read.time() < self.clocks.oldest() {
                 slot.read = mine;
             } else {
@@ -241,8 +241,8 @@ impl Races {
         let mut found = None;
         for unit in self.units(start, bytes) {
             let slot = &mut self.shadows[rank].units[unit];
-            let Unit { write, read } = *slot;
-            *slot = Unit { write: mine, read: NONE };
+            let LastAccesses { write, read } = *slot;
+            *slot = LastAccesses { write: mine, read: NONE };
             if read.time() >= floor && (read.flag() || !read.same_thread(mine)) && found.is_none() {
                 found = self.unordered_read(rank, unit, read, warp, lane);
             }
@@ -347,7 +347,7 @@ impl Races {
         for unit in self.units(start, bytes) {
             let shadow = &mut self.shadows[rank];
             let units = shadow.units.len();
-            let Unit { write, read } = shadow.units[unit];
+            let LastAccesses { write, read } = shadow.units[unit];
             if !read.flag() {
                 shadow.reads[read.warp() * units + unit] = read;
             }
@@ -432,7 +432,7 @@ impl Races {
         let Shadow { units, reads, .. } = &self.shadows[rank];
         let unfenced = |read: &Record| self.is_unfenced(*read, warp) && requires(read.pc());
         let found = self.units(start, bytes).find_map(|unit| {
-            let Unit { write, read: last } = units[unit];
+            let LastAccesses { write, read: last } = units[unit];
             let is_later = |read: &Record| write.time() == PENDING || read.time() >= write.time();
             if !last.flag() {
                 return Some(last).filter(unfenced);

@@ -3,7 +3,7 @@
 use crate::alu;
 use crate::check::undefined::follow::origin;
 use crate::lanes::{FULL, Lanes64, lanes};
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::warp::Warp;
 use crate::program::code::{Alu, Code, D1, D2, D3, DR, Logic, Narrow, R1, R2, R3, Reg, Watch};
 use crate::report::fault::Where;
@@ -119,8 +119,15 @@ fn is_quad(reg: Reg) -> bool {
 
 /// Marks what is undefined in the results of an instruction that the lanes of `mask` are about to execute, and those
 /// of `guard` perhaps.
-pub(crate) fn compute(cx: &Cx<'_>, warp: &mut Warp, watch: &Watch, alu: &Alu, guard: u32, mask: u32) {
-    let code = cx.machine.code;
+pub(crate) fn compute(
+    cluster: &Cluster<'_>,
+    warp: &mut Warp,
+    watch: &Watch,
+    alu: &Alu,
+    guard: u32,
+    mask: u32,
+) {
+    let code = cluster.machine.code;
     let flow = flow(alu);
     let moves = matches!(flow, Flow::Moves { .. } | Flow::Bitwise(..));
     let results = results(warp, code, watch, alu, &flow, mask);
@@ -132,7 +139,7 @@ pub(crate) fn compute(cx: &Cx<'_>, warp: &mut Warp, watch: &Watch, alu: &Alu, gu
             continue;
         };
         let padding = moves && !wild && warp.undefined.is_padding(read, lane);
-        let origin = origin(&taint, Where { warp: cx.warp, lane, pc: cx.pc });
+        let origin = origin(&taint, Where { warp: cluster.warp, lane, pc: cluster.pc });
         let origin = Some(Origin { padding, ..origin });
         for (&register, bits) in watch.writes.iter().zip(&results) {
             let bits = if wild { u64::MAX } else { bits[lane] };

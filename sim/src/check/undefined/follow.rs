@@ -4,7 +4,7 @@ use crate::alu::exchange::shuffled;
 use crate::check::undefined::flow;
 use crate::check::undefined::sums::{self, Operands};
 use crate::lanes::{FULL, lanes};
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::warp::Warp;
 use crate::program::code::{Code, Memory, Op, Reg, Shfl, Tensor, Watch, Wgmma};
 use crate::report::FindingKind;
@@ -13,7 +13,13 @@ use crate::shadow::undefined::{Origin, Taint, Undefined};
 
 /// Follows one instruction, executed by the lanes `mask` of `group`. Lanes whose guard is undefined count as
 /// executing.
-pub(crate) fn follow(cx: &mut Cx<'_>, warp: &mut Warp, watch: &Watch, group: u32, mask: u32) -> Outcome<()> {
+pub(crate) fn follow(
+    cluster: &mut Cluster<'_>,
+    warp: &mut Warp,
+    watch: &Watch,
+    group: u32,
+    mask: u32,
+) -> Outcome<()> {
     let undefined = &mut warp.undefined;
     let read = Reads {
         guard: undefined.lanes(watch.guard.as_slice()) & group,
@@ -24,7 +30,7 @@ pub(crate) fn follow(cx: &mut Cx<'_>, warp: &mut Warp, watch: &Watch, group: u32
         undefined.define(&watch.writes, mask);
         return Ok(());
     }
-    follow_undefined(cx, warp, watch, &read, mask)
+    follow_undefined(cluster, warp, watch, &read, mask)
 }
 
 /// Lanes in which what an instruction reads is not wholly defined.
@@ -35,33 +41,40 @@ struct Reads {
 }
 
 #[cold]
-fn follow_undefined(cx: &mut Cx<'_>, warp: &mut Warp, watch: &Watch, read: &Reads, mask: u32) -> Outcome<()> {
-    let op = &cx.machine.code.instrs[cx.pc as usize].op;
+fn follow_undefined(
+    cluster: &mut Cluster<'_>,
+    warp: &mut Warp,
+    watch: &Watch,
+    read: &Reads,
+    mask: u32,
+) -> Outcome<()> {
+    let op = &cluster.machine.code.instrs[cluster.pc as usize].op;
     if let Op::Alu(alu) = op {
-        flow::compute(cx, warp, watch, alu, read.guard, mask);
+        flow::compute(cluster, warp, watch, alu, read.guard, mask);
         return Ok(());
     }
-    let mut fault = used(cx, &mut warp.undefined, watch.guard.as_slice(), read.guard);
-    fault = fault.or_else(|| used(cx, &mut warp.undefined, &watch.sinks, read.sinks));
+    let mut fault = used(cluster, &mut warp.undefined, watch.guard.as_slice(), read.guard);
+    fault = fault.or_else(|| used(cluster, &mut warp.undefined, &watch.sinks, read.sinks));
     match op {
         Op::Memory(Memory::St(..) | Memory::StR(..)) => warp.undefined.storing = read.sources,
         Op::Memory(Memory::StMatrix(_)) if read.sources != 0 => warp.undefined.storing = mask,
-        Op::Tensor(tensor) if mask != 0 => product(cx, warp, watch, tensor),
+        Op::Tensor(tensor) if mask != 0 => product(cluster, warp, watch, tensor),
         _ => warp.undefined.define(&watch.writes, mask),
     }
-    fault.map_or(Ok(()), |fault| tell(cx, fault))
+    fault.map_or(Ok(()), |fault| tell(cluster, fault))
 }
 
 /// Marks the sums of a product that depend on something undefined in registers.
-fn product(cx: &Cx<'_>, warp: &mut Warp, watch: &Watch, tensor: &Tensor) {
+fn product(cluster: &Cluster<'_>, warp: &mut Warp, watch: &Watch, tensor: &Tensor) {
     let undefined = &warp.undefined;
     let Some((lane, (_, taint))) =
         lanes(FULL).find_map(|lane| Some((lane, undefined.first(&watch.sources, lane)?)))
     else {
         return warp.undefined.define(&watch.writes, FULL);
     };
-    let origin = Origin { padding: false, ..origin(&taint, Where { warp: cx.warp, lane, pc: cx.pc }) };
-    let watched = &cx.machine.code.watched;
+    let origin =
+        Origin { padding: false, ..origin(&taint, Where { warp: cluster.warp, lane, pc: cluster.pc }) };
+    let watched = &cluster.machine.code.watched;
     let of = |reg: Reg| watched.number(reg).map_or([0; 32], |number| undefined.bits(number, FULL));
     let operands = match tensor {
         Tensor::Mma(mma) => Operands::of_mma(mma, of),
@@ -78,52 +91,61 @@ fn product(cx: &Cx<'_>, warp: &mut Warp, watch: &Watch, tensor: &Tensor) {
 /// registers.
 #[cold]
 pub(crate) fn shared_operands(
-    cx: &Cx<'_>,
+    cluster: &Cluster<'_>,
     warp: &mut Warp,
     op: &Wgmma,
     (rows, columns): (&[bool], &[bool]),
     address: u64,
 ) {
-    let watched = &cx.machine.code.watched;
+    let watched = &cluster.machine.code.watched;
     let undefined = &mut warp.undefined;
     let of = |reg: Reg| watched.number(reg).map_or([0; 32], |number| undefined.bits(number, FULL));
     let mut operands = Operands::of_wgmma(op, true, of);
     operands.add(rows, columns);
-    let at = Where { warp: cx.warp, lane: 0, pc: cx.pc };
+    let at = Where { warp: cluster.warp, lane: 0, pc: cluster.pc };
     let kind = FindingKind::UninitializedSharedRead;
     let origin = Origin { kind, at, address: Some(address), padding: false };
     sums::mark(watched, undefined, &operands, origin);
 }
 
 /// Notes a finding. An uninitialized read of shared memory may be explained by a race later.
-pub(crate) fn tell(cx: &mut Cx<'_>, fault: Box<Fault>) -> Outcome<()> {
-    if fault.kind == FindingKind::UninitializedSharedRead { cx.postpone(fault) } else { cx.note(fault) }
+pub(crate) fn tell(cluster: &mut Cluster<'_>, fault: Box<Fault>) -> Outcome<()> {
+    if fault.kind == FindingKind::UninitializedSharedRead {
+        cluster.postpone(fault)
+    } else {
+        cluster.note(fault)
+    }
 }
 
 /// The finding of using registers that are undefined in `mask`, if its kind is looked for. Told once, they count as
 /// defined.
-fn used(cx: &Cx<'_>, undefined: &mut Undefined, registers: &[u32], mask: u32) -> Option<Box<Fault>> {
+fn used(
+    cluster: &Cluster<'_>,
+    undefined: &mut Undefined,
+    registers: &[u32],
+    mask: u32,
+) -> Option<Box<Fault>> {
     let taints = lanes(mask).filter_map(|lane| Some((lane, undefined.first(registers, lane)?)));
     let fault = taints.into_iter().find_map(|(lane, (register, taint))| {
-        misuse(cx, lane, &taint, &format!("`{}`", cx.machine.code.watched.name(register)))
+        misuse(cluster, lane, &taint, &format!("`{}`", cluster.machine.code.watched.name(register)))
     });
     undefined.define(registers, mask);
     fault
 }
 
 /// The finding of using something undefined, if its kind is looked for.
-pub(crate) fn misuse(cx: &Cx<'_>, lane: usize, taint: &Taint, what: &str) -> Option<Box<Fault>> {
-    let here = Where { warp: cx.warp, lane, pc: cx.pc };
+pub(crate) fn misuse(cluster: &Cluster<'_>, lane: usize, taint: &Taint, what: &str) -> Option<Box<Fault>> {
+    let here = Where { warp: cluster.warp, lane, pc: cluster.pc };
     let origin = origin(taint, here);
     let Origin { kind, at, .. } = origin;
-    if !cx.machine.checks.contains(kind.check()) {
+    if !cluster.machine.checks.contains(kind.check()) {
         return None;
     }
     let fault = Fault::at(kind, lane, sentence(&origin, what));
     Some(match kind {
         // Shared memory is read before others have written it: the read is where to look first.
         FindingKind::UninitializedSharedRead => fault.reported_at(at).with(Some(here)),
-        _ => fault.with((at.pc != cx.pc).then_some(at)),
+        _ => fault.with((at.pc != cluster.pc).then_some(at)),
     })
 }
 

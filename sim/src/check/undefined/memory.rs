@@ -5,7 +5,7 @@ use crate::shadow::written::{Written, low_bytes};
 
 use crate::check::undefined::follow::{misuse, origin, tell};
 use crate::lanes::{FULL, Lanes32, Lanes64, lanes};
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::warp::Warp;
 use crate::program::code::{Access, Code, R, Reg};
 use crate::report::FindingKind;
@@ -107,9 +107,9 @@ fn element<M: Partial>(memory: &M, lane: usize, address: u64, access: &Access) -
 }
 
 /// What is undefined of up to 8 bytes of a lane's local memory.
-pub(crate) fn of_local(cx: &Cx<'_>, warp: &Warp, lane: usize, address: u64, bytes: u64) -> Taint {
+pub(crate) fn of_local(cluster: &Cluster<'_>, warp: &Warp, lane: usize, address: u64, bytes: u64) -> Taint {
     let (bits, origin) = warp.local.undefined(lane, address, bytes);
-    let at = Where { warp: cx.warp, lane, pc: cx.pc };
+    let at = Where { warp: cluster.warp, lane, pc: cluster.pc };
     let address = Some(address);
     let unwritten = Origin { kind: FindingKind::UninitializedLocalRead, at, address, padding: false };
     Taint { bits, origin: Some(origin.unwrap_or(unwritten)) }
@@ -149,13 +149,13 @@ pub(crate) fn store<M: Partial>(
 /// A store to global memory in the lanes of `m`, where the host sees the values. Padding does no harm.
 #[cold]
 pub(crate) fn leave(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     access: &Access,
     values: &[Reg],
     m: u32,
 ) -> Outcome<()> {
-    let code = cx.machine.code;
+    let code = cluster.machine.code;
     let mut fault = None;
     for register in values.iter().filter_map(|&reg| code.watched.number(reg)) {
         for lane in lanes(m) {
@@ -163,10 +163,10 @@ pub(crate) fn leave(
             let padding = taint.origin.is_some_and(|origin| origin.padding);
             if taint.bits & low_bytes(access.bytes.into()) != 0 && !padding {
                 let name = code.watched.name(register);
-                fault = fault.or_else(|| misuse(cx, lane, &taint, &format!("`{name}`")));
+                fault = fault.or_else(|| misuse(cluster, lane, &taint, &format!("`{name}`")));
                 warp.undefined.set(register, lane, Taint::NONE);
             }
         }
     }
-    fault.map_or(Ok(()), |fault| tell(cx, fault))
+    fault.map_or(Ok(()), |fault| tell(cluster, fault))
 }

@@ -3,18 +3,18 @@
 use crate::arith::mma::{Instruction, SmallOp, dot_f64};
 use crate::exec::tensor::{fragment, product, small, sparse};
 use crate::lanes::{FULL, Lanes64};
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::warp::Warp;
 use crate::program::code::{Mma, Numbers, Reg};
 use crate::report::fault::Outcome;
 
-pub(super) fn execute(cx: &mut Cx<'_>, warp: &mut Warp, op: &Mma) -> Outcome<()> {
+pub(super) fn execute(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &Mma) -> Outcome<()> {
     if op.numbers == Numbers::F64 {
         double(warp, op);
         return Ok(());
     }
-    let arch = cx.machine.tensor;
-    let scratch = &mut cx.scratch;
+    let arch = cluster.machine.tensor;
+    let scratch = &mut cluster.scratch;
     let regs = &warp.regs;
     let (m, n, k) = (op.extents.m, op.extents.n, op.extents.k);
     let stored_k = if op.sparse.is_some() { k / 2 } else { k };
@@ -34,7 +34,7 @@ pub(super) fn execute(cx: &mut Cx<'_>, warp: &mut Warp, op: &Mma) -> Outcome<()>
     }
     if let Numbers::Small { ab, packed, acc } = op.numbers {
         small::multiply(scratch, regs, op, SmallOp { ty: ab, acc, grouped: packed, scale: None })?;
-        write(warp, op, &cx.scratch.c);
+        write(warp, op, &cluster.scratch.c);
         return Ok(());
     }
     product::convert_c(&op.numbers, &mut scratch.c);
@@ -43,7 +43,7 @@ pub(super) fn execute(cx: &mut Cx<'_>, warp: &mut Warp, op: &Mma) -> Outcome<()>
         None => None,
     };
     product::multiply(scratch, &op.numbers, op.extents, arch, Instruction::Mma, k_of.as_deref());
-    write(warp, op, &cx.scratch.c);
+    write(warp, op, &cluster.scratch.c);
     Ok(())
 }
 

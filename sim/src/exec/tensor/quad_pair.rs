@@ -3,7 +3,7 @@
 
 use crate::arith::mma::{Accumulator, dot_quad_pair};
 use crate::lanes::{FULL, Lanes32, lanes};
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::warp::Warp;
 use crate::program::code::QuadPair;
 use crate::report::fault::Outcome;
@@ -29,8 +29,8 @@ fn element(regs: &[Lanes32], bits: u32, lane: usize, i: usize) -> u32 {
     }
 }
 
-pub(super) fn execute(cx: &mut Cx<'_>, warp: &mut Warp, op: &QuadPair) -> Outcome<()> {
-    let arch = cx.machine.tensor;
+pub(super) fn execute(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &QuadPair) -> Outcome<()> {
+    let arch = cluster.machine.tensor;
     let read = |regs: &[crate::program::code::R]| -> Vec<Lanes32> {
         regs.iter().map(|&r| *warp.regs.r(r)).collect()
     };

@@ -8,7 +8,7 @@ use crate::exec::tensor::descriptor::Descriptor;
 use crate::exec::tensor::{fragment, product, sparse};
 use crate::lanes::FULL;
 use crate::machine::warp::Warp;
-use crate::machine::{Cx, Shared};
+use crate::machine::{Cluster, Shared};
 use crate::program::code::{D, Numbers, Wgmma, WgmmaA};
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
@@ -75,14 +75,14 @@ impl Source {
     }
 
     /// Announces everything that will be read.
-    fn announce(&self, cx: &mut Cx<'_>, warp: &Warp) -> Outcome<()> {
-        let limit = cx.ctas[warp.cta].shared.bytes as usize;
+    fn announce(&self, cluster: &mut Cluster<'_>, warp: &Warp) -> Outcome<()> {
+        let limit = cluster.ctas[warp.cta].shared.bytes as usize;
         for (_, address) in self.units() {
             if address + 16 <= limit {
                 let place = Place { rank: warp.cta, offset: address };
-                cx.before_engine_read(place, 16, 0, true)?;
-                if cx.racing() {
-                    let groups = &mut cx.ctas[warp.cta].wgmma[warp.index as usize / WARPGROUP];
+                cluster.before_engine_read(place, 16, 0, true)?;
+                if cluster.racing() {
+                    let groups = &mut cluster.ctas[warp.cta].wgmma[warp.index as usize / WARPGROUP];
                     groups.reads.push((place, 16, groups.committed(warp.index)));
                 }
             }
@@ -113,7 +113,11 @@ impl Source {
     }
 }
 
-pub(super) fn execute<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, op: &Wgmma) -> Outcome<()> {
+pub(super) fn execute<const CHECKED: bool>(
+    cluster: &mut Cluster<'_>,
+    warp: &mut Warp,
+    op: &Wgmma,
+) -> Outcome<()> {
     let (n, k, stored_k) = (op.extents.n, op.extents.k, op.stored_k());
     let (a_bits, _) = op.numbers.bits();
     let (_, d_bits) = op.numbers.sum_bits();
@@ -124,17 +128,17 @@ pub(super) fn execute<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, op:
     let b_source = Source::new(warp, op.b, op, false)?;
     if CHECKED {
         for source in a_source.iter().chain([&b_source]) {
-            source.announce(cx, warp)?;
+            source.announce(cluster, warp)?;
         }
-        let shared = &cx.ctas[warp.cta].shared;
+        let shared = &cluster.ctas[warp.cta].shared;
         let (columns, in_b) = b_source.undefined(shared);
         let (rows, in_a) = a_source.as_ref().map_or((vec![], None), |source| source.undefined(shared));
         if let Some(address) = in_a.or(in_b) {
-            cx.before_undefined_product(warp, op, (&rows, &columns), address);
+            cluster.before_undefined_product(warp, op, (&rows, &columns), address);
         }
     }
-    let shared = &cx.ctas[warp.cta].shared;
-    let scratch = &mut cx.scratch;
+    let shared = &cluster.ctas[warp.cta].shared;
+    let scratch = &mut cluster.scratch;
     scratch.a.resize(ROWS * stored_k, 0);
     scratch.b.resize(n * k, 0);
     scratch.c.clear();
@@ -167,7 +171,7 @@ pub(super) fn execute<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, op:
         Some(sparse) => Some(sparse::k_of(&warp.regs, sparse, op.extents, &op.numbers)?),
         None => None,
     };
-    let arch = cx.machine.tensor;
+    let arch = cluster.machine.tensor;
     product::multiply(scratch, &op.numbers, op.extents, arch, Instruction::Wgmma, k_of.as_deref());
     for (i, &reg) in op.d.iter().enumerate() {
         let out = fragment::get_d(&scratch.c, i, n, d_bits);

@@ -8,7 +8,7 @@ use crate::arith::mma::{Instruction, dot_f64};
 use crate::exec::memory::{addresses, load_elements, store_elements};
 use crate::exec::tensor::product;
 use crate::lanes::{FULL, Lanes64};
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::warp::Warp;
 use crate::program::code::{Numbers, Reg, Wmma, WmmaAccess};
 use crate::report::fault::Outcome;
@@ -38,7 +38,11 @@ fn stride(warp: &Warp, op: &WmmaAccess) -> u64 {
     }
 }
 
-pub(super) fn load<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, op: &WmmaAccess) -> Outcome<()> {
+pub(super) fn load<const CHECKED: bool>(
+    cluster: &mut Cluster<'_>,
+    warp: &mut Warp,
+    op: &WmmaAccess,
+) -> Outcome<()> {
     let start = addresses(warp, op.addr)[0];
     let stride = stride(warp, op);
     let per_lane: usize = op.regs.iter().map(|&reg| per_register(op.bits, reg)).sum();
@@ -49,7 +53,7 @@ pub(super) fn load<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, op: &W
         for part in 0..per_register(op.bits, reg) {
             let all: Lanes64 =
                 std::array::from_fn(|lane| start.wrapping_add(place(op, lane, i, per_lane, stride).0));
-            load_elements::<CHECKED>(cx, warp, op.space, bytes, &all, op.temporary, FULL)?;
+            load_elements::<CHECKED>(cluster, warp, op.space, bytes, &all, op.temporary, FULL)?;
             let elements = warp.regs.d(op.temporary);
             for (lane, value) in value.iter_mut().enumerate() {
                 let (_, bit) = place(op, lane, i, per_lane, stride);
@@ -63,7 +67,11 @@ pub(super) fn load<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, op: &W
     Ok(())
 }
 
-pub(super) fn store<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, op: &WmmaAccess) -> Outcome<()> {
+pub(super) fn store<const CHECKED: bool>(
+    cluster: &mut Cluster<'_>,
+    warp: &mut Warp,
+    op: &WmmaAccess,
+) -> Outcome<()> {
     let start = addresses(warp, op.addr)[0];
     let stride = stride(warp, op);
     let per_lane: usize = op.regs.iter().map(|&reg| per_register(op.bits, reg)).sum();
@@ -76,7 +84,7 @@ pub(super) fn store<const CHECKED: bool>(cx: &mut Cx<'_>, warp: &mut Warp, op: &
                 std::array::from_fn(|lane| start.wrapping_add(place(op, lane, i, per_lane, stride).0));
             let elements = values.map(|value| value >> (op.bits as usize * part));
             warp.regs.put_d(op.temporary, FULL, &elements);
-            store_elements::<CHECKED>(cx, warp, op.space, bytes, &all, op.temporary, FULL)?;
+            store_elements::<CHECKED>(cluster, warp, op.space, bytes, &all, op.temporary, FULL)?;
             i += 1;
         }
     }
@@ -97,7 +105,7 @@ fn gather(warp: &Warp, regs: &[Reg], bits: u32, total: usize) -> Vec<u64> {
         .collect()
 }
 
-pub(super) fn execute(cx: &mut Cx<'_>, warp: &mut Warp, op: &Wmma) -> Outcome<()> {
+pub(super) fn execute(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &Wmma) -> Outcome<()> {
     let (m, n, k) = (op.extents.m, op.extents.n, op.extents.k);
     let (a_bits, b_bits) = op.numbers.bits();
     let (c_bits, d_bits) = op.numbers.sum_bits();
@@ -112,7 +120,7 @@ pub(super) fn execute(cx: &mut Cx<'_>, warp: &mut Warp, op: &Wmma) -> Outcome<()
         };
         (0..m * n).map(element).collect()
     } else {
-        let scratch = &mut cx.scratch;
+        let scratch = &mut cluster.scratch;
         scratch.a.clear();
         scratch.a.extend(a.iter().map(|&x| x as u32));
         scratch.b.clear();
@@ -120,7 +128,7 @@ pub(super) fn execute(cx: &mut Cx<'_>, warp: &mut Warp, op: &Wmma) -> Outcome<()
         scratch.c.clear();
         scratch.c.extend(c.iter().map(|&x| x as u32));
         product::convert_c(&op.numbers, &mut scratch.c);
-        product::multiply(scratch, &op.numbers, op.extents, cx.machine.tensor, Instruction::Mma, None);
+        product::multiply(scratch, &op.numbers, op.extents, cluster.machine.tensor, Instruction::Mma, None);
         scratch.c.iter().map(|&x| u64::from(x)).collect()
     };
     let per = per_register(d_bits, op.d[0]);

@@ -1,7 +1,7 @@
 //! Addresses and symbols as values.
 
 use crate::program::code::{Addr, Base, Reg, Space, Value};
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::decode::scope::Symbol;
 use crate::program::decode::{Decoded, Global, size_of};
 use crate::program::types::{Meaning, Type};
@@ -15,7 +15,7 @@ pub(super) enum Place {
     Frame(i64),
 }
 
-impl<'m> Cx<'_, '_, 'm> {
+impl<'m> Decoder<'_, '_, 'm> {
     /// The brackets of operand `n`.
     pub(super) fn brackets(&self, n: usize) -> Decoded<&'m Address> {
         match &self.operand(n).kind {

@@ -5,7 +5,7 @@ use crate::arith::minmax::{Extremum, MinMaxMode};
 use crate::arith::{Float, Int, Round};
 use crate::program::code::{Alu, Carry, CarryKind, D1, D2, D3, FloatFn, FloatOp, R1, R2, R3, Reg};
 use crate::program::decode::Decoded;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::types::Type;
 
 /// The rounding qualifiers.
@@ -35,7 +35,7 @@ impl Words<'_> {
     }
 }
 
-impl<'m> Cx<'_, '_, 'm> {
+impl<'m> Decoder<'_, '_, 'm> {
     pub(super) fn words(&mut self) -> Decoded<(Words<'m>, Type)> {
         self.head().map(|(words, ty)| (Words(words), ty))
     }

@@ -3,12 +3,12 @@
 use crate::arith::Int;
 use crate::program::code::{CpAsync, Memory, Op, P, Space};
 use crate::program::decode::Decoded;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::decode::memory::space_of;
 use crate::program::types::Type;
 use crate::text::ast::{Operand, OperandKind};
 
-impl Cx<'_, '_, '_> {
+impl Decoder<'_, '_, '_> {
     pub(super) fn cp(&mut self) -> Decoded<Op> {
         if self.m.eat("reduce") {
             self.want_word("async")?;

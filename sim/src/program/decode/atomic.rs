@@ -3,13 +3,13 @@
 use crate::arith::{Float, Int};
 use crate::program::code::{Access, Atom, AtomFn, Memory, Reg, Space};
 use crate::program::decode::Decoded;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::decode::memory::{Scope, space_of};
 use crate::program::decode::operand::Fit;
 use crate::program::types::Type;
 use crate::text::ast::OperandKind;
 
-impl Cx<'_, '_, '_> {
+impl Decoder<'_, '_, '_> {
     /// `atom[.sem][.scope][.space].op[.level][.vec].type d, [a], b[, c]`; `red` has no `d`.
     pub(super) fn atom(&mut self, red: bool) -> Decoded<Memory> {
         if red && self.m.eat("async") {

@@ -3,13 +3,13 @@
 use crate::arith::Int;
 use crate::program::code::{Barrier, BarrierKind, Control, FenceScope, R};
 use crate::program::decode::Decoded;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::types::Type;
 use crate::text::ast::OperandKind;
 
 const U32: Type = Type::Int(Int::U32);
 
-impl Cx<'_, '_, '_> {
+impl Decoder<'_, '_, '_> {
     /// `bar[.cta].op`, `barrier[.cta].op[.aligned]`, `bar.warp.sync`, `barrier.cluster.op`.
     pub(super) fn barrier(&mut self, name: &str) -> Decoded<Control> {
         if name == "bar" && self.m.eat("warp") {

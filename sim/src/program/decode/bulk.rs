@@ -6,7 +6,7 @@ use crate::program::code::{
     TensorReduce,
 };
 use crate::program::decode::Decoded;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::decode::memory::space_of;
 use crate::program::decode::operand::Fit;
 use crate::program::types::Type;
@@ -35,7 +35,7 @@ impl Reduction {
     }
 }
 
-impl Cx<'_, '_, '_> {
+impl Decoder<'_, '_, '_> {
     /// What follows `cp.async.bulk`.
     pub(super) fn bulk(&mut self) -> Decoded<Op> {
         match self.m.peek() {

@@ -7,11 +7,11 @@ use crate::arith::compare::Compare;
 use crate::arith::{Int, Ty};
 use crate::program::code::{Alu, D, Memory, Op, Reg, Setp, Space, TryCancel, Value};
 use crate::program::decode::Decoded;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::decode::operand::Fit;
 use crate::program::types::Type;
 
-impl Cx<'_, '_, '_> {
+impl Decoder<'_, '_, '_> {
     pub(super) fn cluster_launch_control(&mut self) -> Decoded<Op> {
         match self.m.next() {
             Some("try_cancel") => self.try_cancel().map(Op::Memory),

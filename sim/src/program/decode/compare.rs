@@ -4,7 +4,7 @@ use crate::arith::compare::Compare;
 use crate::arith::{Int, Ty};
 use crate::program::code::{Alu, Logic, P, Reg, Set, Setp};
 use crate::program::decode::Decoded;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::decode::operand::Fit;
 use crate::program::types::{Meaning, Type};
 use crate::text::ast::{Operand, OperandKind};
@@ -41,7 +41,7 @@ struct Head {
     ftz: bool,
 }
 
-impl Cx<'_, '_, '_> {
+impl Decoder<'_, '_, '_> {
     fn compare_head(&mut self) -> Decoded<(Head, bool, bool)> {
         let (compare, unsigned, float) = self.want("a comparison such as `.lt`", compare_of)?;
         let combine = self.logic_word();

@@ -3,7 +3,7 @@
 use crate::arith::Int;
 use crate::program::code::{Call, Control, Place, Reg, Target, Value};
 use crate::program::decode::address::Place as SymbolPlace;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::decode::scope::Symbol;
 use crate::program::decode::{Decoded, Global};
 use crate::program::types::Type;
@@ -12,7 +12,7 @@ use crate::text::ast::{Operand, OperandKind};
 
 const U32: Type = Type::Int(Int::U32);
 
-impl<'m> Cx<'_, '_, 'm> {
+impl<'m> Decoder<'_, '_, 'm> {
     fn label(&self, operand: &Operand) -> Decoded<u32> {
         let OperandKind::Name(name) = &operand.kind else {
             return Err(self.error_at(operand, format!("expected a label, found `{operand}`")));

@@ -7,7 +7,7 @@ use crate::program::code::{
 };
 use crate::program::decode::Decoded;
 use crate::program::decode::arithmetic::round_of;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::decode::operand::Fit;
 use crate::program::types::{Meaning, Type};
 use crate::text::ast::Operand;
@@ -46,7 +46,7 @@ fn int_round(word: &str) -> Option<Round> {
     })
 }
 
-impl Cx<'_, '_, '_> {
+impl Decoder<'_, '_, '_> {
     fn cvt_head(&mut self) -> Decoded<(Head, Type, Type)> {
         let mut head = Head { float_round: self.m.take(round_of), ..Head::default() };
         if head.float_round.is_none() {
@@ -274,7 +274,8 @@ impl Cx<'_, '_, '_> {
     /// `cvt.rs[.relu][.satfinite].f16x2.f32 d, a, b, random`, `cvt.rs[.relu].satfinite.e4m3x4.f32 d, {a, b, e, f}, random`.
     fn cvt_stochastic(&mut self) -> Decoded<Alu> {
         let (head, to, from) = self.cvt_head()?;
-        let fail = |cx: &Self, what: &str| Err(cx.error(format!("`{}`: {what}", cx.i.mnemonic())));
+        let fail =
+            |decoder: &Self, what: &str| Err(decoder.error(format!("`{}`: {what}", decoder.i.mnemonic())));
         if head.float_round.is_some() || head.int_round.is_some() || head.ftz || head.sat {
             return fail(self, "`.rs` goes with `.relu` and `.satfinite` only");
         }

@@ -3,13 +3,13 @@
 use crate::arith::Int;
 use crate::program::code::{Alu, Base, D1, Memory, Op, R1, Reg, Space, Value, Widen};
 use crate::program::decode::Decoded;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::decode::operand::Fit;
 use crate::program::decode::special::clock;
 use crate::program::types::{Meaning, Type};
 use crate::text::ast::{Operand, OperandKind};
 
-impl<'m> Cx<'_, '_, 'm> {
+impl<'m> Decoder<'_, '_, 'm> {
     pub(super) fn mov(&mut self) -> Decoded<Op> {
         if self.m.eat("v4") {
             return self.mov_special().map(Op::Alu);

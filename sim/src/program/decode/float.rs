@@ -3,10 +3,10 @@
 use crate::arith::compare::Class;
 use crate::program::code::{Alu, FloatFn, R2};
 use crate::program::decode::Decoded;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::types::Type;
 
-impl Cx<'_, '_, '_> {
+impl Decoder<'_, '_, '_> {
     pub(super) fn float_function(&mut self, name: &str) -> Decoded<Alu> {
         if name == "testp" {
             return self.testp();

@@ -3,7 +3,7 @@
 use crate::program::analysis::watch::Touches;
 use crate::program::code::{Control, Guard, Instr, Meta, Op, P, Place, Reg, SourceLine};
 use crate::program::decode::builder::Builder;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::decode::scope::{Register, Scope, Symbol, labels};
 use crate::program::decode::{Decoded, MAX_ERRORS, size_of};
 use crate::program::types::Type;
@@ -140,7 +140,7 @@ impl<'b, 'm> Body<'b, 'm> {
                 }
                 Ok(())
             }
-            Statement::Instruction(instruction) => Cx::decode(self, instruction),
+            Statement::Instruction(instruction) => Decoder::decode(self, instruction),
             Statement::Registers(registers) => {
                 let symbols = self.builder.symbols;
                 let scope = self.scopes.last_mut().unwrap_or_else(|| unreachable!("a body has a scope"));

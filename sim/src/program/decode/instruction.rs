@@ -10,7 +10,7 @@ use crate::text::ast::{Instruction, Operand};
 use crate::text::error::ParseError;
 
 /// An instruction being decoded.
-pub(super) struct Cx<'c, 'b, 'm> {
+pub(super) struct Decoder<'c, 'b, 'm> {
     pub(super) body: &'c mut Body<'b, 'm>,
     pub(super) i: &'m Instruction,
     pub(super) m: Modifiers<'m>,
@@ -34,10 +34,10 @@ fn converted(op: &Op) -> Option<(Space, crate::program::code::D)> {
     }
 }
 
-impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
+impl<'c, 'b, 'm> Decoder<'c, 'b, 'm> {
     /// Decodes an instruction and appends it to the code.
     pub(super) fn decode(body: &'c mut Body<'b, 'm>, i: &'m Instruction) -> Decoded<()> {
-        let mut cx = Cx {
+        let mut decoder = Decoder {
             body,
             i,
             m: Modifiers::new(i.opcode(), i.modifiers()),
@@ -46,21 +46,27 @@ impl<'c, 'b, 'm> Cx<'c, 'b, 'm> {
             defs: vec![],
             contractible: false,
         };
-        let guard = cx.guard()?;
-        let op = cx.op()?;
-        if let Some(word) = cx.m.peek() {
-            return Err(cx.error(format!("`.{word}` does not belong in `{}`", i.mnemonic())));
+        let guard = decoder.guard()?;
+        let op = decoder.op()?;
+        if let Some(word) = decoder.m.peek() {
+            return Err(decoder.error(format!("`.{word}` does not belong in `{}`", i.mnemonic())));
         }
-        if !cx.body.builder.linking {
+        if !decoder.body.builder.linking {
             return Ok(());
         }
-        let mnemonic = cx.body.builder.mnemonic(i.mnemonic());
+        let mnemonic = decoder.body.builder.mnemonic(i.mnemonic());
         let look =
             converted(&op).map(|converts| Box::new(Look { converts: Some(converts), ..Look::default() }));
-        let meta =
-            Meta { line: i.pos.line, column: i.pos.column, loc: cx.body.loc(), mnemonic, look, late: false };
-        let touches = cx.touches(&op);
-        cx.body.builder.push(Instr::new(guard, op), meta, touches);
+        let meta = Meta {
+            line: i.pos.line,
+            column: i.pos.column,
+            loc: decoder.body.loc(),
+            mnemonic,
+            look,
+            late: false,
+        };
+        let touches = decoder.touches(&op);
+        decoder.body.builder.push(Instr::new(guard, op), meta, touches);
         Ok(())
     }
 

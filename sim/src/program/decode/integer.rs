@@ -4,13 +4,13 @@ use crate::arith::Int;
 use crate::program::code::{Alu, D1, D2, D3, DR, DotOp, Logic, Narrow, R1, R2, R3};
 use crate::program::decode::Decoded;
 use crate::program::decode::arithmetic::Words;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::types::Type;
 use crate::text::ast::OperandKind;
 
 const U32: Type = Type::Int(Int::U32);
 
-impl Cx<'_, '_, '_> {
+impl Decoder<'_, '_, '_> {
     pub(super) fn integer(&mut self, name: &str) -> Decoded<Alu> {
         match name {
             "prmt" => return self.prmt(),

@@ -3,7 +3,7 @@
 use crate::arith::{Float, Int, Round};
 use crate::program::code::{BlockScales, Extents, Mma, Numbers, ScaleOperand, Tensor};
 use crate::program::decode::Decoded;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::decode::operand::Fit;
 use crate::program::decode::tensor::{accumulator, float_of};
 use crate::program::types::Type;
@@ -17,7 +17,7 @@ fn small_float(word: &str) -> Option<Float> {
     })
 }
 
-impl Cx<'_, '_, '_> {
+impl Decoder<'_, '_, '_> {
     /// `mma.sync.aligned.shape.row.col.kind[.block_scale[.scale_vec_size]].dtype.atype.btype.ctype[.stype] d, a, b, c
     /// [, scale-a, {byte, thread}, scale-b, {byte, thread}]`.
     pub(super) fn mma_of_kind(

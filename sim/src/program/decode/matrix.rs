@@ -2,12 +2,12 @@
 
 use crate::program::code::{MatrixAccess, Memory, R, Space, WarpOp};
 use crate::program::decode::Decoded;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::decode::memory::space_of;
 use crate::program::decode::operand::Fit;
 use crate::program::types::Type;
 
-impl Cx<'_, '_, '_> {
+impl Decoder<'_, '_, '_> {
     /// `{ldmatrix,stmatrix}.sync.aligned.m8n8.{x1,x2,x4}[.trans][.shared].b16`.
     pub(super) fn matrix_access(&mut self, load: bool) -> Decoded<Memory> {
         self.want_word("sync")?;

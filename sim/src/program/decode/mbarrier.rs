@@ -3,7 +3,7 @@
 use crate::arith::Int;
 use crate::program::code::{Alu, Arrive, D, Mapa, Mbarrier, MbarrierFn, Memory, PhaseOperand, Space};
 use crate::program::decode::Decoded;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::decode::memory::{SCOPES, space_of};
 use crate::program::decode::operand::Fit;
 use crate::program::types::Type;
@@ -11,7 +11,7 @@ use crate::text::ast::OperandKind;
 
 const U32: Type = Type::Int(Int::U32);
 
-impl Cx<'_, '_, '_> {
+impl Decoder<'_, '_, '_> {
     /// Qualifiers after the operation: `.sem.scope.space.b64`.
     fn mbarrier_tail(&mut self) -> Decoded<Space> {
         self.m.eat_any(&["acquire", "release", "relaxed"]);

@@ -2,7 +2,7 @@
 
 use crate::program::code::{Access, Memory, Reg, Space};
 use crate::program::decode::Decoded;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::decode::operand::Fit;
 use crate::program::types::{Meaning, Type};
 
@@ -65,7 +65,7 @@ impl Caching {
     }
 }
 
-impl Cx<'_, '_, '_> {
+impl Decoder<'_, '_, '_> {
     /// Space and caching that go with an access.
     fn check_access(&self, order: Strength, space: Space, caching: &Caching) -> Decoded<()> {
         let mnemonic = self.i.mnemonic();

@@ -3,7 +3,7 @@
 use crate::arith::Int;
 use crate::program::code::{D, P, R, Reg, Value};
 use crate::program::decode::Decoded;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::decode::scope::Symbol;
 use crate::program::types::{Meaning, Type};
 use crate::text::ast::{Name, Operand, OperandKind};
@@ -40,7 +40,7 @@ fn fits(fit: Fit, want: Type, register: Type) -> bool {
         && !(want.meaning() == Meaning::Float && register.meaning() == Meaning::Float)
 }
 
-impl Cx<'_, '_, '_> {
+impl Decoder<'_, '_, '_> {
     /// The register of a name, if it is one.
     pub(super) fn register(&mut self, name: &Name, pos: Pos) -> Decoded<Option<(Reg, Type)>> {
         match self.body.register(name) {

@@ -3,7 +3,7 @@
 use crate::arith::Int;
 use crate::program::code::{Clock, R, Reg, Special, Value};
 use crate::program::decode::Decoded;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::types::Type;
 use crate::text::ast::{Operand, OperandKind};
 
@@ -79,7 +79,7 @@ pub(super) fn clock(name: &str) -> Option<(Clock, u32)> {
     })
 }
 
-impl Cx<'_, '_, '_> {
+impl Decoder<'_, '_, '_> {
     /// The four components of a special register such as `%tid`.
     pub(super) fn special_vector(&mut self, operand: &Operand) -> Option<[R; 4]> {
         let OperandKind::Name(name) = &operand.kind else { return None };

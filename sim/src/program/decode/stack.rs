@@ -3,10 +3,10 @@
 use crate::arith::Int;
 use crate::program::code::Memory;
 use crate::program::decode::Decoded;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::types::Type;
 
-impl Cx<'_, '_, '_> {
+impl Decoder<'_, '_, '_> {
     /// `.u32` or `.u64`.
     fn stack_type(&mut self) -> Decoded<Type> {
         match self.want_type()? {

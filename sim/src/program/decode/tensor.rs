@@ -5,7 +5,7 @@ use crate::arith::mma::integer::BitOp;
 use crate::arith::{Float, Round};
 use crate::program::code::{Extents, Mma, Numbers, QuadPair, R, Reg, SmallInt, Sparse, Tensor};
 use crate::program::decode::Decoded;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::decode::operand::Fit;
 use crate::program::types::{Meaning, Type};
 
@@ -90,7 +90,7 @@ fn shape_exists(shape: &str, numbers: &Numbers, sparse: bool) -> bool {
     if sparse { with_zeros.contains(&shape) } else { dense.contains(&shape) }
 }
 
-impl Cx<'_, '_, '_> {
+impl Decoder<'_, '_, '_> {
     /// `mma[.sp].sync.aligned.shape.row.col[.satfinite].dtype.atype.btype.ctype[.op.popc] d, a, b, c[, e, f]`.
     pub(super) fn mma(&mut self) -> Decoded<Tensor> {
         let sparse = self.m.eat_any(&["sp", "sp::ordered_metadata"]);

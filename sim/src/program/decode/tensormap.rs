@@ -3,14 +3,14 @@
 use crate::program::code::Field;
 use crate::program::code::{D, MapCopy, MapReplace, Memory, Reg, Space, Value};
 use crate::program::decode::Decoded;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::decode::memory::{SCOPES, space_of};
 use crate::program::types::Type;
 
 /// Bytes of a tensor map.
 const MAP_BYTES: i128 = 128;
 
-impl Cx<'_, '_, '_> {
+impl Decoder<'_, '_, '_> {
     pub(super) fn tensormap(&mut self) -> Decoded<Memory> {
         match self.m.next() {
             Some("replace") => self.map_replace(),

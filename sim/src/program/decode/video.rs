@@ -6,7 +6,7 @@ use crate::arith::video::{Lanes, Part, VideoOp};
 use crate::program::code::{Alu, R, Video, VideoFn, VideoSource, VideoThen};
 use crate::program::decode::Decoded;
 use crate::program::decode::compare::compare_of;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::decode::operand::Fit;
 use crate::program::types::Type;
 use crate::text::ast::{Operand, OperandKind};
@@ -49,7 +49,7 @@ fn selected(operand: &Operand) -> (Operand, Option<&str>) {
     }
 }
 
-impl Cx<'_, '_, '_> {
+impl Decoder<'_, '_, '_> {
     /// `vadd`, `vmad`, `vset4` …
     pub(super) fn video(&mut self, name: &str) -> Decoded<Alu> {
         let f = &name[1..];

@@ -4,13 +4,13 @@ use crate::arith::Int;
 use crate::arith::minmax::Extremum;
 use crate::program::code::{P, R, Redux, Reg, Shfl, ShflMode, VoteKind, WarpOp};
 use crate::program::decode::Decoded;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::decode::operand::Fit;
 use crate::program::types::Type;
 
 const U32: Type = Type::Int(Int::U32);
 
-impl Cx<'_, '_, '_> {
+impl Decoder<'_, '_, '_> {
     /// `d|p` or `d`.
     fn result_pair(&mut self, ty: Type) -> Decoded<(R, Option<P>)> {
         let (d, p) = self.pair(self.operand(0));

@@ -3,12 +3,12 @@
 use crate::arith::mma::integer::BitOp;
 use crate::program::code::{Control, Extents, Numbers, Op, Tensor, Wgmma, WgmmaA};
 use crate::program::decode::Decoded;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::decode::operand::Fit;
 use crate::program::decode::tensor::{extents, numbers};
 use crate::program::types::Type;
 
-impl Cx<'_, '_, '_> {
+impl Decoder<'_, '_, '_> {
     pub(super) fn wgmma(&mut self) -> Decoded<Op> {
         let word = self.m.next().unwrap_or("");
         if word == "mma_async" {

@@ -4,7 +4,7 @@ use crate::arith::Int;
 use crate::arith::mma::integer::BitOp;
 use crate::program::code::{D, Extents, Matrix, Numbers, Reg, Space, Tensor, Wmma, WmmaAccess};
 use crate::program::decode::Decoded;
-use crate::program::decode::instruction::Cx;
+use crate::program::decode::instruction::Decoder;
 use crate::program::decode::memory::space_of;
 use crate::program::decode::operand::Fit;
 use crate::program::decode::tensor::{accumulator, extents, float_of, numbers, small_int};
@@ -49,7 +49,7 @@ fn sum_registers(ty: &str, elements: usize) -> Option<(usize, Type, u32)> {
     })
 }
 
-impl Cx<'_, '_, '_> {
+impl Decoder<'_, '_, '_> {
     pub(super) fn wmma(&mut self) -> Decoded<Tensor> {
         match self.m.next() {
             Some("load") => {

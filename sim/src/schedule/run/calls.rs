@@ -3,7 +3,7 @@
 use crate::check::undefined;
 use crate::exec::builtin;
 use crate::lanes::lanes;
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::warp::{Activation, FRAME_ALIGN, Group, MAX_STACK, Saved, Warp};
 use crate::program::code::{Call, Callee, Control, D, Op, P, Place, R, Reg, Slots, Target};
 use crate::program::spaces::FUNCTION_WINDOW;
@@ -17,25 +17,25 @@ use crate::shadow::undefined::{Partial, Taint};
 const MAX_DEPTH: usize = 1 << 14;
 
 pub(super) fn call(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     group: &mut Group,
     call: &Call,
     mask: u32,
 ) -> Outcome<Step> {
-    let code = cx.machine.code;
+    let code = cluster.machine.code;
     for lane in lanes(mask) {
         let index = match call.target {
             Target::Direct(index) => index,
-            Target::Indirect(register) => function_at(cx, warp, register, lane)?,
+            Target::Indirect(register) => function_at(cluster, warp, register, lane)?,
         };
         let callee = &code.callees[index as usize];
         if let Some(function) = callee.builtin {
-            builtin::call(cx, warp, function, callee, call, lane)?;
+            builtin::call(cluster, warp, function, callee, call, lane)?;
             warp.groups.push(Group { pc: group.pc + 1, mask: 1 << lane, ..*group });
             continue;
         }
-        enter(cx, warp, lane, group.pc + 1, call, index, callee)?;
+        enter(cluster, warp, lane, group.pc + 1, call, index, callee)?;
         warp.groups.push(Group {
             pc: callee.start,
             mask: 1 << lane,
@@ -49,10 +49,10 @@ pub(super) fn call(
     Ok(Step::Choose)
 }
 
-fn function_at(cx: &Cx<'_>, warp: &Warp, register: D, lane: usize) -> Outcome<u32> {
+fn function_at(cluster: &Cluster<'_>, warp: &Warp, register: D, lane: usize) -> Outcome<u32> {
     let address = warp.regs.d(register)[lane];
     let number = address.wrapping_sub(FUNCTION_WINDOW) / 16;
-    let found = cx.machine.code.callees.iter().position(|c| u64::from(c.function) == number);
+    let found = cluster.machine.code.callees.iter().position(|c| u64::from(c.function) == number);
     match found {
         Some(index) if address >= FUNCTION_WINDOW && address.is_multiple_of(16) => Ok(index as u32),
         _ => Err(Fault::at(
@@ -65,7 +65,7 @@ fn function_at(cx: &Cx<'_>, warp: &Warp, register: D, lane: usize) -> Outcome<u3
 
 /// Makes a lane's activation of a function and gives it its arguments.
 fn enter(
-    cx: &Cx<'_>,
+    cluster: &Cluster<'_>,
     warp: &mut Warp,
     lane: usize,
     return_pc: u32,
@@ -90,8 +90,8 @@ fn enter(
         taints: warp.undefined.save(&callee.watched, lane),
     });
     warp.local.forget(lane, frame, u64::from(callee.frame));
-    let passed = take(cx, warp, lane, &call.args, &callee.params);
-    give(cx, warp, lane, (&call.args, caller), (&callee.params, frame), &passed);
+    let passed = take(cluster, warp, lane, &call.args, &callee.params);
+    give(cluster, warp, lane, (&call.args, caller), (&callee.params, frame), &passed);
     let caller_used = warp.frame_of(lane);
     warp.stacks[lane].push(Activation {
         return_pc,
@@ -107,31 +107,31 @@ fn enter(
 
 /// What passes through registers from places of the current activation to others: up to 8 bytes, and what is undefined
 /// of them.
-fn take(cx: &Cx<'_>, warp: &Warp, lane: usize, from: &[Place], to: &[Place]) -> Vec<(u64, Taint)> {
+fn take(cluster: &Cluster<'_>, warp: &Warp, lane: usize, from: &[Place], to: &[Place]) -> Vec<(u64, Taint)> {
     let one = |(from, to): (&Place, &Place)| match (from.register(), to.register()) {
         (None, None) => (0, Taint::NONE),
-        _ => (builtin::read_place(warp, lane, *from), taint_of(cx, warp, lane, *from)),
+        _ => (builtin::read_place(warp, lane, *from), taint_of(cluster, warp, lane, *from)),
     };
     from.iter().zip(to).map(one).collect()
 }
 
 /// Returns the undefined bits of a variable of the current activation.
-fn taint_of(cx: &Cx<'_>, warp: &Warp, lane: usize, place: Place) -> Taint {
+fn taint_of(cluster: &Cluster<'_>, warp: &Warp, lane: usize, place: Place) -> Taint {
     match place {
         Place::Register(reg) => {
-            let register = cx.machine.code.watched.number(reg);
+            let register = cluster.machine.code.watched.number(reg);
             register.map_or(Taint::NONE, |register| warp.undefined.get(register, lane))
         }
         Place::Frame { offset, size } => {
             let address = u64::from(warp.sp[lane] + offset);
-            undefined::of_local(cx, warp, lane, address, size.clamp(1, 8).into())
+            undefined::of_local(cluster, warp, lane, address, size.clamp(1, 8).into())
         }
     }
 }
 
 /// Puts what was taken, and bytes of the frame that starts at one place, into the other frame and into registers.
 fn give(
-    cx: &Cx<'_>,
+    cluster: &Cluster<'_>,
     warp: &mut Warp,
     lane: usize,
     (from, source): (&[Place], u64),
@@ -146,7 +146,7 @@ fn give(
             }
             (_, Place::Register(reg)) => {
                 warp.regs.set_lane(reg, lane, value);
-                if let Some(register) = cx.machine.code.watched.number(reg) {
+                if let Some(register) = cluster.machine.code.watched.number(reg) {
                     warp.undefined.set(register, lane, taint);
                 }
             }
@@ -155,16 +155,16 @@ fn give(
                 for i in 0..bytes {
                     warp.local.set_byte(lane, address + i, (value >> (8 * i)) as u8);
                 }
-                let at = Where { warp: cx.warp, lane, pc: cx.pc };
+                let at = Where { warp: cluster.warp, lane, pc: cluster.pc };
                 warp.local.undefine(lane, (address, bytes), taint.bits, undefined::origin(&taint, at));
             }
         }
     }
 }
 
-pub(super) fn ret(cx: &mut Cx<'_>, warp: &mut Warp, group: &mut Group, mask: u32) -> Outcome<Step> {
+pub(super) fn ret(cluster: &mut Cluster<'_>, warp: &mut Warp, group: &mut Group, mask: u32) -> Outcome<Step> {
     if group.depth == 0 {
-        step::exit(cx, warp, mask)?;
+        step::exit(cluster, warp, mask)?;
         group.mask &= !mask;
         group.pc += 1;
         return Ok(Step::Choose);
@@ -172,7 +172,7 @@ pub(super) fn ret(cx: &mut Cx<'_>, warp: &mut Warp, group: &mut Group, mask: u32
     for lane in lanes(mask) {
         let Some(activation) = warp.stacks[lane].pop() else { continue };
         let pc = activation.return_pc;
-        leave(cx, warp, lane, activation);
+        leave(cluster, warp, lane, activation);
         warp.groups.push(Group { pc, mask: 1 << lane, depth: group.depth - 1, wait: group.wait });
     }
     group.mask &= !mask;
@@ -182,18 +182,18 @@ pub(super) fn ret(cx: &mut Cx<'_>, warp: &mut Warp, group: &mut Group, mask: u32
 }
 
 /// Ends a lane's activation and hands over its results.
-fn leave(cx: &Cx<'_>, warp: &mut Warp, lane: usize, activation: Activation) {
-    let code = cx.machine.code;
+fn leave(cluster: &Cluster<'_>, warp: &mut Warp, lane: usize, activation: Activation) {
+    let code = cluster.machine.code;
     let callee = &code.callees[activation.callee as usize];
     let Op::Control(Control::Call(call)) = &code.instrs[activation.return_pc as usize - 1].op else { return };
     let frame = u64::from(warp.sp[lane]);
     let caller = frame - u64::from(activation.caller_frame);
-    let passed = take(cx, warp, lane, &callee.returns, &call.returns);
+    let passed = take(cluster, warp, lane, &callee.returns, &call.returns);
     if let (Some(range), Some(saved)) = (callee.saved, &activation.saved) {
         restore(warp, lane, range, &saved.values);
         warp.undefined.restore(&callee.watched, lane, &saved.taints);
     }
-    give(cx, warp, lane, (&callee.returns, frame), (&call.returns, caller), &passed);
+    give(cluster, warp, lane, (&callee.returns, frame), (&call.returns, caller), &passed);
     warp.sp[lane] = caller as u32;
     warp.set_frame(lane, activation.caller_used);
 }

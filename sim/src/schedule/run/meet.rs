@@ -1,7 +1,7 @@
 //! Lanes that execute a `.sync` instruction at several positions of the text.
 
 use crate::exec::warp;
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::warp::{Wait, Warp};
 use crate::program::code::{Op, WarpOp};
 use crate::report::Checks;
@@ -9,8 +9,8 @@ use crate::schedule::run::Faulted;
 
 /// Runs the instructions whose lanes are all there. They must run the same instruction with the same qualifiers and mask
 /// (PTX ISA, "shfl.sync"), not the same line: both ways of a branch may have a copy of it.
-pub(super) fn meet(cx: &mut Cx<'_>, warp: &mut Warp) -> Result<(), Faulted> {
-    let code = cx.machine.code;
+pub(super) fn meet(cluster: &mut Cluster<'_>, warp: &mut Warp) -> Result<(), Faulted> {
+    let code = cluster.machine.code;
     let op = |pc: u32| match &code.instrs[pc as usize].op {
         Op::Warp(op) => Some(op),
         _ => None,
@@ -26,8 +26,8 @@ pub(super) fn meet(cx: &mut Cx<'_>, warp: &mut Warp) -> Result<(), Faulted> {
         if needed & warp.live & !there != 0 {
             continue;
         }
-        cx.sync_members(needed, warp.live);
-        let strict = cx.machine.checks.contains(Checks::SHUFFLES);
+        cluster.sync_members(needed, warp.live);
+        let strict = cluster.machine.checks.contains(Checks::SHUFFLES);
         warp::execute_parts(warp, &parts, strict).map_err(|fault| (fault, warp.groups[i].pc))?;
         for group in warp.groups.iter_mut().filter(|g| g.mask & there != 0) {
             group.pc += 1;

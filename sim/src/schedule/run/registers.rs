@@ -1,6 +1,6 @@
 //! `setmaxnreg`: warps of a block exchange registers through its pool (PTX ISA, "setmaxnreg").
 
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::warp::{Group, Wait, Warp};
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
@@ -11,14 +11,14 @@ const LANES: u32 = 32;
 
 /// Runs `setmaxnreg.inc` (`more`) or `.dec` in a whole warp.
 pub(super) fn request(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     group: &mut Group,
     mask: u32,
     count: u32,
     more: bool,
 ) -> Outcome<Step> {
-    if cx.machine.checks.is_empty() {
+    if cluster.machine.checks.is_empty() {
         return Ok(Step::Next);
     }
     let has = warp.max_registers;
@@ -27,25 +27,25 @@ pub(super) fn request(
         let (which, how) = if more { ("inc", "fewer") } else { ("dec", "more") };
         let message =
             format!("setmaxnreg.{which} to {count} registers, which are {how} than the {has} the thread has");
-        cx.note(Fault::new(FindingKind::InvalidOperand, message))?;
+        cluster.note(Fault::new(FindingKind::InvalidOperand, message))?;
     }
     warp.knows_registers = true;
-    if !available(cx, warp, count) {
+    if !available(cluster, warp, count) {
         return Ok(hold(warp, group, mask, Wait::Registers(count)));
     }
-    take(cx, warp, count);
+    take(cluster, warp, count);
     Ok(Step::Next)
 }
 
 /// Returns whether the block's pool has the registers that a warp requires.
-pub(super) fn available(cx: &Cx<'_>, warp: &Warp, count: u32) -> bool {
-    LANES * count.saturating_sub(warp.max_registers) <= cx.ctas[warp.cta].free_registers
+pub(super) fn available(cluster: &Cluster<'_>, warp: &Warp, count: u32) -> bool {
+    LANES * count.saturating_sub(warp.max_registers) <= cluster.ctas[warp.cta].free_registers
 }
 
 /// Gives a warp its new number of registers.
-pub(super) fn take(cx: &mut Cx<'_>, warp: &mut Warp, count: u32) {
-    let free = &mut cx.ctas[warp.cta].free_registers;
+pub(super) fn take(cluster: &mut Cluster<'_>, warp: &mut Warp, count: u32) {
+    let free = &mut cluster.ctas[warp.cta].free_registers;
     *free = (*free + LANES * warp.max_registers).saturating_sub(LANES * count);
     warp.max_registers = count;
-    cx.events += 1;
+    cluster.events += 1;
 }

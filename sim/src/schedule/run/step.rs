@@ -6,7 +6,7 @@ use crate::exec::warp;
 use crate::exec::warp::member_mask;
 use crate::exec::{async_copy, bulk};
 use crate::lanes::lanes;
-use crate::machine::Cx;
+use crate::machine::Cluster;
 use crate::machine::warp::{Group, Wait, Warp};
 use crate::machine::wgmma::WgmmaGroups;
 use crate::program::code::{Barrier, BarrierKind, Control, FenceScope, R, WarpOp};
@@ -38,10 +38,15 @@ pub(super) fn hold(warp: &mut Warp, group: &mut Group, mask: u32, wait: Wait) ->
 }
 
 /// For `.aligned` instructions: `None` when the whole warp is here, which orders the accesses of its lanes.
-pub(super) fn together(cx: &mut Cx<'_>, warp: &mut Warp, group: &mut Group, mask: u32) -> Option<Step> {
+pub(super) fn together(
+    cluster: &mut Cluster<'_>,
+    warp: &mut Warp,
+    group: &mut Group,
+    mask: u32,
+) -> Option<Step> {
     let wait = converged(warp, group, mask);
     if wait.is_none() {
-        cx.sync_lanes();
+        cluster.sync_lanes();
     }
     wait
 }
@@ -64,13 +69,13 @@ pub(super) fn full_warp(mask: u32) -> Outcome<()> {
 
 /// Runs an instruction between lanes, once its members are here.
 pub(super) fn warp_op(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     group: &mut Group,
     mask: u32,
     op: &WarpOp,
 ) -> Outcome<Step> {
-    let (machine, at) = (cx.machine, Where { warp: cx.warp, lane: 0, pc: group.pc });
+    let (machine, at) = (cluster.machine, Where { warp: cluster.warp, lane: 0, pc: group.pc });
     let execute = |warp: &mut Warp, part: u32| {
         if let WarpOp::Shfl(shfl) = op
             && machine.checks.intersects(Checks::UNDEFINED)
@@ -82,10 +87,10 @@ pub(super) fn warp_op(
     };
     if let Some(register) = member_mask(op) {
         let members = (register, mask, "a .sync instruction");
-        return in_parts(cx, warp, group, members, Wait::Lanes, execute);
+        return in_parts(cluster, warp, group, members, Wait::Lanes, execute);
     }
     if let WarpOp::MovMatrix(..) = op {
-        if let Some(step) = together(cx, warp, group, mask) {
+        if let Some(step) = together(cluster, warp, group, mask) {
             return Ok(step);
         }
         full_warp(mask)?;
@@ -115,7 +120,7 @@ fn belong(needed: u32, mask: u32, what: &str) -> Outcome<()> {
 
 /// Runs an instruction once for each set of lanes that name the same members; sets that are not complete wait.
 fn in_parts(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     group: &mut Group,
     (register, mask, what): (R, u32, &str),
@@ -127,7 +132,7 @@ fn in_parts(
         let (needed, part) = part(warp, register, rest);
         belong(needed, part, what)?;
         if needed & warp.live & !part == 0 {
-            cx.sync_members(needed, warp.live);
+            cluster.sync_members(needed, warp.live);
             run(warp, part)?;
         } else {
             warp.groups.push(Group { mask: part, wait: wait(needed), ..whole });
@@ -157,7 +162,7 @@ fn uniform(warp: &Warp, register: R, mask: u32, what: &str) -> Outcome<u32> {
 }
 
 pub(super) fn control(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     group: &mut Group,
     op: &Control,
@@ -166,7 +171,7 @@ pub(super) fn control(
     match op {
         Control::Branch(to) => {
             if mask != group.mask {
-                cx.count_divergence();
+                cluster.count_divergence();
             }
             Ok(branch(warp, group, mask, *to))
         }
@@ -184,10 +189,10 @@ pub(super) fn control(
             warp.merge();
             Ok(Step::Choose)
         }
-        Control::Call(call) => calls::call(cx, warp, group, call, mask),
-        Control::Return => calls::ret(cx, warp, group, mask),
+        Control::Call(call) => calls::call(cluster, warp, group, call, mask),
+        Control::Return => calls::ret(cluster, warp, group, mask),
         Control::Exit => {
-            exit(cx, warp, mask)?;
+            exit(cluster, warp, mask)?;
             group.mask &= !mask;
             group.pc += 1;
             Ok(Step::Choose)
@@ -196,107 +201,107 @@ pub(super) fn control(
         Control::Breakpoint => {
             Err(Fault::at(FindingKind::Trap, mask.trailing_zeros() as usize, "brkpt without a debugger"))
         }
-        Control::Barrier(barrier) => barrier_step(cx, warp, group, barrier, mask),
+        Control::Barrier(barrier) => barrier_step(cluster, warp, group, barrier, mask),
         Control::WarpSync(register) => {
             let members = (*register, mask, "bar.warp.sync");
-            in_parts(cx, warp, group, members, Wait::WarpBarrier, |_, _| Ok(()))
+            in_parts(cluster, warp, group, members, Wait::WarpBarrier, |_, _| Ok(()))
         }
         Control::ClusterArrive { aligned, relaxed } => {
-            if *aligned && let Some(step) = together(cx, warp, group, mask) {
+            if *aligned && let Some(step) = together(cluster, warp, group, mask) {
                 return Ok(step);
             }
-            let live = cx.ctas.iter().map(|cta| cta.live).sum();
-            cx.events += 1;
-            if cx.racing() {
-                let released = &mut cx.cluster_barrier.released;
+            let live = cluster.ctas.iter().map(|cta| cta.live).sum();
+            cluster.events += 1;
+            if cluster.racing() {
+                let released = &mut cluster.cluster_barrier.released;
                 match relaxed {
-                    true => cx.races.clocks.release_relaxed(cx.warp, released),
-                    false => cx.races.clocks.release(cx.warp, released),
+                    true => cluster.races.clocks.release_relaxed(cluster.warp, released),
+                    false => cluster.races.clocks.release(cluster.warp, released),
                 }
             }
-            let phase = cx.cluster_barrier.arrive(mask.count_ones(), live);
+            let phase = cluster.cluster_barrier.arrive(mask.count_ones(), live);
             for lane in lanes(mask) {
                 warp.cluster_phase[lane] = phase;
             }
             Ok(Step::Next)
         }
         Control::ClusterWait { aligned } => {
-            if *aligned && let Some(step) = together(cx, warp, group, mask) {
+            if *aligned && let Some(step) = together(cluster, warp, group, mask) {
                 return Ok(step);
             }
             let phase = lanes(mask).map(|lane| warp.cluster_phase[lane]).max().unwrap_or(0);
             Ok(hold(warp, group, mask, Wait::Cluster { phase }))
         }
         Control::Fence(scope) => {
-            if cx.racing() {
-                cx.races.clocks.fence(cx.warp);
+            if cluster.racing() {
+                cluster.races.clocks.fence(cluster.warp);
             }
             if *scope > FenceScope::Block
-                && let Some(mut order) = cx.order()
+                && let Some(mut order) = cluster.order()
             {
-                order.fence(cx.unit, cx.inside());
+                order.fence(cluster.number, cluster.inside());
             }
             Ok(Step::Next)
         }
         Control::ProxyFence => {
-            if cx.racing() {
-                cx.races.clocks.proxy_fence(cx.warp);
+            if cluster.racing() {
+                cluster.races.clocks.proxy_fence(cluster.warp);
             }
             Ok(Step::Next)
         }
-        Control::WgmmaCommit => Ok(together(cx, warp, group, mask).unwrap_or_else(|| {
-            wgmma_groups(cx, warp).commit(warp.index);
+        Control::WgmmaCommit => Ok(together(cluster, warp, group, mask).unwrap_or_else(|| {
+            wgmma_groups(cluster, warp).commit(warp.index);
             warp.products.commit();
-            cx.events += 1;
+            cluster.events += 1;
             Step::Next
         })),
         Control::WgmmaWait(n) => {
-            if let Some(step) = together(cx, warp, group, mask) {
+            if let Some(step) = together(cluster, warp, group, mask) {
                 return Ok(step);
             }
             warp.products.wait(*n);
-            let groups = wgmma_groups(cx, warp);
+            let groups = wgmma_groups(cluster, warp);
             let expected = groups.expected(warp.index, *n);
             if !groups.issued(expected) {
                 return Ok(hold(warp, group, mask, Wait::Products(expected)));
             }
-            products_done(cx, warp, expected);
+            products_done(cluster, warp, expected);
             Ok(Step::Next)
         }
-        Control::WgmmaFence => Ok(together(cx, warp, group, mask).unwrap_or_else(|| {
+        Control::WgmmaFence => Ok(together(cluster, warp, group, mask).unwrap_or_else(|| {
             warp.products.fence();
             Step::Next
         })),
-        Control::MaxRegisters { count, more } => match together(cx, warp, group, mask) {
+        Control::MaxRegisters { count, more } => match together(cluster, warp, group, mask) {
             Some(step) => Ok(step),
-            None => registers::request(cx, warp, group, mask, *count, *more),
+            None => registers::request(cluster, warp, group, mask, *count, *more),
         },
         Control::Yield => Ok(Step::Yield),
-        Control::Uniform(op) => check_uniform(cx, warp, op, mask).map(|()| Step::Next),
+        Control::Uniform(op) => check_uniform(cluster, warp, op, mask).map(|()| Step::Next),
         Control::GridWait => {
-            cx.cta().waited_for_grid = true;
+            cluster.cta().waited_for_grid = true;
             Ok(Step::Next)
         }
         Control::Hint(_) => Ok(Step::Next),
     }
 }
 
-fn wgmma_groups<'c>(cx: &'c mut Cx<'_>, warp: &Warp) -> &'c mut WgmmaGroups {
-    &mut cx.ctas[warp.cta].wgmma[warp.index as usize / WARPGROUP]
+fn wgmma_groups<'c>(cluster: &'c mut Cluster<'_>, warp: &Warp) -> &'c mut WgmmaGroups {
+    &mut cluster.ctas[warp.cta].wgmma[warp.index as usize / WARPGROUP]
 }
 
 /// The warp has waited for the first `groups` groups of products, of which each is the whole warpgroup's.
-pub(super) fn products_done(cx: &mut Cx<'_>, warp: &Warp, groups: u32) {
-    if !cx.racing() || cx.machine.code.product_registers == 0 {
+pub(super) fn products_done(cluster: &mut Cluster<'_>, warp: &Warp, groups: u32) {
+    if !cluster.racing() || cluster.machine.code.product_registers == 0 {
         return;
     }
-    let tensor_cores = cx.races.clocks.tensor_cores(cx.warp);
-    for (place, bytes) in wgmma_groups(cx, warp).finished(groups) {
-        cx.races.read_done(place.rank, place.offset, bytes, tensor_cores);
+    let tensor_cores = cluster.races.clocks.tensor_cores(cluster.warp);
+    for (place, bytes) in wgmma_groups(cluster, warp).finished(groups) {
+        cluster.races.read_done(place.rank, place.offset, bytes, tensor_cores);
     }
-    cx.races.clocks.work(tensor_cores);
-    cx.races.clocks.learn_all(cx.warp, tensor_cores);
-    cx.sync_lanes();
+    cluster.races.clocks.work(tensor_cores);
+    cluster.races.clocks.learn_all(cluster.warp, tensor_cores);
+    cluster.sync_lanes();
 }
 
 fn branch(warp: &mut Warp, group: &mut Group, mask: u32, to: u32) -> Step {
@@ -310,75 +315,75 @@ fn branch(warp: &mut Warp, group: &mut Group, mask: u32, to: u32) -> Step {
 }
 
 /// Refuses to end lanes with asynchronous work that has not been waited for.
-fn leaked(cx: &mut Cx<'_>, warp: &Warp, mask: u32) -> Outcome<()> {
-    if !cx.machine.checks.contains(Checks::LEAKED_GROUPS) {
+fn leaked(cluster: &mut Cluster<'_>, warp: &Warp, mask: u32) -> Outcome<()> {
+    if !cluster.machine.checks.contains(Checks::LEAKED_GROUPS) {
         return Ok(());
     }
     let copy = async_copy::unwaited(warp, mask).map(|(lane, pc)| ("cp.async", lane, pc));
-    let bulk = || bulk::unwaited(cx, warp, mask).map(|(lane, pc)| ("cp.async.bulk", lane, pc));
+    let bulk = || bulk::unwaited(cluster, warp, mask).map(|(lane, pc)| ("cp.async.bulk", lane, pc));
     let product = || warp.products.unwaited().map(|pc| ("wgmma.mma_async", 0, pc));
     let Some((what, lane, pc)) = copy.or_else(bulk).or_else(product) else { return Ok(()) };
     let message =
         format!("asynchronous group leaked: the thread ends with a {what} that it has not waited for");
     let fault = Fault::at(FindingKind::AsyncGroupLeaked, lane, message);
-    let other = Where { warp: cx.warp, lane, pc };
-    cx.note(fault.with(Some(other)))
+    let other = Where { warp: cluster.warp, lane, pc };
+    cluster.note(fault.with(Some(other)))
 }
 
 /// Lanes end.
-pub(super) fn exit(cx: &mut Cx<'_>, warp: &mut Warp, mask: u32) -> Outcome<()> {
-    leaked(cx, warp, mask)?;
+pub(super) fn exit(cluster: &mut Cluster<'_>, warp: &mut Warp, mask: u32) -> Outcome<()> {
+    leaked(cluster, warp, mask)?;
     warp.live &= !mask;
     if warp.live == 0 {
-        wgmma_groups(cx, warp).end(warp.index);
+        wgmma_groups(cluster, warp).end(warp.index);
     }
-    cx.events += 1;
-    let cta = &mut cx.ctas[warp.cta];
+    cluster.events += 1;
+    let cta = &mut cluster.ctas[warp.cta];
     cta.live -= mask.count_ones();
     let completed =
         cta.barriers.iter_mut().enumerate().filter_map(|(id, barrier)| Some((id, barrier.check(cta.live)?)));
     let completed: Vec<(usize, u32)> = completed.collect();
     for (id, arrived) in completed {
-        barrier_completed(cx, warp.cta, id, arrived)?;
+        barrier_completed(cluster, warp.cta, id, arrived)?;
     }
-    let live = cx.ctas.iter().map(|cta| cta.live).sum();
-    cx.cluster_barrier.check(live);
-    if warp.live == 0 { cx.warp_ends() } else { Ok(()) }
+    let live = cluster.ctas.iter().map(|cta| cta.live).sum();
+    cluster.cluster_barrier.check(live);
+    if warp.live == 0 { cluster.warp_ends() } else { Ok(()) }
 }
 
 /// A barrier for all threads of a block has completed: what they did before is known to be before now.
-fn barrier_completed(cx: &mut Cx<'_>, cta: usize, id: usize, arrived: u32) -> Outcome<()> {
-    if cx.racing() {
-        let warps = cx.machine.threads().div_ceil(32) as usize;
-        if let Some((there, released)) = cx.ctas[cta].barriers[id].last_completed() {
-            cx.races.clocks.complete(lanes(there).map(|warp| cta * warps + warp), released);
+fn barrier_completed(cluster: &mut Cluster<'_>, cta: usize, id: usize, arrived: u32) -> Outcome<()> {
+    if cluster.racing() {
+        let warps = cluster.machine.threads().div_ceil(32) as usize;
+        if let Some((there, released)) = cluster.ctas[cta].barriers[id].last_completed() {
+            cluster.races.clocks.complete(lanes(there).map(|warp| cta * warps + warp), released);
         }
     }
-    ended_before(cx, cta, id, arrived)
+    ended_before(cluster, cta, id, arrived)
 }
 
 /// Notes the threads that ended before a barrier for all: hardware counts them as arrived.
-fn ended_before(cx: &mut Cx<'_>, cta: usize, id: usize, arrived: u32) -> Outcome<()> {
-    let ended = cx.machine.threads() - cx.ctas[cta].live;
-    if ended == 0 || !cx.machine.checks.contains(Checks::BARRIERS) {
+fn ended_before(cluster: &mut Cluster<'_>, cta: usize, id: usize, arrived: u32) -> Outcome<()> {
+    let ended = cluster.machine.threads() - cluster.ctas[cta].live;
+    if ended == 0 || !cluster.machine.checks.contains(Checks::BARRIERS) {
         return Ok(());
     }
     let message = format!(
         "exited before a barrier: {arrived} threads wait at barrier {id}, {ended} of the block have ended; the others go on without \
          them"
     );
-    cx.note(Fault::new(FindingKind::ExitedBeforeBarrier, message))
+    cluster.note(Fault::new(FindingKind::ExitedBeforeBarrier, message))
 }
 
 fn barrier_step(
-    cx: &mut Cx<'_>,
+    cluster: &mut Cluster<'_>,
     warp: &mut Warp,
     group: &mut Group,
     barrier: &Barrier,
     mask: u32,
 ) -> Outcome<Step> {
     if barrier.aligned
-        && let Some(step) = together(cx, warp, group, mask)
+        && let Some(step) = together(cluster, warp, group, mask)
     {
         return Ok(step);
     }
@@ -407,17 +412,17 @@ fn barrier_step(
         }
         BarrierKind::Sync | BarrierKind::Arrive => None,
     };
-    cx.events += 1;
-    if cx.racing() {
-        let released = &mut cx.ctas[warp.cta].barriers[id as usize].released;
-        cx.races.clocks.release(cx.warp, released);
+    cluster.events += 1;
+    if cluster.racing() {
+        let released = &mut cluster.ctas[warp.cta].barriers[id as usize].released;
+        cluster.races.clocks.release(cluster.warp, released);
     }
-    let cta = &mut cx.ctas[warp.cta];
+    let cta = &mut cluster.ctas[warp.cta];
     let barrier_state = &mut cta.barriers[id as usize];
     barrier_state.warps |= 1 << warp.index;
     let (phase, completed) = barrier_state.arrive(threads, expected, cta.live, votes)?;
     if let Some(arrived) = completed {
-        barrier_completed(cx, warp.cta, id as usize, arrived)?;
+        barrier_completed(cluster, warp.cta, id as usize, arrived)?;
     }
     if barrier.kind == BarrierKind::Arrive {
         return Ok(Step::Next);

@@ -139,7 +139,7 @@ impl Page {
 }
 
 /// A unit: the slot of its allocation and its number in it.
-type Unit = (usize, usize);
+type UnitId = (usize, usize);
 
 /// A read of adjacent units.
 #[derive(Clone, Debug)]
@@ -154,19 +154,19 @@ struct Read {
 pub(crate) struct ThreadRaces {
     units: Units,
     /// The number of each page, by slot and index.
-    index: FxHashMap<Unit, usize>,
+    index: FxHashMap<UnitId, usize>,
     pages: Vec<Page>,
     /// Pages to use again: their accesses are ordered before everything.
     free: Vec<usize>,
     /// The page accessed last.
-    last: Option<(Unit, usize)>,
+    last: Option<(UnitId, usize)>,
     most_pages: usize,
     /// The allocations that the cluster has written.
     written: FxHashSet<usize>,
     /// Reads of others.
     reads: Vec<Read>,
     /// Of units that several threads set to one value with nothing to order them, the writes before the last.
-    equal: FxHashMap<Unit, Vec<Record>>,
+    equal: FxHashMap<UnitId, Vec<Record>>,
     started: Time,
 }
 
@@ -254,7 +254,7 @@ impl ThreadRaces {
     }
 
     #[inline]
-    fn read_unit(&mut self, clocks: &Clocks, unit: Unit, record: Record, lane: usize) -> Option<Other> {
+    fn read_unit(&mut self, clocks: &Clocks, unit: UnitId, record: Record, lane: usize) -> Option<Other> {
         let floor = clocks.floor(record.warp());
         let mine = record.of_lane(lane);
         let at = unit.1 % PAGE;
@@ -367,7 +367,7 @@ impl ThreadRaces {
     fn write_beside(
         &mut self,
         clocks: &Clocks,
-        unit: Unit,
+        unit: UnitId,
         mine: Record,
         value: u32,
         manner: Manner,
@@ -409,7 +409,7 @@ impl ThreadRaces {
     }
 
     /// Notes a write whose value another one wrote again.
-    fn note_equal(&mut self, clocks: &Clocks, unit: Unit, writer: Record) {
+    fn note_equal(&mut self, clocks: &Clocks, unit: UnitId, writer: Record) {
         let all = self.equal.entry(unit).or_default();
         if all.last().is_some_and(|last| last.time() < clocks.oldest()) {
             all.clear();
@@ -419,7 +419,7 @@ impl ThreadRaces {
 
     /// The page of a unit.
     #[inline(always)]
-    fn page(&mut self, clocks: &Clocks, (slot, unit): Unit) -> &mut Page {
+    fn page(&mut self, clocks: &Clocks, (slot, unit): UnitId) -> &mut Page {
         let key = (slot, unit / PAGE);
         let page = match self.last {
             Some((last, page)) if last == key => page,
@@ -429,7 +429,7 @@ impl ThreadRaces {
     }
 
     /// The number of a page, which is made when it is accessed first.
-    fn another_page(&mut self, clocks: &Clocks, key: Unit) -> usize {
+    fn another_page(&mut self, clocks: &Clocks, key: UnitId) -> usize {
         if let Some((_, left)) = self.last {
             self.pages[left].touched = clocks.now();
         }

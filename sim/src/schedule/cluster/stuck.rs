@@ -6,7 +6,7 @@ use crate::program::code::{Memory, Op};
 use crate::program::module::Module;
 use crate::report::fault::Fault;
 use crate::report::{Finding, FindingKind};
-use crate::schedule::unit::Unit;
+use crate::schedule::cluster::ClusterRun;
 
 /// How a group's waiting relates to that of others, from what explains most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,7 +21,7 @@ pub(crate) enum Cause {
     Consequence,
 }
 
-impl Unit<'_> {
+impl ClusterRun<'_> {
     /// Why no warp can continue.
     pub(crate) fn stuck(&mut self, module: &Module) -> Box<Finding> {
         if let Some(finding) = self.postponed(module) {
@@ -31,7 +31,7 @@ impl Unit<'_> {
             return finding;
         }
         let (_, warp, group) = self.cause();
-        let cta = &self.cx.ctas[self.warps[warp].cta];
+        let cta = &self.cluster.ctas[self.warps[warp].cta];
         let pc = self.stands_at(warp, &group);
         let mnemonic = &self.site(module, warp, pc, None).mnemonic;
         let fault = match group.wait {
@@ -90,7 +90,7 @@ impl Unit<'_> {
             Wait::Registers(count) => Some((i, count, group.pc)),
             _ => None,
         })?;
-        let free = self.cx.ctas[self.warps[warp].cta].free_registers;
+        let free = self.cluster.ctas[self.warps[warp].cta].free_registers;
         let message = format!(
             "register budget exceeded: setmaxnreg.inc waits in a deadlock for {count} registers a thread, of which the warp has \
              {}; the block's pool has {free} left for its {} more",
@@ -104,15 +104,17 @@ impl Unit<'_> {
 
     /// A warp that keeps polling an mbarrier without success, and what that waits for.
     fn mbarrier_stuck(&mut self, module: &Module) -> Option<Box<Finding>> {
-        let code = self.cx.machine.code;
+        let code = self.cluster.machine.code;
         for i in 0..self.warps.len() {
             let warp = &self.warps[i];
-            self.cx.at = warp.cta;
+            self.cluster.at = warp.cta;
             for group in warp.groups.iter().filter(|g| g.wait == Wait::Ready) {
                 let pc = self.stands_at(i, group);
                 let Op::Memory(Memory::Mbarrier(op)) = &code.instrs[pc as usize].op else { continue };
                 let lane = group.mask.trailing_zeros() as usize;
-                let Some((pending, tx)) = mbarrier::standing(&mut self.cx, warp, op, lane) else { continue };
+                let Some((pending, tx)) = mbarrier::standing(&mut self.cluster, warp, op, lane) else {
+                    continue;
+                };
                 let message = format!(
                     "mbarrier never completes: the phase waits for {pending} more arrivals and {tx} more bytes"
                 );
@@ -149,7 +151,7 @@ impl Unit<'_> {
 
     fn cause_of(&self, i: usize, group: &Group) -> Cause {
         let warp = &self.warps[i];
-        let cta = &self.cx.ctas[warp.cta];
+        let cta = &self.cluster.ctas[warp.cta];
         let goes_round = |warp: &Warp| warp.groups.iter().any(|g| g.wait == Wait::Ready);
         // Threads that may still come, for all that is known of their loops.
         let coming = |all: &dyn Fn(&Warp) -> bool| {
@@ -167,7 +169,7 @@ impl Unit<'_> {
             Wait::Products(_) => missing(coming(&|w| w.cta == warp.cta) == 0),
             Wait::Barrier { id, .. } => {
                 let (arrived, expected) = cta.barriers[usize::from(id)].standing();
-                let all = self.cx.machine.threads();
+                let all = self.cluster.machine.threads();
                 let want = if expected == 0 { all } else { expected };
                 let ended = expected == 0 && cta.live < all;
                 missing(ended || arrived + coming(&|w| w.cta == warp.cta) < want)

@@ -11,7 +11,7 @@ use crate::machine::barrier::ClusterBarrier;
 use crate::machine::bulk::BulkCopies;
 use crate::machine::warp::Warp;
 use crate::machine::wgmma::{Scratch, WgmmaGroups};
-use crate::machine::{Cta, Cx, Machine};
+use crate::machine::{Cluster, Cta, Machine};
 use crate::program::module::Module;
 use crate::report::Checks;
 use crate::report::fault::{Fault, Outcome};
@@ -40,8 +40,8 @@ const QUIET_ROUNDS: u32 = 256;
 const IDLE_ROUNDS: u32 = 1 << 15;
 
 /// A cluster being executed.
-pub(crate) struct Unit<'a> {
-    cx: Cx<'a>,
+pub(crate) struct ClusterRun<'a> {
+    cluster: Cluster<'a>,
     warps: Vec<Warp>,
     /// Number of the cluster in the grid.
     pub(crate) index: u64,
@@ -60,7 +60,7 @@ pub(crate) struct Unit<'a> {
     findings: Vec<Finding>,
 }
 
-/// How far a unit got.
+/// How far a cluster got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     Finished,
@@ -70,14 +70,14 @@ pub(crate) enum Progress {
     Stuck,
 }
 
-impl<'a> Unit<'a> {
+impl<'a> ClusterRun<'a> {
     pub(crate) fn new(machine: &'a Machine<'a>) -> Self {
-        let cx = Cx {
+        let cluster = Cluster {
             machine,
             ctas: vec![],
             at: 0,
             clock: 0,
-            unit: 0,
+            number: 0,
             written: OwnWrites::default(),
             printed: vec![],
             cluster_barrier: ClusterBarrier::default(),
@@ -98,7 +98,7 @@ impl<'a> Unit<'a> {
             postponed: None,
         };
         Self {
-            cx,
+            cluster,
             warps: vec![],
             index: 0,
             idle_rounds: 0,
@@ -113,44 +113,44 @@ impl<'a> Unit<'a> {
 
     /// Makes ready to run cluster `index`, reusing what memory there is.
     pub(crate) fn start(&mut self, index: u64) {
-        let machine = self.cx.machine;
+        let machine = self.cluster.machine;
         let size = machine.cluster_size();
         let warps = machine.threads().div_ceil(32);
         let track = machine.checks.intersects(Checks::UNDEFINED);
         self.index = index;
-        self.cx.clock = 0;
-        self.cx.unit = index;
-        self.cx.written.clear();
-        self.cx.noted.clear();
-        self.cx.reports.clear();
+        self.cluster.clock = 0;
+        self.cluster.number = index;
+        self.cluster.written.clear();
+        self.cluster.noted.clear();
+        self.cluster.reports.clear();
         self.random = machine.seed.map(|seed| Random::new(seed ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
         self.findings.clear();
-        self.cx.printed.clear();
-        self.cx.cluster_barrier = ClusterBarrier::default();
-        self.cx.bulk.clear();
-        self.cx.events = 0;
+        self.cluster.printed.clear();
+        self.cluster.cluster_barrier = ClusterBarrier::default();
+        self.cluster.bulk.clear();
+        self.cluster.events = 0;
         self.idle_rounds = 0;
         self.noticed();
-        self.cx.mbarriers.clear();
-        self.cx.volatile_reads.clear();
-        self.cx.uniform.clear();
-        self.cx.counted.clear();
-        self.cx.postponed = None;
+        self.cluster.mbarriers.clear();
+        self.cluster.volatile_reads.clear();
+        self.cluster.uniform.clear();
+        self.cluster.counted.clear();
+        self.cluster.postponed = None;
         if machine.checks.intersects(Checks::SHARED_RACES | Checks::PROXY_FENCES) {
             let unit = usize::from(machine.code.shared_unit);
             let products = machine.code.product_registers > 0;
             let shape = (size as usize, warps as usize);
-            self.cx.races.start(shape, machine.shared_bytes as usize, unit, products);
+            self.cluster.races.start(shape, machine.shared_bytes as usize, unit, products);
         }
         let races = machine.checks.contains(Checks::SHARED_RACES | Checks::GLOBAL_RACES);
         if races && machine.code.writes_global && size * machine.threads() > 1 {
-            let threads = self.cx.threads.get_or_insert_default();
-            threads.start(machine.code, self.cx.races.clocks.now());
+            let threads = self.cluster.threads.get_or_insert_default();
+            threads.start(machine.code, self.cluster.races.clocks.now());
         }
-        self.cx.ctas.resize_with(size as usize, Cta::default);
+        self.cluster.ctas.resize_with(size as usize, Cta::default);
         self.warps.resize_with((size * warps) as usize, Warp::default);
         for rank in 0..size {
-            let cta = &mut self.cx.ctas[rank as usize];
+            let cta = &mut self.cluster.ctas[rank as usize];
             cta.id = machine.block_of(index, rank);
             let [gx, gy, _] = machine.grid.map(u64::from);
             cta.linear = u64::from(cta.id[0]) + gx * (u64::from(cta.id[1]) + gy * u64::from(cta.id[2]));
@@ -172,7 +172,7 @@ impl<'a> Unit<'a> {
     /// One turn of every warp. `changes` counts those to memory by all clusters that take turns.
     pub(crate) fn round(&mut self, module: &Module, changes: &mut u64) -> Result<Progress, Box<Finding>> {
         let mut progress = Progress::Finished;
-        let events = self.cx.events;
+        let events = self.cluster.events;
         if self.changes != *changes {
             self.noticed();
         }
@@ -188,12 +188,12 @@ impl<'a> Unit<'a> {
                 Some(random) => 1 << random.below(12),
                 None => TURN,
             };
-            self.cx.at = warp.cta;
-            let before = self.cx.clock;
-            let stop = if self.cx.machine.is_unwatched() {
-                run::<false>(&mut self.cx, warp, turn)
+            self.cluster.at = warp.cta;
+            let before = self.cluster.clock;
+            let stop = if self.cluster.machine.is_unwatched() {
+                run::<false>(&mut self.cluster, warp, turn)
             } else {
-                run::<true>(&mut self.cx, warp, turn)
+                run::<true>(&mut self.cluster, warp, turn)
             };
             let stop = match stop {
                 Ok(stop) => stop,
@@ -212,7 +212,7 @@ impl<'a> Unit<'a> {
                 Stop::Yielded | Stop::Blocked => true,
                 Stop::Finished => false,
             };
-            let moved = self.cx.clock > before;
+            let moved = self.cluster.clock > before;
             if moved {
                 progress = Progress::Moved;
             } else if progress == Progress::Finished && warp.live != 0 {
@@ -221,10 +221,10 @@ impl<'a> Unit<'a> {
             self.tell(module);
             self.copies(module, i, bulk::pump)?;
         }
-        if self.cx.clock > self.cx.machine.step_limit {
+        if self.cluster.clock > self.cluster.machine.step_limit {
             return Err(self.step_limit(module));
         }
-        let changed = self.cx.events != events;
+        let changed = self.cluster.events != events;
         *changes += u64::from(changed);
         self.changes = *changes;
         self.idle_rounds = if idle && !changed { self.idle_rounds + waited } else { 0 };
@@ -236,7 +236,7 @@ impl<'a> Unit<'a> {
         if self.warps.iter().all(|w| w.live == 0) {
             self.copies(module, 0, bulk::finish)?;
             return match self.postponed(module) {
-                Some(finding) if self.cx.machine.keep_going == 0 => Err(finding),
+                Some(finding) if self.cluster.machine.keep_going == 0 => Err(finding),
                 Some(finding) => {
                     self.findings.push(*finding);
                     Ok(Progress::Finished)
@@ -272,8 +272,8 @@ impl<'a> Unit<'a> {
         let mut spins = vec![];
         for i in 0..self.warps.len() {
             let warp = &mut self.warps[i];
-            self.cx.at = warp.cta;
-            let spin = spin::search(&mut self.cx, warp, steps);
+            self.cluster.at = warp.cta;
+            let spin = spin::search(&mut self.cluster, warp, steps);
             self.tell(module);
             let spin = spin.map_err(|faulted| self.explained(module, i, &faulted))?;
             if !spin.endless && !anyway {
@@ -292,7 +292,7 @@ impl<'a> Unit<'a> {
             return finding;
         }
         match self.postponed(module) {
-            Some(earlier) if self.cx.machine.keep_going == 0 => earlier,
+            Some(earlier) if self.cluster.machine.keep_going == 0 => earlier,
             Some(earlier) => {
                 self.findings.push(*earlier);
                 finding
@@ -303,7 +303,7 @@ impl<'a> Unit<'a> {
 
     /// A read of uninitialized shared memory, if nothing has explained it since.
     fn postponed(&mut self, module: &Module) -> Option<Box<Finding>> {
-        let (fault, warp, pc) = self.cx.postponed.take()?;
+        let (fault, warp, pc) = self.cluster.postponed.take()?;
         Some(self.finding(module, warp, &(fault, pc)))
     }
 
@@ -312,9 +312,9 @@ impl<'a> Unit<'a> {
         &mut self,
         module: &Module,
         i: usize,
-        f: impl FnOnce(&mut Cx<'a>) -> Outcome<T>,
+        f: impl FnOnce(&mut Cluster<'a>) -> Outcome<T>,
     ) -> Result<(), Box<Finding>> {
-        match f(&mut self.cx) {
+        match f(&mut self.cluster) {
             Ok(_) => Ok(()),
             Err(fault) => {
                 let pc = self.warps[i].groups.first().map_or(0, |g| g.pc);
@@ -337,32 +337,32 @@ impl<'a> Unit<'a> {
 
     /// Returns whether a loop waits for a value that another cluster may store to global memory.
     pub(crate) fn looks_at_global(&self) -> bool {
-        self.spins.iter().any(|spin| spin.looks_at_global(self.cx.machine.code))
+        self.spins.iter().any(|spin| spin.looks_at_global(self.cluster.machine.code))
     }
 
     /// How often something happened that others may wait for.
     pub(crate) fn events(&self) -> u64 {
-        self.cx.events
+        self.cluster.events
     }
 
     /// What device-side printf wrote.
     pub(crate) fn take_printed(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.cx.printed)
+        std::mem::take(&mut self.cluster.printed)
     }
 
     /// Warp instructions executed since the cluster started.
     pub(crate) fn warp_instructions(&self) -> u64 {
-        self.cx.clock
+        self.cluster.clock
     }
 
     /// Exchanges the counts by instruction with `profile`: clusters that take turns share one.
     pub(crate) fn swap_profile(&mut self, profile: &mut Vec<Counts>) {
-        std::mem::swap(&mut self.cx.profile, profile);
+        std::mem::swap(&mut self.cluster.profile, profile);
     }
 
     /// Returns whether there is output or a finding.
     pub(crate) fn has_news(&self) -> bool {
-        !self.cx.printed.is_empty() || !self.findings.is_empty()
+        !self.cluster.printed.is_empty() || !self.findings.is_empty()
     }
 
     /// What was found and did not end the run.
@@ -372,9 +372,9 @@ impl<'a> Unit<'a> {
 
     /// Converts the violations noted during execution into findings, one per instruction.
     fn tell(&mut self, module: &Module) {
-        for (fault, warp, pc) in std::mem::take(&mut self.cx.noted) {
+        for (fault, warp, pc) in std::mem::take(&mut self.cluster.noted) {
             let finding = self.finding(module, warp, &(fault, pc));
-            let limit = self.cx.machine.keep_going;
+            let limit = self.cluster.machine.keep_going;
             if self.findings.len() < limit && !self.findings.iter().any(|old| old.same_place(&finding)) {
                 self.findings.push(*finding);
             }
@@ -383,7 +383,7 @@ impl<'a> Unit<'a> {
 
     fn site(&self, module: &Module, warp: usize, pc: u32, lane: Option<usize>) -> Site {
         let warp = &self.warps[warp];
-        self.cx.machine.site(module, self.cx.ctas[warp.cta].id, warp.index, pc, lane)
+        self.cluster.machine.site(module, self.cluster.ctas[warp.cta].id, warp.index, pc, lane)
     }
 
     fn finding(&self, module: &Module, warp: usize, (fault, pc): &Faulted) -> Box<Finding> {
@@ -400,14 +400,14 @@ impl<'a> Unit<'a> {
                     let lane = (other.warp < self.warps.len()).then_some(other.lane);
                     Some(self.site(module, other.warp.min(self.warps.len() - 1), other.pc, lane))
                 }
-                (None, place) => place.map(|place| self.cx.machine.site_of(module, place)),
+                (None, place) => place.map(|place| self.cluster.machine.site_of(module, place)),
             },
             notes: vec![],
         })
     }
 
     fn step_limit(&self, module: &Module) -> Box<Finding> {
-        let limit = self.cx.machine.step_limit;
+        let limit = self.cluster.machine.step_limit;
         let message = format!(
             "step limit: a block executed more than {limit} warp instructions; the notes tell where each warp stands"
         );
