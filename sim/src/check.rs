@@ -1,6 +1,11 @@
 //! Checkers: what a checked run watches beyond the rules that every run enforces.
+//!
+//! This file is the gateway of memory accesses: every instruction announces its accesses here before it makes them, and a checked
+//! run counts them, orders them and checks them in one place.
+//!
+//! What is announced has valid addresses. An access by whole warps is announced once; one whose lanes may reach different
+//! allocations or blocks is announced as a request of the warp, and then lane by lane.
 
-pub(crate) mod access;
 pub(crate) mod counted;
 pub(crate) mod counting;
 mod dependence;
@@ -13,3 +18,385 @@ pub(crate) mod shared;
 pub(crate) mod undefined;
 pub(crate) mod uniform;
 mod volatile;
+
+use crate::check::global::Value;
+use crate::check::shared::{Copier, NewBytes};
+use crate::lanes::{Lanes32, Lanes64, lanes};
+use crate::machine::Cluster;
+use crate::machine::local::Local;
+use crate::machine::warp::Warp;
+use crate::program::code::{Access, R, Reg, Space, Wgmma};
+use crate::report::Checks;
+use crate::report::fault::Outcome;
+use crate::shadow::WarpShadow;
+use crate::shadow::global::Manner;
+use crate::shadow::place::Place;
+use crate::shadow::races::AccessKind;
+use crate::shadow::undefined::Undefined;
+
+impl Cluster<'_> {
+    /// Lanes load from the shared memory of block `rank` into registers.
+    #[inline(always)]
+    pub(crate) fn before_shared_load(
+        &mut self,
+        undefined: &mut Undefined,
+        rank: usize,
+        access: &Access,
+        d: &[Reg],
+        all: &Lanes64,
+        m: u32,
+    ) -> Outcome<()> {
+        let bytes = access.size();
+        self.count_shared(all, bytes, m, false);
+        let partial = self.partial(rank, all, bytes, m);
+        let followed = partial != 0 && d.iter().any(|&reg| self.machine.code.watched.number(reg).is_some());
+        let unfollowed = if followed { 0 } else { partial };
+        if access.is_volatile() {
+            self.check_volatile_load(rank, all, bytes as usize, m)?;
+        }
+        if access.strong {
+            self.check_strong_load(rank, all, bytes as usize, m, unfollowed, access.synchronizes)?;
+        } else {
+            self.check_load(rank, all, bytes as usize, m, unfollowed, "a load")?;
+        }
+        if followed {
+            let written = &self.ctas[rank].shared.written;
+            undefined::load(self.here(), undefined, written, access, d, all, partial);
+        }
+        Ok(())
+    }
+
+    /// Lanes store to the shared memory of block `rank`; `new` gives byte i of a lane's value.
+    #[inline(always)]
+    pub(crate) fn before_shared_store(
+        &mut self,
+        rank: usize,
+        access: &Access,
+        all: &Lanes64,
+        m: u32,
+        new: NewBytes<'_>,
+    ) -> Outcome<()> {
+        let bytes = access.size();
+        self.count_shared(all, bytes, m, true);
+        if access.is_volatile() {
+            self.check_volatile_store(rank, all, bytes as usize, m)?;
+        }
+        let kind = self.kind_of(access);
+        self.check_store(rank, all, bytes as usize, m, kind, new)
+    }
+
+    /// They have stored: what was undefined is undefined there.
+    #[inline(always)]
+    pub(crate) fn after_shared_store(
+        &mut self,
+        undefined: &Undefined,
+        rank: usize,
+        access: &Access,
+        values: &[Reg],
+        all: &Lanes64,
+        m: u32,
+    ) {
+        let m = undefined.storing & m;
+        if m != 0 {
+            let at = self.here();
+            undefined::store(at, undefined, &mut self.ctas[rank].shared.written, access, values, all, m);
+        }
+    }
+
+    /// Lanes load rows of matrices, 16 bytes each, from the block's shared memory.
+    /// The registers `d` get eight rows each; `place` gives the words of eight rows to the lanes.
+    pub(crate) fn before_row_load(
+        &mut self,
+        undefined: &mut Undefined,
+        d: &[R],
+        all: &Lanes64,
+        m: u32,
+        place: impl Fn(&Lanes32) -> Lanes32,
+    ) -> Outcome<()> {
+        self.count_shared(all, 16, m, false);
+        self.check_load(self.at, all, 16, m, 0, "a row of ldmatrix")?;
+        if self.partial(self.at, all, 16, m) != 0 {
+            let written = &self.ctas[self.at].shared.written;
+            undefined::load_matrices(self.here(), undefined, written, d, all, place);
+        }
+        Ok(())
+    }
+
+    /// Lanes store rows of matrices, 16 bytes each, to the block's shared memory.
+    pub(crate) fn before_row_store(&mut self, all: &Lanes64, m: u32, new: NewBytes<'_>) -> Outcome<()> {
+        self.count_shared(all, 16, m, true);
+        self.check_store(self.at, all, 16, m, AccessKind::Write, new)
+    }
+
+    /// They have stored the registers `values`: what was undefined is undefined there.
+    pub(crate) fn after_row_store(
+        &mut self,
+        undefined: &Undefined,
+        values: &[R],
+        all: &Lanes64,
+        place: impl Fn(&Lanes32) -> Lanes32,
+    ) {
+        if undefined.storing != 0 {
+            let at = self.here();
+            let written = &mut self.ctas[self.at].shared.written;
+            undefined::store_matrices(at, undefined, written, values, all, place);
+        }
+    }
+
+    /// The tensor cores read undefined rows of A or columns of B from shared memory, the first undefined byte at `address`.
+    pub(crate) fn before_undefined_product(
+        &mut self,
+        warp: &mut Warp,
+        op: &Wgmma,
+        (rows, columns): (&[bool], &[bool]),
+        address: u64,
+    ) {
+        if self.machine.checks.contains(Checks::UNINITIALIZED_SHARED) {
+            undefined::shared_operands(self, warp, op, (rows, columns), address);
+        }
+    }
+
+    /// Lanes update shared or global memory atomically; those of each block or allocation are announced as well.
+    pub(crate) fn before_atomics(&mut self, shared: bool, all: &Lanes64, bytes: u64, m: u32) {
+        if shared {
+            self.count_shared(all, bytes, m, true);
+        } else {
+            self.count_global(all, bytes, m, true);
+        }
+    }
+
+    /// Lanes update the shared memory of block `rank` atomically.
+    pub(crate) fn before_shared_atomics(
+        &mut self,
+        rank: usize,
+        access: &Access,
+        all: &Lanes64,
+        m: u32,
+    ) -> Outcome<()> {
+        let bytes = access.size();
+        let partial = self.partial(rank, all, bytes, m);
+        self.check_strong_load(rank, all, bytes as usize, m, partial, access.synchronizes)?;
+        self.check_store(rank, all, bytes as usize, m, AccessKind::Atomic, &|_, _| 0)
+    }
+
+    /// Lanes update an allocation of global memory atomically, and return the old values if they `read`.
+    pub(crate) fn before_global_atomics(
+        &mut self,
+        access: &Access,
+        all: &Lanes64,
+        m: u32,
+        read: bool,
+    ) -> Outcome<()> {
+        self.check_strong(access.synchronizes);
+        self.check_global_atomics(access, all, m, read)
+    }
+
+    /// Lanes load from one allocation of global memory, of `constant` ones.
+    #[inline(always)]
+    pub(crate) fn before_global_load(
+        &mut self,
+        access: &Access,
+        constant: bool,
+        all: &Lanes64,
+        m: u32,
+    ) -> Outcome<()> {
+        let bytes = access.size();
+        if access.strong {
+            self.check_strong(access.synchronizes);
+        }
+        self.count_global_load(constant, all, bytes, m);
+        self.check_global_load(access, all, bytes, m)
+    }
+
+    /// Lanes load from several allocations of global memory; each is announced as well.
+    pub(crate) fn before_global_loads(&mut self, access: &Access, all: &Lanes64, m: u32) {
+        if access.strong {
+            self.check_strong(access.synchronizes);
+        }
+        self.count_global(all, access.size(), m, false);
+    }
+
+    /// A lane loads from global memory.
+    pub(crate) fn before_global_lane_load(
+        &mut self,
+        access: &Access,
+        all: &Lanes64,
+        lane: usize,
+    ) -> Outcome<()> {
+        self.check_global_load(access, all, access.size(), 1 << lane)
+    }
+
+    /// Lanes store to global memory; their addresses are not known to be valid yet.
+    #[inline(always)]
+    pub(crate) fn before_global_stores(&mut self, access: &Access, all: &Lanes64, m: u32) {
+        if access.strong {
+            self.check_strong(access.synchronizes);
+        }
+        self.count_global(all, access.size(), m, true);
+    }
+
+    /// Some of them store to an allocation; `value` gives the word from a byte of a lane's value on.
+    #[inline(always)]
+    pub(crate) fn before_global_store(
+        &mut self,
+        access: &Access,
+        all: &Lanes64,
+        m: u32,
+        value: impl Fn(usize, u64) -> u32,
+    ) -> Outcome<()> {
+        self.check_global_store(access, all, access.size(), m, value)
+    }
+
+    /// Some bytes become a block of the device heap: who accessed them before does not matter.
+    pub(crate) fn before_heap_block(&mut self, address: u64, bytes: u64) {
+        if let Some(global) = &self.machine.shadow.global {
+            global.forget(address, bytes);
+        }
+        if let Some(threads) = &mut self.shadow.threads {
+            threads.forget(address, bytes);
+        }
+    }
+
+    /// Lanes of a warp load from local memory.
+    pub(crate) fn before_local_load(
+        &mut self,
+        undefined: &mut Undefined,
+        local: &Local,
+        access: &Access,
+        d: &[Reg],
+        all: &Lanes64,
+        m: u32,
+    ) {
+        let bytes = access.size();
+        self.count_bytes(|moved| moved.local_read += bytes * u64::from(m.count_ones()));
+        let partial = if local.tracked { local.partial(all, bytes, m) } else { 0 };
+        if partial != 0 {
+            undefined::load(self.here(), undefined, local, access, d, all, partial);
+        }
+    }
+
+    /// Lanes of a warp have stored to local memory.
+    pub(crate) fn after_local_store(
+        &mut self,
+        warp: &mut Warp,
+        access: &Access,
+        values: &[Reg],
+        all: &Lanes64,
+        m: u32,
+    ) {
+        let bytes = access.size();
+        self.count_bytes(|moved| moved.local_written += bytes * u64::from(m.count_ones()));
+        let Warp { shadow: WarpShadow { undefined, .. }, local, .. } = warp;
+        let m = undefined.storing & m;
+        if m != 0 {
+            undefined::store(self.here(), undefined, local, access, values, all, m);
+        }
+    }
+
+    /// Lanes load kernel parameters.
+    pub(crate) fn before_param_load(&mut self, access: &Access, m: u32) {
+        self.count_bytes(|moved| moved.param_read += access.size() * u64::from(m.count_ones()));
+    }
+
+    /// Lanes store what leaves the block: undefined values must not.
+    pub(crate) fn before_leaving(
+        &mut self,
+        warp: &mut Warp,
+        space: Space,
+        access: &Access,
+        values: &[Reg],
+        m: u32,
+    ) -> Outcome<()> {
+        let m = warp.shadow.undefined.storing & m;
+        match space {
+            Space::Global | Space::Param if m != 0 => undefined::leave(self, warp, access, values, m),
+            _ => Ok(()),
+        }
+    }
+
+    /// Lanes of `m` copy `bytes` bytes to the block's shared memory by `cp.async`.
+    pub(crate) fn before_copies(&mut self, to: &Lanes64, bytes: u64, m: u32) -> Outcome<()> {
+        for lane in lanes(m) {
+            let place = Place { rank: self.at, offset: to[lane] as usize };
+            self.check_copy(place, bytes as usize, lane, Copier::Thread)?;
+        }
+        Ok(())
+    }
+
+    /// They fetch `sizes` bytes each from global memory, and will write `bytes`.
+    pub(crate) fn before_copied_loads(
+        &mut self,
+        from: &Lanes64,
+        sizes: &[u8; 32],
+        bytes: u64,
+        m: u32,
+    ) -> Outcome<()> {
+        let reading = lanes(m).filter(|&lane| sizes[lane] > 0).fold(0, |reading, lane| reading | 1 << lane);
+        if reading != 0 {
+            self.count_global(from, bytes, reading, false);
+        }
+        let written = bytes * u64::from(m.count_ones());
+        self.count_bytes(|moved| moved.shared_written += written);
+        let mut left = reading;
+        while left != 0 {
+            let size = sizes[left.trailing_zeros() as usize];
+            let alike = lanes(left).filter(|&lane| sizes[lane] == size).fold(0, |m, lane| m | 1 << lane);
+            self.record_bytes(from, size.into(), alike, Manner::Read, false)?;
+            self.check_global(from, size.into(), alike, Manner::Read, &|_, _| 0)?;
+            left &= !alike;
+        }
+        Ok(())
+    }
+
+    /// An asynchronous engine will read shared memory until it is waited for; a product's tensor cores too.
+    pub(crate) fn before_engine_read(
+        &mut self,
+        place: Place,
+        bytes: usize,
+        lane: usize,
+        product: bool,
+    ) -> Outcome<()> {
+        if !product {
+            self.count_bytes(|moved| moved.shared_read += bytes as u64);
+        }
+        self.check_async_read(place, bytes, lane, product)
+    }
+
+    /// An asynchronous engine will write shared memory: copied bytes, or `values` of registers, which do not pass through the
+    /// asynchronous proxy.
+    pub(crate) fn before_engine_write(
+        &mut self,
+        place: Place,
+        bytes: usize,
+        lane: usize,
+        values: bool,
+    ) -> Outcome<()> {
+        self.count_bytes(|moved| moved.shared_written += bytes as u64);
+        self.check_copy(place, bytes, lane, if values { Copier::Values } else { Copier::Engine })
+    }
+
+    /// An asynchronous engine will access runs of bytes of global memory: `bytes` in all.
+    pub(crate) fn before_engine_global(
+        &mut self,
+        runs: impl FnOnce() -> Vec<(u64, u64)>,
+        bytes: u64,
+        lane: usize,
+        manner: Manner,
+        value: Value<'_>,
+    ) -> Outcome<()> {
+        self.count_bytes(|moved| match manner {
+            Manner::Read => moved.global_read += bytes,
+            _ => moved.global_written += bytes,
+        });
+        if self.machine.shadow.global.is_none() && !self.records_bytes() {
+            return Ok(());
+        }
+        for (address, bytes) in runs() {
+            self.record_bytes(&[address; 32], bytes, 1 << lane, manner, false)?;
+            if self.machine.shadow.global.is_some() {
+                self.check_global(&[address; 32], bytes, 1 << lane, manner, value)?;
+            }
+        }
+        Ok(())
+    }
+}

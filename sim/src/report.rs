@@ -1,15 +1,15 @@
 //! The report of a launch: findings, counts, printed text.
 
-pub(crate) mod checks;
 mod counts;
 pub(crate) mod fault;
 mod finding;
 mod footprint;
+mod kinds;
 
-pub use crate::report::checks::{Checks, UnknownCheck};
 pub use crate::report::counts::{Bytes, Counts, InstructionClass, LineCounts};
-pub use crate::report::finding::{Finding, FindingKind, Site, SourceLocation, UnknownKind};
+pub use crate::report::finding::{Finding, Site, SourceLocation};
 pub use crate::report::footprint::Footprint;
+pub use crate::report::kinds::{Checks, FindingKind, UnknownCheck, UnknownKind};
 
 /// The results of a launch in addition to its outputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

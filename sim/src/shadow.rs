@@ -1,10 +1,14 @@
-//! What the checkers remember: clocks, accesses, what is defined. Data only; the rules are in `check`.
+//! What the checkers remember, at each level: the grid, a cluster, a block, a warp. Data only; the rules are in `check`.
+//!
+//! A new state is a type in a file of its subject and a field of its level. It starts empty with each launch, cluster, block or
+//! warp. Whether bytes of memory are defined is stored with the memory.
 
 pub(crate) mod byte_set;
 pub(crate) mod clocks;
 pub(crate) mod counted;
 pub(crate) mod footprint;
 pub(crate) mod global;
+pub(crate) mod mbarrier;
 pub(crate) mod place;
 pub(crate) mod products;
 pub(crate) mod races;
@@ -14,3 +18,105 @@ pub(crate) mod uniform;
 pub(crate) mod visits;
 pub(crate) mod volatile;
 pub(crate) mod written;
+
+use std::mem::take;
+
+use crate::program::code::Code;
+use crate::report::Checks;
+use crate::report::fault::Fault;
+use crate::shadow::counted::CountedCopies;
+use crate::shadow::footprint::Touched;
+use crate::shadow::global::{GlobalRaces, OwnWrites, ThreadRaces};
+use crate::shadow::mbarrier::Mbarriers;
+use crate::shadow::products::ProductRegisters;
+use crate::shadow::races::Races;
+use crate::shadow::undefined::Undefined;
+use crate::shadow::uniform::UniformValues;
+use crate::shadow::visits::End;
+use crate::shadow::volatile::VolatileReads;
+
+/// Of all clusters of a launch, which may run simultaneously.
+#[derive(Debug, Default)]
+pub(crate) struct GridShadow {
+    /// Who accessed global memory; absent if it is not needed.
+    pub(crate) global: Option<GlobalRaces>,
+    /// The bytes of global memory that are accessed, if they are asked for.
+    pub(crate) touched: Option<Touched>,
+}
+
+/// Of the running cluster.
+#[derive(Debug, Default)]
+pub(crate) struct ClusterShadow {
+    pub(crate) races: Races,
+    /// Accesses to global memory by the cluster's threads; absent if they are not checked.
+    pub(crate) threads: Option<Box<ThreadRaces>>,
+    /// What it wrote of global memory, where that matters.
+    pub(crate) own_writes: OwnWrites,
+    pub(crate) volatile_reads: VolatileReads,
+    pub(crate) uniform: UniformValues,
+    pub(crate) counted: CountedCopies,
+    pub(crate) mbarriers: Mbarriers,
+    /// The first read of uninitialized shared memory, with its warp and instruction.
+    pub(crate) postponed: Option<(Box<Fault>, usize, u32)>,
+}
+
+/// Of one of its blocks.
+#[derive(Debug, Default)]
+pub(crate) struct BlockShadow {
+    pub(crate) end: End,
+    /// A thread has executed `griddepcontrol.wait`.
+    pub(crate) waited_for_grid: bool,
+}
+
+/// Of one of its warps.
+#[derive(Debug, Default)]
+pub(crate) struct WarpShadow {
+    pub(crate) undefined: Undefined,
+    pub(crate) products: ProductRegisters,
+}
+
+impl GridShadow {
+    /// Of a launch of that many clusters, which may write allocations of these sizes.
+    pub(crate) fn new(
+        code: &Code,
+        checks: Checks,
+        allocations: impl Iterator<Item = u64>,
+        clusters: u64,
+    ) -> Self {
+        let races = checks.contains(Checks::GLOBAL_RACES);
+        let global = races.then(|| GlobalRaces::new(code, allocations, clusters)).flatten();
+        Self { global, ..Self::default() }
+    }
+}
+
+impl ClusterShadow {
+    /// Starts over for a cluster of `blocks` blocks of `threads` threads and `bytes` bytes of shared memory each.
+    pub(crate) fn start(&mut self, code: &Code, checks: Checks, (blocks, threads): (u32, u32), bytes: usize) {
+        // What is large is used again, the rest starts empty.
+        *self = Self {
+            races: take(&mut self.races),
+            threads: take(&mut self.threads),
+            own_writes: take(&mut self.own_writes),
+            ..Self::default()
+        };
+        self.own_writes.clear();
+        if checks.intersects(Checks::SHARED_RACES | Checks::PROXY_FENCES) {
+            let shape = (blocks as usize, threads.div_ceil(32) as usize);
+            let products = code.product_registers > 0;
+            self.races.start(shape, bytes, usize::from(code.shared_unit), products);
+        }
+        let races = checks.contains(Checks::SHARED_RACES | Checks::GLOBAL_RACES);
+        if races && code.writes_global && blocks * threads > 1 {
+            let now = self.races.clocks.now();
+            self.threads.get_or_insert_default().start(code, now);
+        }
+    }
+}
+
+impl WarpShadow {
+    /// Starts over for another warp.
+    pub(crate) fn start(&mut self, code: &Code) {
+        self.undefined.start(&code.watched);
+        self.products.start(code.product_registers);
+    }
+}

@@ -8,19 +8,19 @@ use crate::shadow::races::{Access, AccessKind};
 impl Cluster<'_> {
     /// Completes a phase of an mbarrier and the copies that it counts; returns whether there are any.
     pub(crate) fn complete_counted(&mut self, mbarrier: Place) -> bool {
-        let copier = self.races.clocks.copier();
-        let now = self.races.clocks.now();
+        let copier = self.shadow.races.clocks.copier();
+        let now = self.shadow.races.clocks.now();
         let mut any = false;
-        for (&(warp, lane), copies) in &mut self.counted.threads {
+        for (&(warp, lane), copies) in &mut self.shadow.counted.threads {
             for copy in copies.extract_if(.., |copy| copy.mbarriers.contains(&mbarrier)) {
                 let access = Access { warp, lane, pc: copy.pc, kind: AccessKind::Copy };
-                self.races.settle(copy.to, copy.bytes, access, copier);
-                self.counted.completed.insert(warp, now);
+                self.shadow.races.settle(copy.to, copy.bytes, access, copier);
+                self.shadow.counted.completed.insert(warp, now);
                 any = true;
             }
         }
         if any {
-            self.races.clocks.work(copier);
+            self.shadow.races.clocks.work(copier);
         }
         any
     }
@@ -29,15 +29,16 @@ impl Cluster<'_> {
     /// all of some lane.
     pub(crate) fn wait_counted(&mut self, ready: impl Fn(usize, u32) -> bool, all: bool) {
         let warp = self.warp;
-        for (&(_, lane), copies) in self.counted.threads.iter_mut().filter(|((of, _), _)| *of == warp) {
+        for (&(_, lane), copies) in self.shadow.counted.threads.iter_mut().filter(|((of, _), _)| *of == warp)
+        {
             for copy in copies.extract_if(.., |copy| ready(lane, copy.group)) {
                 let access = Access { warp, lane, pc: copy.pc, kind: AccessKind::Copy };
-                self.races.settle(copy.to, copy.bytes, access, warp);
+                self.shadow.races.settle(copy.to, copy.bytes, access, warp);
             }
         }
-        if let (true, Some(&time)) = (all, self.counted.completed.get(&warp)) {
-            let copier = self.races.clocks.copier();
-            self.races.clocks.learn(warp, copier, time + 1);
+        if let (true, Some(&time)) = (all, self.shadow.counted.completed.get(&warp)) {
+            let copier = self.shadow.races.clocks.copier();
+            self.shadow.races.clocks.learn(warp, copier, time + 1);
         }
     }
 }

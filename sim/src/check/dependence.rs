@@ -16,7 +16,7 @@ impl Cluster<'_> {
     /// Lanes access valid global addresses.
     #[inline]
     pub(super) fn check_dependence(&mut self, all: &Lanes64, m: u32, manner: Manner) -> Outcome<()> {
-        let early = self.machine.code.waits_for_grid && !self.ctas[self.at].waited_for_grid;
+        let early = self.machine.code.waits_for_grid && !self.ctas[self.at].shadow.waited_for_grid;
         if early && self.machine.checks.contains(Checks::GLOBAL_RACES) {
             self.check_early(all, m)?;
         }

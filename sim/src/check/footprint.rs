@@ -13,7 +13,7 @@ use crate::shadow::global::{Manner, for_runs};
 impl Cluster<'_> {
     /// Returns whether accesses to bytes of global memory are recorded.
     pub(super) fn records_bytes(&self) -> bool {
-        self.machine.touched.is_some() || self.machine.memory.records_writes()
+        self.machine.shadow.touched.is_some() || self.machine.memory.records_writes()
     }
 
     /// Lanes access valid global addresses; a `strong` access may be simultaneous with others.
@@ -29,7 +29,7 @@ impl Cluster<'_> {
         if !self.records_bytes() || m == 0 {
             return Ok(());
         }
-        if let Some(touched) = &self.machine.touched {
+        if let Some(touched) = &self.machine.shadow.touched {
             let touch = match (manner, strong) {
                 (Manner::Read, false) => Touch::Read,
                 (Manner::Read, true) => Touch::StrongRead,

@@ -22,7 +22,9 @@ fn between_blocks(writes: bool) -> &'static str {
 
 /// The races between blocks that run side by side.
 pub(crate) fn races_between_blocks(machine: &Machine<'_>, module: &Module) -> Vec<Finding> {
-    let Some(global) = machine.global.as_ref().filter(|global| global.order.is_none()) else { return vec![] };
+    let Some(global) = machine.shadow.global.as_ref().filter(|global| global.order.is_none()) else {
+        return vec![];
+    };
     let finding = |(address, one, other, writes): (u64, Accessor, Accessor, bool)| Finding {
         kind: FindingKind::GlobalRace,
         message: message(address, machine.memory, between_blocks(writes)),
@@ -51,7 +53,7 @@ impl Cluster<'_> {
         if !access.strong {
             self.check_threads(all, bytes, m, Manner::Read, |_, _| 0)?;
         }
-        if self.machine.global.is_none() {
+        if self.machine.shadow.global.is_none() {
             return Ok(());
         }
         if access.meets_blocks {
@@ -79,7 +81,7 @@ impl Cluster<'_> {
         let manner = if access.strong { Manner::Strong } else { Manner::Write };
         self.record_bytes(all, bytes, m, manner, access.strong)?;
         self.check_threads(all, bytes, m, manner, &value)?;
-        if self.machine.global.is_none() {
+        if self.machine.shadow.global.is_none() {
             return Ok(());
         }
         if !access.meets_blocks {
@@ -108,7 +110,7 @@ impl Cluster<'_> {
         if !access.meets_blocks {
             return self.check_clusters(all, bytes, m, Manner::Narrow, &|_, _| 0);
         }
-        let (Some(global), Some(mut order)) = (&self.machine.global, self.order()) else {
+        let (Some(global), Some(mut order)) = (&self.machine.shadow.global, self.order()) else {
             return self.check_clusters(all, bytes, m, Manner::Atomic, &|_, _| 0);
         };
         let (who, inside) = (Accessor::new(self.number, self.pc, self.warp), self.inside());
@@ -147,8 +149,8 @@ impl Cluster<'_> {
         value: impl Fn(usize, u64) -> u32,
     ) -> Outcome<()> {
         self.check_dependence(all, m, manner)?;
-        let Some(threads) = &mut self.threads else { return Ok(()) };
-        let (clocks, thread) = (&self.races.clocks, Thread { warp: self.warp, pc: self.pc });
+        let Some(threads) = &mut self.shadow.threads else { return Ok(()) };
+        let (clocks, thread) = (&self.shadow.races.clocks, Thread { warp: self.warp, pc: self.pc });
         let found = match manner {
             Manner::Read => threads.read(clocks, all, bytes, m, thread),
             _ => threads.write(clocks, all, bytes, m, thread, manner, value),
@@ -190,12 +192,12 @@ impl Cluster<'_> {
         manner: Manner,
         value: Value<'_>,
     ) -> Outcome<()> {
-        let Some(global) = &self.machine.global else { return Ok(()) };
+        let Some(global) = &self.machine.shadow.global else { return Ok(()) };
         let who = Accessor::new(self.number, self.pc, self.warp);
         let Some(order) = global.order() else {
             match manner {
-                Manner::Read => global.read(&mut self.written, all, bytes, m, who),
-                _ => global.write(&mut self.written, all, bytes, m, who, value),
+                Manner::Read => global.read(&mut self.shadow.own_writes, all, bytes, m, who),
+                _ => global.write(&mut self.shadow.own_writes, all, bytes, m, who, value),
             }
             return Ok(());
         };

@@ -17,7 +17,7 @@ pub(super) fn follow(cluster: &mut Cluster<'_>, warp: &mut Warp, touches: &Produ
         let message = format!("wgmma in flight: {what} before wgmma.wait_group");
         fault = fault.take().or(Some((FindingKind::WgmmaInFlight, message, at)));
     };
-    let products = &mut warp.products;
+    let products = &mut warp.shadow.products;
     for &register in reads {
         let used = products.registers[register as usize].used;
         if let (Use::Accumulates(..), true, Some(at)) =

@@ -14,8 +14,8 @@ impl Cluster<'_> {
             return Ok(());
         }
         let access = Access { warp: self.warp, lane, pc: self.pc, kind: AccessKind::Read };
-        self.races.visit(rank, self.warp, access);
-        let Some(end) = self.ctas[rank].end.at else { return Ok(()) };
+        self.shadow.races.visit(rank, self.warp, access);
+        let Some(end) = self.ctas[rank].shadow.end.at else { return Ok(()) };
         let message =
             format!("shared memory race: an access of block {rank} of the cluster, which has ended");
         self.note(Fault::at(FindingKind::SharedRace, lane, message).with(Some(end)))
@@ -28,14 +28,17 @@ impl Cluster<'_> {
         }
         let rank = self.at;
         let cta = &mut self.ctas[rank];
-        self.races.clocks.release(self.warp, &mut cta.end.known);
+        self.shadow.races.clocks.release(self.warp, &mut cta.shadow.end.known);
         if cta.live > 0 {
             return Ok(());
         }
-        cta.end.at = Some(Where { warp: self.warp, lane: 0, pc: self.pc });
-        let known = &self.ctas[rank].end.known;
-        let visit =
-            self.races.unordered_visit(rank, known).map(|a| Where { warp: a.warp, lane: a.lane, pc: a.pc });
+        cta.shadow.end.at = Some(Where { warp: self.warp, lane: 0, pc: self.pc });
+        let known = &self.ctas[rank].shadow.end.known;
+        let visit = self.shadow.races.unordered_visit(rank, known).map(|a| Where {
+            warp: a.warp,
+            lane: a.lane,
+            pc: a.pc,
+        });
         let Some(visit) = visit.or_else(|| underway_to(self, rank)) else { return Ok(()) };
         let message = "shared memory race: the block ends, and another block accesses its shared memory with no order \
                        between them";

@@ -43,7 +43,7 @@ impl Cluster<'_> {
     /// The lanes of the executing warp have synchronized.
     pub(crate) fn sync_lanes(&mut self) {
         if self.racing() {
-            self.races.clocks.sync_lanes(self.warp);
+            self.shadow.races.clocks.sync_lanes(self.warp);
         }
     }
 
@@ -52,7 +52,7 @@ impl Cluster<'_> {
         if members & live == live {
             self.sync_lanes();
         } else if self.racing() {
-            self.races.clocks.sync_some_lanes(self.warp, members);
+            self.shadow.races.clocks.sync_some_lanes(self.warp, members);
         }
     }
 
@@ -89,10 +89,12 @@ impl Cluster<'_> {
         let (warp, pc) = (self.warp, self.pc);
         let limit = u64::from(self.ctas[rank].shared.bytes);
         if self.racing() {
-            let words = bytes == 4 && m == FULL && self.races.by_words();
-            let left = if words { self.races.read_words(rank, all, warp, pc) } else { m };
+            let words = bytes == 4 && m == FULL && self.shadow.races.by_words();
+            let left = if words { self.shadow.races.read_words(rank, all, warp, pc) } else { m };
             for lane in lanes(left).filter(|&lane| all[lane].saturating_add(bytes as u64) <= limit) {
-                if let Some(conflict) = self.races.read(rank, all[lane] as usize, bytes, warp, lane, pc) {
+                if let Some(conflict) =
+                    self.shadow.races.read(rank, all[lane] as usize, bytes, warp, lane, pc)
+                {
                     self.report(conflict, AccessKind::Read, lane, false)?;
                 }
             }
@@ -148,11 +150,11 @@ impl Cluster<'_> {
             return;
         }
         if synchronizes {
-            self.races.clocks.fence(self.warp);
+            self.shadow.races.clocks.fence(self.warp);
         }
-        self.races.clocks.atomic(self.warp);
+        self.shadow.races.clocks.atomic(self.warp);
         if synchronizes {
-            self.races.clocks.fence(self.warp);
+            self.shadow.races.clocks.fence(self.warp);
         }
     }
 
@@ -172,15 +174,15 @@ impl Cluster<'_> {
             return Ok(());
         }
         let (warp, pc) = (self.warp, self.pc);
-        let words = bytes == 4 && m == FULL && kind == AccessKind::Write && self.races.by_words();
-        let left = if words { self.races.write_words(rank, all, warp, pc) } else { m };
+        let words = bytes == 4 && m == FULL && kind == AccessKind::Write && self.shadow.races.by_words();
+        let left = if words { self.shadow.races.write_words(rank, all, warp, pc) } else { m };
         for lane in lanes(left) {
             let start = all[lane] as usize;
             if all[lane].saturating_add(bytes as u64) > u64::from(self.ctas[rank].shared.bytes) {
                 continue;
             }
             let access = races::Access { warp, lane, pc, kind };
-            if let Some(conflict) = self.races.write(rank, start, bytes, access)
+            if let Some(conflict) = self.shadow.races.write(rank, start, bytes, access)
                 && !self.harmless(&conflict, rank, (all, bytes), lane, new)
             {
                 self.report(conflict, kind, lane, false)?;
@@ -191,7 +193,7 @@ impl Cluster<'_> {
 
     /// Refuses to overwrite an mbarrier in the middle of a phase.
     fn check_objects(&mut self, rank: usize, all: &Lanes64, bytes: usize, m: u32) -> Outcome<()> {
-        if self.mbarriers.is_empty() {
+        if self.shadow.mbarriers.is_empty() {
             return Ok(());
         }
         let hit = |offset: usize| {
@@ -199,10 +201,10 @@ impl Cluster<'_> {
         };
         let (low, high) = lanes(m).fold((u64::MAX, 0), |(low, high), l| (low.min(all[l]), high.max(all[l])));
         let near = |offset: usize| offset + 8 > low as usize && offset < high as usize + bytes;
-        let place = |offset: usize| Place { rank, offset };
-        let found = self.mbarriers.keys().filter(|(at, offset)| *at == rank && near(*offset));
-        let found = found.filter(|(_, offset)| in_phase(self, place(*offset)));
-        let Some((lane, offset)) = found.filter_map(|&(_, offset)| Some((hit(offset)?, offset))).min() else {
+        let found = self.shadow.mbarriers.keys().filter(|place| place.rank == rank && near(place.offset));
+        let found = found.filter(|place| in_phase(self, **place));
+        let Some((lane, offset)) = found.filter_map(|place| Some((hit(place.offset)?, place.offset))).min()
+        else {
             return Ok(());
         };
         let message = format!(
@@ -226,7 +228,7 @@ impl Cluster<'_> {
         }
         // Lanes of one instruction have not stored yet.
         let together = other.warp == self.warp && other.pc == self.pc;
-        (conflict.byte..conflict.byte + self.races.unit()).all(|byte| {
+        (conflict.byte..conflict.byte + self.shadow.races.unit()).all(|byte| {
             let within = |lane: usize| byte.checked_sub(all[lane] as usize).filter(|&at| at < bytes);
             let Some(at) = within(lane) else { return true };
             // The same instruction may have stored there a turn of a loop ago: then the value is in memory.
@@ -251,14 +253,14 @@ impl Cluster<'_> {
     /// The last ordinary write of some bytes that no proxy fence orders before asynchronous operations.
     fn unfenced_write(&self, place: Place, bytes: usize) -> Option<races::Access> {
         let requires = |pc| self.wants_proxy_fence(pc);
-        let find = || self.races.unfenced_write(place.rank, place.offset, bytes, self.warp, requires);
+        let find = || self.shadow.races.unfenced_write(place.rank, place.offset, bytes, self.warp, requires);
         self.checks(Checks::PROXY_FENCES).then(find).flatten()
     }
 
     /// The same of loads whose values nothing had used when the memory was given away.
     fn unfenced_read(&self, place: Place, bytes: usize) -> Option<races::Access> {
         let requires = |pc| self.machine.code.loads_in_flight.get(pc as usize) == Some(&true);
-        let find = || self.races.unfenced_read(place.rank, place.offset, bytes, self.warp, requires);
+        let find = || self.shadow.races.unfenced_read(place.rank, place.offset, bytes, self.warp, requires);
         self.checks(Checks::PROXY_FENCES).then(find).flatten()
     }
 
@@ -290,9 +292,9 @@ impl Cluster<'_> {
         product: bool,
     ) -> Outcome<()> {
         if self.checks(Checks::SHARED_RACES) {
-            let reader = if product { self.races.clocks.tensor_cores(self.warp) } else { self.warp };
+            let reader = if product { self.shadow.races.clocks.tensor_cores(self.warp) } else { self.warp };
             let range = (place.rank, place.offset, bytes);
-            if let Some(conflict) = self.races.async_read(range, reader, self.warp, lane, self.pc) {
+            if let Some(conflict) = self.shadow.races.async_read(range, reader, self.warp, lane, self.pc) {
                 return self.report(conflict, AccessKind::AsyncRead, lane, true);
             }
         }
@@ -315,7 +317,7 @@ impl Cluster<'_> {
         let unfenced = if by == Copier::Engine { of_ordinary() } else { None };
         if self.checks(Checks::SHARED_RACES) {
             let access = races::Access { warp: self.warp, lane, pc: self.pc, kind: AccessKind::Copy };
-            match self.races.write(place.rank, place.offset, bytes, access) {
+            match self.shadow.races.write(place.rank, place.offset, bytes, access) {
                 // Reductions are atomic towards each other.
                 Some(conflict) if self.is_reduction(self.pc) && self.is_reduction(conflict.other.pc) => {}
                 Some(conflict) => return self.report(conflict, AccessKind::Copy, lane, by != Copier::Thread),
@@ -334,12 +336,12 @@ impl Cluster<'_> {
             return self.note(fault);
         }
         let (warp, pc) = (self.warp, self.pc);
-        self.postponed.get_or_insert((fault, warp, pc));
+        self.shadow.postponed.get_or_insert((fault, warp, pc));
         Ok(())
     }
 
     fn place_of(&self, access: races::Access) -> Option<Where> {
-        let warp = self.races.clocks.spokesman(access.warp);
+        let warp = self.shadow.races.clocks.spokesman(access.warp);
         Some(Where { warp, lane: access.lane, pc: access.pc })
     }
 
@@ -356,9 +358,10 @@ impl Cluster<'_> {
     #[cold]
     fn report(&mut self, conflict: Conflict, kind: AccessKind, lane: usize, bulk: bool) -> Outcome<()> {
         let other = conflict.other;
-        let engine = other.warp == self.races.clocks.engine();
-        let unwaited = (other.kind == AccessKind::Copy || engine || other.warp == self.races.clocks.copier())
-            && matches!(kind, AccessKind::Read | AccessKind::AsyncRead);
+        let engine = other.warp == self.shadow.races.clocks.engine();
+        let unwaited =
+            (other.kind == AccessKind::Copy || engine || other.warp == self.shadow.races.clocks.copier())
+                && matches!(kind, AccessKind::Read | AccessKind::AsyncRead);
         let kind_of = match other.kind {
             _ if unwaited => FindingKind::AsyncCopyUnwaited,
             AccessKind::AsyncRead if self.agent(other.pc) == Agent::TensorCores => FindingKind::WgmmaInFlight,

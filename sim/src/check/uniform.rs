@@ -26,7 +26,7 @@ pub(crate) fn check_uniform(cluster: &mut Cluster<'_>, warp: &Warp, op: &Uniform
     for lane in lanes(mask) {
         let (group, size) = group(warp.index * 32 + lane as u32);
         let (at, value) = (Where { warp: cluster.warp, lane, pc: cluster.pc }, warp.regs.lane(op.reg, lane));
-        let other = cluster.uniform.note(at, group, size, value);
+        let other = cluster.shadow.uniform.note(at, group, size, value);
         found = found.or(other.map(|other| (lane, value, other)));
     }
     let Some((lane, value, (first, of))) = found else { return Ok(()) };

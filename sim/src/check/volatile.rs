@@ -24,12 +24,12 @@ impl Cluster<'_> {
         }
         let mut found = None;
         for lane in lanes(m) {
-            for unit in self.races.units(all[lane] as usize, bytes) {
-                let writer = self.races.unordered_strong_write(rank, unit, self.warp, lane);
+            for unit in self.shadow.races.units(all[lane] as usize, bytes) {
+                let writer = self.shadow.races.unordered_strong_write(rank, unit, self.warp, lane);
                 let writer = writer.filter(|writer| self.is_volatile(writer.pc));
                 found = found.or_else(|| Some((lane, "loads", "stores", unit, writer?.lane, writer?.pc)));
                 let at = (self.warp, rank, unit);
-                self.volatile_reads.read(&self.races.clocks, at, lane, self.pc);
+                self.shadow.volatile_reads.read(&self.shadow.races.clocks, at, lane, self.pc);
             }
         }
         self.volatile_race(found)
@@ -47,9 +47,10 @@ impl Cluster<'_> {
             return Ok(());
         }
         let found = lanes(m).find_map(|lane| {
-            self.races.units(all[lane] as usize, bytes).find_map(|unit| {
+            self.shadow.races.units(all[lane] as usize, bytes).find_map(|unit| {
                 let at = (self.warp, rank, unit);
-                let (reader, pc) = self.volatile_reads.unordered(&self.races.clocks, at, lane)?;
+                let (reader, pc) =
+                    self.shadow.volatile_reads.unordered(&self.shadow.races.clocks, at, lane)?;
                 Some((lane, "stores", "loads", unit, reader, pc))
             })
         });
@@ -58,7 +59,7 @@ impl Cluster<'_> {
 
     fn volatile_race(&mut self, found: Option<(usize, &str, &str, usize, usize, u32)>) -> Outcome<()> {
         let Some((lane, does, did, unit, other, pc)) = found else { return Ok(()) };
-        let address = unit * self.races.unit();
+        let address = unit * self.shadow.races.unit();
         let message = format!(
             "volatile race at shared address {address:#x}: lane {lane} {does} what lane {other} of its warp {did}, with no bar.warp.sync \
              between; since sm_70 the lanes of a warp do not run in lockstep"

@@ -131,7 +131,7 @@ pub(crate) fn wait_all(cluster: &mut Cluster<'_>, warp: &mut Warp, m: u32) {
 pub(crate) fn count(cluster: &mut Cluster<'_>, warp: &mut Warp, lane: usize, mbarrier: Place) {
     arrive(cluster, warp, |other, _| other == lane, true);
     if cluster.racing() {
-        cluster.counted.count(cluster.warp, lane, mbarrier);
+        cluster.shadow.counted.count(cluster.warp, lane, mbarrier);
     }
 }
 
@@ -153,9 +153,9 @@ fn arrive(cluster: &mut Cluster<'_>, warp: &mut Warp, ready: impl Fn(usize, u32)
                 let access = Access { warp: warp_number, lane, pc: entry.pc, kind: AccessKind::Write };
                 let (offset, bytes) = (entry.to[lane] as usize, entry.bytes as usize);
                 if counted {
-                    cluster.counted.add(access, entry.group[lane], Place { rank, offset }, bytes);
+                    cluster.shadow.counted.add(access, entry.group[lane], Place { rank, offset }, bytes);
                 } else {
-                    cluster.races.arrived(rank, offset, bytes, access);
+                    cluster.shadow.races.arrived(rank, offset, bytes, access);
                 }
             }
         }

@@ -62,16 +62,16 @@ impl Transfer {
         let bytes = self.bytes as usize;
         for &to in &self.to {
             if let End::Shared(place) = to {
-                let engine = cluster.races.clocks.engine();
+                let engine = cluster.shadow.races.clocks.engine();
                 let access = Access { warp: engine, lane: 0, pc, kind: AccessKind::Write };
-                cluster.races.arrived(place.rank, place.offset, bytes, access);
+                cluster.shadow.races.arrived(place.rank, place.offset, bytes, access);
                 if cluster.block_of(warp) != place.rank {
-                    cluster.races.visit(place.rank, engine, Access { warp, ..access });
+                    cluster.shadow.races.visit(place.rank, engine, Access { warp, ..access });
                 }
             }
         }
         if let End::Shared(place) = self.from {
-            cluster.races.read_done(place.rank, place.offset, bytes, warp);
+            cluster.shadow.races.read_done(place.rank, place.offset, bytes, warp);
         }
     }
 }
@@ -410,7 +410,7 @@ pub(crate) fn combine(cluster: &mut Cluster<'_>, end: End, offset: u32, reductio
     let word_mask = (mask as u32) << shift;
     match end {
         End::Shared(place) => {
-            shared_bits(cluster, place, aligned as usize, word_mask, (result as u32) << shift)
+            shared_bits(cluster, place, aligned as usize, word_mask, (result as u32) << shift);
         }
         End::Global(address) => {
             global_bits(cluster, address + u64::from(aligned), word_mask, (result as u32) << shift);

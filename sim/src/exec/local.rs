@@ -34,7 +34,7 @@ pub(crate) fn load<const CHECKED: bool>(
     let bytes = access.size();
     in_frame(warp, all, bytes, m, "a load")?;
     if CHECKED {
-        cluster.before_local_load(&mut warp.undefined, &warp.local, access, d, all, m);
+        cluster.before_local_load(&mut warp.shadow.undefined, &warp.local, access, d, all, m);
     }
     read(&warp.local, &mut warp.regs, all, access, d, m);
     Ok(())

@@ -38,7 +38,7 @@ pub(crate) fn load<const CHECKED: bool>(
     if CHECKED {
         let used = u32::MAX >> (32 - 8 * access.regs.len());
         let place = |words: &Lanes32| if access.transposed { transpose(words) } else { *words };
-        cluster.before_row_load(&mut warp.undefined, &access.regs, &all, used, place)?;
+        cluster.before_row_load(&mut warp.shadow.undefined, &access.regs, &all, used, place)?;
     }
     let shared = &cluster.cta().shared;
     for (i, &reg) in access.regs.iter().enumerate() {
@@ -81,7 +81,7 @@ pub(crate) fn store<const CHECKED: bool>(
     }
     if CHECKED {
         let place = |words: &Lanes32| if access.transposed { transpose(words) } else { *words };
-        cluster.after_row_store(&warp.undefined, &access.regs, &all, place);
+        cluster.after_row_store(&warp.shadow.undefined, &access.regs, &all, place);
     }
     Ok(())
 }

@@ -5,7 +5,6 @@ use crate::exec::bulk;
 use crate::exec::memory::addresses;
 use crate::lanes::lanes;
 use crate::machine::Cluster;
-use crate::machine::mbarrier::Passing;
 use crate::machine::mbarrier::in_phase;
 use crate::machine::mbarrier::load;
 use crate::machine::mbarrier::{MAX_COUNT, State};
@@ -13,6 +12,7 @@ use crate::machine::warp::Warp;
 use crate::program::code::{Arrive, Mbarrier, MbarrierFn, PhaseOperand};
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome, Where};
+use crate::shadow::mbarrier::Passing;
 use crate::shadow::place::Place;
 use crate::shadow::races::{Access, AccessKind};
 
@@ -31,7 +31,7 @@ pub(crate) fn execute(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &Mbarrier,
             MbarrierFn::Inval => {
                 sound(cluster, place, lane)?;
                 store(cluster, place, 0);
-                cluster.mbarriers.remove(&(place.rank, place.offset));
+                cluster.shadow.mbarriers.remove(&place);
             }
             MbarrierFn::ExpectTx(bytes) => {
                 let mut state = sound(cluster, place, lane)?;
@@ -98,7 +98,7 @@ fn init(cluster: &mut Cluster<'_>, place: Place, lane: usize, count: u32) -> Out
             format!("an mbarrier for {count} arrivals; the limits are 1 and {MAX_COUNT}"),
         ));
     }
-    let known = cluster.mbarriers.contains_key(&(place.rank, place.offset));
+    let known = cluster.shadow.mbarriers.contains_key(&place);
     if known && in_phase(cluster, place) {
         let what =
             format!("the mbarrier at {:#x} is initialized again in the middle of a phase", place.offset);
@@ -106,16 +106,16 @@ fn init(cluster: &mut Cluster<'_>, place: Place, lane: usize, count: u32) -> Out
     }
     store(cluster, place, State::new(count).pack());
     let access = Access { warp: cluster.warp, lane, pc: cluster.pc, kind: AccessKind::Write };
-    let init = cluster.racing().then(|| (access, cluster.races.clocks.now()));
-    cluster.mbarriers.insert((place.rank, place.offset), Passing { init, ..Passing::default() });
+    let init = cluster.racing().then(|| (access, cluster.shadow.races.clocks.now()));
+    cluster.shadow.mbarriers.insert(place, Passing { init, ..Passing::default() });
     Ok(())
 }
 
 /// Asks the checkers whether a lane may use an mbarrier: it was initialized before.
 pub(crate) fn initialized(cluster: &mut Cluster<'_>, place: Place, lane: usize) -> Outcome<()> {
-    let passing = cluster.mbarriers.get(&(place.rank, place.offset));
+    let passing = cluster.shadow.mbarriers.get(&place);
     let Some((init, time)) = passing.and_then(|passing| passing.init) else { return Ok(()) };
-    if cluster.races.clocks.ordered((init.warp, init.lane), time, (cluster.warp, lane)) {
+    if cluster.shadow.races.clocks.ordered((init.warp, init.lane), time, (cluster.warp, lane)) {
         return Ok(());
     }
     let at = place.offset;
@@ -130,16 +130,16 @@ fn release(cluster: &mut Cluster<'_>, place: Place, engine: bool, completes: boo
         return;
     }
     let copies = completes && cluster.complete_counted(place);
-    let passing = cluster.mbarriers.entry((place.rank, place.offset)).or_default();
+    let passing = cluster.shadow.mbarriers.entry(place).or_default();
     if copies {
-        let copier = cluster.races.clocks.copier();
-        cluster.races.clocks.release_engine(copier, &mut passing.released);
+        let copier = cluster.shadow.races.clocks.copier();
+        cluster.shadow.races.clocks.release_engine(copier, &mut passing.released);
     }
     if engine {
-        let engine = cluster.races.clocks.engine();
-        cluster.races.clocks.release_engine(engine, &mut passing.released);
+        let engine = cluster.shadow.races.clocks.engine();
+        cluster.shadow.races.clocks.release_engine(engine, &mut passing.released);
     } else {
-        cluster.races.clocks.release(cluster.warp, &mut passing.released);
+        cluster.shadow.races.clocks.release(cluster.warp, &mut passing.released);
     }
     if completes {
         passing.completed.clone_from(&passing.released);
@@ -148,8 +148,8 @@ fn release(cluster: &mut Cluster<'_>, place: Place, engine: bool, completes: boo
 
 /// The executing warp has seen a phase complete.
 fn acquire(cluster: &mut Cluster<'_>, place: Place) {
-    if let (true, Some(passing)) = (cluster.racing(), cluster.mbarriers.get(&(place.rank, place.offset))) {
-        cluster.races.clocks.acquire(cluster.warp, &passing.completed);
+    if let (true, Some(passing)) = (cluster.racing(), cluster.shadow.mbarriers.get(&place)) {
+        cluster.shadow.races.clocks.acquire(cluster.warp, &passing.completed);
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn execute<const CHECKED: bool>(
 ) -> Outcome<()> {
     match op {
         Memory::LdR(access, d) => load_word::<CHECKED>(cluster, warp, access, *d, m),
-        Memory::StR(access, value) if CHECKED && warp.undefined.storing != 0 => {
+        Memory::StR(access, value) if CHECKED && warp.shadow.undefined.storing != 0 => {
             store::<CHECKED>(cluster, warp, access, &[Reg::R(*value)], m)
         }
         Memory::StR(access, value) => store_word::<CHECKED>(cluster, warp, access, *value, m),
@@ -425,7 +425,7 @@ fn store<const CHECKED: bool>(
     } else {
         store_to::<CHECKED>(cluster, warp, access.space, access, values, &all, m)
     };
-    warp.undefined.storing = 0;
+    warp.shadow.undefined.storing = 0;
     stored
 }
 

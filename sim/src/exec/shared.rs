@@ -10,6 +10,7 @@ use crate::program::code::{Access, Base, D, R, Reg, Space};
 use crate::program::spaces::{SHARED_BITS, SHARED_WINDOW};
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
+use crate::shadow::WarpShadow;
 use crate::shadow::place::Place;
 
 impl View for Shared {
@@ -141,7 +142,7 @@ pub(crate) fn load_word<const CHECKED: bool>(
     let all = word_offsets(cluster, warp, access, m, "a load")?;
     if CHECKED {
         cluster.before_shared_load(
-            &mut warp.undefined,
+            &mut warp.shadow.undefined,
             cluster.at,
             access,
             &[Reg::R(d)],
@@ -234,7 +235,7 @@ pub(crate) fn load<const CHECKED: bool>(
     m: u32,
 ) -> Outcome<()> {
     let bytes = access.size();
-    let Warp { regs, undefined, .. } = warp;
+    let Warp { regs, shadow: WarpShadow { undefined, .. }, .. } = warp;
     by_block(cluster, space, all, m, &mut |cluster, rank, all, m| {
         cluster.ctas[rank].shared.within(all, bytes, "a load")?;
         if CHECKED {
@@ -270,7 +271,7 @@ pub(crate) fn store<const CHECKED: bool>(
             shared.written.mark(all[lane], bytes);
         }
         if CHECKED {
-            cluster.after_shared_store(&warp.undefined, rank, access, values, all, m);
+            cluster.after_shared_store(&warp.shadow.undefined, rank, access, values, all, m);
         }
         Ok(())
     })

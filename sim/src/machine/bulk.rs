@@ -56,12 +56,6 @@ pub(crate) struct BulkCopies {
     pub(crate) pending: Vec<(Transfer, Notify)>,
 }
 
-impl BulkCopies {
-    pub(crate) fn clear(&mut self) {
-        self.pending.clear();
-    }
-}
-
 /// A copy that another block has issued, and that is in flight to the shared memory of block `rank`.
 pub(crate) fn underway_to(cluster: &Cluster<'_>, rank: usize) -> Option<Where> {
     let transfers = cluster.bulk.pending.iter().map(|(transfer, _)| transfer);

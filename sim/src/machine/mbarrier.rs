@@ -2,9 +2,7 @@
 //! transaction bytes, and the phase.
 
 use crate::machine::Cluster;
-use crate::shadow::clocks::{Knowledge, Time};
 use crate::shadow::place::Place;
-use crate::shadow::races::Access;
 
 /// Bits of each arrival count.
 const COUNT_BITS: u32 = 20;
@@ -63,15 +61,6 @@ impl State {
     pub(crate) fn is_sound(self) -> bool {
         self.expected > 0 && self.pending <= self.expected
     }
-}
-
-/// What an mbarrier object passes on: everything released to it, and what was when its last phase completed.
-#[derive(Debug, Default)]
-pub(crate) struct Passing {
-    /// Who initialized it and when, in runs that look for races.
-    pub(crate) init: Option<(Access, Time)>,
-    pub(crate) released: Knowledge,
-    pub(crate) completed: Knowledge,
 }
 
 /// Returns whether the object at an address is in the middle of a phase.

@@ -1,6 +1,6 @@
 //! What all blocks of a launch share, and the state of one block.
 
-use std::collections::HashMap;
+use std::mem::take;
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -9,7 +9,6 @@ use rustc_hash::FxHashMap;
 use crate::arith::mma::TensorArch;
 use crate::machine::barrier::{BarrierState, ClusterBarrier};
 use crate::machine::bulk::BulkCopies;
-use crate::machine::mbarrier::Passing;
 use crate::machine::memory::Memory;
 use crate::machine::trace::Tracer;
 use crate::machine::wgmma::{Scratch, WgmmaGroups};
@@ -21,14 +20,9 @@ use crate::report::fault::{Fault, Outcome, Where};
 use crate::report::{Checks, FindingKind};
 use crate::report::{Counts, Site};
 use crate::shadow::clocks::Clocks;
-use crate::shadow::counted::CountedCopies;
-use crate::shadow::footprint::Touched;
-use crate::shadow::global::{GlobalRaces, Inside, Order, OwnWrites, ThreadRaces};
-use crate::shadow::races::Races;
-use crate::shadow::uniform::UniformValues;
-use crate::shadow::visits::End;
-use crate::shadow::volatile::VolatileReads;
+use crate::shadow::global::{Inside, Order};
 use crate::shadow::written::Written;
+use crate::shadow::{BlockShadow, ClusterShadow, GridShadow};
 
 /// A launch: everything that stays the same while it runs.
 pub(crate) struct Machine<'a> {
@@ -56,10 +50,7 @@ pub(crate) struct Machine<'a> {
     pub(crate) keep_going: usize,
     /// Of a random interleaving.
     pub(crate) seed: Option<u64>,
-    /// Who accessed global memory; absent if it is not needed.
-    pub(crate) global: Option<GlobalRaces>,
-    /// The bytes of global memory that are accessed, if they are asked for.
-    pub(crate) touched: Option<Touched>,
+    pub(crate) shadow: GridShadow,
     /// Who requires to see instructions as they are executed.
     pub(crate) tracer: Option<Tracer<'a>>,
     /// Several blocks run simultaneously.
@@ -82,12 +73,18 @@ impl Machine<'_> {
     pub(crate) fn is_unwatched(&self) -> bool {
         self.checks.is_empty()
             && self.tracer.is_none()
-            && self.touched.is_none()
+            && self.shadow.touched.is_none()
             && !self.memory.records_writes()
     }
 
+    /// Threads of a block.
     pub(crate) fn threads(&self) -> u32 {
         self.block.iter().product()
+    }
+
+    /// Warps of a block.
+    pub(crate) fn warps(&self) -> u32 {
+        self.threads().div_ceil(32)
     }
 
     /// Registers that each thread of a block can have at its start; the assembler counts them in eights.
@@ -123,7 +120,7 @@ impl Machine<'_> {
 
     /// The same for any cluster of the grid.
     pub(crate) fn site_of(&self, module: &Module, place: Elsewhere) -> Site {
-        let warps = self.threads().div_ceil(32) as usize;
+        let warps = self.warps() as usize;
         let rank = (place.warp / warps) as u32;
         self.site(module, self.block_of(place.cluster, rank), (place.warp % warps) as u32, place.pc, None)
     }
@@ -210,7 +207,7 @@ impl Machine<'_> {
             Special::Ctaid(i) => axis(cta.id, i),
             Special::Nctaid(i) => axis(self.grid, i),
             Special::WarpId => warp,
-            Special::NWarpId => self.threads().div_ceil(32),
+            Special::NWarpId => self.warps(),
             Special::SmId => (cta.linear % u64::from(MULTIPROCESSORS)) as u32,
             Special::NSmId => MULTIPROCESSORS,
             Special::GridId => 1,
@@ -275,11 +272,24 @@ pub(crate) struct Cta {
     pub(crate) live: u32,
     /// Registers of its pool that no warp has: what `setmaxnreg.dec` gave back.
     pub(crate) free_registers: u32,
-    pub(crate) end: End,
     /// By warpgroup.
     pub(crate) wgmma: Vec<WgmmaGroups>,
-    /// A thread has executed `griddepcontrol.wait`.
-    pub(crate) waited_for_grid: bool,
+    pub(crate) shadow: BlockShadow,
+}
+
+impl Cta {
+    /// Starts over for block `rank` of a cluster. What is large is used again.
+    fn start(&mut self, machine: &Machine<'_>, cluster: u64, rank: u32) {
+        let id = machine.block_of(cluster, rank);
+        let [x, y, z] = id.map(u64::from);
+        let [gx, gy, _] = machine.grid.map(u64::from);
+        let (shared, mut wgmma) = (take(&mut self.shared), take(&mut self.wgmma));
+        wgmma.clear();
+        wgmma.extend(WgmmaGroups::of_block(machine.warps() as usize));
+        let linear = x + gx * (y + gy * z);
+        *self = Self { id, linear, rank, shared, live: machine.threads(), wgmma, ..Self::default() };
+        self.shared.reset(machine.shared_bytes, machine.checks.intersects(Checks::UNDEFINED));
+    }
 }
 
 /// The state of a cluster except its warps: what executing an instruction may access except its own warp.
@@ -301,8 +311,6 @@ pub(crate) struct Cluster<'a> {
     pub(crate) reports: FxHashMap<u32, Reports>,
     /// The cluster's number in the grid.
     pub(crate) number: u64,
-    /// What it wrote of global memory, where that matters.
-    pub(crate) written: OwnWrites,
     pub(crate) scratch: Scratch,
     pub(crate) bulk: BulkCopies,
     /// How often something happened that a waiting thread might be waiting for.
@@ -310,18 +318,49 @@ pub(crate) struct Cluster<'a> {
     /// The executing warp's number in the cluster, and the instruction.
     pub(crate) warp: usize,
     pub(crate) pc: u32,
-    pub(crate) races: Races,
-    /// Accesses to global memory by the cluster's threads; absent if they are not checked.
-    pub(crate) threads: Option<Box<ThreadRaces>>,
-    pub(crate) volatile_reads: VolatileReads,
-    pub(crate) uniform: UniformValues,
-    pub(crate) counted: CountedCopies,
-    pub(crate) mbarriers: HashMap<(usize, usize), Passing>,
-    /// The first read of uninitialized shared memory, with its warp and instruction.
-    pub(crate) postponed: Option<(Box<Fault>, usize, u32)>,
+    pub(crate) shadow: ClusterShadow,
 }
 
 impl<'a> Cluster<'a> {
+    pub(crate) fn new(machine: &'a Machine<'a>) -> Self {
+        Self {
+            machine,
+            ctas: vec![],
+            at: 0,
+            clock: 0,
+            printed: vec![],
+            cluster_barrier: ClusterBarrier::default(),
+            profile: vec![],
+            noted: vec![],
+            reports: FxHashMap::default(),
+            number: 0,
+            scratch: Scratch::default(),
+            bulk: BulkCopies::default(),
+            events: 0,
+            warp: 0,
+            pc: 0,
+            shadow: ClusterShadow::default(),
+        }
+    }
+
+    /// Starts over for cluster `number` of the grid. What is large is used again.
+    pub(crate) fn start(&mut self, number: u64) {
+        let machine = self.machine;
+        let (blocks, threads) = (machine.cluster_size(), machine.threads());
+        *self = Self {
+            number,
+            ctas: take(&mut self.ctas),
+            profile: take(&mut self.profile),
+            scratch: take(&mut self.scratch),
+            shadow: take(&mut self.shadow),
+            ..Self::new(machine)
+        };
+        let bytes = machine.shared_bytes as usize;
+        self.shadow.start(machine.code, machine.checks, (blocks, threads), bytes);
+        self.ctas.resize_with(blocks as usize, Cta::default);
+        (0..blocks).for_each(|rank| self.ctas[rank as usize].start(machine, number, rank));
+    }
+
     pub(crate) fn cta(&mut self) -> &mut Cta {
         &mut self.ctas[self.at]
     }
@@ -338,17 +377,17 @@ impl<'a> Cluster<'a> {
 
     /// What orders the warps of the cluster, where races in shared memory are looked for.
     pub(crate) fn clocks(&self) -> Option<&Clocks> {
-        self.machine.checks.contains(Checks::SHARED_RACES).then_some(&self.races.clocks)
+        self.machine.checks.contains(Checks::SHARED_RACES).then_some(&self.shadow.races.clocks)
     }
 
     /// The order of clusters that take turns, where races in global memory are looked for.
     pub(crate) fn order(&self) -> Option<MutexGuard<'a, Order>> {
-        self.machine.global.as_ref()?.order()
+        self.machine.shadow.global.as_ref()?.order()
     }
 
     /// The block of a warp of the cluster.
     pub(crate) fn block_of(&self, warp: usize) -> usize {
-        warp / self.machine.threads().div_ceil(32) as usize
+        warp / self.machine.warps() as usize
     }
 
     /// A finding after which the run can go on: noted, or an error if findings are not collected.

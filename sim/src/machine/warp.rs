@@ -9,8 +9,8 @@ use crate::machine::local::Local;
 use crate::machine::registers::Regs;
 use crate::machine::{Cta, Machine};
 use crate::report::Checks;
-use crate::shadow::products::ProductRegisters;
-use crate::shadow::undefined::{Taint, Undefined};
+use crate::shadow::WarpShadow;
+use crate::shadow::undefined::Taint;
 
 /// Why a group does not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,8 +115,7 @@ pub(crate) struct Warp {
     pub(crate) turns: u32,
     /// In this turn it looked at memory that others may change.
     pub(crate) polled: bool,
-    pub(crate) undefined: Undefined,
-    pub(crate) products: ProductRegisters,
+    pub(crate) shadow: WarpShadow,
     /// Registers of each thread, and whether the number is known for certain.
     pub(crate) max_registers: u32,
     pub(crate) knows_registers: bool,
@@ -147,10 +146,9 @@ impl Warp {
         self.bulk_groups = [0; 32];
         self.impatience = 0;
         self.turns = 0;
-        self.products.start(machine.code.product_registers);
         self.max_registers = machine.registers.unwrap_or_else(|| machine.most_registers());
         self.knows_registers = machine.registers.is_some();
-        self.undefined.start(&machine.code.watched);
+        self.shadow.start(machine.code);
     }
 
     /// Bytes of a lane's current frame.

@@ -2,30 +2,16 @@
 
 mod stuck;
 
-use std::collections::HashMap;
-
-use rustc_hash::FxHashMap;
-
 use crate::exec::bulk;
-use crate::machine::barrier::ClusterBarrier;
-use crate::machine::bulk::BulkCopies;
 use crate::machine::warp::Warp;
-use crate::machine::wgmma::{Scratch, WgmmaGroups};
-use crate::machine::{Cluster, Cta, Machine};
+use crate::machine::{Cluster, Machine};
 use crate::program::module::Module;
-use crate::report::Checks;
 use crate::report::fault::{Fault, Outcome};
 use crate::report::{Counts, Finding, FindingKind, Site};
 use crate::schedule::random::Random;
 use crate::schedule::run::{Faulted, Stop, run};
 use crate::schedule::spin;
 use crate::schedule::spin::Spin;
-use crate::shadow::counted::CountedCopies;
-use crate::shadow::global::OwnWrites;
-use crate::shadow::races::Races;
-use crate::shadow::uniform::UniformValues;
-use crate::shadow::visits::End;
-use crate::shadow::volatile::VolatileReads;
 
 /// Instructions of a turn spent looking that count as one of those rounds.
 const LOOK: u64 = 64;
@@ -43,8 +29,6 @@ const IDLE_ROUNDS: u32 = 1 << 15;
 pub(crate) struct ClusterRun<'a> {
     cluster: Cluster<'a>,
     warps: Vec<Warp>,
-    /// Number of the cluster in the grid.
-    pub(crate) index: u64,
     /// Consecutive rounds in which every warp waited or polled and nothing changed.
     idle_rounds: u32,
     /// Rounds in a row in which memory stayed as it was, and how many it takes to search for endless loops.
@@ -72,35 +56,9 @@ pub(crate) enum Progress {
 
 impl<'a> ClusterRun<'a> {
     pub(crate) fn new(machine: &'a Machine<'a>) -> Self {
-        let cluster = Cluster {
-            machine,
-            ctas: vec![],
-            at: 0,
-            clock: 0,
-            number: 0,
-            written: OwnWrites::default(),
-            printed: vec![],
-            cluster_barrier: ClusterBarrier::default(),
-            profile: vec![],
-            noted: vec![],
-            reports: FxHashMap::default(),
-            scratch: Scratch::default(),
-            bulk: BulkCopies::default(),
-            events: 0,
-            warp: 0,
-            pc: 0,
-            races: Races::default(),
-            threads: None,
-            volatile_reads: VolatileReads::default(),
-            uniform: UniformValues::default(),
-            counted: CountedCopies::default(),
-            mbarriers: HashMap::new(),
-            postponed: None,
-        };
         Self {
-            cluster,
+            cluster: Cluster::new(machine),
             warps: vec![],
-            index: 0,
             idle_rounds: 0,
             quiet_rounds: 0,
             search_at: QUIET_ROUNDS,
@@ -111,61 +69,19 @@ impl<'a> ClusterRun<'a> {
         }
     }
 
-    /// Makes ready to run cluster `index`, reusing what memory there is.
-    pub(crate) fn start(&mut self, index: u64) {
+    /// Makes ready to run cluster `number`, reusing what memory there is.
+    pub(crate) fn start(&mut self, number: u64) {
         let machine = self.cluster.machine;
-        let size = machine.cluster_size();
-        let warps = machine.threads().div_ceil(32);
-        let track = machine.checks.intersects(Checks::UNDEFINED);
-        self.index = index;
-        self.cluster.clock = 0;
-        self.cluster.number = index;
-        self.cluster.written.clear();
-        self.cluster.noted.clear();
-        self.cluster.reports.clear();
-        self.random = machine.seed.map(|seed| Random::new(seed ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-        self.findings.clear();
-        self.cluster.printed.clear();
-        self.cluster.cluster_barrier = ClusterBarrier::default();
-        self.cluster.bulk.clear();
-        self.cluster.events = 0;
+        self.cluster.start(number);
         self.idle_rounds = 0;
         self.noticed();
-        self.cluster.mbarriers.clear();
-        self.cluster.volatile_reads.clear();
-        self.cluster.uniform.clear();
-        self.cluster.counted.clear();
-        self.cluster.postponed = None;
-        if machine.checks.intersects(Checks::SHARED_RACES | Checks::PROXY_FENCES) {
-            let unit = usize::from(machine.code.shared_unit);
-            let products = machine.code.product_registers > 0;
-            let shape = (size as usize, warps as usize);
-            self.cluster.races.start(shape, machine.shared_bytes as usize, unit, products);
-        }
-        let races = machine.checks.contains(Checks::SHARED_RACES | Checks::GLOBAL_RACES);
-        if races && machine.code.writes_global && size * machine.threads() > 1 {
-            let threads = self.cluster.threads.get_or_insert_default();
-            threads.start(machine.code, self.cluster.races.clocks.now());
-        }
-        self.cluster.ctas.resize_with(size as usize, Cta::default);
-        self.warps.resize_with((size * warps) as usize, Warp::default);
-        for rank in 0..size {
-            let cta = &mut self.cluster.ctas[rank as usize];
-            cta.id = machine.block_of(index, rank);
-            let [gx, gy, _] = machine.grid.map(u64::from);
-            cta.linear = u64::from(cta.id[0]) + gx * (u64::from(cta.id[1]) + gy * u64::from(cta.id[2]));
-            cta.rank = rank;
-            cta.shared.reset(machine.shared_bytes, track);
-            cta.barriers = Default::default();
-            cta.live = machine.threads();
-            cta.free_registers = 0;
-            cta.waited_for_grid = false;
-            cta.end = End::default();
-            cta.wgmma.clear();
-            cta.wgmma.extend(WgmmaGroups::of_block(warps as usize));
-            for warp in 0..warps {
-                self.warps[(rank * warps + warp) as usize].start(machine, cta, rank as usize, warp);
-            }
+        self.random = machine.seed.map(|seed| Random::new(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        self.findings.clear();
+        let warps = machine.warps();
+        self.warps.resize_with(self.cluster.ctas.len() * warps as usize, Warp::default);
+        for (i, warp) in self.warps.iter_mut().enumerate() {
+            let (rank, index) = (i / warps as usize, i as u32 % warps);
+            warp.start(machine, &self.cluster.ctas[rank], rank, index);
         }
     }
 
@@ -303,7 +219,7 @@ impl<'a> ClusterRun<'a> {
 
     /// A read of uninitialized shared memory, if nothing has explained it since.
     fn postponed(&mut self, module: &Module) -> Option<Box<Finding>> {
-        let (fault, warp, pc) = self.cluster.postponed.take()?;
+        let (fault, warp, pc) = self.cluster.shadow.postponed.take()?;
         Some(self.finding(module, warp, &(fault, pc)))
     }
 
@@ -338,6 +254,11 @@ impl<'a> ClusterRun<'a> {
     /// Returns whether a loop waits for a value that another cluster may store to global memory.
     pub(crate) fn looks_at_global(&self) -> bool {
         self.spins.iter().any(|spin| spin.looks_at_global(self.cluster.machine.code))
+    }
+
+    /// The cluster's number in the grid.
+    pub(crate) fn number(&self) -> u64 {
+        self.cluster.number
     }
 
     /// How often something happened that others may wait for.

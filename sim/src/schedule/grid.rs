@@ -53,10 +53,10 @@ impl Results {
     fn take(&mut self, cluster: &mut ClusterRun<'_>) {
         let (printed, findings) = (cluster.take_printed(), cluster.take_findings());
         if !printed.is_empty() {
-            self.printed.insert(cluster.index, printed);
+            self.printed.insert(cluster.number(), printed);
         }
         if !findings.is_empty() {
-            self.findings.insert(cluster.index, findings);
+            self.findings.insert(cluster.number(), findings);
         }
     }
 
@@ -108,7 +108,7 @@ impl Results {
             contractions: contractions(machine.code),
             leaks: machine.memory.heap().filter(|_| machine.code.uses_heap).map_or(vec![], Heap::leaks),
             findings,
-            footprint: machine.touched.as_ref().map_or_else(Footprint::default, Touched::footprint),
+            footprint: machine.shadow.touched.as_ref().map_or_else(Footprint::default, Touched::footprint),
             stopped,
         })
     }
@@ -191,8 +191,8 @@ fn side_by_side(
     }
     let mut results = results.into_inner().unwrap_or_else(|e| e.into_inner());
     let mut stuck = stuck.into_inner().unwrap_or_else(|e| e.into_inner());
-    stuck.retain(|cluster| cluster.index < first_failure.load(Relaxed));
-    stuck.sort_by_key(|cluster| cluster.index);
+    stuck.retain(|cluster| cluster.number() < first_failure.load(Relaxed));
+    stuck.sort_by_key(|cluster| cluster.number());
     try_again(machine, module, stuck, &mut results, &tell);
     results.report(machine, module, size * clusters)
 }
@@ -252,7 +252,7 @@ fn settle(results: &mut Results, cluster: &mut ClusterRun<'_>, outcome: Result<(
     results.take(cluster);
     results.warp_instructions += cluster.warp_instructions();
     if let Err(finding) = outcome {
-        results.failed(cluster.index, finding);
+        results.failed(cluster.number(), finding);
     }
 }
 

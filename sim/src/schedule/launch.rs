@@ -15,8 +15,8 @@ use crate::report::{Finding, FindingKind, Report, Site};
 use crate::schedule::error::SimError;
 use crate::schedule::grid;
 use crate::schedule::grid::OnProgress;
+use crate::shadow::GridShadow;
 use crate::shadow::footprint::Touched;
-use crate::shadow::global::GlobalRaces;
 
 /// The shape of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -274,12 +274,10 @@ impl<'a> Sim<'a> {
             step_limit: self.step_limit,
             keep_going: self.keep_going,
             seed: self.seed,
-            global: self
-                .checks
-                .contains(Checks::GLOBAL_RACES)
-                .then(|| GlobalRaces::new(code, memory.writable(), clusters))
-                .flatten(),
-            touched: self.footprint.then(|| Touched::new(memory.sizes())),
+            shadow: GridShadow {
+                touched: self.footprint.then(|| Touched::new(memory.sizes())),
+                ..GridShadow::new(code, self.checks, memory.writable(), clusters)
+            },
             tracer: self.trace.as_ref().map(|(what, tell)| Tracer { what: *what, tell, module }),
             parallel: self.trace.is_none() && !code.communicates,
             launch: number,

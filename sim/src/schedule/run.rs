@@ -151,8 +151,8 @@ fn release(cluster: &mut Cluster<'_>, warp: &mut Warp, index: usize) {
         Wait::Barrier { id, phase } => {
             let (reduction, released) = cluster.ctas[warp.cta].barriers[usize::from(id)].result(phase);
             if cluster.machine.checks.contains(Checks::SHARED_RACES) {
-                cluster.races.clocks.acquire(cluster.warp, released);
-                cluster.races.clocks.sync_lanes(cluster.warp);
+                cluster.shadow.races.clocks.acquire(cluster.warp, released);
+                cluster.shadow.races.clocks.sync_lanes(cluster.warp);
             }
             if let Op::Control(Control::Barrier(barrier)) = &cluster.machine.code.instrs[group.pc as usize].op
             {
@@ -168,7 +168,7 @@ fn release(cluster: &mut Cluster<'_>, warp: &mut Warp, index: usize) {
         }
         Wait::Cluster { .. } => {
             if cluster.racing() {
-                cluster.races.clocks.acquire(cluster.warp, &cluster.cluster_barrier.completed);
+                cluster.shadow.races.clocks.acquire(cluster.warp, &cluster.cluster_barrier.completed);
             }
             warp.groups[index].pc += 1;
         }
@@ -231,7 +231,7 @@ fn run_group<const CHECKED: bool, const FMA: bool>(
             }
             let meta = &code.meta[group.pc as usize];
             if let Some(asked) = &meta.look
-                && meta.looks(warp.undefined.spreads)
+                && meta.looks(warp.shadow.undefined.spreads)
             {
                 look::look(cluster, warp, asked, group.mask, mask)?;
             }

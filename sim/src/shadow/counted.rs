@@ -28,11 +28,6 @@ pub(crate) struct CountedCopies {
 }
 
 impl CountedCopies {
-    pub(crate) fn clear(&mut self) {
-        self.threads.clear();
-        self.completed.clear();
-    }
-
     /// A copy that a lane made.
     pub(crate) fn add(&mut self, by: Access, group: u32, to: Place, bytes: usize) {
         let copies = self.threads.entry((by.warp, by.lane)).or_default();

@@ -1,7 +1,7 @@
 //! Positions in the shared memory of a cluster.
 
 /// A checked position in the shared memory of a block of the cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     pub(crate) rank: usize,
     pub(crate) offset: usize,

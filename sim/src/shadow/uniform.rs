@@ -26,11 +26,6 @@ pub(crate) struct UniformValues {
 }
 
 impl UniformValues {
-    pub(crate) fn clear(&mut self) {
-        self.executed.clear();
-        self.first.clear();
-    }
-
     /// Notes the value of a thread of a group of `size` threads. Returns the first value of the group at this execution and its
     /// thread, if it differs.
     pub(crate) fn note(&mut self, at: Where, group: u64, size: u32, value: u64) -> Option<(u64, Where)> {

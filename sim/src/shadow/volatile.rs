@@ -20,10 +20,6 @@ pub(crate) struct VolatileReads {
 }
 
 impl VolatileReads {
-    pub(crate) fn clear(&mut self) {
-        self.reads.clear();
-    }
-
     /// A lane of `warp` reads a unit.
     pub(crate) fn read(
         &mut self,

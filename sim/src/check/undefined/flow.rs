@@ -134,23 +134,23 @@ pub(crate) fn compute(
     for lane in lanes(mask | guard) {
         let wild = guard >> lane & 1 == 1;
         let read = if wild { watch.guard.as_slice() } else { &watch.sources };
-        let Some((_, taint)) = warp.undefined.first(read, lane) else {
-            warp.undefined.define(&watch.writes, 1 << lane);
+        let Some((_, taint)) = warp.shadow.undefined.first(read, lane) else {
+            warp.shadow.undefined.define(&watch.writes, 1 << lane);
             continue;
         };
-        let padding = moves && !wild && warp.undefined.is_padding(read, lane);
+        let padding = moves && !wild && warp.shadow.undefined.is_padding(read, lane);
         let origin = origin(&taint, Where { warp: cluster.warp, lane, pc: cluster.pc });
         let origin = Some(Origin { padding, ..origin });
         for (&register, bits) in watch.writes.iter().zip(&results) {
             let bits = if wild { u64::MAX } else { bits[lane] };
-            warp.undefined.set(register, lane, Taint { bits, origin });
+            warp.shadow.undefined.set(register, lane, Taint { bits, origin });
         }
     }
 }
 
 /// The undefined bits of each result.
 fn results(warp: &mut Warp, code: &Code, watch: &Watch, alu: &Alu, flow: &Flow, mask: u32) -> [Lanes64; 4] {
-    let undefined = &warp.undefined;
+    let undefined = &warp.shadow.undefined;
     let of = |reg: Reg| code.watched.number(reg).map_or([0; 32], |number| undefined.bits(number, mask));
     match *flow {
         Flow::Bitwise(table, operands) => {

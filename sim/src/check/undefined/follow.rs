@@ -20,7 +20,7 @@ pub(crate) fn follow(
     group: u32,
     mask: u32,
 ) -> Outcome<()> {
-    let undefined = &mut warp.undefined;
+    let undefined = &mut warp.shadow.undefined;
     let read = Reads {
         guard: undefined.lanes(watch.guard.as_slice()) & group,
         sources: undefined.lanes(&watch.sources) & mask,
@@ -53,24 +53,24 @@ fn follow_undefined(
         flow::compute(cluster, warp, watch, alu, read.guard, mask);
         return Ok(());
     }
-    let mut fault = used(cluster, &mut warp.undefined, watch.guard.as_slice(), read.guard);
-    fault = fault.or_else(|| used(cluster, &mut warp.undefined, &watch.sinks, read.sinks));
+    let mut fault = used(cluster, &mut warp.shadow.undefined, watch.guard.as_slice(), read.guard);
+    fault = fault.or_else(|| used(cluster, &mut warp.shadow.undefined, &watch.sinks, read.sinks));
     match op {
-        Op::Memory(Memory::St(..) | Memory::StR(..)) => warp.undefined.storing = read.sources,
-        Op::Memory(Memory::StMatrix(_)) if read.sources != 0 => warp.undefined.storing = mask,
+        Op::Memory(Memory::St(..) | Memory::StR(..)) => warp.shadow.undefined.storing = read.sources,
+        Op::Memory(Memory::StMatrix(_)) if read.sources != 0 => warp.shadow.undefined.storing = mask,
         Op::Tensor(tensor) if mask != 0 => product(cluster, warp, watch, tensor),
-        _ => warp.undefined.define(&watch.writes, mask),
+        _ => warp.shadow.undefined.define(&watch.writes, mask),
     }
     fault.map_or(Ok(()), |fault| tell(cluster, fault))
 }
 
 /// Marks the sums of a product that depend on something undefined in registers.
 fn product(cluster: &Cluster<'_>, warp: &mut Warp, watch: &Watch, tensor: &Tensor) {
-    let undefined = &warp.undefined;
+    let undefined = &warp.shadow.undefined;
     let Some((lane, (_, taint))) =
         lanes(FULL).find_map(|lane| Some((lane, undefined.first(&watch.sources, lane)?)))
     else {
-        return warp.undefined.define(&watch.writes, FULL);
+        return warp.shadow.undefined.define(&watch.writes, FULL);
     };
     let origin =
         Origin { padding: false, ..origin(&taint, Where { warp: cluster.warp, lane, pc: cluster.pc }) };
@@ -82,9 +82,9 @@ fn product(cluster: &Cluster<'_>, warp: &mut Warp, watch: &Watch, tensor: &Tenso
             let kept = wgmma.keep.is_none_or(|(p, negated)| warp.regs.predicate(p, negated) & 1 == 1);
             Operands::of_wgmma(wgmma, kept, of)
         }
-        _ => return warp.undefined.define(&watch.writes, FULL),
+        _ => return warp.shadow.undefined.define(&watch.writes, FULL),
     };
-    sums::mark(watched, &mut warp.undefined, &operands, origin);
+    sums::mark(watched, &mut warp.shadow.undefined, &operands, origin);
 }
 
 /// Marks the sums of `wgmma` that depend on undefined rows of A and columns of B in shared memory, in addition to those in
@@ -98,7 +98,7 @@ pub(crate) fn shared_operands(
     address: u64,
 ) {
     let watched = &cluster.machine.code.watched;
-    let undefined = &mut warp.undefined;
+    let undefined = &mut warp.shadow.undefined;
     let of = |reg: Reg| watched.number(reg).map_or([0; 32], |number| undefined.bits(number, FULL));
     let mut operands = Operands::of_wgmma(op, true, of);
     operands.add(rows, columns);
@@ -175,7 +175,7 @@ pub(crate) fn origin(taint: &Taint, at: Where) -> Origin {
 pub(crate) fn shuffle(code: &Code, warp: &mut Warp, op: &Shfl, at: Where, m: u32) {
     let Some(d) = code.watched.number(Reg::R(op.d)) else { return };
     let taint = |lane: usize| match code.watched.number(Reg::R(op.a)) {
-        Some(a) if m >> lane & 1 == 1 => warp.undefined.get(a, lane),
+        Some(a) if m >> lane & 1 == 1 => warp.shadow.undefined.get(a, lane),
         _ => Taint::NONE,
     };
     let (from, _) = shuffled(&warp.regs, op);
@@ -183,5 +183,5 @@ pub(crate) fn shuffle(code: &Code, warp: &mut Warp, op: &Shfl, at: Where, m: u32
         let taint = taint(lane);
         Taint { origin: Some(origin(&taint, Where { lane, ..at })), ..taint }
     });
-    lanes(m).for_each(|lane| warp.undefined.set(d, lane, taints[lane]));
+    lanes(m).for_each(|lane| warp.shadow.undefined.set(d, lane, taints[lane]));
 }

@@ -159,12 +159,12 @@ pub(crate) fn leave(
     let mut fault = None;
     for register in values.iter().filter_map(|&reg| code.watched.number(reg)) {
         for lane in lanes(m) {
-            let taint = warp.undefined.get(register, lane);
+            let taint = warp.shadow.undefined.get(register, lane);
             let padding = taint.origin.is_some_and(|origin| origin.padding);
             if taint.bits & low_bytes(access.bytes.into()) != 0 && !padding {
                 let name = code.watched.name(register);
                 fault = fault.or_else(|| misuse(cluster, lane, &taint, &format!("`{name}`")));
-                warp.undefined.set(register, lane, Taint::NONE);
+                warp.shadow.undefined.set(register, lane, Taint::NONE);
             }
         }
     }

@@ -87,7 +87,7 @@ fn enter(
     }
     let saved = callee.saved.map(|range| Saved {
         values: save(warp, lane, range),
-        taints: warp.undefined.save(&callee.watched, lane),
+        taints: warp.shadow.undefined.save(&callee.watched, lane),
     });
     warp.local.forget(lane, frame, u64::from(callee.frame));
     let passed = take(cluster, warp, lane, &call.args, &callee.params);
@@ -120,7 +120,7 @@ fn taint_of(cluster: &Cluster<'_>, warp: &Warp, lane: usize, place: Place) -> Ta
     match place {
         Place::Register(reg) => {
             let register = cluster.machine.code.watched.number(reg);
-            register.map_or(Taint::NONE, |register| warp.undefined.get(register, lane))
+            register.map_or(Taint::NONE, |register| warp.shadow.undefined.get(register, lane))
         }
         Place::Frame { offset, size } => {
             let address = u64::from(warp.sp[lane] + offset);
@@ -147,7 +147,7 @@ fn give(
             (_, Place::Register(reg)) => {
                 warp.regs.set_lane(reg, lane, value);
                 if let Some(register) = cluster.machine.code.watched.number(reg) {
-                    warp.undefined.set(register, lane, taint);
+                    warp.shadow.undefined.set(register, lane, taint);
                 }
             }
             (_, Place::Frame { offset, size }) => {
@@ -191,7 +191,7 @@ fn leave(cluster: &Cluster<'_>, warp: &mut Warp, lane: usize, activation: Activa
     let passed = take(cluster, warp, lane, &callee.returns, &call.returns);
     if let (Some(range), Some(saved)) = (callee.saved, &activation.saved) {
         restore(warp, lane, range, &saved.values);
-        warp.undefined.restore(&callee.watched, lane, &saved.taints);
+        warp.shadow.undefined.restore(&callee.watched, lane, &saved.taints);
     }
     give(cluster, warp, lane, (&callee.returns, frame), (&call.returns, caller), &passed);
     warp.sp[lane] = caller as u32;

@@ -79,7 +79,7 @@ pub(super) fn warp_op(
     let execute = |warp: &mut Warp, part: u32| {
         if let WarpOp::Shfl(shfl) = op
             && machine.checks.intersects(Checks::UNDEFINED)
-            && machine.code.meta[at.pc as usize].looks(warp.undefined.spreads)
+            && machine.code.meta[at.pc as usize].looks(warp.shadow.undefined.spreads)
         {
             undefined::shuffle(machine.code, warp, shfl, at, part);
         }
@@ -215,8 +215,8 @@ pub(super) fn control(
             if cluster.racing() {
                 let released = &mut cluster.cluster_barrier.released;
                 match relaxed {
-                    true => cluster.races.clocks.release_relaxed(cluster.warp, released),
-                    false => cluster.races.clocks.release(cluster.warp, released),
+                    true => cluster.shadow.races.clocks.release_relaxed(cluster.warp, released),
+                    false => cluster.shadow.races.clocks.release(cluster.warp, released),
                 }
             }
             let phase = cluster.cluster_barrier.arrive(mask.count_ones(), live);
@@ -234,7 +234,7 @@ pub(super) fn control(
         }
         Control::Fence(scope) => {
             if cluster.racing() {
-                cluster.races.clocks.fence(cluster.warp);
+                cluster.shadow.races.clocks.fence(cluster.warp);
             }
             if *scope > FenceScope::Block
                 && let Some(mut order) = cluster.order()
@@ -245,13 +245,13 @@ pub(super) fn control(
         }
         Control::ProxyFence => {
             if cluster.racing() {
-                cluster.races.clocks.proxy_fence(cluster.warp);
+                cluster.shadow.races.clocks.proxy_fence(cluster.warp);
             }
             Ok(Step::Next)
         }
         Control::WgmmaCommit => Ok(together(cluster, warp, group, mask).unwrap_or_else(|| {
             wgmma_groups(cluster, warp).commit(warp.index);
-            warp.products.commit();
+            warp.shadow.products.commit();
             cluster.events += 1;
             Step::Next
         })),
@@ -259,7 +259,7 @@ pub(super) fn control(
             if let Some(step) = together(cluster, warp, group, mask) {
                 return Ok(step);
             }
-            warp.products.wait(*n);
+            warp.shadow.products.wait(*n);
             let groups = wgmma_groups(cluster, warp);
             let expected = groups.expected(warp.index, *n);
             if !groups.issued(expected) {
@@ -269,7 +269,7 @@ pub(super) fn control(
             Ok(Step::Next)
         }
         Control::WgmmaFence => Ok(together(cluster, warp, group, mask).unwrap_or_else(|| {
-            warp.products.fence();
+            warp.shadow.products.fence();
             Step::Next
         })),
         Control::MaxRegisters { count, more } => match together(cluster, warp, group, mask) {
@@ -279,7 +279,7 @@ pub(super) fn control(
         Control::Yield => Ok(Step::Yield),
         Control::Uniform(op) => check_uniform(cluster, warp, op, mask).map(|()| Step::Next),
         Control::GridWait => {
-            cluster.cta().waited_for_grid = true;
+            cluster.cta().shadow.waited_for_grid = true;
             Ok(Step::Next)
         }
         Control::Hint(_) => Ok(Step::Next),
@@ -295,12 +295,12 @@ pub(super) fn products_done(cluster: &mut Cluster<'_>, warp: &Warp, groups: u32)
     if !cluster.racing() || cluster.machine.code.product_registers == 0 {
         return;
     }
-    let tensor_cores = cluster.races.clocks.tensor_cores(cluster.warp);
+    let tensor_cores = cluster.shadow.races.clocks.tensor_cores(cluster.warp);
     for (place, bytes) in wgmma_groups(cluster, warp).finished(groups) {
-        cluster.races.read_done(place.rank, place.offset, bytes, tensor_cores);
+        cluster.shadow.races.read_done(place.rank, place.offset, bytes, tensor_cores);
     }
-    cluster.races.clocks.work(tensor_cores);
-    cluster.races.clocks.learn_all(cluster.warp, tensor_cores);
+    cluster.shadow.races.clocks.work(tensor_cores);
+    cluster.shadow.races.clocks.learn_all(cluster.warp, tensor_cores);
     cluster.sync_lanes();
 }
 
@@ -321,7 +321,7 @@ fn leaked(cluster: &mut Cluster<'_>, warp: &Warp, mask: u32) -> Outcome<()> {
     }
     let copy = async_copy::unwaited(warp, mask).map(|(lane, pc)| ("cp.async", lane, pc));
     let bulk = || bulk::unwaited(cluster, warp, mask).map(|(lane, pc)| ("cp.async.bulk", lane, pc));
-    let product = || warp.products.unwaited().map(|pc| ("wgmma.mma_async", 0, pc));
+    let product = || warp.shadow.products.unwaited().map(|pc| ("wgmma.mma_async", 0, pc));
     let Some((what, lane, pc)) = copy.or_else(bulk).or_else(product) else { return Ok(()) };
     let message =
         format!("asynchronous group leaked: the thread ends with a {what} that it has not waited for");
@@ -356,7 +356,7 @@ fn barrier_completed(cluster: &mut Cluster<'_>, cta: usize, id: usize, arrived: 
     if cluster.racing() {
         let warps = cluster.machine.threads().div_ceil(32) as usize;
         if let Some((there, released)) = cluster.ctas[cta].barriers[id].last_completed() {
-            cluster.races.clocks.complete(lanes(there).map(|warp| cta * warps + warp), released);
+            cluster.shadow.races.clocks.complete(lanes(there).map(|warp| cta * warps + warp), released);
         }
     }
     ended_before(cluster, cta, id, arrived)
@@ -415,7 +415,7 @@ fn barrier_step(
     cluster.events += 1;
     if cluster.racing() {
         let released = &mut cluster.ctas[warp.cta].barriers[id as usize].released;
-        cluster.races.clocks.release(cluster.warp, released);
+        cluster.shadow.races.clocks.release(cluster.warp, released);
     }
     let cta = &mut cluster.ctas[warp.cta];
     let barrier_state = &mut cta.barriers[id as usize];
