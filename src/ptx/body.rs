@@ -17,6 +17,7 @@ use super::{
     facts::{self, Condition, Known, Numbered, Numbering, Order, RegFacts},
     in_place::Latest,
     operand::Operand,
+    params::ParamDecl,
     raw,
     shared::Arena,
     table::{self, Form},
@@ -566,4 +567,28 @@ impl Body {
 /// The cell that all handles of a kernel refer to.
 pub(crate) struct Ctx {
     pub(crate) body: RefCell<Body>,
+}
+
+impl Ctx {
+    /// Starts a kernel, whose first error is one of its signature.
+    pub(crate) fn new(
+        signature: &str,
+        target: Target,
+        params: Vec<ParamDecl>,
+        at: &'static Location<'static>,
+    ) -> Self {
+        let (entry, problem) = Entry::new(signature, target, params);
+        let mut body = Body::new(entry);
+        if let Some(kind) = problem {
+            body.fail(kind, at);
+        }
+        Self { body: RefCell::new(body) }
+    }
+
+    /// Ends the kernel, and returns it or the first error.
+    pub(crate) fn finish(self, at: &'static Location<'static>) -> Result<Entry, BuildError> {
+        let mut body = self.body.into_inner();
+        body.instruction(format_args!("ret"), &[], at);
+        body.finish(at)
+    }
 }

@@ -7,7 +7,7 @@ use super::{
     error::BuildErrorKind,
     extent::Extent,
     inst::{BufferMap, MapUse},
-    params::{ParamDecl, Params},
+    params::ParamDecl,
     render,
     target::{Target, Version},
     types::RegClass,
@@ -110,12 +110,15 @@ impl Entry {
     }
 
     /// Creates an empty kernel from a signature such as `"scale(x, y, n)"`, and returns the error if the signature is not valid.
-    pub(crate) fn new<A: Params>(signature: &str, target: Target) -> (Self, Option<BuildErrorKind>) {
+    pub(crate) fn new(
+        signature: &str,
+        target: Target,
+        mut params: Vec<ParamDecl>,
+    ) -> (Self, Option<BuildErrorKind>) {
         let (name, names) = match signature.split_once('(') {
             None => (signature.trim(), None),
             Some((name, rest)) => (name.trim(), Some(rest.trim_end().trim_end_matches(')'))),
         };
-        let mut params = A::declarations();
         let mut problem = (!is_identifier(name)).then(|| BuildErrorKind::BadName { name: name.to_string() });
         if let Some(names) = names {
             let names: Vec<&str> = names.split(',').map(str::trim).filter(|n| !n.is_empty()).collect();

@@ -2,96 +2,23 @@
 //!
 //! A plain Rust `for` around builder calls is an unrolled loop; the functions here emit labels and branches.
 
-use std::{fmt, ops::Range, panic::Location};
+mod counted;
+
+use std::{fmt, panic::Location};
+
+use counted::Counted;
+pub use counted::{Counter, Steps};
 
 use super::{
     body::RegId,
     error::BuildErrorKind,
-    facts::{
-        Condition, Known,
-        divisor::{gcd, power_of_two},
-    },
-    inst::IntegerDivision,
+    facts::Condition,
     kernel::Builder,
     operand::Operand,
     state::{Slots, State},
     uniform::ConditionKind,
     val::{Repr, Val},
 };
-
-/// An integer type for loop counters: `u32`, `i32`, `u64`, `i64`.
-pub trait Counter: IntegerDivision {
-    /// The smallest value of the type.
-    const LEAST: Self;
-    /// The largest value of the type.
-    const LARGEST: Self;
-}
-
-macro_rules! counters {
-    ($($t:ty)*) => {$(
-        impl Counter for $t {
-            const LEAST: Self = Self::MIN;
-            const LARGEST: Self = Self::MAX;
-        }
-    )*};
-}
-
-counters! { u32 i32 u64 i64 }
-
-/// The range of a counted loop: `n` (from 0), `start..end`, or either [`by`](Self::by) a step.
-#[derive(Clone, Copy, Debug)]
-pub struct Steps<'k, T: Counter> {
-    start: Val<'k, T>,
-    end: Val<'k, T>,
-    step: Val<'k, T>,
-}
-
-impl<'k, T: Counter> Steps<'k, T> {
-    /// Creates the range from `start` up to but not including `end`, with step 1.
-    pub fn new(start: impl Into<Val<'k, T>>, end: impl Into<Val<'k, T>>) -> Self {
-        Self { start: start.into(), end: end.into(), step: T::ONE.into() }
-    }
-
-    /// Sets the step, which must be positive.
-    #[must_use]
-    pub fn by(self, step: impl Into<Val<'k, T>>) -> Self {
-        Self { step: step.into(), ..self }
-    }
-}
-
-/// Returns whether a counter below `end` is known not to overflow when it is incremented once more.
-fn steps_within<'k, T: Counter>(start: Val<'k, T>, end: Val<'k, T>, step: Val<'k, T>) -> bool {
-    let Some(constant) = step.as_constant() else { return false };
-    let unit = constant.to_bits();
-    let past = end.known().most().checked_add(unit - 1);
-    unit == 1
-        || start.is_natural(end) && past.is_some_and(|past| past <= T::LARGEST.to_bits())
-        || [start, end].iter().all(|x| x.known().divisor().is_multiple_of(unit))
-}
-
-impl<'k, T: Counter> From<Val<'k, T>> for Steps<'k, T> {
-    fn from(count: Val<'k, T>) -> Self {
-        Self::new(T::ZERO, count)
-    }
-}
-
-impl<T: Counter> From<T> for Steps<'_, T> {
-    fn from(count: T) -> Self {
-        Self::new(T::ZERO, count)
-    }
-}
-
-impl<'k, T: Counter> From<Range<Val<'k, T>>> for Steps<'k, T> {
-    fn from(range: Range<Val<'k, T>>) -> Self {
-        Self::new(range.start, range.end)
-    }
-}
-
-impl<T: Counter> From<Range<T>> for Steps<'_, T> {
-    fn from(range: Range<T>) -> Self {
-        Self::new(range.start, range.end)
-    }
-}
 
 /// The emitted loop whose body is under construction, to leave it or to continue with the next iteration.
 #[derive(Clone, Copy, Debug)]
@@ -171,13 +98,17 @@ impl<'k> Builder<'k> {
         self.branch_unless(condition, format_args!("$else{label}"));
         let mut slots = self.under(ConditionKind::If, condition, true, || {
             let mut state = then();
-            self.located(at, || Slots::merge(self, &mut state))
+            let _located = self.locate(at);
+            Slots::merge(self, &mut state)
         });
         self.branch(format_args!("$endif{label}"));
         self.place(format_args!("$else{label}"));
         let state = self.under(ConditionKind::If, condition, false, || {
             let mut state = otherwise();
-            self.located(at, || slots.assign(self, &mut state));
+            {
+                let _located = self.locate(at);
+                slots.assign(self, &mut state);
+            }
             state
         });
         self.place(format_args!("$endif{label}"));
@@ -201,64 +132,12 @@ impl<'k> Builder<'k> {
         mut state: S,
         body: impl FnOnce(Val<'k, T>, S) -> S,
     ) -> S {
-        let Steps { start, end, step } = steps.into();
-        if step.as_constant().is_some_and(|step| step <= T::ZERO) {
-            self.refuse(format!("a loop's step must be above 0, but it is {step:?}"));
-            return state;
-        }
-        let known = start.as_constant().zip(end.as_constant());
-        if known.is_some_and(|(start, end)| start >= end) {
-            return state;
-        }
-        let label = self.body().label();
-        // Counting past the end must not wrap around. If it may, the counter is compared with the end minus a step before it is
-        // incremented.
-        let last = if steps_within(start, end, step) { None } else { Some(end.max(step + T::LEAST) - step) };
+        let Some(counted) = Counted::new(self, steps.into()) else { return state };
         let mut slots = Slots::enter(self, &mut state);
-        let counter = self.fresh(T::CLASS);
-        self.body().uniform.set_changes(counter);
-        self.emit(format_args!("mov.{}", T::MEM), &[Operand::Reg(counter), start.operand(self)]);
-        if known.is_none() {
-            self.branch_if(end.le(start), format_args!("$endfor{label}"));
-        }
-        self.place(format_args!("$for{label}"));
-        let bounds = [start, end, step].map(|bound| bound.reg().map(|(reg, _)| reg));
-        let at = self.here();
-        self.body().open_steps(bounds, at);
-        slots.carry(self);
-        let i = Val::from_reg(counter, self);
-        let unit = gcd(start.known().divisor(), step.known().divisor());
-        if start.is_natural(end) {
-            i.learn(Known::multiple_of(unit, 8 * T::BYTES), false);
-            // The counter is invalid after the loop, so the bound holds wherever it can be read.
-            i.learn(
-                Known::at_most(end.known().most().saturating_sub(1), 8 * T::BYTES),
-                start.is_local() || end.is_local(),
-            );
-            self.body().assume_below(i.source(), end.source());
-        } else {
-            i.learn(Known::multiple_of(power_of_two(unit), 8 * T::BYTES), false);
-        }
+        let i = counted.open(&slots);
         state = body(i, state);
         slots.assign(self, &mut state);
-        let next = [Operand::Reg(counter), Operand::Reg(counter), step.operand(self)];
-        let goes_on = match last {
-            Some(last) => {
-                let goes_on = i.lt(last);
-                self.emit(format_args!("add.{}", T::PTX), &next);
-                goes_on
-            }
-            None => {
-                self.emit(format_args!("add.{}", T::PTX), &next);
-                i.lt(end)
-            }
-        };
-        self.branch_if(goes_on, format_args!("$for{label}"));
-        self.body().close_steps();
-        slots.carry(self);
-        // The counter is invalid after the loop: escaped handles are rejected.
-        self.body().overwrite(counter);
-        self.place(format_args!("$endfor{label}"));
+        counted.close(i, &slots);
         state
     }
 
@@ -281,7 +160,10 @@ impl<'k> Builder<'k> {
         let at = Location::caller();
         self.loop_(|l| {
             let condition = condition().into();
-            self.located(at, || l.break_if(!condition));
+            {
+                let _located = self.locate(at);
+                l.break_if(!condition);
+            }
             body(l);
         });
     }
@@ -353,7 +235,10 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub fn return_if(self, condition: impl Into<Val<'k, bool>>) {
         let condition = condition.into();
-        self.located(Location::caller(), || self.when(condition, || self.return_()));
+        {
+            let _located = self.locate(Location::caller());
+            self.when(condition, || self.return_());
+        }
         self.assume_not(condition);
     }
 

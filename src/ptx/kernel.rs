@@ -1,11 +1,6 @@
 //! Kernels under construction ([`Builder`]) and finished ([`Kernel`]).
 
-use std::{
-    cell::{RefCell, RefMut},
-    fmt,
-    marker::PhantomData,
-    panic::Location,
-};
+use std::{cell::RefMut, fmt, marker::PhantomData, panic::Location};
 
 use super::{
     ascii::ascii,
@@ -40,6 +35,22 @@ pub struct Builder<'k> {
 impl fmt::Debug for Builder<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder").finish_non_exhaustive()
+    }
+}
+
+/// Restores the attribution of lines to an outer one when it is dropped.
+#[must_use = "lines are attributed until this is dropped"]
+pub(crate) struct Located<'k> {
+    k: Builder<'k>,
+    outer: Option<&'static Location<'static>>,
+}
+
+impl Drop for Located<'_> {
+    fn drop(&mut self) {
+        // The body is borrowed only while a panic unwinds.
+        if let Ok(mut body) = self.k.ctx.body.try_borrow_mut() {
+            body.located = self.outer;
+        }
     }
 }
 
@@ -79,22 +90,18 @@ impl<'k> Builder<'k> {
         body.instruction(mnemonic, operands, at);
     }
 
-    /// Runs `write`, and attributes all of its lines and errors to `at`, because closures do not propagate their caller. An
-    /// outer attribution takes precedence.
-    pub(crate) fn located<R>(self, at: &'static Location<'static>, write: impl FnOnce() -> R) -> R {
-        let outer = self.body().located;
-        self.body().located = outer.or(Some(at));
-        let result = write();
-        self.body().located = outer;
-        result
+    /// Attributes all lines and errors to `at` until the result is dropped. An outer attribution takes precedence.
+    pub(crate) fn locate(self, at: &'static Location<'static>) -> Located<'k> {
+        let mut body = self.body();
+        let outer = body.located;
+        body.located = outer.or(Some(at));
+        Located { k: self, outer }
     }
 
     /// Runs a closure of the caller, whose lines are attributed to themselves.
     pub(crate) fn unlocated<R>(self, write: impl FnOnce() -> R) -> R {
-        let outer = self.body().located.take();
-        let result = write();
-        self.body().located = outer;
-        result
+        let _located = Located { k: self, outer: self.body().located.take() };
+        write()
     }
 
     /// Emits one instruction with a single result of type `T`, in a fresh register or in that of an earlier instruction
@@ -472,18 +479,15 @@ impl<A: Params> Kernel<A> {
         write: impl for<'k> FnOnce(Builder<'k>, A::Handles<'k>),
     ) -> Result<Self, BuildError> {
         let at = Location::caller();
-        let (entry, problem) = Entry::new::<A>(signature, target);
-        let ctx = Ctx { body: RefCell::new(Body::new(entry)) };
+        let ctx = Ctx::new(signature, target, A::declarations(), at);
         let k = Builder { ctx: &ctx, brand: PhantomData };
-        if let Some(kind) = problem {
-            k.body().fail(kind, at);
-        }
-        let handles = k.located(at, || A::handles(k, Once));
+        let handles = {
+            let _located = k.locate(at);
+            A::handles(k, Once)
+        };
         k.blank();
         write(k, handles);
-        k.body().instruction(format_args!("ret"), &[], at);
-        let entry = ctx.body.into_inner().finish(at)?;
-        Ok(Self { entry, parameters: PhantomData })
+        Ok(Self { entry: ctx.finish(at)?, parameters: PhantomData })
     }
 }
 

@@ -198,7 +198,10 @@ impl Slots {
     pub(crate) fn enter<'k>(k: Builder<'k>, state: &mut impl State<'k>) -> Self {
         let (mut slots, mut parts) = (Vec::new(), Vec::new());
         let step = Step::Enter { slots: &mut slots, parts: &mut parts };
-        k.located(Location::caller(), || state.visit(&mut Visitor { k, step }));
+        {
+            let _located = k.locate(Location::caller());
+            state.visit(&mut Visitor { k, step });
+        }
         Self { slots, parts }
     }
 
@@ -220,10 +223,22 @@ impl Slots {
     pub(crate) fn assign<'k>(&mut self, k: Builder<'k>, state: &mut impl State<'k>) {
         let mut values = Vec::new();
         let step = Step::Collect { values: &mut values, parts: self.parts.iter(), slots: &self.slots };
-        k.located(Location::caller(), || state.visit(&mut Visitor { k, step }));
+        {
+            let _located = k.locate(Location::caller());
+            state.visit(&mut Visitor { k, step });
+        }
+        if self.write(k, &values) {
+            let step = Step::Leave { slots: self.slots.iter(), parts: self.parts.iter() };
+            state.visit(&mut Visitor { k, step });
+        }
+    }
+
+    /// Moves values into the registers, and returns whether there is one for each.
+    #[track_caller]
+    fn write(&mut self, k: Builder<'_>, values: &[Untyped]) -> bool {
         if values.len() != self.slots.len() {
             k.fail(BuildErrorKind::StateShape { want: self.slots.len(), found: values.len() });
-            return;
+            return false;
         }
         let moved: Vec<(Untyped, RegId)> = values
             .iter()
@@ -256,8 +271,7 @@ impl Slots {
         for slot in &mut self.slots {
             *slot = k.body().overwrite(*slot);
         }
-        let step = Step::Leave { slots: self.slots.iter(), parts: self.parts.iter() };
-        state.visit(&mut Visitor { k, step });
+        true
     }
 }
 

@@ -76,7 +76,7 @@ pub trait Device: Backend + fmt::Debug {
     /// Before anything runs: if the device cannot run the kernel's target, if an argument violates an assumption of the kernel
     /// (divisibility, alignment), or if the kernel has no grid rule or block shape. Afterwards: errors found by the device.
     fn launch<A: Params>(&self, kernel: &Kernel<A>, args: impl Arguments<A>) -> Result<Launched, RunError> {
-        start(self, kernel, None, args.values())
+        start(self, kernel.entry(), None, args.values())
     }
 
     /// Like [`launch`](Device::launch), on a grid of `grid` blocks in x, y and z instead of the kernel's grid rule.
@@ -89,7 +89,7 @@ pub trait Device: Backend + fmt::Debug {
         grid: [u32; 3],
         args: impl Arguments<A>,
     ) -> Result<Launched, RunError> {
-        start(self, kernel, Some(grid), args.values())
+        start(self, kernel.entry(), Some(grid), args.values())
     }
 
     /// Writes the launch as a case for `warpwright sim`: `case.json`, `kernel.ptx` with Rust lines, and the contents of each
@@ -122,7 +122,7 @@ pub trait Device: Backend + fmt::Debug {
         kernel: &Kernel<A>,
         args: impl Arguments<A>,
     ) -> Result<(), RecordError> {
-        record(self, &prepare(self, kernel, None, args.values())?, dir.as_ref())
+        record(self, &prepare(self, kernel.entry(), None, args.values())?, dir.as_ref())
     }
 }
 
@@ -162,13 +162,13 @@ fn filled<T: Element>(device: &(impl Device + ?Sized), len: usize, byte: u8) -> 
     Ok(Buffer::new(device.allocate_filled(bytes.ok_or_else(too_large)?, byte)?, len))
 }
 
-fn start<A: Params>(
+fn start(
     device: &(impl Device + ?Sized),
-    kernel: &Kernel<A>,
+    entry: &Entry,
     grid: Option<[u32; 3]>,
     args: Vec<Value<'_>>,
 ) -> Result<Launched, RunError> {
-    let request = prepare(device, kernel, grid, args)?;
+    let request = prepare(device, entry, grid, args)?;
     if request.plan.is_empty() {
         return Ok(Launched::nothing(request.plan.grid));
     }
@@ -176,13 +176,12 @@ fn start<A: Params>(
 }
 
 /// Checks a launch and determines its shape.
-fn prepare<'k, 'a, A: Params>(
+fn prepare<'k, 'a>(
     device: &(impl Device + ?Sized),
-    kernel: &'k Kernel<A>,
+    entry: &'k Entry,
     grid: Option<[u32; 3]>,
     args: Vec<Value<'a>>,
 ) -> Result<Request<'k, 'a>, RunError> {
-    let entry = kernel.entry();
     check_target(entry, &device.name(), device.capability())?;
     let seen = args.iter().enumerate().map(|(i, arg)| match &arg.0 {
         Kind::Number(number) => Ok(number.integer.map_or(Seen::Float, Seen::Integer)),

@@ -80,7 +80,7 @@ pub(super) fn move_exchanged<'k, T: TensorElement>(
     }
     for (which, half) in halves.into_iter().enumerate() {
         let values = Layout::new(pairs.len() as i64, 1).expect("a fragment has few registers");
-        let data = Fragment::over(k, passing.iter().map(|pair| pair[which]), values);
+        let data = Fragment::over(k, passing.iter().map(|pair| pair[which]).collect(), values);
         let (memory, data) = (Side::Shared(half), Side::Registers(data));
         let (to, from) = match direction {
             Direction::Load => (data, memory),

@@ -107,23 +107,15 @@ impl<'k> Builder<'k> {
         strides: [Stride<'k>; R],
     ) -> Tensor<'k, Global, T, A> {
         const { assert!(R <= MAX_AXES, "a tensor has at most five modes of dynamic extent") };
-        let modes = std::iter::zip(extents, strides)
-            .map(|(size, stride)| ExtentMode { size: size.into_dim(), stride: stride.into_dim() });
-        self.promise_extent("tensor", pointer, modes.collect(), MOST_COORDINATES.into());
+        self.promise_extent("tensor", pointer, extent_modes(&extents, &strides), MOST_COORDINATES.into());
         let axes = std::iter::zip(extents, strides).map(|(extent, stride)| Axis {
             at: 0.into(),
             tile: None,
             extent: Some(extent),
             stride,
         });
-        let modes = std::iter::zip(extents, strides).enumerate().map(|(axis, (extent, stride))| {
-            let extent = extent.as_constant().map_or(run_time_extent(R), i64::from).max(1);
-            let known = Step::along(0, stride.as_constant().unwrap_or(0));
-            let step = known.plus(&Step::along(1 + axis, 1)).unwrap_or_default();
-            Layout::with_stride(extent, Tuple::Leaf(step)).unwrap_or_else(|_| nothing())
-        });
-        let axes = axes.collect();
-        Tensor { axes, divided_whole: R == 0, ..Tensor::of(pointer, Layout::concat(modes), Swizzle::NONE) }
+        let (axes, layout) = (axes.collect(), layout_of(&extents, &strides));
+        Tensor { axes, divided_whole: R == 0, ..Tensor::of(pointer, layout, Swizzle::NONE) }
     }
 
     /// Returns a tensor in global memory with a static layout. Accesses are not predicated: tiles must divide it, and a
@@ -192,6 +184,22 @@ fn strides_are_apart(layout: &Layout) -> bool {
         reach += stride * (extent - 1);
         apart
     })
+}
+
+/// Returns the modes of the extent that the elements of a tensor take in memory.
+fn extent_modes(extents: &[Val<'_, u32>], strides: &[Stride<'_>]) -> Vec<ExtentMode> {
+    let modes = std::iter::zip(extents, strides);
+    modes.map(|(size, stride)| ExtentMode { size: size.into_dim(), stride: stride.into_dim() }).collect()
+}
+
+/// Returns the layout of a tensor with an axis per mode.
+fn layout_of(extents: &[Val<'_, u32>], strides: &[Stride<'_>]) -> Layout<Step> {
+    Layout::concat(std::iter::zip(extents, strides).enumerate().map(|(axis, (extent, stride))| {
+        let extent = extent.as_constant().map_or(run_time_extent(extents.len()), i64::from).max(1);
+        let known = Step::along(0, stride.as_constant().unwrap_or(0));
+        let step = known.plus(&Step::along(1 + axis, 1)).unwrap_or_default();
+        Layout::with_stride(extent, Tuple::Leaf(step)).unwrap_or_else(|_| nothing())
+    }))
 }
 
 /// Returns two coordinates of a layout that share an offset, if any do.

@@ -38,15 +38,14 @@ pub(super) const MOST_ELEMENTS: i64 = 4096;
 pub fn copy<'k, T: TensorElement, D: Destination<'k, T>>(dst: &D, src: &impl Source<'k, T>) -> D::Done {
     let (to, from) = (dst.destination(), src.source());
     let k = from.kernel();
-    k.located(Location::caller(), || {
-        let by_warp = match (&to, &from) {
-            (Side::Registers(to), Side::Shared(from)) => move_by_warp(Direction::Load, from, to),
-            (Side::Shared(to), Side::Registers(from)) => move_by_warp(Direction::Store, to, from),
-            _ => false,
-        };
-        let asynchronous = !by_warp && transfer(to, from, None, &How::best(k));
-        dst.done(asynchronous)
-    })
+    let _located = k.locate(Location::caller());
+    let by_warp = match (&to, &from) {
+        (Side::Registers(to), Side::Shared(from)) => move_by_warp(Direction::Load, from, to),
+        (Side::Shared(to), Side::Registers(from)) => move_by_warp(Direction::Store, to, from),
+        _ => false,
+    };
+    let asynchronous = !by_warp && transfer(to, from, None, &How::best(k));
+    dst.done(asynchronous)
 }
 
 /// Copies a lane's part of shared memory from or to registers, if there is a better way than for a single thread: as matrices, or in
@@ -72,10 +71,9 @@ pub fn copy_if<'k, T: TensorElement, D: Destination<'k, T>>(
 ) -> D::Done {
     let (to, from) = (dst.destination(), src.source());
     let k = from.kernel();
-    k.located(Location::caller(), || {
-        let how = How { asynchronous: None, ..How::best(k) };
-        dst.done(transfer(to, from, Some(predicates), &how))
-    })
+    let _located = k.locate(Location::caller());
+    let how = How { asynchronous: None, ..How::best(k) };
+    dst.done(transfer(to, from, Some(predicates), &how))
 }
 
 /// Copies like [`copy`] to a fragment, and reads elements past the edges as `fill`.

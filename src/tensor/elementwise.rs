@@ -113,7 +113,8 @@ pub(super) fn each<'k, T: TensorElement>(of: &impl Elements<'k, T>, what: &str) 
 #[track_caller]
 pub fn fill<'k, T: TensorElement>(to: &impl WriteElements<'k, T>, value: impl Into<Val<'k, T::Reg>>) {
     let value = value.into();
-    to.in_kernel().located(Location::caller(), || each(to, "fill").for_each(|index| to.put(index, value)));
+    let _located = to.in_kernel().locate(Location::caller());
+    each(to, "fill").for_each(|index| to.put(index, value));
 }
 
 /// Applies `f` to each element of `from` and writes the result to the corresponding element of `to`, in order of their shapes.
@@ -126,13 +127,12 @@ pub fn transform<'k, T: TensorElement, U: TensorElement>(
     f: impl Fn(Val<'k, T::Reg>) -> Val<'k, U::Reg>,
 ) {
     let k = to.in_kernel();
-    k.located(Location::caller(), || {
-        if to.len() != from.len() {
-            k.refuse(format!("transform of {} elements to {}", from.len(), to.len()));
-            return;
-        }
-        each(to, "transform").for_each(|index| to.put(index, f(from.element(index))));
-    });
+    let _located = k.locate(Location::caller());
+    if to.len() != from.len() {
+        k.refuse(format!("transform of {} elements to {}", from.len(), to.len()));
+        return;
+    }
+    each(to, "transform").for_each(|index| to.put(index, f(from.element(index))));
 }
 
 /// Computes `y = alpha · x + beta · y` elementwise. If `beta` is the constant 0, `y` is not read.
@@ -147,17 +147,16 @@ pub fn axpby<'k, T: TensorElement<Reg: Number>>(
     y: &(impl ReadElements<'k, T> + WriteElements<'k, T>),
 ) {
     let (k, alpha, beta) = (y.in_kernel(), alpha.into(), beta.into());
-    k.located(Location::caller(), || {
-        if x.len() != y.len() {
-            k.refuse(format!("axpby of {} elements and {}", x.len(), y.len()));
-            return;
-        }
-        let zero = beta.as_constant().is_some_and(|beta| beta.to_bits() == 0);
-        for index in each(y, "axpby") {
-            let scaled = alpha * x.element(index);
-            y.put(index, if zero { scaled } else { beta.mad(y.element(index), scaled) });
-        }
-    });
+    let _located = k.locate(Location::caller());
+    if x.len() != y.len() {
+        k.refuse(format!("axpby of {} elements and {}", x.len(), y.len()));
+        return;
+    }
+    let zero = beta.as_constant().is_some_and(|beta| beta.to_bits() == 0);
+    for index in each(y, "axpby") {
+        let scaled = alpha * x.element(index);
+        y.put(index, if zero { scaled } else { beta.mad(y.element(index), scaled) });
+    }
 }
 
 /// Returns the sum of all elements, in order.
@@ -165,8 +164,7 @@ pub fn axpby<'k, T: TensorElement<Reg: Number>>(
 /// Rejected when the kernel is built if there are more elements than a thread can process.
 #[track_caller]
 pub fn sum<'k, T: TensorElement<Reg: Number>>(of: &impl ReadElements<'k, T>) -> Val<'k, T::Reg> {
-    of.in_kernel().located(Location::caller(), || {
-        let elements = each(of, "sum").map(|index| of.element(index));
-        elements.reduce(|sum, element| sum + element).unwrap_or(T::Reg::ZERO.into())
-    })
+    let _located = of.in_kernel().locate(Location::caller());
+    let elements = each(of, "sum").map(|index| of.element(index));
+    elements.reduce(|sum, element| sum + element).unwrap_or(T::Reg::ZERO.into())
 }

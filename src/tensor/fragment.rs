@@ -81,9 +81,11 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
     }
 
     /// Creates a fragment over existing registers that no other value owns.
-    pub(crate) fn over(k: Builder<'k>, registers: impl IntoIterator<Item = RegId>, layout: Layout) -> Self {
-        let registers = registers.into_iter().map(|register| k.changing(register)).collect();
-        Self { k, registers, layout, offset: 0, kind: PhantomData }
+    pub(crate) fn over(k: Builder<'k>, mut registers: Vec<RegId>, layout: Layout) -> Self {
+        for register in &mut registers {
+            *register = k.changing(*register);
+        }
+        Self { k, registers: registers.into(), layout, offset: 0, kind: PhantomData }
     }
 
     pub(crate) fn kernel(&self) -> Builder<'k> {

@@ -150,35 +150,34 @@ pub fn gemm<'k, D: TensorElement, A: TensorElement, B: TensorElement, C: TensorE
         k.refuse(format!("gemm: a has {depth} steps of k and b {}", b.extent(last)));
         return;
     }
-    k.located(Location::caller(), || {
-        check_atom::<D>(k, mma.atom());
-        let at = |i| -> Tuple<Slot> { vec![Slot::Keep, Slot::At(i)].into_iter().collect() };
-        let sums_of = |layout: &Layout, index: i64| -> Tuple<Slot> {
-            let (i, j) = (Slot::At(index % m), Slot::At(index / m));
-            match (layout.rank(), shape.values) {
-                (1, _) => keep(1),
-                (_, true) => vec![Slot::Keep, i, j].into_iter().collect(),
-                (_, false) => vec![i, j].into_iter().collect(),
-            }
-        };
-        let words = Words { k, atom: mma.atom() };
-        let d = words.of_slices(MmaOperand::D, d, m * n, |index| sums_of(d.layout(), index));
-        let c = words.of_slices(MmaOperand::C, c, m * n, |index| sums_of(c.layout(), index));
-        for step in 0..depth {
-            let a = words.of_slices(MmaOperand::A, &a.step(mma, MmaOperand::A, shape, step), m, at);
-            let b = words.of_slices(MmaOperand::B, &b.step(mma, MmaOperand::B, shape, step), n, at);
-            let (Some(d), Some(a), Some(b), Some(c)) = (&d, &a, &b, &c) else { return };
-            for (j, b) in b.iter().enumerate() {
-                for i in 0..a.len() {
-                    let i = if j % 2 == 1 { a.len() - 1 - i } else { i };
-                    let sum = i + j * a.len();
-                    let bare = mma.atom().group() == Group::Thread;
-                    let operands = [&*d[sum], &*a[i], b, &*c[sum]];
-                    k.product_of_words(format_args!("{}", mma.atom().mnemonic()), bare, operands);
-                }
+    let _located = k.locate(Location::caller());
+    check_atom::<D>(k, mma.atom());
+    let at = |i| -> Tuple<Slot> { vec![Slot::Keep, Slot::At(i)].into_iter().collect() };
+    let sums_of = |layout: &Layout, index: i64| -> Tuple<Slot> {
+        let (i, j) = (Slot::At(index % m), Slot::At(index / m));
+        match (layout.rank(), shape.values) {
+            (1, _) => keep(1),
+            (_, true) => vec![Slot::Keep, i, j].into_iter().collect(),
+            (_, false) => vec![i, j].into_iter().collect(),
+        }
+    };
+    let words = Words { k, atom: mma.atom() };
+    let d = words.of_slices(MmaOperand::D, d, m * n, |index| sums_of(d.layout(), index));
+    let c = words.of_slices(MmaOperand::C, c, m * n, |index| sums_of(c.layout(), index));
+    for step in 0..depth {
+        let a = words.of_slices(MmaOperand::A, &a.step(mma, MmaOperand::A, shape, step), m, at);
+        let b = words.of_slices(MmaOperand::B, &b.step(mma, MmaOperand::B, shape, step), n, at);
+        let (Some(d), Some(a), Some(b), Some(c)) = (&d, &a, &b, &c) else { return };
+        for (j, b) in b.iter().enumerate() {
+            for i in 0..a.len() {
+                let i = if j % 2 == 1 { a.len() - 1 - i } else { i };
+                let sum = i + j * a.len();
+                let bare = mma.atom().group() == Group::Thread;
+                let operands = [&*d[sum], &*a[i], b, &*c[sum]];
+                k.product_of_words(format_args!("{}", mma.atom().mnemonic()), bare, operands);
             }
         }
-    });
+    }
 }
 
 /// Rejects an atom that is not a single instruction on fragments.

@@ -23,18 +23,17 @@ pub fn load_matrices<'k, T: TensorElement, A: Readable>(
     src: &Tensor<'k, Shared, T, A>,
 ) {
     let k = src.kernel();
-    k.located(Location::caller(), || {
-        if !matches!(tiled.atom().kind(), CopyKind::LdMatrix(_)) {
-            k.refuse(format!("expected an `ldmatrix` atom, found {}", tiled.atom().name()));
-            return;
-        }
-        let (mnemonic, src) = (tiled.atom().mnemonic(), src.resolved());
-        each_matrix(k, dst.layout(), &src.element_layout(), |to, from| {
-            let (to, from) = (dst.slice(to), src.slice(Indices::from(from)));
-            let words = to.operand();
-            let Some(pointer) = from.row_of_matrix() else { return };
-            pointer.ldmatrix_form(format_args!("{mnemonic}"), &words);
-        });
+    let _located = k.locate(Location::caller());
+    if !matches!(tiled.atom().kind(), CopyKind::LdMatrix(_)) {
+        k.refuse(format!("expected an `ldmatrix` atom, found {}", tiled.atom().name()));
+        return;
+    }
+    let (mnemonic, src) = (tiled.atom().mnemonic(), src.resolved());
+    each_matrix(k, dst.layout(), &src.element_layout(), |to, from| {
+        let (to, from) = (dst.slice(to), src.slice(Indices::from(from)));
+        let words = to.operand();
+        let Some(pointer) = from.row_of_matrix() else { return };
+        pointer.ldmatrix_form(format_args!("{mnemonic}"), &words);
     });
 }
 
@@ -48,11 +47,8 @@ pub fn store_matrices<'k, T: TensorElement, A: Writable>(
     src: &Fragment<'k, T>,
 ) -> Pending<'k, Tensor<'k, Shared, T, Read>> {
     let k = dst.kernel();
-    k.located(Location::caller(), || {
-        if !matches!(tiled.atom().kind(), CopyKind::StMatrix(_)) {
-            k.refuse(format!("expected an `stmatrix` atom, found {}", tiled.atom().name()));
-            return;
-        }
+    let _located = k.locate(Location::caller());
+    if matches!(tiled.atom().kind(), CopyKind::StMatrix(_)) {
         let (mnemonic, dst) = (tiled.atom().mnemonic(), dst.resolved());
         each_matrix(k, src.layout(), &dst.element_layout(), |from, to| {
             let (from, to) = (src.slice(from), dst.slice(Indices::from(to)));
@@ -60,7 +56,9 @@ pub fn store_matrices<'k, T: TensorElement, A: Writable>(
             let Some(pointer) = to.row_of_matrix() else { return };
             pointer.stmatrix_form(format_args!("{mnemonic}"), &words);
         });
-    });
+    } else {
+        k.refuse(format!("expected an `stmatrix` atom, found {}", tiled.atom().name()));
+    }
     Pending::new(k, dst.whole().read_only(), false)
 }
 

@@ -57,10 +57,9 @@ impl<'k> CopyThread<'_, 'k> {
     ) -> Tensor<'k, S, T, A> {
         let k = tensor.kernel();
         let divided = self.copy.divide_s(&tensor.layout);
-        k.located(Location::caller(), || {
-            self.check::<T>(k);
-            tensor.thread_part(divided, &self.digits(), self.thread, self.copy.threads())
-        })
+        let _located = k.locate(Location::caller());
+        self.check::<T>(k);
+        tensor.thread_part(divided, &self.digits(), self.thread, self.copy.threads())
     }
 
     /// Returns the part of a destination that this thread writes: `(values, RestM, RestN, …)`.
@@ -72,10 +71,9 @@ impl<'k> CopyThread<'_, 'k> {
     ) -> Tensor<'k, S, T, A> {
         let k = tensor.kernel();
         let divided = self.copy.divide_d(&tensor.layout);
-        k.located(Location::caller(), || {
-            self.check::<T>(k);
-            tensor.thread_part(divided, &self.digits(), self.thread, self.copy.threads())
-        })
+        let _located = k.locate(Location::caller());
+        self.check::<T>(k);
+        tensor.thread_part(divided, &self.digits(), self.thread, self.copy.threads())
     }
 
     fn check<T: TensorElement>(&self, k: Builder<'k>) {
@@ -107,31 +105,30 @@ pub fn copy_tiled<'k, T: TensorElement, D: Destination<'k, T>>(
 ) -> D::Done {
     let (to, from) = (dst.destination(), src.source());
     let k = from.kernel();
-    k.located(Location::caller(), || {
-        let what = tiled.atom().name().to_string();
-        let how = |bytes, asynchronous: Option<CpAsyncCache>| How {
-            widest: bytes,
-            exactly: true,
-            asynchronous,
-            always_asynchronous: asynchronous.is_some(),
-            what: what.clone(),
-            fill: 0,
-        };
-        let asynchronous = match tiled.atom().kind() {
-            CopyKind::Universal { bytes } => transfer(to, from, None, &how(bytes, None)),
-            CopyKind::CpAsync { bytes, bypass_l1, .. } => {
-                let cache = if bypass_l1 { CpAsyncCache::L2 } else { CpAsyncCache::All };
-                transfer(to, from, None, &how(bytes, Some(cache)))
-            }
-            _ => {
-                k.refuse(format!(
-                    "{what} moves matrices: use load_matrices or store_matrices, or copy, which chooses"
-                ));
-                false
-            }
-        };
-        dst.done(asynchronous)
-    })
+    let _located = k.locate(Location::caller());
+    let what = tiled.atom().name().to_string();
+    let how = |bytes, asynchronous: Option<CpAsyncCache>| How {
+        widest: bytes,
+        exactly: true,
+        asynchronous,
+        always_asynchronous: asynchronous.is_some(),
+        what: what.clone(),
+        fill: 0,
+    };
+    let asynchronous = match tiled.atom().kind() {
+        CopyKind::Universal { bytes } => transfer(to, from, None, &how(bytes, None)),
+        CopyKind::CpAsync { bytes, bypass_l1, .. } => {
+            let cache = if bypass_l1 { CpAsyncCache::L2 } else { CpAsyncCache::All };
+            transfer(to, from, None, &how(bytes, Some(cache)))
+        }
+        _ => {
+            k.refuse(format!(
+                "{what} moves matrices: use load_matrices or store_matrices, or copy, which chooses"
+            ));
+            false
+        }
+    };
+    dst.done(asynchronous)
 }
 
 impl TiledMma {
@@ -163,8 +160,8 @@ impl<'a, 'k> MmaThread<'a, 'k> {
             (digits[0].0.clone(), digits[1 + first].0.clone(), digits.swap_remove(1 + second).0);
         let places = [(vec![0], v), (vec![1, 0], first), (vec![1, 1], second)];
         let divided = self.mma.divide(operand, &tensor.layout);
-        self.k
-            .located(Location::caller(), || tensor.thread_part(divided, &places, self.thread, vmnk.cosize()))
+        let _located = self.k.locate(Location::caller());
+        tensor.thread_part(divided, &places, self.thread, vmnk.cosize())
     }
 
     /// Returns the [`partition`](Self::partition) of A, `(m, k)`.
@@ -255,11 +252,10 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         operand: MmaOperand,
         tensor: &Tensor<'k, Shared, T, A>,
     ) -> Fragment<'k, T> {
-        self.k.located(Location::caller(), || {
-            let partition = self.partition(operand, tensor);
-            let fragment = self.fragment_like(operand, &partition);
-            copy(&fragment, &partition);
-            fragment
-        })
+        let _located = self.k.locate(Location::caller());
+        let partition = self.partition(operand, tensor);
+        let fragment = self.fragment_like(operand, &partition);
+        copy(&fragment, &partition);
+        fragment
     }
 }

@@ -67,22 +67,21 @@ impl<'k, S: Arithmetic<Word = S> + Numeric, const N: usize, V: VectorLayout> Rv<
     #[track_caller]
     fn all_reduced(self, scope: impl Scope<'k>, how: Operation) -> Self {
         let k = self.kernel();
-        k.located(Location::caller(), || {
-            let (warp, warps) = k.warp_of(scope);
-            if warps == 1 {
-                return self;
-            }
-            let in_block = k.warp().rank();
-            let all = Partials::new(k, k.this_block().size() / 32, Self::LENGTH);
-            let partials = Partials { first: in_block - warp, count: warps, ..all };
-            if k.in_loop() {
-                // Warps may still be reading vectors of the previous iteration.
-                scope.sync();
-            }
-            partials.store(in_block, &self);
+        let _located = k.locate(Location::caller());
+        let (warp, warps) = k.warp_of(scope);
+        if warps == 1 {
+            return self;
+        }
+        let in_block = k.warp().rank();
+        let all = Partials::new(k, k.this_block().size() / 32, Self::LENGTH);
+        let partials = Partials { first: in_block - warp, count: warps, ..all };
+        if k.in_loop() {
+            // Warps may still be reading vectors of the previous iteration.
             scope.sync();
-            partials.combined(how).to_layout()
-        })
+        }
+        partials.store(in_block, &self);
+        scope.sync();
+        partials.combined(how).to_layout()
     }
 }
 
@@ -150,12 +149,11 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
         reduce: impl Fn(Rt<'k, T, 1, W>) -> ColVec<'k, T::Sum, 1>,
     ) -> Pending<'k, Sv<'k, T::Sum, H>> {
         let k = self.tile.tensor.kernel();
-        k.located(Location::caller(), || {
-            to.store_with(|results| {
-                self.tile.owner.over_warps(H as u32, |row| {
-                    results.tile(row).store(&reduce(self.subtile(row, 0).load()));
-                });
-            })
+        let _located = k.locate(Location::caller());
+        to.store_with(|results| {
+            self.tile.owner.over_warps(H as u32, |row| {
+                results.tile(row).store(&reduce(self.subtile(row, 0).load()));
+            });
         })
     }
 
@@ -167,21 +165,20 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
         how: Operation,
     ) -> Pending<'k, Sv<'k, T::Sum, W>> {
         let k = self.tile.tensor.kernel();
-        k.located(Location::caller(), || {
-            let (owner, rows) = (self.tile.owner, H as u32);
-            let scopes = k.this_block().size() / owner.0.size().max(1);
-            let partials = Partials {
-                first: owner.0.rank() * rows,
-                count: rows,
-                ..Partials::new(k, rows * scopes, Sv::<T::Sum, W>::LENGTH)
-            };
-            to.store_with(|results| {
-                owner.over_warps(rows, |row| {
-                    partials.store(partials.first + row, &reduce(self.subtile(row, 0).load()));
-                });
-                owner.0.sync();
-                owner.0.when_first_warp(|| results.tile(0).store(&partials.combined::<W>(how)));
-            })
+        let _located = k.locate(Location::caller());
+        let (owner, rows) = (self.tile.owner, H as u32);
+        let scopes = k.this_block().size() / owner.0.size().max(1);
+        let partials = Partials {
+            first: owner.0.rank() * rows,
+            count: rows,
+            ..Partials::new(k, rows * scopes, Sv::<T::Sum, W>::LENGTH)
+        };
+        to.store_with(|results| {
+            owner.over_warps(rows, |row| {
+                partials.store(partials.first + row, &reduce(self.subtile(row, 0).load()));
+            });
+            owner.0.sync();
+            owner.0.when_first_warp(|| results.tile(0).store(&partials.combined::<W>(how)));
         })
     }
 }

@@ -32,12 +32,11 @@ impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite> {
     #[track_caller]
     pub fn add<const H: usize, const W: usize, L: RegisterLayout>(self, tile: &Rt<'k, T, H, W, L>) {
         let k = self.kernel();
-        k.located(Location::caller(), || {
-            let view = self.tensor([Rt::<T, H, W, L>::ROWS, Rt::<T, H, W, L>::COLS]);
-            k.check_warp_tile(view.coordinates(), false);
-            let part = view.lane_part(&Rt::<T, H, W, L>::layout(), k.lane().rank());
-            add_global(&part, &tile.fragment, true.into());
-        });
+        let _located = k.locate(Location::caller());
+        let view = self.tensor([Rt::<T, H, W, L>::ROWS, Rt::<T, H, W, L>::COLS]);
+        k.check_warp_tile(view.coordinates(), false);
+        let part = view.lane_part(&Rt::<T, H, W, L>::layout(), k.lane().rank());
+        add_global(&part, &tile.fragment, true.into());
     }
 }
 
@@ -48,13 +47,12 @@ impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite, 1> {
     #[track_caller]
     pub fn add<const N: usize, V: VectorLayout>(self, vector: &Rv<'k, T, N, V>) {
         let k = self.kernel();
-        k.located(Location::caller(), || {
-            let view = self.tensor([Rv::<T, N, V>::LENGTH]);
-            k.check_warp_tile(view.coordinates(), false);
-            let layout = Rv::<T, N, V>::fragment();
-            let part = view.lane_part(&layout, k.lane().rank());
-            add_global(&part, &vector.fragment, is_first_owner(k, &layout));
-        });
+        let _located = k.locate(Location::caller());
+        let view = self.tensor([Rv::<T, N, V>::LENGTH]);
+        k.check_warp_tile(view.coordinates(), false);
+        let layout = Rv::<T, N, V>::fragment();
+        let part = view.lane_part(&layout, k.lane().rank());
+        add_global(&part, &vector.fragment, is_first_owner(k, &layout));
     }
 }
 
@@ -88,12 +86,11 @@ impl<'k, T: AtomicElement> Adding<Storing<'k, T>> {
         tile: &Rt<'k, T, H, W, L>,
     ) {
         let k = tile.kernel();
-        k.located(Location::caller(), || {
-            let at = Rectangle::new(&self.to.tile, row.into(), col.into());
-            k.check_warp_tile([at.row, at.col], false);
-            at.each_part::<T, H, W, L>(&tile.fragment, |registers, memory| {
-                add_shared(memory, registers, true.into());
-            });
+        let _located = k.locate(Location::caller());
+        let at = Rectangle::new(&self.to.tile, row.into(), col.into());
+        k.check_warp_tile([at.row, at.col], false);
+        at.each_part::<T, H, W, L>(&tile.fragment, |registers, memory| {
+            add_shared(memory, registers, true.into());
         });
     }
 }
@@ -121,12 +118,11 @@ impl<'k, T: AtomicElement> Adding<StoringVector<'k, T>> {
         vector: &Rv<'k, T, N, V>,
     ) {
         let k = vector.kernel();
-        k.located(Location::caller(), || {
-            let line = Line::new(self.to.vector.clone(), index.into());
-            k.check_warp_tile([line.at], false);
-            let layout = Rv::<T, N, V>::fragment();
-            let part = line.part(Rv::<T, N, V>::LENGTH).lane_part(&layout, k.lane().rank());
-            add_shared(&part, &vector.fragment, is_first_owner(k, &layout));
-        });
+        let _located = k.locate(Location::caller());
+        let line = Line::new(self.to.vector.clone(), index.into());
+        k.check_warp_tile([line.at], false);
+        let layout = Rv::<T, N, V>::fragment();
+        let part = line.part(Rv::<T, N, V>::LENGTH).lane_part(&layout, k.lane().rank());
+        add_shared(&part, &vector.fragment, is_first_owner(k, &layout));
     }
 }

@@ -60,10 +60,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     #[track_caller]
     pub fn broadcast<const N: usize, V: Broadcast<L, H, W, N>>(vector: &Rv<'k, T, N, V>) -> Self {
         let k = vector.kernel();
-        k.located(Location::caller(), || {
-            let words = || broadcast_words(vector.fragment(), &Self::layout(), V::AXIS);
-            Self::of_registers(k, k.all_owned(words))
-        })
+        let _located = k.locate(Location::caller());
+        let words = || broadcast_words(vector.fragment(), &Self::layout(), V::AXIS);
+        Self::of_registers(k, k.all_owned(words))
     }
 
     /// Returns the results of `f` for every register and the corresponding elements of a vector with one element per row, like
@@ -114,7 +113,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
             );
         }
         let k = self.kernel();
-        let others = k.located(Location::caller(), || broadcast_words(vector, &Self::layout(), axis));
+        let others = {
+            let _located = k.locate(Location::caller());
+            broadcast_words(vector, &Self::layout(), axis)
+        };
         self.computed(|at, word| f(word, others[at]))
     }
 }

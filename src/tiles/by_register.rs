@@ -61,23 +61,21 @@ impl<'k, const C: usize> Consumer<'k, C> {
         T: AtomicElement<Word = T> + Scalar,
     {
         let k = self.group().kernel();
-        k.located(Location::caller(), || {
-            let (lane, elements) = (k.lane().rank(), 256 * W as u32);
-            let own = outbox.base.at((self.rank() * WARPS + self.warp()) * elements);
-            // The copy of the tile before has read it.
-            k.if_(lane.eq(0), || k.cp_async_bulk_wait_group_read(0));
-            k.warp().sync();
-            for (i, words) in tile.registers().chunks_exact(VECTOR as usize).enumerate() {
-                own.at(lane * VECTOR + i as u32 * 32 * VECTOR)
-                    .store_vector::<4>(array::from_fn(|at| words[at]));
-            }
-            // Copies read through another proxy.
-            k.fence_proxy_async(ProxySpace::Shared);
-            k.warp().sync();
-            k.if_(lane.eq(0), || {
-                to.at(0).reduce_bulk_out(ReduceOp::Add, own, 4 * elements);
-                k.cp_async_bulk_commit_group();
-            });
+        let _located = k.locate(Location::caller());
+        let (lane, elements) = (k.lane().rank(), 256 * W as u32);
+        let own = outbox.base.at((self.rank() * WARPS + self.warp()) * elements);
+        // The copy of the tile before has read it.
+        k.if_(lane.eq(0), || k.cp_async_bulk_wait_group_read(0));
+        k.warp().sync();
+        for (i, words) in tile.registers().chunks_exact(VECTOR as usize).enumerate() {
+            own.at(lane * VECTOR + i as u32 * 32 * VECTOR).store_vector::<4>(array::from_fn(|at| words[at]));
+        }
+        // Copies read through another proxy.
+        k.fence_proxy_async(ProxySpace::Shared);
+        k.warp().sync();
+        k.if_(lane.eq(0), || {
+            to.at(0).reduce_bulk_out(ReduceOp::Add, own, 4 * elements);
+            k.cp_async_bulk_commit_group();
         });
     }
 }
@@ -91,12 +89,11 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
     ) {
         const { assert!(T::SIZE == 4, "registers are of 32 bits") };
         let k = self.kernel();
-        k.located(Location::caller(), || {
-            let layout = layout(Rt::<T, H, W, L>::REGISTERS as u32);
-            let part = self.tensor([256 * (H * W) as u32]).lane_part(&layout, k.lane().rank());
-            let registers = tile.fragment().all_registers();
-            copy(&part, &Fragment::over(k, registers.iter().copied(), in_order(layout.values())));
-        });
+        let _located = k.locate(Location::caller());
+        let layout = layout(Rt::<T, H, W, L>::REGISTERS as u32);
+        let part = self.tensor([256 * (H * W) as u32]).lane_part(&layout, k.lane().rank());
+        let registers = tile.fragment().all_registers();
+        copy(&part, &Fragment::over(k, registers.to_vec(), in_order(layout.values())));
     }
 }
 
@@ -108,10 +105,9 @@ impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A, 1> {
     ) -> Rt<'k, T, H, W, L> {
         const { assert!(T::SIZE == 4, "registers are of 32 bits") };
         let k = self.kernel();
-        k.located(Location::caller(), || {
-            let layout = layout(Rt::<T, H, W, L>::REGISTERS as u32);
-            let part = self.tensor([256 * (H * W) as u32]).lane_part(&layout, k.lane().rank());
-            loaded(k, |fragment| copy_or(fragment, &part, T::from_mem_bits(0)))
-        })
+        let _located = k.locate(Location::caller());
+        let layout = layout(Rt::<T, H, W, L>::REGISTERS as u32);
+        let part = self.tensor([256 * (H * W) as u32]).lane_part(&layout, k.lane().rank());
+        loaded(k, |fragment| copy_or(fragment, &part, T::from_mem_bits(0)))
     }
 }

@@ -150,9 +150,7 @@ pub(super) fn loaded<'k, T: Convert<D::Element>, D: Registers<'k>>(
     let count = D::count();
     let fragment = fragment_of(k, (count * D::Element::PER_WORD) as i64);
     read(&fragment);
-    let words = T::convert_words(&words_of(&fragment));
-    let used = words.into_iter().take(count);
-    D::of_registers(k, used.map(|word| word.in_register(k)).collect())
+    D::of_registers(k, converted_registers::<T, D::Element>(&fragment, count))
 }
 
 /// Returns a fragment of the elements of a tile or vector as `T`, in its layout.
@@ -160,9 +158,22 @@ pub(super) fn loaded<'k, T: Convert<D::Element>, D: Registers<'k>>(
 pub(super) fn stored<'k, T: TensorElement, D: Registers<'k, Element: Convert<T>>>(
     from: &D,
 ) -> Fragment<'k, T> {
-    let k = from.kernel();
-    let words = D::Element::convert_words(&from.words()).into_iter().map(|word| word.in_register(k));
-    Fragment::over(k, words, from.fragment().layout().clone())
+    converted_fragment(from.fragment())
+}
+
+#[track_caller]
+fn converted_fragment<'k, T: Convert<U>, U: TensorElement>(from: &Fragment<'k, T>) -> Fragment<'k, U> {
+    Fragment::over(from.kernel(), converted_registers::<T, U>(from, usize::MAX), from.layout().clone())
+}
+
+/// Returns the first `count` registers of a fragment's elements as `U`.
+#[track_caller]
+fn converted_registers<'k, T: Convert<U>, U: TensorElement>(
+    fragment: &Fragment<'k, T>,
+    count: usize,
+) -> Vec<RegId> {
+    let words = T::convert_words(&words_of(fragment)).into_iter().take(count);
+    words.map(|word| word.in_register(fragment.kernel())).collect()
 }
 
 /// Asserts that subtiles of both types have the same shape, so that elements stay in their lanes.
@@ -176,8 +187,14 @@ pub(super) const fn assert_same_subtiles<T: TensorElement, U: TensorElement>() {
 /// Returns registers with the elements of `from` as `U`, owned by no other value.
 #[track_caller]
 fn converted<'k, T: Convert<U>, U: TensorElement>(from: &impl Registers<'k, Element = T>) -> Vec<RegId> {
+    converted_words::<T, U>(from.fragment())
+}
+
+#[track_caller]
+fn converted_words<'k, T: Convert<U>, U: TensorElement>(from: &Fragment<'k, T>) -> Vec<RegId> {
     let k = from.kernel();
-    k.located(Location::caller(), || k.all_owned(|| T::convert_words(&from.words())))
+    let _located = k.locate(Location::caller());
+    k.all_owned(|| T::convert_words(&words_of(from)))
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {

@@ -33,15 +33,24 @@ pub(super) fn rewrite_elements<'k, D: Registers<'k>>(
     tile: &mut D,
     f: impl Fn(usize, Val<'k, RegisterOf<'k, D>>) -> Val<'k, RegisterOf<'k, D>>,
 ) {
-    let (k, per_word) = (tile.kernel(), D::Element::PER_WORD);
-    tile.rewrite(|at, word| {
-        let element = |slot| f(at * per_word + slot, element_of::<D::Element>(word, slot, k));
-        let register = match per_word {
-            1 => element(0).in_register(k),
-            _ => k.word::<D::Element>(&(0..per_word).map(element).collect::<Vec<_>>()),
-        };
-        Val::from_reg(register, k)
-    });
+    let k = tile.kernel();
+    tile.rewrite(|at, word| rewritten_word::<D::Element>(k, at, word, &f));
+}
+
+/// Returns the word number `at` with `f` applied to the number and value of each of its elements.
+#[track_caller]
+fn rewritten_word<'k, T: TensorElement>(
+    k: Builder<'k>,
+    at: usize,
+    word: Val<'k, T::Word>,
+    f: &dyn Fn(usize, Val<'k, T::Reg>) -> Val<'k, T::Reg>,
+) -> Val<'k, T::Word> {
+    let element = |slot| f(at * T::PER_WORD + slot, element_of::<T>(word, slot, k));
+    let register = match T::PER_WORD {
+        1 => element(0).in_register(k),
+        words => k.word::<T>(&(0..words).map(element).collect::<Vec<_>>()),
+    };
+    Val::from_reg(register, k)
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
@@ -63,7 +72,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         f: impl Fn(Builder<'k>, (Val<'k, u32>, Val<'k, u32>), Val<'k, T::Reg>) -> Val<'k, T::Reg>,
     ) -> Self {
         let k = self.kernel();
-        let [rows, cols] = k.located(Location::caller(), || Self::coordinates(k));
+        let [rows, cols] = {
+            let _located = k.locate(Location::caller());
+            Self::coordinates(k)
+        };
         rewrite_elements(&mut self, |at, x| f(k, (rows.at(at), cols.at(at)), x));
         self
     }
@@ -78,7 +90,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         f: impl Fn(Val<'k, f32>, Val<'k, T::Reg>) -> Val<'k, T::Reg>,
     ) -> Self {
         let k = self.kernel();
-        let [rows, cols] = k.located(Location::caller(), || Self::coordinates(k));
+        let [rows, cols] = {
+            let _located = k.locate(Location::caller());
+            Self::coordinates(k)
+        };
         let of_lane = (rows.lane.cast::<i32>() - cols.lane.cast::<i32>() + diagonal).convert(Rounding::Rn);
         rewrite_elements(&mut self, |at, x| f(of_lane + (rows.offsets[at] - cols.offsets[at]) as f32, x));
         self
@@ -95,7 +110,10 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
         f: impl Fn(Builder<'k>, Val<'k, u32>, Val<'k, T::Reg>) -> Val<'k, T::Reg>,
     ) -> Self {
         let k = self.kernel();
-        let indices = k.located(Location::caller(), || Coordinates::along(k, &Self::layout(), 0));
+        let indices = {
+            let _located = k.locate(Location::caller());
+            Coordinates::along(k, &Self::layout(), 0)
+        };
         rewrite_elements(&mut self, |at, x| f(k, indices.at(at), x));
         self
     }
@@ -112,7 +130,8 @@ macro_rules! predicates {
             pub fn any(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
                 let k = self.kernel();
                 let own = fold_elements(&self.fragment, &f, &|a, b| a | b);
-                k.located(Location::caller(), || k.vote_any(own, FULL_MASK).known_uniform(Uniformity::WARP))
+                let _located = k.locate(Location::caller());
+k.vote_any(own, FULL_MASK).known_uniform(Uniformity::WARP)
             }
 
             #[doc = concat!("Returns whether `f` holds for all elements of the ", $what, ", the same in all lanes, which must all take part.")]
@@ -123,7 +142,8 @@ macro_rules! predicates {
             pub fn all(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
                 let k = self.kernel();
                 let own = fold_elements(&self.fragment, &f, &|a, b| a & b);
-                k.located(Location::caller(), || k.vote_all(own, FULL_MASK).known_uniform(Uniformity::WARP))
+                let _located = k.locate(Location::caller());
+k.vote_all(own, FULL_MASK).known_uniform(Uniformity::WARP)
             }
 
             #[doc = concat!("Returns whether any element of the ", $what, " is NaN, the same in all lanes, which must all take part.")]
@@ -132,7 +152,8 @@ macro_rules! predicates {
             pub fn has_nan(&self) -> Val<'k, bool> {
                 let k = self.kernel();
                 // Only NaN is not equal to itself; `ne` is false for it.
-                k.located(Location::caller(), || !self.all(|x| x.eq(x)))
+                let _located = k.locate(Location::caller());
+!self.all(|x| x.eq(x))
             }
         }
     )*};

@@ -126,15 +126,14 @@ impl Exchange {
     /// Emits the exchange of these words, and returns the result's.
     #[track_caller]
     pub(super) fn emit<'k, W: Scalar>(&self, k: Builder<'k>, words: &[Val<'k, W>]) -> Vec<Val<'k, W>> {
-        k.located(Location::caller(), || {
-            let mut all = words.to_vec();
-            for round in &self.rounds {
-                let sent = self.composed(k, words, &round.sent);
-                let (how, lane) = source_lane(k, &round.source);
-                all.push(shuffle(k, how, sent, lane));
-            }
-            self.results.iter().map(|lanes| self.composed(k, &all, lanes)).collect()
-        })
+        let _located = k.locate(Location::caller());
+        let mut all = words.to_vec();
+        for round in &self.rounds {
+            let sent = self.composed(k, words, &round.sent);
+            let (how, lane) = source_lane(k, &round.source);
+            all.push(shuffle(k, how, sent, lane));
+        }
+        self.results.iter().map(|lanes| self.composed(k, &all, lanes)).collect()
     }
 
     /// Composes a word in each lane.

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     layout::TvLayout,
-    ptx::{Builder, Comparison, Scalar, Shuffle, Uniformity, Val, shuffle, traits::Numeric},
+    ptx::{Builder, Comparison, RegId, Scalar, Shuffle, Uniformity, Val, shuffle, traits::Numeric},
     tensor::{Arithmetic, Fragment},
 };
 
@@ -78,6 +78,22 @@ fn best<'k, T: Accumulate>(
         }
     }
     lines
+}
+
+/// Returns the registers of the best elements of lines, and of their indices.
+#[track_caller]
+fn best_registers<'k, T: Accumulate>(
+    fragment: &Fragment<'k, T>,
+    layout: &TvLayout,
+    keep: usize,
+    slots: &[usize],
+    better: Comparison,
+) -> [Vec<RegId>; 2] {
+    let k = fragment.kernel();
+    let lines = best(fragment, layout, keep, slots, better);
+    let elements = k.all_owned(|| lines.iter().map(|line| line.element).collect());
+    let indices = k.all_owned(|| lines.iter().map(|line| line.index).collect());
+    [elements, indices]
 }
 
 /// Returns the best element of a tile or vector and its coordinates, the same in all lanes; of equal ones, the first in the order of rows.
@@ -146,13 +162,10 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k
         better: Comparison,
     ) -> Extremes<'k, T::Sum, N, V> {
         let (k, layout) = (self.kernel(), Self::layout());
-        k.located(Location::caller(), || {
-            let slots = vector_values(&layout, keep);
-            let lines = best(&self.fragment, &layout, keep, &slots, better);
-            let elements = k.all_owned(|| lines.iter().map(|line| line.element).collect());
-            let indices = k.all_owned(|| lines.iter().map(|line| line.index).collect());
-            (Rv::of_registers(k, elements), Rv::of_registers(k, indices))
-        })
+        let _located = k.locate(Location::caller());
+        let slots = vector_values(&layout, keep);
+        let [elements, indices] = best_registers(&self.fragment, &layout, keep, &slots, better);
+        (Rv::of_registers(k, elements), Rv::of_registers(k, indices))
     }
 }
 
@@ -182,7 +195,8 @@ macro_rules! extremes {
                     first: impl Into<Val<'k, u32>>,
                 ) -> (ColVec<'k, T::Sum, H, L>, ColVec<'k, u32, H, L>) {
                     let (own, first) = (self.$row(), first.into());
-                    self.kernel().located(Location::caller(), || improve(with, &own, first, Comparison::$comparison))
+                    let _located = self.kernel().locate(Location::caller());
+improve(with, &own, first, Comparison::$comparison)
                 }
 
                 #[doc = concat!("Returns the ", $what, " of each column, and the index of its row, the lowest of several. An element that is compared with NaN is not replaced.")]
@@ -204,7 +218,8 @@ macro_rules! extremes {
                     first: impl Into<Val<'k, u32>>,
                 ) -> (RowVec<'k, T::Sum, W, L>, RowVec<'k, u32, W, L>) {
                     let (own, first) = (self.$col(), first.into());
-                    self.kernel().located(Location::caller(), || improve(with, &own, first, Comparison::$comparison))
+                    let _located = self.kernel().locate(Location::caller());
+improve(with, &own, first, Comparison::$comparison)
                 }
 
                 #[doc = concat!("Returns the ", $what, " of all elements, and its row and column, the first of several in the order of rows; the same in all lanes, which must all take part.")]
@@ -212,10 +227,10 @@ macro_rules! extremes {
                 #[track_caller]
                 pub fn $all(&self) -> (Val<'k, T::Sum>, (Val<'k, u32>, Val<'k, u32>)) {
                     let k = self.kernel();
-                    k.located(Location::caller(), || {
+                    let _located = k.locate(Location::caller());
                         let best = best_of_all(&self.fragment, &Self::layout(), Self::COLS, Comparison::$comparison);
                         (best.element, (best.index / Self::COLS, best.index % Self::COLS))
-                    })
+
                 }
             )*
         }
@@ -226,10 +241,10 @@ macro_rules! extremes {
             #[track_caller]
             pub fn $all(&self) -> (Val<'k, T::Sum>, Val<'k, u32>) {
                 let k = self.kernel();
-                k.located(Location::caller(), || {
+                let _located = k.locate(Location::caller());
                     let best = best_of_all(&self.fragment, &Self::layout(), 1, Comparison::$comparison);
                     (best.element, best.index)
-                })
+
             }
         )*}
     };

@@ -26,7 +26,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     #[track_caller]
     pub fn fill<A: Readable>(self, from: GlTile<'k, T, A>) -> Pending<'k, Self> {
         self.owner.sync_in_loop();
-        let asynchronous = self.tensor.kernel().located(Location::caller(), || self.begin_fill(&from));
+        let asynchronous = {
+            let _located = self.tensor.kernel().locate(Location::caller());
+            self.begin_fill(&from)
+        };
         tensor::Pending::by(self.owner.0, Filled { tile: self }, asynchronous)
     }
 
@@ -36,10 +39,11 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     #[track_caller]
     pub fn fill_or<A: Readable>(self, from: GlTile<'k, T, A>, value: T) -> Pending<'k, Self> {
         self.owner.sync_in_loop();
-        self.tensor.kernel().located(Location::caller(), || {
+        {
+            let _located = self.tensor.kernel().locate(Location::caller());
             let shape = Shape::of::<T, S>(Self::ROWS, Self::COLS);
             fill_or(self.owner, &self.tensor, &from.tensor([Self::ROWS, Self::COLS]), &shape, value);
-        });
+        }
         self.owner.pending(self)
     }
 
@@ -57,7 +61,10 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
     #[track_caller]
     pub fn fill<A: Readable>(self, from: GlTile<'k, T, A, 1>) -> Pending<'k, Self> {
         self.owner.sync_in_loop();
-        let asynchronous = self.tensor.kernel().located(Location::caller(), || self.begin_fill(&from));
+        let asynchronous = {
+            let _located = self.tensor.kernel().locate(Location::caller());
+            self.begin_fill(&from)
+        };
         tensor::Pending::by(self.owner.0, Filled { tile: self }, asynchronous)
     }
 
@@ -65,10 +72,11 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
     #[track_caller]
     pub fn fill_or<A: Readable>(self, from: GlTile<'k, T, A, 1>, value: T) -> Pending<'k, Self> {
         self.owner.sync_in_loop();
-        self.tensor.kernel().located(Location::caller(), || {
+        {
+            let _located = self.tensor.kernel().locate(Location::caller());
             let shape = Shape::of::<T, Plain>(1, Self::LENGTH);
             fill_or(self.owner, &self.tensor, &from.tensor([Self::LENGTH]), &shape, value);
-        });
+        }
         self.owner.pending(self)
     }
 
@@ -100,9 +108,8 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
         tile: &St<'k, T, H, W, S>,
     ) {
         let [rows, cols] = [St::<T, H, W, S>::ROWS, St::<T, H, W, S>::COLS];
-        self.kernel().located(Location::caller(), || {
-            write_out(tile.owner, &self.tensor([rows, cols]), &tile.tensor, &Shape::of::<T, S>(rows, cols));
-        });
+        let _located = self.kernel().locate(Location::caller());
+        write_out(tile.owner, &self.tensor([rows, cols]), &tile.tensor, &Shape::of::<T, S>(rows, cols));
     }
 }
 
@@ -117,14 +124,8 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
     #[track_caller]
     pub(super) fn write_out<const N: usize>(self, vector: &Sv<'k, T, N>) {
         let length = Sv::<T, N>::LENGTH;
-        self.kernel().located(Location::caller(), || {
-            write_out(
-                vector.owner,
-                &self.tensor([length]),
-                &vector.tensor,
-                &Shape::of::<T, Plain>(1, length),
-            );
-        });
+        let _located = self.kernel().locate(Location::caller());
+        write_out(vector.owner, &self.tensor([length]), &vector.tensor, &Shape::of::<T, Plain>(1, length));
     }
 }
 

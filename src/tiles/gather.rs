@@ -21,11 +21,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
             k.refuse(format!("expected columns of a tile of {cols} columns, found {found} for column {col}"));
             return Self::of_registers(k, self.fragment.all_registers().to_vec());
         }
-        k.located(Location::caller(), || {
-            let (layout, rows) = (Self::layout(), i64::from(Self::ROWS));
-            let source = |index: i64| index % rows + i64::from(from((index / rows) as u32)) * rows;
-            let exchange = Exchange::plan_gather(&layout, &layout, source);
-            Self::of_registers(k, k.all_owned(|| exchange.emit(k, &self.words())))
-        })
+        let _located = k.locate(Location::caller());
+        let (layout, rows) = (Self::layout(), i64::from(Self::ROWS));
+        let source = |index: i64| index % rows + i64::from(from((index / rows) as u32)) * rows;
+        let exchange = Exchange::plan_gather(&layout, &layout, source);
+        Self::of_registers(k, k.all_owned(|| exchange.emit(k, &self.words())))
     }
 }

@@ -69,9 +69,8 @@ impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A> {
         U: TensorElement,
         L: RegisterLayout,
     {
-        self.kernel().located(Location::caller(), || {
-            load_elements(&self.tensor([Rt::<U, H, W, L>::ROWS, Rt::<U, H, W, L>::COLS]), fill)
-        })
+        let _located = self.kernel().locate(Location::caller());
+        load_elements(&self.tensor([Rt::<U, H, W, L>::ROWS, Rt::<U, H, W, L>::COLS]), fill)
     }
 }
 
@@ -111,8 +110,8 @@ impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A, 1> {
         U: TensorElement,
         V: VectorLayout,
     {
-        self.kernel()
-            .located(Location::caller(), || load_elements(&self.tensor([Rv::<U, N, V>::LENGTH]), fill))
+        let _located = self.kernel().locate(Location::caller());
+        load_elements(&self.tensor([Rv::<U, N, V>::LENGTH]), fill)
     }
 }
 
@@ -178,11 +177,10 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
         U: Convert<T>,
         L: RegisterLayout,
     {
-        self.kernel().located(Location::caller(), || {
-            let view = self.tensor([Rt::<U, H, W, L>::ROWS, Rt::<U, H, W, L>::COLS]);
-            view.kernel().check_warp_tile(view.coordinates(), true);
-            store_elements(&view, tile, true.into());
-        });
+        let _located = self.kernel().locate(Location::caller());
+        let view = self.tensor([Rt::<U, H, W, L>::ROWS, Rt::<U, H, W, L>::COLS]);
+        view.kernel().check_warp_tile(view.coordinates(), true);
+        store_elements(&view, tile, true.into());
     }
 }
 
@@ -195,12 +193,11 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
         U: Convert<T>,
         V: VectorLayout,
     {
-        self.kernel().located(Location::caller(), || {
-            let view = self.tensor([Rv::<U, N, V>::LENGTH]);
-            let k = view.kernel();
-            k.check_warp_tile(view.coordinates(), true);
-            store_elements(&view, vector, is_first_owner(k, &Rv::<U, N, V>::fragment()));
-        });
+        let _located = self.kernel().locate(Location::caller());
+        let view = self.tensor([Rv::<U, N, V>::LENGTH]);
+        let k = view.kernel();
+        k.check_warp_tile(view.coordinates(), true);
+        store_elements(&view, vector, is_first_owner(k, &Rv::<U, N, V>::fragment()));
     }
 }
 

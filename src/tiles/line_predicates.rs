@@ -84,8 +84,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k
         f: &Predicate<'_, 'k, T>,
     ) -> Rv<'k, u32, N, V> {
         let k = self.kernel();
-        k.located(Location::caller(), || {
-            Rv::of_registers(k, along(&self.fragment, &Self::layout(), keep, how, f))
-        })
+        let _located = k.locate(Location::caller());
+        Rv::of_registers(k, along(&self.fragment, &Self::layout(), keep, how, f))
     }
 }

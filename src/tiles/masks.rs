@@ -21,7 +21,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         f: impl Fn(Val<'k, u32>, Val<'k, u32>) -> Val<'k, bool>,
     ) -> Self {
         let (k, value) = (self.kernel(), value.into());
-        let [rows, cols] = k.located(Location::caller(), || Self::coordinates(k));
+        let [rows, cols] = {
+            let _located = k.locate(Location::caller());
+            Self::coordinates(k)
+        };
         rewrite_elements(&mut self, |at, x| f(rows.at(at), cols.at(at)).select(value, x));
         self
     }
@@ -37,18 +40,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         let k = self.kernel();
         let [rows, cols] = Self::coordinates(k);
         let key = key(rows.lane.cast(), cols.lane.cast());
-        let mut compared: Vec<(i64, Val<'k, bool>)> = Vec::new();
-        let above: Vec<_> = (rows.offsets.iter().zip(&cols.offsets))
-            .map(|(&row, &col)| {
-                let constant = constant(row, col);
-                if let Some((_, above)) = compared.iter().find(|(other, _)| *other == constant) {
-                    return *above;
-                }
-                let above = key.gt(constant as i32);
-                compared.push((constant, above));
-                above
-            })
-            .collect();
+        let above = greater(key, [&rows.offsets, &cols.offsets], &constant);
         rewrite_elements(&mut self, |at, x| above[at].select(value, x));
         self
     }
@@ -60,7 +52,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     #[track_caller]
     pub fn causal(self, value: impl Into<Val<'k, T::Reg>>) -> Self {
         let k = self.kernel();
-        k.located(Location::caller(), || self.tril(0, value))
+        let _located = k.locate(Location::caller());
+        self.tril(0, value)
     }
 
     /// Replaces the elements below the main diagonal by `value`: the causal mask of a transposed tile.
@@ -69,7 +62,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     #[track_caller]
     pub fn causal_transposed(self, value: impl Into<Val<'k, T::Reg>>) -> Self {
         let k = self.kernel();
-        k.located(Location::caller(), || self.triu(0, value))
+        let _located = k.locate(Location::caller());
+        self.triu(0, value)
     }
 
     /// Keeps the lower triangle, the elements with `col ≤ row + diagonal`, and replaces the others by `value`. For a tile at
@@ -78,10 +72,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     #[track_caller]
     pub fn tril(self, diagonal: impl Into<Val<'k, i32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {
         let (k, value) = (self.kernel(), value.into());
-        k.located(Location::caller(), || {
-            let diagonal = Self::clamped(diagonal.into());
-            self.fill_above(value, |row, col| col - row - diagonal, |row, col| row - col)
-        })
+        let _located = k.locate(Location::caller());
+        let diagonal = Self::clamped(diagonal.into());
+        self.fill_above(value, |row, col| col - row - diagonal, |row, col| row - col)
     }
 
     /// Keeps the upper triangle, the elements with `col ≥ row + diagonal`, and replaces the others by `value`; see
@@ -90,10 +83,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     #[track_caller]
     pub fn triu(self, diagonal: impl Into<Val<'k, i32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {
         let (k, value) = (self.kernel(), value.into());
-        k.located(Location::caller(), || {
-            let diagonal = Self::clamped(diagonal.into());
-            self.fill_above(value, |row, col| row - col + diagonal, |row, col| col - row)
-        })
+        let _located = k.locate(Location::caller());
+        let diagonal = Self::clamped(diagonal.into());
+        self.fill_above(value, |row, col| row - col + diagonal, |row, col| col - row)
     }
 
     /// Fills columns `col` and up with `value`, for example to mask the keys past the end of a sequence.
@@ -101,10 +93,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     #[track_caller]
     pub fn right_fill(self, col: impl Into<Val<'k, u32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {
         let (k, value) = (self.kernel(), value.into());
-        k.located(Location::caller(), || {
-            let col: Val<'k, i32> = col.into().min(Self::COLS).cast();
-            self.fill_above(value, |_, own| own - col, |_, own| -own - 1)
-        })
+        let _located = k.locate(Location::caller());
+        let col: Val<'k, i32> = col.into().min(Self::COLS).cast();
+        self.fill_above(value, |_, own| own - col, |_, own| -own - 1)
     }
 
     /// Replaces the columns before `col` by `value`.
@@ -112,10 +103,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     #[track_caller]
     pub fn left_fill(self, col: impl Into<Val<'k, u32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {
         let (k, value) = (self.kernel(), value.into());
-        k.located(Location::caller(), || {
-            let col: Val<'k, i32> = col.into().min(Self::COLS).cast();
-            self.fill_above(value, |_, own| col - own, |_, own| own)
-        })
+        let _located = k.locate(Location::caller());
+        let col: Val<'k, i32> = col.into().min(Self::COLS).cast();
+        self.fill_above(value, |_, own| col - own, |_, own| own)
     }
 
     /// Replaces the rows before `row` by `value`.
@@ -123,10 +113,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     #[track_caller]
     pub fn upper_fill(self, row: impl Into<Val<'k, u32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {
         let (k, value) = (self.kernel(), value.into());
-        k.located(Location::caller(), || {
-            let row: Val<'k, i32> = row.into().min(Self::ROWS).cast();
-            self.fill_above(value, |own, _| row - own, |own, _| own)
-        })
+        let _located = k.locate(Location::caller());
+        let row: Val<'k, i32> = row.into().min(Self::ROWS).cast();
+        self.fill_above(value, |own, _| row - own, |own, _| own)
     }
 
     /// Replaces the rows from `row` on by `value`.
@@ -134,10 +123,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     #[track_caller]
     pub fn lower_fill(self, row: impl Into<Val<'k, u32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {
         let (k, value) = (self.kernel(), value.into());
-        k.located(Location::caller(), || {
-            let row: Val<'k, i32> = row.into().min(Self::ROWS).cast();
-            self.fill_above(value, |own, _| own - row, |own, _| -own - 1)
-        })
+        let _located = k.locate(Location::caller());
+        let row: Val<'k, i32> = row.into().min(Self::ROWS).cast();
+        self.fill_above(value, |own, _| own - row, |own, _| -own - 1)
     }
 
     /// Replaces the elements in rows before `row` and in columns from `col` on by `value`.
@@ -150,9 +138,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         value: impl Into<Val<'k, T::Reg>>,
     ) -> Self {
         let (k, row, col) = (self.kernel(), row.into(), col.into());
-        k.located(Location::caller(), || {
-            self.fill_where(value, |own_row, own_col| own_row.lt(row) & own_col.ge(col))
-        })
+        let _located = k.locate(Location::caller());
+        self.fill_where(value, |own_row, own_col| own_row.lt(row) & own_col.ge(col))
     }
 
     /// Returns a diagonal that separates the same elements and whose sums with coordinates cannot overflow.
@@ -164,4 +151,26 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         let most = (Self::ROWS + Self::COLS) as i32;
         diagonal.max(-most).min(most)
     }
+}
+
+/// Returns whether `key` is greater than the constant of each value's offsets in rows and columns, with one comparison for each
+/// constant.
+#[track_caller]
+fn greater<'k>(
+    key: Val<'k, i32>,
+    [rows, cols]: [&[i64]; 2],
+    constant: &dyn Fn(i64, i64) -> i64,
+) -> Vec<Val<'k, bool>> {
+    let mut compared: Vec<(i64, Val<'k, bool>)> = Vec::new();
+    let mut above = Vec::with_capacity(rows.len());
+    for (&row, &col) in rows.iter().zip(cols) {
+        let constant = constant(row, col);
+        let known = compared.iter().find(|(other, _)| *other == constant).map(|(_, above)| *above);
+        above.push(known.unwrap_or_else(|| {
+            let above = key.gt(constant as i32);
+            compared.push((constant, above));
+            above
+        }));
+    }
+    above
 }

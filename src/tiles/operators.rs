@@ -8,7 +8,11 @@ use std::{
 };
 
 use super::{
-    element::RegisterLayout, operand::Elementwise, registers::Registers, rt::Rt, vector::Rv,
+    element::RegisterLayout,
+    operand::Elementwise,
+    registers::{Registers, computed, rewritten},
+    rt::Rt,
+    vector::Rv,
     vector_layout::VectorLayout,
 };
 use crate::{
@@ -31,10 +35,17 @@ pub(super) fn combine<'k, T: Computed, D: Registers<'k, Element = T>>(
     f: &Binary<'_, 'k, T>,
 ) {
     let k = tile.kernel();
-    k.located(Location::caller(), || {
-        let words = operand.words_for(k);
-        tile.rewrite(|at, word| T::compute([word, words[at]], &|[a, b]| f(a, b)));
-    });
+    let _located = k.locate(Location::caller());
+    let words = operand.words_for(k);
+    *tile = D::of_registers(k, rewritten(tile.fragment(), &with_words::<T>(&words, f)));
+}
+
+/// Returns the function of a register's number and word that combines it with the word of the same number.
+fn with_words<'a, 'k, T: Computed>(
+    words: &'a [Val<'k, T::Word>],
+    f: &'a Binary<'_, 'k, T>,
+) -> impl Fn(usize, Val<'k, T::Word>) -> Val<'k, T::Word> + use<'a, 'k, T> {
+    move |at, word| T::compute([word, words[at]], &|[a, b]| f(a, b))
 }
 
 /// Combines each register with the operand's word, in fresh registers.
@@ -45,21 +56,20 @@ fn combined<'k, T: Computed, D: Registers<'k, Element = T>>(
     f: &Binary<'_, 'k, T>,
 ) -> D {
     let k = tile.kernel();
-    k.located(Location::caller(), || {
-        let words = operand.words_for(k);
-        tile.computed(|at, word| T::compute([word, words[at]], &|[a, b]| f(a, b)))
-    })
+    let _located = k.locate(Location::caller());
+    let words = operand.words_for(k);
+    D::of_registers(k, computed(tile.fragment(), &with_words::<T>(&words, f)))
 }
 
 macro_rules! operators {
     ($($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident;)* => $ops:tt) => {
         $(operators! { @each $tile [$(const $size)*] $layout: $bound => $ops })*
     };
-    (@each $tile:ident $sizes:tt $layout:ident: $bound:ident => {$($op:ident $method:ident $assign:ident $in_place:ident ($word:path) $sign:tt;)*}) => {
-        $(operators! { @one $tile $sizes $layout: $bound => $op $method $assign $in_place ($word) $sign })*
+    (@each $tile:ident $sizes:tt $layout:ident: $bound:ident => {$($op:ident $method:ident $assign:ident $in_place:ident ($word:path);)*}) => {
+        $(operators! { @one $tile $sizes $layout: $bound => $op $method $assign $in_place ($word) })*
     };
     (@one $tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident =>
-     $op:ident $method:ident $assign:ident $in_place:ident ($word:path) $sign:tt) => {
+     $op:ident $method:ident $assign:ident $in_place:ident ($word:path)) => {
         impl<'k, T, R, $(const $size: usize,)* $layout: $bound> $op<R> for $tile<'k, T, $($size,)* $layout>
         where
             T: Computed<In: $word>,
@@ -69,7 +79,7 @@ macro_rules! operators {
 
             #[track_caller]
             fn $method(mut self, other: R) -> Self {
-                combine(&mut self, &other, &|a, b| a $sign b);
+                combine(&mut self, &other, &$op::$method);
                 self
             }
         }
@@ -83,7 +93,7 @@ macro_rules! operators {
 
             #[track_caller]
             fn $method(self, other: R) -> Self::Output {
-                combined(self, &other, &|a, b| a $sign b)
+                combined(self, &other, &$op::$method)
             }
         }
 
@@ -94,7 +104,7 @@ macro_rules! operators {
         {
             #[track_caller]
             fn $in_place(&mut self, other: R) {
-                combine(self, &other, &|a, b| a $sign b);
+                combine(self, &other, &$op::$method);
             }
         }
     };
@@ -155,10 +165,10 @@ operators! {
     Rt [const H const W] L: RegisterLayout;
     Rv [const N] V: VectorLayout;
     => {
-        Add add AddAssign add_assign (Number) +;
-        Sub sub SubAssign sub_assign (Number) -;
-        Mul mul MulAssign mul_assign (Number) *;
-        Div div DivAssign div_assign (Divide) /;
+        Add add AddAssign add_assign (Number);
+        Sub sub SubAssign sub_assign (Number);
+        Mul mul MulAssign mul_assign (Number);
+        Div div DivAssign div_assign (Divide);
     }
 }
 
@@ -175,11 +185,11 @@ macro_rules! methods {
                 right: impl Elementwise<'k, Self>,
             ) -> Self {
                 let k = self.kernel();
-                k.located(Location::caller(), || {
+                let _located = k.locate(Location::caller());
                     let (left, right) = (left.words_for(k), right.words_for(k));
                     self.rewrite(|at, word| T::compute([left[at], right[at], word], &|[a, b, c]| a.mad(b, c)));
                     self
-                })
+
             }
 
             /// Returns `self · factor + addend`, rounded once, computed in place.
@@ -192,11 +202,11 @@ macro_rules! methods {
                 addend: impl Elementwise<'k, Self>,
             ) -> Self {
                 let k = self.kernel();
-                k.located(Location::caller(), || {
+                let _located = k.locate(Location::caller());
                     let (factors, addends) = (factor.words_for(k), addend.words_for(k));
                     self.rewrite(|at, word| T::compute([word, factors[at], addends[at]], &|[a, b, c]| a.mad(b, c)));
                     self
-                })
+
             }
 
             /// Returns the elementwise maximum, computed in place; for floating-point types, numbers are preferred to NaN.

@@ -141,7 +141,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
     ) -> S {
         let work = |_, state, tiles: &_| work(state, tiles);
         let count = count.into();
-        self.k.located(Location::caller(), || self.emit(count, state, fill, work))
+        let _located = self.k.locate(Location::caller());
+        self.emit(count, state, fill, work)
     }
 
     /// Like [`run`](Self::run), and passes the number of the stage to `work` too: for masks and positions that depend on it.
@@ -154,7 +155,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         work: impl FnOnce(Val<'k, u32>, S, &Tiles::Filled) -> S,
     ) -> S {
         let count = count.into();
-        self.k.located(Location::caller(), || self.emit(count, state, fill, work))
+        let _located = self.k.locate(Location::caller());
+        self.emit(count, state, fill, work)
     }
 
     fn emit<S: State<'k>>(
@@ -210,7 +212,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         work: impl Fn(S, &F) -> S,
     ) -> S {
         let count = count.into();
-        self.k.located(Location::caller(), || self.emit_sliced(count, slices, state, fill, load, work))
+        let _located = self.k.locate(Location::caller());
+        self.emit_sliced(count, slices, state, fill, load, work)
     }
 
     fn emit_sliced<S: State<'k>, F: State<'k>>(
@@ -372,7 +375,10 @@ macro_rules! stages {
 
         impl<'k, $($tile: StageTile<'k>, $from: SourceOf<'k, $tile>),*> Sources<'k, ($($tile,)*)> for ($($from,)*) {
             fn fill(self, tiles: ($($tile,)*), at: &'static Location<'static>) {
-                $(tiles.$n.address().kernel().located(at, || self.$n.begin_fill(&tiles.$n));)*
+                $({
+                    let _located = tiles.$n.address().kernel().locate(at);
+                    self.$n.begin_fill(&tiles.$n);
+                })*
             }
         }
     };

@@ -35,13 +35,12 @@ impl<'k> Builder<'k> {
     #[doc(alias = "curand_Philox4x32_10")]
     #[track_caller]
     pub fn philox4x32(self, counter: [Val<'k, u32>; 4], key: [Val<'k, u32>; 2]) -> [Val<'k, u32>; 4] {
-        self.located(Location::caller(), || {
-            (0..ROUNDS).fold(counter, |[a, b, c, d], round| {
-                let [key0, key1] = [0, 1].map(|i| key[i] + INCREMENTS[i].wrapping_mul(round));
-                let (low0, high0) = a.mul_wide(FACTORS[0]).unpack();
-                let (low1, high1) = c.mul_wide(FACTORS[1]).unpack();
-                [high1.lop3(b, key0, XOR), low1, high0.lop3(d, key1, XOR), low0]
-            })
+        let _located = self.locate(Location::caller());
+        (0..ROUNDS).fold(counter, |[a, b, c, d], round| {
+            let [key0, key1] = [0, 1].map(|i| key[i] + INCREMENTS[i].wrapping_mul(round));
+            let (low0, high0) = a.mul_wide(FACTORS[0]).unpack();
+            let (low1, high1) = c.mul_wide(FACTORS[1]).unpack();
+            [high1.lop3(b, key0, XOR), low1, high0.lop3(d, key1, XOR), low0]
         })
     }
 
@@ -53,11 +52,8 @@ impl<'k> Builder<'k> {
             let (low, high) = x.unpack();
             [low, high]
         };
-        self.located(Location::caller(), || Random {
-            k: self,
-            key: halves(seed.into()),
-            offset: halves(offset.into()),
-        })
+        let _located = self.locate(Location::caller());
+        Random { k: self, key: halves(seed.into()), offset: halves(offset.into()) }
     }
 }
 
@@ -143,11 +139,10 @@ impl<'k> RandomTile<'k> {
         L: RegisterLayout,
     {
         let k = self.random.k;
-        k.located(Location::caller(), || {
-            let axes = Rt::<T, H, W, L>::coordinates(k);
-            let size = [Rt::<T, H, W, L>::ROWS, Rt::<T, H, W, L>::COLS];
-            Rt::of_registers(k, k.all_owned(|| self.elements(&axes, size, of)))
-        })
+        let _located = k.locate(Location::caller());
+        let axes = Rt::<T, H, W, L>::coordinates(k);
+        let size = [Rt::<T, H, W, L>::ROWS, Rt::<T, H, W, L>::COLS];
+        Rt::of_registers(k, k.all_owned(|| self.elements(&axes, size, of)))
     }
 
     /// Returns the results of `of` for each value of a lane, whose coordinates are `axes` in a tile of this size.
@@ -208,7 +203,8 @@ where
     #[track_caller]
     pub fn dropout(mut self, p: impl Into<Val<'k, f32>>, random: &RandomTile<'k>) -> Self {
         let (k, p) = (self.kernel(), p.into());
-        k.located(Location::caller(), || {
+        {
+            let _located = k.locate(Location::caller());
             let words = random.elements(&Self::coordinates(k), [Self::ROWS, Self::COLS], &|words| words);
             let least = (p * TWO_24).convert::<u32>(Rounding::Rp);
             let scale = Val::from(1.0) / (Val::from(1.0) - p);
@@ -219,7 +215,7 @@ where
                     kept.map(|(x, &random)| (random >> 8).ge(least).select(x * scale, 0.0)).collect();
                 T::from_f32(&kept)[0]
             });
-        });
+        }
         self
     }
 }

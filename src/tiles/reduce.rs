@@ -217,13 +217,12 @@ pub(super) fn lane_result<'k, T: Accumulate>(fragment: &Fragment<'k, T>, how: Co
 #[track_caller]
 fn all<'k, T: Accumulate>(fragment: &Fragment<'k, T>, layout: &TvLayout, how: Operation) -> Val<'k, T::Sum> {
     let k = fragment.kernel();
-    k.located(Location::caller(), || {
-        let mut results = [combined(fragment, how)];
-        for axis in 0..layout.shape().rank() {
-            exchange(k, &mut results, &lane_bits(layout, axis), how);
-        }
-        results[0].known_uniform(Uniformity::WARP)
-    })
+    let _located = k.locate(Location::caller());
+    let mut results = [combined(fragment, how)];
+    for axis in 0..layout.shape().rank() {
+        exchange(k, &mut results, &lane_bits(layout, axis), how);
+    }
+    results[0].known_uniform(Uniformity::WARP)
 }
 
 macro_rules! reductions {
@@ -311,10 +310,9 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k
     #[track_caller]
     fn reduced<const N: usize, V: VectorLayout>(&self, keep: usize, how: Operation) -> Rv<'k, T::Sum, N, V> {
         let (k, layout) = (self.kernel(), Self::layout());
-        k.located(Location::caller(), || {
-            let slots = vector_values(&layout, keep);
-            Rv::of_registers(k, along(&self.fragment, &layout, keep, &slots, how))
-        })
+        let _located = k.locate(Location::caller());
+        let slots = vector_values(&layout, keep);
+        Rv::of_registers(k, along(&self.fragment, &layout, keep, &slots, how))
     }
 }
 
@@ -326,11 +324,11 @@ macro_rules! partial_reductions {
                 #[track_caller]
                 pub(crate) fn $in_lanes(&self, with: ColVec<'k, T::Sum, H, L>) -> ColVec<'k, T::Sum, H, L> {
                     let (k, layout) = (self.kernel(), Self::layout());
-                    k.located(Location::caller(), || {
+                    let _located = k.locate(Location::caller());
                         let slots = vector_values(&layout, 0);
                         let own = k.all_owned(|| in_lanes(&self.fragment, &slots, $how));
                         ColVec::<T::Sum, H, L>::of_registers(k, own).combined_into(with, $how)
-                    })
+
                 }
 
                 #[doc = concat!("Returns the ", $what, " of the results of all lanes of a row.")]
@@ -358,10 +356,9 @@ impl<'k, S: Arithmetic<Word = S> + Numeric, const N: usize, V: VectorLayout> Rv<
     #[track_caller]
     pub(super) fn combined_into(self, mut with: Self, how: Operation) -> Self {
         let k = self.kernel();
-        k.located(Location::caller(), || {
-            let own = self.words();
-            with.rewrite(|at, word| how.apply(word, own[at]));
-            with
-        })
+        let _located = k.locate(Location::caller());
+        let own = self.words();
+        with.rewrite(|at, word| how.apply(word, own[at]));
+        with
     }
 }

@@ -95,13 +95,19 @@ type OfWord<'f, 'k, W> = dyn Fn(usize, Val<'k, W>) -> Val<'k, W> + 'f;
 // The functions behind the operations are generic over the element type only: shapes would multiply the code that users compile.
 
 #[track_caller]
-fn computed<'k, T: TensorElement>(fragment: &Fragment<'k, T>, f: &OfWord<'_, 'k, T::Word>) -> Vec<RegId> {
+pub(super) fn computed<'k, T: TensorElement>(
+    fragment: &Fragment<'k, T>,
+    f: &OfWord<'_, 'k, T::Word>,
+) -> Vec<RegId> {
     let k = fragment.kernel();
     words_of(fragment).into_iter().enumerate().map(|(at, word)| k.owned(|| f(at, word))).collect()
 }
 
 #[track_caller]
-fn rewritten<'k, T: TensorElement>(fragment: &Fragment<'k, T>, f: &OfWord<'_, 'k, T::Word>) -> Vec<RegId> {
+pub(super) fn rewritten<'k, T: TensorElement>(
+    fragment: &Fragment<'k, T>,
+    f: &OfWord<'_, 'k, T::Word>,
+) -> Vec<RegId> {
     let k = fragment.kernel();
     let registers = fragment.all_registers().iter().enumerate();
     let rewritten = registers.map(|(at, &register)| {

@@ -53,7 +53,8 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
     pub fn convert_saturating<U: SaturatingElement>(&self) -> Rt<'k, U, H, W, L> {
         const { assert_same_subtiles::<T, U>() };
         let k = self.kernel();
-        k.located(Location::caller(), || Rt::of_registers(k, k.all_owned(|| words::<T, U>(&self.words()))))
+        let _located = k.locate(Location::caller());
+        Rt::of_registers(k, k.all_owned(|| words::<T, U>(&self.words())))
     }
 }
 
@@ -64,6 +65,7 @@ impl<'k, T: ConvertibleElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V>
     #[track_caller]
     pub fn convert_saturating<U: SaturatingElement>(&self) -> Rv<'k, U, N, V> {
         let k = self.kernel();
-        k.located(Location::caller(), || Rv::of_registers(k, k.all_owned(|| words::<T, U>(&self.words()))))
+        let _located = k.locate(Location::caller());
+        Rv::of_registers(k, k.all_owned(|| words::<T, U>(&self.words())))
     }
 }

@@ -112,7 +112,8 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k
     pub fn row_scan(&self) -> Rt<'k, T::Sum, H, W, L> {
         const { assert_same_subtiles::<T, T::Sum>() };
         let k = self.kernel();
-        k.located(Location::caller(), || Rt::of_registers(k, scan(&self.fragment, &Self::layout(), 1)))
+        let _located = k.locate(Location::caller());
+        Rt::of_registers(k, scan(&self.fragment, &Self::layout(), 1))
     }
 
     /// Returns the prefix sums along each column; see [`row_scan`](Self::row_scan).
@@ -123,7 +124,8 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k
     pub fn col_scan(&self) -> Rt<'k, T::Sum, H, W, L> {
         const { assert_same_subtiles::<T, T::Sum>() };
         let k = self.kernel();
-        k.located(Location::caller(), || Rt::of_registers(k, scan(&self.fragment, &Self::layout(), 0)))
+        let _located = k.locate(Location::caller());
+        Rt::of_registers(k, scan(&self.fragment, &Self::layout(), 0))
     }
 }
 
@@ -138,6 +140,7 @@ impl<'k, T: Accumulate, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     pub fn scan(&self) -> Rv<'k, T::Sum, N, V> {
         const { assert_same_subtiles::<T, T::Sum>() };
         let k = self.kernel();
-        k.located(Location::caller(), || Rv::of_registers(k, scan(self.fragment(), &Self::layout(), 0)))
+        let _located = k.locate(Location::caller());
+        Rv::of_registers(k, scan(self.fragment(), &Self::layout(), 0))
     }
 }

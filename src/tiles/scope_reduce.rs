@@ -21,16 +21,15 @@ where
     S: Reducible + crate::ptx::traits::Numeric,
 {
     let k: Builder<'k> = part.kernel();
-    k.located(Location::caller(), || {
-        k.check_warps(scope);
-        let own: Val<'k, S> = lane_result(part.fragment(), how);
-        // An element that several lanes own counts once.
-        let own = match how {
-            Combine::Sum => is_first_owner(k, &D::layout()).select(own, S::ZERO),
-            Combine::Max | Combine::Min => own,
-        };
-        reduce(scope, own, how)
-    })
+    let _located = k.locate(Location::caller());
+    k.check_warps(scope);
+    let own: Val<'k, S> = lane_result(part.fragment(), how);
+    // An element that several lanes own counts once.
+    let own = match how {
+        Combine::Sum => is_first_owner(k, &D::layout()).select(own, S::ZERO),
+        Combine::Max | Combine::Min => own,
+    };
+    reduce(scope, own, how)
 }
 
 macro_rules! reductions {

@@ -32,7 +32,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     #[track_caller]
     pub fn store<U: Convert<T>, L: RegisterLayout>(self, tile: &Rt<'k, U, H, W, L>) -> Pending<'k, Self> {
         const { assert_whole::<T, U, L>() };
-        tile.kernel().located(Location::caller(), || self.store_with(|whole| whole.subtile(0, 0).store(tile)))
+        let _located = tile.kernel().locate(Location::caller());
+        self.store_with(|whole| whole.subtile(0, 0).store(tile))
     }
 
     /// Stores register tiles of several warps to rectangles of the tile: all stores that `store` emits are waited for together.
@@ -166,11 +167,10 @@ impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
         L: RegisterLayout,
     {
         let k = self.0.tile.kernel();
-        k.located(Location::caller(), || {
-            k.check_warp_tile(self.0.coordinates(), false);
-            loaded(k, |fragment| {
-                self.0.each_part::<U, H, W, L>(fragment, |registers, memory| copy(registers, memory));
-            })
+        let _located = k.locate(Location::caller());
+        k.check_warp_tile(self.0.coordinates(), false);
+        loaded(k, |fragment| {
+            self.0.each_part::<U, H, W, L>(fragment, |registers, memory| copy(registers, memory));
         })
     }
 }
@@ -184,11 +184,10 @@ impl<'k, T: TensorElement> SubtileMut<'_, 'k, T> {
         L: RegisterLayout,
     {
         let k = tile.kernel();
-        k.located(Location::caller(), || {
-            k.check_stored_tile(self.0.coordinates(), self.1);
-            self.0.each_part::<U, H, W, L>(&stored(tile), |registers, memory| {
-                let _ = copy(memory, registers);
-            });
+        let _located = k.locate(Location::caller());
+        k.check_stored_tile(self.0.coordinates(), self.1);
+        self.0.each_part::<U, H, W, L>(&stored(tile), |registers, memory| {
+            let _ = copy(memory, registers);
         });
     }
 }

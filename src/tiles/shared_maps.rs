@@ -65,12 +65,14 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         let k = tile.tensor.kernel();
         tile.owner.over_warps(H as u32, |row| {
             let part = || Rectangle::new(&tile.tensor, row, 0.into());
-            let band = f(row, k.located(at, || Subtile(part()).load()));
-            k.located(at, || {
-                // Lanes store elements that others have loaded.
-                k.sync_warp(FULL_MASK);
-                SubtileMut(part(), tile.owner).store(&band);
+            let band = f(row, {
+                let _located = k.locate(at);
+                Subtile(part()).load()
             });
+            let _located = k.locate(at);
+            // Lanes store elements that others have loaded.
+            k.sync_warp(FULL_MASK);
+            SubtileMut(part(), tile.owner).store(&band);
         });
         tile.owner.pending(tile)
     }
@@ -80,7 +82,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     pub fn map(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, St<'k, T, H, W, S>> {
         let at = Location::caller();
         let k = self.tile.tensor.kernel();
-        self.update(|_, band| k.located(at, || band.map(&f)))
+        self.update(|_, band| {
+            let _located = k.locate(at);
+            band.map(&f)
+        })
     }
 }
 
@@ -110,14 +115,13 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
     #[track_caller]
     fn any_band(&self, f: &dyn Fn(Rt<'k, T, 1, W>) -> Val<'k, bool>) -> Val<'k, bool> {
         let k = self.tile.tensor.kernel();
-        k.located(Location::caller(), || {
-            let found = k.var(0u32);
-            self.tile.owner.over_warps(H as u32, |row| {
-                let holds = f(self.subtile(row, 0).load());
-                found.update(|found| found | holds.select(1u32, 0u32));
-            });
-            self.tile.owner.0.any(found.get().ne(0))
-        })
+        let _located = k.locate(Location::caller());
+        let found = k.var(0u32);
+        self.tile.owner.over_warps(H as u32, |row| {
+            let holds = f(self.subtile(row, 0).load());
+            found.update(|found| found | holds.select(1u32, 0u32));
+        });
+        self.tile.owner.0.any(found.get().ne(0))
     }
 }
 
@@ -127,10 +131,9 @@ impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {
     #[track_caller]
     pub fn has_nan(&self) -> Val<'k, bool> {
         let k = self.tile.tensor.kernel();
-        k.located(Location::caller(), || {
-            let vector: Rv<'k, T, N, Naive> = self.load();
-            self.tile.owner.0.any(vector.has_nan())
-        })
+        let _located = k.locate(Location::caller());
+        let vector: Rv<'k, T, N, Naive> = self.load();
+        self.tile.owner.0.any(vector.has_nan())
     }
 }
 
@@ -139,10 +142,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     #[track_caller]
     pub fn fill_with(self, value: T) -> Pending<'k, Self> {
         let k = self.tensor.kernel();
-        k.located(Location::caller(), || {
-            let (band, owner) = (k.filled::<Rt<T, 1, W>>(value), self.owner);
-            self.store_with(|tile| owner.over_warps(H as u32, |row| tile.subtile(row, 0).store(&band)))
-        })
+        let _located = k.locate(Location::caller());
+        let (band, owner) = (k.filled::<Rt<T, 1, W>>(value), self.owner);
+        self.store_with(|tile| owner.over_warps(H as u32, |row| tile.subtile(row, 0).store(&band)))
     }
 
     /// Copies another shared tile, and converts its elements, by all warps of the block. Swizzles may differ.
@@ -154,14 +156,13 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     ) -> Pending<'k, Self> {
         const { assert_same_subtiles::<T, U>() };
         let k = self.tensor.kernel();
-        k.located(Location::caller(), || {
-            let owner = self.owner;
-            self.store_with(|tile| {
-                owner.over_warps(H as u32, |row| {
-                    let band: Rt<U, 1, W> = from.subtile(row, 0).load();
-                    tile.subtile(row, 0).store(&band);
-                });
-            })
+        let _located = k.locate(Location::caller());
+        let owner = self.owner;
+        self.store_with(|tile| {
+            owner.over_warps(H as u32, |row| {
+                let band: Rt<U, 1, W> = from.subtile(row, 0).load();
+                tile.subtile(row, 0).store(&band);
+            });
         })
     }
 }
@@ -175,7 +176,10 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
         let at = Location::caller();
         let vector = self.release();
         let k = vector.tensor.kernel();
-        k.located(at, || map_words(vector.owner, &vector.tensor, &f));
+        {
+            let _located = k.locate(at);
+            map_words(vector.owner, &vector.tensor, &f);
+        }
         vector.owner.pending(vector)
     }
 
@@ -192,11 +196,13 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
         let vector = self.release();
         let k = vector.tensor.kernel();
         vector.owner.0.when_first_warp(|| {
-            let new = f(k.located(at, || Subvector::of(&vector).load()));
-            k.located(at, || {
-                k.sync_warp(FULL_MASK);
-                SubvectorMut::of(&vector).store(&new);
+            let new = f({
+                let _located = k.locate(at);
+                Subvector::of(&vector).load()
             });
+            let _located = k.locate(at);
+            k.sync_warp(FULL_MASK);
+            SubvectorMut::of(&vector).store(&new);
         });
         vector.owner.pending(vector)
     }

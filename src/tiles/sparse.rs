@@ -121,7 +121,8 @@ fn visit_fragment<'k, T: TensorElement>(fragment: &mut Fragment<'k, T>, visitor:
     for word in &mut words {
         visitor.owned(word);
     }
-    *fragment = Fragment::over(k, words.iter().map(|word| word.in_register(k)), fragment.layout().clone());
+    let registers = words.iter().map(|word| word.in_register(k)).collect();
+    *fragment = Fragment::over(k, registers, fragment.layout().clone());
 }
 
 /// Returns the (lane, value) layout of the stored elements of 16 · `height` rows.
@@ -183,13 +184,12 @@ impl<'k> Builder<'k> {
         cols: impl Into<Val<'k, u32>>,
     ) -> SparseGl<'k, T, A> {
         let (rows, cols) = (rows.into(), cols.into());
-        self.located(Location::caller(), || {
-            let words = cols.ceil_div(columns_per_word(sparsity::<T>()));
-            SparseGl {
-                values: self.global(values, row_major(rows, cols.ceil_div(2))),
-                metadata: self.global(metadata, row_major(rows, words)),
-            }
-        })
+        let _located = self.locate(Location::caller());
+        let words = cols.ceil_div(columns_per_word(sparsity::<T>()));
+        SparseGl {
+            values: self.global(values, row_major(rows, cols.ceil_div(2))),
+            metadata: self.global(metadata, row_major(rows, words)),
+        }
     }
 }
 
@@ -213,14 +213,13 @@ impl<'k, T: SparseElement, A: Readable> SparseGlTile<'k, T, A> {
     #[track_caller]
     pub fn load<const H: usize, const W: usize>(self) -> SparseRt<'k, T, H, W> {
         let k = self.values.kernel();
-        k.located(Location::caller(), || {
-            let stored = self.values.tensor([SparseRt::<T, H, W>::ROWS, SparseRt::<T, H, W>::STORED]);
-            let layout = value_layout(T::atom(), H, Steps::of::<T>(W));
-            SparseRt {
-                values: load(&stored, &layout, T::from_mem_bits(0)),
-                metadata: load_metadata::<T, A>(&self.metadata, H, W),
-            }
-        })
+        let _located = k.locate(Location::caller());
+        let stored = self.values.tensor([SparseRt::<T, H, W>::ROWS, SparseRt::<T, H, W>::STORED]);
+        let layout = value_layout(T::atom(), H, Steps::of::<T>(W));
+        SparseRt {
+            values: load(&stored, &layout, T::from_mem_bits(0)),
+            metadata: load_metadata::<T, A>(&self.metadata, H, W),
+        }
     }
 
     /// Loads the positions of the stored elements, which are in `values`: a register tile loaded from a shared tile that is a copy of the
@@ -253,10 +252,8 @@ impl<'k, T: SparseElement, A: Readable> SparseGlTile<'k, T, A> {
     #[track_caller]
     pub fn load_with<const H: usize, const W: usize>(self, values: Rt<'k, T, H, W>) -> SparseRt<'k, T, H, W> {
         let k = self.values.kernel();
-        k.located(Location::caller(), || SparseRt {
-            values: stored_in_order(&values),
-            metadata: load_metadata::<T, A>(&self.metadata, H, W),
-        })
+        let _located = k.locate(Location::caller());
+        SparseRt { values: stored_in_order(&values), metadata: load_metadata::<T, A>(&self.metadata, H, W) }
     }
 }
 

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     atoms::MmaOperand,
     layout::TvLayout,
-    ptx::{RegId, Val, bf16, e4m3, e5m2, f16, tf32},
+    ptx::{Builder, RegId, Scalar, Val, bf16, e4m3, e5m2, f16, tf32},
     tensor::TensorElement,
 };
 
@@ -134,13 +134,11 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
         let exchange = exchange_of_b::<A>(subtiles);
         let mnemonic = mnemonic::<A, B, C>();
         let [of_a, of_b] = [MmaOperand::A, MmaOperand::B].map(|operand| atom.registers(operand) as usize);
-        k.located(Location::caller(), || {
+        {
+            let _located = k.locate(Location::caller());
             for (step, j) in (0..steps.count).flat_map(|step| (0..N).map(move |j| (step, j))) {
-                let words = (0..subtiles).flat_map(|subtile| b(step * subtiles + subtile, j));
-                let words: Vec<Val<'k, B::Word>> =
-                    words.map(|&register| Val::from_reg(k.current(register), k)).collect();
-                let b: Vec<RegId> =
-                    exchange.emit(k, &words).into_iter().map(|word| word.in_register(k)).collect();
+                let b: Vec<_> = (0..subtiles).flat_map(|subtile| b(step * subtiles + subtile, j)).collect();
+                let b = exchanged::<B::Word>(k, &exchange, &b);
                 for i in 0..M {
                     let at = i * steps.count + step;
                     let (a, metadata) = (&values[at * of_a..][..of_a], metadata[at / steps.per_register]);
@@ -152,9 +150,17 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
                     }
                 }
             }
-        });
+        }
         self
     }
+}
+
+/// Returns the registers of an operand after an exchange between lanes.
+#[track_caller]
+fn exchanged<W: Scalar>(k: Builder<'_>, exchange: &Exchange, registers: &[&RegId]) -> Vec<RegId> {
+    let words: Vec<Val<'_, W>> =
+        registers.iter().map(|&&register| Val::from_reg(k.current(register), k)).collect();
+    exchange.emit(k, &words).into_iter().map(|word| word.in_register(k)).collect()
 }
 
 /// Asserts that B has as many rows as A has columns.

@@ -61,9 +61,8 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
     pub fn convert_stochastic<U: StochasticElement>(&self, random: &RandomTile<'k>) -> Rt<'k, U, H, W, L> {
         const { assert_same_subtiles::<T, U>() };
         let k = self.kernel();
-        k.located(Location::caller(), || {
-            Rt::of_registers(k, k.all_owned(|| self.rounded_at_random::<U>(random)))
-        })
+        let _located = k.locate(Location::caller());
+        Rt::of_registers(k, k.all_owned(|| self.rounded_at_random::<U>(random)))
     }
 
     /// Converts elements of 16 bits or more to an 8-bit type `U` like [`narrow`](Self::narrow), each rounded up or down at random, like
@@ -83,11 +82,10 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
             assert_same_matrix::<T, U, H, W, H2, W2, L>();
         }
         let k = self.kernel();
-        k.located(Location::caller(), || {
-            let Shapes { blocks, layouts } = Shapes::new::<U, T, L>(W2, W).reversed();
-            let rounded = self.rounded_at_random::<U>(random);
-            Rt::of_registers(k, k.all_owned(|| moved(k, &rounded, blocks, &layouts)))
-        })
+        let _located = k.locate(Location::caller());
+        let Shapes { blocks, layouts } = Shapes::new::<U, T, L>(W2, W).reversed();
+        let rounded = self.rounded_at_random::<U>(random);
+        Rt::of_registers(k, k.all_owned(|| moved(k, &rounded, blocks, &layouts)))
     }
 
     /// Returns the elements as `U`, in words in the order of the registers.

@@ -134,15 +134,14 @@ impl<'k> Stripes<'k> {
         fill: T,
     ) -> Striped<'k, T> {
         let index = index.into();
-        self.k.located(Location::caller(), || {
-            let mut words = Vec::with_capacity(self.per_thread() as usize);
-            for (stripes, part) in self.parts(from, index) {
-                let fragment = stripes.fragment();
-                copy_or(&fragment, &part, fill);
-                words.extend(words_of(&fragment));
-            }
-            Striped { stripes: self, words }
-        })
+        let _located = self.k.locate(Location::caller());
+        let mut words = Vec::with_capacity(self.per_thread() as usize);
+        for (stripes, part) in self.parts(from, index) {
+            let fragment = stripes.fragment();
+            copy_or(&fragment, &part, fill);
+            words.extend(words_of(&fragment));
+        }
+        Striped { stripes: self, words }
     }
 
     /// Stores a vector as vector `index` of a row, and converts its elements; elements past the end are not written.
@@ -154,14 +153,13 @@ impl<'k> Stripes<'k> {
         vector: &Striped<'k, U>,
     ) {
         let index = index.into();
-        self.k.located(Location::caller(), || {
-            let mut words = U::convert_words(&vector.words).into_iter().map(|word| word.in_register(self.k));
-            for (stripes, part) in self.parts(to, index) {
-                let count = stripes.per_thread().div_ceil(T::PER_WORD as u32);
-                let words: Vec<_> = words.by_ref().take(count as usize).collect();
-                copy(&part, &Fragment::<T>::over(self.k, words, in_order(stripes.per_thread().into())));
-            }
-        });
+        let _located = self.k.locate(Location::caller());
+        let mut words = U::convert_words(&vector.words).into_iter().map(|word| word.in_register(self.k));
+        for (stripes, part) in self.parts(to, index) {
+            let count = stripes.per_thread().div_ceil(T::PER_WORD as u32);
+            let words: Vec<_> = words.by_ref().take(count as usize).collect();
+            copy(&part, &Fragment::<T>::over(self.k, words, in_order(stripes.per_thread().into())));
+        }
     }
 
     /// Returns the indices in a row of the first elements of this thread's groups in vector `index`.

@@ -82,7 +82,8 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
     /// Stores a register vector of the same length by one warp, and converts its elements.
     #[track_caller]
     pub fn store<U: Convert<T>, V: VectorLayout>(self, vector: &Rv<'k, U, N, V>) -> Pending<'k, Self> {
-        vector.kernel().located(Location::caller(), || self.store_with(|whole| whole.tile(0).store(vector)))
+        let _located = vector.kernel().locate(Location::caller());
+        self.store_with(|whole| whole.tile(0).store(vector))
     }
 
     /// Stores register vectors of several warps to parts of the vector, like [`St::store_with`].
@@ -239,12 +240,11 @@ impl<'a, 'k, T: TensorElement> Subvector<'a, 'k, T> {
         V: VectorLayout,
     {
         let k = self.line.whole.kernel();
-        k.located(Location::caller(), || {
-            k.check_warp_tile([self.line.at], false);
-            let part = self.line.part(Rv::<U, N, V>::LENGTH);
-            let part = part.lane_part(&Rv::<U, N, V>::fragment(), k.lane().rank());
-            loaded(k, |fragment| copy(fragment, &part))
-        })
+        let _located = k.locate(Location::caller());
+        k.check_warp_tile([self.line.at], false);
+        let part = self.line.part(Rv::<U, N, V>::LENGTH);
+        let part = part.lane_part(&Rv::<U, N, V>::fragment(), k.lane().rank());
+        loaded(k, |fragment| copy(fragment, &part))
     }
 }
 
@@ -260,11 +260,10 @@ impl<'a, 'k, T: TensorElement> SubvectorMut<'a, 'k, T> {
     #[track_caller]
     pub fn store<U: Convert<T>, const N: usize, V: VectorLayout>(&self, vector: &Rv<'k, U, N, V>) {
         let k = vector.kernel();
-        k.located(Location::caller(), || {
-            k.check_stored_tile([self.line.at, self.line.line], self.owner);
-            let condition = is_first_owner(k, &Rv::<U, N, V>::fragment());
-            store_elements(&self.line.part(Rv::<U, N, V>::LENGTH), vector, condition);
-        });
+        let _located = k.locate(Location::caller());
+        k.check_stored_tile([self.line.at, self.line.line], self.owner);
+        let condition = is_first_owner(k, &Rv::<U, N, V>::fragment());
+        store_elements(&self.line.part(Rv::<U, N, V>::LENGTH), vector, condition);
     }
 }
 

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     atoms::{ElementWidth, TileLayout, rt_base},
     layout::{IntTuple, Layout, TvLayout},
-    ptx::{B16, B32, B64, Val, bf16, bf16x2, e4m3, e5m2, f16, f16x2, tf32},
+    ptx::{B16, B32, B64, RegId, Val, bf16, bf16x2, e4m3, e5m2, f16, f16x2, tf32},
     tensor::TensorElement,
 };
 
@@ -34,10 +34,18 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     #[must_use]
     #[track_caller]
     pub fn into_transposed(self) -> Rt<'k, T, W, H, L::Transposed> {
-        let columns = (0..W).flat_map(|j| (0..H).map(move |i| (i, j)));
-        let registers = columns.flat_map(|(i, j)| self.subtile_registers(i, j)).copied().collect();
-        Rt::of_registers(self.kernel(), registers)
+        Rt::of_registers(
+            self.kernel(),
+            columns_first(self.fragment.all_registers(), Self::SUBTILE_REGISTERS, [H, W]),
+        )
     }
+}
+
+/// Reorders the subtiles, of `each` registers, from rows first to columns first.
+fn columns_first(registers: &[RegId], each: usize, [height, width]: [usize; 2]) -> Vec<RegId> {
+    let subtiles: Vec<_> = registers.chunks(each).collect();
+    let columns = (0..width).flat_map(|j| (0..height).map(move |i| i * width + j));
+    columns.flat_map(|at| subtiles[at]).copied().collect()
 }
 
 impl<'k, T: SquareSubtiles, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
@@ -51,12 +59,11 @@ impl<'k, T: SquareSubtiles, const H: usize, const W: usize, L: RegisterLayout> R
     #[track_caller]
     pub fn swap_layout(&self) -> Rt<'k, T, H, W, L::Transposed> {
         let k = self.kernel();
-        k.located(Location::caller(), || {
-            Rt::of_registers(
-                k,
-                k.all_owned(|| if T::SIZE == 2 { self.matrices_transposed() } else { self.exchanged() }),
-            )
-        })
+        let _located = k.locate(Location::caller());
+        Rt::of_registers(
+            k,
+            k.all_owned(|| if T::SIZE == 2 { self.matrices_transposed() } else { self.exchanged() }),
+        )
     }
 
     /// Returns the transposed matrix in the same layout, with the instructions of [`swap_layout`](Self::swap_layout).
@@ -176,7 +183,6 @@ where
     let registers = Rt::<T, 1, 1, L>::SUBTILE_REGISTERS;
     let blocks = [Blocks { of: from, width: W, registers }, Blocks { of: to, width: W2, registers }];
     let k = tile.kernel();
-    k.located(Location::caller(), || {
-        Rt::of_registers(k, k.all_owned(|| moved(k, &tile.words(), blocks, &layouts)))
-    })
+    let _located = k.locate(Location::caller());
+    Rt::of_registers(k, k.all_owned(|| moved(k, &tile.words(), blocks, &layouts)))
 }

@@ -76,26 +76,25 @@ impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
     #[track_caller]
     pub(crate) fn load(&self, starts: &[Val<'k, u32>]) -> Vec<Val<'k, T::Word>> {
         let k = self.kernel();
-        k.located(Location::caller(), || {
-            let skipped = (starts[0] + self.ahead) & (self.group - 1);
-            // The end of what is read, relative to the first element; the shift is that of all groups.
-            let reach = skipped.eq(0).select(self.group, 2 * self.group) - skipped;
-            let ends = starts.iter().map(|&start| start + reach - 1);
-            let crosses = ends.map(|last| (last - self.available).lt(2 * self.group)).reduce(|a, b| a | b);
-            let crosses = crosses.unwrap_or(false.into());
-            k.if_else_with(
-                crosses,
-                || self.load_elements(starts),
-                || {
-                    // Rows of one distance are aligned with each other, wherever they begin.
-                    k.if_else_with(
-                        skipped.eq(0),
-                        || starts.iter().flat_map(|&start| self.load_whole(start)).collect(),
-                        || starts.iter().flat_map(|&start| self.load_group(start, skipped)).collect(),
-                    )
-                },
-            )
-        })
+        let _located = k.locate(Location::caller());
+        let skipped = (starts[0] + self.ahead) & (self.group - 1);
+        // The end of what is read, relative to the first element; the shift is that of all groups.
+        let reach = skipped.eq(0).select(self.group, 2 * self.group) - skipped;
+        let ends = starts.iter().map(|&start| start + reach - 1);
+        let crosses = ends.map(|last| (last - self.available).lt(2 * self.group)).reduce(|a, b| a | b);
+        let crosses = crosses.unwrap_or(false.into());
+        k.if_else_with(
+            crosses,
+            || self.load_elements(starts),
+            || {
+                // Rows of one distance are aligned with each other, wherever they begin.
+                k.if_else_with(
+                    skipped.eq(0),
+                    || starts.iter().flat_map(|&start| self.load_whole(start)).collect(),
+                    || starts.iter().flat_map(|&start| self.load_group(start, skipped)).collect(),
+                )
+            },
+        )
     }
 
     /// Loads groups element by element, near the end of the matrix.
@@ -160,23 +159,22 @@ impl<'k, T: TensorElement, A: Writable> UnalignedRow<'k, T, A> {
     #[track_caller]
     pub(crate) fn store(&self, starts: &[Val<'k, u32>], words: &[Val<'k, T::Word>]) {
         let k = self.kernel();
-        k.located(Location::caller(), || {
-            for (&start, words) in starts.iter().zip(words.chunks(self.words())) {
-                let registers: Vec<RegId> = words.iter().map(|word| word.in_register(k)).collect();
-                let first = start + self.ahead;
-                let whole = self.n.ge(self.group) & start.le(self.n - self.group);
-                let at_once = whole & (first & (self.group - 1)).eq(0) & self.available.ne(0);
-                let pointer = self.start.at(first & !(self.group - 1));
-                for (i, registers) in registers.chunks(WORDS).enumerate() {
-                    pointer.byte_offset((i * WORDS * 4) as i64).checked(at_once).store_words(registers);
-                }
-                k.if_(!at_once, || {
-                    for i in 0..self.group {
-                        let (word, slot) = (i as usize / T::PER_WORD, i as usize % T::PER_WORD);
-                        self.elements.at(start + i).store(k.extract::<T>(registers[word], slot));
-                    }
-                });
+        let _located = k.locate(Location::caller());
+        for (&start, words) in starts.iter().zip(words.chunks(self.words())) {
+            let registers: Vec<RegId> = words.iter().map(|word| word.in_register(k)).collect();
+            let first = start + self.ahead;
+            let whole = self.n.ge(self.group) & start.le(self.n - self.group);
+            let at_once = whole & (first & (self.group - 1)).eq(0) & self.available.ne(0);
+            let pointer = self.start.at(first & !(self.group - 1));
+            for (i, registers) in registers.chunks(WORDS).enumerate() {
+                pointer.byte_offset((i * WORDS * 4) as i64).checked(at_once).store_words(registers);
             }
-        });
+            k.if_(!at_once, || {
+                for i in 0..self.group {
+                    let (word, slot) = (i as usize / T::PER_WORD, i as usize % T::PER_WORD);
+                    self.elements.at(start + i).store(k.extract::<T>(registers[word], slot));
+                }
+            });
+        }
     }
 }

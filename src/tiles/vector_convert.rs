@@ -18,12 +18,11 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     #[track_caller]
     pub fn to_layout<V2: VectorLayout>(self) -> Rv<'k, T, N, V2> {
         let k = self.kernel();
-        k.located(Location::caller(), || {
-            let exchange = Exchange::plan(&Self::layout(), &Rv::<T, N, V2>::layout());
-            if exchange.is_identity() {
-                return Rv::of_registers(k, self.fragment().all_registers().to_vec());
-            }
-            Rv::of_registers(k, k.all_owned(|| exchange.emit(k, &self.words())))
-        })
+        let _located = k.locate(Location::caller());
+        let exchange = Exchange::plan(&Self::layout(), &Rv::<T, N, V2>::layout());
+        if exchange.is_identity() {
+            return Rv::of_registers(k, self.fragment().all_registers().to_vec());
+        }
+        Rv::of_registers(k, k.all_owned(|| exchange.emit(k, &self.words())))
     }
 }

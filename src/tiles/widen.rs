@@ -64,11 +64,10 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
             assert_same_matrix::<T, U, H, W, H2, W2, L>();
         }
         let k = self.kernel();
-        k.located(Location::caller(), || {
-            let Shapes { blocks, layouts } = Shapes::new::<T, U, L>(W, W2);
-            let moved = moved(k, &self.words(), blocks, &layouts);
-            Rt::of_registers(k, k.all_owned(|| through_f32::<T, U>(&moved)))
-        })
+        let _located = k.locate(Location::caller());
+        let Shapes { blocks, layouts } = Shapes::new::<T, U, L>(W, W2);
+        let moved = moved(k, &self.words(), blocks, &layouts);
+        Rt::of_registers(k, k.all_owned(|| through_f32::<T, U>(&moved)))
     }
 
     /// Converts elements of 16 bits or more to an 8-bit type `U`, rounded to nearest even and saturated; the reverse of
@@ -82,11 +81,10 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
             assert_same_matrix::<T, U, H, W, H2, W2, L>();
         }
         let k = self.kernel();
-        k.located(Location::caller(), || {
-            let Shapes { blocks, layouts } = Shapes::new::<U, T, L>(W2, W).reversed();
-            let converted = through_f32::<T, U>(&self.words());
-            Rt::of_registers(k, k.all_owned(|| moved(k, &converted, blocks, &layouts)))
-        })
+        let _located = k.locate(Location::caller());
+        let Shapes { blocks, layouts } = Shapes::new::<U, T, L>(W2, W).reversed();
+        let converted = through_f32::<T, U>(&self.words());
+        Rt::of_registers(k, k.all_owned(|| moved(k, &converted, blocks, &layouts)))
     }
 }
 

@@ -33,10 +33,13 @@ impl<'k> Row<'k> {
     #[track_caller]
     pub(super) fn load_staged<T: Convert<f32>>(&self, from: &Staged<'k, T>, fill: f32) -> Striped<'k, f32> {
         let fill = T::exactly(fill).unwrap_or(T::from_mem_bits(0));
-        let words = self.k.located(Location::caller(), || match self.tiling.unaligned {
-            true => self.staged_elements(from, fill),
-            false => self.staged_groups(from, fill),
-        });
+        let words = {
+            let _located = self.k.locate(Location::caller());
+            match self.tiling.unaligned {
+                true => self.staged_elements(from, fill),
+                false => self.staged_groups(from, fill),
+            }
+        };
         self.stripes.with(&T::convert_words(&words))
     }
 

@@ -46,7 +46,8 @@ impl<T: Element, S: Prefetchable, A: Readable> CheckedPtr<'_, T, S, A> {
     pub fn prefetch(self, into: Prefetch) {
         let (k, address) = (self.kernel(), self.pointer.operand());
         let mnemonic = format_args!("prefetch{}{}", S::PTX, into.suffix());
-        k.located(Location::caller(), || k.emit_when(self.condition(), mnemonic, &[address]));
+        let _located = k.locate(Location::caller());
+        k.emit_when(self.condition(), mnemonic, &[address]);
     }
 }
 

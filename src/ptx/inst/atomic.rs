@@ -163,7 +163,10 @@ impl<'k, T: Element, S: AtomicSpace> Atomic<'k, T, S> {
         all.extend([old.operand(k), self.at.pointer.operand()]);
         all.extend(operands.iter().map(|value| value.operand(k)));
         let mnemonic = format_args!("atom{order}{scope}{}{operation}", S::PTX);
-        k.located(Location::caller(), || k.emit_when(inside, mnemonic, &all));
+        {
+            let _located = k.locate(Location::caller());
+            k.emit_when(inside, mnemonic, &all);
+        }
         old
     }
 
@@ -200,7 +203,8 @@ impl<'k, T: Element, S: AtomicSpace> Reduction<'k, T, S> {
         all.push(self.at.pointer.operand());
         all.extend(operands.iter().map(|value| value.operand(k)));
         let mnemonic = format_args!("red{order}{scope}{}{operation}", S::PTX);
-        k.located(Location::caller(), || k.emit_when(inside, mnemonic, &all));
+        let _located = k.locate(Location::caller());
+        k.emit_when(inside, mnemonic, &all);
     }
 }
 
@@ -279,6 +283,7 @@ impl<'k, T: AtomicAdd> Reduction<'k, T, Global> {
         let (operation, element) = T::ADD.rsplit_once('.').unwrap_or((T::ADD, ""));
         let mnemonic = format_args!("red{order}{scope}.global{operation}.v{N}.{element}");
         let operands = [self.at.pointer.operand(), Operand::Vector(&registers)];
-        k.located(Location::caller(), || k.emit_when(self.at.condition(), mnemonic, &operands));
+        let _located = k.locate(Location::caller());
+        k.emit_when(self.at.condition(), mnemonic, &operands);
     }
 }

@@ -144,7 +144,8 @@ macro_rules! functions {
             #[track_caller]
             pub fn $name<T: $bound>(self, x: impl Into<Val<'k, T>>) -> Val<'k, T> {
                 let ($k, $x) = (self, x.into());
-                self.located(Location::caller(), || $body)
+                let _located = self.locate(Location::caller());
+$body
             }
         )*}
     };

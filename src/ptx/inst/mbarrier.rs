@@ -276,7 +276,8 @@ impl<'k> Mbarrier<'k> {
         let (k, parity) = (self.at.kernel(), parity.into());
         let suspends = k.target().features().contains(Features::HOPPER);
         let operation = if suspends { "try_wait.parity" } else { "test_wait.parity" };
-        k.located(Location::caller(), || k.loop_(|l| l.break_if(self.poll(operation, parity, None))));
+        let _located = k.locate(Location::caller());
+        k.loop_(|l| l.break_if(self.poll(operation, parity, None)));
     }
 }
 

@@ -170,13 +170,19 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         }
         let values: [Val<'k, T::Reg>; N] = match known {
             Some(_) => std::array::from_fn(|_| Val::from_reg(k.fresh(T::Reg::CLASS), k)),
-            None => k.located(at, || std::array::from_fn(|_| k.copy_of(otherwise))),
+            None => {
+                let _located = k.locate(at);
+                std::array::from_fn(|_| k.copy_of(otherwise))
+            }
         };
         let (registers, address) = (values.map(|value| value.operand(k)), self.pointer.operand());
         let how = if how == Load::Default && self.pointer.is_never_written() { Load::Nc } else { how };
         let (order, scope, cache) = how.suffixes();
         let mnemonic = format_args!("ld{order}{scope}{}{cache}{}.{}", S::PTX, vector(N), T::MEM);
-        k.located(at, || k.emit_when(inside, mnemonic, &[one_or_vector(&registers), address]));
+        {
+            let _located = k.locate(at);
+            k.emit_when(inside, mnemonic, &[one_or_vector(&registers), address]);
+        }
         values
     }
 
@@ -228,11 +234,15 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         if inside.as_constant() == Some(false) {
             return;
         }
-        let registers = k.located(at, || values.map(|value| value.operand(k)));
+        let registers = {
+            let _located = k.locate(at);
+            values.map(|value| value.operand(k))
+        };
         let address = self.pointer.operand();
         let (order, scope, cache) = how.suffixes();
         let mnemonic = format_args!("st{order}{scope}{}{cache}{}.{}", S::PTX, vector(N), T::MEM);
-        k.located(at, || k.emit_when(inside, mnemonic, &[address, one_or_vector(&registers)]));
+        let _located = k.locate(at);
+        k.emit_when(inside, mnemonic, &[address, one_or_vector(&registers)]);
     }
 }
 

@@ -40,8 +40,14 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub(crate) fn all_owned<T: Scalar>(self, compute: impl FnOnce() -> Vec<Val<'k, T>>) -> Vec<RegId> {
         let before = self.body().registers_of(T::CLASS);
+        self.own(compute(), before)
+    }
+
+    /// Returns the registers of values that are not older than register `before`, each once, and copies of the others.
+    #[track_caller]
+    fn own<T: Scalar>(self, values: Vec<Val<'k, T>>, before: u32) -> Vec<RegId> {
         let mut own: Vec<RegId> = Vec::new();
-        for value in compute() {
+        for value in values {
             let fresh = value.reg().map(|(register, _)| register).filter(|register| {
                 register.index >= before && own.iter().all(|other| other.index != register.index)
             });
@@ -199,9 +205,8 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         pointer.check_aligned(bytes * words.len() as u32);
         let registers = k.words(words);
         let mnemonic = format_args!("ld{}{cache}{}.b{}", S::PTX, vector(words.len()), 8 * bytes);
-        k.located(Location::caller(), || {
-            k.emit_when(condition, mnemonic, &[one_or_vector(&registers), address]);
-        });
+        let _located = k.locate(Location::caller());
+        k.emit_when(condition, mnemonic, &[one_or_vector(&registers), address]);
     }
 
     /// Stores adjacent words with one instruction if they are in bounds, together. The address must be known to be aligned to all of them.
@@ -212,9 +217,8 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         pointer.check_aligned(bytes * words.len() as u32);
         let registers = k.words(words);
         let mnemonic = format_args!("st{}{}.b{}", S::PTX, vector(words.len()), 8 * bytes);
-        k.located(Location::caller(), || {
-            k.emit_when(condition, mnemonic, &[address, one_or_vector(&registers)]);
-        });
+        let _located = k.locate(Location::caller());
+        k.emit_when(condition, mnemonic, &[address, one_or_vector(&registers)]);
     }
 }
 

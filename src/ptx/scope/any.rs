@@ -62,37 +62,43 @@ impl<'k> AnyScope<'k> {
 
     #[track_caller]
     pub(crate) fn uniformity(self) -> Uniformity {
-        self.k.located(Location::caller(), || (self.uniformity)(self.k))
+        let _located = self.k.locate(Location::caller());
+        (self.uniformity)(self.k)
     }
 
     /// Returns the number of threads.
     #[track_caller]
     pub(crate) fn size(self) -> u32 {
-        self.k.located(Location::caller(), || (self.size)(self.k))
+        let _located = self.k.locate(Location::caller());
+        (self.size)(self.k)
     }
 
     /// Returns the index of the scope among those of its kind in the block.
     #[track_caller]
     pub(crate) fn rank(self) -> Val<'k, u32> {
-        self.k.located(Location::caller(), || (self.rank)(self.k))
+        let _located = self.k.locate(Location::caller());
+        (self.rank)(self.k)
     }
 
     /// Returns the index of this thread.
     #[track_caller]
     pub(crate) fn thread(self) -> Val<'k, u32> {
-        self.k.located(Location::caller(), || (self.thread)(self.k))
+        let _located = self.k.locate(Location::caller());
+        (self.thread)(self.k)
     }
 
     /// Waits until all threads have arrived.
     #[track_caller]
     pub(crate) fn sync(self) {
-        self.k.located(Location::caller(), || (self.sync)(self.k));
+        let _located = self.k.locate(Location::caller());
+        (self.sync)(self.k);
     }
 
     /// Returns whether a condition holds in any thread.
     #[track_caller]
     pub(crate) fn any(self, holds: Val<'k, bool>) -> Val<'k, bool> {
-        self.k.located(Location::caller(), || (self.any)(self.k, holds))
+        let _located = self.k.locate(Location::caller());
+        (self.any)(self.k, holds)
     }
 
     /// Returns the index of this warp in the scope, and the number of warps.

@@ -22,15 +22,14 @@ pub(crate) fn shuffle<'k, T: Scalar>(
     lane: Val<'k, u32>,
 ) -> Val<'k, T> {
     const { assert!(T::BYTES <= 8, "lanes exchange values of up to 64 bits") };
-    k.located(Location::caller(), || {
-        let lane = lane.operand(k);
-        let result = by_words(k, value.in_register(k), |word| {
-            let result = k.fresh(word.class);
-            k.emit_shuffle(how, result, word, lane);
-            result
-        });
-        Val::from_reg(result, k)
-    })
+    let _located = k.locate(Location::caller());
+    let lane = lane.operand(k);
+    let result = by_words(k, value.in_register(k), |word| {
+        let result = k.fresh(word.class);
+        k.emit_shuffle(how, result, word, lane);
+        result
+    });
+    Val::from_reg(result, k)
 }
 
 /// Applies `exchange` to the 32-bit words of a register.
@@ -165,15 +164,14 @@ impl<'k> Block<'k> {
         thread: impl Into<Val<'k, u32>>,
     ) -> Val<'k, T> {
         let (k, thread) = (self.k, thread.into());
-        k.located(Location::caller(), || {
-            let slot = k.shared::<T>(1);
-            if k.in_loop() {
-                self.sync();
-            }
-            k.when(self.thread().eq(thread), || slot.store(value));
+        let _located = k.locate(Location::caller());
+        let slot = k.shared::<T>(1);
+        if k.in_loop() {
             self.sync();
-            slot.load().known_uniform(Uniformity::Block)
-        })
+        }
+        k.when(self.thread().eq(thread), || slot.store(value));
+        self.sync();
+        slot.load().known_uniform(Uniformity::Block)
     }
 }
 

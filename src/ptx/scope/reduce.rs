@@ -188,41 +188,39 @@ pub(crate) fn reduce<'k, T: Reducible, S: Scope<'k>>(
     how: Combine,
 ) -> Val<'k, T> {
     let k = scope.kernel();
-    k.located(Location::caller(), || {
-        let mut result = in_warp::<T>(k, value.cast(), how);
-        if scope.size() > 32 {
-            let partials = Partials::new(scope);
-            partials.store(result, 0);
-            let part = partials.load(how.neutral::<T>());
-            let lanes = partials.warps.next_power_of_two();
-            result = butterfly(k, part, how, lanes);
-            // Lanes past the first group have the neutral value.
-            result = if lanes < 32 { shuffle(k, Shuffle::Idx, result, 0.into()) } else { result };
-        }
-        result.known_uniform(scope.uniformity()).cast::<T>().known_uniform(scope.uniformity())
-    })
+    let _located = k.locate(Location::caller());
+    let mut result = in_warp::<T>(k, value.cast(), how);
+    if scope.size() > 32 {
+        let partials = Partials::new(scope);
+        partials.store(result, 0);
+        let part = partials.load(how.neutral::<T>());
+        let lanes = partials.warps.next_power_of_two();
+        result = butterfly(k, part, how, lanes);
+        // Lanes past the first group have the neutral value.
+        result = if lanes < 32 { shuffle(k, Shuffle::Idx, result, 0.into()) } else { result };
+    }
+    result.known_uniform(scope.uniformity()).cast::<T>().known_uniform(scope.uniformity())
 }
 
 #[track_caller]
 fn scan<'k, T: Reducible, S: Scope<'k>>(scope: S, value: Val<'k, T>, inclusive: bool) -> Val<'k, T> {
     let k = scope.kernel();
-    k.located(Location::caller(), || {
-        let own = scan_in_warp::<T::In>(k, value.cast(), 32);
-        let before = (scope.size() > 32).then(|| {
-            let partials = Partials::new(scope);
-            partials.store(own, 31);
-            let sums = scan_in_warp(k, partials.load(T::NOTHING), partials.warps.next_power_of_two());
-            let up_to = shuffle(k, Shuffle::Idx, sums, partials.warp - 1u32);
-            partials.warp.eq(0).select(T::NOTHING, up_to)
-        });
-        let own = if inclusive {
-            own
-        } else {
-            let below = shuffle(k, Shuffle::Up, own, 1.into());
-            k.lane().rank().eq(0).select(<T::In as Number>::ZERO, below)
-        };
-        before.map_or(own, |before| before + own).cast()
-    })
+    let _located = k.locate(Location::caller());
+    let own = scan_in_warp::<T::In>(k, value.cast(), 32);
+    let before = (scope.size() > 32).then(|| {
+        let partials = Partials::new(scope);
+        partials.store(own, 31);
+        let sums = scan_in_warp(k, partials.load(T::NOTHING), partials.warps.next_power_of_two());
+        let up_to = shuffle(k, Shuffle::Idx, sums, partials.warp - 1u32);
+        partials.warp.eq(0).select(T::NOTHING, up_to)
+    });
+    let own = if inclusive {
+        own
+    } else {
+        let below = shuffle(k, Shuffle::Up, own, 1.into());
+        k.lane().rank().eq(0).select(<T::In as Number>::ZERO, below)
+    };
+    before.map_or(own, |before| before + own).cast()
 }
 
 macro_rules! reductions {

@@ -31,7 +31,8 @@ impl<'k> Persistent<'k> {
     #[track_caller]
     pub fn all_to_all<T: Arithmetic + TensorElement<Word = T>, const P: usize>(self) -> AllToAll<'k, T, P> {
         let k = self.kernel();
-        k.located(Location::caller(), || AllToAll { exchange: self.exchange(P * SUBTILE + 2 * ROWS) })
+        let _located = k.locate(Location::caller());
+        AllToAll { exchange: self.exchange(P * SUBTILE + 2 * ROWS) }
     }
 }
 
@@ -51,26 +52,22 @@ impl<'k> Consumer<'k, 1> {
         T: Arithmetic + TensorElement<Word = T>,
     {
         let (k, count) = (self.group().kernel(), through.exchange.blocks.count);
-        k.located(Location::caller(), || {
-            if N as u32 != P as u32 * count {
-                k.refuse(format!(
-                    "expected {P} columns of subtiles for each of {count} blocks of a cluster, found {N}"
-                ));
-            }
-            let (words, of_rows) = (tile.words(), of_rows.words());
-            let received = self.exchange(&through.exchange, |part| {
-                let columns = words.iter().skip(part * P * SUBTILE).take(P * SUBTILE);
-                columns.chain(&of_rows).chain(&of_rows).copied().collect()
-            });
-            let typed = received.into_iter().map(|words| {
-                let registers: Vec<_> = words.iter().map(|word| word.in_register(k)).collect();
-                let (columns, of_rows) = registers.split_at(P * SUBTILE);
-                (
-                    Rt::of_registers(k, columns.to_vec()),
-                    ColVec::<T, 1>::of_registers(k, of_rows[..ROWS].to_vec()),
-                )
-            });
-            typed.collect()
-        })
+        let _located = k.locate(Location::caller());
+        if N as u32 != P as u32 * count {
+            k.refuse(format!(
+                "expected {P} columns of subtiles for each of {count} blocks of a cluster, found {N}"
+            ));
+        }
+        let (words, of_rows) = (tile.words(), of_rows.words());
+        let received = self.exchange(&through.exchange, |part| {
+            let columns = words.iter().skip(part * P * SUBTILE).take(P * SUBTILE);
+            columns.chain(&of_rows).chain(&of_rows).copied().collect()
+        });
+        let typed = received.into_iter().map(|words| {
+            let registers: Vec<_> = words.iter().map(|word| word.in_register(k)).collect();
+            let (columns, of_rows) = registers.split_at(P * SUBTILE);
+            (Rt::of_registers(k, columns.to_vec()), ColVec::<T, 1>::of_registers(k, of_rows[..ROWS].to_vec()))
+        });
+        typed.collect()
     }
 }

@@ -70,16 +70,15 @@ impl<'k> Builder<'k> {
     ) -> Assembly<'k, T, H, W, C> {
         const { assert!(H == 4 * C, "each warpgroup writes 64 rows") };
         let k = self;
-        k.located(Location::caller(), || {
-            let bytes = SLOTS * St::<'k, T, H, W>::BYTES;
-            let base = k.shared_aligned(bytes, St::<'k, T, H, W>::alignment(k));
-            let full = k.mbarriers(SLOTS);
-            k.if_(k.this_block().thread().eq(0), || {
-                (0..SLOTS).for_each(|slot| full.at(slot).init(WARPS * C as u32));
-            });
-            k.this_block().sync();
-            Assembly { base, full, round: k.var(0), kind: PhantomData }
-        })
+        let _located = k.locate(Location::caller());
+        let bytes = SLOTS * St::<'k, T, H, W>::BYTES;
+        let base = k.shared_aligned(bytes, St::<'k, T, H, W>::alignment(k));
+        let full = k.mbarriers(SLOTS);
+        k.if_(k.this_block().thread().eq(0), || {
+            (0..SLOTS).for_each(|slot| full.at(slot).init(WARPS * C as u32));
+        });
+        k.this_block().sync();
+        Assembly { base, full, round: k.var(0), kind: PhantomData }
     }
 }
 
@@ -108,19 +107,18 @@ impl<'k, const C: usize> Consumer<'k, C> {
         U: Convert<T>,
     {
         let k = self.group().kernel();
-        k.located(Location::caller(), || {
-            let round = assembly.round.get();
-            let St { tensor, owner, .. } = assembly.tile(round);
-            Storing { tile: tensor, owner }.subtile(self.rank() * WARPS + self.warp(), 0).store(rows);
-            // Products read through another proxy.
-            k.fence_proxy_async(ProxySpace::Shared);
-            k.warp().sync();
-            k.if_(k.lane().rank().eq(0), || {
-                assembly.barrier(round).arrive();
-            });
-            assembly.round.set(round + 1);
-            Contribution { round }
-        })
+        let _located = k.locate(Location::caller());
+        let round = assembly.round.get();
+        let St { tensor, owner, .. } = assembly.tile(round);
+        Storing { tile: tensor, owner }.subtile(self.rank() * WARPS + self.warp(), 0).store(rows);
+        // Products read through another proxy.
+        k.fence_proxy_async(ProxySpace::Shared);
+        k.warp().sync();
+        k.if_(k.lane().rank().eq(0), || {
+            assembly.barrier(round).arrive();
+        });
+        assembly.round.set(round + 1);
+        Contribution { round }
     }
 
     /// Waits for the rows of all warpgroups, and returns the tile.
@@ -134,10 +132,9 @@ impl<'k, const C: usize> Consumer<'k, C> {
         T: TensorElement,
     {
         let k = self.group().kernel();
-        k.located(Location::caller(), || {
-            let round = own.round;
-            assembly.barrier(round).wait(quotient(round, SLOTS) & 1);
-            Filled { tile: assembly.tile(round) }
-        })
+        let _located = k.locate(Location::caller());
+        let round = own.round;
+        assembly.barrier(round).wait(quotient(round, SLOTS) & 1);
+        Filled { tile: assembly.tile(round) }
     }
 }

@@ -20,16 +20,15 @@ impl<'k, const C: usize> Consumer<'k, C> {
     ) {
         const { assert!((W as u32 * T::SUBTILE_LENGTH).is_multiple_of(32), "a warp clears a row") };
         let k = self.group().kernel();
-        k.located(Location::caller(), || {
-            let lane = k.lane().rank();
-            k.for_(Steps::new(first + self.warp(), St::<T, H, W, S>::ROWS).by(WARPS), |row| {
-                for col in (0..St::<T, H, W, S>::COLS).step_by(32) {
-                    tile.tile.tensor.at_coord(&[row, lane + col]).store(zero::<T>());
-                }
-            });
-            // Products read through another proxy.
-            k.fence_proxy_async(ProxySpace::Shared);
-            self.group().sync();
+        let _located = k.locate(Location::caller());
+        let lane = k.lane().rank();
+        k.for_(Steps::new(first + self.warp(), St::<T, H, W, S>::ROWS).by(WARPS), |row| {
+            for col in (0..St::<T, H, W, S>::COLS).step_by(32) {
+                tile.tile.tensor.at_coord(&[row, lane + col]).store(zero::<T>());
+            }
         });
+        // Products read through another proxy.
+        k.fence_proxy_async(ProxySpace::Shared);
+        self.group().sync();
     }
 }

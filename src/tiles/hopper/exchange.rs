@@ -50,22 +50,21 @@ impl<'k> Persistent<'k> {
         const { assert!(T::SIZE == 4, "registers are of 32 bits") };
         debug_assert!(registers.is_multiple_of(VECTOR), "registers are exchanged in vectors of 4");
         let (k, blocks) = (self.kernel(), self.same_tile());
-        k.located(Location::caller(), || {
-            let received = k.shared_aligned::<u8>(blocks.count * bytes(registers), 16).cast();
-            let barriers = k.mbarriers(2);
-            let [full, empty] = [0, 1].map(|at| barriers.at(at).scope(MemoryScope::Cluster));
-            k.if_(k.this_block().thread().eq(0), || {
-                full.init(1);
-                empty.init(WARPS * blocks.count);
-                k.fence_mbarrier_init();
-            });
-            match k.cluster_shape() {
-                Some(_) => k.this_cluster().sync(),
-                None => k.this_block().sync(),
-            }
-            let (rank, parity) = (self.part().rank(), k.var(0));
-            PartExchange { k, registers, blocks, rank, received, full, empty, parity }
-        })
+        let _located = k.locate(Location::caller());
+        let received = k.shared_aligned::<u8>(blocks.count * bytes(registers), 16).cast();
+        let barriers = k.mbarriers(2);
+        let [full, empty] = [0, 1].map(|at| barriers.at(at).scope(MemoryScope::Cluster));
+        k.if_(k.this_block().thread().eq(0), || {
+            full.init(1);
+            empty.init(WARPS * blocks.count);
+            k.fence_mbarrier_init();
+        });
+        match k.cluster_shape() {
+            Some(_) => k.this_cluster().sync(),
+            None => k.this_block().sync(),
+        }
+        let (rank, parity) = (self.part().rank(), k.var(0));
+        PartExchange { k, registers, blocks, rank, received, full, empty, parity }
     }
 }
 
@@ -89,36 +88,34 @@ impl<'k> Consumer<'k, 1> {
         T: Arithmetic + TensorElement<Word = T>,
     {
         let PartExchange { k, registers, blocks, rank, received, full, empty, .. } = *through;
-        k.located(Location::caller(), || {
-            let (thread, parity) = (self.group().thread(), through.parity.get());
-            let of_block = |block| received.at(block * (bytes(registers) / 4) + thread * VECTOR as u32);
-            let vector = |number: usize| number as u32 * THREADS * VECTOR as u32;
-            // The first phase completes when the memory has been read once; until then, it is free.
-            empty.wait(parity ^ 1);
-            k.if_(thread.eq(0), || {
-                full.arrive_expect_tx(blocks.count * bytes(registers));
-            });
-            for block in 0..blocks.count {
-                let rank_of_block = blocks.rank(block);
-                let (to, full) = (of_block(rank).in_block(rank_of_block), full.in_block(rank_of_block));
-                for (number, registers) in of(block as usize).chunks_exact(VECTOR).enumerate() {
-                    to.at(vector(number))
-                        .store_vector_async::<VECTOR>(array::from_fn(|i| registers[i]), full);
-                }
+        let _located = k.locate(Location::caller());
+        let (thread, parity) = (self.group().thread(), through.parity.get());
+        let of_block = |block| received.at(block * (bytes(registers) / 4) + thread * VECTOR as u32);
+        let vector = |number: usize| number as u32 * THREADS * VECTOR as u32;
+        // The first phase completes when the memory has been read once; until then, it is free.
+        empty.wait(parity ^ 1);
+        k.if_(thread.eq(0), || {
+            full.arrive_expect_tx(blocks.count * bytes(registers));
+        });
+        for block in 0..blocks.count {
+            let rank_of_block = blocks.rank(block);
+            let (to, full) = (of_block(rank).in_block(rank_of_block), full.in_block(rank_of_block));
+            for (number, registers) in of(block as usize).chunks_exact(VECTOR).enumerate() {
+                to.at(vector(number)).store_vector_async::<VECTOR>(array::from_fn(|i| registers[i]), full);
             }
-            full.wait(parity);
-            let from_block = |block| {
-                let vectors = (0..registers / VECTOR).map(|number| of_block(block).at(vector(number)));
-                vectors.flat_map(|at| at.load_vector::<VECTOR>()).collect()
-            };
-            let received = (0..blocks.count).map(|block| from_block(Val::from(block))).collect();
-            let lane = k.lane().rank();
-            k.warp().sync();
-            k.if_(lane.lt(blocks.count), || {
-                empty.in_block(blocks.rank(lane)).arrive();
-            });
-            through.parity.set(parity ^ 1);
-            received
-        })
+        }
+        full.wait(parity);
+        let from_block = |block| {
+            let vectors = (0..registers / VECTOR).map(|number| of_block(block).at(vector(number)));
+            vectors.flat_map(|at| at.load_vector::<VECTOR>()).collect()
+        };
+        let received = (0..blocks.count).map(|block| from_block(Val::from(block))).collect();
+        let lane = k.lane().rank();
+        k.warp().sync();
+        k.if_(lane.lt(blocks.count), || {
+            empty.in_block(blocks.rank(lane)).arrive();
+        });
+        through.parity.set(parity ^ 1);
+        received
     }
 }

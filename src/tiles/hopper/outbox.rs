@@ -166,50 +166,51 @@ impl<'k, const C: usize> Consumer<'k, C> {
             );
         }
         let (k, group) = (outbox.k, self.group());
-        k.located(Location::caller(), || {
-            let bytes = St::<'k, T, 4, W, S>::BYTES;
-            let slots = outbox.base.advance(self.rank() * (SLOTS as u32 * bytes));
-            let issues = group.thread().eq(0);
-            let warp = self.warp();
-            let parts = (0..H).flat_map(|block| (0..N / cols).map(move |part| (block, part)));
-            for ((block, part), slot) in parts.zip((0..SLOTS as u32).cycle()) {
-                let staged = St::<'k, T, 4, W, S>::at(slots.byte_offset((slot * bytes).into()));
-                k.if_(issues, || k.cp_async_bulk_wait_group_read(SLOTS as u32 - 1));
+        let _located = k.locate(Location::caller());
+        let bytes = St::<'k, T, 4, W, S>::BYTES;
+        let slots = outbox.base.advance(self.rank() * (SLOTS as u32 * bytes));
+        let issues = group.thread().eq(0);
+        let warp = self.warp();
+        let parts = (0..H).flat_map(|block| (0..N / cols).map(move |part| (block, part)));
+        for ((block, part), slot) in parts.zip((0..SLOTS as u32).cycle()) {
+            let staged = St::<'k, T, 4, W, S>::at(slots.byte_offset((slot * bytes).into()));
+            k.if_(issues, || k.cp_async_bulk_wait_group_read(SLOTS as u32 - 1));
+            group.sync();
+            let registers = tiles[block].fragment().all_registers();
+            let of_piece = registers.len() / N * P;
+            for (at, piece) in (part * cols / P..(part + 1) * cols / P).enumerate() {
+                let registers = &registers[piece * of_piece..][..of_piece];
+                let tile = Rt::<U, 1, P, Row>::of_registers(k, registers.to_vec());
+                let tile = k.unlocated(|| map(tile, [block as u32, piece as u32]));
+                Storing { tile: staged.tensor.clone(), owner: staged.owner }
+                    .subtile(warp, (at * P) as u32)
+                    .store(&tile);
+            }
+            let (to, col) = (to(block as u32), (part * W) as u32 * T::SUBTILE_LENGTH);
+            let size = [outbox.rows, N as u32 * 16];
+            if outbox.by_threads && op.is_none() {
                 group.sync();
-                let registers = tiles[block].fragment().all_registers();
-                let of_piece = registers.len() / N * P;
-                for (at, piece) in (part * cols / P..(part + 1) * cols / P).enumerate() {
-                    let registers = &registers[piece * of_piece..][..of_piece];
-                    let tile = Rt::<U, 1, P, Row>::of_registers(k, registers.to_vec());
-                    let tile = k.unlocated(|| map(tile, [block as u32, piece as u32]));
-                    Storing { tile: staged.tensor.clone(), owner: staged.owner }.subtile(warp, (at * P) as u32).store(&tile);
-                }
-                let (to, col) = (to(block as u32), (part * W) as u32 * T::SUBTILE_LENGTH);
-                let size = [outbox.rows, N as u32 * 16];
-                if outbox.by_threads && op.is_none() {
-                    group.sync();
-                    store_rows(self, &staged, &to.view(size), outbox.rows, col);
-                    continue;
-                }
-                k.fence_proxy_async(ProxySpace::Shared);
-                group.sync();
-                let ends = to.view(size).row_ends();
-                if op.is_some() && ends.is_some() {
-                    k.refuse(format!(
+                store_rows(self, &staged, &to.view(size), outbox.rows, col);
+                continue;
+            }
+            k.fence_proxy_async(ProxySpace::Shared);
+            group.sync();
+            let ends = to.view(size).row_ends();
+            if op.is_some() && ends.is_some() {
+                k.refuse(format!(
                         "expected rows known to be a multiple of 16 bytes, which tensor copies add as a whole: declare the columns a multiple of {} of {}",
                         16 / T::SIZE,
                         T::NAME
                     ));
-                }
-                // A matrix without whole units has no map.
-                let copied = ends.as_ref().map_or(true.into(), |ends| (ends.first + col).lt(ends.start));
-                k.if_(issues & copied, || to.store_boxes(op, &staged, size, col));
-                k.if_(issues, || k.cp_async_bulk_commit_group());
-                if let Some(ends) = ends {
-                    store_ends(group, &staged, &to.view(size), &ends, outbox.rows, col);
-                }
             }
-        });
+            // A matrix without whole units has no map.
+            let copied = ends.as_ref().map_or(true.into(), |ends| (ends.first + col).lt(ends.start));
+            k.if_(issues & copied, || to.store_boxes(op, &staged, size, col));
+            k.if_(issues, || k.cp_async_bulk_commit_group());
+            if let Some(ends) = ends {
+                store_ends(group, &staged, &to.view(size), &ends, outbox.rows, col);
+            }
+        }
     }
 }
 

@@ -43,16 +43,15 @@ impl<'k> Persistent<'k> {
         const { assert!(T::SIZE == 4, "sums are of 32 bits") };
         const { assert!(P > 0 && N.is_multiple_of(P), "the parts must divide the columns of the tile") };
         let (k, blocks) = (self.kernel(), self.same_tile());
-        k.located(Location::caller(), || {
-            if N as u32 != P as u32 * blocks.count {
-                k.refuse(format!(
-                    "expected {N} columns of subtiles in parts of {P} for {} blocks of a cluster, found {} parts",
-                    blocks.count,
-                    N / P.max(1)
-                ));
-            }
-            ReduceScatter { exchange: self.exchange(H * P * REGISTERS) }
-        })
+        let _located = k.locate(Location::caller());
+        if N as u32 != P as u32 * blocks.count {
+            k.refuse(format!(
+                "expected {N} columns of subtiles in parts of {P} for {} blocks of a cluster, found {} parts",
+                blocks.count,
+                N / P.max(1)
+            ));
+        }
+        ReduceScatter { exchange: self.exchange(H * P * REGISTERS) }
     }
 }
 
@@ -71,20 +70,18 @@ impl<'k> Consumer<'k, 1> {
         T: Arithmetic + TensorElement<Word = T>,
     {
         let k = self.group().kernel();
-        k.located(Location::caller(), || {
-            let words: Vec<_> = tiles.iter().map(Rt::words).collect();
-            let of_block = |block: usize| {
-                let words = words.iter().flat_map(|words| &words[block * P * REGISTERS..][..P * REGISTERS]);
-                words.copied().collect()
-            };
-            let received = self.exchange(&through.exchange, of_block);
-            let add =
-                |sums: Vec<_>, part: Vec<_>| sums.into_iter().zip(part).map(|(sum, x)| sum + x).collect();
-            let sums = received.into_iter().reduce(add).unwrap_or_default();
-            std::array::from_fn(|i| {
-                let sums = &sums[i * P * REGISTERS..][..P * REGISTERS];
-                Rt::of_registers(k, sums.iter().map(|sum| sum.in_register(k)).collect())
-            })
+        let _located = k.locate(Location::caller());
+        let words: Vec<_> = tiles.iter().map(Rt::words).collect();
+        let of_block = |block: usize| {
+            let words = words.iter().flat_map(|words| &words[block * P * REGISTERS..][..P * REGISTERS]);
+            words.copied().collect()
+        };
+        let received = self.exchange(&through.exchange, of_block);
+        let add = |sums: Vec<_>, part: Vec<_>| sums.into_iter().zip(part).map(|(sum, x)| sum + x).collect();
+        let sums = received.into_iter().reduce(add).unwrap_or_default();
+        std::array::from_fn(|i| {
+            let sums = &sums[i * P * REGISTERS..][..P * REGISTERS];
+            Rt::of_registers(k, sums.iter().map(|sum| sum.in_register(k)).collect())
         })
     }
 }

@@ -68,10 +68,11 @@ impl<'k, Tiles: StageTiles<'k>> EmptyStage<'k, Tiles> {
     /// Starts to fill the stage by tensor copies.
     #[track_caller]
     pub fn fill(self, from: impl BoxSources<'k, Tiles>) -> FillingStage<'k, Tiles> {
-        self.full.pointer().kernel().located(Location::caller(), || {
+        {
+            let _located = self.full.pointer().kernel().locate(Location::caller());
             self.full.arrive_expect_tx(from.bytes());
             from.copy_to(&self.tiles, self.full);
-        });
+        }
         FillingStage(PhantomData)
     }
 }
@@ -116,7 +117,8 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub fn ring<Tiles: StageTiles<'k>, const N: usize, const C: usize>(self) -> Ring<'k, Tiles, N, C> {
         let blocks = self.cluster_shape().map(|_| Blocks::all(self.this_cluster().blocks()));
-        self.located(Location::caller(), || Ring::new(self, blocks))
+        let _located = self.locate(Location::caller());
+        Ring::new(self, blocks)
     }
 }
 
@@ -126,7 +128,8 @@ impl<'k> Persistent<'k> {
     #[track_caller]
     pub fn ring<Tiles: StageTiles<'k>, const N: usize, const C: usize>(self) -> Ring<'k, Tiles, N, C> {
         let k = self.kernel();
-        k.located(Location::caller(), || Ring::new(k, Some(self.same_part())))
+        let _located = k.locate(Location::caller());
+        Ring::new(k, Some(self.same_part()))
     }
 }
 
@@ -160,7 +163,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
     #[track_caller]
     pub fn zeroed(self) -> Self {
         let k = self.k;
-        k.located(Location::caller(), || {
+        {
+            let _located = k.locate(Location::caller());
             let (block, words) = (k.this_block(), N as u32 * Tiles::STAGE_BYTES / 4);
             let words_of_thread = Steps::new(block.thread() * 4, words).by(block.size() * 4);
             k.for_(words_of_thread, |i| self.base.cast::<u32>().at(i).store_vector([0.into(); 4]));
@@ -170,7 +174,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
                 Some(_) => k.this_cluster().sync(),
                 None => block.sync(),
             }
-        });
+        }
         self
     }
 
@@ -299,9 +303,8 @@ impl<'k> Producer<'k> {
         fill: impl FnOnce(Val<'k, u32>, EmptyStage<'k, Tiles>) -> FillingStage<'k, Tiles>,
     ) {
         let (k, count) = (ring.k, count.into());
-        k.located(Location::caller(), || {
-            k.for_(count, |i| ring.fill_next(|stage| fill(i, stage)));
-        });
+        let _located = k.locate(Location::caller());
+        k.for_(count, |i| ring.fill_next(|stage| fill(i, stage)));
     }
 
     /// Fills the next stage of the ring, as soon as its consumers have released it: for several rings, whose stages are filled in turn.
@@ -311,7 +314,8 @@ impl<'k> Producer<'k> {
         ring: &Ring<'k, Tiles, N, C>,
         fill: impl FnOnce(EmptyStage<'k, Tiles>) -> FillingStage<'k, Tiles>,
     ) {
-        ring.k.located(Location::caller(), || ring.fill_next(fill));
+        let _located = ring.k.locate(Location::caller());
+        ring.fill_next(fill);
     }
 }
 
@@ -328,7 +332,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
         work: impl FnOnce(InFlight<'k, R>, &Tiles::Filled) -> InFlight<'k, R>,
     ) -> R {
         let count = count.into();
-        ring.k.located(Location::caller(), || ring.accumulate(count, sum, work, || ()))
+        let _located = ring.k.locate(Location::caller());
+        ring.accumulate(count, sum, work, || ())
     }
 
     /// Accumulates like [`run`](Self::run), when it is this warpgroup's turn; each stage is read by one warpgroup. The number of stages
@@ -344,12 +349,11 @@ impl<'k, const C: usize> Consumer<'k, C> {
         work: impl FnOnce(InFlight<'k, R>, &Tiles::Filled) -> InFlight<'k, R>,
     ) -> R {
         let count = count.into();
-        ring.k.located(Location::caller(), || {
-            // The barrier of a stage tells two phases apart: a warpgroup must not wait for one before the previous one was awaited.
-            turns.wait(self, turn);
-            ring.move_to(turn.number * count);
-            ring.accumulate(count, sum, work, || turns.pass_on(self))
-        })
+        let _located = ring.k.locate(Location::caller());
+        // The barrier of a stage tells two phases apart: a warpgroup must not wait for one before the previous one was awaited.
+        turns.wait(self, turn);
+        ring.move_to(turn.number * count);
+        ring.accumulate(count, sum, work, || turns.pass_on(self))
     }
 
     /// Processes `count` stages of the ring in turn. `work` is called once and borrows the stage, which is
@@ -363,13 +367,12 @@ impl<'k, const C: usize> Consumer<'k, C> {
         work: impl FnOnce(Val<'k, u32>, S, &Tiles::Filled) -> S,
     ) -> S {
         let (k, count) = (ring.k, count.into());
-        k.located(Location::caller(), || {
-            k.fold(count, state, |i, state| {
-                let stage = ring.receive_next();
-                let state = k.unlocated(|| work(i, state, stage.tiles()));
-                self.release_loaded(ring, stage);
-                state
-            })
+        let _located = k.locate(Location::caller());
+        k.fold(count, state, |i, state| {
+            let stage = ring.receive_next();
+            let state = k.unlocated(|| work(i, state, stage.tiles()));
+            self.release_loaded(ring, stage);
+            state
         })
     }
 
@@ -379,7 +382,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
         self,
         ring: &Ring<'k, Tiles, N, C>,
     ) -> Received<'k, Tiles> {
-        ring.k.located(Location::caller(), || ring.receive_next())
+        let _located = ring.k.locate(Location::caller());
+        ring.receive_next()
     }
 
     /// Releases a stage, which the producer may fill again, after loads of its elements to registers. Products that read it must be complete.
@@ -393,7 +397,10 @@ impl<'k, const C: usize> Consumer<'k, C> {
         ring: &Ring<'k, Tiles, N, C>,
         stage: Received<'k, Tiles>,
     ) {
-        ring.k.located(Location::caller(), || ring.k.fence_proxy_async(ProxySpace::Shared));
+        {
+            let _located = ring.k.locate(Location::caller());
+            ring.k.fence_proxy_async(ProxySpace::Shared);
+        }
         self.release(ring, stage);
     }
 
@@ -405,10 +412,9 @@ impl<'k, const C: usize> Consumer<'k, C> {
         ring: &Ring<'k, Tiles, N, C>,
         stage: Received<'k, Tiles>,
     ) {
-        ring.k.located(Location::caller(), || {
-            // All lanes have finished reading.
-            ring.k.warp().sync();
-            ring.release_if(true.into(), stage.stage);
-        });
+        let _located = ring.k.locate(Location::caller());
+        // All lanes have finished reading.
+        ring.k.warp().sync();
+        ring.release_if(true.into(), stage.stage);
     }
 }

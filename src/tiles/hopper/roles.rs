@@ -97,56 +97,57 @@ impl<'k> Builder<'k> {
         consumers: Consumers<C, impl FnOnce(Consumer<'k, C>)>,
     ) {
         let k = self;
-        k.located(Location::caller(), || {
-            let block = k.this_block();
-            let expected = 128 * (1 + C as u32);
-            if block.size() != expected {
-                let found = block.size();
-                k.refuse(format!(
+        let _located = k.locate(Location::caller());
+        let block = k.this_block();
+        let expected = 128 * (1 + C as u32);
+        if block.size() != expected {
+            let found = block.size();
+            k.refuse(format!(
                     "expected a block of {expected} threads for a producer and {C} consumer warpgroups, found {found}"
                 ));
-            }
-            let limit = (REGISTERS / expected / 8 * 8).min(MOST_REGISTERS);
-            // A thread that waits for registers that no other has waits forever.
-            let (launched, found) =
-                (limit * (1 + C as u32), C as u64 * u64::from(consumers.registers) + u64::from(producer.registers));
-            if found > launched.into() {
-                k.refuse(format!(
+        }
+        let limit = (REGISTERS / expected / 8 * 8).min(MOST_REGISTERS);
+        // A thread that waits for registers that no other has waits forever.
+        let (launched, found) = (
+            limit * (1 + C as u32),
+            C as u64 * u64::from(consumers.registers) + u64::from(producer.registers),
+        );
+        if found > launched.into() {
+            k.refuse(format!(
                     "expected roles of at most {launched} registers, those of one thread of each warpgroup when the block starts, found {found}"
                 ));
-            }
-            // `setmaxnreg.dec` never increases. ptxas starts threads with the registers of consumers, within the limit.
-            let started = limit.min(consumers.registers);
-            if producer.registers > started {
-                k.refuse(format!(
-                    "expected a producer of at most {started} registers, with which threads start, found {}",
-                    producer.registers
-                ));
-            }
-            // ptxas must know how many registers a thread has before they are redistributed: as many as one resident block leaves.
-            k.min_blocks(1);
-            let group = k.warp_group();
-            let index = group.rank();
-            k.if_else(
-                index.eq(0),
-                || {
-                    k.comment("producer");
-                    k.setmaxnreg_dec(producer.registers);
-                    k.if_(block.thread().eq(0), || k.unlocated(|| (producer.work)(Producer { k })));
-                    // The other lanes wait for the producer, so that the warp is whole at the barrier of the cluster.
-                    k.warp().sync();
-                },
-                || {
-                    k.comment("consumers");
-                    k.setmaxnreg_inc(consumers.registers);
-                    k.unlocated(|| (consumers.work)(Consumer { group, rank: index - 1 }));
-                    // Copies from shared memory must have read it before the block ends.
-                    k.cp_async_bulk_wait_group_read(0);
-                },
-            );
-            if k.cluster_shape().is_some() {
-                k.this_cluster().sync();
-            }
-        });
+        }
+        // `setmaxnreg.dec` never increases. ptxas starts threads with the registers of consumers, within the limit.
+        let started = limit.min(consumers.registers);
+        if producer.registers > started {
+            k.refuse(format!(
+                "expected a producer of at most {started} registers, with which threads start, found {}",
+                producer.registers
+            ));
+        }
+        // ptxas must know how many registers a thread has before they are redistributed: as many as one resident block leaves.
+        k.min_blocks(1);
+        let group = k.warp_group();
+        let index = group.rank();
+        k.if_else(
+            index.eq(0),
+            || {
+                k.comment("producer");
+                k.setmaxnreg_dec(producer.registers);
+                k.if_(block.thread().eq(0), || k.unlocated(|| (producer.work)(Producer { k })));
+                // The other lanes wait for the producer, so that the warp is whole at the barrier of the cluster.
+                k.warp().sync();
+            },
+            || {
+                k.comment("consumers");
+                k.setmaxnreg_inc(consumers.registers);
+                k.unlocated(|| (consumers.work)(Consumer { group, rank: index - 1 }));
+                // Copies from shared memory must have read it before the block ends.
+                k.cp_async_bulk_wait_group_read(0);
+            },
+        );
+        if k.cluster_shape().is_some() {
+            k.this_cluster().sync();
+        };
     }
 }

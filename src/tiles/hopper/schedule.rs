@@ -220,27 +220,27 @@ impl<'k> Builder<'k> {
             && expected[0].checked_mul(expected[1]).and_then(|tiles| tiles.checked_mul(parts))
                 == Some(blocks);
         let (cluster, parts) = if fits { (expected, parts) } else { ([blocks, 1], 1) };
-        k.located(Location::caller(), || {
-            if let Some([_, y, z]) = k.cluster_shape().filter(|[_, y, z]| y * z > 1) {
-                k.refuse(format!(
-                    "expected a cluster along x for resident blocks, found {y} blocks along y and {z} along z"
-                ));
-            }
-            if !fits {
-                let [rows, cols] = expected;
-                let parts = if schedule.parts == 1 { String::new() } else { format!(" in {} parts", schedule.parts) };
-                k.refuse(format!(
-                    "expected as many tiles per cluster as it has blocks, {blocks}, found {rows}×{cols}{parts}"
-                ));
-            }
-            let per_cluster = |count: Val<'k, u32>, of: usize| {
-                (count.into_dim().ceil_div(cluster[of]), count.ceil_div(cluster[of]))
-            };
-            let ((row_dim, rows), (col_dim, cols)) = (per_cluster(rows, 0), per_cluster(cols, 1));
-            let rectangles = Dim::U32((row_dim * col_dim).into());
-            k.grid([(rectangles * blocks).min(Dim::Multiprocessors.round_down(blocks).max(blocks))]);
-            Persistent { k, schedule, rows, cols, cluster, parts }
-        })
+        let _located = k.locate(Location::caller());
+        if let Some([_, y, z]) = k.cluster_shape().filter(|[_, y, z]| y * z > 1) {
+            k.refuse(format!(
+                "expected a cluster along x for resident blocks, found {y} blocks along y and {z} along z"
+            ));
+        }
+        if !fits {
+            let [rows, cols] = expected;
+            let parts =
+                if schedule.parts == 1 { String::new() } else { format!(" in {} parts", schedule.parts) };
+            k.refuse(format!(
+                "expected as many tiles per cluster as it has blocks, {blocks}, found {rows}×{cols}{parts}"
+            ));
+        }
+        let per_cluster = |count: Val<'k, u32>, of: usize| {
+            (count.into_dim().ceil_div(cluster[of]), count.ceil_div(cluster[of]))
+        };
+        let ((row_dim, rows), (col_dim, cols)) = (per_cluster(rows, 0), per_cluster(cols, 1));
+        let rectangles = Dim::U32((row_dim * col_dim).into());
+        k.grid([(rectangles * blocks).min(Dim::Multiprocessors.round_down(blocks).max(blocks))]);
+        Persistent { k, schedule, rows, cols, cluster, parts }
     }
 }
 
@@ -272,35 +272,34 @@ impl<'k> Persistent<'k> {
         each: impl FnOnce(Val<'k, u32>, Val<'k, u32>, Val<'k, u32>),
     ) {
         let Self { k, schedule, rows, cols, cluster, parts } = self;
-        k.located(Location::caller(), || {
-            let (start, step) = match (cluster, parts) {
-                ([1, 1], 1) => (k.ctaid_x(), k.nctaid_x()),
-                _ => (k.clusterid_x(), k.nclusterid_x()),
+        let _located = k.locate(Location::caller());
+        let (start, step) = match (cluster, parts) {
+            ([1, 1], 1) => (k.ctaid_x(), k.nctaid_x()),
+            _ => (k.clusterid_x(), k.nclusterid_x()),
+        };
+        let count = rows * cols;
+        let tile = |number: Val<'k, u32>, of_block: Val<'k, u32>| {
+            let (row, col) = schedule.emit(number, rows, cols);
+            let [within_row, within_col] = self.in_cluster();
+            let (row, col) = (row * cluster[0] + within_row, col * cluster[1] + within_col);
+            k.unlocated(|| each(of_block, row, col));
+        };
+        if schedule.back_and_forth {
+            // Block b has tile b of the steps of an even round, and tile b from the end of an odd one.
+            let number = |round: Val<'k, u32>| {
+                let in_round = (round & 1).eq(0).select(start, step - 1 - start);
+                round.mad(step, in_round)
             };
-            let count = rows * cols;
-            let tile = |number: Val<'k, u32>, of_block: Val<'k, u32>| {
-                let (row, col) = schedule.emit(number, rows, cols);
-                let [within_row, within_col] = self.in_cluster();
-                let (row, col) = (row * cluster[0] + within_row, col * cluster[1] + within_col);
-                k.unlocated(|| each(of_block, row, col));
-            };
-            if schedule.back_and_forth {
-                // Block b has tile b of the steps of an even round, and tile b from the end of an odd one.
-                let number = |round: Val<'k, u32>| {
-                    let in_round = (round & 1).eq(0).select(start, step - 1 - start);
-                    round.mad(step, in_round)
-                };
-                let whole = count / step;
-                let rounds = number(whole).lt(count).select(whole + 1, whole);
-                k.for_(Steps::new(first, rounds).by(turns), |round| tile(number(round), round));
-            } else {
-                let all = Steps::new(first.mad(step, start), count).by(step * turns);
-                k.fold(all, first, |number, of_block| {
-                    tile(number, of_block);
-                    of_block + turns
-                });
-            }
-        });
+            let whole = count / step;
+            let rounds = number(whole).lt(count).select(whole + 1, whole);
+            k.for_(Steps::new(first, rounds).by(turns), |round| tile(number(round), round));
+        } else {
+            let all = Steps::new(first.mad(step, start), count).by(step * turns);
+            k.fold(all, first, |number, of_block| {
+                tile(number, of_block);
+                of_block + turns
+            });
+        };
     }
 
     /// Returns the row and column of this block's tile among those of its cluster.

@@ -31,14 +31,13 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub fn turns<const C: usize>(self) -> Turns<'k, C> {
         let k = self;
-        k.located(Location::caller(), || {
-            let barriers = k.mbarriers(C as u32);
-            k.if_(k.this_block().thread().eq(0), || {
-                (0..C as u32).for_each(|group| barriers.at(group).init(WARPS));
-            });
-            k.this_block().sync();
-            Turns { k, barriers }
-        })
+        let _located = k.locate(Location::caller());
+        let barriers = k.mbarriers(C as u32);
+        k.if_(k.this_block().thread().eq(0), || {
+            (0..C as u32).for_each(|group| barriers.at(group).init(WARPS));
+        });
+        k.this_block().sync();
+        Turns { k, barriers }
     }
 }
 
@@ -119,12 +118,16 @@ impl<'k, const C: usize> Consumer<'k, C> {
     pub fn hold<R>(self, baton: &Baton<'k, C>, work: impl FnOnce() -> R) -> R {
         let k = baton.turns.k;
         let round = baton.round.get();
-        k.located(Location::caller(), || baton.turns.wait_in_round(self, round));
+        {
+            let _located = k.locate(Location::caller());
+            baton.turns.wait_in_round(self, round);
+        }
         let result = work();
-        k.located(Location::caller(), || {
+        {
+            let _located = k.locate(Location::caller());
             baton.turns.pass_on(self);
             baton.round.set(round + 1);
-        });
+        }
         result
     }
 }
