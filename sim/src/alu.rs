@@ -45,6 +45,7 @@ pub(crate) fn execute<const FMA: bool>(regs: &mut Regs, alu: &Alu, m: u32, clock
     match *alu {
         Alu::R1(f, d, a) => single::r1(regs, m, f, d, a),
         Alu::R2(f, d, a, b) => single::r2(regs, m, f, d, a, b),
+        Alu::H2(f, d, a, b) => single::h2(regs, m, f, d, a, b),
         Alu::R3(f, d, a, b, c) => single::r3::<FMA>(regs, m, f, d, [a, b, c]),
         Alu::Lop3(d, a, b, c, lut) => regs.map_rrr(m, d, [a, b, c], |a, b, c| single::lop3(lut, a, b, c)),
         Alu::Lop3Pred { d, p, a, b, c, lut, or, q, negate } => {

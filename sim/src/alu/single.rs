@@ -5,7 +5,7 @@ use crate::arith::bits;
 use crate::arith::bits::{Beyond, Permute};
 use crate::arith::int;
 use crate::machine::registers::Regs;
-use crate::program::code::{DotOp, R, R1, R2, R3};
+use crate::program::code::{DotOp, H2, R, R1, R2, R3};
 
 /// The bits of an f32 result, with the one NaN that f32 arithmetic gives (PTX ISA, "Floating Point Instructions").
 #[inline(always)]
@@ -135,12 +135,12 @@ pub(crate) fn r2(regs: &mut Regs, m: u32, f: R2, d: R, a: R, b: R) {
         R2::SzextUWrap => regs.map_rr(m, d, a, b, |a, b| bits::szext(Int::U32, Beyond::Wrap, a, b)),
         R2::SzextSClamp => regs.map_rr(m, d, a, b, |a, b| bits::szext(Int::S32, Beyond::Clamp, a, b)),
         R2::SzextSWrap => regs.map_rr(m, d, a, b, |a, b| bits::szext(Int::S32, Beyond::Wrap, a, b)),
-        _ => r2_half(regs, m, f, d, a, b),
     }
 }
 
-/// The forms on 16-bit values.
-fn r2_half(regs: &mut Regs, m: u32, f: R2, d: R, a: R, b: R) {
+/// Functions of 16-bit values.
+#[inline(never)]
+pub(crate) fn h2(regs: &mut Regs, m: u32, f: H2, d: R, a: R, b: R) {
     let unsigned = |regs: &mut Regs, f: fn(u32, u32) -> u32| {
         regs.map_rr(m, d, a, b, |a, b| u16x(f(u16x(a), u16x(b))));
     };
@@ -156,32 +156,31 @@ fn r2_half(regs: &mut Regs, m: u32, f: R2, d: R, a: R, b: R) {
         });
     };
     match f {
-        R2::Add16 => unsigned(regs, u32::wrapping_add),
-        R2::Sub16 => unsigned(regs, u32::wrapping_sub),
-        R2::MulLo16 => unsigned(regs, u32::wrapping_mul),
-        R2::MulHiU16 => unsigned(regs, |a, b| (a * b) >> 16),
-        R2::MulHiS16 => signed(regs, |a, b| (a * b) >> 16),
-        R2::MulWideU16 => regs.map_rr(m, d, a, b, |a, b| u16x(a) * u16x(b)),
-        R2::MulWideS16 => regs.map_rr(m, d, a, b, |a, b| (s16(a) * s16(b)) as u32),
-        R2::DivU16 => unsigned(regs, |a, b| a.checked_div(b).unwrap_or(u32::MAX)),
-        R2::DivS16 => signed(regs, |a, b| a.checked_div(b).unwrap_or(-1)),
-        R2::RemU16 => unsigned(regs, |a, b| a.checked_rem(b).unwrap_or(u32::MAX)),
-        R2::RemS16 => signed(regs, |a, b| a.checked_rem(b).unwrap_or(-1)),
-        R2::MinU16 => unsigned(regs, u32::min),
-        R2::MinS16 => signed(regs, i32::min),
-        R2::MaxU16 => unsigned(regs, u32::max),
-        R2::MaxS16 => signed(regs, i32::max),
-        R2::Shl16 => regs.map_rr(m, d, a, b, |a, b| if b > 15 { 0 } else { u16x(a << b) }),
-        R2::ShrU16 => regs.map_rr(m, d, a, b, |a, b| if b > 15 { 0 } else { u16x(a) >> b }),
-        R2::ShrS16 => regs.map_rr(m, d, a, b, |a, b| u16x((s16(a) >> b.min(15)) as u32)),
-        R2::Add16x2 => pairs(regs, u32::wrapping_add),
-        R2::MinU16x2 => pairs(regs, u32::min),
-        R2::MaxU16x2 => pairs(regs, u32::max),
-        R2::MinS16x2 => signed_pairs(regs, i32::min),
-        R2::MaxS16x2 => signed_pairs(regs, i32::max),
-        R2::MinS16x2Relu => signed_pairs(regs, |a, b| a.min(b).max(0)),
-        R2::MaxS16x2Relu => signed_pairs(regs, |a, b| a.max(b).max(0)),
-        _ => {}
+        H2::Add16 => unsigned(regs, u32::wrapping_add),
+        H2::Sub16 => unsigned(regs, u32::wrapping_sub),
+        H2::MulLo16 => unsigned(regs, u32::wrapping_mul),
+        H2::MulHiU16 => unsigned(regs, |a, b| (a * b) >> 16),
+        H2::MulHiS16 => signed(regs, |a, b| (a * b) >> 16),
+        H2::MulWideU16 => regs.map_rr(m, d, a, b, |a, b| u16x(a) * u16x(b)),
+        H2::MulWideS16 => regs.map_rr(m, d, a, b, |a, b| (s16(a) * s16(b)) as u32),
+        H2::DivU16 => unsigned(regs, |a, b| a.checked_div(b).unwrap_or(u32::MAX)),
+        H2::DivS16 => signed(regs, |a, b| a.checked_div(b).unwrap_or(-1)),
+        H2::RemU16 => unsigned(regs, |a, b| a.checked_rem(b).unwrap_or(u32::MAX)),
+        H2::RemS16 => signed(regs, |a, b| a.checked_rem(b).unwrap_or(-1)),
+        H2::MinU16 => unsigned(regs, u32::min),
+        H2::MinS16 => signed(regs, i32::min),
+        H2::MaxU16 => unsigned(regs, u32::max),
+        H2::MaxS16 => signed(regs, i32::max),
+        H2::Shl16 => regs.map_rr(m, d, a, b, |a, b| if b > 15 { 0 } else { u16x(a << b) }),
+        H2::ShrU16 => regs.map_rr(m, d, a, b, |a, b| if b > 15 { 0 } else { u16x(a) >> b }),
+        H2::ShrS16 => regs.map_rr(m, d, a, b, |a, b| u16x((s16(a) >> b.min(15)) as u32)),
+        H2::Add16x2 => pairs(regs, u32::wrapping_add),
+        H2::MinU16x2 => pairs(regs, u32::min),
+        H2::MaxU16x2 => pairs(regs, u32::max),
+        H2::MinS16x2 => signed_pairs(regs, i32::min),
+        H2::MaxS16x2 => signed_pairs(regs, i32::max),
+        H2::MinS16x2Relu => signed_pairs(regs, |a, b| a.min(b).max(0)),
+        H2::MaxS16x2Relu => signed_pairs(regs, |a, b| a.max(b).max(0)),
     }
 }
 

@@ -20,6 +20,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::report::InstructionClass;
+
 pub(crate) use crate::program::code::alu::*;
 pub(crate) use crate::program::code::bulk::*;
 pub(crate) use crate::program::code::control::*;
@@ -150,6 +152,8 @@ pub(crate) struct Meta {
     pub(crate) loc: u32,
     /// Index into [`Code::mnemonics`].
     pub(crate) mnemonic: u32,
+    /// How it is counted.
+    pub(crate) class: InstructionClass,
     /// What a checked run looks at before it, if anything.
     pub(crate) look: Option<Box<Look>>,
     /// It looks only once something undefined is about.

@@ -23,6 +23,7 @@ mod matrix;
 mod mbarrier;
 mod memory;
 mod modifiers;
+mod opcodes;
 mod operand;
 mod order;
 mod pragma;
@@ -31,6 +32,7 @@ mod special;
 mod stack;
 mod tensor;
 mod tensormap;
+mod unsupported;
 mod video;
 mod warp;
 mod wgmma;
@@ -52,6 +54,9 @@ const MAX_SHARED: u64 = 227 * 1024;
 
 /// The largest variable outside shared memory.
 const MAX_VARIABLE: u64 = 1 << 32;
+
+/// Handles of textures and surfaces (PTX ISA, "Texture Sampler and Surface Types"), 64 bits that only the driver knows.
+const OPAQUE: [&str; 3] = ["texref", "samplerref", "surfref"];
 
 /// A module's names.
 pub(crate) struct Symbols<'m> {
@@ -176,7 +181,9 @@ impl<'m> Symbols<'m> {
 /// A variable's type, size in bytes (0 for `[]`) and alignment, checked for sense.
 pub(crate) fn size_of(symbols: &Symbols<'_>, variable: &Variable) -> Decoded<(Type, u64, u32)> {
     let error = |message: String| symbols.error(variable.pos, variable.name.len(), message);
-    let ty = match Type::parse(&variable.ty) {
+    let opaque =
+        OPAQUE.contains(&variable.ty.as_str()) && matches!(variable.space, Space::Global | Space::Param);
+    let ty = match Type::parse(&variable.ty).or(opaque.then_some(Type::B64)) {
         Some(Type::Pred) => return Err(error("a variable in memory cannot be a predicate".into())),
         Some(ty) => ty,
         None => return Err(error(format!("unknown type `.{}`", variable.ty))),

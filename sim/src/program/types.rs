@@ -156,7 +156,8 @@ impl Type {
             Type::E3m2x2 | Type::E3m2x4 => Float::E3m2,
             Type::E2m1x2 | Type::E2m1x4 => Float::E2m1,
             Type::Ue8m0x2 => Float::Ue8m0,
-            _ => return None,
+            Type::Pred | Type::B8 | Type::B16 | Type::B32 | Type::B64 | Type::B128 => return None,
+            Type::Int(_) | Type::U16x2 | Type::S16x2 => return None,
         })
     }
 

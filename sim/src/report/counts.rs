@@ -152,20 +152,6 @@ impl InstructionClass {
             InstructionClass::Other => "other",
         }
     }
-
-    /// Returns the class of an instruction that only accesses registers, by its full mnemonic: `fma.rn.f32`.
-    pub(crate) fn of_mnemonic(mnemonic: &str) -> Self {
-        let opcode = mnemonic.split('.').next().unwrap_or("");
-        let ty = mnemonic.rsplit('.').next().unwrap_or("");
-        match opcode {
-            "mov" | "selp" | "slct" | "cvta" | "mapa" | "getctarank" | "createpolicy" => Self::Move,
-            "setp" | "set" | "testp" => Self::Compare,
-            "cvt" => Self::Conversion,
-            _ if ty == "f64" => Self::Double,
-            _ if ty.starts_with('f') || ty.starts_with("bf") => Self::Float,
-            _ => Self::Integer,
-        }
-    }
 }
 
 impl std::fmt::Display for InstructionClass {

@@ -8,10 +8,9 @@ use crate::check::counting::complete;
 use crate::check::global::races_between_blocks;
 use crate::machine::heap::Heap;
 use crate::machine::{MULTIPROCESSORS, Machine};
-use crate::program::code::properties::Class;
 use crate::program::code::{Code, Control, Op};
 use crate::program::module::Module;
-use crate::report::{Contraction, Counts, Finding, Footprint, InstructionClass, LineCounts, Report};
+use crate::report::{Contraction, Counts, Finding, Footprint, LineCounts, Report};
 use crate::schedule::cluster::{ClusterRun, Progress};
 use crate::schedule::random::Random;
 use crate::shadow::footprint::Touched;
@@ -127,10 +126,7 @@ fn line_counts(code: &Code, module: &Module, pc: usize, counts: Counts) -> LineC
     LineCounts {
         line: meta.line,
         column: meta.column,
-        class: match code.instrs[pc].op.properties().class {
-            Class::Is(class) => class,
-            Class::ByMnemonic => InstructionClass::of_mnemonic(&mnemonic),
-        },
+        class: meta.class,
         mnemonic,
         source: module.source_of(code, meta),
         counts,

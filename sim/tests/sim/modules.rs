@@ -24,8 +24,50 @@ fn an_instruction_that_is_not_supported_stops_only_the_kernels_that_reach_it() {
     launch(&module, "is_clean").expect("reaches nothing").assert_clean();
     let error = launch(&module, "uses").expect_err("reaches tcgen05").to_string();
     let mnemonic = "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned";
-    assert_eq!(error, format!("kernel `uses` cannot run: `{mnemonic}` is not supported, line 4"));
+    let reason = "tensor memory is not modeled";
+    assert_eq!(error, format!("kernel `uses` cannot run: `{mnemonic}` is not supported: {reason}, line 4"));
     assert_eq!(validate("kernel.ptx", &text), []);
+}
+
+#[test]
+fn what_is_not_supported_is_refused_with_the_reason() {
+    let copy = "cp.async.bulk.tensor";
+    let load = "shared::cluster.global.mbarrier::complete_tx::bytes";
+    let cases = [
+        ("tex.2d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%rd0, {%r0, %r1}];", "objects of the driver"),
+        ("tld4.r.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [image, {%f0, %f1}];", "objects of the driver"),
+        ("txq.width.b32 %r0, [%rd0];", "objects of the driver"),
+        ("suld.b.1d.b32.trap {%r0}, [%rd0, {%r1}];", "objects of the driver"),
+        ("sust.b.1d.b32.trap [plane, {%r1}], {%r0};", "objects of the driver"),
+        ("sured.b.add.1d.u32.trap [%rd0, {%r1}], %r0;", "objects of the driver"),
+        ("suq.width.b32 %r0, [%rd0];", "objects of the driver"),
+        ("istypep.texref %p0, %rd0;", "objects of the driver"),
+        ("multimem.ld_reduce.relaxed.sys.global.add.u32 %r0, [%rd0];", "multicast objects"),
+        ("tcgen05.wait::ld.sync.aligned;", "tensor memory"),
+        (&format!("{copy}.2d.{load}.cta_group::2 [s], [%rd0, {{%r0, %r1}}], [bar];"), "pair of blocks"),
+        (
+            &format!("{copy}.3d.{load}.im2col::w [s], [%rd0, {{%r0, %r0, %r0}}], [bar], {{%h0, %h0}};"),
+            "wide im2col modes",
+        ),
+        (
+            "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f32.e4m3.e4m3.f32 {%f0, %f1, %f2, %f3},
+             {%r0, %r0, %r0, %r0}, {%r0, %r0, %r0, %r0}, {%f0, %f1, %f2, %f3}, %r0, 0;",
+            "have not been recorded",
+        ),
+    ];
+    for (instruction, reason) in cases {
+        let head =
+            if instruction.starts_with("mma") { HEAD.replace("sm_100a", "sm_120a") } else { HEAD.into() };
+        let text = format!(
+            "{head}.global .texref image; .global .surfref plane;
+             .visible .entry uses() {{ .reg .f32 %f<4>; .reg .b32 %r<2>; .reg .b16 %h<2>; .reg .b64 %rd<2>; .reg .pred %p<2>;
+             .shared .b8 s[1024]; .shared .b64 bar;
+             {instruction} ret; }}"
+        );
+        assert_eq!(validate("kernel.ptx", &text), [], "{instruction}");
+        let error = launch(&parse(&text), "uses").expect_err("not supported").to_string();
+        assert!(error.contains("is not supported: ") && error.contains(reason), "{error}");
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use crate::arith::{Float, Round};
 use crate::program::analysis::watch::{Touches, leaders, successors};
 use crate::program::code::{
-    Alu, Code, Contraction, Control, D, D1, D2, D3, FloatFn, FloatOp, Guard, Instr, Kept, Memory, Op, P,
+    Alu, Code, Contraction, Control, D, D1, D2, D3, FloatFn, FloatOp, Guard, H2, Instr, Kept, Memory, Op, P,
     Preset, R, R1, R2, R3, Reg, Space, Value,
 };
 
@@ -381,8 +381,9 @@ fn divides(instr: &Instr) -> bool {
             _ => false,
         },
         Op::Alu(Alu::R2(f, ..)) => {
-            matches!(f, R2::DivS | R2::RemS | R2::DivU16 | R2::DivS16 | R2::RemU16 | R2::RemS16)
+            matches!(f, R2::DivS | R2::RemS)
         }
+        Op::Alu(Alu::H2(f, ..)) => matches!(f, H2::DivU16 | H2::DivS16 | H2::RemU16 | H2::RemS16),
         Op::Alu(Alu::D2(f, ..)) => matches!(f, D2::DivU | D2::DivS | D2::RemU | D2::RemS),
         Op::Control(
             Control::Call(_)

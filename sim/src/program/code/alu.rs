@@ -1,16 +1,25 @@
 //! Instructions that only read and write registers of the executing lane.
 
+mod flow;
+mod forms;
+
 use crate::arith::compare::{Class, Compare};
 use crate::arith::cvt::CvtMode;
 use crate::arith::minmax::{Extremum, MinMaxMode};
 use crate::arith::{Float, Round, Ty};
 use crate::program::code::{D, P, R, Reg, Video};
 
+pub(crate) use crate::program::code::alu::flow::Flow;
+use crate::program::code::alu::flow::{A, B, Spread};
+pub(crate) use crate::program::code::alu::forms::{D1, D2, D3, DR, H2, Narrow, R1, R2, R3, Widen};
+
 /// Register-only instructions by the classes of their operands.
 #[derive(Clone, Debug)]
 pub(crate) enum Alu {
     R1(R1, R, R),
     R2(R2, R, R, R),
+    /// On 16 bits.
+    H2(H2, R, R, R),
     R3(R3, R, R, R, R),
     /// `lop3.b32` with its table.
     Lop3(R, R, R, R, u8),
@@ -151,238 +160,69 @@ pub(crate) enum Alu {
     },
 }
 
-/// One 32-bit operand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum R1 {
-    Mov,
-    Mov16,
-    Not,
-    Not16,
-    Neg,
-    Neg16,
-    Abs,
-    Abs16,
-    Cnot,
-    Cnot16,
-    Clz,
-    Popc,
-    Brev,
-    BfindU,
-    BfindS,
-    BfindShiftU,
-    BfindShiftS,
-    Sext8,
-    Sext16,
-    /// Sign-extended into 16 bits.
-    Sext8To16,
-    Zext8,
-    NegF32,
-    AbsF32,
-}
-
-/// Two 32-bit operands. `16` marks the forms that work on the low halves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum R2 {
-    Add,
-    Sub,
-    MulLo,
-    MulHiU,
-    MulHiS,
-    Mul24LoU,
-    Mul24LoS,
-    Mul24HiU,
-    Mul24HiS,
-    DivU,
-    DivS,
-    RemU,
-    RemS,
-    MinU,
-    MinS,
-    MaxU,
-    MaxS,
-    MinSRelu,
-    MaxSRelu,
-    AddSat,
-    SubSat,
-    And,
-    Or,
-    Xor,
-    Shl,
-    ShrU,
-    ShrS,
-    Add16,
-    Sub16,
-    MulLo16,
-    MulHiU16,
-    MulHiS16,
-    MulWideU16,
-    MulWideS16,
-    DivU16,
-    DivS16,
-    RemU16,
-    RemS16,
-    MinU16,
-    MinS16,
-    MaxU16,
-    MaxS16,
-    Shl16,
-    ShrU16,
-    ShrS16,
-    Add16x2,
-    MinU16x2,
-    MinS16x2,
-    MaxU16x2,
-    MaxS16x2,
-    MinS16x2Relu,
-    MaxS16x2Relu,
-    BmskClamp,
-    BmskWrap,
-    SzextUClamp,
-    SzextUWrap,
-    SzextSClamp,
-    SzextSWrap,
-    AddF32,
-    SubF32,
-    MulF32,
-    CopysignF32,
-}
-
-/// Three 32-bit operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum R3 {
-    MadLo,
-    MadHiU,
-    MadHiS,
-    MadHiSSat,
-    Mad24LoU,
-    Mad24LoS,
-    Mad24HiU,
-    Mad24HiS,
-    Mad24HiSSat,
-    MadLo16,
-    MadHiU16,
-    MadHiS16,
-    MadWideU16,
-    MadWideS16,
-    SadU,
-    SadS,
-    SadU16,
-    SadS16,
-    BfeU,
-    BfeS,
-    ShfLClamp,
-    ShfLWrap,
-    ShfRClamp,
-    ShfRWrap,
-    Prmt,
-    PrmtF4e,
-    PrmtB4e,
-    PrmtRc8,
-    PrmtEcl,
-    PrmtEcr,
-    PrmtRc16,
-    Fns,
-    FmaF32,
-    /// `a · b − c`, `c − a · b` and `−a · b − c`: contracted from `mul` and `add` or `sub`.
-    FmsF32,
-    FnmaF32,
-    FnmsF32,
-}
-
-/// One 64-bit operand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum D1 {
-    Mov,
-    Not,
-    Neg,
-    Abs,
-    Cnot,
-    Brev,
-    Sext8,
-    Sext16,
-    Sext32,
-    Zext8,
-    Zext16,
-    Zext32,
-    /// The address of a shared variable made generic, and back.
-    SharedToGeneric,
-    GenericToShared,
-    LocalToGeneric,
-    GenericToLocal,
-    ParamToGeneric,
-    GenericToParam,
-}
-
-/// Two 64-bit operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum D2 {
-    Add,
-    Sub,
-    MulLo,
-    MulHiU,
-    MulHiS,
-    DivU,
-    DivS,
-    RemU,
-    RemS,
-    MinU,
-    MinS,
-    MaxU,
-    MaxS,
-    And,
-    Or,
-    Xor,
-    AddF64,
-    SubF64,
-    MulF64,
-}
-
-/// Three 64-bit operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum D3 {
-    MadLo,
-    MadHiU,
-    MadHiS,
-    SadU,
-    SadS,
-    FmaF64,
-    /// As of f32.
-    FmsF64,
-    FnmaF64,
-    FnmsF64,
-}
-
-/// A 64-bit and a 32-bit operand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DR {
-    Shl,
-    ShrU,
-    ShrS,
-}
-
-/// From 32 to 64 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Widen {
-    U32,
-    S32,
-    U16,
-    S16,
-    U8,
-    S8,
-}
-
-/// From 64 to 32 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Narrow {
-    Low,
-    Low16,
-    Low8,
-    Clz,
-    Popc,
-    BfindU,
-    BfindS,
-    BfindShiftU,
-    BfindShiftS,
+impl Alu {
+    /// How undefined bits of the operands spread to the results.
+    pub(crate) fn flow(&self) -> Flow {
+        use Reg::{D, P, R};
+        match *self {
+            Alu::R1(f, _, a) => f.spread().of([R(a)]),
+            Alu::R2(f, _, a, b) => f.spread().of([R(a), R(b)]),
+            Alu::H2(f, _, a, b) => f.spread().of([R(a), R(b)]),
+            Alu::R3(f, _, a, b, c) => f.spread().of([R(a), R(b), R(c)]),
+            Alu::D1(f, _, a) => f.spread().of([D(a)]),
+            Alu::D2(f, _, a, b) => f.spread().of([D(a), D(b)]),
+            Alu::D3(f, _, a, b, c) => f.spread().of([D(a), D(b), D(c)]),
+            Alu::DR(f, _, a, b) => f.spread().of([D(a), R(b)]),
+            Alu::Widen(f, _, a) => f.spread().of([R(a)]),
+            Alu::Narrow(f, _, a) => f.spread().of([D(a)]),
+            Alu::Lop3(_, a, b, c, table) => Flow::Bitwise(table, [R(a), R(b), R(c)]),
+            Alu::Bfi(_, a, b, position, length) => Flow::moves(&[R(a), R(b)], &[R(position), R(length)]),
+            Alu::BfeD { a, position, length, .. } => Flow::moves(&[D(a)], &[R(position), R(length)]),
+            Alu::BfiD { a, b, position, length, .. } => Flow::moves(&[D(a), D(b)], &[R(position), R(length)]),
+            Alu::MulWide { .. } | Alu::MadWide { .. } => Flow::Carries,
+            Alu::MovP { a, negate, .. } => {
+                let spread = if negate { Spread::Bitwise(!A) } else { Spread::Moves(1) };
+                spread.of([P(a)])
+            }
+            Alu::LogicP(logic, _, a, b) => {
+                let table = match logic {
+                    Logic::And => A & B,
+                    Logic::Or => A | B,
+                    Logic::Xor => A ^ B,
+                };
+                Spread::Bitwise(table).of([P(a), P(b)])
+            }
+            Alu::PackHalves(_, lo, hi) | Alu::PackWords(_, lo, hi) => Flow::moves(&[R(lo), R(hi)], &[]),
+            Alu::SplitHalves(.., a) => Flow::moves(&[R(a)], &[]),
+            Alu::SplitWords(.., a) => Flow::moves(&[D(a)], &[]),
+            // 128-bit registers are undefined as a whole.
+            Alu::Pack { d: Reg::Q(_), .. } | Alu::Split { a: Reg::Q(_), .. } => Flow::Mixes,
+            Alu::Pack { ref parts, .. } => Flow::moves(parts, &[]),
+            Alu::Split { a, .. } => Flow::moves(&[a], &[]),
+            Alu::SelectR(_, a, b, p) => Flow::moves(&[R(a), R(b)], &[P(p)]),
+            Alu::SelectD(_, a, b, p) => Flow::moves(&[D(a), D(b)], &[P(p)]),
+            Alu::Slct { a, b, c, .. } => Flow::moves(&[a, b], &[R(c)]),
+            Alu::Lop3Pred { .. }
+            | Alu::Carry(_)
+            | Alu::MovQ { .. }
+            | Alu::MovVector { .. }
+            | Alu::Clock(..)
+            | Alu::Setp(_)
+            | Alu::Set(_)
+            | Alu::Float(_)
+            | Alu::Testp { .. }
+            | Alu::Cvt(_)
+            | Alu::CvtPack(_)
+            | Alu::CvtUnpack(_)
+            | Alu::CvtStochastic(_)
+            | Alu::PackSat(_)
+            | Alu::Kept(_)
+            | Alu::Dot(_)
+            | Alu::Video(_)
+            | Alu::Mapa(_)
+            | Alu::CtaRank { .. } => Flow::Mixes,
+        }
+    }
 }
 
 /// The kinds of arithmetic with the carry flag.

@@ -2,7 +2,6 @@
 
 use crate::program::code::properties::{Passes, Properties};
 use crate::program::code::{D, P, R, Reg};
-use crate::report::InstructionClass;
 
 /// Instructions that move a lane's program counter or make it wait.
 #[derive(Clone, Debug)]
@@ -50,7 +49,7 @@ pub(crate) enum Control {
     /// A statement that a value is uniform.
     Uniform(Uniform),
     /// Prefetches and hints, with how they are counted: nothing that a single order of execution could observe.
-    Hint(InstructionClass),
+    Hint,
 }
 
 /// Threads that are stated to have the same value.
@@ -142,21 +141,21 @@ pub(crate) struct Barrier {
 impl Control {
     /// What others need to know about the instruction.
     pub(crate) fn properties(&self) -> Properties<'_> {
-        use InstructionClass::{Barrier, Other};
-        let is = Properties::is;
         match self {
             Control::Call(call) => {
-                Properties { passes: Passes::Arguments(&call.args), ..is(InstructionClass::Control) }
+                Properties { passes: Passes::Arguments(&call.args), ..Properties::DEFAULT }
+            }
+            // Around a fence ordinary accesses meet other blocks too.
+            Control::Fence(scope) => {
+                Properties { meets_blocks: *scope == FenceScope::Device, ..Properties::DEFAULT }
             }
             Control::Branch(_)
             | Control::BranchIndexed(..)
             | Control::Return
             | Control::Exit
             | Control::Trap
-            | Control::Breakpoint => is(InstructionClass::Control),
-            // Around a fence ordinary accesses meet other blocks too.
-            Control::Fence(scope) => Properties { meets_blocks: *scope == FenceScope::Device, ..is(Barrier) },
-            Control::Barrier(_)
+            | Control::Breakpoint
+            | Control::Barrier(_)
             | Control::WarpSync(_)
             | Control::ClusterArrive { .. }
             | Control::ClusterWait { .. }
@@ -164,9 +163,11 @@ impl Control {
             | Control::GridWait
             | Control::WgmmaCommit
             | Control::WgmmaWait(_)
-            | Control::WgmmaFence => is(Barrier),
-            Control::Yield | Control::MaxRegisters { .. } | Control::Uniform(_) => is(Other),
-            Control::Hint(class) => is(*class),
+            | Control::WgmmaFence
+            | Control::Yield
+            | Control::MaxRegisters { .. }
+            | Control::Uniform(_)
+            | Control::Hint => Properties::DEFAULT,
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::program::code::MbarrierFn;
 use crate::program::code::properties::{Agent, Element, Passes, Properties};
-use crate::report::InstructionClass;
 use std::ops::Range;
 
 use crate::arith::{Float, Int};
@@ -269,50 +268,50 @@ impl Access {
 impl Memory {
     /// What others need to know about the instruction.
     pub(crate) fn properties(&self) -> Properties<'_> {
-        use InstructionClass::{Async, Atomic, Load, Move, Other, Store};
-        let is = Properties::is;
         match self {
             Memory::LdR(access, _) | Memory::Ld(access, _) => Properties {
                 element: access.element(),
                 meets_blocks: access.strong && access.meets_blocks(),
                 meets_lanes: access.strong,
                 awaits: if access.strong { 2 } else { u8::from(access.is_far()) },
-                ..is(Load)
+                ..Properties::DEFAULT
             },
             Memory::StR(access, _) | Memory::St(access, _) => Properties {
                 element: access.element(),
                 meets_blocks: access.strong && access.meets_blocks(),
                 writes_global: !access.strong && access.meets_blocks(),
                 passes: Passes::Everything,
-                ..is(Store)
+                ..Properties::DEFAULT
             },
             Memory::Atom(atom) => Properties {
                 element: atom.access.element(),
                 meets_blocks: atom.access.meets_blocks(),
                 meets_lanes: true,
                 awaits: 2,
-                ..is(Atomic)
+                ..Properties::DEFAULT
             },
             Memory::Bulk(bulk) => Properties {
                 meets_blocks: bulk.reduce.is_some() && bulk.to.0 == Space::Global,
                 writes_global: bulk.reduce.is_none() && bulk.to.0 == Space::Global,
                 agent: Agent::Engine,
                 reduces: bulk.reduce.is_some(),
-                ..is(Async)
+                ..Properties::DEFAULT
             },
             Memory::BulkTensor(tensor) => {
                 let (meets_blocks, writes_global) = (tensor.reduce.is_some(), tensor.reduce.is_none());
-                Properties { meets_blocks, writes_global, agent: Agent::Engine, ..is(Async) }
+                Properties { meets_blocks, writes_global, agent: Agent::Engine, ..Properties::DEFAULT }
             }
-            Memory::StoreAsync(op) => Properties {
-                agent: Agent::Engine,
-                reduces: op.reduce.is_some(),
-                ..is(if op.reduce.is_some() { Atomic } else { Store })
-            },
+            Memory::StoreAsync(op) => {
+                Properties { agent: Agent::Engine, reduces: op.reduce.is_some(), ..Properties::DEFAULT }
+            }
             // Which clusters are left depends on what others do.
-            Memory::TryCancel(_) => Properties { meets_blocks: true, agent: Agent::Engine, ..is(Async) },
-            Memory::CpAsync(_) => Properties { agent: Agent::Copier, ..is(Async) },
-            Memory::Mbarrier(op) => Properties { awaits: if tests_phase(op) { 3 } else { 0 }, ..is(Async) },
+            Memory::TryCancel(_) => {
+                Properties { meets_blocks: true, agent: Agent::Engine, ..Properties::DEFAULT }
+            }
+            Memory::CpAsync(_) => Properties { agent: Agent::Copier, ..Properties::DEFAULT },
+            Memory::Mbarrier(op) => {
+                Properties { awaits: if tests_phase(op) { 3 } else { 0 }, ..Properties::DEFAULT }
+            }
             Memory::CpAsyncCommit
             | Memory::CpAsyncWait(_)
             | Memory::CpAsyncWaitAll
@@ -320,11 +319,14 @@ impl Memory {
             | Memory::MapReplace(_)
             | Memory::MapCopy(_)
             | Memory::BulkCommit
-            | Memory::BulkWait(_) => is(Async),
-            Memory::LdMatrix(_) => is(Load),
-            Memory::StMatrix(_) => Properties { passes: Passes::Everything, ..is(Store) },
-            Memory::FrameAddress { .. } | Memory::Isspacep { .. } => is(Move),
-            Memory::Alloca { .. } | Memory::StackSave(_) | Memory::StackRestore(_) => is(Other),
+            | Memory::BulkWait(_)
+            | Memory::LdMatrix(_)
+            | Memory::FrameAddress { .. }
+            | Memory::Isspacep { .. }
+            | Memory::Alloca { .. }
+            | Memory::StackSave(_)
+            | Memory::StackRestore(_) => Properties::DEFAULT,
+            Memory::StMatrix(_) => Properties { passes: Passes::Everything, ..Properties::DEFAULT },
         }
     }
 }

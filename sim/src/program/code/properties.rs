@@ -4,13 +4,10 @@
 //! compile before it has its row.
 
 use crate::program::code::{Op, Place, Reg, Space};
-use crate::report::InstructionClass;
 
 /// Answers for one instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Properties<'o> {
-    /// How it is counted.
-    pub(crate) class: Class,
     /// The memory that it loads, stores or updates element by element.
     pub(crate) element: Option<Element>,
     /// Other blocks may see, or be seen through, what it does: blocks of the kernel then take turns.
@@ -27,14 +24,6 @@ pub(crate) struct Properties<'o> {
     pub(crate) agent: Agent,
     /// A reduction by an asynchronous engine, atomic with respect to others.
     pub(crate) reduces: bool,
-}
-
-/// How an instruction is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Class {
-    Is(InstructionClass),
-    /// By its mnemonic: instructions on registers, whose operations serve several types.
-    ByMnemonic,
 }
 
 /// Elements in memory.
@@ -92,7 +81,7 @@ impl Op {
     /// What others need to know about this instruction.
     pub(crate) fn properties(&self) -> Properties<'_> {
         match self {
-            Op::Alu(_) => Properties { passes: Passes::Everything, ..Properties::of(Class::ByMnemonic) },
+            Op::Alu(_) => Properties { passes: Passes::Everything, ..Properties::DEFAULT },
             Op::Control(control) => control.properties(),
             Op::Memory(memory) => memory.properties(),
             Op::Warp(warp) => warp.properties(),
@@ -103,23 +92,16 @@ impl Op {
 
 impl Properties<'_> {
     /// Of an instruction that touches no memory and whose operands must be defined.
-    pub(crate) fn of(class: Class) -> Self {
-        Self {
-            class,
-            element: None,
-            meets_blocks: false,
-            writes_global: false,
-            meets_lanes: false,
-            awaits: 0,
-            passes: Passes::Nothing,
-            agent: Agent::Thread,
-            reduces: false,
-        }
-    }
-
-    pub(crate) fn is(class: InstructionClass) -> Self {
-        Self::of(Class::Is(class))
-    }
+    pub(crate) const DEFAULT: Self = Self {
+        element: None,
+        meets_blocks: false,
+        writes_global: false,
+        meets_lanes: false,
+        awaits: 0,
+        passes: Passes::Nothing,
+        agent: Agent::Thread,
+        reduces: false,
+    };
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use crate::arith::mma::integer::BitOp;
 use crate::arith::{Float, Round};
 use crate::program::code::properties::{Agent, Element, Passes, Properties};
 use crate::program::code::{Addr, D, P, R, Reg, Space};
-use crate::report::InstructionClass;
 
 /// Tensor-core instructions.
 #[derive(Clone, Debug)]
@@ -208,7 +207,7 @@ impl Wgmma {
 impl Tensor {
     /// What others need to know about the instruction.
     pub(crate) fn properties(&self) -> Properties<'_> {
-        let is = Properties { agent: Agent::TensorCores, ..Properties::is(InstructionClass::Tensor) };
+        let is = Properties { agent: Agent::TensorCores, ..Properties::DEFAULT };
         match self {
             // Elements of fragments may be single bytes.
             Tensor::WmmaLoad(access) | Tensor::WmmaStore(access) => Properties {

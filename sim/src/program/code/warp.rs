@@ -3,7 +3,6 @@
 use crate::arith::minmax::Extremum;
 use crate::program::code::properties::{Passes, Properties};
 use crate::program::code::{P, R, Reg};
-use crate::report::InstructionClass;
 
 /// Warp-wide instructions. `mask` is the register with the member mask; the older forms without one take the lanes
 /// that execute together.
@@ -83,15 +82,16 @@ pub(crate) enum Redux {
 impl WarpOp {
     /// What others need to know about the instruction.
     pub(crate) fn properties(&self) -> Properties<'_> {
-        let is = Properties::is(InstructionClass::Warp);
         match self {
-            WarpOp::Shfl(shfl) => Properties { passes: Passes::Register(Reg::R(shfl.a)), ..is },
+            WarpOp::Shfl(shfl) => {
+                Properties { passes: Passes::Register(Reg::R(shfl.a)), ..Properties::DEFAULT }
+            }
             WarpOp::Vote(..)
             | WarpOp::Match { .. }
             | WarpOp::Redux { .. }
             | WarpOp::ActiveMask(_)
             | WarpOp::Elect(..)
-            | WarpOp::MovMatrix(..) => is,
+            | WarpOp::MovMatrix(..) => Properties::DEFAULT,
         }
     }
 }

@@ -3,9 +3,11 @@
 
 use crate::arith::minmax::{Extremum, MinMaxMode};
 use crate::arith::{Float, Int, Round};
-use crate::program::code::{Alu, Carry, CarryKind, D1, D2, D3, FloatFn, FloatOp, R1, R2, R3, Reg};
+use crate::program::code::{Alu, Carry, CarryKind, D1, D2, D3, FloatFn, FloatOp, H2, Op, R1, R2, R3, Reg};
 use crate::program::decode::Decoded;
 use crate::program::decode::instruction::Decoder;
+use crate::program::decode::opcodes::{BY_TYPE, Opcodes, row};
+use crate::program::decode::order::{AS_WRITTEN, TYPES_LAST, TYPES_LAST_OR_FIRST};
 use crate::program::types::Type;
 
 /// The rounding qualifiers.
@@ -22,6 +24,11 @@ pub(super) fn round_of(word: &str) -> Option<Round> {
     })
 }
 
+/// The function of signed or of unsigned numbers.
+fn pick<T>(signed: bool, of_signed: T, of_unsigned: T) -> T {
+    if signed { of_signed } else { of_unsigned }
+}
+
 /// The qualifiers between an opcode and its type.
 pub(super) struct Words<'m>(pub(super) Vec<&'m str>);
 
@@ -35,12 +42,24 @@ impl Words<'_> {
     }
 }
 
+pub(super) const OPCODES: &[Opcodes] = &[
+    row(
+        &["add", "sub", "fma", "div", "abs", "neg", "min", "max", "addc", "subc"],
+        BY_TYPE,
+        TYPES_LAST,
+        |d| d.arithmetic().map(Op::Alu),
+    ),
+    row(&["mul", "mad", "madc"], BY_TYPE, TYPES_LAST_OR_FIRST, |d| d.arithmetic().map(Op::Alu)),
+    row(&["rem"], BY_TYPE, AS_WRITTEN, |d| d.arithmetic().map(Op::Alu)),
+];
+
 impl<'m> Decoder<'_, '_, 'm> {
     pub(super) fn words(&mut self) -> Decoded<(Words<'m>, Type)> {
         self.head().map(|(words, ty)| (Words(words), ty))
     }
 
-    pub(super) fn arithmetic(&mut self, name: &str) -> Decoded<Alu> {
+    pub(super) fn arithmetic(&mut self) -> Decoded<Alu> {
+        let name = self.i.opcode();
         if self.m.all().contains(&"f32x2") {
             return self.float_pairs(name);
         }
@@ -68,6 +87,12 @@ impl<'m> Decoder<'_, '_, 'm> {
         Ok(Alu::R2(f, self.dst_r(0, ty)?, self.src_r(1, ty)?, self.src_r(2, ty)?))
     }
 
+    /// `d, a, b` in 16 bits.
+    fn h2(&mut self, f: H2, ty: Type) -> Decoded<Alu> {
+        self.arity(3)?;
+        Ok(Alu::H2(f, self.dst_r(0, ty)?, self.src_r(1, ty)?, self.src_r(2, ty)?))
+    }
+
     /// `d, a, b, c` in 32 bits.
     pub(super) fn r3(&mut self, f: R3, ty: Type) -> Decoded<Alu> {
         self.arity(4)?;
@@ -92,7 +117,6 @@ impl<'m> Decoder<'_, '_, 'm> {
     fn int_arithmetic(&mut self, name: &str, words: &Words<'_>, int: Int) -> Decoded<Alu> {
         let ty = Type::Int(int);
         let signed = int.signed();
-        let pick = |s, u| if signed { s } else { u };
         let saturates = int == Int::S32 && matches!(name, "add" | "sub");
         match name {
             "mul" => return self.int_mul(words, int),
@@ -112,12 +136,12 @@ impl<'m> Decoder<'_, '_, 'm> {
         }
         match int.bits() {
             16 => match name {
-                "add" => self.r2(R2::Add16, ty),
-                "sub" => self.r2(R2::Sub16, ty),
-                "div" => self.r2(pick(R2::DivS16, R2::DivU16), ty),
-                "rem" => self.r2(pick(R2::RemS16, R2::RemU16), ty),
-                "min" => self.r2(pick(R2::MinS16, R2::MinU16), ty),
-                "max" => self.r2(pick(R2::MaxS16, R2::MaxU16), ty),
+                "add" => self.h2(H2::Add16, ty),
+                "sub" => self.h2(H2::Sub16, ty),
+                "div" => self.h2(pick(signed, H2::DivS16, H2::DivU16), ty),
+                "rem" => self.h2(pick(signed, H2::RemS16, H2::RemU16), ty),
+                "min" => self.h2(pick(signed, H2::MinS16, H2::MinU16), ty),
+                "max" => self.h2(pick(signed, H2::MaxS16, H2::MaxU16), ty),
                 "abs" => self.r1(R1::Abs16, ty),
                 _ => self.r1(R1::Neg16, ty),
             },
@@ -126,10 +150,10 @@ impl<'m> Decoder<'_, '_, 'm> {
                 "sub" if words.has("sat") => self.r2(R2::SubSat, ty),
                 "add" => self.r2(R2::Add, ty),
                 "sub" => self.r2(R2::Sub, ty),
-                "div" => self.r2(pick(R2::DivS, R2::DivU), ty),
-                "rem" => self.r2(pick(R2::RemS, R2::RemU), ty),
-                "min" => self.r2(pick(R2::MinS, R2::MinU), ty),
-                "max" => self.r2(pick(R2::MaxS, R2::MaxU), ty),
+                "div" => self.r2(pick(signed, R2::DivS, R2::DivU), ty),
+                "rem" => self.r2(pick(signed, R2::RemS, R2::RemU), ty),
+                "min" => self.r2(pick(signed, R2::MinS, R2::MinU), ty),
+                "max" => self.r2(pick(signed, R2::MaxS, R2::MaxU), ty),
                 "abs" => self.r1(R1::Abs, ty),
                 _ => self.r1(R1::Neg, ty),
             },
@@ -152,31 +176,35 @@ impl<'m> Decoder<'_, '_, 'm> {
         let relu = words.has("relu");
         self.allow(&words.0, if signed && matches!(name, "min" | "max") { &["relu"] } else { &[] })?;
         let f = match (name, signed) {
-            ("add", _) => R2::Add16x2,
-            ("min", true) if relu => R2::MinS16x2Relu,
-            ("max", true) if relu => R2::MaxS16x2Relu,
-            ("min", true) => R2::MinS16x2,
-            ("min", false) => R2::MinU16x2,
-            ("max", true) => R2::MaxS16x2,
-            ("max", false) => R2::MaxU16x2,
+            ("add", _) => H2::Add16x2,
+            ("min", true) if relu => H2::MinS16x2Relu,
+            ("max", true) if relu => H2::MaxS16x2Relu,
+            ("min", true) => H2::MinS16x2,
+            ("min", false) => H2::MinU16x2,
+            ("max", true) => H2::MaxS16x2,
+            ("max", false) => H2::MaxU16x2,
             _ => return Err(self.no_such_type(ty)),
         };
-        self.r2(f, ty)
+        self.h2(f, ty)
     }
 
     fn int_mul(&mut self, words: &Words<'_>, int: Int) -> Decoded<Alu> {
         let (ty, signed) = (Type::Int(int), int.signed());
-        let pick = |s, u| if signed { s } else { u };
         match (&words.0[..], int.bits()) {
-            (["lo"], 16) => self.r2(R2::MulLo16, ty),
-            (["hi"], 16) => self.r2(pick(R2::MulHiS16, R2::MulHiU16), ty),
+            (["lo"], 16) => self.h2(H2::MulLo16, ty),
+            (["hi"], 16) => self.h2(pick(signed, H2::MulHiS16, H2::MulHiU16), ty),
             (["wide"], 16) => {
                 self.arity(3)?;
                 let d = self.dst_r(0, Type::Int(if signed { Int::S32 } else { Int::U32 }))?;
-                Ok(Alu::R2(pick(R2::MulWideS16, R2::MulWideU16), d, self.src_r(1, ty)?, self.src_r(2, ty)?))
+                Ok(Alu::H2(
+                    pick(signed, H2::MulWideS16, H2::MulWideU16),
+                    d,
+                    self.src_r(1, ty)?,
+                    self.src_r(2, ty)?,
+                ))
             }
             (["lo"], 32) => self.r2(R2::MulLo, ty),
-            (["hi"], 32) => self.r2(pick(R2::MulHiS, R2::MulHiU), ty),
+            (["hi"], 32) => self.r2(pick(signed, R2::MulHiS, R2::MulHiU), ty),
             (["wide"], 32) => {
                 self.arity(3)?;
                 let d = self.dst_d(0, Type::Int(if signed { Int::S64 } else { Int::U64 }))?;
@@ -191,19 +219,18 @@ impl<'m> Decoder<'_, '_, 'm> {
 
     fn int_mad(&mut self, words: &Words<'_>, int: Int) -> Decoded<Alu> {
         let (ty, signed) = (Type::Int(int), int.signed());
-        let pick = |s, u| if signed { s } else { u };
         match (&words.0[..], int.bits()) {
             (["lo"], 16) => self.r3(R3::MadLo16, ty),
-            (["hi"], 16) => self.r3(pick(R3::MadHiS16, R3::MadHiU16), ty),
+            (["hi"], 16) => self.r3(pick(signed, R3::MadHiS16, R3::MadHiU16), ty),
             (["wide"], 16) => {
                 self.arity(4)?;
                 let wide = Type::Int(if signed { Int::S32 } else { Int::U32 });
                 let d = self.dst_r(0, wide)?;
                 let (a, b, c) = (self.src_r(1, ty)?, self.src_r(2, ty)?, self.src_r(3, wide)?);
-                Ok(Alu::R3(pick(R3::MadWideS16, R3::MadWideU16), d, a, b, c))
+                Ok(Alu::R3(pick(signed, R3::MadWideS16, R3::MadWideU16), d, a, b, c))
             }
             (["lo"], 32) => self.r3(R3::MadLo, ty),
-            (["hi"], 32) => self.r3(pick(R3::MadHiS, R3::MadHiU), ty),
+            (["hi"], 32) => self.r3(pick(signed, R3::MadHiS, R3::MadHiU), ty),
             (["hi", "sat"], 32) if signed => self.r3(R3::MadHiSSat, ty),
             (["wide"], 32) => {
                 self.arity(4)?;

@@ -5,11 +5,30 @@ use crate::program::code::{CpAsync, Memory, Op, P, Space};
 use crate::program::decode::Decoded;
 use crate::program::decode::instruction::Decoder;
 use crate::program::decode::memory::space_of;
+use crate::program::decode::opcodes::{Counted, Opcodes, row};
+use crate::program::decode::order::Order;
 use crate::program::types::Type;
+use crate::report::InstructionClass;
 use crate::text::ast::{Operand, OperandKind};
 
+/// `cp.async.ca.shared.global.level`; those of other forms have a fixed order.
+const ORDER: Order = |words| {
+    let copies = words.first() == Some(&"async") && words.contains(&"global") && !words.contains(&"bulk");
+    copies.then_some(|word| match word {
+        "async" => 0,
+        "ca" | "cg" => 1,
+        "global" => 3,
+        _ if space_of(word).is_some() => 2,
+        _ => 4,
+    })
+};
+
+pub(super) const OPCODES: &[Opcodes] =
+    &[row(&["cp"], Counted::As(InstructionClass::Async), ORDER, |d| d.cp())];
+
 impl Decoder<'_, '_, '_> {
-    pub(super) fn cp(&mut self) -> Decoded<Op> {
+    fn cp(&mut self) -> Decoded<Op> {
+        self.check_qualifiers()?;
         if self.m.eat("reduce") {
             self.want_word("async")?;
             self.want_word("bulk")?;

@@ -1,13 +1,20 @@
 //! atom, red.
 
 use crate::arith::{Float, Int};
-use crate::program::code::{Access, Atom, AtomFn, Memory, Reg, Space};
+use crate::program::code::{Access, Atom, AtomFn, Memory, Op, Reg, Space};
 use crate::program::decode::Decoded;
 use crate::program::decode::instruction::Decoder;
-use crate::program::decode::memory::{Scope, space_of};
+use crate::program::decode::memory::{MEMORY, Scope, space_of};
+use crate::program::decode::opcodes::{Counted, Opcodes, row};
 use crate::program::decode::operand::Fit;
 use crate::program::types::Type;
+use crate::report::InstructionClass;
 use crate::text::ast::OperandKind;
+
+pub(super) const OPCODES: &[Opcodes] = &[
+    row(&["atom"], Counted::As(InstructionClass::Atomic), MEMORY, |d| d.atom(false).map(Op::Memory)),
+    row(&["red"], Counted::As(InstructionClass::Atomic), MEMORY, |d| d.atom(true).map(Op::Memory)),
+];
 
 impl Decoder<'_, '_, '_> {
     /// `atom[.sem][.scope][.space].op[.level][.vec].type d, [a], b[, c]`; `red` has no `d`.

@@ -1,17 +1,35 @@
 //! bar, barrier, fence, membar.
 
 use crate::arith::Int;
-use crate::program::code::{Barrier, BarrierKind, Control, FenceScope, R};
+use crate::program::code::{Barrier, BarrierKind, Control, FenceScope, Op, R};
 use crate::program::decode::Decoded;
 use crate::program::decode::instruction::Decoder;
+use crate::program::decode::memory::SCOPES;
+use crate::program::decode::opcodes::{Counted, Opcodes, row};
+use crate::program::decode::order::AS_WRITTEN;
 use crate::program::types::Type;
+use crate::report::InstructionClass;
 use crate::text::ast::OperandKind;
 
 const U32: Type = Type::Int(Int::U32);
 
+pub(super) const OPCODES: &[Opcodes] = &[
+    row(&["bar", "barrier"], Counted::As(InstructionClass::Barrier), AS_WRITTEN, |d| {
+        d.barrier().map(Op::Control)
+    }),
+    row(&["membar"], Counted::As(InstructionClass::Barrier), AS_WRITTEN, |d| d.fence().map(Op::Control)),
+    row(
+        &["fence"],
+        Counted::As(InstructionClass::Barrier),
+        |_| Some(|word| u8::from(SCOPES.contains(&word))),
+        |d| d.fence().map(Op::Control),
+    ),
+];
+
 impl Decoder<'_, '_, '_> {
     /// `bar[.cta].op`, `barrier[.cta].op[.aligned]`, `bar.warp.sync`, `barrier.cluster.op`.
-    pub(super) fn barrier(&mut self, name: &str) -> Decoded<Control> {
+    fn barrier(&mut self) -> Decoded<Control> {
+        let name = self.i.opcode();
         if name == "bar" && self.m.eat("warp") {
             self.want_word("sync")?;
             self.arity(1)?;
@@ -90,10 +108,10 @@ impl Decoder<'_, '_, '_> {
     }
 
     /// `membar.level`, `fence.…`.
-    pub(super) fn fence(&mut self, name: &str) -> Decoded<Control> {
+    fn fence(&mut self) -> Decoded<Control> {
         let words = self.m.all();
         let words: Vec<&str> = words.to_vec();
-        let known = match (name, &words[..]) {
+        let known = match (self.i.opcode(), &words[..]) {
             ("membar", ["cta" | "gl" | "sys"] | ["proxy", "alias"]) => true,
             ("fence", ["cta" | "cluster" | "gpu" | "sys"]) => true,
             ("fence", ["sc" | "acq_rel" | "acquire" | "release", "cta" | "cluster" | "gpu" | "sys"]) => true,

@@ -10,7 +10,6 @@ use crate::program::decode::instruction::Decoder;
 use crate::program::decode::memory::space_of;
 use crate::program::decode::operand::Fit;
 use crate::program::types::Type;
-use crate::report::InstructionClass;
 use crate::text::ast::{Operand, OperandKind};
 
 const U32: Type = Type::Int(Int::U32);
@@ -57,7 +56,7 @@ impl Decoder<'_, '_, '_> {
                 while self.m.next().is_some() {}
                 self.arity_of(1, 3)?;
                 self.brackets(0)?;
-                Ok(Op::Control(Control::Hint(InstructionClass::Async)))
+                Ok(Op::Control(Control::Hint))
             }
             Some("tensor") => {
                 self.m.next();

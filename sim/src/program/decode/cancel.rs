@@ -8,8 +8,16 @@ use crate::arith::{Int, Ty};
 use crate::program::code::{Alu, D, Memory, Op, Reg, Setp, Space, TryCancel, Value};
 use crate::program::decode::Decoded;
 use crate::program::decode::instruction::Decoder;
+use crate::program::decode::opcodes::{Counted, Opcodes, row};
 use crate::program::decode::operand::Fit;
+use crate::program::decode::order::AS_WRITTEN;
 use crate::program::types::Type;
+use crate::report::InstructionClass;
+
+pub(super) const OPCODES: &[Opcodes] =
+    &[row(&["clusterlaunchcontrol"], Counted::As(InstructionClass::Async), AS_WRITTEN, |d| {
+        d.cluster_launch_control()
+    })];
 
 impl Decoder<'_, '_, '_> {
     pub(super) fn cluster_launch_control(&mut self) -> Decoded<Op> {

@@ -2,11 +2,14 @@
 
 use crate::arith::compare::Compare;
 use crate::arith::{Int, Ty};
-use crate::program::code::{Alu, Logic, P, Reg, Set, Setp};
+use crate::program::code::{Alu, Logic, Op, P, Reg, Set, Setp};
 use crate::program::decode::Decoded;
 use crate::program::decode::instruction::Decoder;
+use crate::program::decode::opcodes::{Counted, Opcodes, row};
 use crate::program::decode::operand::Fit;
+use crate::program::decode::order::{AS_WRITTEN, Order, TYPES_LAST, is_type};
 use crate::program::types::{Meaning, Type};
+use crate::report::InstructionClass;
 use crate::text::ast::{Operand, OperandKind};
 
 /// A comparison operator; the last two say whether it is only for unsigned integers or only for floats.
@@ -40,6 +43,23 @@ struct Head {
     combine: Option<Logic>,
     ftz: bool,
 }
+
+/// `.cmp.bool.ftz.type`.
+const COMPARISON: Order = |_| {
+    Some(|word| match word {
+        "and" | "or" | "xor" => 1,
+        "ftz" => 2,
+        _ if is_type(word) => 3,
+        _ => 0,
+    })
+};
+
+pub(super) const OPCODES: &[Opcodes] = &[
+    row(&["setp"], Counted::As(InstructionClass::Compare), COMPARISON, |d| d.setp().map(Op::Alu)),
+    row(&["set"], Counted::As(InstructionClass::Compare), COMPARISON, |d| d.set().map(Op::Alu)),
+    row(&["selp"], Counted::As(InstructionClass::Move), AS_WRITTEN, |d| d.selp().map(Op::Alu)),
+    row(&["slct"], Counted::As(InstructionClass::Move), TYPES_LAST, |d| d.slct().map(Op::Alu)),
+];
 
 impl Decoder<'_, '_, '_> {
     fn compare_head(&mut self) -> Decoded<(Head, bool, bool)> {

@@ -1,9 +1,11 @@
 //! Branches, calls, and what ends or delays a thread.
 
 use crate::arith::Int;
-use crate::program::code::{Call, Control, Place, Reg, Target, Value};
+use crate::program::code::{Call, Control, Op, Place, Reg, Target, Value};
 use crate::program::decode::address::Place as SymbolPlace;
 use crate::program::decode::instruction::Decoder;
+use crate::program::decode::opcodes::{Counted, Opcodes, row};
+use crate::program::decode::order::AS_WRITTEN;
 use crate::program::decode::scope::Symbol;
 use crate::program::decode::{Decoded, Global};
 use crate::program::types::Type;
@@ -11,6 +13,26 @@ use crate::report::InstructionClass;
 use crate::text::ast::{Operand, OperandKind};
 
 const U32: Type = Type::Int(Int::U32);
+
+pub(super) const OPCODES: &[Opcodes] = &[
+    row(&["bra"], Counted::As(InstructionClass::Control), AS_WRITTEN, |d| d.bra().map(Op::Control)),
+    row(&["brx"], Counted::As(InstructionClass::Control), AS_WRITTEN, |d| d.brx().map(Op::Control)),
+    row(&["call"], Counted::As(InstructionClass::Control), AS_WRITTEN, |d| d.call().map(Op::Control)),
+    row(&["ret", "exit", "trap", "brkpt"], Counted::As(InstructionClass::Control), AS_WRITTEN, |d| {
+        d.plain_control().map(Op::Control)
+    }),
+    row(&["nanosleep"], Counted::As(InstructionClass::Other), AS_WRITTEN, |d| d.nanosleep().map(Op::Control)),
+    row(&["pmevent"], Counted::As(InstructionClass::Other), AS_WRITTEN, |d| d.pmevent().map(Op::Control)),
+    row(&["griddepcontrol"], Counted::As(InstructionClass::Barrier), AS_WRITTEN, |d| {
+        d.griddepcontrol().map(Op::Control)
+    }),
+    row(&["prefetch", "prefetchu"], Counted::As(InstructionClass::Load), AS_WRITTEN, |d| {
+        d.prefetch().map(Op::Control)
+    }),
+    row(&["discard", "applypriority"], Counted::As(InstructionClass::Other), AS_WRITTEN, |d| {
+        d.prefetch().map(Op::Control)
+    }),
+];
 
 impl<'m> Decoder<'_, '_, 'm> {
     fn label(&self, operand: &Operand) -> Decoded<u32> {
@@ -54,7 +76,8 @@ impl<'m> Decoder<'_, '_, 'm> {
         Ok(Control::BranchIndexed(index, labels.into()))
     }
 
-    pub(super) fn plain_control(&mut self, name: &str) -> Decoded<Control> {
+    fn plain_control(&mut self) -> Decoded<Control> {
+        let name = self.i.opcode();
         if name == "ret" {
             self.m.eat("uni");
         }
@@ -78,7 +101,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         let most = if self.m.eat("mask") { 0xffff } else { 15 };
         self.arity(1)?;
         match self.constant(0, "an event")? {
-            event if (0..=most).contains(&event) => Ok(Control::Hint(InstructionClass::Other)),
+            event if (0..=most).contains(&event) => Ok(Control::Hint),
             event => Err(self.error_at(self.operand(0), format!("{event} is not in 0 … {most}"))),
         }
     }
@@ -89,7 +112,7 @@ impl<'m> Decoder<'_, '_, 'm> {
             return Err(self.error("`griddepcontrol` requires `.launch_dependents` or `.wait`"));
         }
         self.arity(0)?;
-        Ok(if waits { Control::GridWait } else { Control::Hint(InstructionClass::Barrier) })
+        Ok(if waits { Control::GridWait } else { Control::Hint })
     }
 
     /// `prefetch…`, `discard…`, `applypriority…`: hints to caches that a simulator does not have.
@@ -124,7 +147,7 @@ impl<'m> Decoder<'_, '_, 'm> {
             return Err(self.error_at(self.operand(1), "the size is 128"));
         }
         self.addr(0, crate::program::code::Space::Generic)?;
-        Ok(Control::Hint(if sized { InstructionClass::Other } else { InstructionClass::Load }))
+        Ok(Control::Hint)
     }
 
     /// `call[.uni] (results), function, (arguments)[, targets or prototype]`.

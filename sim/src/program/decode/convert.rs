@@ -3,13 +3,16 @@
 use crate::arith::cvt::{CvtMode, packed_bits};
 use crate::arith::{Float, Int, Round, Ty};
 use crate::program::code::{
-    Alu, Cvt, CvtPack, CvtStochastic, CvtUnpack, D1, Narrow, PackSat, R1, Reg, Widen,
+    Alu, Cvt, CvtPack, CvtStochastic, CvtUnpack, D1, Narrow, Op, PackSat, R1, Reg, Widen,
 };
 use crate::program::decode::Decoded;
 use crate::program::decode::arithmetic::round_of;
 use crate::program::decode::instruction::Decoder;
+use crate::program::decode::opcodes::{Counted, Opcodes, row};
 use crate::program::decode::operand::Fit;
+use crate::program::decode::order::{Order, is_type};
 use crate::program::types::{Meaning, Type};
+use crate::report::InstructionClass;
 use crate::text::ast::Operand;
 
 /// The qualifiers before the types.
@@ -45,6 +48,19 @@ fn int_round(word: &str) -> Option<Round> {
         _ => return None,
     })
 }
+
+/// `.round.ftz.sat.types`; those of `cvt.pack` have a fixed order.
+const ORDER: Order = |words| {
+    (words.first() != Some(&"pack")).then_some(|word| match word {
+        "ftz" => 1,
+        "sat" | "satfinite" | "relu" => 2,
+        _ if is_type(word) => 3,
+        _ => 0,
+    })
+};
+
+pub(super) const OPCODES: &[Opcodes] =
+    &[row(&["cvt"], Counted::As(InstructionClass::Conversion), ORDER, |d| d.cvt().map(Op::Alu))];
 
 impl Decoder<'_, '_, '_> {
     fn cvt_head(&mut self) -> Decoded<(Head, Type, Type)> {

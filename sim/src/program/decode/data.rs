@@ -4,10 +4,27 @@ use crate::arith::Int;
 use crate::program::code::{Alu, Base, D1, Memory, Op, R1, Reg, Space, Value, Widen};
 use crate::program::decode::Decoded;
 use crate::program::decode::instruction::Decoder;
+use crate::program::decode::opcodes::{Counted, Opcodes, row};
 use crate::program::decode::operand::Fit;
+use crate::program::decode::order::{AS_WRITTEN, types_last};
 use crate::program::decode::special::clock;
 use crate::program::types::{Meaning, Type};
+use crate::report::InstructionClass;
 use crate::text::ast::{Operand, OperandKind};
+
+pub(super) const OPCODES: &[Opcodes] = &[
+    row(&["mov"], Counted::As(InstructionClass::Move), AS_WRITTEN, |d| d.mov()),
+    row(
+        &["cvta"],
+        Counted::As(InstructionClass::Move),
+        |words| words.iter().skip(1).all(|word| *word != "to").then_some(types_last),
+        |d| d.cvta().map(Op::Alu),
+    ),
+    row(&["isspacep"], Counted::As(InstructionClass::Move), AS_WRITTEN, |d| d.isspacep().map(Op::Memory)),
+    row(&["createpolicy"], Counted::As(InstructionClass::Move), AS_WRITTEN, |d| {
+        d.createpolicy().map(Op::Alu)
+    }),
+];
 
 impl<'m> Decoder<'_, '_, 'm> {
     pub(super) fn mov(&mut self) -> Decoded<Op> {

@@ -1,16 +1,25 @@
 //! Floating-point functions.
 
 use crate::arith::compare::Class;
-use crate::program::code::{Alu, FloatFn, R2};
+use crate::program::code::{Alu, FloatFn, Op, R2};
 use crate::program::decode::Decoded;
 use crate::program::decode::instruction::Decoder;
+use crate::program::decode::opcodes::{BY_TYPE, Counted, Opcodes, row};
+use crate::program::decode::order::{AS_WRITTEN, TYPES_LAST};
 use crate::program::types::Type;
+use crate::report::InstructionClass;
+
+pub(super) const OPCODES: &[Opcodes] = &[
+    row(&["rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2", "tanh"], BY_TYPE, TYPES_LAST, |d| {
+        d.float_function().map(Op::Alu)
+    }),
+    row(&["copysign"], BY_TYPE, AS_WRITTEN, |d| d.float_function().map(Op::Alu)),
+    row(&["testp"], Counted::As(InstructionClass::Compare), AS_WRITTEN, |d| d.testp().map(Op::Alu)),
+];
 
 impl Decoder<'_, '_, '_> {
-    pub(super) fn float_function(&mut self, name: &str) -> Decoded<Alu> {
-        if name == "testp" {
-            return self.testp();
-        }
+    fn float_function(&mut self) -> Decoded<Alu> {
+        let name = self.i.opcode();
         let (words, ty) = self.words()?;
         let rounding = words.round().is_some();
         let approx = words.has("approx");

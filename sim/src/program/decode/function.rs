@@ -7,6 +7,7 @@ use crate::program::decode::instruction::Decoder;
 use crate::program::decode::scope::{Register, Scope, Symbol, labels};
 use crate::program::decode::{Decoded, MAX_ERRORS, size_of};
 use crate::program::types::Type;
+use crate::report::InstructionClass;
 use crate::text::ast::{Function, Name, Prototype, Space, Statement, Variable};
 use crate::text::error::ParseError;
 use crate::text::lexer::Pos;
@@ -83,6 +84,7 @@ impl<'b, 'm> Body<'b, 'm> {
             column: function.pos.column,
             loc: self.loc,
             mnemonic,
+            class: InstructionClass::Control,
             look: None,
             late: false,
         };

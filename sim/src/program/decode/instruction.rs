@@ -1,10 +1,12 @@
 //! One instruction: guard, opcode, qualifiers, operands.
 
 use crate::program::analysis::watch::Touches;
-use crate::program::code::{Alu, Control, D1, Guard, Instr, Look, Meta, Op, Reg, Space};
+use crate::program::code::{Alu, D1, Guard, Instr, Look, Meta, Op, Reg, Space};
 use crate::program::decode::Decoded;
 use crate::program::decode::function::Body;
 use crate::program::decode::modifiers::Modifiers;
+use crate::program::decode::opcodes::{self, Opcodes};
+use crate::program::decode::order::AS_WRITTEN;
 use crate::program::types::Type;
 use crate::text::ast::{Instruction, Operand};
 use crate::text::error::ParseError;
@@ -22,9 +24,6 @@ pub(super) struct Decoder<'c, 'b, 'm> {
     pub(super) contractible: bool,
 }
 
-/// How the qualifiers of forms begin that are not executed.
-const UNSUPPORTED: [&str; 2] = ["cta_group::", "im2col::"];
-
 /// The generic address that an instruction converts to its own space.
 fn converted(op: &Op) -> Option<(Space, crate::program::code::D)> {
     match *op {
@@ -37,17 +36,19 @@ fn converted(op: &Op) -> Option<(Space, crate::program::code::D)> {
 impl<'c, 'b, 'm> Decoder<'c, 'b, 'm> {
     /// Decodes an instruction and appends it to the code.
     pub(super) fn decode(body: &'c mut Body<'b, 'm>, i: &'m Instruction) -> Decoded<()> {
+        let row = opcodes::find(i.opcode());
         let mut decoder = Decoder {
             body,
             i,
-            m: Modifiers::new(i.opcode(), i.modifiers()),
+            m: Modifiers::new(row.map_or(AS_WRITTEN, |row| row.order), i.modifiers()),
             uses: vec![],
             sinks: vec![],
             defs: vec![],
             contractible: false,
         };
         let guard = decoder.guard()?;
-        let op = decoder.op()?;
+        let Some(Opcodes { counted, decode, .. }) = row else { return Err(decoder.unknown()) };
+        let op = decode(&mut decoder)?;
         if let Some(word) = decoder.m.peek() {
             return Err(decoder.error(format!("`.{word}` does not belong in `{}`", i.mnemonic())));
         }
@@ -62,6 +63,7 @@ impl<'c, 'b, 'm> Decoder<'c, 'b, 'm> {
             column: i.pos.column,
             loc: decoder.body.loc(),
             mnemonic,
+            class: counted.of(decoder.m.all()),
             look,
             late: false,
         };
@@ -94,79 +96,6 @@ impl<'c, 'b, 'm> Decoder<'c, 'b, 'm> {
                 Err(self.body.error(guard.pos, guard.name.len() as u32, message))
             }
         }
-    }
-
-    fn op(&mut self) -> Decoded<Op> {
-        let name = self.i.opcode();
-        if self.m.all().iter().any(|word| UNSUPPORTED.iter().any(|start| word.starts_with(start))) {
-            return Err(self.unsupported());
-        }
-        let alu = |alu: Decoded<Alu>| alu.map(Op::Alu);
-        let control = |control: Decoded<Control>| control.map(Op::Control);
-        match name {
-            "add" | "sub" | "mul" | "mad" | "fma" | "div" | "rem" | "abs" | "neg" | "min" | "max"
-            | "addc" | "subc" | "madc" => alu(self.arithmetic(name)),
-            "mul24" | "mad24" | "sad" | "popc" | "clz" | "bfind" | "fns" | "brev" | "bfe" | "bfi"
-            | "szext" | "bmsk" | "dp4a" | "dp2a" | "and" | "or" | "xor" | "not" | "cnot" | "lop3" | "shf"
-            | "shl" | "shr" | "prmt" => alu(self.integer(name)),
-            "rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "lg2" | "ex2" | "tanh" | "copysign" | "testp" => {
-                alu(self.float_function(name))
-            }
-            "vadd" | "vsub" | "vabsdiff" | "vmin" | "vmax" | "vshl" | "vshr" | "vmad" | "vset" | "vadd2"
-            | "vsub2" | "vavrg2" | "vabsdiff2" | "vmin2" | "vmax2" | "vset2" | "vadd4" | "vsub4"
-            | "vavrg4" | "vabsdiff4" | "vmin4" | "vmax4" | "vset4" => alu(self.video(name)),
-            "setp" => alu(self.setp()),
-            "set" => alu(self.set()),
-            "selp" => alu(self.selp()),
-            "slct" => alu(self.slct()),
-            "mov" => self.mov(),
-            "cvt" => alu(self.cvt()),
-            "cvta" => alu(self.cvta()),
-            "isspacep" => self.isspacep().map(Op::Memory),
-            "ld" | "ldu" => self.ld().map(Op::Memory),
-            "st" => self.st().map(Op::Memory),
-            "alloca" => self.alloca().map(Op::Memory),
-            "stacksave" => self.stack_save().map(Op::Memory),
-            "stackrestore" => self.stack_restore().map(Op::Memory),
-            "atom" | "red" => self.atom(name == "red").map(Op::Memory),
-            "cp" => self.cp(),
-            "tensormap" => self.tensormap().map(Op::Memory),
-            "ldmatrix" | "stmatrix" => self.matrix_access(name == "ldmatrix").map(Op::Memory),
-            "movmatrix" => self.movmatrix().map(Op::Warp),
-            "mma" => self.mma().map(|tensor| Op::Tensor(Box::new(tensor))),
-            "wmma" => self.wmma().map(|tensor| Op::Tensor(Box::new(tensor))),
-            "wgmma" => self.wgmma(),
-            "shfl" => self.shfl().map(Op::Warp),
-            "vote" => self.vote().map(Op::Warp),
-            "match" => self.match_sync().map(Op::Warp),
-            "redux" => self.redux().map(Op::Warp),
-            "activemask" => self.activemask().map(Op::Warp),
-            "elect" => self.elect().map(Op::Warp),
-            "bar" | "barrier" => control(self.barrier(name)),
-            "membar" | "fence" => control(self.fence(name)),
-            "bra" => control(self.bra()),
-            "brx" => control(self.brx()),
-            "call" => control(self.call()),
-            "ret" | "exit" | "trap" | "brkpt" => control(self.plain_control(name)),
-            "nanosleep" => control(self.nanosleep()),
-            "pmevent" => control(self.pmevent()),
-            "prefetch" | "prefetchu" | "discard" | "applypriority" => control(self.prefetch()),
-            "createpolicy" => alu(self.createpolicy()),
-            "mbarrier" => self.mbarrier().map(Op::Memory),
-            "mapa" => alu(self.mapa()),
-            "getctarank" => alu(self.getctarank()),
-            "setmaxnreg" => control(self.setmaxnreg()),
-            "griddepcontrol" => control(self.griddepcontrol()),
-            "tcgen05" | "multimem" | "tex" | "tld4" | "txq" | "suld" | "sust" | "sured" | "suq"
-            | "istypep" => Err(self.unsupported()),
-            "clusterlaunchcontrol" => self.cluster_launch_control(),
-            _ => Err(self.unknown()),
-        }
-    }
-
-    /// The error of what is PTX, but is not executed; only kernels that reach it cannot be launched.
-    pub(super) fn unsupported(&self) -> ParseError {
-        self.error(format!("`{}` is not supported", self.i.mnemonic())).of_unsupported()
     }
 
     /// An error at the opcode.

@@ -1,23 +1,42 @@
 //! Integer, logic, shift and bit-field instructions.
 
 use crate::arith::Int;
-use crate::program::code::{Alu, D1, D2, D3, DR, DotOp, Logic, Narrow, R1, R2, R3};
+use crate::program::code::{Alu, D1, D2, D3, DR, DotOp, H2, Logic, Narrow, Op, R1, R2, R3};
 use crate::program::decode::Decoded;
 use crate::program::decode::arithmetic::Words;
 use crate::program::decode::instruction::Decoder;
+use crate::program::decode::opcodes::{Counted, Opcodes, row};
+use crate::program::decode::order::{AS_WRITTEN, TYPE_FIRST, TYPES_LAST, TYPES_LAST_OR_FIRST};
 use crate::program::types::Type;
+use crate::report::InstructionClass;
 use crate::text::ast::OperandKind;
 
 const U32: Type = Type::Int(Int::U32);
 
+pub(super) const OPCODES: &[Opcodes] = &[
+    row(&["mul24", "mad24"], Counted::As(InstructionClass::Integer), TYPES_LAST_OR_FIRST, |d| {
+        d.integer().map(Op::Alu)
+    }),
+    row(&["bfind"], Counted::As(InstructionClass::Integer), TYPES_LAST, |d| d.integer().map(Op::Alu)),
+    row(
+        &["sad", "popc", "clz", "fns", "brev", "bfe", "bfi", "szext", "bmsk", "shf", "shl", "shr"],
+        Counted::As(InstructionClass::Integer),
+        AS_WRITTEN,
+        |d| d.integer().map(Op::Alu),
+    ),
+    row(&["and", "or", "xor", "not", "cnot"], Counted::As(InstructionClass::Integer), AS_WRITTEN, |d| {
+        d.integer().map(Op::Alu)
+    }),
+    row(&["lop3"], Counted::As(InstructionClass::Integer), TYPES_LAST, |d| d.lop3().map(Op::Alu)),
+    row(&["prmt"], Counted::As(InstructionClass::Integer), TYPE_FIRST, |d| d.prmt().map(Op::Alu)),
+    row(&["dp4a", "dp2a"], Counted::As(InstructionClass::Integer), AS_WRITTEN, |d| {
+        d.dot_product().map(Op::Alu)
+    }),
+];
+
 impl Decoder<'_, '_, '_> {
-    pub(super) fn integer(&mut self, name: &str) -> Decoded<Alu> {
-        match name {
-            "prmt" => return self.prmt(),
-            "dp4a" | "dp2a" => return self.dot_product(name),
-            "lop3" => return self.lop3(),
-            _ => {}
-        }
+    fn integer(&mut self) -> Decoded<Alu> {
+        let name = self.i.opcode();
         let (words, ty) = self.words()?;
         match name {
             "mul24" | "mad24" => self.int24(name, &words, ty),
@@ -139,26 +158,25 @@ impl Decoder<'_, '_, '_> {
             Type::B16 | Type::B32 | Type::B64 | Type::Int(_) => ty,
             _ => return Err(self.no_such_type(ty)),
         };
-        let r = match (name, bits, signed) {
-            ("shl", 16, _) => R2::Shl16,
-            ("shr", 16, true) => R2::ShrS16,
-            ("shr", 16, false) => R2::ShrU16,
-            ("shl", 32, _) => R2::Shl,
-            ("shr", 32, true) => R2::ShrS,
-            ("shr", 32, false) => R2::ShrU,
-            (_, 64, _) => {
-                let f = match (name, signed) {
-                    ("shl", _) => DR::Shl,
-                    (_, true) => DR::ShrS,
-                    _ => DR::ShrU,
-                };
-                let (d, a) = (self.dst_d(0, class)?, self.src_d(1, class)?);
-                return Ok(Alu::DR(f, d, a, self.src_r(2, U32)?));
-            }
+        if bits == 64 {
+            let f = match (name, signed) {
+                ("shl", _) => DR::Shl,
+                (_, true) => DR::ShrS,
+                _ => DR::ShrU,
+            };
+            let (d, a) = (self.dst_d(0, class)?, self.src_d(1, class)?);
+            return Ok(Alu::DR(f, d, a, self.src_r(2, U32)?));
+        }
+        let (d, a, b) = (self.dst_r(0, class)?, self.src_r(1, class)?, self.src_r(2, U32)?);
+        Ok(match (name, bits, signed) {
+            ("shl", 16, _) => Alu::H2(H2::Shl16, d, a, b),
+            ("shr", 16, true) => Alu::H2(H2::ShrS16, d, a, b),
+            ("shr", 16, false) => Alu::H2(H2::ShrU16, d, a, b),
+            ("shl", 32, _) => Alu::R2(R2::Shl, d, a, b),
+            ("shr", 32, true) => Alu::R2(R2::ShrS, d, a, b),
+            ("shr", 32, false) => Alu::R2(R2::ShrU, d, a, b),
             _ => return Err(self.no_such_type(ty)),
-        };
-        let (d, a) = (self.dst_r(0, class)?, self.src_r(1, class)?);
-        Ok(Alu::R2(r, d, a, self.src_r(2, U32)?))
+        })
     }
 
     fn int24(&mut self, name: &str, words: &Words<'_>, ty: Type) -> Decoded<Alu> {
@@ -303,8 +321,8 @@ impl Decoder<'_, '_, '_> {
     }
 
     /// `dp4a.atype.btype d, a, b, c`, `dp2a.{lo,hi}.atype.btype d, a, b, c`.
-    fn dot_product(&mut self, name: &str) -> Decoded<Alu> {
-        let two = if name == "dp2a" {
+    fn dot_product(&mut self) -> Decoded<Alu> {
+        let two = if self.i.opcode() == "dp2a" {
             Some(self.want("`.lo` or `.hi`", |word| match word {
                 "lo" => Some(false),
                 "hi" => Some(true),

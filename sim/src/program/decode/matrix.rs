@@ -1,11 +1,35 @@
 //! ldmatrix, stmatrix, movmatrix.
 
-use crate::program::code::{MatrixAccess, Memory, R, Space, WarpOp};
+use crate::program::code::{MatrixAccess, Memory, Op, R, Space, WarpOp};
 use crate::program::decode::Decoded;
 use crate::program::decode::instruction::Decoder;
 use crate::program::decode::memory::space_of;
+use crate::program::decode::opcodes::{Counted, Opcodes, row};
 use crate::program::decode::operand::Fit;
+use crate::program::decode::order::{AS_WRITTEN, Order, is_type};
 use crate::program::types::Type;
+use crate::report::InstructionClass;
+
+/// `.sync.aligned.shape.num.trans.space.type`.
+const ORDER: Order = |_| {
+    Some(|word| match word {
+        "sync" => 0,
+        "aligned" => 1,
+        "x1" | "x2" | "x4" => 3,
+        "trans" => 4,
+        _ if space_of(word).is_some() => 5,
+        _ if is_type(word) => 6,
+        _ => 2,
+    })
+};
+
+pub(super) const OPCODES: &[Opcodes] = &[
+    row(&["ldmatrix"], Counted::As(InstructionClass::Load), ORDER, |d| d.matrix_access(true).map(Op::Memory)),
+    row(&["stmatrix"], Counted::As(InstructionClass::Store), ORDER, |d| {
+        d.matrix_access(false).map(Op::Memory)
+    }),
+    row(&["movmatrix"], Counted::As(InstructionClass::Warp), AS_WRITTEN, |d| d.movmatrix().map(Op::Warp)),
+];
 
 impl Decoder<'_, '_, '_> {
     /// `{ldmatrix,stmatrix}.sync.aligned.m8n8.{x1,x2,x4}[.trans][.shared].b16`.

@@ -1,15 +1,27 @@
 //! mbarrier, and the clusters' shared memory: mapa, getctarank.
 
 use crate::arith::Int;
-use crate::program::code::{Alu, Arrive, D, Mapa, Mbarrier, MbarrierFn, Memory, PhaseOperand, Space};
+use crate::program::code::{Alu, Arrive, D, Mapa, Mbarrier, MbarrierFn, Memory, Op, PhaseOperand, Space};
 use crate::program::decode::Decoded;
 use crate::program::decode::instruction::Decoder;
 use crate::program::decode::memory::{SCOPES, space_of};
+use crate::program::decode::opcodes::{Counted, Opcodes, row};
 use crate::program::decode::operand::Fit;
+use crate::program::decode::order::AS_WRITTEN;
 use crate::program::types::Type;
+use crate::report::InstructionClass;
 use crate::text::ast::OperandKind;
 
 const U32: Type = Type::Int(Int::U32);
+
+pub(super) const OPCODES: &[Opcodes] = &[
+    row(&["mbarrier"], Counted::As(InstructionClass::Async), AS_WRITTEN, |d| d.mbarrier().map(Op::Memory)),
+    row(&["mapa"], Counted::As(InstructionClass::Move), AS_WRITTEN, |d| d.mapa().map(Op::Alu)),
+    row(&["getctarank"], Counted::As(InstructionClass::Move), AS_WRITTEN, |d| d.getctarank().map(Op::Alu)),
+    row(&["setmaxnreg"], Counted::As(InstructionClass::Other), AS_WRITTEN, |d| {
+        d.setmaxnreg().map(Op::Control)
+    }),
+];
 
 impl Decoder<'_, '_, '_> {
     /// Qualifiers after the operation: `.sem.scope.space.b64`.

@@ -1,10 +1,13 @@
 //! ld, st and their qualifiers.
 
-use crate::program::code::{Access, Memory, Reg, Space};
+use crate::program::code::{Access, Memory, Op, Reg, Space};
 use crate::program::decode::Decoded;
 use crate::program::decode::instruction::Decoder;
+use crate::program::decode::opcodes::{Counted, Opcodes, row};
 use crate::program::decode::operand::Fit;
+use crate::program::decode::order::{Order, is_type};
 use crate::program::types::{Meaning, Type};
+use crate::report::InstructionClass;
 
 /// A state space as `ld`, `st` and `atom` spell it.
 pub(super) fn space_of(word: &str) -> Option<Space> {
@@ -64,6 +67,27 @@ impl Caching {
         !(self.operator || self.nc || self.eviction)
     }
 }
+
+/// `.sem.scope.space.op.cache.level.vec.type`; those of asynchronous forms have a fixed order.
+pub(super) const MEMORY: Order = |words| {
+    (!matches!(words.first(), Some(&("async" | "bulk")))).then_some(|word| match word {
+        "weak" | "volatile" | "mmio" => 0,
+        "relaxed" | "acquire" | "release" | "acq_rel" => 1,
+        _ if SCOPES.contains(&word) => 2,
+        _ if space_of(word).is_some() => 3,
+        "noftz" => 5,
+        "ca" | "cg" | "cs" | "lu" | "cv" | "wb" | "wt" | "nc" => 6,
+        _ if word.contains("::") => 7,
+        "v2" | "v4" | "v8" => 8,
+        _ if is_type(word) => 9,
+        _ => 4,
+    })
+};
+
+pub(super) const OPCODES: &[Opcodes] = &[
+    row(&["ld", "ldu"], Counted::As(InstructionClass::Load), MEMORY, |d| d.ld().map(Op::Memory)),
+    row(&["st"], Counted::As(InstructionClass::Store), MEMORY, |d| d.st().map(Op::Memory)),
+];
 
 impl Decoder<'_, '_, '_> {
     /// Space and caching that go with an access.

@@ -1,6 +1,6 @@
 //! Reads an instruction's qualifiers from left to right.
 
-use crate::program::decode::order::canonical;
+use crate::program::decode::order::{Order, canonical};
 use crate::program::types::Type;
 
 /// A cursor over the qualifiers of an instruction.
@@ -11,8 +11,8 @@ pub(super) struct Modifiers<'m> {
 
 impl<'m> Modifiers<'m> {
     /// The qualifiers `words` of an instruction, in the manual's order.
-    pub(super) fn new(opcode: &str, words: &'m [String]) -> Self {
-        Self { words: canonical(opcode, words), at: 0 }
+    pub(super) fn new(order: Order, words: &'m [String]) -> Self {
+        Self { words: canonical(order, words), at: 0 }
     }
 
     pub(super) fn peek(&self) -> Option<&'m str> {

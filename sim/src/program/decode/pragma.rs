@@ -8,6 +8,7 @@ use crate::program::analysis::watch::Touches;
 use crate::program::code::{Control, Guard, Instr, Meta, Op, Reg, Together, Uniform};
 use crate::program::decode::Decoded;
 use crate::program::decode::function::Body;
+use crate::report::InstructionClass;
 use crate::text::lexer::Pos;
 
 const UNIFORM: &str = "warpwright.uniform";
@@ -33,8 +34,15 @@ pub(super) fn decode(body: &mut Body<'_, '_>, pragma: &str, pos: Pos) -> Decoded
     };
     if body.builder.linking {
         let mnemonic = body.builder.mnemonic(".pragma");
-        let meta =
-            Meta { line: pos.line, column: pos.column, loc: body.loc(), mnemonic, look: None, late: false };
+        let meta = Meta {
+            line: pos.line,
+            column: pos.column,
+            loc: body.loc(),
+            mnemonic,
+            class: InstructionClass::Other,
+            look: None,
+            late: false,
+        };
         body.builder.push(Instr::new(guard, Op::Control(Control::Uniform(op))), meta, Touches::default());
     }
     Ok(())

@@ -1,10 +1,21 @@
 //! alloca, stacksave, stackrestore (PTX ISA, "Stack Manipulation Instructions").
 
 use crate::arith::Int;
-use crate::program::code::Memory;
+use crate::program::code::{Memory, Op};
 use crate::program::decode::Decoded;
 use crate::program::decode::instruction::Decoder;
+use crate::program::decode::opcodes::{Counted, Opcodes, row};
+use crate::program::decode::order::AS_WRITTEN;
 use crate::program::types::Type;
+use crate::report::InstructionClass;
+
+pub(super) const OPCODES: &[Opcodes] = &[
+    row(&["alloca"], Counted::As(InstructionClass::Other), AS_WRITTEN, |d| d.alloca().map(Op::Memory)),
+    row(&["stacksave"], Counted::As(InstructionClass::Other), AS_WRITTEN, |d| d.stack_save().map(Op::Memory)),
+    row(&["stackrestore"], Counted::As(InstructionClass::Other), AS_WRITTEN, |d| {
+        d.stack_restore().map(Op::Memory)
+    }),
+];
 
 impl Decoder<'_, '_, '_> {
     /// `.u32` or `.u64`.

@@ -3,11 +3,14 @@
 use crate::arith::mma::Accumulator;
 use crate::arith::mma::integer::BitOp;
 use crate::arith::{Float, Round};
-use crate::program::code::{Extents, Mma, Numbers, QuadPair, R, Reg, SmallInt, Sparse, Tensor};
+use crate::program::code::{Extents, Mma, Numbers, Op, QuadPair, R, Reg, SmallInt, Sparse, Tensor};
 use crate::program::decode::Decoded;
 use crate::program::decode::instruction::Decoder;
+use crate::program::decode::opcodes::{Counted, Opcodes, row};
 use crate::program::decode::operand::Fit;
+use crate::program::decode::order::Order;
 use crate::program::types::{Meaning, Type};
+use crate::report::InstructionClass;
 
 /// `m16n8k16` and the like.
 pub(super) fn extents(word: &str) -> Option<Extents> {
@@ -90,6 +93,23 @@ fn shape_exists(shape: &str, numbers: &Numbers, sparse: bool) -> bool {
     if sparse { with_zeros.contains(&shape) } else { dense.contains(&shape) }
 }
 
+/// `.sp.sync.aligned.shape.layouts.satfinite.types`.
+const ORDER: Order = |_| {
+    Some(|word| match word {
+        "sp" | "sp::ordered_metadata" => 0,
+        "sync" => 1,
+        "aligned" => 2,
+        "row" | "col" => 4,
+        "satfinite" => 5,
+        _ if word.starts_with('m') => 3,
+        _ => 7,
+    })
+};
+
+pub(super) const OPCODES: &[Opcodes] = &[row(&["mma"], Counted::As(InstructionClass::Tensor), ORDER, |d| {
+    d.mma().map(|tensor| Op::Tensor(Box::new(tensor)))
+})];
+
 impl Decoder<'_, '_, '_> {
     /// `mma[.sp].sync.aligned.shape.row.col[.satfinite].dtype.atype.btype.ctype[.op.popc] d, a, b, c[, e, f]`.
     pub(super) fn mma(&mut self) -> Decoded<Tensor> {
@@ -100,7 +120,9 @@ impl Decoder<'_, '_, '_> {
         let layouts = (self.m.next(), self.m.next());
         if let Some(kind) = self.m.peek().and_then(|word| word.strip_prefix("kind::")) {
             return match sparse {
-                true => Err(self.unsupported()),
+                true => {
+                    Err(self.unsupported("results of sparse products with `.kind` have not been recorded"))
+                }
                 false => self.mma_of_kind(kind, shape, layouts),
             };
         }

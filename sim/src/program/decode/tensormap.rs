@@ -1,14 +1,22 @@
 //! tensormap.replace, tensormap.cp_fenceproxy.
 
-use crate::program::code::Field;
 use crate::program::code::{D, MapCopy, MapReplace, Memory, Reg, Space, Value};
+use crate::program::code::{Field, Op};
 use crate::program::decode::Decoded;
 use crate::program::decode::instruction::Decoder;
 use crate::program::decode::memory::{SCOPES, space_of};
+use crate::program::decode::opcodes::{Counted, Opcodes, row};
+use crate::program::decode::order::AS_WRITTEN;
 use crate::program::types::Type;
+use crate::report::InstructionClass;
 
 /// Bytes of a tensor map.
 const MAP_BYTES: i128 = 128;
+
+pub(super) const OPCODES: &[Opcodes] =
+    &[row(&["tensormap"], Counted::As(InstructionClass::Async), AS_WRITTEN, |d| {
+        d.tensormap().map(Op::Memory)
+    })];
 
 impl Decoder<'_, '_, '_> {
     pub(super) fn tensormap(&mut self) -> Decoded<Memory> {

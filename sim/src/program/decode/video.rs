@@ -3,12 +3,15 @@
 use crate::arith::Int;
 use crate::arith::bits::Beyond;
 use crate::arith::video::{Lanes, Part, VideoOp};
-use crate::program::code::{Alu, R, Video, VideoFn, VideoSource, VideoThen};
+use crate::program::code::{Alu, Op, R, Video, VideoFn, VideoSource, VideoThen};
 use crate::program::decode::Decoded;
 use crate::program::decode::compare::compare_of;
 use crate::program::decode::instruction::Decoder;
+use crate::program::decode::opcodes::{Counted, Opcodes, row};
 use crate::program::decode::operand::Fit;
+use crate::program::decode::order::AS_WRITTEN;
 use crate::program::types::Type;
+use crate::report::InstructionClass;
 use crate::text::ast::{Operand, OperandKind};
 
 const U32: Type = Type::Int(Int::U32);
@@ -49,10 +52,31 @@ fn selected(operand: &Operand) -> (Operand, Option<&str>) {
     }
 }
 
+pub(super) const OPCODES: &[Opcodes] = &[
+    row(
+        &["vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vmad", "vset"],
+        Counted::As(InstructionClass::Integer),
+        AS_WRITTEN,
+        |d| d.video().map(Op::Alu),
+    ),
+    row(
+        &["vadd2", "vsub2", "vavrg2", "vabsdiff2", "vmin2", "vmax2", "vset2"],
+        Counted::As(InstructionClass::Integer),
+        AS_WRITTEN,
+        |d| d.video().map(Op::Alu),
+    ),
+    row(
+        &["vadd4", "vsub4", "vavrg4", "vabsdiff4", "vmin4", "vmax4", "vset4"],
+        Counted::As(InstructionClass::Integer),
+        AS_WRITTEN,
+        |d| d.video().map(Op::Alu),
+    ),
+];
+
 impl Decoder<'_, '_, '_> {
     /// `vadd`, `vmad`, `vset4` …
-    pub(super) fn video(&mut self, name: &str) -> Decoded<Alu> {
-        let f = &name[1..];
+    fn video(&mut self) -> Decoded<Alu> {
+        let f = &self.i.opcode()[1..];
         let video = match (f.strip_suffix('2'), f.strip_suffix('4')) {
             (Some(f), _) => self.simd_video(f, 2)?,
             (_, Some(f)) => self.simd_video(f, 4)?,

@@ -2,13 +2,28 @@
 
 use crate::arith::Int;
 use crate::arith::minmax::Extremum;
-use crate::program::code::{P, R, Redux, Reg, Shfl, ShflMode, VoteKind, WarpOp};
+use crate::program::code::{Op, P, R, Redux, Reg, Shfl, ShflMode, VoteKind, WarpOp};
 use crate::program::decode::Decoded;
 use crate::program::decode::instruction::Decoder;
+use crate::program::decode::opcodes::{Counted, Opcodes, row};
 use crate::program::decode::operand::Fit;
+use crate::program::decode::order::{AS_WRITTEN, Order, types_last};
 use crate::program::types::Type;
+use crate::report::InstructionClass;
 
 const U32: Type = Type::Int(Int::U32);
+
+/// `.sync.mode.type`.
+const SYNC_FIRST: Order = |_| Some(|word| if word == "sync" { 0 } else { 1 + types_last(word) });
+
+pub(super) const OPCODES: &[Opcodes] = &[
+    row(&["shfl"], Counted::As(InstructionClass::Warp), SYNC_FIRST, |d| d.shfl().map(Op::Warp)),
+    row(&["vote"], Counted::As(InstructionClass::Warp), SYNC_FIRST, |d| d.vote().map(Op::Warp)),
+    row(&["match"], Counted::As(InstructionClass::Warp), AS_WRITTEN, |d| d.match_sync().map(Op::Warp)),
+    row(&["redux"], Counted::As(InstructionClass::Warp), AS_WRITTEN, |d| d.redux().map(Op::Warp)),
+    row(&["activemask"], Counted::As(InstructionClass::Warp), AS_WRITTEN, |d| d.activemask().map(Op::Warp)),
+    row(&["elect"], Counted::As(InstructionClass::Warp), AS_WRITTEN, |d| d.elect().map(Op::Warp)),
+];
 
 impl Decoder<'_, '_, '_> {
     /// `d|p` or `d`.

@@ -4,9 +4,20 @@ use crate::arith::mma::integer::BitOp;
 use crate::program::code::{Control, Extents, Numbers, Op, Tensor, Wgmma, WgmmaA};
 use crate::program::decode::Decoded;
 use crate::program::decode::instruction::Decoder;
+use crate::program::decode::opcodes::{Counted, Opcodes, row};
 use crate::program::decode::operand::Fit;
+use crate::program::decode::order::AS_WRITTEN;
 use crate::program::decode::tensor::{extents, numbers};
 use crate::program::types::Type;
+use crate::report::InstructionClass;
+
+/// Products, and what orders them.
+const CLASS: Counted = Counted::By(|words| match words.first() {
+    Some(&"mma_async") => InstructionClass::Tensor,
+    _ => InstructionClass::Barrier,
+});
+
+pub(super) const OPCODES: &[Opcodes] = &[row(&["wgmma"], CLASS, AS_WRITTEN, |d| d.wgmma())];
 
 impl Decoder<'_, '_, '_> {
     pub(super) fn wgmma(&mut self) -> Decoded<Op> {

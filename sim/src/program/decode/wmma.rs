@@ -2,13 +2,16 @@
 
 use crate::arith::Int;
 use crate::arith::mma::integer::BitOp;
-use crate::program::code::{D, Extents, Matrix, Numbers, Reg, Space, Tensor, Wmma, WmmaAccess};
+use crate::program::code::{D, Extents, Matrix, Numbers, Op, Reg, Space, Tensor, Wmma, WmmaAccess};
 use crate::program::decode::Decoded;
 use crate::program::decode::instruction::Decoder;
 use crate::program::decode::memory::space_of;
+use crate::program::decode::opcodes::{Counted, Opcodes, row};
 use crate::program::decode::operand::Fit;
+use crate::program::decode::order::AS_WRITTEN;
 use crate::program::decode::tensor::{accumulator, extents, float_of, numbers, small_int};
 use crate::program::types::Type;
+use crate::report::InstructionClass;
 
 /// The shapes of an element type of A.
 fn shapes(ty: &str) -> &'static [&'static str] {
@@ -48,6 +51,11 @@ fn sum_registers(ty: &str, elements: usize) -> Option<(usize, Type, u32)> {
         _ => return None,
     })
 }
+
+pub(super) const OPCODES: &[Opcodes] =
+    &[row(&["wmma"], Counted::As(InstructionClass::Tensor), AS_WRITTEN, |d| {
+        d.wmma().map(|tensor| Op::Tensor(Box::new(tensor)))
+    })];
 
 impl Decoder<'_, '_, '_> {
     pub(super) fn wmma(&mut self) -> Decoded<Tensor> {

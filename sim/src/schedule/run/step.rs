@@ -282,7 +282,7 @@ pub(super) fn control(
             cluster.cta().shadow.waited_for_grid = true;
             Ok(Step::Next)
         }
-        Control::Hint(_) => Ok(Step::Next),
+        Control::Hint => Ok(Step::Next),
     }
 }
 
