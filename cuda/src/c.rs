@@ -35,6 +35,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::code::{Code, Fallible};
 use crate::config::config;
+use crate::driver::origin;
 use crate::report;
 
 /// A function of the interface: its name, and its address.
@@ -49,6 +50,7 @@ static STARTED: AtomicBool = AtomicBool::new(false);
 
 /// Calls the body of a function: a panic is an unknown error, and a missing feature is named in the report.
 fn call(name: &'static str, body: impl FnOnce() -> Fallible) -> Code {
+    origin::enter(name);
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
         report::say(&format!("{name}: a bug of the library"));
         Err(Code::UNKNOWN)

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-use warpwright_sim::{Arch, Checks};
+use warpwright_sim::Arch;
+
+use crate::checks::Selection;
 
 /// The settings; `docs/cuda.md` lists the variables.
 #[derive(Debug)]
@@ -13,7 +15,7 @@ pub(crate) struct Config {
     /// The number of simulated devices.
     pub(crate) devices: usize,
     pub(crate) arch: Arch,
-    pub(crate) checks: Checks,
+    pub(crate) checks: Selection,
     /// The seed for a random interleaving of warps.
     pub(crate) seed: Option<u64>,
     /// The maximum number of findings per launch after which the kernel continues.
@@ -34,7 +36,7 @@ pub(crate) fn config() -> &'static Config {
     CONFIG.get_or_init(|| Config {
         devices: visible(variable("DEVICES").unwrap_or(1).min(64)),
         arch: variable("ARCH").unwrap_or_default(),
-        checks: variable("CHECK").unwrap_or(Checks::all()),
+        checks: variable("CHECK").unwrap_or(Selection::ALL),
         seed: variable("SEED"),
         keep_going: variable("KEEP_GOING").unwrap_or(100),
         exit_status: variable("EXIT_STATUS").unwrap_or(86),

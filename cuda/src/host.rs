@@ -1,6 +1,7 @@
 //! Memory of the host that the driver reads and writes by address.
 #![allow(unsafe_code, reason = "the addresses come from the program")]
 
+use std::ffi::CStr;
 use std::ptr;
 use std::slice;
 use std::sync::atomic::AtomicU32;
@@ -102,4 +103,52 @@ pub(crate) fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     // A closed standard output is ignored.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// A loaded library or program.
+#[derive(Debug)]
+pub(crate) struct Library {
+    /// The address at which it is loaded.
+    pub(crate) base: usize,
+    /// The name of its file.
+    name: String,
+    /// The exported function that contains the address.
+    pub(crate) function: Option<String>,
+}
+
+impl Library {
+    /// Returns the library that contains an address.
+    pub(crate) fn of(address: usize) -> Option<Self> {
+        let mut info = libc::Dl_info {
+            dli_fname: ptr::null(),
+            dli_fbase: ptr::null_mut(),
+            dli_sname: ptr::null(),
+            dli_saddr: ptr::null_mut(),
+        };
+        // SAFETY: the structure is valid for a write.
+        let found = unsafe { libc::dladdr(ptr::without_provenance(address), &raw mut info) };
+        if found == 0 {
+            return None;
+        }
+        let text = |address: *const libc::c_char| {
+            // SAFETY: the dynamic linker keeps the names while the library is loaded.
+            (!address.is_null()).then(|| unsafe { CStr::from_ptr(address) }.to_string_lossy())
+        };
+        let path = text(info.dli_fname)?;
+        Some(Self {
+            base: info.dli_fbase.addr(),
+            name: path.rsplit('/').next().unwrap_or_default().to_string(),
+            function: text(info.dli_sname).map(std::borrow::Cow::into_owned),
+        })
+    }
+
+    /// Returns whether it is CUDA's runtime library.
+    pub(crate) fn is_runtime(&self) -> bool {
+        self.name.starts_with("libcudart") || self.name.contains("warpwright_cudart")
+    }
+
+    /// Describes an address in it.
+    pub(crate) fn offset(&self, address: usize) -> String {
+        format!("{}+{:#x}", self.name, address - self.base)
+    }
 }

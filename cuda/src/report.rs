@@ -8,6 +8,7 @@ use serde::Serialize;
 use warpwright_sim::{Finding, Site};
 
 use crate::config::config;
+use crate::driver::origin::Origin;
 use crate::host;
 
 /// The report of a run.
@@ -24,17 +25,26 @@ pub(crate) struct Run {
     leaks: Vec<String>,
     #[serde(skip)]
     seen: HashSet<(String, &'static str, u32, u32)>,
+    /// The kinds of findings of the host's operations, with their calls.
+    #[serde(skip)]
+    seen_calls: HashSet<(&'static str, Vec<String>)>,
 }
 
-/// A finding with its launch.
+/// A finding: of a kernel, with its launch, or of operations of the host.
 #[derive(Debug, Serialize)]
 struct Found {
-    launch: u64,
-    kernel: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    launch: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<String>,
     kind: &'static str,
     message: String,
-    ptx_line: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ptx_line: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<String>,
+    /// The calls of the program that the operations come from.
+    calls: Vec<String>,
     text: String,
 }
 
@@ -63,7 +73,7 @@ impl Run {
     }
 
     /// Prints a finding and adds it to the report, unless an earlier launch has found the same at the same lines.
-    pub(crate) fn finding(&mut self, launch: u64, shape: &str, finding: &Finding) {
+    pub(crate) fn finding(&mut self, launch: u64, shape: &str, finding: &Finding, origin: &Origin) {
         let line = |site: &Site| site.line;
         let site = &finding.site;
         let other = finding.other.as_ref().map_or(0, line);
@@ -71,17 +81,34 @@ impl Run {
             return;
         }
         let text = finding.to_string();
-        say(&format!("{}: launch {launch}, {shape}\n{text}\n", finding.kind.name()));
+        let call = origin.resolve().to_string();
+        say(&format!("{}: launch {launch}, {shape}\n{text}\n  launched by {call}\n", finding.kind.name()));
         let source = site.source.as_ref().map(|at| format!("{}:{}", at.file, at.line));
         self.findings.push(Found {
-            launch,
-            kernel: site.kernel.clone(),
+            launch: Some(launch),
+            kernel: Some(site.kernel.clone()),
             kind: finding.kind.name(),
             message: finding.message.clone(),
-            ptx_line: site.line,
+            ptx_line: Some(site.line),
             source,
+            calls: vec![call],
             text,
         });
+    }
+
+    /// Prints a finding about operations of the host, each with its description, and adds it to the report, unless the same calls
+    /// have had one of this kind.
+    pub(crate) fn host_finding(&mut self, kind: &'static str, message: String, sides: &[(&str, &Origin)]) {
+        let calls: Vec<String> = sides.iter().map(|(_, origin)| origin.resolve().to_string()).collect();
+        if !self.seen_calls.insert((kind, calls.clone())) {
+            return;
+        }
+        let lines: Vec<String> =
+            sides.iter().zip(&calls).map(|((side, _), call)| format!("  {side}: {call}")).collect();
+        let text = format!("{message}\n{}", lines.join("\n"));
+        say(&format!("{kind}\n{text}\n"));
+        let (launch, kernel, ptx_line, source) = (None, None, None, None);
+        self.findings.push(Found { launch, kernel, kind, message, ptx_line, source, calls, text });
     }
 
     /// A launch or a copy could not be executed.

@@ -4,6 +4,7 @@
 mod skip;
 
 mod programs {
+    mod bugs;
     mod driver;
     mod host;
     mod runtime;

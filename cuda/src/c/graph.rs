@@ -13,6 +13,7 @@ use crate::driver::operation::Operation;
 use crate::driver::registry::Handle;
 use crate::driver::stream::Stream;
 use crate::host::HostPtr;
+use std::sync::Arc;
 
 /// `CUDA_KERNEL_NODE_PARAMS`.
 #[derive(Clone, Copy, Debug)]
@@ -83,10 +84,7 @@ impl HostParams {
             return Err(Code::INVALID_VALUE);
         }
         let callback = Callback { function: self.function, data: self.data };
-        Ok(Operation::host(move || {
-            callback.call();
-            Ok(())
-        }))
+        Ok(Operation::Host(Arc::new(move || callback.call())))
     }
 }
 

@@ -163,10 +163,6 @@ entries! {
             return Err(Code::INVALID_VALUE);
         }
         let callback = Callback { function, data };
-        let work = move || {
-            callback.call();
-            Ok(())
-        };
-        Stream::of(stream, own)?.submit(Operation::host(work))
+        Stream::of(stream, own)?.submit(Operation::Host(Arc::new(move || callback.call())))
     }
 }

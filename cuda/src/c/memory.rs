@@ -33,7 +33,11 @@ fn alloc_async(out: Out<u64>, bytes: usize, stream: Handle, own: bool) -> Fallib
         return Err(Code::STREAM_CAPTURE_UNSUPPORTED);
     }
     let context = stream.context()?;
-    store(out, || memory::alloc_in(&context, bytes))
+    store(out, || {
+        let address = memory::alloc_in(&context, bytes)?;
+        stream.queue(Operation::Alloc(address, bytes as u64))?;
+        Ok(address)
+    })
 }
 
 entries! {
@@ -130,6 +134,6 @@ entries! {
         }
         let found = memory::find_device(address).filter(|a| a.start == address);
         found.filter(|a| a.kind == memory::Kind::Device).ok_or(Code::INVALID_VALUE)?;
-        stream.queue(Operation::host(move || memory::free_now(address))).map(drop)
+        stream.queue(Operation::Free(address)).map(drop)
     }
 }

@@ -8,6 +8,7 @@ use crate::driver::operation::Operation;
 use crate::driver::registry::Handle;
 use crate::driver::stream::{Kind, Stream};
 use crate::host::HostPtr;
+use std::sync::Arc;
 
 /// `CUstreamCallback`.
 type StreamCallback = Option<unsafe extern "C" fn(Handle, Code, HostPtr)>;
@@ -48,12 +49,9 @@ entries! {
         stream: Handle, function: StreamCallback, data: HostPtr, flags: u32,
     ) {
         let function = function.filter(|_| flags == 0).ok_or(Code::INVALID_VALUE)?;
-        let work = move || {
-            // SAFETY: the program passes a function of this type.
-            unsafe { function(stream, Code::SUCCESS, data) };
-            Ok(())
-        };
-        Stream::of(stream, own)?.submit(Operation::host(work))
+        // SAFETY: the program passes a function of this type.
+        let work = move || unsafe { function(stream, Code::SUCCESS, data) };
+        Stream::of(stream, own)?.submit(Operation::Host(Arc::new(work)))
     }
 
     fn cuStreamGetPriority | cuStreamGetPriority_ptsz own (stream: Handle, out: Out<i32>) {

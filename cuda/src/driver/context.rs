@@ -10,8 +10,9 @@ use crate::driver::device::Device;
 use crate::driver::event::Event;
 use crate::driver::memory;
 use crate::driver::module::Module;
+use crate::driver::order;
 use crate::driver::registry::{Handle, Registry};
-use crate::driver::stream::{Kind, Stream};
+use crate::driver::stream::{Kind, Stream, Ticket};
 
 /// A context.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub(crate) struct Context {
     /// The default stream.
     legacy: OnceLock<Arc<Stream>>,
     streams: Mutex<Vec<Weak<Stream>>>,
+    /// The last operations of streams that were destroyed.
+    detached: Mutex<Vec<Arc<Ticket>>>,
     /// The error of a fault, after which every call fails.
     error: Mutex<Option<Code>>,
     /// Values that the program has set, by `CUlimit`.
@@ -59,6 +62,7 @@ impl Context {
             flags: AtomicU32::new(flags),
             legacy: OnceLock::new(),
             streams: Mutex::default(),
+            detached: Mutex::default(),
             error: Mutex::default(),
             limits: Mutex::default(),
             peers: Mutex::default(),
@@ -120,10 +124,30 @@ impl Context {
         streams.filter(|stream| stream.kind == Kind::Blocking).collect()
     }
 
+    /// Returns the last operations of the streams that are ordered with the default stream.
+    pub(crate) fn blocking_operations(&self) -> Vec<Arc<Ticket>> {
+        let mut detached = lock(&self.detached);
+        detached.retain(|ticket| !ticket.is_known());
+        let live = self.blocking_streams();
+        detached.iter().cloned().chain(live.iter().filter_map(|stream| stream.last())).collect()
+    }
+
+    /// Records the last operation of a stream that is destroyed.
+    pub(crate) fn keep(&self, last: Arc<Ticket>) {
+        lock(&self.detached).push(last);
+    }
+
     /// Waits for all operations of the context.
     pub(crate) fn synchronize(self: &Arc<Self>) -> Fallible {
+        let last = order::last();
+        let detached = std::mem::take(&mut *lock(&self.detached));
+        detached.iter().for_each(|ticket| ticket.wait());
         self.live_streams().iter().try_for_each(|stream| stream.synchronize())?;
-        self.legacy().synchronize()
+        self.legacy().synchronize()?;
+        if CONTEXTS.select(|_| true).len() == 1 {
+            order::all_reach_host(last);
+        }
+        Ok(())
     }
 
     /// Returns the error of an earlier fault.

@@ -1,10 +1,15 @@
 //! Copies and fills.
 
-use warpwright_sim::MemoryError;
+use std::ops::Range;
+use std::sync::Arc;
+
+use warpwright_sim::{Footprint, MemoryError};
 
 use crate::code::{Code, Fallible};
+use crate::config::config;
 use crate::driver::memory::{self, Kind};
-use crate::driver::operation::Operation;
+use crate::driver::operation::{Execution, Operation};
+use crate::driver::races;
 use crate::driver::stream::Stream;
 use crate::host::HostPtr;
 use crate::report;
@@ -41,11 +46,20 @@ impl Place {
             Place::Host(host) if host.is_null() => Err(Code::INVALID_VALUE),
             Place::Host(_) => Ok(()),
             Place::Device(address) => {
-                let found = memory::find_device(address).ok_or(Code::INVALID_VALUE)?;
+                let found = memory::find_device(address).ok_or_else(|| memory::unknown(address))?;
                 let rest = found.size - (address - found.start);
                 if bytes <= rest { Ok(()) } else { Err(Code::INVALID_VALUE) }
             }
         }
+    }
+
+    /// Returns the addresses in kernels of some bytes; none if kernels cannot access them.
+    fn addresses(self, bytes: u64) -> Option<Range<u64>> {
+        let start = match self {
+            Place::Device(address) => address,
+            Place::Host(host) => device_address(host).ok()?,
+        };
+        Some(start..start + bytes)
     }
 
     /// Returns whether it is memory of the host that is neither pinned nor registered: it is copied during the call.
@@ -88,21 +102,38 @@ impl Copy {
         self.from.check(self.span(self.from_pitch))
     }
 
-    pub(crate) fn execute(&self) -> Fallible {
+    /// Returns the offsets of rows on a side with these distances.
+    fn rows(&self, pitch: [u64; 2]) -> impl Iterator<Item = u64> {
         let [bytes, rows, slices] = self.extent;
-        for slice in 0..slices {
-            for row in 0..rows {
-                let at = |pitch: [u64; 2]| slice * pitch[1] + row * pitch[0];
-                move_bytes(self.to.offset(at(self.to_pitch)), self.from.offset(at(self.from_pitch)), bytes)?;
-            }
+        let (rows, slices) = if bytes == 0 { (0, 0) } else { (rows, slices) };
+        (0..slices).flat_map(move |slice| (0..rows).map(move |row| slice * pitch[1] + row * pitch[0]))
+    }
+
+    pub(crate) fn execute(&self, execution: &Execution) -> Fallible {
+        let bytes = self.extent[0];
+        if races::is_watched(execution) {
+            let ranges = |side: Place, pitch: [u64; 2]| {
+                self.rows(pitch).filter_map(|row| side.offset(row).addresses(bytes)).collect()
+            };
+            let (read, written) = (ranges(self.from, self.from_pitch), ranges(self.to, self.to_pitch));
+            races::record(execution, "a copy", Footprint { read, written, ..Footprint::default() });
         }
+        let mut unwritten = vec![];
+        for (to, from) in self.rows(self.to_pitch).zip(self.rows(self.from_pitch)) {
+            let (to, from) = (self.to.offset(to), self.from.offset(from));
+            if let (Place::Host(_), Place::Device(address)) = (to, from) {
+                unwritten.extend(accessed(execution, memory::lock().unwritten(address, bytes))?);
+            }
+            move_bytes(execution, to, from, bytes)?;
+        }
+        report_uninitialized(execution, self.extent.iter().product(), &unwritten);
         Ok(())
     }
 
     /// Copies in the order of a stream, and returns when the copy is complete.
     pub(crate) fn run(self, stream: &Stream) -> Fallible {
         self.check()?;
-        stream.run(move || self.execute())
+        stream.run(Operation::Copy(self))
     }
 
     /// Queues the copy. Pageable memory of the host is not accessed after the call.
@@ -114,10 +145,10 @@ impl Copy {
         }
         match self.from {
             Place::Host(host) if !self.to.is_pageable() && self.extent[1] * self.extent[2] == 1 => {
-                let bytes = host.read(self.extent[0] as usize, <[u8]>::to_vec);
-                stream.submit(Operation::host(move || put(self.to, &bytes)))
+                let bytes = host.read(self.extent[0] as usize, |bytes| Arc::from(bytes));
+                stream.submit(Operation::Staged(Staged { to: self.to, bytes }))
             }
-            _ => stream.run(move || self.execute()),
+            _ => stream.run(Operation::Copy(self)),
         }
     }
 }
@@ -125,18 +156,16 @@ impl Copy {
 /// Bytes that are moved at a time.
 const CHUNK: u64 = 1 << 20;
 
-fn move_bytes(to: Place, from: Place, bytes: u64) -> Fallible {
+fn move_bytes(execution: &Execution, to: Place, from: Place, bytes: u64) -> Fallible {
     for start in (0..bytes).step_by(CHUNK as usize) {
         let (to, from, size) = (to.offset(start), from.offset(start), CHUNK.min(bytes - start) as usize);
         match (to, from) {
-            (_, Place::Host(host)) => host.read(size, |bytes| put(to, bytes))?,
+            (_, Place::Host(host)) => host.read(size, |bytes| put(execution, to, bytes))?,
             (Place::Host(host), Place::Device(address)) => {
-                accessed(host.write(size, |bytes| memory::lock().read(address, bytes)))?;
+                accessed(execution, host.write(size, |bytes| memory::lock().read(address, bytes)))?;
             }
-            (Place::Device(_), Place::Device(address)) => {
-                let mut bytes = vec![0; size];
-                accessed(memory::lock().read(address, &mut bytes))?;
-                put(to, &bytes)?;
+            (Place::Device(to), Place::Device(from)) => {
+                accessed(execution, memory::lock().copy(to, from, size as u64))?;
             }
         }
     }
@@ -144,21 +173,51 @@ fn move_bytes(to: Place, from: Place, bytes: u64) -> Fallible {
 }
 
 /// Returns the error of an access to memory that was freed after the operation had been queued.
-fn accessed(result: Result<(), MemoryError>) -> Fallible {
+fn accessed<T>(execution: &Execution, result: Result<T, MemoryError>) -> Fallible<T> {
     result.map_err(|error| {
-        report::update(|run| run.refused(format!("a copy or a fill failed: {error}")));
+        memory::report_freed(&error, &execution.origin);
         Code::ILLEGAL_ADDRESS
     })
 }
 
-fn put(to: Place, bytes: &[u8]) -> Fallible {
+fn put(execution: &Execution, to: Place, bytes: &[u8]) -> Fallible {
     match to {
         _ if bytes.is_empty() => Ok(()),
         Place::Host(host) => {
             host.write(bytes.len(), |to| to.copy_from_slice(bytes));
             Ok(())
         }
-        Place::Device(address) => accessed(memory::lock().write(address, bytes)),
+        Place::Device(address) => accessed(execution, memory::lock().write(address, bytes)),
+    }
+}
+
+/// The bytes of shorter runs may be padding of structures.
+const LEAST_RUN: u64 = 4;
+
+/// Reports a copy to the host of bytes that were never written.
+fn report_uninitialized(execution: &Execution, all: u64, unwritten: &[Range<u64>]) {
+    let runs = unwritten.iter().filter(|run| run.end - run.start >= LEAST_RUN);
+    let Some(first) = runs.clone().next().filter(|_| config().checks.uninitialized_copies) else { return };
+    let message = format!(
+        "uninitialized memory: {} of the {all} bytes that a copy to the host reads were never written, the first at {}",
+        runs.map(|run| run.end - run.start).sum::<u64>(),
+        memory::describe(first.start)
+    );
+    report::update(|run| run.host_finding("uninitialized_copy", message, &[("the copy", &execution.origin)]));
+}
+
+/// A copy of bytes of the host that were read when it was queued.
+#[derive(Clone, Debug)]
+pub(crate) struct Staged {
+    to: Place,
+    bytes: Arc<[u8]>,
+}
+
+impl Staged {
+    pub(crate) fn execute(&self, execution: &Execution) -> Fallible {
+        let written = self.to.addresses(self.bytes.len() as u64).into_iter().collect();
+        races::record(execution, "a copy", Footprint { written, ..Footprint::default() });
+        put(execution, self.to, &self.bytes)
     }
 }
 
@@ -179,23 +238,28 @@ impl Fill {
     pub(crate) fn check(&self) -> Fallible {
         let [units, rows] = self.extent;
         let span = if units * rows == 0 { 0 } else { (rows - 1) * self.pitch + units * self.unit };
-        if !self.address.is_multiple_of(self.unit) || span > 0 && memory::find_device(self.address).is_none()
-        {
+        if !self.address.is_multiple_of(self.unit) {
             return Err(Code::INVALID_VALUE);
         }
         // Memory with a separate address on the host is filled through the address that kernels use.
         Place::Device(self.address).check(span)
     }
 
-    pub(crate) fn execute(&self) -> Fallible {
+    pub(crate) fn execute(&self, execution: &Execution) -> Fallible {
         let [units, rows] = self.extent;
         let bytes = units * self.unit;
+        if races::is_watched(execution) {
+            let row = |row: u64| Place::Device(self.address + row * self.pitch).addresses(bytes);
+            let written = (0..rows).filter_map(row).collect();
+            races::record(execution, "a fill", Footprint { written, ..Footprint::default() });
+        }
         let pattern =
             self.value.to_le_bytes()[..self.unit as usize].repeat((CHUNK.min(bytes) / self.unit) as usize);
         for row in 0..rows {
             for start in (0..bytes).step_by(CHUNK as usize) {
                 let size = CHUNK.min(bytes - start) as usize;
-                put(Place::Device(self.address + row * self.pitch + start), &pattern[..size])?;
+                let to = Place::Device(self.address + row * self.pitch + start);
+                put(execution, to, &pattern[..size])?;
             }
         }
         Ok(())

@@ -107,7 +107,7 @@ impl Event {
     /// Returns whether the event has completed; one that was never recorded has.
     pub(crate) fn is_complete(&self) -> Fallible<bool> {
         self.check()?;
-        Ok(self.recorded()?.is_none_or(|ticket| ticket.time().is_some()))
+        Ok(self.recorded()?.is_none_or(|ticket| ticket.query()))
     }
 
     fn check(&self) -> Fallible {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::code::{Code, Fallible};
-use crate::driver::operation::Operation;
+use crate::driver::operation::{Branch, Execution, Operation};
+use crate::driver::origin::Origin;
 use crate::driver::registry::{Handle, Registry};
 
 /// A graph.
@@ -20,6 +21,7 @@ pub(crate) struct Graph {
 pub(crate) struct Node {
     pub(crate) handle: Handle,
     graph: Handle,
+    origin: Origin,
     operation: Mutex<Operation>,
     /// The nodes that it depends on.
     after: Mutex<Vec<Handle>>,
@@ -41,6 +43,7 @@ struct Step {
     /// The steps that it depends on, by index.
     after: Vec<usize>,
     operation: Operation,
+    origin: Origin,
     enabled: bool,
 }
 
@@ -73,12 +76,19 @@ impl Graph {
     /// Adds an operation that depends on nodes of the graph.
     pub(crate) fn add(&self, operation: Operation, after: &[Handle]) -> Fallible<Arc<Node>> {
         after.iter().try_for_each(|node| self.check(*node))?;
-        Ok(self.add_node(operation, after.to_vec(), None))
+        Ok(self.add_node(operation, Origin::here(), after.to_vec(), None))
     }
 
-    fn add_node(&self, operation: Operation, after: Vec<Handle>, original: Option<Handle>) -> Arc<Node> {
+    fn add_node(
+        &self,
+        operation: Operation,
+        origin: Origin,
+        after: Vec<Handle>,
+        original: Option<Handle>,
+    ) -> Arc<Node> {
         let (operation, after) = (Mutex::new(operation), Mutex::new(after));
-        let node = NODES.add(|handle| Node { handle, graph: self.handle, operation, after, original });
+        let node =
+            NODES.add(|handle| Node { handle, graph: self.handle, origin, operation, after, original });
         lock(&self.nodes).push(Arc::clone(&node));
         node
     }
@@ -119,7 +129,7 @@ impl Graph {
         let clone = Self::create();
         let mut clones = BTreeMap::new();
         for node in self.nodes() {
-            let new = clone.add_node(node.operation(), vec![], Some(node.handle));
+            let new = clone.add_node(node.operation(), node.origin.clone(), vec![], Some(node.handle));
             clones.insert(node.handle, new);
         }
         for node in self.nodes() {
@@ -158,7 +168,8 @@ impl Graph {
                 rest.iter().position(|node| node.after().iter().all(|n| position(&steps, *n).is_some()));
             let node = rest.remove(ready.ok_or(Code::INVALID_VALUE)?);
             let after = node.after().iter().filter_map(|n| position(&steps, *n)).collect();
-            steps.push(Step { node: node.handle, after, operation: node.operation(), enabled: true });
+            let origin = node.origin.clone();
+            steps.push(Step { node: node.handle, after, operation: node.operation(), origin, enabled: true });
         }
         Ok(steps)
     }
@@ -200,6 +211,20 @@ fn replace(old: &mut Operation, new: Operation) -> Fallible {
     Ok(())
 }
 
+/// Returns the order of each step.
+fn branches(steps: &[Step]) -> Vec<Arc<Branch>> {
+    let mut branches: Vec<Arc<Branch>> = vec![];
+    for (index, step) in steps.iter().enumerate() {
+        let mut follows = vec![false; steps.len()];
+        for &before in &step.after {
+            follows[before] = true;
+            follows.iter_mut().zip(&branches[before].follows).for_each(|(own, inherited)| *own |= inherited);
+        }
+        branches.push(Arc::new(Branch { step: index, follows }));
+    }
+    branches
+}
+
 /// Why a graph cannot replace the operations of an executable one (`CUgraphExecUpdateResult`).
 pub(crate) const TOPOLOGY_CHANGED: u32 = 2;
 pub(crate) const TYPE_CHANGED: u32 = 3;
@@ -219,9 +244,18 @@ impl Executable {
         Operation::Graph(Arc::new(Self { handle: self.handle, steps }))
     }
 
-    pub(crate) fn execute(&self) -> Fallible {
+    pub(crate) fn execute(&self, whole: &Execution) -> Fallible {
         let steps = lock(&self.steps).clone();
-        steps.iter().filter(|step| step.enabled).try_for_each(|step| step.operation.execute())
+        // Steps without branches are in order; those of a child graph are to others as the child.
+        let is_chain =
+            steps.iter().enumerate().skip(1).all(|(index, step)| step.after.contains(&(index - 1)));
+        let branches = if is_chain || whole.branch.is_some() { vec![] } else { branches(&steps) };
+        let enabled = steps.iter().enumerate().filter(|(_, step)| step.enabled);
+        enabled.into_iter().try_for_each(|(index, step)| {
+            let branch = branches.get(index).or(whole.branch.as_ref()).cloned();
+            let position = Arc::clone(&whole.position);
+            step.operation.execute(&Execution { position, branch, origin: step.origin.clone() })
+        })
     }
 
     fn step<R>(&self, node: Handle, f: impl FnOnce(&mut Step) -> R) -> Fallible<R> {

@@ -9,9 +9,10 @@ use crate::config::config;
 use crate::driver::context::LIMIT_HEAP;
 use crate::driver::function::Function;
 use crate::driver::module::Module;
-use crate::driver::operation::Operation;
+use crate::driver::operation::{Execution, Operation};
+use crate::driver::origin::Origin;
 use crate::driver::stream::Stream;
-use crate::driver::{device, memory, occupancy};
+use crate::driver::{device, memory, occupancy, races};
 use crate::{host, report};
 
 /// The shape of a launch.
@@ -62,6 +63,24 @@ impl Shape {
     }
 }
 
+/// Reports a launch that the device cannot make.
+fn report_invalid(function: &Function, shape: &Shape, code: Code) {
+    if !config().checks.invalid_launches {
+        return;
+    }
+    let name = code.texts().map_or("an error", |(name, _)| name.to_str().unwrap_or_default());
+    let message = format!(
+        "invalid launch of kernel `{}`: {}, {} bytes of dynamic shared memory: {name}; a block of this kernel has at most {} threads and \
+         {} bytes",
+        function.name,
+        shape.describe(),
+        shape.dynamic_shared,
+        function.max_threads,
+        function.max_dynamic_shared()
+    );
+    report::update(|run| run.host_finding("invalid_launch", message, &[("the launch", &Origin::here())]));
+}
+
 /// A kernel with its shape and arguments.
 #[derive(Debug)]
 pub(crate) struct Kernel {
@@ -75,7 +94,7 @@ pub(crate) struct Kernel {
 impl Kernel {
     /// Checks a launch.
     pub(crate) fn new(function: &Arc<Function>, shape: Shape, args: Vec<Vec<u8>>) -> Fallible<Arc<Self>> {
-        shape.check(function)?;
+        shape.check(function).inspect_err(|code| report_invalid(function, &shape, *code))?;
         let module = function.module()?;
         Ok(Arc::new(Self { function: Arc::clone(function), shape, args, module }))
     }
@@ -88,7 +107,7 @@ impl Kernel {
         stream.submit(Operation::Kernel(self))
     }
 
-    pub(crate) fn execute(&self) -> Fallible {
+    pub(crate) fn execute(&self, execution: &Execution) -> Fallible {
         let Self { function, shape, args, module } = self;
         let launch = Launch {
             grid: shape.grid,
@@ -98,37 +117,49 @@ impl Kernel {
         };
         let config = config();
         let heap = module.context.limit(LIMIT_HEAP)? as u64;
-        let mut sim =
-            Sim::new().arch(config.arch).checks(config.checks).keep_going(config.keep_going).heap(heap);
+        let mut sim = Sim::new()
+            .arch(config.arch)
+            .checks(config.checks.kernels)
+            .keep_going(config.keep_going)
+            .heap(heap);
+        if races::is_watched(execution) {
+            sim = sim.footprint(true);
+        }
         if let Some(seed) = config.seed {
             sim = sim.seed(seed);
         }
         let args: Vec<Arg> = args.iter().map(|bytes| Arg::bytes(&bytes[..])).collect();
         let number = report::update(report::Run::launch);
         let result = sim.launch(&module.code, &function.name, &launch, &args, &mut memory::lock());
-        finish(number, shape, result)
+        self.finish(number, execution, result)
     }
-}
 
-/// Prints what a kernel has printed and what was found, and returns the fault that ended it.
-fn finish(launch: u64, shape: &Shape, result: Result<Report, SimError>) -> Fallible {
-    let report = match result {
-        Ok(report) => report,
-        Err(SimError::Fault(finding)) => {
-            Report { findings: vec![*finding], stopped: true, ..Report::default() }
+    /// Prints what the kernel has printed and what was found, and returns the fault that ended it.
+    fn finish(&self, number: u64, execution: &Execution, result: Result<Report, SimError>) -> Fallible {
+        let shape = self.shape.describe();
+        let report = match result {
+            Ok(report) => report,
+            Err(SimError::Fault(finding)) => {
+                Report { findings: vec![*finding], stopped: true, ..Report::default() }
+            }
+            Err(error) => {
+                report::update(|run| run.refused(format!("launch {number}, {shape}: {error}")));
+                return Err(Code::NOT_SUPPORTED);
+            }
+        };
+        host::print(&report.printed.concat());
+        report::update(|run| {
+            report
+                .findings
+                .iter()
+                .for_each(|finding| run.finding(number, &shape, finding, &execution.origin));
+        });
+        let what = format!("launch {number} of kernel `{}`", self.function.name);
+        races::record(execution, &what, report.footprint);
+        match report.findings.last() {
+            Some(finding) if report.stopped => Err(code(finding.kind)),
+            _ => Ok(()),
         }
-        Err(error) => {
-            report::update(|run| run.refused(format!("launch {launch}, {}: {error}", shape.describe())));
-            return Err(Code::NOT_SUPPORTED);
-        }
-    };
-    host::print(&report.printed.concat());
-    report::update(|run| {
-        report.findings.iter().for_each(|finding| run.finding(launch, &shape.describe(), finding));
-    });
-    match report.findings.last() {
-        Some(finding) if report.stopped => Err(code(finding.kind)),
-        _ => Ok(()),
     }
 }
 

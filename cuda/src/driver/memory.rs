@@ -7,13 +7,16 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use warpwright_sim::Memory;
+use warpwright_sim::{Memory, MemoryError};
 
 use crate::code::{Code, Fallible};
+use crate::config::config;
 use crate::driver::context::{self, Context};
 use crate::driver::device::{self, Device};
+use crate::driver::origin::Origin;
 use crate::driver::registry::Handle;
 use crate::host::{self, HostPtr, PAGE};
+use crate::report;
 
 /// Who allocated some memory, and where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +63,10 @@ impl Allocation {
 }
 
 /// The simulator's memory. A kernel holds the lock while it runs.
-static MEMORY: LazyLock<Mutex<Memory>> = LazyLock::new(|| Mutex::new(Memory::with_host_addresses()));
+static MEMORY: LazyLock<Mutex<Memory>> = LazyLock::new(|| {
+    let memory = Memory::with_host_addresses();
+    Mutex::new(if config().checks.records_writes() { memory.record_writes() } else { memory })
+});
 
 /// The allocations by address in kernels. Unlike the memory, it is available while a kernel runs.
 static ALLOCATIONS: Mutex<BTreeMap<u64, Allocation>> = Mutex::new(BTreeMap::new());
@@ -161,7 +167,7 @@ pub(crate) fn free(address: u64) -> Fallible {
     let context = context::current()?;
     let found = allocations().get(&address).copied();
     let found =
-        found.filter(|a| matches!(a.kind, Kind::Device | Kind::Managed)).ok_or(Code::INVALID_VALUE)?;
+        found.filter(|a| matches!(a.kind, Kind::Device | Kind::Managed)).ok_or_else(|| unknown(address))?;
     // As in the driver, pending operations are completed first; one that fails does not keep the memory.
     let _ = context.synchronize();
     release(&found);
@@ -218,6 +224,33 @@ pub(crate) fn find(address: u64) -> Option<Allocation> {
 /// Returns the allocation that contains an address of a kernel; [`find`] also returns those of the host.
 pub(crate) fn find_device(address: u64) -> Option<Allocation> {
     find(address).filter(|a| address.wrapping_sub(a.start) < a.size)
+}
+
+/// Describes an address: its offset in an allocation.
+pub(crate) fn describe(address: u64) -> String {
+    match find_device(address) {
+        Some(Allocation { start, size, .. }) => {
+            format!(
+                "{address:#x}, offset {} of the allocation of {size} bytes at {start:#x}",
+                address - start
+            )
+        }
+        None => format!("{address:#x}"),
+    }
+}
+
+/// Returns the error for an address that is in no allocation. It is a finding if it was in one.
+pub(crate) fn unknown(address: u64) -> Code {
+    if let Err(error @ MemoryError::Freed { .. }) = lock().read(address, &mut [0]) {
+        report_freed(&error, &Origin::here());
+    }
+    Code::INVALID_VALUE
+}
+
+/// Reports an access to memory that was freed.
+pub(crate) fn report_freed(error: &MemoryError, origin: &Origin) {
+    let message = format!("use after free: {error}");
+    report::update(|run| run.host_finding("use_after_free", message, &[("the access", origin)]));
 }
 
 /// Returns the free memory of a device in bytes, and the total.

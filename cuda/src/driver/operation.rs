@@ -3,35 +3,88 @@
 use std::sync::Arc;
 
 use crate::code::Fallible;
-use crate::driver::copy::{Copy, Fill};
+use crate::driver::copy::{Copy, Fill, Staged};
 use crate::driver::graph::Executable;
 use crate::driver::launch::Kernel;
+use crate::driver::memory;
+use crate::driver::order::Position;
+use crate::driver::origin::Origin;
+use crate::driver::races;
 
 /// An operation. A graph executes it any number of times.
 #[derive(Clone)]
 pub(crate) enum Operation {
     Kernel(Arc<Kernel>),
     Copy(Copy),
+    /// A copy of bytes of the program that were read when it was queued.
+    Staged(Staged),
     Fill(Fill),
-    /// A function of the program, or of the driver.
-    Host(Arc<dyn Fn() -> Fallible + Send + Sync>),
+    /// A function of the program.
+    Host(Arc<dyn Fn() + Send + Sync>),
     Graph(Arc<Executable>),
+    /// Memory of this address and size becomes available.
+    Alloc(u64, u64),
+    /// Memory of this address is freed.
+    Free(u64),
     Empty,
 }
 
-impl Operation {
-    /// Returns an operation that calls `f`.
-    pub(crate) fn host(f: impl Fn() -> Fallible + Send + Sync + 'static) -> Self {
-        Self::Host(Arc::new(f))
+/// An execution of an operation.
+#[derive(Clone, Debug)]
+pub(crate) struct Execution {
+    pub(crate) position: Arc<Position>,
+    /// The step of a graph that it is.
+    pub(crate) branch: Option<Arc<Branch>>,
+    pub(crate) origin: Origin,
+}
+
+/// The order of a step of a graph.
+#[derive(Debug)]
+pub(crate) struct Branch {
+    pub(crate) step: usize,
+    /// Whether each step of the graph precedes it.
+    pub(crate) follows: Vec<bool>,
+}
+
+impl Execution {
+    /// Returns whether it begins after another is complete.
+    pub(crate) fn follows(&self, other: &Self) -> bool {
+        match (&self.branch, &other.branch) {
+            _ if !self.position.is_same(&other.position) => self.position.follows(&other.position),
+            (Some(own), Some(other)) => own.step == other.step || own.follows[other.step],
+            _ => true,
+        }
     }
 
-    pub(crate) fn execute(&self) -> Fallible {
+    /// Returns whether it may be simultaneous with another.
+    pub(crate) fn is_concurrent(&self) -> bool {
+        self.position.is_concurrent || self.branch.is_some()
+    }
+}
+
+impl Operation {
+    pub(crate) fn execute(&self, execution: &Execution) -> Fallible {
         match self {
-            Self::Kernel(kernel) => kernel.execute(),
-            Self::Copy(copy) => copy.execute(),
-            Self::Fill(fill) => fill.execute(),
-            Self::Host(f) => f(),
-            Self::Graph(graph) => graph.execute(),
+            Self::Kernel(kernel) => kernel.execute(execution),
+            Self::Copy(copy) => copy.execute(execution),
+            Self::Staged(copy) => copy.execute(execution),
+            Self::Fill(fill) => fill.execute(execution),
+            Self::Host(f) => {
+                // It may tell the program that what it follows is complete.
+                execution.position.reach_host();
+                f();
+                Ok(())
+            }
+            Self::Graph(graph) => graph.execute(execution),
+            Self::Alloc(address, bytes) => {
+                races::record_write(execution, "an allocation", *address, *bytes);
+                Ok(())
+            }
+            Self::Free(address) => {
+                let bytes = memory::find_device(*address).map_or(0, |allocation| allocation.size);
+                races::record_write(execution, "a free", *address, bytes);
+                memory::free_now(*address)
+            }
             Self::Empty => Ok(()),
         }
     }
@@ -40,11 +93,13 @@ impl Operation {
     pub(crate) fn node_type(&self) -> u32 {
         match self {
             Self::Kernel(_) => 0,
-            Self::Copy(_) => 1,
+            Self::Copy(_) | Self::Staged(_) => 1,
             Self::Fill(_) => 2,
             Self::Host(_) => 3,
             Self::Graph(_) => 4,
             Self::Empty => 5,
+            Self::Alloc(..) => 10,
+            Self::Free(_) => 11,
         }
     }
 }
@@ -54,9 +109,12 @@ impl std::fmt::Debug for Operation {
         match self {
             Self::Kernel(kernel) => f.debug_tuple("Kernel").field(kernel).finish(),
             Self::Copy(copy) => f.debug_tuple("Copy").field(copy).finish(),
+            Self::Staged(copy) => f.debug_tuple("Staged").field(copy).finish(),
             Self::Fill(fill) => f.debug_tuple("Fill").field(fill).finish(),
             Self::Host(_) => f.write_str("Host"),
             Self::Graph(graph) => f.debug_tuple("Graph").field(&graph.handle).finish(),
+            Self::Alloc(address, bytes) => f.debug_tuple("Alloc").field(address).field(bytes).finish(),
+            Self::Free(address) => f.debug_tuple("Free").field(address).finish(),
             Self::Empty => f.write_str("Empty"),
         }
     }

@@ -15,24 +15,41 @@ use std::time::Instant;
 use crate::code::{Code, Fallible};
 use crate::driver::capture::Capturing;
 use crate::driver::context::{self, Context};
-use crate::driver::operation::Operation;
+use crate::driver::operation::{Execution, Operation};
+use crate::driver::order::{self, Position};
+use crate::driver::origin::Origin;
 use crate::driver::registry::{Handle, Registry};
 
 /// The completion of an operation.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Ticket {
+    position: Arc<Position>,
     done: Mutex<Option<Instant>>,
     changed: Condvar,
 }
 
 impl Ticket {
+    fn new(position: Position) -> Self {
+        Self { position: Arc::new(position), done: Mutex::default(), changed: Condvar::new() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
         self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn complete(&self) {
+        self.position.complete();
         *self.lock() = Some(Instant::now());
         self.changed.notify_all();
+    }
+
+    /// Returns whether it is complete, on behalf of the program.
+    pub(crate) fn query(&self) -> bool {
+        let is_complete = self.time().is_some();
+        if is_complete {
+            self.position.reach_host();
+        }
+        is_complete
     }
 
     /// Returns when the operation was completed; `None` if it is pending.
@@ -40,7 +57,18 @@ impl Ticket {
         *self.lock()
     }
 
+    /// Returns whether the program knows that it is complete.
+    pub(crate) fn is_known(&self) -> bool {
+        self.position.is_known_to_host()
+    }
+
+    /// Waits on behalf of the program.
     pub(crate) fn wait(&self) {
+        self.wait_quietly();
+        self.position.reach_host();
+    }
+
+    fn wait_quietly(&self) {
         let mut done = self.lock();
         while done.is_none() {
             done = self.changed.wait(done).unwrap_or_else(PoisonError::into_inner);
@@ -52,8 +80,11 @@ impl Ticket {
 struct Task {
     after: Vec<Arc<Ticket>>,
     operation: Operation,
+    origin: Origin,
     ticket: Arc<Ticket>,
     context: Arc<Context>,
+    /// The place for the operation's own error, if it is not one of the context.
+    result: Option<Arc<Mutex<Fallible>>>,
 }
 
 /// The order of a stream with the default stream.
@@ -119,6 +150,7 @@ impl Stream {
             _ => return Err(Code::INVALID_VALUE),
         };
         let context = context::current()?;
+        order::add_stream();
         let stream = STREAMS.add(|handle| Self::new(handle, Arc::downgrade(&context), kind, priority));
         context.add_stream(&stream);
         Ok(stream)
@@ -126,7 +158,11 @@ impl Stream {
 
     /// Destroys a stream; its pending operations are completed.
     pub(crate) fn destroy(handle: Handle) -> Fallible {
-        STREAMS.remove(handle).map(drop)
+        let stream = STREAMS.remove(handle)?;
+        if let (Ok(context), Some(last)) = (stream.context(), stream.last()) {
+            context.keep(last);
+        }
+        Ok(())
     }
 
     /// Removes the streams of a context.
@@ -149,6 +185,7 @@ impl Stream {
         let context = context::current()?;
         OWN.with_borrow_mut(|own| {
             let stream = own.entry(context.handle).or_insert_with(|| {
+                order::add_stream();
                 let stream = Self::new(PER_THREAD, Arc::downgrade(&context), Kind::Blocking, 0);
                 let stream = Arc::new(stream);
                 context.add_stream(&stream);
@@ -166,9 +203,9 @@ impl Stream {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the operation submitted last, unless it is complete.
-    pub(crate) fn pending(&self) -> Option<Arc<Ticket>> {
-        self.lock().last.clone().filter(|ticket| ticket.time().is_none())
+    /// Returns the operation submitted last.
+    pub(crate) fn last(&self) -> Option<Arc<Ticket>> {
+        self.lock().last.clone()
     }
 
     /// Makes later operations wait for `ticket`.
@@ -214,20 +251,32 @@ impl Stream {
 
     /// Queues an operation, and returns its completion.
     pub(crate) fn queue(&self, operation: Operation) -> Fallible<Arc<Ticket>> {
+        self.queue_with(operation, None)
+    }
+
+    fn queue_with(
+        &self,
+        operation: Operation,
+        result: Option<Arc<Mutex<Fallible>>>,
+    ) -> Fallible<Arc<Ticket>> {
         let context = self.context()?;
         context.check()?;
         self.check_capture()?;
         let _order = ORDER.lock().unwrap_or_else(PoisonError::into_inner);
         let mut after = match self.kind {
-            Kind::Legacy => context.blocking_streams().iter().filter_map(|s| s.pending()).collect(),
-            Kind::Blocking => context.legacy().pending().into_iter().collect(),
+            Kind::Legacy => context.blocking_operations(),
+            Kind::Blocking => context.legacy().last().into_iter().collect(),
             Kind::NonBlocking => vec![],
         };
-        let ticket = Arc::new(Ticket::default());
         let mut queue = self.lock();
         after.append(&mut queue.after);
+        let before = after.iter().chain(&queue.last).map(|ticket| &*ticket.position);
+        let position = Position::next(self.id, self.kind == Kind::Legacy, before);
+        let ticket = Arc::new(Ticket::new(position));
+        after.retain(|ticket| ticket.time().is_none());
         queue.last = Some(Arc::clone(&ticket));
-        let task = Task { after, operation, ticket: Arc::clone(&ticket), context };
+        let origin = Origin::here();
+        let task = Task { after, operation, origin, ticket: Arc::clone(&ticket), context, result };
         let tasks = queue.tasks.get_or_insert_with(|| {
             let (sender, receiver) = channel();
             thread::spawn(move || execute(&receiver));
@@ -238,15 +287,9 @@ impl Stream {
     }
 
     /// Executes an operation in order and waits for it.
-    pub(crate) fn run(&self, work: impl Fn() -> Fallible + Send + Sync + 'static) -> Fallible {
-        // The operation's own error, which is not one of the context.
+    pub(crate) fn run(&self, operation: Operation) -> Fallible {
         let result = Arc::new(Mutex::new(Ok(())));
-        let shared = Arc::clone(&result);
-        let work = move || {
-            *shared.lock().unwrap_or_else(PoisonError::into_inner) = work();
-            Ok(())
-        };
-        self.queue(Operation::host(work))?.wait();
+        self.queue_with(operation, Some(Arc::clone(&result)))?.wait();
         self.context()?.check()?;
         *result.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -259,7 +302,7 @@ impl Stream {
         } else {
             let after = std::mem::take(&mut self.lock().after);
             after.iter().for_each(|ticket| ticket.wait());
-            if let Some(ticket) = self.pending() {
+            if let Some(ticket) = self.last() {
                 ticket.wait();
             }
         }
@@ -271,25 +314,29 @@ impl Stream {
         let context = self.context()?;
         context.check()?;
         self.check_capture()?;
-        let others = match self.kind {
-            Kind::Legacy => context.blocking_streams(),
-            _ => vec![],
-        };
-        let waits = self.lock().after.iter().any(|ticket| ticket.time().is_none());
-        Ok(!waits && self.pending().is_none() && others.iter().all(|stream| stream.pending().is_none()))
+        let mut tickets = self.lock().after.clone();
+        tickets.extend(self.last());
+        if self.kind == Kind::Legacy {
+            tickets.extend(context.blocking_operations());
+        }
+        Ok(tickets.iter().all(|ticket| ticket.query()))
     }
 }
 
 /// Executes the operations of a queue until its stream is destroyed.
 fn execute(tasks: &Receiver<Task>) {
     for task in tasks {
-        task.after.iter().for_each(|ticket| ticket.wait());
+        task.after.iter().for_each(|ticket| ticket.wait_quietly());
         // After a fault, the context executes nothing more.
         if task.context.check().is_ok() {
-            let result =
-                catch_unwind(AssertUnwindSafe(|| task.operation.execute())).unwrap_or(Err(Code::UNKNOWN));
-            if let Err(code) = result {
-                task.context.fail(code);
+            let execution =
+                Execution { position: Arc::clone(&task.ticket.position), branch: None, origin: task.origin };
+            let result = catch_unwind(AssertUnwindSafe(|| task.operation.execute(&execution)))
+                .unwrap_or(Err(Code::UNKNOWN));
+            match (&task.result, result) {
+                (Some(own), result) => *own.lock().unwrap_or_else(PoisonError::into_inner) = result,
+                (None, Err(code)) => task.context.fail(code),
+                (None, Ok(())) => {}
             }
         }
         task.ticket.complete();

@@ -39,7 +39,7 @@ int main(void) {
     /* A context takes its memory with it. */
     OK(cuCtxDestroy_v2(second));
     OK(cuCtxPushCurrent_v2(first));
-    EXPECT(INVALID_VALUE, cuMemcpyDtoH_v2(&value, y, 4));
+    EXPECT(NOT_FOUND, cuMemGetAddressRange_v2(NULL, NULL, y));
     puts("done");
     return 0;
 }

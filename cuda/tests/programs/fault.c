@@ -7,6 +7,7 @@ int main(void) {
     start();
     OK(cuMemAlloc_v2(&x, 400));
     OK(cuMemAlloc_v2(&y, 800));
+    OK(cuMemsetD8_v2(x, 0, 400));
     OK(launch(scale(), y, x, 2, 101, NULL));
     EXPECT(ILLEGAL_ADDRESS, cuCtxSynchronize());
     EXPECT(ILLEGAL_ADDRESS, cuMemAlloc_v2(&x, 4));
@@ -16,6 +17,7 @@ int main(void) {
     OK(cuCtxCreate_v2(&context, 0, 0));
     OK(cuMemAlloc_v2(&x, 404));
     OK(cuMemAlloc_v2(&y, 404));
+    OK(cuMemsetD8_v2(x, 0, 404));
     OK(launch(scale(), y, x, 2, 101, NULL));
     OK(cuCtxDestroy_v2(context));
 

@@ -51,7 +51,7 @@ impl Program {
     pub(super) fn c(name: &str) -> Option<Self> {
         let (program, source) = Self::new(&format!("{name}.c"));
         let mut cc = Command::new("cc");
-        cc.args(["-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-function", "-pthread", "-o"])
+        cc.args(["-std=gnu11", "-g", "-Wall", "-Wextra", "-Wno-unused-function", "-pthread", "-o"])
             .arg(program.folder.join("program"))
             .arg(source)
             .arg("-L")
@@ -64,7 +64,7 @@ impl Program {
     pub(super) fn cuda(name: &str, options: &[&str]) -> Option<Self> {
         let (program, source) = Self::new(&format!("{name}.cu"));
         let mut nvcc = Command::new(env::var_os("WARPWRIGHT_NVCC").unwrap_or_else(|| "nvcc".into()));
-        nvcc.args(["-std=c++17", "-lineinfo", "--cudart", "shared", "--cudadevrt", "none", "-o"])
+        nvcc.args(["-std=c++17", "-lineinfo", "-g", "--cudart", "shared", "--cudadevrt", "none", "-o"])
             .arg(program.folder.join("program"))
             .arg(source)
             .arg("-L")
@@ -89,7 +89,13 @@ impl Program {
 
     /// Runs it with these settings.
     pub(super) fn run(&self, settings: &[(&str, &str)]) -> Ran {
+        self.run_with(&[], settings)
+    }
+
+    /// Runs it with arguments.
+    pub(super) fn run_with(&self, arguments: &[&str], settings: &[(&str, &str)]) -> Ran {
         let output = Command::new(self.folder.join("program"))
+            .args(arguments)
             .env("LD_LIBRARY_PATH", &self.folder)
             .envs(settings.iter().map(|(name, value)| (format!("WARPWRIGHT_CUDA_{name}"), value)))
             .output()

@@ -104,7 +104,7 @@ int main(void) {
     HOLDS(word == 17);
     OK(cuMemFreeAsync(late, NULL));
     OK(cuCtxSynchronize());
-    EXPECT(INVALID_VALUE, cuMemcpyDtoH_v2(&word, late, 4));
+    EXPECT(NOT_FOUND, cuMemGetAddressRange_v2(NULL, NULL, late));
 
     /* No bytes can be anywhere. */
     OK(cuMemcpyHtoDAsync_v2(0, bytes, 0, NULL));
@@ -118,7 +118,7 @@ int main(void) {
     OK(cuMemcpyDtoH_v2(&word, variable, 4));
     HOLDS(word == 42 && size == 4);
     OK(cuModuleUnload(module));
-    EXPECT(INVALID_VALUE, cuMemcpyDtoH_v2(&word, variable, 4));
+    EXPECT(NOT_FOUND, cuMemGetAddressRange_v2(NULL, NULL, variable));
 
     /* The linker returns code that can be loaded. */
     {

@@ -25,7 +25,11 @@ fn the_runtime_interface() {
         let ran = program.run(&[]);
         let expected = "scale of 4 bytes\nscale of 8 bytes\nscale of 4 bytes\nscale of 4 bytes\nscale of 4 bytes\nscale of 4 bytes\n\
                         cudaErrorIllegalAddress: an illegal memory access was encountered\ndone\n";
-        assert_eq!((ran.stdout.as_str(), ran.status), (expected, Some(0)), "{options:?}: {}", ran.stderr);
+        assert_eq!((ran.stdout.as_str(), ran.status), (expected, Some(86)), "{options:?}: {}", ran.stderr);
+        // The program makes two launches that are invalid, on purpose.
+        let findings = ran.stderr.matches("warpwright: invalid_launch").count();
+        assert_eq!(findings, 2, "{}", ran.stderr);
+        assert!(ran.stderr.contains("8 launches, 2 findings, 0 refused"), "{}", ran.stderr);
     }
 }
 
@@ -50,6 +54,7 @@ fn findings_name_the_source_line() {
         "{}",
         ran.stderr
     );
+    assert!(ran.stderr.contains("launched by cudaLaunchKernel, called by main (race.cu:"), "{}", ran.stderr);
     // Each finding is printed once, although three launches have it.
     assert_eq!(ran.stderr.matches("warpwright: shared_race").count(), 1, "{}", ran.stderr);
     let unchecked = program.run(&[("CHECK", "none")]);

@@ -1,0 +1,132 @@
+//! The order of operations: which ones are guaranteed to be complete before which others begin.
+//!
+//! An operation follows those before it in its stream, those that its stream waits for, and those that the host knew to be complete
+//! when it called. All threads of the host count as one: a thread that waits for an operation may inform the others.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Operations that are complete.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    /// All operations up to this number.
+    all: u64,
+    /// The operations of a stream up to a number, by stream.
+    streams: BTreeMap<u64, u64>,
+}
+
+impl Known {
+    fn contains(&self, position: &Position) -> bool {
+        position.number <= self.all.max(self.streams.get(&position.stream).copied().unwrap_or(0))
+    }
+
+    fn learn_stream(&mut self, stream: u64, number: u64) {
+        if number > self.all {
+            let known = self.streams.entry(stream).or_insert(0);
+            *known = number.max(*known);
+        }
+    }
+
+    /// Adds an operation, and what it follows.
+    fn learn(&mut self, position: &Position) {
+        self.learn_all(position.known.all);
+        position.known.streams.iter().for_each(|(&stream, &number)| self.learn_stream(stream, number));
+        self.learn_stream(position.stream, position.number);
+    }
+
+    fn learn_all(&mut self, number: u64) {
+        if number > self.all {
+            self.all = number;
+            self.streams.retain(|_, known| *known > number);
+        }
+    }
+}
+
+/// The position of an operation in the order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Position {
+    pub(crate) stream: u64,
+    /// The number of the operation in the order of submission, from 1.
+    number: u64,
+    known: Known,
+    /// Whether it may be simultaneous with operations of other streams.
+    pub(crate) is_concurrent: bool,
+}
+
+/// What the host knows to be complete.
+static HOST: Mutex<Known> = Mutex::new(Known { all: 0, streams: BTreeMap::new() });
+
+/// The number of the operation submitted last.
+static LAST: AtomicU64 = AtomicU64::new(0);
+
+/// The number of operations that have been submitted and are not complete.
+static PENDING: AtomicUsize = AtomicUsize::new(0);
+
+/// The number of streams that programs have created, and whether a default stream has been used.
+static CREATED: AtomicUsize = AtomicUsize::new(0);
+static USED_DEFAULT: AtomicBool = AtomicBool::new(false);
+
+fn host() -> MutexGuard<'static, Known> {
+    HOST.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Position {
+    /// Returns the position of an operation that is submitted now to a stream, after other operations.
+    pub(crate) fn next<'a>(stream: u64, is_default: bool, after: impl Iterator<Item = &'a Position>) -> Self {
+        let mut known = host().clone();
+        after.for_each(|position| known.learn(position));
+        if is_default {
+            USED_DEFAULT.store(true, Ordering::Relaxed);
+        }
+        let streams = CREATED.load(Ordering::Relaxed) + usize::from(USED_DEFAULT.load(Ordering::Relaxed));
+        let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+        PENDING.fetch_add(1, Ordering::Relaxed);
+        Self { stream, number, known, is_concurrent: streams > 1 }
+    }
+
+    /// Returns whether the operation begins after another is complete.
+    pub(crate) fn follows(&self, other: &Self) -> bool {
+        self.known.contains(other)
+    }
+
+    /// Returns whether both are positions of the same operation.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+
+    /// Returns whether the host knows that the operation is complete, so that what is submitted later follows it.
+    pub(crate) fn is_known_to_host(&self) -> bool {
+        host().contains(self)
+    }
+
+    /// The operation is complete.
+    pub(crate) fn complete(&self) {
+        PENDING.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// The host learns that the operation is complete.
+    pub(crate) fn reach_host(&self) {
+        host().learn(self);
+    }
+}
+
+/// Returns whether at most one operation, the one that is executed, is pending.
+pub(crate) fn is_idle() -> bool {
+    PENDING.load(Ordering::Relaxed) <= 1
+}
+
+/// A stream was created.
+pub(crate) fn add_stream() {
+    CREATED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Returns the number of the operation submitted last.
+pub(crate) fn last() -> u64 {
+    LAST.load(Ordering::Relaxed)
+}
+
+/// The host learns that all operations up to a number are complete.
+pub(crate) fn all_reach_host(number: u64) {
+    host().learn_all(number);
+}

@@ -1,0 +1,113 @@
+//! Operations that may be simultaneous and access the same memory.
+//!
+//! Operations are executed one after the other here, so races are found by their order, not by their times: two operations race if
+//! neither follows the other and one of them writes bytes that the other accesses.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use warpwright_sim::Footprint;
+
+use crate::config::config;
+use crate::driver::operation::Execution;
+use crate::driver::{memory, order};
+use crate::report;
+
+/// What an operation has accessed.
+#[derive(Debug)]
+struct Record {
+    execution: Execution,
+    /// What it is: "a copy".
+    what: String,
+    footprint: Footprint,
+}
+
+/// The operations that others may be simultaneous with.
+static RECORDS: Mutex<Vec<Arc<Record>>> = Mutex::new(vec![]);
+
+/// The records after which those that nothing can race with any more are removed, and the most that are kept.
+const PRUNE: usize = 64;
+const MOST: usize = 4096;
+
+/// Returns whether the memory that an operation accesses is of interest.
+pub(crate) fn is_watched(execution: &Execution) -> bool {
+    execution.is_concurrent() && config().checks.stream_races
+}
+
+/// Records an operation that writes some bytes.
+pub(crate) fn record_write(execution: &Execution, what: &str, address: u64, bytes: u64) {
+    if bytes != 0 && is_watched(execution) {
+        let written = Some(address..address + bytes).into_iter().collect();
+        record(execution, what, Footprint { written, ..Footprint::default() });
+    }
+}
+
+/// Compares what an operation has accessed with the operations that it may have been simultaneous with.
+pub(crate) fn record(execution: &Execution, what: &str, footprint: Footprint) {
+    if !is_watched(execution) {
+        return;
+    }
+    let new = Arc::new(Record { execution: execution.clone(), what: what.to_string(), footprint });
+    let others: Vec<Arc<Record>> = {
+        let mut records = RECORDS.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = records.iter().filter(|old| !execution.follows(&old.execution)).cloned().collect();
+        if records.len() % PRUNE == PRUNE - 1 {
+            prune(&mut records);
+        }
+        records.push(Arc::clone(&new));
+        others
+    };
+    for old in others {
+        if let Some((bytes, [first, second])) = conflict(&old.footprint, &new.footprint) {
+            finding(&old, &new, &bytes, [first, second]);
+        }
+    }
+}
+
+/// Removes the records that all later operations follow.
+fn prune(records: &mut Vec<Arc<Record>>) {
+    if order::is_idle() {
+        records.retain(|record| !record.execution.position.is_known_to_host());
+    }
+    let excess = records.len().saturating_sub(MOST);
+    records.drain(..excess);
+}
+
+fn finding(old: &Record, new: &Record, bytes: &Range<u64>, verbs: [&str; 2]) {
+    let message = format!(
+        "stream race: {} and {} access the same {} bytes and nothing orders them, at {}",
+        old.what,
+        new.what,
+        bytes.end - bytes.start,
+        memory::describe(bytes.start)
+    );
+    let side = |record: &Record, verb: &str| {
+        format!("{} {verb} them in stream {}", record.what, record.execution.position.stream)
+    };
+    let [first, second] = [side(old, verbs[0]), side(new, verbs[1])];
+    let sides = [(&*first, &old.execution.origin), (&*second, &new.execution.origin)];
+    report::update(|run| run.host_finding("stream_race", message, &sides));
+}
+
+/// Returns the first bytes that both access and one of them writes, and what each does with them. Strong accesses may be
+/// simultaneous.
+fn conflict(a: &Footprint, b: &Footprint) -> Option<(Range<u64>, [&'static str; 2])> {
+    const VERBS: [&str; 4] = ["reads", "writes", "reads", "writes"];
+    let [a, b] = [a, b].map(|f| [&f.read, &f.written, &f.strongly_read, &f.strongly_written]);
+    // Ordinary and strong writes, each with what races with it.
+    let pairs = [(1, 1), (1, 0), (0, 1), (1, 2), (2, 1), (1, 3), (3, 1), (3, 0), (0, 3)];
+    pairs.into_iter().find_map(|(i, j)| Some((overlap(a[i], b[j])?, [VERBS[i], VERBS[j]])))
+}
+
+/// Returns the first range that two ascending lists of ranges have in common.
+fn overlap(a: &[Range<u64>], b: &[Range<u64>]) -> Option<Range<u64>> {
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() && j < b.len() {
+        let common = a[i].start.max(b[j].start)..a[i].end.min(b[j].end);
+        if !common.is_empty() {
+            return Some(common);
+        }
+        if a[i].end <= b[j].end { i += 1 } else { j += 1 }
+    }
+    None
+}

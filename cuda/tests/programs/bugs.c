@@ -1,0 +1,229 @@
+/* Bugs of programs, one for each name: `bugs NAME` has it, `bugs NAME fixed` does not. */
+#include "driver.h"
+
+typedef struct opaque *CUgraph, *CUgraphExec;
+CUresult cuStreamBeginCapture_v2(CUstream, int);
+CUresult cuStreamEndCapture(CUstream, CUgraph *);
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *, CUgraph, unsigned long long);
+CUresult cuGraphLaunch(CUgraphExec, CUstream);
+
+enum { N = 256, BYTES = 4 * N };
+
+static CUfunction kernel;
+static CUdeviceptr x, y;
+static CUstream one, two; /* CU_STREAM_NON_BLOCKING */
+static CUevent event;
+static float host[N], *pinned;
+static int fixed;
+
+/* Makes the second stream wait for the first. */
+static void order(CUstream first, CUstream second) {
+    OK(cuEventRecord(event, first));
+    OK(cuStreamWaitEvent(second, event, 0));
+}
+
+static void use_after_free(void) {
+    if (!fixed) {
+        OK(cuMemFree_v2(x));
+    }
+    OK(launch(kernel, y, x, 2, N, NULL));
+    cuCtxSynchronize();
+}
+
+static void copy_after_free(void) {
+    if (!fixed) {
+        OK(cuMemFree_v2(x));
+    }
+    cuMemcpyDtoH_v2(host, x, BYTES);
+}
+
+static void fill_after_free_in_stream(void) {
+    CUdeviceptr z;
+    OK(cuMemAllocAsync(&z, BYTES, one));
+    if (!fixed) {
+        OK(cuMemFreeAsync(z, one));
+        OK(cuStreamSynchronize(one));
+    }
+    cuMemsetD32Async(z, 0, N, one);
+    if (fixed) {
+        OK(cuMemFreeAsync(z, one));
+    }
+}
+
+static void double_free(void) {
+    OK(cuMemFree_v2(x));
+    if (!fixed) {
+        cuMemFree_v2(x);
+    }
+}
+
+static void leak(void) {
+    CUdeviceptr z;
+    OK(cuMemAlloc_v2(&z, 12345));
+    if (fixed) {
+        OK(cuMemFree_v2(z));
+    }
+}
+
+static void uninitialized_copy(void) {
+    OK(launch(kernel, y, x, 2, fixed ? N : N - 2, NULL));
+    OK(cuMemcpyDtoH_v2(host, y, BYTES));
+}
+
+static void uninitialized_copy_of_a_copy(void) {
+    CUdeviceptr z;
+    OK(cuMemAlloc_v2(&z, BYTES));
+    OK(launch(kernel, y, x, 2, fixed ? N : N / 2, NULL));
+    OK(cuMemcpyDtoD_v2(z, y, BYTES));
+    OK(cuMemcpyDtoHAsync_v2(pinned, z, BYTES, NULL));
+}
+
+static void uninitialized_argument(void) {
+    if (fixed) {
+        OK(cuMemsetD8_v2(y, 0, BYTES));
+    }
+    OK(launch(kernel, x, y, 2, N, NULL));
+}
+
+/* The buffer of the next step is copied while a kernel reads it. */
+static void copy_over_a_kernel(void) {
+    OK(launch(kernel, y, x, 2, N, one));
+    if (fixed) {
+        order(one, two);
+    }
+    OK(cuMemcpyHtoDAsync_v2(x, pinned, BYTES, two));
+}
+
+static void result_before_the_kernel(void) {
+    OK(cuMemsetD8_v2(y, 0, BYTES));
+    OK(cuCtxSynchronize());
+    OK(launch(kernel, y, x, 2, N, one));
+    if (fixed) {
+        OK(cuStreamSynchronize(one));
+    }
+    OK(cuMemcpyDtoHAsync_v2(pinned, y, BYTES, two));
+}
+
+/* Two copies use one buffer of the host. */
+static void staging_buffer_used_twice(void) {
+    OK(cuMemcpyDtoHAsync_v2(pinned, x, BYTES, one));
+    if (fixed) {
+        order(one, two);
+    }
+    OK(cuMemcpyHtoDAsync_v2(y, pinned, BYTES, two));
+}
+
+/* A stream that does not block is not ordered with the default stream. */
+static void fill_in_the_default_stream(void) {
+    CUstream stream = one;
+    if (fixed) {
+        OK(cuStreamCreate(&stream, 0));
+    }
+    OK(launch(kernel, y, x, 2, N, stream));
+    OK(cuMemsetD32Async(x, 0, N, NULL));
+}
+
+/* A thread's default stream is ordered with the legacy one, but not with other streams. */
+static void default_stream_of_the_thread(void) {
+    CUstream own = (CUstream)2; /* CU_STREAM_PER_THREAD */
+    OK(launch(kernel, y, x, 2, N, fixed ? NULL : two));
+    OK(cuMemsetD32Async(y, 0, N, own));
+}
+
+static void free_in_another_stream(void) {
+    CUdeviceptr z;
+    OK(cuMemAllocAsync(&z, BYTES, one));
+    OK(launch(kernel, z, x, 2, N, one));
+    if (fixed) {
+        order(one, two);
+    }
+    OK(cuMemFreeAsync(z, two));
+}
+
+static void use_before_allocation(void) {
+    CUdeviceptr z;
+    OK(cuMemAllocAsync(&z, BYTES, one));
+    if (fixed) {
+        order(one, two);
+    }
+    OK(launch(kernel, z, x, 2, N, two));
+}
+
+static void branches_of_a_graph(void) {
+    CUgraph graph;
+    CUgraphExec executable;
+    OK(cuStreamBeginCapture_v2(one, 0));
+    order(one, two);
+    OK(launch(kernel, y, x, 2, N, one));
+    OK(cuMemsetD32Async(fixed ? y + BYTES : y, 0, N, two));
+    order(two, one);
+    OK(cuStreamEndCapture(one, &graph));
+    OK(cuGraphInstantiateWithFlags(&executable, graph, 0));
+    OK(cuGraphLaunch(executable, one));
+}
+
+/* What a host function follows is complete when it signals the program. */
+static void finished(void *flag) {
+    __atomic_store_n((int *)flag, 1, __ATOMIC_RELEASE);
+}
+
+static void signal_from_a_host_function(void) {
+    int flag = 0;
+    OK(launch(kernel, y, x, 2, N, one));
+    if (fixed) {
+        OK(cuLaunchHostFunc(one, finished, &flag));
+        while (!__atomic_load_n(&flag, __ATOMIC_ACQUIRE)) {
+        }
+    }
+    OK(cuMemsetD32Async(y, 0, N, two));
+}
+
+static void block_too_large(void) {
+    void *arguments[] = {&y, &x, (float[]){2}, (int[]){N}};
+    cuLaunchKernel(kernel, 1, 1, 1, fixed ? 512 : 2048, 1, 1, 0, NULL, arguments, NULL);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} BUGS[] = {
+    {"use_after_free", use_after_free},
+    {"copy_after_free", copy_after_free},
+    {"fill_after_free_in_stream", fill_after_free_in_stream},
+    {"double_free", double_free},
+    {"leak", leak},
+    {"uninitialized_copy", uninitialized_copy},
+    {"uninitialized_copy_of_a_copy", uninitialized_copy_of_a_copy},
+    {"uninitialized_argument", uninitialized_argument},
+    {"copy_over_a_kernel", copy_over_a_kernel},
+    {"result_before_the_kernel", result_before_the_kernel},
+    {"staging_buffer_used_twice", staging_buffer_used_twice},
+    {"fill_in_the_default_stream", fill_in_the_default_stream},
+    {"default_stream_of_the_thread", default_stream_of_the_thread},
+    {"free_in_another_stream", free_in_another_stream},
+    {"use_before_allocation", use_before_allocation},
+    {"branches_of_a_graph", branches_of_a_graph},
+    {"signal_from_a_host_function", signal_from_a_host_function},
+    {"block_too_large", block_too_large},
+};
+
+int main(int count, char **names) {
+    start();
+    kernel = scale();
+    fixed = count > 2;
+    OK(cuStreamCreate(&one, 1));
+    OK(cuStreamCreate(&two, 1));
+    OK(cuEventCreate(&event, 0));
+    OK(cuMemAlloc_v2(&x, BYTES));
+    OK(cuMemAlloc_v2(&y, 2 * BYTES));
+    OK(cuMemHostAlloc((void **)&pinned, BYTES, 0));
+    OK(cuMemcpyHtoD_v2(x, host, BYTES));
+    for (size_t i = 0; i < sizeof BUGS / sizeof *BUGS; ++i) {
+        if (strcmp(BUGS[i].name, names[1]) == 0) {
+            BUGS[i].run();
+        }
+    }
+    cuCtxSynchronize();
+    puts("done");
+    return 0;
+}
