@@ -32,7 +32,7 @@ pub(super) struct Args {
     devices: u8,
 
     /// Checks beyond bounds, alignment and deadlock: `all`, `none`, or a comma-separated list
-    #[arg(long, value_name = "LIST", default_value = "all", value_parser = list, long_help = super::sim::checks_help())]
+    #[arg(long, value_name = "LIST", default_value = "all", value_parser = list, long_help = checks_help())]
     check: String,
 
     /// Interleave warps, and communicating blocks, at random; runs with the same seed are identical
@@ -76,9 +76,21 @@ impl std::str::FromStr for ArchName {
     }
 }
 
+/// The checks of operations of the host, which the driver makes in addition to those of kernels.
+const HOST_CHECKS: [&str; 3] = ["uninitialized_copies", "stream_races", "invalid_launches"];
+
 /// Accepts a list of checks.
 fn list(text: &str) -> Result<String, warpwright_sim::UnknownCheck> {
-    text.parse::<Checks>().map(|_| text.to_string())
+    let of_kernels: Vec<&str> = text.split(',').filter(|name| !HOST_CHECKS.contains(name)).collect();
+    if !of_kernels.is_empty() {
+        of_kernels.join(",").parse::<Checks>()?;
+    }
+    Ok(text.to_string())
+}
+
+/// Returns the help text of the option, with all names.
+fn checks_help() -> String {
+    format!("{}; and, of the program's operations, {}", super::sim::checks_help(), HOST_CHECKS.join(", "))
 }
 
 /// The file that Cargo builds from the package `warpwright-cuda`.

@@ -27,7 +27,7 @@ static RECORDS: Mutex<Vec<Arc<Record>>> = Mutex::new(vec![]);
 
 /// The records after which those that nothing can race with any more are removed, and the most that are kept.
 const PRUNE: usize = 64;
-const MOST: usize = 4096;
+const MOST: usize = 512;
 
 /// Returns whether the memory that an operation accesses is of interest.
 pub(crate) fn is_watched(execution: &Execution) -> bool {
