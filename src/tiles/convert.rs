@@ -172,8 +172,12 @@ fn converted_registers<'k, T: Convert<U>, U: TensorElement>(
     fragment: &Fragment<'k, T>,
     count: usize,
 ) -> Vec<RegId> {
-    let words = T::convert_words(&words_of(fragment)).into_iter().take(count);
-    words.map(|word| word.in_register(fragment.kernel())).collect()
+    in_registers(fragment.kernel(), &T::convert_words(&words_of(fragment)), count)
+}
+
+#[track_caller]
+fn in_registers<'k, W: Scalar>(k: Builder<'k>, words: &[Val<'k, W>], count: usize) -> Vec<RegId> {
+    words.iter().take(count).map(|word| word.in_register(k)).collect()
 }
 
 /// Asserts that subtiles of both types have the same shape, so that elements stay in their lanes.
