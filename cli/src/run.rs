@@ -11,8 +11,7 @@ use warpwright_sim::{Arch, Checks};
 
 /// Runs a CUDA program without a GPU and reports the bugs of its kernels
 ///
-/// The program finds the library `warpwright-cuda` in place of NVIDIA's driver, and `warpwright-cudart` in place of the runtime library
-/// (nvcc: `--cudart shared`). Its kernels must be PTX, in a text or in a fat binary (nvcc: `-arch=sm_80`, or
+/// The program finds the library `warpwright-cuda` in place of NVIDIA's driver, and `warpwright-cudart` in place of the runtime library. Its kernels must be PTX, in a text or in a fat binary (nvcc: `-arch=sm_80`, or
 /// `-gencode arch=compute_80,code=compute_80`).
 ///
 /// Findings are printed to standard error as they happen. Exit codes: that of the program, 86 if its kernels have findings, 2 if it cannot
@@ -99,6 +98,10 @@ const LIBRARY: &str = "libwarpwright_cuda.so";
 /// The variable in which the dynamic linker finds the folder of the library.
 const PATH: &str = "LD_LIBRARY_PATH";
 
+/// The name by which programs load the driver, and the variable with the libraries that are loaded first.
+const DRIVER: &str = "libcuda.so.1";
+const PRELOAD: &str = "LD_PRELOAD";
+
 impl Args {
     /// Executes the command.
     pub(super) fn run(self) -> Result<ExitCode, Error> {
@@ -106,12 +109,19 @@ impl Args {
         let paths = env::var_os(PATH).into_iter().flat_map(|old| env::split_paths(&old).collect::<Vec<_>>());
         let paths = env::join_paths(std::iter::once(folder.path.clone()).chain(paths))
             .map_err(|error| Error::of(PATH, error))?;
+        // The driver must be there before the constructors of a program that contains NVIDIA's runtime library.
+        let mut preloaded = OsString::from(folder.path.join(DRIVER));
+        if let Some(others) = env::var_os(PRELOAD) {
+            preloaded.push(":");
+            preloaded.push(others);
+        }
         let [program, arguments @ ..] = &self.program[..] else {
             return Err(Error("expected a program, found none".into()));
         };
         let status = Command::new(program)
             .args(arguments)
             .env(PATH, paths)
+            .env(PRELOAD, preloaded)
             .envs(self.settings())
             .status()
             .map_err(|error| Error::of(Path::new(program).display(), error))?;
@@ -175,7 +185,7 @@ impl Folder {
         fs::create_dir_all(&path).map_err(failed)?;
         let folder = Self { path: path.clone() };
         let runtime = library.with_file_name(RUNTIME);
-        let mut links = vec![("libcuda.so.1", library), ("libcuda.so", library)];
+        let mut links = vec![(DRIVER, library), ("libcuda.so", library)];
         if runtime.exists() {
             links.extend([("libcudart.so.13", &*runtime), ("libcudart.so", &*runtime)]);
         }

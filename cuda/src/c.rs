@@ -9,6 +9,7 @@ mod absent;
 mod capture;
 mod context;
 mod device;
+mod embedded_runtime;
 mod error;
 mod event;
 mod function;

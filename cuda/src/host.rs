@@ -1,7 +1,9 @@
 //! Memory of the host that the driver reads and writes by address.
 #![allow(unsafe_code, reason = "the addresses come from the program")]
 
+use std::borrow::Cow;
 use std::ffi::CStr;
+use std::path::PathBuf;
 use std::ptr;
 use std::slice;
 use std::sync::atomic::AtomicU32;
@@ -110,8 +112,7 @@ pub(crate) fn print(text: &str) {
 pub(crate) struct Library {
     /// The address at which it is loaded.
     pub(crate) base: usize,
-    /// The name of its file.
-    name: String,
+    pub(crate) path: PathBuf,
     /// The exported function that contains the address.
     pub(crate) function: Option<String>,
 }
@@ -134,21 +135,24 @@ impl Library {
             // SAFETY: the dynamic linker keeps the names while the library is loaded.
             (!address.is_null()).then(|| unsafe { CStr::from_ptr(address) }.to_string_lossy())
         };
-        let path = text(info.dli_fname)?;
         Some(Self {
             base: info.dli_fbase.addr(),
-            name: path.rsplit('/').next().unwrap_or_default().to_string(),
-            function: text(info.dli_sname).map(std::borrow::Cow::into_owned),
+            path: PathBuf::from(&*text(info.dli_fname)?),
+            function: text(info.dli_sname).map(Cow::into_owned),
         })
+    }
+
+    fn name(&self) -> Cow<'_, str> {
+        self.path.file_name().unwrap_or_default().to_string_lossy()
     }
 
     /// Returns whether it is CUDA's runtime library.
     pub(crate) fn is_runtime(&self) -> bool {
-        self.name.starts_with("libcudart") || self.name.contains("warpwright_cudart")
+        ["libcudart", "libwarpwright_cudart"].iter().any(|name| self.name().starts_with(name))
     }
 
     /// Describes an address in it.
     pub(crate) fn offset(&self, address: usize) -> String {
-        format!("{}+{:#x}", self.name, address - self.base)
+        format!("{}+{:#x}", self.name(), address - self.base)
     }
 }

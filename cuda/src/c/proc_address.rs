@@ -118,7 +118,7 @@ unsafe extern "C" fn cuGetProcAddress_v2_ptsz(
 unsafe extern "C" fn cuGetExportTable(_table: Out<usize>, _id: In<[u8; 16]>) -> Code {
     static TOLD: Once = Once::new();
     TOLD.call_once(|| {
-        report::say("the program calls private functions of NVIDIA's driver; if they are those of NVIDIA's runtime library, build it with `nvcc --cudart shared`");
+        report::say("the program calls private functions of NVIDIA's driver; if it contains NVIDIA's runtime library, run it with `warpwright run`, or build it with `nvcc --cudart shared`");
     });
     call("cuGetExportTable", || Err(Code::NOT_SUPPORTED))
 }

@@ -32,6 +32,17 @@ fn library(name: &str) -> PathBuf {
     path
 }
 
+/// Returns the folder of NVIDIA's runtime libraries, in the package of the compiler.
+fn toolkit_libraries() -> Option<PathBuf> {
+    let nvcc = env::var_os("WARPWRIGHT_NVCC").map(PathBuf::from);
+    let folder = nvcc.and_then(|nvcc| Some(nvcc.parent()?.with_file_name("lib")));
+    let folder = folder.filter(|folder| folder.join("libcudart.so.13").exists());
+    if folder.is_none() {
+        skip("nvcc", "expected libcudart.so.13 next to the compiler that WARPWRIGHT_NVCC names");
+    }
+    folder
+}
+
 impl Program {
     /// A folder with the libraries, and a program's source.
     fn new(source: &str) -> (Self, PathBuf) {
@@ -39,9 +50,12 @@ impl Program {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let folder = env::temp_dir().join(format!("warpwright-cuda-{}-{count}", process::id()));
         fs::create_dir_all(&folder).expect("the temporary folder can be written");
-        for (name, library_name) in
-            [("libcuda.so.1", "cuda"), ("libcuda.so", "cuda"), ("libcudart.so", "cudart")]
-        {
+        for (name, library_name) in [
+            ("libcuda.so.1", "cuda"),
+            ("libcuda.so", "cuda"),
+            ("libcudart.so", "cudart"),
+            ("libcudart.so.13", "cudart"),
+        ] {
             symlink(library(library_name), folder.join(name)).expect("the temporary folder can be written");
         }
         (Self { folder }, Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source))
@@ -62,9 +76,25 @@ impl Program {
 
     /// Compiles `programs/NAME.cu` for the runtime library, with the compiler that `WARPWRIGHT_NVCC` names or that is on the `PATH`.
     pub(super) fn cuda(name: &str, options: &[&str]) -> Option<Self> {
+        Self::nvcc(name, &[&["--cudart", "shared"], options].concat())
+    }
+
+    /// Compiles `programs/NAME.cu` with NVIDIA's runtime library in it.
+    pub(super) fn cuda_static(name: &str, options: &[&str]) -> Option<Self> {
+        let folder = format!("-L{}", toolkit_libraries()?.display());
+        Self::nvcc(name, &[&["--cudart", "static", &folder], options].concat())
+    }
+
+    /// Compiles `programs/NAME.cu` and links it with NVIDIA's shared library.
+    pub(super) fn cuda_versioned(name: &str, options: &[&str]) -> Option<Self> {
+        let library = toolkit_libraries()?.join("libcudart.so.13").display().to_string();
+        Self::nvcc(name, &[&["--cudart", "none", "-Xlinker", &library], options].concat())
+    }
+
+    fn nvcc(name: &str, options: &[&str]) -> Option<Self> {
         let (program, source) = Self::new(&format!("{name}.cu"));
         let mut nvcc = Command::new(env::var_os("WARPWRIGHT_NVCC").unwrap_or_else(|| "nvcc".into()));
-        nvcc.args(["-std=c++17", "-lineinfo", "-g", "--cudart", "shared", "--cudadevrt", "none", "-o"])
+        nvcc.args(["-std=c++17", "-lineinfo", "-g", "--cudadevrt", "none", "-o"])
             .arg(program.folder.join("program"))
             .arg(source)
             .arg("-L")
@@ -97,6 +127,7 @@ impl Program {
         let output = Command::new(self.folder.join("program"))
             .args(arguments)
             .env("LD_LIBRARY_PATH", &self.folder)
+            .env("LD_PRELOAD", self.folder.join("libcuda.so.1"))
             .envs(settings.iter().map(|(name, value)| (format!("WARPWRIGHT_CUDA_{name}"), value)))
             .output()
             .expect("the program runs");

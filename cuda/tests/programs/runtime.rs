@@ -3,7 +3,7 @@
 // Cargo builds the library because the test uses the crate.
 use warpwright_cudart as _;
 
-use super::host::Program;
+use super::host::{Program, Ran};
 
 /// Both PTX and machine code; PTX alone, compressed by zstd; and several texts, of which the newest is not for this device.
 const BINARIES: &[&[&str]] = &[
@@ -22,15 +22,36 @@ const BINARIES: &[&[&str]] = &[
 fn the_runtime_interface() {
     for options in BINARIES {
         let Some(program) = Program::cuda("runtime", options) else { return };
-        let ran = program.run(&[]);
-        let expected = "scale of 4 bytes\nscale of 8 bytes\nscale of 4 bytes\nscale of 4 bytes\nscale of 4 bytes\nscale of 4 bytes\n\
-                        cudaErrorIllegalAddress: an illegal memory access was encountered\ndone\n";
-        assert_eq!((ran.stdout.as_str(), ran.status), (expected, Some(86)), "{options:?}: {}", ran.stderr);
-        // The program makes two launches that are invalid, on purpose.
-        let findings = ran.stderr.matches("warpwright: invalid_launch").count();
-        assert_eq!(findings, 2, "{}", ran.stderr);
-        assert!(ran.stderr.contains("8 launches, 2 findings, 0 refused"), "{}", ran.stderr);
+        passes(options, &program.run(&[]));
     }
+}
+
+#[test]
+fn a_program_that_contains_the_runtime_library() {
+    // PTX compressed by LZ4.
+    let options = ["-gencode", "arch=compute_80,code=compute_80", "--compress-mode=speed"];
+    let Some(program) = Program::cuda_static("runtime", &options) else { return };
+    passes(&options, &program.run(&[]));
+}
+
+/// Checks a run of `runtime.cu`.
+fn passes(options: &[&str], ran: &Ran) {
+    let expected = "scale of 4 bytes\nscale of 8 bytes\nscale of 4 bytes\nscale of 4 bytes\nscale of 4 bytes\nscale of 4 bytes\n\
+                        cudaErrorIllegalAddress: an illegal memory access was encountered\ndone\n";
+    assert_eq!((ran.stdout.as_str(), ran.status), (expected, Some(86)), "{options:?}: {}", ran.stderr);
+    // The program makes two launches that are invalid, on purpose.
+    let findings = ran.stderr.matches("warpwright: invalid_launch").count();
+    assert_eq!(findings, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("8 launches, 2 findings, 0 refused"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_program_linked_with_versions_of_symbols_starts() {
+    let Some(program) = Program::cuda_versioned("race", &["-arch=sm_80"]) else { return };
+    let ran = program.run(&[]);
+    assert_eq!((ran.stdout.as_str(), ran.status), ("no error\n", Some(86)), "{}", ran.stderr);
+    // What the dynamic linker says shows that the program asks for versions.
+    assert!(ran.stderr.contains("libcudart.so.13: no version information available"), "{}", ran.stderr);
 }
 
 #[test]
