@@ -7,40 +7,62 @@
 use rustc_hash::FxHashSet;
 
 use crate::program::analysis::watch::{Touches, successors};
-use crate::program::code::{Alu, BarrierKind, Code, Control, MbarrierFn, Memory, Op, R1, Reg};
+use crate::program::code::{Alu, BarrierKind, Code, Control, D1, Guard, MbarrierFn, Memory, Op, R1, Reg};
 
-/// Instructions after a load beyond which it counts as over.
-const REACH: usize = 512;
+/// Instructions visited for all loads of a kernel together, beyond which the remaining loads count as over.
+const MAX_STEPS: usize = 1 << 22;
 
 /// The instructions that read shared memory and may still be in flight when an mbarrier is arrived at or an engine is started.
 pub(crate) fn loads(code: &Code, touches: &[Touches]) -> Vec<bool> {
     let copies = code.instrs.iter().any(|instr| starts_copy(&instr.op));
-    let left = |at: usize| copies && is_load(&code.instrs[at].op) && is_given_away(code, touches, at);
-    (0..code.instrs.len()).map(left).collect()
+    let mut steps = MAX_STEPS;
+    let mut left =
+        |at: usize| copies && is_load(&code.instrs[at].op) && is_given_away(code, touches, at, &mut steps);
+    (0..code.instrs.len()).map(&mut left).collect()
 }
 
 /// Whether a path from the load at `at` gives memory away before it uses one of the values.
-fn is_given_away(code: &Code, touches: &[Touches], at: usize) -> bool {
-    // `mov` gives a value another name, and uses it no more than that.
-    let mut values: Vec<Reg> = touches[at].writes.clone();
-    let mut seen: FxHashSet<usize> = [at].into_iter().collect();
-    let mut work = vec![at];
-    while let Some(from) = work.pop().filter(|_| seen.len() < REACH) {
+fn is_given_away(code: &Code, touches: &[Touches], at: usize, steps: &mut usize) -> bool {
+    // Instructions that have been executed, with the registers that then have a value of the load.
+    let mut paths: Vec<(usize, Vec<Reg>)> = vec![(at, touches[at].writes.clone())];
+    let mut seen = FxHashSet::default();
+    while let Some((from, values)) = paths.pop() {
         for to in successors(code, from) {
-            let Some(instr) = code.instrs.get(to).filter(|_| seen.insert(to)) else { continue };
-            let reads = touches[to].reads.iter().any(|reg| values.contains(reg));
+            let Some(instr) = code.instrs.get(to) else { continue };
+            let Some(left) = steps.checked_sub(1) else { return false };
+            *steps = left;
+            let copy = copied(&instr.op).filter(|(from, _)| values.contains(from));
+            let is_use = copy.is_none() && touches[to].reads.iter().any(|reg| values.contains(reg));
             match &instr.op {
+                _ if is_use => continue,
                 op if starts_copy(op) || arrives(op) => return true,
                 Op::Control(Control::Barrier(barrier)) if barrier.kind == BarrierKind::Arrive => return true,
                 Op::Control(Control::Barrier(_)) => continue,
-                Op::Alu(Alu::R1(R1::Mov, d, _)) if reads => values.push(Reg::R(*d)),
-                _ if reads => continue,
                 _ => {}
             }
-            work.push(to);
+            let mut values = values.clone();
+            if instr.guard == Guard::Always {
+                values.retain(|reg| !touches[to].writes.contains(reg));
+            }
+            values.extend(copy.map(|(_, to)| to));
+            values.sort_unstable();
+            values.dedup();
+            // Without a register, nothing can use the value, and the assembler omits the load.
+            if !values.is_empty() && seen.insert((to, values.clone())) {
+                paths.push((to, values));
+            }
         }
     }
     false
+}
+
+/// The registers of a `mov`, source first: it gives a value another name, and uses it no more than that.
+fn copied(op: &Op) -> Option<(Reg, Reg)> {
+    match *op {
+        Op::Alu(Alu::R1(R1::Mov | R1::Mov16, d, a)) => Some((Reg::R(a), Reg::R(d))),
+        Op::Alu(Alu::D1(D1::Mov, d, a)) => Some((Reg::D(a), Reg::D(d))),
+        _ => None,
+    }
 }
 
 fn is_load(op: &Op) -> bool {

@@ -5,6 +5,32 @@ use warpwright_sim::FindingKind::{
     AsyncCopyUnwaited, MbarrierMisuse, MissingProxyFence, MissingWgmmaFence, WgmmaInFlight,
 };
 
+/// The first warp executes some instructions, gives the memory back by an mbarrier, and stores %r10; the second one copies over it.
+macro_rules! given_back {
+    ($($first:expr)+, $copied:literal) => {
+        concat!(
+            "st.shared.u32 [%r2], %r0; fence.proxy.async.shared::cta;
+             @%p0 mbarrier.init.shared.b64 [bar], 32; @%p0 mbarrier.init.shared.b64 [s+8192], 1; bar.sync 0; @!%p2 bra P;
+             ",
+            $($first,)+
+            "mbarrier.arrive.shared.b64 %rd9, [bar]; st.global.u32 [%rd3], %r10; bra E;
+             P: setp.eq.u32 %p5, %r0, 32; @!%p5 bra E;
+             W: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0; @!%p4 bra W;
+             mbarrier.arrive.expect_tx.shared.b64 %rd9, [s+8192], 128;
+             cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 128, [s+8192];", $copied, "
+             V: mbarrier.try_wait.parity.shared.b64 %p4, [s+8192], 0; @!%p4 bra V;
+             E:"
+        )
+    };
+}
+
+/// The same text eight times.
+macro_rules! eight {
+    ($($text:tt)+) => {
+        concat!($($text)+, $($text)+, $($text)+, $($text)+, $($text)+, $($text)+, $($text)+, $($text)+)
+    };
+}
+
 pub(super) const PAIRS: &[Pair] = &[
     pair(
         "a bulk copy behind a barrier, with a barrier instead of the wait",
@@ -101,6 +127,34 @@ pub(super) const PAIRS: &[Pair] = &[
          cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 128, [s+8192];
          V: mbarrier.try_wait.parity.shared.b64 %p4, [s+8192], 0; @!%p4 bra V;
          E:",
+    ),
+    pair(
+        "a bulk copy over a load whose register is overwritten while a copy of it has the value",
+        MissingProxyFence,
+        64,
+        given_back!(
+            "ld.shared.u32 %r9, [%r3]; // HERE
+             mov.u32 %r10, %r9; mov.u32 %r9, 7; add.u32 %r11, %r9, 1;",
+            " // HERE"
+        ),
+        given_back!(
+            "ld.shared.u32 %r9, [%r3]; mov.u32 %r10, %r9; mov.u32 %r9, 7; add.u32 %r11, %r10, 1;",
+            ""
+        ),
+    ),
+    pair(
+        "a bulk copy over a load whose value is used after hundreds of other instructions",
+        MissingProxyFence,
+        64,
+        given_back!(
+            "ld.shared.u32 %r10, [%r3]; // HERE
+             " eight!(eight!(eight!("add.u32 %r11, %r0, 1; "))),
+            " // HERE"
+        ),
+        given_back!(
+            "ld.shared.u32 %r10, [%r3]; " eight!(eight!(eight!("add.u32 %r11, %r0, 1; "))) "add.u32 %r11, %r10, 1;",
+            ""
+        ),
     ),
     pair(
         "a bulk copy over a load whose thread has arrived at a barrier and does not wait",
