@@ -36,7 +36,7 @@ struct Kernel {
     item: usize,
     params: Vec<ParamSlot>,
     /// Decoded on first use, because each kernel has its own copy of the functions that it calls.
-    code: OnceLock<Result<Code, ParseError>>,
+    code: OnceLock<Result<Box<Code>, ParseError>>,
 }
 
 /// A `.global` or `.const` variable of a module.
@@ -251,7 +251,8 @@ impl<'m> Entry<'m> {
     /// # Errors
     /// If the kernel, or one of its callees, contains an unsupported instruction.
     pub(crate) fn code(&self) -> Result<&'m Code, &'m ParseError> {
-        self.kernel.code.get_or_init(|| self.module.link(self.function)).as_ref()
+        let code = self.kernel.code.get_or_init(|| self.module.link(self.function).map(Box::new));
+        code.as_deref()
     }
 
     /// Returns the parameters in order.

@@ -244,6 +244,7 @@ impl<'s> Parser<'s> {
                 }
             }
         }
+        ast.items.shrink_to_fit();
         Ok(ast)
     }
 

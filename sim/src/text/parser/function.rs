@@ -39,6 +39,7 @@ impl Parser<'_> {
             params.push(variable);
             if !self.eat(',') {
                 self.expect(')')?;
+                params.shrink_to_fit();
                 return Ok(params);
             }
         }

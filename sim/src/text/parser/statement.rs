@@ -91,6 +91,7 @@ impl Parser<'_> {
             }
         }
         self.expect(';')?;
+        names.shrink_to_fit();
         Ok(Registers { vector, ty: self.name(ty), names, pos })
     }
 
