@@ -122,7 +122,10 @@ impl Run {
         let count = self.unsupported.entry(call.to_string()).or_insert(0);
         *count += 1;
         if *count == 1 {
-            say(&format!("{call} is not supported; it returns CUDA_ERROR_NOT_SUPPORTED"));
+            let error =
+                if call.starts_with("cuda") { "cudaErrorNotSupported" } else { "CUDA_ERROR_NOT_SUPPORTED" };
+            let reason = reason(call).map_or(String::new(), |reason| format!(": {reason}"));
+            say(&format!("{call} is not supported; it returns {error}{reason}"));
         }
     }
 
@@ -131,6 +134,25 @@ impl Run {
         say(&format!("leak: {text}"));
         self.leaks.push(text);
     }
+}
+
+/// Returns why a function is not supported, if it belongs to a subject that is missing as a whole.
+fn reason(call: &str) -> Option<&'static str> {
+    const REASONS: &[(&str, &[&str])] = &[
+        ("the simulator has no textures, surfaces and arrays", &["Tex", "Surf", "Array", "Mipmap"]),
+        ("memory is not shared with graphics interfaces", &["Graphics", "GL", "EGL", "External"]),
+        ("memory is not shared with other processes", &["Ipc", "Shareable"]),
+        (
+            "graphs have no conditional and no memory nodes",
+            &["GraphConditional", "MemAllocNode", "MemFreeNode"],
+        ),
+        (
+            "addresses cannot be reserved apart from memory",
+            &["MemAddress", "MemCreate", "MemMap", "MemSetAccess", "MemUnmap", "MemRelease"],
+        ),
+    ];
+    let applies = |words: &[&str]| words.iter().any(|word| call.contains(word));
+    REASONS.iter().find(|(_, words)| applies(words)).map(|(reason, _)| *reason)
 }
 
 /// Completes the report when the process exits, and ends it with the configured status if there were findings.

@@ -1,5 +1,8 @@
 //! Functions of the interface that the library does not have: they return `cudaErrorNotSupported`.
 
+use std::ffi::CStr;
+
+use crate::driver::report_unsupported;
 use crate::error::{Error, call};
 
 macro_rules! absent {
@@ -8,8 +11,14 @@ macro_rules! absent {
             /// The arguments, which it does not read, are those of the real function.
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name() -> Error {
-                eprintln!("warpwright: {} is not supported; it returns cudaErrorNotSupported", stringify!($name));
-                call(|| Err(Error::NOT_SUPPORTED))
+                const NAME: &CStr = match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                    Ok(name) => name,
+                    Err(_) => c"",
+                };
+                call(|| {
+                    report_unsupported(NAME);
+                    Err(Error::NOT_SUPPORTED)
+                })
             }
         )*
     };

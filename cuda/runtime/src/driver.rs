@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::ffi::{CStr, c_char};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use libloading::Library;
@@ -170,6 +171,10 @@ functions! {
 
 /// Returns the driver, loaded and started by the first call.
 pub(crate) fn driver() -> Fallible<&'static Driver> {
+    loaded().map(|(driver, _)| driver)
+}
+
+fn loaded() -> Fallible<&'static (Driver, Library)> {
     static DRIVER: OnceLock<Fallible<(Driver, Library)>> = OnceLock::new();
     let loaded = DRIVER.get_or_init(|| {
         // SAFETY: the driver has no requirements for being loaded.
@@ -178,7 +183,23 @@ pub(crate) fn driver() -> Fallible<&'static Driver> {
         driver.cuInit(0)?;
         Ok((driver, library))
     });
-    loaded.as_ref().map(|(driver, _)| driver).map_err(|error| *error)
+    loaded.as_ref().map_err(|error| *error)
+}
+
+/// Tells the driver that the program has called a function that the library does not have.
+pub(crate) fn report_unsupported(name: &CStr) {
+    type Report = unsafe extern "C" fn(*const c_char);
+    // SAFETY: the function has this type. Drivers other than `warpwright-cuda` do not have it.
+    let report =
+        loaded().ok().and_then(|(_, library)| unsafe { library.get::<Report>("warpwrightUnsupported") }.ok());
+    match report {
+        // SAFETY: the name is a text that ends in a NUL.
+        Some(report) => unsafe { report(name.as_ptr()) },
+        None => eprintln!(
+            "warpwright: {} is not supported; it returns cudaErrorNotSupported",
+            name.to_string_lossy()
+        ),
+    }
 }
 
 /// The primary contexts that the runtime has retained, by device.

@@ -1,4 +1,4 @@
-//! The interface of `libcudart.so`, CUDA's runtime library,.
+//! The interface of `libcudart.so`, CUDA's runtime library, for programs that nvcc compiles.
 //!
 //! Each function calls those of the driver, `libcuda.so.1`, so the library contains neither devices nor memory. With
 //! `warpwright-cuda` as the driver, programs run without a GPU; see `docs/cuda.md` in the repository. Types and structures are those of

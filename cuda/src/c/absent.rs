@@ -1,7 +1,17 @@
 //! Functions of the interface that the library does not have: they return `CUDA_ERROR_NOT_SUPPORTED`, and the report names them.
 
+use crate::c::pointers::Text;
 use crate::c::{Entry, call};
 use crate::code::Code;
+use crate::report;
+
+/// Reports a function that the runtime library does not have.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn warpwrightUnsupported(name: Text) {
+    if let Ok(name) = name.get() {
+        report::update(|run| run.unsupported(&name));
+    }
+}
 
 macro_rules! absent {
     ($($name:ident)*) => {

@@ -20,8 +20,8 @@ fn unsupported_functions_are_named() {
     let Some(program) = Program::c("errors") else { return };
     let report = program.file("report.json");
     let ran = program.run(&[("REPORT", &report)]);
-    let named =
-        "warpwright: cuGraphicsUnregisterResource is not supported; it returns CUDA_ERROR_NOT_SUPPORTED";
+    let named = "warpwright: cuGraphicsUnregisterResource is not supported; it returns CUDA_ERROR_NOT_SUPPORTED: memory is not shared with graphics \
+         interfaces";
     assert!(ran.stderr.lines().any(|line| line == named), "{}", ran.stderr);
     let text = std::fs::read_to_string(&report).expect("the report is written");
     assert!(text.contains("\"cuGraphicsUnregisterResource\": 1"), "{text}");

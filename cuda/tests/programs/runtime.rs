@@ -42,7 +42,13 @@ fn passes(options: &[&str], ran: &Ran) {
     // The program makes two launches that are invalid, on purpose.
     let findings = ran.stderr.matches("warpwright: invalid_launch").count();
     assert_eq!(findings, 2, "{}", ran.stderr);
-    assert!(ran.stderr.contains("8 launches, 2 findings, 0 refused"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("8 launches, 2 findings, 0 refused, 0 leaks, 1 unsupported"),
+        "{}",
+        ran.stderr
+    );
+    let arrays = "cudaMallocArray is not supported; it returns cudaErrorNotSupported: the simulator has no textures, surfaces and arrays";
+    assert!(ran.stderr.contains(arrays), "{}", ran.stderr);
 }
 
 #[test]
