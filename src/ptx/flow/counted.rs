@@ -157,15 +157,14 @@ impl<'k, T: Counter> Counted<'k, T> {
         let Self { k, steps: Steps { end, step, .. }, label, last } = self;
         let counter = i.in_register(k);
         let next = [Operand::Reg(counter), Operand::Reg(counter), step.operand(k)];
-        let increment = || k.emit(format_args!("add.{}", T::PTX), &next);
         let goes_on = match last {
             Some(last) => {
                 let goes_on = i.lt(last);
-                increment();
+                k.emit(format_args!("add.{}", T::PTX), &next);
                 goes_on
             }
             None => {
-                increment();
+                k.emit(format_args!("add.{}", T::PTX), &next);
                 i.lt(end)
             }
         };
