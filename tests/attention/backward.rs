@@ -23,6 +23,8 @@ struct Matrices<T> {
     rows: [Rows; 2],
     /// Q, K, V, O and dO.
     factors: [Vec<T>; 5],
+    /// The same in f64.
+    numbers: [Vec<f64>; 5],
     lse: Vec<f32>,
 }
 
@@ -50,18 +52,15 @@ impl<T: Half> Matrices<T> {
             elements
         });
         let lse = vec![0.0; batches * heads * queries];
-        let mut matrices = Self { sizes, size, rows, factors, lse };
+        let numbers = factors.each_ref().map(|factor| factor.iter().map(|x| x.number()).collect());
+        let mut matrices = Self { sizes, size, rows, factors, numbers, lse };
         matrices.forward(backward.mask);
         matrices
     }
 
-    fn number(&self, which: usize, [batch, head, row]: [usize; 3], col: usize) -> f64 {
+    fn row(&self, which: usize, [batch, head, row]: [usize; 3]) -> &[f64] {
         let rows = &self.rows[usize::from(is_of_keys(NAMES[which]))];
-        self.factors[which][rows.at(batch, head, row) + col].number()
-    }
-
-    fn row(&self, which: usize, at: [usize; 3]) -> Vec<f64> {
-        (0..self.size).map(|col| self.number(which, at, col)).collect()
+        &self.numbers[which][rows.at(batch, head, row)..][..self.size]
     }
 
     fn kv_head(&self, head: usize) -> usize {
@@ -81,10 +80,10 @@ impl<T: Half> Matrices<T> {
             queries: self.sizes.queries,
             keys: self.sizes.keys,
             score: &|query, key| {
-                dot(&self.row(0, [batch, head, query]), &self.row(1, [batch, kv_head, key]))
+                dot(self.row(0, [batch, head, query]), self.row(1, [batch, kv_head, key]))
                     / (self.size as f64).sqrt()
             },
-            value: &|key, col| self.number(2, [batch, kv_head, key], col),
+            value: &|key, col| self.row(2, [batch, kv_head, key])[col],
             columns: self.size,
             soft_cap: None,
             slope: 0.0,
@@ -98,7 +97,10 @@ impl<T: Half> Matrices<T> {
         for (batch, head, query) in each([batches, heads, queries]) {
             let row = self.with_reference(mask, [batch, head], |reference| reference.row(query));
             let at = self.rows[0].at(batch, head, query);
-            row.o.iter().enumerate().for_each(|(col, [o, _])| self.factors[3][at + col] = T::of(*o as f32));
+            for (col, [o, _]) in row.o.into_iter().enumerate() {
+                self.factors[3][at + col] = T::of(o as f32);
+                self.numbers[3][at + col] = self.factors[3][at + col].number();
+            }
             self.lse[(batch * heads + head) * queries + query] = row.lse as f32;
         }
     }
@@ -110,7 +112,7 @@ impl<T: Half> Matrices<T> {
         let mut results = [0, 1, 1].map(|of_keys| vec![[0.0; 2]; self.rows[of_keys].length]);
         for (batch, head, query) in each([batches, heads, queries]) {
             let [q, o, d_o] = [0, 3, 4].map(|which| self.row(which, [batch, head, query]));
-            let [delta, size_of_delta] = sums(&o, &d_o);
+            let [delta, size_of_delta] = sums(o, d_o);
             let lse = f64::from(self.lse[(batch * heads + head) * queries + query]);
             let visible = self.with_reference(mask, [batch, head], |reference| {
                 let score = |key| reference.score(query, key);
@@ -120,11 +122,11 @@ impl<T: Half> Matrices<T> {
                 let at = [batch, self.kv_head(head), key];
                 let [k, v] = [1, 2].map(|which| self.row(which, at));
                 let p = (score - lse).exp();
-                let [dp, size_of_dp] = sums(&d_o, &v);
+                let [dp, size_of_dp] = sums(d_o, v);
                 let ds = [p * (dp - delta) * scale, p * (size_of_dp + size_of_delta) * scale];
                 let of_query = self.rows[0].at(batch, head, query);
                 let of_key = self.rows[1].at(at[0], at[1], key);
-                let terms = [(0, of_query, ds, &k), (1, of_key, ds, &q), (2, of_key, [p, p], &d_o)];
+                let terms = [(0, of_query, ds, k), (1, of_key, ds, q), (2, of_key, [p, p], d_o)];
                 for (which, start, [factor, size], row) in terms {
                     for (col, x) in row.iter().enumerate() {
                         let [sum, sizes] = &mut results[which][start + col];

@@ -66,11 +66,15 @@ impl Reference<'_> {
             return Expected { o: vec![[0.0; 2]; self.columns], lse: f64::NEG_INFINITY };
         }
         let total: f64 = all.map(|score| (score - max).exp()).sum();
-        let column = |col| {
-            let weighted = visible.clone().zip(&scores);
-            let terms = weighted.map(|(key, score)| (score - max).exp() / total * (self.value)(key, col));
-            terms.fold([0.0; 2], |[sum, size], term| [sum + term, size + f64::abs(term)])
-        };
-        Expected { o: (0..self.columns).map(column).collect(), lse: max + total.ln() }
+        let mut o = vec![[0.0; 2]; self.columns];
+        for (key, score) in visible.zip(scores) {
+            let weight = (score - max).exp() / total;
+            for (col, [sum, size]) in o.iter_mut().enumerate() {
+                let term = weight * (self.value)(key, col);
+                *sum += term;
+                *size += term.abs();
+            }
+        }
+        Expected { o, lse: max + total.ln() }
     }
 }

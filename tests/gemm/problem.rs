@@ -119,7 +119,11 @@ where
     let (at_a, at_b) = (entry(signed, 1), entry(signed, 2));
     let (a, b) = (Matrix::new(m, k, gemm.a, gap), Matrix::new(k, n, gemm.b, gap));
     let d = Matrix::new(m, n, MatrixOrder::Row, gap + usize::from(gemm.any_ldd));
-    let sum = |row, col| (0..k).map(|i| at_a(row, i) * at_b(i, col)).sum::<i32>();
+    let rows_of_a: Vec<Vec<i32>> = (0..m).map(|row| (0..k).map(|i| at_a(row, i)).collect()).collect();
+    let cols_of_b: Vec<Vec<i32>> = (0..n).map(|col| (0..k).map(|i| at_b(i, col)).collect()).collect();
+    let sum = |row: usize, col: usize| -> i32 {
+        std::iter::zip(&rows_of_a[row], &cols_of_b[col]).map(|(a, b)| a * b).sum()
+    };
     let expected: Vec<D> = d.elements(|row, col| match gemm.activation {
         None => sum(row, col),
         Some(Activation::Relu) => sum(row, col).max(0),
