@@ -15,12 +15,12 @@ fn imbalance(problem: &AttentionProblem, attention: &Attention) -> f64 {
     let mut work = vec![0; blocks as usize];
     for number in 0..heads * columns {
         let (_, column) = attention.schedule.tile(number, heads, columns);
-        // The last tiles are first.
-        let last = ((columns - column) * height - 1).min(queries - 1);
+        // The last tiles are first. Rows past the last query take steps, too.
+        let end = (columns - column) * height;
         let visible = match attention.mask {
             AttentionMask::Full => keys,
-            AttentionMask::Causal => keys.min(last + 1),
-            _ => (last + 1 + keys).saturating_sub(queries),
+            AttentionMask::Causal => keys.min(end),
+            _ => (end + keys).saturating_sub(queries).min(keys),
         };
         work[attention.schedule.block(number, blocks) as usize] += visible.div_ceil(step).max(1) + 1;
     }

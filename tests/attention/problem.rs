@@ -142,6 +142,8 @@ where
 pub(super) struct Matrices<T> {
     pub(super) rows: [Rows; 4],
     pub(super) factors: [Vec<T>; 3],
+    /// The factors in f64.
+    in_f64: [Vec<f64>; 3],
 }
 
 impl<T: Half> Matrices<T> {
@@ -161,7 +163,8 @@ impl<T: Half> Matrices<T> {
             }
             elements
         });
-        Self { rows, factors }
+        let in_f64 = factors.each_ref().map(|factor| factor.iter().map(|x| x.number()).collect());
+        Self { rows, factors, in_f64 }
     }
 
     pub(super) fn strides(&self) -> [[u32; 3]; 4] {
@@ -170,8 +173,12 @@ impl<T: Half> Matrices<T> {
 
     /// An element of Q, K or V in a column of a row of a batch and head.
     pub(super) fn number(&self, which: usize, at: [usize; 3], col: usize) -> f64 {
-        let [batch, head, row] = at;
-        self.factors[which][self.rows[which].at(batch, head, row) + col].number()
+        self.from_row(which, at)[col]
+    }
+
+    /// The elements of Q, K or V from a row of a batch and head on.
+    fn from_row(&self, which: usize, [batch, head, row]: [usize; 3]) -> &[f64] {
+        &self.in_f64[which][self.rows[which].at(batch, head, row)..]
     }
 }
 
@@ -277,10 +284,10 @@ fn compare<T: Half>(
     for (batch, head) in (0..batches).flat_map(|batch| (0..heads).map(move |head| (batch, head))) {
         let kv_head = head / (heads / kv_heads);
         let score = |query, key| {
-            let [q, k] = [(0, head, query), (1, kv_head, key)]
-                .map(|(which, head, row)| move |col| matrices.number(which, [batch, head, row], col));
-            (0..attention.head_size as usize).map(|col| q(col) * k(col)).sum::<f64>()
-                * f64::from(scale(attention))
+            let q = matrices.from_row(0, [batch, head, query]);
+            let k = matrices.from_row(1, [batch, kv_head, key]);
+            let products = q.iter().zip(k).take(attention.head_size as usize).map(|(q, k)| q * k);
+            products.sum::<f64>() * f64::from(scale(attention))
         };
         let reference = Reference {
             mask: attention.mask,
