@@ -173,11 +173,11 @@ impl<T: Half> Matrices<T> {
 
     /// An element of Q, K or V in a column of a row of a batch and head.
     pub(super) fn number(&self, which: usize, at: [usize; 3], col: usize) -> f64 {
-        self.from_row(which, at)[col]
+        self.tail_of_row(which, at)[col]
     }
 
     /// The elements of Q, K or V from a row of a batch and head on.
-    fn from_row(&self, which: usize, [batch, head, row]: [usize; 3]) -> &[f64] {
+    fn tail_of_row(&self, which: usize, [batch, head, row]: [usize; 3]) -> &[f64] {
         &self.in_f64[which][self.rows[which].at(batch, head, row)..]
     }
 }
@@ -284,8 +284,8 @@ fn compare<T: Half>(
     for (batch, head) in (0..batches).flat_map(|batch| (0..heads).map(move |head| (batch, head))) {
         let kv_head = head / (heads / kv_heads);
         let score = |query, key| {
-            let q = matrices.from_row(0, [batch, head, query]);
-            let k = matrices.from_row(1, [batch, kv_head, key]);
+            let q = matrices.tail_of_row(0, [batch, head, query]);
+            let k = matrices.tail_of_row(1, [batch, kv_head, key]);
             let products = q.iter().zip(k).take(attention.head_size as usize).map(|(q, k)| q * k);
             products.sum::<f64>() * f64::from(scale(attention))
         };
