@@ -190,12 +190,7 @@ pub(super) const fn assert_same_subtiles<T: TensorElement, U: TensorElement>() {
 
 /// Returns registers with the elements of `from` as `U`, owned by no other value.
 #[track_caller]
-fn converted<'k, T: Convert<U>, U: TensorElement>(from: &impl Registers<'k, Element = T>) -> Vec<RegId> {
-    converted_words::<T, U>(from.fragment())
-}
-
-#[track_caller]
-fn converted_words<'k, T: Convert<U>, U: TensorElement>(from: &Fragment<'k, T>) -> Vec<RegId> {
+fn converted<'k, T: Convert<U>, U: TensorElement>(from: &Fragment<'k, T>) -> Vec<RegId> {
     let k = from.kernel();
     let _located = k.locate(Location::caller());
     k.all_owned(|| T::convert_words(&words_of(from)))
@@ -212,7 +207,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         T: Convert<U>,
     {
         const { assert_same_subtiles::<T, U>() };
-        Rt::of_registers(self.kernel(), converted::<T, U>(self))
+        Rt::of_registers(self.kernel(), converted::<T, U>(self.fragment()))
     }
 }
 
@@ -224,6 +219,6 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     where
         T: Convert<U>,
     {
-        Rv::of_registers(self.kernel(), converted::<T, U>(self))
+        Rv::of_registers(self.kernel(), converted::<T, U>(self.fragment()))
     }
 }

@@ -176,11 +176,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
             // Commit a group even if nothing was copied, so that groups count stages.
             k.commit_copies();
         };
-        Owner::block(k).sync_in_loop();
-        for i in 0..ahead {
-            k.comment(format_args!("fill stage {i}"));
-            begin(i.into(), self.base.byte_offset(i64::from(i * Tiles::STAGE_BYTES)));
-        }
+        self.fill_first(&begin);
         k.comment(format_args!("wait for a stage, fill the one {ahead} ahead, work"));
         let first = (Val::from(0), Val::from(ahead * Tiles::STAGE_BYTES));
         let (state, ..) = k.fold(count, (state, first.0, first.1), |i, (state, read, write)| {
@@ -240,11 +236,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
             let tiles = Tiles::at(stage).filled();
             k.unlocated(|| load(&tiles, slice))
         };
-        Owner::block(k).sync_in_loop();
-        for i in 0..ahead {
-            k.comment(format_args!("fill stage {i}"));
-            begin(i.into(), self.base.byte_offset(i64::from(i * Tiles::STAGE_BYTES)));
-        }
+        self.fill_first(&begin);
         k.wait_copies(ahead - 1);
         k.this_block().sync();
         let fragments = load(self.base, 0);
@@ -276,6 +268,16 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         // No copy is in flight when the memory is used again.
         k.wait_copies(0);
         state
+    }
+
+    /// Begins to fill all stages but one.
+    #[track_caller]
+    fn fill_first(&self, begin: &dyn Fn(Val<'k, u32>, Ptr<'k, u8, Shared>)) {
+        Owner::block(self.k).sync_in_loop();
+        for i in 0..N as u32 - 1 {
+            self.k.comment(format_args!("fill stage {i}"));
+            begin(i.into(), self.base.byte_offset(i64::from(i * Tiles::STAGE_BYTES)));
+        }
     }
 
     #[track_caller]
