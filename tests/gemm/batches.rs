@@ -1,6 +1,6 @@
 //! Several products in one launch.
 
-use super::problem::{Matrix, assert_same, entry};
+use super::problem::{Matrix, assert_same, entry, product};
 use crate::{assemble, devices};
 use warpwright::{
     kernels::{Gemm, GemmTile, MatrixOrder},
@@ -11,14 +11,6 @@ use warpwright::{
 /// The entry of matrix `number`.
 fn numbered(seed: usize, number: usize) -> impl Fn(usize, usize) -> i32 + Copy {
     entry(true, seed + 5 * number)
-}
-
-fn product(
-    k: usize,
-    a: impl Fn(usize, usize) -> i32,
-    b: impl Fn(usize, usize) -> i32,
-) -> impl Fn(usize, usize) -> i32 {
-    move |row, col| (0..k).map(|i| a(row, i) * b(i, col)).sum()
 }
 
 #[test]
@@ -38,8 +30,9 @@ fn products_at_equal_distances() {
             let on_a = (0..batches).flat_map(|i| a.elements::<bf16>(numbered(1, i)));
             let on_b = (0..if shared { 1 } else { batches }).flat_map(|i| b.elements::<bf16>(of_b(i)));
             let (on_a, on_b): (Vec<_>, Vec<_>) = (on_a.collect(), on_b.collect());
-            let expected: Vec<f32> =
-                (0..batches).flat_map(|i| d.elements::<f32>(product(k, numbered(1, i), of_b(i)))).collect();
+            let expected: Vec<f32> = (0..batches)
+                .flat_map(|i| d.elements::<f32>(product([m, n, k], numbered(1, i), of_b(i))))
+                .collect();
             for device in devices::all().iter().filter(|device| device.capability() == (9, 0)) {
                 let on_a = device.upload(&on_a).expect("room");
                 let on_b = device.upload(&on_b).expect("room");
@@ -70,9 +63,9 @@ fn groups_of_rows_have_their_own_factor() {
         let (a, b) = (Matrix::new(m, k, gemm.a, 0), Matrix::new(k, n, gemm.b, 0));
         let d = Matrix::new(m, n, MatrixOrder::Row, 8);
         let on_b: Vec<bf16> = (0..count).flat_map(|i| b.elements::<bf16>(numbered(2, i))).collect();
-        let expected: Vec<f32> = d.elements(|row, col| {
-            product(k, numbered(1, 0), numbered(2, groups[row / height] as usize))(row, col)
-        });
+        let products: Vec<_> =
+            (0..count).map(|i| product([m, n, k], numbered(1, 0), numbered(2, i))).collect();
+        let expected: Vec<f32> = d.elements(|row, col| products[groups[row / height] as usize](row, col));
         for device in devices::all().iter().filter(|device| device.capability() == (9, 0)) {
             let on_a = device.upload(&a.elements::<bf16>(numbered(1, 0))).expect("room");
             let (on_b, groups) = (device.upload(&on_b).expect("room"), device.upload(&groups).expect("room"));

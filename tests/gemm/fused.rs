@@ -1,6 +1,6 @@
 //! Epilogues: factors and terms after the sums, which are exact for the numbers chosen here.
 
-use super::problem::{Entry, Matrix, assert_same, entry};
+use super::problem::{Entry, Matrix, assert_same, entry, product};
 use crate::{assemble, devices};
 use warpwright::{
     kernels::{Activation, Epilogue, Gemm, GemmResult, GemmSum, GemmTile, MatrixOrder},
@@ -47,8 +47,9 @@ where
     let (at_a, at_b, at_c) = (entry(true, 1), entry(true, 2), entry(true, 3));
     let (a, b) = (Matrix::new(m, k, gemm.a, 16), Matrix::new(k, n, gemm.b, 16));
     let (c, d) = (Matrix::new(m, n, MatrixOrder::Row, 32), Matrix::new(m, n, MatrixOrder::Row, 16));
+    let product = product([m, n, k], at_a, at_b);
     let expected: Vec<D> = d.filled(|row, col| {
-        let mut sum = (0..k).map(|i| at_a(row, i) * at_b(i, col)).sum::<i32>() as f32;
+        let mut sum = product(row, col) as f32;
         sum *= if epilogue.alpha { ALPHA } else { 1.0 };
         sum *= if epilogue.row_scales { scale(row) } else { 1.0 };
         sum *= if epilogue.col_scales { scale(col / 3) } else { 1.0 };

@@ -1,6 +1,6 @@
 //! Gated products, f(A·B₁) ⊙ (A·B₂), of integers that are exact in f32.
 
-use super::problem::{Entry, Matrix, assert_same, entry};
+use super::problem::{Entry, Matrix, assert_same, entry, product};
 use crate::{assemble, devices};
 use warpwright::{
     kernels::{Activation, Gemm, GemmResult, GemmTile, MatrixOrder},
@@ -21,8 +21,9 @@ where
     let (at_a, at_b) = (entry(true, 1), entry(true, 2));
     let (a, b) = (Matrix::new(m, k, gemm.a, 16), Matrix::new(k, 2 * n, gemm.b, 16));
     let d = Matrix::new(m, n, MatrixOrder::Row, 16);
-    let sum = |row, col| (0..k).map(|i| at_a(row, i) * at_b(i, col)).sum::<i32>() as f32;
-    let expected: Vec<D> = d.filled(|row, col| rounded(sum(row, col).max(0.0) * sum(row, col + n)));
+    let sum = product([m, 2 * n, k], at_a, at_b);
+    let expected: Vec<D> =
+        d.filled(|row, col| rounded((sum(row, col) as f32).max(0.0) * sum(row, col + n) as f32));
     for device in devices::all().iter().filter(|device| device.capability() == (9, 0)) {
         let on_a = device.upload(&a.elements::<T>(at_a)).expect("room");
         let on_b = device.upload(&b.elements::<T>(at_b)).expect("room");

@@ -95,6 +95,17 @@ pub(super) fn entry(signed: bool, seed: usize) -> impl Fn(usize, usize) -> i32 +
     }
 }
 
+/// Returns the entries of the product of A, m×k, and B, k×n.
+pub(super) fn product(
+    [m, n, k]: [usize; 3],
+    a: impl Fn(usize, usize) -> i32,
+    b: impl Fn(usize, usize) -> i32,
+) -> impl Fn(usize, usize) -> i32 {
+    let rows_of_a: Vec<Vec<i32>> = (0..m).map(|row| (0..k).map(|i| a(row, i)).collect()).collect();
+    let cols_of_b: Vec<Vec<i32>> = (0..n).map(|col| (0..k).map(|i| b(i, col)).collect()).collect();
+    move |row, col| std::iter::zip(&rows_of_a[row], &cols_of_b[col]).map(|(a, b)| a * b).sum()
+}
+
 /// Checks a product on every device, bit for bit, its gaps included, and the kernel with ptxas.
 pub(super) fn check<T, C, D>(gemm: &Gemm, sizes: Sizes)
 where
@@ -119,11 +130,7 @@ where
     let (at_a, at_b) = (entry(signed, 1), entry(signed, 2));
     let (a, b) = (Matrix::new(m, k, gemm.a, gap), Matrix::new(k, n, gemm.b, gap));
     let d = Matrix::new(m, n, MatrixOrder::Row, gap + usize::from(gemm.any_ldd));
-    let rows_of_a: Vec<Vec<i32>> = (0..m).map(|row| (0..k).map(|i| at_a(row, i)).collect()).collect();
-    let cols_of_b: Vec<Vec<i32>> = (0..n).map(|col| (0..k).map(|i| at_b(i, col)).collect()).collect();
-    let sum = |row: usize, col: usize| -> i32 {
-        std::iter::zip(&rows_of_a[row], &cols_of_b[col]).map(|(a, b)| a * b).sum()
-    };
+    let sum = product([m, n, k], at_a, at_b);
     let expected: Vec<D> = d.elements(|row, col| match gemm.activation {
         None => sum(row, col),
         Some(Activation::Relu) => sum(row, col).max(0),

@@ -1,6 +1,6 @@
 //! Sums of 8-bit floats that are promoted to f32, and scales of blocks, with numbers that are exact.
 
-use super::problem::{Matrix, assert_same, entry};
+use super::problem::{Matrix, assert_same, entry, product};
 use crate::{assemble, devices};
 use warpwright::{
     kernels::{Activation, Gemm, GemmTile, MatrixOrder},
@@ -30,8 +30,7 @@ fn promoted_sums() {
         assemble::kernel(&kernel);
         let (a, b) = (Matrix::new(m, k, gemm.a, 16), Matrix::new(k, n, gemm.b, 0));
         let d = Matrix::new(m, n, MatrixOrder::Row, 8);
-        let expected: Vec<f32> =
-            d.elements(|row, col| (0..k).map(|i| at_a(row, i) * at_b(i, col)).sum::<i32>());
+        let expected: Vec<f32> = d.elements(product([m, n, k], at_a, at_b));
         for device in devices::all().iter().filter(|device| device.capability() == (9, 0)) {
             let on_a = device.upload(&a.elements::<e4m3>(at_a)).expect("room");
             let on_b = device.upload(&b.elements::<e4m3>(at_b)).expect("room");
