@@ -39,14 +39,16 @@ enum What {
 impl Args {
     /// Executes the command.
     pub(super) fn run(self) -> Result<ExitCode, Error> {
-        match self.what {
-            What::Attention(args) => args.run(),
-            What::Cached(args) => args.run(),
-            What::Convolution(args) => args.run(),
-            What::Gemm(args) => args.run(),
-            What::Linear(args) => args.run(),
-            What::Rows(args) => args.run(),
-        }
+        let printed = match self.what {
+            What::Attention(args) => args.tables(),
+            What::Cached(args) => args.tables(),
+            What::Convolution(args) => args.tables(),
+            What::Gemm(args) => args.tables(),
+            What::Linear(args) => args.tables(),
+            What::Rows(args) => args.tables(),
+        };
+        printed.map_err(|error| Error(error.to_string()))?;
+        Ok(ExitCode::SUCCESS)
     }
 }
 

@@ -3,7 +3,7 @@
 mod backward;
 mod problem;
 
-use std::{fmt, process::ExitCode, str::FromStr};
+use std::{fmt, str::FromStr};
 
 use warpwright::{
     gpu::Gpu,
@@ -12,7 +12,6 @@ use warpwright::{
 };
 
 use super::{Fallible, race::Rounds, rival::Rival};
-use crate::Error;
 use problem::Problem;
 
 /// Times attention on random normal numbers, next to other implementations
@@ -133,12 +132,7 @@ impl fmt::Display for Sizes {
 }
 
 impl Args {
-    pub(in crate::bench) fn run(self) -> Result<ExitCode, Error> {
-        self.tables().map_err(|error| Error(error.to_string()))?;
-        Ok(ExitCode::SUCCESS)
-    }
-
-    fn tables(&self) -> Fallible<()> {
+    pub(in crate::bench) fn tables(&self) -> Fallible<()> {
         let gpu = Gpu::new(0)?;
         println!("{}", gpu.properties());
         let multiprocessors = gpu.properties().multiprocessors;

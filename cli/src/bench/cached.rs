@@ -2,12 +2,9 @@
 
 mod problem;
 
-use std::process::ExitCode;
-
 use warpwright::{gpu::Gpu, kernels::CachedAttention};
 
 use super::{Fallible, race::Rounds, rival::Rival};
-use crate::Error;
 use problem::{Contender, Problem};
 
 /// Times attention of one query for each head to a cache of keys and values
@@ -61,12 +58,7 @@ impl Sizes {
 }
 
 impl Args {
-    pub(in crate::bench) fn run(self) -> Result<ExitCode, Error> {
-        self.tables().map_err(|error| Error(error.to_string()))?;
-        Ok(ExitCode::SUCCESS)
-    }
-
-    fn tables(&self) -> Fallible<()> {
+    pub(in crate::bench) fn tables(&self) -> Fallible<()> {
         let Self { heads, kv_heads, head_size, .. } = *self;
         let gpu = Gpu::new(0)?;
         println!("{}", gpu.properties());

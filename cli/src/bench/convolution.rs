@@ -1,6 +1,6 @@
 //! `warpwright bench convolution`.
 
-use std::{process::ExitCode, sync::Arc};
+use std::sync::Arc;
 
 use cudarc::driver::{CudaSlice, CudaStream};
 use half::bf16;
@@ -17,7 +17,6 @@ use super::{
     race::Rounds,
     rival::Rival,
 };
-use crate::Error;
 
 /// Times convolutions by Fourier transforms on random normal numbers, next to other implementations
 ///
@@ -44,12 +43,7 @@ pub(in crate::bench) struct Args {
 }
 
 impl Args {
-    pub(in crate::bench) fn run(self) -> Result<ExitCode, Error> {
-        self.tables().map_err(|error| Error(error.to_string()))?;
-        Ok(ExitCode::SUCCESS)
-    }
-
-    fn tables(&self) -> Fallible<()> {
+    pub(in crate::bench) fn tables(&self) -> Fallible<()> {
         let Self { batches, channels, .. } = *self;
         let gpu = Gpu::new(0)?;
         println!("{}", gpu.properties());

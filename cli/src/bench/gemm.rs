@@ -10,7 +10,7 @@ mod report;
 mod rivals;
 mod shapes;
 
-use std::{process::ExitCode, time::Duration};
+use std::time::Duration;
 
 use cudarc::driver::CudaSlice;
 use warpwright::{
@@ -26,7 +26,6 @@ use report::Report;
 use shapes::{Layout, Shapes, Size};
 
 use super::{Fallible, normals::normals, provenance::Provenance, samples::Sampling};
-use crate::Error;
 
 /// Times products of matrices of random normal numbers, next to cuBLASLt
 ///
@@ -106,9 +105,9 @@ mod tune;
 pub(crate) use tune::Args as TuneArgs;
 
 impl Args {
-    pub(in crate::bench) fn run(self) -> Result<ExitCode, Error> {
-        self.check().and_then(|()| self.reports()).map_err(|error| Error(error.to_string()))?;
-        Ok(ExitCode::SUCCESS)
+    pub(in crate::bench) fn tables(&self) -> Fallible<()> {
+        self.check()?;
+        self.reports()
     }
 
     /// Refuses types and orders that a kernel does not have, before anything is timed.

@@ -3,12 +3,9 @@
 mod model;
 mod problem;
 
-use std::process::ExitCode;
-
 use warpwright::gpu::Gpu;
 
 use super::{Fallible, race::Rounds, rival::Rival};
-use crate::Error;
 use model::Model;
 use problem::{Problem, Sizes};
 
@@ -40,12 +37,7 @@ pub(in crate::bench) struct Args {
 }
 
 impl Args {
-    pub(in crate::bench) fn run(self) -> Result<ExitCode, Error> {
-        self.tables().map_err(|error| Error(error.to_string()))?;
-        Ok(ExitCode::SUCCESS)
-    }
-
-    fn tables(&self) -> Fallible<()> {
+    pub(in crate::bench) fn tables(&self) -> Fallible<()> {
         let gpu = Gpu::new(0)?;
         println!("{}", gpu.properties());
         let mut rival = self.rival.as_deref().map(Rival::start).transpose()?;

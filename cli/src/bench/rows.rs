@@ -9,7 +9,7 @@ mod pointwise;
 mod reference;
 mod table;
 
-use std::{process::ExitCode, time::Duration};
+use std::time::Duration;
 
 use warpwright::{
     gpu::Gpu,
@@ -18,7 +18,6 @@ use warpwright::{
 };
 
 use super::{Fallible, samples::Sampling};
-use crate::Error;
 use contender::{Buffers, Contender};
 use element::{Dtype, Element};
 
@@ -59,12 +58,7 @@ pub(in crate::bench) struct Args {
 }
 
 impl Args {
-    pub(in crate::bench) fn run(self) -> Result<ExitCode, Error> {
-        self.tables().map_err(|error| Error(error.to_string()))?;
-        Ok(ExitCode::SUCCESS)
-    }
-
-    fn tables(&self) -> Fallible<()> {
+    pub(in crate::bench) fn tables(&self) -> Fallible<()> {
         let gpu = Gpu::new(0)?;
         println!("{}", gpu.properties());
         for &dtype in &self.dtype {
