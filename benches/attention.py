@@ -10,7 +10,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-from rival import serve
+from rival import serve, usable
 
 BACKENDS = {"cuDNN": SDPBackend.CUDNN_ATTENTION, "FlashAttention-2": SDPBackend.FLASH_ATTENTION}
 
@@ -21,19 +21,6 @@ def with_backend(backend, q, k, v, causal):
             return scaled_dot_product_attention(q, k, v, is_causal=causal)
 
     return run
-
-
-def usable(candidates):
-    """Those of the named functions that do not fail."""
-    found = {}
-    for name, run in candidates:
-        try:
-            run()
-            torch.cuda.synchronize()
-            found[name] = run
-        except RuntimeError as error:
-            print(f"{name}: {error}", file=sys.stderr)
-    return found
 
 
 def candidates(q, k, v, causal):

@@ -8,7 +8,7 @@ import sys
 
 import torch
 
-from rival import serve
+from rival import serve, usable
 
 
 def convolution(u, spectrum):
@@ -21,15 +21,13 @@ def begin(batches, channels, length):
     batches, channels, length = int(batches), int(channels), int(length)
     u = torch.randn([batches, channels, length], device="cuda", dtype=torch.bfloat16)
     spectrum = torch.fft.rfft(torch.randn([channels, length], device="cuda"))
-    runs = {}
-    for name, run in (("torch.fft", convolution), ("torch.fft, torch.compile", torch.compile(convolution, dynamic=False))):
-        try:
-            run(u, spectrum)
-            torch.cuda.synchronize()
-            runs[name] = lambda run=run: run(u, spectrum)
-        except Exception as error:
-            print(f"{name}: {str(error)[:200]}", file=sys.stderr)
-    return runs
+    compiled = torch.compile(convolution, dynamic=False)
+    return usable(
+        [
+            ("torch.fft", lambda: convolution(u, spectrum)),
+            ("torch.fft, torch.compile", lambda: compiled(u, spectrum)),
+        ]
+    )
 
 
 def main():

@@ -9,7 +9,7 @@ import sys
 
 import torch
 
-from rival import serve
+from rival import serve, usable
 
 CHUNK = 64
 
@@ -88,15 +88,8 @@ def begin(model, batches, heads, length):
     torch._dynamo.reset()
     torch.manual_seed(0)
     run, inputs = problem(model, int(batches), int(heads), int(length))
-    runs = {}
-    for name, run in (("torch.compile", torch.compile(run, dynamic=False)),):
-        try:
-            run(*inputs)
-            torch.cuda.synchronize()
-            runs[name] = lambda run=run: run(*inputs)
-        except Exception as error:  # Out of memory, mostly.
-            print(f"{model}, {name}: {str(error)[:200]}", file=sys.stderr)
-    return runs
+    compiled = torch.compile(run, dynamic=False)
+    return usable([("torch.compile", lambda: compiled(*inputs))])
 
 
 def main():

@@ -21,6 +21,19 @@ def time(run):
     return start.elapsed_time(end) * 1e3
 
 
+def usable(candidates):
+    """Those of the named functions that do not fail."""
+    found = {}
+    for name, run in candidates:
+        try:
+            run()
+            torch.cuda.synchronize()
+            found[name] = run
+        except Exception as error:  # Compilers raise their own.
+            print(f"{name}: {str(error)[:200]}", file=sys.stderr)
+    return found
+
+
 def serve(problems):
     """Answers requests; `problems` maps each request to a function of its words that returns the implementations by name."""
     runs = []
