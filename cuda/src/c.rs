@@ -30,6 +30,7 @@ mod process;
 mod stream;
 mod tensor_map;
 mod transfer;
+mod virtual_memory;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -134,6 +135,7 @@ fn all() -> impl Iterator<Item = &'static Entry> {
         stream::ENTRIES,
         tensor_map::ENTRIES,
         transfer::ENTRIES,
+        virtual_memory::ENTRIES,
         absent::ENTRIES,
     ];
     tables.iter().copied().flatten()

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::ffi::CStr;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::ptr;
 use std::slice;
@@ -61,14 +62,9 @@ pub(crate) const PAGE: usize = 4096;
 
 /// Maps zeroed memory of `bytes` bytes, a multiple of the page size, at exactly this address, unless it is in use.
 pub(crate) fn map(address: u64, bytes: usize) -> Option<HostPtr> {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
     let wanted = ptr::with_exposed_provenance_mut(address as usize);
-    // SAFETY: a new mapping that replaces none.
-    let found = unsafe { libc::mmap(wanted, bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
-    if found == libc::MAP_FAILED {
-        return None;
-    }
-    let found = HostPtr(found.expose_provenance());
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let found = map_pages(wanted, bytes, access, UNUSED | libc::MAP_FIXED_NOREPLACE, -1)?;
     // Kernels before Linux 4.17 take the address for a hint.
     if found.0 as u64 == address {
         return Some(found);
@@ -81,6 +77,50 @@ pub(crate) fn map(address: u64, bytes: usize) -> Option<HostPtr> {
 pub(crate) fn unmap(address: HostPtr, bytes: usize) {
     // SAFETY: the range was mapped by `map` and is not referenced any more.
     unsafe { libc::munmap(ptr::with_exposed_provenance_mut(address.0), bytes) };
+}
+
+/// Memory that can be mapped at several addresses.
+#[derive(Debug)]
+pub(crate) struct File(OwnedFd);
+
+impl File {
+    /// Creates zeroed memory of `bytes` bytes, of which the host provides a page when it is written.
+    pub(crate) fn create(bytes: u64) -> Option<Self> {
+        // SAFETY: the name is a text that ends in a NUL.
+        let file = unsafe { libc::memfd_create(c"warpwright".as_ptr(), libc::MFD_CLOEXEC) };
+        // SAFETY: a new descriptor that nothing else owns.
+        let file = Self((file >= 0).then(|| unsafe { OwnedFd::from_raw_fd(file) })?);
+        // SAFETY: the descriptor is open.
+        let sized = unsafe { libc::ftruncate(file.0.as_raw_fd(), bytes.try_into().ok()?) };
+        (sized == 0).then_some(file)
+    }
+}
+
+/// Reserves `bytes` bytes of addresses that nobody can access.
+pub(crate) fn reserve(bytes: usize) -> Option<HostPtr> {
+    map_pages(ptr::null_mut(), bytes, libc::PROT_NONE, UNUSED, -1)
+}
+
+/// Maps memory at an address in a range of [`reserve`].
+pub(crate) fn attach(address: HostPtr, file: &File, bytes: usize) -> Option<HostPtr> {
+    let wanted = ptr::with_exposed_provenance_mut(address.0);
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    map_pages(wanted, bytes, access, libc::MAP_SHARED | libc::MAP_FIXED, file.0.as_raw_fd())
+}
+
+/// Makes addresses of [`attach`] inaccessible, to which the simulator must have dropped its reference.
+pub(crate) fn detach(address: HostPtr, bytes: usize) -> Option<HostPtr> {
+    let wanted = ptr::with_exposed_provenance_mut(address.0);
+    map_pages(wanted, bytes, libc::PROT_NONE, UNUSED | libc::MAP_FIXED, -1)
+}
+
+/// A mapping without memory.
+const UNUSED: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+
+fn map_pages(wanted: *mut libc::c_void, bytes: usize, access: i32, flags: i32, file: i32) -> Option<HostPtr> {
+    // SAFETY: a new mapping, which replaces only mappings of `reserve`.
+    let found = unsafe { libc::mmap(wanted, bytes, access, flags, file, 0) };
+    (found != libc::MAP_FAILED).then(|| HostPtr(found.expose_provenance()))
 }
 
 /// Writes the program's buffered output, so that what follows appears after it.

@@ -142,14 +142,7 @@ fn reason(call: &str) -> Option<&'static str> {
         ("the simulator has no textures, surfaces and arrays", &["Tex", "Surf", "Array", "Mipmap"]),
         ("memory is not shared with graphics interfaces", &["Graphics", "GL", "EGL", "External"]),
         ("memory is not shared with other processes", &["Ipc", "Shareable"]),
-        (
-            "graphs have no conditional and no memory nodes",
-            &["GraphConditional", "MemAllocNode", "MemFreeNode"],
-        ),
-        (
-            "addresses cannot be reserved apart from memory",
-            &["MemAddress", "MemCreate", "MemMap", "MemSetAccess", "MemUnmap", "MemRelease"],
-        ),
+        ("graphs have no conditional nodes", &["GraphConditional"]),
     ];
     let applies = |words: &[&str]| words.iter().any(|word| call.contains(word));
     REASONS.iter().find(|(_, words)| applies(words)).map(|(reason, _)| *reason)

@@ -61,6 +61,7 @@ mod validate;
 pub use machine::im2col::Im2colMap;
 pub use machine::memory::{Memory, MemoryError};
 pub use machine::options::{Arch, Arg, Contract, UnknownArch};
+pub use machine::reserved::Mapping;
 pub use machine::tensor_map::{TensorMap, TensorMapError, TensorSwizzle};
 pub use machine::trace::{Register, Step, Trace};
 pub use program::code::TensorType;

@@ -11,6 +11,7 @@ pub(crate) mod mbarrier;
 pub(crate) mod memory;
 pub(crate) mod options;
 pub(crate) mod registers;
+pub(crate) mod reserved;
 pub(crate) mod state;
 pub(crate) mod tensor_map;
 pub(crate) mod trace;

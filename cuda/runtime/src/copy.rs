@@ -112,7 +112,8 @@ struct Params {
     kind: u32,
 }
 
-fn params(address: Address) -> Fallible<Copy3D> {
+/// Returns the copy that `cudaMemcpy3DParms` describe.
+pub(crate) fn params(address: Address) -> Fallible<Copy3D> {
     let params: Params = get(address)?;
     if params.from_array != 0 || params.to_array != 0 {
         return Err(Error::NOT_SUPPORTED);

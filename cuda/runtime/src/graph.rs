@@ -1,6 +1,6 @@
 //! "Graph Management", and stream capture.
 
-use crate::copy::linear;
+use crate::copy::{linear, params};
 use crate::driver::ready;
 use crate::error::Fallible;
 use crate::memory_at::{get, out};
@@ -90,6 +90,39 @@ entries! {
         ready()?.cuGraphAddMemcpyNode(node, graph, after, count, out(&mut copy), 0)
     }
 
+    fn cudaGraphAddMemcpyNode(node: Address, graph: Address, after: Address, count: usize, copy: Address) {
+        let mut copy = params(copy)?;
+        ready()?.cuGraphAddMemcpyNode(node, graph, after, count, out(&mut copy), 0)
+    }
+
+    fn cudaGraphAddMemAllocNode(node: Address, graph: Address, after: Address, count: usize, params: Address) {
+        ready()?.cuGraphAddMemAllocNode(node, graph, after, count, params)
+    }
+
+    fn cudaGraphMemAllocNodeGetParams(node: Address, params: Address) {
+        ready()?.cuGraphMemAllocNodeGetParams(node, params)
+    }
+
+    fn cudaGraphAddMemFreeNode(node: Address, graph: Address, after: Address, count: usize, address: Address) {
+        ready()?.cuGraphAddMemFreeNode(node, graph, after, count, address)
+    }
+
+    fn cudaGraphMemFreeNodeGetParams(node: Address, result: Address) {
+        ready()?.cuGraphMemFreeNodeGetParams(node, result)
+    }
+
+    fn cudaDeviceGetGraphMemAttribute(device: i32, attribute: u32, value: Address) {
+        ready()?.cuDeviceGetGraphMemAttribute(device, attribute, value)
+    }
+
+    fn cudaDeviceSetGraphMemAttribute(device: i32, attribute: u32, value: Address) {
+        ready()?.cuDeviceSetGraphMemAttribute(device, attribute, value)
+    }
+
+    fn cudaDeviceGraphMemTrim(device: i32) {
+        ready()?.cuDeviceGraphMemTrim(device)
+    }
+
     fn cudaGraphAddMemsetNode(node: Address, graph: Address, after: Address, count: usize, params: Address) {
         ready()?.cuGraphAddMemsetNode(node, graph, after, count, params, 0)
     }
@@ -114,6 +147,61 @@ entries! {
         ready()?.cuGraphNodeGetType(node, result)
     }
 
+    fn cudaGraphGetRootNodes(graph: Address, nodes: Address, count: Address) {
+        ready()?.cuGraphGetRootNodes(graph, nodes, count)
+    }
+
+    fn cudaGraphGetEdges(graph: Address, from: Address, to: Address, data: Address, count: Address) {
+        ready()?.cuGraphGetEdges_v2(graph, from, to, data, count)
+    }
+
+    fn cudaGraphNodeGetDependencies(node: Address, nodes: Address, data: Address, count: Address) {
+        ready()?.cuGraphNodeGetDependencies_v2(node, nodes, data, count)
+    }
+
+    fn cudaGraphNodeGetDependentNodes(node: Address, nodes: Address, data: Address, count: Address) {
+        ready()?.cuGraphNodeGetDependentNodes_v2(node, nodes, data, count)
+    }
+
+    fn cudaGraphAddDependencies(graph: Address, from: Address, to: Address, data: Address, count: usize) {
+        ready()?.cuGraphAddDependencies_v2(graph, from, to, data, count)
+    }
+
+    fn cudaGraphRemoveDependencies(graph: Address, from: Address, to: Address, data: Address, count: usize) {
+        ready()?.cuGraphRemoveDependencies_v2(graph, from, to, data, count)
+    }
+
+    fn cudaGraphNodeFindInClone(result: Address, node: Address, clone: Address) {
+        ready()?.cuGraphNodeFindInClone(result, node, clone)
+    }
+
+    fn cudaGraphDestroyNode(node: Address) {
+        ready()?.cuGraphDestroyNode(node)
+    }
+
+    fn cudaGraphKernelNodeSetParams(node: Address, params: Address) {
+        let mut params = kernel(params)?;
+        ready()?.cuGraphKernelNodeSetParams_v2(node, out(&mut params))
+    }
+
+    fn cudaGraphMemcpyNodeSetParams(node: Address, copy: Address) {
+        let mut copy = params(copy)?;
+        ready()?.cuGraphMemcpyNodeSetParams(node, out(&mut copy))
+    }
+
+    fn cudaGraphMemcpyNodeSetParams1D(node: Address, to: Address, from: Address, bytes: usize, kind: u32) {
+        let mut copy = linear(to, from, bytes, kind)?;
+        ready()?.cuGraphMemcpyNodeSetParams(node, out(&mut copy))
+    }
+
+    fn cudaGraphMemsetNodeSetParams(node: Address, params: Address) {
+        ready()?.cuGraphMemsetNodeSetParams(node, params)
+    }
+
+    fn cudaGraphHostNodeSetParams(node: Address, params: Address) {
+        ready()?.cuGraphHostNodeSetParams(node, params)
+    }
+
     fn cudaGraphInstantiate(result: Address, graph: Address, flags: u64) {
         ready()?.cuGraphInstantiateWithFlags(result, graph, flags)
     }
@@ -125,6 +213,46 @@ entries! {
     fn cudaGraphExecKernelNodeSetParams(graph: Address, node: Address, params: Address) {
         let mut params = kernel(params)?;
         ready()?.cuGraphExecKernelNodeSetParams_v2(graph, node, out(&mut params))
+    }
+
+    fn cudaGraphInstantiateWithParams(result: Address, graph: Address, params: Address) {
+        ready()?.cuGraphInstantiateWithParams(result, graph, params)
+    }
+
+    fn cudaGraphExecGetFlags(graph: Address, flags: Address) {
+        ready()?.cuGraphExecGetFlags(graph, flags)
+    }
+
+    fn cudaGraphExecMemcpyNodeSetParams(graph: Address, node: Address, copy: Address) {
+        let mut copy = params(copy)?;
+        ready()?.cuGraphExecMemcpyNodeSetParams(graph, node, out(&mut copy), 0)
+    }
+
+    fn cudaGraphExecMemcpyNodeSetParams1D(
+        graph: Address, node: Address, to: Address, from: Address, bytes: usize, kind: u32,
+    ) {
+        let mut copy = linear(to, from, bytes, kind)?;
+        ready()?.cuGraphExecMemcpyNodeSetParams(graph, node, out(&mut copy), 0)
+    }
+
+    fn cudaGraphExecMemsetNodeSetParams(graph: Address, node: Address, params: Address) {
+        ready()?.cuGraphExecMemsetNodeSetParams(graph, node, params, 0)
+    }
+
+    fn cudaGraphExecHostNodeSetParams(graph: Address, node: Address, params: Address) {
+        ready()?.cuGraphExecHostNodeSetParams(graph, node, params)
+    }
+
+    fn cudaGraphExecChildGraphNodeSetParams(graph: Address, node: Address, child: Address) {
+        ready()?.cuGraphExecChildGraphNodeSetParams(graph, node, child)
+    }
+
+    fn cudaGraphNodeSetEnabled(graph: Address, node: Address, enabled: u32) {
+        ready()?.cuGraphNodeSetEnabled(graph, node, enabled)
+    }
+
+    fn cudaGraphNodeGetEnabled(graph: Address, node: Address, enabled: Address) {
+        ready()?.cuGraphNodeGetEnabled(graph, node, enabled)
     }
 
     fn cudaGraphExecUpdate(graph: Address, from: Address, result: Address) {

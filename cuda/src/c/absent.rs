@@ -68,19 +68,16 @@ absent! {
     cuDevSmResourceSplitByCount
     cuDeviceGetDevResource
     cuDeviceGetExecAffinitySupport
-    cuDeviceGetGraphMemAttribute
     cuDeviceGetHostAtomicCapabilities
     cuDeviceGetLuid
     cuDeviceGetNvSciSyncAttributes
     cuDeviceGetP2PAtomicCapabilities
     cuDeviceGetProperties
     cuDeviceGetTexture1DLinearMaxWidth
-    cuDeviceGraphMemTrim
     cuDevicePrimaryCtxRelease
     cuDevicePrimaryCtxReset
     cuDevicePrimaryCtxSetFlags
     cuDeviceRegisterAsyncNotification
-    cuDeviceSetGraphMemAttribute
     cuDeviceTotalMem
     cuDeviceUnregisterAsyncNotification
     cuEventDestroy
@@ -95,8 +92,6 @@ absent! {
     cuGraphAddExternalSemaphoresSignalNode
     cuGraphAddExternalSemaphoresWaitNode
     cuGraphAddKernelNode
-    cuGraphAddMemAllocNode
-    cuGraphAddMemFreeNode
     cuGraphAddNode
     cuGraphAddNode_v2
     cuGraphBatchMemOpNodeGetParams
@@ -128,8 +123,6 @@ absent! {
     cuGraphKernelNodeGetParams_v2
     cuGraphKernelNodeSetAttribute
     cuGraphKernelNodeSetParams
-    cuGraphMemAllocNodeGetParams
-    cuGraphMemFreeNodeGetParams
     cuGraphMemcpyNodeGetParams
     cuGraphMemsetNodeGetParams
     cuGraphNodeSetParams
@@ -172,21 +165,15 @@ absent! {
     cuLogsDumpToMemory
     cuLogsRegisterCallback
     cuLogsUnregisterCallback
-    cuMemAddressFree
-    cuMemAddressReserve
     cuMemAlloc
     cuMemAllocHost
     cuMemAllocPitch
     cuMemBatchDecompressAsync
-    cuMemCreate
     cuMemDiscardAndPrefetchBatchAsync
     cuMemDiscardBatchAsync
     cuMemExportToShareableHandle
     cuMemFree
-    cuMemGetAccess
     cuMemGetAddressRange
-    cuMemGetAllocationGranularity
-    cuMemGetAllocationPropertiesFromHandle
     cuMemGetDefaultMemPool
     cuMemGetHandleForAddressRange
     cuMemGetInfo
@@ -194,7 +181,6 @@ absent! {
     cuMemHostGetDevicePointer
     cuMemHostRegister
     cuMemImportFromShareableHandle
-    cuMemMap
     cuMemMapArrayAsync
     cuMemPoolExportPointer
     cuMemPoolExportToShareableHandle
@@ -203,11 +189,7 @@ absent! {
     cuMemPrefetchBatchAsync
     cuMemRangeGetAttribute
     cuMemRangeGetAttributes
-    cuMemRelease
-    cuMemRetainAllocationHandle
-    cuMemSetAccess
     cuMemSetMemPool
-    cuMemUnmap
     cuMemcpy2D
     cuMemcpy2DAsync
     cuMemcpy2DUnaligned

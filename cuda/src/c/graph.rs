@@ -1,12 +1,17 @@
 //! "Graph Management".
 
 use super::launch::arguments;
+use super::memory::check_free;
 use super::pointers::{Callback, In, Out};
+use super::pool::Props as PoolProps;
 use super::transfer::Copy3D;
 use crate::c::entries;
 use crate::code::{Code, Fallible};
+use crate::driver::context::{self, Context};
 use crate::driver::copy::Fill;
+use crate::driver::device::Device;
 use crate::driver::graph::{Executable, Graph, Node};
+use crate::driver::graph_memory;
 use crate::driver::launch::{Kernel, Shape};
 use crate::driver::library::function_of;
 use crate::driver::operation::Operation;
@@ -88,6 +93,37 @@ impl HostParams {
     }
 }
 
+/// `CUDA_MEM_ALLOC_NODE_PARAMS`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct AllocParams {
+    pool: PoolProps,
+    /// Which other devices have access, which all have here.
+    access: In<u8>,
+    access_count: usize,
+    bytes: usize,
+    address: u64,
+}
+
+impl AllocParams {
+    fn new(address: u64, bytes: u64) -> Fallible<Self> {
+        let pool = PoolProps::of(context::current()?.device);
+        Ok(Self { pool, access: In::NULL, access_count: 0, bytes: bytes as usize, address })
+    }
+
+    /// Returns the context for memory of the device in the parameters.
+    fn context(&self) -> Fallible<Arc<Context>> {
+        let (device, current) = (self.pool.device()?, context::current()?);
+        if current.device == device { Ok(current) } else { Ok(context::retain_primary(device)) }
+    }
+}
+
+/// Memory attributes of graphs (`CUgraphMem_attribute`).
+const USED: u32 = 0;
+const MOST_USED: u32 = 1;
+const RESERVED: u32 = 2;
+const MOST_RESERVED: u32 = 3;
+
 fn copy(params: In<Copy3D>) -> Fallible<Operation> {
     let copy = params.get()?.copy()?;
     copy.check()?;
@@ -141,16 +177,19 @@ fn connect(graph: Handle, from: In<Handle>, to: In<Handle>, count: usize, connec
     pairs.into_iter().try_for_each(|(from, to)| graph.connect(from, to, connected))
 }
 
-fn instantiate(out: Out<Handle>, graph: Handle) -> Fallible {
+fn instantiate(out: Out<Handle>, graph: Handle, flags: u64) -> Fallible {
+    check_flags(flags)?;
     if out.is_null() {
         return Err(Code::INVALID_VALUE);
     }
-    out.set(Graph::of(graph)?.instantiate()?.handle)
+    out.set(Graph::of(graph)?.instantiate(flags)?.handle)
 }
+
+/// Memory of a graph that is still allocated is freed by its next launch.
+const FREE_ON_LAUNCH: u64 = 1;
 
 /// Checks the flags of an executable graph. A graph for launches by kernels cannot free its memory itself.
 fn check_flags(flags: u64) -> Fallible {
-    const FREE_ON_LAUNCH: u64 = 1;
     const DEVICE_LAUNCH: u64 = 4;
     const BOTH: u64 = FREE_ON_LAUNCH | DEVICE_LAUNCH;
     if flags & !15 != 0 || flags & BOTH == BOTH { Err(Code::INVALID_VALUE) } else { Ok(()) }
@@ -216,7 +255,59 @@ entries! {
     }
 
     fn cuGraphAddChildGraphNode(out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, child: Handle) {
-        add(out, graph, after, count, Operation::Graph(Graph::of(child)?.instantiate()?))
+        add(out, graph, after, count, Operation::Graph(Graph::of(child)?.instantiate(0)?))
+    }
+
+    fn cuGraphAddMemAllocNode(
+        out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, params: Out<AllocParams>,
+    ) {
+        let wanted = params.get()?;
+        let address = graph_memory::plan(&*wanted.context()?, wanted.bytes as u64)?;
+        params.set(AllocParams { address, ..wanted })?;
+        add(out, graph, after, count, Operation::Alloc(address, wanted.bytes as u64))
+    }
+
+    fn cuGraphAddMemFreeNode(out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, address: u64) {
+        check_free(address)?;
+        add(out, graph, after, count, Operation::Free(address))
+    }
+
+    fn cuGraphMemAllocNodeGetParams(node: Handle, params: Out<AllocParams>) {
+        match Node::of(node)?.operation() {
+            Operation::Alloc(address, bytes) => params.set(AllocParams::new(address, bytes)?),
+            _ => Err(Code::INVALID_VALUE),
+        }
+    }
+
+    fn cuGraphMemFreeNodeGetParams(node: Handle, address: Out<u64>) {
+        match Node::of(node)?.operation() {
+            Operation::Free(freed) => address.set(freed),
+            _ => Err(Code::INVALID_VALUE),
+        }
+    }
+
+    fn cuDeviceGetGraphMemAttribute(device: i32, attribute: u32, value: Out<u64>) {
+        let device = Device::new(device)?;
+        match attribute {
+            // Nothing is held back: what is reserved is in use.
+            USED | RESERVED => value.set(graph_memory::used(device)),
+            MOST_USED | MOST_RESERVED => value.set(graph_memory::most_used(device)),
+            _ => Err(Code::INVALID_VALUE),
+        }
+    }
+
+    fn cuDeviceSetGraphMemAttribute(device: i32, attribute: u32, value: In<u64>) {
+        let device = Device::new(device)?;
+        // The manual allows only to begin again.
+        if !matches!(attribute, MOST_USED | MOST_RESERVED) || value.get()? != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        graph_memory::reset_most_used(device);
+        Ok(())
+    }
+
+    fn cuDeviceGraphMemTrim(device: i32) {
+        Device::new(device).map(drop)
     }
 
     fn cuGraphAddEmptyNode(out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize) {
@@ -297,26 +388,23 @@ entries! {
     }
 
     fn cuGraphInstantiate_v2(out: Out<Handle>, graph: Handle, _node: Out<Handle>, _log: Out<u8>, _size: usize) {
-        instantiate(out, graph)
+        instantiate(out, graph, 0)
     }
 
     fn cuGraphInstantiateWithFlags(out: Out<Handle>, graph: Handle, flags: u64) {
-        check_flags(flags)?;
-        instantiate(out, graph)
+        instantiate(out, graph, flags)
     }
 
     fn cuGraphInstantiateWithParams | cuGraphInstantiateWithParams_ptsz _own (
         out: Out<Handle>, graph: Handle, params: Out<InstantiateParams>,
     ) {
+        instantiate(out, graph, params.get()?.flags)?;
         // CUDA_GRAPH_INSTANTIATE_SUCCESS
-        check_flags(params.get()?.flags)?;
-        params.set(InstantiateParams { result: 0, ..params.get()? })?;
-        instantiate(out, graph)
+        params.set(InstantiateParams { result: 0, ..params.get()? })
     }
 
     fn cuGraphExecGetFlags(graph: Handle, out: Out<u64>) {
-        Executable::of(graph)?;
-        out.set(0)
+        out.set(Executable::of(graph)?.flags)
     }
 
     fn cuGraphExecKernelNodeSetParams_v2(graph: Handle, node: Handle, params: In<KernelParams>) {
@@ -336,7 +424,7 @@ entries! {
     }
 
     fn cuGraphExecChildGraphNodeSetParams(graph: Handle, node: Handle, child: Handle) {
-        Executable::of(graph)?.set_operation(node, Operation::Graph(Graph::of(child)?.instantiate()?))
+        Executable::of(graph)?.set_operation(node, Operation::Graph(Graph::of(child)?.instantiate(0)?))
     }
 
     fn cuGraphNodeSetEnabled(graph: Handle, node: Handle, enabled: u32) {
@@ -360,7 +448,11 @@ entries! {
     }
 
     fn cuGraphLaunch | cuGraphLaunch_ptsz own (graph: Handle, stream: Handle) {
-        Stream::of(stream, own)?.submit(Executable::of(graph)?.snapshot())
+        let (stream, graph) = (Stream::of(stream, own)?, Executable::of(graph)?);
+        if stream.capturing().is_none() {
+            graph.submit_memory(graph.flags & FREE_ON_LAUNCH != 0)?;
+        }
+        stream.submit(graph.snapshot())
     }
 
     fn cuGraphExecDestroy(graph: Handle) {

@@ -7,7 +7,7 @@ use crate::driver::copy::device_address;
 use crate::driver::operation::Operation;
 use crate::driver::registry::Handle;
 use crate::driver::stream::Stream;
-use crate::driver::{context, memory};
+use crate::driver::{context, graph_memory, memory};
 use crate::host::HostPtr;
 
 /// Stores the address of new memory.
@@ -29,15 +29,22 @@ fn pinned(bytes: usize, flags: u32) -> Fallible<HostPtr> {
 /// Memory that a program maps is available when the call returns, and freed in the order of a stream.
 fn alloc_async(out: Out<u64>, bytes: usize, stream: Handle, own: bool) -> Fallible {
     let stream = Stream::of(stream, own)?;
-    if stream.capturing().is_some() {
-        return Err(Code::STREAM_CAPTURE_UNSUPPORTED);
-    }
     let context = stream.context()?;
     store(out, || {
-        let address = memory::alloc_in(&context, bytes)?;
-        stream.queue(Operation::Alloc(address, bytes as u64))?;
+        let address = match stream.capturing() {
+            Some(_) => graph_memory::plan(&context, bytes as u64)?,
+            None => memory::alloc_in(&context, bytes)?,
+        };
+        stream.submit(Operation::Alloc(address, bytes as u64))?;
         Ok(address)
     })
+}
+
+/// Returns an error unless an address is that of memory that an operation can free.
+pub(super) fn check_free(address: u64) -> Fallible {
+    let is_live =
+        || memory::find_device(address).is_some_and(|a| a.start == address && a.kind == memory::Kind::Device);
+    if graph_memory::size(address).is_some() || is_live() { Ok(()) } else { Err(Code::INVALID_VALUE) }
 }
 
 entries! {
@@ -132,8 +139,10 @@ entries! {
         if address == 0 {
             return Ok(());
         }
-        let found = memory::find_device(address).filter(|a| a.start == address);
-        found.filter(|a| a.kind == memory::Kind::Device).ok_or(Code::INVALID_VALUE)?;
-        stream.queue(Operation::Free(address)).map(drop)
+        check_free(address)?;
+        if graph_memory::size(address).is_some() && stream.capturing().is_none() {
+            graph_memory::submit_free(address)?;
+        }
+        stream.submit(Operation::Free(address))
     }
 }

@@ -2,42 +2,54 @@
 
 use super::pointers::{In, Out};
 use crate::c::entries;
-use crate::code::Code;
+use crate::code::{Code, Fallible};
 use crate::driver::device::Device;
 use crate::driver::pool::Pool;
 use crate::driver::registry::Handle;
 
-/// The start of `CUmemPoolProps`.
+/// `CUmemPoolProps`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct Props {
+pub(super) struct Props {
     alloc_type: u32,
     handle_types: u32,
-    location_type: u32,
-    location: i32,
+    location: Location,
+    rest: [u64; 9],
+}
+
+impl Props {
+    /// Returns the properties of a pool of a device.
+    pub(super) fn of(device: Device) -> Self {
+        let location = Location { ty: DEVICE, id: device.ordinal() };
+        // CU_MEM_ALLOCATION_TYPE_PINNED
+        Self { alloc_type: 1, handle_types: 0, location, rest: [0; 9] }
+    }
+
+    pub(super) fn device(self) -> Fallible<Device> {
+        if self.location.ty != DEVICE || self.handle_types != 0 {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        Device::new(self.location.id)
+    }
 }
 
 /// `CUmemLocation`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct Location {
-    ty: u32,
-    id: i32,
+pub(super) struct Location {
+    pub(super) ty: u32,
+    pub(super) id: i32,
 }
 
 /// `CU_MEM_LOCATION_TYPE_DEVICE`.
-const DEVICE: u32 = 1;
+pub(super) const DEVICE: u32 = 1;
 
 /// The attributes that are switches, of 32 bits; the others have 64.
 const SWITCHES: std::ops::RangeInclusive<u32> = 1..=3;
 
 entries! {
     fn cuMemPoolCreate(out: Out<Handle>, props: In<Props>) {
-        let props = props.get()?;
-        if props.location_type != DEVICE || props.handle_types != 0 {
-            return Err(Code::NOT_SUPPORTED);
-        }
-        Device::new(props.location)?;
+        props.get()?.device()?;
         out.set(Pool::create().handle)
     }
 

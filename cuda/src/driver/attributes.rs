@@ -49,6 +49,7 @@ pub(crate) fn attribute(device: Device, attribute: i32) -> Fallible<i32> {
         95 => 1,                               // COOPERATIVE_LAUNCH
         97 => limits.shared_opt_in,            // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
         99 => 1,                               // HOST_REGISTER_SUPPORTED
+        102 => 1,                              // VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
         106 => limits.blocks,                  // MAX_BLOCKS_PER_MULTIPROCESSOR
         111 => device::reserved_shared(),      // RESERVED_SHARED_MEMORY_PER_BLOCK
         115 => 1,                              // MEMORY_POOLS_SUPPORTED

@@ -46,9 +46,8 @@ impl Place {
             Place::Host(host) if host.is_null() => Err(Code::INVALID_VALUE),
             Place::Host(_) => Ok(()),
             Place::Device(address) => {
-                let found = memory::find_device(address).ok_or_else(|| memory::unknown(address))?;
-                let rest = found.size - (address - found.start);
-                if bytes <= rest { Ok(()) } else { Err(Code::INVALID_VALUE) }
+                let room = memory::room(address).ok_or_else(|| memory::unknown(address))?;
+                if bytes <= room { Ok(()) } else { Err(Code::INVALID_VALUE) }
             }
         }
     }
@@ -277,6 +276,6 @@ pub(crate) fn device_address(host: HostPtr) -> Fallible<u64> {
     match found.kind {
         Kind::Registered(start) => Ok(found.start + (host.0 - start.0) as u64),
         Kind::Pinned(_) | Kind::Managed => Ok(host.0 as u64),
-        Kind::Device | Kind::Variable => Err(Code::INVALID_VALUE),
+        Kind::Device | Kind::Variable | Kind::Mapped(_) => Err(Code::INVALID_VALUE),
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::code::{Code, Fallible};
+use crate::driver::graph_memory;
 use crate::driver::operation::{Branch, Execution, Operation};
 use crate::driver::origin::Origin;
 use crate::driver::registry::{Handle, Registry};
@@ -35,6 +36,7 @@ pub(crate) struct Executable {
     pub(crate) handle: Handle,
     /// The operations by node, in an order that satisfies the dependencies.
     steps: Mutex<Vec<Step>>,
+    pub(crate) flags: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -174,9 +176,9 @@ impl Graph {
         Ok(steps)
     }
 
-    pub(crate) fn instantiate(&self) -> Fallible<Arc<Executable>> {
+    pub(crate) fn instantiate(&self, flags: u64) -> Fallible<Arc<Executable>> {
         let steps = Mutex::new(self.steps()?);
-        Ok(EXECUTABLES.add(|handle| Executable { handle, steps }))
+        Ok(EXECUTABLES.add(|handle| Executable { handle, steps, flags }))
     }
 }
 
@@ -241,7 +243,15 @@ impl Executable {
     /// Returns an operation that executes the graph as it is now: later changes concern later launches.
     pub(crate) fn snapshot(&self) -> Operation {
         let steps = Mutex::new(lock(&self.steps).clone());
-        Operation::Graph(Arc::new(Self { handle: self.handle, steps }))
+        Operation::Graph(Arc::new(Self { handle: self.handle, steps, flags: self.flags }))
+    }
+
+    /// Checks the memory that its nodes allocate and free, for a launch.
+    pub(crate) fn submit_memory(&self, frees_before: bool) -> Fallible {
+        lock(&self.steps).iter().try_for_each(|step| match &step.operation {
+            Operation::Graph(child) => child.submit_memory(frees_before),
+            operation => graph_memory::submit(operation, frees_before),
+        })
     }
 
     pub(crate) fn execute(&self, whole: &Execution) -> Fallible {

@@ -13,8 +13,10 @@ use crate::code::{Code, Fallible};
 use crate::config::config;
 use crate::driver::context::{self, Context};
 use crate::driver::device::{self, Device};
+use crate::driver::graph_memory;
 use crate::driver::origin::Origin;
 use crate::driver::registry::Handle;
+use crate::driver::virtual_memory::Physical;
 use crate::host::{self, HostPtr, PAGE};
 use crate::report;
 
@@ -31,6 +33,8 @@ pub(crate) enum Kind {
     Registered(HostPtr),
     /// A variable of a module.
     Variable,
+    /// Memory of a device that the program has mapped, and whether it may be accessed.
+    Mapped(bool),
 }
 
 /// An allocation.
@@ -49,7 +53,7 @@ pub(crate) struct Allocation {
 impl Allocation {
     /// Returns whether programs can access it.
     pub(crate) fn is_on_host(&self) -> bool {
-        !matches!(self.kind, Kind::Device | Kind::Variable)
+        !matches!(self.kind, Kind::Device | Kind::Variable | Kind::Mapped(_))
     }
 
     /// Returns its address on the host.
@@ -57,7 +61,7 @@ impl Allocation {
         match self.kind {
             Kind::Pinned(_) | Kind::Managed => Some(HostPtr(self.start as usize)),
             Kind::Registered(host) => Some(host),
-            Kind::Device | Kind::Variable => None,
+            Kind::Device | Kind::Variable | Kind::Mapped(_) => None,
         }
     }
 }
@@ -86,9 +90,29 @@ fn allocations() -> MutexGuard<'static, BTreeMap<u64, Allocation>> {
 }
 
 fn add(start: u64, size: u64, kind: Kind, context: &Context) {
+    add_in(start, size, kind, context.handle, context.device);
+}
+
+fn add_in(start: u64, size: u64, kind: Kind, context: Handle, device: Device) {
     let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-    let allocation = Allocation { start, size, kind, context: context.handle, device: context.device, id };
-    allocations().insert(start, allocation);
+    allocations().insert(start, Allocation { start, size, kind, context, device, id });
+}
+
+/// Records memory that is mapped at reserved addresses. It belongs to no context.
+pub(crate) fn add_mapping(start: u64, size: u64, device: Device) {
+    add_in(start, size, Kind::Mapped(false), Handle::NULL, device);
+}
+
+/// Records whether memory of [`add_mapping`] may be accessed.
+pub(crate) fn set_accessible(start: u64, accessible: bool) {
+    if let Some(mapping) = allocations().get_mut(&start) {
+        mapping.kind = Kind::Mapped(accessible);
+    }
+}
+
+/// Forgets memory of [`add_mapping`].
+pub(crate) fn remove_mapping(start: u64) {
+    allocations().remove(&start);
 }
 
 /// Allocates memory of the current device.
@@ -109,6 +133,16 @@ pub(crate) fn alloc_in(context: &Context, bytes: usize) -> Fallible<u64> {
     let start = lock().try_alloc(bytes).map_err(|_| Code::OUT_OF_MEMORY)?;
     add(start, bytes as u64, Kind::Device, context);
     Ok(start)
+}
+
+/// Allocates memory of a device at a reserved address, or where it was freed.
+pub(crate) fn alloc_at(start: u64, bytes: u64, context: Handle, device: Device) -> Fallible {
+    if bytes > available(device).0 {
+        return Err(Code::OUT_OF_MEMORY);
+    }
+    lock().alloc_at(start, bytes).map_err(|_| Code::OUT_OF_MEMORY)?;
+    add_in(start, bytes, Kind::Device, context, device);
+    Ok(())
 }
 
 /// Allocates memory with one address for the host and kernels.
@@ -165,11 +199,19 @@ pub(crate) fn free(address: u64) -> Fallible {
         return Ok(());
     }
     let context = context::current()?;
+    let is_of_graph = graph_memory::size(address).is_some();
+    if is_of_graph {
+        // It may be that a graph allocates it that is pending.
+        graph_memory::submit_free(address).map_err(|_| unknown(address))?;
+        let _ = context.synchronize();
+    }
     let found = allocations().get(&address).copied();
     let found =
         found.filter(|a| matches!(a.kind, Kind::Device | Kind::Managed)).ok_or_else(|| unknown(address))?;
-    // As in the driver, pending operations are completed first; one that fails does not keep the memory.
-    let _ = context.synchronize();
+    if !is_of_graph {
+        // As in the driver, pending operations are completed first; one that fails does not keep the memory.
+        let _ = context.synchronize();
+    }
     release(&found);
     context.check()
 }
@@ -226,6 +268,22 @@ pub(crate) fn find_device(address: u64) -> Option<Allocation> {
     find(address).filter(|a| address.wrapping_sub(a.start) < a.size)
 }
 
+/// Returns how many bytes operations may access from an address of a kernel on. Those of adjacent mappings count together.
+pub(crate) fn room(address: u64) -> Option<u64> {
+    const MAPPED: Kind = Kind::Mapped(true);
+    let Some(found) = find_device(address).filter(|a| a.kind != Kind::Mapped(false)) else {
+        return graph_memory::room(address);
+    };
+    let mut end = found.start + found.size;
+    if found.kind == MAPPED {
+        let all = allocations();
+        while let Some(next) = all.get(&end).filter(|next| next.kind == MAPPED) {
+            end += next.size;
+        }
+    }
+    Some(end - address)
+}
+
 /// Describes an address: its offset in an allocation.
 pub(crate) fn describe(address: u64) -> String {
     match find_device(address) {
@@ -256,8 +314,9 @@ pub(crate) fn report_freed(error: &MemoryError, origin: &Origin) {
 /// Returns the free memory of a device in bytes, and the total.
 pub(crate) fn available(device: Device) -> (u64, u64) {
     let total = device::MEMORY as u64;
-    let used = allocations().values().filter(|a| a.device == device && !a.is_on_host()).map(|a| a.size).sum();
-    (total.saturating_sub(used), total)
+    let counts = |a: &&Allocation| a.device == device && matches!(a.kind, Kind::Device | Kind::Variable);
+    let used: u64 = allocations().values().filter(counts).map(|a| a.size).sum();
+    (total.saturating_sub(used + Physical::used_of(device)), total)
 }
 
 /// Describes what the program has not freed.
@@ -266,5 +325,5 @@ pub(crate) fn leaks() -> Vec<String> {
     let kept = all.values().filter(|a| matches!(a.kind, Kind::Device | Kind::Pinned(_) | Kind::Managed));
     let describe =
         |a: &Allocation| format!("{} bytes at {:#x}, allocation {} ({:?})", a.size, a.start, a.id, a.kind);
-    kept.map(describe).collect()
+    kept.map(describe).chain(Physical::leaks()).collect()
 }

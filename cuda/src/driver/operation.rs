@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::code::Fallible;
 use crate::driver::copy::{Copy, Fill, Staged};
 use crate::driver::graph::Executable;
+use crate::driver::graph_memory;
 use crate::driver::launch::Kernel;
 use crate::driver::memory;
 use crate::driver::order::Position;
@@ -22,7 +23,7 @@ pub(crate) enum Operation {
     /// A function of the program.
     Host(Arc<dyn Fn() + Send + Sync>),
     Graph(Arc<Executable>),
-    /// Memory of this address and size becomes available.
+    /// Memory of this address and size becomes available. That of a graph is allocated now.
     Alloc(u64, u64),
     /// Memory of this address is freed.
     Free(u64),
@@ -77,6 +78,7 @@ impl Operation {
             }
             Self::Graph(graph) => graph.execute(execution),
             Self::Alloc(address, bytes) => {
+                graph_memory::allocate(*address)?;
                 races::record_write(execution, "an allocation", *address, *bytes);
                 Ok(())
             }

@@ -1,12 +1,6 @@
 /* Bugs of programs, one for each name: `bugs NAME` has it, `bugs NAME fixed` does not. */
 #include "driver.h"
 
-typedef struct opaque *CUgraph, *CUgraphExec;
-CUresult cuStreamBeginCapture_v2(CUstream, int);
-CUresult cuStreamEndCapture(CUstream, CUgraph *);
-CUresult cuGraphInstantiateWithFlags(CUgraphExec *, CUgraph, unsigned long long);
-CUresult cuGraphLaunch(CUgraphExec, CUstream);
-
 enum { N = 256, BYTES = 4 * N };
 
 static CUfunction kernel;
@@ -162,6 +156,72 @@ static void branches_of_a_graph(void) {
     OK(cuGraphLaunch(executable, one));
 }
 
+/* Memory of a graph that is used, and freed, by nodes that may be simultaneous. */
+static void memory_of_a_graph(int used_late, int freed_late) {
+    CUgraph graph;
+    CUgraphExec executable;
+    CUgraphNode alloc, work, node;
+    CUDA_MEM_ALLOC_NODE_PARAMS params = {1, 0, 1, 0, {0}, NULL, 0, BYTES, 0};
+    OK(cuGraphCreate(&graph, 0));
+    OK(cuGraphAddMemAllocNode(&alloc, graph, NULL, 0, &params));
+    void *arguments[] = {&params.dptr, &x, (float[]){2}, (int[]){N}};
+    CUDA_KERNEL_NODE_PARAMS launched = {kernel, 2, 1, 1, 128, 1, 1, 0, arguments, NULL, NULL, NULL};
+    OK(cuGraphAddKernelNode_v2(&work, graph, &alloc, used_late, &launched));
+    OK(cuGraphAddMemFreeNode(&node, graph, freed_late ? &work : &alloc, 1, params.dptr));
+    OK(cuGraphInstantiateWithFlags(&executable, graph, 0));
+    OK(cuGraphLaunch(executable, one));
+}
+
+static void graph_uses_memory_early(void) {
+    memory_of_a_graph(fixed, 1);
+}
+
+static void graph_frees_memory_early(void) {
+    memory_of_a_graph(1, fixed);
+}
+
+/* Maps memory at the start of a range of twice its size. */
+static CUdeviceptr mapped(const CUmemAccessDesc *access) {
+    size_t unit = 2 << 20;
+    CUdeviceptr range;
+    unsigned long long memory;
+    OK(cuMemAddressReserve(&range, 2 * unit, 0, 0, 0));
+    OK(cuMemCreate(&memory, unit, &PROPERTIES, 0));
+    OK(cuMemMap(range, unit, 0, memory, 0));
+    OK(cuMemSetAccess(range, unit, &READS_AND_WRITES, 1));
+    OK(cuMemsetD8_v2(range, 0, unit - BYTES));
+    OK(cuMemSetAccess(range, unit, access, 1));
+    return range;
+}
+
+static void behind_the_mapping(void) {
+    CUdeviceptr range = mapped(&READS_AND_WRITES);
+    OK(launch(kernel, y, range + (fixed ? 0 : 2 << 20), 2, N, NULL));
+}
+
+static void mapping_without_access(void) {
+    CUdeviceptr range = mapped(fixed ? &READS : &NO_ACCESS);
+    OK(launch(kernel, y, range, 2, N, NULL));
+}
+
+static void store_to_a_read_only_mapping(void) {
+    CUdeviceptr range = mapped(fixed ? &READS_AND_WRITES : &READS);
+    OK(launch(kernel, range, x, 2, N, NULL));
+}
+
+static void uninitialized_mapping(void) {
+    CUdeviceptr range = mapped(&READS);
+    OK(launch(kernel, y, range + (2 << 20) - (fixed ? 2 : 1) * BYTES, 2, N, NULL));
+}
+
+static void unmapped_too_early(void) {
+    CUdeviceptr range = mapped(&READS);
+    if (!fixed) {
+        OK(cuMemUnmap(range, 2 << 20));
+    }
+    OK(launch(kernel, y, range, 2, N, NULL));
+}
+
 /* What a host function follows is complete when it signals the program. */
 static void finished(void *flag) {
     __atomic_store_n((int *)flag, 1, __ATOMIC_RELEASE);
@@ -203,6 +263,13 @@ static const struct {
     {"free_in_another_stream", free_in_another_stream},
     {"use_before_allocation", use_before_allocation},
     {"branches_of_a_graph", branches_of_a_graph},
+    {"graph_uses_memory_early", graph_uses_memory_early},
+    {"graph_frees_memory_early", graph_frees_memory_early},
+    {"behind_the_mapping", behind_the_mapping},
+    {"mapping_without_access", mapping_without_access},
+    {"store_to_a_read_only_mapping", store_to_a_read_only_mapping},
+    {"uninitialized_mapping", uninitialized_mapping},
+    {"unmapped_too_early", unmapped_too_early},
     {"signal_from_a_host_function", signal_from_a_host_function},
     {"block_too_large", block_too_large},
 };

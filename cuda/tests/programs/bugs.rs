@@ -65,6 +65,29 @@ const BUGS: &[Bug] = &[
     ("free_in_another_stream", "stream_race", &["a free writes them", "cuMemFreeAsync"]),
     ("use_before_allocation", "stream_race", &["an allocation", "cuMemAllocAsync"]),
     ("branches_of_a_graph", "stream_race", &["a fill writes them", "launch 1 of kernel `scale` writes them"]),
+    (
+        "graph_uses_memory_early",
+        "stream_race",
+        &[
+            "an allocation writes them",
+            "launch 1 of kernel `scale` writes them",
+            "cuGraphAddMemAllocNode, called by",
+        ],
+    ),
+    (
+        "graph_frees_memory_early",
+        "stream_race",
+        &["a free writes them", "launch 1 of kernel `scale` writes them"],
+    ),
+    (
+        "behind_the_mapping",
+        "global_out_of_bounds",
+        &["which is reserved and has no accessible memory", "called by behind_the_mapping"],
+    ),
+    ("mapping_without_access", "global_out_of_bounds", &["which is reserved and has no accessible memory"]),
+    ("store_to_a_read_only_mapping", "read_only", &["a store to memory at", "which is read only"]),
+    ("uninitialized_mapping", "uninitialized_global_read", &["a read of 4 bytes that were never written"]),
+    ("unmapped_too_early", "global_out_of_bounds", &["which is reserved and has no accessible memory"]),
     ("signal_from_a_host_function", "stream_race", &["a fill writes them"]),
     (
         "block_too_large",

@@ -38,6 +38,11 @@ fn memory_of_all_kinds() {
 }
 
 #[test]
+fn virtual_memory() {
+    passes("virtual_memory", &[("LEAKS", "1")], "done\n");
+}
+
+#[test]
 fn graphs_of_nodes_and_of_streams() {
     passes("graphs", &[], "done\n");
 }

@@ -1,14 +1,6 @@
 /* Graphs: built node by node, and captured from streams. */
 #include "driver.h"
 
-typedef struct opaque *CUgraph, *CUgraphNode, *CUgraphExec;
-typedef struct {
-    CUfunction func;
-    unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
-    void **kernelParams, **extra;
-    CUkernel kern;
-    CUcontext ctx;
-} KernelParams;
 typedef struct {
     CUdeviceptr dst;
     size_t pitch;
@@ -24,24 +16,22 @@ typedef struct {
     CUgraphNode errorNode, errorFromNode;
 } UpdateResult;
 
-CUresult cuGraphCreate(CUgraph *, unsigned);
 CUresult cuGraphDestroy(CUgraph);
 CUresult cuGraphClone(CUgraph *, CUgraph);
-CUresult cuGraphAddKernelNode_v2(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const KernelParams *);
 CUresult cuGraphAddMemsetNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const MemsetParams *, CUcontext);
 CUresult cuGraphAddHostNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const HostParams *);
 CUresult cuGraphAddDependencies(CUgraph, const CUgraphNode *, const CUgraphNode *, size_t);
 CUresult cuGraphGetNodes(CUgraph, CUgraphNode *, size_t *);
 CUresult cuGraphNodeGetType(CUgraphNode, int *);
 CUresult cuGraphNodeGetDependencies(CUgraphNode, CUgraphNode *, size_t *);
-CUresult cuGraphInstantiateWithFlags(CUgraphExec *, CUgraph, unsigned long long);
-CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec, CUgraphNode, const KernelParams *);
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS *);
 CUresult cuGraphExecUpdate_v2(CUgraphExec, CUgraph, UpdateResult *);
 CUresult cuGraphNodeSetEnabled(CUgraphExec, CUgraphNode, unsigned);
-CUresult cuGraphLaunch(CUgraphExec, CUstream);
 CUresult cuGraphExecDestroy(CUgraphExec);
-CUresult cuStreamBeginCapture_v2(CUstream, int);
-CUresult cuStreamEndCapture(CUstream, CUgraph *);
+CUresult cuGraphMemAllocNodeGetParams(CUgraphNode, CUDA_MEM_ALLOC_NODE_PARAMS *);
+CUresult cuGraphMemFreeNodeGetParams(CUgraphNode, CUdeviceptr *);
+CUresult cuDeviceGetGraphMemAttribute(CUdevice, int, uint64_t *);
+CUresult cuDeviceSetGraphMemAttribute(CUdevice, int, uint64_t *);
 CUresult cuStreamIsCapturing(CUstream, int *);
 
 static CUdeviceptr x, y;
@@ -51,8 +41,8 @@ static void count(void *calls) {
     ++*(int *)calls;
 }
 
-static KernelParams kernel(void **arguments) {
-    KernelParams params = {function, 1, 1, 1, 128, 1, 1, 0, arguments, NULL, NULL, NULL};
+static CUDA_KERNEL_NODE_PARAMS kernel(void **arguments) {
+    CUDA_KERNEL_NODE_PARAMS params = {function, 1, 1, 1, 128, 1, 1, 0, arguments, NULL, NULL, NULL};
     return params;
 }
 
@@ -71,7 +61,7 @@ static void node_by_node(void) {
     int calls = 0, type;
     size_t size = 5;
     void *up[] = {&y, &x, &two, &n}, *down[] = {&x, &y, &three, &n};
-    KernelParams params = kernel(up);
+    CUDA_KERNEL_NODE_PARAMS params = kernel(up);
     MemsetParams one = {x, 0, 0x3f800000, 4, 100, 1};
     HostParams counter = {count, &calls};
     UpdateResult result;
@@ -177,6 +167,89 @@ static void captured(void) {
     EXPECT(900, cuStreamBeginCapture_v2(NULL, 0));
 }
 
+/* The bytes that nodes have allocated: now, or the most at a time. */
+static uint64_t used(int attribute) {
+    uint64_t bytes;
+    OK(cuDeviceGetGraphMemAttribute(0, attribute, &bytes));
+    return bytes;
+}
+
+static void memory_of_nodes(void) {
+    CUgraph graph;
+    CUgraphExec exec, cleaning;
+    CUgraphNode alloc, work, copy, node;
+    CUDA_MEM_ALLOC_NODE_PARAMS params = {1, 0, 1, 0, {0}, NULL, 0, 400, 0}, told;
+    CUDA_KERNEL_NODE_PARAMS launched;
+    CUdeviceptr z, freed;
+    float two = 2, three = 3;
+    unsigned n = 100;
+    void *there[] = {&z, &x, &two, &n}, *back[] = {&y, &z, &three, &n};
+    int type;
+    uint64_t zero = 0;
+
+    /* z = 2x, y = 3z, where z is memory of the graph. */
+    OK(cuMemsetD32Async(x, 0x3f800000, 100, NULL));
+    OK(cuGraphCreate(&graph, 0));
+    OK(cuGraphAddMemAllocNode(&alloc, graph, NULL, 0, &params));
+    z = params.dptr;
+    OK(cuGraphMemAllocNodeGetParams(alloc, &told));
+    HOLDS(told.dptr == z && told.bytesize == 400);
+    OK(cuGraphNodeGetType(alloc, &type));
+    HOLDS(type == 10);
+    launched = kernel(there);
+    OK(cuGraphAddKernelNode_v2(&work, graph, &alloc, 1, &launched));
+    launched = kernel(back);
+    OK(cuGraphAddKernelNode_v2(&copy, graph, &work, 1, &launched));
+    EXPECT(INVALID_VALUE, cuMemFree_v2(z));
+
+    /* Without a node that frees it, the memory stays, and the graph cannot be launched again. */
+    OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK(cuGraphInstantiateWithFlags(&cleaning, graph, 1));
+    HOLDS(used(0) == 0);
+    OK(cuGraphLaunch(exec, NULL));
+    HOLDS(value(z) == 2 && value(y) == 6 && used(0) == 400 && used(1) == 400);
+    EXPECT(INVALID_VALUE, cuGraphLaunch(exec, NULL));
+    OK(cuGraphLaunch(cleaning, NULL));
+    HOLDS(value(z + 396) == 2);
+    OK(cuMemFree_v2(z));
+    HOLDS(used(0) == 0 && used(1) == 400);
+    OK(cuDeviceSetGraphMemAttribute(0, 1, &zero));
+    HOLDS(used(1) == 0);
+    OK(cuGraphLaunch(exec, NULL));
+    OK(cuMemFreeAsync(z, NULL));
+    EXPECT(INVALID_VALUE, cuMemFreeAsync(z, NULL));
+    OK(cuCtxSynchronize());
+    HOLDS(used(0) == 0);
+
+    OK(cuGraphAddMemFreeNode(&node, graph, &copy, 1, z));
+    OK(cuGraphMemFreeNodeGetParams(node, &freed));
+    HOLDS(freed == z);
+    OK(cuGraphExecDestroy(exec));
+    OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    for (int i = 0; i < 3; ++i) {
+        OK(cuGraphLaunch(exec, NULL));
+    }
+    HOLDS(value(y) == 6 && used(0) == 0 && used(1) == 400);
+
+    /* Captured calls become such nodes. */
+    {
+        CUstream stream;
+        CUgraph captured;
+        OK(cuStreamCreate(&stream, 0));
+        OK(cuStreamBeginCapture_v2(stream, 0));
+        OK(cuMemAllocAsync(&z, 400, stream));
+        OK(cuMemsetD32Async(z, 0x40400000, 100, stream));
+        OK(launch(function, y, z, 5, 100, stream));
+        OK(cuMemFreeAsync(z, stream));
+        OK(cuStreamEndCapture(stream, &captured));
+        OK(cuGraphInstantiateWithFlags(&exec, captured, 0));
+        OK(cuGraphLaunch(exec, stream));
+        OK(cuGraphLaunch(exec, stream));
+        OK(cuStreamSynchronize(stream));
+        HOLDS(value(y) == 15 && used(0) == 0);
+    }
+}
+
 int main(void) {
     start();
     function = scale();
@@ -184,6 +257,7 @@ int main(void) {
     OK(cuMemAlloc_v2(&y, 400));
     node_by_node();
     captured();
+    memory_of_nodes();
     puts("done");
     return 0;
 }

@@ -64,7 +64,7 @@ pub(crate) fn reach<'a>(
                 return Err(Fault::at(
                     FindingKind::ReadOnly,
                     lane,
-                    format!("{} to constant memory at {address:#x}, which is read only", doing.verb()),
+                    format!("{} to memory at {address:#x}, which is read only", doing.verb()),
                 ));
             }
             Ok(allocation)
@@ -95,6 +95,9 @@ fn out_of_bounds(lane: usize, address: u64, bytes: u64, doing: Doing, found: &Fo
         }
         Found::Freed(size) => format!(
             "global memory out of bounds: {verb} of {bytes} bytes at {address:#x}, in a buffer of {size} bytes that was freed"
+        ),
+        Found::Unmapped => format!(
+            "global memory out of bounds: {verb} of {bytes} bytes at {address:#x}, which is reserved and has no accessible memory"
         ),
         Found::Heap(..) | Found::Nothing => {
             format!(

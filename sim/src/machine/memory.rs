@@ -27,6 +27,12 @@ pub enum MemoryError {
         /// The size of the allocation in bytes.
         size: u64,
     },
+    /// The address is reserved, and no memory that may be accessed is mapped there.
+    #[error("{address:#x} is reserved, and no accessible memory is mapped there")]
+    Unmapped {
+        /// The address.
+        address: u64,
+    },
     /// The access extends past the end.
     #[error("{bytes} bytes at {address:#x} run past the end of an allocation of {size} bytes at {start:#x}")]
     OutOfBounds {
@@ -101,9 +107,11 @@ impl std::ops::Deref for Words {
 }
 
 #[derive(Debug)]
-enum Slot {
+pub(super) enum Slot {
     /// An address range for memory that the host maps.
     Reserved,
+    /// Part of a range of [`Memory::reserve`], with the allocations that are mapped there, in the order of addresses.
+    Mapped(Vec<Allocation>),
     Live(Allocation),
     /// The region of the device heap.
     Heap(Allocation),
@@ -117,6 +125,8 @@ pub(crate) enum Found<'a> {
     Heap(&'a Allocation, &'a Heap),
     /// Freed, with its former size in bytes.
     Freed(u64),
+    /// Reserved, without memory.
+    Unmapped,
     Nothing,
 }
 
@@ -125,7 +135,7 @@ pub(crate) enum Found<'a> {
 /// Allocations are never adjacent, so every access outside of its buffer is detected. Contents are initially zero.
 #[derive(Debug, Default)]
 pub struct Memory {
-    slots: Vec<Slot>,
+    pub(super) slots: Vec<Slot>,
     /// The number of slots whose addresses the host has too.
     shared_slots: usize,
     /// The first slot of each loaded module's variables.
@@ -138,6 +148,9 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// The number of addresses of which each allocation has its own: it starts at a multiple of them.
+    pub const RANGE: u64 = 1 << REGION_BITS;
+
     /// Creates a device without allocations.
     pub fn new() -> Self {
         Self::default()
@@ -176,14 +189,9 @@ impl Memory {
         name: Option<Arc<str>>,
         read_only: bool,
     ) -> Result<u64, MemoryError> {
-        const MOST: u64 = 1 << REGION_BITS;
-        let too_large = || MemoryError::TooLarge { bytes: size, most: MOST };
-        let count = usize::try_from(size.div_ceil(4)).ok().filter(|_| size <= MOST).ok_or_else(too_large)?;
-        // Zeroed by the host's allocator, which does not access the pages.
-        let words = bytemuck::allocation::try_zeroed_slice_box(count).map_err(|()| too_large())?;
         let start = start_of(self.slots.len());
-        let words = Words::Own(words);
-        self.slots.push(Slot::Live(Allocation { name, read_only, ..Allocation::new(start, size, words) }));
+        let allocation = Allocation::zeroed(start, size)?;
+        self.slots.push(Slot::Live(Allocation { name, read_only, ..allocation }));
         Ok(start)
     }
 
@@ -261,8 +269,12 @@ impl Memory {
         let (start, size) = match self.find(address) {
             Found::Live(allocation) => (allocation.start, allocation.size),
             Found::Freed(size) => return Err(MemoryError::Freed { address, size }),
+            Found::Unmapped => return Err(MemoryError::Unmapped { address }),
             Found::Heap(..) | Found::Nothing => return Err(MemoryError::Unknown { address }),
         };
+        if matches!(self.slots[slot_of(address)], Slot::Mapped(_)) {
+            return Err(MemoryError::Unknown { address });
+        }
         if start != address {
             return Err(MemoryError::NotTheStart { address, start });
         }
@@ -380,6 +392,7 @@ impl Memory {
     pub(crate) fn writable(&self) -> impl Iterator<Item = u64> {
         self.slots.iter().map(|slot| match slot {
             Slot::Live(allocation) | Slot::Heap(allocation) if !allocation.read_only => allocation.size,
+            Slot::Mapped(parts) => end_of(parts),
             _ => 0,
         })
     }
@@ -388,6 +401,7 @@ impl Memory {
     pub(crate) fn sizes(&self) -> impl Iterator<Item = u64> {
         self.slots.iter().map(|slot| match slot {
             Slot::Live(allocation) => allocation.size,
+            Slot::Mapped(parts) => end_of(parts),
             _ => 0,
         })
     }
@@ -427,6 +441,11 @@ impl Memory {
             Some(Slot::Heap(allocation)) => {
                 self.heap.as_ref().map_or(Found::Nothing, |heap| Found::Heap(allocation, heap))
             }
+            Some(Slot::Mapped(parts)) => {
+                let next = parts.partition_point(|part| part.start <= address);
+                let part = next.checked_sub(1).map(|index| &parts[index]);
+                part.filter(|part| address - part.start < part.size).map_or(Found::Unmapped, Found::Live)
+            }
             Some(Slot::Freed(size)) => Found::Freed(*size),
             Some(Slot::Reserved) | None => Found::Nothing,
         }
@@ -443,6 +462,7 @@ impl Memory {
             Found::Live(a) if address - a.start <= a.size && bytes <= a.size - (address - a.start) => Ok(a),
             Found::Live(a) => Err(MemoryError::OutOfBounds { address, bytes, start: a.start, size: a.size }),
             Found::Freed(size) => Err(MemoryError::Freed { address, size }),
+            Found::Unmapped => Err(MemoryError::Unmapped { address }),
             Found::Heap(..) | Found::Nothing => Err(MemoryError::Unknown { address }),
         }
     }
@@ -451,12 +471,17 @@ impl Memory {
 /// The number of address ranges below 2^47, where programs of the host have their memory.
 const HOST_SLOTS: usize = (1 << (47 - REGION_BITS)) - 1;
 
-fn start_of(slot: usize) -> u64 {
+pub(super) fn start_of(slot: usize) -> u64 {
     (slot as u64 + 1) << REGION_BITS
 }
 
-fn slot_of(address: u64) -> usize {
+pub(super) fn slot_of(address: u64) -> usize {
     ((address >> REGION_BITS) - 1) as usize
+}
+
+/// Returns the offset of the end of the last allocation in its slot.
+fn end_of(parts: &[Allocation]) -> u64 {
+    parts.last().map_or(0, |part| part.start + part.size - start_of(slot_of(part.start)))
 }
 
 /// Returns whether two addresses are in the address range of the same allocation.
@@ -465,9 +490,19 @@ pub(crate) fn same_region(a: u64, b: u64) -> bool {
 }
 
 impl Allocation {
-    fn new(start: u64, size: u64, words: Words) -> Self {
+    pub(super) fn new(start: u64, size: u64, words: Words) -> Self {
         let writer = AtomicU64::new(0);
         Self { start, size, words, name: None, read_only: false, written: None, writer }
+    }
+
+    /// An allocation with memory of its own.
+    pub(super) fn zeroed(start: u64, size: u64) -> Result<Self, MemoryError> {
+        const MOST: u64 = 1 << REGION_BITS;
+        let too_large = || MemoryError::TooLarge { bytes: size, most: MOST };
+        let count = usize::try_from(size.div_ceil(4)).ok().filter(|_| size <= MOST).ok_or_else(too_large)?;
+        // Zeroed by the host's allocator, which does not access the pages.
+        let words = bytemuck::allocation::try_zeroed_slice_box(count).map_err(|()| too_large())?;
+        Ok(Self::new(start, size, Words::Own(words)))
     }
 
     /// Replaces some bits of a word, while other threads may replace others.

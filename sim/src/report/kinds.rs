@@ -85,7 +85,7 @@ findings! {
         InvalidFree = "invalid_free";
         /// An address that is not a multiple of the access size.
         MisalignedAccess = "misaligned_access";
-        /// A write to constant memory or parameters.
+        /// A write to constant memory, parameters, or memory that is mapped for reads.
         ReadOnly = "read_only";
         /// An address in a space that the instruction cannot access.
         InvalidAddress = "invalid_address";

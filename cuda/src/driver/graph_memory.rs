@@ -1,0 +1,117 @@
+//! Memory that nodes of graphs allocate. It has an address from the time when the node is added, and is there from the execution of
+//! the node until another node or a call frees it.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::code::{Code, Fallible};
+use crate::driver::context::Context;
+use crate::driver::device::Device;
+use crate::driver::memory;
+use crate::driver::operation::Operation;
+use crate::driver::registry::Handle;
+
+/// The memory of a node.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    size: u64,
+    context: Handle,
+    device: Device,
+    /// Whether it is allocated after all operations that have been submitted.
+    allocated: bool,
+}
+
+/// The memory by address.
+static PLANS: Mutex<BTreeMap<u64, Plan>> = Mutex::new(BTreeMap::new());
+
+/// The most bytes of each device that were allocated at a time, since the program has asked to begin again.
+static HIGH: Mutex<BTreeMap<Device, u64>> = Mutex::new(BTreeMap::new());
+
+fn plans() -> MutexGuard<'static, BTreeMap<u64, Plan>> {
+    PLANS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn high() -> MutexGuard<'static, BTreeMap<Device, u64>> {
+    HIGH.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the address of memory for a new node.
+pub(crate) fn plan(context: &Context, size: u64) -> Fallible<u64> {
+    if size == 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    let start = memory::lock().reserve(size).map_err(|_| Code::OUT_OF_MEMORY)?;
+    let plan = Plan { size, context: context.handle, device: context.device, allocated: false };
+    plans().insert(start, plan);
+    Ok(start)
+}
+
+/// Returns how many bytes follow an address in the memory of its node.
+pub(crate) fn room(address: u64) -> Option<u64> {
+    let all = plans();
+    let (start, plan) = all.range(..=address).next_back()?;
+    plan.size.checked_sub(address - start).filter(|&room| room > 0)
+}
+
+/// Returns the size of the memory of a node that starts at an address.
+pub(crate) fn size(start: u64) -> Option<u64> {
+    plans().get(&start).map(|plan| plan.size)
+}
+
+/// An operation of a graph is submitted. Memory that is allocated must be free, unless the graph frees it before.
+pub(crate) fn submit(operation: &Operation, frees_before: bool) -> Fallible {
+    match operation {
+        Operation::Alloc(start, _) => {
+            let mut all = plans();
+            let plan = all.get_mut(start).ok_or(Code::INVALID_VALUE)?;
+            if plan.allocated && !frees_before {
+                return Err(Code::INVALID_VALUE);
+            }
+            plan.allocated = true;
+            Ok(())
+        }
+        // Memory that no node has allocated was checked when the node was added.
+        Operation::Free(start) if size(*start).is_some() => submit_free(*start),
+        _ => Ok(()),
+    }
+}
+
+/// Memory of a node is freed by an operation that is submitted.
+pub(crate) fn submit_free(start: u64) -> Fallible {
+    let mut all = plans();
+    let plan = all.get_mut(&start).filter(|plan| plan.allocated).ok_or(Code::INVALID_VALUE)?;
+    plan.allocated = false;
+    Ok(())
+}
+
+/// Allocates the memory of a node, which an earlier launch may have left allocated.
+pub(crate) fn allocate(start: u64) -> Fallible {
+    let Some(plan) = plans().get(&start).copied() else { return Ok(()) };
+    if memory::find_device(start).is_some() {
+        memory::free_now(start)?;
+    }
+    memory::alloc_at(start, plan.size, plan.context, plan.device)?;
+    let used = used(plan.device);
+    let mut high = high();
+    let most = high.entry(plan.device).or_insert(0);
+    *most = used.max(*most);
+    Ok(())
+}
+
+/// Returns how many bytes of a device nodes have allocated.
+pub(crate) fn used(device: Device) -> u64 {
+    let all = plans();
+    let live =
+        all.iter().filter(|(start, plan)| plan.device == device && memory::find_device(**start).is_some());
+    live.map(|(_, plan)| plan.size).sum()
+}
+
+/// Returns the most bytes that were allocated at a time.
+pub(crate) fn most_used(device: Device) -> u64 {
+    high().get(&device).copied().unwrap_or(0)
+}
+
+/// Begins again to record the most bytes that are allocated at a time.
+pub(crate) fn reset_most_used(device: Device) {
+    high().insert(device, used(device));
+}

@@ -1,0 +1,115 @@
+//! Reserved addresses, at which memory is mapped and unmapped.
+
+use std::sync::atomic::AtomicU32;
+
+use crate::machine::memory::{Allocation, Memory, MemoryError, Slot, Words, slot_of, start_of};
+use crate::program::spaces::REGION_BITS;
+use crate::shadow::byte_set::ByteSet;
+
+/// Memory of the host that kernels access at reserved addresses.
+#[derive(Clone, Copy, Debug)]
+pub struct Mapping {
+    /// The first address.
+    pub start: u64,
+    /// The contents.
+    pub words: &'static [AtomicU32],
+    /// Whether kernels may only read it.
+    pub read_only: bool,
+}
+
+impl Memory {
+    /// Reserves `bytes` bytes of addresses without memory, and returns the first, a multiple of 64 GiB.
+    ///
+    /// # Errors
+    /// [`MemoryError::TooLarge`] if there are not as many addresses.
+    #[doc(alias = "cuMemAddressReserve")]
+    pub fn reserve(&mut self, bytes: u64) -> Result<u64, MemoryError> {
+        const MOST: u64 = 1 << 46;
+        if bytes > MOST {
+            return Err(MemoryError::TooLarge { bytes, most: MOST });
+        }
+        let start = start_of(self.slots.len());
+        self.slots.extend((0..slots(bytes)).map(|_| Slot::Mapped(vec![])));
+        Ok(start)
+    }
+
+    /// Replaces what is mapped in the `bytes` bytes of addresses from `start` on, which were reserved together. Bytes that were
+    /// mapped before remain uninitialized if they were; others become so.
+    ///
+    /// # Errors
+    /// If an address is not reserved, or a mapping crosses a multiple of 64 GiB. Nothing is changed then.
+    #[doc(alias = "cuMemMap")]
+    pub fn remap(&mut self, start: u64, bytes: u64, mappings: &[Mapping]) -> Result<(), MemoryError> {
+        let first = slot_of(start);
+        let mut new: Vec<Vec<Allocation>> = (0..slots(bytes)).map(|_| vec![]).collect();
+        for mapping in mappings {
+            let last = mapping.start + 4 * mapping.words.len() as u64 - 1;
+            let slot = slot_of(mapping.start);
+            let parts = new.get_mut(slot.wrapping_sub(first)).filter(|_| slot_of(last) == slot);
+            let parts = parts.ok_or(MemoryError::Unknown { address: mapping.start })?;
+            parts.push(self.part(mapping)?);
+        }
+        for (slot, parts) in self.slots[first..].iter_mut().zip(new) {
+            *slot = Slot::Mapped(parts);
+        }
+        Ok(())
+    }
+
+    /// Returns a mapping as an allocation, with what is known of its bytes.
+    fn part(&self, mapping: &Mapping) -> Result<Allocation, MemoryError> {
+        let Some(Slot::Mapped(old)) = self.slots.get(slot_of(mapping.start)) else {
+            return Err(MemoryError::Unknown { address: mapping.start });
+        };
+        let (start, size) = (mapping.start, 4 * mapping.words.len() as u64);
+        let written = self.records_writes.then(|| ByteSet::new(size));
+        let part = Allocation::new(start, size, Words::Host(mapping.words));
+        let part = Allocation { written, read_only: mapping.read_only, ..part };
+        for before in old {
+            let common = start.max(before.start)..(start + size).min(before.start + before.size);
+            if let (Some(written), false) = (&before.written, common.is_empty()) {
+                let runs = written.runs(common.start - before.start..common.end - before.start, true);
+                runs.iter()
+                    .for_each(|run| part.mark_written(before.start + run.start..before.start + run.end));
+            }
+        }
+        Ok(part)
+    }
+
+    /// Makes the bytes of a part of an allocation initialized, whether they were written or not.
+    ///
+    /// # Errors
+    /// If the bytes are not all in one live allocation.
+    pub fn assume_written(&mut self, address: u64, bytes: u64) -> Result<(), MemoryError> {
+        self.checked(address, bytes)?.mark_written(address..address + bytes);
+        Ok(())
+    }
+
+    /// Ends the reservation of the `bytes` bytes of addresses from `start` on.
+    #[doc(alias = "cuMemAddressFree")]
+    pub fn unreserve(&mut self, start: u64, bytes: u64) {
+        let freed = self.slots.iter_mut().skip(slot_of(start)).take(slots(bytes) as usize);
+        freed.for_each(|slot| *slot = Slot::Freed(bytes));
+    }
+
+    /// Allocates `bytes` zeroed bytes at a reserved address, or at that of an allocation of this size that was freed.
+    ///
+    /// # Errors
+    /// [`MemoryError::Unknown`] if the address is neither, and [`MemoryError::TooLarge`] if the host is out of memory.
+    #[doc(alias = "cuGraphAddMemAllocNode")]
+    pub fn alloc_at(&mut self, start: u64, bytes: u64) -> Result<(), MemoryError> {
+        match self.slots.get(slot_of(start)) {
+            Some(Slot::Freed(_)) => {}
+            Some(Slot::Mapped(parts)) if parts.is_empty() => {}
+            _ => return Err(MemoryError::Unknown { address: start }),
+        }
+        let allocation = Allocation::zeroed(start, bytes)?;
+        let written = self.records_writes.then(|| ByteSet::new(bytes));
+        self.slots[slot_of(start)] = Slot::Live(Allocation { written, ..allocation });
+        Ok(())
+    }
+}
+
+/// Returns the number of slots of a range of addresses.
+fn slots(bytes: u64) -> u64 {
+    bytes.div_ceil(1 << REGION_BITS).max(1)
+}
