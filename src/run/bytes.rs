@@ -3,23 +3,42 @@
 use crate::ptx::Element;
 
 pub(super) fn to_bytes<T: Element>(values: &[T]) -> Vec<u8> {
-    let size = T::SIZE as usize;
-    let mut bytes = vec![0; values.len() * size];
-    for (value, to) in values.iter().zip(bytes.chunks_exact_mut(size)) {
-        to.copy_from_slice(&value.to_mem_bits().to_le_bytes()[..size]);
+    // With a constant size, an element is one store.
+    match T::SIZE {
+        1 => encode::<T, 1>(values),
+        2 => encode::<T, 2>(values),
+        4 => encode::<T, 4>(values),
+        _ => encode::<T, 8>(values),
+    }
+}
+
+fn encode<T: Element, const SIZE: usize>(values: &[T]) -> Vec<u8> {
+    let mut bytes = vec![0; values.len() * SIZE];
+    let (elements, _) = bytes.as_chunks_mut::<SIZE>();
+    for (value, to) in values.iter().zip(elements) {
+        to.copy_from_slice(&value.to_mem_bits().to_le_bytes()[..SIZE]);
     }
     bytes
 }
 
 /// Decodes elements; trailing bytes that do not form a whole element are dropped.
 pub(super) fn from_bytes<T: Element>(bytes: &[u8]) -> Vec<T> {
-    let size = T::SIZE as usize;
-    let element = |from: &[u8]| {
+    match T::SIZE {
+        1 => decode::<T, 1>(bytes),
+        2 => decode::<T, 2>(bytes),
+        4 => decode::<T, 4>(bytes),
+        _ => decode::<T, 8>(bytes),
+    }
+}
+
+fn decode<T: Element, const SIZE: usize>(bytes: &[u8]) -> Vec<T> {
+    let element = |from: &[u8; SIZE]| {
         let mut word = [0; 8];
-        word[..size].copy_from_slice(from);
+        word[..SIZE].copy_from_slice(from);
         T::from_mem_bits(u64::from_le_bytes(word))
     };
-    bytes.chunks_exact(size).map(element).collect()
+    let (elements, _) = bytes.as_chunks::<SIZE>();
+    elements.iter().map(element).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,9 @@
 //! Hostile programs: views with sizes, offsets and indices that try to leave the buffer or to wrap around. The simulator stops
 //! at any access outside of an allocation, so a launch that ends without an error wrote only where it may; a model tells what.
+//! On a GPU, canaries surround the buffers.
+
+#[cfg(feature = "cuda")]
+mod on_device;
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
@@ -114,6 +118,11 @@ fn kernel(steps: &[Step], constant: Option<u32>) -> Kernel<Args> {
     built.expect("it builds")
 }
 
+/// The numbers that the kernel of some steps loads.
+fn table(steps: &[Step]) -> Vec<u64> {
+    steps.iter().flat_map(|s| [s.skip.value, s.first.value, s.index.value]).collect()
+}
+
 /// What is in the buffer and in the old values afterwards.
 fn model(steps: &[Step], len: usize) -> (Vec<u32>, Vec<u32>) {
     let mut y: Vec<u32> = (0..len as u32).collect();
@@ -145,8 +154,7 @@ proptest! {
         let kernel = kernel(&steps, constant.then_some(len));
         prop_assert_eq!(kernel.entry().unsafe_accesses, 0);
         let device = Simulator::new();
-        let table: Vec<u64> = steps.iter().flat_map(|s| [s.skip.value, s.first.value, s.index.value]).collect();
-        let table = device.upload(&table).unwrap();
+        let table = device.upload(&table(&steps)).unwrap();
         let mut y = device.upload(&(0..len).collect::<Vec<_>>()).unwrap();
         let mut old = device.zeros(steps.len()).unwrap();
         let launched = device.launch(&kernel, (&table, &mut y, &mut old, len));
@@ -159,43 +167,83 @@ proptest! {
     /// A matrix of any sizes and pitch, in a buffer of any length: a launch runs if and only if the buffer contains it, and elements
     /// outside are not there.
     #[test]
-    fn matrices_stay_inside(
-        rows in prop_oneof![3 => 0..6_u32, 1 => Just(1 << 31), 1 => Just(u32::MAX)],
-        cols in prop_oneof![3 => 0..6_u32, 1 => Just(1 << 31)],
-        pitch in prop_oneof![3 => 0..9_u32, 1 => Just(1 << 31), 1 => Just(u32::MAX)],
-        len in 0..40_usize,
-        at in prop::array::uniform2(prop_oneof![4 => 0..7_u32, 1 => Just(1 << 31), 1 => Just(u32::MAX)]),
-    ) {
-        type Args = (InOut<u8>, u32, u32, u32, u32, u32);
-        let kernel = Kernel::<Args>::build("at(y, m, n, p, i, j)", Target::SM_80, |k, (y, m, n, p, i, j)| {
+    fn matrices_stay_inside(matrix in matrix()) {
+        let kernel = matrix_kernel();
+        prop_assert_eq!(kernel.entry().unsafe_accesses, 0);
+        let device = Simulator::new();
+        let mut y = device.zeros::<u8>(matrix.len).unwrap();
+        let Matrix { rows, cols, pitch, at, .. } = matrix;
+        let launched = device.launch(&kernel, (&mut y, rows, cols, pitch, at[0], at[1]));
+        if let Some(want) = matrix.check(launched)? {
+            prop_assert_eq!(device.download(&y).unwrap(), want);
+        }
+    }
+}
+
+/// An element of a matrix in a buffer of `len` elements.
+#[derive(Clone, Copy, Debug)]
+struct Matrix {
+    rows: u32,
+    cols: u32,
+    pitch: u32,
+    len: usize,
+    at: [u32; 2],
+}
+
+fn matrix() -> impl Strategy<Value = Matrix> {
+    let rows = prop_oneof![3 => 0..6_u32, 1 => Just(1 << 31), 1 => Just(u32::MAX)];
+    let cols = prop_oneof![3 => 0..6_u32, 1 => Just(1 << 31)];
+    let pitch = prop_oneof![3 => 0..9_u32, 1 => Just(1 << 31), 1 => Just(u32::MAX)];
+    let at = prop::array::uniform2(prop_oneof![4 => 0..7_u32, 1 => Just(1 << 31), 1 => Just(u32::MAX)]);
+    (rows, cols, pitch, 0..40_usize, at).prop_map(|(rows, cols, pitch, len, at)| Matrix {
+        rows,
+        cols,
+        pitch,
+        len,
+        at,
+    })
+}
+
+type MatrixArgs = (InOut<u8>, u32, u32, u32, u32, u32);
+
+/// Adds 1 to an element.
+fn matrix_kernel() -> Kernel<MatrixArgs> {
+    let kernel =
+        Kernel::<MatrixArgs>::build("at(y, m, n, p, i, j)", Target::SM_80, |k, (y, m, n, p, i, j)| {
             k.block([1]);
             k.grid([m.tiles(u32::MAX)]);
             let at = k.global(y, row_major(m, n).with_row_stride(p)).at(i, j);
             at.store(at.load() + 1);
         });
-        let kernel = kernel.unwrap();
-        prop_assert_eq!(kernel.entry().unsafe_accesses, 0);
-        let device = Simulator::new();
-        let mut y = device.zeros::<u8>(len).unwrap();
+    kernel.expect("it builds")
+}
+
+impl Matrix {
+    /// What the buffer contains after a launch; `None` if it has to be refused, and was.
+    fn check(&self, launched: Result<impl Sized, RunError>) -> Result<Option<Vec<u8>>, TestCaseError> {
+        let &Matrix { rows, cols, pitch, len, at } = self;
         let [r, c, p] = [rows, cols, pitch].map(u128::from);
         let needed = if r == 0 || c == 0 { 0 } else { (r - 1) * p + c };
-        let launched = device.launch(&kernel, (&mut y, rows, cols, pitch, at[0], at[1]));
+        let launched = launched.map(|_| ());
         if rows > u32::MAX - (1 << 16) {
-            let refused = matches!(launched, Err(RunError::TooManyCoordinates { .. } | RunError::ExtentOverflow { .. }));
+            let refused = matches!(
+                launched,
+                Err(RunError::TooManyCoordinates { .. } | RunError::ExtentOverflow { .. })
+            );
             prop_assert!(refused, "{launched:?}");
-            return Ok(());
+            return Ok(None);
         }
         if needed > len as u128 {
             let short = matches!(launched, Err(RunError::TooShort { .. } | RunError::ExtentOverflow { .. }));
             prop_assert!(short, "{needed} of {len}: {launched:?}");
-            return Ok(());
+            return Ok(None);
         }
         prop_assert!(launched.is_ok(), "{}", launched.unwrap_err());
         let mut want = vec![0; len];
         if at[0] < rows && at[1] < cols {
             want[(at[0] * pitch + at[1]) as usize] = 1;
         }
-        prop_assert_eq!(device.download(&y).unwrap(), want);
+        Ok(Some(want))
     }
 }
 
@@ -236,62 +284,93 @@ enum Given {
     Layout,
 }
 
+type ViewArgs = (In<u32>, InOut<u32>, u32, u32);
+
+/// Views of an m×n tensor.
+#[derive(Clone, Debug)]
+struct Views {
+    extents: [u32; 2],
+    given: Given,
+    cuts: Vec<Cut>,
+    threads: u32,
+}
+
+fn views() -> impl Strategy<Value = Views> {
+    let extents = prop::array::uniform2(prop::sample::select(vec![1_u32, 2, 3, 4, 6, 7, 8, 12]));
+    let given =
+        prop::sample::select(vec![Given::Constant, Given::Parameter, Given::MultipleOf4, Given::Layout]);
+    (extents, given, prop::collection::vec(cut(), 1..4), 1..9_u32).prop_map(
+        |(extents, given, cuts, threads)| {
+            let extents = match given {
+                Given::MultipleOf4 => extents.map(|extent| extent.next_multiple_of(4)),
+                _ => extents,
+            };
+            Views { extents, given, cuts, threads }
+        },
+    )
+}
+
+impl Views {
+    /// A kernel that fills the last view, unless it may leave the buffer.
+    fn kernel(&self) -> Option<Kernel<ViewArgs>> {
+        let &Views { extents: [m, n], given, ref cuts, threads } = self;
+        let kernel =
+            Kernel::<ViewArgs>::build("views(t, y, m, n)", Target::SM_80, |k, (table, y, rows, cols)| {
+                k.block([threads]);
+                k.grid([rows.tiles(u32::MAX)]);
+                let [constant_m, constant_n]: [Val<'_, u32>; 2] = [m, n].map(Val::from);
+                let mut view = match given {
+                    Given::Constant => k.tensor(y, [constant_m, constant_n], [constant_n, 1.into()]),
+                    Given::Parameter => k.tensor(y, [rows, cols], [cols, 1.into()]),
+                    Given::MultipleOf4 => {
+                        let (rows, cols) = (rows.multiple_of(4), cols.multiple_of(4));
+                        k.tensor(y, [rows, cols], [cols, 1.into()])
+                    }
+                    Given::Layout => k.tensor_with_layout(y, &k.layout(&format!("({m},{n}):({n},1)"))),
+                };
+                let table = k.slice(table, 2 * cuts.len());
+                for (i, cut) in (0_u32..).zip(cuts) {
+                    view = match *cut {
+                        Cut::Tile([rows, cols], at) => {
+                            let place = |side: usize| {
+                                let value = table.at(2 * i + side as u32).load();
+                                if at[side].register { value } else { (at[side].value as u32).into() }
+                            };
+                            view.local_tile((rows, cols), (place(0), place(1)))
+                        }
+                        Cut::Part([rows, cols]) => {
+                            view.local_partition(&k.layout(&format!("({rows},{cols}):({cols},1)")), k.tid_x())
+                        }
+                        Cut::Transpose => view.transpose(),
+                    };
+                }
+                fill(&view, 7);
+            });
+        kernel.ok()
+    }
+
+    /// The indices that the kernel loads.
+    fn table(&self) -> Vec<u32> {
+        let at = self.cuts.iter().flat_map(|cut| match cut {
+            Cut::Tile(_, at) => at.map(|number| number.value as u32),
+            _ => [0; 2],
+        });
+        at.collect()
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 800, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Tiles of tiles and parts of threads of any tensor, at any index: what builds fills nothing outside of the buffer.
     #[test]
-    fn views_of_tensors_stay_inside(
-        extents in prop::array::uniform2(prop::sample::select(vec![1_u32, 2, 3, 4, 6, 7, 8, 12])),
-        given in prop::sample::select(vec![Given::Constant, Given::Parameter, Given::MultipleOf4, Given::Layout]),
-        cuts in prop::collection::vec(cut(), 1..4),
-        threads in 1..9_u32,
-    ) {
-        type Args = (In<u32>, InOut<u32>, u32, u32);
-        let [m, n] = match given {
-            Given::MultipleOf4 => extents.map(|extent| extent.next_multiple_of(4)),
-            _ => extents,
-        };
-        let kernel = Kernel::<Args>::build("views(t, y, m, n)", Target::SM_80, |k, (table, y, rows, cols)| {
-            k.block([threads]);
-            k.grid([rows.tiles(u32::MAX)]);
-            let [constant_m, constant_n]: [Val<'_, u32>; 2] = [m, n].map(Val::from);
-            let mut view = match given {
-                Given::Constant => k.tensor(y, [constant_m, constant_n], [constant_n, 1.into()]),
-                Given::Parameter => k.tensor(y, [rows, cols], [cols, 1.into()]),
-                Given::MultipleOf4 => {
-                    let (rows, cols) = (rows.multiple_of(4), cols.multiple_of(4));
-                    k.tensor(y, [rows, cols], [cols, 1.into()])
-                }
-                Given::Layout => k.tensor_with_layout(y, &k.layout(&format!("({m},{n}):({n},1)"))),
-            };
-            let table = k.slice(table, 2 * cuts.len());
-            for (i, cut) in (0_u32..).zip(&cuts) {
-                view = match *cut {
-                    Cut::Tile([rows, cols], at) => {
-                        let place = |side: usize| {
-                            let value = table.at(2 * i + side as u32).load();
-                            if at[side].register { value } else { (at[side].value as u32).into() }
-                        };
-                        view.local_tile((rows, cols), (place(0), place(1)))
-                    }
-                    Cut::Part([rows, cols]) => {
-                        view.local_partition(&k.layout(&format!("({rows},{cols}):({cols},1)")), k.tid_x())
-                    }
-                    Cut::Transpose => view.transpose(),
-                };
-            }
-            fill(&view, 7);
-        });
+    fn views_of_tensors_stay_inside(views in views()) {
         // What may leave the buffer does not build.
-        let Ok(kernel) = kernel else { return Ok(()) };
+        let Some(kernel) = views.kernel() else { return Ok(()) };
         prop_assert_eq!(kernel.entry().unsafe_accesses, 0);
-        let at = cuts.iter().flat_map(|cut| match cut {
-            Cut::Tile(_, at) => at.map(|number| number.value as u32),
-            _ => [0; 2],
-        });
+        let [m, n] = views.extents;
         let device = Simulator::new();
-        let table = device.upload(&at.collect::<Vec<_>>()).unwrap();
+        let table = device.upload(&views.table()).unwrap();
         let mut y = device.upload(&vec![0_u32; (m * n) as usize]).unwrap();
         let launched = device.launch(&kernel, (&table, &mut y, m, n));
         prop_assert!(launched.is_ok(), "{}", launched.unwrap_err());
