@@ -125,18 +125,8 @@ fn wavefronts(all: &Lanes64, bytes: u64, m: u32) -> u32 {
         }
     }
     const NONE: u64 = u64::MAX;
-    if bytes <= 4 {
-        let mut served = [NONE; 32];
-        let conflict = lanes(m).any(|lane| {
-            let word = all[lane] >> 2;
-            let bank = &mut served[word as usize % 32];
-            let free = *bank == NONE || *bank == word;
-            *bank = word;
-            !free
-        });
-        if !conflict {
-            return 1;
-        }
+    if bytes <= 4 && !conflicts(all, m) {
+        return 1;
     }
     let mut left = [0; 32];
     let mut count = 0;
@@ -164,6 +154,25 @@ fn wavefronts(all: &Lanes64, bytes: u64, m: u32) -> u32 {
         }
     }
     count
+}
+
+/// Returns whether two lanes of `m` access different words of one bank.
+fn conflicts(all: &Lanes64, m: u32) -> bool {
+    let mut taken = 0u32;
+    let mut served = [0; 32];
+    let mut last = None;
+    lanes(m).any(|lane| {
+        let word = all[lane] >> 2;
+        if last == Some(word) {
+            return false;
+        }
+        last = Some(word);
+        let bank = word as usize % 32;
+        let busy = taken >> bank & 1 == 1 && served[bank] != word;
+        taken |= 1 << bank;
+        served[bank] = word;
+        busy
+    })
 }
 
 /// The 32-byte sectors that the lanes of `m` touch.

@@ -245,11 +245,12 @@ pub(crate) fn check<'m>(symbols: &'m Symbols<'m>) -> Result<Vec<Kernel<'m>>, Vec
             return Err(errors);
         }
     }
+    let shared: u64 = checked.iter().map(|function| u64::from(function.shared)).sum();
     for (index, function) in symbols.functions.iter().enumerate() {
         if function.kind == FunctionKind::Entry && function.body.is_some() && errors.is_empty() {
             let (params, _) = builder::params(symbols, function).map_err(|error| vec![error])?;
             kernels.push(Kernel { function, params });
-            if shared_of_all(&checked, index) > MAX_SHARED {
+            if shared > MAX_SHARED && shared_of_all(&checked, index) > MAX_SHARED {
                 errors.extend(link(symbols, function).err());
             }
         }

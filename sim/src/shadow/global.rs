@@ -59,6 +59,20 @@ impl Accessor {
         Self(self.0 | u64::from(value.wrapping_mul(0x9e37_79b1) >> (32 - HASH_BITS)))
     }
 
+    fn without_value(self) -> Self {
+        self.with_value(0)
+    }
+
+    /// With the hash of a value.
+    fn with_value(self, hash: u16) -> Self {
+        Self(self.0 & !((1 << HASH_BITS) - 1) | u64::from(hash))
+    }
+
+    /// The hash of the value.
+    fn value(self) -> u16 {
+        self.0 as u16
+    }
+
     fn cluster(self) -> u64 {
         (self.0 >> (PC_BITS + WARP_BITS + HASH_BITS)).wrapping_sub(1)
     }

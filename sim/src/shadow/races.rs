@@ -139,16 +139,32 @@ impl Races {
         let synced = self.clocks.lanes_synced(warp);
         let Shadow { units, reads, .. } = &mut self.shadows[rank];
         let mut left = 0;
-        for lane in 0..32 {
+        let mut next = 0;
+        while next < 32 {
+            let (lane, unit) = (next, (all[next] >> 2) as usize);
             let mine = base.of_lane(lane);
-            let Some(slot) = units.get_mut((all[lane] >> 2) as usize) else { continue };
+            next += 1;
+            let Some(slot) = units.get_mut(unit) else { continue };
             let LastAccesses { write, read } = *slot;
             if write.time() >= floor && !write.same_thread(mine) {
                 left |= 1 << lane;
-            } else if (read.same_thread(mine) && !read.flag()) || read.time() < oldest {
+                continue;
+            }
+            if (read.same_thread(mine) && !read.flag()) || read.time() < oldest {
                 slot.read = mine;
             } else {
-                note_another(units, reads, (all[lane] >> 2) as usize, mine, synced);
+                note_another(units, reads, unit, mine, synced);
+            }
+            if write.time() < floor {
+                // Of adjacent lanes that read the same word, only the last is kept.
+                while next < 32 && (all[next] >> 2) as usize == unit {
+                    next += 1;
+                }
+                if next - lane > 1 {
+                    let last = base.of_lane(next - 1).flagged(true);
+                    reads[warp * units.len() + unit] = last;
+                    units[unit].read = last;
+                }
             }
         }
         left

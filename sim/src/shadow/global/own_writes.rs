@@ -41,7 +41,12 @@ impl OwnWrites {
             }
         };
         let bits = &mut self.bits[at];
-        units.for_each(|unit| bits[unit % PAGE / 64] |= 1 << (unit % 64));
+        let mut unit = units.start;
+        while unit < units.end {
+            let count = (64 - unit % 64).min(units.end - unit);
+            bits[unit % PAGE / 64] |= u64::MAX >> (64 - count) << (unit % 64);
+            unit += count;
+        }
     }
 
     /// Returns whether something of a unit's page was written.

@@ -1,11 +1,12 @@
 //! Accesses by clusters that run side by side: of each unit the least and the greatest writer, value and reader, which are the
 //! same in whatever order they came.
 //!
-//! Most reads are of whole sectors: those are noted once for all units of a segment.
+//! Most accesses are of whole sectors: reads of those are noted once for all units of a segment, and so is the first write. Only what
+//! others write there, or the same cluster later, is noted by unit.
 
 use std::ops::Range;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering::Relaxed};
 
 use crate::shadow::global::{Accessor, OwnWrites, PAGE};
 
@@ -40,6 +41,42 @@ struct Writers {
     by_value: Extremes,
 }
 
+impl Writers {
+    #[inline]
+    fn note(&self, who: Accessor) {
+        self.by_cluster.note(who);
+        self.by_value.note(who.by_value());
+    }
+}
+
+/// The first writer of a segment that wrote all of it, and hashes of what it wrote to each unit.
+#[derive(Debug, Default)]
+struct Owner {
+    who: AtomicU64,
+    values: [AtomicU16; SEGMENT],
+}
+
+impl Owner {
+    /// Notes writes of the whole segment by one instruction; `who` gives the writer of each unit. Returns whether nobody had
+    /// written all of it before.
+    #[inline(always)]
+    fn take(&self, who: impl Fn(usize) -> Accessor) -> bool {
+        let first = who(0).without_value().0;
+        if self.who.load(Relaxed) != 0 || self.who.compare_exchange(0, first, Relaxed, Relaxed).is_err() {
+            return false;
+        }
+        let values = self.values.iter().enumerate();
+        values.for_each(|(unit, value)| value.store(who(unit).value(), Relaxed));
+        true
+    }
+
+    /// The writer of a unit of the segment.
+    fn get(&self, unit: usize) -> Option<Accessor> {
+        let who = Accessor(self.who.load(Relaxed));
+        (who.0 != 0).then(|| who.with_value(self.values[unit].load(Relaxed)))
+    }
+}
+
 /// A part of a page that is made when it is needed first.
 type Part<T> = OnceLock<Box<[T]>>;
 
@@ -50,6 +87,8 @@ fn part<T: Default>(part: &Part<T>, count: usize) -> &[T] {
 /// The accesses of [`PAGE`] units.
 #[derive(Debug, Default)]
 pub(super) struct Page {
+    /// First writers of whole segments, and all other writers of single units.
+    owners: Part<Owner>,
     writers: Part<Writers>,
     /// Readers of what others wrote: of single units, and of whole segments.
     readers: Part<Extremes>,
@@ -90,12 +129,7 @@ pub(super) fn write(
         let Some(page) = pages.get(at / PAGE) else { return };
         let end = units.end.min((at / PAGE + 1) * PAGE);
         written.mark(slot, at..end);
-        let writers = part(&page.writers, PAGE);
-        for unit in at..end {
-            let who = who(unit - units.start);
-            writers[unit % PAGE].by_cluster.note(who);
-            writers[unit % PAGE].by_value.note(who.by_value());
-        }
+        page.write(at % PAGE..at % PAGE + end - at, |i| who(at - units.start + i));
         at = end;
     }
 }
@@ -116,19 +150,65 @@ impl Page {
         }
     }
 
+    /// Notes writes of some units by one instruction; `who` gives the writer of each, by its position among them.
+    #[inline]
+    fn write(&self, units: Range<usize>, who: impl Fn(usize) -> Accessor) {
+        let note = |rest: Range<usize>| {
+            if !rest.is_empty() {
+                let writers = &part(&self.writers, PAGE)[rest.clone()];
+                writers.iter().zip(rest).for_each(|(writers, unit)| writers.note(who(unit - units.start)));
+            }
+        };
+        let (first, last) = (units.start.div_ceil(SEGMENT), units.end / SEGMENT);
+        if first >= last {
+            return note(units.clone());
+        }
+        let owners = &part(&self.owners, PAGE / SEGMENT)[first..last];
+        for (owner, segment) in owners.iter().zip(first..last) {
+            let start = segment * SEGMENT;
+            if !owner.take(|i| who(start - units.start + i)) {
+                note(start..start + SEGMENT);
+            }
+        }
+        note(units.start..first * SEGMENT);
+        note(last * SEGMENT..units.end);
+    }
+
     /// The races of the page: the unit, two accessors of two clusters, the later cluster first, of which one or both write, and
     /// whether both do.
     pub(super) fn races(&self) -> impl Iterator<Item = (usize, Accessor, Accessor, bool)> {
-        let writers = self.writers.get().map_or(&[][..], |writers| writers);
-        writers.iter().enumerate().filter_map(|(unit, writers)| {
-            let (one, other, both) = self.race(unit, writers)?;
+        let is_read = self.readers.get().is_some() || self.segments.get().is_some();
+        // Of segments that are written once and never read, there is nothing to find.
+        let units = if is_read || self.writers.get().is_some() { 0..PAGE } else { 0..0 };
+        units.filter_map(|unit| {
+            let (one, other, both) = self.race(unit)?;
             Some((unit, one, other, both))
         })
     }
 
-    fn race(&self, unit: usize, writers: &Writers) -> Option<(Accessor, Accessor, bool)> {
-        let [first, last] = writers.by_cluster.get()?;
-        let [low, high] = writers.by_value.get()?.map(Accessor::by_cluster);
+    /// The first and the last cluster to write a unit, and the writers of the least and the greatest value.
+    fn writers(&self, unit: usize) -> Option<[Accessor; 4]> {
+        let owner = self.owners.get().and_then(|owners| owners[unit / SEGMENT].get(unit % SEGMENT));
+        let noted = self.writers.get().and_then(|writers| {
+            let Writers { by_cluster, by_value } = &writers[unit];
+            Some((by_cluster.get()?, by_value.get()?.map(Accessor::by_cluster)))
+        });
+        let Some(([first, last], [low, high])) = noted else { return owner.map(|owner| [owner; 4]) };
+        let Some(owner) = owner else { return Some([first, last, low, high]) };
+        let extreme = |max: bool, key: fn(Accessor) -> u64, other: Accessor| {
+            if (key(owner) > key(other)) == max { owner } else { other }
+        };
+        let (by_cluster, by_value) = (|who: Accessor| who.0, |who: Accessor| who.by_value().0);
+        Some([
+            extreme(false, by_cluster, first),
+            extreme(true, by_cluster, last),
+            extreme(false, by_value, low),
+            extreme(true, by_value, high),
+        ])
+    }
+
+    fn race(&self, unit: usize) -> Option<(Accessor, Accessor, bool)> {
+        let [first, last, low, high] = self.writers(unit)?;
         // Where two values were written by two clusters, they are among these.
         let pairs = [(last, first), (high, low), (last, low), (last, high), (first, low), (first, high)];
         let writers = pairs.into_iter().find(|(a, b)| a.cluster() != b.cluster() && !a.same_value(*b));
@@ -148,19 +228,23 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
-    /// The units that race after some accesses: cluster, whether it writes, units.
-    fn races(accesses: &[(u64, bool, Range<usize>)]) -> Vec<usize> {
+    /// An access: cluster, the value if it writes, units.
+    type Access = (u64, Option<u32>, Range<usize>);
+
+    /// The units that race after some accesses.
+    fn races(accesses: &[Access]) -> Vec<usize> {
         let pages: Pages = (0..2).map(|_| Page::default()).collect();
         let mut written = OwnWrites::default();
-        for (i, (cluster, writes, units)) in accesses.iter().enumerate() {
+        for (i, (cluster, value, units)) in accesses.iter().enumerate() {
             if i > 0 && accesses[i - 1].0 != *cluster {
                 written.clear();
             }
             let who = Accessor::new(*cluster, i as u32, 0);
-            match writes {
-                true => write(&pages, &mut written, 0, units.clone(), |_| who.writing(*cluster as u32)),
-                false => read(&pages, &mut written, 0, units.clone(), who),
+            match *value {
+                Some(value) => write(&pages, &mut written, 0, units.clone(), |_| who.writing(value)),
+                None => read(&pages, &mut written, 0, units.clone(), who),
             }
         }
         let units =
@@ -168,18 +252,53 @@ mod tests {
         pages.iter().enumerate().flat_map(|page| -> Vec<usize> { units(page) }).collect()
     }
 
+    /// The same from the definition.
+    fn races_of_pairs(accesses: &[Access]) -> Vec<usize> {
+        let races = |unit: &usize| {
+            let all: Vec<&Access> = accesses.iter().filter(|(_, _, units)| units.contains(unit)).collect();
+            let own =
+                |i: usize| all[..i].iter().any(|(cluster, value, _)| *cluster == all[i].0 && value.is_some());
+            let pairs = (0..all.len()).flat_map(|i| (0..all.len()).map(move |j| (i, j)));
+            pairs.filter(|&(i, j)| all[i].0 != all[j].0).any(|(i, j)| match (all[i].1, all[j].1) {
+                (Some(one), Some(other)) => one != other,
+                (None, Some(_)) => !own(i),
+                _ => false,
+            })
+        };
+        (0..2 * PAGE).filter(races).collect()
+    }
+
     #[test]
     fn reads_of_segments_meet_writes_of_single_units() {
-        assert_eq!(races(&[(0, false, 3..30), (1, true, 2..3), (1, true, 29..31)]), [29]);
-        assert_eq!(races(&[(0, true, 13..14), (1, false, 0..PAGE)]), [13]);
-        assert_eq!(races(&[(0, true, PAGE - 1..PAGE + 1), (1, false, PAGE - 9..PAGE + 9)]), [PAGE - 1, PAGE]);
-        assert_eq!(races(&[(0, true, 13..14), (1, false, 14..17), (1, false, 5..13)]), []);
+        assert_eq!(races(&[(0, None, 3..30), (1, Some(1), 2..3), (1, Some(1), 29..31)]), [29]);
+        assert_eq!(races(&[(0, Some(0), 13..14), (1, None, 0..PAGE)]), [13]);
+        let edge = [(0, Some(0), PAGE - 1..PAGE + 1), (1, None, PAGE - 9..PAGE + 9)];
+        assert_eq!(races(&edge), [PAGE - 1, PAGE]);
+        assert_eq!(races(&[(0, Some(0), 13..14), (1, None, 14..17), (1, None, 5..13)]), []);
     }
 
     #[test]
     fn a_cluster_reads_back_what_it_wrote() {
         // Both write the same values only if they are one cluster's.
-        assert_eq!(races(&[(1, true, 8..16), (1, false, 0..24), (2, true, 0..1)]), [0]);
-        assert_eq!(races(&[(1, true, 8..16), (1, false, 0..24), (2, false, 10..11)]), [10]);
+        assert_eq!(races(&[(1, Some(1), 8..16), (1, None, 0..24), (2, Some(2), 0..1)]), [0]);
+        assert_eq!(races(&[(1, Some(1), 8..16), (1, None, 0..24), (2, None, 10..11)]), [10]);
+    }
+
+    proptest! {
+        #[test]
+        fn races_are_those_of_pairs_of_accesses(
+            mut accesses in prop::collection::vec(
+                (0u64..4, prop::option::of(0u32..2), 0usize..40, 1usize..40)
+                    .prop_map(|(cluster, value, start, count)| (cluster, value, start..start + count)),
+                1..12,
+            ),
+            start in prop::sample::select(vec![0, PAGE - 20]),
+        ) {
+            accesses.sort_by_key(|access| access.0);
+            for (_, _, units) in &mut accesses {
+                *units = units.start + start..units.end + start;
+            }
+            prop_assert_eq!(races(&accesses), races_of_pairs(&accesses));
+        }
     }
 }
