@@ -14,4 +14,5 @@ pub(crate) mod stack;
 pub(crate) mod tensor;
 pub(crate) mod tensor_copy;
 pub(crate) mod tensormap;
+mod texture;
 pub(crate) mod warp;

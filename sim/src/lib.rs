@@ -63,6 +63,7 @@ pub use machine::memory::{Memory, MemoryError};
 pub use machine::options::{Arch, Arg, Contract, UnknownArch};
 pub use machine::reserved::Mapping;
 pub use machine::tensor_map::{TensorMap, TensorMapError, TensorSwizzle};
+pub use machine::texture::{AddressMode, Image, Sampler, TexelType, Texture};
 pub use machine::trace::{Register, Step, Trace};
 pub use program::code::TensorType;
 pub use program::module::{Entry, Module, Param};

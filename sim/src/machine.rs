@@ -14,6 +14,7 @@ pub(crate) mod registers;
 pub(crate) mod reserved;
 pub(crate) mod state;
 pub(crate) mod tensor_map;
+pub(crate) mod texture;
 pub(crate) mod trace;
 pub(crate) mod view;
 pub(crate) mod warp;

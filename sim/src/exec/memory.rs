@@ -1,7 +1,7 @@
 //! Loads and stores: addresses, spaces, elements.
 
 use crate::exec::global::{Doing, reach};
-use crate::exec::{async_copy, atomic, bulk, global, local, matrix, shared, stack, tensormap};
+use crate::exec::{async_copy, atomic, bulk, global, local, matrix, shared, stack, tensormap, texture};
 use crate::lanes::{Lanes64, lanes};
 use crate::machine::Cluster;
 use crate::machine::mbarrier::State;
@@ -83,6 +83,8 @@ pub(crate) fn execute<const CHECKED: bool>(
             Ok(())
         }
         Memory::BulkWait(n) => bulk::wait(cluster, warp, m, *n),
+        Memory::Fetch(op) => texture::fetch::<CHECKED>(cluster, warp, op, m),
+        Memory::Surface(op) => texture::surface::<CHECKED>(cluster, warp, op, m),
         Memory::LdMatrix(access) => matrix::load::<CHECKED>(cluster, warp, access),
         Memory::StMatrix(access) => matrix::store::<CHECKED>(cluster, warp, access),
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::machine::heap::{Heap, regions};
+use crate::machine::texture::Object;
 use crate::program::module::Module;
 use crate::shadow::byte_set::ByteSet;
 
@@ -141,6 +142,9 @@ pub struct Memory {
     /// The first slot of each loaded module's variables.
     modules: HashMap<u64, Vec<u64>>,
     heap: Option<Heap>,
+    /// Textures and surfaces by handle, and the number that were created.
+    pub(super) objects: HashMap<u64, Object>,
+    pub(super) created_objects: u64,
     /// The number of launches so far.
     launches: u64,
     /// Whether new allocations record which bytes are written.

@@ -12,6 +12,7 @@ pub(crate) mod memory;
 pub(crate) mod properties;
 pub(crate) mod tensor;
 pub(crate) mod tensor_map;
+pub(crate) mod texture;
 pub(crate) mod video;
 pub(crate) mod warp;
 
@@ -30,6 +31,7 @@ pub(crate) use crate::program::code::memory::*;
 pub(crate) use crate::program::code::tensor::*;
 pub use crate::program::code::tensor_map::TensorType;
 pub(crate) use crate::program::code::tensor_map::*;
+pub(crate) use crate::program::code::texture::*;
 pub(crate) use crate::program::code::video::*;
 pub(crate) use crate::program::code::warp::*;
 

@@ -32,6 +32,7 @@ mod special;
 mod stack;
 mod tensor;
 mod tensormap;
+mod texture;
 mod unsupported;
 mod video;
 mod warp;

@@ -87,7 +87,7 @@ findings! {
         MisalignedAccess = "misaligned_access";
         /// A write to constant memory, parameters, or memory that is mapped for reads.
         ReadOnly = "read_only";
-        /// An address in a space that the instruction cannot access.
+        /// An address in a space that the instruction cannot access, or a handle of no texture or surface.
         InvalidAddress = "invalid_address";
         /// Threads of a block that do not reach the same barrier, or reach it with different counts or in different orders.
         DivergentBarrier = "divergent_barrier";

@@ -34,14 +34,15 @@ fn what_is_not_supported_is_refused_with_the_reason() {
     let copy = "cp.async.bulk.tensor";
     let load = "shared::cluster.global.mbarrier::complete_tx::bytes";
     let cases = [
-        ("tex.2d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%rd0, {%r0, %r1}];", "objects of the driver"),
-        ("tld4.r.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [image, {%f0, %f1}];", "objects of the driver"),
-        ("txq.width.b32 %r0, [%rd0];", "objects of the driver"),
-        ("suld.b.1d.b32.trap {%r0}, [%rd0, {%r1}];", "objects of the driver"),
-        ("sust.b.1d.b32.trap [plane, {%r1}], {%r0};", "objects of the driver"),
-        ("sured.b.add.1d.u32.trap [%rd0, {%r1}], %r0;", "objects of the driver"),
-        ("suq.width.b32 %r0, [%rd0];", "objects of the driver"),
-        ("istypep.texref %p0, %rd0;", "objects of the driver"),
+        ("tex.grad.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%rd0, {%f0, %f1}], {%f0, %f1}, {%f0, %f1};", "mipmaps"),
+        ("tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%rd0, %rd0, {%f0, %f1}];", "samplers that are apart"),
+        ("tld4.r.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [image, {%f0, %f1}];", "references"),
+        ("txq.width.b32 %r0, [%rd0];", "known to the driver"),
+        ("sust.b.1d.b32.trap [plane, {%r1}], {%r0};", "references"),
+        ("sust.p.1d.b32.trap [%rd0, {%r1}], {%r0};", "formatted stores"),
+        ("sured.b.add.1d.u32.trap [%rd0, {%r1}], %r0;", "reductions of surfaces"),
+        ("suq.width.b32 %r0, [%rd0];", "known to the driver"),
+        ("istypep.texref %p0, %rd0;", "known to the driver"),
         ("multimem.ld_reduce.relaxed.sys.global.add.u32 %r0, [%rd0];", "multicast objects"),
         ("tcgen05.wait::ld.sync.aligned;", "tensor memory"),
         (&format!("{copy}.2d.{load}.cta_group::2 [s], [%rd0, {{%r0, %r1}}], [bar];"), "pair of blocks"),

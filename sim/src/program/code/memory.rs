@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::arith::{Float, Int};
 use crate::program::code::Field;
-use crate::program::code::{Bulk, BulkTensor, D, Mbarrier, P, R, Reg, StoreAsync};
+use crate::program::code::{Bulk, BulkTensor, D, Fetch, Mbarrier, P, R, Reg, StoreAsync, SurfaceAccess};
 
 /// A state space as instructions name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -147,6 +147,8 @@ pub(crate) enum Memory {
     BulkCommit,
     /// All but the newest `.0` bulk groups.
     BulkWait(u32),
+    Fetch(Box<Fetch>),
+    Surface(Box<SurfaceAccess>),
     LdMatrix(Box<MatrixAccess>),
     StMatrix(Box<MatrixAccess>),
 }
@@ -326,6 +328,18 @@ impl Memory {
             | Memory::Alloca { .. }
             | Memory::StackSave(_)
             | Memory::StackRestore(_) => Properties::DEFAULT,
+            // How large texels are is known when they are fetched.
+            Memory::Fetch(_) => Properties {
+                element: Some(Element { space: Some(Space::Global), bytes: 1 }),
+                awaits: 1,
+                ..Properties::DEFAULT
+            },
+            Memory::Surface(op) => Properties {
+                element: Some(Element { space: Some(Space::Global), bytes: op.bytes }),
+                writes_global: op.stores,
+                awaits: u8::from(!op.stores),
+                ..Properties::DEFAULT
+            },
             Memory::StMatrix(_) => Properties { passes: Passes::Everything, ..Properties::DEFAULT },
         }
     }

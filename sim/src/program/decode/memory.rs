@@ -237,7 +237,7 @@ impl Decoder<'_, '_, '_> {
     }
 
     /// Bits of the first register of operand `n`.
-    fn first_width(&mut self, n: usize) -> Decoded<u32> {
+    pub(super) fn first_width(&mut self, n: usize) -> Decoded<u32> {
         let elements = self.elements(self.operand(n))?;
         let registers = elements.iter().map(|e| self.register_of(e)).collect::<Decoded<Vec<_>>>()?;
         Ok(registers.iter().flatten().next().map_or(32, |(_, ty)| ty.bits()))

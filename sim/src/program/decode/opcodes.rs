@@ -11,7 +11,8 @@ use crate::program::decode::instruction::Decoder;
 use crate::program::decode::order::Order;
 use crate::program::decode::{
     Decoded, arithmetic, async_copy, atomic, barrier, cancel, compare, control, convert, data, float,
-    integer, matrix, mbarrier, memory, stack, tensor, tensormap, unsupported, video, warp, wgmma, wmma,
+    integer, matrix, mbarrier, memory, stack, tensor, tensormap, texture, unsupported, video, warp, wgmma,
+    wmma,
 };
 use crate::program::types::Type;
 use crate::report::InstructionClass;
@@ -67,7 +68,7 @@ pub(super) const fn row(
 }
 
 /// The families.
-const FAMILIES: [&[Opcodes]; 22] = [
+const FAMILIES: [&[Opcodes]; 23] = [
     arithmetic::OPCODES,
     async_copy::OPCODES,
     atomic::OPCODES,
@@ -85,6 +86,7 @@ const FAMILIES: [&[Opcodes]; 22] = [
     stack::OPCODES,
     tensor::OPCODES,
     tensormap::OPCODES,
+    texture::OPCODES,
     unsupported::OPCODES,
     video::OPCODES,
     warp::OPCODES,

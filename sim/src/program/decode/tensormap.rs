@@ -93,7 +93,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Memory::MapCopy(Box::new(MapCopy { to, from, temporary })))
     }
 
-    fn temporary_d(&mut self) -> D {
+    pub(super) fn temporary_d(&mut self) -> D {
         match self.body.builder.new_register(Type::B64) {
             Reg::D(d) => d,
             other => unreachable!("64 bits in {other:?}"),

@@ -13,9 +13,10 @@ const OTHER: Counted = Counted::As(InstructionClass::Other);
 pub(super) const OPCODES: &[Opcodes] = &[
     row(&["tcgen05"], OTHER, AS_WRITTEN, |d| refuse(d, "tensor memory is not modeled")),
     row(&["multimem"], OTHER, AS_WRITTEN, |d| refuse(d, "multicast objects of several GPUs are not modeled")),
-    row(&["tex", "tld4", "txq", "suld", "sust", "sured", "suq", "istypep"], OTHER, AS_WRITTEN, |d| {
-        refuse(d, "textures and surfaces are objects of the driver")
+    row(&["txq", "suq", "istypep"], OTHER, AS_WRITTEN, |d| {
+        refuse(d, "what textures and surfaces are like is known to the driver")
     }),
+    row(&["sured"], OTHER, AS_WRITTEN, |d| refuse(d, "reductions of surfaces are not modeled")),
 ];
 
 /// How qualifiers of copies begin that are not executed.
