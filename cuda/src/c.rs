@@ -6,6 +6,7 @@
 #![allow(unsafe_code, non_snake_case, reason = "C functions under their names in `cuda.h`")]
 
 mod absent;
+mod array;
 mod capture;
 mod context;
 mod device;
@@ -114,6 +115,7 @@ use entries;
 /// All functions. Those that are absent come last, so that a form that exists is preferred.
 fn all() -> impl Iterator<Item = &'static Entry> {
     let tables: &[&[Entry]] = &[
+        array::ENTRIES,
         capture::ENTRIES,
         context::ENTRIES,
         device::ENTRIES,

@@ -139,7 +139,10 @@ impl Run {
 /// Returns why a function is not supported, if it belongs to a subject that is missing as a whole.
 fn reason(call: &str) -> Option<&'static str> {
     const REASONS: &[(&str, &[&str])] = &[
-        ("the simulator has no textures, surfaces and arrays", &["Tex", "Surf", "Array", "Mipmap"]),
+        (
+            "textures and surfaces are objects here, of arrays without mipmaps",
+            &["Tex", "Surf", "Array", "Mipmap"],
+        ),
         ("memory is not shared with graphics interfaces", &["Graphics", "GL", "EGL", "External"]),
         ("memory is not shared with other processes", &["Ipc", "Shareable"]),
         ("graphs have no conditional nodes", &["GraphConditional"]),

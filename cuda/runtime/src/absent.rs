@@ -25,18 +25,13 @@ macro_rules! absent {
 }
 
 absent! {
-    cudaArrayGetInfo
     cudaArrayGetMemoryRequirements
     cudaArrayGetPlane
     cudaArrayGetSparseProperties
     cudaChooseDevice
-    cudaCreateSurfaceObject
-    cudaCreateTextureObject
     cudaCtxResetPersistingL2Cache
     cudaDestroyExternalMemory
     cudaDestroyExternalSemaphore
-    cudaDestroySurfaceObject
-    cudaDestroyTextureObject
     cudaDeviceFlushGPUDirectRDMAWrites
     cudaDeviceGetHostAtomicCapabilities
     cudaDeviceGetNvSciSyncAttributes
@@ -57,7 +52,6 @@ absent! {
     cudaEventCreateFromEGLSync
     cudaExternalMemoryGetMappedBuffer
     cudaExternalMemoryGetMappedMipmappedArray
-    cudaFreeArray
     cudaFreeMipmappedArray
     cudaFuncGetName
     cudaFuncGetParamInfo
@@ -70,7 +64,6 @@ absent! {
     cudaGLUnmapBufferObject
     cudaGLUnmapBufferObjectAsync
     cudaGLUnregisterBufferObject
-    cudaGetChannelDesc
     cudaGetExportTable
     cudaGetMipmappedArrayLevel
     cudaGetSurfaceObjectResourceDesc
@@ -149,8 +142,6 @@ absent! {
     cudaLogsDumpToMemory
     cudaLogsRegisterCallback
     cudaLogsUnregisterCallback
-    cudaMalloc3DArray
-    cudaMallocArray
     cudaMallocMipmappedArray
     cudaMemDiscardAndPrefetchBatchAsync
     cudaMemDiscardBatchAsync
@@ -168,19 +159,12 @@ absent! {
     cudaMemRangeGetAttribute
     cudaMemRangeGetAttributes
     cudaMemSetMemPool
-    cudaMemcpy2DArrayToArray
-    cudaMemcpy2DFromArray
-    cudaMemcpy2DFromArrayAsync
-    cudaMemcpy2DToArray
-    cudaMemcpy2DToArrayAsync
     cudaMemcpy3DBatchAsync
     cudaMemcpy3DPeer
     cudaMemcpy3DPeerAsync
     cudaMemcpyArrayToArray
     cudaMemcpyBatchAsync
-    cudaMemcpyFromArray
     cudaMemcpyFromArrayAsync
-    cudaMemcpyToArray
     cudaMemcpyToArrayAsync
     cudaMemset3DAsync
     cudaMipmappedArrayGetMemoryRequirements

@@ -1,5 +1,6 @@
 //! "Memory Management": copies.
 
+use crate::array::element_size;
 use crate::driver::{primary, ready};
 use crate::error::{Error, Fallible};
 use crate::memory::{Extent, Pitched};
@@ -30,7 +31,7 @@ fn copy(to: Address, from: Address, bytes: usize, kind: u32, stream: Option<Addr
 /// A side of `CUDA_MEMCPY3D`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-struct Side {
+pub(crate) struct Side {
     x: usize,
     y: usize,
     z: usize,
@@ -55,16 +56,30 @@ pub(crate) struct Copy3D {
     depth: usize,
 }
 
-/// `CU_MEMORYTYPE_UNIFIED`.
+/// `CU_MEMORYTYPE_ARRAY`, `CU_MEMORYTYPE_UNIFIED`.
+const ARRAY: u32 = 3;
 const UNIFIED: u32 = 4;
 
 impl Side {
-    fn new(device: Address, pitch: usize, height: usize) -> Self {
+    pub(crate) fn new(device: Address, pitch: usize, height: usize) -> Self {
         Self { memory: UNIFIED, device, pitch, height, ..Self::default() }
+    }
+
+    /// An array from a position on, in bytes, rows and slices.
+    pub(crate) fn array(array: Address, [x, y, z]: [usize; 3]) -> Self {
+        Self { memory: ARRAY, array, x, y, z, ..Self::default() }
     }
 }
 
-fn copy_box(mut copy: Copy3D, stream: Option<Address>, own: bool) -> Fallible {
+impl Copy3D {
+    /// The copy of a box of bytes, rows and slices.
+    pub(crate) fn new(to: Side, from: Side, [width, height, depth]: [usize; 3]) -> Self {
+        Self { from, to, width, height, depth }
+    }
+}
+
+/// Copies and waits, unless `stream` is one to queue the copy on.
+pub(crate) fn copy_box(mut copy: Copy3D, stream: Option<Address>, own: bool) -> Fallible {
     let driver = ready()?;
     match (copy.width * copy.height * copy.depth, stream) {
         (0, _) => Ok(()),
@@ -81,13 +96,7 @@ fn rows(
     width: usize,
     height: usize,
 ) -> Copy3D {
-    Copy3D {
-        from: Side::new(from, from_pitch, height),
-        to: Side::new(to, to_pitch, height),
-        width,
-        height,
-        depth: 1,
-    }
+    Copy3D::new(Side::new(to, to_pitch, height), Side::new(from, from_pitch, height), [width, height, 1])
 }
 
 /// Returns a copy of bytes without rows.
@@ -115,18 +124,20 @@ struct Params {
 /// Returns the copy that `cudaMemcpy3DParms` describe.
 pub(crate) fn params(address: Address) -> Fallible<Copy3D> {
     let params: Params = get(address)?;
-    if params.from_array != 0 || params.to_array != 0 {
-        return Err(Error::NOT_SUPPORTED);
-    }
-    let side = |memory: Pitched, [x, y, z]: [usize; 3]| Side {
-        x,
-        y,
-        z,
-        ..Side::new(memory.address, memory.pitch, memory.height)
+    // If an array takes part, the width and positions in it are in elements.
+    let arrays = [params.from_array, params.to_array];
+    let element = match arrays.into_iter().find(|&array| array != 0) {
+        Some(array) => element_size(array)?,
+        None => 1,
+    };
+    let side = |array: Address, memory: Pitched, [x, y, z]: [usize; 3]| match array {
+        0 => Side { x, y, z, ..Side::new(memory.address, memory.pitch, memory.height) },
+        array => Side::array(array, [x * element, y, z]),
     };
     let Extent { width, height, depth } = params.extent;
-    let (from, to) = (side(params.from, params.from_position), side(params.to, params.to_position));
-    Ok(Copy3D { from, to, width, height, depth })
+    let from = side(params.from_array, params.from, params.from_position);
+    let to = side(params.to_array, params.to, params.to_position);
+    Ok(Copy3D::new(to, from, [width * element, height, depth]))
 }
 
 entries! {

@@ -121,6 +121,13 @@ functions! {
     fn cuMemcpy3DAsync_v2(copy: Address, stream: Address);
     fn cuMemsetD8Async(address: Address, value: u8, bytes: usize, stream: Address);
     fn cuMemsetD2D8Async(address: Address, pitch: usize, value: u8, width: usize, height: usize, stream: Address);
+    fn cuArray3DCreate_v2(out: Address, descriptor: Address);
+    fn cuArray3DGetDescriptor_v2(out: Address, array: Address);
+    fn cuArrayDestroy(array: Address);
+    fn cuTexObjectCreate(out: Address, resource: Address, texture: Address, view: Address);
+    fn cuTexObjectDestroy(object: u64);
+    fn cuSurfObjectCreate(out: Address, resource: Address);
+    fn cuSurfObjectDestroy(object: u64);
     fn cuPointerGetAttribute(out: Address, attribute: u32, address: Address);
     fn cuMemAdvise_v2(address: Address, bytes: usize, advice: u32, location: u64);
     fn cuMemPrefetchAsync_v2(address: Address, bytes: usize, location: u64, flags: u32, stream: Address);

@@ -9,6 +9,7 @@
 #![allow(unsafe_code, non_snake_case, reason = "C functions under their names in `cuda_runtime_api.h`")]
 
 mod absent;
+mod array;
 mod copy;
 mod device;
 mod driver;

@@ -31,9 +31,9 @@ const TOTAL_MEMORY: usize = 288;
 /// `cudaChannelFormatDesc`: the bits of each component, and their kind.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct ChannelFormat {
-    bits: [i32; 4],
-    kind: u32,
+pub(crate) struct ChannelFormat {
+    pub(crate) bits: [i32; 4],
+    pub(crate) kind: u32,
 }
 
 #[unsafe(no_mangle)]

@@ -30,14 +30,9 @@ macro_rules! absent {
 
 absent! {
     cuArray3DCreate
-    cuArray3DCreate_v2
     cuArray3DGetDescriptor
-    cuArray3DGetDescriptor_v2
     cuArrayCreate
-    cuArrayCreate_v2
-    cuArrayDestroy
     cuArrayGetDescriptor
-    cuArrayGetDescriptor_v2
     cuArrayGetMemoryRequirements
     cuArrayGetPlane
     cuArrayGetSparseProperties
@@ -198,25 +193,18 @@ absent! {
     cuMemcpy3DBatchAsync
     cuMemcpy3DBatchAsync_v2
     cuMemcpyAtoA
-    cuMemcpyAtoA_v2
     cuMemcpyAtoD
-    cuMemcpyAtoD_v2
     cuMemcpyAtoH
     cuMemcpyAtoHAsync
-    cuMemcpyAtoHAsync_v2
-    cuMemcpyAtoH_v2
     cuMemcpyBatchAsync
     cuMemcpyBatchAsync_v2
     cuMemcpyDtoA
-    cuMemcpyDtoA_v2
     cuMemcpyDtoD
     cuMemcpyDtoDAsync
     cuMemcpyDtoH
     cuMemcpyDtoHAsync
     cuMemcpyHtoA
     cuMemcpyHtoAAsync
-    cuMemcpyHtoAAsync_v2
-    cuMemcpyHtoA_v2
     cuMemcpyHtoD
     cuMemcpyHtoDAsync
     cuMemsetD16
@@ -268,14 +256,10 @@ absent! {
     cuStreamWriteValue32_v2
     cuStreamWriteValue64
     cuStreamWriteValue64_v2
-    cuSurfObjectCreate
-    cuSurfObjectDestroy
     cuSurfObjectGetResourceDesc
     cuSurfRefGetArray
     cuSurfRefSetArray
     cuTensorMapEncodeIm2colWide
-    cuTexObjectCreate
-    cuTexObjectDestroy
     cuTexObjectGetResourceDesc
     cuTexObjectGetResourceViewDesc
     cuTexObjectGetTextureDesc

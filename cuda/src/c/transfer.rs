@@ -3,6 +3,7 @@
 use super::pointers::In;
 use crate::c::entries;
 use crate::code::{Code, Fallible};
+use crate::driver::array::Array;
 use crate::driver::copy::{Copy, Place};
 use crate::driver::registry::Handle;
 use crate::driver::stream::Stream;
@@ -89,32 +90,71 @@ impl Copy2D {
     }
 }
 
+/// A side of a copy: where its bytes are. Positions are in bytes, rows and slices.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Side {
+    /// Rows with a distance in bytes, and slices of a number of rows.
+    Memory {
+        place: Place,
+        start: [usize; 3],
+        pitch: [usize; 2],
+    },
+    Array {
+        array: Handle,
+        start: [usize; 3],
+    },
+}
+
+impl Side {
+    /// Returns the first byte, and the distances of rows and slices, for a copy of these bytes, rows and slices.
+    fn resolve(self, extent: [usize; 3]) -> Fallible<(Place, [u64; 2])> {
+        let (base, start, [row, slice]) = match self {
+            Self::Memory { place, start, pitch: [row, height] } => {
+                let row = if row == 0 { extent[0] } else { row } as u64;
+                if row < extent[0] as u64 && extent[1] > 1 {
+                    return Err(Code::INVALID_VALUE);
+                }
+                (place, start, [row, row * if height == 0 { extent[1] } else { height } as u64])
+            }
+            Self::Array { array, start } => {
+                let image = Array::of(array)?.image;
+                let most = [image.extent[0] * image.texel(), image.extent[1], image.extent[2]];
+                let ends = (0..3).all(|axis| (start[axis].saturating_add(extent[axis])) as u64 <= most[axis]);
+                if !ends {
+                    return Err(Code::INVALID_VALUE);
+                }
+                (Place::Device(image.start), start, image.pitch)
+            }
+        };
+        let [x, y, z] = start.map(|at| at as u64);
+        Ok((base.offset(z * slice + y * row + x), [row, slice]))
+    }
+}
+
+/// Returns the copy of a box of bytes, rows and slices.
+pub(super) fn copy_box(to: Side, from: Side, extent: [usize; 3]) -> Fallible<Copy> {
+    let ((to, to_pitch), (from, from_pitch)) = (to.resolve(extent)?, from.resolve(extent)?);
+    Ok(Copy { to, from, extent: extent.map(|n| n as u64), to_pitch, from_pitch })
+}
+
 impl Side3D {
-    /// Returns the first byte, and the distances of rows and slices.
-    fn place(&self, copy: &Copy3D) -> Fallible<(Place, [u64; 2])> {
-        let base = match self.memory {
+    fn side(&self) -> Fallible<Side> {
+        let (start, pitch) = ([self.x, self.y, self.z], [self.pitch, self.height]);
+        let place = match self.memory {
             1 => Place::Host(self.host),
             2 => Place::Device(self.device),
-            4 => Place::of(self.device),
             // CU_MEMORYTYPE_ARRAY
-            3 => return Err(Code::NOT_SUPPORTED),
+            3 => return Ok(Side::Array { array: self.array, start }),
+            4 => Place::of(self.device),
             _ => return Err(Code::INVALID_VALUE),
         };
-        let row = if self.pitch == 0 { copy.width } else { self.pitch } as u64;
-        let slice = row * if self.height == 0 { copy.height } else { self.height } as u64;
-        if row < copy.width as u64 && copy.height > 1 {
-            return Err(Code::INVALID_VALUE);
-        }
-        let start = self.z as u64 * slice + self.y as u64 * row + self.x as u64;
-        Ok((base.offset(start), [row, slice]))
+        Ok(Side::Memory { place, start, pitch })
     }
 }
 
 impl Copy3D {
     pub(super) fn copy(&self) -> Fallible<Copy> {
-        let ((to, to_pitch), (from, from_pitch)) = (self.to.place(self)?, self.from.place(self)?);
-        let extent = [self.width, self.height, self.depth].map(|n| n as u64);
-        Ok(Copy { to, from, extent, to_pitch, from_pitch })
+        copy_box(self.to.side()?, self.from.side()?, [self.width, self.height, self.depth])
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use crate::code::{Code, Fallible};
+use crate::driver::array::Array;
 use crate::driver::device::Device;
 use crate::driver::event::Event;
 use crate::driver::memory;
@@ -98,6 +99,7 @@ impl Context {
         Stream::destroy_all(self);
         Event::destroy_all(self);
         Module::destroy_all(self);
+        Array::destroy_all(self);
         memory::free_all(self.handle);
         let _ = CONTEXTS.remove(self.handle);
     }

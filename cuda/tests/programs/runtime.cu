@@ -202,9 +202,8 @@ static void errors_and_properties() {
     HOLDS(cudaGetLastError() == cudaErrorInvalidValue);
     OK(cudaFuncSetAttribute(sums, cudaFuncAttributeMaxDynamicSharedMemorySize, 100 << 10));
     HOLDS(cudaSetDevice(1) == cudaErrorInvalidDevice);
-    cudaArray_t array;
-    cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
-    HOLDS(cudaMallocArray(&array, &format, 16) == cudaErrorNotSupported);
+    cudaIpcMemHandle_t shared;
+    HOLDS(cudaIpcGetMemHandle(&shared, nullptr) == cudaErrorNotSupported);
     cudaGetLastError();
     std::printf("%s: %s\n", cudaGetErrorName(cudaErrorIllegalAddress), cudaGetErrorString(cudaErrorIllegalAddress));
 }

@@ -47,8 +47,8 @@ fn passes(options: &[&str], ran: &Ran) {
         "{}",
         ran.stderr
     );
-    let arrays = "cudaMallocArray is not supported; it returns cudaErrorNotSupported: the simulator has no textures, surfaces and arrays";
-    assert!(ran.stderr.contains(arrays), "{}", ran.stderr);
+    let shared = "cudaIpcGetMemHandle is not supported; it returns cudaErrorNotSupported: memory is not shared with other processes";
+    assert!(ran.stderr.contains(shared), "{}", ran.stderr);
 }
 
 #[test]
@@ -86,4 +86,30 @@ fn findings_name_the_source_line() {
     assert_eq!(ran.stderr.matches("warpwright: shared_race").count(), 1, "{}", ran.stderr);
     let unchecked = program.run(&[("CHECK", "none")]);
     assert_eq!(unchecked.status, Some(0), "{}", unchecked.stderr);
+}
+
+#[test]
+fn textures_and_surfaces() {
+    let Some(program) = Program::cuda("textures", &["-arch=sm_80"]) else { return };
+    let ran = program.run(&[]);
+    assert_eq!((ran.stdout.as_str(), ran.status), ("done\n", Some(0)), "{}", ran.stderr);
+    for (bug, kind, part) in [
+        (
+            "surface_too_narrow",
+            "global_out_of_bounds",
+            "surface out of bounds: 4 bytes at byte 32 of a row, row",
+        ),
+        ("array_never_written", "uninitialized_global_read", "a read of 4 bytes that were never written"),
+        ("texture_destroyed_early", "invalid_address", "is the handle of no texture"),
+        ("array_freed_early", "global_out_of_bounds", "in a buffer of 128 bytes that was freed"),
+        ("copy_during_a_fetch", "stream_race", "launch 1 of kernel `_Z5fetchPfyff` reads them"),
+    ] {
+        let ran = program.run_with(&[bug], &[]);
+        assert_eq!(ran.status, Some(86), "{bug}: {}", ran.stderr);
+        assert!(
+            ran.stderr.contains(&format!("warpwright: {kind}")) && ran.stderr.contains(part),
+            "{bug}: {}",
+            ran.stderr
+        );
+    }
 }
