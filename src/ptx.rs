@@ -15,6 +15,7 @@ mod in_place;
 mod index;
 mod inst;
 mod kernel;
+mod mnemonic;
 mod module;
 mod operand;
 mod params;
@@ -46,7 +47,7 @@ pub(crate) use facts::divisor;
 pub use flow::{Loop, Steps};
 pub use fold::{Format, Mode, Rounding};
 pub use index::Index;
-pub(crate) use inst::{Addition, CpAsyncCache, WgmmaTail};
+pub(crate) use inst::{Addition, CpAsyncCache, WgmmaTail, matrix_mnemonic};
 pub use inst::{
     Atomic, BufferMap, CachePolicy, Class, Comparison, CopyHints, Eviction, FULL_MASK, Hints, Load, MapField,
     MapUse, MatrixDescriptor, MatrixLayout, Mbarrier, MemoryScope, NanExtremum, Order, Permute, Prefetch,

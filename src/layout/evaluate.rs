@@ -59,7 +59,21 @@ impl<D: Codomain> Layout<D> {
 
     /// Returns the values at linear indices `0..size`, in order.
     pub fn values(&self) -> impl Iterator<Item = D> + '_ {
-        (0..self.size()).map(|index| self.index(index))
+        let leaves: Vec<_> = self.shape.leaves().zip(self.stride.leaves()).collect();
+        let (mut digits, mut value) = (vec![0_i64; leaves.len()], D::zero());
+        (0..self.size()).map(move |_| {
+            let current = value.clone();
+            for (digit, &(&extent, stride)) in digits.iter_mut().zip(&leaves) {
+                value.step(stride, 1);
+                *digit += 1;
+                if *digit < extent {
+                    break;
+                }
+                value.step(stride, -extent);
+                *digit = 0;
+            }
+            current
+        })
     }
 }
 

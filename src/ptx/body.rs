@@ -5,22 +5,22 @@ use std::{
     fmt::{self, Write},
     ops::Range,
     panic::Location,
-    sync::{PoisonError, RwLock},
 };
 
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 use super::{
     dim::Dim,
     entry::{Declaration, Entry},
     error::{BuildError, BuildErrorKind},
-    facts::{self, Condition, Known, Numbered, Numbering, Order, RegFacts},
+    facts::{Condition, Known, Numbered, Numbering, Order, RegFacts},
     in_place::Latest,
+    mnemonic::{Mnemonic, MnemonicText, Properties},
     operand::Operand,
     params::ParamDecl,
     raw,
     shared::Arena,
-    table::{self, Form},
+    table,
     target::{Features, Target, Version},
     types::RegClass,
     uniform::{Divergence, Rule, Tracker, Uniformity},
@@ -112,49 +112,9 @@ pub(crate) struct Body {
     unlisted: Option<Box<str>>,
     /// The uniformity of each register and of the open conditions.
     pub(crate) uniform: Tracker,
+    /// Buffers whose memory is used again: for a mnemonic, and for the end of a line that is changed.
     mnemonic: String,
-}
-
-/// A mnemonic or a special register in a kernel.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Mnemonic {
-    /// Its number in the kernel.
-    pub(super) number: u32,
-    pub(super) properties: Properties,
-}
-
-/// The properties of a mnemonic or a special register.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Properties {
-    form: &'static Form,
-    rule: Rule,
-    /// Whether its result depends only on its operands.
-    pub(super) pure: bool,
-    /// Whether its first two operands commute.
-    pub(super) commutative: bool,
-    /// Whether it is a `mov`.
-    pub(super) moves: bool,
-}
-
-impl Properties {
-    /// Returns the properties of a mnemonic in the table.
-    fn of(mnemonic: &str) -> Option<Self> {
-        // Kernels use few distinct mnemonics, so results are kept. Only existing mnemonics are, which bounds the size.
-        static FOUND: RwLock<FxHashMap<Box<str>, Properties>> =
-            RwLock::new(FxHashMap::with_hasher(FxBuildHasher));
-        let found = FOUND.read().unwrap_or_else(PoisonError::into_inner).get(mnemonic).copied();
-        found.or_else(|| {
-            let properties = Self {
-                form: table::find(mnemonic)?,
-                rule: Rule::of(mnemonic),
-                pure: facts::is_pure(mnemonic),
-                commutative: facts::is_commutative(mnemonic),
-                moves: mnemonic.starts_with("mov."),
-            };
-            FOUND.write().unwrap_or_else(PoisonError::into_inner).insert(mnemonic.into(), properties);
-            Some(properties)
-        })
-    }
+    pub(super) rest: String,
 }
 
 /// The column at which operands start, and the spaces up to it.
@@ -192,6 +152,7 @@ impl Body {
             unlisted: None,
             uniform: Tracker::default(),
             mnemonic: String::new(),
+            rest: String::new(),
         }
     }
 
@@ -326,7 +287,7 @@ impl Body {
     /// Emits one instruction after looking it up in the table.
     pub(crate) fn instruction(
         &mut self,
-        mnemonic: fmt::Arguments<'_>,
+        mnemonic: &dyn MnemonicText,
         operands: &[Operand<'_>],
         at: &'static Location<'static>,
     ) {
@@ -357,7 +318,7 @@ impl Body {
     pub(crate) fn result(
         &mut self,
         class: RegClass,
-        mnemonic: fmt::Arguments<'_>,
+        mnemonic: &dyn MnemonicText,
         operands: &[Operand<'_>],
         at: &'static Location<'static>,
     ) -> RegId {
@@ -389,16 +350,11 @@ impl Body {
         result
     }
 
-    /// Formats the mnemonic in a reused buffer.
-    fn text_of(&mut self, mnemonic: fmt::Arguments<'_>) -> String {
+    /// Writes the mnemonic to a reused buffer.
+    fn text_of(&mut self, mnemonic: &dyn MnemonicText) -> String {
         let mut text = std::mem::take(&mut self.mnemonic);
         text.clear();
-        match mnemonic.as_str() {
-            Some(whole) => text.push_str(whole),
-            None => {
-                let _ = text.write_fmt(mnemonic);
-            }
-        }
+        mnemonic.push_to(&mut text);
         text
     }
 
@@ -424,24 +380,26 @@ impl Body {
             operand.for_each_register(&mut |reg| self.count_use(reg));
         }
         let text = &mut self.entry.text;
-        let result = result.map(Operand::Reg);
-        let mut all = result.iter().chain(operands);
-        let mut first = 0..0;
-        if let Some(operand) = all.next() {
+        let (first, rest) = match result {
+            Some(reg) => (Some(Operand::Reg(reg)), operands),
+            None => (operands.first().copied(), operands.get(1..).unwrap_or_default()),
+        };
+        let mut position = 0..0;
+        if let Some(operand) = first {
             let column = text.len() - start;
             text.push_str(&COLUMN[column.min(OPERAND_COLUMN - 1)..]);
-            first.start = text.len();
+            position.start = text.len();
             operand.push_to(text);
-            first.end = text.len();
+            position.end = text.len();
         }
-        for operand in all {
+        for operand in rest {
             text.push_str(", ");
             operand.push_to(text);
         }
         text.push(';');
         self.entry.instructions += 1;
         self.end_line(at);
-        first
+        position
     }
 
     /// Writes the indentation and the guard, if any.
@@ -588,7 +546,7 @@ impl Ctx {
     /// Ends the kernel, and returns it or the first error.
     pub(crate) fn finish(self, at: &'static Location<'static>) -> Result<Entry, BuildError> {
         let mut body = self.body.into_inner();
-        body.instruction(format_args!("ret"), &[], at);
+        body.instruction(&["ret"], &[], at);
         body.finish(at)
     }
 }

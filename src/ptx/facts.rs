@@ -83,9 +83,7 @@ impl Body {
             regs.reserve(COMMON_REGISTERS);
         }
         let index = regs.len() - self.retired[class.index()] as usize;
-        let (writes, version) =
-            regs.get(index).map_or((0, 0), |retired| (retired.writes, retired.version + 1));
-        let facts = RegFacts {
+        let facts = |writes, version| RegFacts {
             block,
             writes,
             version,
@@ -103,13 +101,17 @@ impl Body {
             special: None,
             in_loop,
         };
-        match regs.get_mut(index) {
+        let writes = match regs.get_mut(index) {
             Some(retired) => {
-                *retired = facts;
+                *retired = facts(retired.writes, retired.version + 1);
                 self.retired[class.index()] -= 1;
+                retired.writes
             }
-            None => regs.push(facts),
-        }
+            None => {
+                regs.push(facts(0, 0));
+                0
+            }
+        };
         self.uniform.fresh(class, index);
         RegId { class, index: index as u32, writes }
     }
@@ -189,8 +191,12 @@ impl Body {
     /// Returns whether the register's definition dominates the current position and the handle is current.
     pub(crate) fn is_current(&self, reg: RegId) -> bool {
         let facts = self.facts(reg);
-        (facts.writes == reg.writes || reg.writes == RegId::IN_PLACE)
-            && self.open_blocks.contains(&facts.block)
+        (facts.writes == reg.writes || reg.writes == RegId::IN_PLACE) && self.is_open(facts.block)
+    }
+
+    /// Returns whether the current position is in a block; all of it is in the kernel itself.
+    fn is_open(&self, block: u32) -> bool {
+        block == 0 || self.open_blocks.contains(&block)
     }
 
     /// Checks that the register's definition dominates the current position and that the handle is current.
@@ -198,7 +204,7 @@ impl Body {
         let facts = self.facts(reg);
         if facts.writes != reg.writes && reg.writes != RegId::IN_PLACE {
             self.fail(BuildErrorKind::Overwritten { register: reg.to_string() }, at);
-        } else if !self.open_blocks.contains(&facts.block) {
+        } else if !self.is_open(facts.block) {
             self.fail(BuildErrorKind::NotDominated { register: reg.to_string() }, at);
         }
     }
@@ -364,7 +370,7 @@ impl Body {
 }
 
 /// The number of registers per class that suffices for most kernels: growing copies their facts.
-pub(super) const COMMON_REGISTERS: usize = 256;
+pub(super) const COMMON_REGISTERS: usize = 512;
 
 /// Returns the width of a register in bits. Facts are recorded only about integers.
 pub(crate) const fn width(class: RegClass) -> u32 {

@@ -14,6 +14,7 @@ use super::{
     error::BuildErrorKind,
     facts::Condition,
     kernel::Builder,
+    mnemonic::MnemonicText,
     operand::Operand,
     state::{Slots, State},
     uniform::ConditionKind,
@@ -191,7 +192,7 @@ impl<'k> Builder<'k> {
     pub(crate) fn emit_when(
         self,
         condition: Val<'k, bool>,
-        mnemonic: fmt::Arguments<'_>,
+        mnemonic: impl MnemonicText,
         operands: &[Operand<'_>],
     ) {
         match condition.0 {

@@ -39,11 +39,7 @@ impl Body {
             return false;
         }
         latest.expression.inspect(|&expression| self.forget(expression));
-        let rest = self.entry.text.split_off(latest.operand.end);
-        self.entry.text.truncate(latest.operand.start);
-        to.push_to(&mut self.entry.text);
-        self.entry.text.push_str(&rest);
-        let end = self.entry.text.len();
+        let end = self.rename_in_text(latest.operand, to);
         let at = self.entry.marks.last_mut().and_then(|line| {
             line.end = end;
             line.at
@@ -54,6 +50,17 @@ impl Body {
             self.uniform.write_unknown(to, at);
         }
         true
+    }
+
+    /// Replaces an operand of the last line by a register, and returns the length of the text.
+    fn rename_in_text(&mut self, operand: Range<usize>, to: RegId) -> usize {
+        let text = &mut self.entry.text;
+        self.rest.clear();
+        self.rest.push_str(&text[operand.end..]);
+        text.truncate(operand.start);
+        to.push_to(text);
+        text.push_str(&self.rest);
+        text.len()
     }
 }
 

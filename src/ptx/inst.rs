@@ -22,6 +22,7 @@ mod functions;
 mod integer;
 mod logic;
 mod matrix;
+pub(crate) mod matrix_mnemonic;
 mod mbarrier;
 mod memory;
 mod order;

@@ -11,6 +11,7 @@ use super::{
     extent::{Extent, ExtentMode},
     facts::Known,
     index::Index,
+    mnemonic::MnemonicText,
     operand::Operand,
     params::{Params, sealed::Once},
     ptr::{Global, Ptr},
@@ -84,10 +85,10 @@ impl<'k> Builder<'k> {
 
     /// Emits one instruction, with `operands` in PTX order, results first.
     #[track_caller]
-    pub(crate) fn emit(self, mnemonic: fmt::Arguments<'_>, operands: &[Operand<'_>]) {
+    pub(crate) fn emit(self, mnemonic: impl MnemonicText, operands: &[Operand<'_>]) {
         let mut body = self.body();
         let at = body.located.unwrap_or(Location::caller());
-        body.instruction(mnemonic, operands, at);
+        body.instruction(&mnemonic, operands, at);
     }
 
     /// Attributes all lines and errors to `at` until the result is dropped. An outer attribution takes precedence.
@@ -109,12 +110,12 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub(crate) fn result<T: Scalar>(
         self,
-        mnemonic: fmt::Arguments<'_>,
+        mnemonic: impl MnemonicText,
         operands: &[Operand<'_>],
     ) -> Val<'k, T> {
         let mut body = self.body();
         let at = body.located.unwrap_or(Location::caller());
-        let reg = body.result(T::CLASS, mnemonic, operands, at);
+        let reg = body.result(T::CLASS, &mnemonic, operands, at);
         drop(body);
         Val::from_reg(reg, self)
     }
@@ -131,7 +132,7 @@ impl<'k> Builder<'k> {
     pub(crate) fn integer<T: Scalar>(
         self,
         known: Known,
-        mnemonic: fmt::Arguments<'_>,
+        mnemonic: impl MnemonicText,
         operands: &[Operand<'_>],
     ) -> Val<'k, T> {
         // The constant may leave the block, so it must not depend on assumptions in the block.
@@ -179,7 +180,7 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub fn copy_of<T: Scalar>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
         let copy = self.fresh(T::CLASS);
-        self.emit(format_args!("mov.{}", T::MEM), &[Operand::Reg(copy), value.into().source()]);
+        self.emit(["mov.", T::MEM], &[Operand::Reg(copy), value.into().source()]);
         Val::from_reg(copy, self)
     }
 

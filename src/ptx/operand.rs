@@ -2,7 +2,10 @@
 
 use std::fmt::{self, Write};
 
-use super::{body::RegId, types::Scalar};
+use super::{
+    body::RegId,
+    types::{RegClass, Scalar},
+};
 
 /// An untyped operand of an instruction.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +72,7 @@ impl Operand<'_> {
     }
 
     /// Calls `f` for every register in the operand; most operands are one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn for_each_register(&self, f: &mut impl FnMut(RegId)) {
         match self {
             Self::Reg(r) => f(*r),
@@ -115,7 +118,7 @@ impl Operand<'_> {
                 base.push_to(text);
                 if *offset != 0 {
                     text.push_str(if *offset < 0 { "+-" } else { "+" });
-                    let _ = write_decimal(text, offset.unsigned_abs());
+                    push_decimal(text, offset.unsigned_abs());
                 }
                 text.push(']');
             }
@@ -155,9 +158,30 @@ fn push_braces(items: &[Operand<'_>], text: &mut String) {
 impl RegId {
     /// Writes the register's name.
     pub(crate) fn push_to(self, text: &mut String) {
-        text.push_str(self.class.prefix());
-        let _ = write_decimal(text, self.index.into());
+        // One of a few constants: the copy needs no call.
+        match self.class {
+            RegClass::Pred => text.push_str(RegClass::Pred.prefix()),
+            RegClass::B32 => text.push_str(RegClass::B32.prefix()),
+            RegClass::F32 => text.push_str(RegClass::F32.prefix()),
+            other => text.push_str(other.prefix()),
+        }
+        push_decimal(text, self.index.into());
     }
+}
+
+/// Appends a number in decimal digits: most are numbers of registers, of up to three digits.
+fn push_decimal(text: &mut String, number: u64) {
+    if number >= 1000 {
+        push_decimal(text, number / 10);
+    } else {
+        if number >= 100 {
+            text.push(digit(number / 100));
+        }
+        if number >= 10 {
+            text.push(digit(number / 10));
+        }
+    }
+    text.push(digit(number));
 }
 
 /// Writes a number in decimal digits.
@@ -165,7 +189,12 @@ pub(crate) fn write_decimal<W: Write + ?Sized>(w: &mut W, number: u64) -> fmt::R
     if number >= 10 {
         write_decimal(w, number / 10)?;
     }
-    w.write_char(char::from(b'0' + (number % 10) as u8))
+    w.write_char(digit(number))
+}
+
+/// Returns the last digit of a number.
+fn digit(number: u64) -> char {
+    char::from(b'0' + (number % 10) as u8)
 }
 
 impl fmt::Display for Operand<'_> {

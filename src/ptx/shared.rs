@@ -89,7 +89,7 @@ impl<'k> Builder<'k> {
         let at = body.located.unwrap_or(Location::caller());
         let reg = body.fresh(super::RegClass::B32);
         let name = if start == 0 { symbol } else { format!("{symbol}+{start}") };
-        body.instruction(format_args!("mov.u32"), &[Operand::Reg(reg), Operand::Name(&name)], at);
+        body.instruction(&["mov.u32"], &[Operand::Reg(reg), Operand::Name(&name)], at);
         body.set_divisor(reg, align.into());
         drop(body);
         Ptr::new(self, Val::from_reg(reg, self), align)

@@ -48,6 +48,7 @@ impl Uniformity {
     #[must_use]
     pub fn meet(self, other: Self) -> Self {
         match (self, other) {
+            (same, other) if same == other => same,
             (Self::Threads(a), Self::Threads(b)) => Self::Threads(gcd(a.into(), b.into()) as u32),
             (threads @ Self::Threads(_), _) | (_, threads @ Self::Threads(_)) => threads,
             (Self::Block, _) | (_, Self::Block) => Self::Block,

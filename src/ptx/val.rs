@@ -79,7 +79,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         match self.0 {
             Repr::Reg(reg, _) => reg,
             Repr::Const(value) => {
-                let moved: Self = k.result(format_args!("mov.{}", T::MEM), &[self.source()]);
+                let moved: Self = k.result(["mov.", T::MEM], &[self.source()]);
                 moved.learn(Known::constant(value.to_bits(), width(T::CLASS)), false);
                 moved.in_register(k)
             }

@@ -174,7 +174,7 @@ pub fn gemm<'k, D: TensorElement, A: TensorElement, B: TensorElement, C: TensorE
                 let sum = i + j * a.len();
                 let bare = mma.atom().group() == Group::Thread;
                 let operands = [&*d[sum], &*a[i], b, &*c[sum]];
-                k.product_of_words(format_args!("{}", mma.atom().mnemonic()), bare, operands);
+                k.product_of_words(mma.atom().mnemonic(), bare, operands);
             }
         }
     }

@@ -33,7 +33,7 @@ pub fn load_matrices<'k, T: TensorElement, A: Readable>(
         let (to, from) = (dst.slice(to), src.slice(Indices::from(from)));
         let words = to.operand();
         let Some(pointer) = from.row_of_matrix() else { return };
-        pointer.ldmatrix_form(format_args!("{mnemonic}"), &words);
+        pointer.ldmatrix_form([mnemonic], &words);
     });
 }
 
@@ -54,7 +54,7 @@ pub fn store_matrices<'k, T: TensorElement, A: Writable>(
             let (from, to) = (src.slice(from), dst.slice(Indices::from(to)));
             let words = from.operand();
             let Some(pointer) = to.row_of_matrix() else { return };
-            pointer.stmatrix_form(format_args!("{mnemonic}"), &words);
+            pointer.stmatrix_form([mnemonic], &words);
         });
     } else {
         k.refuse(format!("expected an `stmatrix` atom, found {}", tiled.atom().name()));

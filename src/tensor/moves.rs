@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use arrayvec::ArrayVec;
+
 use super::offset::Offset;
 
 /// The location of an element, as far as it determines how elements are grouped; by element number of the view.
@@ -17,7 +19,17 @@ pub(super) enum Place {
 /// Elements that one access moves, in the order of memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Move {
-    pub(super) elements: Vec<i64>,
+    pub(super) elements: ArrayVec<i64, MOST_IN_ACCESS>,
+}
+
+/// The maximum number of elements of an access: 16 bytes.
+const MOST_IN_ACCESS: usize = 16;
+
+impl Move {
+    /// Returns the move of a single element.
+    pub(super) fn of(element: i64) -> Self {
+        Self { elements: [element].into_iter().collect() }
+    }
 }
 
 /// The sizes of a move.
@@ -49,7 +61,7 @@ pub(super) fn plan(dst: &[Place], src: &[Place], widths: Widths) -> Vec<Move> {
     let mut moves = Vec::with_capacity(order.len());
     let mut at = 0;
     while at < order.len() {
-        let mut bytes = widths.widest;
+        let mut bytes = widest(dst[order[at]], src[order[at]], widths);
         let count = loop {
             let count = (bytes / widths.element).max(1) as usize;
             let run = order.get(at..at + count);
@@ -64,6 +76,15 @@ pub(super) fn plan(dst: &[Place], src: &[Place], widths: Widths) -> Vec<Move> {
         at += count;
     }
     moves
+}
+
+/// Returns the maximum width in bytes of an access that starts at this element of both sides.
+fn widest(dst: Place, src: Place, widths: Widths) -> u32 {
+    let aligned = |side| match side {
+        Place::Memory { align, .. } => align,
+        Place::Register { .. } => widths.widest,
+    };
+    widths.widest.min(aligned(dst)).min(aligned(src))
 }
 
 /// Returns whether one access of `bytes` can move these elements of a side.
@@ -143,7 +164,7 @@ mod tests {
     #[test]
     fn order_of_memory_not_of_the_view() {
         let moves = plan(&registers(4, 1), &memory(&[3, 1, 2, 0], 16), F32);
-        assert_eq!(moves, [Move { elements: vec![3, 1, 2, 0] }]);
+        assert_eq!(moves, [Move { elements: [3, 1, 2, 0].into_iter().collect() }]);
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl<'k> Predicates<'k> {
         if step.elements.iter().all(|&element| self.index(element) == first) {
             return vec![step];
         }
-        step.elements.into_iter().map(|element| Move { elements: vec![element] }).collect()
+        step.elements.into_iter().map(Move::of).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Accesses to a view's elements in order: offsets are computed once, and each address is derived from the previous one.
 
 use arrayvec::ArrayVec;
+use rustc_hash::FxHashMap;
 
 use super::{
     element::TensorElement,
@@ -18,7 +19,7 @@ pub(super) struct Walk<'k, S: Space, T> {
     pub(super) offsets: Vec<Offset>,
     line: Line<'k, T, S, ReadWrite>,
     /// Comparisons of coordinates with extents, which elements of a row or column share.
-    compared: Vec<(usize, i64, Val<'k, bool>)>,
+    compared: FxHashMap<(usize, i64), Val<'k, bool>>,
 }
 
 /// A pointer that moves along axes with dynamic strides: the step from one row to the next is a sum instead of a product with
@@ -96,7 +97,7 @@ impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
     #[track_caller]
     pub(super) fn new(view: Tensor<'k, S, T, ReadWrite>) -> Self {
         let view = view.resolved();
-        Self { offsets: view.offsets(view.size()), line: view.line(), compared: Vec::new(), view }
+        Self { offsets: view.offsets(view.size()), line: view.line(), compared: FxHashMap::default(), view }
     }
 
     pub(super) fn offset(&self, element: i64) -> &Offset {
@@ -119,12 +120,11 @@ impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
 
     #[track_caller]
     fn is_inside(&mut self, axis: usize, coord: i64) -> Val<'k, bool> {
-        let same = |(other, at, _): &&(usize, i64, Val<'k, bool>)| (*other, *at) == (axis, coord);
-        if let Some(&(.., inside)) = self.compared.iter().rev().find(same) {
+        if let Some(&inside) = self.compared.get(&(axis, coord)) {
             return inside;
         }
         let inside = self.view.axes[axis].contains(coord);
-        self.compared.push((axis, coord, inside));
+        self.compared.insert((axis, coord), inside);
         inside
     }
 }

@@ -8,7 +8,7 @@ use super::{
     rt::Rt,
 };
 use crate::{
-    ptx::{Builder, Features, RegId, bf16, e4m3, e5m2, f16, tf32},
+    ptx::{Builder, Features, RegId, bf16, e4m3, e5m2, f16, matrix_mnemonic, tf32},
     tensor::TensorElement,
 };
 
@@ -206,6 +206,7 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
     {
         let kernel = self.kernel();
         let form = Instruction::select(A::INSTRUCTIONS, kernel);
+        let mnemonic = matrix_mnemonic::mma((form.m as u32, 8, form.k as u32), "", A::TYPES);
         // In a step, each of the four lanes of a quad provides one word.
         let steps = form.k / (4 * A::PER_WORD);
         for k in 0..K {
@@ -218,7 +219,7 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
                             for halves in form.halves() {
                                 let a = a.factor(halves, start..start + steps);
                                 let b = b.factor(&[right], start..start + steps);
-                                kernel.multiply(form, A::TYPES, &a, &b, &c.sum(halves, right));
+                                kernel.multiply(&mnemonic, &a, &b, &c.sum(halves, right));
                             }
                         }
                     }
@@ -232,13 +233,8 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
 impl Builder<'_> {
     /// Emits one instruction in place of C, whose registers the innermost loop must carry.
     #[track_caller]
-    fn multiply(self, form: &Instruction, types: &str, a: &[RegId], b: &[RegId], c: &[RegId]) {
+    fn multiply(self, mnemonic: &str, a: &[RegId], b: &[RegId], c: &[RegId]) {
         self.check_carried(c);
-        let Instruction { m, k, .. } = form;
-        self.product_of_words(
-            format_args!("mma.sync.aligned.m{m}n8k{k}.row.col.{types}"),
-            false,
-            [c, a, b, c],
-        );
+        self.product_of_words(mnemonic, false, [c, a, b, c]);
     }
 }

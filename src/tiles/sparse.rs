@@ -15,7 +15,10 @@ use super::{
 use crate::{
     atoms::{MmaAtom, Sparsity, mma_with_mnemonic},
     layout::{Layout, LayoutError, TvLayout},
-    ptx::{Builder, Global, Ptr, Readable, Scalar, State, Val, Visitor, bf16, e4m3, e5m2, f16, tf32},
+    ptx::{
+        Builder, Global, Ptr, Readable, Scalar, State, Val, Visitor, bf16, e4m3, e5m2, f16, matrix_mnemonic,
+        tf32,
+    },
     tensor::{Fragment, SUBTILE_SIDE, Tensor, TensorElement, copy_or},
 };
 
@@ -56,7 +59,7 @@ elements! {
 
 /// Returns the mnemonic of the instruction whose rows of A have 32 bytes: 64 bytes of B.
 pub(super) fn mnemonic<A: Product<B, C>, B: TensorElement, C: TensorElement>() -> String {
-    format!("mma.sp::ordered_metadata.sync.aligned.m16n8k{}.row.col.{}", 64 / A::SIZE, A::TYPES)
+    matrix_mnemonic::sparse_mma((16, 8, 64 / A::SIZE), "", A::TYPES)
 }
 
 /// Returns the compression of a type.

@@ -8,7 +8,7 @@
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::{Body, COMMON_REGISTERS, RegId};
-use crate::ptx::{body::Mnemonic, operand::Operand, types::RegClass};
+use crate::ptx::{mnemonic::Mnemonic, operand::Operand, types::RegClass};
 
 /// Instructions whose result depends only on their operands, by the first part of their mnemonics.
 const PURE: &[&str] = &[

@@ -14,6 +14,7 @@ use crate::ptx::{
     facts,
     fold::{Integer, Mode, Number, Numeric, exact},
     kernel::Builder,
+    mnemonic::MnemonicText,
     target::Features,
     types::{Scalar, bf16, bf16x2, f16, f16x2},
     val::Val,
@@ -35,7 +36,7 @@ impl<'k, T: Number> Val<'k, T> {
     }
 
     #[track_caller]
-    pub(super) fn binary(self, k: Builder<'k>, mnemonic: std::fmt::Arguments<'_>, other: Self) -> Self {
+    pub(super) fn binary(self, k: Builder<'k>, mnemonic: impl MnemonicText, other: Self) -> Self {
         k.result(mnemonic, &[self.operand(k), other.operand(k)])
     }
 
@@ -51,15 +52,11 @@ impl<'k, T: Number> Val<'k, T> {
                 (Some(addend), _) => other.plus(k, addend),
                 _ => {
                     let known = self.known().add(other.known());
-                    k.integer::<T>(
-                        known,
-                        format_args!("add.{}", T::PTX),
-                        &[self.operand(k), other.operand(k)],
-                    )
-                    .with_dim(|| Some(self.dim()? + other.dim()?))
+                    k.integer::<T>(known, ["add.", T::PTX], &[self.operand(k), other.operand(k)])
+                        .with_dim(|| Some(self.dim()? + other.dim()?))
                 }
             },
-            In(k) => self.binary(k, format_args!("add{}.{}", T::ROUND, T::PTX), other),
+            In(k) => self.binary(k, ["add", T::ROUND, ".", T::PTX], other),
         }
     }
 
@@ -73,10 +70,10 @@ impl<'k, T: Number> Val<'k, T> {
                 Some(less) => self.plus(k, T::ZERO.fold_sub(less)),
                 None => {
                     let known = self.known().sub(other.known());
-                    k.integer(known, format_args!("sub.{}", T::PTX), &[self.operand(k), other.operand(k)])
+                    k.integer(known, ["sub.", T::PTX], &[self.operand(k), other.operand(k)])
                 }
             },
-            In(k) => self.binary(k, format_args!("sub{}.{}", T::ROUND, T::PTX), other),
+            In(k) => self.binary(k, ["sub", T::ROUND, ".", T::PTX], other),
         }
     }
 
@@ -95,15 +92,11 @@ impl<'k, T: Number> Val<'k, T> {
                 (Some(factor), _) => other.times(k, factor, Product::Multiplied),
                 _ => {
                     let known = self.known().mul(other.known());
-                    k.integer::<T>(
-                        known,
-                        format_args!("mul.lo.{}", T::PTX),
-                        &[self.operand(k), other.operand(k)],
-                    )
-                    .with_dim(|| Some(self.dim()? * other.dim()?))
+                    k.integer::<T>(known, ["mul.lo.", T::PTX], &[self.operand(k), other.operand(k)])
+                        .with_dim(|| Some(self.dim()? * other.dim()?))
                 }
             },
-            In(k) => self.binary(k, format_args!("mul{}.{}", T::MUL, T::PTX), other),
+            In(k) => self.binary(k, ["mul", T::MUL, ".", T::PTX], other),
         }
     }
 
@@ -141,10 +134,10 @@ impl<'k, T: Number> Val<'k, T> {
         }
         let operands = [value.operand(k), factor.operand(k), addend.operand(k)];
         if !T::EXACT {
-            return k.result(format_args!("{}.{}", T::MAD, T::PTX), &operands);
+            return k.result([T::MAD, ".", T::PTX], &operands);
         }
         let known = value.known().mul(factor.known()).add(addend.known());
-        k.integer::<T>(known, format_args!("mad.lo.{}", T::PTX), &operands)
+        k.integer::<T>(known, ["mad.lo.", T::PTX], &operands)
             .with_dim(|| Some(value.dim()? * factor.dim()? + addend.dim()?))
     }
 
@@ -157,7 +150,7 @@ impl<'k, T: Number> Val<'k, T> {
             In(_) if self.is_natural(other) && self.settled().most() <= other.settled().least() => self,
             In(_) if self.is_natural(other) && other.settled().most() <= self.settled().least() => other,
             In(k) => {
-                let result = self.binary(k, format_args!("min.{}", T::PTX), other);
+                let result = self.binary(k, ["min.", T::PTX], other);
                 if self.is_natural(other) {
                     result.learn(self.known().min(other.known()), self.is_local() || other.is_local());
                 }
@@ -175,7 +168,7 @@ impl<'k, T: Number> Val<'k, T> {
             In(_) if self.is_natural(other) && self.settled().most() <= other.settled().least() => other,
             In(_) if self.is_natural(other) && other.settled().most() <= self.settled().least() => self,
             In(k) => {
-                let result = self.binary(k, format_args!("max.{}", T::PTX), other);
+                let result = self.binary(k, ["max.", T::PTX], other);
                 if T::EXACT {
                     result.learn(self.known().or_else(other.known()), self.is_local() || other.is_local());
                 }

@@ -53,15 +53,11 @@ impl<'k, T: Scalar> Val<'k, T> {
         let result: Self = if bits >> (width - 1) == 1 {
             let less = T::from_bits(bits.wrapping_neg());
             let known = self.known().sub(Known::constant(less.to_bits(), width));
-            k.integer(known, format_args!("sub.{}", T::PTX), &[self.operand(k), Val::from(less).operand(k)])
+            k.integer(known, ["sub.", T::PTX], &[self.operand(k), Val::from(less).operand(k)])
         } else {
             let known = self.known().add(Known::constant(bits, width));
-            k.integer::<T>(
-                known,
-                format_args!("add.{}", T::PTX),
-                &[self.operand(k), Val::from(addend).operand(k)],
-            )
-            .with_dim(|| Some(self.dim()? + Dim::Const(bits)))
+            k.integer::<T>(known, ["add.", T::PTX], &[self.operand(k), Val::from(addend).operand(k)])
+                .with_dim(|| Some(self.dim()? + Dim::Const(bits)))
         };
         result.with_origin(self, Step::Plus(bits))
     }
@@ -85,7 +81,7 @@ impl<'k, T: Scalar> Val<'k, T> {
             let operands = [self.operand(k), Val::from(factor).operand(k)];
             match written {
                 Product::Multiplied => k
-                    .integer::<T>(known, format_args!("mul.lo.{}", T::PTX), &operands)
+                    .integer::<T>(known, ["mul.lo.", T::PTX], &operands)
                     .with_dim(|| Some(self.dim()? * Dim::Const(bits))),
                 Product::Shifted => k.integer(known, format_args!("mul.lo.u{width}"), &operands),
             }
@@ -129,11 +125,8 @@ impl<'k, T: Scalar> Val<'k, T> {
             }
             _ => {}
         }
-        let result: Self = k.integer(
-            known,
-            format_args!("shr.{}", T::PTX),
-            &[self.operand(k), Val::from(amount).operand(k)],
-        );
+        let result: Self =
+            k.integer(known, ["shr.", T::PTX], &[self.operand(k), Val::from(amount).operand(k)]);
         if let (Some((reg, _)), Some((source, _))) = (result.reg(), self.reg()) {
             k.body().set_quotient(reg, source, 1 << amount);
         }

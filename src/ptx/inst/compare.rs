@@ -159,7 +159,7 @@ impl<'k> Builder<'k> {
         ptx: &'static str,
         operands: [Operand<'static>; 2],
     ) -> Val<'k, bool> {
-        let result = self.result(format_args!("setp.{}.{ptx}", comparison.suffix()), &operands);
+        let result = self.result(["setp.", comparison.suffix(), ".", ptx], &operands);
         if let Some((predicate, _)) = result.reg() {
             self.body().set_compared(predicate, comparison, ptx, operands);
         }

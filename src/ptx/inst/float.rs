@@ -10,6 +10,7 @@ use super::{
 use crate::ptx::{
     fold::{self, Float, Mode, Number, Rounding, exact},
     kernel::Builder,
+    mnemonic::MnemonicText,
     types::{Scalar, bf16, bf16x2, f16, f16x2},
     val::Val,
 };
@@ -82,7 +83,7 @@ pub(super) fn kernel_of<'k, T: Scalar, const N: usize>(values: [Val<'k, T>; N]) 
 
 impl<'k, T: Scalar> Val<'k, T> {
     #[track_caller]
-    pub(super) fn ternary(self, k: Builder<'k>, mnemonic: std::fmt::Arguments<'_>, b: Self, c: Self) -> Self {
+    pub(super) fn ternary(self, k: Builder<'k>, mnemonic: impl MnemonicText, b: Self, c: Self) -> Self {
         k.result(mnemonic, &[self.operand(k), b.operand(k), c.operand(k)])
     }
 }

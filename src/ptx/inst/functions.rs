@@ -228,7 +228,7 @@ impl<'k> Builder<'k> {
         f: impl Fn(Val<'k, f32>) -> Val<'k, f32>,
     ) -> Val<'k, T> {
         match mnemonic {
-            Some(mnemonic) => self.result(format_args!("{mnemonic}"), &[x.operand(self)]),
+            Some(mnemonic) => self.result([mnemonic], &[x.operand(self)]),
             None => T::in_f32(x, f),
         }
     }

@@ -178,7 +178,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         let (registers, address) = (values.map(|value| value.operand(k)), self.pointer.operand());
         let how = if how == Load::Default && self.pointer.is_never_written() { Load::Nc } else { how };
         let (order, scope, cache) = how.suffixes();
-        let mnemonic = format_args!("ld{order}{scope}{}{cache}{}.{}", S::PTX, vector(N), T::MEM);
+        let mnemonic = ["ld", order, scope, S::PTX, cache, vector(N), ".", T::MEM];
         {
             let _located = k.locate(at);
             k.emit_when(inside, mnemonic, &[one_or_vector(&registers), address]);
@@ -240,7 +240,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         };
         let address = self.pointer.operand();
         let (order, scope, cache) = how.suffixes();
-        let mnemonic = format_args!("st{order}{scope}{}{cache}{}.{}", S::PTX, vector(N), T::MEM);
+        let mnemonic = ["st", order, scope, S::PTX, cache, vector(N), ".", T::MEM];
         let _located = k.locate(at);
         k.emit_when(inside, mnemonic, &[address, one_or_vector(&registers)]);
     }

@@ -1,6 +1,6 @@
 //! Pairs: two registers packed into one twice as wide, and unpacked.
 
-use super::Half;
+use super::{Half, words::bits};
 use crate::ptx::{
     fold::{self, Numeric, Rounding},
     kernel::Builder,
@@ -62,7 +62,7 @@ impl<'k, T: Pair> Val<'k, T> {
             }
             (_, _, Some(k)) => {
                 let halves = [Operand::Reg(low.in_register(k)), Operand::Reg(high.in_register(k))];
-                k.result(format_args!("mov.b{}", 8 * T::BYTES), &[Operand::Vector(&halves)])
+                k.result(["mov.", bits(T::CLASS)], &[Operand::Vector(&halves)])
             }
             (_, _, None) => T::from_bits(0).into(),
         }
@@ -79,7 +79,7 @@ impl<'k, T: Pair> Val<'k, T> {
         };
         let (low, high) = (k.fresh(T::Half::CLASS), k.fresh(T::Half::CLASS));
         let halves = [Operand::Reg(low), Operand::Reg(high)];
-        k.emit(format_args!("mov.b{}", 8 * T::BYTES), &[Operand::Vector(&halves), Operand::Reg(reg)]);
+        k.emit(["mov.", bits(T::CLASS)], &[Operand::Vector(&halves), Operand::Reg(reg)]);
         (Val::from_reg(low, k), Val::from_reg(high, k))
     }
 }
@@ -107,7 +107,7 @@ impl<'k, T: HalfPair> Val<'k, T> {
     #[track_caller]
     fn cvt_pair(k: Builder<'k>, low: Val<'k, f32>, high: Val<'k, f32>) -> Self {
         // The first source is the high half (PTX ISA, "cvt").
-        k.result(format_args!("cvt.rn.{}.f32", T::PTX), &[high.operand(k), low.operand(k)])
+        k.result(["cvt.rn.", T::PTX, ".f32"], &[high.operand(k), low.operand(k)])
     }
 
     /// Returns [`pack_f32`](Self::pack_f32) with larger magnitudes and infinities replaced by the largest finite number of their sign; NaN

@@ -31,7 +31,7 @@ impl<'k> Val<'k, bool> {
             Some((reg, k)) => {
                 let known = yes.known().or_else(no.known());
                 let operands = [yes.operand(k), no.operand(k), Operand::Reg(reg)];
-                let result: Val<'k, T> = k.result(format_args!("selp.{}", selected::<T>()), &operands);
+                let result: Val<'k, T> = k.result(["selp.", selected::<T>()], &operands);
                 result.learn(known, yes.is_local() || no.is_local());
                 result
             }
@@ -49,8 +49,7 @@ impl<'k> Val<'k, bool> {
                 (None, Some(c)) if !fold(false, c) => self,
                 _ => {
                     let (a, b) = (self.in_register(k), other.in_register(k));
-                    let result: Self =
-                        k.result(format_args!("{operator}.pred"), &[Operand::Reg(a), Operand::Reg(b)]);
+                    let result: Self = k.result([operator, ".pred"], &[Operand::Reg(a), Operand::Reg(b)]);
                     if let Some((predicate, _)) = result.reg() {
                         match operator {
                             "and" => k.body().set_condition(predicate, Condition::And(a, b)),

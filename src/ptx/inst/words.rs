@@ -1,6 +1,6 @@
 //! Instructions on the registers of fragments: words packed with several elements and written in place.
 
-use std::{fmt, panic::Location};
+use std::panic::Location;
 
 use arrayvec::ArrayVec;
 
@@ -10,6 +10,7 @@ use crate::ptx::{
     checked::CheckedPtr,
     error::BuildErrorKind,
     kernel::Builder,
+    mnemonic::MnemonicText,
     operand::Operand,
     ptr::{Ptr, Shared, Space},
     types::{Element, RegClass, Scalar},
@@ -74,20 +75,20 @@ impl<'k> Builder<'k> {
     pub(crate) fn move_into<T: Scalar>(self, to: RegId, value: Val<'k, T>) {
         let constant = value.immediate().filter(|_| T::IMMEDIATE || to.class == T::CLASS || T::BYTES >= 4);
         let value = constant.unwrap_or_else(|| Operand::Reg(value.in_register(self)));
-        self.emit(format_args!("mov.{}", bits(to.class)), &[Operand::Reg(to.in_place()), value]);
+        self.emit(["mov.", bits(to.class)], &[Operand::Reg(to.in_place()), value]);
     }
 
     /// Moves one register to another of the same width.
     #[track_caller]
     pub(crate) fn move_register(self, to: RegId, from: RegId) {
         let operands = [to, from].map(|register| Operand::Reg(register.in_place()));
-        self.emit(format_args!("mov.{}", bits(to.class)), &operands);
+        self.emit(["mov.", bits(to.class)], &operands);
     }
 
     /// Writes one of two registers of the same width to a third.
     #[track_caller]
     pub(crate) fn select_register(self, to: RegId, yes: RegId, no: RegId, condition: Val<'k, bool>) {
-        let mnemonic = format_args!("selp.{}", bits(to.class));
+        let mnemonic = ["selp.", bits(to.class)];
         let [to, yes, no] = [to, yes, no].map(|register| Operand::Reg(register.in_place()));
         self.emit(mnemonic, &[to, yes, no, condition.operand(self)]);
     }
@@ -100,7 +101,7 @@ impl<'k> Builder<'k> {
         match T::SIZE {
             1 => {
                 let extract = if T::MEM == "s8" { "bfe.s32" } else { "bfe.u32" };
-                self.result(format_args!("{extract}"), &[word, constant(8 * slot as u32), constant(8)])
+                self.result([extract], &[word, constant(8 * slot as u32), constant(8)])
             }
             2 => {
                 let halves = [self.fresh(T::Reg::CLASS), self.fresh(T::Reg::CLASS)];
@@ -167,15 +168,10 @@ impl<'k> Builder<'k> {
 
     /// Emits `d = a · b + c` on words, with each operand in braces, or without braces for an instruction of a single thread.
     #[track_caller]
-    pub(crate) fn product_of_words(
-        self,
-        mnemonic: fmt::Arguments<'_>,
-        bare: bool,
-        [d, a, b, c]: [&[RegId]; 4],
-    ) {
+    pub(crate) fn product_of_words(self, mnemonic: &str, bare: bool, [d, a, b, c]: [&[RegId]; 4]) {
         let operands = [d, a, b, c].map(|registers| self.words(registers));
         let operands = operands.each_ref().map(|words| if bare { words[0] } else { Operand::Vector(words) });
-        self.emit(mnemonic, &operands);
+        self.emit([mnemonic], &operands);
     }
 
     /// Emits `d = a · b + c` on words with a sparse A.
@@ -190,7 +186,7 @@ impl<'k> Builder<'k> {
         let [d, a, b, c] = operands.map(|registers| self.words(registers));
         let [d, a, b, c] = [&d, &a, &b, &c].map(|words| Operand::Vector(words));
         let selector = Val::<u32>::from(selector).operand(self);
-        self.emit(format_args!("{mnemonic}"), &[d, a, b, c, Operand::Reg(metadata.in_place()), selector]);
+        self.emit([mnemonic], &[d, a, b, c, Operand::Reg(metadata.in_place()), selector]);
     }
 }
 
@@ -204,7 +200,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         let cache = if pointer.is_never_written() { ".nc" } else { "" };
         pointer.check_aligned(bytes * words.len() as u32);
         let registers = k.words(words);
-        let mnemonic = format_args!("ld{}{cache}{}.b{}", S::PTX, vector(words.len()), 8 * bytes);
+        let mnemonic = ["ld", S::PTX, cache, vector(words.len()), ".", word_bits(words)];
         let _located = k.locate(Location::caller());
         k.emit_when(condition, mnemonic, &[one_or_vector(&registers), address]);
     }
@@ -216,7 +212,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         let (address, bytes) = (pointer.operand(), word_bytes(words));
         pointer.check_aligned(bytes * words.len() as u32);
         let registers = k.words(words);
-        let mnemonic = format_args!("st{}{}.b{}", S::PTX, vector(words.len()), 8 * bytes);
+        let mnemonic = ["st", S::PTX, vector(words.len()), ".", word_bits(words)];
         let _located = k.locate(Location::caller());
         k.emit_when(condition, mnemonic, &[address, one_or_vector(&registers)]);
     }
@@ -232,7 +228,7 @@ impl<'k, T: Element, A> Ptr<'k, T, Shared, A> {
 
     /// Emits any form of `ldmatrix`.
     #[track_caller]
-    pub(crate) fn ldmatrix_form(self, mnemonic: fmt::Arguments<'_>, words: &[RegId]) {
+    pub(crate) fn ldmatrix_form(self, mnemonic: impl MnemonicText, words: &[RegId]) {
         let k = self.kernel();
         self.check_aligned(16);
         let registers = k.words(words);
@@ -248,7 +244,7 @@ impl<'k, T: Element, A> Ptr<'k, T, Shared, A> {
 
     /// Emits any form of `stmatrix`.
     #[track_caller]
-    pub(crate) fn stmatrix_form(self, mnemonic: fmt::Arguments<'_>, words: &[RegId]) {
+    pub(crate) fn stmatrix_form(self, mnemonic: impl MnemonicText, words: &[RegId]) {
         let k = self.kernel();
         self.check_aligned(16);
         let registers = k.words(words);
@@ -257,16 +253,17 @@ impl<'k, T: Element, A> Ptr<'k, T, Shared, A> {
 }
 
 /// Returns `b32` or `b64`, the `mov` type of any word of a class.
-fn bits(class: RegClass) -> &'static str {
+pub(super) fn bits(class: RegClass) -> &'static str {
     match class {
         RegClass::B64 | RegClass::F64 => "b64",
         _ => "b32",
     }
 }
 
+fn word_bits(words: &[RegId]) -> &'static str {
+    words.first().map_or("b32", |word| bits(word.class))
+}
+
 fn word_bytes(words: &[RegId]) -> u32 {
-    match words.first().map(|word| word.class) {
-        Some(RegClass::B64 | RegClass::F64) => 8,
-        _ => 4,
-    }
+    if word_bits(words) == "b64" { 8 } else { 4 }
 }

@@ -106,9 +106,9 @@ impl Tracker {
 
     /// Returns the level in normal form: a run that contains all threads of the block is the block.
     pub(super) fn normal(&self, level: Uniformity) -> Uniformity {
-        let threads: u64 = self.block.map_or(u64::MAX, |shape| shape.iter().map(|&n| u64::from(n)).product());
+        let threads = || self.block.map_or(u64::MAX, |shape| shape.iter().map(|&n| u64::from(n)).product());
         match level {
-            Uniformity::Threads(n) if u64::from(n) >= threads => Uniformity::Block,
+            Uniformity::Threads(n) if u64::from(n) >= threads() => Uniformity::Block,
             level => level,
         }
     }
@@ -231,6 +231,7 @@ impl Tracker {
         Known { level, set, index: None }
     }
 
+    #[inline]
     fn read(&mut self, reg: RegId) -> Known {
         self.assume_carried(reg);
         let fact = self.fact(reg);
@@ -238,12 +239,18 @@ impl Tracker {
     }
 
     /// Assumes that iterations of open loops preserve the uniformity of a register that outlives them.
+    #[inline(always)]
     fn assume_carried(&mut self, reg: RegId) {
-        let fact = *self.fact(reg);
+        let fact = self.fact(reg);
         let innermost = self.loops.last().map_or(0, |l| l.id);
-        if !fact.changes || fact.assumed_in >= innermost {
-            return;
+        if fact.changes && fact.assumed_in < innermost {
+            self.assume_in_loops(reg, innermost);
         }
+    }
+
+    /// Assumes that iterations of open loops, of which one number is the innermost, preserve the uniformity of a register.
+    fn assume_in_loops(&mut self, reg: RegId, innermost: u32) {
+        let fact = *self.fact(reg);
         let (mut set, register) = (fact.set, (reg.class.index(), reg.index as usize));
         for depth in fact.loops as usize..self.loops.len() {
             if self.loops[depth].id > fact.assumed_in {
@@ -262,18 +269,18 @@ impl Tracker {
     /// Records that a register is written, under the conditions opened since its definition or since the innermost loop started.
     fn write(&mut self, reg: RegId, mut known: Known, at: &'static Location<'static>) {
         self.assume_carried(reg);
-        let fact = *self.fact(reg);
-        let outlives = (fact.loops as usize) < self.loops.len();
-        let mut first = fact.conditions as usize;
+        let &Fact { level, set, conditions, loops, changes, .. } = self.fact(reg);
+        let outlives = (loops as usize) < self.loops.len();
+        let mut first = conditions as usize;
         if outlives {
             first = first.max(self.loops.last().map_or(0, |l| l.conditions));
-            if !fact.changes {
+            if !changes {
                 // The body may have read it before, so nothing is known about such a register.
                 known = Known::VARIES;
             }
         }
         if first < self.conditions.len() {
-            known = self.meet(known, Known { level: fact.level, set: fact.set, index: None });
+            known = self.meet(known, Known { level, set, index: None });
             for i in first..self.conditions.len() {
                 let Condition { level, set, .. } = self.conditions[i];
                 known = self.meet(known, Known { level, set, index: None });
@@ -281,7 +288,7 @@ impl Tracker {
         }
         let level = self.normal(known.level);
         let integer = matches!(reg.class, RegClass::B16 | RegClass::B32 | RegClass::B64);
-        let index = known.index.filter(|_| integer && !fact.changes);
+        let index = known.index.filter(|_| integer && !changes);
         let innermost = self.loops.last().map_or(0, |l| l.id);
         let fact = self.fact_mut(reg);
         (fact.level, fact.set, fact.index) = (level, known.set, index);

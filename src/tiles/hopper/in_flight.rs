@@ -6,7 +6,7 @@ use arrayvec::ArrayVec;
 
 use super::matrix::{Descriptors, SharedFactor, SharedMatrix, sealed};
 use crate::{
-    ptx::{Builder, Scope, State, Val, Visitor, WarpGroup, WgmmaA, WgmmaTail},
+    ptx::{Builder, Scope, State, Val, Visitor, WarpGroup, WgmmaA, WgmmaTail, matrix_mnemonic},
     tensor::{TensorElement, splat},
     tiles::{Filled, Product, Row, Rt, SharedSwizzle, St, registers::Registers},
 };
@@ -281,7 +281,7 @@ where
     let depth = 32 / A::SIZE;
     // D, A, B, C: the last is D again.
     let types = A::TYPES.rsplit_once('.').map_or("", |(types, _)| types);
-    let mnemonic = format!("wgmma.mma_async.sync.aligned.m64n{cols}k{depth}.{types}");
+    let mnemonic = matrix_mnemonic::wgmma("", (64, cols as u32, depth), "", types);
     let mut immediates = ArrayVec::new();
     if !types.starts_with("s32") {
         // Neither factor is negated.

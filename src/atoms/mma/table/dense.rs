@@ -2,10 +2,10 @@
 
 use MmaType::{B1, Bf16, C64, E4m3, E5m2, F16, F32, F64, Gc64, S4, S8, S32, Tf32, U4, U8};
 
-use super::{BitOp, Group, MmaAtom, MmaType, Registers, Row, by, dotted, letters, mnk, pairs};
+use super::{BitOp, Group, MmaAtom, MmaType, Registers, Row, by, dotted, letters, pairs};
 use crate::{
     atoms::mma::Major,
-    ptx::{Target, Version},
+    ptx::{Target, Version, matrix_mnemonic},
 };
 
 type Shape = (u32, u32, u32);
@@ -89,7 +89,7 @@ fn row(since: &str, shape: Shape, types: [MmaType; 4], ending: &str) -> Row {
     let [d, a, b, c] = types.map(Registers::packed);
     Row {
         name: format!("{since}_{}_{}_TN{ending}", by(shape), letters(&types)),
-        mnemonic: format!("mma.sync.aligned.{}.row.col.{}", mnk(shape), dotted(&types)),
+        mnemonic: matrix_mnemonic::mma(shape, "", &dotted(&types)),
         shape,
         group: Group::Warp,
         operands: [d, a.ordered(Major::K), b.ordered(Major::K), c],
@@ -101,7 +101,7 @@ fn integers(shape: Shape, types: [MmaType; 4]) -> [MmaAtom; 2] {
     let wrapping = row("SM80", shape, types, "");
     let saturating = row("SM80", shape, types, "_SATURATE");
     let cute = format!("{}.satfinite", saturating.mnemonic);
-    let mnemonic = format!("mma.sync.aligned.{}.row.col.satfinite.{}", mnk(shape), dotted(&types));
+    let mnemonic = matrix_mnemonic::mma(shape, ".satfinite", &dotted(&types));
     let saturating = Row { mnemonic, ..saturating }.atom().spelled_by_cute(cute).saturating(true);
     [wrapping.atom(), saturating]
 }

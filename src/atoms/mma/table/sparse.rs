@@ -4,8 +4,8 @@
 
 use MmaType::{Bf16, E4m3, E5m2, F16, F32, S4, S8, S32, Tf32, U4, U8};
 
-use super::{Group, MmaAtom, MmaType, Registers, Row, Sparsity, by, dotted, letters, mnk, pairs};
-use crate::atoms::mma::Major;
+use super::{Group, MmaAtom, MmaType, Registers, Row, Sparsity, by, dotted, letters, pairs};
+use crate::{atoms::mma::Major, ptx::matrix_mnemonic};
 
 type Shape = (u32, u32, u32);
 
@@ -47,11 +47,7 @@ fn atom(since: &str, shape: Shape, types: [MmaType; 4], saturates: bool) -> MmaA
     let (ending, qualifier) = if saturates { ("_SATURATE", ".satfinite") } else { ("", "") };
     let row = Row {
         name: format!("{since}_SPARSE_{}_{}_TN{ending}", by(shape), letters(&types)),
-        mnemonic: format!(
-            "mma.sp::ordered_metadata.sync.aligned.{}.row.col{qualifier}.{}",
-            mnk(shape),
-            dotted(&types)
-        ),
+        mnemonic: matrix_mnemonic::sparse_mma(shape, qualifier, &dotted(&types)),
         shape,
         group: Group::Warp,
         operands: [d, a.ordered(Major::K), b.ordered(Major::K), c],

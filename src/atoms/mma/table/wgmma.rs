@@ -3,8 +3,8 @@
 
 use MmaType::{B1, Bf16, E4m3, E5m2, F16, F32, S8, S32, Tf32, U8};
 
-use super::{BitOp, Group, MmaAtom, MmaType, Registers, Row, Sparsity, by, dotted, letters, mnk, pairs};
-use crate::atoms::mma::Major;
+use super::{BitOp, Group, MmaAtom, MmaType, Registers, Row, Sparsity, by, dotted, letters, pairs};
+use crate::{atoms::mma::Major, ptx::matrix_mnemonic};
 
 /// A family: K, and types of D, A, B.
 type Family = (u32, [MmaType; 3]);
@@ -60,7 +60,7 @@ fn row(
     let order = if types[1].bits() == 16 { "" } else { "_TN" };
     Row {
         name: format!("{prefix}_{}_{}_{source}{order}{ending}", by(shape), letters(&types)),
-        mnemonic: format!("wgmma.mma_async{sp}.sync.aligned.{}{qualifier}.{}", mnk(shape), dotted(&types)),
+        mnemonic: matrix_mnemonic::wgmma(sp, shape, qualifier, &dotted(&types)),
         shape,
         group: Group::Warpgroup,
         operands: [d, if registers { a.ordered(Major::K) } else { a.shared(majors) }, b.shared(majors), d],
