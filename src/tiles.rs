@@ -76,13 +76,14 @@ pub use hopper::{
 };
 pub use mma::Product;
 pub use operand::Elementwise;
-pub use pipeline::{Filling, Pipeline, SourceOf, Sources, Stage, StageTile, StageTiles};
+pub use pipeline::{Filling, GlTileOr, Pipeline, SourceOf, Sources, Stage, StageTile, StageTiles};
 pub use random::{Random, RandomTile};
 pub use reduce::Accumulate;
 pub use registers::Distributed;
 pub use rt::{Fill, Rt};
 pub use saturating::SaturatingElement;
 pub use shared_copies::{Storing, Subtile, SubtileMut};
+pub use shared_maps::{SubtileUpdate, Updating};
 pub use sparse::{SparseElement, SparseGl, SparseGlTile, SparseRt};
 pub use sparse_matrix::{NotSparse, SparseMatrix};
 pub use sparse_mma::SparseProduct;

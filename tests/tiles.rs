@@ -54,11 +54,13 @@ mod tiles {
     mod numbers;
     mod odd;
     mod operations;
+    mod pairs;
     mod pipeline;
     mod products;
     mod random;
     mod scopes;
     mod shared;
+    mod shared_parts;
     mod shared_stores;
     mod sizes;
     mod softmax;

@@ -124,16 +124,50 @@ impl<'k> Owner<'k> {
 #[track_caller]
 pub(super) fn reuse<'k, From: Allocate<'k>, To: Allocate<'k>>(from: From) -> To {
     const { assert!(To::BYTES <= From::BYTES, "the memory of a tile is reused for one that is not larger") };
+    at_aligned(from.address(), from.owner())
+}
+
+/// Returns two tiles in the memory of one that is free and large enough for both.
+#[track_caller]
+pub(super) fn reuse_for_two<'k, From, First, Second>(from: From) -> (First, Second)
+where
+    From: Allocate<'k>,
+    First: Allocate<'k>,
+    Second: Allocate<'k>,
+{
+    const {
+        assert!(
+            First::BYTES + Second::BYTES <= From::BYTES,
+            "the memory of a tile is reused for tiles that are not larger together"
+        );
+    };
     let (address, owner) = (from.address(), from.owner());
+    let k = address.kernel();
+    let offset = First::BYTES.next_multiple_of(Second::alignment(k));
+    if offset + Second::BYTES > From::BYTES {
+        k.refuse(format!(
+            "expected {} bytes for a tile of {} and one of {} that starts at an aligned address, found {}",
+            offset + Second::BYTES,
+            First::BYTES,
+            Second::BYTES,
+            From::BYTES
+        ));
+    }
+    (at_aligned(address, owner), at_aligned(address.byte_offset(offset.into()), owner))
+}
+
+/// Returns a tile at an address, which is rejected if it is not known to be aligned as the tile requires.
+#[track_caller]
+fn at_aligned<'k, Tile: Allocate<'k>>(address: Ptr<'k, u8, Shared>, owner: Owner<'k>) -> Tile {
     let (k, found) = (address.kernel(), address.align());
-    let expected = To::alignment(k);
+    let expected = Tile::alignment(k);
     if !found.is_multiple_of(expected) {
         k.refuse(format!(
             "expected memory aligned to {expected} bytes for the swizzle of the tile, found {found}: allocate the tile with the \
              widest swizzle first"
         ));
     }
-    To::at(address).owned_by(owner)
+    Tile::at(address).owned_by(owner)
 }
 
 /// A tile or vector whose data are visible to all threads of the block.

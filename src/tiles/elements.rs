@@ -3,6 +3,7 @@
 use std::panic::Location;
 
 use super::{
+    convert::assert_same_subtiles,
     coordinates::Coordinates,
     element::RegisterLayout,
     reduce::{Accumulate, for_each_element},
@@ -98,6 +99,37 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         rewrite_elements(&mut self, |at, x| f(of_lane + (rows.offsets[at] - cols.offsets[at]) as f32, x));
         self
     }
+}
+
+macro_rules! zips {
+    ($($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident, $what:literal;)*) => {$(
+        impl<'k, T: TensorElement, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
+            #[doc = concat!("Replaces each element by the result of `f` for it and the corresponding element of a ", $what, " whose elements have another")]
+            /// width: `t.zip_elements(&mask, |x, bits| …)`. Computed in place.
+            ///
+            /// Both have elements of 16 bits or more, or both of 8. Packed elements are unpacked; where both types have the same number of elements
+            /// per register, [`zip`](Self::zip) is faster.
+            #[must_use]
+            #[track_caller]
+            pub fn zip_elements<U: TensorElement>(
+                mut self,
+                other: &$tile<'k, U, $($size,)* $layout>,
+                f: impl Fn(Val<'k, T::Reg>, Val<'k, U::Reg>) -> Val<'k, T::Reg>,
+            ) -> Self {
+                const { assert_same_subtiles::<T, U>() };
+                let (k, others) = (self.kernel(), other.words());
+                rewrite_elements(&mut self, |at, x| {
+                    f(x, element_of::<U>(others[at / U::PER_WORD], at % U::PER_WORD, k))
+                });
+                self
+            }
+        }
+    )*};
+}
+
+zips! {
+    Rt [const H const W] L: RegisterLayout, "tile";
+    Rv [const N] V: VectorLayout, "vector";
 }
 
 impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {

@@ -41,8 +41,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         self.owner.sync_in_loop();
         {
             let _located = self.tensor.kernel().locate(Location::caller());
-            let shape = Shape::of::<T, S>(Self::ROWS, Self::COLS);
-            fill_or(self.owner, &self.tensor, &from.tensor([Self::ROWS, Self::COLS]), &shape, value);
+            self.begin_fill_or(&from, value);
         }
         self.owner.pending(self)
     }
@@ -52,6 +51,13 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     pub(super) fn begin_fill<A: Readable>(&self, from: &GlTile<'k, T, A>) -> bool {
         let shape = Shape::of::<T, S>(Self::ROWS, Self::COLS);
         fill(self.owner, &self.tensor, &from.tensor([Self::ROWS, Self::COLS]), &shape)
+    }
+
+    /// Copies into the tile with `value` past the edges.
+    #[track_caller]
+    pub(super) fn begin_fill_or<A: Readable>(&self, from: &GlTile<'k, T, A>, value: T) {
+        let shape = Shape::of::<T, S>(Self::ROWS, Self::COLS);
+        fill_or(self.owner, &self.tensor, &from.tensor([Self::ROWS, Self::COLS]), &shape, value);
     }
 }
 
@@ -74,8 +80,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         self.owner.sync_in_loop();
         {
             let _located = self.tensor.kernel().locate(Location::caller());
-            let shape = Shape::of::<T, Plain>(1, Self::LENGTH);
-            fill_or(self.owner, &self.tensor, &from.tensor([Self::LENGTH]), &shape, value);
+            self.begin_fill_or(&from, value);
         }
         self.owner.pending(self)
     }
@@ -84,6 +89,13 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
     #[track_caller]
     pub(super) fn begin_fill<A: Readable>(&self, from: &GlTile<'k, T, A, 1>) -> bool {
         fill(self.owner, &self.tensor, &from.tensor([Self::LENGTH]), &Shape::of::<T, Plain>(1, Self::LENGTH))
+    }
+
+    /// Copies into the vector with `value` past the end.
+    #[track_caller]
+    pub(super) fn begin_fill_or<A: Readable>(&self, from: &GlTile<'k, T, A, 1>, value: T) {
+        let shape = Shape::of::<T, Plain>(1, Self::LENGTH);
+        fill_or(self.owner, &self.tensor, &from.tensor([Self::LENGTH]), &shape, value);
     }
 }
 

@@ -45,7 +45,7 @@ fn along<'k, T: Accumulate>(
 }
 
 macro_rules! predicates {
-    ($($which:literal $how:ident $row:ident $col:ident;)*) => {
+    ($($which:literal $how:ident $row:ident $row_with:ident $col:ident $col_with:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {$(
             #[doc = concat!("Returns 1 for each row if `f` holds for ", $which, " of its elements, otherwise 0.")]
             ///
@@ -57,6 +57,17 @@ macro_rules! predicates {
                 self.where_lines(0, $how, &f)
             }
 
+            #[doc = concat!("Returns 1 for each row if `f` holds for ", $which, " of its elements and of those that `with` stands for, otherwise 0: for the rows of a loop over tiles. Computed in place of `with`.")]
+            #[must_use]
+            #[track_caller]
+            pub fn $row_with(
+                &self,
+                with: ColVec<'k, u32, H, L>,
+                f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>,
+            ) -> ColVec<'k, u32, H, L> {
+                self.$row(f).combined_into(with, $how)
+            }
+
             #[doc = concat!("Returns 1 for each column if `f` holds for ", $which, " of its elements, otherwise 0.")]
             ///
             /// All lanes of the warp must take part. Takes as many shuffles as [`col_max`](Self::col_max).
@@ -66,13 +77,24 @@ macro_rules! predicates {
                 const { assert_has_vectors::<T, L>(1) };
                 self.where_lines(1, $how, &f)
             }
+
+            #[doc = concat!("Returns 1 for each column if `f` holds for ", $which, " of its elements and of those that `with` stands for, like [`", stringify!($row_with), "`](Self::", stringify!($row_with), ").")]
+            #[must_use]
+            #[track_caller]
+            pub fn $col_with(
+                &self,
+                with: RowVec<'k, u32, W, L>,
+                f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>,
+            ) -> RowVec<'k, u32, W, L> {
+                self.$col(f).combined_into(with, $how)
+            }
         )*}
     };
 }
 
 predicates! {
-    "any" MAX row_any col_any;
-    "all" MIN row_all col_all;
+    "any" MAX row_any row_any_with col_any col_any_with;
+    "all" MIN row_all row_all_with col_all col_all_with;
 }
 
 impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {

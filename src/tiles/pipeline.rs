@@ -352,6 +352,40 @@ impl<'k, T: TensorElement, A: Readable, const N: usize> SourceOf<'k, Sv<'k, T, N
     }
 }
 
+/// A tile or vector of global memory whose elements past the edges are read as a value; see [`GlTile::or`].
+#[derive(Clone, Debug)]
+pub struct GlTileOr<'k, T: TensorElement, A, const R: usize> {
+    tile: GlTile<'k, T, A, R>,
+    value: T,
+}
+
+impl<'k, T: TensorElement, A, const R: usize> GlTile<'k, T, A, R> {
+    /// Returns the tile with `value` in place of the elements past the edges, for the stage of a pipeline:
+    /// `stage.fill((x.tile(0, i).or(f32::NEG_INFINITY),))`.
+    ///
+    /// The data pass through registers, because `cp.async` can write only zeros past an edge: the threads wait for them.
+    #[must_use]
+    pub fn or(self, value: T) -> GlTileOr<'k, T, A, R> {
+        GlTileOr { tile: self, value }
+    }
+}
+
+impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: SharedSwizzle>
+    SourceOf<'k, St<'k, T, H, W, S>> for GlTileOr<'k, T, A, 2>
+{
+    #[track_caller]
+    fn begin_fill(&self, tile: &St<'k, T, H, W, S>) {
+        tile.begin_fill_or(&self.tile, self.value);
+    }
+}
+
+impl<'k, T: TensorElement, A: Readable, const N: usize> SourceOf<'k, Sv<'k, T, N>> for GlTileOr<'k, T, A, 1> {
+    #[track_caller]
+    fn begin_fill(&self, vector: &Sv<'k, T, N>) {
+        vector.begin_fill_or(&self.tile, self.value);
+    }
+}
+
 macro_rules! stages {
     ($($tile:ident $from:ident $n:tt),*) => {
         impl<'k, $($tile: StageTile<'k>),*> StageTiles<'k> for ($($tile,)*) {

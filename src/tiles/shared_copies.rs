@@ -218,7 +218,7 @@ impl<'a, 'k, T: TensorElement> Rectangle<'a, 'k, T> {
     }
 
     #[track_caller]
-    fn of_warp(tile: &'a Tensor<'k, Shared, T, ReadWrite>, scope: impl Scope<'k>) -> Self {
+    pub(super) fn of_warp(tile: &'a Tensor<'k, Shared, T, ReadWrite>, scope: impl Scope<'k>) -> Self {
         let (index, count) = scope.kernel().warp_of(scope);
         Self { tile, row: 0.into(), col: 0.into(), band: Some(Band { index, count }) }
     }

@@ -5,10 +5,11 @@ use std::panic::Location;
 use super::{
     allocate::{Filled, Owner, Pending},
     convert::{Convert, assert_same_subtiles},
+    element::RegisterLayout,
     reduce::Accumulate,
     registers::{in_order, words_of},
     rt::Rt,
-    shared_copies::{Rectangle, Subtile, SubtileMut},
+    shared_copies::{Rectangle, Storing, Subtile, SubtileMut},
     st::St,
     sv::{Subvector, SubvectorMut, Sv},
     swizzle::SharedSwizzle,
@@ -17,7 +18,7 @@ use super::{
 };
 use crate::{
     layout::Layout,
-    ptx::{Builder, FULL_MASK, ReadWrite, Scalar, Shared, Val},
+    ptx::{Builder, FULL_MASK, ReadWrite, Scalar, Scope, Shared, Val},
     tensor::{Fragment, Tensor, TensorElement, copy},
 };
 
@@ -62,18 +63,21 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     ) -> Pending<'k, St<'k, T, H, W, S>> {
         let at = Location::caller();
         let tile = self.release();
-        let k = tile.tensor.kernel();
         tile.owner.over_warps(H as u32, |row| {
             let part = || Rectangle::new(&tile.tensor, row, 0.into());
-            let band = f(row, {
-                let _located = k.locate(at);
-                Subtile(part()).load()
-            });
-            let _located = k.locate(at);
-            // Lanes store elements that others have loaded.
-            k.sync_warp(FULL_MASK);
-            SubtileMut(part(), tile.owner).store(&band);
+            update_part(Subtile(part()), &SubtileMut(part(), tile.owner), at, |band| f(row, band));
         });
+        tile.owner.pending(tile)
+    }
+
+    /// Replaces rectangles of the tile in place, by any warps: `tile.update_with(|tile| tile.subtile(0, 1).update(|t: Rt<f32, 1, 1>| t.relu()))`.
+    /// Other elements stay; no two warps may update the same rectangle.
+    ///
+    /// Waits at the block's barrier first, because other threads may still be reading.
+    #[track_caller]
+    pub fn update_with(self, update: impl FnOnce(&Updating<'k, T>)) -> Pending<'k, St<'k, T, H, W, S>> {
+        let tile = self.release();
+        update(&Updating { to: Storing { tile: tile.tensor.clone(), owner: tile.owner } });
         tile.owner.pending(tile)
     }
 
@@ -86,6 +90,69 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
             let _located = k.locate(at);
             band.map(&f)
         })
+    }
+}
+
+/// Replaces a rectangle by the result of `f`, by one warp.
+#[track_caller]
+fn update_part<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout>(
+    from: Subtile<'_, 'k, T>,
+    to: &SubtileMut<'_, 'k, T>,
+    at: &'static Location<'static>,
+    f: impl FnOnce(Rt<'k, T, H, W, L>) -> Rt<'k, T, H, W, L>,
+) {
+    let k = to.1.0.kernel();
+    let new = f({
+        let _located = k.locate(at);
+        from.load()
+    });
+    let _located = k.locate(at);
+    // Lanes store elements that others have loaded.
+    k.sync_warp(FULL_MASK);
+    to.store(&new);
+}
+
+/// A shared tile of which warps replace rectangles, in [`Filled::update_with`].
+#[derive(Debug)]
+pub struct Updating<'k, T: TensorElement> {
+    to: Storing<'k, T>,
+}
+
+/// A rectangle that a warp replaces, with the size of the register tile.
+#[derive(Debug)]
+pub struct SubtileUpdate<'a, 'k, T: TensorElement> {
+    from: Subtile<'a, 'k, T>,
+    to: SubtileMut<'a, 'k, T>,
+}
+
+impl<'k, T: TensorElement> Updating<'k, T> {
+    /// Returns the rectangle that starts at subtile (`row`, `col`), as [`Filled::subtile`] does.
+    pub fn subtile(
+        &self,
+        row: impl Into<Val<'k, u32>>,
+        col: impl Into<Val<'k, u32>>,
+    ) -> SubtileUpdate<'_, 'k, T> {
+        let (row, col) = (row.into(), col.into());
+        let from = Subtile(Rectangle::new(&self.to.tile, row, col));
+        SubtileUpdate { from, to: self.to.subtile(row, col) }
+    }
+
+    /// Returns the rows of this warp, if the warps of `scope` divide the rows of the tile: warp `w` has the `w`-th part.
+    #[track_caller]
+    pub fn tile_of<S: Scope<'k>>(&self, scope: S) -> SubtileUpdate<'_, 'k, T> {
+        let from = Subtile(Rectangle::of_warp(&self.to.tile, scope));
+        SubtileUpdate { from, to: self.to.tile_of(scope) }
+    }
+}
+
+impl<'k, T: TensorElement> SubtileUpdate<'_, 'k, T> {
+    /// Replaces the rectangle by the result of `f` for its elements.
+    #[track_caller]
+    pub fn update<const H: usize, const W: usize, L: RegisterLayout>(
+        self,
+        f: impl FnOnce(Rt<'k, T, H, W, L>) -> Rt<'k, T, H, W, L>,
+    ) {
+        update_part(self.from, &self.to, Location::caller(), f);
     }
 }
 
@@ -123,6 +190,31 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
         });
         self.tile.owner.0.any(found.get().ne(0))
     }
+}
+
+macro_rules! vector_reductions {
+    ($($what:literal $all:ident;)*) => {
+        impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {$(
+            #[doc = concat!("Returns the ", $what, " of all elements, the same in all threads of the warp, which must all take part, and in all warps.")]
+            ///
+            /// Every warp that calls it loads the whole vector, so that none waits for others. Elements are combined in [`Accumulate::Sum`].
+            #[must_use]
+            #[track_caller]
+            pub fn $all(&self) -> Val<'k, T::Sum> {
+                let k = self.tile.tensor.kernel();
+                let _located = k.locate(Location::caller());
+                let vector: Rv<'k, T, N, Naive> = self.load();
+                vector.$all()
+            }
+        )*}
+    };
+}
+
+vector_reductions! {
+    "sum" sum;
+    "product" product;
+    "maximum" maximum;
+    "minimum" minimum;
 }
 
 impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {

@@ -11,7 +11,7 @@
 use std::{fmt, marker::PhantomData};
 
 use super::{
-    allocate::{Allocate, Filled, Owner, Pending, reuse},
+    allocate::{Allocate, Filled, Owner, Pending, reuse, reuse_for_two},
     swizzle::{Auto, SharedSwizzle, padding, shared_layout},
 };
 use crate::{
@@ -93,6 +93,13 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     #[track_caller]
     pub fn reuse<Tile: Allocate<'k>>(self) -> Tile {
         reuse(self)
+    }
+
+    /// Returns two tiles or vectors in the same memory, one after the other: `tile.reuse_for_two::<St<f32, 2, 4>, Sv<f32, 4>>()`. They must
+    /// not be larger than this tile together; the second starts at the next address that its swizzle permits.
+    #[track_caller]
+    pub fn reuse_for_two<First: Allocate<'k>, Second: Allocate<'k>>(self) -> (First, Second) {
+        reuse_for_two(self)
     }
 
     /// Computes the lane-dependent parts of the tile's `ldmatrix` addresses before a loop that uses them.

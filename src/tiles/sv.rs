@@ -3,7 +3,7 @@
 use std::{fmt, marker::PhantomData, panic::Location};
 
 use super::{
-    allocate::{Allocate, Filled, Owner, Pending, reuse},
+    allocate::{Allocate, Filled, Owner, Pending, reuse, reuse_for_two},
     convert::{Convert, loaded},
     coordinates::is_first_owner,
     global_copies::store_elements,
@@ -98,6 +98,12 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
     #[track_caller]
     pub fn reuse<Tile: Allocate<'k>>(self) -> Tile {
         reuse(self)
+    }
+
+    /// Returns two tiles or vectors in the same memory, like [`St::reuse_for_two`].
+    #[track_caller]
+    pub fn reuse_for_two<First: Allocate<'k>, Second: Allocate<'k>>(self) -> (First, Second) {
+        reuse_for_two(self)
     }
 }
 

@@ -168,3 +168,44 @@ fn again_and_again() {
     let element = |i: usize| (0..3).map(|tile| a[i / 32 * 320 + tile * 32 + i % 32]).sum::<f32>();
     assert_eq!(got, (0..16 * 32).map(element).collect::<Vec<_>>());
 }
+
+/// The largest number of each row of negative ones, and a vector in the same stage: elements past the edges are −∞ in both.
+#[test]
+fn stages_are_filled_past_the_edges() {
+    type Args = (In<f32>, In<bf16>, Out<f32>, u32, u32);
+    let kernel = Kernel::<Args>::build("fill(x, v, y, m, n)", Target::SM_80, |k, (x, v, y, m, n)| {
+        k.block([64]);
+        k.grid([m.tiles(32)]);
+        let (x, v, b) = (k.global(x, row_major(m, n)), k.global(v, vector(n)), k.ctaid_x());
+        let lowest = bf16::from_f32(f32::NEG_INFINITY);
+        let start = k.filled::<ColVec<f32, 1>>(f32::NEG_INFINITY);
+        let largest = k.pipeline::<(St<f32, 2, 1>, Sv<bf16, 1>), 3>().run(
+            n.ceil_div(16),
+            start,
+            |j, stage| stage.fill((x.tile(b, j).or(f32::NEG_INFINITY), v.tile(j).or(lowest))),
+            |largest, (x, v)| {
+                let x: Rt<f32, 1, 1> = x.tile_of(k.this_block()).load();
+                let v: RowVec<f32, 1> = v.load_as();
+                x.max(&v).row_max_with(largest)
+            },
+        );
+        k.global(y, vector(m)).tile(b * 2 + k.warp()).store(&largest);
+    })
+    .unwrap();
+    crate::assemble::kernel(&kernel);
+    for (m, n) in [(64usize, 48usize), (45, 50), (33, 7)] {
+        let number = |row: usize, col: usize| -(((row * 7 + col * 5) % 23) as f32) - 3.0;
+        let x: Vec<f32> = (0..m * n).map(|i| number(i / n, i % n)).collect();
+        let v: Vec<bf16> = (0..n).map(|i| bf16::from_f32(-5.0 - (i % 3) as f32)).collect();
+        let found = everywhere(|device| {
+            let (x, v) = (device.upload(&x).unwrap(), device.upload(&v).unwrap());
+            let mut y = device.upload(&vec![f32::NAN; m]).unwrap();
+            device.launch(&kernel, (&x, &v, &mut y, m as u32, n as u32)).unwrap();
+            device.download(&y).unwrap()
+        });
+        let row = |row: usize| {
+            (0..n).map(|col| number(row, col).max(v[col].to_f32())).fold(f32::NEG_INFINITY, f32::max)
+        };
+        assert_eq!(found, (0..m).map(row).collect::<Vec<_>>(), "{m}×{n}");
+    }
+}

@@ -14,6 +14,7 @@ use warpwright::{
     prelude::*,
     ptx::{BuildErrorKind, Read, Write as WriteAccess, traits::Numeric},
     tensor::TensorElement,
+    tiles::Filled,
 };
 
 use super::numbers::Numeral;
@@ -256,11 +257,17 @@ fn memory(text: &mut String) {
     }
 }
 
+/// Returns a shared tile of a scope, of ones: its instructions are those of `fill_with`.
+fn of_ones<'k>(k: Builder<'k>, scope: impl Scope<'k>) -> Filled<St<'k, f32, 1, 1>> {
+    k.shared_tile_of::<St<f32, 1, 1>>(scope).fill_with(1.0).wait()
+}
+
 /// The part for scopes of a block of 8 warps.
 fn scopes(text: &mut String) {
     let _ = write!(
         text,
-        "\n## Scopes\n\nOf f32, in a block of 8 warps. The arithmetic of addresses, lanes and conditions is omitted.\n\n| operation | Warp | Warps<2> | WarpGroup | Block |\n| --- | --- | --- | --- | --- |\n"
+        "\n## Scopes\n\nOf f32, in a block of 8 warps. The arithmetic of addresses, lanes and conditions is omitted. Shared tiles are those of the scope; \
+         operations on one that is filled are listed with the `fill_with` that fills it.\n\n| operation | Warp | Warps<2> | WarpGroup | Block |\n| --- | --- | --- | --- | --- |\n"
     );
     macro_rules! scopes {
         ($($name:literal |$operands:pat_param, $scope:ident| $operation:expr;)*) => {$(
@@ -276,9 +283,25 @@ fn scopes(text: &mut String) {
     scopes! {
         "t.sum_over(scope)" |Operands { t, .. }, scope| t.sum_over(scope);
         "t.maximum_over(scope)" |Operands { t, .. }, scope| t.maximum_over(scope);
+        "t.minimum_over(scope)" |Operands { t, .. }, scope| t.minimum_over(scope);
+        "t.row_sum_over(scope)" |Operands { t, .. }, scope| t.row_sum_over(scope);
         "t.row_max_over(scope)" |Operands { t, .. }, scope| t.row_max_over(scope);
         "t.col_sum_over(scope)" |Operands { t, .. }, scope| t.col_sum_over(scope);
+        "t.col_max_over(scope)" |Operands { t, .. }, scope| t.col_max_over(scope);
+        "per_row.all_reduce_sum(scope)" |Operands { k, .. }, scope| k.filled::<ColVec<f32, 1>>(1.0).all_reduce_sum(scope);
         "x.tile_of(scope, 0, 0).load()" |Operands { x, .. }, scope| x.tile_of(scope, 0, 0).load::<f32, 1, 1, Row>();
+        "st.fill(x.tile(0, 0)).wait()" |Operands { k, x, .. }, scope| k.shared_tile_of::<St<f32, 1, 1>>(scope).fill(x.tile(0, 0)).wait();
+        "st.fill_or(x.tile(0, 0), 1.0).wait()" |Operands { k, x, .. }, scope| k.shared_tile_of::<St<f32, 1, 1>>(scope).fill_or(x.tile(0, 0), 1.0).wait();
+        "st.fill_with(1.0).wait()" |Operands { k, .. }, scope| of_ones(k, scope);
+        "st.map(|x| -x).wait()" |Operands { k, .. }, scope| of_ones(k, scope).map(|x| -x).wait();
+        "st.copy_from(&other).wait()" |Operands { k, .. }, scope| k.shared_tile_of::<St<f32, 1, 1>>(scope).copy_from(&of_ones(k, scope)).wait();
+        "st.row_sum(sv).wait()" |Operands { k, .. }, scope| of_ones(k, scope).row_sum(k.shared_tile_of::<Sv<f32, 1>>(scope)).wait();
+        "st.col_sum(sv).wait()" |Operands { k, .. }, scope| of_ones(k, scope).col_sum(k.shared_tile_of::<Sv<f32, 1>>(scope)).wait();
+        "st.any(|x| x.gt(0))" |Operands { k, .. }, scope| of_ones(k, scope).any(positive);
+        "st.has_nan()" |Operands { k, .. }, scope| of_ones(k, scope).has_nan();
+        "st.add_with(|st| st.add(0, 0, &t)).wait()" |Operands { k, t, .. }, scope| of_ones(k, scope).add_with(|st| st.add(0, 0, &t)).wait();
+        "y.tile(0, 0).store_shared(&st)" |Operands { k, y, .. }, scope| y.tile(0, 0).store_shared(&of_ones(k, scope));
+        "st.release()" |Operands { k, .. }, scope| of_ones(k, scope).release();
         "scope.sync()" |_, scope| scope.sync();
     }
 }
@@ -340,25 +363,59 @@ fn targets(text: &mut String) {
     }
     targets! {
         "`+` of bf16": bf16, |Operands { t, .. }| &t + &t;
+        "`-` of bf16": bf16, |Operands { t, .. }| Sub::sub(&t, &t);
         "`*` of bf16": bf16, |Operands { t, .. }| &t * &t;
+        "`/` of bf16": bf16, |Operands { t, .. }| Div::div(&t, &t);
+        "`mul_add` of bf16": bf16, |Operands { t, .. }| t.mul_add(bf16::ONE, bf16::ONE);
         "`max` of bf16": bf16, |Operands { t, .. }| t.max(bf16::ZERO);
+        "`relu` of bf16": bf16, |Operands { t, .. }| t.relu();
+        "`relu` of f16": f16, |Operands { t, .. }| t.relu();
+        "`abs` of bf16": bf16, |Operands { t, .. }| t.abs();
+        "`max` of f16": f16, |Operands { t, .. }| t.max(f16::ZERO);
+        "`+` of f16": f16, |Operands { t, .. }| &t + &t;
+        "`+` of tf32": tf32, |Operands { t, .. }| &t + &t;
+        "`+` of e4m3": e4m3, |Operands { t, .. }| &t + &t;
+        "`+` of i8": i8, |Operands { t, .. }| &t + &t;
+        "`tril` of bf16": bf16, |Operands { t, .. }| t.tril(0, bf16::ZERO);
+        "`has_nan` of bf16": bf16, |Operands { t, .. }| t.has_nan();
+        "`row_sum` of bf16": bf16, |Operands { t, .. }| t.row_sum();
+        "`sqrt` of bf16": bf16, |Operands { t, .. }| t.sqrt();
+        "`exp` of f16": f16, |Operands { t, .. }| t.exp();
+        "`tanh` of f32": f32, |Operands { t, .. }| t.tanh();
+        "`tanh` of f16": f16, |Operands { t, .. }| t.tanh();
+        "`sigmoid` of bf16": bf16, |Operands { t, .. }| t.sigmoid();
+        "`gelu` of f32": f32, |Operands { t, .. }| t.gelu();
         "`exp2` of f16": f16, |Operands { t, .. }| t.exp2();
         "`exp2` of bf16": bf16, |Operands { t, .. }| t.exp2();
         "`tanh` of bf16": bf16, |Operands { t, .. }| t.tanh();
         "`convert` of f32 to f16": f32, |Operands { t, .. }| t.convert::<f16>();
         "`convert` of f32 to bf16": f32, |Operands { t, .. }| t.convert::<bf16>();
         "`convert` of f32 to tf32": f32, |Operands { t, .. }| t.convert::<tf32>();
+        "`convert` of f16 to bf16": f16, |Operands { t, .. }| t.convert::<bf16>();
+        "`convert` of f32 to i32": f32, |Operands { t, .. }| t.convert::<i32>();
+        "`convert_saturating` of f32 to f16": f32, |Operands { t, .. }| t.convert_saturating::<f16>();
+        "`widen` of i8 to f32": i8, |Operands { t, .. }| t.widen::<f32, 1, 2>();
         "`widen` of e4m3 to f16": e4m3, |Operands { t, .. }| t.widen::<f16, 1, 2>();
         "`convert_stochastic` of f32 to bf16": f32, |Operands { k, t, .. }| t.convert_stochastic::<bf16>(&k.random(1, 2).tile(0, 0));
+        "`dropout` of f32": f32, |Operands { k, t, .. }| t.dropout(0.1, &k.random(1, 2).tile(0, 0));
+        "`maximum_over` a warp, of i32": i32, |Operands { k, t, .. }| t.maximum_over(k.warp());
+        "`maximum_over` a warp, of f32": f32, |Operands { k, t, .. }| t.maximum_over(k.warp());
+        "`row_argmax` of f32": f32, |Operands { t, .. }| t.row_argmax();
         "`sum_over` a warp, of i32": i32, |Operands { k, t, .. }| t.sum_over(k.warp());
         "`fill` of a shared tile": bf16, |Operands { k, x, .. }| k.shared_tile::<St<bf16, 1, 1>>().fill(x.tile(0, 0)).wait();
+        "`fill_or` of a shared tile": bf16, |Operands { k, x, .. }| k.shared_tile::<St<bf16, 1, 1>>().fill_or(x.tile(0, 0), bf16::ONE).wait();
+        "`fill` of a stage of a pipeline": bf16, |Operands { k, x, .. }| k.pipeline::<(St<bf16, 1, 1>,), 2>().run(2, (), |_, stage| stage.fill((x.tile(0, 0),)), |(), _| ());
         "`store` to a shared tile": f16, |Operands { k, t, .. }| k.shared_tile::<St<f16, 1, 1>>().store(&t).wait();
         "`swap_layout` of bf16": bf16, |Operands { t, .. }| t.swap_layout();
+        "`swap_layout` of f32": f32, |Operands { t, .. }| t.swap_layout();
+        "`mma_abt` of f16 in f16": f16, |Operands { k, t, .. }| k.zeros::<Rt<f16, 1, 1>>().mma_abt(&t, &t);
         "`mma_abt` of f16 in f32": f16, |Operands { k, t, .. }| k.zeros::<Rt<f32, 1, 1>>().mma_abt(&t, &t);
         "`mma_abt` of bf16": bf16, |Operands { k, t, .. }| k.zeros::<Rt<f32, 1, 1>>().mma_abt(&t, &t);
         "`mma_abt` of tf32": tf32, |Operands { k, t, .. }| k.zeros::<Rt<f32, 1, 1>>().mma_abt(&t, &t);
         "`mma_abt` of f64": f64, |Operands { k, t, .. }| k.zeros::<Rt<f64, 1, 1>>().mma_abt(&t, &t);
         "`mma_abt` of e4m3": e4m3, |Operands { k, t, .. }| k.zeros::<Rt<f32, 1, 1>>().mma_abt(&t, &t);
+        "`mma_abt` of e5m2 in f16": e5m2, |Operands { k, t, .. }| k.zeros::<Rt<f16, 1, 1>>().mma_abt(&t, &t);
+        "`mma_abt` of u8": u8, |Operands { k, t, .. }| k.zeros::<Rt<i32, 1, 1>>().mma_abt(&t, &t);
         "`mma_abt` of i8": i8, |Operands { k, t, .. }| k.zeros::<Rt<i32, 1, 1>>().mma_abt(&t, &t);
     }
 }
