@@ -95,8 +95,7 @@ pub mod prelude {
     pub use crate::{
         ptx::{
             Block, BuildError, Builder, CheckedPtr, Cluster, Global, In, InOut, IntoDim, Kernel, Lane, Out,
-            Ptr, Scope, Shared, Slice, Steps, Target, Val, Var, Warp, WarpGroup, Warps, bf16, bf16x2, e4m3,
-            e5m2, f16, f16x2, tf32,
+            Ptr, Scope, Shared, Slice, Steps, Target, Val, Var, Warp, WarpGroup, Warps, numbers::*,
         },
         tiles::{
             Col, ColVec, Gl, GlTile, Row, RowVec, Rt, Rv, St, Sv, col_major, contiguous, row_major, vector,

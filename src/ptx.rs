@@ -68,7 +68,7 @@ pub use scope::{Block, Cluster, Lane, Scope, Warp, WarpGroup, Warps};
 pub use slice::Slice;
 pub use state::{State, Visitor};
 pub use target::{Features, Target, UnknownTarget, Version};
-pub use types::{B16, B32, B64, B128, Element, RegClass, Scalar, bf16, bf16x2, e4m3, e5m2, f16, f16x2, tf32};
+pub use types::*;
 pub use uniform::{ConditionKind, Uniformity};
 pub use val::Val;
 pub use var::Var;

@@ -15,6 +15,11 @@ pub use tensor_float::tf32;
 
 use super::operand::write_decimal;
 
+/// The numbers that Rust does not have, for the prelude.
+pub(crate) mod numbers {
+    pub use super::{bf16, bf16x2, e4m3, e5m2, f16, f16x2, tf32};
+}
+
 /// A register class. Registers of one class share a name prefix, a width and one `.reg` declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RegClass {
@@ -253,3 +258,24 @@ elements! {
     B32,    B32,     "b32",  "b32", 4, |v| v.0.into(),            |b| B32(b as u32);
     B64,    B64,     "b64",  "b64", 8, |v| v.0,                   B64;
 }
+
+/// Calls a macro with the host's types and the elements whose bits buffers of them may contain.
+macro_rules! storage_types {
+    ($implement:ident) => {
+        $implement! {
+            u8:   u8 e4m3 e5m2;
+            i8:   i8;
+            u16:  u16 B16 f16 bf16;
+            i16:  i16;
+            u32:  u32 B32 f16x2 bf16x2 tf32;
+            i32:  i32;
+            u64:  u64 B64;
+            i64:  i64;
+            f16:  f16;
+            bf16: bf16;
+            f32:  f32 tf32;
+            f64:  f64;
+        }
+    };
+}
+pub(crate) use storage_types;

@@ -5,8 +5,8 @@ use cudarc::driver::{CudaSlice, CudaView, CudaViewMut};
 use crate::{
     gpu,
     ptx::{
-        B16, B32, B64, Element, In, InOut, Out, Params, bf16, bf16x2, e4m3, e5m2, f16, f16x2, tf32,
-        traits::Param,
+        B16, B32, B64, Element, In, InOut, Out, Params, bf16, bf16x2, e4m3, e5m2, f16, f16x2, storage_types,
+        tf32, traits::Param,
     },
 };
 
@@ -30,20 +30,7 @@ macro_rules! storage {
     };
 }
 
-storage! {
-    u8:   u8 e4m3 e5m2;
-    i8:   i8;
-    u16:  u16 B16 f16 bf16;
-    i16:  i16;
-    u32:  u32 B32 f16x2 bf16x2 tf32;
-    i32:  i32;
-    u64:  u64 B64;
-    i64:  i64;
-    f16:  f16;
-    bf16: bf16;
-    f32:  f32 tf32;
-    f64:  f64;
-}
+storage_types! { storage }
 
 /// A value that may be passed for the kernel parameter `P` on a `CudaStream`: `&CudaSlice<U>` or `&CudaView<U>` for
 /// [`In<T>`](In), `&mut CudaSlice<U>` or `&mut CudaViewMut<U>` for [`Out<T>`](Out) and [`InOut<T>`](InOut), where `U` is

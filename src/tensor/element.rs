@@ -58,6 +58,30 @@ elements! {
     f64,    f64;
 }
 
+/// Calls a macro with the element types that have something in common, for traits of other modules.
+macro_rules! element_types {
+    // Subtiles are square: all but those of 8 bits.
+    (square, $implement:ident) => {
+        $implement! { u16 i16 B16 f16 bf16 u32 i32 B32 f16x2 bf16x2 tf32 f32 u64 i64 B64 f64 }
+    };
+    // The type that sums are computed in.
+    (summed, $implement:ident) => {
+        $implement! {
+            in themselves: f32 f64 i32 u32 i64 u64;
+            in f32: f16 bf16 tf32 e4m3 e5m2;
+            in i32: i8 u8;
+        }
+    };
+    // Tiles convert to each other: through f32, or with one instruction between two types of the second list.
+    (converted, $implement:ident) => {
+        $implement! {
+            through f32: e4m3 e5m2 bf16 f16 tf32 f32 i8 u8;
+            directly: [f64 i32 u32 i64 u64];
+        }
+    };
+}
+pub(crate) use element_types;
+
 /// An element type with arithmetic instructions, applied to one word at a time: [`bf16`], [`struct@f16`], `f32`, `f64` and
 /// integers of 32 and 64 bits.
 pub trait Arithmetic:

@@ -13,7 +13,7 @@ use crate::{
     ptx::{
         Builder, Format, RegId, Rounding, Scalar, Val, bf16, e4m3, e5m2, f16, f16x2, tf32, traits::Numeric,
     },
-    tensor::{ConvertibleElement, Fragment, TensorElement, splat},
+    tensor::{ConvertibleElement, Fragment, TensorElement, element_types, splat},
 };
 
 /// An element type whose tiles convert to elements of type `U`: every type to itself, and floating-point types and integers of 8, 32 and
@@ -35,9 +35,13 @@ pub trait Convert<U: TensorElement>: TensorElement {
     fn exactly(value: U) -> Option<Self>;
 }
 
+/// Conversions between a type and some others, in both directions.
 macro_rules! conversions {
-    ($convert:ident: $($from:ident => $($to:ident)*;)*) => {
-        $($(impl Convert<$to> for $from {
+    ($convert:ident: $($one:ident $other:ident;)*) => {
+        $( conversions! { $convert, $one => $other } conversions! { $convert, $other => $one } )*
+    };
+    ($convert:ident, $from:ident => $to:ident) => {
+        impl Convert<$to> for $from {
             #[track_caller]
             fn convert_words<'k>(
                 words: &[Val<'k, <$from as TensorElement>::Word>],
@@ -48,33 +52,27 @@ macro_rules! conversions {
             fn exactly(value: $to) -> Option<$from> {
                 exactly(value)
             }
-        })*)*
+        }
     };
 }
 
-conversions! { through_f32:
-    e4m3 =>      e5m2 bf16 f16 tf32 f32 f64 i32 u32 i64 u64 i8 u8;
-    e5m2 => e4m3      bf16 f16 tf32 f32 f64 i32 u32 i64 u64 i8 u8;
-    bf16 => e4m3 e5m2      f16 tf32 f32 f64 i32 u32 i64 u64 i8 u8;
-    f16  => e4m3 e5m2 bf16     tf32 f32 f64 i32 u32 i64 u64 i8 u8;
-    tf32 => e4m3 e5m2 bf16 f16      f32 f64 i32 u32 i64 u64 i8 u8;
-    f32  => e4m3 e5m2 bf16 f16 tf32     f64 i32 u32 i64 u64 i8 u8;
-    f64  => e4m3 e5m2 bf16 f16 tf32 f32                     i8 u8;
-    i32  => e4m3 e5m2 bf16 f16 tf32 f32                     i8 u8;
-    u32  => e4m3 e5m2 bf16 f16 tf32 f32                     i8 u8;
-    i64  => e4m3 e5m2 bf16 f16 tf32 f32                     i8 u8;
-    u64  => e4m3 e5m2 bf16 f16 tf32 f32                     i8 u8;
-    i8   => e4m3 e5m2 bf16 f16 tf32 f32 f64 i32 u32 i64 u64    u8;
-    u8   => e4m3 e5m2 bf16 f16 tf32 f32 f64 i32 u32 i64 u64 i8   ;
+/// Conversions between all pairs of different types.
+macro_rules! all_conversions {
+    (through f32: $($narrow:ident)*; directly: $wide:tt;) => {
+        $( all_conversions! { $narrow $wide } )*
+        all_conversions! { through_f32: $($narrow)* }
+        all_conversions! { directly: $wide }
+    };
+    (directly: [$($wide:ident)*]) => { all_conversions! { directly: $($wide)* } };
+    ($narrow:ident [$($wide:ident)*]) => { conversions! { through_f32: $($narrow $wide;)* } };
+    ($convert:ident:) => {};
+    ($convert:ident: $first:ident $($rest:ident)*) => {
+        conversions! { $convert: $($first $rest;)* }
+        all_conversions! { $convert: $($rest)* }
+    };
 }
 
-conversions! { directly:
-    f64 =>     i32 u32 i64 u64;
-    i32 => f64     u32 i64 u64;
-    u32 => f64 i32     i64 u64;
-    i64 => f64 i32 u32     u64;
-    u64 => f64 i32 u32 i64    ;
-}
+element_types! { converted, all_conversions }
 
 /// Converts words of one element each with one instruction, rounding to nearest even and saturating.
 #[track_caller]

@@ -23,7 +23,10 @@ use crate::{
         Builder, Combine, RegId, Scalar, Shuffle, Uniformity, Val, bf16, e4m3, e5m2, f16, shuffle, tf32,
         traits::Numeric,
     },
-    tensor::{Arithmetic, Computed, ConvertibleElement, Fragment, SUBTILE_SIDE, TensorElement, bytes_of},
+    tensor::{
+        Arithmetic, Computed, ConvertibleElement, Fragment, SUBTILE_SIDE, TensorElement, bytes_of,
+        element_types,
+    },
 };
 
 /// An element type that tiles and vectors can reduce. Floating-point elements of 8 and 16 bits are combined in f32, integers of 8 bits
@@ -42,7 +45,7 @@ pub trait Accumulate: Computed {
 }
 
 macro_rules! accumulate {
-    (themselves: $($whole:ident)*; in f32: $($half:ident)*; in i32: $($byte:ident)*;) => {
+    (in themselves: $($whole:ident)*; in f32: $($half:ident)*; in i32: $($byte:ident)*;) => {
         $(impl Accumulate for $whole {
             type Sum = Self;
 
@@ -69,11 +72,7 @@ macro_rules! accumulate {
     };
 }
 
-accumulate! {
-    themselves: f32 f64 i32 u32 i64 u64;
-    in f32: f16 bf16 tf32 e4m3 e5m2;
-    in i32: i8 u8;
-}
+element_types! { summed, accumulate }
 
 /// Asserts that lines across axis 1 − `keep` of a tile have as many elements in its vectors as in the tile.
 pub(super) const fn assert_has_vectors<T: TensorElement, L: RegisterLayout>(keep: usize) {

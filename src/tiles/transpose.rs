@@ -13,7 +13,7 @@ use crate::{
     atoms::{ElementWidth, TileLayout, rt_base},
     layout::{IntTuple, Layout, TvLayout},
     ptx::{B16, B32, B64, RegId, Val, bf16, bf16x2, e4m3, e5m2, f16, f16x2, tf32},
-    tensor::TensorElement,
+    tensor::{TensorElement, element_types},
 };
 
 /// An element type whose subtiles are square, 16×16: every type but those of 8 bits.
@@ -27,7 +27,7 @@ macro_rules! square {
     ($($t:ty)*) => {$( impl SquareSubtiles for $t {} )*};
 }
 
-square! { u16 i16 B16 f16 bf16 u32 i32 B32 f16x2 bf16x2 tf32 f32 u64 i64 B64 f64 }
+element_types! { square, square }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
     /// Returns the transposed matrix in the other layout, in the same registers: no instruction is emitted.
