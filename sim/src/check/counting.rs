@@ -117,20 +117,20 @@ fn operand_bytes(op: &Wgmma) -> u64 {
 
 /// Returns the passes over the 32 banks for the lanes of `m`: per pass, a bank delivers one word to all lanes that request it.
 fn wavefronts(all: &Lanes64, bytes: u64, m: u32) -> u32 {
-    if bytes <= 4 && m == FULL {
-        let first = all[0];
-        let side_by_side = (0..32).fold(true, |so, lane| so & (all[lane] == first + 4 * lane as u64));
-        if side_by_side || all.iter().all(|address| address >> 2 == first >> 2) {
+    let words = bytes.div_ceil(4);
+    // Words less than 32 apart are in different banks.
+    if m == FULL {
+        let (low, high) = all.iter().fold((u64::MAX, 0), |(low, high), &at| (low.min(at), high.max(at)));
+        if (high >> 2) + words - (low >> 2) <= 32 {
             return 1;
         }
     }
-    const NONE: u64 = u64::MAX;
     if bytes <= 4 && !conflicts(all, m) {
         return 1;
     }
+    const NONE: u64 = u64::MAX;
     let mut left = [0; 32];
     let mut count = 0;
-    let words = bytes.div_ceil(4);
     // Bit i of a lane is set if its word i has not been served.
     for lane in lanes(m) {
         left[lane] = (1u32 << words) - 1;

@@ -43,10 +43,13 @@ impl Written {
 
     #[inline(always)]
     fn full<const WORDS: usize>(&self, all: &[u64; 32]) -> bool {
-        all.iter().all(|address| {
+        // All are looked up, without a branch for each.
+        let full = all.iter().fold(15, |full, address| {
             let first = (address >> 2) as usize;
-            self.bytes.get(first..first + WORDS).is_some_and(|bytes| *bytes == [15; WORDS])
-        })
+            let words = self.bytes.get(first..first + WORDS).unwrap_or(&[0]);
+            words.iter().fold(full, |full, written| full & written)
+        });
+        full == 15
     }
 
     /// One to three bytes of a word, or some words, were written.
