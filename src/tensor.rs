@@ -38,6 +38,7 @@ mod stride;
 mod tiled;
 mod tiled_copy;
 mod tiled_mma;
+mod unaligned;
 mod views;
 mod walk;
 
@@ -52,6 +53,7 @@ pub(crate) use element::{SUBTILE_SIDE, bytes_of, element_types, splat, splat_val
 pub use elementwise::{Elements, ReadElements, WriteElements, axpby, fill, sum, transform};
 pub use error::TensorError;
 pub use fragment::Fragment;
+pub(crate) use fragment::{in_order, words_of};
 pub use gemm::{GemmFactor, gemm};
 pub use index::{Index, Indices};
 pub use local::{local_partition, local_partition_projected, local_tile, local_tile_projected};
@@ -68,3 +70,4 @@ pub use stride::Stride;
 pub use tiled::{CopyThread, MmaThread, copy_tiled};
 pub use tiled_copy::{CopyThreadLayout, TiledCopy};
 pub use tiled_mma::{MmaThreadLayout, TiledMma};
+pub(crate) use unaligned::UnalignedRow;

@@ -261,3 +261,15 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         self.k.insert::<T>(self.register(word), slot, value.into());
     }
 }
+
+/// Returns the registers of a fragment as values, each of which is rejected after its register has been overwritten.
+pub(crate) fn words_of<'k, T: TensorElement>(fragment: &Fragment<'k, T>) -> Vec<Val<'k, T::Word>> {
+    let k = fragment.kernel();
+    let registers = fragment.all_registers().iter();
+    registers.map(|&register| Val::from_reg(k.current(register), k)).collect()
+}
+
+/// Returns the layout of a lane's values in register order.
+pub(crate) fn in_order(values: i64) -> Layout {
+    Layout::new(values, 1).expect("the registers of a tile are few")
+}

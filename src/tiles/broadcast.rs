@@ -5,7 +5,7 @@ use std::panic::Location;
 use super::{
     coordinates::vector_values,
     element::RegisterLayout,
-    registers::{Registers, words_of},
+    registers::Registers,
     rt::Rt,
     vector::{ColVec, RowVec, Rv},
     vector_layout::Broadcast,
@@ -13,7 +13,7 @@ use super::{
 use crate::{
     layout::TvLayout,
     ptx::Val,
-    tensor::{Fragment, SUBTILE_SIDE, TensorElement},
+    tensor::{Fragment, SUBTILE_SIDE, TensorElement, words_of},
 };
 
 /// Returns, for each register of a tile, a word with the corresponding elements of a vector along `axis`, in the order of the registers.

@@ -8,13 +8,13 @@ use super::{
     element::RegisterLayout,
     gl::{Gl, GlTile},
     hopper::{Consumer, WARPS},
-    registers::{Registers, in_order},
+    registers::Registers,
     rt::Rt,
 };
 use crate::{
     layout::{Layout, TvLayout},
     ptx::{Builder, ProxySpace, Ptr, ReadWrite, Readable, ReduceOp, Scalar, Scope, Shared, Writable},
-    tensor::{AtomicElement, Fragment, TensorElement, copy, copy_or},
+    tensor::{AtomicElement, Fragment, TensorElement, copy, copy_or, in_order},
 };
 
 /// The registers of an access.

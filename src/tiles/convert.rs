@@ -2,18 +2,12 @@
 
 use std::panic::Location;
 
-use super::{
-    element::RegisterLayout,
-    registers::{Registers, in_order, words_of},
-    rt::Rt,
-    vector::Rv,
-    vector_layout::VectorLayout,
-};
+use super::{element::RegisterLayout, registers::Registers, rt::Rt, vector::Rv, vector_layout::VectorLayout};
 use crate::{
     ptx::{
         Builder, Format, RegId, Rounding, Scalar, Val, bf16, e4m3, e5m2, f16, f16x2, tf32, traits::Numeric,
     },
-    tensor::{ConvertibleElement, Fragment, TensorElement, element_types, splat},
+    tensor::{ConvertibleElement, Fragment, TensorElement, element_types, in_order, splat, words_of},
 };
 
 /// An element type whose tiles convert to elements of type `U`: every type to itself, and floating-point types and integers of 8, 32 and

@@ -163,7 +163,7 @@ macro_rules! predicates {
                 let k = self.kernel();
                 let own = fold_elements(&self.fragment, &f, &|a, b| a | b);
                 let _located = k.locate(Location::caller());
-k.vote_any(own, FULL_MASK).known_uniform(Uniformity::WARP)
+                k.vote_any(own, FULL_MASK).known_uniform(Uniformity::WARP)
             }
 
             #[doc = concat!("Returns whether `f` holds for all elements of the ", $what, ", the same in all lanes, which must all take part.")]
@@ -175,7 +175,7 @@ k.vote_any(own, FULL_MASK).known_uniform(Uniformity::WARP)
                 let k = self.kernel();
                 let own = fold_elements(&self.fragment, &f, &|a, b| a & b);
                 let _located = k.locate(Location::caller());
-k.vote_all(own, FULL_MASK).known_uniform(Uniformity::WARP)
+                k.vote_all(own, FULL_MASK).known_uniform(Uniformity::WARP)
             }
 
             #[doc = concat!("Returns whether any element of the ", $what, " is NaN, the same in all lanes, which must all take part.")]
@@ -185,7 +185,7 @@ k.vote_all(own, FULL_MASK).known_uniform(Uniformity::WARP)
                 let k = self.kernel();
                 // Only NaN is not equal to itself; `ne` is false for it.
                 let _located = k.locate(Location::caller());
-!self.all(|x| x.eq(x))
+                !self.all(|x| x.eq(x))
             }
         }
     )*};

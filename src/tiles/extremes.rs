@@ -196,7 +196,7 @@ macro_rules! extremes {
                 ) -> (ColVec<'k, T::Sum, H, L>, ColVec<'k, u32, H, L>) {
                     let (own, first) = (self.$row(), first.into());
                     let _located = self.kernel().locate(Location::caller());
-improve(with, &own, first, Comparison::$comparison)
+                    improve(with, &own, first, Comparison::$comparison)
                 }
 
                 #[doc = concat!("Returns the ", $what, " of each column, and the index of its row, the lowest of several. An element that is compared with NaN is not replaced.")]
@@ -219,7 +219,7 @@ improve(with, &own, first, Comparison::$comparison)
                 ) -> (RowVec<'k, T::Sum, W, L>, RowVec<'k, u32, W, L>) {
                     let (own, first) = (self.$col(), first.into());
                     let _located = self.kernel().locate(Location::caller());
-improve(with, &own, first, Comparison::$comparison)
+                    improve(with, &own, first, Comparison::$comparison)
                 }
 
                 #[doc = concat!("Returns the ", $what, " of all elements, and its row and column, the first of several in the order of rows; the same in all lanes, which must all take part.")]
@@ -228,9 +228,8 @@ improve(with, &own, first, Comparison::$comparison)
                 pub fn $all(&self) -> (Val<'k, T::Sum>, (Val<'k, u32>, Val<'k, u32>)) {
                     let k = self.kernel();
                     let _located = k.locate(Location::caller());
-                        let best = best_of_all(&self.fragment, &Self::layout(), Self::COLS, Comparison::$comparison);
-                        (best.element, (best.index / Self::COLS, best.index % Self::COLS))
-
+                    let best = best_of_all(&self.fragment, &Self::layout(), Self::COLS, Comparison::$comparison);
+                    (best.element, (best.index / Self::COLS, best.index % Self::COLS))
                 }
             )*
         }
@@ -242,9 +241,8 @@ improve(with, &own, first, Comparison::$comparison)
             pub fn $all(&self) -> (Val<'k, T::Sum>, Val<'k, u32>) {
                 let k = self.kernel();
                 let _located = k.locate(Location::caller());
-                    let best = best_of_all(&self.fragment, &Self::layout(), 1, Comparison::$comparison);
-                    (best.element, best.index)
-
+                let best = best_of_all(&self.fragment, &Self::layout(), 1, Comparison::$comparison);
+                (best.element, best.index)
             }
         )*}
     };

@@ -27,8 +27,8 @@ macro_rules! functions {
             T: Computed<In: $of>,
         {
             let k = self.kernel();
-            { let _located = k.locate(Location::caller());
-self.rewrite(|_, word| T::compute([word], &|[x]| k.$function(x))) };
+            let _located = k.locate(Location::caller());
+            self.rewrite(|_, word| T::compute([word], &|[x]| k.$function(x)));
             self
         }
     )*)*};
@@ -50,8 +50,8 @@ macro_rules! all {
                 T::In: Signed,
             {
                 let k = self.kernel();
-                { let _located = k.locate(Location::caller());
-self.rewrite(|_, word| T::compute([word], &|[x]| x.abs())) };
+                let _located = k.locate(Location::caller());
+                self.rewrite(|_, word| T::compute([word], &|[x]| x.abs()));
                 self
             }
 
@@ -60,8 +60,8 @@ self.rewrite(|_, word| T::compute([word], &|[x]| x.abs())) };
             #[track_caller]
             pub fn relu(mut self) -> Self {
                 let k = self.kernel();
-                { let _located = k.locate(Location::caller());
-self.rewrite(|_, word| T::compute([word], &|[x]| x.relu())) };
+                let _located = k.locate(Location::caller());
+                self.rewrite(|_, word| T::compute([word], &|[x]| x.relu()));
                 self
             }
 
@@ -70,10 +70,9 @@ self.rewrite(|_, word| T::compute([word], &|[x]| x.relu())) };
             #[track_caller]
             pub fn clamp(mut self, low: impl Elementwise<'k, Self>, high: impl Elementwise<'k, Self>) -> Self {
                 let k = self.kernel();
-                { let _located = k.locate(Location::caller());
-                    let (low, high) = (low.words_for(k), high.words_for(k));
-                    self.rewrite(|at, word| T::compute([word, low[at], high[at]], &|[x, low, high]| x.clamp(low, high)));
-                 };
+                let _located = k.locate(Location::caller());
+                let (low, high) = (low.words_for(k), high.words_for(k));
+                self.rewrite(|at, word| T::compute([word, low[at], high[at]], &|[x, low, high]| x.clamp(low, high)));
                 self
             }
         }
@@ -88,8 +87,8 @@ self.rewrite(|_, word| T::compute([word], &|[x]| x.relu())) };
             #[track_caller]
             fn neg(mut self) -> Self {
                 let k = self.kernel();
-                { let _located = k.locate(Location::caller());
-self.rewrite(|_, word| T::compute([word], &|[x]| -x)) };
+                let _located = k.locate(Location::caller());
+                self.rewrite(|_, word| T::compute([word], &|[x]| -x));
                 self
             }
         }

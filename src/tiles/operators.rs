@@ -186,10 +186,9 @@ macro_rules! methods {
             ) -> Self {
                 let k = self.kernel();
                 let _located = k.locate(Location::caller());
-                    let (left, right) = (left.words_for(k), right.words_for(k));
-                    self.rewrite(|at, word| T::compute([left[at], right[at], word], &|[a, b, c]| a.mad(b, c)));
-                    self
-
+                let (left, right) = (left.words_for(k), right.words_for(k));
+                self.rewrite(|at, word| T::compute([left[at], right[at], word], &|[a, b, c]| a.mad(b, c)));
+                self
             }
 
             /// Returns `self · factor + addend`, rounded once, computed in place.
@@ -203,10 +202,9 @@ macro_rules! methods {
             ) -> Self {
                 let k = self.kernel();
                 let _located = k.locate(Location::caller());
-                    let (factors, addends) = (factor.words_for(k), addend.words_for(k));
-                    self.rewrite(|at, word| T::compute([word, factors[at], addends[at]], &|[a, b, c]| a.mad(b, c)));
-                    self
-
+                let (factors, addends) = (factor.words_for(k), addend.words_for(k));
+                self.rewrite(|at, word| T::compute([word, factors[at], addends[at]], &|[a, b, c]| a.mad(b, c)));
+                self
             }
 
             /// Returns the elementwise maximum, computed in place; for floating-point types, numbers are preferred to NaN.

@@ -11,7 +11,7 @@ use arrayvec::ArrayVec;
 use super::{
     coordinates::{lane_bits, vector_values},
     element::RegisterLayout,
-    registers::{Registers, words_of},
+    registers::Registers,
     rt::Rt,
     vector::{ColVec, RowVec, Rv},
     vector_layout::VectorLayout,
@@ -25,7 +25,7 @@ use crate::{
     },
     tensor::{
         Arithmetic, Computed, ConvertibleElement, Fragment, SUBTILE_SIDE, TensorElement, bytes_of,
-        element_types,
+        element_types, words_of,
     },
 };
 
@@ -324,10 +324,9 @@ macro_rules! partial_reductions {
                 pub(crate) fn $in_lanes(&self, with: ColVec<'k, T::Sum, H, L>) -> ColVec<'k, T::Sum, H, L> {
                     let (k, layout) = (self.kernel(), Self::layout());
                     let _located = k.locate(Location::caller());
-                        let slots = vector_values(&layout, 0);
-                        let own = k.all_owned(|| in_lanes(&self.fragment, &slots, $how));
-                        ColVec::<T::Sum, H, L>::of_registers(k, own).combined_into(with, $how)
-
+                    let slots = vector_values(&layout, 0);
+                    let own = k.all_owned(|| in_lanes(&self.fragment, &slots, $how));
+                    ColVec::<T::Sum, H, L>::of_registers(k, own).combined_into(with, $how)
                 }
 
                 #[doc = concat!("Returns the ", $what, " of the results of all lanes of a row.")]

@@ -2,9 +2,9 @@
 
 use super::{element::RegisterLayout, rt::Rt, vector::Rv, vector_layout::VectorLayout};
 use crate::{
-    layout::{Layout, TvLayout},
+    layout::TvLayout,
     ptx::{Builder, RegId, Val, Visitor},
-    tensor::{Fragment, TensorElement},
+    tensor::{Fragment, TensorElement, words_of},
 };
 
 /// Elements distributed over the registers of a warp: a register tile ([`Rt`]) or a register vector ([`Rv`]).
@@ -82,13 +82,6 @@ pub(super) trait Registers<'k>: Distributed<'k> {
     }
 }
 
-/// Returns the registers of a fragment as values, each of which is rejected after its register has been overwritten.
-pub(super) fn words_of<'k, T: TensorElement>(fragment: &Fragment<'k, T>) -> Vec<Val<'k, T::Word>> {
-    let k = fragment.kernel();
-    let registers = fragment.all_registers().iter();
-    registers.map(|&register| Val::from_reg(k.current(register), k)).collect()
-}
-
 /// A function of the number and the value of a register.
 type OfWord<'f, 'k, W> = dyn Fn(usize, Val<'k, W>) -> Val<'k, W> + 'f;
 
@@ -115,9 +108,4 @@ pub(super) fn rewritten<'k, T: TensorElement>(
         k.replace(register, || f(at, word))
     });
     rewritten.collect()
-}
-
-/// Returns the layout of a lane's values in register order.
-pub(super) fn in_order(values: i64) -> Layout {
-    Layout::new(values, 1).expect("the registers of a tile are few")
 }

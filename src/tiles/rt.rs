@@ -4,13 +4,13 @@ use std::{fmt, marker::PhantomData};
 
 use super::{
     element::{RegisterLayout, Row, register_layout},
-    registers::{Distributed, Registers, WordOf, in_order},
+    registers::{Distributed, Registers, WordOf},
 };
 use crate::{
     atoms::TileLayout,
     layout::{Element, Layout, Owner, TvError, TvLayout},
     ptx::{Builder, Element as _, RegId, Scalar, State, Val, Visitor},
-    tensor::{Fragment, SUBTILE_SIDE, TensorElement, splat},
+    tensor::{Fragment, SUBTILE_SIDE, TensorElement, in_order, splat},
 };
 
 /// A tile of `H`×`W` subtiles of 16×16 elements `T` (16×32 for 8-bit elements) in the registers of a warp: a [`Fragment`] whose

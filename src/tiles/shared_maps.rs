@@ -7,7 +7,6 @@ use super::{
     convert::{Convert, assert_same_subtiles},
     element::RegisterLayout,
     reduce::Accumulate,
-    registers::{in_order, words_of},
     rt::Rt,
     shared_copies::{Rectangle, Storing, Subtile, SubtileMut},
     st::St,
@@ -19,7 +18,7 @@ use super::{
 use crate::{
     layout::Layout,
     ptx::{Builder, FULL_MASK, ReadWrite, Scalar, Scope, Shared, Val},
-    tensor::{Fragment, Tensor, TensorElement, copy},
+    tensor::{Fragment, Tensor, TensorElement, copy, in_order, words_of},
 };
 
 impl<'k> Builder<'k> {

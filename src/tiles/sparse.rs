@@ -8,7 +8,7 @@ use super::{
     gl::{Gl, GlTile},
     gl_layout::row_major,
     mma::Product,
-    registers::{Registers, in_order, words_of},
+    registers::Registers,
     rt::Rt,
     sparse_matrix::{ALL_ZERO, WORD_BITS, columns_per_word},
 };
@@ -19,7 +19,7 @@ use crate::{
         Builder, Global, Ptr, Readable, Scalar, State, Val, Visitor, bf16, e4m3, e5m2, f16, matrix_mnemonic,
         tf32,
     },
-    tensor::{Fragment, SUBTILE_SIDE, Tensor, TensorElement, copy_or},
+    tensor::{Fragment, SUBTILE_SIDE, Tensor, TensorElement, copy_or, in_order, words_of},
 };
 
 /// An element type of a sparse A: bf16, f16, tf32, e4m3, e5m2, `i8` and `u8`. Half of the elements of each chunk of 4, of tf32 of 2, are

@@ -4,16 +4,11 @@ use std::panic::Location;
 
 use arrayvec::ArrayVec;
 
-use super::{
-    convert::Convert,
-    gl::Gl,
-    registers::{in_order, words_of},
-    unaligned::UnalignedRow,
-};
+use super::{convert::Convert, gl::Gl};
 use crate::{
     layout::Layout,
     ptx::{Builder, Global, Readable, Scalar, State, Val, Visitor, Writable},
-    tensor::{Fragment, Tensor, TensorElement, copy, copy_or},
+    tensor::{Fragment, Tensor, TensorElement, UnalignedRow, copy, copy_or, in_order, words_of},
 };
 
 /// The maximum number of elements of a tile of a vector, whose length only the launch knows.

@@ -4,13 +4,13 @@ use std::{fmt, marker::PhantomData};
 
 use super::{
     element::{RegisterLayout, Row},
-    registers::{Registers, in_order},
+    registers::Registers,
     vector_layout::{Orthogonal, VectorLayout},
 };
 use crate::{
     layout::{Element, Owner, TvError, TvLayout},
     ptx::{Builder, RegId, Scalar, State, Val, Visitor},
-    tensor::{Fragment, TensorElement},
+    tensor::{Fragment, TensorElement, in_order},
 };
 
 /// A vector of `N` · 16 elements `T` in the registers of a warp. Its (lane, value) layout is determined by the type.

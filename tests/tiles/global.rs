@@ -79,10 +79,16 @@ fn load_and_store<T: Coded, L: RegisterLayout>() {
     load::<T, 2, 1, L>(47, 30, 2);
     load::<T, 1, 2, L>(29, 55, 1);
     load::<T, 1, 1, L>(17, 17, 1);
+    // Inside of the matrix, and past both edges.
+    load::<T, 4, 2, L>(150, 68, 4);
+    load::<T, 4, 2, L>(117, 59, 1);
+    load::<T, 1, 8, L>(30, 250, 2);
     store::<T, 1, 1, L>(32, 32, 16);
     store::<T, 2, 1, L>(70, 40, 8);
     store::<T, 2, 2, L>(51, 46, 2);
     store::<T, 1, 2, L>(19, 63, 1);
+    store::<T, 2, 4, L>(61, 130, 2);
+    store::<T, 4, 1, L>(123, 31, 1);
 }
 
 #[test]

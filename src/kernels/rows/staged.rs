@@ -5,8 +5,8 @@ use std::panic::Location;
 use super::{RowTiling, tiling::Row};
 use crate::{
     ptx::{Ptr, RegId, Scalar, Shared, Val, Writable},
-    tensor::{TensorElement, splat},
-    tiles::{Convert, Striped, UnalignedRow},
+    tensor::{TensorElement, UnalignedRow, splat},
+    tiles::{Convert, Striped},
 };
 
 /// The alignment of rows, for the widest accesses and copies.

@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{
     ptx::{Builder, CheckedPtr, Dim, Features, Global, IntoDim, Ptr, Readable, Target, Val, Writable},
-    tensor::TensorElement,
-    tiles::{Convert, Gl, Striped, Stripes, UnalignedRow, row_major, vector},
+    tensor::{TensorElement, UnalignedRow},
+    tiles::{Convert, Gl, Striped, Stripes, row_major, vector},
 };
 
 /// How rows are divided among threads, and how long they may be.

@@ -145,7 +145,7 @@ macro_rules! functions {
             pub fn $name<T: $bound>(self, x: impl Into<Val<'k, T>>) -> Val<'k, T> {
                 let ($k, $x) = (self, x.into());
                 let _located = self.locate(Location::caller());
-$body
+                $body
             }
         )*}
     };

@@ -240,8 +240,8 @@ macro_rules! products {
                 let split: fn($tiles) -> Vec<Rt<'k, C, 1, N, Row>> = $split;
                 let join: fn(Vec<Rt<'k, C, 1, N, Row>>) -> $tiles = $join;
                 let words = split(tile).iter().map(|tile| tile.words()).collect();
-                let words = { let _located = k.locate(Location::caller());
-multiply::<A, B, C>(k, 16 * N, words, is_zero, &a, &b) };
+                let _located = k.locate(Location::caller());
+                let words = multiply::<A, B, C>(k, 16 * N, words, is_zero, &a, &b);
                 let tiles = words.iter().map(|words| {
                     Rt::of_registers(k, words.iter().map(|word| word.in_register(k)).collect())
                 });

@@ -3,14 +3,11 @@
 use std::panic::Location;
 
 use super::{
-    gl::Gl,
-    gl_layout::row_major,
-    registers::{in_order, words_of},
+    element::TensorElement,
+    fragment::{Fragment, in_order, words_of},
+    memory::Tensor,
 };
-use crate::{
-    ptx::{Builder, Global, Ptr, Readable, RegId, Scalar, ShiftMode, Val, Writable},
-    tensor::{Fragment, TensorElement},
-};
+use crate::ptx::{Builder, Global, Ptr, Readable, RegId, Scalar, ShiftMode, Val, Writable};
 
 /// The words of an access.
 const WORDS: usize = 4;
@@ -21,7 +18,7 @@ const WORDS: usize = 4;
 #[derive(Clone, Debug)]
 pub(crate) struct UnalignedRow<'k, T: TensorElement, A> {
     /// The elements, to access one at a time.
-    elements: Gl<'k, T, A, 1>,
+    elements: Tensor<'k, Global, T, A>,
     /// The length.
     n: Val<'k, u32>,
     /// The elements of a group.
@@ -45,7 +42,7 @@ impl<'k, T: TensorElement, A> UnalignedRow<'k, T, A> {
         at: Val<'k, u32>,
         group: u32,
     ) -> Self {
-        let elements = k.global(matrix, row_major(m, n).with_row_stride(pitch)).row(at);
+        let elements = k.tensor_with_strides(matrix, [m, n], [pitch.into(), 1.into()]).first_mode_at(at);
         let first = at.mul_wide(pitch);
         let ahead = first.cast::<u32>() & (group - 1);
         let start = matrix.at_wide(first & !u64::from(group - 1));
@@ -104,7 +101,7 @@ impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
         let fragment: Fragment<'k, T> = self.kernel().fragment(&values);
         let indices = starts.iter().flat_map(|&start| (0..self.group).map(move |i| start + i));
         for (i, index) in indices.enumerate() {
-            fragment.set(i as i64, self.elements.at(index).load());
+            fragment.set(i as i64, self.elements.at_coord(&[index]).load());
         }
         words_of(&fragment)
     }
@@ -172,7 +169,7 @@ impl<'k, T: TensorElement, A: Writable> UnalignedRow<'k, T, A> {
             k.if_(!at_once, || {
                 for i in 0..self.group {
                     let (word, slot) = (i as usize / T::PER_WORD, i as usize % T::PER_WORD);
-                    self.elements.at(start + i).store(k.extract::<T>(registers[word], slot));
+                    self.elements.at_coord(&[start + i]).store(k.extract::<T>(registers[word], slot));
                 }
             });
         }
