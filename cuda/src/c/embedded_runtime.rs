@@ -1,12 +1,17 @@
-//! Programs that contain NVIDIA's runtime library, which nvcc links into them by default.
+//! Programs and shared libraries that contain NVIDIA's runtime library, which nvcc links into them by default.
 //!
-//! That library calls private functions of NVIDIA's driver. Before the program starts, each of its public functions is replaced by that of
-//! `warpwright-cudart`: it then begins with a jump. Their addresses are in the symbol table of the program.
+//! That library calls private functions of NVIDIA's driver. Each of its public functions is replaced by that of `warpwright-cudart`: it then
+//! begins with a jump. Their addresses are in the symbol table of the file. In the program, this happens before it registers its kernels;
+//! libraries may have registered theirs before, and do so again.
 
-use std::ffi::{CString, c_int, c_void};
+use std::collections::BTreeSet;
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::fs::File;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use object::read::{ReadCache, SymbolKind};
 use object::{Object, ObjectSymbol};
@@ -17,26 +22,55 @@ use crate::report;
 /// A function of every version of the library.
 const REGISTER: &str = "__cudaRegisterFatBinary";
 
-/// Returns the public functions of the runtime library that the program contains, with their addresses in the file.
-fn functions() -> Option<Vec<(String, u64)>> {
-    let cache = ReadCache::new(File::open("/proc/self/exe").ok()?);
-    let file = object::File::parse(&cache).ok()?;
-    let is_public = |name: &str| name.trim_start_matches('_').starts_with("cuda");
-    let functions: Vec<(String, u64)> = file
-        .symbols()
-        .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() >= JUMP as u64)
-        .filter_map(|symbol| {
-            Some((symbol.name().ok().filter(|name| is_public(name))?.to_string(), symbol.address()))
-        })
-        .collect();
-    functions.iter().any(|(name, _)| name == REGISTER).then_some(functions)
+/// A part of the name of the functions by which nvcc's host code registers its kernels.
+const REGISTER_ALL: &str = "__sti____cudaRegisterAll";
+
+/// What a file contains of the runtime library and for it: names and addresses in the file.
+#[derive(Debug, Default)]
+struct Contents {
+    functions: Vec<(String, u64)>,
+    register_all: Vec<u64>,
 }
 
-/// Stores the difference of addresses in the program and in its file, which comes first in the list of what is loaded.
-unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _size: usize, base: *mut c_void) -> c_int {
-    // SAFETY: the dynamic linker passes a valid structure, and `base` is the variable of the caller.
-    unsafe { base.cast::<u64>().write((*info).dlpi_addr) };
-    1
+/// Returns the public functions of the runtime library that a file contains; none if it does not contain the library.
+fn contents(path: &Path) -> Option<Contents> {
+    let cache = ReadCache::new(File::open(path).ok()?);
+    let file = object::File::parse(&cache).ok()?;
+    let is_public = |name: &str| name.trim_start_matches('_').starts_with("cuda");
+    let mut found = Contents::default();
+    for symbol in file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text) {
+        match symbol.name() {
+            Ok(name) if name.contains(REGISTER_ALL) => found.register_all.push(symbol.address()),
+            Ok(name) if is_public(name) && symbol.size() >= JUMP as u64 => {
+                found.functions.push((name.to_string(), symbol.address()));
+            }
+            _ => {}
+        }
+    }
+    found.functions.iter().any(|(name, _)| name == REGISTER).then_some(found)
+}
+
+/// The file of the program.
+const PROGRAM: &str = "/proc/self/exe";
+
+/// A file that is loaded: the difference of addresses in the process and in the file.
+type Loaded = (PathBuf, u64);
+
+/// Adds a loaded file to a list. The program, which comes first, has no name.
+unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _size: usize, list: *mut c_void) -> c_int {
+    // SAFETY: the dynamic linker passes a valid structure with a name that ends in a NUL, and `list` is the variable of the caller.
+    let (base, name, list) =
+        unsafe { ((*info).dlpi_addr, CStr::from_ptr((*info).dlpi_name), &mut *list.cast::<Vec<Loaded>>()) };
+    let path = if list.is_empty() { PROGRAM.as_ref() } else { OsStr::from_bytes(name.to_bytes()) };
+    list.push((PathBuf::from(path), base));
+    0
+}
+
+fn loaded() -> Vec<Loaded> {
+    let mut list: Vec<Loaded> = vec![];
+    // SAFETY: `add` is called with the address of a variable of its type.
+    unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut list).cast()) };
+    list
 }
 
 /// Returns the address of a function of `warpwright-cudart`.
@@ -64,8 +98,8 @@ fn replace(function: usize, to: usize) -> bool {
     let bytes = (function + JUMP).next_multiple_of(PAGE) - start;
     let pages = ptr::with_exposed_provenance_mut::<c_void>(start);
     let writable = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
-    // SAFETY: the pages contain the function, which has at least `JUMP` bytes and which no thread executes before the program has
-    // started.
+    // SAFETY: the pages contain the function, which has at least `JUMP` bytes and which no thread executes: the program has not started,
+    // or the library was just loaded.
     unsafe {
         if libc::mprotect(pages, bytes, writable) != 0 {
             return false;
@@ -85,31 +119,107 @@ fn runtime() -> Option<*mut c_void> {
     (!library.is_null()).then_some(library)
 }
 
-fn replace_all() {
-    let Some(functions) = functions().filter(|_| cfg!(target_arch = "x86_64")) else { return };
-    let Some(runtime) = runtime() else {
-        report::say(
-            "the program contains NVIDIA's runtime library, and libwarpwright_cudart.so was not found next to the driver",
-        );
-        return;
+/// The files that were looked at, by the address at which they are loaded.
+static SEEN: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
+
+/// Replaces the library in the files that were loaded since the last call.
+fn replace_in_new_files() {
+    let new: Vec<Loaded> = {
+        let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let loaded = loaded();
+        // An address may be used again.
+        seen.retain(|base| loaded.iter().any(|(_, other)| other == base));
+        loaded.into_iter().filter(|(_, base)| seen.insert(*base)).collect()
     };
-    let mut base = 0u64;
-    // SAFETY: `first` is called with the address of a variable of its type.
-    unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut base).cast()) };
-    let replaced = functions.iter().all(|(name, address)| {
-        replacement(runtime, name).is_none_or(|to| replace((base + address) as usize, to))
-    });
-    if !replaced {
-        report::say(
-            "the runtime library in the program could not be replaced: build it with `nvcc --cudart shared`",
-        );
+    for (path, base) in new {
+        let Some(contents) = contents(&path) else { continue };
+        if let Err(reason) = replace_in(&contents, base, path != Path::new(PROGRAM)) {
+            report::say(&format!("{} contains NVIDIA's runtime library, and {reason}", path.display()));
+        }
     }
+}
+
+/// Replaces the library in a file, which may have registered its kernels and does so again.
+fn replace_in(contents: &Contents, base: u64, registers: bool) -> Result<(), &'static str> {
+    let runtime = runtime().ok_or("libwarpwright_cudart.so was not found next to the driver")?;
+    let pairs: Vec<(usize, usize)> = contents
+        .functions
+        .iter()
+        .filter_map(|(name, address)| Some(((base + address) as usize, replacement(runtime, name)?)))
+        .collect();
+    // The file may be that of `warpwright-cudart` itself.
+    if pairs.iter().any(|(function, to)| function == to) {
+        return Ok(());
+    }
+    if !pairs.iter().all(|(function, to)| replace(*function, *to)) {
+        return Err("it could not be replaced: build with `nvcc --cudart shared`");
+    }
+    if registers {
+        for address in &contents.register_all {
+            let function = ptr::with_exposed_provenance::<()>((base + address) as usize);
+            // SAFETY: the function has no arguments, and the library that contains it is loaded.
+            unsafe { std::mem::transmute::<*const (), extern "C" fn()>(function)() };
+        }
+    }
+    Ok(())
 }
 
 /// Runs before the constructors of the program, which register its kernels.
 extern "C" fn start() {
-    // A program whose file cannot be read starts without it.
-    let _ = std::panic::catch_unwind(replace_all);
+    if cfg!(target_arch = "x86_64") {
+        // A program whose file cannot be read starts without it.
+        let _ = std::panic::catch_unwind(replace_in_new_files);
+    }
+}
+
+/// The dynamic linker's `dlopen`.
+static DLOPEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Looks up the dynamic linker's `dlopen`; returns whether a call concerns a library by its path. Others are found by the folders that
+/// the caller names, which is why its address must stay that of the call.
+#[cfg(target_arch = "x86_64")]
+extern "C" fn is_path(file: *const c_char) -> bool {
+    if DLOPEN.load(Ordering::Relaxed) == 0 {
+        // SAFETY: the name ends in a NUL.
+        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, c"dlopen".as_ptr()) };
+        DLOPEN.store(found.expose_provenance(), Ordering::Relaxed);
+    }
+    // SAFETY: the caller of `dlopen` passes a name that ends in a NUL, or null.
+    !file.is_null() && unsafe { CStr::from_ptr(file) }.to_bytes().contains(&b'/')
+}
+
+/// Loads a library, and replaces the runtime library in what was loaded.
+#[cfg(target_arch = "x86_64")]
+extern "C" fn load(file: *const c_char, flags: c_int) -> *mut c_void {
+    type Open = extern "C" fn(*const c_char, c_int) -> *mut c_void;
+    let open = ptr::with_exposed_provenance::<()>(DLOPEN.load(Ordering::Relaxed));
+    // SAFETY: `is_path` has stored the function, which has this type.
+    let library = unsafe { std::mem::transmute::<*const (), Open>(open) }(file, flags);
+    // The program continues with a library whose file cannot be read.
+    let _ = std::panic::catch_unwind(replace_in_new_files);
+    library
+}
+
+/// `dlopen` of programs that load this library before others (`LD_PRELOAD`).
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dlopen(file: *const c_char, flags: c_int) -> *mut c_void {
+    std::arch::naked_asm!(
+        "push rdi",
+        "push rsi",
+        "sub rsp, 8",
+        "call {is_path}",
+        "add rsp, 8",
+        "pop rsi",
+        "pop rdi",
+        "test al, al",
+        "jnz {load}",
+        "jmp qword ptr [rip + {real}]",
+        is_path = sym is_path,
+        load = sym load,
+        real = sym DLOPEN,
+    )
 }
 
 // SAFETY: the dynamic linker calls the functions in this section with arguments that C functions may ignore.

@@ -85,6 +85,22 @@ impl Program {
         Self::nvcc(name, &[&["--cudart", "static", &folder], options].concat())
     }
 
+    /// Compiles `programs/LIBRARY.cu` to a shared library `library.so` with NVIDIA's runtime library in it, and `programs/NAME.c`.
+    pub(super) fn c_with_library(name: &str, library: &str) -> Option<Self> {
+        let folder = format!("-L{}", toolkit_libraries()?.display());
+        let built = Self::nvcc(
+            library,
+            &["--cudart", "static", &folder, "-arch=sm_80", "-shared", "-Xcompiler", "-fPIC"],
+        )?;
+        fs::rename(built.folder.join("program"), built.folder.join("library.so")).expect("it was compiled");
+        let (program, source) = Self::new(&format!("{name}.c"));
+        fs::copy(built.folder.join("library.so"), program.folder.join("library.so"))
+            .expect("it was compiled");
+        let mut cc = Command::new("cc");
+        cc.arg("-o").arg(program.folder.join("program")).arg(source).args(["-ldl", "-Wl,-rpath,$ORIGIN"]);
+        program.compiled("cc", &mut cc)
+    }
+
     /// Compiles `programs/NAME.cu` and links it with NVIDIA's shared library.
     pub(super) fn cuda_versioned(name: &str, options: &[&str]) -> Option<Self> {
         let library = toolkit_libraries()?.join("libcudart.so.13").display().to_string();

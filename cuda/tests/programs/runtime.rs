@@ -52,6 +52,16 @@ fn passes(options: &[&str], ran: &Ran) {
 }
 
 #[test]
+fn a_library_that_contains_the_runtime_library() {
+    let Some(program) = Program::c_with_library("loads", "library") else { return };
+    let ran = program.run_with(&[&program.file("library.so")], &[]);
+    assert_eq!((ran.stdout.as_str(), ran.status), ("42 15\n", Some(0)), "{}", ran.stderr);
+    // The folder of the program is searched for a name without a path.
+    let named = program.run_with(&["library.so"], &[]);
+    assert!(!named.stdout.contains("cannot open shared object file"), "{}", named.stdout);
+}
+
+#[test]
 fn a_program_linked_with_versions_of_symbols_starts() {
     let Some(program) = Program::cuda_versioned("race", &["-arch=sm_80"]) else { return };
     let ran = program.run(&[]);
