@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use super::Error;
-use warpwright_sim::{Arch, Checks};
+use warpwright_sim::{Arch, Selection};
 
 /// Runs a CUDA program without a GPU and reports the bugs of its kernels
 ///
@@ -75,21 +75,14 @@ impl std::str::FromStr for ArchName {
     }
 }
 
-/// The checks of operations of the host, which the driver makes in addition to those of kernels.
-const HOST_CHECKS: [&str; 3] = ["uninitialized_copies", "stream_races", "invalid_launches"];
-
 /// Accepts a list of checks.
 fn list(text: &str) -> Result<String, warpwright_sim::UnknownCheck> {
-    let of_kernels: Vec<&str> = text.split(',').filter(|name| !HOST_CHECKS.contains(name)).collect();
-    if !of_kernels.is_empty() {
-        of_kernels.join(",").parse::<Checks>()?;
-    }
-    Ok(text.to_string())
+    text.parse::<Selection>().map(|_| text.to_string())
 }
 
 /// Returns the help text of the option, with all names.
 fn checks_help() -> String {
-    format!("{}; and, of the program's operations, {}", super::sim::checks_help(), HOST_CHECKS.join(", "))
+    format!("{}; and, of the program's operations, {}", super::sim::checks_help(), Selection::HOST.join(", "))
 }
 
 /// The file that Cargo builds from the package `warpwright-cuda`.

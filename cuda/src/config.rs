@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-use warpwright_sim::Arch;
-
-use crate::checks::Selection;
+use warpwright_sim::{Arch, Selection};
 
 /// The settings; `docs/cuda.md` lists the variables.
 #[derive(Debug)]

@@ -10,7 +10,6 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod c;
-mod checks;
 mod code;
 mod config;
 mod driver;

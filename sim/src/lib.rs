@@ -69,7 +69,7 @@ pub use program::code::TensorType;
 pub use program::module::{Entry, Module, Param};
 pub use report::{
     Bytes, Checks, Contraction, Counts, Finding, FindingKind, Footprint, InstructionClass, Leak, LineCounts,
-    Report, Site, SourceLocation, UnknownCheck, UnknownKind,
+    Report, Selection, Site, SourceLocation, UnknownCheck, UnknownKind,
 };
 pub use schedule::error::SimError;
 pub use schedule::launch::{Launch, Sim};

@@ -5,11 +5,13 @@ pub(crate) mod fault;
 mod finding;
 mod footprint;
 mod kinds;
+mod selection;
 
 pub use crate::report::counts::{Bytes, Counts, InstructionClass, LineCounts};
 pub use crate::report::finding::{Finding, Site, SourceLocation};
 pub use crate::report::footprint::Footprint;
 pub use crate::report::kinds::{Checks, FindingKind, UnknownCheck, UnknownKind};
+pub use crate::report::selection::Selection;
 
 /// The results of a launch in addition to its outputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

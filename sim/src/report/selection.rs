@@ -1,24 +1,25 @@
-//! The checks that a program selects: those of kernels, which the simulator has, and those of the host's operations.
+//! The checks that a program selects: those of kernels, and those of the host's operations, which a driver on the simulator makes.
 
 use std::str::FromStr;
 
-use warpwright_sim::{Checks, UnknownCheck};
+use crate::report::{Checks, UnknownCheck};
 
-/// The enabled checks.
+/// The checks of a program with a driver on the simulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Selection {
+pub struct Selection {
     /// The checks of kernels.
-    pub(crate) kernels: Checks,
+    pub kernels: Checks,
     /// Copies to the host of device memory that was never written.
-    pub(crate) uninitialized_copies: bool,
+    pub uninitialized_copies: bool,
     /// Operations of different streams that access the same memory and that nothing orders.
-    pub(crate) stream_races: bool,
+    pub stream_races: bool,
     /// Launches that the driver rejects.
-    pub(crate) invalid_launches: bool,
+    pub invalid_launches: bool,
 }
 
 impl Selection {
-    pub(crate) const ALL: Self = Self {
+    /// All of them.
+    pub const ALL: Self = Self {
         kernels: Checks::all(),
         uninitialized_copies: true,
         stream_races: true,
@@ -31,8 +32,20 @@ impl Selection {
         invalid_launches: false,
     };
 
+    /// The names of the checks of the host's operations.
+    pub const HOST: [&str; 3] = ["uninitialized_copies", "stream_races", "invalid_launches"];
+
+    /// Returns the check of the host's operations with a name, which may be that of its findings.
+    fn host(&mut self, name: &str) -> Option<&mut bool> {
+        let Self { uninitialized_copies, stream_races, invalid_launches, .. } = self;
+        let checks = [uninitialized_copies, stream_races, invalid_launches];
+        let kinds = ["uninitialized_copy", "stream_race", "invalid_launch"];
+        let mut names = Self::HOST.into_iter().zip(kinds).zip(checks);
+        names.find(|((check, kind), _)| *check == name || *kind == name).map(|(_, check)| check)
+    }
+
     /// Returns whether it must be known which bytes of device memory were written.
-    pub(crate) fn records_writes(&self) -> bool {
+    pub fn records_writes(&self) -> bool {
         self.uninitialized_copies || self.kernels.contains(Checks::UNINITIALIZED_GLOBAL)
     }
 }
@@ -49,11 +62,9 @@ impl FromStr for Selection {
         }
         let mut selection = Self::NONE;
         for name in list.split(',') {
-            match name.trim().to_lowercase().replace('-', "_").as_str() {
-                "uninitialized_copies" | "uninitialized_copy" => selection.uninitialized_copies = true,
-                "stream_races" | "stream_race" => selection.stream_races = true,
-                "invalid_launches" | "invalid_launch" => selection.invalid_launches = true,
-                _ => selection.kernels |= name.parse()?,
+            match selection.host(&name.trim().to_lowercase().replace('-', "_")) {
+                Some(check) => *check = true,
+                None => selection.kernels |= name.parse()?,
             }
         }
         Ok(selection)
@@ -62,8 +73,7 @@ impl FromStr for Selection {
 
 #[cfg(test)]
 mod tests {
-    use super::Selection;
-    use warpwright_sim::Checks;
+    use super::{Checks, Selection};
 
     #[test]
     fn lists_of_names() {
