@@ -1,0 +1,256 @@
+//! Programs that once left their buffers: each is refused, or runs without an access out of bounds.
+
+use warpwright::{
+    prelude::*,
+    ptx::{Dim, ReadWrite, State, Visitor},
+    run::{Device, RunError, Simulator},
+    tensor::{Tensor, WriteElements, fill},
+};
+
+type Args = (InOut<f32>, u32);
+
+/// Builds a kernel of one block and launches it on a buffer of `len` elements; or returns why it is refused.
+fn run(
+    threads: u32,
+    len: u32,
+    write: impl for<'k> Fn(Builder<'k>, Ptr<'k, f32, Global>, Val<'k, u32>),
+) -> Option<String> {
+    let kernel = Kernel::<Args>::build("escape(x, n)", Target::SM_80, |k, (x, n)| {
+        k.block([threads]);
+        write(k, x, n);
+        k.grid([1]);
+    });
+    let kernel = match kernel {
+        Ok(kernel) => kernel,
+        Err(refused) => return Some(refused.to_string()),
+    };
+    assert_eq!(kernel.entry().unsafe_accesses, 0);
+    let device = Simulator::new();
+    let mut x = device.upload(&vec![0.0_f32; len as usize]).unwrap();
+    device.launch(&kernel, (&mut x, len)).expect("nothing outside of the buffer is accessed");
+    None
+}
+
+#[test]
+fn vectors_of_a_matrix_are_not_cut() {
+    let refused = run(32, 1, |k, x, n| {
+        let row = k.global(x, row_major(1, n));
+        row.at(0, k.tid_x() * 4).store_vector([Val::from(1.0); 4]);
+    });
+    assert!(refused.is_some_and(|why| why.contains("multiples of 4")));
+    let aligned = run(32, 64, |k, x, n| {
+        let row = k.global(x, row_major(1, n.multiple_of(4)));
+        row.at(0, k.tid_x() * 4).store_vector([Val::from(1.0); 4]);
+    });
+    assert_eq!(aligned, None);
+}
+
+#[test]
+fn elements_and_views_do_not_leave_the_branch_that_proves_them() {
+    let element = run(32, 1, |k, x, n| {
+        let (x, mut escaped) = (k.slice(x, n), None);
+        k.if_(n.gt(5), || escaped = Some(x.at(5)));
+        escaped.expect("made").store(1.0);
+    });
+    assert!(element.is_some_and(|why| why.contains("has ended")));
+    let view = run(32, 8, |k, x, n| {
+        let (x, mut escaped) = (k.tensor(x, [n], [1.into()]), None);
+        k.if_(n.gt(63), || escaped = Some(x.local_tile((4,), (5,))));
+        fill(&escaped.expect("made"), 1.0);
+    });
+    assert!(view.is_some_and(|why| why.contains("has ended")));
+}
+
+#[test]
+fn a_grid_declared_in_a_branch_does_not_keep_the_branch() {
+    run(32, 20, |k, x, n| {
+        let (x, i) = (k.slice(x, n), k.ctaid_x() * 32 + k.tid_x());
+        k.if_(i.lt(n), || k.grid([1]));
+        x.at(i).store(1.0);
+    });
+}
+
+#[test]
+fn registers_of_fragments_have_no_facts() {
+    run(32, 4, |k, x, _| {
+        let tile = k.filled::<Rt<u32, 1, 1>>(7).map(|v| v & 3);
+        let index = tile.registers()[0];
+        let (fragment, x) = (tile.into_fragment(), k.slice(x, 4));
+        k.for_(2u32, |_| {
+            x.at(index).store(1.0);
+            fragment.set(0, Val::<u32>::from(1_000_000));
+        });
+    });
+}
+
+#[test]
+fn extents_beyond_32_bits_are_no_divisors() {
+    run(32, 2, |k, x, _| {
+        let x = k.tensor_with_layout(x, &k.layout("(4294967296,2):(0,1)"));
+        fill(&x.slice(k.tid_x()), 1.0);
+    });
+}
+
+#[test]
+fn a_wider_element_needs_its_bytes() {
+    let refused = run(32, 1, |k, x, _| {
+        fill(&k.tensor_with_layout(x, &k.layout("1:0")).recast::<u64>(), 1);
+    });
+    assert!(refused.is_some_and(|why| why.contains("expected at most 4 bytes, found 8")));
+}
+
+#[test]
+fn elements_that_a_view_has_not_are_refused() {
+    let refused = run(32, 8, |k, x, _| {
+        k.tensor_with_layout(x, &k.layout("8:1")).put(1_000_000, 1.0.into());
+    });
+    assert!(refused.is_some_and(|why| why.contains("element 1000000")));
+}
+
+#[test]
+fn a_quotient_of_a_number_that_may_be_negative_is_no_bound() {
+    run(32, 8, |k, x, n| {
+        let (x, v) = (k.slice(x, n), n.cast::<i32>() - 12);
+        let quotient = v / 3;
+        k.if_(v.ge(0), || {
+            let _ = v / 3;
+        });
+        k.if_(quotient.cast::<u32>().gt(k.tid_x()), || x.at(quotient.cast::<u32>()).store(0.0));
+    });
+}
+
+#[test]
+fn bytes_past_an_edge_count_along_one_axis() {
+    run(1, 1, |k, x, n| {
+        let from = k.tensor(x, [100.into(), n], [0.into(), 1.into()]).local_tile((2, 2), (0, 0));
+        let to = k.shared_tensor::<f32>(k.layout("(2,2):(2,3)"));
+        let _ = warpwright::tensor::copy(&to, &from).wait();
+    });
+}
+
+/// A kernel that stores to an element of 8 that it computes from a signed number; what it is refused for when it is built or launched.
+fn of_signed(n: i32, index: impl for<'k> Fn(Builder<'k>, Val<'k, i32>) -> Val<'k, u32>) -> Option<String> {
+    let built = Kernel::<(InOut<f32>, i32)>::build("escape(x, n)", Target::SM_80, |k, (x, n)| {
+        k.block([1]);
+        k.grid([1]);
+        k.slice(x, 8u32).at(index(k, n)).store(1.0);
+    });
+    let kernel = match built {
+        Ok(kernel) => kernel,
+        Err(refused) => return Some(refused.to_string()),
+    };
+    assert_eq!(kernel.entry().unsafe_accesses, 0);
+    let device = Simulator::new();
+    let mut x = device.zeros::<f32>(8).unwrap();
+    match device.launch(&kernel, (&mut x, n)) {
+        Err(RunError::Simulation(fault)) => panic!("{fault}"),
+        other => other.err().map(|error| error.to_string()),
+    }
+}
+
+/// A negative number is large as an unsigned one, and has other divisors.
+#[test]
+fn promises_about_the_bits_of_signed_numbers_are_refused() {
+    let limited = of_signed(-1, |_, n| n.cast::<u32>().at_most(7));
+    assert!(limited.is_some_and(|why| why.contains("found the bits of a parameter of type i32")));
+    let divided = of_signed(-7, |_, n| n.cast::<u32>().multiple_of(7) % 14u32);
+    assert!(divided.is_some_and(|why| why.contains("found the bits of a parameter of type i32")));
+    let signed = of_signed(-7, |_, n| {
+        let _ = n.multiple_of(7);
+        n.cast::<u32>() % 14u32
+    });
+    assert_eq!(signed, None);
+    let floating = Kernel::<(InOut<f32>, f32)>::build("escape(x, a)", Target::SM_80, |k, (x, a)| {
+        k.block([1]);
+        k.grid([1]);
+        k.slice(x, 8u32).at(a.bits::<u32>().at_most(7)).store(1.0);
+    });
+    assert!(floating.is_err());
+}
+
+#[test]
+fn promises_do_not_keep_what_a_branch_knows() {
+    let kept = of_signed(-7, |k, n| {
+        k.if_(n.ge(0), || {
+            let _ = n.multiple_of(7);
+        });
+        n.cast::<u32>() % 14u32
+    });
+    assert_eq!(kept, None);
+}
+
+/// How the visits of a state differ.
+#[derive(Clone, Copy)]
+enum Differ {
+    /// After the loop, a view that is known to be inside takes the place of one that is compared.
+    View,
+    /// After an iteration, a number takes the place of a view's address.
+    Order,
+}
+
+struct Swapped<'k> {
+    differ: Differ,
+    compared: Tensor<'k, Global, f32, ReadWrite>,
+    inside: Tensor<'k, Global, f32, ReadWrite>,
+    number: Val<'k, u64>,
+    visits: u32,
+}
+
+impl<'k> State<'k> for Swapped<'k> {
+    fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        self.visits += 1;
+        match (self.differ, self.visits) {
+            (Differ::View, 1 | 2) => self.compared.visit(visitor),
+            (Differ::View, _) => self.inside.visit(visitor),
+            (Differ::Order, 2) => {
+                self.number.visit(visitor);
+                self.inside.visit(visitor);
+            }
+            (Differ::Order, _) => {
+                self.inside.visit(visitor);
+                self.number.visit(visitor);
+            }
+        }
+        if self.visits == 3 {
+            fill(&self.inside, 1.0);
+        }
+    }
+}
+
+#[test]
+fn state_is_the_same_at_every_visit() {
+    for (differ, expected) in
+        [(Differ::View, "expected loop state to keep its layout"), (Differ::Order, "found another of type")]
+    {
+        let kernel = Kernel::<Args>::build("escape(x, n)", Target::SM_80, |k, (x, n)| {
+            k.block([1]);
+            k.grid([n.tiles(4)]);
+            let whole = k.tensor(x, [n.multiple_of(4)], [1.into()]);
+            let compared = whole.local_tile((4,), (n * 100,));
+            let inside = match differ {
+                Differ::View => whole.local_tile((4,), (k.ctaid_x(),)),
+                Differ::Order => k.tensor_with_layout(x, &k.layout("4:1")),
+            };
+            let number = n.cast::<u64>() * 1_000_000;
+            k.fold(2u32, Swapped { differ, compared, inside, number, visits: 0 }, |_, state| state);
+        });
+        let refused = kernel.expect_err("refused").to_string();
+        assert!(refused.contains(expected), "{refused}");
+    }
+}
+
+/// A rule that divides by zero has no value, so there is nothing to check a launch against.
+#[test]
+fn extents_divided_by_zero_are_refused() {
+    for extent in [Dim::CeilDiv(Dim::Param(1).into(), 0), Dim::RoundDown(Dim::Param(1).into(), 0)] {
+        let kernel = Kernel::<Args>::build("zero(x, n)", Target::SM_80, |k, (x, _)| {
+            k.block([1]);
+            k.grid([1]);
+            k.slice(x, extent.clone()).at(0).store(1.0);
+        });
+        let device = Simulator::new();
+        let mut x = device.zeros::<f32>(8).unwrap();
+        let refused = device.launch(&kernel.unwrap(), (&mut x, 7)).expect_err("refused");
+        assert!(matches!(refused, RunError::ExtentOverflow { .. }), "{refused}");
+    }
+}
