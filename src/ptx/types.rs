@@ -260,6 +260,7 @@ elements! {
 }
 
 /// Calls a macro with the host's types and the elements whose bits buffers of them may contain.
+#[cfg(feature = "cuda")]
 macro_rules! storage_types {
     ($implement:ident) => {
         $implement! {
@@ -278,4 +279,5 @@ macro_rules! storage_types {
         }
     };
 }
+#[cfg(feature = "cuda")]
 pub(crate) use storage_types;
