@@ -30,6 +30,9 @@ const FORMATS: [(u32, i32, u32); 8] = [
     (2, 32, 0x20),
 ];
 
+/// `cudaChannelFormatKindFloat`.
+const FLOAT: u32 = 2;
+
 /// Returns the driver's format and the number of channels.
 fn format_of(ChannelFormat { bits, kind }: ChannelFormat) -> Fallible<(u32, u32)> {
     let count = bits.iter().take_while(|&&n| n != 0).count();
@@ -84,7 +87,8 @@ struct Texels {
     size: [usize; 3],
 }
 
-/// `cudaResourceTypeLinear`, `cudaResourceTypePitch2D`.
+/// `cudaResourceTypeArray`, `cudaResourceTypeLinear`, `cudaResourceTypePitch2D`.
+const ARRAY: u32 = 0;
 const LINEAR: u32 = 2;
 const PITCHED: u32 = 3;
 
@@ -128,12 +132,32 @@ struct DriverTexture {
     reserved: [u32; 12],
 }
 
+/// `CU_TRSF_READ_AS_INTEGER`.
+const AS_INTEGERS: u32 = 1;
+
 fn texture(address: Address) -> Fallible<DriverTexture> {
     let Texture { modes, filter, unit_range, srgb, border, normalized, anisotropy, mipmap, .. } =
         get(address)?;
-    // CU_TRSF_READ_AS_INTEGER, CU_TRSF_NORMALIZED_COORDINATES, CU_TRSF_SRGB
-    let flags = u32::from(unit_range == 0) | u32::from(normalized != 0) << 1 | u32::from(srgb != 0) << 4;
+    // CU_TRSF_NORMALIZED_COORDINATES, CU_TRSF_SRGB
+    let flags = if unit_range == 0 { AS_INTEGERS } else { 0 }
+        | u32::from(normalized != 0) << 1
+        | u32::from(srgb != 0) << 4;
     Ok(DriverTexture { modes, filter, flags, anisotropy, mipmap, border, reserved: [0; 12] })
+}
+
+/// `cudaFilterModeLinear`.
+const LINEAR_FILTER: u32 = 1;
+
+/// Returns whether texels of an array, or of rows in memory, are fetched as integers, which are not filtered.
+fn returns_integers(resource: &Resource, texture: &DriverTexture) -> Fallible<bool> {
+    let format = match resource.ty {
+        ARRAY => descriptor(resource.body[0])?.format,
+        PITCHED => resource.body[1] as u32,
+        _ => return Ok(false),
+    };
+    let known = FORMATS.iter().find(|(_, _, known)| *known == format);
+    Ok(known
+        .is_some_and(|&(kind, width, _)| kind != FLOAT && (width == 32 || texture.flags & AS_INTEGERS != 0)))
 }
 
 /// Copies a rectangle of rows and bytes.
@@ -178,6 +202,9 @@ entries! {
 
     fn cudaCreateTextureObject(result: Address, image: Address, sampler: Address, view: Address) {
         let (mut resource, mut texture) = (resource(image)?, texture(sampler)?);
+        if texture.filter == LINEAR_FILTER && returns_integers(&resource, &texture)? {
+            return Err(Error::INVALID_FILTER_SETTING);
+        }
         ready()?.cuTexObjectCreate(result, out(&mut resource), out(&mut texture), view)
     }
 

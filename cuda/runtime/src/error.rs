@@ -25,6 +25,7 @@ impl Error {
     pub(crate) const INVALID_SYMBOL: Self = Self(13);
     pub(crate) const INVALID_CHANNEL_DESCRIPTOR: Self = Self(20);
     pub(crate) const INVALID_MEMCPY_DIRECTION: Self = Self(21);
+    pub(crate) const INVALID_FILTER_SETTING: Self = Self(26);
     pub(crate) const INSUFFICIENT_DRIVER: Self = Self(35);
     pub(crate) const MISSING_CONFIGURATION: Self = Self(52);
     pub(crate) const INVALID_DEVICE_FUNCTION: Self = Self(98);
@@ -98,6 +99,7 @@ const OWN: &[(u32, &str, &str)] = &[
     (12, "cudaErrorInvalidPitchValue", "invalid pitch argument"),
     (13, "cudaErrorInvalidSymbol", "invalid device symbol"),
     (21, "cudaErrorInvalidMemcpyDirection", "invalid copy direction for memcpy"),
+    (26, "cudaErrorInvalidFilterSetting", "linear filtering not supported for non-float type"),
     (35, "cudaErrorInsufficientDriver", "CUDA driver version is insufficient for CUDA runtime version"),
     (52, "cudaErrorMissingConfiguration", "missing launch configuration"),
     (98, "cudaErrorInvalidDeviceFunction", "invalid device function"),

@@ -132,13 +132,13 @@ impl Resource {
                     .filter(|&row| row <= pitch)
                     .ok_or(Code::INVALID_VALUE)?;
                 if !pitch.is_multiple_of(PITCH_ALIGNMENT) {
-                    return Err(Code::MISALIGNED_ADDRESS);
+                    return Err(Code::INVALID_VALUE);
                 }
                 (image, slice.saturating_sub(pitch - row))
             }
         };
         if !image.start.is_multiple_of(ALIGNMENT) {
-            return Err(Code::MISALIGNED_ADDRESS);
+            return Err(Code::INVALID_VALUE);
         }
         let is_there = memory::room(image.start).is_some_and(|room| bytes <= room);
         let is_whole = image.extent.iter().all(|&extent| extent > 0) && matches!(image.channels, 1 | 2 | 4);

@@ -278,7 +278,13 @@ impl Executable {
     }
 
     pub(crate) fn set_enabled(&self, node: Handle, enabled: bool) -> Fallible {
-        self.step(node, |step| step.enabled = enabled)
+        self.step(node, |step| match step.operation {
+            Operation::Kernel(_) | Operation::Copy(_) | Operation::Staged(_) | Operation::Fill(_) => {
+                step.enabled = enabled;
+                Ok(())
+            }
+            _ => Err(Code::INVALID_VALUE),
+        })?
     }
 
     pub(crate) fn is_enabled(&self, node: Handle) -> Fallible<bool> {

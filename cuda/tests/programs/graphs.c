@@ -91,9 +91,13 @@ static void node_by_node(void) {
     OK(cuGraphLaunch(exec, NULL));
     HOLDS(value(x) == 6);
     OK(cuGraphExecKernelNodeSetParams_v2(exec, second, &params));
-    OK(cuGraphNodeSetEnabled(exec, host, 0));
     OK(cuGraphLaunch(exec, NULL));
-    HOLDS(value(x) == 10 && calls == 2);
+    HOLDS(value(x) == 10 && calls == 3);
+    OK(cuGraphNodeSetEnabled(exec, second, 0));
+    OK(cuGraphLaunch(exec, NULL));
+    HOLDS(value(x) == 1 && calls == 4);
+    OK(cuGraphNodeSetEnabled(exec, second, 1));
+    EXPECT(INVALID_VALUE, cuGraphNodeSetEnabled(exec, host, 0));
     OK(cuGraphExecUpdate_v2(exec, graph, &result));
     OK(cuGraphLaunch(exec, NULL));
     HOLDS(value(x) == 6 && result.result == 0);

@@ -3,7 +3,7 @@
 use crate::exec::global;
 use crate::lanes::{Lanes32, Lanes64, lanes, mask_of};
 use crate::machine::Cluster;
-use crate::machine::texture::{Image, Selected, Texture, face, weight};
+use crate::machine::texture::{CORNERS, Image, Selected, Texture, face, weights};
 use crate::machine::warp::Warp;
 use crate::program::code::{Access, Addr, Base, D, Fetch, Geometry, Outside, R, Reg, Space, SurfaceAccess};
 use crate::report::FindingKind;
@@ -97,7 +97,7 @@ fn select(warp: &Warp, op: &Fetch, texture: &Texture, lane: usize) -> Selection 
 /// The faces of a cube.
 const FACES: u64 = 6;
 
-/// Returns the weighted sums of neighboring texels. The sum is rounded once.
+/// Returns the weighted sums of neighboring texels.
 fn combined<const CHECKED: bool>(
     cluster: &mut Cluster<'_>,
     warp: &mut Warp,
@@ -106,21 +106,21 @@ fn combined<const CHECKED: bool>(
     selections: &[Selection; 32],
     m: u32,
 ) -> Outcome<[Lanes32; 4]> {
-    let mut sums = [[0f64; 32]; 4];
-    for corner in 0..1 << op.geometry.dimensions {
-        let weights: [f64; 32] = std::array::from_fn(|lane| weight(&selections[lane], corner));
-        let weighed = mask_of(|lane| weights[lane] != 0.0) & m;
-        if weighed == 0 {
-            continue;
-        }
-        let texels = texels::<CHECKED>(cluster, warp, op, texture, selections, corner, weighed)?;
-        for (sum, words) in sums.iter_mut().zip(&texels) {
-            for lane in lanes(weighed) {
-                sum[lane] += weights[lane] * f64::from(f32::from_bits(words[lane]));
-            }
+    let weights = selections.each_ref().map(weights);
+    let mut found = [[[0; 32]; 4]; CORNERS];
+    for (corner, found) in found.iter_mut().enumerate() {
+        let weighed = mask_of(|lane| weights[lane][corner] != 0) & m;
+        if weighed != 0 {
+            *found = texels::<CHECKED>(cluster, warp, op, texture, selections, corner, weighed)?;
         }
     }
-    Ok(sums.map(|sum| sum.map(|value| (value as f32).to_bits())))
+    Ok(std::array::from_fn(|channel| {
+        std::array::from_fn(|lane| {
+            let corners = weights[lane].into_iter().zip(&found).filter(|(weight, _)| *weight != 0);
+            let texels = corners.map(|(weight, words)| (weight, f32::from_bits(words[channel][lane])));
+            texture.image.ty.weighted_sum(texels).to_bits()
+        })
+    }))
 }
 
 /// Returns the channels of the texels at a corner of what is selected. Lanes outside of the image get the color of the border.

@@ -1,7 +1,11 @@
 //! Textures and surfaces: texels in global memory, how coordinates select them, and how they are combined (CUDA C++ Programming Guide,
 //! "Texture Fetching").
 
+mod filter;
+
 use crate::machine::memory::Memory;
+
+pub(crate) use crate::machine::texture::filter::{CORNERS, weights};
 
 /// The type of the numbers in texels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,24 +179,19 @@ impl Image {
 }
 
 /// The fractions of a texel that weights are multiples of (9 bits, 8 of them for the fraction).
-const FRACTIONS: f32 = 256.0;
+pub(crate) const FRACTIONS: u32 = 256;
 
 /// What a coordinate selects along one dimension: one texel or two neighbors, each unless it is outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Selected {
     pub(crate) texels: [Option<u64>; 2],
     /// The weight of the second texel, of [`FRACTIONS`].
-    weight: u32,
+    pub(crate) weight: u32,
 }
 
 impl Selected {
     fn one(texel: Option<u64>) -> Self {
         Self { texels: [texel; 2], weight: 0 }
-    }
-
-    fn weight(&self, second: bool) -> f64 {
-        let weight = if second { self.weight } else { FRACTIONS as u32 - self.weight };
-        f64::from(weight) / f64::from(FRACTIONS)
     }
 }
 
@@ -227,11 +226,11 @@ impl Texture {
         if !self.sampler.linear && !neighbors {
             return Selected::one(mode.texel(scaled.floor() as i64, extent));
         }
-        let fixed = ((scaled - 0.5) * FRACTIONS).round_ties_even() as i64;
-        let first = fixed.div_euclid(FRACTIONS as i64);
+        let fixed = ((scaled - 0.5) * FRACTIONS as f32 + 0.5).floor() as i64;
+        let first = fixed.div_euclid(FRACTIONS.into());
         Selected {
             texels: [first, first.saturating_add(1)].map(|index| mode.texel(index, extent)),
-            weight: fixed.rem_euclid(FRACTIONS as i64) as u32,
+            weight: fixed.rem_euclid(FRACTIONS.into()) as u32,
         }
     }
 
@@ -270,11 +269,6 @@ impl Texture {
         let color = self.sampler.border[channel];
         if self.image.ty.is_float(self.sampler.unit_range) { color.to_bits() } else { color as i32 as u32 }
     }
-}
-
-/// Returns the weight of a corner, whose bits say which texel of each dimension it is.
-pub(crate) fn weight(selected: &[Selected; 3], corner: usize) -> f64 {
-    selected.iter().enumerate().map(|(axis, selected)| selected.weight(corner >> axis & 1 == 1)).product()
 }
 
 /// Returns the face of a cube that a direction points to, and the coordinates on it.
