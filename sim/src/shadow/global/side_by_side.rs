@@ -84,6 +84,16 @@ fn part<T: Default>(part: &Part<T>, count: usize) -> &[T] {
     part.get_or_init(|| (0..count).map(|_| T::default()).collect())
 }
 
+/// Returns the whole segments among some units, and the units before and after them.
+#[inline]
+fn split(units: Range<usize>) -> (Range<usize>, [Range<usize>; 2]) {
+    let (first, last) = (units.start.div_ceil(SEGMENT), units.end / SEGMENT);
+    if first >= last {
+        return (0..0, [units, 0..0]);
+    }
+    (first..last, [units.start..first * SEGMENT, last * SEGMENT..units.end])
+}
+
 /// The accesses of [`PAGE`] units.
 #[derive(Debug, Default)]
 pub(super) struct Page {
@@ -136,14 +146,12 @@ pub(super) fn write(
 
 impl Page {
     fn read(&self, units: Range<usize>, who: Accessor) {
-        let (first, last) = (units.start.div_ceil(SEGMENT), units.end / SEGMENT);
-        if first >= last {
-            let readers = part(&self.readers, PAGE);
-            return readers[units].iter().for_each(|reader| reader.note(who));
+        let (segments, rests) = split(units);
+        if !segments.is_empty() {
+            let readers = part(&self.segments, PAGE / SEGMENT);
+            readers[segments].iter().for_each(|reader| reader.note(who));
         }
-        let segments = part(&self.segments, PAGE / SEGMENT);
-        segments[first..last].iter().for_each(|reader| reader.note(who));
-        for rest in [units.start..first * SEGMENT, last * SEGMENT..units.end] {
+        for rest in rests {
             if !rest.is_empty() {
                 part(&self.readers, PAGE)[rest].iter().for_each(|reader| reader.note(who));
             }
@@ -159,19 +167,17 @@ impl Page {
                 writers.iter().zip(rest).for_each(|(writers, unit)| writers.note(who(unit - units.start)));
             }
         };
-        let (first, last) = (units.start.div_ceil(SEGMENT), units.end / SEGMENT);
-        if first >= last {
-            return note(units.clone());
-        }
-        let owners = &part(&self.owners, PAGE / SEGMENT)[first..last];
-        for (owner, segment) in owners.iter().zip(first..last) {
-            let start = segment * SEGMENT;
-            if !owner.take(|i| who(start - units.start + i)) {
-                note(start..start + SEGMENT);
+        let (segments, rests) = split(units.clone());
+        if !segments.is_empty() {
+            let owners = &part(&self.owners, PAGE / SEGMENT)[segments.clone()];
+            for (owner, segment) in owners.iter().zip(segments) {
+                let start = segment * SEGMENT;
+                if !owner.take(|i| who(start - units.start + i)) {
+                    note(start..start + SEGMENT);
+                }
             }
         }
-        note(units.start..first * SEGMENT);
-        note(last * SEGMENT..units.end);
+        rests.into_iter().for_each(note);
     }
 
     /// The races of the page: the unit, two accessors of two clusters, the later cluster first, of which one or both write, and
