@@ -149,11 +149,6 @@ impl Resource {
 /// Creates a texture, and returns its handle for kernels.
 pub(crate) fn create_texture(resource: Resource, sampler: Sampler) -> Fallible<u64> {
     let image = resource.image()?;
-    let returns_floats = match image.ty {
-        TexelType::F16 | TexelType::F32 => true,
-        TexelType::U32 | TexelType::S32 => false,
-        _ => sampler.unit_range,
-    };
     let sampler = match resource {
         // Only indices select texels of linear memory; what is outside is 0.
         Resource::Linear { .. } => Sampler {
@@ -163,7 +158,7 @@ pub(crate) fn create_texture(resource: Resource, sampler: Sampler) -> Fallible<u
             normalized: false,
             ..sampler
         },
-        _ if sampler.linear && !returns_floats => return Err(Code::INVALID_VALUE),
+        _ if sampler.linear && !image.ty.is_float(sampler.unit_range) => return Err(Code::INVALID_VALUE),
         _ => sampler,
     };
     Ok(memory::lock().create_texture(Texture { image, sampler }))

@@ -139,8 +139,8 @@ impl TexelType {
         }
     }
 
-    /// Returns whether numbers are fetched as floating-point numbers.
-    fn is_float(self, unit_range: bool) -> bool {
+    /// Returns whether numbers are fetched as floating-point numbers; `unit_range` is that of the [`Sampler`].
+    pub fn is_float(self, unit_range: bool) -> bool {
         match self {
             Self::F16 | Self::F32 => true,
             Self::U8 | Self::S8 | Self::U16 | Self::S16 => unit_range,
