@@ -96,7 +96,7 @@ impl File {
     }
 }
 
-/// Reserves `bytes` bytes of addresses that nobody can access.
+/// Reserves `bytes` bytes of addresses that are not accessible.
 pub(crate) fn reserve(bytes: usize) -> Option<HostPtr> {
     map_pages(ptr::null_mut(), bytes, libc::PROT_NONE, UNUSED, -1)
 }

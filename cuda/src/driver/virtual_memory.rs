@@ -1,4 +1,4 @@
-//! Virtual memory management: addresses are reserved, memory is created, mapped and made accessible, each by itself.
+//! Virtual memory management: addresses are reserved, and memory is created, mapped and made accessible in separate calls.
 //!
 //! Memory is a file of the host in memory, so that it can be mapped more than once. A reservation has a range of addresses of the host
 //! too, in which mappings are adjacent as they are for kernels.
@@ -160,7 +160,7 @@ pub(crate) fn free(start: u64, size: u64) -> Fallible {
     Ok(())
 }
 
-/// Maps memory at reserved addresses, where nobody can access it yet.
+/// Maps memory at reserved addresses, which are not accessible yet.
 pub(crate) fn map(start: u64, size: u64, offset: u64, handle: Handle) -> Fallible {
     let range = range_of(start, size)?;
     let physical = Physical::of(handle)?;

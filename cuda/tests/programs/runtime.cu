@@ -1,23 +1,7 @@
 // A program of the runtime interface, as nvcc compiles it: kernels and variables by name, memory, streams, events, errors.
 #include <cooperative_groups.h>
-#include <cstdio>
-#include <cstdlib>
 
-#define OK(call)                                                                                      \
-    do {                                                                                              \
-        cudaError_t found = (call);                                                                   \
-        if (found != cudaSuccess) {                                                                   \
-            std::printf("%s:%d: %s (%s)\n", __FILE__, __LINE__, cudaGetErrorName(found), #call);      \
-            std::exit(1);                                                                             \
-        }                                                                                             \
-    } while (0)
-#define HOLDS(condition)                                                                              \
-    do {                                                                                              \
-        if (!(condition)) {                                                                           \
-            std::printf("%s:%d: %s\n", __FILE__, __LINE__, #condition);                               \
-            std::exit(1);                                                                             \
-        }                                                                                             \
-    } while (0)
+#include "runtime.h"
 
 __device__ int counter = 40;
 __constant__ float factors[4];

@@ -1,23 +1,7 @@
 // Arrays, textures and surfaces. `textures NAME` has a bug.
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
-#define OK(call)                                                                                      \
-    do {                                                                                              \
-        cudaError_t result = (call);                                                                  \
-        if (result != cudaSuccess) {                                                                  \
-            std::printf("%s:%d: %s (%s)\n", __FILE__, __LINE__, cudaGetErrorName(result), #call);     \
-            std::exit(1);                                                                             \
-        }                                                                                             \
-    } while (0)
-#define HOLDS(condition)                                                                              \
-    do {                                                                                              \
-        if (!(condition)) {                                                                           \
-            std::printf("%s:%d: %s\n", __FILE__, __LINE__, #condition);                               \
-            std::exit(1);                                                                             \
-        }                                                                                             \
-    } while (0)
+#include "runtime.h"
 
 enum { W = 8, H = 4, D = 2 };
 
