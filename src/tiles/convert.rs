@@ -35,7 +35,9 @@ macro_rules! conversions {
         $( conversions! { $convert, $one => $other } conversions! { $convert, $other => $one } )*
     };
     ($convert:ident, $from:ident => $to:ident) => {
+        // Inline: of two hundred conversions a program compiles the few that it uses.
         impl Convert<$to> for $from {
+            #[inline]
             #[track_caller]
             fn convert_words<'k>(
                 words: &[Val<'k, <$from as TensorElement>::Word>],
@@ -43,6 +45,7 @@ macro_rules! conversions {
                 $convert::<$from, $to>(words)
             }
 
+            #[inline]
             fn exactly(value: $to) -> Option<$from> {
                 exactly(value)
             }
