@@ -24,6 +24,7 @@ mod ptr;
 mod raw;
 mod render;
 mod scope;
+pub(crate) mod sealed;
 mod shared;
 mod slice;
 mod state;

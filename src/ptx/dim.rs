@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::sealed::Sealed;
 use super::{
     types::Scalar,
     val::{Repr, Val},
@@ -147,10 +148,12 @@ impl fmt::Display for Dim {
 }
 
 /// An integer that a launch may be able to compute: a constant, a kernel parameter, or a sum or product of these.
-pub trait IntoDim {
+pub trait IntoDim: Sealed {
     /// Returns the expression; [`Dim::Unknown`] for a register that is not such an expression.
     fn into_dim(self) -> Dim;
 }
+
+impl Sealed for Dim {}
 
 impl IntoDim for Dim {
     fn into_dim(self) -> Dim {
@@ -211,7 +214,7 @@ impl<T: Scalar> Val<'_, T> {
     message = "`{Self}` is not a grid rule",
     note = "expected up to three numbers of blocks: an array of one type, `[m.tiles(64), n.tiles(64)]`, or a tuple, `(rows, cols.tiles(64))`"
 )]
-pub trait IntoGrid {
+pub trait IntoGrid: Sealed {
     /// Returns the rule, with 1 for missing dimensions; `None` for more than three.
     #[doc(hidden)]
     fn into_grid(self) -> Option<[Dim; 3]>;

@@ -1,5 +1,6 @@
 //! Indices and lengths of slices: 32 or 64 bits, widened when combined, so that nothing wraps around.
 
+use super::sealed::Sealed;
 use super::{
     dim::{Dim, IntoDim},
     kernel::Builder,
@@ -19,10 +20,12 @@ pub enum Index<'k> {
 
 /// A slice index: a `u32`, `u64`, `usize` or `i32` constant, a `Val<u32>` or a `Val<u64>`. Negative constants are out of
 /// bounds.
-pub trait IntoIndex<'k> {
+pub trait IntoIndex<'k>: Sealed {
     /// Returns the index.
     fn into_index(self) -> Index<'k>;
 }
+
+impl Sealed for Index<'_> {}
 
 impl<'k> IntoIndex<'k> for Index<'k> {
     fn into_index(self) -> Index<'k> {

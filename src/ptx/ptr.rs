@@ -2,6 +2,7 @@
 
 use std::{fmt, marker::PhantomData};
 
+use super::sealed::Sealed;
 use super::{
     divisor::gcd,
     error::BuildErrorKind,
@@ -100,7 +101,7 @@ spaces! {
 }
 
 /// The accesses that a pointer permits.
-pub trait Access: 'static {}
+pub trait Access: Sealed + 'static {}
 /// A pointer that permits reads.
 #[diagnostic::on_unimplemented(
     message = "this pointer is write-only",
@@ -124,6 +125,9 @@ pub enum Write {}
 #[derive(Clone, Copy, Debug)]
 pub enum ReadWrite {}
 
+impl Sealed for Read {}
+impl Sealed for Write {}
+impl Sealed for ReadWrite {}
 impl Access for Read {}
 impl Access for Write {}
 impl Access for ReadWrite {}

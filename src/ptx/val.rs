@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::sealed::Sealed;
 use super::{
     body::RegId,
     facts::{Inside, Known, divisor::power_of_two, width},
@@ -41,6 +42,32 @@ impl Untyped {
     /// Returns whether the value is in this register.
     pub(crate) fn is_in(self, register: RegId) -> bool {
         matches!(self, Self::Reg(r) if r.class == register.class && r.index == register.index)
+    }
+}
+
+impl<T: Scalar> Sealed for Val<'_, T> {}
+
+/// What Rust's comparison operators require, which no value has: rustc names it in place of the methods to call.
+#[doc(hidden)]
+pub trait CompareByMethodsEqNeLtLeGtGe: Sealed {}
+
+#[doc(hidden)]
+impl<'k, T: Scalar> PartialEq for Val<'k, T>
+where
+    Val<'k, T>: CompareByMethodsEqNeLtLeGtGe,
+{
+    fn eq(&self, _: &Self) -> bool {
+        false
+    }
+}
+
+#[doc(hidden)]
+impl<'k, T: Scalar> PartialOrd for Val<'k, T>
+where
+    Val<'k, T>: CompareByMethodsEqNeLtLeGtGe,
+{
+    fn partial_cmp(&self, _: &Self) -> Option<std::cmp::Ordering> {
+        None
     }
 }
 

@@ -6,10 +6,10 @@ use super::{
     copy::MOST_ELEMENTS, element::TensorElement, fragment::Fragment, memory::Tensor, predicate::zero,
     space::TensorSpace,
 };
-use crate::ptx::{Builder, Readable, Scalar, Val, Writable, traits::Number};
+use crate::ptx::{Builder, Readable, Scalar, Val, Writable, sealed::Sealed, traits::Number};
 
 /// Elements that can be accessed individually, in the order of the view's shape.
-pub trait Elements<'k, T: TensorElement> {
+pub trait Elements<'k, T: TensorElement>: Sealed {
     #[doc(hidden)]
     fn in_kernel(&self) -> Builder<'k>;
     #[doc(hidden)]

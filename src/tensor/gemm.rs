@@ -6,11 +6,11 @@ use super::{copy::copy, element::TensorElement, fragment::Fragment, memory::Tens
 use crate::{
     atoms::{Group, MmaAtom, MmaOperand},
     layout::{Layout, Slot, Tuple},
-    ptx::{Builder, Readable, RegId, Scalar, Shared},
+    ptx::{Builder, Readable, RegId, Scalar, Shared, sealed::Sealed},
 };
 
 /// A factor of a product: a [`Fragment`], or a tensor in shared memory, which is loaded one step of k at a time.
-pub trait GemmFactor<'k, T: TensorElement> {
+pub trait GemmFactor<'k, T: TensorElement>: Sealed {
     #[doc(hidden)]
     fn modes(&self) -> usize;
     #[doc(hidden)]

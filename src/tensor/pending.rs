@@ -15,6 +15,15 @@ pub struct Pending<'k, V> {
     asynchronous: bool,
 }
 
+/// Data that can be read, which nothing in flight is.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "the data are still in flight to shared memory",
+    label = "expected a view whose data have arrived",
+    note = "`wait()` returns the view to load from"
+)]
+pub trait Arrived {}
+
 impl<'k, V> Pending<'k, V> {
     pub(crate) fn new(k: Builder<'k>, view: V, asynchronous: bool) -> Self {
         Self::by(AnyScope::block(k), view, asynchronous)
@@ -57,6 +66,14 @@ impl<'k, V> Pending<'k, V> {
             self.by.kernel().cp_async_wait_all();
         }
         self.view
+    }
+
+    /// Not available before the data have arrived: a call does not compile, and says to wait.
+    #[doc(hidden)]
+    pub fn load<Layout>(&self)
+    where
+        Self: Arrived,
+    {
     }
 
     /// Converts the view of the data.

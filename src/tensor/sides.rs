@@ -10,7 +10,9 @@ use super::{
     space::TensorSpace,
     walk::Walk,
 };
-use crate::ptx::{Builder, Global, Read, ReadWrite, Readable, RegId, Scalar, Shared, Val, Writable};
+use crate::ptx::{
+    Builder, Global, Read, ReadWrite, Readable, RegId, Scalar, Shared, Val, Writable, sealed::Sealed,
+};
 
 /// One side of a copy.
 #[doc(hidden)]
@@ -24,21 +26,17 @@ pub enum Side<'k, T: TensorElement> {
     Registers(Fragment<'k, T>),
 }
 
-mod sealed {
-    pub trait Sealed {}
-}
-
-impl<S: TensorSpace, T, A> sealed::Sealed for Tensor<'_, S, T, A> {}
-impl<T> sealed::Sealed for Fragment<'_, T> {}
+impl<S: TensorSpace, T, A> Sealed for Tensor<'_, S, T, A> {}
+impl<T> Sealed for Fragment<'_, T> {}
 
 /// A source of a copy: a [`Tensor`] or a [`Fragment`].
-pub trait Source<'k, T: TensorElement>: sealed::Sealed {
+pub trait Source<'k, T: TensorElement>: Sealed {
     #[doc(hidden)]
     fn source(&self) -> Side<'k, T>;
 }
 
 /// A destination of a copy: a [`Tensor`] or a [`Fragment`].
-pub trait Destination<'k, T: TensorElement>: sealed::Sealed {
+pub trait Destination<'k, T: TensorElement>: Sealed {
     /// `()`, or [`Pending`] for shared memory.
     type Done;
     #[doc(hidden)]

@@ -1,6 +1,6 @@
 //! Distances between the elements of tensors in global memory.
 
-use crate::ptx::{Dim, IntoDim, Val};
+use crate::ptx::{Dim, IntoDim, Val, sealed::Sealed};
 
 /// The distance in elements between consecutive coordinates of an axis: a constant or a register, of 32 bits or, where tensors have axes
 /// of more than 2³² elements, of 64.
@@ -32,6 +32,8 @@ impl<'k> From<Val<'k, u64>> for Stride<'k> {
         }
     }
 }
+
+impl Sealed for Stride<'_> {}
 
 impl IntoDim for Stride<'_> {
     fn into_dim(self) -> Dim {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::{
-    ptx::{AnyScope, Builder, Ptr, Scope, Shared, State, Uniformity, Val, Visitor},
+    ptx::{AnyScope, Builder, Ptr, Scope, Shared, State, Uniformity, Val, Visitor, sealed::Sealed},
     tensor,
 };
 
@@ -11,7 +11,7 @@ use crate::{
 pub type Pending<'k, Tile> = tensor::Pending<'k, Filled<Tile>>;
 
 /// A tile or vector that a kernel can allocate in shared memory; see [`Builder::shared_tile`].
-pub trait Allocate<'k>: Sized {
+pub trait Allocate<'k>: Sized + Sealed {
     /// The size in bytes.
     const BYTES: u32;
 

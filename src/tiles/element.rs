@@ -4,6 +4,7 @@ use super::vector_layout::{Aligned, Orthogonal, VectorLayout};
 use crate::{
     atoms::{ElementWidth, TileLayout, rt_base},
     layout::TvLayout,
+    ptx::sealed::Sealed,
     tensor::TensorElement,
 };
 
@@ -19,7 +20,7 @@ pub enum Col {}
     message = "`{Self}` is not a register-tile layout",
     note = "layouts are `Row` and `Col`"
 )]
-pub trait RegisterLayout: 'static {
+pub trait RegisterLayout: Sealed + 'static {
     /// The layout as a value.
     const LAYOUT: TileLayout;
     /// The layout of a vector with one element per row of such a tile.
@@ -29,6 +30,9 @@ pub trait RegisterLayout: 'static {
     /// The layout of the same registers as a tile of the transposed matrix.
     type Transposed: RegisterLayout<Transposed = Self>;
 }
+
+impl Sealed for Row {}
+impl Sealed for Col {}
 
 impl RegisterLayout for Row {
     const LAYOUT: TileLayout = TileLayout::Row;

@@ -5,7 +5,7 @@ use std::fmt;
 use super::gl_layout::GlLayout;
 use crate::{
     layout::Tiler,
-    ptx::{Builder, CheckedPtr, Global, Ptr, Scope, Val},
+    ptx::{Builder, CheckedPtr, Global, Ptr, Scope, Val, sealed::Sealed},
     tensor::{Indices, Tensor, TensorElement, coordinate},
 };
 
@@ -25,6 +25,8 @@ pub struct GlTile<'k, T: TensorElement, A, const R: usize = 2> {
     /// In units of tiles.
     at: [Val<'k, u32>; R],
 }
+
+impl<T: TensorElement, A, const R: usize> Sealed for GlTile<'_, T, A, R> {}
 
 impl<T: TensorElement, A, const R: usize> Clone for Gl<'_, T, A, R> {
     fn clone(&self) -> Self {

@@ -10,7 +10,7 @@ use super::{
     swizzle::SharedSwizzle,
 };
 use crate::{
-    ptx::{Builder, Ptr, Readable, Shared, State, Val},
+    ptx::{Builder, Ptr, Readable, Shared, State, Val, sealed::Sealed},
     tensor::TensorElement,
 };
 
@@ -71,7 +71,7 @@ impl<Tiles> fmt::Debug for Filling<'_, Tiles> {
     message = "`{Self}` cannot be a pipeline's stage",
     note = "a stage is a tuple of one to four shared tiles or vectors, such as `(St<bf16, 4, 2>, Sv<f32, 4>)`"
 )]
-pub trait StageTiles<'k>: Sized {
+pub trait StageTiles<'k>: Sized + Sealed {
     /// The tiles after their data have arrived.
     type Filled;
     /// The size of a stage in bytes, with gaps that align its tiles.
@@ -96,7 +96,7 @@ pub trait StageTiles<'k>: Sized {
     message = "`{Self}` does not fill a stage of `{Tiles}`",
     note = "give one tile of global memory for each shared tile, of the same element type"
 )]
-pub trait Sources<'k, Tiles> {
+pub trait Sources<'k, Tiles>: Sealed {
     #[doc(hidden)]
     fn fill(self, tiles: Tiles, at: &'static Location<'static>);
 }
@@ -330,7 +330,7 @@ impl<'k, T: TensorElement, const N: usize> StageTile<'k> for Sv<'k, T, N> {
     message = "`{Self}` does not fill `{Tile}`",
     note = "a tile of a matrix fills an `St`, a tile of a vector an `Sv`, of the same element type"
 )]
-pub trait SourceOf<'k, Tile> {
+pub trait SourceOf<'k, Tile>: Sealed {
     #[doc(hidden)]
     #[track_caller]
     fn begin_fill(&self, tile: &Tile);
@@ -358,6 +358,8 @@ pub struct GlTileOr<'k, T: TensorElement, A, const R: usize> {
     tile: GlTile<'k, T, A, R>,
     value: T,
 }
+
+impl<T: TensorElement, A, const R: usize> Sealed for GlTileOr<'_, T, A, R> {}
 
 impl<'k, T: TensorElement, A, const R: usize> GlTile<'k, T, A, R> {
     /// Returns the tile with `value` in place of the elements past the edges, for the stage of a pipeline:

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     layout::{Layout, LayoutError},
-    ptx::{Builder, Ptr, Read, ReadWrite, Shared, State, Visitor, Write},
+    ptx::{Builder, Ptr, Read, ReadWrite, Shared, State, Visitor, Write, sealed::Sealed},
     tensor::{self, SUBTILE_SIDE, SharedLayout, Tensor, TensorElement},
 };
 
@@ -122,6 +122,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         by.map(|_| Filled { tile: self })
     }
 }
+
+impl<T: TensorElement, const H: usize, const W: usize, S> Sealed for St<'_, T, H, W, S> {}
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Allocate<'k>
     for St<'k, T, H, W, S>

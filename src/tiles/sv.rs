@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     layout::Layout,
-    ptx::{Builder, Ptr, Read, ReadWrite, Shared, State, Val, Visitor, Write},
+    ptx::{Builder, Ptr, Read, ReadWrite, Shared, State, Val, Visitor, Write, sealed::Sealed},
     tensor::{self, SharedLayout, Tensor, TensorElement, copy},
 };
 
@@ -33,6 +33,8 @@ impl<T: TensorElement, const N: usize> fmt::Debug for Sv<'_, T, N> {
         write!(f, "Sv<{}, {N}> {:?}", T::NAME, self.tensor)
     }
 }
+
+impl<T: TensorElement, const N: usize> Sealed for Sv<'_, T, N> {}
 
 impl<'k, T: TensorElement, const N: usize> Allocate<'k> for Sv<'k, T, N> {
     const BYTES: u32 = {

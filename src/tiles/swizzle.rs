@@ -2,6 +2,7 @@
 
 use crate::{
     layout::{Layout, LayoutError, Swizzle},
+    ptx::sealed::Sealed,
     tensor::{SharedLayout, TensorElement},
 };
 
@@ -10,7 +11,7 @@ use crate::{
     message = "`{Self}` is not a swizzle",
     note = "swizzles are `Auto`, `Swizzle128`, `Swizzle64`, `Swizzle32`, `Padded` and `Plain`"
 )]
-pub trait SharedSwizzle: 'static {
+pub trait SharedSwizzle: Sealed + 'static {
     /// Whether rows end with unused bytes.
     const PADDED: bool;
     /// Returns the swizzle for rows of `bytes` bytes, and the length of a swizzled row in bytes.
@@ -22,6 +23,8 @@ macro_rules! swizzles {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
         pub enum $name {}
+
+        impl Sealed for $name {}
 
         impl SharedSwizzle for $name {
             const PADDED: bool = $padded;

@@ -4,6 +4,7 @@ use super::element::{Col, RegisterLayout, Row};
 use crate::{
     atoms::{ElementWidth, rt_base},
     layout::{Layout, TvLayout},
+    ptx::sealed::Sealed,
 };
 
 /// The vector with one element per row of a [`Row`] tile, or per column of a [`Col`] tile: with lane = 4g + t, a lane owns
@@ -26,7 +27,7 @@ pub enum Naive {}
     message = "`{Self}` is not a vector layout",
     note = "layouts are `Orthogonal`, `Aligned` and `Naive`"
 )]
-pub trait VectorLayout: 'static {
+pub trait VectorLayout: Sealed + 'static {
     /// The name in messages.
     const NAME: &'static str;
     /// The number of elements that a lane owns.
@@ -69,6 +70,10 @@ fn of_tile(length: usize, axis: usize) -> TvLayout {
     let tile = TvLayout::tiled(&rt_base(Row::LAYOUT, ElementWidth::B32), height, width);
     tile.and_then(|tile| tile.vector(axis)).expect("a register tile has few elements and two axes")
 }
+
+impl Sealed for Orthogonal {}
+impl Sealed for Aligned {}
+impl Sealed for Naive {}
 
 impl VectorLayout for Orthogonal {
     const NAME: &'static str = "Orthogonal";

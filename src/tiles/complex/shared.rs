@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{Crt, Crv, memory::CglTile};
 use crate::{
-    ptx::{Builder, Ptr, Readable, Shared, State, Visitor},
+    ptx::{Builder, Ptr, Readable, Shared, State, Visitor, sealed::Sealed},
     tensor::TensorElement,
     tiles::{
         allocate::{Allocate, Filled, Owner, Pending},
@@ -48,6 +48,8 @@ macro_rules! both {
                 self.im.visit(visitor);
             }
         }
+
+        impl<T: TensorElement, $(const $size: usize,)* $($swizzle: $bound)?> Sealed for $complex<'_, T, $($size,)* $($swizzle)?> {}
 
         impl<'k, T: TensorElement, $(const $size: usize,)* $($swizzle: $bound)?> Allocate<'k> for $complex<'k, T, $($size,)* $($swizzle)?> {
             const BYTES: u32 = 2 * <$real<'k, T, $($size,)* $($swizzle)?> as Allocate<'k>>::BYTES;

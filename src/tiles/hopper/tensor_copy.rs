@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{matrix::Blocks, schedule::Sharing};
 use crate::{
-    ptx::{Hints, Mbarrier, Ptr, Readable, ReduceOp, Shared, SwizzleMode, Val, Writable},
+    ptx::{Hints, Mbarrier, Ptr, Readable, ReduceOp, Shared, SwizzleMode, Val, Writable, sealed::Sealed},
     tensor::{Boxes, TensorElement},
     tiles::{Allocate, GlTile, SharedSwizzle, St, StageTile, Sv},
 };
@@ -123,12 +123,17 @@ impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
     }
 }
 
+impl<T: TensorElement, A> Sealed for Multicast<'_, T, A> {}
+impl<T: TensorElement, A> Sealed for FirstRows<'_, T, A> {}
+impl<T: TensorElement, A> Sealed for Joined<'_, T, A> {}
+impl<T: TensorElement, A> Sealed for Source<'_, T, A> {}
+
 /// A tile in global memory that a tensor copy moves to a shared `Tile`: a [`GlTile`], or one that a cluster shares ([`Multicast`]).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not loaded into `{Tile}` by a tensor copy",
     note = "a tile of a matrix, `a.tile(i, j)`, fills an `St` of the same element type"
 )]
-pub trait BoxSource<'k, Tile> {
+pub trait BoxSource<'k, Tile>: Sealed {
     /// The bytes that arrive in the tile, of `whole`.
     #[doc(hidden)]
     fn bytes(&self, whole: u32) -> u32 {
@@ -349,7 +354,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
     message = "`{Self}` does not fill a stage of `{Tiles}`",
     note = "give one tile of global memory for each shared tile, of the same element type"
 )]
-pub trait BoxSources<'k, Tiles> {
+pub trait BoxSources<'k, Tiles>: Sealed {
     /// The bytes that arrive in the tiles.
     #[doc(hidden)]
     fn bytes(&self) -> u32;

@@ -1,0 +1,21 @@
+//! A supertrait of the traits that only this crate implements: it cannot be named elsewhere.
+
+/// See the module.
+pub trait Sealed {}
+
+macro_rules! seal {
+    ($($t:ty)*) => { $(impl Sealed for $t {})* };
+}
+
+seal! { u32 u64 usize i32 }
+
+impl<T, const N: usize> Sealed for [T; N] {}
+
+macro_rules! seal_tuples {
+    ($($t:ident)*) => { impl<$($t),*> Sealed for ($($t,)*) {} };
+}
+
+seal_tuples! { A }
+seal_tuples! { A B }
+seal_tuples! { A B C }
+seal_tuples! { A B C D }
