@@ -2,9 +2,10 @@
 
 use super::matrix::{Shape, assembled, check, mixed};
 use warpwright::{
-    kernels::{RowTiling, Softmax},
+    kernels::{Norm, NormBackward, NormFunction, RowTiling, Softmax},
     prelude::*,
     run::Device,
+    tiles::Convert,
 };
 
 const TARGET: Target = Target::SM_90A;
@@ -172,4 +173,42 @@ fn longer_rows_are_rejected() {
     assert!(found.contains("parameter `n`: expected at most 512, found 520"), "{found}");
     let found = launch(510).expect_err("8 does not divide it");
     assert!(found.contains("expected a multiple of 8, found 510"), "{found}");
+}
+
+/// The chosen tilings fit the shared memory of every target.
+#[test]
+fn every_target_builds_every_length() {
+    let targets = [Target::SM_80, Target::SM_86, Target::SM_90, Target::SM_90A, Target::SM_120A];
+    let lengths = (1..16).flat_map(|step| [1 << step, 1 << (step - 1) | 1 << step, (1 << step) + 1]);
+    for n in lengths.chain([300, 4605, 5000, 8697, 18_432, 36_857]) {
+        for target in targets {
+            builds::<bf16>(target, n);
+            builds::<f32>(target, n);
+        }
+    }
+}
+
+/// Builds kernels on rows of `n` elements that may pass through shared memory.
+fn builds<T: Convert<f32>>(target: Target, n: u32)
+where
+    f32: Convert<T>,
+{
+    let sizes = [n, n, n];
+    let mut refused = Vec::new();
+    let mut note = |kernel: Result<(), BuildError>| refused.extend(kernel.err());
+    note(Softmax::for_rows(target, T::SIZE, &sizes).kernel::<T, T>(target).map(drop));
+    for function in [NormFunction::Rms, NormFunction::Layer] {
+        let plain = Norm::for_rows(function, target, T::SIZE, &sizes);
+        note(plain.kernel::<T, T, T>(target).map(drop));
+        note(plain.biased_kernel::<T, T, T>(target).map(drop));
+        let residual = Norm::for_residual_rows(function, target, T::SIZE, &sizes);
+        note(residual.residual_kernel::<T, T, T>(target).map(drop));
+        note(residual.residual_biased_kernel::<T, T, T>(target).map(drop));
+        // Its rows must fit the registers of a block, or of a cluster.
+        let backward = NormBackward::for_rows(function, target, T::SIZE, &sizes);
+        if backward.tiling.stripes * backward.tiling.adjacent <= 32 {
+            note(backward.kernel::<T, T>(target).map(drop));
+        }
+    }
+    assert!(refused.is_empty(), "rows of {n} {} on {target}: {refused:?}", T::NAME);
 }

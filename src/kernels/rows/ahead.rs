@@ -14,6 +14,18 @@ use crate::{
 /// The most words of weights that a thread keeps.
 const HELD_WORDS: u32 = 16;
 
+/// Returns the words of a row, of elements of `bytes` bytes, that a thread keeps.
+const fn words_of_thread(tiling: RowTiling, bytes: u32) -> u32 {
+    tiling.adjacent * tiling.stripes * bytes / 4
+}
+
+/// Returns whether the weights of elements of `bytes` bytes are copied to shared memory with a block's only row.
+pub(super) const fn keeps_weights_in_shared_memory(tiling: RowTiling, bytes: u32) -> bool {
+    let RowTiling { rows, adjacent, unaligned, ahead, turns, .. } = tiling;
+    let only_row = ahead > 0 && turns <= 1 && rows == 1 && !unaligned;
+    only_row && words_of_thread(tiling, bytes) <= HELD_WORDS && adjacent * bytes <= ALIGN
+}
+
 /// The rows of a block, which each of its teams processes in turn: one, unless the tiling [reads them ahead](RowTiling::ahead).
 pub(super) struct Turns<'k> {
     pub(super) first: Row<'k>,
@@ -76,24 +88,17 @@ impl<'k> Turns<'k> {
         &self,
         elements: Ptr<'k, T, Global, A>,
     ) -> Weights<'k, T, A> {
-        let RowTiling { rows, adjacent, unaligned, stripes, ahead, turns, .. } = self.tiling;
-        let words = adjacent * stripes * T::SIZE / 4;
         let line = self.first.vector(elements);
         match &line {
-            Line::Aligned(_)
-                if ahead > 0
-                    && turns <= 1
-                    && rows == 1
-                    && !unaligned
-                    && words <= HELD_WORDS
-                    && adjacent * T::SIZE <= ALIGN =>
-            {
+            Line::Aligned(_) if keeps_weights_in_shared_memory(self.tiling, T::SIZE) => {
                 let slots = self.first.k.shared_aligned::<T>(self.tiling.own_slots(), ALIGN);
                 let copied = Input { matrix: elements, pitch: self.first.n, slots: Some(slots) };
                 copied.read_ahead(&self.first.in_turn(0.into(), 0.into()).of_rows(1.into()));
                 Weights::Copied(copied)
             }
-            Line::Aligned(row) if self.step.is_some() && words <= HELD_WORDS => {
+            Line::Aligned(row)
+                if self.step.is_some() && words_of_thread(self.tiling, T::SIZE) <= HELD_WORDS =>
+            {
                 Weights::InRegisters(self.first.stripes.load(row, 0))
             }
             _ => Weights::Line(Box::new(line)),

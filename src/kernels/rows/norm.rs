@@ -63,7 +63,7 @@ impl Norm {
     pub fn for_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_copied_rows(target, bytes, sizes);
         let groups = tiling.groups(sizes);
-        let tiling = match (function, groups) {
+        let copied = match (function, groups) {
             _ if tiling.unaligned || bytes > 4 || !target.features().contains(Features::AMPERE) => tiling,
             // The weights and the bias are more bytes than the row: several rows have them in common.
             (NormFunction::Layer, 2049..=4096) if bytes < 4 => tiling.copied(groups, 4, 2, 2),
@@ -72,14 +72,18 @@ impl Norm {
             (NormFunction::Rms, 513..=1024) if bytes < 4 => tiling.copied(groups, 2, 1, 2),
             _ => tiling,
         };
-        Self { tiling, function }
+        Self { tiling: if copied.fits(target, bytes, 1) { copied } else { tiling }, function }
     }
 
     /// Returns the kernel for residual sums, like [`for_rows`](Self::for_rows): of two matrices, fewer rows pass through shared memory.
     #[must_use]
     pub fn for_residual_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = match RowTiling::for_copied_rows(target, bytes, sizes) {
-            copied if copied.unaligned && (copied.threads <= 32 || copied.stripes <= 4 && bytes == 4) => {
+            copied
+                if copied.unaligned
+                    && (copied.threads <= 32 || copied.stripes <= 4 && bytes == 4)
+                    && copied.fits(target, bytes, 2) =>
+            {
                 copied
             }
             _ => RowTiling::for_rows(target, bytes, sizes),

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{
+    ahead::keeps_weights_in_shared_memory,
     staged::Staged,
     team::{Combine, Team},
 };
@@ -54,8 +55,8 @@ const MOST_HELD: u32 = 32;
 /// The most threads of a block whose registers can contain sums.
 const MOST_SUMMING: u32 = 640;
 
-/// The shared memory of a block, of which a few bytes are for reductions.
-const MOST_SHARED: u32 = 220 << 10;
+/// The shared memory of a block for reductions, ahead of its rows.
+const FOR_REDUCTIONS: u32 = 7 << 10;
 
 /// The longest unaligned row.
 const MOST_UNALIGNED: u32 = 1 << 30;
@@ -130,7 +131,7 @@ impl RowTiling {
             return direct;
         }
         let is_wide = direct.adjacent <= 4;
-        match (direct.unaligned, groups) {
+        let copied = match (direct.unaligned, groups) {
             (true, 33..=128) => Self { resident: 8, ahead: 2, turns: 4, ..direct },
             (true, 129..=1152) => direct.copied(groups, 4, 2, 4),
             (true, 1153..=2304) if is_wide => direct.copied(groups, 8, 2, 4),
@@ -138,7 +139,17 @@ impl RowTiling {
             (false, 1025..=2048) if !is_wide => direct.copied(groups, 8, 1, 1),
             (false, 2049..=4096) => direct.copied(groups, 8, 1, 1),
             _ => direct,
-        }
+        };
+        if copied.fits(target, bytes, 1) { copied } else { direct }
+    }
+
+    /// Returns whether the shared memory of a block contains the rows of so many inputs and as many results, of elements of `bytes` bytes,
+    /// and two vectors of weights.
+    pub(super) fn fits(self, target: Target, bytes: u32, inputs: u32) -> bool {
+        let row = self.rows * self.own_slots() * bytes;
+        let results = if self.unaligned { inputs } else { 0 };
+        let weights = if keeps_weights_in_shared_memory(self, bytes) { 2 } else { 0 };
+        self.ahead == 0 || row * (self.ahead * inputs + results + weights) <= shared_for_rows(target)
     }
 
     /// Returns the groups of adjacent elements in the rows of a kernel for these sizes.
@@ -189,15 +200,17 @@ impl RowTiling {
         if !target.features().contains(Features::AMPERE) || bytes > 4 || groups < 64 {
             return held;
         }
-        if threads > MOST_SUMMING {
-            return if held.cluster > 1 && !held.unaligned { Self { ahead: 2, ..held } } else { held };
-        }
         let resident = (512 / threads).clamp(1, 8);
-        let copied =
-            Self { threads, rows: 1, cluster: 1, stripes, streamed: false, resident, ahead: 2, ..held };
+        let copied = match threads > MOST_SUMMING {
+            true if held.cluster > 1 && !held.unaligned => Self { ahead: 2, ..held },
+            true => return held,
+            false => {
+                Self { threads, rows: 1, cluster: 1, stripes, streamed: false, resident, ahead: 2, ..held }
+            }
+        };
         // Two rows of each input, and for those that begin at any element, a row of each result.
         let room = copied.own_slots() * (4 * bytes + if held.unaligned { bytes + 8 } else { 0 });
-        if room > MOST_SHARED { held } else { copied }
+        if room > shared_for_rows(target) { held } else { copied }
     }
 
     /// Returns the tiling for kernels that read rows of these sizes once, as in [`for_rows`](Self::for_rows): those that do not fit a block in
@@ -364,6 +377,11 @@ impl RowTiling {
         let stage = 0.into();
         Row { k, at, m, n, thread, in_block, stage, tiling: self, stripes, team: Team::new(k, self) }
     }
+}
+
+/// Returns the bytes of a block's shared memory that rows may occupy.
+const fn shared_for_rows(target: Target) -> u32 {
+    target.max_shared_bytes() - FOR_REDUCTIONS
 }
 
 /// The end of a kernel's name: the longest row, and the divisor of sizes, as in `8192_by8`.
