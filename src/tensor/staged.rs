@@ -1,12 +1,196 @@
 //! Rows in shared memory, in the aligned groups of elements that they consist of in global memory.
 
-use std::panic::Location;
+use std::iter;
 
 use super::{
     element::{TensorElement, splat},
-    fragment::pack,
+    unaligned::WORDS,
 };
 use crate::ptx::{
-    Builder, CopyHints, CpAsyncCache, Global, Ptr, Readable, RegId, Scalar, Shared, Val, Writable,
+    Builder, CopyHints, CpAsyncCache, Global, Ptr, Readable, RegId, Scalar, Shared, Space, Val,
 };
 
+/// The groups of adjacent elements that a thread copies: one begins at element `first`, the others follow `step` elements apart.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Groups<'k> {
+    pub(crate) first: Val<'k, u32>,
+    pub(crate) step: u32,
+    pub(crate) count: u32,
+}
+
+impl Groups<'_> {
+    /// Returns the distances from the first group, in elements.
+    fn offsets(self) -> impl Iterator<Item = u32> {
+        (0..self.count).map(move |group| group * self.step)
+    }
+}
+
+/// A row of a matrix in global memory that is copied in aligned groups.
+pub(crate) struct RowToStage<'k, T, A> {
+    matrix: Ptr<'k, T, Global, A>,
+    exists: Val<'k, bool>,
+    /// The row's first element in the matrix.
+    start: Val<'k, u64>,
+    /// The end of the row, relative to the aligned group that contains its first element.
+    end: Val<'k, u32>,
+    group: u32,
+    aligned: bool,
+}
+
+impl<'k, T: TensorElement, A: Readable> RowToStage<'k, T, A> {
+    /// Returns row `at` of an `m`×`n` matrix whose rows are `pitch` elements apart. Groups have `group` elements, a power of two, of 4, 8 or
+    /// 16 bytes. The rows begin and end with whole groups if they are `aligned`.
+    #[track_caller]
+    pub(crate) fn new(
+        matrix: Ptr<'k, T, Global, A>,
+        [m, n, pitch]: [Val<'k, u32>; 3],
+        at: Val<'k, u32>,
+        group: u32,
+        aligned: bool,
+    ) -> Self {
+        let exists = at.lt(m);
+        let start = at.mul_wide(pitch);
+        let ahead = if aligned { 0.into() } else { start.cast::<u32>() & (group - 1) };
+        Self { matrix, exists, start, end: n + ahead, group, aligned }
+    }
+
+    /// Starts to copy the groups `from` of the row, those that exist, to the groups `to`. What a group contains past the end of the row
+    /// becomes 0.
+    #[track_caller]
+    pub(crate) fn copy_async(&self, from: Groups<'k>, stage: &StagedRow<'k, T>, to: Groups<'k>) {
+        let (k, bytes) = (self.matrix.kernel(), self.group * T::SIZE);
+        if !matches!(bytes, 4 | 8 | 16) {
+            k.refuse(format!("expected groups of 4, 8 or 16 bytes, found {bytes}"));
+            return;
+        }
+        let whole_groups = self.start & !u64::from(self.group - 1);
+        let row = self.matrix.at_wide(whole_groups + from.first.cast::<u64>());
+        let room = stage.groups.at(to.first);
+        for (offset, to) in from.offsets().zip(to.offsets()) {
+            let first = from.first + offset;
+            let inside = self.exists & first.lt(self.end);
+            let valid =
+                if self.aligned { bytes.into() } else { (self.end - first).min(self.group) * T::SIZE };
+            let (to, from) = (at_element(room, to), at_element(row, offset));
+            k.when(inside, || {
+                to.copy_async_bytes(
+                    from.checked(true),
+                    bytes,
+                    CpAsyncCache::Best,
+                    valid,
+                    CopyHints::default(),
+                );
+            });
+        }
+    }
+}
+
+/// A row in shared memory.
+pub(crate) struct StagedRow<'k, T> {
+    /// The first group.
+    groups: Ptr<'k, T, Shared>,
+    /// The elements of that group ahead of the row's first one.
+    ahead: Val<'k, u32>,
+    /// The elements of a group.
+    group: u32,
+}
+
+impl<'k, T: TensorElement> StagedRow<'k, T> {
+    pub(crate) fn new(groups: Ptr<'k, T, Shared>, ahead: Val<'k, u32>, group: u32) -> Self {
+        Self { groups, ahead, group }
+    }
+
+    fn kernel(&self) -> Builder<'k> {
+        self.groups.kernel()
+    }
+
+    /// Loads groups of an aligned row that this thread has copied; those that are not `inside`, which is called with the distance of each
+    /// from the first, are `fill`.
+    #[track_caller]
+    pub(crate) fn load_own(
+        &self,
+        own: Groups<'k>,
+        inside: impl Fn(u32) -> Val<'k, bool>,
+        fill: T,
+    ) -> Vec<Val<'k, T::Word>> {
+        let k = self.kernel();
+        let from = self.groups.at(own.first);
+        let groups = (0..).zip(own.offsets()).flat_map(|(group, offset)| {
+            let inside = inside(group);
+            let words = self.fresh_words();
+            words.iter().for_each(|&word| k.move_into(word, Val::from(splat(fill))));
+            at_element(from, offset).checked(inside).load_words(&words);
+            words.into_iter().map(|word| Val::from_reg(k.current(word), k))
+        });
+        groups.collect()
+    }
+
+    /// Loads all of these groups.
+    #[track_caller]
+    pub(crate) fn load_groups(&self, own: Groups<'k>) -> Vec<Val<'k, T::Word>> {
+        let k = self.kernel();
+        let from = self.groups.at(own.first);
+        let groups = own.offsets().flat_map(|offset| {
+            let words = self.fresh_words();
+            for (i, words) in (0..).zip(words.chunks(WORDS)) {
+                let part = at_element(from, offset).byte_offset(i * 4 * WORDS as i64);
+                part.checked(true).load_words(words);
+            }
+            words.into_iter().map(|word| Val::from_reg(k.current(word), k))
+        });
+        groups.collect()
+    }
+
+    /// Loads the elements of the row at these distances from `first`; those that are not `inside`, which is called with the index of each,
+    /// are `fill`.
+    #[track_caller]
+    pub(crate) fn load_elements(
+        &self,
+        first: Val<'k, u32>,
+        offsets: impl Iterator<Item = u32>,
+        inside: impl Fn(Val<'k, u32>) -> Val<'k, bool>,
+        fill: T,
+    ) -> Vec<Val<'k, T::Word>> {
+        let k = self.kernel();
+        let from = self.groups.at(first + self.ahead);
+        let fill = T::Reg::from_bits(fill.to_mem_bits());
+        let load = |offset| at_element(from, offset).checked(inside(first + offset)).load_or(fill);
+        let elements: Vec<Val<'k, T::Reg>> = offsets.map(load).collect();
+        let words = elements.chunks(T::PER_WORD).map(|elements| match elements {
+            [element] if T::PER_WORD == 1 => element.in_register(k),
+            _ => {
+                let slots = elements.iter().copied().chain(iter::repeat(elements[0])).take(T::PER_WORD);
+                k.word::<T>(&slots.collect::<Vec<_>>())
+            }
+        });
+        words.map(|word| Val::from_reg(word, k)).collect()
+    }
+
+    /// Stores elements of the row, at these distances from `first`.
+    #[track_caller]
+    pub(crate) fn store_elements(
+        &self,
+        first: Val<'k, u32>,
+        offsets: impl Iterator<Item = u32>,
+        words: &[Val<'k, T::Word>],
+    ) {
+        let k = self.kernel();
+        let to = self.groups.at(first + self.ahead);
+        let words: Vec<RegId> = words.iter().map(|word| word.in_register(k)).collect();
+        for (i, offset) in (0..).zip(offsets) {
+            let element = k.extract::<T>(words[i / T::PER_WORD], i % T::PER_WORD);
+            at_element(to, offset).store(element);
+        }
+    }
+
+    /// Returns registers for a group.
+    fn fresh_words(&self) -> Vec<RegId> {
+        let k = self.kernel();
+        (0..self.group * T::SIZE / 4).map(|_| k.fresh(T::Word::CLASS)).collect()
+    }
+}
+
+/// Returns a pointer `offset` elements further, which needs no instruction.
+fn at_element<'k, T: TensorElement, S: Space, A>(pointer: Ptr<'k, T, S, A>, offset: u32) -> Ptr<'k, T, S, A> {
+    pointer.byte_offset(i64::from(offset) * i64::from(T::SIZE))
+}

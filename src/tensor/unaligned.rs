@@ -10,7 +10,7 @@ use super::{
 use crate::ptx::{Builder, Global, Ptr, Readable, RegId, Scalar, ShiftMode, Val, Writable};
 
 /// The words of an access.
-const WORDS: usize = 4;
+pub(super) const WORDS: usize = 4;
 
 /// A row of a matrix in global memory, at any distance from other rows. Groups of adjacent elements are loaded as the two aligned
 /// groups that contain them, whose words are then shifted, and stored in one access where they happen to be aligned. A row has at most

@@ -2,15 +2,16 @@
 
 use super::{
     RowTiling,
-    staged::{ALIGN, Staged},
     tiling::{Line, Row},
 };
 use crate::{
-    ptx::{Builder, CopyHints, CpAsyncCache, Dim, Global, Ptr, Readable, Shared, State, Val},
-    tensor::TensorElement,
+    ptx::{Builder, Dim, Global, Ptr, Readable, Shared, State, Val},
+    tensor::{RowToStage, StagedRow, TensorElement},
     tiles::{Convert, Striped, row_major},
 };
 
+/// The alignment of rows in shared memory, for the widest accesses and copies.
+pub(super) const ALIGN: u32 = 16;
 /// The most words of weights that a thread keeps.
 const HELD_WORDS: u32 = 16;
 
@@ -174,35 +175,11 @@ impl<'k, T: TensorElement, A: Readable> ReadAhead<'k> for Input<'k, T, A> {
     #[track_caller]
     fn read_ahead(&self, row: &Row<'k>) {
         let Some(slots) = self.slots else { return };
-        let RowTiling { threads, cluster, adjacent, unaligned, stripes, .. } = row.tiling;
-        let bytes = adjacent * T::SIZE;
-        if !matches!(bytes, 4 | 8 | 16) {
-            row.k.refuse(format!("expected groups of 4, 8 or 16 bytes, found {bytes}"));
-            return;
-        }
-        let exists = row.at.lt(row.m);
-        let start = row.at.mul_wide(self.pitch);
-        let ahead = if unaligned { start.cast::<u32>() & (adjacent - 1) } else { 0.into() };
-        let end = row.n + ahead;
-        let from =
-            self.matrix.at_wide((start & !u64::from(adjacent - 1)) + (row.thread * adjacent).cast::<u64>());
-        let to = slots.at(row.own_slot()).at(row.own_thread() * adjacent);
-        for stripe in 0..stripes {
-            let distance = i64::from(stripe * threads * T::SIZE * adjacent);
-            let first = row.thread * adjacent + stripe * threads * cluster * adjacent;
-            let inside = exists & first.lt(end);
-            let valid = if unaligned { (end - first).min(adjacent) * T::SIZE } else { bytes.into() };
-            let (to, from) = (to.byte_offset(distance), from.byte_offset(distance * i64::from(cluster)));
-            row.k.when(inside, || {
-                to.copy_async_bytes(
-                    from.checked(true),
-                    bytes,
-                    CpAsyncCache::Best,
-                    valid,
-                    CopyHints::default(),
-                );
-            });
-        }
+        let RowTiling { adjacent, unaligned, .. } = row.tiling;
+        let sizes = [row.m, row.n, self.pitch];
+        let from = RowToStage::new(self.matrix, sizes, row.at, adjacent, !unaligned);
+        let stage = StagedRow::new(slots.at(row.own_slot()), 0.into(), adjacent);
+        from.copy_async(row.groups(), &stage, row.own_groups());
     }
 }
 
@@ -212,7 +189,7 @@ impl<'k> Row<'k> {
     pub(super) fn of_input<T: TensorElement, A: Readable>(&self, input: &Input<'k, T, A>) -> Line<'k, T, A> {
         let Some(slots) = input.slots else { return self.of(input.matrix, input.pitch) };
         let ahead = (self.at * input.pitch) & (self.tiling.adjacent - 1);
-        Line::Staged(Staged::new(slots.at(self.own_slot()), ahead))
+        Line::Staged(StagedRow::new(slots.at(self.own_slot()), ahead, self.tiling.adjacent))
     }
 
     /// Returns the common elements of rows.

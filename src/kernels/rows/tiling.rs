@@ -4,12 +4,11 @@ use std::fmt;
 
 use super::{
     ahead::keeps_weights_in_shared_memory,
-    staged::Staged,
     team::{Combine, Team},
 };
 use crate::{
     ptx::{Builder, CheckedPtr, Dim, Features, Global, IntoDim, Ptr, Readable, Target, Val, Writable},
-    tensor::{TensorElement, UnalignedRow},
+    tensor::{StagedRow, TensorElement, UnalignedRow},
     tiles::{Convert, Gl, Striped, Stripes, row_major, vector},
 };
 
@@ -419,7 +418,7 @@ pub(super) struct Row<'k> {
 pub(super) enum Line<'k, T: TensorElement, A> {
     Aligned(Gl<'k, T, A, 1>),
     Unaligned(UnalignedRow<'k, T, A>),
-    Staged(Staged<'k, T>),
+    Staged(StagedRow<'k, T>),
 }
 
 impl<'k> Row<'k> {
