@@ -72,8 +72,8 @@ macro_rules! findings {
 
 findings! {
     always {
-        /// An access to global memory outside every buffer, or in a freed one. The message distinguishes freed buffers and freed
-        /// blocks of the device heap from other addresses.
+        /// An access to global memory outside every buffer, or in a freed buffer. The message distinguishes freed buffers and freed
+        /// allocations of the device heap from other addresses.
         GlobalOutOfBounds = "global_out_of_bounds";
         /// An access past the block's shared memory.
         SharedOutOfBounds = "shared_out_of_bounds";
@@ -81,38 +81,38 @@ findings! {
         LocalOutOfBounds = "local_out_of_bounds";
         /// A read of the parameter space past the last parameter.
         ParamOutOfBounds = "param_out_of_bounds";
-        /// A `free` of an address that `malloc` did not return, or of a block that has already been freed.
+        /// A `free` of an address that `malloc` did not return, or of an allocation that has already been freed.
         InvalidFree = "invalid_free";
         /// An address that is not a multiple of the access size.
         MisalignedAccess = "misaligned_access";
-        /// A write to constant memory, parameters, or memory that is mapped for reads.
+        /// A write to constant memory, parameters, or memory that is mapped read-only.
         ReadOnly = "read_only";
-        /// An address in a space that the instruction cannot access, or a handle of no texture or surface.
+        /// An address in a space that the instruction cannot access, or a handle that does not identify a texture or surface.
         InvalidAddress = "invalid_address";
         /// Threads of a block that do not reach the same barrier, or reach it with different counts or in different orders.
         DivergentBarrier = "divergent_barrier";
-        /// No warp can continue: what they wait for never occurs.
+        /// No warp can continue, because the events for which warps wait never occur.
         Deadlock = "deadlock";
         /// The step limit was reached.
         StepLimit = "step_limit";
-        /// A `.sync` instruction executed by a lane that its mask excludes, or with different masks.
+        /// A `.sync` instruction executed by a lane that its mask excludes, or by lanes with different masks.
         SyncMask = "sync_mask";
         /// An `.aligned` instruction not executed by the whole warp.
         AlignedDivergence = "aligned_divergence";
         /// An operand value that the instruction does not allow.
         InvalidOperand = "invalid_operand";
-        /// A misuse of an mbarrier: no object at the address, too many arrivals, an object overwritten during a phase or used
-        /// without an order after its initialization.
+        /// A misuse of an mbarrier: no object at the address, too many arrivals, an object that is overwritten during a phase, or used
+        /// without being ordered after its initialization.
         MbarrierMisuse = "mbarrier_misuse";
         /// A wait for an mbarrier phase that can never complete, because arrivals or bytes are missing.
         MbarrierNeverCompletes = "mbarrier_never_completes";
         /// A tensor copy that starts within a 16-byte unit of a row.
         TensorCoordinateMisaligned = "tensor_coordinate_misaligned";
-        /// A matrix descriptor or tensor map that no instruction accepts.
+        /// A matrix descriptor or tensor map that the instruction does not accept.
         InvalidDescriptor = "invalid_descriptor";
         /// More shared memory or `setmaxnreg` registers than a block may use.
         BudgetExceeded = "budget_exceeded";
-        /// `trap` or `brkpt`.
+        /// A `trap` or `brkpt` instruction was executed.
         Trap = "trap";
         /// A failed device-side assertion.
         Assertion = "assertion";
@@ -121,14 +121,14 @@ findings! {
     /// Uses of values loaded from shared memory that no thread of the cluster has written, and of values derived from them.
     UNINITIALIZED_SHARED {
         /// A use of a value loaded from shared memory that no thread of the cluster has written, or of a value derived from it. The
-        /// first location is the load, the other one the use.
+        /// first location is the load; the second location is the use.
         UninitializedSharedRead = "uninitialized_shared_read";
     }
 
-    /// Uses of values loaded from local memory that the thread has not written, and of values derived from them.
+    /// Uses of values loaded from local memory that the function's activation has not written, and of values derived from them.
     UNINITIALIZED_LOCAL {
-        /// A use of a value loaded from local memory that the activation has not written, or of a value derived from it. The other
-        /// location is the load.
+        /// A use of a value loaded from local memory that the function's activation has not written, or of a value derived from it.
+        /// The second location is the load.
         UninitializedLocalRead = "uninitialized_local_read";
     }
 
@@ -140,16 +140,16 @@ findings! {
 
     /// Loads from global memory that was never written, in a memory that [records writes](crate::Memory::record_writes).
     UNINITIALIZED_GLOBAL {
-        /// A load from global memory, or an atomic, of bytes of which none was ever written, by the host or a kernel; only in a
-        /// `Memory::record_writes()`, as otherwise memory is initially zero.
+        /// A load from global memory, or an atomic, none of whose bytes was ever written by the host or a kernel. Detected only in a
+        /// `Memory::record_writes()`; other memory is initially zero.
         UninitializedGlobalRead = "uninitialized_global_read";
     }
 
     /// Unordered accesses to shared memory, at least one of them a write.
     SHARED_RACES {
-        /// Two accesses to shared memory, at least one of them a write, without a happens-before relation by barriers, named barriers,
-        /// mbarriers, warp synchronization, cluster barriers, or fences with atomics; a block that ends before another block
-        /// accesses its shared memory.
+        /// Two accesses to shared memory, at least one of them a write, that are not ordered by barriers, named barriers, mbarriers,
+        /// warp synchronization, cluster barriers, or fences with atomics; or a block that exits before another block accesses its
+        /// shared memory.
         SharedRace = "shared_race";
         /// A load from the destination of an asynchronous copy that the thread has not waited for; a barrier alone does not complete
         /// copies.
@@ -161,40 +161,41 @@ findings! {
     /// Volatile accesses to shared memory by lanes of a warp that rely on lockstep; only together with `SHARED_RACES`.
     VOLATILE_RACES {
         /// Volatile accesses to a word of shared memory by two lanes of a warp, one of them a store, without `bar.warp.sync` in
-        /// between: reductions that rely on lockstep, which ended with sm_70. Turn the check off for lanes that wait for each
-        /// other's flags.
+        /// between. Such code relies on lockstep execution, which sm_70 and later do not guarantee. Turn the check off for lanes that
+        /// wait for each other's flags.
         VolatileRace = "volatile_race";
     }
 
-    /// Asynchronous reads of shared memory that no `fence.proxy.async` orders after ordinary writes, and copies over it that none
-    /// orders after ordinary accesses.
+    /// Asynchronous reads of shared memory that no `fence.proxy.async` orders after ordinary writes, and asynchronous writes that no
+    /// such fence orders after ordinary accesses.
     PROXY_FENCES {
-        /// An asynchronous read of data written by ordinary instructions, or a copy over it, without `fence.proxy.async`; a copy over
-        /// what a load may still be reading, because its thread arrived at an mbarrier without a fence before it used the value.
+        /// An asynchronous copy that reads or overwrites data written by ordinary instructions, without `fence.proxy.async`; or a copy
+        /// that overwrites data that a load may still be reading, because its thread arrived at an mbarrier, without a fence, before it
+        /// used the value.
         MissingProxyFence = "missing_proxy_fence";
     }
 
     /// Unordered accesses to global memory by different blocks, at least one of them a write; together with `SHARED_RACES`, also
     /// by different threads of a block or cluster.
     GLOBAL_RACES {
-        /// Accesses to global memory by two blocks, at least one a plain write, that no fences and atomics of a common scope order.
-        /// Writes of equal values are allowed unless a third block reads them. A fence and an atomic of one warp publish what other
-        /// warps of its block did only after a barrier. Likewise for two threads of a block or cluster without a happens-before
-        /// relation as for `shared_race`, if `shared_races` is enabled as well; a read by one lane before a write by another lane
-        /// of its warp is not tracked.
+        /// Accesses to global memory by two blocks, at least one of them a plain write, that are not ordered by fences and atomics of a
+        /// common scope. Writes of equal values are allowed unless a third block reads them. A fence and an atomic of one warp publish
+        /// the accesses of other warps of its block only after a barrier. If `shared_races` is also enabled, accesses by two threads of
+        /// a block or cluster are reported if they are not ordered as described for `shared_race`; a read by one lane before a write
+        /// by another lane of its warp is not tracked.
         GlobalRace = "global_race";
         /// In a kernel with `griddepcontrol.wait`, an access to a buffer that the preceding launch has written, before a thread of
-        /// the block has executed it. Launches run one after the other, so only the access is found, not a wrong result.
+        /// the block has executed that instruction. Launches run one after the other, so the results are correct nevertheless.
         MissingGridWait = "missing_grid_wait";
     }
 
-    /// Accesses to registers that a `wgmma` in flight reads or writes.
+    /// Accesses to registers and shared memory that a `wgmma` in flight reads or writes.
     WGMMA_IN_FLIGHT {
-        /// An access to accumulators, registers of A or shared operands of a product before `wgmma.wait_group`; one warp's wait counts
-        /// for its warpgroup.
+        /// An access to accumulators, registers of A or shared operands of a `wgmma` before `wgmma.wait_group`; a wait by one warp
+        /// counts for its warpgroup.
         WgmmaInFlight = "wgmma_in_flight";
-        /// Registers of A or accumulators written since the last `wgmma.fence`; accumulators initialized by `mov` if no fence
-        /// followed the last wait.
+        /// A `wgmma` whose registers of A or accumulators have been written since the last `wgmma.fence`. Accumulators initialized by
+        /// `mov` are reported only if no fence followed the last wait.
         MissingWgmmaFence = "missing_wgmma_fence";
     }
 
@@ -206,7 +207,7 @@ findings! {
 
     /// Threads that exit while other threads of the block wait at a barrier for all threads.
     BARRIERS {
-        /// Threads that exited before a barrier for all threads of the block; hardware counts them as arrived, so the run continues.
+        /// Threads that exited before a barrier for all threads of the block. Hardware counts them as arrived, so execution continues.
         ExitedBeforeBarrier = "exited_before_barrier";
     }
 
@@ -218,15 +219,15 @@ findings! {
 
     /// Values that `.pragma "warpwright.uniform"` states to be equal.
     UNIFORM {
-        /// A value that differs between threads for which `.pragma "warpwright.uniform %r5 32"` states that it does not; `block` or
-        /// `cluster` in place of the number of consecutive threads. The i-th executions of each thread are compared. The pragma
+        /// A value that differs between threads for which a pragma states that it is the same: `.pragma "warpwright.uniform %r5 32"`,
+        /// with a number of consecutive threads, `block` or `cluster`. The i-th executions of each thread are compared. The pragma
         /// represents `assume_uniform` in simulated kernels of the builder.
         NotUniform = "not_uniform";
     }
 
     /// Addresses converted to a state space that does not contain them.
     ADDRESS_CONVERSIONS {
-        /// An address converted to local or shared space that is outside of it.
+        /// A conversion of an address to the local or shared space that does not contain it.
         AddressConversion = "address_conversion";
     }
 
