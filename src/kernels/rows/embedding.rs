@@ -6,7 +6,7 @@ use crate::{
     tiles::{Convert, row_major},
 };
 
-/// The elements of f32 that are added at once.
+/// The f32 elements that are added in one instruction.
 const VECTOR: usize = 4;
 
 /// `(table, ldt, indices, y, ldy, rows, m, n)`: a table of `rows`×n, m indices, y m×n, in rows that are `ldt` and `ldy` elements apart.
@@ -17,8 +17,8 @@ pub type ScatterAddArgs<X> = (In<X>, u32, In<i32>, InOut<f32>, u32, u32, u32, u3
 
 /// Rows of a table: y = table\[indices\], and its derivative, table\[indices\] += x.
 ///
-/// An index that is not a row of the table selects zeros, and nothing is added for it. Sums are f32; their order is not specified, nor are
-/// therefore their last bits, if an index occurs more than twice.
+/// An index that is not a row of the table selects zeros, and nothing is added for it. Sums are f32. If an index occurs more than once, the
+/// order of its additions, and therefore the last bits of its sums, are not specified.
 #[doc(alias = "index_select")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Embedding {
