@@ -1,4 +1,4 @@
-//! Attention on Hopper (sm_90a), with tensor copies and products of warpgroups.
+//! Attention on Hopper (sm_90a), with tensor copies and `wgmma`.
 
 mod backward;
 mod cached;
@@ -26,20 +26,21 @@ pub use cached::{CachedAttention, CachedAttentionArgs, PagedAttentionArgs};
 pub use problem::AttentionProblem;
 pub use visible::AttentionMask;
 
-/// `(q, k, v, o, lse, [batches, kv_heads, group, queries, keys], strides, scale)`: K and V have `batches`·`kv_heads` matrices of `keys`
-/// rows, Q and O `group` matrices of `queries` rows for each of these, those of the heads that attend to the same keys. The strides are those of Q, of K, of V and of O, each between batches,
-/// between heads and between rows in elements, all multiples of 16 bytes. The logarithms in `lse` are contiguous:
-/// `batches`·`kv_heads`·`group`·`queries`.
+/// `(q, k, v, o, lse, [batches, kv_heads, group, queries, keys], strides, scale)`: K and V consist of `batches`·`kv_heads` matrices of
+/// `keys` rows. For each of these, Q and O contain `group` matrices of `queries` rows, one for each query head that attends to these keys.
+/// `strides` contains the strides of Q, K, V and O, in elements: each between batches, between heads and between rows. All strides must be
+/// multiples of 16 bytes. `lse` is contiguous: `batches`·`kv_heads`·`group`·`queries`.
 pub type AttentionArgs<T> = (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [u32; 5], [[u32; 3]; 4], f32);
 
-/// [`AttentionArgs`], and `(…, slopes, sinks)`, each with a number for each head. One that the kernel does not read may have any length.
+/// [`AttentionArgs`] followed by `(…, slopes, sinks)`, each with one number per head. A buffer that the kernel does not read may have any
+/// length.
 pub type AttentionExtrasArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [u32; 5], [[u32; 3]; 4], f32, In<f32>, In<f32>);
 
-/// `(q, k, v, o, lse, [query_starts, key_starts], [sequences, kv_heads, group, queries, keys], longest, strides, scale)`: the rows of all
-/// sequences are one after the other, in `queries` rows of Q and O and `keys` rows of K and V. The starts are those of each sequence, in
-/// order, and the end of the last one. Of each sequence, the first `longest` queries are computed, rounded up to whole tiles. The strides are those between heads and between rows.
-/// The logarithms in `lse` are contiguous: `kv_heads`·`group`·`queries`.
+/// `(q, k, v, o, lse, [query_starts, key_starts], [sequences, kv_heads, group, queries, keys], longest, strides, scale)`: the sequences are
+/// packed into `queries` rows of Q and O and `keys` rows of K and V. The starts are the first row of each sequence, in order, followed by
+/// the end of the last sequence. For each sequence, the first `longest` queries are computed, rounded up to whole tiles. Strides are
+/// between heads and between rows. `lse` is contiguous: `kv_heads`·`group`·`queries`.
 #[doc(alias = "cu_seqlens")]
 #[doc(alias = "varlen")]
 pub type PackedAttentionArgs<T> =
@@ -49,16 +50,16 @@ const BUFFERS: &str = "q, k, v, o, lse";
 const MATRICES: &[&str] = &["q", "k", "v", "o"];
 const SIZES: &str = "kv_heads, group, queries, keys";
 
-/// What is added to attention.
+/// Optional extensions of attention.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AttentionExtras {
-    /// Replaces each score by c·tanh(score / c), with an error of about 10⁻⁶·c; c is from 0.001 to 10,000.
+    /// The soft cap c: replaces each score by c·tanh(score / c), with an error of about 10⁻⁶·c. c must be between 0.001 and 10,000.
     pub soft_cap: Option<f32>,
-    /// Subtracts from each score the slope of its head times the distance between the positions of query and key, which are those of the
-    /// mask: without one, the first query is at the position of the first key. Distances from 2²⁴ are rounded.
+    /// ALiBi: subtracts from each score the slope of its head times the distance between the positions of query and key. The mask defines
+    /// the positions; without a mask, the first query has the position of the first key. Distances of 2²⁴ or more are rounded.
     #[doc(alias = "ALiBi")]
     pub slopes: bool,
-    /// Adds exp(sink) to the sum of the exponentials of each row, as a key with this score and values of 0 would.
+    /// Attention sinks: adds exp(sink) to the sum of the exponentials of each row, like a key with this score whose values are 0.
     #[doc(alias = "attention sink")]
     pub sinks: bool,
 }
@@ -66,46 +67,47 @@ pub struct AttentionExtras {
 /// The queries and keys that a block processes at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AttentionTile {
-    /// The warpgroups, 2 or 3, each of which has 64 queries.
+    /// The number of warpgroups, 2 or 3, each of which processes 64 queries.
     pub warpgroups: u32,
-    /// The keys of a step.
+    /// The number of keys per step.
     pub keys: u32,
 }
 
 impl AttentionTile {
-    /// All tiles that there are kernels for with these lengths of rows of Q and K, and of V and O; the first is the fastest for long sequences.
+    /// Returns all tiles for which kernels with these head sizes of Q and K, and of V and O, exist. The first tile is the fastest for long
+    /// sequences.
     pub fn all(head_size: u32, value_size: u32) -> impl Iterator<Item = Self> {
         let of_size = TILES.iter().filter(move |[d, e, ..]| [*d, *e] == [head_size, value_size]);
         of_size.map(|&[.., warpgroups, keys]| Self { warpgroups, keys })
     }
 }
 
-/// A kernel of attention: O = softmax(`scale` · Q·Kᵀ)·V for each head, and the logarithm of the sum of exponentials of each row of
-/// `scale` · Q·Kᵀ. Requires sm_90a.
+/// An attention kernel: O = softmax(`scale` · Q·Kᵀ)·V for each head, and the logarithm of the sum of exponentials of each row of `scale` ·
+/// Q·Kᵀ. Requires sm_90a.
 ///
-/// Scores, their exponentials and sums are f32; the exponentials, relative to one that no later one exceeds by a factor of more than 2⁸, are
-/// rounded to `T` before they are multiplied by V, and so are the elements of O. Up to 2³⁰ queries and keys; `scale` must be positive.
-/// A query without keys has O = 0 and the logarithm −∞. NaN or ∞ among values with a weight of 0 makes a row NaN.
+/// Scores, exponentials and sums are f32. Exponentials are relative to a running maximum, which they exceed by a factor of at most 2⁸; they
+/// are rounded to `T` before they are multiplied by V. Elements of O are rounded to `T`. There may be up to 2³⁰ queries and keys; `scale`
+/// must be positive. A query without keys has O = 0 and the logarithm −∞. NaN or ∞ among values with a weight of 0 makes a row NaN.
 ///
-/// With rows of 256, masks take a few registers more than there are, which are spilled once a tile.
+/// With a head size of 256 and a mask, a few registers are spilled once per tile.
 #[doc(alias = "flash_attention")]
 #[doc(alias = "scaled_dot_product_attention")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Attention {
-    /// The length of a row of Q and K: 32, 64, 96, 128, 192 or 256.
+    /// The head size of Q and K: 32, 64, 96, 128, 192 or 256.
     pub head_size: u32,
-    /// The length of a row of V and O: 128 with rows of 192, otherwise that of Q and K.
+    /// The head size of V and O: 128 if that of Q and K is 192, otherwise that of Q and K.
     pub value_size: u32,
     /// The keys that a query attends to.
     pub mask: AttentionMask,
-    /// The queries and keys of a step.
+    /// The queries and keys that a block processes at a time.
     pub tile: AttentionTile,
-    /// The order of the tiles of queries (columns) of all heads (rows); with a causal mask, columns count from the last tile.
+    /// The order of the tiles of queries (columns) of all heads (rows). With a causal mask, columns are counted from the last tile.
     pub schedule: Schedule,
 }
 
 impl Attention {
-    /// Returns the kernel for rows of these lengths, with the tile that is fastest for long sequences.
+    /// Returns the kernel for these head sizes, with the tile that is fastest for long sequences.
     #[must_use]
     pub fn new(head_size: u32, value_size: u32, mask: AttentionMask) -> Self {
         let none = AttentionTile { warpgroups: 2, keys: 128 };
@@ -116,8 +118,8 @@ impl Attention {
         Self { head_size, value_size, mask, tile, schedule }
     }
 
-    /// Returns the kernel with the tile that is fastest with a cap of scores, to be built
-    /// [with extras](Self::kernel_with_extras): one that has the registers for it.
+    /// Returns the kernel with the tile that is fastest with a soft cap, to be built [with extras](Self::kernel_with_extras). This tile
+    /// leaves registers for computing the cap.
     #[must_use]
     pub fn with_tile_for_cap(self) -> Self {
         let fewer = |tile: &AttentionTile| tile.warpgroups == 3 && tile.keys < self.tile.keys;
@@ -128,7 +130,7 @@ impl Attention {
     /// Builds the kernel, named after the type, head size and mask: `attention_bf16_128_causal`.
     ///
     /// # Errors
-    /// For a head size or tile that has no kernel, or a window of 2³⁰ positions or more.
+    /// Returns an error for an unsupported head size or tile, or a window of 2³⁰ positions or more.
     pub fn kernel<T>(&self) -> Result<Kernel<AttentionArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,
@@ -146,11 +148,11 @@ impl Attention {
         })
     }
 
-    /// Builds the kernel with additions, named after them too: `attention_bf16_128_causal_cap50_slopes_sinks`. The logarithms of sums are
-    /// those with the additions.
+    /// Builds the kernel with extras, which are part of its name: `attention_bf16_128_causal_cap50_slopes_sinks`. The logarithms of sums
+    /// include the extras.
     ///
     /// # Errors
-    /// As [`kernel`](Self::kernel), and for another cap.
+    /// Returns the errors of [`kernel`](Self::kernel), and an error for a cap out of range.
     pub fn kernel_with_extras<T>(
         &self,
         extras: AttentionExtras,
@@ -189,11 +191,11 @@ impl Attention {
 
     /// Builds the kernel for sequences of different lengths, named `attention_bf16_128_causal_packed`.
     ///
-    /// The rows of O that belong to no sequence remain as they are. Values of NaN and ∞ in the rows behind a sequence, within one tile of
-    /// keys, make its own results NaN.
+    /// Rows of O that do not belong to a sequence are not written. NaN or ∞ in V in the rows after a sequence, within its last tile of
+    /// keys, makes the results of the sequence NaN.
     ///
     /// # Errors
-    /// As [`kernel`](Self::kernel).
+    /// Returns the errors of [`kernel`](Self::kernel).
     pub fn packed_kernel<T>(&self) -> Result<Kernel<PackedAttentionArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,

@@ -1,4 +1,4 @@
-//! What exponentials are relative to.
+//! The base of exponentials: the number to which they are relative.
 
 use crate::ptx::Val;
 

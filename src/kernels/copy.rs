@@ -13,12 +13,12 @@ const THREADS: u32 = 256;
 /// 16-byte accesses in flight per thread.
 const IN_FLIGHT: u32 = 4;
 
-/// `y = x`: n elements of `T`, for any n; 16 bytes per access, four accesses per thread in flight.
+/// Builds the kernel of `y = x` for n elements of `T`, for any n, with 16 bytes per access and four accesses per thread in flight.
 ///
 /// The kernel is named `copy_f32` for f32.
 ///
 /// # Errors
-/// None for the supported targets.
+/// Returns no errors for supported targets.
 pub fn copy_elements<T: TensorElement>(target: Target) -> Result<Kernel<CopyArgs<T>>, BuildError> {
     let vector = 16 / T::SIZE;
     let tile = THREADS * IN_FLIGHT * vector;

@@ -1,4 +1,4 @@
-//! Products of matrices on Hopper (sm_90a), with tensor copies and products of warpgroups.
+//! Matrix products on Hopper (sm_90a), with tensor copies and `wgmma`.
 
 mod activation;
 mod choice;
@@ -28,20 +28,21 @@ pub use result::GemmResult;
 pub use table::{GemmEntry, GemmTable, GemmTableError};
 pub use tile::GemmTile;
 
-/// `(a, lda, b, ldb, d, ldd, m, n, k)`: A m×k and B k×n, each in rows or columns that are `lda` and `ldb` elements apart, and D m×n in
-/// rows that are `ldd` elements apart. These distances must be multiples of 16 bytes, except `ldd` with [`Gemm::any_ldd`]. Results whose rows
-/// overlap have no specified values.
+/// `(a, lda, b, ldb, d, ldd, m, n, k)`: A is m×k, B is k×n, and D is m×n. `lda`, `ldb` and `ldd` are the leading dimensions in elements:
+/// the distances between the rows (or columns, in column order) of A and B, and between the rows of D. They must be multiples of 16 bytes,
+/// except `ldd` with [`Gemm::any_ldd`]. If rows of D overlap, the values of D are unspecified.
 pub type GemmArgs<T, D> = (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32);
 
-/// `(a, lda, a_distance, b, ldb, b_distance, d, ldd, d_distance, m, n, k, batches)`: the parameters of [`GemmArgs`] for `batches`
-/// products, and the elements from one matrix to the next: multiples of 16 bytes, or 0 for a factor of all products.
+/// `(a, lda, a_distance, b, ldb, b_distance, d, ldd, d_distance, m, n, k, batches)`: the parameters of [`GemmArgs`] for `batches` products,
+/// and the distances between consecutive matrices, in elements. These must be multiples of 16 bytes, or 0 for an operand that all products
+/// share.
 pub type BatchedGemmArgs<T, D> = (In<T>, u32, u32, In<T>, u32, u32, Out<D>, u32, u32, u32, u32, u32, u32);
 
 /// `(a, lda, b, ldb, b_distance, d, ldd, groups, m, n, k, count)`: the parameters of [`GemmArgs`] for `count` matrices B that are
-/// `b_distance` elements apart, and `groups`, which has the number of one for each row of tiles.
+/// `b_distance` elements apart, and `groups`, which contains the index of a B for each row of tiles.
 pub type GroupedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u32>, u32, u32, u32, u32);
 
-/// The order of a factor in memory.
+/// The order of an operand in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MatrixOrder {
     /// Rows are contiguous.
@@ -69,7 +70,7 @@ impl MatrixOrder {
     }
 }
 
-/// A kernel that computes D = f(A·B) for any m, n and k: factors of `T`, sums of `C`, results of `D`. Requires sm_90a.
+/// A GEMM kernel, which computes D = f(A·B) for any m, n and k, with operands of `T`, sums of `C` and results of `D`. Requires sm_90a.
 ///
 /// | T                | C   | orders of A and B  | D              |
 /// | ---              | --- | ---                | ---            |
@@ -77,8 +78,8 @@ impl MatrixOrder {
 /// | e4m3, e5m2, tf32 | f32 | A rows, B columns  | bf16, f16, f32, e4m3, e5m2 |
 /// | i8, u8           | i32 | A rows, B columns  | i32, f32, bf16, f16, i8, u8 |
 ///
-/// Blocks stay resident: the grid has as many as the GPU has multiprocessors. Tiles that extend past the edges of D are clipped, and
-/// elements past the edges of A and B count as zero.
+/// The kernel is persistent: the grid has as many blocks as the GPU has multiprocessors. Tiles that extend past the edges of D are clipped,
+/// and elements past the edges of A and B count as zero.
 ///
 /// ```
 /// use warpwright::{kernels::{Gemm, MatrixOrder}, prelude::*};
@@ -98,21 +99,23 @@ pub struct Gemm {
     pub b: MatrixOrder,
     /// The tile of a warpgroup.
     pub tile: GemmTile,
-    /// The rows and columns of tiles that the blocks of a cluster compute at the same time, sharing loads of A and B: at most 8 blocks.
+    /// The numbers of rows and columns of tiles that the blocks of a cluster, at most 8, compute at the same time, sharing loads of A and
+    /// B.
     pub cluster: [u32; 2],
     /// The order of the tiles.
     pub schedule: Schedule,
-    /// The number of blocks of a cluster that compute a tile together, each a part of the sum over k: 1, or 2 for tiles of 64 columns, for results of fewer tiles than there are multiprocessors.
+    /// The number of blocks of a cluster that compute a tile together, each of them a part of the sum over k: 1, or for tiles of 64
+    /// columns, 1 or 2. With 2, more multiprocessors are used if the result has few tiles.
     pub parts: u32,
-    /// Whether the rows of D may be any distance apart. Threads store them then instead of tensor copies, which takes longer; but the
-    /// next tile is multiplied at the same time.
+    /// Whether `ldd` may have any value. If so, threads store D instead of tensor copies, which takes longer, but the next tile is
+    /// multiplied at the same time.
     pub any_ldd: bool,
     /// The function f.
     pub activation: Option<Activation>,
 }
 
 impl Gemm {
-    /// Returns the product of row-major matrices without a function, in tiles of this size.
+    /// Returns the kernel for the product of row-major matrices without an activation, in tiles of this size.
     #[must_use]
     pub const fn new(tile: GemmTile) -> Self {
         Self {
@@ -130,8 +133,8 @@ impl Gemm {
     /// Builds the kernel, named after the types, orders, tile, cluster and function: `gemm_bf16_row_col_128x192`.
     ///
     /// # Errors
-    /// For types other than those of 16 bits, orders other than A in rows and B in columns; for integers, a function other than relu; a
-    /// cluster of more than 8 blocks; parts of a tile that are not implemented.
+    /// Returns an error if the table of [`Gemm`] does not contain the combination of types and orders, if the types do not support the
+    /// activation (integers support only relu), if a cluster has more than 8 blocks, or if `parts` is not supported for the tile.
     pub fn kernel<T, C, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
     where
         T: TensorElement + Product<T, C>,
@@ -155,8 +158,8 @@ impl Gemm {
         )
     }
 
-    /// Builds the kernel of a product with more operands than its factors. Sums of 128×192 leave no registers for them: for this tile,
-    /// the kernel has tiles of 128×128.
+    /// Builds the kernel of a product with additional operands. 128×192 sums leave no registers for these operands; for this tile size, the
+    /// kernel uses tiles of 128×128 instead.
     ///
     /// ```
     /// use warpwright::{kernels::{Activation, Epilogue, Gemm, GemmTile, MatrixOrder}, prelude::*};
@@ -173,7 +176,7 @@ impl Gemm {
     /// ```
     ///
     /// # Errors
-    /// Those of [`kernel`](Self::kernel).
+    /// Returns the errors of [`kernel`](Self::kernel).
     pub fn fused_kernel<T, C, D>(&self, epilogue: Epilogue) -> Result<Kernel<FusedGemmArgs<T, D>>, BuildError>
     where
         T: TensorElement + Product<T, C>,
@@ -203,10 +206,10 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel of several products of the same size, whose matrices are at equal distances: a launch computes all of them.
+    /// Builds the kernel of a batch of products of the same size, whose matrices are equally spaced. One launch computes all products.
     ///
     /// # Errors
-    /// Those of [`kernel`](Self::kernel); clusters of several rows of tiles.
+    /// Returns the errors of [`kernel`](Self::kernel), and an error for clusters of several rows of tiles.
     #[doc(alias = "cublasGemmStridedBatched")]
     pub fn batched_kernel<T, C, D>(&self) -> Result<Kernel<BatchedGemmArgs<T, D>>, BuildError>
     where
@@ -238,7 +241,7 @@ impl Gemm {
     /// `groups` contains, for each row of tiles ([`GemmTile::size`]), the index of the B that it is multiplied by.
     ///
     /// # Errors
-    /// Those of [`kernel`](Self::kernel); clusters of several rows of tiles.
+    /// Returns the errors of [`kernel`](Self::kernel), and an error for clusters of several rows of tiles.
     #[doc(alias = "MoE")]
     pub fn grouped_kernel<T, C, D>(&self) -> Result<Kernel<GroupedGemmArgs<T, D>>, BuildError>
     where
@@ -265,12 +268,12 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel of a gated product, f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ and then those of B₂, and D has n. With
-    /// [`Activation::Silu`] this is SwiGLU ([Shazeer 2020](https://arxiv.org/abs/2002.05202)).
+    /// Builds the kernel of a gated product, f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ followed by those of B₂, and D has n columns.
+    /// With [`Activation::Silu`] this is SwiGLU ([Shazeer 2020](https://arxiv.org/abs/2002.05202)).
     ///
     /// # Errors
-    /// Those of [`kernel`](Self::kernel); tiles other than 64×128 and 128×128, of which one half is of each product; parts; clusters of
-    /// several rows of tiles.
+    /// Returns the errors of [`kernel`](Self::kernel), and an error for tiles other than 64×128 and 128×128, for `parts` other than 1, and
+    /// for clusters of several rows of tiles.
     #[doc(alias = "SwiGLU")]
     #[doc(alias = "GeGLU")]
     pub fn gated_kernel<T, C, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>

@@ -1,7 +1,7 @@
-//! Linear attention: causal attention whose past is a matrix of fixed size, the sum of φ(k)ᵀ·v over the keys so far.
+//! Linear attention: causal attention whose state is a matrix of fixed size, the sum of φ(k)ᵀ·v over the keys so far.
 //!
-//! A block processes the tokens of one head in order, 64 at a time: a *chunk*. In a chunk, the products of queries and keys are computed as in
-//! attention; what precedes the chunk is in the state, which the warps divide by columns of values and keep in registers.
+//! A block processes the tokens of one head in order, 64 at a time: a *chunk*. Within a chunk, scores are computed as in attention. The
+//! state, which represents all tokens before the chunk, is divided among the warps by columns of values and kept in registers.
 
 mod chunk;
 mod decay;

@@ -1,4 +1,4 @@
-//! Matrix product on tensor cores with `mma.sync`, for any sizes, sm_80 and later.
+//! Matrix product on tensor cores with `mma.sync`, for any sizes, on sm_80 and later.
 
 use crate::{
     ptx::{BuildError, Builder, In, Kernel, Out, Read, Target, Val, Write, traits::HalfPair},
@@ -6,21 +6,23 @@ use crate::{
     tiles::{Col, Filled, Gl, Product, Row, Rt, Schedule, St, Stage, row_major},
 };
 
-/// `(a, b, d, m, n, k)`: A m×k, B k×n, D m×n, all row-major.
+/// `(a, b, d, m, n, k)`: A is m×k, B is k×n, and D is m×n, all row-major.
 pub type MatmulArgs<T> = (In<T>, In<T>, Out<f32>, u32, u32, u32);
 
-/// D = A·B for A m×k and B k×n of `T` (bf16 or f16), D m×n of f32, all row-major, each size at least 1; accumulates in f32.
+/// Builds the kernel of D = A·B, where A is m×k and B is k×n, of `T` (bf16 or f16), and D is m×n, of f32. All matrices are row-major, and
+/// each size is at least 1. Sums are f32.
 ///
-/// `divisor` must divide both n and k of every launch, which the launch checks: 8 allows copies of 16 bytes, 4 of 8, 2 of 4,
-/// and 1 allows any sizes with element-wise copies ([`pitch_divisor`] computes it).
+/// `divisor` must divide both n and k of every launch, which the launch checks: 8 allows 16-byte copies, 4 allows 8-byte copies, 2 allows
+/// 4-byte copies, and 1 allows any sizes, with elementwise copies. [`pitch_divisor`] computes the divisor.
 ///
 /// The kernel is named `matmul_bf16`, or `matmul_bf16_by8` for a divisor of 8.
 ///
-/// Each warp computes 64×64 elements of D in registers. If 8 divides `divisor`, a block of 2×4 warps computes a 128×256 tile of D from three stages
-/// of depth 64, if the target has 160 KiB of shared memory for a block; otherwise, 2×2 warps compute 128×128 from stages of depth 32.
+/// Each warp computes 64×64 elements of D in registers. If 8 divides `divisor` and the target has 160 KiB of shared memory per block, a
+/// block of 2×4 warps computes a 128×256 tile of D from three stages of depth 64; otherwise, a block of 2×2 warps computes a 128×128 tile
+/// from stages of depth 32.
 ///
 /// # Errors
-/// If the target is older than sm_80.
+/// Returns an error if the target is older than sm_80.
 pub fn matmul<T>(target: Target, divisor: u32) -> Result<Kernel<MatmulArgs<T>>, BuildError>
 where
     T: TensorElement<Word: HalfPair> + Product<T, f32>,

@@ -1,4 +1,4 @@
-//! A copy of a matrix to rows at another distance.
+//! A copy of a matrix to another row pitch.
 
 use crate::{
     ptx::{BuildError, In, Kernel, Out, Target},
@@ -6,21 +6,21 @@ use crate::{
     tiles::row_major,
 };
 
-/// `(x, ldx, y, ldy, m, n)`: x and y m×n, in rows that are `ldx` and `ldy` elements apart.
+/// `(x, ldx, y, ldy, m, n)`: x and y are m×n, with row pitches `ldx` and `ldy` in elements.
 pub type PadRowsArgs<T> = (In<T>, u32, Out<T>, u32, u32, u32);
 
 /// Elements of a row in flight per lane.
 const IN_FLIGHT: u32 = 16;
 
-/// `y = x`: m×n elements of `T`, in rows that are any distance apart; what is between the rows of y is not written.
+/// Builds the kernel of `y = x` for m×n elements of `T`, with any row pitches. Elements between the rows of y are not written.
 ///
-/// Tensor copies require rows that are a multiple of 16 bytes apart: for [`Gemm`](super::Gemm), factors with other rows are copied first.
-/// Single elements are moved, a warp 32 adjacent ones at a time, which takes as long as the memory does.
+/// Tensor copies require row pitches that are multiples of 16 bytes, so for [`Gemm`](super::Gemm), operands with other pitches must be
+/// copied first. Each thread copies one element at a time, and a warp 32 adjacent elements, so the speed is limited by memory bandwidth.
 ///
 /// The kernel is named `pad_rows_bf16` for bf16.
 ///
 /// # Errors
-/// None for the supported targets.
+/// Returns no errors for supported targets.
 #[doc(alias = "cuMemcpy2D")]
 pub fn pad_rows<T: TensorElement>(target: Target) -> Result<Kernel<PadRowsArgs<T>>, BuildError> {
     let signature = format!("pad_rows_{}(x, ldx, y, ldy, m, n)", T::NAME);

@@ -1,5 +1,5 @@
-//! Kernels on the rows of matrices: each row is read once into the registers of the threads that process it, some by way of shared memory,
-//! or, if it does not fit, in parts.
+//! Kernels on the rows of matrices. Each row is read once into the registers of the threads that process it, in some kernels via shared
+//! memory; rows that do not fit are read in parts.
 
 mod adamw;
 mod ahead;

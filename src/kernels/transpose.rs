@@ -9,7 +9,7 @@ use crate::{
     tiles::row_major,
 };
 
-/// `(x, y, m, n)`: x m×n, y n×m, both row-major.
+/// `(x, y, m, n)`: x is m×n and y is n×m, both row-major.
 pub type TransposeArgs<T> = (In<T>, Out<T>, u32, u32);
 
 /// Rows and columns of a block's tile.
@@ -17,15 +17,15 @@ const TILE: u32 = 64;
 /// Bytes per sector, the unit of access of device memory.
 const SECTOR: u32 = 32;
 
-/// `y = xᵀ`: x m×n and y n×m of `T`, row-major, each size at least 1.
+/// Builds the kernel of `y = xᵀ`, where x is m×n and y is n×m, of `T`. Both are row-major, and each size is at least 1.
 ///
-/// `divisor` must divide both m and n of every launch, which the launch checks: with 4, elements of 4 bytes are moved 16 bytes at
-/// a time; with 1, any sizes are allowed and single elements are moved.
+/// `divisor` must divide both m and n of every launch, which the launch checks: with 4, 4-byte elements are moved 16 bytes at a time; with
+/// 1, any sizes are allowed, and elements are moved individually.
 ///
 /// The kernel is named `transpose_f32`, or `transpose_f32_by4` for a divisor of 4.
 ///
 /// # Errors
-/// None for the supported targets.
+/// Returns no errors for supported targets.
 pub fn transpose<T: TensorElement>(
     target: Target,
     divisor: u32,

@@ -1,4 +1,4 @@
-//! The derivatives of attention on Hopper (sm_90a).
+//! The gradients of attention on Hopper (sm_90a).
 
 mod finish;
 mod inputs;
@@ -16,55 +16,56 @@ use crate::{
 };
 use inputs::{Inputs, PADDING};
 
-/// `(o, d_o, lse, rows, sums, [batches, kv_heads, group, queries, keys], strides)`: the strides are those of O and of dO.
+/// `(o, d_o, lse, rows, sums, [batches, kv_heads, group, queries, keys], strides)`: `strides` contains the strides of O and dO.
 pub type AttentionRowsArgs<T> = (In<T>, In<T>, In<f32>, Out<f32>, Out<f32>, [u32; 5], [[u32; 3]; 2]);
 
-/// `(q, k, v, d_o, rows, sums, dk, dv, [batches, kv_heads, group, queries, keys], strides, scale)`: the strides are those of Q, K, V,
-/// dO, dK and dV.
+/// `(q, k, v, d_o, rows, sums, dk, dv, [batches, kv_heads, group, queries, keys], strides, scale)`: `strides` contains the strides of Q, K,
+/// V, dO, dK and dV.
 pub type AttentionKeysArgs<T> =
     (In<T>, In<T>, In<T>, In<T>, In<f32>, InOut<f32>, Out<T>, Out<T>, [u32; 5], [[u32; 3]; 6], f32);
 
-/// `(sums, dq, [batches, kv_heads, group, queries, keys], strides, scale)`: the strides are those of dQ.
+/// `(sums, dq, [batches, kv_heads, group, queries, keys], strides, scale)`: `strides` contains the strides of dQ.
 pub type AttentionFinishArgs<T> = (In<f32>, Out<T>, [u32; 5], [u32; 3], f32);
 
-/// `(q, k, v, d_o, rows, dq, [batches, kv_heads, group, queries, keys], strides, scale)`: the strides are those of Q, K, V, dO and dQ.
+/// `(q, k, v, d_o, rows, dq, [batches, kv_heads, group, queries, keys], strides, scale)`: `strides` contains the strides of Q, K, V, dO and
+/// dQ.
 pub type AttentionQueriesArgs<T> =
     (In<T>, In<T>, In<T>, In<T>, In<f32>, Out<T>, [u32; 5], [[u32; 3]; 5], f32);
 
 const AXES: &[&str] = &["batch", "head", "row"];
 const SIZES: &str = "batches, kv_heads, group, queries, keys";
 
-/// The derivatives of [attention](super::Attention) by Q, K and V, in three launches. Requires sm_90a.
+/// The gradients of [attention](super::Attention) with respect to Q, K and V, in three launches. Requires sm_90a.
 ///
-/// With P = exp(`scale` · Q·Kᵀ − lse), dP = dO·Vᵀ, δ the row sums of dO ∘ O, and dS = P ∘ (dP − δ): dV = Pᵀ·dO, dK = `scale` · dSᵀ·Q and
-/// dQ = `scale` · dS·K; those of K and V are sums over the heads that share them.
+/// With P = exp(`scale` · Q·Kᵀ − lse), dP = dO·Vᵀ, δ the row sums of dO ∘ O, and dS = P ∘ (dP − δ), the gradients are dV = Pᵀ·dO, dK =
+/// `scale` · dSᵀ·Q and dQ = `scale` · dS·K. dK and dV are summed over the query heads that share them.
 ///
-/// 1. [`rows_kernel`](Self::rows_kernel) prepares a number for the exponents and δ of each row.
-/// 2. [`keys_kernel`](Self::keys_kernel) computes dK and dV, and adds up dQ in f32: atomically, in any order, so that its last bits
-///    differ from run to run.
+/// 1. [`rows_kernel`](Self::rows_kernel) prepares lse and δ of each row, and clears the sums of dQ.
+/// 2. [`keys_kernel`](Self::keys_kernel) computes dK and dV, and sums dQ in f32 with atomics, in any order, so that its last bits differ
+///    from run to run.
 /// 3. [`finish_kernel`](Self::finish_kernel) scales and rounds dQ.
 ///
-/// If `deterministic`, the second kernel leaves dQ out, and [`queries_kernel`](Self::queries_kernel) computes it instead of the third one, with
-/// Q·Kᵀ and dO·Vᵀ once more: 7 products instead of 5, but no sums in memory.
+/// If `deterministic`, the second kernel omits dQ, and [`queries_kernel`](Self::queries_kernel) computes dQ instead of the third kernel. It
+/// computes Q·Kᵀ and dO·Vᵀ again: there are 7 products instead of 5, but no sums in memory.
 ///
-/// Sums are f32; P and dS are rounded to `T` before they are multiplied. A query without keys has derivatives of 0.
+/// Sums are f32; P and dS are rounded to `T` before they are multiplied. The gradients of a query without keys are 0.
 ///
-/// All launches must be those of the same `AttentionBackward`, one after the other, with the mask and the `scale` of the forward kernel, which
-/// must be positive; caps and slopes are not differentiated. The sums must be cleared again, by the first kernel, before the second one
-/// adds to them. Strides are in elements, between batches, heads and rows, and multiples of 16 bytes. NaN or ∞ in a pair that the mask
-/// hides makes the derivatives of its row NaN.
+/// All kernels must be built from the same `AttentionBackward` and launched one after the other, with the mask and the `scale` of the
+/// forward kernel; `scale` must be positive. Soft caps and ALiBi slopes are not differentiated. The first kernel must clear the sums each
+/// time before the second kernel adds to them. Strides are in elements, between batches, heads and rows, and must be multiples of 16 bytes.
+/// NaN or ∞ in a pair that the mask hides makes the gradients of its row NaN.
 #[doc(alias = "flash_attention")]
 #[doc(alias = "scaled_dot_product_attention_backward")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AttentionBackward {
-    /// The length of a row of Q, K, V and O: 32, 64 or 128.
+    /// The head size of Q, K, V and O: 32, 64 or 128.
     pub head_size: u32,
     /// The keys that a query attends to.
     pub mask: AttentionMask,
-    /// Whether all results have the same bits in every run.
+    /// Whether results have the same bits in every run.
     pub deterministic: bool,
-    /// The order of the tiles of keys (columns) of all heads of keys (rows), and of the tiles of queries of all heads of queries; with a causal
-    /// mask, the tiles with the most steps are in the first columns.
+    /// The order of the tiles of keys (columns) of all KV heads (rows), and of the tiles of queries of all query heads. With a causal mask,
+    /// the tiles with the most steps are in the first columns.
     pub schedule: Schedule,
 }
 
@@ -72,15 +73,15 @@ impl AttentionBackward {
     /// The keys of a tile.
     pub(super) const KEYS: u32 = warpgroup::KEYS;
 
-    /// Returns the kernels for rows of this length.
+    /// Returns the kernels for this head size.
     #[must_use]
     pub fn new(head_size: u32, mask: AttentionMask) -> Self {
         let schedule = Schedule::grouped(8);
         Self { head_size, mask, deterministic: false, schedule }
     }
 
-    /// Returns the number of elements of the buffers `rows` and `sums`, for `heads` heads of queries in all batches with `queries` queries each.
-    /// If `deterministic`, the buffer of sums is empty.
+    /// Returns the number of elements of the buffers `rows` and `sums`, for `heads` query heads in all batches, with `queries` queries
+    /// each. If `deterministic`, the buffer `sums` is empty.
     #[must_use]
     pub fn workspace(&self, heads: usize, queries: usize) -> [usize; 2] {
         let rows = heads * queries.next_multiple_of(PADDING as usize);
@@ -92,11 +93,11 @@ impl AttentionBackward {
         format!("{}_{}_{}", T::NAME, self.head_size, self.mask.name())
     }
 
-    /// Builds the kernel that prepares the rows, and clears the sums, named `attention_backward_rows_bf16_128`. If `deterministic`, it leaves the
-    /// sums alone and is named `attention_backward_rows_only_bf16_128`.
+    /// Builds the kernel that prepares the rows and clears the sums, named `attention_backward_rows_bf16_128`. If `deterministic`, it does
+    /// not clear sums and is named `attention_backward_rows_only_bf16_128`.
     ///
     /// # Errors
-    /// For a head size that has no kernel.
+    /// Returns an error for an unsupported head size.
     pub fn rows_kernel<T>(&self) -> Result<Kernel<AttentionRowsArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32> + Convert<f32>,
@@ -116,10 +117,11 @@ impl AttentionBackward {
         })
     }
 
-    /// Builds the kernel of dK, dV and sums of dQ, named `attention_backward_bf16_128_causal`; without the sums, `attention_backward_keys_…`.
+    /// Builds the kernel of dK, dV and the sums of dQ, named `attention_backward_bf16_128_causal`, or without the sums,
+    /// `attention_backward_keys_…`.
     ///
     /// # Errors
-    /// For a head size that has no kernel, or a window of 2³⁰ positions or more.
+    /// Returns an error for an unsupported head size, or a window of 2³⁰ positions or more.
     pub fn keys_kernel<T>(&self) -> Result<Kernel<AttentionKeysArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,
@@ -158,7 +160,7 @@ impl AttentionBackward {
     /// Builds the kernel of dQ from sums, named `attention_backward_finish_bf16_128`.
     ///
     /// # Errors
-    /// For a head size that has no kernel.
+    /// Returns an error for an unsupported head size.
     pub fn finish_kernel<T>(&self) -> Result<Kernel<AttentionFinishArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,
@@ -176,10 +178,10 @@ impl AttentionBackward {
         })
     }
 
-    /// Builds the kernel of dQ from the factors, named `attention_backward_queries_bf16_128_causal`.
+    /// Builds the kernel that computes dQ from the operands, named `attention_backward_queries_bf16_128_causal`.
     ///
     /// # Errors
-    /// Those of [`keys_kernel`](Self::keys_kernel).
+    /// Returns the errors of [`keys_kernel`](Self::keys_kernel).
     pub fn queries_kernel<T>(&self) -> Result<Kernel<AttentionQueriesArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,

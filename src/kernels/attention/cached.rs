@@ -1,4 +1,4 @@
-//! Attention of one query to a cache of keys and values.
+//! Attention of one query per head to a cache of keys and values.
 
 mod merge;
 mod pages;
@@ -16,33 +16,33 @@ use crate::{
 use merge::merged;
 use pages::Caches;
 
-/// `(q, k, v, o, lse, lengths, [batches, kv_heads, group, keys], of_queries, of_keys, scale)`: for each of `batches`·`kv_heads` caches, the queries
-/// of `group` consecutive heads, and `keys` rows of K and V, of which the first `lengths[batch]` are in use. The strides of Q and of O are those between
-/// batches and between heads, those of K and of V between batches, between heads and between rows. The logarithms in `lse` are contiguous:
-/// `batches`·`kv_heads`·`group`.
+/// `(q, k, v, o, lse, lengths, [batches, kv_heads, group, keys], of_queries, of_keys, scale)`: for each of `batches`·`kv_heads` caches,
+/// there are the queries of `group` consecutive heads, and `keys` rows of K and V, of which the first `lengths[batch]` are in use. The
+/// strides of Q and of O are between batches and between heads; those of K and of V are between batches, between heads and between rows.
+/// `lse` is contiguous: `batches`·`kv_heads`·`group`.
 pub type CachedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, In<u32>, [u32; 4], [[u32; 2]; 2], [[u32; 3]; 2], f32);
 
-/// `(q, k, v, o, lse, lengths, tables, [batches, kv_heads, group, pages, table], of_queries, of_keys, scale)`: as
-/// [`CachedAttentionArgs`], but keys and values are in `pages` pages, and row `batch` of `tables`, of `table` elements, has the numbers of
-/// those of a sequence. The strides of K and of V are those between pages, between heads and between rows.
+/// `(q, k, v, o, lse, lengths, tables, [batches, kv_heads, group, pages, table], of_queries, of_keys, scale)`: like
+/// [`CachedAttentionArgs`], but keys and values are stored in `pages` pages. Row `batch` of `tables`, of `table` elements, contains the
+/// page indices of a sequence. The strides of K and of V are between pages, between heads and between rows.
 #[doc(alias = "paged_attention")]
 pub type PagedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, In<u32>, In<u32>, [u32; 5], [[u32; 2]; 2], [[u32; 3]; 2], f32);
 
-/// A kernel of attention of one query to a cache, O = softmax(`scale` · q·Kᵀ)·V for each head, and the logarithm of the sum of exponentials.
+/// A kernel of attention of one query per head to a cache: O = softmax(`scale` · q·Kᵀ)·V, and the logarithm of the sum of exponentials.
 /// Requires sm_90a.
 ///
-/// The heads of a group, those that share keys and values, are the rows of a tile, so that each key and value is read once. The blocks of a
-/// cluster divide the keys of a sequence and merge their results, each relative to its own maximum. Arithmetic is that of
-/// [`Attention`](super::Attention), and `scale` must be positive. What follows the rows in use does not matter: it may be NaN. A length of 0 gives
-/// O = 0 and the logarithm −∞, and one past the cache that of the cache. All strides are multiples of 16 bytes.
+/// The query heads that share a KV head are the rows of one tile, so each key and value is read once. The blocks of a cluster divide the
+/// keys of a sequence and merge their results, each relative to its own maximum. Arithmetic is that of [`Attention`](super::Attention), and
+/// `scale` must be positive. Rows after those in use are ignored and may contain NaN. A length of 0 gives O = 0 and the logarithm −∞; a
+/// length beyond the end of the cache is limited to the cache. All strides must be multiples of 16 bytes.
 #[doc(alias = "flash_decoding")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CachedAttention {
-    /// The length of a row: 64 or 128.
+    /// The head size: 64 or 128.
     pub head_size: u32,
-    /// The blocks that divide the keys of a sequence: 1, 2 or 4.
+    /// The number of blocks that divide the keys of a sequence: 1, 2 or 4.
     pub parts: u32,
 }
 
@@ -50,8 +50,9 @@ impl CachedAttention {
     /// All numbers of blocks that may divide the keys of a sequence.
     pub const PARTS: [u32; 3] = [1, 2, 4];
 
-    /// Returns the kernel for long caches of this many sequences and heads: the fewest blocks for each that occupy nine tenths of the
-    /// multiprocessors, or as many of them as any number does. Of clusters of 4, an H100 or H200 has 30 at the same time.
+    /// Returns the kernel for long caches of this many sequences and heads. It has the smallest number of blocks per cache that occupies
+    /// nine tenths of the multiprocessors, or otherwise the number that occupies the most. An H100 or H200 runs up to 30 clusters of 4
+    /// blocks at the same time.
     #[must_use]
     pub fn for_problem(head_size: u32, batches: u32, kv_heads: u32, multiprocessors: u32) -> Self {
         let caches = u64::from(batches) * u64::from(kv_heads);
@@ -66,10 +67,10 @@ impl CachedAttention {
         Self { head_size, parts }
     }
 
-    /// Builds the kernel for contiguous caches, `attention_cached_bf16_128_split2`.
+    /// Builds the kernel for contiguous caches, named `attention_cached_bf16_128_split2`.
     ///
     /// # Errors
-    /// For a head size or number of parts that has no kernel.
+    /// Returns an error for an unsupported head size or number of parts.
     pub fn kernel<T>(&self) -> Result<Kernel<CachedAttentionArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,
@@ -96,11 +97,10 @@ impl CachedAttention {
         )
     }
 
-    /// Builds the kernel for caches in pages of `page` rows, a power of two from 8 to 128:
-    /// `attention_paged_bf16_128_pages16_split2`.
+    /// Builds the kernel for caches in pages of `page` rows, a power of two from 8 to 128, named `attention_paged_bf16_128_pages16_split2`.
     ///
     /// # Errors
-    /// As [`kernel`](Self::kernel), and for another size of pages.
+    /// Returns the errors of [`kernel`](Self::kernel), and an error for an unsupported page size.
     pub fn paged_kernel<T>(&self, page: u32) -> Result<Kernel<PagedAttentionArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,

@@ -1,4 +1,4 @@
-//! Attention, forward.
+//! The forward kernel of attention.
 
 use super::{
     AttentionMask,

@@ -1,4 +1,4 @@
-//! What a launch passes: matrices of heads, of equal lengths or of sequences packed one after the other.
+//! The arguments of a launch: matrices of heads, of sequences that have the same length or are packed one after the other.
 
 use crate::{
     ptx::{Builder, Global, Ptr, Read, Val, Write},

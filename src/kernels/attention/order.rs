@@ -1,4 +1,4 @@
-//! The order of the tiles of a causal mask, which take from one step to all of them.
+//! The order of tiles with a causal mask, whose numbers of steps differ.
 
 use crate::tiles::Schedule;
 

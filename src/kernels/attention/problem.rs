@@ -1,24 +1,24 @@
-//! The kernel for the sizes of a launch.
+//! The choice of a kernel for a problem.
 
 use super::{Attention, AttentionBackward, AttentionMask, AttentionTile, order};
 use crate::tiles::Schedule;
 
-/// The sizes of a launch, as far as they decide which kernel is fastest.
+/// The sizes of a launch that determine which kernel is fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AttentionProblem {
-    /// The length of a row of Q and K.
+    /// The head size of Q and K.
     pub head_size: u32,
-    /// The length of a row of V and O.
+    /// The head size of V and O.
     pub value_size: u32,
     /// The keys that a query attends to.
     pub mask: AttentionMask,
     /// The heads of all batches.
     pub heads: u32,
-    /// The heads of all batches that have their own keys and values.
+    /// The number of KV heads in all batches.
     pub kv_heads: u32,
-    /// The queries of a head.
+    /// The number of queries per head.
     pub queries: u32,
-    /// The keys of a head.
+    /// The number of keys per head.
     pub keys: u32,
     /// The multiprocessors of the device.
     pub multiprocessors: u32,
@@ -32,9 +32,9 @@ const CACHED: u64 = 25 << 20;
 const ROWS: u64 = 300;
 
 impl Attention {
-    /// Returns the kernel for a problem. With a causal mask, tiles take from one step to all of them: the longest are first, of all heads. If
-    /// too few of the tiles in progress then read the same keys, heads are in groups whose keys and values fit in half of the level-2 cache
-    /// of an H100, as many as let all multiprocessors finish soonest.
+    /// Returns the kernel for a problem. With a causal mask, tiles have different numbers of steps, and the tiles with the most steps, of
+    /// all heads, are first. If too few of the tiles in progress then read the same keys, heads are processed in groups whose keys and
+    /// values fit in half of the level-2 cache of an H100; the size of the groups minimizes the total time.
     #[must_use]
     pub fn for_problem(problem: &AttentionProblem) -> Self {
         let AttentionProblem { head_size, value_size, mask, heads, kv_heads, queries, keys, multiprocessors } =
@@ -72,9 +72,9 @@ fn steps(problem: &AttentionProblem, step: u32, end: u32) -> u32 {
 }
 
 impl AttentionBackward {
-    /// Returns the kernels for a problem, like [`Attention::for_problem`]: with a causal mask, the order of the tiles of keys is that of groups of
-    /// heads whose queries, dO and sums fit in half of the level-2 cache of an H100, as many as let all multiprocessors finish
-    /// soonest. Rows of V must be as long as those of Q.
+    /// Returns the kernels for a problem, like [`Attention::for_problem`]: with a causal mask, the tiles of keys are ordered by groups of
+    /// heads whose queries, dO and sums fit in half of the level-2 cache of an H100; the size of the groups minimizes the total time. The
+    /// head sizes of V and Q must be equal.
     #[must_use]
     pub fn for_problem(problem: &AttentionProblem) -> Self {
         let AttentionProblem { head_size, mask, heads, kv_heads, queries, keys, multiprocessors, .. } =

@@ -1,4 +1,4 @@
-//! What becomes of the products of queries and keys before their softmax.
+//! Transformations of the scores before softmax.
 
 use std::f32::consts::LOG2_E;
 

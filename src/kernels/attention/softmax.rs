@@ -1,4 +1,4 @@
-//! The running softmax: weights of keys relative to the largest score so far.
+//! The online softmax: weights of keys relative to the largest score so far.
 
 use std::f32::consts::{LN_2, LOG2_E};
 

@@ -10,18 +10,18 @@ use crate::{
 pub enum AttentionMask {
     /// All keys.
     Full,
-    /// Keys up to the query's own position, where the first query is at the position of the first key.
+    /// Keys up to the query's own position. The first query has the position of the first key.
     Causal,
-    /// Keys up to the query's own position, where the last query is at the position of the last key: queries continue a sequence whose
-    /// first keys are in a cache.
+    /// Keys up to the query's own position. The last query has the position of the last key, so queries continue a sequence whose first
+    /// keys are in a cache.
     CausalFromEnd,
-    /// Keys from `before` positions before the query's own to `after` positions after it, both less than 2³⁰, where the last query is at the
-    /// position of the last key.
+    /// Keys from `before` positions before the query's own position to `after` positions after it, both less than 2³⁰. The last query has
+    /// the position of the last key.
     #[doc(alias = "sliding window")]
     Window {
-        /// The keys before the query's position.
+        /// The number of keys before the query's position.
         before: u32,
-        /// The keys after the query's position.
+        /// The number of keys after the query's position.
         after: u32,
     },
 }

@@ -1,4 +1,4 @@
-//! Convolution by Fourier transforms, which are products of matrices (Monarch).
+//! Convolution by Fourier transforms, which are computed as matrix products (Monarch).
 
 use std::f32::consts::TAU;
 
@@ -9,16 +9,19 @@ use crate::{
     tiles::{Cgl, Col, Convert, Crt, Cst, Filled, Product, Row, Rt, St, contiguous},
 };
 
-/// `(u, re, im, y, [batches, channels, length], [of_u, of_y])`: a sequence of `length` numbers for each batch and channel of U and of Y, and the `size`
-/// numbers of the Fourier transform of a filter for each channel, as its real and its imaginary parts. The strides are those between batches and
-/// between channels in elements, multiples of 8, and so is `length`, of the square root of `size`.
+/// `(u, re, im, y, [batches, channels, length], [of_u, of_y])`: U and Y contain a sequence of `length` numbers for each batch and channel.
+/// `re` and `im` contain the real and the imaginary parts of the Fourier transform, of `size` numbers, of each channel's filter. The
+/// strides are between batches and between channels, in elements, and must be multiples of 8. `length` must be a multiple of the square
+/// root of `size`.
 pub type FftConvolutionArgs<T> = (In<T>, In<f32>, In<f32>, Out<T>, [u32; 3], [[u32; 2]; 2]);
 
-/// A kernel of circular convolutions of long sequences with a real filter for each channel, y = F⁻¹(F(u) ∘ f), where f is the filter's
-/// transform. Sequences are continued with zeros up to `size`, so that those of up to half of it are convolved causally.
+/// A kernel of circular convolutions of long sequences with a real filter for each channel: y = F⁻¹(F(u) ∘ f), where f is the transform of
+/// the filter. Sequences are padded with zeros to `size`; if the sequence and the filter are at most half as long, the convolution is
+/// causal.
 ///
-/// A sequence is a matrix of √`size` rows, and its transform is a transform of the columns, a product with roots of unity, and a transform of the rows
-/// (Monarch). Roots of unity, the filter, and the numbers between two transforms are rounded to `T`; sums are f32.
+/// A sequence is processed as a matrix of √`size` rows. Its transform consists of the transform of the columns, an elementwise
+/// multiplication by roots of unity, and the transform of the rows (Monarch). Roots of unity, the filter, and the numbers between two
+/// transforms are rounded to `T`; sums are f32.
 #[doc(alias = "Monarch")]
 #[doc(alias = "FlashFFTConv")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,7 +37,7 @@ impl FftConvolution {
     /// Builds the kernel, named after the type and the length of transforms: `fft_convolution_bf16_4096`.
     ///
     /// # Errors
-    /// For another length, or a target older than sm_80.
+    /// Returns an error for another length, or a target older than sm_80.
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<FftConvolutionArgs<T>>, BuildError>
     where
         T: TensorElement + FloatElement + Product<T, f32> + Convert<f32>,

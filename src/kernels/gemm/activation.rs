@@ -12,7 +12,7 @@ use crate::{
 pub enum Activation {
     /// max(x, 0).
     Relu,
-    /// x·Φ(x), by its approximation with tanh.
+    /// x·Φ(x), approximated with tanh.
     GeluTanh,
     /// x / (1 + e⁻ˣ).
     Silu,

@@ -27,7 +27,7 @@ const EXCHANGE: f64 = 1.0;
 const BANDWIDTH: f64 = 4.0e6;
 
 impl Gemm {
-    /// Returns the kernels that may be the fastest for some problem of these orders with `m` rows of the result.
+    /// Returns the kernels that may be the fastest for problems with these orders and `m` rows of the result.
     pub fn candidates(a: MatrixOrder, b: MatrixOrder, m: u32) -> impl Iterator<Item = Self> {
         let few_rows = move |tile: &GemmTile| tile.size()[0] >= 64 || m <= 16 && a == MatrixOrder::Row;
         let tiles = GemmTile::ALL.into_iter().filter(few_rows);
@@ -38,9 +38,10 @@ impl Gemm {
         whole.flat_map(|gemm| gemm.tile.parts().iter().map(move |&parts| Self { parts, ..gemm }))
     }
 
-    /// Returns the kernel for an m×n result of depth k, `size`, and factors of `T` on a GPU with this number of multiprocessors: that of the
-    /// [table of an H200](GemmTable::h200) if it has the problem and the GPU as many multiprocessors, otherwise the one that takes the shortest time
-    /// according to a model: rounds of tiles, each of a number of steps, but at least the time to read the factors.
+    /// Returns the kernel for an m×n result of depth k, `size`, and operands of `T` on a GPU with this number of multiprocessors. It is the
+    /// kernel of the [table of an H200](GemmTable::h200) if the table contains the problem and the number of multiprocessors is the same.
+    /// Otherwise, it is the fastest kernel according to a model: the time is the number of waves of tiles times the steps per tile, but at
+    /// least the time to read the operands.
     #[must_use]
     pub fn for_problem<T: TensorElement>(
         a: MatrixOrder,

@@ -1,4 +1,4 @@
-//! What becomes of the sums of a product before they are rounded and stored.
+//! Transformations of the sums of a product before they are rounded and stored.
 
 use crate::{
     ptx::{In, Out, Read, Val},
@@ -6,14 +6,14 @@ use crate::{
     tiles::{Convert, Gl, Row, Rt},
 };
 
-/// `(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)`: the parameters of
-/// [`GemmArgs`](super::GemmArgs), and those of an [`Epilogue`]. Those that the epilogue does not name are not read; their buffers may
-/// be empty. C and D are different buffers.
+/// `(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)`: the parameters of [`GemmArgs`](super::GemmArgs),
+/// and those of an [`Epilogue`]. Parameters that the epilogue does not use are not read, and their buffers may be empty. C and D must be
+/// different buffers.
 pub type FusedGemmArgs<T, D> =
     (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32, f32, f32, In<D>, u32, In<f32>, In<f32>, In<f32>);
 
-/// What is applied to a product A·B in f32: D = f(α · rᵢ · sⱼ · (A·B)ᵢⱼ + β · Cᵢⱼ + biasⱼ), from left to right, without the factors and terms that are
-/// `false`.
+/// The operations applied to a product A·B in f32: D = f(α · rᵢ · sⱼ · (A·B)ᵢⱼ + β · Cᵢⱼ + biasⱼ), evaluated from left to right, without
+/// the factors and terms that are `false`.
 #[doc(alias = "CUBLASLT_MATMUL_DESC_EPILOGUE")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Epilogue {
@@ -23,7 +23,7 @@ pub struct Epilogue {
     pub row_scales: bool,
     /// s, one scale for each column: n elements.
     pub col_scales: bool,
-    /// β and C: the argument `beta`, and m×n elements in rows that are `ldc` elements apart.
+    /// β and C: the argument `beta`, and m×n elements with the row pitch `ldc`.
     pub c: bool,
     /// One term for each column: n elements.
     pub bias: bool,

@@ -1,4 +1,4 @@
-//! The product in tiles.
+//! The GEMM kernel, tile by tile.
 
 use super::{GemmSum, activation::activated, problem::Problem, stages::Stages};
 use crate::{

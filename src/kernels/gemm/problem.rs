@@ -1,4 +1,4 @@
-//! The matrices of the products of a launch, in all forms of the kernel.
+//! The matrices of a launch, in all forms of the kernel.
 
 use super::{Gemm, GemmSum, MatrixOrder, activation::activated, epilogue::Operands, stages::Factors};
 use crate::{

@@ -1,4 +1,4 @@
-//! Products of 8-bit floats whose sums are kept in f32: tensor cores keep fewer bits.
+//! Products of 8-bit floats whose sums are promoted to f32, because tensor cores sum with fewer bits.
 
 use super::{Gemm, GemmArgs, GemmResult, GemmTile, MatrixOrder, problem::Problem};
 use crate::{
@@ -15,12 +15,12 @@ pub type BlockScaledGemmArgs<T, D> = (In<T>, u32, In<f32>, In<T>, u32, In<f32>, 
 const BLOCK: u32 = 128;
 
 impl Gemm {
-    /// Builds the kernel of a product of 8-bit floats whose sums are promoted: added in f32 every 128 elements. Tensor cores add products of
-    /// 8 bits to sums of about 14 bits (as [`kernel`](Self::kernel) does), whose errors grow with the depth.
+    /// Builds the kernel of a product of 8-bit floats whose sums are promoted: added in f32 every 128 elements. Tensor cores sum 8-bit
+    /// products with about 14 bits (as in [`kernel`](Self::kernel)), so errors grow with the depth.
     ///
     /// # Errors
-    /// For types other than those of 8 bits, orders other than A in rows and B in columns, tiles other than 128×128 and 128×192, clusters,
-    /// parts, and functions.
+    /// Returns an error for types that are not 8-bit floats, orders other than A in rows and B in columns, tiles other than 128×128 and
+    /// 128×192, clusters, parts, and activations.
     #[doc(alias = "CUBLASLT_MATMUL_DESC_FAST_ACCUM")]
     pub fn promoted_kernel<T, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
     where
@@ -45,12 +45,13 @@ impl Gemm {
         )
     }
 
-    /// Builds the kernel of a product of 8-bit floats with a scale for each block of 128 elements along k: D = Σₛ rᵢₛ · cⱼₛ · (A·B)ᵢⱼₛ, where
-    /// s counts the blocks. `a_scales` has one scale for each row of A, block by block: `a_scales[s · m + i]`; `b_scales` has one for each block
-    /// of 128 columns of B: `b_scales[(j / 128) · ⌈k / 128⌉ + s]` (as [DeepSeek-V3](https://arxiv.org/abs/2412.19437) does). Tiles are 128×128.
+    /// Builds the kernel of a product of 8-bit floats with a scale for each block of 128 elements along k: D = Σₛ rᵢₛ · cⱼₛ · (A·B)ᵢⱼₛ,
+    /// where s counts the blocks. `a_scales` contains one scale for each row of A, block by block: `a_scales[s · m + i]`; `b_scales`
+    /// contains one scale for each block of 128 columns of B: `b_scales[(j / 128) · ⌈k / 128⌉ + s]` (as in
+    /// [DeepSeek-V3](https://arxiv.org/abs/2412.19437)). Tiles are 128×128.
     ///
     /// # Errors
-    /// Those of [`promoted_kernel`](Self::promoted_kernel).
+    /// Returns the errors of [`promoted_kernel`](Self::promoted_kernel).
     #[doc(alias = "DeepGEMM")]
     pub fn block_scaled_kernel<T, D>(&self) -> Result<Kernel<BlockScaledGemmArgs<T, D>>, BuildError>
     where

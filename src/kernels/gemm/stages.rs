@@ -1,4 +1,4 @@
-//! The stages of a product: which tiles of A and B fill them, and the product of a stage.
+//! The stages of a product: the tiles of A and B that fill a stage, and the product of a stage.
 
 use crate::{
     ptx::{Read, Val},

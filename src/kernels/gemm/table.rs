@@ -5,9 +5,9 @@ use std::{fmt, str::FromStr, sync::LazyLock};
 use super::{Gemm, GemmTile, MatrixOrder};
 use crate::{tensor::TensorElement, tiles::Schedule};
 
-/// The fastest kernels that `warpwright tune gemm` found on a GPU, one for each problem, and where and how they were found.
+/// The fastest kernels that `warpwright tune gemm` found on a GPU, one for each problem, with the conditions of the measurement.
 ///
-/// The text of a table has a line for each of the fields below and one for each entry:
+/// The text of a table has one line for each of the fields below and one line for each entry:
 ///
 /// ```
 /// use warpwright::{kernels::{GemmTable, MatrixOrder}, prelude::*};
@@ -35,7 +35,7 @@ pub struct GemmTable {
     pub multiprocessors: u32,
     /// The version of the driver.
     pub driver: String,
-    /// The day of the measurement, as in 2026-11-23.
+    /// The date of the measurement: `2026-11-23`.
     pub date: String,
     /// The command line.
     pub command: String,
@@ -46,21 +46,21 @@ pub struct GemmTable {
 /// The fastest kernel for a problem.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GemmEntry {
-    /// The type of the factors, as in `bf16`.
+    /// The type of the operands: `bf16`.
     pub dtype: String,
     /// m, n and k.
     pub size: [u32; 3],
-    /// The kernel. Only its orders, tile, cluster, parts and the groups of its schedule are written.
+    /// The kernel. The text of the table contains only its orders, tile, cluster, parts and the groups of its schedule.
     pub gemm: Gemm,
     /// The median time of a launch in microseconds.
     pub micros: f64,
 }
 
-/// Why a text is not a table.
+/// An error in the text of a table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct GemmTableError {
-    /// The number of the line, from 1.
+    /// The line number, starting from 1.
     pub line: usize,
     /// What was expected, and what was found.
     pub problem: String,
@@ -79,7 +79,7 @@ impl GemmTable {
         &H200
     }
 
-    /// Returns the kernel for an m×n result of depth k, `size`, and factors of `T` in these orders, if the table has one.
+    /// Returns the kernel for an m×n result of depth k, `size`, and operands of `T` in these orders, if the table contains it.
     pub fn get<T: TensorElement>(&self, a: MatrixOrder, b: MatrixOrder, size: [u32; 3]) -> Option<Gemm> {
         let is_of = |entry: &&GemmEntry| {
             entry.size == size && (entry.gemm.a, entry.gemm.b) == (a, b) && entry.dtype == T::NAME
@@ -87,7 +87,7 @@ impl GemmTable {
         self.entries.iter().find(is_of).map(|entry| entry.gemm)
     }
 
-    /// Returns the table's kernel, or else that of [`Gemm::for_problem`].
+    /// Returns the table's kernel, if it has one, or the kernel of [`Gemm::for_problem`].
     #[must_use]
     pub fn for_problem<T: TensorElement>(&self, a: MatrixOrder, b: MatrixOrder, size: [u32; 3]) -> Gemm {
         self.get::<T>(a, b, size).unwrap_or_else(|| Gemm::for_problem::<T>(a, b, size, self.multiprocessors))

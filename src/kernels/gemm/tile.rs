@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// The part of a result that a warpgroup computes at a time, in rows and columns.
+/// The part of a result that a warpgroup computes at a time: rows × columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GemmTile {
-    /// 16×64, for results of at most 16 rows. Products take as long as for 64 rows, but loads of A do not.
+    /// 16×64, for results of at most 16 rows. Products take as long as with 64 rows, but loads of A take less time.
     T16x64,
     /// 16×128, for results of at most 16 rows.
     T16x128,
@@ -31,7 +31,7 @@ impl GemmTile {
     pub const ALL: [Self; 6] =
         [Self::T16x64, Self::T16x128, Self::T64x64, Self::T64x128, Self::T128x128, Self::T128x192];
 
-    /// Returns the rows and columns.
+    /// Returns the numbers of rows and columns.
     pub const fn size(self) -> [u32; 2] {
         match self {
             Self::T16x64 => [16, 64],

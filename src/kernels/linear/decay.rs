@@ -1,4 +1,4 @@
-//! How much of a token is left at a later one.
+//! The product of the decay factors between two tokens.
 
 use super::inputs::{CHUNK, SUBTILES};
 use crate::{

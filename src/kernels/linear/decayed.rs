@@ -1,4 +1,4 @@
-//! Linear attention whose past decays by a constant factor for each head.
+//! Linear attention whose state decays by a constant factor per head.
 
 use std::f32::consts::LOG2_E;
 
@@ -13,31 +13,32 @@ use crate::{
     tiles::{Convert, Naive, Product, Row, Rv, St, contiguous, vector},
 };
 
-/// `(q, k, v, decays, o, state, [batches, heads, length], strides)`: as [`LinearAttentionArgs`](super::LinearAttentionArgs), and a number
-/// for each head, and a contiguous matrix of `key_size`×`value_size` numbers for each batch and head.
+/// `(q, k, v, decays, o, state, [batches, heads, length], strides)`: like [`LinearAttentionArgs`](super::LinearAttentionArgs), with one
+/// decay per head, and a contiguous `key_size`×`value_size` matrix of state for each batch and head.
 pub type DecayedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, In<f32>, Out<T>, InOut<f32>, [u32; 3], [[u32; 3]; 4]);
 
-/// A kernel of causal linear attention whose past decays by a constant factor λ = e^`decay` for each head:
-/// Sᵢ = λ · Sᵢ₋₁ + kᵢᵀ·vᵢ, oᵢ = qᵢ·Sᵢ. The argument `state` is S₀, and becomes S of the last token, so that a sequence can be processed in
-/// parts. Decays are 0, for linear attention without one, or negative; −∞ is not allowed.
+/// A kernel of causal linear attention whose state decays by a constant factor λ = e^`decay` per head: Sᵢ = λ · Sᵢ₋₁ + kᵢᵀ·vᵢ, oᵢ = qᵢ·Sᵢ.
+/// The argument `state` contains S₀, which is overwritten by S after the last token, so a sequence can be processed in parts. Decays must
+/// be negative, or 0 for linear attention without decay; −∞ is not allowed.
 ///
-/// Sums are f32. Products q·k, values that are added to the state, and the state that queries are multiplied by are rounded to `T` first.
+/// Sums are f32. Products q·k, values that are added to the state, and the state by which queries are multiplied are first rounded to `T`.
 #[doc(alias = "Lightning Attention")]
 #[doc(alias = "RetNet")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DecayedAttention {
-    /// The length of a row of Q and K: 64 or 128.
+    /// The head size of Q and K: 64 or 128.
     pub key_size: u32,
-    /// The length of a row of V and O: 64 or 128.
+    /// The head size of V and O: 64 or 128.
     pub value_size: u32,
 }
 
 impl DecayedAttention {
-    /// Builds the kernel, named after the type and the lengths of rows: `decayed_attention_bf16_128_128`.
+    /// Builds the kernel, named after the type and the head sizes: `decayed_attention_bf16_128_128`.
     ///
     /// # Errors
-    /// For other lengths of rows, a target older than sm_80, or one with less than 106 KiB of shared memory (sm_86, sm_89, sm_120) for rows of 128.
+    /// Returns an error for other head sizes, a target older than sm_80, or, with head sizes of 128, a target with less than 106 KiB of
+    /// shared memory (sm_86, sm_89, sm_120).
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<DecayedAttentionArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32> + Convert<f32>,

@@ -1,4 +1,4 @@
-//! What a launch of linear attention passes.
+//! The arguments of a launch of linear attention.
 
 use crate::{
     ptx::{Builder, Global, In, Out, Ptr, Val},
@@ -6,8 +6,9 @@ use crate::{
     tiles::{Gl, contiguous},
 };
 
-/// `(q, k, v, o, [batches, heads, length], strides)`: Q, K, V and O have a matrix of `length` rows for each batch and head. The strides are
-/// those of Q, of K, of V and of O, each between batches, between heads and between rows in elements, all multiples of 8.
+/// `(q, k, v, o, [batches, heads, length], strides)`: Q, K, V and O consist of a matrix of `length` rows for each batch and head. `strides`
+/// contains the strides of Q, K, V and O, in elements: each between batches, between heads and between rows. All strides must be multiples
+/// of 8.
 pub type LinearAttentionArgs<T> = (In<T>, In<T>, In<T>, Out<T>, [u32; 3], [[u32; 3]; 4]);
 
 /// Returns the names of the strides of matrices.

@@ -13,34 +13,36 @@ use crate::{
     tiles::{Convert, Naive, Product, Row, St, Sv, contiguous, vector},
 };
 
-/// `(x, dt, a, b, c, d, y, state, [batches, groups, heads, length], strides)`: X and Y have a matrix of `length` rows for each batch and
-/// each of `groups`·`heads` heads, B and C for each batch and group. The strides are those of X, of B, of C, of Y and of dt, each between
-/// batches, between heads or groups, and between tokens in elements; all but those of dt are multiples of 8. A and D have a number for each
-/// head. The states are contiguous: a matrix of `head_size`×`state_size` numbers for each batch and head.
+/// `(x, dt, a, b, c, d, y, state, [batches, groups, heads, length], strides)`: X and Y consist of a matrix of `length` rows for each batch
+/// and each of `groups`·`heads` heads; B and C consist of a matrix for each batch and group. `strides` contains the strides of X, B, C, Y
+/// and dt, in elements: each between batches, between heads or groups, and between tokens. All strides except those of dt must be multiples
+/// of 8. A and D contain one number per head. The states are contiguous `head_size`×`state_size` matrices, one for each batch and head.
 pub type StateSpaceArgs<T> =
     (In<T>, In<f32>, In<f32>, In<T>, In<T>, In<f32>, Out<T>, InOut<f32>, [u32; 4], [[u32; 3]; 5]);
 
-/// A kernel of the state space model of Mamba-2, whose state decays by one factor for each token and head:
-/// Sᵢ = e^(dtᵢ·a) · Sᵢ₋₁ + dtᵢ · xᵢᵀ·bᵢ, yᵢ = Sᵢ·cᵢ + d · xᵢ. The argument `state` is S₀, and becomes S of the last token, so that a sequence can be
-/// processed in parts. a must be finite and negative, and dt is positive: the result of softplus.
+/// A kernel of the state space model of Mamba-2, whose state decays by a separate factor for each token and head: Sᵢ = e^(dtᵢ·a) · Sᵢ₋₁ +
+/// dtᵢ · xᵢᵀ·bᵢ, yᵢ = Sᵢ·cᵢ + d · xᵢ. The argument `state` contains S₀, which is overwritten by S after the last token, so a sequence can
+/// be processed in parts. a must be finite and negative, and dt must be positive (the result of softplus).
 ///
-/// Sums are f32. Products c·b with their factors, values x with theirs, and the state that rows of C are multiplied by are rounded to `T` first.
+/// Sums are f32. Products c·b and values x, multiplied by their factors, and the state by which rows of C are multiplied are first rounded
+/// to `T`.
 #[doc(alias = "SSD")]
 #[doc(alias = "Mamba-2")]
 #[doc(alias = "mamba_chunk_scan")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StateSpace {
-    /// The length of a row of X and Y: 64 or 128.
+    /// The size of a row of X and Y: 64 or 128.
     pub head_size: u32,
-    /// The length of a row of B and C: 64 or 128.
+    /// The size of a row of B and C: 64 or 128.
     pub state_size: u32,
 }
 
 impl StateSpace {
-    /// Builds the kernel, named after the type and the lengths of rows: `state_space_bf16_64_128`.
+    /// Builds the kernel, named after the type and these sizes: `state_space_bf16_64_128`.
     ///
     /// # Errors
-    /// For other lengths of rows, a target older than sm_80, or one with less than 107 KiB of shared memory (sm_86, sm_89, sm_120) for rows of 128.
+    /// Returns an error for other sizes, a target older than sm_80, or, with sizes of 128, a target with less than 107 KiB of shared memory
+    /// (sm_86, sm_89, sm_120).
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<StateSpaceArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32> + Convert<f32>,

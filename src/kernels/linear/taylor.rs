@@ -1,4 +1,4 @@
-//! Linear attention with the Taylor expansion of the exponential, of Based.
+//! Linear attention with the Taylor expansion of the exponential (Based).
 
 use std::array;
 
@@ -10,15 +10,16 @@ use crate::{
     tiles::{Col, ColVec, Convert, Product, Row, Rt, St},
 };
 
-/// A kernel of causal attention whose weights are the second-order Taylor expansion of the exponential:
-/// oᵢ = Σ w(qᵢ·kⱼ / 4) · vⱼ over j ≤ i with w(s) = 1 + s + s²/2, for rows of 16 elements of Q and K, and of 64 of V and O.
+/// A kernel of causal attention whose weights are the second-order Taylor expansion of the exponential: oᵢ = Σ w(qᵢ·kⱼ / 4) · vⱼ over j ≤ i
+/// with w(s) = 1 + s + s²/2, for head sizes of 16 (Q and K) and 64 (V and O).
 ///
-/// As w(q·k / 4) = φ(q)·φ(k) with 1 + 16 + 16² features, the keys before a chunk are a state of that many rows, which is symmetric in the
-/// last 16² of them: 16 · 9 are stored. Sums are f32. Weights, features and the state are rounded to `T` before they are multiplied.
+/// w(q·k / 4) = φ(q)·φ(k) with 1 + 16 + 16² features φ, so the keys before a chunk are represented by a state with that many rows. The last
+/// 16² rows are symmetric, and only 16 · 9 of them are stored. Sums are f32. Weights, features and the state are rounded to `T` before they
+/// are multiplied.
 #[doc(alias = "Based")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TaylorAttention {
-    /// Whether sums are divided by those of the weights, which are at least ½ each.
+    /// Whether sums are divided by the sums of the weights, each of which is at least ½.
     pub normalized: bool,
 }
 
@@ -29,7 +30,7 @@ impl TaylorAttention {
     /// Builds the kernel, named `taylor_attention_bf16` or `taylor_attention_normalized_bf16`.
     ///
     /// # Errors
-    /// If the target is older than sm_80.
+    /// Returns an error if the target is older than sm_80.
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<LinearAttentionArgs<T>>, BuildError>
     where
         T: Arithmetic + Product<T, f32> + Convert<f32>,

@@ -6,8 +6,8 @@ use crate::{
     tiles::Convert,
 };
 
-/// `(p, g, mean, square, ld, m, n, rate, beta1, beta2, epsilon, decay, correction1, correction2)`: parameters, gradients and the averages of
-/// these and of their squares, all m×n, in rows that are `ld` elements apart.
+/// `(p, g, mean, square, ld, m, n, rate, beta1, beta2, epsilon, decay, correction1, correction2)`: parameters, gradients, and the averages
+/// of gradients and of their squares, all m×n with the row pitch `ld` in elements.
 pub type AdamWArgs<P, G> =
     (InOut<P>, In<G>, InOut<f32>, InOut<f32>, u32, u32, u32, f32, f32, f32, f32, f32, f32, f32);
 
@@ -16,7 +16,7 @@ pub type AdamWArgs<P, G> =
 /// - mean = β₁ · mean + (1 − β₁) · g and square = β₂ · square + (1 − β₂) · g²;
 /// - p = p − rate · decay · p − rate · (mean / c₁) / (√(square / c₂) + ε), where step t has the corrections c₁ = 1 − β₁ᵗ and c₂ = 1 − β₂ᵗ.
 ///
-/// Arithmetic is f32, and p is rounded once. The elements of a tensor without gaps may be divided into rows of any length.
+/// Arithmetic is f32, and p is rounded once. The elements of a contiguous tensor may be divided into rows of any length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AdamW {
     /// How rows are divided among threads.
@@ -49,7 +49,7 @@ impl AdamW {
     /// Builds the kernel, named `adamw_f32_f32_any_by4` for parameters and gradients of f32, and sizes that 4 divides.
     ///
     /// # Errors
-    /// For a tiling that does not exist, or is unaligned.
+    /// Returns an error for an invalid or unaligned tiling.
     pub fn kernel<P, G>(&self, target: Target) -> Result<Kernel<AdamWArgs<P, G>>, BuildError>
     where
         P: Convert<f32>,

@@ -1,4 +1,4 @@
-//! Rows that pass through shared memory: those that a block processes next are being copied there.
+//! Rows that pass through shared memory: while a block processes a row, its next rows are copied.
 
 use super::{
     RowTiling,

@@ -6,13 +6,14 @@ use crate::{
     tiles::Convert,
 };
 
-/// `(x, ldx, y, ldy, parts, m, n)`: x m×n and y `parts`×n, in rows that are `ldx` and `ldy` elements apart.
+/// `(x, ldx, y, ldy, parts, m, n)`: x is m×n and y is `parts`×n, with row pitches `ldx` and `ldy` in elements.
 pub type ColumnReductionArgs<X> = (In<X>, u32, Out<f32>, u32, u32, u32, u32);
 
-/// A reduction of columns: row `p` of y has the results over the rows p, p + `parts`, … of x.
+/// A reduction of columns: row `p` of y contains the results over the rows p, p + `parts`, … of x.
 ///
-/// Two launches reduce a tall matrix with all multiprocessors: the first with many parts, the second, on its result, with one. Results do not
-/// depend on the order in which blocks run. The mean is that of a part, so that only parts of as many rows can be combined.
+/// To reduce a tall matrix on all multiprocessors, use two launches: the first with many parts, and the second, on the result of the first,
+/// with one part. Results do not depend on the order in which blocks run. Means are computed per part, so they can be combined only if all
+/// parts have the same number of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ColumnReduction {
     /// How rows are divided among threads.
@@ -32,7 +33,7 @@ impl ColumnReduction {
     /// Builds the kernel, named `column_sum_bf16_any_by8` for sums of bf16 in rows whose sizes 8 divides.
     ///
     /// # Errors
-    /// For a tiling that does not exist.
+    /// Returns an error for an invalid tiling.
     pub fn kernel<X: Convert<f32>>(
         &self,
         target: Target,

@@ -1,4 +1,4 @@
-//! Cross-entropy of logits, and its derivative.
+//! Cross-entropy of logits, and its gradient.
 
 use std::f32::consts::LOG2_E;
 
@@ -8,16 +8,16 @@ use crate::{
     tiles::Convert,
 };
 
-/// `(x, ldx, targets, losses, logs, m, n, ignored)`: x m×n, in rows that are `ldx` elements apart; the others have m elements.
+/// `(x, ldx, targets, losses, logs, m, n, ignored)`: x is m×n, with the row pitch `ldx` in elements; the other buffers have m elements.
 pub type CrossEntropyArgs<X> = (In<X>, u32, In<i32>, Out<f32>, Out<f32>, u32, u32, i32);
 
 /// `(x, ldx, targets, logs, dlosses, dx, lddx, m, n, ignored)`.
 pub type CrossEntropyBackwardArgs<X> = (In<X>, u32, In<i32>, In<f32>, In<f32>, Out<X>, u32, u32, u32, i32);
 
-/// The loss of a row of logits: ln Σₖ e^xₖ − x_target, and the derivative.
+/// The loss of a row of logits, ln Σₖ e^xₖ − x_target, and its gradient.
 ///
-/// `logs` receives the log-sum-exp of each row, from which the derivative is computed: dxⱼ = (e^(xⱼ − log) − [j = target]) · dloss. Rows whose target is
-/// `ignored` have loss 0 and derivative 0. Any other target must be a column: otherwise, the loss is NaN.
+/// `logs` receives the log-sum-exp of each row, from which the gradient is computed: dxⱼ = (e^(xⱼ − log) − [j = target]) · dloss. Rows
+/// whose target is `ignored` have loss 0 and gradient 0. If any other target is not the index of a column, the loss is NaN.
 ///
 /// Rows of any length are read once, in parts, with a running maximum.
 #[doc(alias = "nll_loss")]
@@ -25,22 +25,22 @@ pub type CrossEntropyBackwardArgs<X> = (In<X>, u32, In<i32>, In<f32>, In<f32>, O
 pub struct CrossEntropy {
     /// How rows are divided among threads for the loss.
     pub tiling: RowTiling,
-    /// How they are divided for the derivative.
+    /// How rows are divided among threads for the gradient.
     pub backward: RowTiling,
 }
 
 impl CrossEntropy {
-    /// Returns the kernels for logits of `bytes` bytes in rows of these sizes, as in [`RowTiling::for_rows`].
+    /// Returns the kernels for logits of `bytes` bytes in rows of these sizes; see [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_reductions(target, bytes, sizes);
         Self { tiling, backward: RowTiling::for_elements(target, bytes, sizes) }
     }
 
-    /// Builds the kernel of losses, named `cross_entropy_bf16_any_by8` for bf16 and sizes that 8 divides.
+    /// Builds the kernel of the losses, named `cross_entropy_bf16_any_by8` for bf16 and sizes that 8 divides.
     ///
     /// # Errors
-    /// For a tiling that does not exist, and clusters below sm_90.
+    /// Returns an error for an invalid tiling, and for clusters below sm_90.
     pub fn kernel<X>(&self, target: Target) -> Result<Kernel<CrossEntropyArgs<X>>, BuildError>
     where
         X: Convert<f32>,
@@ -71,10 +71,10 @@ impl CrossEntropy {
         )
     }
 
-    /// Builds the kernel of the derivative.
+    /// Builds the kernel of the gradient.
     ///
     /// # Errors
-    /// Those of [`kernel`](Self::kernel).
+    /// Returns the errors of [`kernel`](Self::kernel).
     pub fn backward_kernel<X>(
         &self,
         target: Target,

@@ -1,4 +1,4 @@
-//! Rows of a table, selected by indices, and sums into them.
+//! Embedding tables: rows of a table, selected by indices, and sums into these rows.
 
 use super::RowTiling;
 use crate::{
@@ -9,13 +9,14 @@ use crate::{
 /// The f32 elements that are added in one instruction.
 const VECTOR: usize = 4;
 
-/// `(table, ldt, indices, y, ldy, rows, m, n)`: a table of `rows`×n, m indices, y m×n, in rows that are `ldt` and `ldy` elements apart.
+/// `(table, ldt, indices, y, ldy, rows, m, n)`: the table is `rows`×n, there are m indices, and y is m×n. Row pitches are `ldt` and `ldy`,
+/// in elements.
 pub type GatherArgs<X> = (In<X>, u32, In<i32>, Out<X>, u32, u32, u32, u32);
 
-/// `(x, ldx, indices, table, ldt, rows, m, n)`: x m×n, m indices, a table of `rows`×n.
+/// `(x, ldx, indices, table, ldt, rows, m, n)`: x is m×n, there are m indices, and the table is `rows`×n.
 pub type ScatterAddArgs<X> = (In<X>, u32, In<i32>, InOut<f32>, u32, u32, u32, u32);
 
-/// Rows of a table: y = table\[indices\], and its derivative, table\[indices\] += x.
+/// Rows of a table: y = table\[indices\], and its gradient, table\[indices\] += x.
 ///
 /// An index that is not a row of the table selects zeros, and nothing is added for it. Sums are f32. If an index occurs more than once, the
 /// order of its additions, and therefore the last bits of its sums, are not specified.
@@ -36,7 +37,7 @@ impl Embedding {
     /// Builds the kernel of y = table\[indices\], named `gather_bf16_any_by8` for bf16 and sizes that 8 divides.
     ///
     /// # Errors
-    /// For a tiling that does not exist.
+    /// Returns an error for an invalid tiling.
     #[doc(alias = "gather")]
     pub fn kernel<X>(&self, target: Target) -> Result<Kernel<GatherArgs<X>>, BuildError>
     where
@@ -58,7 +59,7 @@ impl Embedding {
     /// Builds the kernel of table\[indices\] += x, named `scatter_add_bf16_any_by8`.
     ///
     /// # Errors
-    /// Those of [`kernel`](Self::kernel).
+    /// Returns the errors of [`kernel`](Self::kernel).
     #[doc(alias = "index_add")]
     pub fn add_kernel<X: Convert<f32>>(
         &self,

@@ -1,4 +1,4 @@
-//! RMSNorm and LayerNorm, with a residual sum ahead of them.
+//! RMSNorm and LayerNorm, optionally of a residual sum.
 
 use super::{
     RowTiling,
@@ -11,20 +11,20 @@ use crate::{
     tiles::{Convert, Striped},
 };
 
-/// `(x, ldx, w, y, ldy, m, n, epsilon)`: x and y m×n, in rows that are `ldx` and `ldy` elements apart, w of n elements.
+/// `(x, ldx, w, y, ldy, m, n, epsilon)`: x and y are m×n, with row pitches `ldx` and `ldy` in elements; w has n elements.
 pub type NormArgs<X, W, Y> = (In<X>, u32, In<W>, Out<Y>, u32, u32, u32, f32);
 
-/// `(x, ldx, w, b, y, ldy, m, n, epsilon)`: also b of n elements.
+/// `(x, ldx, w, b, y, ldy, m, n, epsilon)`: like [`NormArgs`]; b has n elements.
 pub type BiasedNormArgs<X, W, Y> = (In<X>, u32, In<W>, In<W>, Out<Y>, u32, u32, u32, f32);
 
-/// `(x, ldx, r, ldr, w, h, ldh, y, ldy, m, n, epsilon)`: also r and h m×n, in rows that are `ldr` and `ldh` elements apart.
+/// `(x, ldx, r, ldr, w, h, ldh, y, ldy, m, n, epsilon)`: like [`NormArgs`]; r and h are m×n, with row pitches `ldr` and `ldh` in elements.
 pub type ResidualNormArgs<X, W, Y> = (In<X>, u32, In<X>, u32, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32);
 
 /// `(x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon)`.
 pub type ResidualBiasedNormArgs<X, W, Y> =
     (In<X>, u32, In<X>, u32, In<W>, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32);
 
-/// What the elements of a row are divided by.
+/// The function by which a row is normalized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NormFunction {
     /// x / √(mean(x²) + ε).
@@ -44,11 +44,12 @@ impl NormFunction {
     }
 }
 
-/// y = norm(x) · w along rows, or norm(x) · w + b, where norm is a [`NormFunction`]; or of h = x + r instead of x, a residual sum that
-/// is also stored.
+/// y = norm(x) · w along rows, or norm(x) · w + b, where norm is a [`NormFunction`]; or the same of a residual sum h = x + r, which is also
+/// stored.
 ///
 /// Sums are f32, and the result is rounded once; h is rounded to its type before it is normalized. As in PyTorch, a row with NaN or ±∞ has
-/// NaN in y. The rows must fit the [tiling](RowTiling), which a launch checks; longer ones are read two or three times.
+/// NaN in y. The rows must fit the [tiling](RowTiling), which a launch checks. Rows that do not fit in registers are read two or three
+/// times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Norm {
     /// How rows are divided among threads.
@@ -75,7 +76,8 @@ impl Norm {
         Self { tiling: if copied.fits(target, bytes, 1) { copied } else { tiling }, function }
     }
 
-    /// Returns the kernel for residual sums, like [`for_rows`](Self::for_rows): of two matrices, fewer rows pass through shared memory.
+    /// Returns the kernel for residual sums, like [`for_rows`](Self::for_rows). Because there are two input matrices, fewer rows pass
+    /// through shared memory.
     #[must_use]
     pub fn for_residual_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = match RowTiling::for_copied_rows(target, bytes, sizes) {
@@ -94,7 +96,7 @@ impl Norm {
     /// Builds the kernel of norm(x) · w, named `rmsnorm_bf16_8192_by8` for bf16, rows of up to 8192 elements, and sizes that 8 divides.
     ///
     /// # Errors
-    /// For a tiling that does not exist, and clusters below sm_90.
+    /// Returns an error for an invalid tiling, and for clusters below sm_90.
     pub fn kernel<X, W, Y>(&self, target: Target) -> Result<Kernel<NormArgs<X, W, Y>>, BuildError>
     where
         X: Convert<f32>,
@@ -113,7 +115,7 @@ impl Norm {
     /// Builds the kernel of norm(x) · w + b.
     ///
     /// # Errors
-    /// Those of [`kernel`](Self::kernel).
+    /// Returns the errors of [`kernel`](Self::kernel).
     pub fn biased_kernel<X, W, Y>(
         &self,
         target: Target,
@@ -140,7 +142,7 @@ impl Norm {
     /// Builds the kernel of h = x + r and norm(h) · w.
     ///
     /// # Errors
-    /// Those of [`kernel`](Self::kernel).
+    /// Returns the errors of [`kernel`](Self::kernel).
     #[doc(alias = "add_rmsnorm")]
     pub fn residual_kernel<X, W, Y>(
         &self,
@@ -169,7 +171,7 @@ impl Norm {
     /// Builds the kernel of h = x + r and norm(h) · w + b.
     ///
     /// # Errors
-    /// Those of [`kernel`](Self::kernel).
+    /// Returns the errors of [`kernel`](Self::kernel).
     pub fn residual_biased_kernel<X, W, Y>(
         &self,
         target: Target,

@@ -1,4 +1,4 @@
-//! The derivatives of norms.
+//! The gradients of norms.
 
 use super::{NormFunction, RowTiling, tiling::same_or};
 use crate::{
@@ -6,18 +6,19 @@ use crate::{
     tiles::Convert,
 };
 
-/// `(x, ldx, w, dy, lddy, dx, lddx, dw, db, parts, m, n, epsilon)`: x, dy and dx m×n; w of n elements; dw and db `parts`×n.
+/// `(x, ldx, w, dy, lddy, dx, lddx, dw, db, parts, m, n, epsilon)`: x, dy and dx are m×n, w has n elements, and dw and db are `parts`×n.
 pub type NormBackwardArgs<X, W> =
     (In<X>, u32, In<W>, In<X>, u32, Out<X>, u32, Out<f32>, Out<f32>, u32, u32, u32, f32);
 
 /// The blocks of a multiprocessor, if rows are not read ahead.
 const BLOCKS: u32 = 4;
 
-/// The derivatives of y = norm(x) · w + b: dx, and partial sums of dw and db.
+/// The gradients of y = norm(x) · w + b: dx, and partial sums of dw and db.
 ///
-/// With g = dy · w and x̂ = norm(x), dx = (g − mean(g · x̂) · x̂) · scale, and for LayerNorm also minus mean(g) in the parentheses. Row `p` of
-/// dw has the sums of dy · x̂, and of db those of dy, over the rows p, p + `parts`, … of x; [`ColumnReduction`](super::ColumnReduction) adds them up.
-/// Results therefore depend on `parts`, but not on the order in which blocks run. The rows must fit the [tiling](RowTiling), in registers.
+/// With g = dy · w and x̂ = norm(x), dx = (g − mean(g · x̂) · x̂) · scale, where LayerNorm also subtracts mean(g) in the parentheses. Over
+/// the rows p, p + `parts`, … of x, row `p` of dw contains the sums of dy · x̂, and row `p` of db the sums of dy;
+/// [`ColumnReduction`](super::ColumnReduction) adds the rows. Results therefore depend on `parts`, but not on the order in which blocks
+/// run. The rows must fit in the registers of the [tiling](RowTiling).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NormBackward {
     /// How rows are divided among threads; rows are not read in parts.
@@ -33,7 +34,7 @@ impl NormBackward {
         Self { tiling: RowTiling::for_summed_rows(target, bytes, sizes), function }
     }
 
-    /// Returns the number of partial sums for which the blocks of a device with this number of multiprocessors are all resident.
+    /// Returns the number of partial sums for which all blocks are resident on a device with this number of multiprocessors.
     #[must_use]
     pub fn parts(&self, multiprocessors: u32) -> u32 {
         let RowTiling { rows, cluster, resident, ahead, .. } = self.tiling;
@@ -41,10 +42,10 @@ impl NormBackward {
         (multiprocessors / cluster).max(1) * resident * rows
     }
 
-    /// Builds the kernel. `parts` must be a multiple of the rows of a block.
+    /// Builds the kernel. `parts` must be a multiple of the number of rows of a block.
     ///
     /// # Errors
-    /// For a tiling that does not exist, or that reads rows in parts, and clusters below sm_90.
+    /// Returns an error for an invalid tiling or one that reads rows in parts, and for clusters below sm_90.
     pub fn kernel<X, W>(&self, target: Target) -> Result<Kernel<NormBackwardArgs<X, W>>, BuildError>
     where
         X: Convert<f32>,

@@ -1,4 +1,4 @@
-//! Functions of single elements, alone and as gates, and their derivatives.
+//! Elementwise functions, alone and as gates, and their gradients.
 
 use std::f32::consts::{FRAC_2_SQRT_PI, SQRT_2};
 
@@ -9,10 +9,10 @@ use crate::{
     tiles::Convert,
 };
 
-/// `(x, ldx, y, ldy, m, n)`: x and y m×n, in rows that are `ldx` and `ldy` elements apart.
+/// `(x, ldx, y, ldy, m, n)`: x and y are m×n, with row pitches `ldx` and `ldy` in elements.
 pub type PointwiseArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32);
 
-/// `(x, ldx, u, ldu, y, ldy, m, n)`: also u m×n.
+/// `(x, ldx, u, ldu, y, ldy, m, n)`: like [`PointwiseArgs`]; u is m×n.
 pub type GatedArgs<X, Y> = (In<X>, u32, In<X>, u32, Out<Y>, u32, u32, u32);
 
 /// `(x, ldx, u, ldu, dy, lddy, dx, lddx, du, lddu, m, n)`, all m×n.
@@ -21,7 +21,7 @@ pub type GatedBackwardArgs<X> = (In<X>, u32, In<X>, u32, In<X>, u32, Out<X>, u32
 /// A function of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PointwiseFunction {
-    /// x: a conversion between types, and as a gate a product.
+    /// x: a conversion between types, or as a gate, a product.
     Identity,
     /// max(x, 0).
     Relu,
@@ -95,7 +95,8 @@ type OfTwo<'f> = dyn for<'k> Fn(Builder<'k>, Val<'k, f32>, Val<'k, f32>) -> Val<
 
 /// A function of each element, as y = f(x), or as a gate: y = f(x) · u.
 ///
-/// Arithmetic is f32, and results are rounded once. Any rows fit; the [tiling](RowTiling::for_elements) divides them among blocks.
+/// Arithmetic is f32, and results are rounded once. Rows may have any length; the [tiling](RowTiling::for_elements) divides them among
+/// blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pointwise {
     /// How rows are divided among threads.
@@ -114,7 +115,7 @@ impl Pointwise {
     /// Builds the kernel of y = f(x), named `silu_bf16_any_by8` for bf16 and sizes that 8 divides.
     ///
     /// # Errors
-    /// For a tiling that does not exist.
+    /// Returns an error for an invalid tiling.
     pub fn kernel<X, Y>(&self, target: Target) -> Result<Kernel<PointwiseArgs<X, Y>>, BuildError>
     where
         X: Convert<f32>,
@@ -133,7 +134,7 @@ impl Pointwise {
     /// Builds the kernel of dx = f′(x) · dy, with arguments `(x, ldx, dy, lddy, dx, lddx, m, n)`.
     ///
     /// # Errors
-    /// Those of [`kernel`](Self::kernel).
+    /// Returns the errors of [`kernel`](Self::kernel).
     pub fn backward_kernel<X>(&self, target: Target) -> Result<Kernel<GatedArgs<X, X>>, BuildError>
     where
         X: Convert<f32>,
@@ -146,7 +147,7 @@ impl Pointwise {
     /// Builds the kernel of y = f(x) · u.
     ///
     /// # Errors
-    /// Those of [`kernel`](Self::kernel).
+    /// Returns the errors of [`kernel`](Self::kernel).
     #[doc(alias = "SwiGLU")]
     #[doc(alias = "GeGLU")]
     pub fn gated_kernel<X, Y>(&self, target: Target) -> Result<Kernel<GatedArgs<X, Y>>, BuildError>
@@ -162,7 +163,7 @@ impl Pointwise {
     /// Builds the kernel of y = f(x) + u, named `identity_plus_bf16_any_by8` for sums of bf16.
     ///
     /// # Errors
-    /// Those of [`kernel`](Self::kernel).
+    /// Returns the errors of [`kernel`](Self::kernel).
     #[doc(alias = "add")]
     pub fn added_kernel<X, Y>(&self, target: Target) -> Result<Kernel<GatedArgs<X, Y>>, BuildError>
     where
@@ -177,7 +178,7 @@ impl Pointwise {
     /// Builds the kernel of dx = f′(x) · u · dy and du = f(x) · dy.
     ///
     /// # Errors
-    /// Those of [`kernel`](Self::kernel).
+    /// Returns the errors of [`kernel`](Self::kernel).
     pub fn gated_backward_kernel<X>(&self, target: Target) -> Result<Kernel<GatedBackwardArgs<X>>, BuildError>
     where
         X: Convert<f32>,

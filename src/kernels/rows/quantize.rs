@@ -1,4 +1,4 @@
-//! Quantization to 8 bits with a scale for each row, or for each 128 elements of a row.
+//! Quantization to 8 bits with a scale for each row, or for each group of 128 elements of a row.
 
 use super::{
     NormFunction, PointwiseFunction, RowTiling,
@@ -11,19 +11,19 @@ use crate::{
     tiles::{Convert, Striped},
 };
 
-/// `(x, ldx, q, ldq, scales, lds, m, n)`: x and q m×n, in rows that are `ldx` and `ldq` elements apart; scales m×`lds`, of which a row has
-/// one, or ⌈n/128⌉.
+/// `(x, ldx, q, ldq, scales, lds, m, n)`: x and q are m×n, with row pitches `ldx` and `ldq` in elements. The scales are m×`lds`, and each
+/// row has one scale or ⌈n/128⌉ scales.
 pub type QuantizeArgs<X, Q> = (In<X>, u32, Out<Q>, u32, Out<f32>, u32, u32, u32);
 
-/// `(x, ldx, w, q, ldq, scales, lds, m, n, epsilon)`: also w of n elements.
+/// `(x, ldx, w, q, ldq, scales, lds, m, n, epsilon)`: like [`QuantizeArgs`]; w has n elements.
 pub type NormQuantizeArgs<X, W, Q> = (In<X>, u32, In<W>, Out<Q>, u32, Out<f32>, u32, u32, u32, f32);
 
-/// `(x, ldx, u, ldu, q, ldq, scales, lds, m, n)`: also u m×n.
+/// `(x, ldx, u, ldu, q, ldq, scales, lds, m, n)`: like [`QuantizeArgs`]; u is m×n.
 pub type GatedQuantizeArgs<X, Q> = (In<X>, u32, In<X>, u32, Out<Q>, u32, Out<f32>, u32, u32, u32);
 
-/// An element type that numbers are quantized to.
+/// An element type to which numbers are quantized.
 pub trait Quantized: TensorElement {
-    /// The magnitude that the largest element of a group has.
+    /// The magnitude of the largest element of a group after quantization.
     const LARGEST: f32;
 }
 
@@ -40,7 +40,7 @@ impl Quantized for i8 {
 pub enum ScaleGroup {
     /// A row.
     Row,
-    /// 128 adjacent elements of a row, of which the last ones may be fewer.
+    /// 128 adjacent elements of a row; the last group of a row may be smaller.
     Block,
 }
 
@@ -58,19 +58,19 @@ impl ScaleGroup {
 
 /// q = round(x / s), where the scale s is max |x| / 448 for e4m3 and max |x| / 127 for i8, of each [group](ScaleGroup).
 ///
-/// Arithmetic is f32, and q is rounded once, to nearest even. A group of zeros has s = 0 and q = 0; one with NaN has s = NaN and q = NaN,
-/// or 0 for i8; one with ±∞ has s = ∞.
+/// Arithmetic is f32, and q is rounded once, to nearest even. A group of zeros has s = 0 and q = 0. A group with NaN has s = NaN, and q =
+/// NaN for e4m3 or q = 0 for i8. A group with ±∞ has s = ∞.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quantize {
-    /// How rows are divided among threads; for blocks, the threads of a row process one block at a time.
+    /// How rows are divided among threads. With [`ScaleGroup::Block`], the threads of a row process one group at a time.
     pub tiling: RowTiling,
     /// The elements that have a common scale.
     pub group: ScaleGroup,
 }
 
 impl Quantize {
-    /// Returns the kernels for elements of `bytes` bytes, the larger ones of those read and written, in rows of these sizes as in
-    /// [`RowTiling::for_rows`].
+    /// Returns the kernels for rows of these sizes; see [`RowTiling::for_rows`]. `bytes` is the larger of the sizes of the elements that
+    /// are read and written.
     #[must_use]
     pub fn for_rows(group: ScaleGroup, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let of_rows = RowTiling::for_rows(target, bytes, sizes);
@@ -102,7 +102,7 @@ impl Quantize {
     /// Builds the kernel, named `quantize_row_bf16_e4m3_8192_by8` for bf16, e4m3, rows of up to 8192 elements, and sizes that 8 divides.
     ///
     /// # Errors
-    /// For a tiling that does not exist, or does not fit the group; clusters below sm_90, and e4m3 below sm_89.
+    /// Returns an error for a tiling that is invalid or does not fit the group, for clusters below sm_90, and for e4m3 below sm_89.
     pub fn kernel<X, Q>(&self, target: Target) -> Result<Kernel<QuantizeArgs<X, Q>>, BuildError>
     where
         X: Convert<f32>,
@@ -119,10 +119,11 @@ impl Quantize {
         })
     }
 
-    /// Builds the kernel that quantizes norm(x) · w, named `rmsnorm_quantize_row_bf16_e4m3_8192_by8`. The product is not rounded first.
+    /// Builds the kernel that quantizes norm(x) · w, named `rmsnorm_quantize_row_bf16_e4m3_8192_by8`. The product is quantized without
+    /// intermediate rounding.
     ///
     /// # Errors
-    /// Those of [`kernel`](Self::kernel).
+    /// Returns the errors of [`kernel`](Self::kernel).
     pub fn norm_kernel<X, W, Q>(
         &self,
         function: NormFunction,
@@ -163,10 +164,10 @@ impl Quantize {
     }
 
     /// Builds the kernel that quantizes f(x) · u, named `silu_gated_quantize_row_bf16_e4m3_8192_by8`: SwiGLU with SiLU. The product is
-    /// not rounded first.
+    /// quantized without intermediate rounding.
     ///
     /// # Errors
-    /// Those of [`kernel`](Self::kernel).
+    /// Returns the errors of [`kernel`](Self::kernel).
     #[doc(alias = "SwiGLU")]
     pub fn gated_kernel<X, Q>(
         &self,

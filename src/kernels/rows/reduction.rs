@@ -6,19 +6,19 @@ use crate::{
     tiles::Convert,
 };
 
-/// `(x, ldx, y, m, n)`: x m×n, in rows that are `ldx` elements apart, y of m elements.
+/// `(x, ldx, y, m, n)`: x is m×n, with the row pitch `ldx` in elements; y has m elements.
 pub type RowReductionArgs<X> = (In<X>, u32, Out<f32>, u32, u32);
 
-/// A function of many elements.
+/// A function that reduces many elements to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reduction {
     /// The sum.
     Sum,
     /// The sum, divided by the number of elements.
     Mean,
-    /// The maximum; NaN if an element is.
+    /// The maximum; NaN if any element is NaN.
     Max,
-    /// The minimum; NaN if an element is.
+    /// The minimum; NaN if any element is NaN.
     Min,
     /// √(Σ x²).
     #[doc(alias = "L2 norm")]
@@ -81,7 +81,8 @@ pub struct RowReduction {
 }
 
 impl RowReduction {
-    /// Returns the kernel for elements of `bytes` bytes in rows of these sizes; rows that do not fit a block are read in parts, once.
+    /// Returns the kernel for elements of `bytes` bytes in rows of these sizes; rows that do not fit in the registers of a block are read
+    /// in parts.
     #[must_use]
     pub fn for_rows(function: Reduction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: RowTiling::for_reductions(target, bytes, sizes), function }
@@ -90,7 +91,7 @@ impl RowReduction {
     /// Builds the kernel, named `row_sum_bf16_8192_by8` for sums of bf16, rows of up to 8192 elements, and sizes that 8 divides.
     ///
     /// # Errors
-    /// For a tiling that does not exist.
+    /// Returns an error for an invalid tiling.
     pub fn kernel<X: Convert<f32>>(&self, target: Target) -> Result<Kernel<RowReductionArgs<X>>, BuildError> {
         let name = self.function.name();
         let signature = format!("row_{name}_{}_{}(x, ldx, y, m, n)", X::NAME, self.tiling);

@@ -6,8 +6,8 @@ use crate::{
     tiles::{Convert, Gl, Stripes, row_major, vector},
 };
 
-/// `(x, ldx, cos, sin, ldt, rows, positions, tokens, heads, half, y, ldy, m, n)`: x and y m×n, in rows that are `ldx` and `ldy` elements apart;
-/// tables `rows`×`half` in rows that are `ldt` elements apart; `tokens` positions.
+/// `(x, ldx, cos, sin, ldt, rows, positions, tokens, heads, half, y, ldy, m, n)`: x and y are m×n, with row pitches `ldx` and `ldy` in
+/// elements; the tables are `rows`×`half`, with the row pitch `ldt`; there are `tokens` positions.
 pub type RotaryArgs<X> =
     (In<X>, u32, In<f32>, In<f32>, u32, u32, In<i32>, u32, u32, u32, Out<X>, u32, u32, u32);
 
@@ -26,18 +26,18 @@ pub enum RotaryPairs {
 /// Rotations of `half` pairs (a, b) of each row, by the angles of its position: (a · cos − b · sin, b · cos + a · sin). The elements
 /// after the first 2 · `half` are copied.
 ///
-/// Row i has position positions[i / heads], whose cosines and sines are a row of the tables. Rows without a position, and those
-/// whose position the tables do not have, become zeros. Arithmetic is f32, and results are rounded once.
+/// Row i has the position positions[i / heads], whose cosines and sines are a row of the tables. Rows without a position, and rows whose
+/// position is not in the tables, become zero. Arithmetic is f32, and results are rounded once.
 #[doc(alias = "RoPE")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rotary {
-    /// The threads of a row, a power of two up to 32.
+    /// The number of threads per row, a power of two up to 32.
     pub threads: u32,
-    /// The adjacent elements that a thread accesses together; divides `half` and all distances between rows.
+    /// The number of adjacent elements that a thread accesses together; must divide `half` and all row pitches.
     pub adjacent: u32,
     /// Which elements are rotated together.
     pub pairs: RotaryPairs,
-    /// Whether the angles are negative, as for the derivative.
+    /// Whether the angles are negated, as required for the gradient.
     pub inverse: bool,
 }
 
@@ -45,8 +45,8 @@ pub struct Rotary {
 const THREADS: u32 = 256;
 
 impl Rotary {
-    /// Returns the kernel of elements of `bytes` bytes. `sizes` are half the number of rotated elements, the length of rows and all
-    /// distances between rows, or divisors of these.
+    /// Returns the kernel for elements of `bytes` bytes. `sizes` contains half the number of rotated elements, the length of rows and all
+    /// row pitches, or divisors of these.
     #[must_use]
     pub fn for_rows(pairs: RotaryPairs, bytes: u32, sizes: &[u32]) -> Self {
         let widest = (16 / bytes).clamp(1, 8);
@@ -55,11 +55,11 @@ impl Rotary {
         Self { threads: (half / adjacent).next_power_of_two().min(32), adjacent, pairs, inverse: false }
     }
 
-    /// Builds the kernel, named `rotary_halves_bf16_by8` or `rotary_adjacent_bf16_by8` for bf16 and sizes that 8 divides, with
-    /// `_inverse` ahead of the type for negative angles.
+    /// Builds the kernel, named `rotary_halves_bf16_by8` or `rotary_adjacent_bf16_by8` for bf16 and sizes that 8 divides, with `_inverse`
+    /// before the type for negated angles.
     ///
     /// # Errors
-    /// For a number of threads that is not a power of two up to 32.
+    /// Returns an error if the number of threads is not a power of two up to 32.
     pub fn kernel<X>(&self, target: Target) -> Result<Kernel<RotaryArgs<X>>, BuildError>
     where
         X: Convert<f32>,

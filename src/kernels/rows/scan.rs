@@ -9,12 +9,12 @@ use crate::{
 
 /// yⱼ = Σ x over the columns up to j, or before j.
 ///
-/// Sums are f32, in an order that depends on the tiling only, and each result is rounded once. Rows have any length.
+/// Sums are f32, in an order that depends only on the tiling, and each result is rounded once. Rows may have any length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CumulativeSum {
-    /// How rows are divided among threads: a warp or a block for each, in parts of one group of a thread.
+    /// How rows are divided among threads: a warp or a block processes each row in parts of one group per thread.
     pub tiling: RowTiling,
-    /// Whether a sum includes the element of its column.
+    /// Whether a sum includes the element of its own column.
     pub inclusive: bool,
 }
 
@@ -32,7 +32,8 @@ impl CumulativeSum {
     /// Builds the kernel, named `cumsum_bf16_any_by8` for bf16 and sizes that 8 divides, and `cumsum_before_…` if it is not inclusive.
     ///
     /// # Errors
-    /// For a tiling that does not exist, or one in which a row has neither a warp nor a block, or a thread several groups.
+    /// Returns an error for an invalid tiling, and for a tiling in which a row is not processed by exactly one warp or block, or a thread
+    /// has several groups.
     #[doc(alias = "cumsum")]
     pub fn kernel<X, Y>(&self, target: Target) -> Result<Kernel<PointwiseArgs<X, Y>>, BuildError>
     where

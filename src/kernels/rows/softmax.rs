@@ -13,20 +13,20 @@ use crate::{
     tiles::{Convert, vector},
 };
 
-/// `(x, ldx, y, ldy, m, n, scale)`: x and y m×n, in rows that are `ldx` and `ldy` elements apart.
+/// `(x, ldx, y, ldy, m, n, scale)`: x and y are m×n, with row pitches `ldx` and `ldy` in elements.
 pub type SoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32);
 
 /// `(x, ldx, y, ldy, m, n, scale, queries, first)`: row `i` sees the first `first` + `i` mod `queries` columns.
 pub type CausalSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, u32, i32);
 
-/// `(x, ldx, y, ldy, m, n, scale, lengths, count, rows)`: row `i` sees the first `lengths[i / rows]` columns, or none past the `count`
-/// lengths.
+/// `(x, ldx, y, ldy, m, n, scale, lengths, count, rows)`: row `i` sees the first `lengths[i / rows]` columns, or no columns if `i / rows`
+/// is not less than `count`.
 pub type LengthsSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, In<u32>, u32, u32);
 
-/// y = softmax(`scale` · x) along rows, or its natural logarithm. `scale` is positive: the reciprocal of a temperature.
+/// y = softmax(`scale` · x) along rows, or its natural logarithm. `scale`, the reciprocal of a temperature, must be positive.
 ///
-/// With a mask, the columns that a row does not see count as −∞, so that their y is 0, or −∞ as a logarithm; also in a row that sees none.
-/// As in PyTorch, a row that sees NaN, +∞ or nothing but −∞ becomes NaN.
+/// With a mask, the columns that a row does not see count as −∞, so their y is 0, or −∞ as a logarithm. This also applies to rows that see
+/// no columns. As in PyTorch, a row whose visible columns contain NaN or +∞, or only −∞, becomes NaN.
 ///
 /// Exponentials and sums are f32. The rows, `n` elements long and `ldx` and `ldy` apart, must fit the [tiling](RowTiling), which a launch
 /// checks.
@@ -49,7 +49,7 @@ impl Softmax {
     /// Builds the kernel, named `softmax_bf16_8192_by8` for bf16, rows of up to 8192 elements, and sizes that 8 divides.
     ///
     /// # Errors
-    /// For a tiling that does not exist, and clusters below sm_90.
+    /// Returns an error for an invalid tiling, and for clusters below sm_90.
     pub fn kernel<X, Y>(&self, target: Target) -> Result<Kernel<SoftmaxArgs<X, Y>>, BuildError>
     where
         X: Convert<f32>,
@@ -65,11 +65,11 @@ impl Softmax {
         })
     }
 
-    /// Builds the kernel for causal masks: row `i` sees the first `first` + `i` mod `queries` columns. With `first` = 1, a query sees as
-    /// many keys as there are queries up to it; with 1 + n − `queries`, the last query sees all keys.
+    /// Builds the kernel for causal masks: row `i` sees the first `first` + `i` mod `queries` columns. With `first` = 1, query q sees the
+    /// first q + 1 keys; with `first` = 1 + n − `queries`, the last query sees all keys.
     ///
     /// # Errors
-    /// Those of [`kernel`](Self::kernel).
+    /// Returns the errors of [`kernel`](Self::kernel).
     pub fn causal_kernel<X, Y>(&self, target: Target) -> Result<Kernel<CausalSoftmaxArgs<X, Y>>, BuildError>
     where
         X: Convert<f32>,
@@ -96,7 +96,7 @@ impl Softmax {
     /// Builds the kernel for rows of different lengths: row `i` sees the first `lengths[i / rows]` columns.
     ///
     /// # Errors
-    /// Those of [`kernel`](Self::kernel).
+    /// Returns the errors of [`kernel`](Self::kernel).
     pub fn lengths_kernel<X, Y>(&self, target: Target) -> Result<Kernel<LengthsSoftmaxArgs<X, Y>>, BuildError>
     where
         X: Convert<f32>,

@@ -1,4 +1,4 @@
-//! The derivative of softmax and of its logarithm.
+//! The gradient of softmax and of its logarithm.
 
 use std::f32::consts::LOG2_E;
 
@@ -8,13 +8,13 @@ use crate::{
     tiles::Convert,
 };
 
-/// `(y, ldy, dy, lddy, dx, lddx, m, n, scale)`: y, dy and dx m×n, in rows that are `ldy`, `lddy` and `lddx` elements apart.
+/// `(y, ldy, dy, lddy, dx, lddx, m, n, scale)`: y, dy and dx are m×n, with row pitches `ldy`, `lddy` and `lddx` in elements.
 pub type SoftmaxBackwardArgs<Y, X> = (In<Y>, u32, In<Y>, u32, Out<X>, u32, u32, u32, f32);
 
-/// The derivative of y = softmax(`scale` · x), of which it needs the result: dx = `scale` · y · (dy − Σ dy · y); or of its logarithm:
-/// dx = `scale` · (dy − e^y · Σ dy).
+/// The gradient of y = softmax(`scale` · x), computed from the result: dx = `scale` · y · (dy − Σ dy · y), or, for the logarithm, dx =
+/// `scale` · (dy − e^y · Σ dy).
 ///
-/// Masked elements, whose y is 0, or −∞ as a logarithm, have no derivative: dx is 0, if dy is.
+/// For masked elements, whose y is 0, or −∞ as a logarithm, dx is 0 if dy is 0.
 #[doc(alias = "log_softmax")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SoftmaxBackward {
@@ -34,7 +34,7 @@ impl SoftmaxBackward {
     /// Builds the kernel, named `softmax_backward_bf16_8192_by8` for bf16, rows of up to 8192 elements, and sizes that 8 divides.
     ///
     /// # Errors
-    /// For a tiling that does not exist, and clusters below sm_90.
+    /// Returns an error for an invalid tiling, and for clusters below sm_90.
     pub fn kernel<Y, X>(&self, target: Target) -> Result<Kernel<SoftmaxBackwardArgs<Y, X>>, BuildError>
     where
         Y: Convert<f32>,

@@ -1,4 +1,4 @@
-//! Rows in shared memory, as threads read them and put them in order.
+//! Rows in shared memory, which threads read and reorder.
 
 use std::panic::Location;
 

@@ -15,28 +15,29 @@ use crate::{
 /// How rows are divided among threads, and how long they may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RowTiling {
-    /// The threads of a block that process a row: a power of two up to 32, or a multiple of 32 up to 1024.
+    /// The number of threads of a block that process a row: a power of two up to 32, or a multiple of 32 up to 1024.
     pub threads: u32,
-    /// The rows of a block; more than one only if a row has at most 32 threads.
+    /// The number of rows per block; more than 1 only if a row has at most 32 threads.
     pub rows: u32,
-    /// The blocks that process a row together, as a cluster: 1, or a power of two up to 8 (sm_90).
+    /// The number of blocks that process a row together, as a cluster: 1, or a power of two up to 8 (sm_90).
     pub cluster: u32,
-    /// The adjacent elements of a thread, a power of two, which are accessed together, at most 16 bytes at a time.
+    /// The number of adjacent elements that a thread accesses together, at most 16 bytes at a time; a power of two.
     pub adjacent: u32,
-    /// Whether rows may begin at any element; otherwise, `adjacent` must divide their length and the distances between them. Adjacent
-    /// elements then fill whole words, and each is loaded from the two aligned groups that contain them.
+    /// Whether rows may begin at any element; otherwise, `adjacent` must divide their length and their pitches. In unaligned rows, adjacent
+    /// elements must fill whole words, and are loaded from the two aligned groups that contain them.
     pub unaligned: bool,
-    /// The groups of adjacent elements that a thread keeps in registers.
+    /// The number of groups of adjacent elements that a thread keeps in registers.
     pub stripes: u32,
-    /// Whether rows may be longer than the [capacity](Self::capacity): they are read in parts, several times.
+    /// Whether rows may be longer than the [capacity](Self::capacity); if so, they are read in parts, several times.
     pub streamed: bool,
-    /// The blocks that registers are limited for, per multiprocessor; 0 for no limit.
+    /// The number of blocks per multiprocessor for which the registers of a thread are limited; 0 for no limit.
     pub resident: u32,
-    /// The number of rows that a team buffers in shared memory: with more than 1, the next ones are being copied while one is processed. 0 for
-    /// rows that are loaded into registers directly. Requires sm_80.
+    /// The number of rows that a team buffers in shared memory: with more than 1, the next rows are copied while a row is processed. 0 if
+    /// rows are loaded directly into registers. Requires sm_80.
     pub ahead: u32,
-    /// The rows that a team processes in turn, if they pass through shared memory: few, so that no block finishes much later than others, and
-    /// that the rows in progress are close to each other. Fewer if there would be multiprocessors without blocks.
+    /// The number of rows that a team processes one after the other, if they pass through shared memory. It is small, so that all blocks
+    /// finish at about the same time and the rows in progress are close to each other, and is reduced if some multiprocessors would
+    /// otherwise have no block.
     pub turns: u32,
 }
 
@@ -61,12 +62,14 @@ const FOR_REDUCTIONS: u32 = 7 << 10;
 const MOST_UNALIGNED: u32 = 1 << 30;
 
 impl RowTiling {
-    /// Returns the tiling for elements of `bytes` bytes, the larger ones of those read and written, and rows of at most `sizes[0]` elements.
-    /// The rows are unaligned unless 16 bytes divide all of `sizes`: the lengths of rows and the distances between them, or divisors of these.
+    /// Returns the tiling for rows of at most `sizes[0]` elements. `bytes` is the larger of the sizes of the elements that are read and
+    /// written. `sizes` contains the length of rows and all row pitches, or divisors of these. Rows are unaligned unless all of `sizes` are
+    /// multiples of 16 bytes.
     ///
-    /// On an H200, short rows are the fastest in a warp, and longer ones in a block in which a thread has 32 bytes and at least two blocks fit
-    /// a multiprocessor. Still longer rows of f32 are the fastest with up to 32 elements in a thread, then in clusters of up to 8 blocks;
-    /// those of 16 bits, and all where there are no clusters, in parts, whose second read hits the level-2 cache.
+    /// The fastest tiling on an H200 is a warp for short rows, and for longer rows a block in which each thread has 32 bytes and at least
+    /// two blocks fit on a multiprocessor. For still longer rows of f32, it is a block with up to 32 elements per thread, then a cluster of
+    /// up to 8 blocks. Long rows of 16-bit elements, and all long rows on targets without clusters, are read in parts; their second read
+    /// hits the level-2 cache.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let adjacent = (16 / bytes).max(1);
@@ -120,8 +123,9 @@ impl RowTiling {
     /// Returns the tiling for kernels that read each row once or twice, and whose rows may pass through shared memory; otherwise, that of
     /// [`for_rows`](Self::for_rows).
     ///
-    /// On an H200, rows of 8 to 64 KiB are the fastest in a block for each, which copies its row to shared memory while others compute, so
-    /// that more bytes are being copied than registers can contain. Rows that begin at any element are put in order there.
+    /// On an H200, rows of 8 to 64 KiB (32 to 64 KiB of f32) are processed fastest by one block each, which copies its row to shared memory
+    /// while other blocks compute, so that more bytes are in flight than registers can contain. Unaligned rows are reordered in shared
+    /// memory.
     #[must_use]
     pub fn for_copied_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let direct = Self::for_rows(target, bytes, sizes);
@@ -156,7 +160,7 @@ impl RowTiling {
         (sizes.first().map_or(1, |&n| n.max(1)) + self.slack()).div_ceil(self.adjacent)
     }
 
-    /// Returns the tiling for rows of so many groups that pass through shared memory.
+    /// Returns the tiling for rows of `groups` groups that pass through shared memory.
     pub(super) fn copied(self, groups: u32, stripes: u32, ahead: u32, turns: u32) -> Self {
         let threads = groups.div_ceil(stripes).next_multiple_of(32);
         let resident = match (self.unaligned, stripes) {
@@ -169,9 +173,9 @@ impl RowTiling {
         Self { threads, rows: 1, cluster: 1, stripes, streamed: false, resident, ahead, turns, ..self }
     }
 
-    /// Returns the tiling for kernels that keep several rows of these sizes in registers, as in [`for_rows`](Self::for_rows): a thread has at
-    /// most 16 elements of each, and rows of more than 8192 elements are divided among the blocks of a cluster; without clusters, a thread of
-    /// a block of 1024 has more.
+    /// Returns the tiling for kernels that keep several rows of these sizes in registers, as in [`for_rows`](Self::for_rows): a thread has
+    /// at most 16 elements of each row, and rows of more than 8192 elements are divided among the blocks of a cluster. On targets without
+    /// clusters, the threads of a block of 1024 have more elements.
     #[must_use]
     pub fn for_held_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
@@ -188,8 +192,8 @@ impl RowTiling {
         }
     }
 
-    /// Returns the tiling for kernels whose blocks have sums of many rows in registers, as in [`for_held_rows`](Self::for_held_rows), and
-    /// read the next row meanwhile.
+    /// Returns the tiling for kernels whose blocks keep sums of many rows in registers, as in [`for_held_rows`](Self::for_held_rows), and
+    /// copy the next row while they process a row.
     #[must_use]
     pub fn for_summed_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let held = Self::for_held_rows(target, bytes, sizes);
@@ -212,8 +216,8 @@ impl RowTiling {
         if room > shared_for_rows(target) { held } else { copied }
     }
 
-    /// Returns the tiling for kernels that read rows of these sizes once, as in [`for_rows`](Self::for_rows): those that do not fit a block in
-    /// parts.
+    /// Returns the tiling for kernels that read rows of these sizes once, as in [`for_rows`](Self::for_rows), but read rows that do not fit
+    /// in a block in parts.
     #[must_use]
     pub fn for_reductions(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
@@ -222,8 +226,8 @@ impl RowTiling {
         }
     }
 
-    /// Returns the tiling for functions of single elements, in rows of these sizes as in [`for_rows`](Self::for_rows): longer rows are
-    /// divided among blocks of 64 threads, each of which processes 32 bytes.
+    /// Returns the tiling for elementwise functions of rows of these sizes, as in [`for_rows`](Self::for_rows), but longer rows are divided
+    /// among blocks of 64 threads, each of which processes 32 bytes.
     #[must_use]
     pub fn for_elements(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
@@ -232,7 +236,7 @@ impl RowTiling {
         }
     }
 
-    /// Returns the length of the longest row that the threads keep in registers, wherever it begins.
+    /// Returns the length of the longest row that the threads can keep in registers, regardless of its alignment.
     #[must_use]
     pub const fn capacity(self) -> u32 {
         self.slots() - self.slack()
@@ -383,7 +387,7 @@ const fn shared_for_rows(target: Target) -> u32 {
     target.max_shared_bytes() - FOR_REDUCTIONS
 }
 
-/// The end of a kernel's name: the longest row, and the divisor of sizes, as in `8192_by8`.
+/// Formats the end of a kernel's name, with the length of the longest row and the divisor of sizes: `8192_by8`.
 impl fmt::Display for RowTiling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.streamed {

@@ -1,4 +1,4 @@
-//! dQ from its sums.
+//! The kernel of dQ from its sums.
 
 use super::inputs::{PADDING, RowBlock};
 use crate::{

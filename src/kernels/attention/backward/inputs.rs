@@ -1,4 +1,4 @@
-//! What the kernels of derivatives read, and the rows and sums that they pass on to each other.
+//! The inputs of the gradient kernels, and the rows and sums that they pass to each other.
 
 use crate::{
     kernels::attention::inputs::{Sequence, Sequences, Sizes},

@@ -1,4 +1,4 @@
-//! dK and dV, and sums of dQ.
+//! The kernel of dK, dV and the sums of dQ.
 
 use super::{
     AttentionBackward,

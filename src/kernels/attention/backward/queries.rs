@@ -1,4 +1,4 @@
-//! dQ without sums in memory.
+//! The kernel of dQ without sums in memory.
 
 use std::f32::consts::LOG2_E;
 

@@ -1,4 +1,4 @@
-//! Results of several blocks, each of a part of the keys.
+//! Merging of the results of several blocks, each of which processes a part of the keys.
 
 use std::f32::consts::{LN_2, LOG2_E};
 

@@ -1,4 +1,4 @@
-//! Where the rows of a cache are.
+//! The addresses of the rows of a cache.
 
 use crate::{
     ptx::{Read, Val},
