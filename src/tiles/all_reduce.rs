@@ -90,8 +90,8 @@ macro_rules! reductions {
         impl<'k, S: Arithmetic<Word = S> + Numeric, const N: usize, V: VectorLayout> Rv<'k, S, N, V> {$(
             #[doc = concat!("Returns the elementwise ", $what, " of the vectors of all warps of `scope`, the same in every warp.")]
             ///
-            /// All threads of the scope must take part. Uses shared memory for one vector per warp of the block, and one barrier, in emitted
-            /// loops two. A vector that a loop carries is reduced once, after the loop.
+            /// All threads of the scope must take part. Uses shared memory for one vector per warp of the block, and one barrier, or two
+            /// barriers in emitted loops. A vector that a loop carries should be reduced once, after the loop.
             #[must_use]
             #[track_caller]
             pub fn $all(self, scope: impl Scope<'k>) -> Self {
@@ -124,7 +124,7 @@ macro_rules! reductions {
 
             #[doc = concat!("Stores the ", $what, " of each column to a shared vector, by all warps of the block.")]
             ///
-            /// Uses shared memory for one vector per 16 rows, and one barrier before that of the result.
+            /// Uses shared memory for one vector per 16 rows, and one barrier in addition to that of the result.
             #[track_caller]
             pub fn $col(&self, to: Sv<'k, T::Sum, W>) -> Pending<'k, Sv<'k, T::Sum, W>> {
                 self.cols_reduced(to, |band| band.$col(), $how)

@@ -1,4 +1,4 @@
-//! Shared tiles and vectors: allocation, and the state after their data have arrived.
+//! Shared tiles and vectors: allocation, and their state after the data have arrived.
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ pub trait Allocate<'k>: Sized + Sealed {
     #[doc(hidden)]
     fn address(&self) -> Ptr<'k, u8, Shared>;
 
-    /// Returns the tile as memory of a scope.
+    /// Returns the tile with `owner` as the scope that owns its memory.
     #[doc(hidden)]
     #[must_use]
     fn owned_by(self, owner: Owner<'k>) -> Self;

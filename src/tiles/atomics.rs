@@ -24,9 +24,9 @@ use crate::{
 impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite> {
     /// Adds a register tile of the same element type to the matrix atomically; elements past the edges are omitted.
     ///
-    /// Emits `red` of up to 16 bytes of f32, f16 and bf16 (sm_90) where they are adjacent and known to be aligned, otherwise of one
-    /// element or a pair of f16 or bf16. bf16 requires sm_90. The order of the additions, and therefore the rounding of
-    /// floating-point sums, is not determined.
+    /// Emits `red` of up to 16 bytes of f32, f16 and bf16 (sm_90) where they are adjacent and known to be aligned, otherwise of one element
+    /// or a pair of f16 or bf16 elements. bf16 requires sm_90. The order of the additions, and therefore the rounding of floating-point
+    /// sums, is unspecified.
     #[doc(alias = "red")]
     #[doc(alias = "add_into")]
     #[track_caller]

@@ -1,4 +1,4 @@
-//! Exchanges of whole tiles, one block of subtiles at a time.
+//! Exchange of whole tiles, one block of subtiles at a time.
 
 use std::ops::Range;
 

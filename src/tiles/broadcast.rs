@@ -53,7 +53,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     /// Returns the tile with a vector in every column, if it has one element per row ([`ColVec`]), or in every row ([`RowVec`]):
     /// `Rt::<f32, 1, 4>::broadcast(&t.row_max())`.
     ///
-    /// The operands of arithmetic are broadcast without this: `t - &t.row_max()`.
+    /// Operands of arithmetic are broadcast automatically: `t - &t.row_max()`.
     #[doc(alias = "broadcast_row")]
     #[doc(alias = "broadcast_col")]
     #[must_use]

@@ -13,14 +13,14 @@ use crate::{
 /// An element type whose tiles convert to elements of type `U`: every type to itself, and floating-point types and integers of 8, 32 and
 /// 64 bits to each other.
 ///
-/// `f64` and integers of 32 and 64 bits are converted to each other directly, other types through f32: those of more than 24 significant
-/// bits are rounded twice. Results are rounded to nearest even, and those of 8 bits and integers saturate.
+/// `f64` and integers of 32 and 64 bits are converted to each other directly, other types via f32, so numbers with more than 24 significant
+/// bits are rounded twice. Results are rounded to nearest even; 8-bit and integer results saturate.
 #[diagnostic::on_unimplemented(
     message = "tiles of `{Self}` do not convert to `{U}`",
     note = "floating-point types and integers of 8, 32 and 64 bits convert to each other; other types convert with `map_to`"
 )]
 pub trait Convert<U: TensorElement>: TensorElement {
-    /// Returns the same elements in words of `U`: in fresh registers if the types differ, otherwise the given ones.
+    /// Returns the same elements in words of `U`: in fresh registers if the types differ, otherwise in the given registers.
     #[doc(hidden)]
     #[track_caller]
     fn convert_words<'k>(words: &[Val<'k, Self::Word>]) -> Vec<Val<'k, U::Word>>;

@@ -65,7 +65,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     /// Replaces each element by the result of `f` for the kernel, its row and column in the tile, and its value:
     /// `t.map_indexed(|k, (row, col), x| …)`. Computed in place.
     ///
-    /// 16-bit elements are unpacked; where a function of pairs will do, [`apply`](Self::apply) is faster.
+    /// 16-bit elements are unpacked; if a function of pairs suffices, [`apply`](Self::apply) is faster.
     #[must_use]
     #[track_caller]
     pub fn map_indexed(
@@ -107,8 +107,8 @@ macro_rules! zips {
             #[doc = concat!("Replaces each element by the result of `f` for it and the corresponding element of a ", $what, " whose elements have another")]
             /// width: `t.zip_elements(&mask, |x, bits| …)`. Computed in place.
             ///
-            /// Both have elements of 16 bits or more, or both of 8. Packed elements are unpacked; where both types have the same number of elements
-            /// per register, [`zip`](Self::zip) is faster.
+            /// Both element types must have 16 bits or more, or both must have 8 bits. Packed elements are unpacked; if both types have the
+            /// same number of elements per register, [`zip`](Self::zip) is faster.
             #[must_use]
             #[track_caller]
             pub fn zip_elements<U: TensorElement>(

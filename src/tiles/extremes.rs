@@ -185,8 +185,8 @@ macro_rules! extremes {
 
                 #[doc = concat!("Returns the ", $what, " of each row and the corresponding element of `with`, and its index, computed in place of `with`.")]
                 ///
-                /// The tile's first column has index `first`, so that a loop over the tiles of a row carries `with`. Start with the neutral
-                /// element and any index.
+                /// The tile's first column has index `first`. A loop over the tiles of a row carries `with`; its initial value is the
+                /// neutral element with any index.
                 #[must_use]
                 #[track_caller]
                 pub fn $row_with(

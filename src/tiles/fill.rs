@@ -102,8 +102,8 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
     /// Stores a shared tile with all threads of the block; elements past the matrix's edges are not written.
     ///
-    /// Adjacent threads store adjacent parts of a row, with the widest accesses that the known alignment allows. A register tile
-    /// that is stored through shared memory ([`St::store_with`]) thus leaves in accesses of 16 bytes.
+    /// Adjacent threads store adjacent parts of a row, with the widest accesses that the known alignment allows. A register tile that is
+    /// stored via shared memory ([`St::store_with`]) thus uses 16-byte accesses to global memory.
     #[doc(alias = "store")]
     #[track_caller]
     pub fn store_shared<const H: usize, const W: usize, S: SharedSwizzle>(

@@ -6,10 +6,11 @@ use super::{element::RegisterLayout, exchange::Exchange, registers::Registers, r
 use crate::tensor::TensorElement;
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Returns the tile whose column `j` is column `from(j)` of this one. Columns may occur more than once.
+    /// Returns the tile whose column `j` is column `from(j)` of this tile. A column may be used more than once.
     ///
-    /// All lanes of the warp must take part. The shuffles are derived from the layout: none if each lane already owns what it needs, such as
-    /// for `j ^ 8` and, in a [`Row`](super::Row) tile of 16-bit elements, `j ^ 1`; one per register for `j ^ 2`.
+    /// All lanes of the warp must take part. The shuffles are derived from the layout: there are none if each lane already owns the
+    /// elements that it needs, as for `j ^ 8` and, in a [`Row`](super::Row) tile of 16-bit elements, `j ^ 1`; there is one per register for
+    /// `j ^ 2`.
     ///
     /// Rejected when the kernel is built if `from` returns a column that the tile does not have.
     #[must_use]

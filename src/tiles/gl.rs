@@ -57,7 +57,7 @@ impl<'k> Builder<'k> {
     /// `k.global(q, contiguous([batches, heads, m, n]))` a batch of matrices. Each launch checks that the buffer is large enough
     /// for it.
     ///
-    /// Rejected when the kernel is built: what [`tensor`](Self::tensor) rejects.
+    /// Rejected when the kernel is built in the same cases as [`tensor`](Self::tensor).
     #[track_caller]
     pub fn global<T: TensorElement, A, const R: usize>(
         self,
@@ -76,8 +76,8 @@ impl<'k, T: TensorElement, A, const R: usize> Gl<'k, T, A, R> {
         self.tensor.clone()
     }
 
-    /// Returns the same elements with the axes in another order, at no cost: axis `order[i]` becomes axis `i`. A tensor of
-    /// `[batches, rows, heads, cols]` in order `[0, 2, 1, 3]` has batches and heads of matrices.
+    /// Returns the same elements with the axes in another order, without emitting instructions: axis `order[i]` becomes axis `i`. With the
+    /// order `[0, 2, 1, 3]`, a tensor of `[batches, rows, heads, cols]` consists of one matrix for each batch and head.
     ///
     /// Rejected when the kernel is built if `order` is not a permutation.
     #[doc(alias = "axis")]
@@ -92,8 +92,7 @@ impl<'k, T: TensorElement, A, const R: usize> Gl<'k, T, A, R> {
         Gl { tensor: self.tensor.with_modes(&order) }
     }
 
-    /// Returns the matrix at the coordinates of all axes but the last two: `q.batch((b, h))`. Past the last batch, nothing is
-    /// accessed.
+    /// Returns the matrix at the coordinates of all axes but the last two: `q.batch((b, h))`. Past the last batch, no element is accessed.
     #[must_use]
     #[track_caller]
     pub fn batch<B: Batch<'k, R>>(&self, at: B) -> Gl<'k, T, A> {
@@ -146,8 +145,8 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A> {
         GlTile { tensor: self.tensor.starting_at(&[row.into(), col.into()]), at: [0.into(); 2] }
     }
 
-    /// Returns this warp's tile of tile (`row`, `col`) of a scope, whose rows are divided among its warps: warp `w` has the `w`-th part.
-    /// The tile of the scope is as many times as high as the register tile as it has warps.
+    /// Returns this warp's part of tile (`row`, `col`) of a scope, whose rows are divided among the warps of the scope: warp `w` has the
+    /// `w`-th part. The height of the scope's tile is that of the register tile times the number of warps.
     ///
     /// `d.tile_of(block, i, j).store(&acc)` stores disjoint tiles, one for each warp of the block.
     #[track_caller]
@@ -171,21 +170,21 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A> {
         self.tensor.at_coord(&[row.into(), col.into()])
     }
 
-    /// Returns a row as a vector. Past the last row, nothing is accessed.
+    /// Returns a row as a vector. Past the last row, no element is accessed.
     #[must_use]
     #[track_caller]
     pub fn row(&self, row: impl Into<Val<'k, u32>>) -> Gl<'k, T, A, 1> {
         Gl { tensor: self.tensor.first_mode_at(row.into()) }
     }
 
-    /// Returns a column as a vector. Past the last column, nothing is accessed.
+    /// Returns a column as a vector. Past the last column, no element is accessed.
     #[must_use]
     #[track_caller]
     pub fn col(&self, col: impl Into<Val<'k, u32>>) -> Gl<'k, T, A, 1> {
         self.transposed().row(col)
     }
 
-    /// Returns the transpose: the same elements with rows and columns exchanged, at no cost.
+    /// Returns the transpose: the same elements with rows and columns exchanged, without emitting instructions.
     #[must_use]
     pub fn transposed(&self) -> Self {
         Gl { tensor: self.tensor.with_modes(&[1, 0]) }
@@ -198,8 +197,7 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A> {
         Gl { tensor: self.tensor.starting_at(&[rows.into(), cols.into()]) }
     }
 
-    /// Returns the matrix of `rows`×`cols` elements that starts at element `(row, col)`; the part of it that is outside of this
-    /// matrix is past its edge.
+    /// Returns the matrix of `rows`×`cols` elements that starts at element `(row, col)`; elements outside of this matrix are past its edge.
     #[doc(alias = "subview")]
     #[must_use]
     #[track_caller]
@@ -219,7 +217,7 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A, 1> {
         GlTile { tensor: self.tensor.clone(), at: [index.into()] }
     }
 
-    /// Returns this warp's part of tile `index` of a scope, which is divided among its warps: warp `w` has the `w`-th part.
+    /// Returns this warp's part of tile `index` of a scope, which is divided among the warps of the scope: warp `w` has the `w`-th part.
     #[track_caller]
     pub fn tile_of(&self, scope: impl Scope<'k>, index: impl Into<Val<'k, u32>>) -> GlTile<'k, T, A, 1> {
         let (warp, count) = self.tensor.kernel().warp_of(scope);

@@ -30,10 +30,10 @@ pub fn vector<'k>(length: impl Into<Val<'k, u32>>) -> GlLayout<'k, 1> {
     GlLayout { extents: [length.into()], strides: None }
 }
 
-/// Returns the layout of a tensor without gaps, whose last axis is contiguous: `contiguous([batches, heads, rows, cols])`. The last
-/// two axes are the rows and columns of its matrices.
+/// Returns the layout of a contiguous tensor: `contiguous([batches, heads, rows, cols])`. The last two axes are the rows and columns of its
+/// matrices.
 ///
-/// Extents have 32 bits. Strides that are products of dynamic extents have 64.
+/// Extents have 32 bits. Strides that are products of dynamic extents have 64 bits.
 pub fn contiguous<'k, const R: usize>(extents: [impl Into<Val<'k, u32>>; R]) -> GlLayout<'k, R> {
     GlLayout { extents: extents.map(Into::into), strides: None }
 }

@@ -185,8 +185,8 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
 }
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
-    /// Stores a register vector, and converts its elements; elements past the end are not written. Of several owners of an
-    /// element, the lane with the lowest number stores it.
+    /// Stores a register vector, and converts its elements; elements past the end are not written. If an element has several owners, the
+    /// lane with the lowest index stores it.
     #[track_caller]
     pub fn store<U, const N: usize, V>(self, vector: &Rv<'k, U, N, V>)
     where

@@ -1,5 +1,5 @@
-//! Tiles on Hopper: tensor copies (TMA), rings of stages between specialized warpgroups, products of warpgroups (`wgmma`), and
-//! schedules of resident blocks. Requires sm_90a.
+//! Tiles on Hopper: tensor copies (TMA), rings of stages between specialized warpgroups, warpgroup products (`wgmma`), and schedules of
+//! resident blocks. Requires sm_90a.
 
 mod all_to_all;
 mod assembly;

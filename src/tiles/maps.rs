@@ -31,7 +31,7 @@ macro_rules! maps {
 
             #[doc = concat!("Replaces every register of the ", $what, " by the result of `f`, like [`map`](Self::map).")]
             ///
-            /// The last instruction of `f` writes the register itself, so a loop that carries it moves nothing.
+            /// The last instruction of `f` writes directly to the tile's register, so a loop that carries the tile needs no `mov`.
             #[track_caller]
             pub fn apply(&mut self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) {
                 self.rewrite(|_, word| f(word));

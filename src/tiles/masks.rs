@@ -66,8 +66,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.triu(0, value)
     }
 
-    /// Keeps the lower triangle, the elements with `col ≤ row + diagonal`, and replaces the others by `value`. For a tile at
-    /// (`row0`, `col0`) of a matrix whose main diagonal counts, `diagonal` is `row0 − col0`; it may be in a register.
+    /// Keeps the lower triangle, the elements with `col ≤ row + diagonal`, and replaces the others by `value`. To apply the main diagonal
+    /// of a matrix to its tile at (`row0`, `col0`), pass `row0 − col0` as `diagonal`, which may be a register.
     #[must_use]
     #[track_caller]
     pub fn tril(self, diagonal: impl Into<Val<'k, i32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {
@@ -88,7 +88,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.fill_above(value, |row, col| row - col + diagonal, |row, col| col - row)
     }
 
-    /// Fills columns `col` and up with `value`, for example to mask the keys past the end of a sequence.
+    /// Replaces the columns from `col` on by `value`, for example to mask the keys past the end of a sequence.
     #[must_use]
     #[track_caller]
     pub fn right_fill(self, col: impl Into<Val<'k, u32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {

@@ -23,8 +23,8 @@ use crate::{
 /// | e4m3 or e5m2 | e4m3 or e5m2 | f32 or f16  | `m16n8k32`                                | sm_89    |
 /// | i8 or u8     | i8 or u8     | i32         | `m16n8k32`; before sm_80 `m8n8k16`        | sm_75    |
 ///
-/// Sums of integers wrap around. The source of the instructions and of their targets is the PTX ISA, "Multiply-and-Accumulate
-/// Instruction: mma".
+/// Sums of integers wrap around. The instructions and their targets are documented in the PTX ISA, "Multiply-and-Accumulate Instruction:
+/// mma".
 #[diagnostic::on_unimplemented(
     message = "no `mma` multiplies `{Self}` by `{B}` and accumulates in `{C}`",
     label = "A is `{Self}`, B is `{B}`, the sum is `{C}`",
@@ -40,7 +40,7 @@ pub trait Product<B: TensorElement, C: TensorElement>: TensorElement {
     const TYPES: &'static str;
 }
 
-/// A shape of `mma`: `m`×8 elements of C, and `k` products for each.
+/// A shape of `mma`: `m`×8 elements of C, each of which is a sum of `k` products.
 #[derive(Debug)]
 pub struct Instruction {
     m: usize,
@@ -139,7 +139,7 @@ impl Instruction {
 }
 
 impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> {
-    /// Returns this tile plus A·B, where A is `M`×`K` and B `K`×`N` subtiles. [`Product`] lists the types and instructions.
+    /// Returns this tile plus A·B, where A has `M`×`K` and B has `K`×`N` subtiles. [`Product`] lists the types and instructions.
     ///
     /// Accumulates in place: the tile's own registers are overwritten. All lanes of the warp must take part.
     ///

@@ -1,6 +1,6 @@
 //! Arithmetic on register tiles and vectors: with tiles, numbers, and vectors that are broadcast.
 //!
-//! An operator that takes its first operand by value computes in that operand's registers; `&x + &y` uses fresh ones.
+//! An operator that takes its first operand by value computes in that operand's registers; `&x + &y` uses fresh registers.
 
 use std::{
     ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Sub, SubAssign},

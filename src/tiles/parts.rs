@@ -6,7 +6,7 @@ use crate::{ptx::Builder, tensor::TensorElement};
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
     /// Returns a copy of the `H2`×`W2` subtiles that start at subtile (`row`, `col`).
     ///
-    /// Rejected when the kernel is built if the part reaches past the tile's edge.
+    /// Rejected when the kernel is built if the part extends past the tile's edge.
     #[doc(alias = "subtile_inplace")]
     #[must_use]
     #[track_caller]
@@ -27,7 +27,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     /// Replaces the `H2`×`W2` subtiles that start at subtile (`row`, `col`) by the result of `f`, in place: the part owns the registers of
     /// this tile while `f` works on it.
     ///
-    /// Rejected when the kernel is built if the part reaches past the tile's edge.
+    /// Rejected when the kernel is built if the part extends past the tile's edge.
     #[doc(alias = "subtile_inplace")]
     #[must_use]
     #[track_caller]
@@ -64,8 +64,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         contains
     }
 
-    /// Splits the tile into `N` tiles of `P` rows of subtiles each, top to bottom. They own the registers of this one, so nothing moves.
-    /// Other numbers of rows than `N`·`P` = `H` do not compile.
+    /// Splits the tile into `N` tiles of `P` rows of subtiles each, top to bottom. The parts own the registers of this tile, so no
+    /// instructions are emitted. The call does not compile unless `N`·`P` = `H`.
     #[must_use]
     #[track_caller]
     pub fn vsplit<const P: usize, const N: usize>(self) -> [Rt<'k, T, P, W, L>; N] {
@@ -90,8 +90,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         })
     }
 
-    /// Returns the tile that consists of `N` tiles on top of one another, in the same registers. Other numbers of rows than
-    /// `N`·`P` = `H` do not compile.
+    /// Returns the tile that consists of `N` tiles on top of one another, in the same registers. The call does not compile unless `N`·`P` =
+    /// `H`.
     #[must_use]
     #[track_caller]
     pub fn vconcat<const P: usize, const N: usize>(parts: [Rt<'k, T, P, W, L>; N]) -> Self {
@@ -100,8 +100,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         Self::of_registers(parts[0].kernel(), registers.copied().collect())
     }
 
-    /// Returns the tile that consists of `N` tiles side by side, in the same registers. Other numbers of columns than
-    /// `N`·`P` = `W` do not compile.
+    /// Returns the tile that consists of `N` tiles side by side, in the same registers. The call does not compile unless `N`·`P` = `W`.
     #[must_use]
     #[track_caller]
     pub fn hconcat<const P: usize, const N: usize>(parts: [Rt<'k, T, H, P, L>; N]) -> Self {

@@ -1,4 +1,4 @@
-//! Multi-stage pipelines: later tiles are in flight while the current ones are processed.
+//! Multi-stage pipelines: later tiles are in flight while the current tiles are processed.
 
 use std::{fmt, marker::PhantomData, panic::Location};
 
@@ -14,7 +14,7 @@ use crate::{
     tensor::TensorElement,
 };
 
-/// A ring of `N` stages in shared memory, each with one of every tile in the tuple `Tiles`.
+/// A ring of `N` stages in shared memory, each of which contains one tile of every type in the tuple `Tiles`.
 ///
 /// ```
 /// # use warpwright::prelude::*;
@@ -91,7 +91,7 @@ pub trait StageTiles<'k>: Sized + Sealed {
     fn filled(self) -> Self::Filled;
 }
 
-/// The tiles of global memory that fill a stage of `Tiles`, one for each.
+/// The tiles in global memory that fill a stage of `Tiles`, one for each tile.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not fill a stage of `{Tiles}`",
     note = "give one tile of global memory for each shared tile, of the same element type"
@@ -117,7 +117,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, Tiles: StageTiles<'k>> Stage<'k, Tiles> {
-    /// Starts to fill the stage with all threads of the block.
+    /// Starts filling the stage with all threads of the block.
     #[track_caller]
     pub fn fill(self, from: impl Sources<'k, Tiles>) -> Filling<'k, Tiles> {
         from.fill(self.tiles, Location::caller());
@@ -126,7 +126,7 @@ impl<'k, Tiles: StageTiles<'k>> Stage<'k, Tiles> {
 }
 
 impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
-    /// Processes `count` stages in turn, with up to `N − 1` later stages in flight.
+    /// Processes `count` stages in order, with up to `N − 1` later stages in flight.
     ///
     /// `fill` is called for the first stages and once in the loop; `work` is called once and borrows the stage. All threads of
     /// the block must execute the call. One barrier per iteration makes the copies visible to all threads and orders their
@@ -145,7 +145,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         self.emit(count, state, fill, work)
     }
 
-    /// Like [`run`](Self::run), and passes the number of the stage to `work` too: for masks and positions that depend on it.
+    /// Processes stages like [`run`](Self::run), and also passes the index of the stage to `work`, for masks and positions that depend on
+    /// it.
     #[track_caller]
     pub fn run_indexed<S: State<'k>>(
         self,
@@ -190,9 +191,9 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         state
     }
 
-    /// Processes `count` stages in turn, each in `slices` parts along k whose fragments are loaded one part ahead: `load` loads those of a part,
-    /// counted from 0, and `work` multiplies them. While a part is multiplied, the fragments of the next one are in flight, those of the first
-    /// part of the next stage included.
+    /// Processes `count` stages in order, each in `slices` parts along k whose fragments are loaded one part ahead: `load` loads the
+    /// fragments of a part, given its 0-based index, and `work` multiplies them. While a part is multiplied, the fragments of the next
+    /// part, which may be the first part of the next stage, are in flight.
     ///
     /// `fill` is also called for up to `N` − 1 stages past the last one, which are not used. Tiles past the edge of a matrix are not read. All
     /// threads of the block must execute the call, which emits one barrier per stage.
@@ -325,7 +326,7 @@ impl<'k, T: TensorElement, const N: usize> StageTile<'k> for Sv<'k, T, N> {
     fn prepare(&self) {}
 }
 
-/// A tile or vector of global memory that fills a shared `Tile`.
+/// A tile or vector in global memory that fills a shared `Tile`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not fill `{Tile}`",
     note = "a tile of a matrix fills an `St`, a tile of a vector an `Sv`, of the same element type"
@@ -352,7 +353,7 @@ impl<'k, T: TensorElement, A: Readable, const N: usize> SourceOf<'k, Sv<'k, T, N
     }
 }
 
-/// A tile or vector of global memory whose elements past the edges are read as a value; see [`GlTile::or`].
+/// A tile or vector in global memory whose elements past the edges are read as a value; see [`GlTile::or`].
 #[derive(Clone, Debug)]
 pub struct GlTileOr<'k, T: TensorElement, A, const R: usize> {
     tile: GlTile<'k, T, A, R>,
@@ -365,7 +366,7 @@ impl<'k, T: TensorElement, A, const R: usize> GlTile<'k, T, A, R> {
     /// Returns the tile with `value` in place of the elements past the edges, for the stage of a pipeline:
     /// `stage.fill((x.tile(0, i).or(f32::NEG_INFINITY),))`.
     ///
-    /// The data pass through registers, because `cp.async` can write only zeros past an edge: the threads wait for them.
+    /// The data pass through registers, because `cp.async` can write only zeros past an edge, so the threads wait for the loads.
     #[must_use]
     pub fn or(self, value: T) -> GlTileOr<'k, T, A, R> {
         GlTileOr { tile: self, value }

@@ -57,7 +57,7 @@ impl<'k> Builder<'k> {
     }
 }
 
-/// A random word for each element of a matrix, which depends only on the seed, the offset and the element's coordinates: not on the
+/// A random word for each element of a matrix, which depends only on the seed, the offset and the element's coordinates, but not on the
 /// shape and layout of tiles, the warp or the kernel. A backward kernel therefore reproduces the numbers of the forward kernel.
 ///
 /// The word of element (`row`, `col`) is number 2·⌊`row` / 8⌋ mod 2 + ⌊`col` / 8⌋ mod 2 of the four that
@@ -68,7 +68,7 @@ impl<'k> Builder<'k> {
 /// | counter | `row` without bit 3      | `col` without bit 3      | offset     | offset ≫ 32 |
 /// | key     | seed                     | seed ≫ 32                |            |             |
 ///
-/// Matrices with the same seed, such as the layers, heads and steps of a model, take different offsets.
+/// Different matrices with the same seed, such as those of the layers, heads and steps of a model, must use different offsets.
 ///
 /// ```
 /// # use warpwright::prelude::*;
@@ -90,7 +90,7 @@ pub struct Random<'k> {
     offset: [Val<'k, u32>; 2],
 }
 
-/// The random numbers of a tile's elements, with the size of the register tile that they are used for.
+/// The random numbers of a tile's elements, with the size of the register tile for which they are used.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomTile<'k> {
     random: Random<'k>,
@@ -120,8 +120,9 @@ impl<'k> RandomTile<'k> {
         self.distributed(&|words| words.map(|word| (word >> 8).cast::<f32>() * (1.0 / TWO_24)))
     }
 
-    /// Returns a tile of random numbers with the standard normal distribution, by the method of Box and Muller from the words of two
-    /// elements 8 columns apart. The numbers are at most 6.77 in magnitude, and their errors those of the approximations `lg2`, `sqrt`, `sin` and `cos`.
+    /// Returns a tile of random numbers with the standard normal distribution, computed with the Box–Muller transform from the words of two
+    /// elements 8 columns apart. The magnitudes of the numbers are at most 6.77, and their errors are those of the approximations `lg2`,
+    /// `sqrt`, `sin` and `cos`.
     #[must_use]
     #[track_caller]
     pub fn normal<const H: usize, const W: usize, L: RegisterLayout>(&self) -> Rt<'k, f32, H, W, L> {
@@ -194,11 +195,11 @@ where
     T: Accumulate<Sum = f32> + ConvertibleElement,
     L: RegisterLayout,
 {
-    /// Replaces each element by 0 with probability `p`, and multiplies the others by 1 / (1 − `p`); `p` is from 0 to 1, constant or in a
-    /// register. Computed in place; 16-bit elements are multiplied in f32 and rounded once.
+    /// Replaces each element by 0 with probability `p`, and multiplies the others by 1 / (1 − `p`); `p` is between 0 and 1, and is a
+    /// constant or a register. Computed in place; 16-bit elements are multiplied in f32 and rounded once.
     ///
-    /// An element is kept if its number in [`uniform`](RandomTile::uniform) is at least `p`, so that the same operation on the
-    /// gradients, with the same `random`, is the derivative.
+    /// An element is kept if its number in [`uniform`](RandomTile::uniform) is at least `p`, so the gradient is computed by the same
+    /// operation with the same `random`.
     #[must_use]
     #[track_caller]
     pub fn dropout(mut self, p: impl Into<Val<'k, f32>>, random: &RandomTile<'k>) -> Self {

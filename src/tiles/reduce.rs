@@ -1,8 +1,8 @@
 //! Reductions of register tiles and vectors along rows, along columns, and over all elements.
 //!
-//! A lane combines its own elements of a line in four partial results, in register order, and the partial results pairwise. Lanes
-//! then exchange by butterfly shuffles over the bits of the lane number that move along the line ([`TvLayout::along`]). All lanes
-//! evaluate the same tree, so that their results are bit-identical.
+//! A lane combines its own elements of a row or column into four partial results, in register order, and combines these pairwise. Lanes
+//! then exchange by butterfly shuffles over the bits of the lane number that move along the line ([`TvLayout::along`]). All lanes evaluate
+//! the same tree, so that their results are bit-identical.
 
 use std::panic::Location;
 
@@ -29,8 +29,8 @@ use crate::{
     },
 };
 
-/// An element type that tiles and vectors can reduce. Floating-point elements of 8 and 16 bits are combined in f32, integers of 8 bits
-/// in `i32`, so that a sum of many does not lose precision.
+/// An element type that tiles and vectors can reduce. Floating-point elements of 8 and 16 bits are combined in f32, integers of 8 bits in
+/// `i32`, so that long sums do not lose precision.
 #[diagnostic::on_unimplemented(
     message = "tiles of `{Self}` cannot be reduced",
     note = "reductions take tiles of floating-point types, `i8`, `u8`, and integers of 32 and 64 bits"
@@ -230,8 +230,8 @@ macro_rules! reductions {
             $(
                 #[doc = concat!("Returns the ", $what, " of each row", $note, ".")]
                 ///
-                /// All lanes of the warp must take part. Elements are combined in [`Accumulate::Sum`]. A [`Row`](super::Row) tile takes two
-                /// shuffles per 8 rows, a [`Col`](super::Col) tile three per 2 rows, regardless of the width.
+                /// All lanes of the warp must take part. Elements are combined in [`Accumulate::Sum`]. A [`Row`](super::Row) tile requires
+                /// two shuffles per 8 rows, and a [`Col`](super::Col) tile three per 2 rows, regardless of the width.
                 #[doc(alias = "row_reduce")]
                 #[doc(alias = "shfl.sync.bfly")]
                 #[must_use]
@@ -250,8 +250,8 @@ macro_rules! reductions {
 
                 #[doc = concat!("Returns the ", $what, " of each column", $note, ".")]
                 ///
-                /// All lanes of the warp must take part. Elements are combined in [`Accumulate::Sum`]. A [`Row`](super::Row) tile takes three
-                /// shuffles per 2 columns, a [`Col`](super::Col) tile two per 8 columns, regardless of the height.
+                /// All lanes of the warp must take part. Elements are combined in [`Accumulate::Sum`]. A [`Row`](super::Row) tile requires
+                /// three shuffles per 2 columns, and a [`Col`](super::Col) tile two per 8 columns, regardless of the height.
                 #[doc(alias = "col_reduce")]
                 #[doc(alias = "shfl.sync.bfly")]
                 #[must_use]

@@ -1,4 +1,4 @@
-//! What register tiles and register vectors have in common: elements distributed over the registers of a warp.
+//! The common interface of register tiles and register vectors: elements distributed over the registers of a warp.
 
 use super::{element::RegisterLayout, rt::Rt, vector::Rv, vector_layout::VectorLayout};
 use crate::{

@@ -11,7 +11,8 @@ use crate::{
     tensor::ConvertibleElement,
 };
 
-/// An element type that f32 overflows to infinity, and to which it can be converted with saturation: [`struct@f16`] and [`bf16`].
+/// An element type in which f32 values may overflow to infinity, and to which they can be converted with saturation: [`struct@f16`] and
+/// [`bf16`].
 #[diagnostic::on_unimplemented(
     message = "no saturating conversion to `{Self}`",
     note = "saturating conversions are to `f16` and `bf16`; conversions to 8-bit types and integers saturate in any case"

@@ -36,7 +36,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         self.store_with(|whole| whole.subtile(0, 0).store(tile))
     }
 
-    /// Stores register tiles of several warps to rectangles of the tile: all stores that `store` emits are waited for together.
+    /// Stores register tiles of several warps to rectangles of the tile: [`wait`](Pending::wait) waits for all stores that `store` emits.
     ///
     /// ```
     /// # use warpwright::prelude::*;

@@ -50,7 +50,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     /// Replaces the tile in place, 16 rows at a time, divided among the warps of the block: `f` receives the index of the rows, in units
     /// of subtiles, and their elements.
     ///
-    /// Everything that register tiles can do is available: `tile.update(|row, x| x * &scale.tile(row).load())` multiplies each row by an
+    /// All operations on register tiles are available: `tile.update(|row, x| x * &scale.tile(row).load())` multiplies each row by an
     /// element of a shared vector. Waits at the block's barrier first, because other threads may still be reading.
     #[doc(alias = "bin_map")]
     #[doc(alias = "row_map")]
@@ -69,8 +69,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         tile.owner.pending(tile)
     }
 
-    /// Replaces rectangles of the tile in place, by any warps: `tile.update_with(|tile| tile.subtile(0, 1).update(|t: Rt<f32, 1, 1>| t.relu()))`.
-    /// Other elements stay; no two warps may update the same rectangle.
+    /// Replaces rectangles of the tile in place, by any warps: `tile.update_with(|tile| tile.subtile(0, 1).update(|t: Rt<f32, 1, 1>|
+    /// t.relu()))`. Other elements do not change; two warps must not update the same rectangle.
     ///
     /// Waits at the block's barrier first, because other threads may still be reading.
     #[track_caller]
@@ -196,7 +196,7 @@ macro_rules! vector_reductions {
         impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {$(
             #[doc = concat!("Returns the ", $what, " of all elements, the same in all threads of the warp, which must all take part, and in all warps.")]
             ///
-            /// Every warp that calls it loads the whole vector, so that none waits for others. Elements are combined in [`Accumulate::Sum`].
+            /// Each calling warp loads the whole vector, so warps do not wait for each other. Elements are combined in [`Accumulate::Sum`].
             #[must_use]
             #[track_caller]
             pub fn $all(&self) -> Val<'k, T::Sum> {

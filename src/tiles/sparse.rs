@@ -22,14 +22,14 @@ use crate::{
     tensor::{Fragment, SUBTILE_SIDE, Tensor, TensorElement, copy_or, in_order, words_of},
 };
 
-/// An element type of a sparse A: bf16, f16, tf32, e4m3, e5m2, `i8` and `u8`. Half of the elements of each chunk of 4, of tf32 of 2, are
+/// An element type of a sparse A: bf16, f16, tf32, e4m3, e5m2, `i8` and `u8`. Half of the elements of each chunk of 4 (2 for tf32) are
 /// stored; the others are zero.
 #[diagnostic::on_unimplemented(
     message = "`mma.sp` has no sparse matrices of `{Self}`",
     note = "the element types of sparse matrices are `bf16`, `f16`, `tf32`, `e4m3`, `e5m2`, `i8` and `u8`"
 )]
 pub trait SparseElement: TensorElement {
-    /// An instruction with a sparse A of this type. Fragments and metadata of A are the same in all.
+    /// Returns an instruction with a sparse A of this type. The fragments and metadata of A are the same in all of them.
     #[doc(hidden)]
     fn atom() -> &'static MmaAtom;
 }
@@ -88,8 +88,8 @@ impl Steps {
 /// [`mma_ab_sparse`](super::Rt::mma_ab_sparse): `H`×`W` stored subtiles of 16×16 elements `T` (16×32 of 8 bits) with their positions,
 /// which represent `H`×2`W` subtiles.
 ///
-/// A lane has the registers of an [`Rt`](super::Rt) of `H`×`W` subtiles, and of metadata one per 16×64 elements of the matrix, 16×32 of
-/// tf32; if `W` is odd, one per 16×32 of 16 bits.
+/// A lane has the registers of an [`Rt`](super::Rt) of `H`×`W` subtiles, and one register of metadata per 16×64 elements of the matrix
+/// (16×32 for tf32, and for 16-bit elements if `W` is odd).
 pub struct SparseRt<'k, T: TensorElement, const H: usize, const W: usize> {
     pub(super) values: Fragment<'k, T>,
     pub(super) metadata: Fragment<'k, u16>,

@@ -37,7 +37,7 @@ pub struct SparseMatrix<T> {
 /// The reason that a matrix cannot be compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NotSparse {
-    /// The number of elements is not that of the rows and columns.
+    /// The number of elements is not the product of the numbers of rows and columns.
     #[error("expected {expected} elements in {rows}×{cols}, found {found}")]
     Length {
         /// The number of rows.
@@ -87,7 +87,7 @@ pub(super) fn columns_per_word(sparsity: &Sparsity) -> u32 {
 }
 
 impl<T: SparseElement> SparseMatrix<T> {
-    /// Compresses a matrix of `rows`×`cols` elements, row by row. −0 is zero, NaN is not.
+    /// Compresses a matrix of `rows`×`cols` elements in row-major order. −0 counts as zero; NaN does not.
     ///
     /// # Errors
     /// [`NotSparse::Length`] and [`NotSparse::Columns`] if the size is not valid, [`NotSparse::Dense`] for the first chunk in which more

@@ -27,7 +27,7 @@ use crate::{
 /// | e4m3 or e5m2 | e4m3 or e5m2 | f32        | `m16n8k64`  | sm_89    |
 /// | i8 or u8     | i8 or u8     | i32        | `m16n8k64`  | sm_80    |
 ///
-/// The source of the instructions and of their targets is the PTX ISA, "Multiply-and-Accumulate Instruction: mma.sp".
+/// The instructions and their targets are documented in the PTX ISA, "Multiply-and-Accumulate Instruction: mma.sp".
 #[diagnostic::on_unimplemented(
     message = "no `mma.sp` multiplies a sparse tile of `{Self}` by `{B}` and accumulates in `{C}`",
     label = "A is `{Self}`, B is `{B}`, the sum is `{C}`",

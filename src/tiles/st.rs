@@ -25,8 +25,8 @@ use crate::{
 /// Its layout is [`St::shared_layout`]; with swizzle [`Auto`], fragment accesses are free of bank conflicts, except those of 8-bit [`Col`](super::Col)
 /// tiles.
 ///
-/// The block owns a tile, unless [`shared_tile_of`](Builder::shared_tile_of) allocates it for each warp or group of warps. What is said of the
-/// block, its threads and its barrier then applies to that scope.
+/// The block owns a tile, unless [`shared_tile_of`](Builder::shared_tile_of) allocates one for each warp or group of warps. In that case,
+/// statements about the block, its threads and its barrier apply to that scope.
 #[doc(alias = "st")]
 pub struct St<'k, T: TensorElement, const H: usize, const W: usize, S = Auto> {
     pub(super) tensor: Tensor<'k, Shared, T, ReadWrite>,
@@ -67,7 +67,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     /// Returns the swizzled layout that the type denotes: `(row, (col in block, block))`.
     ///
     /// # Errors
-    /// If the swizzle's row is longer than the tile's row.
+    /// Returns an error if the swizzle's row is longer than the tile's row.
     pub fn shared_layout() -> Result<SharedLayout, LayoutError> {
         shared_layout::<T, S>(Self::ROWS, Self::COLS)
     }
@@ -95,8 +95,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         reuse(self)
     }
 
-    /// Returns two tiles or vectors in the same memory, one after the other: `tile.reuse_for_two::<St<f32, 2, 4>, Sv<f32, 4>>()`. They must
-    /// not be larger than this tile together; the second starts at the next address that its swizzle permits.
+    /// Returns two tiles or vectors in the same memory, one after the other: `tile.reuse_for_two::<St<f32, 2, 4>, Sv<f32, 4>>()`. Together,
+    /// they must not be larger than this tile; the second starts at the next address that its swizzle permits.
     #[track_caller]
     pub fn reuse_for_two<First: Allocate<'k>, Second: Allocate<'k>>(self) -> (First, Second) {
         reuse_for_two(self)
@@ -111,7 +111,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         }
     }
 
-    /// Returns the tile as a writable tensor `(row, (col in block, block))`; call [`written`](Self::written) afterwards.
+    /// Returns the tile as a writable tensor `(row, (col in block, block))`; call [`written`](Self::written) afterward.
     #[must_use]
     pub fn tensor(&self) -> Tensor<'k, Shared, T, Write> {
         self.tensor.with_access()

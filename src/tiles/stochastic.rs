@@ -16,7 +16,7 @@ use crate::{
     tensor::ConvertibleElement,
 };
 
-/// An element type that f32 is converted to with stochastic rounding: [`struct@f16`], [`bf16`], [`e4m3`] and [`e5m2`].
+/// An element type to which f32 can be converted with stochastic rounding: [`struct@f16`], [`bf16`], [`e4m3`] and [`e5m2`].
 #[diagnostic::on_unimplemented(
     message = "no stochastic rounding to `{Self}`",
     note = "stochastic rounding is to `f16`, `bf16`, `e4m3` and `e5m2`"
@@ -51,10 +51,10 @@ macro_rules! stochastic {
 stochastic! { f16 bf16; e4m3 e5m2 }
 
 impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Converts the elements to a 16-bit type `U`, each rounded up or down at random, with the number as expected value. Requires
-    /// sm_100a.
+    /// Converts the elements to a 16-bit type `U`, each rounded up or down at random, such that the expected value is the exact number.
+    /// Requires sm_100a.
     ///
-    /// The two elements of a register share a word of `random`, of which the hardware uses different bits.
+    /// The two elements of a register share a word of `random`; the hardware uses different bits of it for each.
     #[doc(alias = "cvt.rs")]
     #[must_use]
     #[track_caller]

@@ -14,8 +14,8 @@ use crate::{
 /// The maximum number of elements of a tile of a vector, whose length only the launch knows.
 const MOST_IN_TILE: u32 = 1 << 16;
 
-/// The arrangement of a vector over `threads` threads: in each of `count` stripes, a thread owns `adjacent` elements, and threads
-/// follow one another.
+/// The arrangement of a vector over `threads` threads: in each of `count` stripes, each thread owns `adjacent` elements, in the order of
+/// the threads.
 ///
 /// Unlike those of [`Rv`](super::Rv), its sizes are numbers, not types, and the threads may be a part of a warp, a block or a cluster.
 #[doc(alias = "striped arrangement")]
@@ -38,7 +38,7 @@ pub struct Striped<'k, T: TensorElement> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns the arrangement of `count` stripes of `threads` · `adjacent` elements, of which this thread has number `thread`.
+    /// Returns the arrangement of `count` stripes of `threads` · `adjacent` elements, for the thread with index `thread`.
     ///
     /// Rejected when the kernel is built if one of the numbers is 0, or a stripe has more than 65,536 elements.
     #[track_caller]
@@ -82,7 +82,7 @@ impl<'k> Stripes<'k> {
         Self { ahead: Some(ahead), ..self }
     }
 
-    /// Returns the index of this thread's first element in a vector; it wraps around if the element is ahead of the vector.
+    /// Returns the index of this thread's first element in a vector; the index wraps around if it would be negative.
     #[must_use]
     #[track_caller]
     pub fn first(self) -> Val<'k, u32> {
@@ -110,7 +110,7 @@ impl<'k> Stripes<'k> {
 
     /// Loads vector `index` of a row: the elements from `index` · [`length`](Self::length). Elements past the end are 0 and are not read.
     ///
-    /// Accesses are up to 16 bytes wide, if the row is known to be aligned and its length divisible.
+    /// Accesses are up to 16 bytes wide, as far as the row is known to be aligned and its length is known to be divisible.
     #[track_caller]
     pub fn load<T: TensorElement, A: Readable>(
         self,

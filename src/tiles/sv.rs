@@ -70,7 +70,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
     /// The number of elements.
     pub const LENGTH: u32 = 16 * N as u32;
 
-    /// Returns the vector as a writable tensor; call [`written`](Self::written) afterwards.
+    /// Returns the vector as a writable tensor; call [`written`](Self::written) afterward.
     #[must_use]
     pub fn tensor(&self) -> Tensor<'k, Shared, T, Write> {
         self.tensor.with_access()
@@ -263,8 +263,7 @@ impl<'a, 'k, T: TensorElement> SubvectorMut<'a, 'k, T> {
         Self { line, owner: vector.owner, of: PhantomData }
     }
 
-    /// Stores a register vector, and converts its elements. Of several owners of an element, the lane with the lowest number
-    /// stores it.
+    /// Stores a register vector, and converts its elements. If an element has several owners, the lane with the lowest index stores it.
     #[track_caller]
     pub fn store<U: Convert<T>, const N: usize, V: VectorLayout>(&self, vector: &Rv<'k, U, N, V>) {
         let k = vector.kernel();

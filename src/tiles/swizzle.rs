@@ -1,4 +1,4 @@
-//! The distribution of a shared tile's elements over banks: the shared layout that a tile type denotes.
+//! Swizzles: the distribution of a shared tile's elements over banks.
 
 use crate::{
     layout::{Layout, LayoutError, Swizzle},
@@ -50,8 +50,8 @@ swizzles! {
     Swizzle64, false, |_| (Swizzle::BYTES_64, 64);
     /// 32-byte rows, bit 7 xored into bit 4: `Swizzle<1,4,3>`.
     Swizzle32, false, |_| (Swizzle::BYTES_32, 32);
-    /// No swizzle, but 16 unused bytes after each row, 32 of 32-bit elements, 64 of 64-bit ones: the rows of a fragment that are
-    /// accessed together use different banks. Not a layout of TMA or `wgmma`.
+    /// No swizzle, but unused bytes after each row (16, or 32 for 32-bit and 64 for 64-bit elements), so that the rows of a fragment that
+    /// are accessed together use different banks. TMA and `wgmma` do not support this layout.
     Padded, true, |row| (Swizzle::NONE, row);
     /// No swizzle: plain row-major.
     Plain, false, |row| (Swizzle::NONE, row);
@@ -76,7 +76,8 @@ pub(super) const fn padding<T: TensorElement, S: SharedSwizzle>() -> u32 {
 /// It is the layout of [`St`](super::St) for any size.
 ///
 /// # Errors
-/// If the swizzled row is longer than the tile's row. Tile rows that are not a multiple of it are rejected at allocation.
+/// Returns an error if the swizzled row is longer than the tile's row. Tiles whose rows are not a multiple of the swizzled row are rejected
+/// at allocation.
 pub fn shared_layout<T: TensorElement, S: SharedSwizzle>(
     rows: u32,
     cols: u32,

@@ -16,7 +16,7 @@ use crate::{
     tensor::{TensorElement, element_types},
 };
 
-/// An element type whose subtiles are square, 16×16: every type but those of 8 bits.
+/// An element type whose subtiles are square (16×16): every type except those of 8 bits.
 #[diagnostic::on_unimplemented(
     message = "subtiles of `{Self}` are not square",
     note = "give the shape of the result of 8-bit tiles: `let t: Rt<_, 2, 1> = x.transpose();`"
@@ -49,9 +49,9 @@ fn columns_first(registers: &[RegId], each: usize, [height, width]: [usize; 2]) 
 }
 
 impl<'k, T: SquareSubtiles, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Returns the same matrix in the other layout: a `Row` tile as a [`Col`] tile and the reverse.
+    /// Returns the same matrix in the other layout: a `Row` tile becomes a [`Col`] tile, and vice versa.
     ///
-    /// All lanes of the warp must take part. A subtile takes 4 `movmatrix` for elements of 16 bits, 8 `shfl` for 32 bits, and 16 for 64
+    /// All lanes of the warp must take part. A subtile requires 4 `movmatrix` for elements of 16 bits, 8 `shfl` for 32 bits, and 16 for 64
     /// bits, each of which moves 32 bits per lane.
     #[doc(alias = "swap_layout_inplace")]
     #[doc(alias = "movmatrix")]
@@ -122,10 +122,10 @@ fn steps(from: TvLayout, to: TvLayout) -> [TvLayout; 4] {
 macro_rules! bytes {
     ($($t:ident)*) => {$(
         impl<'k, const H: usize, const W: usize> Rt<'k, $t, H, W, Row> {
-            /// Returns the same matrix as a column tile: 32×32 elements are two subtiles above one another in the row layout, and two
-            /// side by side in the column layout. Other shapes do not compile.
+            /// Returns the same matrix as a column tile: 32×32 elements are two subtiles on top of each other in the row layout, and two
+            /// next to each other in the column layout. Other shapes do not compile.
             ///
-            /// All lanes of the warp must take part. A subtile takes 8 `shfl`.
+            /// All lanes of the warp must take part. A subtile requires 8 `shfl`.
             #[must_use]
             #[track_caller]
             pub fn swap_layout<const H2: usize, const W2: usize>(&self) -> Rt<'k, $t, H2, W2, Col> {
@@ -144,7 +144,7 @@ macro_rules! bytes {
         }
 
         impl<'k, const H: usize, const W: usize> Rt<'k, $t, H, W, Col> {
-            /// Returns the same matrix as a row tile: the reverse of the method of row tiles.
+            /// Returns the same matrix as a row tile; the inverse of the method of row tiles.
             #[must_use]
             #[track_caller]
             pub fn swap_layout<const H2: usize, const W2: usize>(&self) -> Rt<'k, $t, H2, W2, Row> {

@@ -9,10 +9,10 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     /// Returns the same elements in another vector layout: a vector of a tile's rows for a tile's columns, or one loaded as
     /// [`Naive`](super::Naive) for a tile.
     ///
-    /// All lanes of the warp must take part. A lane receives each register of the result at most once: per 16 elements of 32 bits, at
-    /// most 4 `shfl` to [`Aligned`](super::Aligned), 2 to [`Orthogonal`](super::Orthogonal), and ½ to `Naive` for lengths that are
-    /// multiples of 128. Two 16-bit elements of a register that have the same owner share one. Nothing is emitted if the layouts are
-    /// the same.
+    /// All lanes of the warp must take part. A lane receives each register of the result at most once: per 16 elements of 32 bits, at most
+    /// 4 `shfl` to [`Aligned`](super::Aligned), 2 to [`Orthogonal`](super::Orthogonal), and ½ to `Naive` for lengths that are multiples of
+    /// 128. Two 16-bit elements of a register that have the same owner share a `shfl`. No instruction is emitted if the layouts are the
+    /// same.
     #[doc(alias = "copy")]
     #[must_use]
     #[track_caller]

@@ -7,13 +7,13 @@ use crate::{
     ptx::sealed::Sealed,
 };
 
-/// The vector with one element per row of a [`Row`] tile, or per column of a [`Col`] tile: with lane = 4g + t, a lane owns
-/// elements g and g + 8 of every 16, and the four lanes of a quad own the same ones.
+/// The vector with one element per row of a [`Row`] tile, or per column of a [`Col`] tile: with lane = 4g + t, a lane owns elements g and g
+/// + 8 of every 16, and the four lanes of a quad own the same elements.
 #[doc(alias = "ortho")]
 #[derive(Clone, Copy, Debug)]
 pub enum Orthogonal {}
-/// The vector with one element per column of a [`Row`] tile, or per row of a [`Col`] tile: with lane = 4g + t, a lane owns
-/// elements 2t, 2t + 1, 2t + 8 and 2t + 9 of every 16, and the eight lanes of equal t own the same ones.
+/// The vector with one element per column of a [`Row`] tile, or per row of a [`Col`] tile: with lane = 4g + t, a lane owns elements 2t, 2t
+/// + 1, 2t + 8 and 2t + 9 of every 16, and the eight lanes with the same t own the same elements.
 #[doc(alias = "align")]
 #[derive(Clone, Copy, Debug)]
 pub enum Aligned {}
@@ -42,9 +42,10 @@ pub trait VectorLayout: Sealed + 'static {
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum Owned {
-    /// That many of every 16.
+    /// This many of every 16 elements.
     Of16(usize),
-    /// At least four, a register of 8-bit ones; lanes repeat those of others if there are more than lanes own.
+    /// At least four elements, which fill a register of 8-bit elements. If lanes own more elements in total than the vector has, several
+    /// lanes own the same elements.
     Divided,
 }
 

@@ -1,4 +1,4 @@
-//! Conversions between 8-bit elements and wider ones, whose subtiles have other shapes.
+//! Conversions between 8-bit and wider elements, whose subtiles have different shapes.
 
 use std::panic::Location;
 
@@ -51,10 +51,10 @@ impl Shapes {
 }
 
 impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Converts 8-bit elements to a type `U` of 16 bits or more; the tile of `U` has twice the width in subtiles, in the column
-    /// layout twice the height: `let x: Rt<bf16, 1, 4> = q.widen();` for a `Rt<e4m3, 1, 2>`. Other shapes do not compile.
+    /// Converts 8-bit elements to a type `U` of 16 bits or more; the tile of `U` has twice the width in subtiles, or twice the height in
+    /// the column layout: `let x: Rt<bf16, 1, 4> = q.widen();` for a `Rt<e4m3, 1, 2>`. Other shapes do not compile.
     ///
-    /// All lanes of the warp must take part. A subtile takes 4 `shfl` within the quads, before the conversion.
+    /// All lanes of the warp must take part. A subtile requires 4 `shfl` within the quads, before the conversion.
     #[doc(alias = "copy")]
     #[must_use]
     #[track_caller]

@@ -40,7 +40,7 @@ macro_rules! functions {
                 Self { re: self.re * factor, im: self.im * factor }
             }
 
-            /// Replaces each number a + ib by its exponential e^a · (cos b + i sin b), of approximations: see
+            /// Replaces each number a + ib by its exponential e^a · (cos b + i sin b), computed with approximations; see
             /// [`Builder::exp`](crate::ptx::Builder::exp), [`cos`](crate::ptx::Builder::cos) and [`sin`](crate::ptx::Builder::sin).
             #[must_use]
             #[track_caller]

@@ -1,4 +1,4 @@
-//! Products of complex tiles: four real ones each.
+//! Products of complex tiles, each of which consists of four real products.
 
 use super::Crt;
 use crate::{

@@ -1,4 +1,4 @@
-//! Complex tiles and vectors in shared memory, with the states of real ones.
+//! Complex tiles and vectors in shared memory, with the same states as real ones.
 
 use std::fmt;
 

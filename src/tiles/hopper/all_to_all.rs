@@ -1,4 +1,4 @@
-//! Columns of tiles exchanged among the blocks of a cluster that compute parts of the same tile.
+//! Exchange of columns of tiles among the blocks of a cluster that compute parts of the same tile.
 
 use std::{fmt, panic::Location};
 
@@ -13,8 +13,8 @@ use crate::{
 const SUBTILE: usize = 8;
 const ROWS: usize = 2;
 
-/// Shared memory through which the blocks of a cluster that compute parts of the same tile, of 64 rows, obtain `P` columns of subtiles of
-/// every part, and an element for each of its rows.
+/// Shared memory for an all-to-all exchange among the blocks of a cluster that compute parts of the same tile of 64 rows. Each block
+/// obtains `P` columns of subtiles of every part, and one element per row.
 pub struct AllToAll<'k, T, const P: usize> {
     exchange: PartExchange<'k, T>,
 }
@@ -37,9 +37,9 @@ impl<'k> Persistent<'k> {
 }
 
 impl<'k> Consumer<'k, 1> {
-    /// Sends each block that computes a part of the same tile its columns of this one, `P` subtiles for each part in order, and the vector;
-    /// returns what the blocks sent to this one, in the order of the parts. All of these blocks must take part, with all threads of the
-    /// warpgroup.
+    /// Sends each block that computes a part of the same tile its columns of this tile (`P` columns of subtiles for each part, in order)
+    /// and the vector. Returns the columns and vectors that the blocks sent to this block, in the order of the parts. All of these blocks
+    /// must take part, with all threads of the warpgroup.
     #[doc(alias = "DSMEM")]
     #[track_caller]
     pub fn all_to_all<T, const N: usize, const P: usize>(

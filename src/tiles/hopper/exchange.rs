@@ -1,4 +1,4 @@
-//! Registers exchanged among the blocks of a cluster that compute parts of the same tile.
+//! Exchange of registers among the blocks of a cluster that compute parts of the same tile.
 
 use std::{array, fmt, panic::Location};
 

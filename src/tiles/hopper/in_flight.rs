@@ -1,4 +1,4 @@
-//! Products of a warpgroup in flight: `wgmma` on tiles.
+//! Warpgroup products in flight: `wgmma` on tiles.
 
 use std::{fmt, panic::Location};
 
@@ -11,10 +11,10 @@ use crate::{
     tiles::{Filled, Product, Row, Rt, SharedSwizzle, St, registers::Registers},
 };
 
-/// A tile that products of a warpgroup in flight accumulate into: each of the four warps has a register tile of 16 rows, of 64.
+/// A tile of 64 rows into which warpgroup products in flight accumulate. Each of the four warps has a register tile of 16 rows.
 ///
-/// The registers cannot be accessed before [`wait`](Self::wait). More products can be added, which execute in order. It is loop state,
-/// so products can be in flight from one iteration to the next.
+/// The registers cannot be accessed before [`wait`](Self::wait). Further products can be added; they execute in order. An `InFlight` can be
+/// loop state, so products can remain in flight from one iteration to the next.
 ///
 /// ```
 /// use warpwright::{prelude::*, ptx::ProxySpace};
@@ -52,34 +52,35 @@ impl<R> fmt::Debug for InFlight<'_, R> {
 }
 
 impl<'k> WarpGroup<'k> {
-    /// Starts to accumulate products of this warpgroup in the register tile of each warp, 16 rows of the 64 of the group, or in an array
-    /// of such tiles for consecutive blocks of 64 rows.
+    /// Starts accumulating products of this warpgroup in the register tile of each warp, which contains 16 of the group's 64 rows, or in an
+    /// array of such tiles for consecutive blocks of 64 rows.
     ///
-    /// Create the tiles before other products are in flight: ptxas waits for these before it writes registers of accumulators (C7515).
+    /// Create the tiles before other products are in flight; otherwise, ptxas waits for these products before it writes registers of
+    /// accumulators (C7515).
     pub fn accumulate<R: Accumulators<'k>>(self, tiles: R) -> InFlight<'k, R> {
         InFlight::complete(self.kernel(), tiles)
     }
 
-    /// Starts to accumulate products like [`accumulate`](Self::accumulate) of zeros, without the instructions that write them: the first
-    /// product overwrites the registers, also while others are in flight.
+    /// Starts accumulating products like [`accumulate`](Self::accumulate) with zeros, but without instructions that write zeros: the first
+    /// product overwrites the registers, even while other products are in flight.
     ///
-    /// `group.accumulate_from_zero::<Rt<f32, 1, 8>>().mma_abt(q, k)` is the product alone.
+    /// `group.accumulate_from_zero::<Rt<f32, 1, 8>>().mma_abt(q, k)` computes only the product.
     #[doc(alias = "scale-d")]
     #[track_caller]
     pub fn accumulate_from_zero<R: Accumulators<'k>>(self) -> InFlight<'k, R> {
         self.accumulate_anew(R::undefined(self.kernel()))
     }
 
-    /// Starts to accumulate products like [`accumulate_from_zero`](Self::accumulate_from_zero), in the registers of tiles whose elements are no
-    /// longer needed: those that a loop carries, for example.
+    /// Starts accumulating products like [`accumulate_from_zero`](Self::accumulate_from_zero), in the registers of tiles whose elements are
+    /// no longer needed, such as tiles carried by a loop.
     #[doc(alias = "scale-d")]
     pub fn accumulate_anew<R: Accumulators<'k>>(self, tiles: R) -> InFlight<'k, R> {
         InFlight { is_zero: true, ..InFlight::complete(self.kernel(), tiles) }
     }
 }
 
-/// The register tiles that a warpgroup accumulates products in: one of 64 rows, or an array for consecutive blocks of 64 rows. Each
-/// warp has 16 rows of a block.
+/// The register tiles in which a warpgroup accumulates products: one tile of 64 rows, or an array of tiles for consecutive blocks of 64
+/// rows. Each warp owns 16 rows of a block.
 pub trait Accumulators<'k>: State<'k> + sealed::Sealed {
     /// Returns tiles whose registers must be written before they are read.
     #[doc(hidden)]
@@ -125,8 +126,8 @@ impl<'k, R> InFlight<'k, R> {
         Self { k, tile, group: None, is_zero: false }
     }
 
-    /// Waits until the products are complete, and returns the tile. Products that were started later remain in flight. All threads of
-    /// the warpgroup must execute the call.
+    /// Waits until the products are complete and returns the tile. Products that were started later remain in flight. All threads of the
+    /// warpgroup must execute the call.
     #[doc(alias = "wgmma.wait_group")]
     #[doc(alias = "warpgroup_wait")]
     #[track_caller]
@@ -157,11 +158,11 @@ impl<'k, R> InFlight<'k, R> {
 macro_rules! products {
     ([$($height:tt)*] $tiles:ty, $count:expr, $split:expr, $join:expr) => {
         impl<'k, C: TensorElement, const N: usize, $($height)*> InFlight<'k, $tiles> {
-            /// Adds A·B, where A is `M`×`K` subtiles, 64 rows for each accumulator, in shared memory or in the warps' registers, and B is
-            /// `K`×`N` subtiles in shared memory.
+            /// Adds A·B. A has `M`×`K` subtiles (64 rows per accumulator) and is in shared memory or in the warps' registers. B has `K`×`N`
+            /// subtiles and is in shared memory.
             ///
-            /// Rejected when the kernel is built: a layout in shared memory that `wgmma` does not know (rows along m or n for
-            /// types other than those of 16 bits), and a target other than sm_90a.
+            /// Rejected when the kernel is built: a layout in shared memory that `wgmma` does not support (rows along m or n for types that
+            /// are not 16 bits wide), and a target other than sm_90a.
             #[doc(alias = "wgmma.mma_async")]
             #[doc(alias = "mma_AB")]
             #[track_caller]
@@ -321,7 +322,7 @@ pub(super) enum Factor<'k, T: TensorElement> {
     Registers(Vec<Val<'k, T::Word>>),
 }
 
-/// A left factor in registers, 16 rows of `K` subtiles in each warp, that several products read: its tile does not change any more.
+/// A left operand in registers, 16 rows of `K` subtiles in each warp, that several products read. Its tile can no longer be modified.
 ///
 /// ```
 /// # use warpwright::prelude::*;
@@ -346,15 +347,15 @@ pub struct Frozen<'k, T: TensorElement, const K: usize> {
 }
 
 impl<'k, T: TensorElement, const K: usize> Rt<'k, T, 1, K, Row> {
-    /// Returns the tile as a left factor that several products of a warpgroup read.
+    /// Returns the tile as a left operand that several products of a warpgroup can read.
     #[must_use]
     pub fn frozen(self) -> Frozen<'k, T, K> {
         Frozen { tile: self }
     }
 }
 
-/// A of a warpgroup's product, `M`×`K` subtiles: in shared memory, or for 64 rows a register tile of 16 rows in each warp, which is in
-/// use until the product is complete and therefore moved.
+/// Operand A of a warpgroup product, with `M`×`K` subtiles: a matrix in shared memory, or, for 64 rows, a register tile of 16 rows in each
+/// warp. The register tile is in use until the product is complete and is therefore moved.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the left factor of a warpgroup's product of {M}×{K} subtiles of `{T}`",
     note = "expected rows of a shared tile, such as `a.rows::<4>(c.rank())`, or a register tile `Rt<T, 1, K, Row>` by value"

@@ -40,8 +40,8 @@ impl Blocks {
     }
 }
 
-/// A matrix of `H`×`W` subtiles in shared memory as an operand of a warpgroup's product: a [`Filled`] tile, [rows](Filled::rows) or
-/// [columns](Filled::cols) of one, or the [transpose](Self::transposed) of these.
+/// A matrix of `H`×`W` subtiles in shared memory as an operand of a warpgroup product: a [`Filled`] tile, its [rows](Filled::rows) or
+/// [columns](Filled::cols), or the [transpose](Self::transposed) of these.
 #[derive(Clone, Copy)]
 pub struct SharedMatrix<'k, T, const H: usize, const W: usize> {
     start: Ptr<'k, u8, Shared>,
@@ -87,7 +87,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize> SharedMatrix<'k, T, H
         self.start.kernel()
     }
 
-    /// Returns the transpose, at no cost. Products read only 16-bit types with rows along m or n.
+    /// Returns the transpose, without emitting instructions. Products support rows along m or n only for 16-bit types.
     #[must_use]
     pub fn transposed(self) -> SharedMatrix<'k, T, W, H> {
         let Self { start, blocks, transposed, element } = self;
@@ -150,7 +150,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize> SharedMatrix<'k, T, H
 /// The depth of every `wgmma` in bytes (PTX ISA, "Asynchronous Warpgroup Level Matrix Shape").
 const K_BYTES: u32 = 32;
 
-/// A factor of a warpgroup's product in shared memory, `H`×`W` subtiles: a [`Filled`] tile by reference, or a [`SharedMatrix`].
+/// An operand of a warpgroup product in shared memory, with `H`×`W` subtiles: a reference to a [`Filled`] tile, or a [`SharedMatrix`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a factor of {H}×{W} subtiles of `{T}` in shared memory",
     note = "expected a shared tile of this size and type by reference, or its `rows`, `cols` or `as_matrix().transposed()`"
@@ -188,7 +188,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Sha
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Returns the tile as an operand of a warpgroup's product.
+    /// Returns the tile as an operand of a warpgroup product.
     #[must_use]
     pub fn as_matrix(&self) -> SharedMatrix<'k, T, H, W> {
         self.part()

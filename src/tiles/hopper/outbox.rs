@@ -1,4 +1,4 @@
-//! Stores of results by tensor copies, behind the next tile's work.
+//! Stores of results by tensor copies that overlap the work on the next tile.
 
 use std::{fmt, marker::PhantomData, panic::Location};
 
@@ -9,8 +9,9 @@ use crate::{
     tiles::{Allocate, Auto, Convert, GlTile, Row, Rt, SharedSwizzle, St, Storing, registers::Registers},
 };
 
-/// Shared memory through which `C` consumer warpgroups store their results: for each, `SLOTS` tiles of 64 rows and `W` columns of
-/// subtiles. Copies to global memory continue while the warpgroup works on; a store into a slot waits for the copy before.
+/// Shared memory through which `C` consumer warpgroups store their results. Each warpgroup has `SLOTS` tiles of 64 rows and `W` columns of
+/// subtiles. Copies to global memory continue while the warpgroup continues its work; a store to a slot waits for the preceding copy from
+/// the slot.
 pub struct Outbox<'k, T, const W: usize, const SLOTS: usize, const C: usize, S = Auto> {
     k: Builder<'k>,
     base: Ptr<'k, u8, Shared>,
@@ -40,7 +41,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<T, const W: usize, const SLOTS: usize, const C: usize, S> Outbox<'_, T, W, SLOTS, C, S> {
-    /// Has the threads store the elements if `by_threads`, instead of tensor copies, for rows that are not a multiple of 16 bytes apart.
+    /// Sets whether threads store the elements, instead of tensor copies. This is required if the row pitch is not a multiple of 16 bytes.
     #[must_use]
     pub fn by_threads(self, by_threads: bool) -> Self {
         Self { by_threads, ..self }
@@ -60,8 +61,8 @@ impl<T, const W: usize, const SLOTS: usize, const C: usize, S> Outbox<'_, T, W, 
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Converts the warpgroup's tiles, blocks of 64 rows of which each warp has 16, and starts to copy them to global memory; `to(b)` is
-    /// the tile of 64 rows and `N` columns of subtiles for block `b`. Nothing past the edge is written.
+    /// Converts the warpgroup's tiles (blocks of 64 rows, 16 of them in each warp) and starts copying them to global memory. `to(b)`
+    /// returns the destination of block `b`, a tile of 64 rows and `N` columns of subtiles. Elements past the edges are not written.
     ///
     /// All threads of the warpgroup must execute the call. The copies complete before the kernel ends. The number of parts of the size
     /// of a slot must be a multiple of the slots of the outbox.
@@ -80,8 +81,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
         self.send(None, outbox, tiles, |tile: Rt<'k, U, 1, W, Row>, _| tile, to);
     }
 
-    /// Stores like [`store`](Self::store) what `map` returns for tiles of 16 rows and `P` columns of subtiles, given the number of the
-    /// block of 64 rows and that of the tile in it. `P` must divide `W`; the fewer, the fewer registers `map` requires.
+    /// Stores the results of `map` like [`store`](Self::store). `map` receives tiles of 16 rows and `P` columns of subtiles, with the index
+    /// of the block of 64 rows and the index of the tile in the block. `P` must divide `W`; smaller values require fewer registers.
     #[track_caller]
     pub fn store_mapped<
         T,
@@ -110,7 +111,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
         self.send(None, outbox, tiles, map, to);
     }
 
-    /// Converts the warpgroup's tiles and adds them to global memory, like [`store`](Self::store): each element atomically, in any order.
+    /// Converts the warpgroup's tiles and adds them to global memory, like [`store`](Self::store). Each element is added atomically, in any
+    /// order.
     #[doc(alias = "cp.reduce.async.bulk.tensor")]
     #[track_caller]
     pub fn add<T, U, A, const W: usize, const SLOTS: usize, const N: usize, const H: usize, S>(

@@ -12,10 +12,10 @@ use crate::{
 /// A thread's registers of a subtile.
 const REGISTERS: usize = 8;
 
-/// Shared memory through which the blocks of a cluster that compute parts of the same tile add up their sums, of `H` blocks of 64 rows
-/// and `N` columns of subtiles: each obtains the total of `P` of the columns.
+/// Shared memory through which the blocks of a cluster that compute parts of the same tile add their sums, of `H` blocks of 64 rows and `N`
+/// columns of subtiles. Each block obtains the totals of `P` of the columns.
 ///
-/// A register goes to the same register of the same thread in another block, so the order of the elements does not matter.
+/// Each register is sent to the same register of the same thread in another block, so the order of the elements does not matter.
 pub struct ReduceScatter<'k, T, const H: usize, const N: usize, const P: usize> {
     exchange: PartExchange<'k, T>,
 }
@@ -56,8 +56,8 @@ impl<'k> Persistent<'k> {
 }
 
 impl<'k> Consumer<'k, 1> {
-    /// Adds up tiles over the blocks that compute parts of them, in the order of the parts, and returns the totals of this part's columns.
-    /// All of these blocks must take part, with all threads of the warpgroup.
+    /// Adds the tiles of the blocks that compute parts of the same tile, in the order of the parts, and returns the totals of this part's
+    /// columns. All of these blocks must take part, with all threads of the warpgroup.
     #[doc(alias = "st.async")]
     #[doc(alias = "DSMEM")]
     #[track_caller]

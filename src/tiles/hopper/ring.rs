@@ -14,12 +14,12 @@ use crate::{
     tiles::pipeline::{STAGE_ALIGN, StageTiles},
 };
 
-/// A ring of `N` stages in shared memory, each with one of every tile in the tuple `Tiles`, which one producer fills and `C` consumer
-/// warpgroups read.
+/// A ring of `N` stages in shared memory, which one producer fills and `C` consumer warpgroups read. Each stage contains one tile of every
+/// type in the tuple `Tiles`.
 ///
-/// Each stage has two barriers: *full* completes when the tiles have arrived, *empty* when all consumers have released the stage. In
-/// a kernel with clusters, the blocks of a cluster fill and release stages together, so that tiles can be shared
-/// ([`GlTile::multicast`](crate::tiles::GlTile::multicast)): all of them must process the same number of stages.
+/// Each stage has two barriers: *full* completes when the tiles have arrived, *empty* when all consumers have released the stage. In a
+/// kernel with clusters, the blocks of a cluster fill and release stages together, so that tiles can be shared
+/// ([`GlTile::multicast`](crate::tiles::GlTile::multicast)). All blocks must process the same number of stages.
 #[doc(alias = "PipelineTmaAsync")]
 pub struct Ring<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> {
     k: Builder<'k>,
@@ -48,7 +48,7 @@ pub struct EmptyStage<'k, Tiles> {
     full: Mbarrier<'k>,
 }
 
-/// A stage of a ring whose copies were started.
+/// A stage of a ring whose copies have been started.
 #[must_use = "give the filled stage back to the ring"]
 pub struct FillingStage<'k, Tiles>(PhantomData<(Tiles, Builder<'k>)>);
 
@@ -65,7 +65,7 @@ impl<Tiles> fmt::Debug for FillingStage<'_, Tiles> {
 }
 
 impl<'k, Tiles: StageTiles<'k>> EmptyStage<'k, Tiles> {
-    /// Starts to fill the stage by tensor copies.
+    /// Starts filling the stage by tensor copies.
     #[track_caller]
     pub fn fill(self, from: impl BoxSources<'k, Tiles>) -> FillingStage<'k, Tiles> {
         {
@@ -112,8 +112,9 @@ where
 pub(in crate::tiles) const WARPS: u32 = 4;
 
 impl<'k> Builder<'k> {
-    /// Creates a ring of `N` stages for `C` consumer warpgroups: `k.ring::<(St<bf16, 8, 4>, St<bf16, 16, 4>), 4, 2>()`. All threads of
-    /// the block (in a kernel with clusters: of the cluster) must execute the call, which initializes the barriers and synchronizes them.
+    /// Creates a ring of `N` stages for `C` consumer warpgroups: `k.ring::<(St<bf16, 8, 4>, St<bf16, 16, 4>), 4, 2>()`. All threads of the
+    /// block (in a kernel with clusters, of the cluster) must execute the call, which initializes the barriers and synchronizes the
+    /// threads.
     #[track_caller]
     pub fn ring<Tiles: StageTiles<'k>, const N: usize, const C: usize>(self) -> Ring<'k, Tiles, N, C> {
         let blocks = self.cluster_shape().map(|_| Blocks::all(self.this_cluster().blocks()));
@@ -158,7 +159,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
 }
 
 impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, N, C> {
-    /// Fills the stages with zeros, for tiles of which copies fill only a part. All threads of the block must execute the call.
+    /// Fills the stages with zeros, for tiles that copies fill only in part. All threads of the block must execute the call.
     #[must_use]
     #[track_caller]
     pub fn zeroed(self) -> Self {
@@ -293,8 +294,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
 }
 
 impl<'k> Producer<'k> {
-    /// Fills `count` stages of the ring in turn, each as soon as its consumers have released it: `fill` is called once, with the number
-    /// of the stage and the stage.
+    /// Fills `count` stages of the ring in order, each as soon as its consumers have released it. `fill` is called once, with the index of
+    /// the stage and the stage.
     #[track_caller]
     pub fn run<Tiles: StageTiles<'k>, const N: usize, const C: usize>(
         self,
@@ -307,7 +308,8 @@ impl<'k> Producer<'k> {
         k.for_(count, |i| ring.fill_next(|stage| fill(i, stage)));
     }
 
-    /// Fills the next stage of the ring, as soon as its consumers have released it: for several rings, whose stages are filled in turn.
+    /// Fills the next stage of the ring as soon as its consumers have released it. Use this method to fill stages of several rings
+    /// alternately.
     #[track_caller]
     pub fn fill<Tiles: StageTiles<'k>, const N: usize, const C: usize>(
         self,
@@ -320,9 +322,9 @@ impl<'k> Producer<'k> {
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Accumulates the products of `count` stages of the ring, and returns the sum. `work` is called once, adds the products of a stage
-    /// to those in flight, and borrows the stage; the products of one stage remain in flight while the next one is awaited, if the ring
-    /// has several.
+    /// Accumulates the products of `count` stages of the ring, and returns the sum. `work` is called once, adds the products of a stage to
+    /// those in flight, and borrows the stage. If the ring has several stages, the products of one stage remain in flight while the next
+    /// stage is awaited.
     #[track_caller]
     pub fn run<Tiles: StageTiles<'k>, R: Accumulators<'k>, const N: usize>(
         self,
@@ -356,8 +358,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
         ring.accumulate(count, sum, work, || turns.pass_on(self))
     }
 
-    /// Processes `count` stages of the ring in turn. `work` is called once and borrows the stage, which is
-    /// [released](Self::release_loaded) when all threads of the warp have finished; products must not be in flight then.
+    /// Processes `count` stages of the ring in order. `work` is called once and borrows the stage, which is
+    /// [released](Self::release_loaded) when all threads of the warp have finished; no products may be in flight at that point.
     #[track_caller]
     pub fn each<Tiles: StageTiles<'k>, S: State<'k>, const N: usize>(
         self,
@@ -386,10 +388,11 @@ impl<'k, const C: usize> Consumer<'k, C> {
         ring.receive_next()
     }
 
-    /// Releases a stage, which the producer may fill again, after loads of its elements to registers. Products that read it must be complete.
+    /// Releases a stage after its elements have been loaded to registers, so that the producer may fill it again. Products that read the
+    /// stage must be complete.
     ///
-    /// Loads are accesses of another proxy than tensor copies: without the fence that this call emits, the next copy may overtake them
-    /// (observed on an H200).
+    /// Loads and tensor copies access memory through different proxies: without the fence that this call emits, the next copy may overtake
+    /// the loads (observed on an H200).
     #[doc(alias = "fence.proxy.async")]
     #[track_caller]
     pub fn release_loaded<Tiles: StageTiles<'k>, const N: usize>(
@@ -404,8 +407,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
         self.release(ring, stage);
     }
 
-    /// Releases a stage that only products have read, which must be complete; the producer may fill it again. After loads to registers, call
-    /// [`release_loaded`](Self::release_loaded).
+    /// Releases a stage that only products have read, so that the producer may fill it again. These products must be complete. After loads
+    /// to registers, call [`release_loaded`](Self::release_loaded) instead.
     #[track_caller]
     pub fn release<Tiles: StageTiles<'k>, const N: usize>(
         self,

@@ -1,4 +1,4 @@
-//! Warpgroups with different work: one that loads, and those that compute.
+//! Warpgroups with different roles: one that loads, and others that compute.
 
 use std::{fmt, panic::Location};
 
@@ -36,7 +36,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
         self.group
     }
 
-    /// Returns the index of this warp in its warpgroup: of each 64 rows, it has 16.
+    /// Returns the index of this warp in its warpgroup. Each warp owns 16 of 64 rows.
     #[track_caller]
     pub fn warp(self) -> Val<'k, u32> {
         self.group.kernel().warp_of(self.group).0
@@ -72,20 +72,20 @@ impl<const C: usize, F> fmt::Debug for Consumers<C, F> {
     }
 }
 
-/// Returns the producer's role: a warpgroup of `registers` registers per thread, one thread of which executes `work`.
+/// Returns the producer's role: a warpgroup with `registers` registers per thread, one thread of which executes `work`.
 pub fn producer<'k, F: FnOnce(Producer<'k>)>(registers: u32, work: F) -> ProducerRole<F> {
     ProducerRole { registers, work }
 }
 
-/// Returns the role of `C` consumer warpgroups of `registers` registers per thread, all of which execute `work`.
+/// Returns the role of `C` consumer warpgroups with `registers` registers per thread, all of which execute `work`.
 pub fn consumers<'k, const C: usize, F: FnOnce(Consumer<'k, C>)>(registers: u32, work: F) -> Consumers<C, F> {
     Consumers { registers, work }
 }
 
 impl<'k> Builder<'k> {
-    /// Divides the block of 128·(1 + C) threads into a producer warpgroup, the first, and `C` consumer warpgroups, which redistribute
-    /// their registers (`setmaxnreg`: multiples of 8 from 24 to 256). Rejected when the kernel is built: barriers of the block in either
-    /// role, more registers than the block has, and a producer with more than threads start with. Requires sm_90a.
+    /// Divides the block of 128·(1 + C) threads into a producer warpgroup (the first) and `C` consumer warpgroups, and redistributes
+    /// registers among them (`setmaxnreg`: multiples of 8 from 24 to 256). Requires sm_90a. Rejected when the kernel is built: barriers of
+    /// the block in either role, more registers than the block has, and a producer with more registers than threads start with.
     ///
     /// At the end, all blocks of a cluster wait for each other, because stages are filled and released across blocks.
     #[doc(alias = "setmaxnreg")]

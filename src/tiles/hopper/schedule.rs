@@ -37,7 +37,7 @@ impl fmt::Display for Schedule {
 }
 
 impl Schedule {
-    /// Returns the order of rows from left to right, top to bottom.
+    /// Returns the row-major order: rows from top to bottom, each from left to right.
     #[must_use]
     pub const fn linear() -> Self {
         Self { group: 1, cluster: None, parts: 1, back_and_forth: false }
@@ -50,36 +50,37 @@ impl Schedule {
         Self { group: if rows == 0 { 1 } else { rows }, cluster: None, parts: 1, back_and_forth: false }
     }
 
-    /// Returns the rows of a group: 1 for the order of rows.
+    /// Returns the number of rows in a group; 1 for the row-major order.
     #[must_use]
     pub const fn group(self) -> u32 {
         self.group
     }
 
-    /// Has the blocks of a cluster compute `rows`×`cols` tiles at the same time; the order is then that of these rectangles. By default,
-    /// they compute adjacent tiles of one column.
+    /// Lets the blocks of a cluster compute `rows`×`cols` tiles at the same time; the order then applies to these rectangles. By default,
+    /// the blocks compute adjacent tiles of one column.
     #[must_use]
     pub const fn per_cluster(self, rows: u32, cols: u32) -> Self {
         Self { cluster: Some([rows, cols]), ..self }
     }
 
-    /// Gives the tiles of every second round to the blocks in reverse: a block that has the first of as many tiles as there are blocks
-    /// has the last of the next ones. Blocks then have equal shares of the work if it decreases from tile to tile.
+    /// Assigns the tiles of every second round to the blocks in reverse order: the block that computes the first tile of a round computes
+    /// the last tile of the next round. This balances the work of blocks if it decreases from tile to tile.
     #[doc(alias = "boustrophedon")]
     #[must_use]
     pub const fn back_and_forth(self) -> Self {
         Self { back_and_forth: true, ..self }
     }
 
-    /// Has `parts` blocks of a cluster (at least 1) compute every tile together, each a part of its steps ([`Persistent::part`]), for
-    /// results of fewer tiles than there are multiprocessors.
+    /// Lets `parts` blocks of a cluster (at least 1) compute every tile together, each of them a part of its steps ([`Persistent::part`]).
+    /// Use it for results with fewer tiles than multiprocessors.
     #[doc(alias = "split-K")]
     #[must_use]
     pub const fn split(self, parts: u32) -> Self {
         Self { parts: if parts == 0 { 1 } else { parts }, ..self }
     }
 
-    /// Returns the row and column of the tile with this number, of `rows`×`cols` tiles. Numbers past the last tile have no meaning.
+    /// Returns the row and column of the tile with this number, for a result of `rows`×`cols` tiles. Results for numbers past the last tile
+    /// are meaningless.
     #[must_use]
     pub fn tile(self, number: u32, rows: u32, cols: u32) -> (u32, u32) {
         let group = self.group.min(rows.max(1));
@@ -160,7 +161,7 @@ pub struct Sharing<'k> {
     pub(super) blocks: Val<'k, u16>,
 }
 
-/// The tiles of a result that this block computes, one after the other, while it stays resident; [`Builder::persistent`] returns it.
+/// The tiles of a result that this resident block computes, one after the other; returned by [`Builder::persistent`].
 #[derive(Clone, Copy, Debug)]
 pub struct Persistent<'k> {
     k: Builder<'k>,
@@ -182,13 +183,13 @@ pub struct Part<'k> {
 }
 
 impl<'k> Part<'k> {
-    /// Returns the number of this block's part.
+    /// Returns the index of this block's part.
     pub fn rank(self) -> Val<'k, u32> {
         self.rank
     }
 
-    /// Returns the first step of this part and the number of its steps, of `steps` in total: as many for each part, fewer for the
-    /// last ones.
+    /// Returns the first step of this part and its number of steps, where all parts have `steps` steps in total. Parts have the same number
+    /// of steps, except that the last parts may have fewer.
     #[track_caller]
     pub fn of(self, steps: impl Into<Val<'k, u32>>) -> (Val<'k, u32>, Val<'k, u32>) {
         let steps = steps.into();
@@ -202,9 +203,9 @@ impl<'k> Builder<'k> {
     /// Declares a grid of one block per multiprocessor, in whole clusters, or fewer if there are fewer tiles, and returns the tiles of
     /// this block: `k.persistent(Schedule::grouped(8), m.ceil_div(128), n.ceil_div(256))`.
     ///
-    /// The blocks of a cluster compute adjacent tiles at the same time ([`Schedule::per_cluster`]); those past the last row or column
-    /// are also computed, but loads from there give zero and stores have no effect. Rejected when the kernel is built if a
-    /// launch cannot compute `rows` and `cols`.
+    /// The blocks of a cluster compute adjacent tiles at the same time ([`Schedule::per_cluster`]); tiles past the last row or column are
+    /// also computed, but loads from them give zero, and stores to them have no effect. Rejected when the kernel is built if a launch
+    /// cannot compute `rows` and `cols`.
     #[track_caller]
     pub fn persistent(
         self,
@@ -251,8 +252,8 @@ impl<'k> Persistent<'k> {
         self.every(1, 0.into(), |_, row, col| each(row, col));
     }
 
-    /// Emits a loop over the tiles of one of `C` consumer warpgroups that take [turns](crate::tiles::Turns): tiles `c.rank()`,
-    /// `c.rank() + C`, … of the block. `each` is called once, with the turn, row and column of the tile.
+    /// Emits a loop over the tiles of one of `C` consumer warpgroups that take [turns](crate::tiles::Turns): tiles `c.rank()`, `c.rank() +
+    /// C`, … of the block. `each` is called once, with the turn, the row and the column of the tile.
     #[doc(alias = "ping-pong")]
     #[track_caller]
     pub fn each_in_turn<const C: usize>(
@@ -345,7 +346,7 @@ impl<'k> Persistent<'k> {
         self.k
     }
 
-    /// Returns the blocks of the cluster that compute tiles in the same row as this one: they share a tile of A.
+    /// Returns the blocks of the cluster that compute tiles in the same row as this block and share a tile of A.
     #[track_caller]
     pub fn same_row(self) -> Sharing<'k> {
         let ([rows, cols], [row, col]) = (self.cluster, self.in_cluster());
@@ -354,7 +355,7 @@ impl<'k> Persistent<'k> {
         Sharing { rank: col, count: cols, blocks: mask(first, self.same_part().first + row) }
     }
 
-    /// Returns the blocks of the cluster that compute tiles in the same column as this one: they share a tile of B.
+    /// Returns the blocks of the cluster that compute tiles in the same column as this block and share a tile of B.
     #[track_caller]
     pub fn same_col(self) -> Sharing<'k> {
         let ([rows, _], [row, col]) = (self.cluster, self.in_cluster());

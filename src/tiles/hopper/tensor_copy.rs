@@ -58,7 +58,7 @@ impl Plan {
     }
 }
 
-/// A tile in global memory of which several blocks of a cluster load a part each for all of them: [`GlTile::multicast`].
+/// A tile in global memory that several blocks of a cluster load together, one part each: [`GlTile::multicast`].
 pub struct Multicast<'k, T: TensorElement, A> {
     tile: GlTile<'k, T, A>,
     among: Sharing<'k>,
@@ -77,8 +77,8 @@ impl<T: TensorElement, A> fmt::Debug for FirstRows<'_, T, A> {
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns a tile of `rows` rows, a multiple of 8, as a source that fills only the first rows of a shared tile. The tensor copy of a
-    /// whole tile would take as long for rows past the edge as for others.
+    /// Returns a tile of `rows` rows, a multiple of 8, as a source that fills only the first rows of a shared tile. A tensor copy of a
+    /// whole tile would take as long for rows past the edge as for other rows.
     pub fn first_rows(self, rows: u32) -> FirstRows<'k, T, A> {
         FirstRows { tile: self, rows }
     }
@@ -116,7 +116,7 @@ impl<T: TensorElement, A> fmt::Debug for Multicast<'_, T, A> {
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
     /// Returns the tile as a source for several blocks of the cluster, each of which fills its own stage with it: every block loads an
-    /// equal part of the rows and copies it to all of them. The tile must be the same in these blocks.
+    /// equal part of the rows and copies it to all of these blocks. The tile must be the same in these blocks.
     #[doc(alias = ".multicast::cluster")]
     pub fn multicast(self, among: Sharing<'k>) -> Multicast<'k, T, A> {
         Multicast { tile: self, among }
@@ -128,18 +128,18 @@ impl<T: TensorElement, A> Sealed for FirstRows<'_, T, A> {}
 impl<T: TensorElement, A> Sealed for Joined<'_, T, A> {}
 impl<T: TensorElement, A> Sealed for Source<'_, T, A> {}
 
-/// A tile in global memory that a tensor copy moves to a shared `Tile`: a [`GlTile`], or one that a cluster shares ([`Multicast`]).
+/// A tile in global memory that a tensor copy moves to a shared `Tile`: a [`GlTile`], or a tile that a cluster shares ([`Multicast`]).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not loaded into `{Tile}` by a tensor copy",
     note = "a tile of a matrix, `a.tile(i, j)`, fills an `St` of the same element type"
 )]
 pub trait BoxSource<'k, Tile>: Sealed {
-    /// The bytes that arrive in the tile, of `whole`.
+    /// Returns the number of bytes, out of `whole`, that arrive in the tile.
     #[doc(hidden)]
     fn bytes(&self, whole: u32) -> u32 {
         whole
     }
-    /// Starts the copies to the tile by one thread; they complete at `barrier`.
+    /// Starts the copies to the tile, by one thread; their completion is signaled at `barrier`.
     #[doc(hidden)]
     #[track_caller]
     fn copy_to(&self, tile: &Tile, barrier: Mbarrier<'k>);
@@ -191,19 +191,19 @@ impl<T: TensorElement, A> fmt::Debug for Joined<'_, T, A> {
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns this tile as the upper half of the rows of a shared tile, and `other` as the lower half. Both have half its height.
+    /// Returns this tile as the upper half of the rows of a shared tile, and `other` as the lower half. Each has half of its height.
     pub fn above(self, other: Self) -> Joined<'k, T, A> {
         Self::stacked(vec![self, other])
     }
 
-    /// Returns this tile as the left half of the columns of a shared tile, and `other` as the right half. Both have half its width,
-    /// which must be a multiple of that of the swizzle.
+    /// Returns this tile as the left half of the columns of a shared tile, and `other` as the right half. Each has half of its width, which
+    /// must be a multiple of the swizzle's width.
     pub fn left_of(self, other: Self) -> Joined<'k, T, A> {
         Joined { tiles: vec![self, other], axis: 1 }
     }
 
-    /// Returns tiles as the rows of a shared tile, from the first to the last: the pages of a sequence. Each has an equal part of its
-    /// height, a multiple of 8 rows.
+    /// Returns tiles, such as the pages of a sequence, as the rows of a shared tile, in order. Each has an equal part of its height, a
+    /// multiple of 8 rows.
     pub fn stacked(tiles: Vec<Self>) -> Joined<'k, T, A> {
         Joined { tiles, axis: 0 }
     }
@@ -349,16 +349,16 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
     }
 }
 
-/// The tiles of global memory that fill a stage of `Tiles` by tensor copies, one for each.
+/// The tiles in global memory that fill a stage of `Tiles` by tensor copies, one for each tile.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not fill a stage of `{Tiles}`",
     note = "give one tile of global memory for each shared tile, of the same element type"
 )]
 pub trait BoxSources<'k, Tiles>: Sealed {
-    /// The bytes that arrive in the tiles.
+    /// Returns the number of bytes that arrive in the tiles.
     #[doc(hidden)]
     fn bytes(&self) -> u32;
-    /// Starts the copies to the tiles by one thread; they complete at `barrier`.
+    /// Starts the copies to the tiles, by one thread; their completion is signaled at `barrier`.
     #[doc(hidden)]
     #[track_caller]
     fn copy_to(&self, tiles: &Tiles, barrier: Mbarrier<'k>);

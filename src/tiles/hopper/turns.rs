@@ -5,7 +5,7 @@ use std::{fmt, panic::Location};
 use super::{ring::WARPS, roles::Consumer};
 use crate::ptx::{Builder, Mbarrier, Val, Var, quotient};
 
-/// The order in which `C` consumer warpgroups read the stages of a ring: each all stages of one tile.
+/// The order in which `C` consumer warpgroups read the stages of a ring. In its turn, a warpgroup reads all stages of one tile.
 #[doc(alias = "OrderedSequenceBarrier")]
 #[doc(alias = "ping-pong")]
 pub struct Turns<'k, const C: usize> {
@@ -20,7 +20,7 @@ impl<const C: usize> fmt::Debug for Turns<'_, C> {
     }
 }
 
-/// The turn of a warpgroup: the number of the tile among those of the block.
+/// The turn of a warpgroup: the index of its tile among those of the block.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn<'k> {
     pub(super) number: Val<'k, u32>,
@@ -70,7 +70,8 @@ impl<'k, const C: usize> Turns<'k, C> {
     }
 }
 
-/// A baton that `C` consumer warpgroups pass on in turn: work of one at a time, in the order of their ranks, round after round.
+/// A baton that `C` consumer warpgroups pass to each other. Its holder works while the others wait, in the order of their ranks, in every
+/// round.
 ///
 /// ```
 /// # use warpwright::{prelude::*, tiles::{consumers, producer}};
@@ -105,7 +106,7 @@ impl<const C: usize> fmt::Debug for Baton<'_, C> {
 }
 
 impl<'k> Builder<'k> {
-    /// Creates a baton, which warpgroup 0 holds first. All threads of the block must execute the call.
+    /// Creates a baton, which is initially held by warpgroup 0. All threads of the block must execute the call.
     #[track_caller]
     pub fn baton<const C: usize>(self) -> Baton<'k, C> {
         Baton { turns: self.turns(), round: self.var(0) }
