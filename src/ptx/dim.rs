@@ -30,9 +30,9 @@ pub enum Dim {
     Min(Box<Dim>, Box<Dim>),
     /// The larger of `a` and `b`.
     Max(Box<Dim>, Box<Dim>),
-    /// The number of multiprocessors of the device, for grids of blocks that stay resident.
+    /// The number of multiprocessors of the device, for grids of resident blocks.
     Multiprocessors,
-    /// `a`, which the kernel computes in a 32-bit register: a larger value is rejected.
+    /// `a`, which the kernel computes in a 32-bit register; larger values are rejected.
     U32(Box<Dim>),
     /// A value that no launch can compute.
     Unknown,
@@ -75,8 +75,8 @@ impl Dim {
         Self::Max(self.into(), other.into_dim().into())
     }
 
-    /// Returns the value for given parameter values, or `None` if it or an intermediate value overflows; `parameter(i)`
-    /// is the value of integer parameter `i`. The device has as many multiprocessors as a grid may have blocks.
+    /// Returns the value for given parameter values, or `None` if it or an intermediate value overflows; `parameter(i)` is the value of
+    /// integer parameter `i`. The number of multiprocessors is assumed to be the maximum number of blocks of a grid.
     pub fn evaluate(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         self.evaluate_on(u32::MAX, parameter)
     }
@@ -100,7 +100,7 @@ impl Dim {
         }
     }
 
-    /// Returns the value as an expression over the named parameters, for people to read.
+    /// Returns a human-readable expression over the named parameters.
     pub fn expression(&self, names: &[String]) -> String {
         match self {
             Self::Const(n) => n.to_string(),

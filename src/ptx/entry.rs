@@ -55,7 +55,7 @@ pub struct Entry {
     pub max_registers: Option<u32>,
     /// The number of blocks per cluster.
     pub cluster: Option<[u32; 3]>,
-    /// Whether launches may start before the kernel ahead of them in the stream has ended, for which the kernel waits.
+    /// Whether launches may start before the preceding kernel in the stream has ended; the kernel itself then waits for it.
     pub programmatic: bool,
     /// The number of blocks per launch.
     pub grid: Option<[Dim; 3]>,
@@ -176,7 +176,7 @@ impl Entry {
         self.params.iter().map(|p| p.name.clone()).collect()
     }
 
-    /// Returns the known divisor of a parameter's value, from all assumptions that launches check; 1 if there are none.
+    /// Returns the known divisor of a parameter's value, from all assumptions that launches check; 1 without assumptions.
     pub fn promised_divisor(&self, parameter: usize) -> u64 {
         let promises = self.promises.iter().filter(|p| p.parameter == parameter);
         promises.fold(1, |divisor, p| lcm(divisor, p.divisor.into()))

@@ -198,7 +198,7 @@ pub enum BuildErrorKind {
         /// The line that writes a divergent value to a loop-carried register on which the condition depends.
         varies_at: Option<&'static Location<'static>>,
     },
-    /// A name that is not valid in PTX.
+    /// A name that is invalid in PTX.
     #[error("`{name}` is not a PTX identifier")]
     BadName {
         /// The name.
@@ -224,7 +224,7 @@ pub enum BuildErrorKind {
         /// The purpose of the value.
         what: &'static str,
     },
-    /// A size that is not a multiple of another.
+    /// A size that is not a multiple of the required divisor.
     #[error("{what}: {size} is not a multiple of {of}")]
     Indivisible {
         /// The purpose of the size.

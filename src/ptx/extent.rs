@@ -26,8 +26,8 @@ pub struct ExtentMode {
 }
 
 impl Extent {
-    /// Returns the number of elements of the view's type from the buffer's start to the end of the last accessed one, 0 if a
-    /// mode is empty; `None` on 64-bit overflow. `parameter(i)` is the value of integer parameter `i`.
+    /// Returns the number of elements of the view's type from the buffer's start to the end of the last accessed element; 0 if a mode is
+    /// empty, and `None` on 64-bit overflow. `parameter(i)` is the value of integer parameter `i`.
     pub fn elements(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         let mut last = Some(0u64);
         let mut empty = false;

@@ -1,5 +1,5 @@
-//! Facts about registers: where each is defined, how often it has been written, its possible values, and the
-//! instruction that defined it.
+//! Facts about registers: where each register is defined, how often it has been written, its possible values, and the instruction that
+//! defined it.
 //!
 //! | file        | facts                                                                          |
 //! | ---         | ---                                                                            |

@@ -21,7 +21,7 @@ use super::{
     val::{Repr, Val},
 };
 
-/// The emitted loop whose body is under construction, to leave it or to continue with the next iteration.
+/// The emitted loop whose body is under construction: a handle to leave it or to continue with the next iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct Loop<'k> {
     k: Builder<'k>,
@@ -33,9 +33,9 @@ pub struct Loop<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Emits `then`, executed if `condition` holds.
+    /// Emits `then`, which is executed if `condition` holds.
     ///
-    /// Values defined in it are undefined afterwards; use a [`Var`](super::Var) for results.
+    /// Values defined in it are undefined afterward; use a [`Var`](super::Var) for results.
     #[track_caller]
     pub fn if_(self, condition: impl Into<Val<'k, bool>>, then: impl FnOnce()) {
         match condition.into().0 {
@@ -50,7 +50,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Emits `then`, executed if `condition` holds, and `otherwise`, executed if not.
+    /// Emits `then`, which is executed if `condition` holds, and `otherwise`, which is executed if it does not.
     #[track_caller]
     pub fn if_else(self, condition: impl Into<Val<'k, bool>>, then: impl FnOnce(), otherwise: impl FnOnce()) {
         match condition.into().0 {
@@ -68,7 +68,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Emits `then` and `otherwise` like [`if_else`](Self::if_else), and returns the value of the one that is executed.
+    /// Emits `then` and `otherwise` like [`if_else`](Self::if_else), and returns the value of the branch that is executed.
     ///
     /// Both return the same type, a [`State`], like the state of a loop.
     ///
@@ -171,8 +171,7 @@ impl<'k> Builder<'k> {
 
     /// Guards every instruction that `write` emits with a predicate: `@%p1 st.global.b32 …`.
     ///
-    /// Cheaper than a branch for one or two instructions. Values defined in it are undefined afterwards, and it must not
-    /// contain branches.
+    /// Cheaper than a branch for one or two instructions. Values defined in it are undefined afterward, and it must not contain branches.
     #[track_caller]
     pub fn when(self, condition: impl Into<Val<'k, bool>>, write: impl FnOnce()) {
         match condition.into().0 {

@@ -1,7 +1,7 @@
 //! Constant folding, bit-identical to the results of the instructions.
 //!
-//! A NaN result has the bits of the hardware's result: all ones except the sign, and in f64 those of a NaN operand.
-//! Integer division by zero, which PTX leaves unspecified, gives all ones.
+//! A NaN result has the same bits as on hardware: all ones except the sign, and in f64, the bits of a NaN operand. Integer division by
+//! zero, which PTX leaves unspecified, gives all ones.
 
 mod convert;
 pub(crate) mod exact;

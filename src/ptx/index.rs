@@ -1,4 +1,4 @@
-//! Indices and lengths of slices: 32 or 64 bits, widened when combined, so that nothing wraps around.
+//! Indices and lengths of slices: 32 or 64 bits, widened when combined, so that sums and products do not wrap around.
 
 use super::sealed::Sealed;
 use super::{
@@ -128,7 +128,7 @@ pub trait IntoLength<'k>: sealed::Length {
 }
 
 mod sealed {
-    /// The two parts of a length must agree, so that only the crate makes them.
+    /// Seals [`IntoLength`], because the two parts of a length must agree.
     pub trait Length {}
 }
 

@@ -319,7 +319,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Sets the description, in a line or two, for the head of the PTX and the C header.
+    /// Sets the description, of one or two lines, for the beginning of the PTX text and of the C header.
     pub fn describe(self, text: impl Into<String>) {
         self.body().entry.description = text.into();
     }
@@ -458,7 +458,7 @@ impl<A: Params> Kernel<A> {
     /// Builds a kernel. `signature` is its name, optionally with names for its parameters: `"scale(x, y, n)"`.
     ///
     /// # Errors
-    /// The first error recorded in `write`, with its Rust line.
+    /// Returns the first error recorded in `write`, with its Rust line.
     ///
     /// ```
     /// use warpwright::prelude::*;

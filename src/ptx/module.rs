@@ -42,7 +42,7 @@ pub enum ModuleError {
         /// The module's target.
         wanted: Target,
     },
-    /// The module contains another declaration of that name, or a variable of that name with a different declaration.
+    /// The module contains another declaration with this name, or a variable with this name and a different declaration.
     #[error("kernel `{kernel}` brings the name `{name}`, which the module has for something else")]
     DuplicateName {
         /// The name of the kernel.

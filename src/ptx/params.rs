@@ -109,7 +109,7 @@ pub trait Param: sealed::Sealed + 'static {
     const COUNT: usize = 1;
     /// Adds the declarations, named after their positions.
     fn declare(declarations: &mut Vec<ParamDecl>);
-    /// Loads parameter `index` of the kernel and, of an array, those behind it.
+    /// Loads parameter `index` of the kernel and, for an array, the following parameters.
     #[doc(hidden)]
     fn handle<'k>(k: Builder<'k>, index: usize, _: sealed::Once) -> Self::Handle<'k>;
 }

@@ -126,19 +126,18 @@ pub(crate) fn remainder<'k>(value: Val<'k, u32>, by: u32) -> Val<'k, u32> {
 }
 
 impl<'k> Builder<'k> {
-    /// Requires that all or none of the threads of `scope` reach the current position; collective operations call it first.
-    /// Rejected under a condition that is not known to be uniform for them.
+    /// Requires that either all threads of `scope` or none of them reach the current position; collective operations first call this
+    /// method. Rejected under a condition that is not known to be uniform for them.
     #[track_caller]
     pub fn require_uniform(self, scope: impl Scope<'k>, what: &str) {
         let at = self.here();
         self.body().require_together(scope.uniformity(), what, at);
     }
 
-    /// Returns which threads behave like this one with respect to `values`: those with the same values under the same
-    /// conditions.
+    /// Returns which threads have the same `values` as this thread, under the same conditions.
     ///
-    /// If the result covers more than a scope, several scopes of that kind operate on the same object: if each of them stores
-    /// to the tile at these coordinates, the stores race.
+    /// If the result covers more than one scope, several scopes of that kind operate on the same object: for example, if each of them
+    /// stores to the tile at these coordinates, the stores race.
     pub fn shared_by(self, values: impl IntoIterator<Item = Val<'k, u32>>) -> Uniformity {
         let registers = values.into_iter().filter_map(|value| value.reg().map(|(reg, _)| reg));
         let registers: Vec<_> = registers.collect();

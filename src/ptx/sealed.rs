@@ -1,6 +1,6 @@
 //! A supertrait of the traits that only this crate implements: it cannot be named elsewhere.
 
-/// See the module.
+/// See the module documentation.
 pub trait Sealed {}
 
 macro_rules! seal {

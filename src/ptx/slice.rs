@@ -79,7 +79,7 @@ impl<'k> Builder<'k> {
 
     /// Returns the elements of a module variable, and declares it in the kernel's module.
     ///
-    /// Variables of the same name in a module must have the same declaration.
+    /// Variables with the same name in a module must have the same declaration.
     #[track_caller]
     pub fn variable<T: Element, S: VariableSpace<Address = u64>>(
         self,

@@ -24,7 +24,7 @@ pub trait State<'k>: Sized {
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>);
 }
 
-/// Visits each register of a loop's state in turn.
+/// A visitor of the registers of a loop's state.
 #[derive(Debug)]
 pub struct Visitor<'a, 'k> {
     k: Builder<'k>,

@@ -37,9 +37,9 @@ pub struct Form {
     /// | `label`        | a label; `call`: a function with its arguments and results                         |
     /// | `?a:u32`       | optional, with all that follow                                                     |
     ///
-    /// Rows of special registers contain the register's type here, rows of directives an argument.
+    /// For special registers, this field contains the register's type; for directives, an argument.
     pub operands: &'static str,
-    /// Lowest `.version`.
+    /// The lowest `.version`.
     pub version: Version,
     /// The target features required beyond sm_75.
     pub needs: Features,
@@ -50,8 +50,8 @@ pub struct Form {
 }
 
 impl Form {
-    /// Returns whether an instruction of this form, with the given mnemonic, may access global memory: through an address that is
-    /// global or generic, a tensor map, or in a function that it calls.
+    /// Returns whether an instruction of this form, with the given mnemonic, may access global memory through a global or generic address,
+    /// through a tensor map, or in a function that it calls.
     pub fn may_access_global(&self, mnemonic: &str) -> bool {
         let elsewhere =
             [".shared", ".param", ".local", ".const"].iter().any(|space| mnemonic.contains(space));

@@ -65,7 +65,7 @@ impl Features {
 
 /// A GPU architecture to emit for, as in `.target sm_90a`.
 ///
-/// Code for a plain target runs on all later GPUs; code for a target with an `a` only on that architecture.
+/// Code for a plain target runs on all later GPUs; code for a target with an `a` runs only on that architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Target {
     sm: u16,

@@ -1,8 +1,8 @@
 //! Scalar types of PTX as Rust types.
 //!
-//! Rust's own types represent PTX's: `u32` is `.u32`, `i32` is `.s32`, `f32` is `.f32`, `bool` is `.pred`, and
-//! [`half::f16`]/[`half::bf16`] are `.f16`/`.bf16`. [`e4m3`], [`e5m2`] and [`tf32`] are those of PTX. [`B16`] … [`B64`] are the
-//! untyped `.b16` … `.b64`; [`f16x2`] and [`bf16x2`] are packed pairs, lower half first.
+//! Rust's own types represent PTX's: `u32` is `.u32`, `i32` is `.s32`, `f32` is `.f32`, `bool` is `.pred`, and [`half::f16`]/[`half::bf16`]
+//! are `.f16`/`.bf16`. [`e4m3`], [`e5m2`] and [`tf32`] are PTX types that Rust lacks. [`B16`] … [`B64`] are the untyped `.b16` … `.b64`;
+//! [`f16x2`] and [`bf16x2`] are packed pairs, lower half first.
 
 mod fp8;
 mod tensor_float;
@@ -99,8 +99,8 @@ pub trait Scalar: Copy + Debug + PartialEq + Send + Sync + 'static + sealed::Sea
     const CLASS: RegClass;
     /// The type suffix of `ld`, `st` and `mov`: `"b16"` for f16.
     const MEM: &'static str;
-    /// The size in a register, in bytes. It differs from that in memory for [`e4m3`] and [`e5m2`], of which a register contains
-    /// one in its low 8 bits.
+    /// The size in a register, in bytes. It differs from the size in memory for [`e4m3`] and [`e5m2`]: a register contains one number in
+    /// its low 8 bits.
     const BYTES: u32;
     /// Whether instructions of this type accept immediates; 16-bit floats, pairs, and types without arithmetic must be in
     /// registers.
@@ -259,7 +259,7 @@ elements! {
     B64,    B64,     "b64",  "b64", 8, |v| v.0,                   B64;
 }
 
-/// Calls a macro with the host's types and the elements whose bits buffers of them may contain.
+/// Calls a macro with the host's types and, for each, the element types whose bits its buffers may contain.
 #[cfg(feature = "cuda")]
 macro_rules! storage_types {
     ($implement:ident) => {

@@ -1,4 +1,4 @@
-//! Uniformity: which threads are known to have the same value in a register, and therefore take the same branch.
+//! Uniformity: which threads are known to have the same value in a register, and therefore to take the same branch.
 //!
 //! Each register has a [`Uniformity`], derived from the operands of the instruction that writes it ([`rule`]). Control
 //! flow maintains the open conditions ([`condition`]); a collective instruction is rejected under a

@@ -47,7 +47,8 @@ impl Untyped {
 
 impl<T: Scalar> Sealed for Val<'_, T> {}
 
-/// What Rust's comparison operators require, which no value has: rustc names it in place of the methods to call.
+/// The bound of Rust's comparison operators, which values do not satisfy: rustc's error names this trait, whose name lists the methods to
+/// call instead.
 #[doc(hidden)]
 pub trait CompareByMethodsEqNeLtLeGtGe: Sealed {}
 
@@ -239,7 +240,7 @@ impl<'k, T: Scalar> Val<'k, T> {
     #[track_caller]
     pub fn multiple_of(self, divisor: u32) -> Self {
         if let Repr::Reg(reg, k) = self.0 {
-            // The promise holds everywhere, and so must what it is derived from.
+            // The assumption holds everywhere, so the facts from which it is derived must also hold everywhere.
             let known = Self::multiple(self.settled(), divisor);
             k.promise_multiple(reg, divisor.max(1), Self::is_signed(), known);
         }
@@ -266,7 +267,7 @@ impl<'k, T: Scalar> Val<'k, T> {
 impl<'k> Val<'k, u32> {
     /// Requires this integer, a kernel parameter, to be at most `most`; every launch checks it.
     ///
-    /// Rejected when the kernel is built: a computed register that is not known to be so small, because no launch can check it.
+    /// Rejected when the kernel is built: a computed register that is not known to be at most `most`, because no launch can check it.
     #[must_use]
     #[track_caller]
     pub fn at_most(self, most: u32) -> Self {

@@ -157,7 +157,7 @@ impl<T: Element, S: VariableSpace> Variable<T, S> {
 impl<'k> Builder<'k> {
     /// Returns a pointer to the first element of a module variable, and declares it in the kernel's module.
     ///
-    /// Variables of the same name in a module must have the same declaration.
+    /// Variables with the same name in a module must have the same declaration.
     #[track_caller]
     pub fn address_of<T: Element, S: VariableSpace<Address = u64>>(
         self,

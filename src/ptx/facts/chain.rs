@@ -1,7 +1,8 @@
-//! Chains: a product, sum or shift by a constant, applied to another one, is a single instruction on the first register.
+//! Chains: a multiplication, addition or shift by a constant that is applied to the result of another becomes a single instruction on the
+//! first register.
 //!
-//! The intermediate instructions are emitted before it is known that a later one bypasses them. Those whose results
-//! remain unread are removed when the kernel is finished.
+//! Intermediate instructions are emitted before it is known that a later instruction bypasses them. Instructions whose results remain
+//! unread are removed when the kernel is finished.
 
 use super::{Body, RegId, condition::Condition};
 use crate::ptx::body::Mark;

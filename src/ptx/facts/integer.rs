@@ -1,7 +1,7 @@
 //! Known facts about an integer: bits, divisors, and an upper bound.
 //!
-//! Each operation here is the transfer function of an instruction: facts that are true of the operands give facts that are true
-//! of the result. Values are unsigned numbers of their width; an operation that may wrap around keeps the facts modulo 2^width.
+//! Each operation here is the transfer function of an instruction: it derives facts about the result from facts about the operands. Values
+//! are unsigned numbers of their width; an operation that may wrap around keeps the facts modulo 2^width.
 
 use super::divisor::{gcd, lcm};
 

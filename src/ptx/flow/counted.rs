@@ -1,4 +1,4 @@
-//! Counted loops: their steps, and what is emitted before and after their bodies.
+//! Counted loops: their steps, and the instructions before and after their bodies.
 
 use std::ops::Range;
 
@@ -33,7 +33,7 @@ macro_rules! counters {
 
 counters! { u32 i32 u64 i64 }
 
-/// The range of a counted loop: `n` (from 0), `start..end`, or either [`by`](Self::by) a step.
+/// The range of a counted loop: `n` (from 0) or `start..end`, each optionally [`by`](Self::by) a step.
 #[derive(Clone, Copy, Debug)]
 pub struct Steps<'k, T: Counter> {
     start: Val<'k, T>,

@@ -12,7 +12,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// The end of the documentation of every `unsafe` access.
+/// The last section of the documentation of every `unsafe` access.
 macro_rules! safety {
     () => {
         "\n\n# Safety\n\nIn every launch, the accessed bytes must be inside one allocation that is live, and writable if they are \
@@ -122,8 +122,8 @@ macro_rules! accesses {
 /// Defines the atomic operations of a pointer in the same way.
 macro_rules! atomics {
     ($space:ident $(: $unsafe:tt $safety:expr)?) => {
-        /// Returns the atomic operations on the element. By default, they are relaxed, with block scope in shared memory, cluster
-        /// scope in that of the cluster, and device scope elsewhere: `counter.atomic().add(1)`,
+        /// Returns the atomic operations on the element. By default, they are relaxed, with block scope in shared memory of the block,
+        /// cluster scope in shared memory of the cluster, and device scope elsewhere: `counter.atomic().add(1)`,
         /// `flag.atomic().order(Order::AcqRel).scope(MemoryScope::Sys).exchange(1)`.
         $(#[doc = $safety])?
         #[doc(alias = "atom")]
@@ -132,8 +132,8 @@ macro_rules! atomics {
             self.accessed().atomic()
         }
 
-        /// Returns the atomic operations on the element that return no result. By default, they are relaxed, with block scope
-        /// in shared memory, cluster scope in that of the cluster, and device scope elsewhere: `sum.reduction().add(x)`.
+        /// Returns the atomic operations on the element that return no result. By default, they are relaxed, with block scope in shared
+        /// memory of the block, cluster scope in shared memory of the cluster, and device scope elsewhere: `sum.reduction().add(x)`.
         $(#[doc = $safety])?
         #[doc(alias = "red")]
         #[track_caller]

@@ -1,7 +1,7 @@
 //! Arithmetic with operators: `add`, `sub`, `mul`, `mad`/`fma`, `div`, `rem`; also `min`, `max` and full-width products.
 //!
-//! The operators `+ - * / %` emit instructions, as do the methods. Floating-point instructions have an explicit rounding
-//! (`add.rn.f32`): without it, ptxas may contract a product and a sum, which changes the result.
+//! The operators `+ - * / %` emit instructions, as do the methods. Floating-point instructions have an explicit rounding modifier
+//! (`add.rn.f32`); without it, ptxas may contract a product and a sum, which changes the result.
 
 use std::ops::{Add, Div, Mul, Rem, Sub};
 
@@ -100,7 +100,8 @@ impl<'k, T: Number> Val<'k, T> {
         }
     }
 
-    /// Returns `self · factor + addend`: the low half for integers (`mad.lo`), rounded once for floating-point types (`fma.rn`).
+    /// Returns `self · factor + addend`. For integers, it is the low half (`mad.lo`); for floating-point types, it is rounded once
+    /// (`fma.rn`).
     #[doc(alias = "fma")]
     #[track_caller]
     pub fn mad(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -225,7 +226,7 @@ quotients! {
     f64, |a, b| exact::div(a, b, Mode::RN);
 }
 
-/// 16-bit numbers are divided in f32: PTX has no `div` of them. Two roundings give the same result as one, because f32 has more than
+/// Divides 16-bit numbers in f32, because PTX has no `div` for them. Two roundings give the same result as one, because f32 has more than
 /// twice their digits.
 macro_rules! halves {
     ($($t:ident, $pair:ident;)*) => {$(

@@ -11,7 +11,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A space with atomic operations: global, shared (of the block or the cluster), generic.
+/// A space with atomic operations: global, shared (of the block or of the cluster), or generic.
 pub trait AtomicSpace: Space {
     /// The default scope; if `None`, the device.
     #[doc(hidden)]
@@ -112,8 +112,9 @@ pub struct Reduction<'k, T: Element, S: Space> {
 }
 
 impl<'k, T: Element, S: AtomicSpace> CheckedPtr<'k, T, S, ReadWrite> {
-    /// Returns the atomic operations on the element: `counter.at(0).atomic().add(1)`. By default, they are relaxed, with block
-    /// scope in shared memory, cluster scope in that of the cluster, and device scope elsewhere. Out of bounds, they have no effect and return 0.
+    /// Returns the atomic operations on the element: `counter.at(0).atomic().add(1)`. By default, they are relaxed, with block scope in
+    /// shared memory of the block, cluster scope in shared memory of the cluster, and device scope elsewhere. Out of bounds, they have no
+    /// effect and return 0.
     #[doc(alias = "atom")]
     pub fn atomic(self) -> Atomic<'k, T, S> {
         Atomic { at: self, ordering: Ordering::of::<S>() }
@@ -170,7 +171,7 @@ impl<'k, T: Element, S: AtomicSpace> Atomic<'k, T, S> {
         old
     }
 
-    /// Stores `value`. Elements of 32 or 64 bits.
+    /// Stores `value`. Elements must have 32 or 64 bits.
     #[doc(alias = "atom.exch")]
     #[track_caller]
     pub fn exchange(self, value: impl Into<Val<'k, T::Reg>>) -> Val<'k, T::Reg> {
@@ -178,7 +179,7 @@ impl<'k, T: Element, S: AtomicSpace> Atomic<'k, T, S> {
         self.emit(format_args!(".exch.b{}", 8 * T::SIZE), &[value.into()])
     }
 
-    /// Stores `value` if the element has the bits of `expected`. Elements of 16, 32 or 64 bits.
+    /// Stores `value` if the element has the bits of `expected`. Elements must have 16, 32 or 64 bits.
     #[doc(alias = "atom.cas")]
     #[track_caller]
     pub fn compare_exchange(
@@ -271,8 +272,8 @@ operations! { Atomic -> Val<'k, T::Reg>, Val<'k, u32> }
 operations! { Reduction }
 
 impl<'k, T: AtomicAdd> Reduction<'k, T, Global> {
-    /// Adds to `N` adjacent elements, each atomically: 2 or 4 of f32, f16, bf16 or pairs, 8 of f16 or bf16. The
-    /// address must be known to be aligned to all of them. Requires sm_90.
+    /// Adds to `N` adjacent elements, each atomically: 2 or 4 elements of f32, f16, bf16 or pairs, or 8 elements of f16 or bf16. The
+    /// address must be known to be aligned to the vector. Requires sm_90.
     #[doc(alias = "red.v4")]
     #[track_caller]
     pub fn add_vector<const N: usize>(self, values: [Val<'k, T::Reg>; N]) {

@@ -136,14 +136,14 @@ fn fold_insert<T: Scalar>(a: T, b: T, position: u32, length: u32) -> T {
 }
 
 impl<'k, T: WideBits + Integer> Val<'k, T> {
-    /// Returns the position of the highest one bit, or of the highest zero bit for a negative number; all ones if there is none.
+    /// Returns the position of the highest one bit, or for a negative number, of the highest zero bit; all ones if there is no such bit.
     #[doc(alias = "bfind")]
     #[track_caller]
     pub fn highest_bit(self) -> Val<'k, u32> {
         self.find("", |bit, _| bit)
     }
 
-    /// Returns the left shift that moves the [`highest_bit`](Self::highest_bit) to the top; all ones if there is none.
+    /// Returns the left shift that moves the [`highest_bit`](Self::highest_bit) to the top; all ones if there is no such bit.
     #[doc(alias = "bfind.shiftamt")]
     #[track_caller]
     pub fn normalizing_shift(self) -> Val<'k, u32> {
@@ -246,8 +246,8 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// Returns the position of the `offset`-th one bit, counted from bit `base` upward (from 1), or downward if negative;
-    /// an offset of 0 tests bit `base` itself. All ones if there is none.
+    /// Returns the position of the `offset`-th one bit, counted from bit `base` upward (from 1), or downward if negative; an offset of 0
+    /// tests bit `base` itself. Returns all ones if there is no such bit.
     #[doc(alias = "fns")]
     #[track_caller]
     pub fn find_nth_set(self, base: impl Into<Self>, offset: impl Into<Val<'k, i32>>) -> Self {

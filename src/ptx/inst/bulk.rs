@@ -1,7 +1,7 @@
 //! Bulk copies of the async proxy: their hints and groups (PTX ISA, "Non-Tensor copy instructions", "Tensor copy instructions").
 //!
-//! One thread issues a copy. Copies into shared memory complete at an [`Mbarrier`](super::Mbarrier), copies from it into global memory in
-//! groups of the issuing thread.
+//! One thread issues a copy. The completion of copies to shared memory is signaled at an [`Mbarrier`](super::Mbarrier); copies from shared
+//! to global memory complete in groups of the issuing thread.
 
 mod copy;
 mod edit;
@@ -23,7 +23,7 @@ pub(crate) use map::{MAP_ALIGN, MAP_BYTES};
 
 /// Optional operands of a bulk copy: the blocks of the cluster that receive it, and a cache policy.
 ///
-/// `Hints::default()` is none; `Hints::default().multicast(mask).policy(policy)` is both.
+/// `Hints::default()` sets neither; `Hints::default().multicast(mask).policy(policy)` sets both.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hints<'k> {
     multicast: Option<Val<'k, u16>>,
@@ -31,8 +31,9 @@ pub struct Hints<'k> {
 }
 
 impl<'k> Hints<'k> {
-    /// Copies to the same offsets of the shared memory of every block whose bit is set in the mask `blocks`, and completes at the barrier at the
-    /// same offset of each. Only for copies from global to shared memory. Requires sm_90a, because it is slow when compiled for plain `sm_90`.
+    /// Copies to the same offsets of the shared memory of every block whose bit is set in the mask `blocks`; completion is signaled at the
+    /// barrier at the same offset of each block. Only for copies from global to shared memory. Requires sm_90a, because multicast is slow
+    /// when compiled for plain `sm_90`.
     #[must_use]
     #[doc(alias = ".multicast::cluster")]
     pub fn multicast(self, blocks: impl Into<Val<'k, u16>>) -> Self {

@@ -18,7 +18,7 @@ pub enum Eviction {
     Normal,
     /// Before the others.
     First,
-    /// The priority that the line already has.
+    /// The current priority of the line.
     Unchanged,
 }
 
@@ -43,7 +43,7 @@ impl<'k> CachePolicy<'k> {
         self.0
     }
 
-    /// Returns a policy of these bits, from [`bits`](Self::bits) or from a constant of another program.
+    /// Returns the policy with these bits, which come from [`bits`](Self::bits) or are a constant of another program.
     pub fn from_bits(bits: impl Into<Val<'k, u64>>) -> Self {
         Self(bits.into())
     }
@@ -106,12 +106,12 @@ impl<'k> Builder<'k> {
 const LINE: u32 = 128;
 
 impl<'k, T: Element, A: Writable> Ptr<'k, T, Global, A> {
-    /// Destroys the 128 bytes from here without writing them back to memory; until they are written, their values are
-    /// undefined. Requires sm_80.
+    /// Discards the 128 bytes from this address without writing them back to memory; until they are written, their values are undefined.
+    /// Requires sm_80.
     ///
     /// # Safety
     ///
-    /// In every launch, the address must be a multiple of 128, and the 128 bytes in one live allocation.
+    /// In every launch, the address must be a multiple of 128, and the 128 bytes must be in one live allocation.
     #[doc(alias = "discard.L2")]
     #[track_caller]
     pub unsafe fn discard(self) {
@@ -120,11 +120,11 @@ impl<'k, T: Element, A: Writable> Ptr<'k, T, Global, A> {
 }
 
 impl<'k, T: Element, A> Ptr<'k, T, Global, A> {
-    /// Sets the eviction priority of the 128 bytes from here to [`Normal`](Eviction::Normal). Requires sm_80.
+    /// Sets the eviction priority of the 128 bytes from this address to [`Normal`](Eviction::Normal). Requires sm_80.
     ///
     /// # Safety
     ///
-    /// In every launch, the address must be a multiple of 128, and the 128 bytes in one live allocation.
+    /// In every launch, the address must be a multiple of 128, and the 128 bytes must be in one live allocation.
     #[doc(alias = "applypriority")]
     #[track_caller]
     pub unsafe fn apply_normal_priority(self) {

@@ -15,8 +15,8 @@ use crate::ptx::{
 };
 
 impl<'k, T: Element, A: Access> Ptr<'k, T, Shared, A> {
-    /// Returns the same address in the block with rank `rank` of the cluster. That block must be running: a barrier of the
-    /// cluster before the first and after the last access ensures it.
+    /// Returns the same address in the block with rank `rank` of the cluster. That block must be running: a barrier of the cluster before
+    /// the first and after the last access ensures this.
     #[doc(alias = "mapa")]
     #[track_caller]
     pub fn in_block(self, rank: impl Into<Val<'k, u32>>) -> Ptr<'k, T, SharedCluster, A> {
@@ -60,8 +60,8 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
         k.result(format_args!("getctarank.shared::cluster.u32"), &[address])
     }
 
-    /// Stores the element, of 32 or 64 bits, asynchronously, and then completes its bytes at `barrier`, which must be in the same
-    /// block as the element.
+    /// Stores the element, of 32 or 64 bits, asynchronously; completion is signaled at `barrier`, which must be in the same block as the
+    /// element.
     #[doc(alias = "st.async")]
     #[track_caller]
     pub fn store_async(self, value: impl Into<Val<'k, T::Reg>>, barrier: Mbarrier<'k, SharedCluster>)
@@ -71,8 +71,8 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
         self.store_values_async([value.into()], barrier);
     }
 
-    /// Stores `N` adjacent elements, 2 or 4 and at most 16 bytes, like [`store_async`](Self::store_async). The address must be
-    /// known to be aligned to all of them.
+    /// Stores `N` adjacent elements, 2 or 4 and at most 16 bytes, like [`store_async`](Self::store_async). The address must be known to be
+    /// aligned to the vector.
     #[doc(alias = "st.async.v4")]
     #[track_caller]
     pub fn store_vector_async<const N: usize>(
@@ -102,8 +102,8 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
         k.emit(mnemonic, &[self.operand(), one_or_vector(&registers), barrier.pointer().operand()]);
     }
 
-    /// Combines the element with `value` asynchronously, and then completes its bytes at `barrier`, which must be in the same
-    /// block as the element. Integers of 32 bits; `u64` and `i64` can be added.
+    /// Combines the element with `value` asynchronously; completion is signaled at `barrier`, which must be in the same block as the
+    /// element. Supports 32-bit integers, and addition of `u64` and `i64`.
     #[doc(alias = "red.async")]
     #[track_caller]
     pub fn reduce_async(

@@ -31,7 +31,7 @@ pub enum Comparison {
     Gt,
     /// `a >= b`; false if either is NaN.
     Ge,
-    /// `a == b`, or either is NaN. Only for floating-point types, like all that follow.
+    /// `a == b`, or either is NaN. This and the following comparisons are only for floating-point types.
     Equ,
     /// `a != b`, or either is NaN.
     Neu,
@@ -185,7 +185,7 @@ macro_rules! comparisons {
 comparisons! { Number:
     /// `self == other`; false if either is NaN.
     eq, Eq, "setp.eq";
-    /// `self != other`; false if either is NaN, as in PTX. Rust's `!=`, which is true then, is [`neu`](Self::neu).
+    /// `self != other`; false if either is NaN, as in PTX. [`neu`](Self::neu) corresponds to Rust's `!=`, which is true in that case.
     ne, Ne, "setp.ne";
     /// `self < other`; false if either is NaN.
     lt, Lt, "setp.lt";

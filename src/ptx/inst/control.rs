@@ -32,16 +32,16 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("nanosleep.u32"), &[nanoseconds.into().operand(self)]);
     }
 
-    /// Increases the registers of each thread of the warpgroup to `registers`, a multiple of 8 from 24 to 256, and waits until
-    /// they are available. The kernel must declare [`max_registers`](Self::max_registers), or its block and
-    /// [`min_blocks`](Self::min_blocks), because ptxas ignores the instruction otherwise. Requires sm_90a.
+    /// Increases the number of registers per thread of the warpgroup to `registers`, a multiple of 8 from 24 to 256, and waits until they
+    /// are available. The kernel must declare [`max_registers`](Self::max_registers), or its block and [`min_blocks`](Self::min_blocks),
+    /// because ptxas ignores the instruction otherwise. Requires sm_90a.
     #[doc(alias = "setmaxnreg.inc")]
     #[track_caller]
     pub fn setmaxnreg_inc(self, registers: u32) {
         self.setmaxnreg("inc", registers);
     }
 
-    /// Decreases the registers of each thread of the warpgroup to `registers`, a multiple of 8 from 24 to 256, under the same
+    /// Decreases the number of registers per thread of the warpgroup to `registers`, a multiple of 8 from 24 to 256, under the same
     /// condition as [`setmaxnreg_inc`](Self::setmaxnreg_inc).
     #[doc(alias = "setmaxnreg.dec")]
     #[track_caller]
@@ -72,11 +72,12 @@ impl<'k> Builder<'k> {
         entry.max_registers.is_some() || threads.is_some() && entry.min_blocks.is_some()
     }
 
-    /// Has launches start before the kernel ahead of them in the stream has ended, waits here until it has, and allows the next kernel
-    /// to start: what comes before, the initialization of barriers for instance, overlaps with the end of that kernel.
+    /// Allows launches to start before the preceding kernel in the stream has ended, waits here until that kernel has ended, and allows the
+    /// next kernel to start. Instructions before the call, such as the initialization of barriers, overlap with the end of the preceding
+    /// kernel.
     ///
-    /// All threads must execute the call, before any access to global memory; it is rejected after one, and in conditions, loops and
-    /// roles. Requires sm_90.
+    /// All threads must execute the call. It is rejected after an access to global memory, and in conditions, loops and roles. Requires
+    /// sm_90.
     #[doc(alias = "programmatic dependent launch")]
     #[doc(alias = "PDL")]
     #[track_caller]
@@ -96,8 +97,8 @@ impl<'k> Builder<'k> {
         self.griddepcontrol_launch_dependents();
     }
 
-    /// Waits until the grids that this one depends on are complete and their writes are visible; returns immediately if the
-    /// launch is not a dependent one. Requires sm_90.
+    /// Waits until the grids on which this grid depends are complete and their writes are visible; returns immediately if this is not a
+    /// dependent launch. Requires sm_90.
     #[doc(alias = "griddepcontrol.wait")]
     #[doc(alias = "cudaGridDependencySynchronize")]
     #[track_caller]
@@ -105,7 +106,7 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("griddepcontrol.wait"), &[]);
     }
 
-    /// Allows dependent grids to start once all blocks have called this or ended. Requires sm_90.
+    /// Allows dependent grids to start once all blocks have executed this call or have ended. Requires sm_90.
     #[doc(alias = "griddepcontrol.launch_dependents")]
     #[doc(alias = "cudaTriggerProgrammaticLaunchCompletion")]
     #[track_caller]

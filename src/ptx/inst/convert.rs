@@ -49,9 +49,9 @@ impl<'k, T: Numeric> Val<'k, T> {
     /// toward zero and saturate into integers, where NaN gives 0 (but 2^(width − 1) if either side has 64 bits); other
     /// conversions round to nearest even.
     ///
-    /// Conversions between integers of one width emit no instruction. Conversions of bf16 from and to types other than f32 are
-    /// one instruction on sm_90; below, they pass through f32, with the same result. Integers of 32 or 64 bits and f64 cannot
-    /// be converted to bf16 with a single rounding below sm_90 and are rejected there; convert through f32 explicitly if double
+    /// Conversions between integers of the same width emit no instruction. Conversions of bf16 from and to types other than f32 take one
+    /// instruction on sm_90; on earlier targets, they use f32 as an intermediate type, with the same result. Integers of 32 or 64 bits and
+    /// f64 cannot be converted to bf16 with a single rounding below sm_90 and are rejected there; convert via f32 explicitly if double
     /// rounding is acceptable.
     #[doc(alias = "cvt")]
     #[track_caller]
@@ -168,7 +168,7 @@ impl<'k, T: Integer> Val<'k, T> {
 }
 
 impl<'k> Val<'k, f32> {
-    /// Converts to f16 or bf16 and replaces negative numbers with 0: [`Rounding::Rn`] or [`Rounding::Rz`]. Requires sm_80.
+    /// Converts to f16 or bf16, with [`Rounding::Rn`] or [`Rounding::Rz`], and replaces negative numbers with 0. Requires sm_80.
     #[doc(alias = "cvt.relu")]
     #[track_caller]
     pub fn convert_relu<U: Numeric + Half>(self, rounding: Rounding) -> Val<'k, U> {
@@ -183,7 +183,7 @@ impl<'k> Val<'k, f32> {
         }
     }
 
-    /// Converts to tf32: to nearest, ties away from zero. Requires sm_80.
+    /// Converts to tf32, rounding to nearest, ties away from zero. Requires sm_80.
     #[doc(alias = "cvt.rna.tf32.f32")]
     #[track_caller]
     pub fn to_tf32(self) -> Val<'k, tf32> {
@@ -193,7 +193,7 @@ impl<'k> Val<'k, f32> {
         }
     }
 
-    /// Converts to tf32: [`Rounding::Rn`] or [`Rounding::Rz`]. Requires sm_90.
+    /// Converts to tf32, with [`Rounding::Rn`] or [`Rounding::Rz`]. Requires sm_90.
     #[doc(alias = "cvt.rn.tf32.f32")]
     #[doc(alias = "cvt.rz.tf32.f32")]
     #[track_caller]
@@ -229,7 +229,7 @@ impl<'k> Val<'k, tf32> {
 }
 
 impl<'k, T: Scalar> Val<'k, T> {
-    /// Reinterprets the bits as another type of the same size; no instruction if both types use the same register class.
+    /// Reinterprets the bits as another type of the same size. Emits no instruction if both types use the same register class.
     #[doc(alias = "mov.b32")]
     #[track_caller]
     pub fn bits<U: Scalar>(self) -> Val<'k, U> {

@@ -11,20 +11,19 @@ use crate::ptx::{
 };
 
 impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
-    /// Starts to copy `BYTES` (4, 8 or 16) from a view of global memory to here; out of bounds, zeros are written and nothing
-    /// is read. Both addresses must be known to be aligned to `BYTES`, and the elements must be entirely in or out of bounds,
-    /// as for [`CheckedPtr::load_vector`].
+    /// Starts copying `BYTES` (4, 8 or 16) bytes from a view of global memory to this address. Out of bounds, zeros are written, and no
+    /// memory is read. Both addresses must be known to be aligned to `BYTES`, and the elements must be entirely in bounds or entirely out
+    /// of bounds, as for [`CheckedPtr::load_vector`].
     ///
-    /// The data arrive after a [`Builder::cp_async_commit_group`] and a [`Builder::cp_async_wait_group`] of this thread; they
-    /// are visible to other threads after a subsequent barrier. Copies of 16 bytes bypass L1 (`.cg`); smaller ones do not
-    /// (`.ca`).
+    /// The data arrive after [`Builder::cp_async_commit_group`] and [`Builder::cp_async_wait_group`] of this thread; they are visible to
+    /// other threads after a subsequent barrier. Copies of 16 bytes bypass L1 (`.cg`); smaller ones do not (`.ca`).
     #[doc(alias = "cp.async")]
     #[track_caller]
     pub fn copy_async<const BYTES: u32>(self, from: CheckedPtr<'k, T, Global, impl Readable>) {
         self.copy_async_with::<BYTES>(from, CopyHints::default());
     }
 
-    /// Starts to copy like [`copy_async`](Self::copy_async), with a prefetch size or a cache policy.
+    /// Starts copying like [`copy_async`](Self::copy_async), with a prefetch size or a cache policy.
     #[doc(alias = "cp.async.L2::cache_hint")]
     #[track_caller]
     pub fn copy_async_with<const BYTES: u32>(
@@ -63,7 +62,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
     }
 }
 
-/// The bytes that a copy loads into the level-2 cache, which is otherwise left to the hardware.
+/// The number of bytes that a copy loads into the level-2 cache; by default, the hardware decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PrefetchSize {
     /// 64 bytes.
@@ -74,7 +73,7 @@ pub enum PrefetchSize {
     B256,
 }
 
-/// Hints of a `cp.async` about the level-2 cache. Requires sm_80.
+/// Hints of `cp.async` for the level-2 cache. Requires sm_80.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CopyHints<'k> {
     /// The prefetch size.
@@ -107,7 +106,7 @@ pub(crate) enum CpAsyncCache {
 }
 
 impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
-    /// Starts to copy the first `valid` of 4, 8 or 16 bytes from global memory to here, if these are in bounds; the rest become zero.
+    /// Starts copying the first `valid` of 4, 8 or 16 bytes from global memory to here, if these are in bounds; the rest become zero.
     #[track_caller]
     pub(crate) fn copy_async_bytes<R: Readable>(
         self,

@@ -10,7 +10,7 @@ impl ExtendedPrecision for u64 {}
 
 /// Extended-precision arithmetic on integers of `N` words, low word first. The carry is not exposed.
 impl<'k> Builder<'k> {
-    /// Returns `a + b`, modulo 2 to the total width.
+    /// Returns `a + b`, modulo 2^(total width).
     #[doc(alias = "add.cc")]
     #[doc(alias = "addc")]
     #[track_caller]
@@ -22,7 +22,7 @@ impl<'k> Builder<'k> {
         self.carry_chain("add", a, b)
     }
 
-    /// Returns `a − b`, modulo 2 to the total width.
+    /// Returns `a − b`, modulo 2^(total width).
     #[doc(alias = "sub.cc")]
     #[doc(alias = "subc")]
     #[track_caller]
@@ -50,7 +50,7 @@ impl<'k> Builder<'k> {
         })
     }
 
-    /// Returns `a · b + c`, modulo 2 to the total width, with a single word `b`.
+    /// Returns `a · b + c`, modulo 2^(total width), with a single word `b`.
     #[doc(alias = "mad.lo.cc")]
     #[doc(alias = "madc.hi.cc")]
     #[track_caller]

@@ -20,7 +20,7 @@ macro_rules! binary {
         impl<'k, T: $bound> Val<'k, T> {
             $(#[$doc])*
             ///
-            /// f32 has every mode, f64 all roundings, f16 flushing and clamping; the table refuses the rest.
+            /// f32 supports every mode, f64 all roundings, and f16 flushing and clamping; the instruction table rejects other modes.
             #[track_caller]
             pub fn $name(self, other: impl Into<Self>, mode: impl Into<Mode>) -> Self {
                 let (other, mode) = (other.into(), mode.into());

@@ -160,32 +160,32 @@ functions! { Root:
     #[doc(alias = "rcp.rn")]
     recip = |k, x| T::emit_recip(k, x);
 
-    /// Approximates 1 / √x, with a relative error of at most 2^−22.4; of f64, at most 2^−52. Emits `rsqrt.approx`.
+    /// Approximates 1 / √x, with a relative error of at most 2^−22.4, or 2^−52 for f64. Emits `rsqrt.approx`.
     #[doc(alias = "rsqrt.approx")]
     rsqrt = |k, x| T::emit_rsqrt(k, x);
 }
 
 functions! { Elementary:
-    /// Approximates 2^x. Relative error: f32 at most 2^−22, f16 2^−9.9, bf16 2^−7. Emits `ex2.approx`; of bf16 below sm_90, in f32.
+    /// Approximates 2^x. Relative error: f32 at most 2^−22, f16 2^−9.9, bf16 2^−7. Emits `ex2.approx`; below sm_90, bf16 is computed in
+    /// f32.
     #[doc(alias = "ex2.approx")]
     exp2 = |k, x| k.native(T::ex2(k), x, |x| k.ex2_approx_ftz(x));
 
-    /// Approximates e^x as 2^(x · log₂ e), in f32. The relative error grows with |x|, to at most 2^−16 of results that are
-    /// normal f32.
+    /// Approximates e^x as 2^(x · log₂ e), in f32. The relative error grows with |x|, up to 2^−16 for results that are normal f32 numbers.
     #[doc(alias = "ex2.approx")]
     exp = |k, x| T::in_f32(x, |x| k.ex2_approx_ftz(x * std::f32::consts::LOG2_E));
 
-    /// Approximates the base-2 logarithm, in f32. Error: at most 2^−22 for x between ½ and 2, elsewhere at most 2^−22 of the result.
+    /// Approximates the base-2 logarithm, in f32. Error: at most 2^−22 for x between ½ and 2; elsewhere, at most 2^−22 of the result.
     #[doc(alias = "lg2.approx")]
     log2 = |k, x| T::in_f32(x, |x| k.lg2_approx_ftz(x));
 
-    /// Approximates the natural logarithm as log₂ x · ln 2, in f32. Error: at most 2^−22 for x between ½ and 2, elsewhere at most
-    /// 2^−22 of the result.
+    /// Approximates the natural logarithm as log₂ x · ln 2, in f32. Error: at most 2^−22 for x between ½ and 2; elsewhere, at most 2^−22 of
+    /// the result.
     #[doc(alias = "lg2.approx")]
     ln = |k, x| T::in_f32(x, |x| k.lg2_approx_ftz(x) * std::f32::consts::LN_2);
 
-    /// Approximates the hyperbolic tangent. Error: f32 at most 2^−11 of the result, f16 2^−10.9, bf16 2^−8. Emits `tanh.approx`; of
-    /// bf16 below sm_90, in f32.
+    /// Approximates the hyperbolic tangent. Error: f32 at most 2^−11 of the result, f16 2^−10.9, bf16 2^−8. Emits `tanh.approx`; below
+    /// sm_90, bf16 is computed in f32.
     #[doc(alias = "tanh.approx")]
     tanh = |k, x| k.native(T::tanh(k), x, |x| k.tanh_approx(x));
 

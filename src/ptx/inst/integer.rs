@@ -1,4 +1,4 @@
-//! Integer arithmetic without operators: saturation, upper halves, 24-bit products, sums of absolute differences, dot products.
+//! Integer arithmetic that has no operators: saturation, upper halves, 24-bit products, sums of absolute differences, dot products.
 
 use super::{
     Operands::{In, Known},
@@ -172,7 +172,7 @@ impl<'k> Val<'k, i32> {
     }
 }
 
-/// Packed integers, four of 8 bits or two of 16: unsigned in `u32`, signed in `i32`.
+/// Packed integers (four 8-bit or two 16-bit integers): unsigned in `u32`, signed in `i32`.
 pub trait Packed: Integer {
     /// Returns byte `i` as a number.
     #[doc(hidden)]

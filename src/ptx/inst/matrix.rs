@@ -52,8 +52,8 @@ macro_rules! mnemonic {
 }
 
 impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
-    /// Loads `N` (1, 2 or 4) matrices of 8×8 16-bit elements. Lane `8i + r` provides the address of row `r` of matrix `i`,
-    /// aligned to 16 bytes; every lane receives elements `(lane / 4, 2 (lane % 4))` and its right neighbor of each matrix.
+    /// Loads `N` (1, 2 or 4) matrices of 8×8 16-bit elements. Lane `8i + r` provides the address of row `r` of matrix `i`, aligned to 16
+    /// bytes; every lane receives element `(lane / 4, 2 (lane % 4))` of each matrix and its right neighbor.
     #[track_caller]
     pub fn ldmatrix<const N: usize, P: Scalar>(self) -> [Val<'k, P>; N] {
         self.load_matrices("")
@@ -85,7 +85,7 @@ impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
 }
 
 impl<'k, T: Element, A: Writable> Ptr<'k, T, Shared, A> {
-    /// Stores `N` (1, 2 or 4) matrices of 8×8 16-bit elements; addresses and elements are those of [`ldmatrix`](Ptr::ldmatrix).
+    /// Stores `N` (1, 2 or 4) matrices of 8×8 16-bit elements; addresses and elements are those of [`ldmatrix`](Ptr::ldmatrix). Requires
     /// sm_90.
     #[track_caller]
     pub fn stmatrix<const N: usize, P: Scalar>(self, values: [Val<'k, P>; N]) {

@@ -1,5 +1,5 @@
-//! The mnemonics of products of matrices, by the shape (m, n, k) and the types of D, A, B and C, such as `f32.bf16.bf16.f32`.
-//! A qualifier such as `.satfinite` or `.sp` is empty if it is absent.
+//! The mnemonics of matrix products, for a shape (m, n, k) and the types of D, A, B and C, such as `f32.bf16.bf16.f32`. An absent
+//! qualifier, such as `.satfinite` or `.sp`, is an empty string.
 
 type Shape = (u32, u32, u32);
 

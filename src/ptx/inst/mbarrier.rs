@@ -12,12 +12,13 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A barrier in shared memory, `mbarrier`, which threads and asynchronous copies complete in phases.
+/// A barrier in shared memory (`mbarrier`), whose phases are completed by threads and asynchronous copies.
 ///
-/// A phase is complete when the expected number of arrivals has been reached and all expected bytes have been copied. Phases
-/// alternate between parity 0 and 1: a wait for parity `p` returns once the current phase has another parity, so the first
-/// phase is awaited with 0. Allocated by [`Builder::mbarriers`]; `S` is [`SharedCluster`] for the barrier of another block, from
-/// [`in_block`](Self::in_block), on which threads can arrive but not wait. Requires sm_80; copies and clusters require sm_90.
+/// A phase is complete when the expected number of arrivals has been reached and all expected bytes have been copied. Phases alternate
+/// between parity 0 and 1: a wait for parity `p` returns once the current phase has the other parity, so the first phase is awaited with
+/// parity 0. Barriers are allocated by [`Builder::mbarriers`]. `S` is [`SharedCluster`] for a barrier of another block, which
+/// [`in_block`](Self::in_block) returns; threads can arrive at such a barrier but not wait for it. Requires sm_80; copies and clusters
+/// require sm_90.
 ///
 /// By default, arrivals are `.release` and waits `.acquire`, with block scope; [`relaxed`](Self::relaxed) and
 /// [`scope`](Self::scope) return the same barrier with other semantics: `full.scope(MemoryScope::Cluster).wait(0)`.
@@ -70,8 +71,8 @@ impl<S: Space> fmt::Debug for Mbarrier<'_, S> {
 }
 
 impl<'k> Builder<'k> {
-    /// Allocates `count` adjacent barriers in shared memory and returns the first; [`Mbarrier::at`] returns the others. A thread
-    /// must [`init`](Mbarrier::init) each before any thread uses it.
+    /// Allocates `count` adjacent barriers in shared memory and returns the first; [`Mbarrier::at`] returns the others. A thread must
+    /// [`init`](Mbarrier::init) each barrier before any thread uses it.
     #[track_caller]
     pub fn mbarriers(self, count: u32) -> Mbarrier<'k> {
         Mbarrier::new(self.shared_aligned::<u64>(count, 8))
@@ -108,8 +109,8 @@ impl<'k, S: Space> Mbarrier<'k, S> {
         Self { relaxed: true, ..self }
     }
 
-    /// Returns the barrier with operations that order accesses for these threads: those of the block or the cluster. Any other
-    /// scope is rejected.
+    /// Returns the barrier with operations that order accesses for the threads of `scope`, the block or the cluster. Any other scope is
+    /// rejected.
     #[must_use]
     #[track_caller]
     pub fn scope(self, scope: MemoryScope) -> Self {
@@ -166,8 +167,8 @@ impl<'k> Mbarrier<'k> {
         Mbarrier { at: at.in_block(rank), relaxed, scope }
     }
 
-    /// Initializes the barrier for phases of `arrivals` arrivals, 1 to 2²⁰ − 1. One thread initializes it; the others may
-    /// use it after a barrier of the block, those of other blocks and the async proxy after
+    /// Initializes the barrier for phases of `arrivals` arrivals, 1 to 2²⁰ − 1. One thread must initialize it. Other threads of the block
+    /// may use it after a barrier of the block; threads of other blocks and the async proxy may use it after
     /// [`fence_mbarrier_init`](Builder::fence_mbarrier_init) and a barrier of the cluster.
     #[doc(alias = "mbarrier.init")]
     #[track_caller]
@@ -183,7 +184,7 @@ impl<'k> Mbarrier<'k> {
         self.at.kernel().emit(format_args!("mbarrier.inval.shared.b64"), &[self.at.operand()]);
     }
 
-    /// Arrives when all `cp.async` copies that this thread has started are complete. The arrival is not counted among those of
+    /// Triggers an arrival when all `cp.async` copies that this thread has started are complete. The arrival is in addition to those of
     /// [`init`](Self::init).
     #[doc(alias = "cp.async.mbarrier.arrive")]
     #[track_caller]
@@ -245,7 +246,7 @@ impl<'k> Mbarrier<'k> {
         self.poll("try_wait", state, None)
     }
 
-    /// Waits like [`try_wait`](Self::try_wait), for about `nanoseconds` at most.
+    /// Waits like [`try_wait`](Self::try_wait), for at most about `nanoseconds`.
     #[track_caller]
     pub fn try_wait_for(self, state: Val<'k, u64>, nanoseconds: impl Into<Val<'k, u32>>) -> Val<'k, bool> {
         self.poll("try_wait", state, Some(nanoseconds.into()))
@@ -259,7 +260,7 @@ impl<'k> Mbarrier<'k> {
         self.poll("try_wait.parity", parity.into(), None)
     }
 
-    /// Waits like [`try_wait_parity`](Self::try_wait_parity), for about `nanoseconds` at most.
+    /// Waits like [`try_wait_parity`](Self::try_wait_parity), for at most about `nanoseconds`.
     #[track_caller]
     pub fn try_wait_parity_for(
         self,
@@ -281,7 +282,7 @@ impl<'k> Mbarrier<'k> {
     }
 }
 
-/// Defines the arrivals of a barrier: of this block with the state as result, or of another block without.
+/// Defines the arrivals at a barrier: at one of this block, with the state as result, or at one of another block, without a result.
 macro_rules! arrivals {
     ($space:ident, $counted:literal $(, $state:ty)?) => {
         impl<'k> Mbarrier<'k, $space> {

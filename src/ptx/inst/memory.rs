@@ -11,7 +11,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// The caching or ordering of a load (PTX ISA, "Cache Operators", "Memory Consistency Model").
+/// The caching or the ordering of a load (PTX ISA, "Cache Operators", "Memory Consistency Model").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Load {
     /// Cached at all levels; for memory of an `In` parameter, [`Nc`](Self::Nc).
@@ -33,7 +33,7 @@ pub enum Load {
     Volatile,
     /// Coherent with other threads of the scope, but not ordered.
     Relaxed(MemoryScope),
-    /// Ordered: the writer's accesses before the release are visible afterwards.
+    /// Ordered: the writer's accesses before the release are visible afterward.
     Acquire(MemoryScope),
 }
 
@@ -126,9 +126,9 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         value
     }
 
-    /// Loads `N` adjacent elements, 2 or 4, with one instruction; out of bounds, returns zeros. The address must be known to
-    /// be aligned to the vector, and the elements must be entirely in or out of bounds: for a slice, index and length must be
-    /// known multiples of `N`.
+    /// Loads `N` adjacent elements, 2 or 4, with one instruction; out of bounds, returns zeros. The address must be known to be aligned to
+    /// the vector, and the elements must be entirely in bounds or entirely out of bounds: for a slice, index and length must be known
+    /// multiples of `N`.
     #[doc(alias = "ld.v4")]
     #[track_caller]
     pub fn load_vector<const N: usize>(self) -> [Val<'k, T::Reg>; N]

@@ -1,4 +1,4 @@
-//! Pairs: two registers packed into one twice as wide, and unpacked.
+//! Pairs: packing of two registers into a register of twice the width, and unpacking.
 
 use super::{Half, words::bits};
 use crate::ptx::{
@@ -85,7 +85,7 @@ impl<'k, T: Pair> Val<'k, T> {
 }
 
 impl<'k, T: HalfPair> Val<'k, T> {
-    /// Returns the pair of two f32, each rounded to nearest even: one instruction on sm_80 and later.
+    /// Returns the pair of two f32, each rounded to nearest even. Emits one instruction on sm_80 and later.
     #[doc(alias = "cvt.rn.bf16x2.f32")]
     #[doc(alias = "cvt.rn.f16x2.f32")]
     #[track_caller]
@@ -111,7 +111,7 @@ impl<'k, T: HalfPair> Val<'k, T> {
     }
 
     /// Returns [`pack_f32`](Self::pack_f32) with larger magnitudes and infinities replaced by the largest finite number of their sign; NaN
-    /// stays. Requires sm_80.
+    /// remains NaN. Requires sm_80.
     #[doc(alias = "cvt.rn.satfinite.f16x2.f32")]
     #[doc(alias = "cvt.rn.satfinite.bf16x2.f32")]
     #[track_caller]

@@ -28,16 +28,16 @@ impl ProxySpace {
 }
 
 impl Builder<'_> {
-    /// Makes this thread's [initializations](crate::ptx::Mbarrier::init) of barriers visible to the cluster and to asynchronous
-    /// copies. Requires sm_90.
+    /// Makes this thread's [initialization](crate::ptx::Mbarrier::init) of barriers visible to the cluster and to asynchronous copies.
+    /// Requires sm_90.
     #[doc(alias = "fence.mbarrier_init")]
     #[track_caller]
     pub fn fence_mbarrier_init(self) {
         self.emit(format_args!("fence.mbarrier_init.release.cluster"), &[]);
     }
 
-    /// Orders this thread's ordinary accesses with accesses of the async proxy: before bulk copies or `wgmma` read what the
-    /// thread has stored, for example. Requires sm_90.
+    /// Orders this thread's ordinary accesses with accesses of the async proxy, for example before bulk copies or `wgmma` read data that
+    /// the thread has stored. Requires sm_90.
     #[doc(alias = "fence.proxy.async")]
     #[track_caller]
     pub fn fence_proxy_async(self, space: ProxySpace) {

@@ -1,7 +1,7 @@
-//! Stochastic rounding, `cvt.rs`: up or down at random, with the number as expected value.
+//! Stochastic rounding, `cvt.rs`: up or down at random, such that the expected value is the exact number.
 //!
-//! The effect of the random bits depends on the hardware, so these conversions are never folded: they are methods of the kernel, and
-//! emit an instruction even for constant operands. The simulator computes what was measured on a B200.
+//! The effect of the random bits depends on the hardware, so these conversions are never folded: they are methods of the kernel, and emit
+//! an instruction even for constant operands. The simulator reproduces results measured on a B200.
 
 use super::{HalfPair, fp8::Fp8};
 use crate::ptx::{kernel::Builder, operand::Operand, val::Val};

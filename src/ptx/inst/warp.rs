@@ -92,9 +92,9 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("shfl.sync.{}.b32", how.suffix()), &operands);
     }
 
-    /// Shuffles among the lanes of `mask` with an explicit clamp operand, and also returns whether the source lane is in range.
-    /// Bits 0 to 4 of `clamp` are the last source lane; the bits from bit 8 on are those that source and destination have in
-    /// common, which divides the warp into segments.
+    /// Shuffles among the lanes of `mask` with an explicit clamp operand, and also returns whether the source lane is in range. Bits 0 to 4
+    /// of `clamp` are the last source lane; the bits from bit 8 on select the lane bits in which source and destination must agree, which
+    /// divide the warp into segments.
     #[doc(alias = "shfl.sync")]
     #[track_caller]
     pub fn shfl_with<T: Scalar>(
@@ -165,7 +165,7 @@ impl<'k> Builder<'k> {
         self.vote("ballot.b32", predicate.into(), mask.into())
     }
 
-    /// Returns the lanes of `mask` whose `value` equals this lane's, as a bit mask. Values of 32 or 64 bits.
+    /// Returns the lanes of `mask` whose `value` equals this lane's, as a bit mask. Values must have 32 or 64 bits.
     #[doc(alias = "match.any.sync")]
     #[track_caller]
     pub fn match_any<T: Bits>(self, value: Val<'k, T>, mask: impl Into<Val<'k, u32>>) -> Val<'k, u32> {
@@ -173,8 +173,7 @@ impl<'k> Builder<'k> {
         self.result(format_args!("match.any.sync.{}", T::UNTYPED), &operands)
     }
 
-    /// Returns `mask` if `value` is the same in all its lanes and 0 otherwise, and whether it is the same. Values of 32 or 64
-    /// bits.
+    /// Returns `mask` if `value` is the same in all its lanes and 0 otherwise, and whether it is the same. Values must have 32 or 64 bits.
     #[doc(alias = "match.all.sync")]
     #[track_caller]
     pub fn match_all<T: Bits>(

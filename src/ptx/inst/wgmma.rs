@@ -1,5 +1,5 @@
-//! Products of a warpgroup: `wgmma`, and the descriptors of its operands in shared memory (PTX ISA, "Asynchronous Warpgroup Level
-//! Matrix Instructions").
+//! Warpgroup products: `wgmma`, and the descriptors of its operands in shared memory (PTX ISA, "Asynchronous Warpgroup Level Matrix
+//! Instructions").
 
 use std::fmt;
 
@@ -13,9 +13,9 @@ use crate::ptx::{
     val::Val,
 };
 
-/// The permutation of 16-byte chunks in shared memory that tensor copies and `wgmma` know (PTX ISA, "Swizzling Modes").
+/// The permutation of 16-byte chunks in shared memory that tensor copies and `wgmma` support (PTX ISA, "Swizzling Modes").
 ///
-/// Chunk bits 4 to 6 of an address are combined with bits 7 to 9 by exclusive or, as far as the width allows.
+/// Bits 4 to 6 of an address, the chunk index, are combined with bits 7 to 9 by exclusive or, as far as the width allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SwizzleMode {
     /// No permutation.
@@ -43,18 +43,18 @@ impl SwizzleMode {
 
 /// The layout of an operand of `wgmma` in shared memory (PTX ISA, "Matrix Descriptor Format", "Strides").
 ///
-/// The operand consists of core matrices of 8 rows of 16 bytes; with a swizzle, of 8 rows of its width. For a K-major operand, a row
-/// is a run of k and `stride_bytes` is the distance of groups of 8 rows along M or N; without a swizzle, `leading_bytes` is the distance
-/// of core matrices along K. For an operand that is major in M or N, a row is a run of m or n: without a swizzle, `stride_bytes` is the
-/// distance of core matrices along M or N and `leading_bytes` along K; with a swizzle, it is the other way around.
+/// The operand consists of core matrices of 8 rows of 16 bytes, or, with a swizzle, 8 rows of the swizzle's width. For a K-major operand, a
+/// row is a run of k and `stride_bytes` is the distance of groups of 8 rows along M or N; without a swizzle, `leading_bytes` is the
+/// distance of core matrices along K. For an operand that is major in M or N, a row is a run of m or n: without a swizzle, `stride_bytes`
+/// is the distance of core matrices along M or N and `leading_bytes` along K; with a swizzle, it is the other way around.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MatrixLayout {
     /// The leading dimension byte offset: a multiple of 16 below 2¹⁸.
     pub leading_bytes: u32,
     /// The stride dimension byte offset: a multiple of 16 below 2¹⁸.
     pub stride_bytes: u32,
-    /// The row of 128 bytes, 0 to 7, at which the pattern of the swizzle starts; 0 for an operand that starts at a whole repetition of the
-    /// pattern: 256, 512 or 1024 bytes.
+    /// The 128-byte row, 0 to 7, at which the pattern of the swizzle starts; 0 for an operand whose address is a multiple of the pattern
+    /// size (256, 512 or 1024 bytes).
     pub base_offset: u32,
     /// The swizzle.
     pub swizzle: SwizzleMode,
@@ -109,7 +109,7 @@ impl<'k> MatrixDescriptor<'k> {
         Self { low: units | low, high: high.into() }
     }
 
-    /// Returns the descriptor of the operand `bytes` bytes further on, a multiple of 16, with the same layout.
+    /// Returns the descriptor of the operand at an offset of `bytes` bytes, a multiple of 16, with the same layout.
     #[must_use]
     #[track_caller]
     pub fn advance(self, bytes: u32) -> Self {
@@ -122,7 +122,7 @@ impl<'k> MatrixDescriptor<'k> {
         Val::pack(self.low, self.high)
     }
 
-    /// Returns the descriptor of these bits.
+    /// Returns the descriptor with these bits.
     #[track_caller]
     pub fn from_bits(bits: impl Into<Val<'k, u64>>) -> Self {
         let bits = bits.into();
@@ -130,7 +130,7 @@ impl<'k> MatrixDescriptor<'k> {
     }
 }
 
-/// A of a `wgmma`: registers or shared memory.
+/// Operand A of a `wgmma`: registers or shared memory.
 #[derive(Clone, Copy, Debug)]
 pub enum WgmmaA<'v, 'k, T: Scalar = u32> {
     /// The fragment of this thread; it must not be overwritten until the product has been waited for.
@@ -190,7 +190,7 @@ impl<'k> Builder<'k> {
         self.body().wgmma_groups
     }
 
-    /// Waits until at most the `pending` newest groups, 0 to 7, are in flight; the accumulators of the others may then be read.
+    /// Waits until at most the `pending` newest groups, 0 to 7, are in flight; the accumulators of the other groups may then be read.
     #[doc(alias = "wgmma.wait_group")]
     #[doc(alias = "warpgroup_wait")]
     #[track_caller]

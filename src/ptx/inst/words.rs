@@ -192,7 +192,7 @@ impl<'k> Builder<'k> {
 
 impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
     /// Loads adjacent words with one instruction if they are in bounds, together; otherwise, nothing is read and the registers are
-    /// unchanged. The address must be known to be aligned to all of them.
+    /// unchanged. The address must be known to be aligned to the vector.
     #[track_caller]
     pub(crate) fn load_words(self, words: &[RegId]) {
         let (k, pointer, condition) = (self.kernel(), self.pointer(), self.condition());
@@ -205,7 +205,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         k.emit_when(condition, mnemonic, &[one_or_vector(&registers), address]);
     }
 
-    /// Stores adjacent words with one instruction if they are in bounds, together. The address must be known to be aligned to all of them.
+    /// Stores adjacent words with one instruction if they are in bounds, together. The address must be known to be aligned to the vector.
     #[track_caller]
     pub(crate) fn store_words(self, words: &[RegId]) {
         let (k, pointer, condition) = (self.kernel(), self.pointer(), self.condition());

@@ -1,4 +1,4 @@
-//! Exchange of values between lanes: shuffles of any type, votes, broadcasts.
+//! Exchange of values between lanes: shuffles of all types, votes, broadcasts.
 
 use std::panic::Location;
 

@@ -3,7 +3,7 @@
 use super::{Scope, by_own_methods, quotient, remainder, sealed};
 use crate::ptx::{FULL_MASK, kernel::Builder, uniform::Uniformity, val::Val};
 
-/// `N` consecutive warps of the block; the number of the first is a multiple of `N`.
+/// `N` consecutive warps of the block; the index of the first warp is a multiple of `N`.
 #[derive(Clone, Copy, Debug)]
 pub struct Warps<'k, const N: usize> {
     pub(super) k: Builder<'k>,
@@ -70,8 +70,7 @@ impl<'k, const N: usize> Warps<'k, N> {
     /// Waits until all threads of the scope have arrived: `bar.warp.sync` for one warp, `bar.sync` on a named barrier for
     /// several.
     ///
-    /// Each size of scope uses one of the block's barriers 1 to 15 per scope of that size; rejected if
-    /// too few barriers remain.
+    /// For each size of scope, every scope of that size uses one of the block's barriers 1 to 15; rejected if too few barriers remain.
     #[doc(alias = "bar.warp.sync")]
     #[doc(alias = "bar.sync")]
     #[track_caller]

@@ -1,5 +1,5 @@
-//! 8-bit floating-point numbers of the host: e4m3 and e5m2 (PTX ISA, "Alternate Floating-Point Data Formats";
-//! OCP, "8-bit Floating Point Specification").
+//! 8-bit floating-point numbers on the host: e4m3 and e5m2 (PTX ISA, "Alternate Floating-Point Data Formats"; OCP, "8-bit Floating Point
+//! Specification").
 
 use std::{cmp::Ordering, fmt, ops::Neg};
 
@@ -62,8 +62,8 @@ const E5M2: Fp8 = Fp8 { digits: 2, bias: 15, max: 0x7b };
 
 /// An 8-bit floating-point number with 4 bits of exponent and 3 of significand: `.e4m3`.
 ///
-/// Magnitudes reach 448; the format has NaN (0x7f, 0xff), but no infinities. Arithmetic is done in other types: `mma`
-/// multiplies e4m3, and [`Val::to_f32`](crate::ptx::Val::to_f32) converts to f32.
+/// Magnitudes reach 448; the format has NaN (0x7f, 0xff), but no infinities. Arithmetic uses other types: `mma` multiplies e4m3, and
+/// [`Val::to_f32`](crate::ptx::Val::to_f32) converts to f32.
 #[allow(non_camel_case_types, reason = "named like the PTX type and like half's own types")]
 #[doc(alias = "fp8e4m3")]
 #[doc(alias = "float8_e4m3fn")]
@@ -73,8 +73,8 @@ pub struct e4m3(u8);
 
 /// An 8-bit floating-point number with 5 bits of exponent and 2 of significand: `.e5m2`, the upper half of an f16.
 ///
-/// Finite magnitudes reach 57,344; the format has infinities and NaN. Arithmetic is done in other types: `mma` multiplies
-/// e5m2, and [`Val::to_f32`](crate::ptx::Val::to_f32) converts to f32.
+/// Finite magnitudes reach 57,344; the format has infinities and NaN. Arithmetic uses other types: `mma` multiplies e5m2, and
+/// [`Val::to_f32`](crate::ptx::Val::to_f32) converts to f32.
 #[allow(non_camel_case_types, reason = "named like the PTX type and like half's own types")]
 #[doc(alias = "fp8e5m2")]
 #[doc(alias = "float8_e5m2")]
@@ -110,14 +110,14 @@ macro_rules! formats {
                 self.0
             }
 
-            /// Rounds to nearest even; larger magnitudes, and infinities, become the largest finite number of their sign,
-            /// NaN the positive [`NAN`](Self::NAN).
+            /// Rounds to nearest even; larger magnitudes and infinities become the largest finite number of their sign, and NaN becomes the
+            /// positive [`NAN`](Self::NAN).
             #[doc = concat!("\n\nThe result of `cvt.rn.satfinite.", stringify!($t), "x2.f32`.")]
             pub fn from_f32(x: f32) -> Self {
                 Self($format.narrow(x, $format.max))
             }
 
-            /// Returns whether the number is negative, −0 or a negative NaN.
+            /// Returns whether the sign bit is set: whether the number is negative, −0 or a negative NaN.
             pub const fn is_sign_negative(self) -> bool {
                 self.0 >> 7 == 1
             }
@@ -142,7 +142,7 @@ macro_rules! formats {
             }
         }
 
-        /// Like f32: NaN differs from everything, −0 is +0.
+        /// Compares like f32: NaN is not equal to any number, and −0 equals +0.
         impl PartialEq for $t {
             fn eq(&self, other: &Self) -> bool {
                 self.to_f32() == other.to_f32()
@@ -175,7 +175,7 @@ formats! {
 }
 
 impl e4m3 {
-    /// Returns the same number in f32; NaN becomes the canonical one, 0x7fff_ffff.
+    /// Returns the same number in f32; NaN becomes the canonical NaN, 0x7fff_ffff.
     pub fn to_f32(self) -> f32 {
         if self.is_nan() { CANONICAL_NAN } else { E4M3.widen(self.0) }
     }
@@ -203,7 +203,7 @@ impl e5m2 {
         Self(E5M2.narrow(x, Self::INFINITY.0))
     }
 
-    /// Returns the same number in f32; NaN becomes the canonical one, 0x7fff_ffff.
+    /// Returns the same number in f32; NaN becomes the canonical NaN, 0x7fff_ffff.
     pub fn to_f32(self) -> f32 {
         match self.0 & 0x7f {
             0x7c if self.is_sign_negative() => f32::NEG_INFINITY,

@@ -1,4 +1,4 @@
-//! tf32 numbers of the host (PTX ISA, "Alternate Floating-Point Data Formats").
+//! tf32 numbers on the host (PTX ISA, "Alternate Floating-Point Data Formats").
 
 use std::{cmp::Ordering, fmt, ops::Neg};
 
@@ -7,7 +7,7 @@ const DROPPED: u32 = 0x1fff;
 /// Half a unit in the last place of tf32.
 const HALF: u32 = 0x1000;
 
-/// An f32 whose significand has 10 digits instead of 23: `.tf32`. It occupies 32 bits, of which the lower 13 are 0.
+/// An f32 whose significand has 10 explicit bits instead of 23: `.tf32`. It occupies 32 bits, of which the lower 13 are 0.
 ///
 /// `mma` multiplies tf32 and ignores the lower 13 bits of its operands; so do buffers of tf32, which may store any f32.
 #[allow(non_camel_case_types, reason = "named like the PTX type and like half's own types")]
@@ -31,7 +31,7 @@ impl tf32 {
     /// NaN.
     pub const NAN: Self = Self(0x7fff_e000);
 
-    /// Creates the number from the bits of an f32; the lower 13 are dropped.
+    /// Creates the number from the bits of an f32; the lower 13 bits are dropped.
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits & !DROPPED)
     }
@@ -41,8 +41,8 @@ impl tf32 {
         self.0
     }
 
-    /// Rounds to nearest, ties away from zero: the result of `cvt.rna.tf32.f32`, which all targets with tf32 support.
-    /// NaN keeps the upper digits of its payload; if they are 0, it becomes infinity.
+    /// Rounds to nearest, ties away from zero: the result of `cvt.rna.tf32.f32`, which all targets with tf32 support. NaN keeps the upper
+    /// bits of its payload; if these are 0, it becomes infinity.
     pub const fn from_f32(x: f32) -> Self {
         let half = if x.is_finite() { HALF } else { 0 };
         Self::from_bits(x.to_bits() + half)
@@ -92,7 +92,7 @@ impl Neg for tf32 {
     }
 }
 
-/// Like f32: NaN differs from everything, −0 is +0.
+/// Compares like f32: NaN is not equal to any number, and −0 equals +0.
 impl PartialEq for tf32 {
     fn eq(&self, other: &Self) -> bool {
         self.to_f32() == other.to_f32()

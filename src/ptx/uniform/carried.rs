@@ -1,9 +1,8 @@
 //! Assumptions about values carried by loops, and the values that depend on them.
 //!
-//! A loop body is emitted once, before it is known what its last line writes to a register that its first line reads.
-//! A register that outlives the loop is therefore assumed to be as uniform in every iteration as before the first one.
-//! Values derived from it record the assumption in a [`Set`]; at the back edge, the assumption is checked against what the
-//! body wrote.
+//! A loop body is emitted once, before the values are known that its last line writes to registers that its first line reads. A register
+//! that is live across iterations is therefore assumed to be as uniform in every iteration as before the first one. Values derived from it
+//! record the assumption in a [`Set`]; at the back edge, the assumption is checked against the values that the body wrote.
 
 use std::collections::HashMap;
 

@@ -40,12 +40,13 @@ fn check_size(k: Builder<'_>, bytes: Val<'_, u32>) {
 }
 
 impl<'k, T: Element, S: SharedSpace, W: Writable> Ptr<'k, T, S, W> {
-    /// Starts to copy `bytes` bytes, a multiple of 16, from global memory to here; they complete at `barrier`, which must be in the
-    /// same block. Both addresses must be known to be aligned to 16 bytes. Requires sm_90.
+    /// Starts copying `bytes` bytes, a multiple of 16, from global memory to this address; their completion is signaled at `barrier`, which
+    /// must be in the same block. Both addresses must be known to be aligned to 16 bytes. Requires sm_90.
     ///
     /// # Safety
     ///
-    /// In every launch, the `bytes` bytes from `from` must be in one live allocation, and no thread may write them meanwhile.
+    /// In every launch, the `bytes` bytes from `from` must be in one live allocation, and no thread may write them until the copy is
+    /// complete.
     #[doc(alias = "cp.async.bulk")]
     #[track_caller]
     pub unsafe fn copy_bulk<R: Readable>(
@@ -70,8 +71,8 @@ impl<'k, T: Element, S: SharedSpace, W: Writable> Ptr<'k, T, S, W> {
 }
 
 impl<'k, T: Element, W: Writable> Ptr<'k, T, SharedCluster, W> {
-    /// Starts to copy `bytes` bytes, a multiple of 16, from this block's shared memory to here; they complete at `barrier`, which must
-    /// be in the block of the destination. Both addresses must be known to be aligned to 16 bytes. Requires sm_90.
+    /// Starts copying `bytes` bytes, a multiple of 16, from this block's shared memory to this address; their completion is signaled at
+    /// `barrier`, which must be in the block of the destination. Both addresses must be known to be aligned to 16 bytes. Requires sm_90.
     #[doc(alias = "cp.async.bulk.shared::cluster.shared::cta")]
     #[track_caller]
     pub fn copy_bulk_shared<R: Readable>(
@@ -88,8 +89,8 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, SharedCluster, W> {
         );
     }
 
-    /// Combines the elements from here with those of this block's shared memory, like
-    /// [`copy_bulk_shared`](Self::copy_bulk_shared). Integers of 32 bits; `u64` and `i64` can be added.
+    /// Combines the elements at this address with those of this block's shared memory, like [`copy_bulk_shared`](Self::copy_bulk_shared).
+    /// Supports 32-bit integers, and addition of `u64` and `i64`.
     #[doc(alias = "cp.reduce.async.bulk")]
     #[track_caller]
     pub fn reduce_bulk_shared<R: Readable>(
@@ -110,13 +111,13 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, SharedCluster, W> {
 }
 
 impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
-    /// Starts to copy `bytes` bytes, a multiple of 16, from shared memory to here, as part of this thread's next
-    /// [group](Builder::cp_async_bulk_commit_group). Both addresses must be known to be aligned to 16 bytes. What threads have stored
-    /// must be ordered by a [`fence_proxy_async`](Builder::fence_proxy_async) first. Requires sm_90.
+    /// Starts copying `bytes` bytes, a multiple of 16, from shared memory to this address, as part of this thread's next
+    /// [group](Builder::cp_async_bulk_commit_group). Both addresses must be known to be aligned to 16 bytes. Data stored by threads must
+    /// first be ordered by a [`fence_proxy_async`](Builder::fence_proxy_async). Requires sm_90.
     ///
     /// # Safety
     ///
-    /// In every launch, the `bytes` bytes from here must be in one live, writable allocation.
+    /// In every launch, the `bytes` bytes from this address must be in one live, writable allocation.
     #[doc(alias = "cp.async.bulk.global.shared::cta")]
     #[track_caller]
     pub unsafe fn copy_bulk_out<R: Readable>(
@@ -130,12 +131,12 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
         self.emit_bulk(&mnemonic, from, bytes.into(), hints);
     }
 
-    /// Combines the elements from here with those of shared memory, like [`copy_bulk_out`](Self::copy_bulk_out). Integers of 32 and 64
-    /// bits; f16 and bf16 have sum, minimum and maximum, f32 and f64 the sum.
+    /// Combines the elements at this address with those of shared memory, like [`copy_bulk_out`](Self::copy_bulk_out). Supports integers of
+    /// 32 and 64 bits; sum, minimum and maximum of f16 and bf16; and the sum of f32 and f64.
     ///
     /// # Safety
     ///
-    /// As for [`copy_bulk_out`](Self::copy_bulk_out).
+    /// See [`copy_bulk_out`](Self::copy_bulk_out).
     #[doc(alias = "cp.reduce.async.bulk")]
     #[track_caller]
     pub unsafe fn reduce_bulk_out<R: Readable>(
@@ -187,12 +188,12 @@ impl<'k, T: Element, W: Writable> CheckedPtr<'k, T, Global, W> {
 }
 
 impl<'k, T: Element, R: Readable> Ptr<'k, T, Global, R> {
-    /// Starts to load `bytes` bytes, a multiple of 16, into the level-2 cache. The address must be known to be aligned to 16 bytes.
+    /// Starts loading `bytes` bytes, a multiple of 16, into the level-2 cache. The address must be known to be aligned to 16 bytes.
     /// Requires sm_90.
     ///
     /// # Safety
     ///
-    /// In every launch, the `bytes` bytes from here must be in one live allocation.
+    /// In every launch, the `bytes` bytes from this address must be in one live allocation.
     #[doc(alias = "cp.async.bulk.prefetch")]
     #[track_caller]
     pub unsafe fn prefetch_bulk(self, bytes: impl Into<Val<'k, u32>>, hints: Hints<'k>) {

@@ -49,7 +49,7 @@ impl MapField {
 }
 
 /// A tensor map in shared or global memory whose fields a kernel replaces. One thread modifies a map; a warp then
-/// [publishes](TensorMapEdit::publish) one in shared memory. Requires sm_90a.
+/// [publishes](TensorMapEdit::publish) a map in shared memory. Requires sm_90a.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorMapEdit<'k, S: Space> {
     at: Ptr<'k, u32, S>,
@@ -70,7 +70,8 @@ impl<'k, T: Element, A: Writable> Ptr<'k, T, Global, A> {
     ///
     /// # Safety
     ///
-    /// In every launch, the address must be a multiple of 64, and the 128 bytes from here must be a tensor map in one live allocation that no other thread accesses meanwhile.
+    /// In every launch, the address must be a multiple of 64, and the 128 bytes from this address must be a tensor map in one live
+    /// allocation that no other thread accesses at the same time.
     #[track_caller]
     pub unsafe fn edit_tensor_map(self) -> TensorMapEdit<'k, Global> {
         self.kernel().count_unsafe_access();
@@ -92,7 +93,7 @@ impl<'k, S: Space> TensorMapEdit<'k, S> {
         self.replace("global_address", "b64", &[Operand::Reg(tensor.address().in_register(k))]);
     }
 
-    /// Replaces the number of dimensions: the field is one less.
+    /// Replaces the number of dimensions (the field contains `rank` − 1).
     #[doc(alias = "tensormap.replace.tile.rank")]
     #[track_caller]
     pub fn rank(self, rank: u32) {
@@ -103,21 +104,21 @@ impl<'k, S: Space> TensorMapEdit<'k, S> {
         self.replace("rank", "b32", &[immediate(rank - 1)]);
     }
 
-    /// Replaces the elements of the box along dimension `dimension`, 0 to 4.
+    /// Replaces the number of elements of the box along dimension `dimension`, 0 to 4.
     #[doc(alias = "tensormap.replace.tile.box_dim")]
     #[track_caller]
     pub fn box_dim(self, dimension: u32, elements: impl Into<Val<'k, u32>>) {
         self.along("box_dim", dimension, 5, elements.into());
     }
 
-    /// Replaces the elements of the tensor along dimension `dimension`, 0 to 4.
+    /// Replaces the number of elements of the tensor along dimension `dimension`, 0 to 4.
     #[doc(alias = "tensormap.replace.tile.global_dim")]
     #[track_caller]
     pub fn global_dim(self, dimension: u32, elements: impl Into<Val<'k, u32>>) {
         self.along("global_dim", dimension, 5, elements.into());
     }
 
-    /// Replaces the bytes between consecutive indices along dimension `dimension`, 1 to 4: a multiple of 16.
+    /// Replaces the distance in bytes between consecutive indices along dimension `dimension`, 1 to 4; it must be a multiple of 16.
     #[doc(alias = "tensormap.replace.tile.global_stride")]
     #[track_caller]
     pub fn global_stride(self, dimension: u32, bytes: impl Into<Val<'k, u64>>) {
@@ -130,14 +131,14 @@ impl<'k, S: Space> TensorMapEdit<'k, S> {
         self.replace("global_stride", "b64", &[immediate(dimension - 1), bytes]);
     }
 
-    /// Replaces the steps between copied elements along dimension `dimension`, 0 to 4.
+    /// Replaces the distance between copied elements along dimension `dimension`, 0 to 4.
     #[doc(alias = "tensormap.replace.tile.element_stride")]
     #[track_caller]
     pub fn element_stride(self, dimension: u32, elements: impl Into<Val<'k, u32>>) {
         self.along("element_stride", dimension, 5, elements.into());
     }
 
-    /// Replaces a field by the choice of this number.
+    /// Sets a field to the choice with this number.
     #[doc(alias = "tensormap.replace.tile.elemtype")]
     #[doc(alias = "tensormap.replace.tile.swizzle_mode")]
     #[track_caller]
@@ -179,14 +180,13 @@ impl<'k, S: Space> TensorMapEdit<'k, S> {
 }
 
 impl<'k> TensorMapEdit<'k, Shared> {
-    /// Copies the map to global memory and releases it in `scope`; the warp executes it together. Threads that
-    /// [acquire](TensorMapPtr::acquire) the returned map may then copy through it. Requires
-    /// sm_90.
+    /// Copies the map to global memory and releases it in `scope`. All lanes of the warp must execute the call together. Threads that
+    /// [acquire](TensorMapPtr::acquire) the returned map may then copy through it. Requires sm_90.
     ///
     /// # Safety
     ///
-    /// As for [`Ptr::tensor_map`], for the map's fields as the kernel sets them; in addition, `to` must be a multiple of
-    /// 128, and the 128 bytes from there in one live, writable allocation.
+    /// The obligations of [`Ptr::tensor_map`] apply to the map's fields as set by the kernel. In addition, `to` must be a multiple of 128,
+    /// and the 128 bytes from there must be in one live, writable allocation.
     #[doc(alias = "tensormap.cp_fenceproxy")]
     #[track_caller]
     pub unsafe fn publish<T: Element, A: Writable>(

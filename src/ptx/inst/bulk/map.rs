@@ -29,7 +29,7 @@ pub struct MapUse {
     pub im2col: bool,
 }
 
-/// A tensor map of a buffer parameter that every launch creates and passes after the kernel's own parameters: that of the boxes that
+/// A tensor map of a buffer parameter, which every launch creates and passes after the kernel's own parameters. It describes the boxes that
 /// the kernel moves between the buffer and shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BufferMap {
@@ -39,7 +39,7 @@ pub struct BufferMap {
     pub dims: Vec<Dim>,
     /// The distance in elements between consecutive coordinates of dimensions 1 and up.
     pub strides: Vec<Dim>,
-    /// The elements of a box along each dimension.
+    /// The number of elements of a box along each dimension.
     pub box_dims: Vec<u32>,
     /// The swizzle in shared memory.
     pub swizzle: SwizzleMode,
@@ -61,7 +61,7 @@ impl<'k> Builder<'k> {
     }
 }
 
-/// A tensor map in constant or global memory: the handle of a [`TensorMap`](crate::ptx::TensorMap) parameter, or
+/// A tensor map in constant or global memory: the handle of a [`TensorMap`](crate::ptx::TensorMap) parameter, or the result of
 /// [`Ptr::tensor_map`].
 ///
 /// Copies through it are bounded by the tensor: elements out of bounds are read as zeros and not written. A launch checks that the
@@ -112,7 +112,7 @@ impl<'k, T: Element, A> TensorMapPtr<'k, T, A> {
         Ptr::new(self.k, self.address, MAP_ALIGN)
     }
 
-    /// Loads the map into the descriptor cache. One thread suffices, at the start of a kernel. Requires sm_90.
+    /// Loads the map into the descriptor cache. It suffices that one thread does so at the start of a kernel. Requires sm_90.
     #[doc(alias = "prefetch.tensormap")]
     #[track_caller]
     pub fn prefetch_descriptor(self) {
@@ -146,8 +146,9 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Global, A> {
     ///
     /// # Safety
     ///
-    /// In every launch, the address must be a multiple of 64, and the 128 bytes from here must be a tensor map of elements of type `T` when a copy uses it, and the tensor
-    /// must be in one live allocation, writable if it is written, and not written by any thread if it belongs to an `In` parameter.
+    /// In every launch, the address must be a multiple of 64, the 128 bytes from this address must be a tensor map of elements of type `T`
+    /// when a copy uses it, and the tensor must be in one live allocation, writable if it is written, and not written by any thread if it
+    /// belongs to an `In` parameter.
     #[track_caller]
     pub unsafe fn tensor_map(self) -> TensorMapPtr<'k, T, A> {
         let k = self.kernel();

@@ -66,8 +66,8 @@ fn registers<'k, T: Scalar, const N: usize>(
 }
 
 impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
-    /// Starts to copy the box at `coordinates`, innermost first, to shared memory; its bytes complete at `barrier`, which must be in
-    /// the same block. `to` must be known to be aligned to 128 bytes; a swizzle of the map requires its own alignment. Requires sm_90.
+    /// Starts copying the box at `coordinates`, innermost first, to shared memory; completion is signaled at `barrier`, which must be in
+    /// the same block. `to` must be known to be aligned to 128 bytes; the map's swizzle may require a larger alignment. Requires sm_90.
     #[doc(alias = "cp.async.bulk.tensor")]
     #[track_caller]
     pub fn load<C: Into<Val<'k, i32>>, S: SharedSpace, W: Writable, const N: usize>(
@@ -80,8 +80,8 @@ impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
         self.emit_load("tile", to, &Position::new(self.kernel(), coordinates), barrier, hints);
     }
 
-    /// Starts to copy a column of pixels like [`load`](Self::load), through a map in im2col mode of 3 to 5 dimensions; `offsets` shifts
-    /// the pixels along each spatial dimension.
+    /// Starts copying a column of pixels like [`load`](Self::load), through a map in im2col mode of 3 to 5 dimensions; `offsets` shifts the
+    /// pixels along each spatial dimension.
     #[doc(alias = "im2col")]
     #[track_caller]
     pub fn load_im2col<
@@ -128,14 +128,14 @@ impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
         k.emit(mnemonic, &operands);
     }
 
-    /// Starts to load the box at `coordinates` into the level-2 cache. Requires sm_90.
+    /// Starts loading the box at `coordinates` into the level-2 cache. Requires sm_90.
     #[doc(alias = "cp.async.bulk.prefetch.tensor")]
     #[track_caller]
     pub fn prefetch<C: Into<Val<'k, i32>>, const N: usize>(self, coordinates: [C; N], hints: Hints<'k>) {
         self.emit_prefetch("tile", &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts to load the pixels of [`load_im2col`](Self::load_im2col) into the level-2 cache.
+    /// Starts loading the pixels of [`load_im2col`](Self::load_im2col) into the level-2 cache.
     #[doc(alias = "cp.async.bulk.prefetch.tensor")]
     #[track_caller]
     pub fn prefetch_im2col<C: Into<Val<'k, i32>>, O: Into<Val<'k, u16>>, const N: usize, const M: usize>(
@@ -163,10 +163,9 @@ impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
 }
 
 impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
-    /// Starts to copy the box at `coordinates`, innermost first, from shared memory to the tensor, as part of this thread's next
+    /// Starts copying the box at `coordinates`, innermost first, from shared memory to the tensor, as part of this thread's next
     /// [group](Builder::cp_async_bulk_commit_group); elements out of bounds are not written. `from` must be known to be aligned to 128
-    /// bytes. What threads have stored must be ordered by a [`fence_proxy_async`](Builder::fence_proxy_async) first. Requires
-    /// sm_90.
+    /// bytes. Data stored by threads must first be ordered by a [`fence_proxy_async`](Builder::fence_proxy_async). Requires sm_90.
     #[doc(alias = "cp.async.bulk.tensor")]
     #[track_caller]
     pub fn store<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
@@ -178,7 +177,7 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
         self.emit_store(None, "tile", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts to copy pixels like [`store`](Self::store), through a map in im2col mode of 3 to 5 dimensions.
+    /// Starts copying pixels like [`store`](Self::store), through a map in im2col mode of 3 to 5 dimensions.
     #[doc(alias = "im2col_no_offs")]
     #[track_caller]
     pub fn store_im2col<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
@@ -191,8 +190,8 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
         self.emit_store(None, "im2col_no_offs", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Combines the box at `coordinates` with that in shared memory, like [`store`](Self::store). The map's type must have the
-    /// operation: integers all, floating-point types sum, minimum and maximum.
+    /// Combines the box at `coordinates` with the data in shared memory, like [`store`](Self::store). The map's type must support the
+    /// operation: integers support all operations, floating-point types sum, minimum and maximum.
     #[doc(alias = "cp.reduce.async.bulk.tensor")]
     #[track_caller]
     pub fn reduce<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(

@@ -1,7 +1,7 @@
 //! `cp.async.bulk`, tensor copies and tensor maps (PTX ISA, "Non-Tensor copy instructions", "Tensor copy instructions",
 //! "Miscellaneous Instructions: tensormap").
 //!
-//! ptxas advises against multicast on targets that are not an architecture's own.
+//! ptxas advises against multicast on targets that are not architecture-specific.
 
 use super::{Form, MULTICAST, SM_90, TENSORMAP, row};
 

@@ -2,7 +2,7 @@
 
 use super::{ANY, Form, SM_90, row};
 
-/// Comparisons that are false if either side is NaN, those that are true then, and tests for NaN.
+/// Comparisons that are false if either operand is NaN, comparisons that are true in that case, and tests for NaN.
 macro_rules! float {
     ($head:literal, $tail:literal) => {
         concat!($head, "(.eq|.ne|.lt|.le|.gt|.ge|.equ|.neu|.ltu|.leu|.gtu|.geu|.num|.nan)", $tail)

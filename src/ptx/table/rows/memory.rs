@@ -2,12 +2,12 @@
 
 use super::{ANY, Form, SM_80, SM_90, row};
 
-/// Types of at most 32 bits, of which vectors have up to four.
+/// Types of at most 32 bits, with vectors of up to four elements.
 macro_rules! narrow {
     ($($part:literal),*) => { concat!($($part,)* "(.b8|.b16|.b32|.u8|.u16|.u32|.s8|.s16|.s32|.f32)") };
 }
 
-/// Types of 64 bits, of which vectors have two.
+/// 64-bit types, with vectors of two elements.
 macro_rules! wide {
     ($($part:literal),*) => { concat!($($part,)* "(.b64|.u64|.s64|.f64)") };
 }

@@ -1,6 +1,6 @@
 //! `mma` and `mma.sp` (PTX ISA, "Multiply-and-Accumulate Instruction: mma" and "mma.sp::ordered_metadata").
 //!
-//! `mma.sp` without `::ordered_metadata` is left out: ptxas advises against it on every target.
+//! `mma.sp` without `::ordered_metadata` is omitted, because ptxas advises against it on every target.
 
 use super::{ANY, BLOCK_SCALE, Form, SM_80, SM_89, SM_90, SM_100, row};
 
