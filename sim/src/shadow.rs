@@ -1,7 +1,7 @@
-//! What the checkers remember, at each level: the grid, a cluster, a block, a warp. Data only; the rules are in `check`.
+//! The state of the checkers at each level: grid, cluster, block and warp. It is data only; the rules are in `check`.
 //!
-//! A new state is a type in a file of its subject and a field of its level. It starts empty with each launch, cluster, block or
-//! warp. Whether bytes of memory are defined is stored with the memory.
+//! A new kind of state is a type in the file of its subject and a field of its level. It is empty at the start of each launch, cluster,
+//! block or warp. Whether bytes of memory are defined is stored with the memory.
 
 pub(crate) mod byte_set;
 pub(crate) mod clocks;
@@ -35,22 +35,22 @@ use crate::shadow::uniform::UniformValues;
 use crate::shadow::visits::End;
 use crate::shadow::volatile::VolatileReads;
 
-/// Of all clusters of a launch, which may run simultaneously.
+/// The state of all clusters of a launch, which may run simultaneously.
 #[derive(Debug, Default)]
 pub(crate) struct GridShadow {
-    /// Who accessed global memory; absent if it is not needed.
+    /// The accesses to global memory; absent if they are not checked.
     pub(crate) global: Option<GlobalRaces>,
-    /// The bytes of global memory that are accessed, if they are asked for.
+    /// The bytes of global memory that are accessed, if requested.
     pub(crate) touched: Option<Touched>,
 }
 
-/// Of the running cluster.
+/// The state of the running cluster.
 #[derive(Debug, Default)]
 pub(crate) struct ClusterShadow {
     pub(crate) races: Races,
     /// Accesses to global memory by the cluster's threads; absent if they are not checked.
     pub(crate) threads: Option<Box<ThreadRaces>>,
-    /// What it wrote of global memory, where that matters.
+    /// The global memory that the cluster has written, where this is relevant.
     pub(crate) own_writes: OwnWrites,
     pub(crate) volatile_reads: VolatileReads,
     pub(crate) uniform: UniformValues,
@@ -60,15 +60,15 @@ pub(crate) struct ClusterShadow {
     pub(crate) postponed: Option<(Box<Fault>, usize, u32)>,
 }
 
-/// Of one of its blocks.
+/// The state of one of its blocks.
 #[derive(Debug, Default)]
 pub(crate) struct BlockShadow {
     pub(crate) end: End,
-    /// A thread has executed `griddepcontrol.wait`.
+    /// Whether a thread has executed `griddepcontrol.wait`.
     pub(crate) waited_for_grid: bool,
 }
 
-/// Of one of its warps.
+/// The state of one of its warps.
 #[derive(Debug, Default)]
 pub(crate) struct WarpShadow {
     pub(crate) undefined: Undefined,
@@ -76,7 +76,7 @@ pub(crate) struct WarpShadow {
 }
 
 impl GridShadow {
-    /// Of a launch of that many clusters, which may write allocations of these sizes.
+    /// Creates the state of a launch of this many clusters, which may write allocations of these sizes.
     pub(crate) fn new(
         code: &Code,
         checks: Checks,
@@ -90,7 +90,7 @@ impl GridShadow {
 }
 
 impl ClusterShadow {
-    /// Starts over for a cluster of `blocks` blocks of `threads` threads and `bytes` bytes of shared memory each.
+    /// Resets the state for a cluster of `blocks` blocks with `threads` threads and `bytes` bytes of shared memory each.
     pub(crate) fn start(&mut self, code: &Code, checks: Checks, (blocks, threads): (u32, u32), bytes: usize) {
         // What is large is used again, the rest starts empty.
         *self = Self {
@@ -114,7 +114,7 @@ impl ClusterShadow {
 }
 
 impl WarpShadow {
-    /// Starts over for another warp.
+    /// Resets the state for another warp.
     pub(crate) fn start(&mut self, code: &Code) {
         self.undefined.start(&code.watched);
         self.products.start(code.product_registers);

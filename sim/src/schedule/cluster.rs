@@ -1,4 +1,4 @@
-//! A cluster of blocks (usually one block): what one host thread runs from start to end.
+//! A cluster of blocks (usually one block), which one host thread runs from start to end.
 
 mod stuck;
 
@@ -13,16 +13,17 @@ use crate::schedule::run::{Faulted, Stop, run};
 use crate::schedule::spin;
 use crate::schedule::spin::Spin;
 
-/// Instructions of a turn spent looking that count as one of those rounds.
+/// The number of polling instructions in a turn that count as one such round.
 const LOOK: u64 = 64;
 
-/// Instructions a warp executes before the next one has its turn.
+/// The number of instructions that a warp executes before the next warp has its turn.
 const TURN: u64 = 2048;
 
-/// The number of rounds without a change of memory before the check for progress, which is repeated after twice as many.
+/// The number of rounds without a change of memory before the check for progress; the number doubles after each check.
 const QUIET_ROUNDS: u32 = 256;
 
-/// Rounds in which nothing happens before those who look at memory are taken to wait for ever, even if they count how often.
+/// The number of rounds without progress after which warps that poll memory are assumed to wait forever, even if they count their
+/// iterations.
 const IDLE_ROUNDS: u32 = 1 << 15;
 
 /// A cluster being executed.
@@ -31,26 +32,26 @@ pub(crate) struct ClusterRun<'a> {
     warps: Vec<Warp>,
     /// Consecutive rounds in which every warp waited or polled and nothing changed.
     idle_rounds: u32,
-    /// Rounds in a row in which memory stayed as it was, and how many it takes to search for endless loops.
+    /// The number of consecutive rounds in which memory did not change, and the number after which endless loops are searched for.
     quiet_rounds: u32,
     search_at: u32,
-    /// Changes to memory by all clusters when this one last looked.
+    /// The number of changes to memory by all clusters when this cluster last checked.
     changes: u64,
-    /// What each warp's loop waits for, once a search found that none can end.
+    /// What each warp's loop waits for, once a search has found that no loop can end.
     spins: Vec<Spin>,
-    /// Chooses who goes next, where a seed asks for it.
+    /// Chooses the next warp, if a seed is set.
     random: Option<Random>,
-    /// What was found and did not end the run.
+    /// Findings that did not end the run.
     findings: Vec<Finding>,
 }
 
-/// How far a cluster got.
+/// The progress of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     Finished,
-    /// Some warp executed something.
+    /// At least one warp executed an instruction.
     Moved,
-    /// No warp could, or all have been waiting without success for long.
+    /// No warp could execute an instruction, or all warps have been waiting without success for a long time.
     Stuck,
 }
 
@@ -69,7 +70,7 @@ impl<'a> ClusterRun<'a> {
         }
     }
 
-    /// Makes ready to run cluster `number`, reusing what memory there is.
+    /// Prepares to run cluster `number`, reusing allocated memory.
     pub(crate) fn start(&mut self, number: u64) {
         let machine = self.cluster.machine;
         self.cluster.start(number);
@@ -85,7 +86,7 @@ impl<'a> ClusterRun<'a> {
         }
     }
 
-    /// One turn of every warp. `changes` counts those to memory by all clusters that take turns.
+    /// Runs one turn of every warp. `changes` counts the changes to memory by all clusters that take turns.
     pub(crate) fn round(&mut self, module: &Module, changes: &mut u64) -> Result<Progress, Box<Finding>> {
         let mut progress = Progress::Finished;
         let events = self.cluster.events;
@@ -176,7 +177,7 @@ impl<'a> ClusterRun<'a> {
         Ok(progress)
     }
 
-    /// Memory has changed: warps that waited may continue.
+    /// Records that memory has changed, so that waiting warps may continue.
     fn noticed(&mut self) {
         self.quiet_rounds = 0;
         self.search_at = QUIET_ROUNDS;
@@ -201,7 +202,7 @@ impl<'a> ClusterRun<'a> {
         Ok(())
     }
 
-    /// Returns the finding of a fault. An uninitialized read explains later faults; a race explains both.
+    /// Returns the finding that explains a fault. An uninitialized read explains later faults; a race explains both.
     fn explained(&mut self, module: &Module, warp: usize, faulted: &Faulted) -> Box<Finding> {
         let finding = self.finding(module, warp, faulted);
         if faulted.0.other.is_some() {
@@ -217,13 +218,13 @@ impl<'a> ClusterRun<'a> {
         }
     }
 
-    /// A read of uninitialized shared memory, if nothing has explained it since.
+    /// Returns the first read of uninitialized shared memory, if no later finding explains it.
     fn postponed(&mut self, module: &Module) -> Option<Box<Finding>> {
         let (fault, warp, pc) = self.cluster.shadow.postponed.take()?;
         Some(self.finding(module, warp, &(fault, pc)))
     }
 
-    /// Lets asynchronous copies happen; what goes wrong there is laid to warp `i`.
+    /// Executes asynchronous copies; faults of these are attributed to warp `i`.
     fn copies<T>(
         &mut self,
         module: &Module,
@@ -239,7 +240,7 @@ impl<'a> ClusterRun<'a> {
         }
     }
 
-    /// Runs to the end, or until no warp can continue.
+    /// Runs the cluster to its end, or until no warp can continue.
     pub(crate) fn run(&mut self, module: &Module) -> Result<Progress, Box<Finding>> {
         let mut changes = 0;
         self.noticed();
@@ -256,27 +257,27 @@ impl<'a> ClusterRun<'a> {
         self.spins.iter().any(|spin| spin.looks_at_global(self.cluster.machine.code))
     }
 
-    /// The cluster's number in the grid.
+    /// Returns the index of the cluster in the grid.
     pub(crate) fn number(&self) -> u64 {
         self.cluster.number
     }
 
-    /// How often something happened that others may wait for.
+    /// Returns the number of events for which other clusters may wait.
     pub(crate) fn events(&self) -> u64 {
         self.cluster.events
     }
 
-    /// What device-side printf wrote.
+    /// Returns the output of device-side printf.
     pub(crate) fn take_printed(&mut self) -> Vec<String> {
         std::mem::take(&mut self.cluster.printed)
     }
 
-    /// Warp instructions executed since the cluster started.
+    /// Returns the number of warp instructions executed since the cluster started.
     pub(crate) fn warp_instructions(&self) -> u64 {
         self.cluster.clock
     }
 
-    /// Exchanges the counts by instruction with `profile`: clusters that take turns share one.
+    /// Exchanges the counts by instruction with `profile`, which clusters that take turns share.
     pub(crate) fn swap_profile(&mut self, profile: &mut Vec<Counts>) {
         std::mem::swap(&mut self.cluster.profile, profile);
     }
@@ -286,7 +287,7 @@ impl<'a> ClusterRun<'a> {
         !self.cluster.printed.is_empty() || !self.findings.is_empty()
     }
 
-    /// What was found and did not end the run.
+    /// Findings that did not end the run.
     pub(crate) fn take_findings(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.findings)
     }

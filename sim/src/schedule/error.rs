@@ -55,9 +55,9 @@ pub enum SimError {
     Unsupported {
         /// The kernel.
         kernel: String,
-        /// The instruction, and why.
+        /// The instruction, and why it is not supported.
         reason: String,
-        /// Its line in the text.
+        /// The line of the instruction in the text.
         line: u32,
     },
     /// A finding that stopped the run.

@@ -1,4 +1,4 @@
-//! Runs all clusters of a grid: side by side where they are independent, taking turns where they communicate.
+//! Runs all clusters of a grid: concurrently if they are independent, in turns if they communicate.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
@@ -15,10 +15,10 @@ use crate::schedule::cluster::{ClusterRun, Progress};
 use crate::schedule::random::Random;
 use crate::shadow::footprint::Touched;
 
-/// Reports blocks finished and blocks in all.
+/// Reports the numbers of completed and of total blocks.
 pub(crate) type OnProgress<'a> = dyn Fn(u64, u64) + Send + Sync + 'a;
 
-/// Threads one multiprocessor holds at a time.
+/// The maximum number of resident threads per multiprocessor.
 const RESIDENT_THREADS: u32 = 2048;
 
 /// Runs the grid.
@@ -35,20 +35,20 @@ pub(crate) fn run(
     }
 }
 
-/// What the clusters left behind, by number.
+/// The results of the clusters, by index.
 #[derive(Default)]
 struct Results {
     printed: BTreeMap<u64, Vec<String>>,
     warp_instructions: u64,
     profile: Vec<Counts>,
-    /// What did not end the run, by cluster.
+    /// Findings that did not end the run, by cluster.
     findings: BTreeMap<u64, Vec<Finding>>,
     /// The first cluster that failed.
     failed: Option<(u64, Box<Finding>)>,
 }
 
 impl Results {
-    /// Takes over what a cluster found and printed.
+    /// Takes over the findings and the output of a cluster.
     fn take(&mut self, cluster: &mut ClusterRun<'_>) {
         let (printed, findings) = (cluster.take_printed(), cluster.take_findings());
         if !printed.is_empty() {
@@ -133,7 +133,8 @@ fn line_counts(code: &Code, module: &Module, pc: usize, counts: Counts) -> LineC
     }
 }
 
-/// Independent clusters, on all cores. The failure that is reported is that of the lowest number, regardless of which thread found it.
+/// Runs independent clusters on all cores. The reported failure is that of the cluster with the lowest index, regardless of which thread
+/// found it.
 fn side_by_side(
     machine: &Machine<'_>,
     module: &Module,
@@ -193,10 +194,10 @@ fn side_by_side(
     results.report(machine, module, size * clusters)
 }
 
-/// Clusters that may wait for others while those run at the same time.
+/// The maximum number of clusters that may be waiting for other, concurrently running clusters.
 const MOST_STUCK: usize = 256;
 
-/// What became of a cluster that ran to its end or got stuck.
+/// Records the outcome of a cluster that has finished or is stuck.
 fn ended(
     cluster: &mut ClusterRun<'_>,
     outcome: Result<Progress, Box<Finding>>,
@@ -208,8 +209,8 @@ fn ended(
     }
 }
 
-/// Clusters that waited for what others might store, now that those have ended: one after the other, as long as one of them
-/// still does something.
+/// Runs clusters that waited for stores by other clusters, now that those have ended: one after the other, as long as any of them makes
+/// progress.
 fn try_again(
     machine: &Machine<'_>,
     module: &Module,
@@ -243,7 +244,7 @@ fn try_again(
     results.count(0, &profile);
 }
 
-/// Takes over what a cluster left that was tried again.
+/// Takes over the results of a cluster that was run again.
 fn settle(results: &mut Results, cluster: &mut ClusterRun<'_>, outcome: Result<(), Box<Finding>>) {
     results.take(cluster);
     results.warp_instructions += cluster.warp_instructions();
@@ -336,7 +337,7 @@ fn in_turns(
     results.report(machine, module, size * clusters)
 }
 
-/// The next cluster, if any is left.
+/// Prepares the next cluster, if any remain.
 fn begin<'a>(machine: &'a Machine<'a>, spare: &mut Vec<ClusterRun<'a>>) -> Option<ClusterRun<'a>> {
     let next = machine.take_cluster()?;
     let mut cluster = spare.pop().unwrap_or_else(|| ClusterRun::new(machine));

@@ -38,7 +38,7 @@ impl Default for Launch {
     }
 }
 
-/// A simulated device with its settings. Cheap to create; launches on it are deterministic.
+/// A simulated device with its settings. It is cheap to create. Launches are deterministic unless blocks race.
 pub struct Sim<'a> {
     arch: Arch,
     checks: Checks,
@@ -91,7 +91,7 @@ const DEFAULT_STEP_LIMIT: u64 = 1 << 31;
 /// The default size of the device heap in bytes, as in CUDA.
 const DEFAULT_HEAP: u64 = 8 << 20;
 
-/// The size of the workspace of cooperative groups in bytes, of which they use the second word.
+/// The size of the workspace of cooperative groups in bytes. They use its second word.
 const WORKSPACE: u64 = 32;
 
 /// The maximum statically declared shared memory; more must be dynamic (CUDA C++ Programming Guide, "Shared Memory").
@@ -152,11 +152,11 @@ impl<'a> Sim<'a> {
         self
     }
 
-    /// Continues after findings that permit it (races, uninitialized reads, missing waits),
-    /// and returns up to `limit` of them in [`Report::findings`], one per kind and position in the text.
+    /// Continues after findings that do not prevent it (races, uninitialized reads, missing waits), and returns up to `limit` of them in
+    /// [`Report::findings`], one per kind and position in the text.
     ///
-    /// A finding that ends the run (such as an out-of-bounds access) is then the last one, and
-    /// [`Report::stopped`] is set. With 0, the default, the first finding is the error [`SimError::Fault`].
+    /// A finding that ends the run (such as an out-of-bounds access) is the last one, and [`Report::stopped`] is then set. With 0, the
+    /// default, the first finding is the error [`SimError::Fault`].
     #[must_use]
     pub fn keep_going(mut self, limit: usize) -> Self {
         self.keep_going = limit;
@@ -198,8 +198,8 @@ impl<'a> Sim<'a> {
     /// The module's variables are loaded into `memory` on first use and retain their values between launches.
     ///
     /// # Errors
-    /// If the kernel does not exist, if its parameters do not match the arguments or the shape, or if the kernel has a bug that
-    /// stops it ([`SimError::Fault`]).
+    /// Returns an error if the kernel does not exist, if its parameters do not match the arguments, if the shape is invalid, or if a bug
+    /// stops the kernel ([`SimError::Fault`]).
     pub fn launch(
         &self,
         module: &Module,

@@ -17,9 +17,9 @@ use crate::report::fault::{Fault, Outcome};
 use crate::schedule::run::step::Step;
 use crate::shadow::clocks::WARPGROUP;
 
-/// Instructions after which a group that was passed over gets a turn.
+/// The number of instructions after which a group that was passed over gets a turn.
 pub(crate) const PATIENCE: u32 = 1 << 15;
-/// What an instruction through which lanes may talk to each other adds to the impatience of the others.
+/// The weight, in instructions, of an instruction through which lanes may communicate.
 const TALK: u32 = 256;
 
 /// Why a warp stopped running.
@@ -27,15 +27,15 @@ const TALK: u32 = 256;
 pub(crate) enum Stop {
     /// It used up its turn.
     Turn,
-    /// It yields to others.
+    /// It yields to other warps.
     Yielded,
-    /// None of its lanes can go on.
+    /// None of its lanes can continue.
     Blocked,
-    /// All its lanes have ended.
+    /// All its lanes have exited.
     Finished,
 }
 
-/// A fault and the instruction it happened at.
+/// A fault, and the instruction at which it occurred.
 pub(crate) type Faulted = (Box<Fault>, u32);
 
 /// Runs a warp for at most `turn` instructions.
@@ -110,7 +110,7 @@ fn released(cluster: &Cluster<'_>, warp: &Warp, group: &Group) -> bool {
     }
 }
 
-/// The group to run next, if any can.
+/// Returns the group to run next, if any group can run.
 fn choose(cluster: &mut Cluster<'_>, warp: &mut Warp) -> Result<Option<usize>, Faulted> {
     if let [only] = &warp.groups[..]
         && only.wait == Wait::Ready
@@ -144,7 +144,7 @@ fn choose(cluster: &mut Cluster<'_>, warp: &mut Warp) -> Result<Option<usize>, F
     Ok(waiting.get(next).copied().or(Some(first)))
 }
 
-/// Lets a group go on after its wait.
+/// Lets a group continue after its wait.
 fn release(cluster: &mut Cluster<'_>, warp: &mut Warp, index: usize) {
     let group = warp.groups[index];
     match group.wait {
@@ -192,8 +192,8 @@ fn release(cluster: &mut Cluster<'_>, warp: &mut Warp, index: usize) {
     warp.groups[index].wait = Wait::Ready;
 }
 
-/// Executes one group until it ends, waits, meets or splits, or the turn is over. What is left of it stays in
-/// `group`; `Some` ends the warp's turn.
+/// Executes one group until it exits, waits, meets another group or splits, or until the turn is over. The remaining lanes stay in `group`;
+/// `Some` ends the warp's turn.
 #[inline(always)]
 fn run_group<const CHECKED: bool, const FMA: bool>(
     cluster: &mut Cluster<'_>,

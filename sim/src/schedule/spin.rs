@@ -1,8 +1,7 @@
-//! Whether a warp goes round in a loop that it cannot leave while memory stays as it is.
+//! Detection of loops that a warp cannot leave while memory does not change.
 //!
-//! A lane that comes back to an instruction with the same registers, call stack and local memory, and has read nothing
-//! but memory that did not change, does the same again for ever. So a long computation is never mistaken for a spin:
-//! something in it counts.
+//! A lane that returns to an instruction with the same registers, call stack and local memory, and has only read memory that did not
+//! change, repeats the same steps forever. A long computation is therefore never classified as a spin, because its registers change.
 
 use crate::lanes::lanes;
 use crate::machine::Cluster;
@@ -12,17 +11,17 @@ use crate::machine::warp::{Activation, Group, Wait, Warp};
 use crate::program::code::{Alu, Code, Memory, Op, Space};
 use crate::schedule::run::{Faulted, PATIENCE, Stop, run};
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub(crate) struct Spin {
-    /// Every lane goes round or waits.
+    /// Whether every lane repeats a loop or waits.
     pub(crate) endless: bool,
-    /// The instruction with which each lane looks at memory, if it has one.
+    /// The instruction with which each lane polls memory, if any.
     asks: [Option<u32>; 32],
 }
 
 impl Spin {
-    /// The instruction that the lanes of a group wait at, looking at memory again and again.
+    /// Returns the instruction with which the lanes of a group repeatedly poll memory.
     pub(crate) fn asked_by(&self, group: &Group) -> Option<u32> {
         lanes(group.mask).find_map(|lane| self.asks[lane])
     }
@@ -38,7 +37,7 @@ impl Spin {
     }
 }
 
-/// A state of a warp that its lanes may come back to.
+/// A state of a warp to which its lanes may return.
 struct Start {
     groups: Vec<Group>,
     regs: Regs,
@@ -52,7 +51,7 @@ impl Start {
         Self { groups, regs: warp.regs.clone(), local: warp.local.clone(), stacks }
     }
 
-    /// The lanes of `mask` that are back.
+    /// Returns the lanes of `mask` that have returned to this state.
     fn back(&self, warp: &Warp, mask: u32) -> u32 {
         let there =
             |now: &Group, then: &Group| (now.pc, now.depth, now.wait) == (then.pc, then.depth, then.wait);
@@ -74,7 +73,7 @@ impl Start {
             .fold(0, |all, lane| all | 1 << lane)
     }
 
-    /// The lanes that waited.
+    /// Returns the lanes that waited.
     fn waiting(&self) -> u32 {
         waiting(&self.groups)
     }
@@ -84,8 +83,8 @@ fn waiting(groups: &[Group]) -> u32 {
     groups.iter().filter(|g| g.wait != Wait::Ready).fold(0, |all, g| all | g.mask)
 }
 
-/// Runs a warp for up to `steps` instructions, each of its groups by turns, to see whether its lanes come back to where they
-/// were. Memory that changes ends the search.
+/// Runs a warp for up to `steps` instructions, alternating between its groups, to determine whether its lanes return to an earlier state. A
+/// change of memory ends the search.
 pub(crate) fn search(cluster: &mut Cluster<'_>, warp: &mut Warp, steps: u64) -> Result<Spin, Faulted> {
     let code = cluster.machine.code;
     let mut spin = Spin { endless: false, asks: [None; 32] };

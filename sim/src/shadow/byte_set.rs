@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Bytes of a page, whose bits are allocated with the first of them, and of a word of bits.
+/// The number of bytes that a page of bits covers, which is allocated when its first bit is set, and that a word of bits covers.
 const PAGE: u64 = 1 << 16;
 const WORD: u64 = 64;
 
@@ -27,7 +27,7 @@ fn words(range: Range<u64>) -> impl Iterator<Item = (u64, u64)> {
 }
 
 impl ByteSet {
-    /// An empty set of bytes of an allocation of `size` bytes.
+    /// Creates an empty set of bytes of an allocation of `size` bytes.
     pub(crate) fn new(size: u64) -> Self {
         Self { pages: (0..size.div_ceil(PAGE)).map(|_| OnceLock::new()).collect() }
     }
@@ -70,13 +70,13 @@ impl ByteSet {
         words(range).all(|(word, mask)| self.bits(word) & mask == mask)
     }
 
-    /// Returns whether a byte of a range is in the set.
+    /// Returns whether any byte of a range is in the set.
     #[inline]
     pub(crate) fn meets(&self, range: Range<u64>) -> bool {
         words(range).any(|(word, mask)| self.bits(word) & mask != 0)
     }
 
-    /// Returns the runs of adjacent bytes of a range that are in the set, or that are not.
+    /// Returns the runs of adjacent bytes of a range that are in the set, or, if `inside` is false, not in the set.
     pub(crate) fn runs(&self, range: Range<u64>, inside: bool) -> Vec<Range<u64>> {
         let mut runs: Vec<Range<u64>> = vec![];
         let mut push = |run: Range<u64>| match runs.last_mut() {

@@ -1,23 +1,23 @@
 //! Happens-before between the warps of a cluster.
 //!
-//! Time is one counter that every release advances. For each pair of warps it is known up to which time the
-//! accesses of one are ordered before whatever the other does next: a barrier, an mbarrier phase or an atomic with
-//! fences passes that knowledge on. Lanes of one warp are ordered by warp-wide synchronization.
+//! Time is a counter that every release advances. For each pair of warps, the clocks store the time up to which the accesses of one are
+//! ordered before all future accesses of the other: a barrier, an mbarrier phase or an atomic with fences passes this knowledge on. Lanes
+//! of one warp are ordered by warp-wide synchronization.
 //!
-//! Asynchronous engines are agents in addition to the warps: one for bulk copies, one for what `cp.async` copies and an mbarrier counts,
-//! and the tensor cores of each warpgroup. What they did is known to warps that waited for it.
+//! Asynchronous engines are agents in addition to the warps: one for bulk copies, one for `cp.async` copies that an mbarrier counts, and
+//! the tensor cores of each warpgroup. Their accesses are known to warps that waited for them.
 
-/// A time; accesses carry the time they were made at.
+/// A time; accesses are recorded with the time at which they were made.
 pub(crate) type Time = u32;
 
 /// The last time; records of accesses have 28 bits for it, and one value to spare.
 pub(crate) const END: Time = (1 << 28) - 2;
 
-/// What a warp or a synchronization object knows: for each warp the time up to which (excluded) its accesses are
-/// ordered before.
+/// The knowledge of a warp or a synchronization object: for each warp, the exclusive time up to which its accesses are ordered before
+/// future accesses.
 pub(crate) type Knowledge = Vec<Time>;
 
-/// Warps that compute a product together.
+/// The number of warps that compute a product together.
 pub(crate) const WARPGROUP: usize = 4;
 
 /// The clocks of all warps of a cluster and of the asynchronous engines.
@@ -25,27 +25,27 @@ pub(crate) const WARPGROUP: usize = 4;
 pub(crate) struct Clocks {
     agents: usize,
     warps: usize,
-    /// Warps and warpgroups of each block; no warpgroups without products.
+    /// The numbers of warps and warpgroups of each block; without products, there are no warpgroups.
     block_warps: usize,
     block_groups: usize,
     now: Time,
-    /// By knower, then by warp known of.
+    /// The known times, indexed by the knowing agent, then by the known agent.
     known: Vec<Time>,
     /// The minimum that each warp knows of every other warp and of its own lanes: older accesses require no further comparison.
     floor: Vec<Time>,
     /// When all lanes of each warp last synchronized.
     lanes: Vec<Time>,
-    /// For warps some of whose lanes synchronized by themselves: up to when each lane knows each other.
+    /// For warps in which only some lanes synchronized: the time up to which each lane knows each other lane.
     some_lanes: Vec<Vec<Time>>,
-    /// When each warp last executed a fence, and a proxy fence.
+    /// The times at which each warp last executed a fence, and a proxy fence.
     fenced: Vec<Time>,
     proxy_fenced: Vec<Time>,
-    /// What atomics released, and what each warp has seen of that but not yet fenced.
+    /// The knowledge released by atomics, and the part of it that each warp has observed but not yet acquired by a fence.
     atomics: Knowledge,
     seen: Vec<Time>,
-    /// When each engine last did something.
+    /// The time at which each engine was last active.
     worked: Vec<Time>,
-    /// What is older than this every warp knows.
+    /// Accesses before this time are known to every warp.
     oldest: Time,
 }
 
@@ -60,14 +60,14 @@ impl Clocks {
         self.now == END
     }
 
-    /// Clocks of `blocks` blocks of `warps` warps, which may compute products.
+    /// Creates the clocks of `blocks` blocks of `warps` warps, which may compute products.
     pub(crate) fn new(blocks: usize, warps: usize, products: bool) -> Self {
         let block_groups = if products { warps.div_ceil(WARPGROUP) } else { 0 };
         let agents = blocks * (warps + block_groups) + 2;
         Self { agents, warps: blocks * warps, block_warps: warps, block_groups, ..Self::default() }
     }
 
-    /// Starts over: everything before is ordered before everything after.
+    /// Resets the clocks: all past accesses are ordered before all future accesses.
     pub(crate) fn start(&mut self) {
         self.tick();
         let agents = self.agents;
@@ -90,7 +90,7 @@ impl Clocks {
         }
     }
 
-    /// An engine does something now: warps that know less must ask.
+    /// Records that an engine is active now, so that warps with older knowledge must compare times.
     pub(crate) fn work(&mut self, engine: usize) {
         self.worked[engine - self.warps] = self.now;
         for warp in 0..self.warps {
@@ -99,37 +99,37 @@ impl Clocks {
         self.refresh_oldest();
     }
 
-    /// Adds to `object` what an engine has done.
+    /// Adds the accesses of an engine to the knowledge of `object`.
     pub(crate) fn release_engine(&mut self, engine: usize, object: &mut Knowledge) {
         object.resize(self.agents, 0);
         self.tick();
         object[engine] = self.now;
     }
 
-    /// Teaches a warp what an engine has done before `time`.
+    /// Records that a warp knows the accesses of an engine before `time`.
     pub(crate) fn learn(&mut self, warp: usize, engine: usize, time: Time) {
         let known = &mut self.known[warp * self.agents + engine];
         *known = (*known).max(time);
         self.refresh(warp);
     }
 
-    /// Teaches a warp all that an engine has done.
+    /// Records that a warp knows all accesses of an engine.
     pub(crate) fn learn_all(&mut self, warp: usize, engine: usize) {
         self.tick();
         self.learn(warp, engine, self.now);
     }
 
-    /// The engine that makes bulk copies.
+    /// Returns the engine that performs bulk copies.
     pub(crate) fn engine(&self) -> usize {
         self.warps
     }
 
-    /// The engine that makes those copies of `cp.async` which mbarriers count.
+    /// Returns the engine that performs the `cp.async` copies that mbarriers count.
     pub(crate) fn copier(&self) -> usize {
         self.warps + 1
     }
 
-    /// The tensor cores that compute what a warp's warpgroup multiplies.
+    /// Returns the tensor cores that compute the products of a warp's warpgroup.
     pub(crate) fn tensor_cores(&self, warp: usize) -> usize {
         let (block, warp) = (warp / self.block_warps, warp % self.block_warps);
         self.warps + 2 + block * self.block_groups + warp / WARPGROUP
@@ -141,12 +141,12 @@ impl Clocks {
         group / self.block_groups * self.block_warps + group % self.block_groups * WARPGROUP
     }
 
-    /// Warps of the cluster.
+    /// Returns the number of warps of the cluster.
     pub(crate) fn warps(&self) -> usize {
         self.warps
     }
 
-    /// The time up to which the accesses of `other` are ordered before what `warp` does now.
+    /// Returns the time up to which the accesses of `other` are ordered before the current accesses of `warp`.
     pub(crate) fn known(&self, warp: usize, other: usize) -> Time {
         self.known[warp * self.agents + other]
     }
@@ -165,23 +165,23 @@ impl Clocks {
         self.floor[warp]
     }
 
-    /// Returns whether an access of `other` at `time` is ordered before what `warp` does now.
+    /// Returns whether an access of `other` at `time` is ordered before the current accesses of `warp`.
     pub(crate) fn knows(&self, warp: usize, other: usize, time: Time) -> bool {
         time < self.known(warp, other)
     }
 
-    /// Returns whether what lane `from` of the warp did at `time` is ordered before what lane `to` does now.
+    /// Returns whether an access of lane `from` of the warp at `time` is ordered before the current accesses of lane `to`.
     pub(crate) fn lanes_know(&self, warp: usize, from: usize, to: usize, time: Time) -> bool {
         let among_some = || self.some_lanes[warp].get(32 * to + from).is_some_and(|&known| time < known);
         from == to || time < self.lanes[warp] || among_some()
     }
 
-    /// Returns the same for accesses of several lanes, which are not distinguished.
+    /// Like [`lanes_know`](Self::lanes_know), for accesses of several lanes that are not distinguished.
     pub(crate) fn several_lanes_known(&self, warp: usize, to: usize, time: Time) -> bool {
         (0..32).any(|from| from != to && self.lanes_know(warp, from, to, time))
     }
 
-    /// Returns whether what a lane did at `time` is ordered before what another does now (both as warp and lane).
+    /// Returns whether an access of a lane at `time` is ordered before the current accesses of another lane (both given as warp and lane).
     pub(crate) fn ordered(&self, from: (usize, usize), time: Time, to: (usize, usize)) -> bool {
         if self.ended() {
             return true;
@@ -192,12 +192,12 @@ impl Clocks {
         }
     }
 
-    /// When the warp's lanes last synchronized.
+    /// Returns the time at which the warp's lanes last synchronized.
     pub(crate) fn lanes_synced(&self, warp: usize) -> Time {
         self.lanes[warp]
     }
 
-    /// Returns whether a proxy fence is between what `writer` did at `time` and what `warp` does now.
+    /// Returns whether a proxy fence orders an access of `writer` at `time` before the current accesses of `warp`.
     pub(crate) fn proxy_fenced(&self, warp: usize, writer: usize, time: Time) -> bool {
         time < self.proxy_fenced[writer] || time < self.proxy_fenced[warp]
     }
@@ -221,20 +221,20 @@ impl Clocks {
         self.oldest = self.floor[..self.warps].iter().copied().min().unwrap_or(0);
     }
 
-    /// What is older than this is ordered before everything that any warp does now.
+    /// Returns a time; accesses before it are ordered before all future accesses of all warps.
     #[inline(always)]
     pub(crate) fn oldest(&self) -> Time {
         self.oldest
     }
 
-    /// The warp's lanes have synchronized with each other.
+    /// Records that the warp's lanes have synchronized with each other.
     pub(crate) fn sync_lanes(&mut self, warp: usize) {
         self.tick();
         self.lanes[warp] = self.now;
         self.refresh(warp);
     }
 
-    /// Some of the warp's lanes have synchronized with each other.
+    /// Records that some of the warp's lanes have synchronized with each other.
     pub(crate) fn sync_some_lanes(&mut self, warp: usize, members: u32) {
         self.tick();
         let all = &mut self.some_lanes[warp];
@@ -251,13 +251,13 @@ impl Clocks {
         }
     }
 
-    /// Warps that have released to `object` wait: what it holds of them is up to date.
+    /// Updates the knowledge of `object` about waiting warps, which have released to it.
     pub(crate) fn complete(&mut self, warps: impl Iterator<Item = usize>, object: &mut [Time]) {
         self.tick();
         warps.for_each(|warp| object[warp] = self.now);
     }
 
-    /// Adds to `object` all that the warp has done and knows.
+    /// Adds the accesses and the knowledge of the warp to `object`.
     pub(crate) fn release(&mut self, warp: usize, object: &mut Knowledge) {
         object.resize(self.agents, 0);
         self.tick();
@@ -267,7 +267,7 @@ impl Clocks {
         }
     }
 
-    /// The same for an arrival that is relaxed: it passes on what is before the warp's last fence.
+    /// Like [`release`](Self::release), for a relaxed arrival, which releases only the accesses before the warp's last fence.
     pub(crate) fn release_relaxed(&mut self, warp: usize, object: &mut Knowledge) {
         object.resize(self.agents, 0);
         for (other, time) in object.iter_mut().enumerate() {
@@ -275,13 +275,13 @@ impl Clocks {
         }
     }
 
-    /// What a warp's last fence lets it pass on of another agent.
+    /// Returns the knowledge about another agent that a warp may pass on after its last fence.
     fn fenced_knowledge(&self, warp: usize, other: usize) -> Time {
         let fenced = self.fenced[warp];
         if other == warp { fenced } else { self.known[warp * self.agents + other].min(fenced) }
     }
 
-    /// Teaches the warp what `object` holds.
+    /// Adds the knowledge of `object` to the warp.
     pub(crate) fn acquire(&mut self, warp: usize, object: &[Time]) {
         let row = &mut self.known[warp * self.agents..(warp + 1) * self.agents];
         for (mine, &theirs) in row.iter_mut().zip(object) {
@@ -293,7 +293,7 @@ impl Clocks {
         self.refresh(warp);
     }
 
-    /// A fence: later atomics release what is before it, and what earlier atomics saw is acquired.
+    /// Records a fence: later atomics release the accesses before it, and knowledge observed by earlier atomics is acquired.
     pub(crate) fn fence(&mut self, warp: usize) {
         self.tick();
         self.fenced[warp] = self.now;
@@ -301,13 +301,13 @@ impl Clocks {
         self.acquire(warp, &seen);
     }
 
-    /// `fence.proxy.async`.
+    /// Records a `fence.proxy.async`.
     pub(crate) fn proxy_fence(&mut self, warp: usize) {
         self.tick();
         self.proxy_fenced[warp] = self.now;
     }
 
-    /// An atomic or other strong access to shared or global memory.
+    /// Records an atomic or another strong access to shared or global memory.
     pub(crate) fn atomic(&mut self, warp: usize) {
         for other in 0..self.agents {
             let at = warp * self.agents + other;

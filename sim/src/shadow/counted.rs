@@ -1,4 +1,4 @@
-//! Records of copies of `cp.async` that an mbarrier counts.
+//! Records of `cp.async` copies that an mbarrier counts.
 
 use std::collections::HashMap;
 
@@ -18,23 +18,23 @@ pub(crate) struct Copy {
     pub(crate) mbarriers: Vec<Place>,
 }
 
-/// The counted copies of a cluster that could not have been waited for yet.
+/// The counted copies of a cluster for which no thread can have waited yet.
 #[derive(Debug, Default)]
 pub(crate) struct CountedCopies {
-    /// By warp and lane.
+    /// The copies, by warp and lane.
     pub(crate) threads: HashMap<(usize, usize), Vec<Copy>>,
-    /// When the last copies of each warp completed with a phase.
+    /// The time at which the last copies of each warp completed with a phase.
     pub(crate) completed: HashMap<usize, Time>,
 }
 
 impl CountedCopies {
-    /// A copy that a lane made.
+    /// Adds a copy by a lane.
     pub(crate) fn add(&mut self, by: Access, group: u32, to: Place, bytes: usize) {
         let copies = self.threads.entry((by.warp, by.lane)).or_default();
         copies.push(Copy { to, bytes, pc: by.pc, group, mbarriers: vec![] });
     }
 
-    /// From now on an mbarrier counts all that the thread has copied.
+    /// Records that an mbarrier counts all copies that the thread has started.
     pub(crate) fn count(&mut self, warp: usize, lane: usize, mbarrier: Place) {
         for copy in self.threads.get_mut(&(warp, lane)).into_iter().flatten() {
             if !copy.mbarriers.contains(&mbarrier) {

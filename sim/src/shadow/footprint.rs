@@ -7,7 +7,7 @@ use crate::program::spaces::REGION_BITS;
 use crate::report::Footprint;
 use crate::shadow::byte_set::ByteSet;
 
-/// How bytes are accessed, as an index.
+/// The kind of access, as an index.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Touch {
     Read,
@@ -24,7 +24,7 @@ pub(crate) struct Touched {
 }
 
 impl Touched {
-    /// Nothing, of allocations of these sizes.
+    /// Creates an empty record for allocations of these sizes.
     pub(crate) fn new(sizes: impl Iterator<Item = u64>) -> Self {
         Self { slots: sizes.map(|size| (size, OnceLock::new())).collect() }
     }

@@ -1,13 +1,13 @@
 //! Races in global memory between clusters of blocks.
 //!
-//! Of every unit of memory (the smallest piece that the kernel accesses) a shadow cell remembers who wrote and read it.
+//! For every unit of memory (the smallest access size of the kernel), a shadow cell records the writers and readers.
 //!
-//! Clusters that run side by side have nothing to order them, so that any write and another access by two of them
-//! race, unless all write one value and read only what they wrote themselves; that is looked at when the launch has ended
-//! ([`side_by_side`]). Clusters that communicate take turns, and cells hold the last plain and the last strong writer and the last
-//! reader, which [`Order`] knows to be ordered before the next access or not.
+//! Clusters that run concurrently are not ordered, so a write by one and any access by another race, unless all of them write the same
+//! value and read only what they wrote themselves. These races are determined when the launch has ended ([`side_by_side`]). Clusters that
+//! communicate take turns; cells contain the last plain writer, the last strong writer and the last reader, and [`Order`] determines
+//! whether these are ordered before the next access.
 //!
-//! The threads of one cluster are kept apart by [`ThreadRaces`].
+//! [`ThreadRaces`] distinguishes the threads of one cluster.
 
 pub(crate) mod order;
 mod own_writes;
@@ -30,20 +30,20 @@ pub(crate) use crate::shadow::global::own_writes::OwnWrites;
 use crate::shadow::global::side_by_side::{Page, Pages};
 pub(crate) use crate::shadow::global::threads::{Other, Thread, ThreadRaces};
 
-/// Units whose cells are made together, when one of them is accessed first.
+/// The number of units whose cells are allocated together, at the first access to any of them.
 const PAGE: usize = 1 << 10;
 
 /// The number of clusters that can be distinguished.
 const MAX_CLUSTERS: u64 = 1 << 22;
 
-/// The origin of an access: cluster, instruction, warp of the cluster, and a hash of the value. Zero means none.
+/// The origin of an access: cluster, instruction, warp of the cluster, and a hash of the value. Zero means no access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Accessor(u64);
 
 const HASH_BITS: u32 = 16;
 const WARP_BITS: u32 = 9;
 const PC_BITS: u32 = 16;
-/// Instructions beyond the last number are not distinguished.
+/// Instructions with larger indices are not distinguished.
 const LAST_PC: u64 = (1 << PC_BITS) - 1;
 
 impl Accessor {
@@ -53,7 +53,7 @@ impl Accessor {
         Self((((cluster + 1) << PC_BITS | pc) << WARP_BITS | warp) << HASH_BITS)
     }
 
-    /// With the value that is written.
+    /// Returns the accessor with the written value.
     #[inline(always)]
     fn writing(self, value: u32) -> Self {
         Self(self.0 | u64::from(value.wrapping_mul(0x9e37_79b1) >> (32 - HASH_BITS)))
@@ -63,12 +63,12 @@ impl Accessor {
         self.with_value(0)
     }
 
-    /// With the hash of a value.
+    /// Returns the accessor with the hash of a value.
     fn with_value(self, hash: u16) -> Self {
         Self(self.0 & !((1 << HASH_BITS) - 1) | u64::from(hash))
     }
 
-    /// The hash of the value.
+    /// Returns the hash of the value.
     fn value(self) -> u16 {
         self.0 as u16
     }
@@ -85,12 +85,12 @@ impl Accessor {
         (self.0 >> HASH_BITS) as usize & ((1 << WARP_BITS) - 1)
     }
 
-    /// With the value in front, which decides what is least and greatest.
+    /// Returns the accessor with the value in the high bits, so that accessors are ordered by value.
     fn by_value(self) -> Self {
         Self(self.0.rotate_right(HASH_BITS))
     }
 
-    /// Back from [`Accessor::by_value`].
+    /// Reverts [`Accessor::by_value`].
     fn by_cluster(self) -> Self {
         Self(self.0.rotate_left(HASH_BITS))
     }
@@ -99,24 +99,24 @@ impl Accessor {
         (self.0 ^ other.0) & ((1 << HASH_BITS) - 1) == 0
     }
 
-    /// The other side of a finding: cluster, warp of the cluster, instruction if it is known.
+    /// Returns the second location of a finding: cluster, warp of the cluster, and instruction if known.
     pub(crate) fn place(self) -> Elsewhere {
         Elsewhere { cluster: self.cluster(), warp: self.warp(), pc: self.pc() }
     }
 }
 
-/// Of clusters that take turns, each with its time: last plain writer; last strong writer, and whether its value is known; last
-/// reader; last strong writer of another cluster than the last one.
+/// The accesses to a unit by clusters that take turns, each with its time: the last plain writer; the last strong writer, and whether its
+/// value is known; the last reader; and the last strong writer of a different cluster.
 #[derive(Debug, Default)]
 struct Cell([AtomicU64; 8]);
 
-/// Pages of cells, which are made when one of them is accessed first.
+/// Pages of cells, which are allocated at the first access.
 type Cells = Box<[OnceLock<Box<[Cell]>>]>;
 
-/// The units of global memory: the smallest pieces that a kernel accesses.
+/// The units of global memory, whose size is the smallest access size of a kernel.
 #[derive(Clone, Copy, Debug, Default)]
 struct Units {
-    /// Logarithm of their bytes.
+    /// The binary logarithm of their size in bytes.
     shift: u32,
 }
 
@@ -125,7 +125,7 @@ impl Units {
         Self { shift: u32::from(code.global_unit).trailing_zeros() }
     }
 
-    /// The slot of the allocation at an address, and the units of some bytes.
+    /// Returns the slot of the allocation at an address, and the units of a range of bytes.
     #[inline(always)]
     fn of(self, address: u64, bytes: u64) -> (usize, Range<usize>) {
         let slot = ((address >> REGION_BITS) as usize).wrapping_sub(1);
@@ -134,22 +134,21 @@ impl Units {
         (slot, (offset >> self.shift) as usize..end as usize)
     }
 
-    /// The part of a word that belongs to one unit.
+    /// Returns the part of a word that belongs to one unit.
     #[inline(always)]
     fn part(self, word: u32) -> u32 {
         word & u32::MAX >> (32 - (8u32 << self.shift))
     }
 }
 
-/// Returns whether each lane of a full warp accesses the bytes after those of the lane before.
+/// Returns whether each lane of a full warp accesses the bytes that follow those of the preceding lane.
 #[inline(always)]
 fn consecutive(all: &Lanes64, bytes: u64, m: u32) -> bool {
     let expected = |lane: usize| all[0].wrapping_add(bytes * lane as u64);
     m == FULL && (0..32).fold(true, |yes, lane| yes & (all[lane] == expected(lane)))
 }
 
-/// Calls `note` with each run of adjacent bytes that lanes access: neighboring lanes mostly access neighboring bytes, or the same
-/// ones.
+/// Calls `note` for each run of adjacent bytes that lanes access. Neighboring lanes usually access neighboring bytes, or the same bytes.
 #[inline]
 pub(crate) fn for_runs(all: &Lanes64, bytes: u64, m: u32, mut note: impl FnMut(Range<u64>)) {
     if consecutive(all, bytes, m) {
@@ -170,32 +169,32 @@ pub(crate) fn for_runs(all: &Lanes64, bytes: u64, m: u32, mut note: impl FnMut(R
     note(run);
 }
 
-/// Who accessed global memory during a launch.
+/// The accesses to global memory during a launch.
 #[derive(Debug)]
 pub(crate) struct GlobalRaces {
     units: Units,
-    /// By allocation, of clusters that take turns.
+    /// The accesses of clusters that take turns, by allocation.
     cells: Vec<Cells>,
-    /// By allocation, of clusters that run side by side.
+    /// The accesses of clusters that run concurrently, by allocation.
     pages: Vec<Pages>,
     pub(crate) order: Option<Mutex<Order>>,
 }
 
-/// How an access looks to others.
+/// The kind of access, as observed by other threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
     Read,
     Write,
-    /// A strong store, which may meet others at work.
+    /// A strong store, which may be concurrent with other strong accesses.
     Strong,
-    /// A read and a write in one, strong.
+    /// A strong read-modify-write.
     Atomic,
-    /// An atomic among the threads of the cluster only.
+    /// An operation that is atomic only with respect to the threads of the cluster.
     Narrow,
 }
 
 impl GlobalRaces {
-    /// Shadows for allocations of these sizes, if there are clusters to race.
+    /// Creates the shadow of allocations of these sizes, if several clusters may race.
     pub(crate) fn new(code: &Code, allocations: impl Iterator<Item = u64>, clusters: u64) -> Option<Self> {
         if !(2..MAX_CLUSTERS).contains(&clusters) {
             return None;
@@ -217,7 +216,7 @@ impl GlobalRaces {
         Some(Self { units, cells: vec![], pages, order: None })
     }
 
-    /// What is known of the order of clusters that take turns.
+    /// Returns the known order of clusters that take turns.
     pub(crate) fn order(&self) -> Option<MutexGuard<'_, Order>> {
         Some(self.order.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -232,7 +231,8 @@ impl GlobalRaces {
         });
     }
 
-    /// Notes writes by the lanes of a cluster that runs concurrently with others; `value` gives the word that begins at a byte of a lane's value.
+    /// Records writes by the lanes of a cluster that runs concurrently with others; `value` returns the word that begins at a byte of a
+    /// lane's value.
     pub(crate) fn write(
         &self,
         written: &mut OwnWrites,
@@ -262,8 +262,8 @@ impl GlobalRaces {
         }
     }
 
-    /// Notes an access of `bytes` bytes by one lane of a cluster that takes turns, `value` giving the word that begins at a byte
-    /// of it. Returns whom it races with.
+    /// Checks and records an access of `bytes` bytes by one lane of a cluster that takes turns; `value` returns the word that begins at a
+    /// byte of it. Returns the access with which it races, if any.
     #[inline]
     pub(crate) fn access(
         &self,
@@ -290,7 +290,7 @@ impl GlobalRaces {
         found
     }
 
-    /// Some bytes belong to another block of the device heap from now on; kernels that allocate blocks run in turns.
+    /// Records that bytes belong to another allocation of the device heap from now on. Kernels that allocate memory run in turns.
     pub(crate) fn forget(&self, address: u64, bytes: u64) {
         let (slot, units) = self.units.of(address, bytes);
         let Some(cells) = self.cells.get(slot) else { return };
@@ -301,7 +301,7 @@ impl GlobalRaces {
         }
     }
 
-    /// The races among clusters that ran side by side, one for each pair of instructions.
+    /// Returns the races among clusters that ran concurrently, one for each pair of instructions.
     pub(crate) fn races(&self) -> Vec<(u64, Accessor, Accessor, bool)> {
         let mut seen = HashSet::new();
         let mut found = vec![];

@@ -1,4 +1,4 @@
-//! What mbarrier objects pass on between threads.
+//! The knowledge that mbarrier objects pass between threads.
 
 use std::collections::HashMap;
 
@@ -9,10 +9,10 @@ use crate::shadow::races::Access;
 /// The objects that the cluster has initialized or used.
 pub(crate) type Mbarriers = HashMap<Place, Passing>;
 
-/// What an object passes on: everything released to it, and what was when its last phase completed.
+/// The knowledge of an object: all that was released to it, and all that had been released when its last phase completed.
 #[derive(Debug, Default)]
 pub(crate) struct Passing {
-    /// Who initialized it and when, in runs that look for races.
+    /// The initialization of the object and its time, in runs that check for races.
     pub(crate) init: Option<(Access, Time)>,
     pub(crate) released: Knowledge,
     pub(crate) completed: Knowledge,

@@ -1,6 +1,6 @@
 //! Registers of asynchronous products in flight.
 
-/// What a product that was not waited for does with a register.
+/// How a product that has not been waited for uses a register.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Use {
     #[default]
@@ -14,17 +14,17 @@ pub(crate) enum Use {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ProductRegister {
     pub(crate) used: Use,
-    /// Who wrote it since the last `wgmma.fence`.
+    /// How the register was written since the last `wgmma.fence`.
     pub(crate) unfenced: Unfenced,
 }
 
-/// A write that the next product needs a fence for.
+/// A write that requires a fence before the next product.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Unfenced {
     #[default]
     None,
-    /// By `mov` of a register of no product. Compilers set accumulators so, right before the product that takes them; the
-    /// fence is then before the `mov`.
+    /// By a `mov` from a register that is not part of a product. Compilers initialize accumulators this way immediately before the product
+    /// that uses them; the fence then precedes the `mov`.
     Set,
     /// By any other instruction.
     Computed,
@@ -34,11 +34,11 @@ pub(crate) enum Unfenced {
 #[derive(Debug, Default)]
 pub(crate) struct ProductRegisters {
     pub(crate) registers: Vec<ProductRegister>,
-    /// Groups that were waited for, and the group that products now belong to.
+    /// The number of groups that were waited for, and the group to which products currently belong.
     pub(crate) done: u32,
     pub(crate) open: u32,
     pub(crate) any: bool,
-    /// There was a fence since the last wait, or since the warp started.
+    /// Whether there was a fence since the last wait, or since the warp started.
     pub(crate) fenced: bool,
 }
 
@@ -64,7 +64,7 @@ impl ProductRegisters {
         self.fenced = true;
     }
 
-    /// What a product requires to be fenced first, if something.
+    /// Returns the operand of a product that requires a fence first, if any.
     pub(crate) fn missing_fence(&self, a: &[u32], accumulators: &[u32]) -> Option<&'static str> {
         let unfenced = |register: &u32| self.registers[*register as usize].unfenced;
         if a.iter().any(|register| unfenced(register) == Unfenced::Computed) {
@@ -78,7 +78,7 @@ impl ProductRegisters {
         accumulators.iter().any(late).then_some("accumulators were written since the last one")
     }
 
-    /// The instruction of a product that is still in flight, if it is.
+    /// Returns the instruction of the product, if it is still in flight.
     pub(crate) fn in_flight(&self, used: Use) -> Option<u32> {
         match used {
             Use::Accumulates(group, pc) | Use::Reads(group, pc) if group >= self.done => Some(pc),
@@ -86,7 +86,7 @@ impl ProductRegisters {
         }
     }
 
-    /// A product that has not been waited for.
+    /// Returns a product that has not been waited for.
     pub(crate) fn unwaited(&self) -> Option<u32> {
         if !self.any {
             return None;

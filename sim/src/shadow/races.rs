@@ -1,4 +1,4 @@
-//! Data races in shared memory: two accesses of the same bytes, at least one a write, with no order between them.
+//! Data races in shared memory: two unordered accesses to the same bytes, at least one of them a write.
 
 use crate::lanes::Lanes64;
 use crate::shadow::clocks::{Clocks, END, Time};
@@ -6,7 +6,7 @@ use crate::shadow::place::Place;
 use crate::shadow::record::{NONE, PENDING, Record};
 use crate::shadow::visits::Visits;
 
-/// Who made an access, and how.
+/// The origin and the kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Access {
     pub(crate) warp: usize,
@@ -31,9 +31,9 @@ pub(crate) enum AccessKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Conflict {
     pub(crate) other: Access,
-    /// First byte of the unit of memory they meet at.
+    /// The first byte of the unit of memory that both access.
     pub(crate) byte: usize,
-    /// Both write, so that equal values would do no harm.
+    /// Whether both write, so that equal values would be harmless.
     pub(crate) both_write: bool,
 }
 
@@ -47,7 +47,7 @@ impl Record {
 #[derive(Clone, Copy, Debug)]
 struct LastAccesses {
     write: Record,
-    /// The last read since the last write; its flag says that other lanes have read too, in [`Shadow::reads`].
+    /// The last read since the last write; its flag is set if other lanes have also read, as recorded in [`Shadow::reads`].
     read: Record,
 }
 
@@ -55,7 +55,7 @@ struct LastAccesses {
 #[derive(Debug, Default)]
 struct Shadow {
     units: Vec<LastAccesses>,
-    /// Each warp's last read of each unit (by warp, then by unit), where several lanes read.
+    /// Each warp's last read of each unit (by warp, then by unit), for units read by several lanes.
     reads: Vec<Record>,
     /// Accesses by other blocks.
     visits: Visits,
@@ -66,12 +66,12 @@ struct Shadow {
 pub(crate) struct Races {
     pub(crate) clocks: Clocks,
     shadows: Vec<Shadow>,
-    /// Bytes of a unit of memory: 1, 2 or 4, the smallest that the kernel accesses; and its logarithm.
+    /// The size of a unit of memory in bytes (1, 2 or 4, the smallest access size of the kernel), and its logarithm.
     unit: usize,
     shift: u32,
 }
 
-/// Notes a read of what other lanes have read since it was written; `synced` is when the warp's lanes last synchronized.
+/// Records a read of a unit that other lanes have read since it was written; `synced` is when the warp's lanes last synchronized.
 #[inline(always)]
 fn note_another(units: &mut [LastAccesses], reads: &mut [Record], unit: usize, mine: Record, synced: Time) {
     let count = units.len();
@@ -86,7 +86,7 @@ fn note_another(units: &mut [LastAccesses], reads: &mut [Record], unit: usize, m
 }
 
 impl Races {
-    /// Starts over for a cluster of one launch: `blocks` blocks with `warps` warps and `bytes` bytes each.
+    /// Resets the state for a cluster of a launch: `blocks` blocks with `warps` warps and `bytes` bytes each.
     pub(crate) fn start(
         &mut self,
         (blocks, warps): (usize, usize),
@@ -120,18 +120,17 @@ impl Races {
         self.clocks.start();
     }
 
-    /// Bytes of a unit of memory.
+    /// Returns the size of a unit of memory in bytes.
     pub(crate) fn unit(&self) -> usize {
         self.unit
     }
 
-    /// The units of some bytes.
+    /// Returns the units of a range of bytes.
     pub(crate) fn units(&self, start: usize, bytes: usize) -> std::ops::Range<usize> {
         start >> self.shift..(start + bytes + self.unit - 1) >> self.shift
     }
 
-    /// Notes the reads of one word by each lane that are plainly ordered after the writes, and returns the other lanes. Units are
-    /// words.
+    /// Records the reads of one word per lane that are clearly ordered after the writes, and returns the other lanes. Units must be words.
     #[inline(always)]
     pub(crate) fn read_words(&mut self, rank: usize, all: &Lanes64, warp: usize, pc: u32) -> u32 {
         let base = Record::new(self.clocks.now(), pc, warp, 0, false);
@@ -170,7 +169,7 @@ impl Races {
         left
     }
 
-    /// The same for writes.
+    /// Like [`read_words`](Self::read_words), for writes.
     #[inline(always)]
     pub(crate) fn write_words(&mut self, rank: usize, all: &Lanes64, warp: usize, pc: u32) -> u32 {
         let base = Record::new(self.clocks.now(), pc, warp, 0, false);
@@ -191,13 +190,13 @@ impl Races {
         left
     }
 
-    /// Returns whether lanes that access whole words may be looked at together.
+    /// Returns whether lanes that access whole words may be checked together.
     #[inline(always)]
     pub(crate) fn by_words(&self) -> bool {
         self.unit == 4 && !self.clocks.ended()
     }
 
-    /// A read of `bytes` bytes at `start` of block `rank`.
+    /// Checks and records a read of `bytes` bytes at `start` of block `rank`.
     #[inline(always)]
     pub(crate) fn read(
         &mut self,
@@ -231,14 +230,14 @@ impl Races {
         None
     }
 
-    /// Notes a read of what other lanes have read since it was written.
+    /// Records a read of a unit that other lanes have read since it was written.
     fn another_read(&mut self, rank: usize, unit: usize, mine: Record) {
         let synced = self.clocks.lanes_synced(mine.warp());
         let Shadow { units, reads, .. } = &mut self.shadows[rank];
         note_another(units, reads, unit, mine, synced);
     }
 
-    /// A write, or an atomic update. It is noted even if it conflicts.
+    /// Checks and records a write or an atomic update. It is recorded even if it conflicts.
     #[inline(always)]
     pub(crate) fn write(
         &mut self,
@@ -269,7 +268,7 @@ impl Races {
         found
     }
 
-    /// The conflict with an earlier write, if nothing orders it.
+    /// Returns the conflict with an earlier write, if the accesses are not ordered.
     #[cold]
     fn unordered_write(
         &self,
@@ -299,7 +298,8 @@ impl Races {
         Some(Conflict { other: write.access(earlier), byte: unit * self.unit, both_write })
     }
 
-    /// The last write of a unit, if it was a strong one of another lane of the warp that nothing orders before what `lane` does.
+    /// Returns the last write of a unit, if it was a strong write by another lane of the warp that is not ordered before the current
+    /// accesses of `lane`.
     pub(crate) fn unordered_strong_write(
         &self,
         rank: usize,
@@ -313,7 +313,7 @@ impl Races {
         (write.flag() && write.warp() == warp && !ordered()).then(|| write.access(AccessKind::Atomic))
     }
 
-    /// The conflict with an earlier read, if nothing orders it; `last` is the last one.
+    /// Returns the conflict with an earlier read, if the accesses are not ordered; `last` is the last read.
     #[cold]
     fn unordered_read(
         &self,
@@ -344,7 +344,7 @@ impl Races {
         })
     }
 
-    /// A read by `reader` that a lane of `warp` begins, and that goes on until [`Races::read_done`].
+    /// Checks and records a read by `reader` that a lane of `warp` starts and that lasts until [`Races::read_done`].
     pub(crate) fn async_read(
         &mut self,
         (rank, start, bytes): (usize, usize, usize),
@@ -376,7 +376,7 @@ impl Races {
         found
     }
 
-    /// The end of a read by an asynchronous operation of `reader`, which somebody has waited for.
+    /// Records the end of an asynchronous read by `reader`, which a thread has waited for.
     pub(crate) fn read_done(&mut self, rank: usize, start: usize, bytes: usize, reader: usize) {
         let now = self.clocks.now();
         for unit in self.units(start, bytes) {
@@ -391,7 +391,7 @@ impl Races {
         }
     }
 
-    /// A copy into shared memory has arrived: from now on it is an ordinary write of `access`.
+    /// Records that a copy to shared memory has arrived: from now on, it is an ordinary write of `access`.
     pub(crate) fn arrived(&mut self, rank: usize, start: usize, bytes: usize, access: Access) {
         if access.warp == self.clocks.engine() {
             self.clocks.work(access.warp);
@@ -401,17 +401,17 @@ impl Races {
         self.shadows[rank].units[range].iter_mut().for_each(|unit| unit.write = write);
     }
 
-    /// An access of the shared memory of block `rank` by an agent of another block.
+    /// Records an access to the shared memory of block `rank` by an agent of another block.
     pub(crate) fn visit(&mut self, rank: usize, agent: usize, access: Access) {
         self.shadows[rank].visits.note(agent, self.clocks.now(), access);
     }
 
-    /// An access of block `rank` by another block that is not ordered before what is known.
+    /// Returns an access to block `rank` by another block that is not included in `known`.
     pub(crate) fn unordered_visit(&self, rank: usize, known: &[Time]) -> Option<Access> {
         if self.clocks.ended() { None } else { self.shadows[rank].visits.unordered(known) }
     }
 
-    /// A copy that had not been waited for is complete: from now on it is an ordinary write of `agent`.
+    /// Records that a copy that had not been waited for is complete: from now on, it is an ordinary write of `agent`.
     pub(crate) fn settle(&mut self, to: Place, bytes: usize, copy: Access, agent: usize) {
         let pending = Record::new(PENDING, copy.pc, copy.warp, copy.lane, false);
         let write = Record::new(self.clocks.now(), copy.pc, agent, copy.lane, false);
@@ -420,8 +420,8 @@ impl Races {
         units.filter(|unit| unit.write == pending).for_each(|unit| unit.write = write);
     }
 
-    /// The last ordinary write of some bytes that no proxy fence orders before what the asynchronous engine does for `warp`, of
-    /// those whose instruction `requires` a fence.
+    /// Returns the last ordinary write of a range of bytes that no proxy fence orders before the asynchronous accesses of `warp`, among
+    /// writes whose instruction `requires` a fence.
     pub(crate) fn unfenced_write(
         &self,
         rank: usize,
@@ -436,7 +436,7 @@ impl Races {
         found.map(|write| write.access(AccessKind::Write))
     }
 
-    /// The same of the reads since the last write.
+    /// Like [`unfenced_write`](Self::unfenced_write), for the reads since the last write.
     pub(crate) fn unfenced_read(
         &self,
         rank: usize,
@@ -459,7 +459,7 @@ impl Races {
         found.map(|read| read.access(AccessKind::Read))
     }
 
-    /// Whether an access was made by a warp itself, with no proxy fence between it and what `warp` does now.
+    /// Returns whether an access was made by a warp itself, and no proxy fence orders it before the current accesses of `warp`.
     fn is_unfenced(&self, record: Record, warp: usize) -> bool {
         let by_engine = record.warp() >= self.clocks.engine() || record.time() == PENDING;
         record != NONE && !by_engine && !self.clocks.proxy_fenced(warp, record.warp(), record.time())

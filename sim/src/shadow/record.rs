@@ -1,12 +1,12 @@
-//! Accesses to memory in 64 bits.
+//! Records of memory accesses in 64 bits.
 
 use crate::shadow::clocks::{END, Time};
 
 /// The time of a write that is still in flight.
 pub(crate) const PENDING: Time = END + 1;
 
-/// An access in 64 bits: time (28), instruction (20), warp or engine (10), lane (5), and whether it was atomic (for writes) or
-/// several lanes (for reads). Zero means no access.
+/// An access in 64 bits: time (28), instruction (20), warp or engine (10), lane (5), and a flag: whether a write was atomic, or whether
+/// several lanes read. Zero means no access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record(u64);
 
@@ -17,7 +17,7 @@ impl Record {
         Record(u64::from(time) << 36 | pc << 16 | (warp as u64) << 6 | (lane as u64) << 1 | u64::from(flag))
     }
 
-    /// The same access of another lane, instead of lane 0.
+    /// Returns the same access by another lane, instead of lane 0.
     #[inline(always)]
     pub(crate) fn of_lane(self, lane: usize) -> Self {
         Record(self.0 | (lane as u64) << 1)
@@ -48,7 +48,7 @@ impl Record {
         self.0 & 1 == 1
     }
 
-    /// Returns whether both are the same lane's, and neither is still in flight.
+    /// Returns whether both accesses are by the same lane, and neither is still in flight.
     #[inline(always)]
     pub(crate) fn same_thread(self, other: Record) -> bool {
         (self.0 ^ other.0) & 0xfffe == 0 && self.time() != PENDING && self != NONE

@@ -1,9 +1,9 @@
-//! Undefined values: where they come from, how far they spread, and where they matter.
+//! Undefined values: their origins, their propagation, and their uses.
 //!
-//! Uninitialized values may be read and copied: compilers copy whole structures, with the gaps between their
-//! members and with members that were never set. What is computed from them is undefined too, bit by bit (Seward and
-//! Nethercote, "Using Valgrind to detect undefined value errors with bit-precision", 2005). A finding is reported where
-//! such a value decides something or leaves the thread.
+//! Uninitialized values may be read and copied: compilers copy whole structures, including the padding between members and members that
+//! were never set. Values computed from them are also undefined, bit by bit (Seward and Nethercote, "Using Valgrind to detect undefined
+//! value errors with bit-precision", 2005). A finding is reported where such a value affects control flow or an address, or leaves the
+//! thread.
 
 use std::ops::Range;
 
@@ -12,25 +12,25 @@ use crate::program::code::Watched;
 use crate::report::FindingKind;
 use crate::report::fault::Where;
 
-/// Where something undefined comes from.
+/// The origin of an undefined value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
     /// The finding of using it.
     pub(crate) kind: FindingKind,
     /// The first instruction that read the uninitialized value.
     pub(crate) at: Where,
-    /// The address that it read, if that was in memory.
+    /// The address that it read, if it read memory.
     pub(crate) address: Option<u64>,
-    /// It may be the padding of a structure, moved but not computed with.
+    /// Whether the value may be the padding of a structure: it was moved, but not used in a computation.
     pub(crate) padding: bool,
 }
 
-/// What is undefined of a register, in one lane.
+/// The undefined part of a register, in one lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Taint {
     /// The undefined bits.
     pub(crate) bits: u64,
-    /// Where they come from; nowhere, if the register was never written.
+    /// Their origin; absent if the register was never written.
     pub(crate) origin: Option<Origin>,
 }
 
@@ -39,21 +39,21 @@ impl Taint {
     pub(crate) const NEVER_WRITTEN: Self = Self { bits: u64::MAX, origin: None };
 }
 
-/// What is undefined of the watched registers of a warp.
+/// The undefined parts of the watched registers of a warp.
 #[derive(Debug, Default)]
 pub(crate) struct Undefined {
-    /// By register, the lanes in which all of it is defined.
+    /// By register, the lanes in which the register is fully defined.
     defined: Vec<u32>,
-    /// By register, what is undefined in the other lanes, where that was ever something else than all.
+    /// By register, the undefined parts in the other lanes, if these were ever not the whole register.
     taints: Vec<Option<Box<[Taint; 32]>>>,
-    /// Lanes in which the store about to be executed stores something undefined.
+    /// The lanes in which the next store stores an undefined value.
     pub(crate) storing: u32,
-    /// Something undefined was loaded, or computed from what was never written.
+    /// Whether an undefined value was loaded, or computed from registers that were never written.
     pub(crate) spreads: bool,
 }
 
 impl Undefined {
-    /// Nothing was written yet; registers that are written before they are read count as defined.
+    /// Resets the state: no register has been written, but registers that are always written before they are read count as defined.
     pub(crate) fn start(&mut self, watched: &Watched) {
         self.defined.clear();
         self.defined
@@ -63,7 +63,7 @@ impl Undefined {
         (self.storing, self.spreads) = (0, false);
     }
 
-    /// The lanes in which one of some registers is not wholly defined.
+    /// Returns the lanes in which any of these registers is not fully defined.
     pub(crate) fn lanes(&self, registers: &[u32]) -> u32 {
         registers.iter().fold(0, |lanes, &register| lanes | !self.defined[register as usize])
     }
@@ -91,7 +91,7 @@ impl Undefined {
         taints.get_or_insert_with(|| Box::new([Taint::NEVER_WRITTEN; 32]))[lane] = taint;
     }
 
-    /// One lane of some registers.
+    /// Returns the state of registers in one lane.
     pub(crate) fn save(&self, registers: &[u32], lane: usize) -> Box<[Taint]> {
         registers.iter().map(|&register| self.get(register, lane)).collect()
     }
@@ -102,19 +102,19 @@ impl Undefined {
         }
     }
 
-    /// What is undefined of the first of some registers that is not wholly defined.
+    /// Returns the undefined part of the first of these registers that is not fully defined.
     pub(crate) fn first(&self, registers: &[u32], lane: usize) -> Option<(u32, Taint)> {
         let taints = registers.iter().map(|&register| (register, self.get(register, lane)));
         taints.into_iter().find(|(_, taint)| taint.bits != 0)
     }
 
-    /// Returns whether all undefined bits of some registers are padding.
+    /// Returns whether all undefined bits of these registers are padding.
     pub(crate) fn is_padding(&self, registers: &[u32], lane: usize) -> bool {
         let mut taints = registers.iter().map(|&register| self.get(register, lane));
         taints.all(|taint| taint.bits == 0 || taint.origin.is_some_and(|origin| origin.padding))
     }
 
-    /// The undefined bits of a register, by lane.
+    /// Returns the undefined bits of a register, by lane.
     pub(crate) fn bits(&self, register: u32, mask: u32) -> [u64; 32] {
         let mut bits = [0; 32];
         lanes(mask).for_each(|lane| bits[lane] = self.get(register, lane).bits);
@@ -122,17 +122,17 @@ impl Undefined {
     }
 }
 
-/// Memory in which something may be undefined.
+/// Memory that may contain undefined values.
 pub(crate) trait Partial {
     /// The finding of using it.
     const KIND: FindingKind;
 
-    /// The undefined bits of up to 8 bytes, and where they come from, if they were stored.
+    /// Returns the undefined bits of up to 8 bytes, and their origin, if they were stored.
     fn undefined(&self, lane: usize, address: u64, bytes: u64) -> (u64, Option<Origin>);
 
-    /// Returns whether some of these bytes were written.
+    /// Returns whether any of these bytes were written.
     fn touched(&self, lane: usize, bytes: Range<u64>) -> bool;
 
-    /// Of up to 8 bytes that were just stored, some bits are undefined.
+    /// Records that bits of up to 8 bytes that were just stored are undefined.
     fn undefine(&mut self, lane: usize, at: (u64, u64), bits: u64, origin: Origin);
 }

@@ -1,10 +1,10 @@
-//! Values that are stated to be uniform: what the threads of a group had at each execution of the statement.
+//! Values that a pragma states to be uniform: the values of the threads of a group at each execution of the pragma.
 
 use rustc_hash::FxHashMap;
 
 use crate::report::fault::Where;
 
-/// A statement and a group of threads of the cluster.
+/// A pragma and a group of threads of the cluster.
 type Key = (u32, u64);
 
 /// The value of the first thread of a group at an execution.
@@ -16,18 +16,18 @@ struct First {
     left: u32,
 }
 
-/// What the threads of the running cluster had.
+/// The values of the threads of the running cluster.
 #[derive(Debug, Default)]
 pub(crate) struct UniformValues {
-    /// How often each thread has executed each statement: by statement and warp.
+    /// How often each thread has executed each pragma, by pragma and warp.
     executed: FxHashMap<(u32, usize), [u32; 32]>,
-    /// By group, the values of executions that some thread has yet to reach.
+    /// By group, the values of executions that not all threads have reached.
     first: FxHashMap<(Key, u32), First>,
 }
 
 impl UniformValues {
-    /// Notes the value of a thread of a group of `size` threads. Returns the first value of the group at this execution and its
-    /// thread, if it differs.
+    /// Records the value of a thread of a group of `size` threads. Returns the first value of the group at this execution and its thread,
+    /// if it differs.
     pub(crate) fn note(&mut self, at: Where, group: u64, size: u32, value: u64) -> Option<(u64, Where)> {
         let executed = &mut self.executed.entry((at.pc, at.warp)).or_default()[at.lane];
         let key = ((at.pc, group), *executed);

@@ -1,4 +1,4 @@
-//! Accesses of other blocks' shared memory, and the end of a block.
+//! Accesses to the shared memory of other blocks, and the end of a block.
 
 use crate::report::fault::Where;
 use crate::shadow::clocks::{Knowledge, Time};
@@ -7,13 +7,13 @@ use crate::shadow::races::Access;
 /// The end of a block.
 #[derive(Debug, Default)]
 pub(crate) struct End {
-    /// What those of its warps that have ended knew.
+    /// The knowledge of those of its warps that have exited.
     pub(crate) known: Knowledge,
     /// The last instruction.
     pub(crate) at: Option<Where>,
 }
 
-/// The last access of a block's shared memory by each agent of other blocks.
+/// The last access to a block's shared memory by each agent of other blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Visits(Vec<Option<(Time, Access)>>);
 
@@ -27,7 +27,7 @@ impl Visits {
         self.0[agent] = Some((time, access));
     }
 
-    /// One that is not ordered before what is known.
+    /// Returns an access that is not included in `known`.
     pub(crate) fn unordered(&self, known: &[Time]) -> Option<Access> {
         let visits = self.0.iter().zip(known);
         visits.filter_map(|(visit, &known)| visit.filter(|(time, _)| *time >= known)).map(|(_, a)| a).next()

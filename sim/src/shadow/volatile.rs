@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::lanes::lanes;
 use crate::shadow::clocks::{Clocks, Time};
 
-/// The lanes of a warp that have read a unit of memory since they were last ordered, the time and the instruction of the last.
+/// The lanes of a warp that have read a unit of memory since they were last ordered, and the time and the instruction of the last read.
 #[derive(Clone, Copy, Debug)]
 struct Read {
     lanes: u32,
@@ -13,14 +13,14 @@ struct Read {
     pc: u32,
 }
 
-/// By warp of the cluster, block and unit of memory.
+/// The reads, by warp of the cluster, block and unit of memory.
 #[derive(Debug, Default)]
 pub(crate) struct VolatileReads {
     reads: HashMap<(usize, usize, usize), Read>,
 }
 
 impl VolatileReads {
-    /// A lane of `warp` reads a unit.
+    /// Records a read of a unit by a lane of `warp`.
     pub(crate) fn read(
         &mut self,
         clocks: &Clocks,
@@ -34,7 +34,7 @@ impl VolatileReads {
         *read = Read { lanes: earlier | 1 << lane, ..now };
     }
 
-    /// A read by another lane, with its instruction, that nothing orders before a write by `lane`.
+    /// Returns a read by another lane that is not ordered before a write by `lane`, with its instruction.
     pub(crate) fn unordered(
         &self,
         clocks: &Clocks,

@@ -1,4 +1,4 @@
-//! What was written to a block's shared memory.
+//! The written and the undefined parts of a block's shared memory.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::report::FindingKind;
 use crate::shadow::undefined::{Origin, Partial};
 
-/// Which bytes were written, and what is undefined of them nevertheless.
+/// The bytes that were written, and their undefined bits.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     /// Four bits for each word; empty if it is not tracked.
@@ -16,7 +16,7 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// Nothing was, of that many words.
+    /// Resets the record for this many words, none of which is written.
     pub(crate) fn reset(&mut self, words: usize) {
         self.bytes.clear();
         self.bytes.resize(words, 0);
@@ -52,7 +52,7 @@ impl Written {
         full == 15
     }
 
-    /// One to three bytes of a word, or some words, were written.
+    /// Records that one to three bytes of a word, or whole words, were written.
     pub(crate) fn mark(&mut self, address: u64, bytes: u64) {
         let first = (address >> 2) as usize;
         if bytes < 4 {
@@ -65,7 +65,7 @@ impl Written {
         }
     }
 
-    /// Words were written at some addresses.
+    /// Records that words were written at these addresses.
     #[inline(always)]
     pub(crate) fn mark_words(&mut self, all: &[u32; 32]) {
         if self.bytes.is_empty() {
@@ -77,7 +77,7 @@ impl Written {
         }
     }
 
-    /// The bytes in a mask of a word were written.
+    /// Records that the bytes of a word in `mask` were written.
     pub(crate) fn mark_bits(&mut self, word: usize, mask: u32) {
         let Some(bytes) = self.bytes.get_mut(word) else { return };
         *bytes |= (0..4).filter(|i| mask >> (8 * i) & 0xff != 0).fold(0, |all, i| all | 1 << i);
@@ -99,7 +99,7 @@ impl Written {
         self.bytes.get((address >> 2) as usize).is_some_and(|word| word >> (address & 3) & 1 == 1)
     }
 
-    /// The first of some words of which something is missing in a mask, and where it comes from, if it was stored.
+    /// Returns the first of these words that is not fully defined in `mask`, and the origin of the undefined bits, if they were stored.
     pub(crate) fn missing(&self, mut words: Range<usize>, mask: u32) -> Option<(usize, Option<Origin>)> {
         words.find_map(|word| match self.of_word(word) {
             (bits, origin) if bits & mask != 0 => Some((word, origin)),
@@ -145,7 +145,7 @@ impl Partial for Written {
     }
 }
 
-/// Ones in some bytes.
+/// Returns a mask of the low `bytes` bytes.
 pub(crate) fn low_bytes(bytes: u64) -> u64 {
     u64::MAX >> (64 - 8 * bytes.min(8))
 }

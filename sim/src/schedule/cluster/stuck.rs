@@ -1,4 +1,4 @@
-//! Why no warp of a cluster can continue.
+//! The reason that no warp of a cluster can continue.
 
 use crate::exec::mbarrier;
 use crate::machine::warp::{Group, Wait, Warp};
@@ -8,21 +8,21 @@ use crate::report::fault::Fault;
 use crate::report::{Finding, FindingKind};
 use crate::schedule::cluster::ClusterRun;
 
-/// How a group's waiting relates to that of others, from what explains most.
+/// How a group's wait relates to the waits of other groups, in order of decreasing explanatory power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Cause {
-    /// Lanes of its warp wait at another instruction, or have exited; or there are too few registers.
+    /// Lanes of its warp wait at another instruction or have exited, or too few registers are available.
     Divergence,
-    /// The threads it waits for are waiting at another instruction, or have exited.
+    /// The threads for which it waits are waiting at another instruction, or have exited.
     Missing,
-    /// It goes round in a loop.
+    /// It is in an endless loop.
     Spin,
-    /// Whom it waits for goes round in a loop.
+    /// The threads for which it waits are in an endless loop.
     Consequence,
 }
 
 impl ClusterRun<'_> {
-    /// Why no warp can continue.
+    /// Returns a finding that explains why no warp can continue.
     pub(crate) fn stuck(&mut self, module: &Module) -> Box<Finding> {
         if let Some(finding) = self.postponed(module) {
             return finding;
@@ -82,7 +82,7 @@ impl ClusterRun<'_> {
         finding
     }
 
-    /// A warp that waits for registers that no other warp returns.
+    /// Returns a finding about a warp that waits for registers that no other warp releases.
     fn registers_stuck(&self, module: &Module) -> Option<Box<Finding>> {
         let mut groups =
             self.warps.iter().enumerate().flat_map(|(i, warp)| warp.groups.iter().map(move |g| (i, g)));
@@ -102,7 +102,7 @@ impl ClusterRun<'_> {
         Some(finding)
     }
 
-    /// A warp that keeps polling an mbarrier without success, and what that waits for.
+    /// Returns a finding about a warp that polls an mbarrier without success, with the arrivals or bytes that are missing.
     fn mbarrier_stuck(&mut self, module: &Module) -> Option<Box<Finding>> {
         let code = self.cluster.machine.code;
         for i in 0..self.warps.len() {
@@ -127,7 +127,7 @@ impl ClusterRun<'_> {
         None
     }
 
-    /// The instruction that explains why a group is where it is: of a loop, the one that looks at memory.
+    /// Returns the instruction that explains a group's position: in a loop, the instruction that polls memory.
     fn stands_at(&self, warp: usize, group: &Group) -> u32 {
         match self.spins.get(warp) {
             Some(spin) if group.wait == Wait::Ready => spin.asked_by(group).unwrap_or(group.pc),
@@ -144,7 +144,7 @@ impl ClusterRun<'_> {
         causes.min_by_key(|(cause, ..)| *cause).unwrap_or((Cause::Consequence, 0, nobody))
     }
 
-    /// How much of a deadlock this cluster explains.
+    /// Returns how much of a deadlock this cluster explains.
     pub(crate) fn explains(&self) -> Cause {
         self.cause().0
     }

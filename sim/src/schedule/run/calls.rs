@@ -13,7 +13,7 @@ use crate::schedule::run::step;
 use crate::schedule::run::step::Step;
 use crate::shadow::undefined::{Partial, Taint};
 
-/// Calls that a thread may have open.
+/// The maximum depth of calls of a thread.
 const MAX_DEPTH: usize = 1 << 14;
 
 pub(super) fn call(
@@ -63,7 +63,7 @@ fn function_at(cluster: &Cluster<'_>, warp: &Warp, register: D, lane: usize) -> 
     }
 }
 
-/// Makes a lane's activation of a function and gives it its arguments.
+/// Creates a lane's activation of a function and passes the arguments.
 fn enter(
     cluster: &Cluster<'_>,
     warp: &mut Warp,
@@ -105,8 +105,7 @@ fn enter(
     Ok(())
 }
 
-/// What passes through registers from places of the current activation to others: up to 8 bytes, and what is undefined
-/// of them.
+/// Reads values of up to 8 bytes from locations of the current activation, with their undefined bits, to pass them to another activation.
 fn take(cluster: &Cluster<'_>, warp: &Warp, lane: usize, from: &[Place], to: &[Place]) -> Vec<(u64, Taint)> {
     let one = |(from, to): (&Place, &Place)| match (from.register(), to.register()) {
         (None, None) => (0, Taint::NONE),
@@ -129,7 +128,7 @@ fn taint_of(cluster: &Cluster<'_>, warp: &Warp, lane: usize, place: Place) -> Ta
     }
 }
 
-/// Puts what was taken, and bytes of the frame that starts at one place, into the other frame and into registers.
+/// Writes the values that were read, and bytes of the frame that starts at one location, to the other frame and to registers.
 fn give(
     cluster: &Cluster<'_>,
     warp: &mut Warp,
@@ -181,7 +180,7 @@ pub(super) fn ret(cluster: &mut Cluster<'_>, warp: &mut Warp, group: &mut Group,
     Ok(Step::Choose)
 }
 
-/// Ends a lane's activation and hands over its results.
+/// Ends a lane's activation and passes its results to the caller.
 fn leave(cluster: &Cluster<'_>, warp: &mut Warp, lane: usize, activation: Activation) {
     let code = cluster.machine.code;
     let callee = &code.callees[activation.callee as usize];
@@ -198,7 +197,7 @@ fn leave(cluster: &Cluster<'_>, warp: &mut Warp, lane: usize, activation: Activa
     warp.set_frame(lane, activation.caller_used);
 }
 
-/// One lane's values of a function's registers.
+/// Returns one lane's values of a function's registers.
 fn save(warp: &Warp, lane: usize, (from, to): (Slots, Slots)) -> Box<[u64]> {
     let r = (from.r..to.r).map(|i| warp.regs.lane(Reg::R(R(i)), lane));
     let d = (from.d..to.d).map(|i| warp.regs.lane(Reg::D(D(i)), lane));

@@ -7,8 +7,8 @@ use crate::program::code::{Op, WarpOp};
 use crate::report::Checks;
 use crate::schedule::run::Faulted;
 
-/// Runs the instructions whose lanes are all there. They must run the same instruction with the same qualifiers and mask
-/// (PTX ISA, "shfl.sync"), not the same line: both ways of a branch may have a copy of it.
+/// Executes the instructions whose lanes have all arrived. The lanes must execute the same instruction with the same qualifiers and mask
+/// (PTX ISA, "shfl.sync"), but not necessarily the same line: both sides of a branch may contain a copy of it.
 pub(super) fn meet(cluster: &mut Cluster<'_>, warp: &mut Warp) -> Result<(), Faulted> {
     let code = cluster.machine.code;
     let op = |pc: u32| match &code.instrs[pc as usize].op {

@@ -6,10 +6,10 @@ use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 use crate::schedule::run::step::{Step, hold};
 
-/// Lanes of a warp, each of which has the registers.
+/// The number of lanes of a warp, each of which has the registers.
 const LANES: u32 = 32;
 
-/// Runs `setmaxnreg.inc` (`more`) or `.dec` in a whole warp.
+/// Executes `setmaxnreg.inc` (`more`) or `.dec` for a whole warp.
 pub(super) fn request(
     cluster: &mut Cluster<'_>,
     warp: &mut Warp,
@@ -42,7 +42,7 @@ pub(super) fn available(cluster: &Cluster<'_>, warp: &Warp, count: u32) -> bool 
     LANES * count.saturating_sub(warp.max_registers) <= cluster.ctas[warp.cta].free_registers
 }
 
-/// Gives a warp its new number of registers.
+/// Sets a warp's new number of registers.
 pub(super) fn take(cluster: &mut Cluster<'_>, warp: &mut Warp, count: u32) {
     let free = &mut cluster.ctas[warp.cta].free_registers;
     *free = (*free + LANES * warp.max_registers).saturating_sub(LANES * count);

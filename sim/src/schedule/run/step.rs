@@ -1,4 +1,4 @@
-//! Instructions that decide where lanes go next, or make them wait.
+//! Instructions that determine the next position of lanes, or make lanes wait.
 
 use crate::check::undefined;
 use crate::check::uniform::check_uniform;
@@ -16,20 +16,20 @@ use crate::report::fault::{Fault, Outcome, Where};
 use crate::schedule::run::{calls, registers};
 use crate::shadow::clocks::WARPGROUP;
 
-/// What comes after an instruction.
+/// The next step after an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// The next instruction.
     Next,
-    /// Another one.
+    /// Continue at another instruction.
     Jump(u32),
-    /// The group has changed: choose again.
+    /// The group has changed; choose again.
     Choose,
-    /// The next instruction, after others had a turn.
+    /// Continue with the next instruction after other warps have had a turn.
     Yield,
 }
 
-/// Splits the lanes of `mask` off the group to wait at its instruction; the rest continues after it.
+/// Splits the lanes of `mask` off the group, to wait at its instruction; the other lanes continue after it.
 pub(super) fn hold(warp: &mut Warp, group: &mut Group, mask: u32, wait: Wait) -> Step {
     warp.groups.push(Group { mask, wait, ..*group });
     group.mask &= !mask;
@@ -37,7 +37,7 @@ pub(super) fn hold(warp: &mut Warp, group: &mut Group, mask: u32, wait: Wait) ->
     Step::Choose
 }
 
-/// For `.aligned` instructions: `None` when the whole warp is here, which orders the accesses of its lanes.
+/// Handles `.aligned` instructions: returns `None` if the whole warp has arrived, which orders the accesses of its lanes.
 pub(super) fn together(
     cluster: &mut Cluster<'_>,
     warp: &mut Warp,
@@ -51,13 +51,13 @@ pub(super) fn together(
     wait
 }
 
-/// For `.aligned` accesses of shared memory: `None` when the whole warp is here. What other lanes did before they came is not
-/// ordered by that (PTX ISA, "ldmatrix").
+/// Handles `.aligned` accesses to shared memory: returns `None` if the whole warp has arrived. This does not order earlier accesses of
+/// other lanes (PTX ISA, "ldmatrix").
 pub(super) fn converged(warp: &mut Warp, group: &mut Group, mask: u32) -> Option<Step> {
     (mask != warp.live).then(|| hold(warp, group, mask, Wait::Aligned))
 }
 
-/// Matrix instructions need 32 lanes; a block's last warp may have fewer.
+/// Rejects matrix instructions in warps of fewer than 32 lanes, such as the last warp of a block may be.
 pub(super) fn full_warp(mask: u32) -> Outcome<()> {
     if mask == u32::MAX {
         return Ok(());
@@ -67,7 +67,7 @@ pub(super) fn full_warp(mask: u32) -> Outcome<()> {
     Err(Fault::new(FindingKind::AlignedDivergence, message))
 }
 
-/// Runs an instruction between lanes, once its members are here.
+/// Executes an instruction between lanes, once its members have arrived.
 pub(super) fn warp_op(
     cluster: &mut Cluster<'_>,
     warp: &mut Warp,
@@ -99,7 +99,7 @@ pub(super) fn warp_op(
     Ok(Step::Next)
 }
 
-/// What a mask register holds in the first lane of `mask`, and the lanes in which it holds the same.
+/// Returns the value of a mask register in the first lane of `mask`, and the lanes in which the value is the same.
 fn part(warp: &Warp, register: R, mask: u32) -> (u32, u32) {
     let values = warp.regs.r(register);
     let needed = values[mask.trailing_zeros() as usize & 31];
@@ -107,7 +107,7 @@ fn part(warp: &Warp, register: R, mask: u32) -> (u32, u32) {
     (needed, lanes(mask).fold(0, same))
 }
 
-/// A mask must name the lanes that run the instruction with it.
+/// Checks that a mask includes the lanes that execute the instruction with it.
 fn belong(needed: u32, mask: u32, what: &str) -> Outcome<()> {
     let stranger = mask & !needed;
     if stranger == 0 {
@@ -118,7 +118,7 @@ fn belong(needed: u32, mask: u32, what: &str) -> Outcome<()> {
     Err(Fault::at(FindingKind::SyncMask, lane, message))
 }
 
-/// Runs an instruction once for each set of lanes that name the same members; sets that are not complete wait.
+/// Executes an instruction once for each set of lanes that specify the same members; incomplete sets wait.
 fn in_parts(
     cluster: &mut Cluster<'_>,
     warp: &mut Warp,
@@ -147,7 +147,7 @@ fn in_parts(
     Ok(Step::Choose)
 }
 
-/// A register that must hold the same value in all lanes of `mask`.
+/// Returns the value of a register, which must be the same in all lanes of `mask`.
 fn uniform(warp: &Warp, register: R, mask: u32, what: &str) -> Outcome<u32> {
     let values = warp.regs.r(register);
     let first = values[mask.trailing_zeros() as usize & 31];
@@ -290,7 +290,7 @@ fn wgmma_groups<'c>(cluster: &'c mut Cluster<'_>, warp: &Warp) -> &'c mut WgmmaG
     &mut cluster.ctas[warp.cta].wgmma[warp.index as usize / WARPGROUP]
 }
 
-/// The warp has waited for the first `groups` groups of products, of which each is the whole warpgroup's.
+/// Records that the warp has waited for the first `groups` groups of products, each of which belongs to the whole warpgroup.
 pub(super) fn products_done(cluster: &mut Cluster<'_>, warp: &Warp, groups: u32) {
     if !cluster.racing() || cluster.machine.code.product_registers == 0 {
         return;
@@ -314,7 +314,7 @@ fn branch(warp: &mut Warp, group: &mut Group, mask: u32, to: u32) -> Step {
     Step::Choose
 }
 
-/// Refuses to end lanes with asynchronous work that has not been waited for.
+/// Reports lanes that exit with asynchronous work that has not been waited for.
 fn leaked(cluster: &mut Cluster<'_>, warp: &Warp, mask: u32) -> Outcome<()> {
     if !cluster.machine.checks.contains(Checks::LEAKED_GROUPS) {
         return Ok(());
@@ -330,7 +330,7 @@ fn leaked(cluster: &mut Cluster<'_>, warp: &Warp, mask: u32) -> Outcome<()> {
     cluster.note(fault.with(Some(other)))
 }
 
-/// Lanes end.
+/// Ends lanes.
 pub(super) fn exit(cluster: &mut Cluster<'_>, warp: &mut Warp, mask: u32) -> Outcome<()> {
     leaked(cluster, warp, mask)?;
     warp.live &= !mask;
@@ -351,7 +351,7 @@ pub(super) fn exit(cluster: &mut Cluster<'_>, warp: &mut Warp, mask: u32) -> Out
     if warp.live == 0 { cluster.warp_ends() } else { Ok(()) }
 }
 
-/// A barrier for all threads of a block has completed: what they did before is known to be before now.
+/// Records that a barrier for all threads of a block has completed, which orders their earlier accesses before all later ones.
 fn barrier_completed(cluster: &mut Cluster<'_>, cta: usize, id: usize, arrived: u32) -> Outcome<()> {
     if cluster.racing() {
         let warps = cluster.machine.threads().div_ceil(32) as usize;
@@ -362,7 +362,7 @@ fn barrier_completed(cluster: &mut Cluster<'_>, cta: usize, id: usize, arrived: 
     ended_before(cluster, cta, id, arrived)
 }
 
-/// Notes the threads that ended before a barrier for all: hardware counts them as arrived.
+/// Records the threads that exited before a barrier for all threads; hardware counts them as arrived.
 fn ended_before(cluster: &mut Cluster<'_>, cta: usize, id: usize, arrived: u32) -> Outcome<()> {
     let ended = cluster.machine.threads() - cluster.ctas[cta].live;
     if ended == 0 || !cluster.machine.checks.contains(Checks::BARRIERS) {

@@ -1,8 +1,8 @@
-//! What clusters that communicate know of each other: happens-before through fences and strong accesses.
+//! Happens-before between clusters that communicate, through fences and strong accesses.
 //!
-//! A strong write (an atomic, `st.volatile`, `st.release` …) releases to its address what its warp's last fence was behind: what the
-//! warp itself did before, and what other warps of the cluster did that a barrier orders before the write. A strong read of that
-//! address acquires it for the whole cluster, `ld.relaxed` only with the next fence.
+//! A strong write (an atomic, `st.volatile`, `st.release` …) releases to its address the accesses before its warp's last fence: those of
+//! the warp itself, and those of other warps of the cluster that a barrier orders before the write. A strong read of that address acquires
+//! them for the whole cluster; `ld.relaxed` acquires them only with the next fence.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -11,30 +11,30 @@ use rustc_hash::FxHashMap;
 use crate::shadow::clocks::Clocks;
 use crate::shadow::global::{Accessor, Manner};
 
-/// Times of all clusters; every fence advances it.
+/// The global time of all clusters, which every fence advances.
 type Time = u64;
 
-/// Times of the clocks of one cluster.
+/// The time of the clocks of one cluster.
 type OwnTime = u32;
 
-/// Bits of an own time.
+/// The number of bits of an own time.
 const OWN_BITS: u32 = 28;
 
-/// A warp of a cluster, and the clocks that order the warps of the cluster, if races in shared memory are looked for.
+/// A warp of a cluster, and the clocks that order the warps of the cluster, if races in shared memory are checked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Inside<'c> {
     pub(crate) warp: usize,
     pub(crate) clocks: Option<&'c Clocks>,
 }
 
-/// What is known of one cluster.
+/// The knowledge about one cluster.
 #[derive(Clone, Debug, Default)]
 struct Known {
     /// The time of its last fence.
     time: Time,
-    /// The own time before which the accesses of all warps are known.
+    /// The cluster's own time before which the accesses of all warps are known.
     rest: OwnTime,
-    /// Warps of which more is known.
+    /// The warps about which more is known.
     more: Vec<(usize, OwnTime)>,
 }
 
@@ -59,15 +59,15 @@ impl Known {
     }
 }
 
-/// What is known of each cluster.
+/// The knowledge about each cluster.
 #[derive(Clone, Debug, Default)]
 struct Knowledge {
-    /// Known of all clusters.
+    /// The time up to which all clusters are known.
     floor: Time,
     of: FxHashMap<u32, Known>,
 }
 
-/// Clusters that are kept apart; of more, only the latest time is kept, as if of all.
+/// The maximum number of clusters that are distinguished; beyond that, only the latest time is kept, for all clusters.
 const MAX_KNOWN: usize = 1 << 12;
 
 impl Knowledge {
@@ -94,13 +94,13 @@ impl Knowledge {
         stamp.time() < self.floor || known().is_some_and(|known| stamp.own() < known.of_warp(other.warp()))
     }
 
-    /// Returns whether anything of a cluster is known.
+    /// Returns whether any access of a cluster is known.
     fn includes(&self, cluster: u64) -> bool {
         self.floor > 0 || self.of.contains_key(&(cluster as u32))
     }
 }
 
-/// When an access was made.
+/// The time of an access.
 #[derive(Clone, Copy, Debug)]
 struct Stamp(u64);
 
@@ -117,14 +117,14 @@ impl Stamp {
 #[derive(Clone, Debug, Default)]
 struct Agent {
     known: Knowledge,
-    /// Read by relaxed loads since the last fence, which acquires it.
+    /// The knowledge read by relaxed loads since the last fence, which the next fence acquires.
     heard: Knowledge,
-    /// The last fence of each warp, both times.
+    /// The global time and the own time of the last fence of each warp.
     fenced: Vec<(Time, OwnTime)>,
 }
 
 impl Agent {
-    /// What a strong write of a warp releases.
+    /// Returns the knowledge that a strong write of a warp releases.
     fn released(&self, inside: Inside<'_>) -> Option<Known> {
         let time = self.fenced.iter().map(|(time, _)| *time).max()?;
         let Some(clocks) = inside.clocks else {
@@ -150,11 +150,11 @@ impl Agent {
     }
 }
 
-/// What a strong access does at its address.
+/// The effect of a strong access at its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reads {
     No,
-    /// What it learns counts from the next fence on.
+    /// A relaxed read; the next fence acquires its knowledge.
     Relaxed,
     Yes,
 }
@@ -164,7 +164,7 @@ pub(crate) enum Reads {
 pub(crate) struct Order {
     now: Time,
     agents: Vec<Agent>,
-    /// By address; where no fence came before there is nothing to know.
+    /// The released knowledge by address; writes that no fence precedes release nothing.
     released: FxHashMap<u64, Knowledge>,
 }
 
@@ -173,7 +173,7 @@ impl Order {
         Self { now: 1, agents: vec![Agent::default(); clusters], released: FxHashMap::default() }
     }
 
-    /// A fence for the whole device.
+    /// Records a fence for the whole device.
     pub(crate) fn fence(&mut self, cluster: u64, inside: Inside<'_>) {
         self.release(cluster, inside);
         let agent = &mut self.agents[cluster as usize];
@@ -181,7 +181,7 @@ impl Order {
         agent.known.learn(&heard);
     }
 
-    /// What the warp did so far goes with the next strong writes.
+    /// Records that the next strong writes of the warp release its accesses so far.
     fn release(&mut self, cluster: u64, inside: Inside<'_>) {
         self.now += 1;
         let own = self.own(inside.clocks);
@@ -192,12 +192,12 @@ impl Order {
         fenced[inside.warp] = (self.now, own);
     }
 
-    /// The own time of a cluster: that of its clocks.
+    /// Returns the own time of a cluster, which is that of its clocks.
     fn own(&self, clocks: Option<&Clocks>) -> OwnTime {
         clocks.map_or_else(|| self.now.min((1 << OWN_BITS) - 1) as OwnTime, Clocks::now)
     }
 
-    /// A strong access of an address.
+    /// Records a strong access to an address.
     pub(crate) fn strong(
         &mut self,
         cluster: u64,
@@ -234,7 +234,7 @@ impl Order {
         }
     }
 
-    /// Notes an access in its cell, and returns whom it races with.
+    /// Records an access in its cell, and returns the access with which it races, if any.
     pub(crate) fn access(
         &self,
         cell: &[AtomicU64; 8],

@@ -1,4 +1,4 @@
-//! What a cluster wrote of global memory itself. It may read that back although others write the same values.
+//! The global memory that a cluster itself has written. The cluster may read it back even if other clusters write the same values.
 
 use std::ops::Range;
 
@@ -9,24 +9,24 @@ use crate::shadow::global::PAGE;
 /// An allocation's slot and a page of it.
 type Key = (usize, usize);
 
-/// Units that the running cluster has written, as bits by page.
+/// The units that the running cluster has written, as bits by page.
 #[derive(Debug, Default)]
 pub(crate) struct OwnWrites {
     pages: FxHashMap<Key, usize>,
     bits: Vec<[u64; PAGE / 64]>,
-    /// The page looked for last, and where its bits are.
+    /// The page that was last looked up, and the position of its bits.
     last: Option<(Key, Option<usize>)>,
 }
 
 impl OwnWrites {
-    /// Another cluster begins.
+    /// Clears the record for another cluster.
     pub(crate) fn clear(&mut self) {
         self.pages.clear();
         self.bits.clear();
         self.last = None;
     }
 
-    /// Notes writes of units of one page.
+    /// Records writes of units of one page.
     #[inline]
     pub(crate) fn mark(&mut self, slot: usize, units: Range<usize>) {
         let key = (slot, units.start / PAGE);
@@ -49,7 +49,7 @@ impl OwnWrites {
         }
     }
 
-    /// Returns whether something of a unit's page was written.
+    /// Returns whether any unit of the unit's page was written.
     #[inline]
     pub(crate) fn has_page(&mut self, slot: usize, unit: usize) -> bool {
         !self.bits.is_empty() && self.find((slot, unit / PAGE)).is_some()

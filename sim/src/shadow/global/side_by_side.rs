@@ -1,8 +1,8 @@
-//! Accesses by clusters that run side by side: of each unit the least and the greatest writer, value and reader, which are the
-//! same in whatever order they came.
+//! Accesses by clusters that run concurrently: the least and the greatest writer, value and reader of each unit, which do not depend on the
+//! order of execution.
 //!
-//! Most accesses are of whole sectors: reads of those are noted once for all units of a segment, and so is the first write. Only what
-//! others write there, or the same cluster later, is noted by unit.
+//! Most accesses cover whole sectors: reads of these are recorded once for all units of a segment, and so is the first write. Only writes
+//! by other clusters, or later ones by the same cluster, are recorded by unit.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU16, AtomicU64, Ordering::Relaxed};
 
 use crate::shadow::global::{Accessor, OwnWrites, PAGE};
 
-/// Units of a segment: a sector of 32 bytes, if units have 4.
+/// The number of units of a segment: a sector of 32 bytes, if units have 4 bytes.
 const SEGMENT: usize = 8;
 
-/// The least accessor (inverted) and the greatest.
+/// The least accessor (inverted) and the greatest accessor.
 #[derive(Debug, Default)]
 struct Extremes([AtomicU64; 2]);
 
@@ -49,7 +49,7 @@ impl Writers {
     }
 }
 
-/// The first writer of a segment that wrote all of it, and hashes of what it wrote to each unit.
+/// The first writer of a whole segment, and hashes of the values that it wrote to each unit.
 #[derive(Debug, Default)]
 struct Owner {
     who: AtomicU64,
@@ -57,8 +57,8 @@ struct Owner {
 }
 
 impl Owner {
-    /// Notes writes of the whole segment by one instruction; `who` gives the writer of each unit. Returns whether nobody had
-    /// written all of it before.
+    /// Records writes of the whole segment by one instruction; `who` returns the writer of each unit. Returns whether no cluster had
+    /// written the whole segment before.
     #[inline(always)]
     fn take(&self, who: impl Fn(usize) -> Accessor) -> bool {
         let first = who(0).without_value().0;
@@ -70,14 +70,14 @@ impl Owner {
         true
     }
 
-    /// The writer of a unit of the segment.
+    /// Returns the writer of a unit of the segment.
     fn get(&self, unit: usize) -> Option<Accessor> {
         let who = Accessor(self.who.load(Relaxed));
         (who.0 != 0).then(|| who.with_value(self.values[unit].load(Relaxed)))
     }
 }
 
-/// A part of a page that is made when it is needed first.
+/// A part of a page, which is allocated when it is first needed.
 type Part<T> = OnceLock<Box<[T]>>;
 
 fn part<T: Default>(part: &Part<T>, count: usize) -> &[T] {
@@ -97,10 +97,10 @@ fn split(units: Range<usize>) -> (Range<usize>, [Range<usize>; 2]) {
 /// The accesses of [`PAGE`] units.
 #[derive(Debug, Default)]
 pub(super) struct Page {
-    /// First writers of whole segments, and all other writers of single units.
+    /// The first writers of whole segments, and all other writers of single units.
     owners: Part<Owner>,
     writers: Part<Writers>,
-    /// Readers of what others wrote: of single units, and of whole segments.
+    /// The readers of data written by others, of single units and of whole segments.
     readers: Part<Extremes>,
     segments: Part<Extremes>,
 }
@@ -108,7 +108,7 @@ pub(super) struct Page {
 /// The pages of an allocation.
 pub(super) type Pages = Box<[Page]>;
 
-/// Notes reads of some units, except of those that the cluster wrote itself.
+/// Records reads of units, except those that the cluster itself has written.
 pub(super) fn read(pages: &Pages, written: &mut OwnWrites, slot: usize, units: Range<usize>, who: Accessor) {
     let mut at = units.start;
     while at < units.end {
@@ -125,7 +125,7 @@ pub(super) fn read(pages: &Pages, written: &mut OwnWrites, slot: usize, units: R
     }
 }
 
-/// Notes writes of some units; `who` gives the writer of each, by its position among them.
+/// Records writes of units; `who` returns the writer of each unit, by its position among them.
 #[inline]
 pub(super) fn write(
     pages: &Pages,
@@ -158,7 +158,7 @@ impl Page {
         }
     }
 
-    /// Notes writes of some units by one instruction; `who` gives the writer of each, by its position among them.
+    /// Records writes of units by one instruction; `who` returns the writer of each unit, by its position among them.
     #[inline]
     fn write(&self, units: Range<usize>, who: impl Fn(usize) -> Accessor) {
         let note = |rest: Range<usize>| {
@@ -180,8 +180,8 @@ impl Page {
         rests.into_iter().for_each(note);
     }
 
-    /// The races of the page: the unit, two accessors of two clusters, the later cluster first, of which one or both write, and
-    /// whether both do.
+    /// Returns the races of the page: the unit, two accessors of different clusters, the later cluster first, at least one of which writes,
+    /// and whether both write.
     pub(super) fn races(&self) -> impl Iterator<Item = (usize, Accessor, Accessor, bool)> {
         let is_read = self.readers.get().is_some() || self.segments.get().is_some();
         // Of segments that are written once and never read, there is nothing to find.
@@ -192,7 +192,7 @@ impl Page {
         })
     }
 
-    /// The first and the last cluster to write a unit, and the writers of the least and the greatest value.
+    /// Returns the first and the last cluster to write a unit, and the writers of the least and the greatest value.
     fn writers(&self, unit: usize) -> Option<[Accessor; 4]> {
         let owner = self.owners.get().and_then(|owners| owners[unit / SEGMENT].get(unit % SEGMENT));
         let noted = self.writers.get().and_then(|writers| {
@@ -239,7 +239,7 @@ mod tests {
     /// An access: cluster, the value if it writes, units.
     type Access = (u64, Option<u32>, Range<usize>);
 
-    /// The units that race after some accesses.
+    /// Returns the units that race after these accesses.
     fn races(accesses: &[Access]) -> Vec<usize> {
         let pages: Pages = (0..2).map(|_| Page::default()).collect();
         let mut written = OwnWrites::default();
@@ -258,7 +258,7 @@ mod tests {
         pages.iter().enumerate().flat_map(|page| -> Vec<usize> { units(page) }).collect()
     }
 
-    /// The same from the definition.
+    /// Returns the same units, computed from the definition of a race.
     fn races_of_pairs(accesses: &[Access]) -> Vec<usize> {
         let races = |unit: &usize| {
             let all: Vec<&Access> = accesses.iter().filter(|(_, _, units)| units.contains(unit)).collect();

@@ -1,8 +1,8 @@
 //! Races in global memory between the threads of one cluster.
 //!
-//! A cell of each unit that the cluster writes contains the last write and readers of two warps. Most kernels only read most
-//! buffers, so reads of an allocation are listed until the cluster first writes to it. The lanes of a warp are distinguished
-//! as writers, not as readers.
+//! For each unit that the cluster writes, a cell contains the last write and the last reads by two warps. Most kernels only read most
+//! buffers, so reads of an allocation are listed until the cluster first writes to it. The lanes of a warp are distinguished as writers,
+//! not as readers.
 
 use std::ops::Range;
 
@@ -14,10 +14,10 @@ use crate::shadow::clocks::{Clocks, Time};
 use crate::shadow::global::{Manner, PAGE, Units, consecutive, for_runs};
 use crate::shadow::record::{NONE, Record};
 
-/// The reads that are listed before they move to their cells.
+/// The number of reads that are listed before they are moved to their cells.
 const MOST_READS: usize = 1 << 14;
 
-/// The pages of cells after which those that are no longer needed are reused.
+/// The number of pages of cells after which unneeded pages are reused.
 const MOST_PAGES: usize = 1 << 10;
 
 /// The executing warp and instruction.
@@ -27,7 +27,7 @@ pub(crate) struct Thread {
     pub(crate) pc: u32,
 }
 
-/// The other side of a race: an instruction of a warp, and the lane if it is known.
+/// The other access of a race: an instruction of a warp, and the lane if known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Other {
     pub(crate) warp: usize,
@@ -45,15 +45,15 @@ impl Other {
     }
 }
 
-/// The last accesses of [`PAGE`] units; lists are empty if nothing of that kind was ever recorded.
+/// The last accesses of [`PAGE`] units; a list is empty if no access of its kind was recorded.
 #[derive(Debug, Default)]
 struct Page {
     /// The last plain write of each unit, and its value.
     writes: Vec<Record>,
     values: Vec<u32>,
-    /// The last strong write since.
+    /// The last strong write since then.
     strong: Vec<Record>,
-    /// The last reads since by two warps.
+    /// The last reads since then, by two warps.
     reads: Vec<[Record; 2]>,
     /// A time after the last access.
     touched: Time,
@@ -98,7 +98,7 @@ impl Page {
         self.strong[unit] = write;
     }
 
-    /// Notes a read, in place of one by the same warp or one that is ordered before it.
+    /// Records a read, replacing a read by the same warp or a read that is ordered before it.
     #[inline]
     fn read_by(&mut self, clocks: &Clocks, unit: usize, read: Record) {
         if self.reads.is_empty() {
@@ -110,8 +110,8 @@ impl Page {
         reads[at] = read;
     }
 
-    /// Notes plain writes by all lanes, each of `each` units, if nothing but older writes of the units is known. Returns whether
-    /// that is so.
+    /// Records plain writes by all lanes, each of `each` units, if only older writes of the units are known. Returns whether this is the
+    /// case.
     #[inline(always)]
     fn write_all(
         &mut self,
@@ -138,7 +138,7 @@ impl Page {
     }
 }
 
-/// A unit: the slot of its allocation and its number in it.
+/// A unit: the slot of its allocation, and its index in the allocation.
 type UnitId = (usize, usize);
 
 /// A read of adjacent units.
@@ -153,25 +153,25 @@ struct Read {
 #[derive(Debug, Default)]
 pub(crate) struct ThreadRaces {
     units: Units,
-    /// The number of each page, by slot and index.
+    /// The index of each page, by slot and index in the allocation.
     index: FxHashMap<UnitId, usize>,
     pages: Vec<Page>,
-    /// Pages to use again: their accesses are ordered before everything.
+    /// Pages that can be reused, because their accesses are ordered before all future accesses.
     free: Vec<usize>,
-    /// The page accessed last.
+    /// The page that was accessed last.
     last: Option<(UnitId, usize)>,
     most_pages: usize,
     /// The allocations that the cluster has written.
     written: FxHashSet<usize>,
-    /// Reads of others.
+    /// Reads of other allocations.
     reads: Vec<Read>,
-    /// Of units that several threads set to one value with nothing to order them, the writes before the last.
+    /// For units to which several unordered threads wrote the same value, the writes before the last one.
     equal: FxHashMap<UnitId, Vec<Record>>,
     started: Time,
 }
 
 impl ThreadRaces {
-    /// Starts over for another cluster.
+    /// Resets the state for another cluster.
     pub(crate) fn start(&mut self, code: &Code, now: Time) {
         if now <= self.started {
             // The clocks were reset: old times mean nothing.
@@ -188,7 +188,7 @@ impl ThreadRaces {
         self.equal.clear();
     }
 
-    /// Some bytes belong to another block of the device heap from now on.
+    /// Records that bytes belong to another allocation of the device heap from now on.
     pub(crate) fn forget(&mut self, address: u64, bytes: u64) {
         let (slot, units) = self.units.of(address, bytes);
         self.reads.retain(|read| {
@@ -202,7 +202,7 @@ impl ThreadRaces {
         }
     }
 
-    /// Plain reads of `bytes` bytes by lanes of a warp. Returns the first lane that races with a write, and the write.
+    /// Checks and records plain reads of `bytes` bytes by lanes of a warp. Returns the first lane that races with a write, and the write.
     pub(crate) fn read(
         &mut self,
         clocks: &Clocks,
@@ -230,7 +230,7 @@ impl ThreadRaces {
         if is_written { self.read_written(clocks, all, bytes, m, record) } else { None }
     }
 
-    /// Reads of allocations that the cluster has written, among others.
+    /// Checks and records reads of allocations, including those that the cluster has written.
     fn read_written(
         &mut self,
         clocks: &Clocks,
@@ -272,7 +272,7 @@ impl ThreadRaces {
         None
     }
 
-    /// Moves what is still needed of the listed reads to their cells, if that is most of them.
+    /// Drops listed reads that are no longer needed, or moves the reads to their cells if most are still needed.
     #[cold]
     fn shorten(&mut self, clocks: &Clocks) {
         let oldest = clocks.oldest();
@@ -294,8 +294,8 @@ impl ThreadRaces {
         }
     }
 
-    /// Writes or atomics of `bytes` bytes by lanes of a warp; `value` gives the word that begins at a byte of a lane's value.
-    /// Returns the first lane that races with an access, and the access.
+    /// Checks and records writes or atomics of `bytes` bytes by lanes of a warp; `value` returns the word that begins at a byte of a lane's
+    /// value. Returns the first lane that races with an access, and the access.
     #[inline]
     pub(crate) fn write(
         &mut self,
@@ -355,7 +355,7 @@ impl ThreadRaces {
         found
     }
 
-    /// Notes that the cluster writes an allocation: earlier reads of it move to their pages.
+    /// Records that the cluster writes an allocation; earlier reads of it are moved to their pages.
     #[inline]
     fn note_written(&mut self, clocks: &Clocks, slot: usize) {
         if self.written.insert(slot) {
@@ -363,7 +363,7 @@ impl ThreadRaces {
         }
     }
 
-    /// A write of a unit that others may have accessed with nothing to order them.
+    /// Checks and records a write of a unit that other threads may have accessed without an order.
     fn write_beside(
         &mut self,
         clocks: &Clocks,
@@ -408,7 +408,7 @@ impl ThreadRaces {
         None
     }
 
-    /// Notes a write whose value another one wrote again.
+    /// Records a write whose value another thread wrote again.
     fn note_equal(&mut self, clocks: &Clocks, unit: UnitId, writer: Record) {
         let all = self.equal.entry(unit).or_default();
         if all.last().is_some_and(|last| last.time() < clocks.oldest()) {
@@ -417,7 +417,7 @@ impl ThreadRaces {
         all.push(writer);
     }
 
-    /// The page of a unit.
+    /// Returns the page of a unit.
     #[inline(always)]
     fn page(&mut self, clocks: &Clocks, (slot, unit): UnitId) -> &mut Page {
         let key = (slot, unit / PAGE);
@@ -428,7 +428,7 @@ impl ThreadRaces {
         &mut self.pages[page]
     }
 
-    /// The number of a page, which is made when it is accessed first.
+    /// Returns the index of a page, which is allocated at the first access.
     fn another_page(&mut self, clocks: &Clocks, key: UnitId) -> usize {
         if let Some((_, left)) = self.last {
             self.pages[left].touched = clocks.now();
@@ -448,7 +448,7 @@ impl ThreadRaces {
         page
     }
 
-    /// Frees the pages whose accesses are ordered before everything.
+    /// Frees the pages whose accesses are ordered before all future accesses.
     #[cold]
     fn release(&mut self, oldest: Time) {
         let Self { index, pages, free, .. } = self;
