@@ -94,3 +94,5 @@ pub use swizzle::{Auto, Padded, Plain, SharedSwizzle, Swizzle32, Swizzle64, Swiz
 pub use transpose::SquareSubtiles;
 pub use vector::{ColVec, RowVec, Rv};
 pub use vector_layout::{Aligned, Broadcast, Naive, Orthogonal, VectorLayout};
+
+pub use crate::tensor::{Length16, Length32, SubtileLength};

@@ -37,6 +37,7 @@ mod tiles {
     mod arithmetic;
     mod banks;
     mod block;
+    mod bytes;
     mod codes;
     mod complex;
     mod conversions;

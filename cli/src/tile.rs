@@ -8,8 +8,8 @@ use warpwright::{
     layout::{ComposedLayout, Layout, TvLayout},
     tensor::{TensorElement, TensorError},
     tiles::{
-        Aligned, Auto, Naive, Orthogonal, Padded, Plain, SharedSwizzle, Swizzle32, Swizzle64, Swizzle128,
-        VectorLayout, shared_layout,
+        Aligned, Auto, Length32, Naive, Orthogonal, Padded, Plain, SharedSwizzle, Swizzle32, Swizzle64,
+        Swizzle128, VectorLayout, shared_layout,
     },
 };
 
@@ -142,9 +142,11 @@ const MOST_SUBTILES: u32 = 256;
 
 /// Returns the register tiles of one subtile of every element type, and the vectors in all layouts.
 pub(crate) fn basic() -> impl Iterator<Item = TileType> {
-    let of_element = |Element { name, .. }: Element| {
+    let of_element = |Element { name, size }: Element| {
         let tiles = LAYOUTS.map(|(layout, _)| format!("Rt<{name}, 1, 1, {layout}>"));
-        let vectors = VECTOR_LAYOUTS.map(|(layout, _)| format!("Rv<{name}, 2, {layout}>"));
+        let of_bytes = (size == 1).then_some("Aligned<Length32>");
+        let layouts = VECTOR_LAYOUTS.iter().map(|(layout, _)| *layout).chain(of_bytes);
+        let vectors = layouts.map(move |layout| format!("Rv<{name}, 2, {layout}>"));
         tiles.into_iter().chain(vectors)
     };
     Element::ALL.into_iter().flat_map(of_element).filter_map(|text| parse(&text).ok())
@@ -245,6 +247,17 @@ impl<'a> Reader<'a> {
         self.one_of(what, all)
     }
 
+    /// Reads `<Length16>` or `<Length32>`, if it is there, and returns whether it is the latter.
+    fn is_of_length_32(&mut self) -> Read<bool> {
+        if self.next() != "<" {
+            return Ok(false);
+        }
+        self.sign("<")?;
+        let (_, length) = self.one_of("a length", &LENGTHS)?;
+        self.sign(">")?;
+        Ok(length == 32)
+    }
+
     /// Reads `, N`.
     fn subtiles(&mut self, what: &str) -> Read<u32> {
         self.sign(",")?;
@@ -266,21 +279,31 @@ impl<'a> Reader<'a> {
         match kind {
             Kind::Rt => self.register_tile(element),
             Kind::Rv => {
-                let start = self.at;
                 let length = self.subtiles("the length")?;
-                let (layout, map) = self.or_first("a layout", &VECTOR_LAYOUTS)?;
-                let name = format!("Rv<{}, {length}, {layout}>", element.name);
-                self.vector(start, name, element, (16 * length, 1), map)
+                let (layout, maps) = self.or_first("a layout", &VECTOR_LAYOUTS)?;
+                let (unit, of_length, map) = match maps.of_length_32 {
+                    Some(map) if self.is_of_length_32()? => (32, "<Length32>", map),
+                    _ => (16, "", maps.of_length_16),
+                };
+                let name = format!("Rv<{}, {length}, {layout}{of_length}>", element.name);
+                self.vector(name, element, (unit * length, 1), map(length as usize))
             }
             Kind::ColVec | Kind::RowVec => {
-                let start = self.at;
                 let is_column = matches!(kind, Kind::ColVec);
                 let length = self.subtiles(if is_column { "the height" } else { "the width" })?;
                 let (layout, of) = self.or_first("a layout", &LAYOUTS)?;
-                let name = format!("{name}<{}, {length}, {layout}>", element.name);
-                let size = if is_column { (16 * length, 1) } else { (1, 16 * length) };
-                let map = if (of == TileLayout::Row) == is_column { ORTHOGONAL } else { ALIGNED };
-                self.vector(start, name, element, size, map)
+                let (of_length, subtile) = self.or_first("a length of subtiles", &LENGTHS)?;
+                let is_along_words = (of == TileLayout::Row) != is_column;
+                let (unit, map): (u32, VectorMap) = match subtile {
+                    32 if is_along_words => (32, Aligned::<Length32>::layout),
+                    _ if is_along_words => (16, <Aligned>::layout),
+                    _ => (16, Orthogonal::layout),
+                };
+                let of_length = if subtile == 32 { format!(", {of_length}") } else { String::new() };
+                let name = format!("{name}<{}, {length}, {layout}{of_length}>", element.name);
+                let elements = unit * length;
+                let size = if is_column { (elements, 1) } else { (1, elements) };
+                self.vector(name, element, size, map(length as usize))
             }
             Kind::St => self.shared_tile(element),
             Kind::Sv => {
@@ -308,21 +331,10 @@ impl<'a> Reader<'a> {
         Ok(TileType::Registers(Registers { name, element, map, size }))
     }
 
-    /// Returns a register vector, whose length is at `start` in the text.
-    fn vector(
-        &mut self,
-        start: usize,
-        name: String,
-        element: Element,
-        size: (u32, u32),
-        map: VectorMap,
-    ) -> Read<TileType> {
+    /// Returns a register vector.
+    fn vector(&mut self, name: String, element: Element, size: (u32, u32), map: TvLayout) -> Read<TileType> {
         self.end()?;
-        let per_register = element.per_register();
-        let map = map((size.0 * size.1 / 16) as usize).packed(per_register).map_err(|_| {
-            let what = format!("expected an even length, because a lane owns 2 of 16 elements and a register has {per_register}");
-            Problem { at: start, what }
-        })?;
+        let map = map.packed_partly(element.per_register());
         Ok(TileType::Registers(Registers { name, element, map, size }))
     }
 
@@ -351,15 +363,28 @@ impl<'a> Reader<'a> {
 /// The layouts of register tiles.
 const LAYOUTS: [(&str, TileLayout); 2] = [("Row", TileLayout::Row), ("Col", TileLayout::Col)];
 
-/// The layout of a register vector of a length in units of 16 elements.
+/// The lengths of subtiles.
+const LENGTHS: [(&str, u32); 2] = [("Length16", 16), ("Length32", 32)];
+
+/// The layout of a register vector of a length in units.
 type VectorMap = fn(usize) -> TvLayout;
 
-const ORTHOGONAL: VectorMap = Orthogonal::layout;
-const ALIGNED: VectorMap = Aligned::layout;
+/// A layout of register vectors, by the unit of their lengths.
+#[derive(Clone, Copy)]
+struct VectorMaps {
+    of_length_16: VectorMap,
+    of_length_32: Option<VectorMap>,
+}
 
 /// The layouts of register vectors.
-const VECTOR_LAYOUTS: [(&str, VectorMap); 3] =
-    [("Orthogonal", ORTHOGONAL), ("Aligned", ALIGNED), ("Naive", Naive::layout)];
+const VECTOR_LAYOUTS: [(&str, VectorMaps); 3] = [
+    ("Orthogonal", VectorMaps { of_length_16: Orthogonal::layout, of_length_32: None }),
+    (
+        "Aligned",
+        VectorMaps { of_length_16: <Aligned>::layout, of_length_32: Some(Aligned::<Length32>::layout) },
+    ),
+    ("Naive", VectorMaps { of_length_16: <Naive>::layout, of_length_32: Some(Naive::<Length32>::layout) }),
+];
 
 /// The swizzle of a shared tile.
 #[derive(Clone, Copy)]

@@ -114,6 +114,12 @@ impl TvLayout {
         Ok(self)
     }
 
+    /// Returns the same layout with `per_register` values in each register, at least one, and possibly fewer in the last register.
+    #[must_use]
+    pub fn packed_partly(self, per_register: u32) -> Self {
+        Self { per_register: per_register.max(1).into(), ..self }
+    }
+
     /// Returns the name, which errors and tables contain.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -165,7 +171,7 @@ impl TvLayout {
     /// Returns the number of registers per thread.
     #[must_use]
     pub fn registers(&self) -> i64 {
-        self.values() / self.per_register
+        (self.values() + self.per_register - 1) / self.per_register
     }
 
     /// Returns the column-major index of a thread's value. Threads and values past the last are extrapolated, as in

@@ -3,7 +3,9 @@
 use arrayvec::ArrayVec;
 
 use crate::ptx::{
-    B16, B32, B64, Builder, Element, Rounding, Scalar, Val, bf16, bf16x2, e4m3, e5m2, f16, f16x2, tf32,
+    B16, B32, B64, Builder, Element, Rounding, Scalar, Val, bf16, bf16x2, e4m3, e5m2, f16, f16x2,
+    sealed::Sealed,
+    tf32,
     traits::{ByteSized, Number, Numeric},
 };
 
@@ -21,41 +23,68 @@ pub trait TensorElement: Element {
     const PER_WORD: usize = (<Self::Word as Scalar>::BYTES / Self::SIZE) as usize;
     /// The length of a register tile's subtile along its words: 16, or 32 for 8-bit elements, of which `mma` takes twice as many.
     /// Across the words, the length is 16.
-    const SUBTILE_LENGTH: u32 = if Self::SIZE == 1 { 32 } else { SUBTILE_SIDE };
+    type Length: SubtileLength;
+    /// [`Length`](Self::Length) as a number.
+    const SUBTILE_LENGTH: u32 = Self::Length::ELEMENTS;
+}
+
+/// The length of a subtile along its words, as a type: [`Length16`] or [`Length32`].
+pub trait SubtileLength: Sealed + 'static {
+    /// The length in elements.
+    const ELEMENTS: u32;
+}
+
+/// Subtiles of 16×16 elements: those of 16 bits or more.
+#[derive(Clone, Copy, Debug)]
+pub enum Length16 {}
+/// Subtiles of 16×32 elements, in the column layout 32×16: those of 8 bits.
+#[derive(Clone, Copy, Debug)]
+pub enum Length32 {}
+
+impl Sealed for Length16 {}
+impl Sealed for Length32 {}
+
+impl SubtileLength for Length16 {
+    const ELEMENTS: u32 = SUBTILE_SIDE;
+}
+
+impl SubtileLength for Length32 {
+    const ELEMENTS: u32 = 32;
 }
 
 /// The length of a subtile across its words.
 pub(crate) const SUBTILE_SIDE: u32 = 16;
 
 macro_rules! elements {
-    ($($element:ty, $word:ty;)*) => {$(
+    ($($element:ty, $word:ty, $length:ty;)*) => {$(
         impl TensorElement for $element {
             type Word = $word;
+            type Length = $length;
         }
     )*};
 }
 
 elements! {
-    u8,     u32;
-    i8,     u32;
-    u16,    u32;
-    i16,    u32;
-    e4m3,   u32;
-    e5m2,   u32;
-    B16,    u32;
-    f16,    f16x2;
-    bf16,   bf16x2;
-    u32,    u32;
-    i32,    i32;
-    B32,    B32;
-    f16x2,  f16x2;
-    bf16x2, bf16x2;
-    tf32,   tf32;
-    f32,    f32;
-    u64,    u64;
-    i64,    i64;
-    B64,    B64;
-    f64,    f64;
+    u8,     u32,     Length32;
+    i8,     u32,     Length32;
+    u16,    u32,     Length16;
+    i16,    u32,     Length16;
+    e4m3,   u32,     Length32;
+    e5m2,   u32,     Length32;
+    B16,    u32,     Length16;
+    f16,    f16x2,   Length16;
+    bf16,   bf16x2,  Length16;
+    u32,    u32,     Length16;
+    i32,    i32,     Length16;
+    B32,    B32,     Length16;
+    f16x2,  f16x2,   Length16;
+    bf16x2, bf16x2,  Length16;
+    tf32,   tf32,    Length16;
+    f32,    f32,     Length16;
+    u64,    u64,     Length16;
+    i64,    i64,     Length16;
+    B64,    B64,     Length16;
+    f64,    f64,     Length16;
 }
 
 /// Calls a macro with the element types that have something in common, for traits of other modules.

@@ -10,7 +10,7 @@ use super::{
     allocate::Pending,
     convert::loaded,
     coordinates::is_first_owner,
-    element::RegisterLayout,
+    element::{RegisterLayout, Row},
     global_copies::store_elements,
     reduce::{Accumulate, MAX, MIN, Operation, PRODUCT, SUM},
     registers::Registers,
@@ -53,9 +53,9 @@ impl<'k, S: Arithmetic<Word = S> + Numeric> Partials<'k, S> {
 
     /// Combines the vectors in order.
     #[track_caller]
-    fn combined<const N: usize>(&self, how: Operation) -> Rv<'k, S, N, Naive> {
-        let (k, layout) = (self.vectors.kernel(), Rv::<S, N, Naive>::layout());
-        let vector = |at: u32| -> Rv<'k, S, N, Naive> {
+    fn combined<const N: usize, V: VectorLayout>(&self, how: Operation) -> Rv<'k, S, N, V> {
+        let (k, layout) = (self.vectors.kernel(), Rv::<S, N, V>::layout());
+        let vector = |at: u32| -> Rv<'k, S, N, V> {
             let part = self.vectors.first_mode_at(self.first + at).lane_part(&layout, k.lane().rank());
             loaded(k, |fragment| copy(fragment, &part))
         };
@@ -81,7 +81,7 @@ impl<'k, S: Arithmetic<Word = S> + Numeric, const N: usize, V: VectorLayout> Rv<
         }
         partials.store(in_block, &self);
         scope.sync();
-        partials.combined(how).to_layout()
+        partials.combined::<N, V::Divided>(how).to_layout()
     }
 }
 
@@ -103,14 +103,14 @@ macro_rules! reductions {
             #[doc = concat!("Returns the ", $what, " of each row over the tiles of all warps of `scope`, which divide the columns among them; the same in every warp, like [`Rv::", stringify!($all), "`].")]
             #[must_use]
             #[track_caller]
-            pub fn $row_over(&self, scope: impl Scope<'k>) -> ColVec<'k, T::Sum, H, L> {
+            pub fn $row_over(&self, scope: impl Scope<'k>) -> ColVec<'k, T::Sum, H, L, T::Length> {
                 self.$row().$all(scope)
             }
 
             #[doc = concat!("Returns the ", $what, " of each column over the tiles of all warps of `scope`, which divide the rows among them; the same in every warp, like [`Rv::", stringify!($all), "`].")]
             #[must_use]
             #[track_caller]
-            pub fn $col_over(&self, scope: impl Scope<'k>) -> RowVec<'k, T::Sum, W, L> {
+            pub fn $col_over(&self, scope: impl Scope<'k>) -> RowVec<'k, T::Sum, W, L, T::Length> {
                 self.$col().$all(scope)
             }
         )*}
@@ -124,9 +124,11 @@ macro_rules! reductions {
 
             #[doc = concat!("Stores the ", $what, " of each column to a shared vector, by all warps of the block.")]
             ///
-            /// Uses shared memory for one vector per 16 rows, and one barrier in addition to that of the result.
+            /// Uses shared memory for one vector per 16 rows, and one barrier in addition to that of the result. The vector has one element per
+            /// column: `W` · 16, or `W` · 32 of 8-bit elements.
             #[track_caller]
-            pub fn $col(&self, to: Sv<'k, T::Sum, W>) -> Pending<'k, Sv<'k, T::Sum, W>> {
+            pub fn $col<const N: usize>(&self, to: Sv<'k, T::Sum, N>) -> Pending<'k, Sv<'k, T::Sum, N>> {
+                const { assert!(Sv::<T::Sum, N>::LENGTH == St::<T, H, W, S>::COLS, "the vector must have one element per column") };
                 self.cols_reduced(to, |band| band.$col(), $how)
             }
         )*}
@@ -146,7 +148,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
     fn rows_reduced(
         &self,
         to: Sv<'k, T::Sum, H>,
-        reduce: impl Fn(Rt<'k, T, 1, W>) -> ColVec<'k, T::Sum, 1>,
+        reduce: impl Fn(Rt<'k, T, 1, W>) -> ColVec<'k, T::Sum, 1, Row, T::Length>,
     ) -> Pending<'k, Sv<'k, T::Sum, H>> {
         let k = self.tile.tensor.kernel();
         let _located = k.locate(Location::caller());
@@ -158,12 +160,12 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
     }
 
     #[track_caller]
-    fn cols_reduced(
+    fn cols_reduced<const N: usize>(
         &self,
-        to: Sv<'k, T::Sum, W>,
-        reduce: impl Fn(Rt<'k, T, 1, W>) -> RowVec<'k, T::Sum, W>,
+        to: Sv<'k, T::Sum, N>,
+        reduce: impl Fn(Rt<'k, T, 1, W>) -> RowVec<'k, T::Sum, W, Row, T::Length>,
         how: Operation,
-    ) -> Pending<'k, Sv<'k, T::Sum, W>> {
+    ) -> Pending<'k, Sv<'k, T::Sum, N>> {
         let k = self.tile.tensor.kernel();
         let _located = k.locate(Location::caller());
         let (owner, rows) = (self.tile.owner, H as u32);
@@ -171,14 +173,16 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
         let partials = Partials {
             first: owner.0.rank() * rows,
             count: rows,
-            ..Partials::new(k, rows * scopes, Sv::<T::Sum, W>::LENGTH)
+            ..Partials::new(k, rows * scopes, Sv::<T::Sum, N>::LENGTH)
         };
         to.store_with(|results| {
             owner.over_warps(rows, |row| {
                 partials.store(partials.first + row, &reduce(self.subtile(row, 0).load()));
             });
             owner.0.sync();
-            owner.0.when_first_warp(|| results.tile(0).store(&partials.combined::<W>(how)));
+            owner.0.when_first_warp(|| {
+                results.tile(0).store(&partials.combined::<W, Naive<T::Length>>(how));
+            });
         })
     }
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     layout::TvLayout,
     ptx::Val,
-    tensor::{Fragment, SUBTILE_SIDE, TensorElement, words_of},
+    tensor::{Fragment, TensorElement, words_of},
 };
 
 /// Returns, for each register of a tile, a word with the corresponding elements of a vector along `axis`, in the order of the registers.
@@ -23,7 +23,6 @@ pub(super) fn broadcast_words<'k, T: TensorElement>(
     tile: &TvLayout,
     axis: usize,
 ) -> Vec<Val<'k, T::Word>> {
-    const { assert_broadcasts::<T>() };
     let k = vector.kernel();
     let own = words_of(vector);
     let mut repeated: Vec<Option<Val<'k, T::Word>>> = vec![None; own.len() * T::PER_WORD];
@@ -36,17 +35,9 @@ pub(super) fn broadcast_words<'k, T: TensorElement>(
         // The elements of a word are on the same line across it.
         let slot = slots[0];
         *repeated[slot]
-            .get_or_insert_with(|| k.repeated::<T::Word>(vector.all_registers()[word], slot % T::PER_WORD))
+            .get_or_insert_with(|| k.repeated::<T, T::Word>(vector.all_registers()[word], slot % T::PER_WORD))
     });
     words.collect()
-}
-
-/// Asserts that vectors of a tile have as many elements as its rows or columns.
-const fn assert_broadcasts<T: TensorElement>() {
-    assert!(
-        T::SUBTILE_LENGTH == SUBTILE_SIDE,
-        "vectors are broadcast to tiles of 16 bits or more: `widen` the tile first"
-    );
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
@@ -58,7 +49,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     #[doc(alias = "broadcast_col")]
     #[must_use]
     #[track_caller]
-    pub fn broadcast<const N: usize, V: Broadcast<L, H, W, N>>(vector: &Rv<'k, T, N, V>) -> Self {
+    pub fn broadcast<const N: usize, V: Broadcast<L, H, W, N, T::Length>>(vector: &Rv<'k, T, N, V>) -> Self {
         let k = vector.kernel();
         let _located = k.locate(Location::caller());
         let words = || broadcast_words(vector.fragment(), &Self::layout(), V::AXIS);
@@ -76,7 +67,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     #[track_caller]
     pub fn zip_rows<U: TensorElement>(
         &self,
-        vector: &ColVec<'k, U, H, L>,
+        vector: &ColVec<'k, U, H, L, T::Length>,
         f: impl Fn(Val<'k, T::Word>, Val<'k, U::Word>) -> Val<'k, T::Word>,
     ) -> Self {
         self.zip_lines(vector.fragment(), 0, f)
@@ -93,7 +84,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     #[track_caller]
     pub fn zip_cols<U: TensorElement>(
         &self,
-        vector: &RowVec<'k, U, W, L>,
+        vector: &RowVec<'k, U, W, L, T::Length>,
         f: impl Fn(Val<'k, T::Word>, Val<'k, U::Word>) -> Val<'k, T::Word>,
     ) -> Self {
         self.zip_lines(vector.fragment(), 1, f)

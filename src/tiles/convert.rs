@@ -142,10 +142,9 @@ pub(super) fn loaded<'k, T: Convert<D::Element>, D: Registers<'k>>(
     k: Builder<'k>,
     read: impl FnOnce(&Fragment<'k, T>),
 ) -> D {
-    let count = D::count();
-    let fragment = fragment_of(k, (count * D::Element::PER_WORD) as i64);
+    let fragment = fragment_of(k, D::values() as i64);
     read(&fragment);
-    D::of_registers(k, converted_registers::<T, D::Element>(&fragment, count))
+    D::of_registers(k, converted_registers::<T, D::Element>(&fragment, D::count()))
 }
 
 /// Returns a fragment of the elements of a tile or vector as `T`, in its layout.
@@ -214,6 +213,9 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     where
         T: Convert<U>,
     {
-        Rv::of_registers(self.kernel(), converted::<T, U>(self.fragment()))
+        let mut registers = converted::<T, U>(self.fragment());
+        // A word may have more slots than a lane has elements.
+        registers.truncate(Rv::<U, N, V>::REGISTERS);
+        Rv::of_registers(self.kernel(), registers)
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     atoms::{ElementWidth, TileLayout, rt_base},
     layout::TvLayout,
     ptx::sealed::Sealed,
-    tensor::TensorElement,
+    tensor::{SubtileLength, TensorElement},
 };
 
 /// A register tile whose words run along rows: [`TileLayout::Row`].
@@ -23,10 +23,10 @@ pub enum Col {}
 pub trait RegisterLayout: Sealed + 'static {
     /// The layout as a value.
     const LAYOUT: TileLayout;
-    /// The layout of a vector with one element per row of such a tile.
-    type PerRow: VectorLayout;
-    /// The layout of a vector with one element per column of such a tile.
-    type PerCol: VectorLayout;
+    /// The layout of a vector with one element per row of such a tile, whose subtiles have the length `S`.
+    type PerRow<S: SubtileLength>: VectorLayout;
+    /// The layout of a vector with one element per column of such a tile, whose subtiles have the length `S`.
+    type PerCol<S: SubtileLength>: VectorLayout;
     /// The layout of the same registers as a tile of the transposed matrix.
     type Transposed: RegisterLayout<Transposed = Self>;
 }
@@ -36,15 +36,15 @@ impl Sealed for Col {}
 
 impl RegisterLayout for Row {
     const LAYOUT: TileLayout = TileLayout::Row;
-    type PerRow = Orthogonal;
-    type PerCol = Aligned;
+    type PerRow<S: SubtileLength> = Orthogonal;
+    type PerCol<S: SubtileLength> = Aligned<S>;
     type Transposed = Col;
 }
 
 impl RegisterLayout for Col {
     const LAYOUT: TileLayout = TileLayout::Col;
-    type PerRow = Aligned;
-    type PerCol = Orthogonal;
+    type PerRow<S: SubtileLength> = Aligned<S>;
+    type PerCol<S: SubtileLength> = Orthogonal;
     type Transposed = Row;
 }
 

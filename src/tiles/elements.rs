@@ -1,6 +1,8 @@
 //! Functions of single elements and their coordinates.
 
-use std::panic::Location;
+use std::{ops::Range, panic::Location};
+
+use arrayvec::ArrayVec;
 
 use super::{
     convert::assert_same_subtiles,
@@ -35,21 +37,27 @@ pub(super) fn rewrite_elements<'k, D: Registers<'k>>(
     f: impl Fn(usize, Val<'k, RegisterOf<'k, D>>) -> Val<'k, RegisterOf<'k, D>>,
 ) {
     let k = tile.kernel();
-    tile.rewrite(|at, word| rewritten_word::<D::Element>(k, at, word, &f));
+    tile.rewrite(|at, word| {
+        let first = at * D::Element::PER_WORD;
+        rewritten_word::<D::Element>(k, word, first..D::values(), &f)
+    });
 }
 
-/// Returns the word number `at` with `f` applied to the number and value of each of its elements.
+/// Returns the word with `f` applied to the number and value of each of its elements, of which there may be fewer than slots.
 #[track_caller]
 fn rewritten_word<'k, T: TensorElement>(
     k: Builder<'k>,
-    at: usize,
     word: Val<'k, T::Word>,
+    numbers: Range<usize>,
     f: &dyn Fn(usize, Val<'k, T::Reg>) -> Val<'k, T::Reg>,
 ) -> Val<'k, T::Word> {
-    let element = |slot| f(at * T::PER_WORD + slot, element_of::<T>(word, slot, k));
-    let register = match T::PER_WORD {
-        1 => element(0).in_register(k),
-        words => k.word::<T>(&(0..words).map(element).collect::<Vec<_>>()),
+    let elements =
+        numbers.take(T::PER_WORD).enumerate().map(|(slot, at)| f(at, element_of::<T>(word, slot, k)));
+    let elements: ArrayVec<_, 4> = elements.collect();
+    let register = match elements[..] {
+        [element] => element.in_register(k),
+        [low, high] if T::PER_WORD == 4 => k.word::<T>(&[low, high, low, high]),
+        _ => k.word::<T>(&elements),
     };
     Val::from_reg(register, k)
 }
@@ -102,12 +110,12 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
 }
 
 macro_rules! zips {
-    ($($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident, $what:literal;)*) => {$(
+    ($($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident, $what:literal $(, $alike:ident)?;)*) => {$(
         impl<'k, T: TensorElement, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
             #[doc = concat!("Replaces each element by the result of `f` for it and the corresponding element of a ", $what, " whose elements have another")]
             /// width: `t.zip_elements(&mask, |x, bits| …)`. Computed in place.
             ///
-            /// Both element types must have 16 bits or more, or both must have 8 bits. Packed elements are unpacked; if both types have the
+            /// Tiles must both have elements of 16 bits or more, or both elements of 8 bits. Packed elements are unpacked; if both types have the
             /// same number of elements per register, [`zip`](Self::zip) is faster.
             #[must_use]
             #[track_caller]
@@ -116,7 +124,7 @@ macro_rules! zips {
                 other: &$tile<'k, U, $($size,)* $layout>,
                 f: impl Fn(Val<'k, T::Reg>, Val<'k, U::Reg>) -> Val<'k, T::Reg>,
             ) -> Self {
-                const { assert_same_subtiles::<T, U>() };
+                $(const { $alike::<T, U>() };)?
                 let (k, others) = (self.kernel(), other.words());
                 rewrite_elements(&mut self, |at, x| {
                     f(x, element_of::<U>(others[at / U::PER_WORD], at % U::PER_WORD, k))
@@ -128,7 +136,7 @@ macro_rules! zips {
 }
 
 zips! {
-    Rt [const H const W] L: RegisterLayout, "tile";
+    Rt [const H const W] L: RegisterLayout, "tile", assert_same_subtiles;
     Rv [const N] V: VectorLayout, "vector";
 }
 

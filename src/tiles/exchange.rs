@@ -69,7 +69,7 @@ impl Exchange {
         };
 
         let values = to.values() as usize;
-        let mut results = vec![[[None; MOST]; LANES]; values / per_word];
+        let mut results = vec![[[None; MOST]; LANES]; values.div_ceil(per_word)];
         let mut missing: PerLane<Vec<usize>> = std::array::from_fn(|_| Vec::new());
         for value in 0..values {
             let own: PerLane<Option<Part>> = std::array::from_fn(|lane| from_lane(lane, value, lane));
@@ -118,8 +118,10 @@ impl Exchange {
     /// Returns whether every lane already has its words, in order.
     pub(super) fn is_identity(&self) -> bool {
         self.results.iter().enumerate().all(|(word, lanes)| {
-            let whole = std::array::from_fn(|slot| (slot < self.per_word).then_some(Part { word, slot }));
-            lanes.iter().all(|composed| *composed == whole)
+            let parts = lanes.iter().flat_map(|composed| composed.iter().enumerate());
+            parts
+                .filter_map(|(slot, part)| Some((slot, (*part)?)))
+                .all(|(slot, part)| part == Part { word, slot })
         })
     }
 

@@ -5,7 +5,7 @@ use std::panic::Location;
 use super::{
     coordinates::{Coordinates, lane_bits, vector_values},
     element::RegisterLayout,
-    reduce::{Accumulate, assert_has_vectors, for_each_element},
+    reduce::{Accumulate, for_each_element},
     registers::Registers,
     rt::Rt,
     vector::{ColVec, RowVec, Rv},
@@ -178,8 +178,7 @@ macro_rules! extremes {
                 /// All lanes of the warp must take part.
                 #[must_use]
                 #[track_caller]
-                pub fn $row(&self) -> (ColVec<'k, T::Sum, H, L>, ColVec<'k, u32, H, L>) {
-                    const { assert_has_vectors::<T, L>(0) };
+                pub fn $row(&self) -> (ColVec<'k, T::Sum, H, L, T::Length>, ColVec<'k, u32, H, L, T::Length>) {
                     self.best(0, Comparison::$comparison)
                 }
 
@@ -191,9 +190,9 @@ macro_rules! extremes {
                 #[track_caller]
                 pub fn $row_with(
                     &self,
-                    with: (ColVec<'k, T::Sum, H, L>, ColVec<'k, u32, H, L>),
+                    with: (ColVec<'k, T::Sum, H, L, T::Length>, ColVec<'k, u32, H, L, T::Length>),
                     first: impl Into<Val<'k, u32>>,
-                ) -> (ColVec<'k, T::Sum, H, L>, ColVec<'k, u32, H, L>) {
+                ) -> (ColVec<'k, T::Sum, H, L, T::Length>, ColVec<'k, u32, H, L, T::Length>) {
                     let (own, first) = (self.$row(), first.into());
                     let _located = self.kernel().locate(Location::caller());
                     improve(with, &own, first, Comparison::$comparison)
@@ -204,8 +203,7 @@ macro_rules! extremes {
                 /// All lanes of the warp must take part.
                 #[must_use]
                 #[track_caller]
-                pub fn $col(&self) -> (RowVec<'k, T::Sum, W, L>, RowVec<'k, u32, W, L>) {
-                    const { assert_has_vectors::<T, L>(1) };
+                pub fn $col(&self) -> (RowVec<'k, T::Sum, W, L, T::Length>, RowVec<'k, u32, W, L, T::Length>) {
                     self.best(1, Comparison::$comparison)
                 }
 
@@ -214,9 +212,9 @@ macro_rules! extremes {
                 #[track_caller]
                 pub fn $col_with(
                     &self,
-                    with: (RowVec<'k, T::Sum, W, L>, RowVec<'k, u32, W, L>),
+                    with: (RowVec<'k, T::Sum, W, L, T::Length>, RowVec<'k, u32, W, L, T::Length>),
                     first: impl Into<Val<'k, u32>>,
-                ) -> (RowVec<'k, T::Sum, W, L>, RowVec<'k, u32, W, L>) {
+                ) -> (RowVec<'k, T::Sum, W, L, T::Length>, RowVec<'k, u32, W, L, T::Length>) {
                     let (own, first) = (self.$col(), first.into());
                     let _located = self.kernel().locate(Location::caller());
                     improve(with, &own, first, Comparison::$comparison)

@@ -6,7 +6,7 @@ use super::{
     coordinates::{lane_bits, vector_values},
     element::RegisterLayout,
     elements::Predicate,
-    reduce::{Accumulate, MAX, MIN, Operation, assert_has_vectors, exchange, for_each_element},
+    reduce::{Accumulate, MAX, MIN, Operation, exchange, for_each_element},
     registers::Registers,
     rt::Rt,
     vector::{ColVec, RowVec, Rv},
@@ -52,8 +52,7 @@ macro_rules! predicates {
             /// All lanes of the warp must take part. Takes as many shuffles as [`row_max`](Self::row_max).
             #[must_use]
             #[track_caller]
-            pub fn $row(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> ColVec<'k, u32, H, L> {
-                const { assert_has_vectors::<T, L>(0) };
+            pub fn $row(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> ColVec<'k, u32, H, L, T::Length> {
                 self.where_lines(0, $how, &f)
             }
 
@@ -62,9 +61,9 @@ macro_rules! predicates {
             #[track_caller]
             pub fn $row_with(
                 &self,
-                with: ColVec<'k, u32, H, L>,
+                with: ColVec<'k, u32, H, L, T::Length>,
                 f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>,
-            ) -> ColVec<'k, u32, H, L> {
+            ) -> ColVec<'k, u32, H, L, T::Length> {
                 self.$row(f).combined_into(with, $how)
             }
 
@@ -73,8 +72,7 @@ macro_rules! predicates {
             /// All lanes of the warp must take part. Takes as many shuffles as [`col_max`](Self::col_max).
             #[must_use]
             #[track_caller]
-            pub fn $col(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> RowVec<'k, u32, W, L> {
-                const { assert_has_vectors::<T, L>(1) };
+            pub fn $col(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> RowVec<'k, u32, W, L, T::Length> {
                 self.where_lines(1, $how, &f)
             }
 
@@ -83,9 +81,9 @@ macro_rules! predicates {
             #[track_caller]
             pub fn $col_with(
                 &self,
-                with: RowVec<'k, u32, W, L>,
+                with: RowVec<'k, u32, W, L, T::Length>,
                 f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>,
-            ) -> RowVec<'k, u32, W, L> {
+            ) -> RowVec<'k, u32, W, L, T::Length> {
                 self.$col(f).combined_into(with, $how)
             }
         )*}

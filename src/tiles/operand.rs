@@ -66,7 +66,7 @@ impl<'k, T, L, V, const H: usize, const W: usize, const N: usize> Elementwise<'k
 where
     T: TensorElement,
     L: RegisterLayout,
-    V: Broadcast<L, H, W, N>,
+    V: Broadcast<L, H, W, N, T::Length>,
 {
     #[track_caller]
     fn words_for(&self, _: Builder<'k>) -> Vec<Val<'k, T::Word>> {

@@ -17,16 +17,12 @@ use super::{
     vector_layout::VectorLayout,
 };
 use crate::{
-    atoms::TileLayout,
     layout::{ThreadBit, TvLayout},
     ptx::{
         Builder, Combine, RegId, Scalar, Shuffle, Uniformity, Val, bf16, e4m3, e5m2, f16, shuffle, tf32,
         traits::Numeric,
     },
-    tensor::{
-        Arithmetic, Computed, ConvertibleElement, Fragment, SUBTILE_SIDE, TensorElement, bytes_of,
-        element_types, words_of,
-    },
+    tensor::{Arithmetic, Computed, ConvertibleElement, Fragment, bytes_of, element_types, words_of},
 };
 
 /// An element type that tiles and vectors can reduce. Floating-point elements of 8 and 16 bits are combined in f32, integers of 8 bits in
@@ -73,16 +69,6 @@ macro_rules! accumulate {
 }
 
 element_types! { summed, accumulate }
-
-/// Asserts that lines across axis 1 − `keep` of a tile have as many elements in its vectors as in the tile.
-pub(super) const fn assert_has_vectors<T: TensorElement, L: RegisterLayout>(keep: usize) {
-    let along_words = matches!((L::LAYOUT, keep), (TileLayout::Row, 1) | (TileLayout::Col, 0));
-    assert!(
-        T::SUBTILE_LENGTH == SUBTILE_SIDE || !along_words,
-        "subtiles of 8-bit elements are 16×32, in the column layout 32×16, and have vectors only along the side of 16: reduce along the \
-         words, or `widen` the tile first"
-    );
-}
 
 /// The operation that combines two elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,7 +150,8 @@ pub(super) fn for_each_element<'k, T: Accumulate>(
     each: &mut dyn FnMut(usize, Val<'k, T::Sum>),
 ) {
     let elements = words_of(fragment).into_iter().flat_map(T::elements);
-    elements.enumerate().for_each(|(at, element)| each(at, element));
+    // Of the last word, a lane may own only some elements.
+    elements.take(fragment.size() as usize).enumerate().for_each(|(at, element)| each(at, element));
 }
 
 /// Reduces the elements of each lane to one per index along axis `keep`; `slots` are the [`vector_values`] along it.
@@ -236,15 +223,14 @@ macro_rules! reductions {
                 #[doc(alias = "shfl.sync.bfly")]
                 #[must_use]
                 #[track_caller]
-                pub fn $row(&self) -> ColVec<'k, T::Sum, H, L> {
-                    const { assert_has_vectors::<T, L>(0) };
+                pub fn $row(&self) -> ColVec<'k, T::Sum, H, L, T::Length> {
                     self.reduced(0, $how)
                 }
 
                 #[doc = concat!("Returns the ", $what, " of each row and the corresponding element of `with`, computed in place of `with`.")]
                 #[must_use]
                 #[track_caller]
-                pub fn $row_with(&self, with: ColVec<'k, T::Sum, H, L>) -> ColVec<'k, T::Sum, H, L> {
+                pub fn $row_with(&self, with: ColVec<'k, T::Sum, H, L, T::Length>) -> ColVec<'k, T::Sum, H, L, T::Length> {
                     self.$row().combined_into(with, $how)
                 }
 
@@ -256,15 +242,14 @@ macro_rules! reductions {
                 #[doc(alias = "shfl.sync.bfly")]
                 #[must_use]
                 #[track_caller]
-                pub fn $col(&self) -> RowVec<'k, T::Sum, W, L> {
-                    const { assert_has_vectors::<T, L>(1) };
+                pub fn $col(&self) -> RowVec<'k, T::Sum, W, L, T::Length> {
                     self.reduced(1, $how)
                 }
 
                 #[doc = concat!("Returns the ", $what, " of each column and the corresponding element of `with`, computed in place of `with`.")]
                 #[must_use]
                 #[track_caller]
-                pub fn $col_with(&self, with: RowVec<'k, T::Sum, W, L>) -> RowVec<'k, T::Sum, W, L> {
+                pub fn $col_with(&self, with: RowVec<'k, T::Sum, W, L, T::Length>) -> RowVec<'k, T::Sum, W, L, T::Length> {
                     self.$col().combined_into(with, $how)
                 }
 
@@ -321,17 +306,17 @@ macro_rules! partial_reductions {
             $(
                 #[doc = concat!("Returns the ", $what, " of each row's elements of this lane and the element of `with`, in place of `with`. The lanes of a row have different results.")]
                 #[track_caller]
-                pub(crate) fn $in_lanes(&self, with: ColVec<'k, T::Sum, H, L>) -> ColVec<'k, T::Sum, H, L> {
+                pub(crate) fn $in_lanes(&self, with: ColVec<'k, T::Sum, H, L, T::Length>) -> ColVec<'k, T::Sum, H, L, T::Length> {
                     let (k, layout) = (self.kernel(), Self::layout());
                     let _located = k.locate(Location::caller());
                     let slots = vector_values(&layout, 0);
                     let own = k.all_owned(|| in_lanes(&self.fragment, &slots, $how));
-                    ColVec::<T::Sum, H, L>::of_registers(k, own).combined_into(with, $how)
+                    ColVec::<T::Sum, H, L, T::Length>::of_registers(k, own).combined_into(with, $how)
                 }
 
                 #[doc = concat!("Returns the ", $what, " of the results of all lanes of a row.")]
                 #[track_caller]
-                pub(crate) fn $across(of_lanes: &ColVec<'k, T::Sum, H, L>) -> ColVec<'k, T::Sum, H, L> {
+                pub(crate) fn $across(of_lanes: &ColVec<'k, T::Sum, H, L, T::Length>) -> ColVec<'k, T::Sum, H, L, T::Length> {
                     let k = of_lanes.kernel();
                     let mut results = of_lanes.words();
                     Registers::of_registers(k, k.all_owned(|| {

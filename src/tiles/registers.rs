@@ -48,6 +48,11 @@ pub(super) trait Registers<'k>: Distributed<'k> {
         Self::layout().registers() as usize
     }
 
+    /// Returns the number of elements per lane.
+    fn values() -> usize {
+        Self::count() * Self::Element::PER_WORD
+    }
+
     fn kernel(&self) -> Builder<'k> {
         self.fragment().kernel()
     }

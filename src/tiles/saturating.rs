@@ -36,12 +36,13 @@ macro_rules! saturating {
 
 saturating! { f16 bf16 }
 
-/// Converts words of `T`, of which there are enough for whole words of `U`.
+/// Converts the first `count` elements of words of `T`, which fill whole words of `U`.
 #[track_caller]
 fn words<'k, T: ConvertibleElement, U: SaturatingElement>(
     words: &[Val<'k, T::Word>],
+    count: usize,
 ) -> Vec<Val<'k, U::Word>> {
-    let elements: Vec<_> = words.iter().flat_map(|&word| T::to_f32(word)).collect();
+    let elements: Vec<_> = words.iter().flat_map(|&word| T::to_f32(word)).take(count).collect();
     elements.chunks_exact(U::PER_WORD).map(U::from_f32_saturating).collect()
 }
 
@@ -55,7 +56,7 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
         const { assert_same_subtiles::<T, U>() };
         let k = self.kernel();
         let _located = k.locate(Location::caller());
-        Rt::of_registers(k, k.all_owned(|| words::<T, U>(&self.words())))
+        Rt::of_registers(k, k.all_owned(|| words::<T, U>(&self.words(), Self::ELEMENTS_PER_LANE)))
     }
 }
 
@@ -67,6 +68,6 @@ impl<'k, T: ConvertibleElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V>
     pub fn convert_saturating<U: SaturatingElement>(&self) -> Rv<'k, U, N, V> {
         let k = self.kernel();
         let _located = k.locate(Location::caller());
-        Rv::of_registers(k, k.all_owned(|| words::<T, U>(&self.words())))
+        Rv::of_registers(k, k.all_owned(|| words::<T, U>(&self.words(), Self::ELEMENTS_PER_LANE)))
     }
 }

@@ -7,7 +7,6 @@
 use std::{collections::BTreeMap, panic::Location};
 
 use super::{
-    convert::assert_same_subtiles,
     coordinates::{lane_bits, value_offsets},
     element::RegisterLayout,
     reduce::{Accumulate, for_each_element},
@@ -19,7 +18,7 @@ use super::{
 use crate::{
     layout::{ThreadBit, TvLayout},
     ptx::{Builder, RegId, Scalar, Shuffle, Val, shuffle, traits::Numeric},
-    tensor::Fragment,
+    tensor::{Fragment, TensorElement},
 };
 
 /// The elements of a lane on one line whose coordinates differ in the digits combined so far.
@@ -79,6 +78,15 @@ fn scan_line<'k, S: Numeric>(
     merge(groups, i64::MAX, sums);
 }
 
+/// Asserts that the sums of a tile's elements have subtiles of the same shape.
+const fn assert_scans<T: Accumulate>() {
+    assert!(
+        T::SUBTILE_LENGTH == <T::Sum as TensorElement>::SUBTILE_LENGTH,
+        "the sums of 8-bit elements have subtiles of another shape: scan the widened tile, `t.widen::<f32, 1, 4>().row_scan()` for 16×64 \
+         elements"
+    );
+}
+
 /// Replaces the elements of a tile or vector of a layout by their prefix sums along an axis, in fresh registers.
 #[track_caller]
 fn scan<'k, T: Accumulate>(fragment: &Fragment<'k, T>, layout: &TvLayout, axis: usize) -> Vec<RegId> {
@@ -101,8 +109,8 @@ fn scan<'k, T: Accumulate>(fragment: &Fragment<'k, T>, layout: &TvLayout, axis: 
 }
 
 impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Returns the prefix sums along each row: element (i, j) of the result is the sum of elements (i, 0) to (i, j). 16-bit elements
-    /// are summed in f32.
+    /// Returns the prefix sums along each row: element (i, j) of the result is the sum of elements (i, 0) to (i, j), in
+    /// [`Accumulate::Sum`]. Tiles of 8-bit elements, whose sums have subtiles of another shape, are first [widened](Self::widen).
     ///
     /// All lanes of the warp must take part. A [`Row`](super::Row) tile takes two shuffles per 8×8 elements.
     #[doc(alias = "cumsum")]
@@ -110,7 +118,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k
     #[must_use]
     #[track_caller]
     pub fn row_scan(&self) -> Rt<'k, T::Sum, H, W, L> {
-        const { assert_same_subtiles::<T, T::Sum>() };
+        const { assert_scans::<T>() };
         let k = self.kernel();
         let _located = k.locate(Location::caller());
         Rt::of_registers(k, scan(&self.fragment, &Self::layout(), 1))
@@ -122,7 +130,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k
     #[must_use]
     #[track_caller]
     pub fn col_scan(&self) -> Rt<'k, T::Sum, H, W, L> {
-        const { assert_same_subtiles::<T, T::Sum>() };
+        const { assert_scans::<T>() };
         let k = self.kernel();
         let _located = k.locate(Location::caller());
         Rt::of_registers(k, scan(&self.fragment, &Self::layout(), 0))
@@ -130,7 +138,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k
 }
 
 impl<'k, T: Accumulate, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Returns the prefix sums: element i of the result is the sum of elements 0 to i. 16-bit elements are summed in f32.
+    /// Returns the prefix sums: element i of the result is the sum of elements 0 to i. Elements are summed in [`Accumulate::Sum`].
     ///
     /// All lanes of the warp must take part. A [`Naive`](super::Naive) vector takes the fewest shuffles, up to five.
     #[doc(alias = "cumsum")]
@@ -138,7 +146,6 @@ impl<'k, T: Accumulate, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     #[must_use]
     #[track_caller]
     pub fn scan(&self) -> Rv<'k, T::Sum, N, V> {
-        const { assert_same_subtiles::<T, T::Sum>() };
         let k = self.kernel();
         let _located = k.locate(Location::caller());
         Rv::of_registers(k, scan(self.fragment(), &Self::layout(), 0))

@@ -10,36 +10,37 @@ use super::{
 use crate::{
     layout::{Element, Owner, TvError, TvLayout},
     ptx::{Builder, RegId, Scalar, State, Val, Visitor},
-    tensor::{Fragment, TensorElement, in_order},
+    tensor::{Fragment, Length16, TensorElement, in_order},
 };
 
-/// A vector of `N` · 16 elements `T` in the registers of a warp. Its (lane, value) layout is determined by the type.
+/// A vector of `N` · 16 elements `T`, or `N` · [`VectorLayout::UNIT`], in the registers of a warp. Its (lane, value) layout is determined
+/// by the type.
 ///
 /// Vectors of tiles, which reductions return and elementwise operations broadcast, are [`ColVec`] (one element per row) and
 /// [`RowVec`] (one per column). A vector that is not part of a tile is usually [`Naive`](super::Naive), whose accesses
 /// are the widest. [`to_layout`](Self::to_layout) converts between layouts.
+///
+/// A register has four 8-bit elements. Of an [`Orthogonal`](super::Orthogonal) vector of odd `N`, the last one is only half used.
 #[doc(alias = "rv")]
 pub struct Rv<'k, T: TensorElement, const N: usize, V = Orthogonal> {
     pub(super) fragment: Fragment<'k, T>,
     layout: PhantomData<V>,
 }
 
-/// One element per row of a tile of height `H` in layout `L`: a column vector.
+/// One element per row of a tile of height `H` in layout `L`: a column vector. `S` is the length of the tile's subtiles, [`Length32`] for
+/// tiles of 8-bit elements.
+///
+/// [`Length32`]: crate::tensor::Length32
 #[doc(alias = "col_vec")]
-pub type ColVec<'k, T, const H: usize, L = Row> = Rv<'k, T, H, <L as RegisterLayout>::PerRow>;
-/// One element per column of a tile of width `W` in layout `L`: a row vector.
+pub type ColVec<'k, T, const H: usize, L = Row, S = Length16> =
+    Rv<'k, T, H, <L as RegisterLayout>::PerRow<S>>;
+/// One element per column of a tile of width `W` in layout `L`: a row vector. `S` is the length of the tile's subtiles, [`Length32`] for
+/// tiles of 8-bit elements.
+///
+/// [`Length32`]: crate::tensor::Length32
 #[doc(alias = "row_vec")]
-pub type RowVec<'k, T, const W: usize, L = Row> = Rv<'k, T, W, <L as RegisterLayout>::PerCol>;
-
-/// Asserts that a vector of `length` · 16 elements exists.
-const fn assert_fills_registers<T: TensorElement, V: VectorLayout>(length: usize) {
-    assert!(length > 0, "a register vector has at least 16 elements");
-    assert!(
-        V::OWNED.of(length).is_multiple_of(T::PER_WORD),
-        "a lane owns two of every 16 elements of an `Orthogonal` vector, and four 8-bit elements fill a register: its length in \
-         units of 16 must be even"
-    );
-}
+pub type RowVec<'k, T, const W: usize, L = Row, S = Length16> =
+    Rv<'k, T, W, <L as RegisterLayout>::PerCol<S>>;
 
 impl<T: TensorElement, const N: usize, V: VectorLayout> fmt::Debug for Rv<'_, T, N, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -53,29 +54,37 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Registers<'k> for Rv
     }
 
     fn of_registers(k: Builder<'k>, registers: Vec<RegId>) -> Self {
-        const { assert_fills_registers::<T, V>(N) };
-        let values = in_order((registers.len() * T::PER_WORD) as i64);
+        let values = in_order(Self::ELEMENTS_PER_LANE as i64);
         Self { fragment: Fragment::over(k, registers, values), layout: PhantomData }
     }
 
     fn layout() -> TvLayout {
-        const { assert_fills_registers::<T, V>(N) };
-        let layout = V::layout(N).packed(T::PER_WORD as u32);
-        layout.expect("the elements of a lane fill its registers")
+        V::layout(N).packed_partly(T::PER_WORD as u32)
+    }
+
+    fn count() -> usize {
+        Self::REGISTERS
+    }
+
+    fn values() -> usize {
+        Self::ELEMENTS_PER_LANE
     }
 }
 
 impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     /// The number of elements.
     #[doc(alias = "length")]
-    pub const LENGTH: u32 = 16 * N as u32;
+    pub const LENGTH: u32 = {
+        assert!(N > 0, "a register vector has at least 16 elements");
+        V::UNIT * N as u32
+    };
     /// The number of subtiles along which a tile has such a vector.
     #[doc(alias = "tiles")]
     pub const SUBTILES: usize = N;
     /// The number of elements per lane.
-    pub const ELEMENTS_PER_LANE: usize = V::OWNED.of(N);
+    pub const ELEMENTS_PER_LANE: usize = V::OWNED.of(Self::LENGTH as usize);
     /// The number of registers per lane.
-    pub const REGISTERS: usize = Self::ELEMENTS_PER_LANE / T::PER_WORD;
+    pub const REGISTERS: usize = Self::ELEMENTS_PER_LANE.div_ceil(T::PER_WORD);
 
     /// Returns the (lane, value) layout, which every operation uses. Vectors of tiles have several owners per element.
     ///

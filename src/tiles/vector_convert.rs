@@ -17,9 +17,24 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     #[must_use]
     #[track_caller]
     pub fn to_layout<V2: VectorLayout>(self) -> Rv<'k, T, N, V2> {
+        self.to_vector()
+    }
+
+    /// Returns the same elements in another vector layout, like [`to_layout`](Self::to_layout), whose length may be in another unit: the
+    /// sums of the columns of an 8-bit tile as a vector of a wider one, `let sums: RowVec<f32, 4> = q.col_sum().to_vector();` for a
+    /// `Rt<e4m3, 1, 2>`. Other lengths do not compile.
+    #[must_use]
+    #[track_caller]
+    pub fn to_vector<const M: usize, V2: VectorLayout>(self) -> Rv<'k, T, M, V2> {
+        const {
+            assert!(
+                Self::LENGTH == Rv::<T, M, V2>::LENGTH,
+                "both vectors must have the same length: `N` · 16 elements, and `N` · 32 of `Aligned<Length32>` and `Naive<Length32>`"
+            );
+        }
         let k = self.kernel();
         let _located = k.locate(Location::caller());
-        let exchange = Exchange::plan(&Self::layout(), &Rv::<T, N, V2>::layout());
+        let exchange = Exchange::plan(&Self::layout(), &Rv::<T, M, V2>::layout());
         if exchange.is_identity() {
             return Rv::of_registers(k, self.fragment().all_registers().to_vec());
         }

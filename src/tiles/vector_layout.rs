@@ -1,10 +1,13 @@
 //! Vector layouts as types: how the elements of a vector are distributed over the lanes of a warp.
 
+use std::marker::PhantomData;
+
 use super::element::{Col, RegisterLayout, Row};
 use crate::{
     atoms::{ElementWidth, rt_base},
     layout::{Layout, TvLayout},
     ptx::sealed::Sealed,
+    tensor::{Length16, Length32, SUBTILE_SIDE, SubtileLength},
 };
 
 /// The vector with one element per row of a [`Row`] tile, or per column of a [`Col`] tile: with lane = 4g + t, a lane owns elements g and g
@@ -14,13 +17,16 @@ use crate::{
 pub enum Orthogonal {}
 /// The vector with one element per column of a [`Row`] tile, or per row of a [`Col`] tile: with lane = 4g + t, a lane owns elements 2t, 2t
 /// + 1, 2t + 8 and 2t + 9 of every 16, and the eight lanes with the same t own the same elements.
+///
+/// Subtiles of 8-bit elements are 32 long. The vectors of these columns or rows are `Aligned<Length32>`, of `N` · 32 elements: a lane owns
+/// elements 4t to 4t + 3 and 4t + 16 to 4t + 19 of every 32.
 #[doc(alias = "align")]
 #[derive(Clone, Copy, Debug)]
-pub enum Aligned {}
+pub struct Aligned<S = Length16>(PhantomData<S>);
 /// A vector that is not related to a tile: each lane owns runs of four or eight adjacent elements, in the order of the lanes. No
-/// element has two owners if the length is a multiple of 128.
+/// element has two owners if the length is a multiple of 128. A `Naive<Length32>` vector has `N` · 32 elements.
 #[derive(Clone, Copy, Debug)]
-pub enum Naive {}
+pub struct Naive<S = Length16>(PhantomData<S>);
 
 /// [`Orthogonal`], [`Aligned`] or [`Naive`].
 #[diagnostic::on_unimplemented(
@@ -30,10 +36,15 @@ pub enum Naive {}
 pub trait VectorLayout: Sealed + 'static {
     /// The name in messages.
     const NAME: &'static str;
+    /// The unit of lengths: 16 elements, or 32 for vectors along the words of tiles of 8-bit elements.
+    const UNIT: u32;
     /// The number of elements that a lane owns.
     #[doc(hidden)]
     const OWNED: Owned;
-    /// Returns the (lane, value) layout of a vector of `length` · 16 elements.
+    /// The layout of vectors of the same length with the fewest owners per element.
+    #[doc(hidden)]
+    type Divided: VectorLayout;
+    /// Returns the (lane, value) layout of a vector of `length` · [`UNIT`](Self::UNIT) elements.
     #[doc(hidden)]
     fn layout(length: usize) -> TvLayout;
 }
@@ -50,60 +61,68 @@ pub enum Owned {
 }
 
 impl Owned {
-    /// Returns the number for a vector of `length` · 16 elements.
-    pub(super) const fn of(self, length: usize) -> usize {
+    /// Returns the number for a vector of `elements` elements.
+    pub(super) const fn of(self, elements: usize) -> usize {
         match self {
-            Self::Of16(count) => count * length,
-            Self::Divided => 16 * length / owners(length) as usize,
+            Self::Of16(count) => count * elements / 16,
+            Self::Divided => elements / owners(elements) as usize,
         }
     }
 }
 
-/// Returns the number of lanes among which a [`Naive`] vector of `length` · 16 elements is divided.
-const fn owners(length: usize) -> u32 {
-    let most = (4 * length).trailing_zeros();
+/// Returns the number of lanes among which a [`Naive`] vector of `elements` elements is divided.
+const fn owners(elements: usize) -> u32 {
+    let most = (elements / 4).trailing_zeros();
     1 << if most < 5 { most } else { 5 }
 }
 
-/// Returns the layout of a vector along an axis of a row tile, which has `length` subtiles along it.
-fn of_tile(length: usize, axis: usize) -> TvLayout {
+/// Returns the layout of a vector along an axis of a row tile with subtiles of length `S`, of which it has `length` along the axis.
+fn of_tile<S: SubtileLength>(length: usize, axis: usize) -> TvLayout {
     let (height, width) = if axis == 0 { (length as u32, 1) } else { (1, length as u32) };
-    let tile = TvLayout::tiled(&rt_base(Row::LAYOUT, ElementWidth::B32), height, width);
+    let element = if S::ELEMENTS == Length32::ELEMENTS { ElementWidth::B8 } else { ElementWidth::B32 };
+    let tile = TvLayout::tiled(&rt_base(Row::LAYOUT, element), height, width);
     tile.and_then(|tile| tile.vector(axis)).expect("a register tile has few elements and two axes")
 }
 
 impl Sealed for Orthogonal {}
-impl Sealed for Aligned {}
-impl Sealed for Naive {}
+impl<S> Sealed for Aligned<S> {}
+impl<S> Sealed for Naive<S> {}
 
 impl VectorLayout for Orthogonal {
     const NAME: &'static str = "Orthogonal";
+    const UNIT: u32 = SUBTILE_SIDE;
     const OWNED: Owned = Owned::Of16(2);
+    type Divided = Naive;
 
     fn layout(length: usize) -> TvLayout {
-        of_tile(length, 0)
+        of_tile::<Length16>(length, 0)
     }
 }
 
-impl VectorLayout for Aligned {
-    const NAME: &'static str = "Aligned";
+impl<S: SubtileLength> VectorLayout for Aligned<S> {
+    const NAME: &'static str =
+        if S::ELEMENTS == Length16::ELEMENTS { "Aligned" } else { "Aligned<Length32>" };
+    const UNIT: u32 = S::ELEMENTS;
     const OWNED: Owned = Owned::Of16(4);
+    type Divided = Naive<S>;
 
     fn layout(length: usize) -> TvLayout {
-        of_tile(length, 1)
+        of_tile::<S>(length, 1)
     }
 }
 
 /// The maximum number of adjacent elements of a lane: 16 bytes of 16-bit elements.
 const MOST_ADJACENT: u32 = 8;
 
-impl VectorLayout for Naive {
-    const NAME: &'static str = "Naive";
+impl<S: SubtileLength> VectorLayout for Naive<S> {
+    const NAME: &'static str = if S::ELEMENTS == Length16::ELEMENTS { "Naive" } else { "Naive<Length32>" };
+    const UNIT: u32 = S::ELEMENTS;
     const OWNED: Owned = Owned::Divided;
+    type Divided = Self;
 
     fn layout(length: usize) -> TvLayout {
-        let elements = 16 * length as u32;
-        let lanes = owners(length);
+        let elements = S::ELEMENTS * length as u32;
+        let lanes = owners(elements as usize);
         let own = elements / lanes;
         let adjacent = (1 << own.trailing_zeros()).min(MOST_ADJACENT);
         let threads = ((lanes, 32 / lanes), (adjacent, 0));
@@ -115,30 +134,31 @@ impl VectorLayout for Naive {
     }
 }
 
-/// The axis of a tile `H`×`W` in layout `L` along which a vector of `N` subtiles in this layout has one element per row (0) or per
-/// column (1).
+/// The axis of a tile `H`×`W` in layout `L`, with subtiles of length `S`, along which a vector of `N` subtiles in this layout has one
+/// element per row (0) or per column (1).
 #[diagnostic::on_unimplemented(
-    message = "a vector of {N} · 16 elements in layout `{Self}` belongs neither to the rows nor to the columns of a `{L}` tile of {H}×{W} subtiles",
+    message = "a vector of {N} subtiles in layout `{Self}` belongs neither to the rows nor to the columns of a `{L}` tile of {H}×{W} subtiles",
     note = "a `Row` tile takes `Orthogonal` vectors of its height and `Aligned` vectors of its width, a `Col` tile the reverse; \
-            `Rv::to_layout` converts"
+            `Rv::to_layout` converts",
+    note = "tiles of 8-bit elements take `Aligned<Length32>` vectors, of 32 elements per subtile; `Rv::to_vector` converts"
 )]
-pub trait Broadcast<L, const H: usize, const W: usize, const N: usize>: VectorLayout {
+pub trait Broadcast<L, const H: usize, const W: usize, const N: usize, S = Length16>: VectorLayout {
     /// 0 for one element per row, 1 for one per column.
     const AXIS: usize;
 }
 
-impl<const H: usize, const W: usize> Broadcast<Row, H, W, H> for Orthogonal {
+impl<S, const H: usize, const W: usize> Broadcast<Row, H, W, H, S> for Orthogonal {
     const AXIS: usize = 0;
 }
 
-impl<const H: usize, const W: usize> Broadcast<Row, H, W, W> for Aligned {
+impl<S: SubtileLength, const H: usize, const W: usize> Broadcast<Row, H, W, W, S> for Aligned<S> {
     const AXIS: usize = 1;
 }
 
-impl<const H: usize, const W: usize> Broadcast<Col, H, W, H> for Aligned {
+impl<S: SubtileLength, const H: usize, const W: usize> Broadcast<Col, H, W, H, S> for Aligned<S> {
     const AXIS: usize = 0;
 }
 
-impl<const H: usize, const W: usize> Broadcast<Col, H, W, W> for Orthogonal {
+impl<S, const H: usize, const W: usize> Broadcast<Col, H, W, W, S> for Orthogonal {
     const AXIS: usize = 1;
 }

@@ -4,12 +4,12 @@ use warpwright::{
     layout::TvLayout,
     ptx::{bf16, f16, traits::Numeric},
     tensor::{Arithmetic, FloatElement},
-    tiles::Convert,
+    tiles::{Convert, Length16},
 };
 
 /// An element type with small whole numbers.
 pub(super) trait Coded:
-    Arithmetic + FloatElement + Numeric + Convert<f32> + Convert<bf16> + Convert<f16>
+    Arithmetic<Length = Length16> + FloatElement + Numeric + Convert<f32> + Convert<bf16> + Convert<f16>
 {
     /// The number in this type; exact up to 256.
     fn code(number: u32) -> Self;

@@ -236,12 +236,16 @@ types! {
     u64_tiles: u64;
 }
 
-/// Along the words of the other layouts, which 8-bit tiles cannot be reduced along.
+/// Across the words: along the sides of 32 elements of 8-bit subtiles.
 #[test]
 fn along_the_other_axis() {
     reductions!(bf16, Col, row_sum row_min row_argmax row_argmin_with row_any row_all, true);
     reductions!(f32, Row, col_sum col_min col_argmax col_argmin_with col_any col_all, false);
     reductions!(tf32, Row, col_sum col_min col_argmax col_argmin_with col_any col_all, false);
+    reductions!(e4m3, Row, col_sum col_min col_argmax col_argmin_with col_any col_all, false);
+    reductions!(e5m2, Col, row_sum row_min row_argmax row_argmin_with row_any row_all, true);
+    reductions!(i8, Row, col_sum col_min col_argmax col_argmin_with col_any col_all, false);
+    reductions!(u8, Col, row_sum row_min row_argmax row_argmin_with row_any row_all, true);
 }
 
 /// Elementary functions in f32, of types without their own.

@@ -55,8 +55,8 @@ fn results<'k, T: Whole, L: RegisterLayout>(
     t: &Tile<'k, T, L>,
     store: &mut dyn FnMut(Tile<'k, T, L>),
 ) where
-    L::PerRow: Broadcast<L, H, W, H>,
-    L::PerCol: Broadcast<L, H, W, W>,
+    L::PerRow<T::Length>: Broadcast<L, H, W, H, T::Length>,
+    L::PerCol<T::Length>: Broadcast<L, H, W, W, T::Length>,
 {
     let zeros = || k.zeros::<Tile<'k, T, L>>();
     let copy = || t.zip(t, |x, _| x);
@@ -108,8 +108,8 @@ fn expected(which: usize, x: &dyn Fn(usize, usize) -> i64, row: usize, col: usiz
 
 fn check<T: Whole, L: RegisterLayout>()
 where
-    L::PerRow: Broadcast<L, H, W, H>,
-    L::PerCol: Broadcast<L, H, W, W>,
+    L::PerRow<T::Length>: Broadcast<L, H, W, H, T::Length>,
+    L::PerCol<T::Length>: Broadcast<L, H, W, W, T::Length>,
 {
     let (rows, cols, count) = (ROWS as u32, COLS as u32, NAMES.len() as u32);
     let kernel = Kernel::<(In<T>, Out<T>)>::build("whole(x, y)", Target::SM_80, |k, (x, y)| {

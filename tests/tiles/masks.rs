@@ -93,50 +93,55 @@ fn check<T: Numeral, L: RegisterLayout>() {
 }
 
 /// Vectors along both sides of a tile: x + (the row's maximum), and x · (the column's minimum).
-fn with_vectors<T, L: RegisterLayout>()
+fn with_vectors<T, L: RegisterLayout, const H: usize, const W: usize>()
 where
     T: Numeral + Computed + Accumulate<Sum: Convert<T>>,
-    L::PerRow: Broadcast<L, 2, 2, 2>,
-    L::PerCol: Broadcast<L, 2, 2, 2>,
+    L::PerRow<T::Length>: Broadcast<L, H, W, H, T::Length>,
+    L::PerCol<T::Length>: Broadcast<L, H, W, W, T::Length>,
 {
+    let [rows, cols] = [Rt::<T, H, W, L>::ROWS, Rt::<T, H, W, L>::COLS];
     let kernel = Kernel::<(In<T>, Out<T>)>::build("vectors(x, y)", Target::SM_89, |k, (x, y)| {
         k.block([32]);
         k.grid([BLOCKS as u32]);
-        let x = k.global(x, row_major(BLOCKS as u32 * 32, 32)).tile(k.ctaid_x(), 0).load::<T, 2, 2, L>();
-        let y = k.global(y, row_major(BLOCKS as u32 * 64, 32));
+        let x = k.global(x, row_major(BLOCKS as u32 * rows, cols)).tile(k.ctaid_x(), 0).load::<T, H, W, L>();
+        let y = k.global(y, row_major(BLOCKS as u32 * 2 * rows, cols));
         y.tile(k.ctaid_x() * 2, 0).store(&(&x + &x.row_max().convert::<T>()));
         y.tile(k.ctaid_x() * 2 + 1, 0).store(&(&x * &x.col_min().convert::<T>()));
     })
     .unwrap_or_else(|error| panic!("{}: {error}", T::NAME));
     crate::assemble::kernel(&kernel);
-    let x = |block: usize, row: usize, col: usize| number(0, block * 1024 + row * 32 + col);
+    let [rows, cols] = [rows, cols].map(|extent| extent as usize);
+    let size = rows * cols;
+    let x = |block: usize, row: usize, col: usize| T::of(number(0, block * size + row * cols + col)).number();
     let found = everywhere(|device| {
-        let mut y = device.upload(&[T::of(77.0); BLOCKS * 2048]).unwrap();
-        let x: Vec<_> = (0..BLOCKS * 1024).map(|at| T::of(number(0, at))).collect();
+        let mut y = device.upload(&vec![T::of(77.0); BLOCKS * 2 * size]).unwrap();
+        let x: Vec<_> = (0..BLOCKS * size).map(|at| T::of(number(0, at))).collect();
         device.launch(&kernel, (&device.upload(&x).unwrap(), &mut y)).unwrap();
         device.download(&y).unwrap().into_iter().map(|y: T| y.number()).collect::<Vec<_>>()
     });
-    let expected = (0..BLOCKS * 2048).map(|at| {
-        let (block, row, col) = (at / 2048, at % 1024 / 32, at % 32);
-        match at / 1024 % 2 {
-            0 => x(block, row, col) + (0..32).map(|col| x(block, row, col)).fold(0.0, f64::max),
-            _ => x(block, row, col) * (0..32).map(|row| x(block, row, col)).fold(9.0, f64::min),
-        }
+    let expected = (0..BLOCKS * 2 * size).map(|at| {
+        let (block, row, col) = (at / (2 * size), at % size / cols, at % cols);
+        let result = match at / size % 2 {
+            0 => x(block, row, col) + (0..cols).map(|col| x(block, row, col)).fold(0.0, f64::max),
+            _ => x(block, row, col) * (0..rows).map(|row| x(block, row, col)).fold(9.0, f64::min),
+        };
+        T::of(result).number()
     });
     assert_eq!(found, expected.collect::<Vec<_>>(), "{} {:?}", T::NAME, L::LAYOUT);
 }
 
-/// Subtiles of 8-bit elements are longer than vectors of theirs.
 macro_rules! with_vectors {
-    ($($t:ty)*) => {$(
-        with_vectors::<$t, Row>();
-        with_vectors::<$t, Col>();
+    ($height:literal $width:literal: $($t:ty)*) => {$(
+        with_vectors::<$t, Row, $height, $width>();
+        with_vectors::<$t, Col, $height, $width>();
     )*};
 }
 
 #[test]
 fn vectors_of_every_type() {
-    with_vectors! { bf16 f16 f32 f64 tf32 i32 u32 i64 u64 }
+    with_vectors! { 2 2: bf16 f16 f32 f64 tf32 i32 u32 i64 u64 }
+    // The lanes own two or six elements of the vectors along the sides of 16.
+    with_vectors! { 1 3: e4m3 e5m2 i8 u8 }
 }
 
 macro_rules! types {

@@ -5,7 +5,7 @@ use warpwright::{
     prelude::*,
     ptx::e4m3,
     run::Device,
-    tiles::{Aligned, Convert, Naive, Orthogonal, VectorLayout},
+    tiles::{Aligned, Convert, Length32, Naive, Orthogonal, VectorLayout},
 };
 
 use crate::devices::everywhere;
@@ -31,7 +31,7 @@ fn bytes<T, const N: usize, V: VectorLayout, V2: VectorLayout>(
     })
     .unwrap();
     crate::assemble::kernel(&kernel);
-    let length = 32 * N - 5;
+    let length = 2 * Rv::<T, N, V>::LENGTH as usize - 5;
     let data: Vec<u8> = (0..length).map(|i| (i * 7 % 120) as u8).collect();
     let found = everywhere(|device| {
         let x = device.upload(&data.iter().map(|&byte| from_byte(byte)).collect::<Vec<_>>()).unwrap();
@@ -63,6 +63,9 @@ fn vectors_of_bytes() {
     bytes::<u8, 1, Aligned, Naive>(|byte| byte, f32::from);
     bytes::<u8, 2, Orthogonal, Naive>(|byte| byte, f32::from);
     bytes::<u8, 4, Naive, Orthogonal>(|byte| byte, f32::from);
+    bytes::<u8, 3, Orthogonal, Aligned>(|byte| byte, f32::from);
+    bytes::<i8, 1, Naive, Orthogonal>(|byte| byte as i8 - 60, |byte| f32::from(byte as i8 - 60));
+    bytes::<u8, 3, Aligned<Length32>, Naive<Length32>>(|byte| byte, f32::from);
     bytes::<i8, 5, Naive, Aligned>(|byte| byte as i8 - 60, |byte| f32::from(byte as i8 - 60));
     bytes::<e4m3, 6, Naive, Orthogonal>(e4m3::from_bits, |byte| e4m3::from_bits(byte).into());
     bytes::<e4m3, 8, Naive, Naive>(e4m3::from_bits, |byte| e4m3::from_bits(byte).into());

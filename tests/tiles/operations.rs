@@ -200,8 +200,8 @@ fn each_kind<T, L, const H: usize, const W: usize>()
 where
     T: Coded + warpwright::tiles::Accumulate<Sum = f32>,
     L: RegisterLayout,
-    L::PerRow: Broadcast<L, H, W, H>,
-    L::PerCol: Broadcast<L, H, W, W>,
+    L::PerRow<T::Length>: Broadcast<L, H, W, H, T::Length>,
+    L::PerCol<T::Length>: Broadcast<L, H, W, W, T::Length>,
     f32: Convert<T>,
 {
     let mut operations = Operations::<T, L, H, W>::new();
@@ -343,8 +343,8 @@ fn all<T, L, const H: usize, const W: usize>()
 where
     T: Coded + warpwright::tiles::Accumulate<Sum = f32>,
     L: RegisterLayout,
-    L::PerRow: Broadcast<L, H, W, H>,
-    L::PerCol: Broadcast<L, H, W, W>,
+    L::PerRow<T::Length>: Broadcast<L, H, W, H, T::Length>,
+    L::PerCol<T::Length>: Broadcast<L, H, W, W, T::Length>,
     f32: Convert<T>,
 {
     let mut operations = Operations::<T, L, H, W>::new();

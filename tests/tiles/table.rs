@@ -12,16 +12,18 @@ use std::{
 use pretty_assertions::assert_eq;
 use warpwright::{
     prelude::*,
-    ptx::{BuildErrorKind, Read, Write as WriteAccess, traits::Numeric},
+    ptx::{BuildErrorKind, Global, Ptr, Read, Write as WriteAccess, traits::Numeric},
     tensor::TensorElement,
-    tiles::Filled,
+    tiles::{Filled, SparseProduct, SparseRt},
 };
 
 use super::numbers::Numeral;
 
-/// What an operation may use: matrices of one tile, and a tile of 16×16 elements, or 16×32.
+/// What an operation may use: matrices of one tile, a tile of 16×16 elements, or 16×32, and the buffers of a sparse matrix.
 struct Operands<'k, T: TensorElement> {
     k: Builder<'k>,
+    values: Ptr<'k, T, Global, Read>,
+    metadata: Ptr<'k, u16, Global, Read>,
     x: Gl<'k, T, Read>,
     y: Gl<'k, T, WriteAccess>,
     t: Rt<'k, T, 1, 1>,
@@ -30,7 +32,7 @@ struct Operands<'k, T: TensorElement> {
 /// An operation whose instructions are counted.
 type Operation<'f, T> = dyn for<'k> Fn(Operands<'k, T>) + 'f;
 
-/// The comments around an operation's lines.
+/// The comments around an operation's lines. An operation that first creates its operands begins itself.
 const BEGIN: &str = "begin";
 const END: &str = "end";
 
@@ -40,20 +42,21 @@ fn mnemonics<T: TensorElement>(
     threads: u32,
     operation: &Operation<'_, T>,
 ) -> Result<Vec<String>, BuildError> {
-    let kernel = Kernel::<(In<T>, Out<T>)>::build("operation", target, |k, (x, y)| {
-        k.block([threads]);
-        let whole = row_major(Rt::<T, 1, 1>::ROWS, Rt::<T, 1, 1>::COLS);
-        let (x, y) = (k.global(x, whole), k.global(y, whole));
-        let t = x.tile(0, 0).load();
-        // The lane's number and the warp's are computed once per kernel.
-        let _ = (k.lane().rank(), k.warp().rank());
-        k.comment(BEGIN);
-        operation(Operands { k, x, y, t });
-        k.comment(END);
-    });
+    let kernel =
+        Kernel::<(In<T>, In<u16>, Out<T>)>::build("operation", target, |k, (values, metadata, y)| {
+            k.block([threads]);
+            let whole = row_major(Rt::<T, 1, 1>::ROWS, Rt::<T, 1, 1>::COLS);
+            let (x, y) = (k.global(values, whole), k.global(y, whole));
+            let t = x.tile(0, 0).load();
+            // The lane's number and the warp's are computed once per kernel.
+            let _ = (k.lane().rank(), k.warp().rank());
+            k.comment(BEGIN);
+            operation(Operands { k, values, metadata, x, y, t });
+            k.comment(END);
+        });
     let text = kernel?.ptx();
-    let lines = text.lines().map(str::trim).skip_while(|line| *line != format!("// {BEGIN}")).skip(1);
-    let lines = lines.take_while(|line| *line != format!("// {END}"));
+    let (_, operation) = text.rsplit_once(&format!("// {BEGIN}\n")).expect("the comment is emitted");
+    let lines = operation.lines().map(str::trim).take_while(|line| *line != format!("// {END}"));
     let instructions = lines.filter(|line| !line.ends_with(':') && !line.starts_with("//"));
     let mnemonic = |line: &str| {
         let word = line.split_whitespace().find(|word| !word.starts_with('@'))?;
@@ -133,6 +136,9 @@ macro_rules! types {
 fn of<T: Numeral>(number: f64) -> T {
     T::of(number)
 }
+
+/// The length of a subtile of a type.
+type LengthOf<T> = <T as TensorElement>::Length;
 
 /// Returns whether a number is greater than 0.
 fn positive<S: Numeral + Numeric>(x: Val<'_, S>) -> Val<'_, bool> {
@@ -221,9 +227,17 @@ fn narrow(text: &mut String) {
             "&t / &u" |Operands { t, .. }| Div::div(&t, &t);
             "t.max(0)" |Operands { t, .. }| t.max(of::<T>(0.0));
             "t.abs()" |Operands { t, .. }| t.abs();
+            "t - &per_row" |Operands { k, t, .. }| t - &k.filled::<ColVec<T, 1>>(of::<T>(1.0));
+            "t - &per_column" |Operands { k, t, .. }| t - &k.filled::<RowVec<T, 1, Row, LengthOf<T>>>(of::<T>(1.0));
             "t.row_sum()" |Operands { t, .. }| t.row_sum();
             "t.row_max()" |Operands { t, .. }| t.row_max();
+            "t.col_sum()" |Operands { t, .. }| t.col_sum();
+            "t.col_max()" |Operands { t, .. }| t.col_max();
             "t.sum()" |Operands { t, .. }| t.sum();
+            "t.col_argmax()" |Operands { t, .. }| t.col_argmax();
+            "t.col_any(|x| x.gt(0))" |Operands { t, .. }| t.col_any(positive);
+            "t.any(|x| x.gt(0))" |Operands { t, .. }| t.any(positive);
+            "t.right_fill(5, 0)" |Operands { t, .. }| t.right_fill(5, super::masks::value(of::<T>(0.0)));
         }
         "Functions in f32" [tf32 e4m3] {
             "t.tril(0, 0)" |Operands { t, .. }| t.tril(0, of::<T>(0.0));
@@ -344,6 +358,18 @@ fn of_targets<T: TensorElement>(operation: &Operation<'_, T>) -> Vec<String> {
     found.iter().map(cell).collect()
 }
 
+/// The product of a sparse tile and a tile of zeros.
+fn sparse_product<'k, T: SparseProduct<T, C>, C: TensorElement>(
+    operands: Operands<'k, T>,
+) -> Rt<'k, C, 1, 1> {
+    let Operands { k, values, metadata, .. } = operands;
+    let a = k.sparse(values, metadata, 16, 2 * T::SUBTILE_LENGTH);
+    let a: SparseRt<'_, T, 1, 1> = a.tile(0, 0).load();
+    let (b, sum) = (k.zeros::<Rt<T, 1, 2>>(), k.zeros::<Rt<C, 1, 1>>());
+    k.comment(BEGIN);
+    sum.mma_abt_sparse(&a, &b)
+}
+
 /// The part for targets.
 fn targets(text: &mut String) {
     let _ = write!(
@@ -417,6 +443,12 @@ fn targets(text: &mut String) {
         "`mma_abt` of e5m2 in f16": e5m2, |Operands { k, t, .. }| k.zeros::<Rt<f16, 1, 1>>().mma_abt(&t, &t);
         "`mma_abt` of u8": u8, |Operands { k, t, .. }| k.zeros::<Rt<i32, 1, 1>>().mma_abt(&t, &t);
         "`mma_abt` of i8": i8, |Operands { k, t, .. }| k.zeros::<Rt<i32, 1, 1>>().mma_abt(&t, &t);
+        "`mma_abt_sparse` of f16 in f16": f16, |operands| sparse_product::<_, f16>(operands);
+        "`mma_abt_sparse` of f16 in f32": f16, |operands| sparse_product::<_, f32>(operands);
+        "`mma_abt_sparse` of bf16": bf16, |operands| sparse_product::<_, f32>(operands);
+        "`mma_abt_sparse` of tf32": tf32, |operands| sparse_product::<_, f32>(operands);
+        "`mma_abt_sparse` of e4m3": e4m3, |operands| sparse_product::<_, f32>(operands);
+        "`mma_abt_sparse` of u8": u8, |operands| sparse_product::<_, i32>(operands);
     }
 }
 

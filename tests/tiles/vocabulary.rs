@@ -67,7 +67,7 @@ fn zips<T, L: RegisterLayout>()
 where
     T: Coded + Numeral + Convert<f32>,
     f32: Convert<T>,
-    L::PerRow: Broadcast<L, 2, 3, 2>,
+    L::PerRow<T::Length>: Broadcast<L, 2, 3, 2, T::Length>,
 {
     let kernel = build::<(In<T>, Out<f32>)>(Target::SM_80, 32, &|k, (x, y)| {
         let t: Rt<f32, 2, 3, L> = k.global(x, row_major(64, 48)).tile(k.ctaid_x(), 0).load();

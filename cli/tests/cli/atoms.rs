@@ -66,8 +66,8 @@ fn json_has_every_atom_with_cutes_tables() {
 #[test]
 fn atoms_are_listed_one_a_line() {
     let all = lines(&[]);
-    // Eleven element types in two layouts, their vectors in three.
-    assert_eq!(all.len(), 2459 + 39 + 13 * 5 + 5);
+    // Thirteen element types in two layouts, their vectors in three, those of 8 bits in four.
+    assert_eq!(all.len(), 2459 + 39 + 13 * 5 + 4 + 5);
     let bf16 = lines(&["--mma", "--target", "sm_80", "--find", "m16n8k16.row.col.f32.bf16"]);
     let expected = [
         "mma                                   MxNxK       D.A.B.C              target   PTX",
@@ -157,6 +157,7 @@ fn tiles_and_vectors_are_listed() {
             "Rv<e5m2, 2, Orthogonal> 32x1 1 ((4,8),(2,2)):((0,1),(8,16))",
             "Rv<e5m2, 2, Aligned> 32x1 2 ((4,8),(2,2,2,1)):((2,0),(1,8,16,1))",
             "Rv<e5m2, 2, Naive> 32x1 1 ((8,4),(4,1)):((4,0),(1,32))",
+            "Rv<e5m2, 2, Aligned<Length32>> 64x1 4 ((4,8),(4,2,2,1)):((4,0),(1,16,32,1))",
         ]
     );
     assert!(lines(&["--mma", "--find", "e5m2"]).iter().all(|line| !line.starts_with("Rt")));

@@ -187,6 +187,11 @@ fn tiles_and_vectors_are_drawn() {
     let column = words(&["tile", "ColVec<bf16, 1, Col>"]);
     let aligned = words(&["tile", "Rv<bf16, 1, Aligned>"]);
     assert_eq!(column[1..], aligned[1..]);
+    // The sums of the columns of an 8-bit tile, and those of its rows, of which two fill half a register of bytes.
+    let columns = words(&["tile", "RowVec<f32, 1, Row, Length32>", "--thread", "1"]);
+    assert_eq!(columns[0], "RowVec<f32, 1, Row, Length32>: ((4,8),(4,2,1,1)):((4,0),(1,16,32,1))");
+    let rows = words(&["tile", "ColVec<e4m3, 1, Row, Length32>"]);
+    assert_eq!(rows.last().unwrap(), "1 registers per lane, 4 values in each: T is the lane, V its value");
 
     let shared = words(&["tile", "St<bf16, 1, 4>"]);
     assert_eq!(shared[0], "St<bf16, 1, 4, Auto>: Sw<3,4,3> o 0 o (16,(64,1)):(128,(2,2048))");
@@ -239,11 +244,12 @@ fn mistakes_in_types_are_located() {
             "Tt<bf16,1,1>",
             "column 1: expected a type of tiles or vectors (Rt, Rv, ColVec, RowVec, St, Sv), found `Tt`",
         ),
+        ("Rv<u8,3,Aligned<Length8>>", "column 17: expected a length (Length16, Length32), found `Length8`"),
+        ("Rv<u8,3,Orthogonal<Length32>>", "column 19: expected `>`, found `<`"),
         (
-            "Rv<u8,3,Orthogonal>",
-            "column 6: expected an even length, because a lane owns 2 of 16 elements and a register has 4",
+            "ColVec<e4m3,1,Row,16>",
+            "column 19: expected a length of subtiles (Length16, Length32), found `16`",
         ),
-        ("ColVec<e4m3,1>", "column 12: expected an even length"),
         ("Rv<f32,1,Row>", "column 10: expected a layout (Orthogonal, Aligned, Naive), found `Row`"),
         (
             "St<bf16,4,3,Swizzle128>",

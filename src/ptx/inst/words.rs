@@ -158,11 +158,12 @@ impl<'k> Builder<'k> {
         word.in_register(self)
     }
 
-    /// Returns a word whose two slots both contain the 16-bit element in slot `slot` of a word.
+    /// Returns a word whose slots all contain the element of 8 or 16 bits in slot `slot` of a word.
     #[track_caller]
-    pub(crate) fn repeated<W: Scalar>(self, word: RegId, slot: usize) -> Val<'k, W> {
+    pub(crate) fn repeated<T: Element, W: Scalar>(self, word: RegId, slot: usize) -> Val<'k, W> {
         let word = Operand::Reg(word.in_place());
-        let selected = Val::<u32>::from([0x1010, 0x3232][slot]).operand(self);
+        let bytes = if T::SIZE == 1 { 0x1111 * slot as u32 } else { [0x1010, 0x3232][slot] };
+        let selected = Val::<u32>::from(bytes).operand(self);
         self.result(format_args!("prmt.b32"), &[word, word, selected])
     }
 

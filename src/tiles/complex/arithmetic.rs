@@ -130,7 +130,7 @@ macro_rules! operators {
         where
             T: $bound,
             L: RegisterLayout,
-            V: Broadcast<L, H, W, N>,
+            V: Broadcast<L, H, W, N, T::Length>,
         {
             type Output = Crt<'k, T, H, W, L>;
 

@@ -1,4 +1,4 @@
-//! The columns of a row-layout tile of bytes are twice as many as those of its vectors.
+//! The sums of the 32 columns of a tile of bytes are not a vector of 16 elements.
 
 use warpwright::prelude::*;
 
@@ -6,6 +6,6 @@ fn main() {
     let _ = Kernel::<()>::build("f", Target::SM_90, |k, ()| {
         k.block([32]);
         let t = k.zeros::<Rt<u8, 1, 1>>();
-        let _ = t.col_sum();
+        let _: RowVec<i32, 1> = t.col_sum().to_vector();
     });
 }
