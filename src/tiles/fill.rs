@@ -7,12 +7,13 @@ use super::{
     convert::fragment_of,
     gl::GlTile,
     st::St,
+    stages::SourceOf,
     sv::Sv,
     swizzle::{Plain, SharedSwizzle},
 };
 use crate::{
     layout::Layout,
-    ptx::{Features, Global, ReadWrite, Readable, Shared, Val, Writable},
+    ptx::{Features, Global, ReadWrite, Readable, Shared, Val, Writable, sealed::Sealed},
     tensor::{self, Tensor, TensorElement, copy, copy_issued, copy_or},
 };
 
@@ -138,6 +139,42 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
         let length = Sv::<T, N>::LENGTH;
         let _located = self.kernel().locate(Location::caller());
         write_out(vector.owner, &self.tensor([length]), &vector.tensor, &Shape::of::<T, Plain>(1, length));
+    }
+}
+
+/// A tile or vector in global memory whose elements past the edges are read as a value; see [`GlTile::or`].
+#[derive(Clone, Debug)]
+pub struct GlTileOr<'k, T: TensorElement, A, const R: usize> {
+    tile: GlTile<'k, T, A, R>,
+    value: T,
+}
+
+impl<T: TensorElement, A, const R: usize> Sealed for GlTileOr<'_, T, A, R> {}
+
+impl<'k, T: TensorElement, A, const R: usize> GlTile<'k, T, A, R> {
+    /// Returns the tile with `value` in place of the elements past the edges, for the stage of a pipeline:
+    /// `stage.fill((x.tile(0, i).or(f32::NEG_INFINITY),))`.
+    ///
+    /// The data pass through registers, because `cp.async` can write only zeros past an edge, so the threads wait for the loads.
+    #[must_use]
+    pub fn or(self, value: T) -> GlTileOr<'k, T, A, R> {
+        GlTileOr { tile: self, value }
+    }
+}
+
+impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: SharedSwizzle>
+    SourceOf<'k, St<'k, T, H, W, S>> for GlTileOr<'k, T, A, 2>
+{
+    #[track_caller]
+    fn begin_fill(&self, tile: &St<'k, T, H, W, S>) {
+        tile.begin_fill_or(&self.tile, self.value);
+    }
+}
+
+impl<'k, T: TensorElement, A: Readable, const N: usize> SourceOf<'k, Sv<'k, T, N>> for GlTileOr<'k, T, A, 1> {
+    #[track_caller]
+    fn begin_fill(&self, vector: &Sv<'k, T, N>) {
+        vector.begin_fill_or(&self.tile, self.value);
     }
 }
 

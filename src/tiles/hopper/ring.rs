@@ -6,12 +6,12 @@ use super::{
     in_flight::{Accumulators, InFlight},
     roles::{Consumer, Producer},
     schedule::{Blocks, Persistent},
-    tensor_copy::BoxSources,
+    stage::{EmptyStage, FillingStage, Received},
     turns::{Turn, Turns},
 };
 use crate::{
-    ptx::{Builder, Mbarrier, ProxySpace, Ptr, Shared, State, Steps, Val, Var, Visitor, quotient, remainder},
-    tiles::pipeline::{STAGE_ALIGN, StageTiles},
+    ptx::{Builder, Mbarrier, ProxySpace, Ptr, Shared, State, Steps, Val, Var, quotient, remainder},
+    tiles::stages::{STAGE_ALIGN, StageTiles},
 };
 
 /// A ring of `N` stages in shared memory, which one producer fills and `C` consumer warpgroups read. Each stage contains one tile of every
@@ -39,72 +39,6 @@ pub struct Ring<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> {
 impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> fmt::Debug for Ring<'k, Tiles, N, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Ring of {N} stages of {} bytes for {C} warpgroups", Tiles::STAGE_BYTES)
-    }
-}
-
-/// A stage of a ring that the producer must fill.
-pub struct EmptyStage<'k, Tiles> {
-    tiles: Tiles,
-    full: Mbarrier<'k>,
-}
-
-/// A stage of a ring whose copies have been started.
-#[must_use = "give the filled stage back to the ring"]
-pub struct FillingStage<'k, Tiles>(PhantomData<(Tiles, Builder<'k>)>);
-
-impl<Tiles> fmt::Debug for EmptyStage<'_, Tiles> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EmptyStage").finish_non_exhaustive()
-    }
-}
-
-impl<Tiles> fmt::Debug for FillingStage<'_, Tiles> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FillingStage").finish_non_exhaustive()
-    }
-}
-
-impl<'k, Tiles: StageTiles<'k>> EmptyStage<'k, Tiles> {
-    /// Starts filling the stage by tensor copies.
-    #[track_caller]
-    pub fn fill(self, from: impl BoxSources<'k, Tiles>) -> FillingStage<'k, Tiles> {
-        {
-            let _located = self.full.pointer().kernel().locate(Location::caller());
-            self.full.arrive_expect_tx(from.bytes());
-            from.copy_to(&self.tiles, self.full);
-        }
-        FillingStage(PhantomData)
-    }
-}
-
-/// A stage of a ring whose tiles have arrived; consumers release it when they have finished reading.
-#[must_use = "release the stage, or the producer waits for it forever"]
-pub struct Received<'k, Tiles: StageTiles<'k>> {
-    tiles: Tiles::Filled,
-    stage: Val<'k, u32>,
-}
-
-impl<'k, Tiles: StageTiles<'k>> fmt::Debug for Received<'k, Tiles> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Received stage {:?}", self.stage)
-    }
-}
-
-impl<'k, Tiles: StageTiles<'k>> Received<'k, Tiles> {
-    /// Returns the tiles.
-    pub fn tiles(&self) -> &Tiles::Filled {
-        &self.tiles
-    }
-}
-
-impl<'k, Tiles: StageTiles<'k>> State<'k> for Received<'k, Tiles>
-where
-    Tiles::Filled: State<'k>,
-{
-    #[track_caller]
-    fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
-        self.tiles.visit(visitor);
-        self.stage.visit(visitor);
     }
 }
 
