@@ -4,12 +4,12 @@
 //! kernel gives the same bytes on every machine, so they can be committed and compared. [`Export::with_source`] adds
 //! `NAME_source.h` with the PTX text as a C array, for programs that do not read files at run time.
 //!
-//! The header requires neither `cuda.h` nor the CUDA toolkit. It declares the arguments as a struct and defines functions for the
-//! grid, the minimum length of each buffer, a check of the arguments, and a launch through the driver API. The check covers
-//! what a launch from Rust checks: alignment, divisibility, buffer lengths, overlap of buffers, tensor maps, and the grid.
+//! The header requires neither `cuda.h` nor the CUDA toolkit. It declares the arguments as a struct and defines functions for the grid, the
+//! minimum length of each buffer, a check of the arguments, and a launch through the driver API. The check covers the same properties as a
+//! launch from Rust: alignment, divisibility, buffer lengths, overlap of buffers, tensor maps, and the grid.
 //!
-//! The launch of a kernel with tensor maps of its buffers creates the maps and passes them. Such kernels, and those whose grid depends on
-//! the number of multiprocessors, take a `warpwright_extended_driver` with the further functions that this requires.
+//! If a kernel has tensor maps of its buffers, the launch creates and passes the maps. Such kernels, and kernels whose grid depends on the
+//! number of multiprocessors, take a `warpwright_extended_driver`, which contains the additional driver functions that they require.
 #![forbid(unsafe_code)]
 
 mod c_name;
@@ -100,7 +100,7 @@ impl Export {
     /// Exports all kernels of a module to files named `name`.
     ///
     /// # Errors
-    /// If `name` is not a C identifier, or the names of two kernels differ only in case.
+    /// Returns an error if `name` is not a C identifier, or the names of two kernels differ only in case.
     pub fn module(module: &Module, name: &str) -> Result<Self, ExportError> {
         if !c_name::is_identifier(name) {
             return Err(ExportError::BadName { name: name.to_string() });
@@ -151,7 +151,7 @@ impl Export {
     /// Writes the files into `dir`, which is created if necessary. Each file is replaced atomically.
     ///
     /// # Errors
-    /// [`ExportError::Write`] with the path.
+    /// Returns [`ExportError::Write`] with the path.
     pub fn write(&self, dir: impl AsRef<Path>) -> Result<ExportedFiles, ExportError> {
         let dir = dir.as_ref();
         file::replace(dir, &self.files())?;
@@ -187,7 +187,7 @@ impl<A> Kernel<A> {
     /// ```
     ///
     /// # Errors
-    /// If a file cannot be written.
+    /// Returns an error if a file cannot be written.
     pub fn export(&self, dir: impl AsRef<Path>) -> Result<ExportedFiles, ExportError> {
         Export::kernel(self).write(dir)
     }
@@ -197,7 +197,7 @@ impl Module {
     /// Writes `name.ptx`, `name.h` and `name.json` with all kernels into `dir`; see [`crate::export`].
     ///
     /// # Errors
-    /// If `name` is not a C identifier, if the names of two kernels differ only in case, or if a file cannot be written.
+    /// Returns an error if `name` is not a C identifier, if the names of two kernels differ only in case, or if a file cannot be written.
     pub fn export(&self, dir: impl AsRef<Path>, name: &str) -> Result<ExportedFiles, ExportError> {
         Export::module(self, name)?.write(dir)
     }

@@ -1,8 +1,8 @@
 //! Runs kernels: typed launches in the simulator and on NVIDIA GPUs.
 //!
-//! A [`Device`] is either a simulator or a GPU; code written for one runs on the other. A launch passes arguments only: the
-//! kernel determines its block and cluster shape, its shared memory, its grid, and the assumptions about its arguments, which
-//! are checked first. The compiler checks the number and types of the arguments.
+//! A [`Device`] is either a simulator or a GPU; code written for one runs on the other. A launch passes only arguments: the kernel
+//! determines its block and cluster shape, its shared memory, its grid, and the assumptions about its arguments, which are checked first.
+//! The compiler checks the number and types of the arguments.
 //!
 //! ```
 //! use warpwright::{prelude::*, run::{Device, Simulator}};
@@ -28,9 +28,9 @@
 //!
 //! # What a launch checks
 //!
-//! The views of a kernel (`k.slice`, `k.global`, `k.tensor`) access only elements within their extents. A launch checks that
-//! each buffer is long enough for its views, that numbers are multiples as the kernel requires, and that no buffer that the
-//! kernel writes overlaps another. Launching a kernel is therefore safe, on a GPU as well. A kernel whose
+//! The views of a kernel (`k.slice`, `k.global`, `k.tensor`) access only elements within their extents. A launch checks that each buffer is
+//! long enough for its views, that integer arguments are multiples of the numbers that the kernel requires, and that no buffer that the
+//! kernel writes overlaps another buffer. Launching a kernel is therefore safe, even on a GPU. A kernel whose
 //! [`Entry::unsafe_accesses`](crate::ptx::Entry::unsafe_accesses) is not 0 also relies on the obligations of its `unsafe` code.
 //!
 //! Races, uninitialized reads of shared memory and out-of-bounds accesses to shared memory affect only the kernel's own results; the

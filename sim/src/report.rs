@@ -69,7 +69,7 @@ impl Report {
     /// Panics if there are findings; for tests.
     ///
     /// # Panics
-    /// If there are findings; the message contains all of them.
+    /// Panics if there are findings; the message contains all of them.
     #[track_caller]
     pub fn assert_clean(&self) {
         let text: Vec<String> = self.findings.iter().map(Finding::to_string).collect();

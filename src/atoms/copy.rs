@@ -55,7 +55,7 @@ pub enum CopyKind {
         bytes: u32,
         /// Whether it bypasses L1: `.cg` instead of `.ca`.
         bypass_l1: bool,
-        /// Whether the bytes past the valid ones are zero-filled.
+        /// Whether the bytes after the valid ones are filled with zeros.
         zero_fill: bool,
     },
     /// `ldmatrix`, from shared memory to registers.
@@ -183,7 +183,7 @@ impl CopyAtom {
     /// Returns the layout of a side in elements of `bits` bits: (thread, element) → element.
     ///
     /// # Errors
-    /// [`LayoutError::Upcast`] if an element is split between threads.
+    /// Returns [`LayoutError::Upcast`] if an element is split between threads.
     #[doc(alias = "ValLayoutSrc")]
     #[doc(alias = "ValLayoutDst")]
     pub fn value_layout(&self, side: CopySide, bits: u32) -> Result<Layout, LayoutError> {
@@ -229,7 +229,7 @@ impl CopyAtom {
     /// with one phase per matrix.
     ///
     /// # Errors
-    /// [`AccessError::Misaligned`] if an address is not a multiple of 16, [`AccessError::Lanes`] for more than 32 rows.
+    /// Returns [`AccessError::Misaligned`] if an address is not a multiple of 16, [`AccessError::Lanes`] for more than 32 rows.
     ///
     /// ```
     /// use warpwright::atoms::copy_atom;

@@ -11,7 +11,7 @@ use crate::{
 pub struct Metadata<'k> {
     /// The register.
     pub bits: Val<'k, u32>,
-    /// The lane of each four whose register is read: less than [`Sparsity::selectors`](super::Sparsity::selectors).
+    /// The lane, of each four, whose register is read: less than [`Sparsity::selectors`](super::Sparsity::selectors).
     pub selector: u32,
 }
 
@@ -20,9 +20,9 @@ pub struct Metadata<'k> {
 pub struct Scale<'k> {
     /// The register.
     pub bits: Val<'k, u32>,
-    /// The byte at which the scales start: any for one scale, 0 or 2 for two, 0 for four.
+    /// The byte at which the scales start: any byte for one scale, 0 or 2 for two scales, 0 for four scales.
     pub byte: u32,
-    /// The lane of each four whose register is read: 0 or 1 for A (lanes 0 and 1, or 2 and 3), 0 … 3 for B.
+    /// The lane, of each four, whose register is read: 0 or 1 for A (lanes 0 and 1, or 2 and 3), 0 … 3 for B.
     pub thread: u32,
 }
 
@@ -121,8 +121,8 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Transposes a 2×2 block of words whose rows are owned by two lanes that differ in `lane_bit`: the lane
-    /// without the bit receives both first words, the other one both second words.
+    /// Transposes a 2×2 block of words whose rows are owned by two lanes that differ in `lane_bit`: the lane without the bit receives both
+    /// first words, and the other lane both second words.
     #[doc(alias = "SM50_Shuffle_U32_2x2Trans")]
     #[track_caller]
     pub fn transpose_2x2<T: Scalar>(self, row: [Val<'k, T>; 2], lane_bit: u32) -> [Val<'k, T>; 2] {

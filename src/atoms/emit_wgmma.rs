@@ -43,8 +43,8 @@ impl<'k> Builder<'k> {
     /// Emits D = A·B + D, or D = A·B, for a warpgroup; [`MmaAtom::fragment`] returns the elements of each register, and the operands in
     /// shared memory are [`MatrixDescriptor`]s.
     ///
-    /// The product is asynchronous: D may be accessed after a commit and a wait. A [`wgmma_fence`](Self::wgmma_fence) must follow writes to the
-    /// registers of D and A; therefore, D must be in registers of its own, from [`wgmma_accumulators`](Self::wgmma_accumulators) or loop
+    /// The product is asynchronous: D may be accessed after a commit and a wait. A [`wgmma_fence`](Self::wgmma_fence) must follow writes to
+    /// the registers of D and A; therefore, D must have its own registers, from [`wgmma_accumulators`](Self::wgmma_accumulators) or loop
     /// state. Rejected when the kernel is built: registers, orders or signs that the atom does not have, or a D in constants or shared
     /// registers. All threads of the warpgroup execute it. Requires sm_90a.
     ///

@@ -61,7 +61,7 @@ pub struct MmaAtom {
 pub enum Group {
     /// A single thread.
     Thread,
-    /// Eight threads of a warp, four of each half; four quad pairs compute four products with one instruction.
+    /// Eight threads of a warp, four of each half. Four quad pairs compute four products with one instruction.
     QuadPair,
     /// 32 threads.
     Warp,
@@ -206,7 +206,7 @@ impl MmaAtom {
         self.registers_of(operand).majors
     }
 
-    /// Returns the class of an operand's registers.
+    /// Returns the register class of an operand.
     #[must_use]
     pub fn register_class(&self, operand: MmaOperand) -> RegClass {
         self.registers_of(operand).class
@@ -300,7 +300,7 @@ impl MmaAtom {
     /// M×K/2 matrix. Threads are logical; [`thread_ids`](Self::thread_ids) maps them to lanes.
     ///
     /// # Errors
-    /// [`NotInRegisters`] for an operand in shared memory.
+    /// Returns [`NotInRegisters`] for an operand in shared memory.
     pub fn fragment(&self, operand: MmaOperand) -> Result<TvLayout, NotInRegisters> {
         let registers = self.registers_of(operand);
         let name = format!("{} {operand:?}", self.name);
@@ -318,7 +318,7 @@ impl MmaAtom {
     /// Returns the [`fragment`](Self::fragment) of A.
     ///
     /// # Errors
-    /// If A is in shared memory.
+    /// Returns an error if A is in shared memory.
     pub fn fragment_a(&self) -> Result<TvLayout, NotInRegisters> {
         self.fragment(MmaOperand::A)
     }
@@ -326,7 +326,7 @@ impl MmaAtom {
     /// Returns the [`fragment`](Self::fragment) of B.
     ///
     /// # Errors
-    /// If B is in shared memory.
+    /// Returns an error if B is in shared memory.
     pub fn fragment_b(&self) -> Result<TvLayout, NotInRegisters> {
         self.fragment(MmaOperand::B)
     }

@@ -19,12 +19,12 @@ impl Picture {
     /// Draws the words of shared memory touched by access number `access` of a (thread, value) layout: `vector` elements of
     /// `element_bytes` at a time, with the accesses of warp 0 first. `layout` maps (thread, value) to bytes.
     ///
-    /// One table per phase of 128 bytes. Rows are the touched rows of banks, labeled with their first byte. A cell names the
-    /// first lane that accesses its word, and `+` the number of other lanes (they are served together). Words are framed if their
-    /// bank has several of them in one phase and must serve them one after another.
+    /// One table per phase of 128 bytes. Rows are the touched rows of banks, labeled with their first byte. A cell names the first lane
+    /// that accesses its word, and `+` the number of other lanes (they are served together). Words are framed if their bank must serve
+    /// several words of one phase, one after the other.
     ///
     /// # Errors
-    /// Those of [`warp_accesses`] and [`bank_conflicts`]; [`DrawError::Access`] past the last access; [`DrawError::TooLarge`]
+    /// Returns the errors of [`warp_accesses`] and [`bank_conflicts`]; [`DrawError::Access`] past the last access; [`DrawError::TooLarge`]
     /// for more than 65 536 values over all threads.
     pub fn of_banks(
         layout: &ComposedLayout,

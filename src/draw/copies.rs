@@ -18,7 +18,7 @@ impl Picture {
     /// smallest unit that is moved. Rows are 128 bits: a row of an 8×8 matrix.
     ///
     /// # Errors
-    /// Those of [`Picture::of_thread_values`]; [`DrawError::Layout`] if an element is split between threads.
+    /// Returns the errors of [`Picture::of_thread_values`]; [`DrawError::Layout`] if an element is split between threads.
     pub fn of_copy(atom: &CopyAtom, bits: Option<u32>, highlight: Highlight) -> Result<Picture, DrawError> {
         let bits = bits.unwrap_or(match atom.kind() {
             CopyKind::LdMatrix(matrices) | CopyKind::StMatrix(matrices) => matrices.element_bits,
@@ -41,7 +41,7 @@ impl Picture {
     /// Draws the elements that each thread reads and writes in a tiled copy. The same cell of both tables is the same element.
     ///
     /// # Errors
-    /// Those of [`Picture::of_thread_values`]; [`DrawError::Tensor`] if a side has no map.
+    /// Returns the errors of [`Picture::of_thread_values`]; [`DrawError::Tensor`] if a side has no map.
     pub fn of_tiled_copy(copy: &TiledCopy, highlight: Highlight) -> Result<Picture, DrawError> {
         let table = |side: TvLayout, title: &str| {
             Owners::new(side.layout(), (side.rows(), side.cols()), highlight).table(title)

@@ -11,7 +11,7 @@ pub enum Tint {
     /// The page's own color.
     #[default]
     Plain,
-    /// One of eight hues; higher numbers wrap.
+    /// One of eight hues; higher numbers wrap around.
     Hue(u8),
     /// Grayed out, next to highlighted cells.
     Dim,
@@ -51,7 +51,7 @@ impl Table {
     /// Creates a table whose rows and columns are numbered from 0.
     ///
     /// # Errors
-    /// [`DrawError::TooLarge`] for more than 65 536 cells.
+    /// Returns [`DrawError::TooLarge`] for more than 65 536 cells.
     pub fn new(
         title: impl Into<String>,
         (rows, cols): (usize, usize),
@@ -77,7 +77,7 @@ impl Table {
         Table { axes: (rows.into(), cols.into()), ..self }
     }
 
-    /// Sets the label of each row; missing ones are empty.
+    /// Sets the label of each row; missing labels are empty.
     #[must_use]
     pub fn with_row_labels(mut self, labels: impl IntoIterator<Item = String>) -> Table {
         let rows = self.rows();

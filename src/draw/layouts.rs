@@ -11,7 +11,7 @@ impl Picture {
     /// color is a group of four banks of shared memory.
     ///
     /// # Errors
-    /// [`DrawError::TooLarge`] for more than 65 536 elements.
+    /// Returns [`DrawError::TooLarge`] for more than 65 536 elements.
     pub fn of_layout(layout: &ComposedLayout) -> Result<Picture, DrawError> {
         let unit = if is_plain(layout) { 1 } else { 16 };
         let cell = |index| {
@@ -24,7 +24,7 @@ impl Picture {
     /// Draws the value at each coordinate of a layout with basis-vector strides.
     ///
     /// # Errors
-    /// [`DrawError::TooLarge`] for more than 65 536 elements.
+    /// Returns [`DrawError::TooLarge`] for more than 65 536 elements.
     pub fn of_coordinates(layout: &Layout<BasisVector>) -> Result<Picture, DrawError> {
         let cell = |index| {
             let coord = layout.index(index);

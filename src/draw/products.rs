@@ -14,7 +14,7 @@ impl Picture {
     /// columns n). A sparse A is drawn as the uncompressed matrix. An operand in shared memory has an empty table.
     ///
     /// # Errors
-    /// Those of [`Picture::of_thread_values`].
+    /// Returns the errors of [`Picture::of_thread_values`].
     pub fn of_mma(atom: &MmaAtom, highlight: Highlight) -> Result<Picture, DrawError> {
         let table = |operand| operand_table(atom, operand, highlight);
         let (a, b, c) = (table(MmaOperand::A)?, table(MmaOperand::B)?, table(MmaOperand::C)?);
@@ -30,7 +30,7 @@ impl Picture {
     /// Draws the thread that owns each element of A, B and C in a tile of a tiled product; see [`of_mma`](Self::of_mma).
     ///
     /// # Errors
-    /// Those of [`Picture::of_thread_values`]; [`DrawError::Tensor`] if an operand has no map.
+    /// Returns the errors of [`Picture::of_thread_values`]; [`DrawError::Tensor`] if an operand has no map.
     pub fn of_tiled_mma(mma: &TiledMma, highlight: Highlight) -> Result<Picture, DrawError> {
         let table = |operand: MmaOperand| {
             let map = mma.map(operand)?;

@@ -17,7 +17,7 @@ impl Picture {
     /// Data in one column without the swizzle (one color) are in different columns, and so in different banks, with it.
     ///
     /// # Errors
-    /// [`DrawError::Period`] if the swizzle's period exceeds 65 536 bytes.
+    /// Returns [`DrawError::Period`] if the swizzle's period exceeds 65 536 bytes.
     pub fn of_swizzle(swizzle: Swizzle) -> Result<Picture, DrawError> {
         let period = swizzle.period();
         if period > MOST_BYTES {

@@ -1,9 +1,9 @@
-//! Colors: cells have the same colors on light and dark pages, only the page differs.
+//! Colors: cells have the same colors on light and dark pages; only the page differs.
 
 /// Red, green and blue.
 pub type Rgb = [u8; 3];
 
-/// The page that a picture is drawn for.
+/// The page for which a picture is drawn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Theme {
     /// Dark text on white.

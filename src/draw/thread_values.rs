@@ -34,7 +34,7 @@ impl Picture {
     /// · rows`. Thread colors repeat cyclically; an element with several owners shows one of them and `+` the number of others.
     ///
     /// # Errors
-    /// [`DrawError::Rank`] if the layout is not of rank 2, [`DrawError::Outside`] if a value is outside the tile,
+    /// Returns [`DrawError::Rank`] if the layout is not of rank 2, [`DrawError::Outside`] if a value is outside the tile,
     /// [`DrawError::TooLarge`] for more than 65 536 elements.
     pub fn of_thread_values(
         layout: &Layout,

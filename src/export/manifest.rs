@@ -73,15 +73,16 @@ pub struct KernelManifest {
     pub max_registers: Option<u32>,
     /// Blocks per cluster in x, y and z, if the kernel uses clusters.
     pub cluster: Option<[u32; 3]>,
-    /// Whether the kernel itself waits for the preceding one in the stream (`griddepcontrol.wait`), so that it may be launched
-    /// with `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`.
+    /// Whether the kernel itself waits for the preceding kernel in the stream (`griddepcontrol.wait`), so that it may be launched with
+    /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub programmatic: bool,
     /// The number of blocks in x, y and z, as C expressions of the parameters, if the kernel has a grid rule. Divisions round down;
     /// `min(a, b)` is the smaller number, and `multiprocessors` the number of multiprocessors of the device
     /// (`CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`).
     pub grid: Option<[String; 3]>,
-    /// Accesses, views and raw lines that only the kernel's author vouches for; with 0, the kernel cannot leave its buffers.
+    /// The number of accesses, views and raw lines whose safety only the kernel's author ensures; if 0, the kernel cannot access memory
+    /// outside of its buffers.
     pub unsafe_accesses: u32,
     /// Shared memory per block.
     pub shared_bytes: SharedBytes,
@@ -112,11 +113,11 @@ pub struct ParameterManifest {
     pub views: Vec<ViewManifest>,
 }
 
-/// A tensor map that every launch creates: boxes of a tensor that begins at the address of a buffer, in the terms of
-/// `cuTensorMapEncodeTiled`. Lists start with the innermost dimension; element strides are 1, and nothing is interleaved.
+/// A tensor map that every launch creates: boxes of a tensor that begins at the address of a buffer, in terms of `cuTensorMapEncodeTiled`.
+/// Lists start with the innermost dimension; element strides are 1, and nothing is interleaved.
 ///
-/// If a number of coordinates is 0, the launch passes 128 bytes of zeros: a kernel that nevertheless copies from the tensor faults. Launches in
-/// Rust pass the map of memory of their own.
+/// If a number of coordinates is 0, the launch passes 128 bytes of zeros, and a kernel that nevertheless copies from the tensor faults.
+/// Launches from Rust pass a map of separate memory instead.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TensorMapManifest {
@@ -126,8 +127,8 @@ pub struct TensorMapManifest {
     pub data_type: String,
     /// The number of elements along each dimension, as C expressions of the parameters: at most 2³¹.
     pub dims: Vec<String>,
-    /// The distances between coordinates of dimensions 1 and up, as C expressions of the parameters: multiples of 16. Along a dimension with a
-    /// single coordinate, any multiple of 16 will do.
+    /// The distances between coordinates of dimensions 1 and up, as C expressions of the parameters: multiples of 16. Along a dimension
+    /// with a single coordinate, any multiple of 16 is valid.
     pub strides_bytes: Vec<String>,
     /// The elements of a box along each dimension.
     #[serde(rename = "box")]
@@ -140,7 +141,7 @@ pub struct TensorMapManifest {
     pub oob_fill: String,
 }
 
-/// A view of a buffer: its elements are at all sums of one multiple of each stride.
+/// A view of a buffer: the offsets of its elements are all sums of one multiple of each stride.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ViewManifest {
@@ -166,7 +167,7 @@ pub struct ModeManifest {
 pub struct AssumptionManifest {
     /// The name of the parameter.
     pub parameter: String,
-    /// A divisor of its value; 1 if none is assumed.
+    /// The assumed divisor of its value, or 1.
     pub multiple_of: u64,
     /// Its largest value, if it is bounded.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! Tensor maps in the terms of `cuTensorMapEncodeTiled` (CUDA Driver API, "Tensor Map Object Management").
+//! Tensor maps in terms of `cuTensorMapEncodeTiled` (CUDA Driver API, "Tensor Map Object Management").
 
 use crate::ptx::{ParamDecl, SwizzleMode};
 

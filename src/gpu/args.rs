@@ -106,7 +106,7 @@ impl<'a> Args<'a> {
     /// Adds a tensor map of a buffer that the kernel only reads; `encode` receives the buffer's address.
     ///
     /// # Errors
-    /// The error of `encode`.
+    /// Returns the error of `encode`.
     pub fn read_map<T, E>(
         &mut self,
         buffer: &'a impl DevicePtr<T>,
@@ -123,7 +123,7 @@ impl<'a> Args<'a> {
     /// Adds a tensor map of a buffer that the kernel writes, or reads and writes, like [`read_map`](Self::read_map).
     ///
     /// # Errors
-    /// The error of `encode`.
+    /// Returns the error of `encode`.
     pub fn write_map<T, E>(
         &mut self,
         buffer: &'a mut impl DevicePtrMut<T>,

@@ -1,4 +1,4 @@
-//! Products of matrices by cuBLASLt, to compare with: all algorithms that its heuristic offers.
+//! GEMMs by cuBLASLt, for comparison, with all algorithms that its heuristic offers.
 
 use std::{ffi::c_void, fmt, mem::MaybeUninit, sync::Arc};
 
@@ -13,7 +13,7 @@ use cudarc::{
 /// An error of cuBLASLt, or of the driver while a product is planned.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CublasLtError {
-    /// The library cuBLASLt is not on the machine.
+    /// The library cuBLASLt is not installed.
     #[error("cuBLASLt: the library could not be loaded")]
     Missing,
     /// cuBLASLt returned an error.
@@ -22,7 +22,7 @@ pub enum CublasLtError {
     /// The workspace could not be allocated.
     #[error("cuBLASLt: the driver could not allocate the workspace: {0}")]
     Workspace(#[from] DriverError),
-    /// A buffer has another size than the product was planned for.
+    /// The size of a buffer differs from that for which the product was planned.
     #[error("cuBLASLt: {matrix}: expected {expected} elements, found {found}")]
     Length {
         /// A, B or D.
@@ -48,7 +48,7 @@ const ALGORITHMS: usize = 16;
 /// The workspace in bytes, as NVIDIA recommends for Hopper (cuBLAS documentation, "cublasSetWorkspace").
 const WORKSPACE: usize = 32 << 20;
 
-/// The order of a factor in memory.
+/// The order of an operand in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// The matrix is row-major.
@@ -57,21 +57,21 @@ pub enum Order {
     Transposed,
 }
 
-/// The types of a product: of its factors, of its result, and of the sums.
+/// The types of a product: those of its operands, of its result and of the sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CublasLtTypes {
     /// bf16, summed in f32.
     Bf16,
     /// f16, summed in f32.
     F16,
-    /// f32, of which the tensor cores read the bits of tf32; summed in f32.
+    /// f32, of which the tensor cores use only the bits of tf32; summed in f32.
     Tf32,
-    /// Factors of e4m3 without scales, summed in f32, result of bf16.
+    /// Operands of e4m3 without scales, summed in f32, with a bf16 result.
     E4m3 {
         /// Whether sums may stay in the tensor cores, with fewer bits than f32 (`CUBLASLT_MATMUL_DESC_FAST_ACCUM`).
         fast_accumulation: bool,
     },
-    /// Factors of i8, sums and result of i32.
+    /// Operands of i8, with sums and result of i32.
     I8,
 }
 
@@ -142,7 +142,7 @@ impl CublasLtProduct {
     /// Plans D = A·B for A m×k and B k×n in these orders.
     ///
     /// # Errors
-    /// If the library is missing, cuBLASLt offers no algorithm, or the workspace of 32 MiB cannot be allocated.
+    /// Returns an error if the library is missing, cuBLASLt offers no algorithm, or the workspace of 32 MiB cannot be allocated.
     pub fn new(
         stream: &Arc<CudaStream>,
         types: CublasLtTypes,
@@ -239,7 +239,7 @@ impl CublasLtProduct {
     /// Returns the version of the library, such as 130100.
     ///
     /// # Errors
-    /// If the library is missing.
+    /// Returns an error if the library is missing.
     pub fn version() -> Result<usize, CublasLtError> {
         // SAFETY: only looks for the library.
         if !unsafe { sys::is_culib_present() } {
@@ -249,10 +249,10 @@ impl CublasLtProduct {
         Ok(unsafe { sys::cublasLtGetVersion() })
     }
 
-    /// Queues the product with an algorithm, the default being 0. The buffers contain the bits of the planned types.
+    /// Queues the product with an algorithm; 0 is the default. The buffers contain the bits of the planned types.
     ///
     /// # Errors
-    /// If a buffer has another size than planned, or cuBLASLt fails.
+    /// Returns an error if the size of a buffer differs from the planned size, or if cuBLASLt fails.
     pub fn run<T, D>(
         &mut self,
         algorithm: usize,

@@ -115,7 +115,7 @@ impl Gpu {
     /// Opens a device with its primary context.
     ///
     /// # Errors
-    /// [`GpuError::Unavailable`] without a driver or device, [`GpuError::NoSuchDevice`], or the driver's error.
+    /// Returns [`GpuError::Unavailable`] without a driver or device, [`GpuError::NoSuchDevice`], or the driver's error.
     pub fn new(ordinal: usize) -> Result<Self, GpuError> {
         let driver = probe()?;
         let count = driver.device_count();
@@ -129,7 +129,7 @@ impl Gpu {
     /// Uses an existing context of the caller.
     ///
     /// # Errors
-    /// [`GpuError::Unavailable`] if the driver lacks a required symbol, or the driver's error.
+    /// Returns [`GpuError::Unavailable`] if the driver lacks a required symbol, or the driver's error.
     pub fn from_context(context: Arc<CudaContext>) -> Result<Self, GpuError> {
         let driver = probe()?;
         let properties = DeviceProperties::read(driver, context.ordinal(), context.cu_device())?;

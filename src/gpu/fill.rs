@@ -9,7 +9,7 @@ use super::error::{CallFailed, GpuError};
 /// Allocates `bytes` bytes and queues filling them with `byte` on `stream`.
 ///
 /// # Errors
-/// Errors of the driver, most often insufficient memory.
+/// Returns errors of the driver, most often insufficient memory.
 #[doc(alias = "cuMemsetD8Async")]
 pub fn filled(stream: &Arc<CudaStream>, bytes: usize, byte: u8) -> Result<CudaSlice<u8>, GpuError> {
     // SAFETY: every byte is written below, on the same stream, before the slice is returned.

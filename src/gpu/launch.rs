@@ -20,12 +20,12 @@ pub struct LaunchConfig {
     pub block: [u32; 3],
     /// Blocks per cluster. `None` uses the kernel's `.reqnctapercluster`, or no clusters.
     pub cluster: Option<[u32; 3]>,
-    /// Dynamic shared memory per block in bytes, in addition to what the kernel declares. The launch opts in automatically
-    /// beyond 48 KiB.
+    /// Dynamic shared memory per block in bytes, in addition to the memory that the kernel declares. Beyond 48 KiB, the launch opts in
+    /// automatically.
     pub dynamic_shared_bytes: u32,
-    /// All blocks must be resident simultaneously, so that they may wait for each other.
+    /// Whether all blocks must be resident simultaneously, so that they may wait for each other.
     pub cooperative: bool,
-    /// The launch may start before the kernel ahead of it in the stream has ended: the kernel waits for it (`griddepcontrol.wait`)
+    /// Whether the launch may start before the preceding kernel in the stream has ended; the kernel waits for it (`griddepcontrol.wait`)
     /// before it accesses memory.
     pub programmatic: bool,
 }
@@ -75,7 +75,7 @@ impl LaunchConfig {
     /// Checks the shape against a device and a kernel's attributes; `kernel` is the name for messages.
     ///
     /// # Errors
-    /// The first violated rule. Limits: CUDA C++ Programming Guide, *Compute Capabilities*.
+    /// Returns the first violated rule. Limits: CUDA C++ Programming Guide, *Compute Capabilities*.
     pub fn check(
         &self,
         kernel: &str,
@@ -170,8 +170,8 @@ fn volume(extents: [u32; 3]) -> u64 {
     extents.into_iter().map(u64::from).fold(1, u64::saturating_mul)
 }
 
-/// A launch that was checked, with its arguments, to be queued any number of times. Buffers that were passed through [`Args::read`]
-/// and [`Args::write`] stay borrowed.
+/// A checked launch with its arguments, which can be queued any number of times. Buffers that were passed through [`Args::read`] and
+/// [`Args::write`] stay borrowed.
 #[derive(Debug)]
 pub struct PreparedLaunch<'a> {
     function: &'a Function,
@@ -185,7 +185,7 @@ impl PreparedLaunch<'_> {
     /// Queues the kernel on the arguments' stream and returns immediately.
     ///
     /// # Errors
-    /// The driver's error.
+    /// Returns the driver's error.
     ///
     /// # Safety
     /// As for [`Function::launch`], for every launch.
@@ -217,7 +217,7 @@ impl Function {
     /// automatically.
     ///
     /// # Errors
-    /// [`LaunchError`]. A fault of the kernel is reported by a later call, for example
+    /// Returns [`LaunchError`]. A fault of the kernel is reported by a later call, for example
     /// [`Gpu::synchronize`](super::Gpu::synchronize).
     ///
     /// # Safety
@@ -235,7 +235,7 @@ impl Function {
     /// Checks a launch like [`launch`](Self::launch), without queueing it.
     ///
     /// # Errors
-    /// As for [`launch`](Self::launch).
+    /// Returns the errors of [`launch`](Self::launch).
     pub fn prepare<'a>(
         &'a self,
         config: &LaunchConfig,

@@ -60,8 +60,8 @@ impl Module {
     /// Compiles and loads PTX text.
     ///
     /// # Errors
-    /// [`LoadError::Rejected`] with the compiler's messages, each with its line of the text; [`LoadError::Nul`] for a NUL
-    /// byte in the text.
+    /// Returns [`LoadError::Rejected`] with the compiler's messages, each with its line of the text; [`LoadError::Nul`] for a NUL byte in
+    /// the text.
     #[doc(alias = "cuModuleLoadDataEx")]
     pub fn load(gpu: &Gpu, ptx: &str) -> Result<Self, LoadError> {
         Self::load_with(gpu, ptx, &LoadOptions::default())
@@ -70,7 +70,7 @@ impl Module {
     /// Like [`Module::load`], with options.
     ///
     /// # Errors
-    /// As for [`Module::load`].
+    /// Returns the errors of [`Module::load`].
     pub fn load_with(gpu: &Gpu, ptx: &str, options: &LoadOptions) -> Result<Self, LoadError> {
         let text = CString::new(ptx).map_err(|nul| nul_error(ptx, nul.nul_position()))?;
         gpu.bind()?;
@@ -129,7 +129,7 @@ impl Module {
     /// Returns a kernel of the module.
     ///
     /// # Errors
-    /// [`GpuError::NoSuchFunction`], or the driver's error.
+    /// Returns [`GpuError::NoSuchFunction`], or the driver's error.
     #[doc(alias = "cuModuleGetFunction")]
     pub fn function(&self, name: &str) -> Result<Function, GpuError> {
         let missing = || GpuError::NoSuchFunction { name: name.to_owned() };
@@ -150,7 +150,7 @@ impl Module {
     /// Returns the address and the size in bytes of a `.visible .global` or `.const` variable of the module.
     ///
     /// # Errors
-    /// [`GpuError::NoSuchGlobal`], or the driver's error.
+    /// Returns [`GpuError::NoSuchGlobal`], or the driver's error.
     #[doc(alias = "cuModuleGetGlobal")]
     pub fn global(&self, name: &str) -> Result<(u64, usize), GpuError> {
         let missing = || GpuError::NoSuchGlobal { name: name.to_owned() };

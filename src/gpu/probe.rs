@@ -12,9 +12,9 @@ use std::sync::OnceLock;
 /// A CUDA version, as numbered by drivers and toolkits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CudaVersion {
-    /// The major version: 12 of 12.8.
+    /// The major version: 12 for CUDA 12.8.
     pub major: u32,
-    /// The minor version: 8 of 12.8.
+    /// The minor version: 8 for CUDA 12.8.
     pub minor: u32,
 }
 
@@ -188,7 +188,7 @@ impl fmt::Debug for Driver {
 /// The library is searched under the names that cudarc uses and in its order, so that both open the same file.
 ///
 /// # Errors
-/// [`Unavailable`]. Never panics.
+/// Returns [`Unavailable`]. Never panics.
 pub fn probe() -> Result<&'static Driver, Unavailable> {
     static DRIVER: OnceLock<Driver> = OnceLock::new();
     if let Some(driver) = DRIVER.get() {

@@ -76,7 +76,7 @@ impl Swizzle {
     }
 }
 
-/// The minimum size of a fetch into the level-2 cache.
+/// The minimum size of a fetch to the level-2 cache.
 #[doc(alias = "CUtensorMapL2promotion")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u32)]
@@ -113,11 +113,11 @@ pub struct TiledTensor {
     pub element: ElementType,
     /// The number of elements along each of 1 to 5 dimensions, 1 to 2³².
     pub dims: Vec<u64>,
-    /// The bytes between consecutive indices along dimensions 1 and up (dimension 0 is dense): multiples of 16 below 2⁴⁰.
+    /// The distances in bytes between consecutive indices along dimensions 1 and up (dimension 0 is contiguous): multiples of 16 below 2⁴⁰.
     pub strides: Vec<u64>,
-    /// The elements of the box along each dimension, 1 to 256; a row is a multiple of 16 bytes.
+    /// The number of elements of the box along each dimension, 1 to 256; a row must be a multiple of 16 bytes.
     pub box_dims: Vec<u32>,
-    /// The steps between the elements copied along each dimension, 1 to 8; 1 for contiguous elements.
+    /// The distances between copied elements along each dimension, 1 to 8; 1 for contiguous elements.
     pub element_strides: Vec<u32>,
     /// The permutation in shared memory.
     pub swizzle: Swizzle,
@@ -212,7 +212,7 @@ impl TiledTensor {
     /// Checks every rule that does not depend on the device.
     ///
     /// # Errors
-    /// The first violated rule.
+    /// Returns the first violated rule.
     pub fn check(&self) -> Result<(), TensorMapError> {
         let rank = self.dims.len();
         if rank == 0 || rank > 5 {
@@ -294,7 +294,7 @@ impl TensorMap {
     /// itself to the same launch as well, or order the streams manually.
     ///
     /// # Errors
-    /// [`TensorMapError`].
+    /// Returns [`TensorMapError`].
     #[doc(alias = "cuTensorMapEncodeTiled")]
     pub fn encode(gpu: &Gpu, tensor: &TiledTensor) -> Result<Self, TensorMapError> {
         let capability = gpu.properties().capability;

@@ -50,7 +50,7 @@ impl Timings {
 /// buffers to keep the cache cold.
 ///
 /// # Errors
-/// The first error of `work`, or of the driver.
+/// Returns the first error of `work`, or of the driver.
 #[doc(alias = "cuEventElapsedTime")]
 pub fn time<E: From<GpuError>>(
     stream: &CudaStream,

@@ -129,7 +129,7 @@ impl Coalescing {
 /// Computes the cost of one shared-memory access of `width` bytes per lane; `None` marks inactive lanes.
 ///
 /// # Errors
-/// [`AccessError::Width`], [`AccessError::Misaligned`] or [`AccessError::Lanes`].
+/// Returns [`AccessError::Width`], [`AccessError::Misaligned`] or [`AccessError::Lanes`].
 ///
 /// ```
 /// use warpwright::layout::bank_conflicts;
@@ -162,7 +162,7 @@ fn phase_passes(phase: &[Option<u64>], width: u64) -> u32 {
 /// Computes the cost of one global-memory access of `width` bytes per lane; `None` marks inactive lanes.
 ///
 /// # Errors
-/// Those of [`bank_conflicts`].
+/// Returns the errors of [`bank_conflicts`].
 ///
 /// ```
 /// use warpwright::layout::coalescing;
@@ -206,8 +206,8 @@ fn checked<A: Into<Option<u64>>>(
 /// vector, in order, the byte addresses of its lanes.
 ///
 /// # Errors
-/// [`AccessError::Rank`], [`AccessError::Vector`], [`AccessError::Negative`], or [`AccessError::Scattered`] if the elements
-/// of a vector are not contiguous.
+/// Returns [`AccessError::Rank`], [`AccessError::Vector`], [`AccessError::Negative`], or [`AccessError::Scattered`] if the elements of a
+/// vector are not contiguous.
 ///
 /// ```
 /// use warpwright::layout::{ComposedLayout, Layout, bank_conflicts, warp_accesses};

@@ -107,7 +107,7 @@ impl Layout<BasisVector> {
     /// gives the original coordinate of each element of a tile, as predicates and TMA coordinates require.
     ///
     /// # Errors
-    /// Those of [`Layout::new`].
+    /// Returns the errors of [`Layout::new`].
     ///
     /// ```
     /// use warpwright::layout::Layout;

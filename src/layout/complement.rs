@@ -1,4 +1,4 @@
-//! Complements: the offsets that a layout leaves out.
+//! Complements: the offsets that a layout does not cover.
 
 use super::construct::{Layout, Mode, flat_modes};
 use super::error::LayoutError;
@@ -15,9 +15,9 @@ impl Layout {
     /// sums are `0, 1, 2 …` without gaps.
     ///
     /// # Errors
-    /// [`LayoutError::Complement`] if a stride is smaller than the span of the smaller strides, so that copies would overlap;
-    /// [`LayoutError::Uncovered`] if it is not a multiple of that span and too few copies fit; [`LayoutError::Extent`] for a
-    /// cotarget below 1.
+    /// Returns [`LayoutError::Complement`] if a stride is smaller than the span of the smaller strides, so that copies would overlap;
+    /// [`LayoutError::Uncovered`] if it is not a multiple of that span and too few copies fit; [`LayoutError::Extent`] for a cotarget below
+    /// 1.
     ///
     /// ```
     /// use warpwright::layout::Layout;

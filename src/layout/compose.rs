@@ -16,9 +16,9 @@ impl<D: Codomain> Layout<D> {
     /// extended past its end as in [`index`](Self::index).
     ///
     /// # Errors
-    /// [`LayoutError::Compose`] if no layout has these properties: each mode of `right` must step through the digits of `self`'s
-    /// index without leaving a digit partly covered, and sums of modes must not carry from one digit to the next. (CuTe checks
-    /// fewer conditions and sometimes returns a wrong layout.) [`LayoutError::Rank`] for a tuple with too many modes.
+    /// Returns [`LayoutError::Compose`] if no layout has these properties: each mode of `right` must step through the digits of `self`'s
+    /// index without leaving a digit partly covered, and sums of modes must not carry from one digit to the next. (CuTe checks fewer
+    /// conditions and sometimes returns a wrong layout.) [`LayoutError::Rank`] for a tuple with too many modes.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -46,7 +46,7 @@ impl<D: Codomain> Layout<D> {
     /// Returns the same elements in another shape: composition with that shape's column-major layout.
     ///
     /// # Errors
-    /// Those of [`compose`](Self::compose).
+    /// Returns the errors of [`compose`](Self::compose).
     pub fn with_shape(&self, shape: impl Into<Shape>) -> Result<Layout<D>, LayoutError> {
         self.compose(Layout::column_major(shape)?)
     }

@@ -6,10 +6,10 @@ use super::slice::Slicer;
 use super::swizzle::Swizzle;
 use super::tuple::{Coord, Shape};
 
-/// `swizzle ∘ offset ∘ layout`: a coordinate `c` maps to `swizzle(offset + layout(c))`. Values are bytes unless the layout is
-/// [recast](Self::recast), so that shared tiles, TMA boxes and `wgmma` descriptors use the same unit.
+/// `swizzle ∘ offset ∘ layout`: a coordinate `c` maps to `swizzle(offset + layout(c))`. Values are in bytes unless the layout is
+/// [recast](Self::recast), so shared tiles, TMA boxes and `wgmma` descriptors use the same unit.
 ///
-/// It has a shape but no strides. Operations on the domain (slices, divides, compositions) apply to the inner layout:
+/// It has a shape but no strides. Operations on the domain (slices, divisions, compositions) apply to the inner layout:
 /// [`slice`](Self::slice) and [`try_map`](Self::try_map). Text form, as in CuTe: `Sw<3,4,3> o 0 o (8,64):(128,2)`.
 ///
 /// ```
@@ -72,7 +72,7 @@ impl ComposedLayout {
     /// Returns the byte offset at a coordinate.
     ///
     /// # Errors
-    /// Those of [`Layout::at`].
+    /// Returns the errors of [`Layout::at`].
     pub fn at(&self, coord: impl Into<Coord>) -> Result<i64, LayoutError> {
         Ok(self.swizzle.apply(self.offset.wrapping_add(self.layout.at(coord)?)))
     }
@@ -87,7 +87,7 @@ impl ComposedLayout {
     /// Post-condition: for every coordinate `c` of the slice, `self(at with c filled in) = slice(c)`.
     ///
     /// # Errors
-    /// Those of [`Layout::slice_and_offset`].
+    /// Returns the errors of [`Layout::slice_and_offset`].
     pub fn slice(&self, at: impl Into<Slicer>) -> Result<ComposedLayout, LayoutError> {
         let (layout, offset) = self.layout.slice_and_offset(at)?;
         Ok(ComposedLayout { offset: self.offset.wrapping_add(offset), layout, ..*self })
@@ -96,7 +96,7 @@ impl ComposedLayout {
     /// Applies `change` to the inner layout and keeps swizzle and offset: `|l| l.zipped_divide((8, 64))`.
     ///
     /// # Errors
-    /// Those of `change`.
+    /// Returns the errors of `change`.
     pub fn try_map(
         &self,
         change: impl FnOnce(&Layout) -> Result<Layout, LayoutError>,

@@ -30,7 +30,7 @@ impl Layout {
     /// Creates a layout with integer strides.
     ///
     /// # Errors
-    /// [`LayoutError::Incongruent`] if shape and stride nest differently, [`LayoutError::Extent`] if an extent is below 1,
+    /// Returns [`LayoutError::Incongruent`] if shape and stride nest differently, [`LayoutError::Extent`] if an extent is below 1,
     /// [`LayoutError::Overflow`] if the size or the largest offset exceeds 64 bits.
     #[doc(alias = "make_layout")]
     pub fn new(shape: impl Into<Shape>, stride: impl Into<Stride>) -> Result<Layout, LayoutError> {
@@ -40,7 +40,7 @@ impl Layout {
     /// Creates a compact layout with the leftmost mode fastest (CuTe's `LayoutLeft`). Modes of extent 1 have stride 0.
     ///
     /// # Errors
-    /// Those of [`Layout::new`].
+    /// Returns the errors of [`Layout::new`].
     #[doc(alias = "LayoutLeft")]
     #[doc(alias = "GenColMajor")]
     pub fn column_major(shape: impl Into<Shape>) -> Result<Layout, LayoutError> {
@@ -53,7 +53,7 @@ impl Layout {
     /// Creates a compact layout with the rightmost mode fastest (CuTe's `LayoutRight`). Modes of extent 1 have stride 0.
     ///
     /// # Errors
-    /// Those of [`Layout::new`].
+    /// Returns the errors of [`Layout::new`].
     #[doc(alias = "LayoutRight")]
     #[doc(alias = "GenRowMajor")]
     pub fn row_major(shape: impl Into<Shape>) -> Result<Layout, LayoutError> {
@@ -70,7 +70,7 @@ impl Layout {
     /// Post-condition: the layout is a bijection onto `0..size`.
     ///
     /// # Errors
-    /// Those of [`Layout::new`], and [`LayoutError::Order`] if `order` does not nest within `shape`.
+    /// Returns the errors of [`Layout::new`], and [`LayoutError::Order`] if `order` does not nest within `shape`.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -90,7 +90,7 @@ impl<D: Codomain> Layout<D> {
     /// Creates a layout with strides of any codomain; see [`Layout::new`].
     ///
     /// # Errors
-    /// Those of [`Layout::new`].
+    /// Returns the errors of [`Layout::new`].
     pub fn with_stride(shape: impl Into<Shape>, stride: Stride<D>) -> Result<Layout<D>, LayoutError> {
         let shape = shape.into();
         check_congruent(&shape, &stride, &Trail::Root)?;

@@ -1,4 +1,4 @@
-//! Divides: a layout split into tiles and the steps between tiles.
+//! Division: splitting a layout into tiles and the steps between tiles.
 
 use super::codomain::Codomain;
 use super::complement::ceil_div;
@@ -11,14 +11,14 @@ impl<D: Codomain> Layout<D> {
     /// Splits each mode in two, `(tile, rest)`: the elements that the tiler selects, and the offsets of its repetitions. A tuple
     /// of tilers divides mode by mode; further modes, and those marked `..`, are not split.
     ///
-    /// Sizes that do not divide are rounded up: the last tiles extend past the end and need predicates.
+    /// If a tile does not divide its mode, the number of tiles is rounded up: the last tiles extend past the end and need predicates.
     ///
     /// Post-conditions for a layout as the tiler: `result((i, 0)) = self(tiler(i))` and
     /// `result((i, j)) = self(tiler(i) + complement(j))`; every index below `size(self)` occurs.
     ///
     /// # Errors
-    /// Those of [`complement`](Layout::complement), also for a tiler whose repetitions leave a gap; [`LayoutError::Backwards`] for
-    /// negative strides in the tiler; those of [`compose`](Self::compose).
+    /// Returns the errors of [`complement`](Layout::complement), also for a tiler whose repetitions leave a gap; [`LayoutError::Backwards`]
+    /// for negative strides in the tiler; those of [`compose`](Self::compose).
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -56,7 +56,7 @@ impl<D: Codomain> Layout<D> {
     /// its mode `(i, 0)` and mode `(1, i)` its mode `(i, 1)`, and the modes past the end of the tiler follow in mode 1.
     ///
     /// # Errors
-    /// Those of [`logical_divide`](Self::logical_divide); [`LayoutError::Unsplit`] for `..` at a mode not of rank 2.
+    /// Returns the errors of [`logical_divide`](Self::logical_divide); [`LayoutError::Unsplit`] for `..` at a mode whose rank is not 2.
     pub fn zipped_divide(&self, tiler: impl Into<Tiler>) -> Result<Layout<D>, LayoutError> {
         self.gathered_divide("zipped_divide", tiler.into())
     }
@@ -70,7 +70,7 @@ impl<D: Codomain> Layout<D> {
     /// Post-condition: the values are those of `zipped_divide`, in order.
     ///
     /// # Errors
-    /// Those of [`zipped_divide`](Self::zipped_divide).
+    /// Returns the errors of [`zipped_divide`](Self::zipped_divide).
     pub fn tiled_divide(&self, tiler: impl Into<Tiler>) -> Result<Layout<D>, LayoutError> {
         self.gathered_divide("tiled_divide", tiler.into())?.with_unpacked_rest()
     }
@@ -80,7 +80,7 @@ impl<D: Codomain> Layout<D> {
     /// Post-condition: the values are those of `zipped_divide`, in order.
     ///
     /// # Errors
-    /// Those of [`zipped_divide`](Self::zipped_divide).
+    /// Returns the errors of [`zipped_divide`](Self::zipped_divide).
     pub fn flat_divide(&self, tiler: impl Into<Tiler>) -> Result<Layout<D>, LayoutError> {
         self.gathered_divide("flat_divide", tiler.into())?.with_unpacked_both()
     }

@@ -1,9 +1,9 @@
-//! Dynamic extents and strides: those known only at launch.
+//! Dynamic extents and strides, which are known only at launch.
 //!
-//! Tiles are static, matrices are not: for an `m × k` matrix with `m`, `k` and the pitch in registers, a tile of 128×64 is
-//! still a layout of constants, and the algebra does not need those registers. A dynamic extent is [`DYNAMIC_EXTENT`], which
-//! only bounds the size. A dynamic stride is a dimension of a [`BasisVector`], so an offset is a linear form: a constant
-//! plus a multiple of each dynamic stride. The code generator adds the products last, after all constants have been folded.
+//! Tiles are static, but matrices are not: for an `m × k` matrix with `m`, `k` and the pitch in registers, a tile of 128×64 is still a
+//! layout of constants, and the algebra does not need those registers. A dynamic extent is [`DYNAMIC_EXTENT`], which only bounds the size.
+//! A dynamic stride is a dimension of a [`BasisVector`], so an offset is a linear form: a constant plus a multiple of each dynamic stride.
+//! The code generator adds the products last, after all constants have been folded.
 
 use super::basis::BasisVector;
 use super::codomain::Codomain;
@@ -43,7 +43,7 @@ impl Layout<BasisVector> {
     /// Post-condition: `result(i) = self(i).bind(units)` for all `i`.
     ///
     /// # Errors
-    /// [`LayoutError::Overflow`] if the largest offset exceeds 64 bits.
+    /// Returns [`LayoutError::Overflow`] if the largest offset exceeds 64 bits.
     pub fn bind(&self, units: &[i64]) -> Result<Layout, LayoutError> {
         let mut wraps = false;
         let stride = self.stride.map(|stride| {

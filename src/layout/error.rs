@@ -56,7 +56,7 @@ impl Trail<'_> {
     }
 }
 
-/// A layout operation without a valid result; names the mode, extent and stride.
+/// The error of a layout operation without a valid result; it names the mode, extent and stride.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LayoutError {
@@ -86,7 +86,7 @@ pub enum LayoutError {
         /// The value found.
         found: i64,
     },
-    /// An error in one mode of a tuple of tilers and the mode it applies to.
+    /// An error in one mode of a tuple of tilers, with the mode.
     #[error("mode {mode}: {fault}")]
     InMode {
         /// The tiler's mode.

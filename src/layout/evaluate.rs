@@ -48,7 +48,7 @@ impl<D: Codomain> Layout<D> {
     /// Coordinates past an extent are valid and extrapolate; predicates rely on it.
     ///
     /// # Errors
-    /// [`LayoutError::Coordinate`] if the coordinate does not nest within the shape.
+    /// Returns [`LayoutError::Coordinate`] if the coordinate does not nest within the shape.
     #[doc(alias = "crd2idx")]
     pub fn at(&self, coord: impl Into<Coord>) -> Result<D, LayoutError> {
         let mut value = D::zero();
@@ -178,7 +178,7 @@ pub fn coord_of_index(index: i64, shape: &Shape) -> Coord {
 /// Returns the linear index of a coordinate of `shape`.
 ///
 /// # Errors
-/// [`LayoutError::Coordinate`] if the coordinate does not nest within the shape.
+/// Returns [`LayoutError::Coordinate`] if the coordinate does not nest within the shape.
 #[doc(alias = "crd2idx")]
 pub fn index_of_coord(coord: &Coord, shape: &Shape) -> Result<i64, LayoutError> {
     linear_index(coord, shape, &Trail::Root)
@@ -187,7 +187,7 @@ pub fn index_of_coord(coord: &Coord, shape: &Shape) -> Result<i64, LayoutError> 
 /// Converts a coordinate of `from` to the coordinate of `to` with the same linear index.
 ///
 /// # Errors
-/// [`LayoutError::Coordinate`] if the coordinate does not nest within `from`.
+/// Returns [`LayoutError::Coordinate`] if the coordinate does not nest within `from`.
 #[doc(alias = "crd2crd")]
 pub fn coord_to_coord(coord: &Coord, from: &Shape, to: &Shape) -> Result<Coord, LayoutError> {
     Ok(coord_of_index(index_of_coord(coord, from)?, to))

@@ -33,8 +33,8 @@ impl Layout {
     /// Offsets outside the image of `self` map to unspecified indices.
     ///
     /// # Errors
-    /// [`LayoutError::LeftInverse`] if strides are negative or do not divide one another, or if overlapping modes have no layout
-    /// as an inverse.
+    /// Returns [`LayoutError::LeftInverse`] if strides are negative or do not divide one another, or if overlapping modes have no layout as
+    /// an inverse.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -167,7 +167,7 @@ impl Layout {
 /// Post-conditions: the result's size divides `count` and its values increase; every layout of that shape composes with it.
 ///
 /// # Errors
-/// [`LayoutError::Extent`] if an extent is below 1, [`LayoutError::TooSmall`] if `count` is below 1.
+/// Returns [`LayoutError::Extent`] if an extent is below 1, [`LayoutError::TooSmall`] if `count` is below 1.
 ///
 /// ```
 /// use warpwright::layout::{IntTuple, domain_distribute};

@@ -24,7 +24,7 @@ impl Layout {
     /// Post-condition: for an injective layout, a bijection of the same size onto registers `0..size`.
     ///
     /// # Errors
-    /// Those of [`Layout::new`].
+    /// Returns the errors of [`Layout::new`].
     ///
     /// ```
     /// use warpwright::layout::Layout;

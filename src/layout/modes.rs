@@ -9,7 +9,7 @@ impl<D: Codomain> Layout<D> {
     /// Returns mode `index` as a layout.
     ///
     /// # Errors
-    /// [`LayoutError::ModeRange`] if the mode does not exist.
+    /// Returns [`LayoutError::ModeRange`] if the mode does not exist.
     #[doc(alias = "get")]
     pub fn mode(&self, index: usize) -> Result<Layout<D>, LayoutError> {
         match (self.shape.mode(index), self.stride.mode(index)) {
@@ -29,7 +29,7 @@ impl<D: Codomain> Layout<D> {
     /// Returns modes `begin..end` as a layout of that rank.
     ///
     /// # Errors
-    /// [`LayoutError::ModeRange`] if the range is empty or exceeds the rank.
+    /// Returns [`LayoutError::ModeRange`] if the range is empty or exceeds the rank.
     pub fn take(&self, begin: usize, end: usize) -> Result<Layout<D>, LayoutError> {
         if begin >= end || end > self.rank() {
             return Err(LayoutError::ModeRange { begin, end, rank: self.rank() });
@@ -42,7 +42,7 @@ impl<D: Codomain> Layout<D> {
     /// Post-conditions: the rank is that of `order`; mode `i` is mode `order[i]` of `self`.
     ///
     /// # Errors
-    /// [`LayoutError::ModeRange`] if a mode does not exist.
+    /// Returns [`LayoutError::ModeRange`] if a mode does not exist.
     pub fn select(&self, order: &[usize]) -> Result<Layout<D>, LayoutError> {
         let modes: Result<Vec<_>, _> = order.iter().map(|&index| self.mode(index)).collect();
         Ok(Layout::concat(modes?))
@@ -64,7 +64,7 @@ impl<D: Codomain> Layout<D> {
     /// `i`.
     ///
     /// # Errors
-    /// [`LayoutError::ModeRange`] if the range is empty or exceeds the rank.
+    /// Returns [`LayoutError::ModeRange`] if the range is empty or exceeds the rank.
     pub fn group(&self, begin: usize, end: usize) -> Result<Layout<D>, LayoutError> {
         Ok(Layout { shape: self.shape.group(begin, end)?, stride: self.stride.group(begin, end)? })
     }
@@ -104,7 +104,7 @@ impl<D: Codomain> Layout<D> {
     /// Nests the leaves like `profile`.
     ///
     /// # Errors
-    /// [`LayoutError::Rank`] if the number of leaves differs.
+    /// Returns [`LayoutError::Rank`] if the number of leaves differs.
     pub fn unflatten<U>(&self, profile: &Tuple<U>) -> Result<Layout<D>, LayoutError> {
         Ok(Layout { shape: self.shape.unflatten(profile)?, stride: self.stride.unflatten(profile)? })
     }

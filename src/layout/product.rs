@@ -1,4 +1,4 @@
-//! Products: a layout repeated over another.
+//! Products: a layout that is repeated according to another layout.
 
 use super::construct::Layout;
 use super::divide::refuse_backwards;
@@ -14,7 +14,7 @@ impl Layout {
     /// and follow its order. Copies first fill gaps between the modes of `self`, then the offsets after it.
     ///
     /// # Errors
-    /// [`LayoutError::Complement`] if a stride is smaller than the span of the smaller strides, so that copies would overlap;
+    /// Returns [`LayoutError::Complement`] if a stride is smaller than the span of the smaller strides, so that copies would overlap;
     /// [`LayoutError::Backwards`] for negative strides in the tiler; otherwise those of [`compose`](Self::compose).
     ///
     /// ```
@@ -55,7 +55,7 @@ impl Layout {
     /// its mode `(i, 0)` and mode `(1, i)` its mode `(i, 1)`, and the modes past the end of the tiler follow in mode 1.
     ///
     /// # Errors
-    /// Those of [`logical_product`](Self::logical_product); [`LayoutError::Unsplit`] for `..` at a mode not of rank 2.
+    /// Returns the errors of [`logical_product`](Self::logical_product); [`LayoutError::Unsplit`] for `..` at a mode whose rank is not 2.
     pub fn zipped_product(&self, tiler: impl Into<Tiler>) -> Result<Layout, LayoutError> {
         self.gathered_product("zipped_product", tiler.into())
     }
@@ -69,7 +69,7 @@ impl Layout {
     /// Post-condition: the values are those of `zipped_product`, in order.
     ///
     /// # Errors
-    /// Those of [`zipped_product`](Self::zipped_product).
+    /// Returns the errors of [`zipped_product`](Self::zipped_product).
     pub fn tiled_product(&self, tiler: impl Into<Tiler>) -> Result<Layout, LayoutError> {
         self.gathered_product("tiled_product", tiler.into())?.with_unpacked_rest()
     }
@@ -79,7 +79,7 @@ impl Layout {
     /// Post-condition: the values are those of `zipped_product`, in order.
     ///
     /// # Errors
-    /// Those of [`zipped_product`](Self::zipped_product).
+    /// Returns the errors of [`zipped_product`](Self::zipped_product).
     pub fn flat_product(&self, tiler: impl Into<Tiler>) -> Result<Layout, LayoutError> {
         self.gathered_product("flat_product", tiler.into())?.with_unpacked_both()
     }
@@ -89,7 +89,7 @@ impl Layout {
     /// Post-condition: the rank is the larger of the two; shorter ones are padded with `1:0`.
     ///
     /// # Errors
-    /// Those of [`logical_product`](Self::logical_product).
+    /// Returns the errors of [`logical_product`](Self::logical_product).
     pub fn blocked_product(&self, tiler: &Layout) -> Result<Layout, LayoutError> {
         let (block, copies) = self.padded_product(tiler)?;
         Ok(block.zip(&copies))
@@ -100,7 +100,7 @@ impl Layout {
     /// Post-condition: the rank is the larger of the two; shorter ones are padded with `1:0`.
     ///
     /// # Errors
-    /// Those of [`logical_product`](Self::logical_product).
+    /// Returns the errors of [`logical_product`](Self::logical_product).
     pub fn raked_product(&self, tiler: &Layout) -> Result<Layout, LayoutError> {
         let (block, copies) = self.padded_product(tiler)?;
         Ok(copies.zip(&block))
@@ -112,13 +112,13 @@ impl Layout {
         Ok((product.mode(0)?, product.mode(1)?))
     }
 
-    /// Repeats this layout to fill `target`, along the first mode first, or in the order of the numbers in `order`.
+    /// Repeats this layout to fill `target`, first along the first mode, or in the order given by `order`.
     ///
     /// Post-conditions: the result's mode `i` has the size of `target`'s; its offsets below `size(self)` are `self`'s.
     ///
     /// # Errors
-    /// [`LayoutError::Rank`] if `target` has fewer modes than `self`, [`LayoutError::Divides`] if a mode of `self` does not
-    /// divide that of `target`, [`LayoutError::Order`] for an order that does not nest within `target`; otherwise those of
+    /// Returns [`LayoutError::Rank`] if `target` has fewer modes than `self`, [`LayoutError::Divides`] if a mode of `self` does not divide
+    /// that of `target`, [`LayoutError::Order`] for an order that does not nest within `target`; otherwise those of
     /// [`blocked_product`](Self::blocked_product).
     pub fn tile_to_shape(
         &self,

@@ -13,8 +13,8 @@ impl Layout {
     /// at `i` is `self(j) / factor`, where `j` is the index that corresponds to `i`.
     ///
     /// # Errors
-    /// [`LayoutError::Upcast`] if a stride neither divides `factor` nor is a multiple of it, [`LayoutError::TooSmall`] for a
-    /// factor below 1.
+    /// Returns [`LayoutError::Upcast`] if a stride neither divides `factor` nor is a multiple of it, [`LayoutError::TooSmall`] for a factor
+    /// below 1.
     pub fn upcast(&self, factor: i64) -> Result<Layout, LayoutError> {
         at_least_1("upcast factor", factor)?;
         let mut modes = Vec::new();
@@ -41,8 +41,8 @@ impl Layout {
     /// Post-condition: `result.upcast(factor) = self`, except for strides of extent-1 modes.
     ///
     /// # Errors
-    /// [`LayoutError::Downcast`] if no mode has stride 1, [`LayoutError::Overflow`] beyond 64 bits, [`LayoutError::TooSmall`]
-    /// for a factor below 1.
+    /// Returns [`LayoutError::Downcast`] if no mode has stride 1, [`LayoutError::Overflow`] beyond 64 bits, [`LayoutError::TooSmall`] for a
+    /// factor below 1.
     pub fn downcast(&self, factor: i64) -> Result<Layout, LayoutError> {
         at_least_1("downcast factor", factor)?;
         let modes = flat_modes(&self.shape, &self.stride);
@@ -65,7 +65,7 @@ impl Layout {
     /// `size(result) · new_bits = size(self) · old_bits`.
     ///
     /// # Errors
-    /// Those of [`upcast`](Self::upcast) and [`downcast`](Self::downcast); [`LayoutError::TooSmall`] for bits below 1.
+    /// Returns the errors of [`upcast`](Self::upcast) and [`downcast`](Self::downcast); [`LayoutError::TooSmall`] for bits below 1.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -86,7 +86,7 @@ impl Layout {
     /// Post-conditions: the shape is kept; `result(i) = factor · self(i)` for all `i`.
     ///
     /// # Errors
-    /// [`LayoutError::Overflow`] beyond 64 bits.
+    /// Returns [`LayoutError::Overflow`] beyond 64 bits.
     pub fn scaled(&self, factor: i64) -> Result<Layout, LayoutError> {
         let scaled = flat_modes(&self.shape, &self.stride)
             .into_iter()
@@ -121,8 +121,8 @@ impl ComposedLayout {
     /// Converts swizzle, offset and layout to units of `factor` old units; see [`Layout::upcast`].
     ///
     /// # Errors
-    /// Those of [`Layout::upcast`] and [`Swizzle::upcast`](super::Swizzle::upcast); [`LayoutError::OffsetUnit`] for an offset that is
-    /// not a multiple of `factor`.
+    /// Returns the errors of [`Layout::upcast`] and [`Swizzle::upcast`](super::Swizzle::upcast); [`LayoutError::OffsetUnit`] for an offset
+    /// that is not a multiple of `factor`.
     pub fn upcast(&self, factor: i64) -> Result<ComposedLayout, LayoutError> {
         let layout = self.layout().upcast(factor)?;
         if self.offset() % factor != 0 {
@@ -135,7 +135,7 @@ impl ComposedLayout {
     /// Converts swizzle, offset and layout to units `factor` times smaller; see [`Layout::downcast`].
     ///
     /// # Errors
-    /// Those of [`Layout::downcast`] and [`Swizzle::downcast`](super::Swizzle::downcast).
+    /// Returns the errors of [`Layout::downcast`] and [`Swizzle::downcast`](super::Swizzle::downcast).
     pub fn downcast(&self, factor: i64) -> Result<ComposedLayout, LayoutError> {
         let layout = self.layout().downcast(factor)?;
         let overflow = || LayoutError::Overflow { what: format!("{self} in units {factor} times smaller") };
@@ -146,7 +146,7 @@ impl ComposedLayout {
     /// Converts from elements of `old_bits` to elements of `new_bits`; see [`Layout::recast`].
     ///
     /// # Errors
-    /// Those of [`upcast`](Self::upcast) and [`downcast`](Self::downcast).
+    /// Returns the errors of [`upcast`](Self::upcast) and [`downcast`](Self::downcast).
     pub fn recast(&self, old_bits: i64, new_bits: i64) -> Result<ComposedLayout, LayoutError> {
         let (coarser, finer) = recast_factors(old_bits, new_bits)?;
         let coarse = if coarser > 1 { self.upcast(coarser)? } else { self.clone() };

@@ -6,8 +6,8 @@ use super::error::LayoutError;
 use super::tuple::Tuple;
 
 impl<D: Codomain> Layout<D> {
-    /// Returns the shortest flat layout of the same function on this domain: adjacent contiguous modes are merged, extents of
-    /// 1 dropped.
+    /// Returns the shortest flat layout of the same function on this domain: adjacent contiguous modes are merged, and extents of 1 are
+    /// dropped.
     ///
     /// Post-conditions: the size is kept; depth at most 1; `result(i) = self(i)` for all `i < size`.
     #[must_use]
@@ -22,7 +22,7 @@ impl<D: Codomain> Layout<D> {
     /// are kept.
     ///
     /// # Errors
-    /// [`LayoutError::Rank`] if the profile has more modes than the layout.
+    /// Returns [`LayoutError::Rank`] if the profile has more modes than the layout.
     pub fn coalesce_by<U>(&self, profile: &Tuple<U>) -> Result<Layout<D>, LayoutError> {
         self.by_profile("coalesce", profile, &Layout::coalesce)
     }
@@ -40,7 +40,7 @@ impl<D: Codomain> Layout<D> {
     /// Applies [`filter`](Self::filter) at each leaf of `profile`.
     ///
     /// # Errors
-    /// [`LayoutError::Rank`] if the profile has more modes than the layout.
+    /// Returns [`LayoutError::Rank`] if the profile has more modes than the layout.
     pub fn filter_by<U>(&self, profile: &Tuple<U>) -> Result<Layout<D>, LayoutError> {
         self.by_profile("filter", profile, &Layout::filter)
     }

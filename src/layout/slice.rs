@@ -58,7 +58,7 @@ impl<D: Codomain> Layout<D> {
     /// Returns the modes kept by `at`, without their offset; a layout without modes if none is kept.
     ///
     /// # Errors
-    /// [`LayoutError::Coordinate`] if `at` does not nest within the shape.
+    /// Returns [`LayoutError::Coordinate`] if `at` does not nest within the shape.
     pub fn slice(&self, at: impl Into<Slicer>) -> Result<Layout<D>, LayoutError> {
         Ok(self.slice_and_offset(at)?.0)
     }
@@ -68,7 +68,7 @@ impl<D: Codomain> Layout<D> {
     /// Post-condition: for every coordinate `c` of the slice, `self(at with c filled in) = slice(c) + offset`.
     ///
     /// # Errors
-    /// [`LayoutError::Coordinate`] if `at` does not nest within the shape.
+    /// Returns [`LayoutError::Coordinate`] if `at` does not nest within the shape.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -82,12 +82,12 @@ impl<D: Codomain> Layout<D> {
         Ok((self.pick(&at, |slot| slot == Slot::Keep), offset))
     }
 
-    /// Returns the modes that `at` fixes: the opposite of [`slice`](Self::slice).
+    /// Returns the modes that `at` fixes, the complement of [`slice`](Self::slice).
     ///
     /// Post-condition: the sizes of `slice(at)` and `dice(at)` multiply to that of `self`.
     ///
     /// # Errors
-    /// [`LayoutError::Coordinate`] if `at` does not nest within the shape.
+    /// Returns [`LayoutError::Coordinate`] if `at` does not nest within the shape.
     pub fn dice(&self, at: impl Into<Slicer>) -> Result<Layout<D>, LayoutError> {
         let at = at.into();
         self.at(at.fixed())?;
@@ -99,7 +99,7 @@ impl<D: Codomain> Layout<D> {
     /// Post-condition: for nested coordinates, `self(coord + c) = self(c) + offset`.
     ///
     /// # Errors
-    /// [`LayoutError::Coordinate`] if `coord` does not nest within the shape.
+    /// Returns [`LayoutError::Coordinate`] if `coord` does not nest within the shape.
     pub fn domain_offset(&self, coord: impl Into<Coord>) -> Result<(Layout<D>, D), LayoutError> {
         Ok((self.clone(), self.at(coord)?))
     }

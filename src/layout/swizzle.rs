@@ -36,7 +36,7 @@ impl Swizzle {
     /// Creates `Swizzle<bits, base, shift>`.
     ///
     /// # Errors
-    /// [`LayoutError::Swizzle`] if the two groups of bits overlap (|shift| < bits) or pass bit 62.
+    /// Returns [`LayoutError::Swizzle`] if the two groups of bits overlap (|shift| < bits) or pass bit 62.
     pub const fn new(bits: u32, base: u32, shift: i32) -> Result<Swizzle, LayoutError> {
         let reach = (bits as u64) + (base as u64) + (shift.unsigned_abs() as u64);
         if shift.unsigned_abs() < bits || reach > 62 {
@@ -63,7 +63,8 @@ impl Swizzle {
         self.shift
     }
 
-    /// Returns the number of units after which the pattern repeats; a tile that starts at a multiple may be swizzled by offset.
+    /// Returns the number of units after which the pattern repeats; a tile that starts at a multiple of the period may be swizzled by
+    /// offset.
     #[must_use]
     pub const fn period(self) -> i64 {
         if self.bits == 0 { 1 } else { 1 << (self.base + self.bits + self.shift.unsigned_abs()) }
@@ -74,7 +75,7 @@ impl Swizzle {
     /// Post-condition: `result(i) = self(i · factor) / factor`.
     ///
     /// # Errors
-    /// [`LayoutError::SwizzleUnit`] if `factor` is not a power of 2 or splits units that the swizzle keeps contiguous.
+    /// Returns [`LayoutError::SwizzleUnit`] if `factor` is not a power of 2 or splits units that the swizzle keeps contiguous.
     pub fn upcast(self, factor: i64) -> Result<Swizzle, LayoutError> {
         let fault = LayoutError::SwizzleUnit { swizzle: self.to_string(), factor, most: 1 << self.base };
         match u64::try_from(factor) {
@@ -90,7 +91,7 @@ impl Swizzle {
     /// Post-condition: `result(i) = self(i / factor) · factor + i % factor`.
     ///
     /// # Errors
-    /// [`LayoutError::SwizzleUnit`] if `factor` is not a power of 2, [`LayoutError::Swizzle`] beyond bit 62.
+    /// Returns [`LayoutError::SwizzleUnit`] if `factor` is not a power of 2, [`LayoutError::Swizzle`] beyond bit 62.
     pub fn downcast(self, factor: i64) -> Result<Swizzle, LayoutError> {
         match u64::try_from(factor) {
             Ok(factor) if factor.is_power_of_two() => {
@@ -112,12 +113,12 @@ impl Swizzle {
     }
 }
 
-/// A constant offset added to a dynamic, swizzled one; see [`Swizzle::split_offset`].
+/// A constant offset that is added to a dynamic, swizzled offset; see [`Swizzle::split_offset`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SplitOffset {
-    /// Exclusive-ored into the swizzled register.
+    /// The constant that is exclusive-ored into the swizzled register.
     pub xor: i64,
-    /// Added afterwards: the immediate displacement of a load or a store.
+    /// The constant that is then added: the immediate offset of a load or a store.
     pub add: i64,
 }
 
@@ -127,8 +128,8 @@ impl Swizzle {
     ///
     /// Post-condition: `apply(x + offset) = (apply(x) ^ xor) + add`.
     ///
-    /// `None` if `offset`, modulo the period, has bits among `bits`: the sum may carry and must be swizzled itself. The bits of a
-    /// partition are [`Layout::bits`](super::Layout::bits) of its threads' modes.
+    /// `None` if `offset`, modulo the period, has bits among `bits`: in that case, the sum may carry and must be swizzled as a whole. The
+    /// bits of a partition are [`Layout::bits`](super::Layout::bits) of its threads' modes.
     ///
     /// ```
     /// use warpwright::layout::{SplitOffset, Swizzle};

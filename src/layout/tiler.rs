@@ -1,4 +1,4 @@
-//! Tilers: the right operands of composition, divides and products.
+//! Tilers: the right operands of composition, division and products.
 
 use std::ops::RangeFull;
 
@@ -19,7 +19,7 @@ pub enum Tile {
     Layout(Layout),
 }
 
-/// One layout for the whole, or a tuple of tilers, one per mode.
+/// A single layout for the whole domain, or a tuple of tilers, one per mode.
 ///
 /// ```
 /// use warpwright::layout::{Layout, Tiler};

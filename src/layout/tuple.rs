@@ -125,7 +125,7 @@ impl<T> Tuple<T> {
         }
     }
 
-    /// Returns the sole mode of a one-element tuple, unwrapped to any depth; anything else is unchanged.
+    /// Returns the only mode of a one-element tuple, unwrapped to any depth; any other tuple is unchanged.
     #[must_use]
     pub fn unwrap(self) -> Tuple<T> {
         match self {
@@ -148,7 +148,7 @@ impl<T: Clone> Tuple<T> {
     /// Nests the leaves like `profile`.
     ///
     /// # Errors
-    /// [`LayoutError::Rank`] if the number of leaves differs.
+    /// Returns [`LayoutError::Rank`] if the number of leaves differs.
     pub fn unflatten<U>(&self, profile: &Tuple<U>) -> Result<Tuple<T>, LayoutError>
     where
         T: fmt::Display,
@@ -165,7 +165,7 @@ impl<T: Clone> Tuple<T> {
     /// Groups modes `begin..end` into one mode (CuTe's `group`).
     ///
     /// # Errors
-    /// [`LayoutError::ModeRange`] if the range is empty or exceeds the rank.
+    /// Returns [`LayoutError::ModeRange`] if the range is empty or exceeds the rank.
     pub fn group(&self, begin: usize, end: usize) -> Result<Tuple<T>, LayoutError> {
         let modes = self.modes();
         if begin >= end || end > modes.len() {

@@ -57,9 +57,8 @@ impl TvLayout {
     /// Creates a named (thread, value) layout onto the column-major index of a tile of `shape`, with one value per register.
     ///
     /// # Errors
-    /// [`TvError::Rank`] if the layout is not of rank 2, [`TvError::TooLarge`] for more than 4 194 304 elements of the tile or
-    /// values of all threads, [`TvError::Outside`] if a value is outside of the tile, [`TvError::Layout`] for a shape that is not
-    /// valid.
+    /// Returns [`TvError::Rank`] if the layout is not of rank 2, [`TvError::TooLarge`] for more than 4 194 304 elements of the tile or
+    /// values of all threads, [`TvError::Outside`] if a value is outside of the tile, [`TvError::Layout`] for a shape that is not valid.
     pub fn new(name: impl Into<String>, shape: impl Into<Shape>, layout: Layout) -> Result<Self, TvError> {
         let tv = TvLayout {
             name: name.into(),
@@ -103,7 +102,7 @@ impl TvLayout {
     /// Returns the same layout with `per_register` values in each register.
     ///
     /// # Errors
-    /// [`TvError::Registers`] if the values of a thread do not fill whole registers.
+    /// Returns [`TvError::Registers`] if the values of a thread do not fill whole registers.
     pub fn packed(mut self, per_register: u32) -> Result<Self, TvError> {
         let per_register = i64::from(per_register);
         if per_register == 0 || self.values() % per_register != 0 {
@@ -114,13 +113,13 @@ impl TvLayout {
         Ok(self)
     }
 
-    /// Returns the same layout with `per_register` values in each register, at least one, and possibly fewer in the last register.
+    /// Returns the same layout with `per_register` values, at least one, in each register, and possibly fewer in the last register.
     #[must_use]
     pub fn packed_partly(self, per_register: u32) -> Self {
         Self { per_register: per_register.max(1).into(), ..self }
     }
 
-    /// Returns the name, which errors and tables contain.
+    /// Returns the name, which is used in errors and tables.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -185,8 +184,8 @@ impl TvLayout {
     /// time: one entry per access of each warp, in order. `bytes` maps column-major indices of the tile to byte offsets.
     ///
     /// # Errors
-    /// Those of [`warp_accesses`](super::warp_accesses) and [`bank_conflicts`]: the elements of a vector must be contiguous, and
-    /// addresses aligned to it.
+    /// Returns the errors of [`warp_accesses`](super::warp_accesses) and [`bank_conflicts`]: the elements of a vector must be contiguous,
+    /// and addresses aligned to it.
     ///
     /// ```
     /// use warpwright::{atoms::mma_atom, layout::Layout};

@@ -61,7 +61,7 @@ impl Module {
     /// Adds a kernel at the end.
     ///
     /// # Errors
-    /// [`ModuleError`]; the module is unchanged.
+    /// Returns [`ModuleError`]; the module is unchanged.
     pub fn add<A>(&mut self, kernel: &Kernel<A>) -> Result<&mut Self, ModuleError> {
         let new = kernel.entry();
         if new.target != self.target {

@@ -7,9 +7,9 @@ use super::{
     tensor_map::TensorBox,
 };
 
-/// A value that may be passed for the kernel parameter `P`: `&Buffer<T>` for [`In<T>`](In), `&mut Buffer<T>` for
-/// [`Out<T>`](Out) and [`InOut<T>`](InOut), a scalar of the parameter's type for a scalar, and
-/// [`TensorBox::of`](super::TensorBox::of) one of these buffers for a [`TensorMap`](crate::ptx::TensorMap), and an array for an array.
+/// A value that may be passed for the kernel parameter `P`: `&Buffer<T>` for [`In<T>`](In), `&mut Buffer<T>` for [`Out<T>`](Out) and
+/// [`InOut<T>`](InOut), a scalar of the parameter's type for a scalar, [`TensorBox::of`](super::TensorBox::of) one of these buffers for a
+/// [`TensorMap`](crate::ptx::TensorMap), and an array for an array.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed for the kernel parameter `{P}`",
     label = "the kernel has `{P}` here",
@@ -17,7 +17,7 @@ use super::{
             parameter's type"
 )]
 pub trait Argument<P: Param>: sealed::Sealed<P> {
-    /// Adds the value without its type, and those of an array in order.
+    /// Adds the value, or the values of an array in order, without their types.
     fn pass<'a>(self, to: &mut Vec<Value<'a>>)
     where
         Self: 'a;
@@ -202,6 +202,6 @@ tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ L XL M XM N XN O XO 
 tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ L XL M XM N XN O XO P XP Q XQ R XR S XS T XT U XU V XV W XW X XX Y XY }
 
 pub(super) mod sealed {
-    /// Only the crate says which values a launch may pass: its checks rely on their kinds.
+    /// Restricts implementations to the crate, because the checks of a launch rely on the kinds of values.
     pub trait Sealed<P> {}
 }

@@ -17,7 +17,7 @@ use super::simulator::Simulator;
 /// The device to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DeviceChoice {
-    /// The first usable GPU, otherwise the simulator.
+    /// The first usable GPU, or the simulator if no GPU is usable.
     #[default]
     Auto,
     /// The simulator.
@@ -66,7 +66,7 @@ pub enum AnyDevice {
     Gpu(GpuDevice),
 }
 
-/// Opens the first usable GPU, otherwise the simulator; [`Device::describe`] then gives the reason.
+/// Opens the first usable GPU, or the simulator if no GPU is usable; in that case, [`Device::describe`] states the reason.
 #[cfg(feature = "sim")]
 pub fn first() -> AnyDevice {
     match gpu() {
@@ -78,7 +78,7 @@ pub fn first() -> AnyDevice {
 /// Opens the requested device.
 ///
 /// # Errors
-/// If a GPU is requested and none is usable, or the simulator is requested without the feature `sim`.
+/// Returns an error if a GPU is requested and none is usable, or the simulator is requested without the feature `sim`.
 pub fn open(choice: DeviceChoice) -> Result<AnyDevice, RunError> {
     match choice {
         #[cfg(feature = "sim")]

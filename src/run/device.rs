@@ -1,4 +1,4 @@
-//! The common interface of simulator and GPU.
+//! The common interface of the simulator and of GPUs.
 
 use std::fmt;
 #[cfg(feature = "record")]
@@ -37,7 +37,7 @@ pub trait Device: Backend + fmt::Debug {
     /// Copies values into a new buffer.
     ///
     /// # Errors
-    /// If the device is out of memory.
+    /// Returns an error if the device is out of memory.
     fn upload<T: Element>(&self, values: &[T]) -> Result<Buffer<T>, RunError> {
         Ok(Buffer::new(self.allocate(&to_bytes(values))?, values.len()))
     }
@@ -45,7 +45,7 @@ pub trait Device: Backend + fmt::Debug {
     /// Creates a buffer whose bytes are all zero.
     ///
     /// # Errors
-    /// If the device is out of memory.
+    /// Returns an error if the device is out of memory.
     fn zeros<T: Element>(&self, len: usize) -> Result<Buffer<T>, RunError> {
         filled(self, len, 0)
     }
@@ -54,7 +54,7 @@ pub trait Device: Backend + fmt::Debug {
     /// did not write recognizable.
     ///
     /// # Errors
-    /// If the device is out of memory.
+    /// Returns an error if the device is out of memory.
     fn output<T: Element>(&self, len: usize) -> Result<Buffer<T>, RunError> {
         filled(self, len, 0xFF)
     }
@@ -62,7 +62,7 @@ pub trait Device: Backend + fmt::Debug {
     /// Copies a buffer's elements back.
     ///
     /// # Errors
-    /// If the buffer belongs to another device, or an earlier kernel corrupted the device's state.
+    /// Returns an error if the buffer belongs to another device, or an earlier kernel corrupted the device's state.
     fn download<T: Element>(&self, buffer: &Buffer<T>) -> Result<Vec<T>, RunError> {
         if self.address(&buffer.store).is_none() {
             return Err(RunError::OtherBuffer { device: self.name() });
@@ -73,8 +73,8 @@ pub trait Device: Backend + fmt::Debug {
     /// Runs a kernel on the grid given by its grid rule and waits for it. An empty grid is not an error.
     ///
     /// # Errors
-    /// Before anything runs: if the device cannot run the kernel's target, if an argument violates an assumption of the kernel
-    /// (divisibility, alignment), or if the kernel has no grid rule or block shape. Afterwards: errors found by the device.
+    /// Before anything runs, returns an error if the device cannot run the kernel's target, if an argument violates an assumption of the
+    /// kernel (divisibility, alignment), or if the kernel has no grid rule or block shape. Afterward, returns errors found by the device.
     fn launch<A: Params>(&self, kernel: &Kernel<A>, args: impl Arguments<A>) -> Result<Launched, RunError> {
         start(self, kernel.entry(), None, args.values())
     }
@@ -82,7 +82,7 @@ pub trait Device: Backend + fmt::Debug {
     /// Like [`launch`](Device::launch), on a grid of `grid` blocks in x, y and z instead of the kernel's grid rule.
     ///
     /// # Errors
-    /// As for [`launch`](Device::launch).
+    /// Returns the errors of [`launch`](Device::launch).
     fn launch_grid<A: Params>(
         &self,
         kernel: &Kernel<A>,
@@ -113,8 +113,8 @@ pub trait Device: Backend + fmt::Debug {
     /// ```
     ///
     /// # Errors
-    /// [`RecordError::Run`] for the errors that [`launch`](Device::launch) reports before anything runs;
-    /// [`RecordError::Write`] if a file cannot be written.
+    /// Returns [`RecordError::Run`] for the errors that [`launch`](Device::launch) reports before anything runs; [`RecordError::Write`] if
+    /// a file cannot be written.
     #[cfg(feature = "record")]
     fn record_case<A: Params>(
         &self,

@@ -35,7 +35,7 @@ impl GpuDevice {
     /// Opens the device with this 0-based ordinal.
     ///
     /// # Errors
-    /// If no driver is usable, or the device does not exist.
+    /// Returns an error if no driver is usable, or the device does not exist.
     pub fn new(ordinal: usize) -> Result<Self, RunError> {
         Ok(Self::from(Gpu::new(ordinal)?))
     }

@@ -50,8 +50,8 @@ impl Gpu {
     /// lines that emitted it.
     ///
     /// # Errors
-    /// If the device cannot run the kernel's target, or if the driver rejects the kernel; the error then names the PTX line and
-    /// the Rust line that emitted it.
+    /// Returns an error if the device cannot run the kernel's target, or if the driver rejects the kernel; the error then names the PTX
+    /// line and the Rust line that emitted it.
     pub fn load<A: Params>(&self, kernel: &Kernel<A>) -> Result<Loaded<A>, RunError> {
         self.load_with(kernel, &WITH_LINES)
     }
@@ -59,7 +59,7 @@ impl Gpu {
     /// Like [`load`](Gpu::load), with options other than keeping Rust lines for profilers.
     ///
     /// # Errors
-    /// As for [`load`](Gpu::load).
+    /// Returns the errors of [`load`](Gpu::load).
     pub fn load_with<A: Params>(
         &self,
         kernel: &Kernel<A>,
@@ -77,9 +77,9 @@ impl<A: Params> Loaded<A> {
     /// [`run`](crate::run) lists the checks of a launch.
     ///
     /// # Errors
-    /// If an argument violates an assumption of the kernel (divisibility, alignment), if the kernel has no grid rule or block
-    /// shape, or if buffers, stream and kernel belong to different contexts. A fault of the kernel itself is reported by a later
-    /// call on the context.
+    /// Returns an error if an argument violates an assumption of the kernel (divisibility, alignment), if the kernel has no grid rule or
+    /// block shape, or if buffers, stream and kernel belong to different contexts. A fault of the kernel itself is reported by a later call
+    /// on the context.
     pub fn launch(&self, stream: &CudaStream, args: impl CudaArguments<A>) -> Result<(), RunError> {
         self.start(stream, None, args)
     }
@@ -87,7 +87,7 @@ impl<A: Params> Loaded<A> {
     /// Like [`launch`](Loaded::launch), on a grid of `grid` blocks in x, y and z instead of the kernel's grid rule.
     ///
     /// # Errors
-    /// As for [`launch`](Loaded::launch).
+    /// Returns the errors of [`launch`](Loaded::launch).
     pub fn launch_grid(
         &self,
         stream: &CudaStream,
@@ -97,8 +97,8 @@ impl<A: Params> Loaded<A> {
         self.start(stream, Some(grid), args)
     }
 
-    /// Checks a launch on the grid of the kernel's grid rule and creates its tensor maps, without queueing it, and passes it to `work`: for
-    /// launches that are repeated with the same arguments. The buffers stay borrowed until `work` returns.
+    /// Checks a launch on the grid of the kernel's grid rule and creates its tensor maps, without queueing it, and passes the prepared
+    /// launch to `work`. Use it for launches that are repeated with the same arguments. The buffers stay borrowed until `work` returns.
     ///
     /// ```no_run
     /// use warpwright::{gpu::Gpu, prelude::*};
@@ -114,7 +114,7 @@ impl<A: Params> Loaded<A> {
     /// ```
     ///
     /// # Errors
-    /// As for [`launch`](Loaded::launch).
+    /// Returns the errors of [`launch`](Loaded::launch).
     pub fn prepare<R>(
         &self,
         stream: &CudaStream,
@@ -171,7 +171,7 @@ impl<A> Loaded<A> {
     }
 }
 
-/// A launch that was checked, with its arguments and tensor maps; [`Loaded::prepare`] lends it.
+/// A checked launch with its arguments and tensor maps, lent by [`Loaded::prepare`].
 #[derive(Debug)]
 pub struct Prepared<'a>(Option<PreparedLaunch<'a>>);
 
@@ -179,7 +179,7 @@ impl Prepared<'_> {
     /// Queues the kernel and returns immediately; an empty grid queues nothing.
     ///
     /// # Errors
-    /// The driver's error. A fault of the kernel itself is reported by a later call on the context.
+    /// Returns the driver's error. A fault of the kernel itself is reported by a later call on the context.
     pub fn launch(&mut self) -> Result<(), RunError> {
         self.0.as_mut().map_or(Ok(()), |launch| Ok(launch.launch_matched()?))
     }

@@ -1,4 +1,4 @@
-//! Checks of a launch, and its shape, before it reaches a device.
+//! The checks and the shape of a launch, before it reaches a device.
 
 use crate::ptx::{BUFFER_ALIGN, Dim, Entry};
 

@@ -60,8 +60,8 @@ impl Simulator {
         self.with(|sim| sim.step_limit(instructions))
     }
 
-    /// Sets the number of multiprocessors, which determines the grid of kernels whose blocks stay resident; by default, that of the
-    /// largest GPU of the architecture.
+    /// Sets the number of multiprocessors, which determines the grid of persistent kernels; by default, that of the largest GPU of the
+    /// architecture.
     #[must_use]
     pub fn multiprocessors(self, count: u32) -> Self {
         Self { multiprocessors: Some(count), ..self }

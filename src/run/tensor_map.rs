@@ -53,9 +53,9 @@ pub struct TensorBox {
     pub dims: Vec<u64>,
     /// The elements between consecutive indices along dimensions 1 and up: multiples of 16 bytes below 2⁴⁰.
     pub strides: Vec<u64>,
-    /// The elements of the box along each dimension, 1 to 256; a row is a multiple of 16 bytes.
+    /// The number of elements of the box along each dimension, 1 to 256; a row must be a multiple of 16 bytes.
     pub box_dims: Vec<u32>,
-    /// The steps between the elements copied along each dimension, 1 to 8; 1 for contiguous elements.
+    /// The distances between copied elements along each dimension, 1 to 8; 1 for contiguous elements.
     pub element_strides: Vec<u32>,
     /// The swizzle in shared memory, whose width limits the rows of the box.
     pub swizzle: SwizzleMode,

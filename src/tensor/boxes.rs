@@ -155,7 +155,7 @@ impl<'k, T: TensorElement, A> Boxes<'k, T, A> {
     }
 }
 
-/// Evaluates `$call` with `$array`, the coordinates as an array of their number, 2 to 5.
+/// Evaluates `$call` with `$array`, an array of 2 to 5 coordinates.
 macro_rules! with_rank {
     ($coordinates:expr, |$array:ident| $call:expr) => {
         match $coordinates.as_slice() {

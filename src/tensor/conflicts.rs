@@ -1,9 +1,9 @@
 //! Copies between shared memory and fragments without bank conflicts.
 //!
-//! If all lanes of a warp access their values in the same order, lanes whose values differ by a multiple of 128 bytes use the same
-//! banks. If the lanes with a certain bit in their number access every two values a certain distance apart in the opposite order,
-//! they use the banks of the other value at that time. `selp` then returns both values to their registers, which takes less time
-//! than a second pass over the banks.
+//! If all lanes of a warp access their values in the same order, lanes whose values differ by a multiple of 128 bytes use the same banks.
+//! If the lanes with a certain bit in their index access each pair of values at a certain distance in the opposite order, they use the
+//! banks of the other value at that time. `selp` then returns both values to their registers, which takes less time than a second pass over
+//! the banks.
 
 use arrayvec::ArrayVec;
 

@@ -51,7 +51,7 @@ impl SharedLayout {
     /// Returns the layout from coordinates to bytes, to query for bank conflicts.
     ///
     /// # Errors
-    /// If an offset exceeds 64 bits.
+    /// Returns an error if an offset exceeds 64 bits.
     pub fn bytes<T: Element>(&self) -> Result<ComposedLayout, TensorError> {
         Ok(ComposedLayout::new(self.swizzle, 0, self.layout.scaled(T::SIZE.into())?))
     }
@@ -118,9 +118,9 @@ impl<'k> Builder<'k> {
         Tensor { axes, divided_whole: R == 0, ..Tensor::of(pointer, layout, Swizzle::NONE) }
     }
 
-    /// Returns a tensor in global memory with a static layout. Accesses are not predicated: tiles must divide it, and a
-    /// dynamic index must be known to be less than its mode's extent, from the block's shape, the grid, a loop count, a
-    /// mask or an enclosing comparison. Otherwise, it is rejected when the kernel is built.
+    /// Returns a tensor in global memory with a static layout. Accesses are not predicated: tiles must divide the tensor, and a dynamic
+    /// index must be known to be less than its mode's extent, from the block's shape, the grid, a loop count, a mask or an enclosing
+    /// comparison. Other accesses are rejected when the kernel is built.
     #[doc(alias = "make_tensor")]
     #[track_caller]
     pub fn tensor_with_layout<T: TensorElement, A>(
@@ -137,8 +137,8 @@ impl<'k> Builder<'k> {
         Tensor::of(pointer, in_elements(layout), Swizzle::NONE)
     }
 
-    /// Allocates an uninitialized tensor in the block's shared memory, which can be written; waiting for the data returns the
-    /// view to read ([`Pending::wait`](super::Pending::wait)).
+    /// Allocates an uninitialized tensor in the block's shared memory. It can be written; waiting for the data returns the view that can be
+    /// read ([`Pending::wait`](super::Pending::wait)).
     ///
     /// Rejected when the kernel is built: a layout in which two coordinates share an address, more than 2²⁰ elements, and a
     /// swizzle that would split elements.

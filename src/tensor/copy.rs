@@ -21,9 +21,9 @@ pub(super) const MOST_ELEMENTS: i64 = 4096;
 ///
 /// - the widest accesses, up to 16 bytes, that both layouts and the known alignment of the addresses allow;
 /// - from global to shared memory, `cp.async` if the target supports it and an access has 4, 8 or 16 bytes;
-/// - between shared memory and registers, `ldmatrix` and `stmatrix` (sm_90) if one side is a thread's part of a product's
-///   operand ([`MmaThread::partition`](super::MmaThread::partition), also sliced along its rest modes), the other a fragment of
-///   its shape, and the rows of the matrices are contiguous and aligned for all threads: the widest form that fits, plain or
+/// - between shared memory and registers, `ldmatrix` and `stmatrix` (sm_90) if one side is a thread's part of an operand of a product
+///   ([`MmaThread::partition`](super::MmaThread::partition), possibly sliced along its rest modes), the other side is a fragment of the
+///   same shape, and the rows of the matrices are contiguous and aligned for all threads. The widest form that fits is used, plain or
 ///   transposed. All lanes of a warp must execute such a copy, like the product itself;
 /// - between shared memory and a fragment of 32- or 64-bit elements, if a warp's lanes would access the same banks: half of the lanes
 ///   access two elements in the opposite order, and `selp` exchanges them;

@@ -21,8 +21,8 @@ pub trait TensorElement: Element {
     type Word: Scalar;
     /// The number of elements per word.
     const PER_WORD: usize = (<Self::Word as Scalar>::BYTES / Self::SIZE) as usize;
-    /// The length of a register tile's subtile along its words: 16, or 32 for 8-bit elements, of which `mma` takes twice as many.
-    /// Across the words, the length is 16.
+    /// The length of a subtile of a register tile along its words: 16, or 32 for 8-bit elements, of which `mma` takes twice as many. In the
+    /// other direction, the length is 16.
     type Length: SubtileLength;
     /// [`Length`](Self::Length) as a number.
     const SUBTILE_LENGTH: u32 = Self::Length::ELEMENTS;
@@ -34,10 +34,10 @@ pub trait SubtileLength: Sealed + 'static {
     const ELEMENTS: u32;
 }
 
-/// Subtiles of 16×16 elements: those of 16 bits or more.
+/// Subtiles of 16×16 elements, for elements of 16 bits or more.
 #[derive(Clone, Copy, Debug)]
 pub enum Length16 {}
-/// Subtiles of 16×32 elements, in the column layout 32×16: those of 8 bits.
+/// Subtiles of 16×32 elements (32×16 in the column layout), for 8-bit elements.
 #[derive(Clone, Copy, Debug)]
 pub enum Length32 {}
 
@@ -87,7 +87,7 @@ elements! {
     f64,    f64,     Length16;
 }
 
-/// Calls a macro with the element types that have something in common, for traits of other modules.
+/// Calls a macro with lists of element types that share a property, for traits of other modules.
 macro_rules! element_types {
     // Subtiles are square: all but those of 8 bits.
     (square, $implement:ident) => {
@@ -123,7 +123,7 @@ impl<T> Arithmetic for T where
 {
 }
 
-/// An element type on which tiles compute: types with [`Arithmetic`] a word at a time, the others one element at a time in a wider type.
+/// An element type on which tiles compute: types with [`Arithmetic`] one word at a time, other types one element at a time in a wider type.
 ///
 /// | type                                   | computed in | results                                          |
 /// | ---                                    | ---         | ---                                              |
@@ -136,7 +136,7 @@ impl<T> Arithmetic for T where
     note = "arithmetic is on floating-point types, `i8`, `u8`, and integers of 32 and 64 bits"
 )]
 pub trait Computed: TensorElement {
-    /// The type of the registers that operations compute in: pairs of 16-bit elements, otherwise single elements.
+    /// The type of the registers in which operations compute: pairs of 16-bit elements, otherwise single elements.
     type In: Number;
     /// Applies a function to each element of a word, or of several words.
     #[doc(hidden)]

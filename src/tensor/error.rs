@@ -14,7 +14,7 @@ pub enum TensorError {
     /// An access that no instruction can perform.
     #[error(transparent)]
     Access(#[from] AccessError),
-    /// A (thread, value) layout that is not valid.
+    /// An invalid (thread, value) layout.
     #[error(transparent)]
     Tv(#[from] TvError),
     /// A thread that is not part of a tiling.

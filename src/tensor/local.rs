@@ -7,14 +7,14 @@ use super::{
 };
 use crate::layout::{Codomain, Coord, Layout, LayoutError, Slicer, Slot, Tile, Tiler, Tuple};
 
-/// Returns the tile of `tensor` at block coordinate `coord`: `(tile modes …, kept rest modes …)`. Entries of `coord` that are
-/// `..` keep that mode of the rest; modes past its length are kept too.
+/// Returns the tile of `tensor` at block coordinate `coord`: `(tile modes …, kept rest modes …)`. Entries of `coord` that are `..` keep
+/// that mode of the rest; modes past its length are also kept.
 ///
-/// Element `i` of the tile at block `b` is element `b · extent + i`, mode by mode. Extents that do not divide are rounded up: the
-/// last tiles extend past the end and need predicates.
+/// Element `i` of the tile at block `b` is element `b · extent + i`, mode by mode. If a tile does not divide a mode, the number of tiles is
+/// rounded up: the last tiles extend past the end and need predicates.
 ///
 /// # Errors
-/// Those of [`Layout::zipped_divide`].
+/// Returns the errors of [`Layout::zipped_divide`].
 ///
 /// ```
 /// use warpwright::{layout::Layout, tensor::local_tile};
@@ -57,12 +57,11 @@ fn start(tiler: &Tiler, coord: &Slicer) -> Option<Coord> {
         .map(Into::into)
 }
 
-/// Returns a [`local_tile`] for one operand of a product, from a tiler and a coordinate common to all operands, of which
-/// `projection` selects the modes: for A of `(m, k)`, tiler and coordinate are `(m, n, k)` and the projection is `[true, false,
-/// true]`.
+/// Returns a [`local_tile`] for one operand of a product, from a tiler and a coordinate that all operands share. `projection` selects the
+/// modes: for A of `(m, k)`, tiler and coordinate are `(m, n, k)` and the projection is `[true, false, true]`.
 ///
 /// # Errors
-/// Those of [`local_tile`]; [`LayoutError::Rank`] if lengths differ.
+/// Returns the errors of [`local_tile`]; [`LayoutError::Rank`] if lengths differ.
 #[doc(alias = "Step")]
 pub fn local_tile_projected<D: Codomain>(
     tensor: &Layout<D>,
@@ -92,7 +91,7 @@ fn project<T: Clone + std::fmt::Display>(
 /// other effect.
 ///
 /// # Errors
-/// Those of [`Layout::zipped_divide`].
+/// Returns the errors of [`Layout::zipped_divide`].
 ///
 /// ```
 /// use warpwright::{layout::Layout, tensor::local_partition};
@@ -116,7 +115,7 @@ pub fn local_partition<D: Codomain>(
 /// share elements.
 ///
 /// # Errors
-/// Those of [`local_partition`]; [`LayoutError::Rank`] if lengths differ.
+/// Returns the errors of [`local_partition`]; [`LayoutError::Rank`] if lengths differ.
 pub fn local_partition_projected<D: Codomain>(
     tensor: &Layout<D>,
     threads: &Layout,

@@ -12,9 +12,9 @@ use crate::{
     ptx::{Builder, Ptr, Read, Readable, Shared, Writable},
 };
 
-/// Loads matrices from shared memory with the `ldmatrix` of a tiled copy: `dst` is the registers in the order of the copy
-/// ([`CopyThread::retile`](super::CopyThread::retile)), `src` the result of [`partition_s`](super::CopyThread::partition_s).
-/// All lanes of the warp must execute the call.
+/// Loads matrices from shared memory with the `ldmatrix` of a tiled copy: `dst` contains the registers in the order of the copy
+/// ([`CopyThread::retile`](super::CopyThread::retile)), and `src` is the result of [`partition_s`](super::CopyThread::partition_s). All
+/// lanes of the warp must execute the call.
 #[doc(alias = "ldmatrix")]
 #[track_caller]
 pub fn load_matrices<'k, T: TensorElement, A: Readable>(
@@ -37,8 +37,8 @@ pub fn load_matrices<'k, T: TensorElement, A: Readable>(
     });
 }
 
-/// Stores matrices to shared memory with the `stmatrix` of a tiled copy (sm_90): `src` is the registers in the order of the
-/// copy, `dst` the result of [`partition_d`](super::CopyThread::partition_d). All lanes of the warp must execute the call.
+/// Stores matrices to shared memory with the `stmatrix` of a tiled copy (sm_90): `src` contains the registers in the order of the copy, and
+/// `dst` is the result of [`partition_d`](super::CopyThread::partition_d). All lanes of the warp must execute the call.
 #[doc(alias = "stmatrix")]
 #[track_caller]
 pub fn store_matrices<'k, T: TensorElement, A: Writable>(

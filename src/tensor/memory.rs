@@ -136,7 +136,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Returns the extents of the view; placeholders for dynamic ones.
+    /// Returns the extents of the view, with placeholders for dynamic extents.
     #[must_use]
     pub fn shape(&self) -> &IntTuple {
         self.layout.shape()
@@ -163,7 +163,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// Returns the layout in elements, without dynamic strides.
     ///
     /// # Errors
-    /// Those of [`Layout::new`].
+    /// Returns the errors of [`Layout::new`].
     pub fn element_layout(&self) -> Result<Layout, LayoutError> {
         elements_of(&self.layout)
     }
@@ -308,8 +308,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A: Readable> Tensor<'k, S, T, A> {
     }
 }
 
-/// A view is loop state: its registers may change between iterations, its layout may not. Constant offsets are added to
-/// the registers, so that views that differ only in these can replace each other.
+/// A view can be loop state: its registers may change between iterations, but its layout may not. Constant offsets are added to the
+/// registers, so that views that differ only in these can replace each other.
 impl<'k, S: TensorSpace, T: TensorElement, A> State<'k> for Tensor<'k, S, T, A> {
     #[track_caller]
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {

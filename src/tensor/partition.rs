@@ -29,7 +29,7 @@ impl<D: Codomain> Partition<D> {
     /// Returns the slice of the part that `at` keeps.
     ///
     /// # Errors
-    /// If `at` does not nest within the layout.
+    /// Returns an error if `at` does not nest within the layout.
     pub fn slice(&self, at: impl Into<Slicer>) -> Result<Self, TensorError> {
         let (layout, mut offset) = self.layout.slice_and_offset(at)?;
         offset.step(&self.offset, 1);

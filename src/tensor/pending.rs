@@ -15,7 +15,7 @@ pub struct Pending<'k, V> {
     asynchronous: bool,
 }
 
-/// Data that can be read, which nothing in flight is.
+/// The bound of reads, which data in flight do not satisfy.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "the data are still in flight to shared memory",
@@ -46,8 +46,8 @@ impl<'k, V> Pending<'k, V> {
         Pending { by, view: (self.view, other.view), asynchronous }
     }
 
-    /// Waits for this thread's own copies and at the barrier of the block, or of the smaller scope that owns the memory, after which the
-    /// data are visible to all of its threads. Returns the view for reading.
+    /// Waits for this thread's own copies, and then at the barrier of the block, or of the smaller scope that owns the memory; after that,
+    /// the data are visible to all of its threads. Returns the view for reading.
     ///
     /// All threads of the scope must execute the call.
     #[doc(alias = "load_async_wait")]
@@ -68,7 +68,7 @@ impl<'k, V> Pending<'k, V> {
         self.view
     }
 
-    /// Not available before the data have arrived: a call does not compile, and says to wait.
+    /// Does not compile, because the data are still in flight; the error message says to call `wait` first.
     #[doc(hidden)]
     pub fn load<Layout>(&self)
     where

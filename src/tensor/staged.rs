@@ -1,4 +1,4 @@
-//! Rows in shared memory, in the aligned groups of elements that they consist of in global memory.
+//! Rows in shared memory, stored in the aligned groups of elements of which they consist in global memory.
 
 use std::iter;
 

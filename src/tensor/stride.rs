@@ -2,13 +2,13 @@
 
 use crate::ptx::{Dim, IntoDim, Val, sealed::Sealed};
 
-/// The distance in elements between consecutive coordinates of an axis: a constant or a register, of 32 bits or, where tensors have axes
-/// of more than 2³² elements, of 64.
+/// The distance in elements between consecutive coordinates of an axis: a constant or a register, of 32 bits, or of 64 bits for tensors
+/// with more than 2³² elements.
 #[derive(Clone, Copy, Debug)]
 pub enum Stride<'k> {
-    /// Less than 2³².
+    /// A distance below 2³².
     Narrow(Val<'k, u32>),
-    /// Of 64 bits: a product with a coordinate takes more instructions.
+    /// A 64-bit distance; multiplying it by a coordinate takes more instructions.
     Wide(Val<'k, u64>),
 }
 

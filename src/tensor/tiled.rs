@@ -20,14 +20,14 @@ use crate::{
     ptx::{Builder, CpAsyncCache, Readable, Scalar, Shared, Val},
 };
 
-/// A [`TiledCopy`] from the perspective of the thread whose number is in a register.
+/// A [`TiledCopy`] from the perspective of the thread whose index is in a register.
 #[derive(Clone, Debug)]
 pub struct CopyThread<'a, 'k> {
     copy: &'a TiledCopy,
     thread: Val<'k, u32>,
 }
 
-/// A [`TiledMma`] from the perspective of the thread whose number is in a register.
+/// A [`TiledMma`] from the perspective of the thread whose index is in a register.
 #[derive(Clone, Debug)]
 pub struct MmaThread<'a, 'k> {
     mma: &'a TiledMma,

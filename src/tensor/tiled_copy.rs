@@ -47,7 +47,7 @@ impl TiledCopy {
     /// Elements have `value_bits` bits.
     ///
     /// # Errors
-    /// [`TensorError::Values`] or [`TensorError::Threads`] if the instruction does not divide them; those of the layout algebra.
+    /// Returns [`TensorError::Values`] or [`TensorError::Threads`] if the instruction does not divide them; those of the layout algebra.
     #[doc(alias = "make_tiled_copy")]
     pub fn new(
         atom: &'static CopyAtom,
@@ -63,7 +63,7 @@ impl TiledCopy {
     /// Creates the copy from a (thread, value) layout onto the column-major index in a tile of `shape`.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new).
+    /// Returns the errors of [`new`](Self::new).
     #[doc(alias = "make_tiled_copy_impl")]
     pub fn from_tv(
         atom: &'static CopyAtom,
@@ -97,7 +97,7 @@ impl TiledCopy {
     /// Creates a copy whose destination is operand A of a product: each thread receives the elements that its `mma` uses.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new).
+    /// Returns the errors of [`new`](Self::new).
     #[doc(alias = "make_tiled_copy_A")]
     pub fn for_a(atom: &'static CopyAtom, value_bits: u32, mma: &TiledMma) -> Result<Self, TensorError> {
         let [m, _, k] = mma.tile();
@@ -107,7 +107,7 @@ impl TiledCopy {
     /// Creates a copy like [`for_a`](Self::for_a), for operand B.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new).
+    /// Returns the errors of [`new`](Self::new).
     #[doc(alias = "make_tiled_copy_B")]
     pub fn for_b(atom: &'static CopyAtom, value_bits: u32, mma: &TiledMma) -> Result<Self, TensorError> {
         let [_, n, k] = mma.tile();
@@ -117,7 +117,7 @@ impl TiledCopy {
     /// Creates a copy like [`for_a`](Self::for_a), for the accumulator, which may also be the source.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new).
+    /// Returns the errors of [`new`](Self::new).
     #[doc(alias = "make_tiled_copy_C")]
     pub fn for_c(atom: &'static CopyAtom, value_bits: u32, mma: &TiledMma) -> Result<Self, TensorError> {
         let [m, n, _] = mma.tile();
@@ -168,7 +168,7 @@ impl TiledCopy {
     /// Returns the owner of each source element: the tiled layout composed with the instruction's source.
     ///
     /// # Errors
-    /// If a layout does not compose.
+    /// Returns an error if a layout does not compose.
     #[doc(alias = "get_layoutS_TV")]
     pub fn source(&self) -> Result<TvLayout, TensorError> {
         self.side(&self.src, "source")
@@ -177,7 +177,7 @@ impl TiledCopy {
     /// Returns the owner of each destination element: the tiled layout composed with the instruction's destination.
     ///
     /// # Errors
-    /// If a layout does not compose.
+    /// Returns an error if a layout does not compose.
     #[doc(alias = "get_layoutD_TV")]
     pub fn destination(&self) -> Result<TvLayout, TensorError> {
         self.side(&self.dst, "destination")
@@ -227,7 +227,7 @@ impl TiledCopy {
     /// Returns `(thread, value, (RestM, RestN, …))` of a source, which [`CopyThreadLayout::partition_s`] slices.
     ///
     /// # Errors
-    /// [`TensorError::Rank`], or those of the layout algebra.
+    /// Returns [`TensorError::Rank`], or those of the layout algebra.
     #[doc(alias = "tidfrg_S")]
     pub fn divide_s<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Layout<D>, TensorError> {
         self.thread_fragment(&self.tiled(tensor)?, &self.src)
@@ -236,7 +236,7 @@ impl TiledCopy {
     /// Returns `(thread, value, (RestM, RestN, …))` of a destination, which [`CopyThreadLayout::partition_d`] slices.
     ///
     /// # Errors
-    /// [`TensorError::Rank`], or those of the layout algebra.
+    /// Returns [`TensorError::Rank`], or those of the layout algebra.
     #[doc(alias = "tidfrg_D")]
     pub fn divide_d<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Layout<D>, TensorError> {
         self.thread_fragment(&self.tiled(tensor)?, &self.dst)
@@ -245,7 +245,7 @@ impl TiledCopy {
     /// Returns the view of one thread.
     ///
     /// # Errors
-    /// [`TensorError::Thread`] if the copy does not have this thread.
+    /// Returns [`TensorError::Thread`] if the copy does not have this thread.
     #[doc(alias = "get_thread_slice")]
     pub fn get_slice(&self, thread: i64) -> Result<CopyThreadLayout<'_>, TensorError> {
         let threads = self.threads();
@@ -258,7 +258,7 @@ impl TiledCopy {
     /// Returns a fragment of registers in the order of this copy: `(copy values, rest …)`. No data are moved.
     ///
     /// # Errors
-    /// Those of the layout algebra, if the fragment's values differ from those of this copy.
+    /// Returns the errors of the layout algebra, if the fragment's values differ from those of this copy.
     #[doc(alias = "retile_S")]
     #[doc(alias = "retile_D")]
     pub fn retile(&self, fragment: &Layout) -> Result<Layout, TensorError> {
@@ -290,7 +290,7 @@ impl CopyThreadLayout<'_> {
     /// `(values of one instruction, instructions)`.
     ///
     /// # Errors
-    /// [`TensorError::Rank`], or those of the layout algebra.
+    /// Returns [`TensorError::Rank`], or those of the layout algebra.
     #[doc(alias = "partition_S")]
     pub fn partition_s<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {
         unzip_rest(&self.copy.divide_s(tensor)?, &At::Leaf(self.thread))
@@ -299,7 +299,7 @@ impl CopyThreadLayout<'_> {
     /// Returns the part of a destination that this thread writes; see [`partition_s`](Self::partition_s).
     ///
     /// # Errors
-    /// [`TensorError::Rank`], or those of the layout algebra.
+    /// Returns [`TensorError::Rank`], or those of the layout algebra.
     #[doc(alias = "partition_D")]
     pub fn partition_d<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {
         unzip_rest(&self.copy.divide_d(tensor)?, &At::Leaf(self.thread))

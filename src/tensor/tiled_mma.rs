@@ -46,8 +46,9 @@ impl TiledMma {
     /// permutes the mode's coordinates).
     ///
     /// # Errors
-    /// If the layout algebra has no valid result, also for a permutation that does not match the atoms; [`TensorError::Modes`]
-    /// for more than three modes; [`TensorError::Atoms`] for atoms that share threads or do not use all threads of their warps.
+    /// Returns an error if the layout algebra has no valid result, also for a permutation that does not match the atoms;
+    /// [`TensorError::Modes`] for more than three modes; [`TensorError::Atoms`] for atoms that share threads or do not use all threads of
+    /// their warps.
     #[doc(alias = "make_tiled_mma")]
     pub fn new(
         atom: &'static MmaAtom,
@@ -118,7 +119,7 @@ impl TiledMma {
     /// place of M or K.
     ///
     /// # Errors
-    /// [`TensorError::Rank`] for a tensor of fewer than two modes, or those of the layout algebra.
+    /// Returns [`TensorError::Rank`] for a tensor of fewer than two modes, or those of the layout algebra.
     #[doc(alias = "thrfrg_A")]
     #[doc(alias = "thrfrg_B")]
     #[doc(alias = "thrfrg_C")]
@@ -160,7 +161,7 @@ impl TiledMma {
     /// elements.
     ///
     /// # Errors
-    /// Those of the layout algebra.
+    /// Returns the errors of the layout algebra.
     #[doc(alias = "get_layoutA_TV")]
     pub fn layout_a_tv(&self) -> Result<Layout, TensorError> {
         self.layout_tv(MmaOperand::A)
@@ -170,7 +171,7 @@ impl TiledMma {
     /// elements.
     ///
     /// # Errors
-    /// Those of the layout algebra.
+    /// Returns the errors of the layout algebra.
     #[doc(alias = "get_layoutB_TV")]
     pub fn layout_b_tv(&self) -> Result<Layout, TensorError> {
         self.layout_tv(MmaOperand::B)
@@ -180,7 +181,7 @@ impl TiledMma {
     /// (CuTe's map extends past the tile for them).
     ///
     /// # Errors
-    /// Those of the layout algebra.
+    /// Returns the errors of the layout algebra.
     #[doc(alias = "get_layoutC_TV")]
     pub fn layout_c_tv(&self) -> Result<Layout, TensorError> {
         self.layout_tv(MmaOperand::C)
@@ -213,7 +214,7 @@ impl TiledMma {
     /// Returns which thread owns which element of an operand's tile.
     ///
     /// # Errors
-    /// Those of the layout algebra.
+    /// Returns the errors of the layout algebra.
     pub fn map(&self, operand: MmaOperand) -> Result<TvLayout, TensorError> {
         let [rows, cols] = self.operand_tile(operand);
         let name = format!("{}, {operand:?}", self.name());
@@ -223,7 +224,7 @@ impl TiledMma {
     /// Returns the view of one thread.
     ///
     /// # Errors
-    /// [`TensorError::Thread`] if the product does not have this thread.
+    /// Returns [`TensorError::Thread`] if the product does not have this thread.
     #[doc(alias = "get_thread_slice")]
     pub fn get_slice(&self, thread: i64) -> Result<MmaThreadLayout<'_>, TensorError> {
         let threads = self.threads();
@@ -238,7 +239,7 @@ impl TiledMma {
     /// Returns the shape `(values, RestM, RestK)` of a fragment of `operand` for a tensor of `rows`×`cols`.
     ///
     /// # Errors
-    /// Those of the layout algebra.
+    /// Returns the errors of the layout algebra.
     #[doc(alias = "partition_shape_C")]
     pub fn fragment_shape(&self, operand: MmaOperand, rows: i64, cols: i64) -> Result<Coord, TensorError> {
         let part = self.get_slice(0)?.partition(operand, &Layout::column_major((rows, cols))?)?;
@@ -271,7 +272,7 @@ impl MmaThreadLayout<'_> {
     /// Returns this thread's part of a tensor as `operand`: `(values, Rest, Rest, …)` and its start.
     ///
     /// # Errors
-    /// [`TensorError::Rank`] for a tensor of fewer than two modes, or those of the layout algebra.
+    /// Returns [`TensorError::Rank`] for a tensor of fewer than two modes, or those of the layout algebra.
     pub fn partition<D: Codomain>(
         &self,
         operand: MmaOperand,
@@ -283,7 +284,7 @@ impl MmaThreadLayout<'_> {
     /// Returns this thread's part of A, `(values, RestM, RestK, …)`.
     ///
     /// # Errors
-    /// Those of [`partition`](Self::partition).
+    /// Returns the errors of [`partition`](Self::partition).
     pub fn partition_a<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {
         self.partition(MmaOperand::A, tensor)
     }
@@ -291,7 +292,7 @@ impl MmaThreadLayout<'_> {
     /// Returns this thread's part of B, `(values, RestN, RestK, …)`.
     ///
     /// # Errors
-    /// Those of [`partition`](Self::partition).
+    /// Returns the errors of [`partition`](Self::partition).
     pub fn partition_b<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {
         self.partition(MmaOperand::B, tensor)
     }
@@ -299,7 +300,7 @@ impl MmaThreadLayout<'_> {
     /// Returns this thread's part of C, `(values, RestM, RestN, …)`.
     ///
     /// # Errors
-    /// Those of [`partition`](Self::partition).
+    /// Returns the errors of [`partition`](Self::partition).
     pub fn partition_c<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {
         self.partition(MmaOperand::C, tensor)
     }
@@ -308,7 +309,7 @@ impl MmaThreadLayout<'_> {
     /// partition's strides.
     ///
     /// # Errors
-    /// Those of [`Layout::fragment_like`].
+    /// Returns the errors of [`Layout::fragment_like`].
     #[doc(alias = "make_fragment_A")]
     #[doc(alias = "make_fragment_B")]
     pub fn fragment_ab(&self, partition: &Layout) -> Result<Layout, TensorError> {
@@ -318,7 +319,7 @@ impl MmaThreadLayout<'_> {
     /// Returns the layout of registers for a partition of C: column-major.
     ///
     /// # Errors
-    /// Those of [`Layout::column_major`].
+    /// Returns the errors of [`Layout::column_major`].
     #[doc(alias = "make_fragment_C")]
     pub fn fragment_c(&self, partition: &Layout) -> Result<Layout, TensorError> {
         Ok(Layout::column_major(partition.shape().clone())?)

@@ -100,7 +100,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     /// Returns the lane, register and slot of element (`row`, `col`).
     ///
     /// # Errors
-    /// [`TvError::Coordinate`] if the element is outside of the tile.
+    /// Returns [`TvError::Coordinate`] if the element is outside of the tile.
     pub fn owner(row: u32, col: u32) -> Result<Owner, TvError> {
         Self::fragment().owner((row, col))
     }
@@ -108,7 +108,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     /// Returns the elements of a lane, in register order.
     ///
     /// # Errors
-    /// [`TvError::Thread`] if `lane` is 32 or more.
+    /// Returns [`TvError::Thread`] if `lane` is 32 or more.
     pub fn elements(lane: u32) -> Result<Vec<Element>, TvError> {
         Self::fragment().elements(lane.into())
     }

@@ -90,8 +90,8 @@ impl<T: SparseElement> SparseMatrix<T> {
     /// Compresses a matrix of `rows`×`cols` elements in row-major order. −0 counts as zero; NaN does not.
     ///
     /// # Errors
-    /// [`NotSparse::Length`] and [`NotSparse::Columns`] if the size is not valid, [`NotSparse::Dense`] for the first chunk in which more
-    /// than half of the elements are not zero.
+    /// Returns [`NotSparse::Length`] and [`NotSparse::Columns`] if the size is not valid, [`NotSparse::Dense`] for the first chunk in which
+    /// more than half of the elements are not zero.
     pub fn compress(dense: &[T], rows: usize, cols: usize) -> Result<Self, NotSparse> {
         let sparsity = sparsity::<T>();
         let chunk = sparsity.chunk() as usize;

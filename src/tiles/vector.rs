@@ -102,7 +102,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     /// Returns the first lane, register and slot of element `index`.
     ///
     /// # Errors
-    /// [`TvError::Coordinate`] if the element is past the end.
+    /// Returns [`TvError::Coordinate`] if the element is past the end.
     pub fn owner(index: u32) -> Result<Owner, TvError> {
         Self::fragment().owner(index)
     }
@@ -110,7 +110,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     /// Returns the elements of a lane, in register order.
     ///
     /// # Errors
-    /// [`TvError::Thread`] if `lane` is 32 or more.
+    /// Returns [`TvError::Thread`] if `lane` is 32 or more.
     pub fn elements(lane: u32) -> Result<Vec<Element>, TvError> {
         Self::fragment().elements(lane.into())
     }

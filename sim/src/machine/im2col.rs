@@ -42,7 +42,7 @@ impl Im2colMap {
     /// The 128 bytes that stand for the map in a kernel parameter.
     ///
     /// # Errors
-    /// If the map breaks a rule of `cuTensorMapEncodeIm2col` (CUDA driver API, "Tensor Map Object Management").
+    /// Returns an error if the map breaks a rule of `cuTensorMapEncodeIm2col` (CUDA driver API, "Tensor Map Object Management").
     pub fn encode(&self) -> Result<[u8; 128], TensorMapError> {
         let spatial = self.dims.len().saturating_sub(2);
         if !(1..=3).contains(&spatial) {

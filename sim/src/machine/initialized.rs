@@ -17,7 +17,7 @@ impl Memory {
     /// Returns the ranges of addresses of some bytes of an allocation that were never written; none if writes to it are not recorded.
     ///
     /// # Errors
-    /// If the bytes are not all in one live allocation.
+    /// Returns an error if the bytes are not all in one live allocation.
     pub fn unwritten(&self, address: u64, bytes: u64) -> Result<Vec<Range<u64>>, MemoryError> {
         let allocation = self.checked(address, bytes)?;
         let Some(written) = &allocation.written else { return Ok(vec![]) };
@@ -29,7 +29,7 @@ impl Memory {
     /// Copies bytes on the device. Those that were never written are copied, and are not written at the destination either.
     ///
     /// # Errors
-    /// If the bytes of either side are not all in one live allocation.
+    /// Returns an error if the bytes of either side are not all in one live allocation.
     #[doc(alias = "cudaMemcpyDeviceToDevice")]
     pub fn copy(&mut self, to: u64, from: u64, bytes: u64) -> Result<(), MemoryError> {
         let unwritten = self.unwritten(from, bytes)?;

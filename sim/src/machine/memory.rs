@@ -163,7 +163,7 @@ impl Memory {
     /// Allocates `bytes` zeroed bytes and returns their address, a multiple of 256.
     ///
     /// # Panics
-    /// If the host is out of memory; [`try_alloc`](Self::try_alloc) returns an error instead.
+    /// Panics if the host is out of memory; [`try_alloc`](Self::try_alloc) returns an error instead.
     #[doc(alias = "cudaMalloc")]
     pub fn alloc(&mut self, bytes: usize) -> u64 {
         self.try_alloc(bytes).unwrap_or_else(|error| panic!("{error}"))
@@ -173,7 +173,7 @@ impl Memory {
     /// on the first write.
     ///
     /// # Errors
-    /// [`MemoryError::TooLarge`] if the host is out of memory.
+    /// Returns [`MemoryError::TooLarge`] if the host is out of memory.
     pub fn try_alloc(&mut self, bytes: usize) -> Result<u64, MemoryError> {
         let start = self.alloc_named(bytes as u64, None, false)?;
         if let (true, Some(Slot::Live(allocation))) = (self.records_writes, self.slots.last_mut()) {
@@ -209,7 +209,7 @@ impl Memory {
     /// range of 64 GiB, until it returns the words that the host can access there.
     ///
     /// # Errors
-    /// [`MemoryError::TooLarge`] if `map` accepts no address. Addresses are available only with
+    /// Returns [`MemoryError::TooLarge`] if `map` accepts no address. Addresses are available only with
     /// [`with_host_addresses`](Self::with_host_addresses).
     #[doc(alias = "cudaMallocManaged")]
     pub fn map(
@@ -254,7 +254,7 @@ impl Memory {
     /// Sets every byte of the allocation that contains `address`.
     ///
     /// # Errors
-    /// If `address` is not in a live allocation.
+    /// Returns an error if `address` is not in a live allocation.
     #[doc(alias = "cudaMemset")]
     pub fn fill(&mut self, address: u64, byte: u8) -> Result<(), MemoryError> {
         let allocation = self.checked(address, 0)?;
@@ -267,7 +267,7 @@ impl Memory {
     /// Frees an allocation; later accesses are reported as accesses to freed memory.
     ///
     /// # Errors
-    /// If `address` is not the start of a live allocation.
+    /// Returns an error if `address` is not the start of a live allocation.
     #[doc(alias = "cudaFree")]
     pub fn free(&mut self, address: u64) -> Result<(), MemoryError> {
         let (start, size) = match self.find(address) {
@@ -291,7 +291,7 @@ impl Memory {
     /// Copies host bytes to the device.
     ///
     /// # Errors
-    /// If the bytes are not all in one live allocation.
+    /// Returns an error if the bytes are not all in one live allocation.
     #[doc(alias = "cudaMemcpy")]
     pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), MemoryError> {
         let allocation = self.checked(address, bytes.len() as u64)?;
@@ -304,7 +304,7 @@ impl Memory {
     /// Copies device bytes to the host.
     ///
     /// # Errors
-    /// If the bytes are not all in one live allocation.
+    /// Returns an error if the bytes are not all in one live allocation.
     #[doc(alias = "cudaMemcpy")]
     pub fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), MemoryError> {
         let allocation = self.checked(address, bytes.len() as u64)?;
@@ -315,7 +315,7 @@ impl Memory {
     /// Returns the address of a module's `.global` or `.const` variable, and loads the module if necessary.
     ///
     /// # Errors
-    /// If the module does not contain the variable.
+    /// Returns an error if the module does not contain the variable.
     #[doc(alias = "cuModuleGetGlobal")]
     pub fn symbol(&mut self, module: &Module, name: &str) -> Result<u64, MemoryError> {
         let index = module.variable(name).ok_or_else(|| MemoryError::NoVariable { name: name.into() })?;

@@ -21,7 +21,7 @@ impl Memory {
     /// Reserves `bytes` bytes of addresses without memory, and returns the first, a multiple of 64 GiB.
     ///
     /// # Errors
-    /// [`MemoryError::TooLarge`] if there are not as many addresses.
+    /// Returns [`MemoryError::TooLarge`] if there are not as many addresses.
     #[doc(alias = "cuMemAddressReserve")]
     pub fn reserve(&mut self, bytes: u64) -> Result<u64, MemoryError> {
         const MOST: u64 = 1 << 46;
@@ -37,7 +37,7 @@ impl Memory {
     /// mapped before remain uninitialized if they were; others become so.
     ///
     /// # Errors
-    /// If an address is not reserved, or a mapping crosses a multiple of 64 GiB. Nothing is changed then.
+    /// Returns an error if an address is not reserved, or a mapping crosses a multiple of 64 GiB. Nothing is changed then.
     #[doc(alias = "cuMemMap")]
     pub fn remap(&mut self, start: u64, bytes: u64, mappings: &[Mapping]) -> Result<(), MemoryError> {
         let first = slot_of(start);
@@ -78,7 +78,7 @@ impl Memory {
     /// Makes the bytes of a part of an allocation initialized, whether they were written or not.
     ///
     /// # Errors
-    /// If the bytes are not all in one live allocation.
+    /// Returns an error if the bytes are not all in one live allocation.
     pub fn assume_written(&mut self, address: u64, bytes: u64) -> Result<(), MemoryError> {
         self.checked(address, bytes)?.mark_written(address..address + bytes);
         Ok(())
@@ -94,7 +94,7 @@ impl Memory {
     /// Allocates `bytes` zeroed bytes at a reserved address, or at that of an allocation of this size that was freed.
     ///
     /// # Errors
-    /// [`MemoryError::Unknown`] if the address is neither, and [`MemoryError::TooLarge`] if the host is out of memory.
+    /// Returns [`MemoryError::Unknown`] if the address is neither, and [`MemoryError::TooLarge`] if the host is out of memory.
     #[doc(alias = "cuGraphAddMemAllocNode")]
     pub fn alloc_at(&mut self, start: u64, bytes: u64) -> Result<(), MemoryError> {
         match self.slots.get(slot_of(start)) {

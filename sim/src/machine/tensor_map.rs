@@ -75,7 +75,7 @@ impl TensorMap {
     /// The 128 bytes that stand for the map in a kernel parameter.
     ///
     /// # Errors
-    /// If the map breaks a rule of `cuTensorMapEncodeTiled` (CUDA driver API, "Tensor Map Object Management").
+    /// Returns an error if the map breaks a rule of `cuTensorMapEncodeTiled` (CUDA driver API, "Tensor Map Object Management").
     pub fn encode(&self) -> Result<[u8; 128], TensorMapError> {
         self.check().map_err(TensorMapError)?;
         let mut bytes = vec![];

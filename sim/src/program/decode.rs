@@ -280,7 +280,7 @@ pub(crate) struct Kernel<'m> {
 /// Decodes a kernel of a checked module, and everything that it reaches.
 ///
 /// # Errors
-/// If some of that is not supported.
+/// Returns an error if some of that is not supported.
 pub(crate) fn link(symbols: &Symbols<'_>, entry: &Function) -> Result<Code, ParseError> {
     builder::link(symbols, entry).map_err(|mut errors| errors.swap_remove(0))
 }

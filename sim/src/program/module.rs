@@ -99,7 +99,7 @@ impl Module {
     /// Like [`Module::parse`], with a file name for reports.
     ///
     /// # Errors
-    /// Those of [`Module::parse`].
+    /// Returns the errors of [`Module::parse`].
     pub fn parse_file(file: &str, text: &str) -> Result<Self, ParseError> {
         Self::parse_all(file, text).map_err(|mut errors| errors.swap_remove(0))
     }
@@ -249,7 +249,7 @@ impl<'m> Entry<'m> {
     /// Returns the code for a launch.
     ///
     /// # Errors
-    /// If the kernel, or one of its callees, contains an unsupported instruction.
+    /// Returns an error if the kernel, or one of its callees, contains an unsupported instruction.
     pub(crate) fn code(&self) -> Result<&'m Code, &'m ParseError> {
         let code = self.kernel.code.get_or_init(|| self.module.link(self.function).map(Box::new));
         code.as_deref()

@@ -38,7 +38,7 @@ pub fn copy_atoms() -> impl Iterator<Item = &'static CopyAtom> {
 /// Returns the copy atom of a name, such as `SM75_U32x4_LDSM_N`.
 ///
 /// # Errors
-/// [`UnknownAtom`] if no atom has this name, with the closest known name.
+/// Returns [`UnknownAtom`] if no atom has this name, with the closest known name.
 pub fn copy_atom(name: &str) -> Result<&'static CopyAtom, UnknownAtom> {
     copy_atoms()
         .find(|atom| atom.name == name)

@@ -57,8 +57,8 @@ impl BlockScale {
         self.k / self.vector.count()
     }
 
-    /// Returns the layout (thread, k) → `m + k · M`: the rows of A whose scales a lane provides. Lanes with t mod 4 of 2 and 3
-    /// repeat those of 0 and 1; they are selected by thread 1.
+    /// Returns the layout (thread, k) → `m + k · M`: the rows of A whose scales a lane provides. Lanes whose t mod 4 is 2 or 3 repeat the
+    /// scales of lanes whose t mod 4 is 0 or 1; they are selected by thread 1.
     #[doc(alias = "SFALayout")]
     #[must_use]
     pub fn layout_a(&self) -> Layout {

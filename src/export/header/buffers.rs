@@ -1,4 +1,4 @@
-//! The buffers of a launch: how long they must be, and that they do not overlap.
+//! The checks of a launch's buffers: their minimum lengths, and that they do not overlap.
 
 use std::fmt::Write;
 

@@ -1,6 +1,6 @@
 //! Numbers that a launch computes, as C expressions in 64 bits.
 //!
-//! `UINT64_MAX` stands for a value that does not fit: every helper propagates it, as [`Dim::evaluate`] propagates `None`.
+//! `UINT64_MAX` represents a value that does not fit: every helper propagates it, as [`Dim::evaluate`] propagates `None`.
 
 use crate::ptx::{Dim, Entry, ParamDecl};
 

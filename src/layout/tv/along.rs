@@ -6,22 +6,22 @@ use crate::layout::{
     construct::{Layout, Mode, flat_modes},
 };
 
-/// The digits of the thread number and of the value number that move along one axis of a tile.
+/// The digits of the thread index and of the value index that move along one axis of a tile.
 ///
 /// From any value of any thread, changing these digits in every way reaches all elements on the same line along the axis that
 /// have an owner. A reduction along the axis therefore combines the [`values`](Self::values) of each thread, then exchanges
 /// over the [`thread_bits`](Self::thread_bits).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Along {
-    /// Bits of the thread number, lowest first: bits 0 to 4 are the lane's.
+    /// The bits of the thread index, lowest first; bits 0 to 4 are those of the lane.
     pub thread_bits: Vec<ThreadBit>,
-    /// A thread's values on one line, as steps of the value number from the first of them: 0, and the steps to the other values.
+    /// A thread's values on one line, as steps of the value index from the first value on the line: 0, and the steps to the other values.
     pub values: Layout,
     /// For each index of [`values`](Self::values), the step along the axis in elements.
     pub offsets: Layout,
 }
 
-/// A bit of the thread number that moves along an axis.
+/// A bit of the thread index that moves along an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ThreadBit {
     /// The position of the bit, 0 for the lowest.
@@ -36,7 +36,7 @@ impl TvLayout {
     /// omitted.
     ///
     /// # Errors
-    /// [`TvError::Axis`] for an axis that the tile does not have, [`TvError::Diagonal`] or [`TvError::Wraps`] if a step moves along
+    /// Returns [`TvError::Axis`] for an axis that the tile does not have, [`TvError::Diagonal`] or [`TvError::Wraps`] if a step moves along
     /// several axes, [`TvError::Bits`] if the number of threads along the axis is not a power of 2.
     ///
     /// ```

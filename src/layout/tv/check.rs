@@ -6,7 +6,7 @@ impl TvLayout {
     /// Checks that every element has at least one owner.
     ///
     /// # Errors
-    /// [`TvError::Unowned`], naming the first element without an owner.
+    /// Returns [`TvError::Unowned`], naming the first element without an owner.
     pub fn check_covering(&self) -> Result<(), TvError> {
         let unowned = (0..self.shape.size()).find(|&index| self.first_owner(index).is_none());
         unowned.map_or(Ok(()), |index| Err(self.unowned(index)))
@@ -15,7 +15,7 @@ impl TvLayout {
     /// Checks that every element has exactly one owner.
     ///
     /// # Errors
-    /// [`TvError::Shared`] or [`TvError::Unowned`], naming the first such element found.
+    /// Returns [`TvError::Shared`] or [`TvError::Unowned`], naming the first such element found.
     pub fn check_bijective(&self) -> Result<(), TvError> {
         for (thread, value) in self.positions() {
             let index = self.index(thread, value);
@@ -33,7 +33,7 @@ impl TvLayout {
     /// Panics if [`check_covering`](Self::check_covering) fails; for tests.
     ///
     /// # Panics
-    /// If an element has no owner; the message names it.
+    /// Panics if an element has no owner; the message names it.
     #[track_caller]
     pub fn assert_covering(&self) {
         if let Err(error) = self.check_covering() {
@@ -44,7 +44,7 @@ impl TvLayout {
     /// Panics if [`check_bijective`](Self::check_bijective) fails; for tests.
     ///
     /// # Panics
-    /// If an element has several owners or none; the message names it.
+    /// Panics if an element has several owners or none; the message names it.
     #[track_caller]
     pub fn assert_bijective(&self) {
         if let Err(error) = self.check_bijective() {

@@ -5,8 +5,7 @@ use thiserror::Error;
 use super::Owner;
 use crate::layout::LayoutError;
 
-/// A (thread, value) layout that is not valid, or a query without a valid result. Each variant except the last starts with the
-/// name of the layout.
+/// An invalid (thread, value) layout, or a query without a valid result. Each variant except the last starts with the name of the layout.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TvError {
@@ -119,7 +118,7 @@ pub enum TvError {
         name: String,
         /// `thread` or `value`.
         number: &'static str,
-        /// The step: a power of 2 (one bit) in most thread numbers.
+        /// The step: in the thread index, usually a power of 2 (one bit).
         step: i64,
         /// The step's coordinate in the tile.
         moves: String,
@@ -132,7 +131,7 @@ pub enum TvError {
         /// The reason why the layout does not compose with the tile's coordinates.
         fault: Box<LayoutError>,
     },
-    /// Threads along an axis that are not bits of the thread number.
+    /// Threads along an axis that are not bits of the thread index.
     #[error(
         "{name}: expected powers of 2 of threads along axis {axis}, found {extent} in steps of {step} threads"
     )]
@@ -143,7 +142,7 @@ pub enum TvError {
         axis: usize,
         /// Extent of the threads' mode.
         extent: i64,
-        /// Its step in the thread number.
+        /// Its step in the thread index.
         step: i64,
     },
     /// The layout algebra has no valid result.

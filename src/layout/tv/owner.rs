@@ -65,7 +65,7 @@ impl TvLayout {
     /// Returns the first owner of an element, by thread, then by value.
     ///
     /// # Errors
-    /// [`TvError::Coordinate`] outside of the tile, [`TvError::Unowned`] for an element without an owner.
+    /// Returns [`TvError::Coordinate`] outside of the tile, [`TvError::Unowned`] for an element without an owner.
     pub fn owner(&self, coord: impl Into<Coord>) -> Result<Owner, TvError> {
         let index = self.index_of(&coord.into())?;
         self.first_owner(index).ok_or_else(|| self.unowned(index))
@@ -74,7 +74,7 @@ impl TvLayout {
     /// Returns all owners of an element, in order. Visits every value of every thread.
     ///
     /// # Errors
-    /// [`TvError::Coordinate`] outside of the tile.
+    /// Returns [`TvError::Coordinate`] outside of the tile.
     pub fn owners(&self, coord: impl Into<Coord>) -> Result<Vec<Owner>, TvError> {
         let index = self.index_of(&coord.into())?;
         let owns = |&(thread, value): &(i64, i64)| self.index(thread, value) == index;
@@ -84,7 +84,7 @@ impl TvLayout {
     /// Returns the elements of a thread, in the order of its values.
     ///
     /// # Errors
-    /// [`TvError::Thread`] for a thread that the layout does not have.
+    /// Returns [`TvError::Thread`] for a thread that the layout does not have.
     pub fn elements(&self, thread: i64) -> Result<Vec<Element>, TvError> {
         let threads = self.threads();
         if !(0..threads).contains(&thread) {

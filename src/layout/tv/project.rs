@@ -13,7 +13,7 @@ impl TvLayout {
     /// Values are in the order of the tile's; several threads own the same element, as a broadcast requires.
     ///
     /// # Errors
-    /// Those of [`along`](Self::along).
+    /// Returns the errors of [`along`](Self::along).
     ///
     /// ```
     /// use warpwright::atoms::{ElementWidth, TileLayout, rt_base};
@@ -35,7 +35,7 @@ impl TvLayout {
     /// Returns, for each value, the value of the [`vector`](Self::vector) along `axis` that the thread owns at the same coordinate.
     ///
     /// # Errors
-    /// Those of [`along`](Self::along).
+    /// Returns the errors of [`along`](Self::along).
     ///
     /// ```
     /// use warpwright::atoms::{ElementWidth, TileLayout, rt_base};
@@ -58,7 +58,7 @@ impl TvLayout {
     /// Returns, for each value, its distance along `axis` from the thread's value 0.
     ///
     /// # Errors
-    /// Those of [`along`](Self::along).
+    /// Returns the errors of [`along`](Self::along).
     pub fn value_offsets(&self, axis: usize) -> Result<Vec<i64>, TvError> {
         self.check_axis(axis)?;
         let values = Layout::from_flat(component(&self.coords()?, 1, axis).collect());

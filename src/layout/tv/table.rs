@@ -20,9 +20,9 @@ impl TvLayout {
     }
 }
 
-/// The first owner of each element: rows are indices of the tile's mode 0, columns are the rest. `T3V1` is value 1 of thread 3.
-/// Where registers are shared, `3.1x` is slot 0 of register 1 of thread 3; `y`, `z` and `w` are slots 1, 2 and 3, and with more
-/// than four to a register the slot is a number.
+/// Prints the first owner of each element. Rows are indices of the tile's mode 0; columns are the remaining modes. `T3V1` is value 1 of
+/// thread 3. If several values share a register, `3.1x` is slot 0 of register 1 of thread 3, and `y`, `z` and `w` are slots 1, 2 and 3;
+/// with more than four values per register, the slot is a number.
 impl fmt::Display for TvLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}: {} onto {}", self.name, self.layout, self.shape)?;

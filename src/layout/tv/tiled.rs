@@ -9,7 +9,7 @@ impl TvLayout {
     /// slowest.
     ///
     /// # Errors
-    /// [`TvError::Matrix`] if the tile is not of rank 2, [`TvError::TooLarge`] as in [`new`](Self::new), [`TvError::Layout`] if
+    /// Returns [`TvError::Matrix`] if the tile is not of rank 2, [`TvError::TooLarge`] as in [`new`](Self::new), [`TvError::Layout`] if
     /// `height` or `width` is 0.
     #[doc(alias = "rt")]
     pub fn tiled(base: &TvLayout, height: u32, width: u32) -> Result<TvLayout, TvError> {
