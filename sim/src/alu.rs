@@ -22,7 +22,7 @@ use crate::program::spaces::SHARED_BITS;
 /// The offset in a shared address.
 const OFFSET: u64 = (1 << SHARED_BITS) - 1;
 
-/// Copies operands for a later `fma`, then runs the instruction.
+/// Copies operands for a later `fma`, and then executes the instruction.
 #[inline(never)]
 fn keep(regs: &mut Regs, kept: &Kept, m: u32, clock: u64) {
     for &(to, from) in &kept.copies {
@@ -32,14 +32,15 @@ fn keep(regs: &mut Regs, kept: &Kept, m: u32, clock: u64) {
     execute_portably(regs, &kept.alu, m, clock);
 }
 
-/// [`execute`] for a machine without fused multiply-add, compiled once: inlined, it takes as long to compile as a run loop.
+/// Executes instructions like [`execute`], for a machine without fused multiply-add. Not inlined, because it takes as long to compile as a
+/// run loop.
 #[inline(never)]
 pub(crate) fn execute_portably(regs: &mut Regs, alu: &Alu, m: u32, clock: u64) {
     execute::<false>(regs, alu, m, clock);
 }
 
-/// Runs one instruction in the lanes of `m`; `clock` counts what the block has executed. With `FMA` the machine has a
-/// fused multiply-add.
+/// Executes one instruction in the lanes of `m`; `clock` is the number of instructions that the block has executed. With `FMA`, the machine
+/// has a fused multiply-add.
 #[inline(always)]
 pub(crate) fn execute<const FMA: bool>(regs: &mut Regs, alu: &Alu, m: u32, clock: u64) {
     match *alu {
@@ -165,7 +166,7 @@ fn next(d: crate::program::code::D) -> crate::program::code::D {
     crate::program::code::D(d.0 + 1)
 }
 
-/// The words of a register of up to 128 bits.
+/// Returns the words of a register of up to 128 bits.
 fn wide(regs: &Regs, reg: Reg, lane: usize) -> u128 {
     match reg {
         Reg::Q(d) => u128::from(regs.d(d)[lane]) | u128::from(regs.d(next(d))[lane]) << 64,
@@ -196,7 +197,7 @@ fn split(regs: &mut Regs, m: u32, parts: &[Reg], a: Reg, bits: u32) {
     }
 }
 
-/// Simulated clocks advance with the instructions executed.
+/// Returns the value of a clock, which advances with the executed instructions.
 fn read_clock(which: Clock, clock: u64) -> u64 {
     match which {
         Clock::Low => clock & 0xffff_ffff,
@@ -213,7 +214,7 @@ pub(crate) fn combine(logic: Logic, a: u32, b: u32) -> u32 {
     }
 }
 
-/// The lanes where a comparison of 32-bit values holds.
+/// Returns the lanes in which a comparison of 32-bit values holds.
 #[inline(always)]
 fn test32(a: &Lanes32, b: &Lanes32, f: impl Fn(u32, u32) -> bool) -> u32 {
     mask_of(|lane| f(a[lane], b[lane]))
@@ -224,7 +225,7 @@ fn test64(a: &Lanes64, b: &Lanes64, f: impl Fn(u64, u64) -> bool) -> u32 {
     mask_of(|lane| f(a[lane], b[lane]))
 }
 
-/// The lanes where `a op b` holds.
+/// Returns the lanes in which `a op b` holds.
 fn compared(regs: &Regs, op: Compare, ty: Ty, ftz: bool, a: Reg, b: Reg) -> u32 {
     match (ty, a, b) {
         (Ty::Int(int), Reg::R(a), Reg::R(b)) if int.bits() == 32 => {
@@ -276,7 +277,7 @@ fn compared(regs: &Regs, op: Compare, ty: Ty, ftz: bool, a: Reg, b: Reg) -> u32 
     }
 }
 
-/// The comparison in the upper halves of a pair.
+/// Compares the upper halves of pairs.
 fn compared_upper(regs: &Regs, op: Compare, ty: Ty, ftz: bool, a: Reg, b: Reg) -> u32 {
     let (a, b) = (regs.get(a), regs.get(b));
     test64(&a, &b, |a, b| compare(ty, op, ftz, a >> 16 & 0xffff, b >> 16 & 0xffff))

@@ -25,7 +25,7 @@ const NIBBLES: [[u32; 4]; 16] = {
     table
 };
 
-/// All ones in the lanes of `mask`, zeros elsewhere.
+/// Returns all ones in the lanes of `mask`, and zeros elsewhere.
 #[inline]
 pub(crate) fn spread(mask: u32) -> Lanes32 {
     let mut out = [0; 32];
@@ -35,7 +35,7 @@ pub(crate) fn spread(mask: u32) -> Lanes32 {
     out
 }
 
-/// The lanes where `f` holds.
+/// Returns the lanes in which `f` holds.
 #[inline(always)]
 pub(crate) fn mask_of(mut f: impl FnMut(usize) -> bool) -> u32 {
     let mut mask = 0;
@@ -45,7 +45,7 @@ pub(crate) fn mask_of(mut f: impl FnMut(usize) -> bool) -> u32 {
     mask
 }
 
-/// The lanes of a mask, lowest first.
+/// Returns the lanes of a mask, lowest first.
 pub(crate) fn lanes(mut mask: u32) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         if mask == 0 {

@@ -1,4 +1,4 @@
-//! The report of a launch: findings, counts, printed text.
+//! The report of a launch: findings, counts and printed text.
 
 mod counts;
 pub(crate) mod fault;
@@ -25,17 +25,18 @@ pub struct Report {
     /// The counts of each executed instruction, in the order of the text; empty if
     /// [`Checks::COUNTS`](crate::Checks::COUNTS) is off.
     pub lines: Vec<LineCounts>,
-    /// The products and sums in the kernel and its callees that are rounded once; see [`Contract`](super::Contract).
+    /// The pairs of `mul` and `add` or `sub` in the kernel and its callees that are executed as one `fma`; see
+    /// [`Contract`](super::Contract).
     pub contractions: Vec<Contraction>,
-    /// Blocks of the device heap that the launch allocated and did not free, by the line of the call. This is not a finding: a later
-    /// launch may free them.
+    /// Allocations of the device heap that the launch did not free, by the line of the call. These are not findings, because a later launch
+    /// may free them.
     pub leaks: Vec<Leak>,
     /// The findings. Empty unless the launch continues after findings
     /// ([`Sim::keep_going`](crate::Sim::keep_going)); otherwise, the first finding is an error.
     pub findings: Vec<Finding>,
     /// The bytes of global memory that the launch accessed; empty unless [`Sim::footprint`](crate::Sim::footprint) is set.
     pub footprint: Footprint,
-    /// Whether a finding ended the run, so that outputs and counts are incomplete. Only with
+    /// Whether a finding ended the run, so that outputs and counts are incomplete. Set only with
     /// [`Sim::keep_going`](crate::Sim::keep_going).
     pub stopped: bool,
 }
@@ -49,7 +50,7 @@ pub struct Contraction {
     pub sum: u32,
 }
 
-/// The blocks allocated by one call of `malloc` that a launch did not free.
+/// The allocations by one call of `malloc` that a launch did not free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leak {
     /// The line of the call in the PTX text.
@@ -78,14 +79,14 @@ impl Report {
 
     /// Returns the shared-memory wavefronts in excess of those without bank conflicts.
     ///
-    /// Also 0 if [`Checks::COUNTS`](crate::Checks::COUNTS) is off.
+    /// Returns 0 if [`Checks::COUNTS`](crate::Checks::COUNTS) is off.
     pub fn bank_conflicts(&self) -> u64 {
         self.counts.bank_conflicts()
     }
 
     /// Returns the number of 32-byte sectors of global memory per request of a warp; 0 without requests.
     ///
-    /// A warp that reads 32 consecutive, aligned words needs 4 sectors.
+    /// A warp that reads 32 consecutive, aligned words accesses 4 sectors.
     pub fn sectors_per_request(&self) -> f64 {
         self.counts.sectors_per_request()
     }

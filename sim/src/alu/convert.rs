@@ -23,7 +23,7 @@ pub(crate) fn cvt(regs: &mut Regs, m: u32, op: &Cvt) {
     regs.put(op.d, m, &out);
 }
 
-/// The commonest conversions by the machine's own instructions.
+/// Executes the most common conversions with the host's instructions.
 fn fast(regs: &mut Regs, m: u32, op: &Cvt) -> bool {
     let plain =
         op.mode.round == Round::Rn && !op.mode.ftz && !op.mode.sat && !op.mode.satfinite && !op.mode.relu;
@@ -69,8 +69,9 @@ pub(crate) fn unpack(regs: &mut Regs, m: u32, op: &CvtUnpack) {
     regs.put_r(op.d, m, &out);
 }
 
-/// `cvt.rs`. Each half of the random bits serves the same half of the numbers: of a half's two, the first takes them in reverse
-/// order. The PTX ISA shows the division among two numbers; that among four was measured on a B200, for e4m3.
+/// Executes `cvt.rs`. Each half of the random bits is used for the same half of the numbers; of the two numbers of a half, the first uses
+/// the bits in reverse order. The PTX ISA specifies the division among two numbers; the division among four was measured on a B200, for
+/// e4m3.
 pub(crate) fn stochastic(regs: &mut Regs, m: u32, op: &CvtStochastic) {
     let random = *regs.r(op.random);
     let (width, each) = (packed_bits(op.to), op.numbers.len() / 2);
@@ -86,7 +87,7 @@ pub(crate) fn stochastic(regs: &mut Regs, m: u32, op: &CvtStochastic) {
     regs.put_r(op.d, m, &out);
 }
 
-/// `cvt.pack.sat`: a to the upper place, b to the lower, c shifted up behind them.
+/// Executes `cvt.pack.sat`: a is packed into the upper position, b into the lower position, and c is shifted up.
 pub(crate) fn pack_sat(regs: &mut Regs, m: u32, op: &PackSat) {
     let (a, b) = (*regs.r(op.a), *regs.r(op.b));
     let c = op.c.map(|c| *regs.r(c));

@@ -6,7 +6,7 @@ use crate::machine::registers::Regs;
 use crate::program::code::{D, D1, D2, D3, DR, Narrow, R, Widen};
 use crate::program::spaces::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 
-/// What an H200 gives for a 64-bit remainder by zero: the low half's ones.
+/// The result of a 64-bit remainder by zero on an H200: ones in the low half.
 const ALL_ONES: u64 = u64::MAX;
 
 #[inline(always)]
@@ -127,7 +127,7 @@ fn contracted(operands: [u64; 3], minus_product: bool, minus_addend: bool) -> u6
     float::contracted(Float::F64, false, false, operands, minus_product, minus_addend)
 }
 
-/// The machine's own f64 arithmetic, and `exact` if the result is a NaN, whose bits follow other rules.
+/// Computes with the host's f64 arithmetic, or with `exact` if the result is a NaN, whose bits follow other rules.
 #[inline(always)]
 fn native(
     regs: &mut Regs,

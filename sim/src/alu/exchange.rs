@@ -1,9 +1,9 @@
-//! Where the lanes of a shuffle get their values from.
+//! The source lanes of shuffles.
 
 use crate::machine::registers::Regs;
 use crate::program::code::{Shfl, ShflMode};
 
-/// The lane each lane gets its value from, and the lanes for which that is within the segment.
+/// Returns the source lane of each lane, and the lanes whose source is within the segment.
 pub(crate) fn shuffled(regs: &Regs, op: &Shfl) -> ([usize; 32], u32) {
     let (b, c) = (regs.r(op.b), regs.r(op.c));
     let mut inside = 0;
@@ -15,7 +15,7 @@ pub(crate) fn shuffled(regs: &Regs, op: &Shfl) -> ([usize; 32], u32) {
     (from, inside)
 }
 
-/// The lane each lane reads, and whether it is within the segment (PTX ISA, "shfl.sync").
+/// Returns the source lane, and whether it is within the segment (PTX ISA, "shfl.sync").
 fn source(mode: ShflMode, lane: u32, b: u32, c: u32) -> (u32, bool) {
     let (b, clamp, segment) = (b & 31, c & 31, c >> 8 & 31);
     let high = (lane & segment) | (clamp & !segment);

@@ -40,7 +40,7 @@ fn one(op: &FloatOp, a: u64, b: u64, c: u64) -> u64 {
     }
 }
 
-/// `.relu`: negative numbers become +0, NaN the canonical one.
+/// Applies `.relu`: negative numbers become +0, and NaN becomes the canonical NaN.
 fn relu(ty: Float, bits: u64) -> u64 {
     if ty.is_nan(bits) {
         ty.canonical_nan()

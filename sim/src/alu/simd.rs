@@ -1,15 +1,15 @@
-//! The machine's vector unit: loops over lanes are compiled for it too, and that code is taken where it is there.
+//! The host's vector unit: loops over lanes are also compiled for it, and that version is used if the unit is available.
 
-/// What is compiled twice. Implementations are `#[inline(always)]`, as everything they are to speed up: code takes
-/// its instruction set from the function that it is compiled into.
+/// Work that is compiled twice. Implementations, and all functions that they call, must be `#[inline(always)]`, because code uses the
+/// instruction set of the function into which it is compiled.
 pub(crate) trait Work {
     type Out;
 
-    /// With `FMA` the machine has a fused multiply-add.
+    /// Executes the work. With `FMA`, the machine has a fused multiply-add.
     fn work<const FMA: bool>(self) -> Self::Out;
 }
 
-/// Runs `work`, compiled with AVX2 and fused multiply-add where the machine has them.
+/// Executes `work`, compiled for AVX2 and fused multiply-add if the machine supports both.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn on_best<W: Work>(work: W) -> W::Out {
@@ -33,7 +33,7 @@ pub(crate) fn on_best<W: Work>(work: W) -> W::Out {
     }
 }
 
-/// Runs `work`; a fused multiply-add belongs to every processor of some architectures.
+/// Executes `work`; on some architectures, every processor has a fused multiply-add.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 pub(crate) fn on_best<W: Work>(work: W) -> W::Out {

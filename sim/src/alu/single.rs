@@ -7,7 +7,7 @@ use crate::arith::int;
 use crate::machine::registers::Regs;
 use crate::program::code::{DotOp, H2, R, R1, R2, R3};
 
-/// The bits of an f32 result, with the one NaN that f32 arithmetic gives (PTX ISA, "Floating Point Instructions").
+/// Returns the bits of an f32 result, with the canonical NaN of f32 arithmetic (PTX ISA, "Floating Point Instructions").
 #[inline(always)]
 fn result(x: f32) -> u32 {
     if x.is_nan() { 0x7fff_ffff } else { x.to_bits() }
@@ -18,11 +18,10 @@ fn float(bits: u32) -> f32 {
     f32::from_bits(bits)
 }
 
-/// `a · b + c` rounded once, in operations that become vector code on any machine.
+/// Computes `a · b + c`, rounded once, with operations that become vector code on any machine.
 ///
-/// The product of two singles is exact in double precision. The sum is rounded to odd there (its last bit set if it
-/// is inexact), so that rounding it to single precision cannot go wrong (Boldo and Melquiond, "Emulation of a FMA
-/// and correctly rounded sums", 2008).
+/// The product of two singles is exact in double precision. The sum is rounded to odd there (its last bit set if it is inexact), so that
+/// rounding it to single precision is correct (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008).
 #[inline(always)]
 fn fused(a: f32, b: f32, c: f32) -> f32 {
     let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));

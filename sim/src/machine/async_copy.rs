@@ -1,8 +1,8 @@
-//! Copies of `cp.async` in flight.
+//! The `cp.async` copies in flight.
 
 use crate::lanes::{Lanes32, Lanes64};
 
-/// Copies of one instruction that have not arrived.
+/// The copies of one instruction that have not arrived.
 #[derive(Debug)]
 pub(crate) struct Pending {
     /// Lanes whose copy is still in flight.
@@ -20,12 +20,12 @@ pub(crate) struct Pending {
 #[derive(Debug, Default)]
 #[allow(clippy::vec_box, reason = "an entry is 1.4 KB, and moves between the two lists")]
 pub(crate) struct AsyncCopies {
-    /// Entries in use and emptied ones, kept for reuse.
+    /// Entries in use, and empty entries that are kept for reuse.
     pub(crate) entries: Vec<Pending>,
-    /// Those in use, oldest first.
+    /// The entries in use, oldest first.
     pub(crate) pending: Vec<usize>,
     pub(crate) spare: Vec<usize>,
-    /// How many groups each lane has committed.
+    /// The number of groups that each lane has committed.
     pub(crate) committed: Lanes32,
 }
 

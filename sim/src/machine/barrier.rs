@@ -17,16 +17,16 @@ const EMPTY: Reduction = Reduction { popc: 0, and: true, or: false };
 /// One barrier.
 #[derive(Clone, Debug)]
 pub(crate) struct BarrierState {
-    /// Threads that have arrived in this phase, and how many it takes; 0 for all of the block.
+    /// The number of threads that have arrived in this phase, and the number required; 0 for all threads of the block.
     arrived: u32,
     expected: u32,
     pub(crate) generation: u64,
     reduction: Reduction,
     /// The warps of the block that have arrived in this phase.
     pub(crate) warps: u32,
-    /// What those who arrived in this phase have done and know.
+    /// The accesses and the knowledge of the threads that have arrived in this phase.
     pub(crate) released: Knowledge,
-    /// Completed phases with threads that have not looked yet.
+    /// Completed phases that some threads have not yet observed.
     finished: Vec<Finished>,
 }
 
@@ -54,8 +54,8 @@ impl Default for BarrierState {
 }
 
 impl BarrierState {
-    /// Records the arrival of threads: `expected` is the count of the instruction (0 for all), `all` the threads of the block.
-    /// Returns the phase they arrived in, and how many there were if that completed it for all.
+    /// Records the arrival of threads: `expected` is the count of the instruction (0 for all), `all` the threads of the block. Returns the
+    /// phase in which they arrived, and if this completes the phase for all threads, their number.
     pub(crate) fn arrive(
         &mut self,
         threads: u32,
@@ -85,8 +85,8 @@ impl BarrierState {
         Ok((phase, self.check(all)))
     }
 
-    /// Completes the phase if all have arrived; `all` are the threads that an unnumbered barrier waits for. Returns how many
-    /// there were if it was one for all.
+    /// Completes the phase if all threads have arrived; `all` is the number of threads for which a barrier without a count waits. Returns
+    /// the number of threads if the barrier was for all threads.
     pub(crate) fn check(&mut self, all: u32) -> Option<u32> {
         let want = if self.expected == 0 { all } else { self.expected };
         if self.arrived == 0 || self.arrived < want {
@@ -108,18 +108,18 @@ impl BarrierState {
         for_all
     }
 
-    /// The result of a completed phase, and what its threads knew.
+    /// Returns the result of a completed phase, and the knowledge of its threads.
     pub(crate) fn result(&self, phase: u64) -> (Reduction, &[Time]) {
         let finished = self.finished.iter().find(|f| f.phase == phase);
         finished.map_or((EMPTY, &[]), |f| (f.reduction, &f.released))
     }
 
-    /// The warps that arrived in the phase that was completed last, and what they know.
+    /// Returns the warps that arrived in the last completed phase, and their knowledge.
     pub(crate) fn last_completed(&mut self) -> Option<(u32, &mut Knowledge)> {
         self.finished.last_mut().map(|finished| (finished.warps, &mut finished.released))
     }
 
-    /// Threads that have arrived, and the number that is waited for (0 for all).
+    /// Returns the number of threads that have arrived, and the required number (0 for all threads).
     pub(crate) fn standing(&self) -> (u32, u32) {
         (self.arrived, self.expected)
     }
@@ -130,13 +130,13 @@ impl BarrierState {
 pub(crate) struct ClusterBarrier {
     arrived: u32,
     pub(crate) generation: u64,
-    /// What those who arrived in this phase know, and in the last one.
+    /// The knowledge of the threads that arrived in this phase, and in the last phase.
     pub(crate) released: Knowledge,
     pub(crate) completed: Knowledge,
 }
 
 impl ClusterBarrier {
-    /// Threads arrive; the phase completes when `all` live threads of the cluster have.
+    /// Records the arrival of threads; the phase completes when `all` live threads of the cluster have arrived.
     pub(crate) fn arrive(&mut self, threads: u32, all: u32) -> u64 {
         let phase = self.generation;
         self.arrived += threads;

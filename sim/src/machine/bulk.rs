@@ -19,17 +19,17 @@ pub(crate) enum End {
 #[derive(Debug)]
 pub(crate) struct Transfer {
     pub(crate) from: End,
-    /// Several with multicast.
+    /// The destinations; several with multicast.
     pub(crate) to: Vec<End>,
     pub(crate) bytes: u32,
     pub(crate) reduce: Option<Reduction>,
-    /// The tile, for a tensor copy; the global end then is not used.
+    /// The tile of a tensor copy, for which the global end is not used.
     pub(crate) tile: Option<Box<Tile>>,
     /// The warp that issued it, and the instruction.
     pub(crate) issuer: (usize, u32),
 }
 
-/// Who is told of a copy's end.
+/// How the completion of a copy is signaled.
 #[derive(Debug)]
 pub(crate) enum Notify {
     /// An mbarrier in each receiving block.
@@ -42,7 +42,7 @@ pub(crate) enum Notify {
 #[derive(Debug)]
 pub(crate) struct Tile {
     pub(crate) map: TensorMap,
-    /// Of the box's first element.
+    /// The coordinates of the box's first element.
     pub(crate) coordinates: Vec<i32>,
     /// In im2col mode, the position of the first channel of each pixel.
     pub(crate) pixels: Option<Vec<[i64; 5]>>,
@@ -50,13 +50,13 @@ pub(crate) struct Tile {
     pub(crate) stores: bool,
 }
 
-/// Copies that have been issued and not made, in order.
+/// The copies that have been issued but not executed, in order.
 #[derive(Debug, Default)]
 pub(crate) struct BulkCopies {
     pub(crate) pending: Vec<(Transfer, Notify)>,
 }
 
-/// A copy that another block has issued, and that is in flight to the shared memory of block `rank`.
+/// Returns a copy by another block that is in flight to the shared memory of block `rank`.
 pub(crate) fn underway_to(cluster: &Cluster<'_>, rank: usize) -> Option<Where> {
     let transfers = cluster.bulk.pending.iter().map(|(transfer, _)| transfer);
     let foreign = |t: &&Transfer| cluster.block_of(t.issuer.0) != rank;

@@ -1,6 +1,7 @@
 //! The device heap, which `malloc` and `free` of kernels manage (CUDA C++ Programming Guide, "Dynamic Global Memory Allocation").
 //!
-//! Blocks are far apart and reused as late as possible, so that overruns and uses after `free` access memory outside all blocks.
+//! Allocations ("blocks") are far apart, and addresses are reused as late as possible, so overruns and uses after `free` access memory
+//! outside all blocks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -58,7 +59,7 @@ struct Blocks {
     used: u64,
     /// The start of the addresses that have never been allocated.
     fresh: u64,
-    /// The end of those that are allocated with wide gaps.
+    /// The end of the addresses that are allocated with wide gaps.
     wide: u64,
     launch: u64,
 }
@@ -72,7 +73,7 @@ pub(crate) struct Heap {
 }
 
 impl Heap {
-    /// A heap of `capacity` bytes in a region of addresses.
+    /// Creates a heap of `capacity` bytes in a region of addresses.
     pub(crate) fn new(region: std::ops::Range<u64>, capacity: u64) -> Self {
         let wide = region.start + (region.end - region.start) / 2;
         let blocks = Blocks { fresh: region.start + LEAST_GAP, wide, ..Blocks::default() };
@@ -83,12 +84,12 @@ impl Heap {
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A launch begins.
+    /// Records the start of a launch.
     pub(crate) fn begin(&self) {
         self.blocks().launch += 1;
     }
 
-    /// A block of `size` bytes for the call in a line; `None` if the heap is full.
+    /// Allocates a block of `size` bytes for the call in `line`; returns `None` if the heap is full.
     pub(crate) fn allocate(&self, size: u64, line: u32) -> Option<u64> {
         let extent = size.max(1).checked_next_multiple_of(ALIGN)?;
         let mut blocks = self.blocks();
@@ -119,8 +120,7 @@ impl Heap {
         }
     }
 
-    /// Returns whether some bytes are in one live block; else the block in front of them that they are in or next to, if
-    /// there is one.
+    /// Checks whether bytes are in one live block. The error is the block that contains or precedes the first byte, if any.
     pub(crate) fn check(&self, address: u64, bytes: u64) -> Result<(), Option<Block>> {
         match self.blocks().around(address) {
             Some(block) if block.live && address.saturating_add(bytes) <= block.start + block.size => Ok(()),
@@ -129,7 +129,7 @@ impl Heap {
         }
     }
 
-    /// What the launch has allocated and not freed, by line.
+    /// Returns the blocks that the launch has allocated and not freed, by line.
     pub(crate) fn leaks(&self) -> Vec<Leak> {
         let blocks = self.blocks();
         let mut lines: BTreeMap<u32, Leak> = BTreeMap::new();
@@ -143,13 +143,13 @@ impl Heap {
 }
 
 impl Blocks {
-    /// The block at or before an address.
+    /// Returns the block at or before an address.
     fn around(&self, address: u64) -> Option<Block> {
         self.by_start.range(..=address).next_back().map(|(_, block)| *block)
     }
 
-    /// Addresses for a block of `extent` bytes, and their extent: new ones with a wide gap, those of the block that was freed
-    /// first, or new ones with a gap for the header.
+    /// Returns addresses for a block of `extent` bytes, and their extent: new addresses with a wide gap, the addresses of the block that
+    /// was freed first, or new addresses with a gap for the header.
     fn place(&mut self, extent: u64, end: u64) -> Option<(u64, u64)> {
         let fresh = self.fresh;
         let wide = fresh + extent + extent.clamp(LEAST_GAP, MOST_GAP);

@@ -4,42 +4,42 @@ use crate::machine::options::Arg;
 use crate::machine::tensor_map::{TensorMap, TensorMapError, TensorSwizzle};
 use crate::program::code::TensorType;
 
-/// A tensor map in im2col mode, in the words of `cuTensorMapEncodeIm2col`; dimensions go from the innermost, the channels, over
-/// one to three spatial ones to the outermost, the images.
+/// A tensor map in im2col mode, in terms of `cuTensorMapEncodeIm2col`. The innermost dimension is the channels, followed by one to three
+/// spatial dimensions and, outermost, the images.
 #[doc(alias = "cuTensorMapEncodeIm2col")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Im2colMap {
-    /// Element type.
+    /// The element type.
     pub ty: TensorType,
-    /// Device address of the tensor, a multiple of 16.
+    /// The device address of the tensor, a multiple of 16.
     pub address: u64,
-    /// Extents in elements, 3 to 5 of them.
+    /// The extents in elements, along 3 to 5 dimensions.
     pub dims: Vec<u64>,
-    /// Bytes from one element to the next along each dimension but the innermost; multiples of 16.
+    /// The distances in bytes between consecutive elements along each dimension except the innermost; multiples of 16.
     pub strides: Vec<u64>,
     /// For each spatial dimension, the first pixel of the bounding box, as an offset from the first pixel of the image: minus the
     /// padding.
     pub lower_corner: Vec<i32>,
     /// For each spatial dimension, the last pixel of the bounding box, as an offset from the last pixel of the image.
     pub upper_corner: Vec<i32>,
-    /// Channels that one copy moves of each pixel, at most 256.
+    /// The number of channels of each pixel that one copy moves, at most 256.
     pub channels: u32,
-    /// Pixels that one copy moves, at most 1024.
+    /// The number of pixels that one copy moves, at most 1024.
     pub pixels: u32,
-    /// Elements stepped over between neighbors along each dimension, 1 to 8.
+    /// The distances between copied elements along each dimension, 1 to 8.
     pub element_strides: Vec<u32>,
     /// The swizzle in shared memory.
     pub swizzle: TensorSwizzle,
-    /// Floats outside the tensor read as NaN rather than zero.
+    /// Whether floating-point elements outside the tensor are read as NaN instead of zero.
     pub nan_fill: bool,
 }
 
-/// Where an encoded map stores what only this mode has.
+/// The offset of the fields of an encoded map that only this mode has.
 const PIXELS: usize = 104;
 const CORNERS: usize = 106;
 
 impl Im2colMap {
-    /// The 128 bytes that stand for the map in a kernel parameter.
+    /// Returns the 128 bytes that represent the map in a kernel parameter.
     ///
     /// # Errors
     /// Returns an error if the map breaks a rule of `cuTensorMapEncodeIm2col` (CUDA driver API, "Tensor Map Object Management").
@@ -92,7 +92,7 @@ impl TryFrom<&Im2colMap> for Arg {
     }
 }
 
-/// The pixels that copies with a map move.
+/// The pixels that copies through a map move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Columns {
     pixels: usize,
@@ -101,7 +101,7 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// What 128 bytes say in addition to `map`; `None` if that is in tile mode.
+    /// Decodes the fields of 128 bytes that `map` does not contain; returns `None` if the map is in tile mode.
     pub(crate) fn decode(bytes: &[u8; 128], map: &TensorMap) -> Option<Self> {
         let half = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         let spatial = map.dims.len().checked_sub(2)?;
@@ -111,7 +111,7 @@ impl Columns {
         (pixels != 0).then(|| Self { pixels, bounds: (0..spatial).map(bound).collect() })
     }
 
-    /// The position of the first channel of each pixel, from `start` on: row by row through the bounding box, then image by image.
+    /// Returns the position of the first channel of each pixel, from `start` on: row by row through the bounding box, then image by image.
     pub(crate) fn positions(&self, map: &TensorMap, start: &[i32], offsets: &[u32]) -> Vec<[i64; 5]> {
         let mut at: [i64; 5] = std::array::from_fn(|i| start.get(i).copied().unwrap_or(0).into());
         let mut positions = Vec::with_capacity(self.pixels);

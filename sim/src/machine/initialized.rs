@@ -1,20 +1,20 @@
-//! Which bytes of global memory were ever written.
+//! The bytes of global memory that were ever written.
 
 use std::ops::Range;
 
 use crate::machine::memory::{Allocation, Memory, MemoryError};
 
 impl Memory {
-    /// Records which bytes of later allocations are written, by kernels and by the host. Kernels that read others have the finding
-    /// [`UninitializedGlobalRead`](crate::FindingKind::UninitializedGlobalRead). Memory of the host and variables of
-    /// modules are not recorded.
+    /// Records which bytes of later allocations are written, by kernels and by the host. Kernels that read other bytes have the finding
+    /// [`UninitializedGlobalRead`](crate::FindingKind::UninitializedGlobalRead). Host memory and variables of modules are not tracked.
     #[must_use]
     pub fn record_writes(mut self) -> Self {
         self.records_writes = true;
         self
     }
 
-    /// Returns the ranges of addresses of some bytes of an allocation that were never written; none if writes to it are not recorded.
+    /// Returns the ranges of addresses, within `bytes` bytes of an allocation, that were never written; empty if writes to the allocation
+    /// are not recorded.
     ///
     /// # Errors
     /// Returns an error if the bytes are not all in one live allocation.
@@ -26,7 +26,7 @@ impl Memory {
         Ok(runs.into_iter().map(|run| start + run.start..start + run.end).collect())
     }
 
-    /// Copies bytes on the device. Those that were never written are copied, and are not written at the destination either.
+    /// Copies bytes on the device. Bytes that were never written are also copied, and count as never written at the destination.
     ///
     /// # Errors
     /// Returns an error if the bytes of either side are not all in one live allocation.
@@ -60,7 +60,7 @@ impl Allocation {
         }
     }
 
-    /// Returns whether a byte is known to have never been written.
+    /// Returns whether any byte is known to have never been written.
     #[inline]
     pub(crate) fn is_partly_unwritten(&self, addresses: Range<u64>) -> bool {
         self.written.as_ref().is_some_and(|written| !written.contains(self.offsets(addresses)))

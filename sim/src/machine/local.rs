@@ -1,4 +1,4 @@
-//! Local memory: each lane's own, interleaved so that equal addresses of all lanes are adjacent.
+//! Local memory of the lanes of a warp, interleaved so that equal addresses of all lanes are adjacent.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,7 +15,7 @@ pub(crate) struct Local {
     /// The defined bits of each word; empty if it is not tracked.
     defined: Vec<Lanes32>,
     pub(crate) tracked: bool,
-    /// Where undefined values come from that were stored, by word and lane.
+    /// The origins of stored undefined values, by word and lane.
     origins: HashMap<(usize, usize), Origin>,
 }
 
@@ -41,7 +41,7 @@ impl View for Local {
 }
 
 impl Local {
-    /// Forgets everything, and from now on tells what is defined if it is to be tracked.
+    /// Clears the memory, and from now on tracks which bits are defined if `tracked`.
     pub(crate) fn reset(&mut self, tracked: bool) {
         self.words.clear();
         self.defined.clear();
@@ -49,7 +49,7 @@ impl Local {
         self.tracked = tracked;
     }
 
-    /// The lanes whose words differ.
+    /// Returns the lanes whose words differ.
     pub(crate) fn differs(&self, other: &Self) -> u32 {
         if self.words.len() != other.words.len() {
             return u32::MAX;
@@ -57,7 +57,7 @@ impl Local {
         self.words.iter().zip(&other.words).fold(0, |all, (a, b)| all | mask_of(|lane| a[lane] != b[lane]))
     }
 
-    /// Forgets what a lane has written of some bytes: a frame starts anew.
+    /// Marks bytes of a lane as unwritten, for a new frame.
     pub(crate) fn forget(&mut self, lane: usize, start: u64, bytes: u64) {
         let words = start as usize / 4..((start + bytes) as usize).div_ceil(4).min(self.defined.len());
         for word in words {
@@ -68,7 +68,7 @@ impl Local {
         }
     }
 
-    /// The lanes of `m` for which something of `bytes` bytes is undefined.
+    /// Returns the lanes of `m` in which any of `bytes` bytes is undefined.
     pub(crate) fn partial(&self, all: &Lanes64, bytes: u64, m: u32) -> u32 {
         let first = all[0];
         if all.iter().any(|&address| address != first) {
@@ -87,7 +87,7 @@ impl Local {
         (self.word(address & !3, lane) >> (8 * (address & 3))) as u8
     }
 
-    /// Copies bytes from one place to another of the same lane, as defined as they are. Both places start at words.
+    /// Copies bytes of a lane, with their undefined bits, from one address to another. Both addresses must be multiples of 4.
     pub(crate) fn copy(&mut self, lane: usize, from: u64, to: u64, bytes: u64) {
         for i in (0..bytes).step_by(4) {
             let part = (bytes - i).min(4);
@@ -145,12 +145,12 @@ impl Partial for Local {
     }
 }
 
-/// The words that contain some bytes.
+/// Returns the words that contain a range of bytes.
 fn words(address: u64, bytes: u64) -> Range<usize> {
     address as usize / 4..((address + bytes) as usize).div_ceil(4)
 }
 
-/// The bits of each of these words that belong to the bytes: fewer than four are in one word, others fill theirs.
+/// Returns the bits of each of these words that belong to the bytes: fewer than four bytes are in one word; otherwise, words are filled.
 fn within(address: u64, bytes: u64) -> u32 {
     if bytes < 4 { !(u32::MAX << (8 * bytes)) << (8 * (address & 3)) } else { u32::MAX }
 }

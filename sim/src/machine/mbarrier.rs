@@ -4,22 +4,22 @@
 use crate::machine::Cluster;
 use crate::shadow::place::Place;
 
-/// Bits of each arrival count.
+/// The number of bits of each arrival count.
 const COUNT_BITS: u32 = 20;
-/// The most arrivals an object can expect.
+/// The maximum number of arrivals that an object can expect.
 pub(crate) const MAX_COUNT: u32 = (1 << COUNT_BITS) - 1;
-/// Bits of the transaction count, offset so that it may be negative for a while.
+/// The number of bits of the transaction count, which is offset so that it may temporarily be negative.
 const TX_BITS: u32 = 22;
 const TX_ZERO: u32 = 1 << (TX_BITS - 1);
 
 /// A decoded object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct State {
-    /// Arrivals the current phase still waits for.
+    /// The number of arrivals for which the current phase still waits.
     pub(crate) pending: u32,
     /// Arrivals of the next phase.
     pub(crate) expected: u32,
-    /// Bytes the current phase still waits for.
+    /// The number of bytes for which the current phase still waits.
     pub(crate) tx: i32,
     /// Parity of the current phase.
     pub(crate) phase: bool,
@@ -49,7 +49,7 @@ impl State {
             | u64::from(self.phase) << 63
     }
 
-    /// Starts the next phase if this one has all it waits for.
+    /// Starts the next phase if this phase is complete.
     pub(crate) fn advance(&mut self) {
         if self.pending == 0 && self.tx == 0 {
             self.phase = !self.phase;
@@ -57,7 +57,7 @@ impl State {
         }
     }
 
-    /// Returns whether bits look like an object: no count beyond what was asked for.
+    /// Returns whether the bits may be those of an object: no count exceeds the expected number.
     pub(crate) fn is_sound(self) -> bool {
         self.expected > 0 && self.pending <= self.expected
     }

@@ -28,7 +28,7 @@ pub enum MemoryError {
         /// The size of the allocation in bytes.
         size: u64,
     },
-    /// The address is reserved, and no memory that may be accessed is mapped there.
+    /// The address is reserved, but no accessible memory is mapped there.
     #[error("{address:#x} is reserved, and no accessible memory is mapped there")]
     Unmapped {
         /// The address.
@@ -83,7 +83,7 @@ pub(crate) struct Allocation {
     pub(crate) read_only: bool,
     /// The bytes that were ever written, if they are recorded.
     pub(super) written: Option<ByteSet>,
-    /// The last launch that has written it, unless the host has since; 0 if there is none.
+    /// The last launch that has written it, unless the host has written it since then; otherwise 0.
     pub(crate) writer: AtomicU64,
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct Allocation {
 #[derive(Debug)]
 pub(crate) enum Words {
     Own(Box<[AtomicU32]>),
-    /// Memory of the host, which may access it at any time.
+    /// Host memory, which the host may access at any time.
     Host(&'static [AtomicU32]),
 }
 
@@ -137,12 +137,12 @@ pub(crate) enum Found<'a> {
 #[derive(Debug, Default)]
 pub struct Memory {
     pub(super) slots: Vec<Slot>,
-    /// The number of slots whose addresses the host has too.
+    /// The number of slots whose addresses the host also uses.
     shared_slots: usize,
     /// The first slot of each loaded module's variables.
     modules: HashMap<u64, Vec<u64>>,
     heap: Option<Heap>,
-    /// Textures and surfaces by handle, and the number that were created.
+    /// The textures and surfaces by handle, and the number of objects that were created.
     pub(super) objects: HashMap<u64, Object>,
     pub(super) created_objects: u64,
     /// The number of launches so far.
@@ -152,7 +152,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The number of addresses of which each allocation has its own: it starts at a multiple of them.
+    /// The size of the separate address range of each allocation, which starts at a multiple of this size.
     pub const RANGE: u64 = 1 << REGION_BITS;
 
     /// Creates a device without allocations.
@@ -182,7 +182,7 @@ impl Memory {
         Ok(start)
     }
 
-    /// Allocates zeroed bytes for a kernel, which are initialized.
+    /// Allocates zeroed bytes for a kernel; they count as initialized.
     pub(crate) fn alloc_workspace(&mut self, bytes: u64) -> u64 {
         self.alloc_named(bytes, None, false).unwrap_or_else(|error| panic!("{error}"))
     }
@@ -322,8 +322,8 @@ impl Memory {
         Ok(self.load(module)[index])
     }
 
-    /// Loads a module whose `.managed` variables the host can access: `map` returns host memory as for [`map`](Self::map), of the
-    /// size in its second argument.
+    /// Loads a module whose `.managed` variables the host can access. `map` returns host memory, as for [`map`](Self::map), of the size
+    /// given by its second argument.
     pub fn load_mapped(
         &mut self,
         module: &Module,
@@ -455,7 +455,7 @@ impl Memory {
         }
     }
 
-    /// Returns the number of a new launch, from 2 on: no launch precedes the first.
+    /// Returns the number of a new launch. Numbers start at 2, so that no launch has the number before the first one.
     pub(crate) fn begin_launch(&mut self) -> u64 {
         self.launches += 1;
         self.launches + 1
@@ -499,7 +499,7 @@ impl Allocation {
         Self { start, size, words, name: None, read_only: false, written: None, writer }
     }
 
-    /// An allocation with memory of its own.
+    /// Creates an allocation with its own memory.
     pub(super) fn zeroed(start: u64, size: u64) -> Result<Self, MemoryError> {
         const MOST: u64 = 1 << REGION_BITS;
         let too_large = || MemoryError::TooLarge { bytes: size, most: MOST };

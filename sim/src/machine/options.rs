@@ -90,7 +90,7 @@ impl FromStr for Arch {
 /// The contraction of a `mul` and a dependent `add` or `sub` without rounding modifiers, which the PTX ISA leaves unspecified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Contract {
-    /// They are fused into one `fma` if ptxas 13.0 fuses them: most of those in one basic block.
+    /// They are fused into one `fma` if ptxas 13.0 fuses them, as it does for most of those in one basic block.
     #[default]
     Ptxas,
     /// Each is rounded separately.

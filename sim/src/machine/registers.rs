@@ -16,7 +16,7 @@ pub(crate) struct Regs {
 }
 
 impl Regs {
-    /// All zeros, for `slots`.
+    /// Resets the file to zeros, with `slots`.
     pub(crate) fn reset(&mut self, slots: Slots) {
         self.r.clear();
         self.r.resize(slots.r as usize, [0; 32]);
@@ -26,7 +26,7 @@ impl Regs {
         self.p.resize(slots.p as usize, 0);
     }
 
-    /// The lanes in which some register differs.
+    /// Returns the lanes in which any register differs.
     pub(crate) fn differs(&self, other: &Self) -> u32 {
         let r = self.r.iter().zip(&other.r).fold(0, |all, (a, b)| all | mask_of(|lane| a[lane] != b[lane]));
         let d = self.d.iter().zip(&other.d).fold(r, |all, (a, b)| all | mask_of(|lane| a[lane] != b[lane]));
@@ -48,7 +48,7 @@ impl Regs {
         self.p[slot.0 as usize]
     }
 
-    /// The lanes where a possibly negated predicate holds.
+    /// Returns the lanes in which a possibly negated predicate holds.
     #[inline(always)]
     pub(crate) fn predicate(&self, slot: P, negated: bool) -> u32 {
         self.p(slot) ^ if negated { FULL } else { 0 }
@@ -87,7 +87,7 @@ impl Regs {
         *to = (*to & !mask) | (values & mask);
     }
 
-    /// A register of any class as 64-bit values; the low half of a 128-bit one.
+    /// Returns a register of any class as 64-bit values; for a 128-bit register, its low half.
     pub(crate) fn get(&self, reg: Reg) -> Lanes64 {
         match reg {
             Reg::R(r) => self.r(r).map(u64::from),
@@ -99,7 +99,7 @@ impl Regs {
         }
     }
 
-    /// One lane of a register of any class.
+    /// Returns one lane of a register of any class.
     pub(crate) fn lane(&self, reg: Reg, lane: usize) -> u64 {
         match reg {
             Reg::R(r) => u64::from(self.r(r)[lane]),

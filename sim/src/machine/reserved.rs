@@ -6,7 +6,7 @@ use crate::machine::memory::{Allocation, Memory, MemoryError, Slot, Words, slot_
 use crate::program::spaces::REGION_BITS;
 use crate::shadow::byte_set::ByteSet;
 
-/// Memory of the host that kernels access at reserved addresses.
+/// Host memory that kernels access at reserved addresses.
 #[derive(Clone, Copy, Debug)]
 pub struct Mapping {
     /// The first address.
@@ -21,7 +21,7 @@ impl Memory {
     /// Reserves `bytes` bytes of addresses without memory, and returns the first, a multiple of 64 GiB.
     ///
     /// # Errors
-    /// Returns [`MemoryError::TooLarge`] if there are not as many addresses.
+    /// Returns [`MemoryError::TooLarge`] if too few addresses are available.
     #[doc(alias = "cuMemAddressReserve")]
     pub fn reserve(&mut self, bytes: u64) -> Result<u64, MemoryError> {
         const MOST: u64 = 1 << 46;
@@ -33,11 +33,11 @@ impl Memory {
         Ok(start)
     }
 
-    /// Replaces what is mapped in the `bytes` bytes of addresses from `start` on, which were reserved together. Bytes that were
-    /// mapped before remain uninitialized if they were; others become so.
+    /// Replaces the mappings in the `bytes` bytes of addresses from `start` on, which must have been reserved together. Bytes that were
+    /// mapped before remain uninitialized if they were uninitialized; other bytes become uninitialized.
     ///
     /// # Errors
-    /// Returns an error if an address is not reserved, or a mapping crosses a multiple of 64 GiB. Nothing is changed then.
+    /// Returns an error if an address is not reserved, or a mapping crosses a multiple of 64 GiB. In this case, no mapping is changed.
     #[doc(alias = "cuMemMap")]
     pub fn remap(&mut self, start: u64, bytes: u64, mappings: &[Mapping]) -> Result<(), MemoryError> {
         let first = slot_of(start);
@@ -55,7 +55,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Returns a mapping as an allocation, with what is known of its bytes.
+    /// Returns a mapping as an allocation, with the known state of its bytes.
     fn part(&self, mapping: &Mapping) -> Result<Allocation, MemoryError> {
         let Some(Slot::Mapped(old)) = self.slots.get(slot_of(mapping.start)) else {
             return Err(MemoryError::Unknown { address: mapping.start });
@@ -75,7 +75,7 @@ impl Memory {
         Ok(part)
     }
 
-    /// Makes the bytes of a part of an allocation initialized, whether they were written or not.
+    /// Marks bytes of an allocation as initialized, whether they were written or not.
     ///
     /// # Errors
     /// Returns an error if the bytes are not all in one live allocation.
@@ -91,7 +91,7 @@ impl Memory {
         freed.for_each(|slot| *slot = Slot::Freed(bytes));
     }
 
-    /// Allocates `bytes` zeroed bytes at a reserved address, or at that of an allocation of this size that was freed.
+    /// Allocates `bytes` zeroed bytes at a reserved address, or at the address of a freed allocation of the same size.
     ///
     /// # Errors
     /// Returns [`MemoryError::Unknown`] if the address is neither, and [`MemoryError::TooLarge`] if the host is out of memory.

@@ -1,4 +1,4 @@
-//! What all blocks of a launch share, and the state of one block.
+//! The state that all blocks of a launch share, and the state of one block.
 
 use std::mem::take;
 use std::sync::MutexGuard;
@@ -24,7 +24,7 @@ use crate::shadow::global::{Inside, Order};
 use crate::shadow::written::Written;
 use crate::shadow::{BlockShadow, ClusterShadow, GridShadow};
 
-/// A launch: everything that stays the same while it runs.
+/// A launch: the state that does not change while it runs.
 pub(crate) struct Machine<'a> {
     pub(crate) code: &'a Code,
     pub(crate) memory: &'a Memory,
@@ -34,26 +34,26 @@ pub(crate) struct Machine<'a> {
     pub(crate) block: [u32; 3],
     pub(crate) cluster: [u32; 3],
     pub(crate) explicit_cluster: bool,
-    /// Bytes of shared memory of a block, and where its dynamic part starts.
+    /// The size of a block's shared memory in bytes, and the start of its dynamic part.
     pub(crate) shared_bytes: u32,
     pub(crate) dynamic_start: u32,
     /// Registers of each thread at the start, if the kernel specifies it (`.maxnreg`).
     pub(crate) registers: Option<u32>,
-    /// What cooperative groups of the whole grid meet in, if the kernel asks for it.
+    /// The workspace of cooperative groups of the whole grid, if the kernel uses it.
     pub(crate) workspace: u64,
     /// Addresses of the module's variables.
     pub(crate) variables: Vec<u64>,
     pub(crate) tensor: TensorArch,
     pub(crate) checks: Checks,
     pub(crate) step_limit: u64,
-    /// Findings to collect before the run ends; 0 ends it at the first.
+    /// The number of findings to collect before the run ends; with 0, it ends at the first finding.
     pub(crate) keep_going: usize,
-    /// Of a random interleaving.
+    /// The seed of a random interleaving.
     pub(crate) seed: Option<u64>,
     pub(crate) shadow: GridShadow,
-    /// Who requires to see instructions as they are executed.
+    /// The tracer of executed instructions, if any.
     pub(crate) tracer: Option<Tracer<'a>>,
-    /// Several blocks run simultaneously.
+    /// Whether several blocks run simultaneously.
     pub(crate) parallel: bool,
     /// The number of the launch.
     pub(crate) launch: u64,
@@ -61,11 +61,11 @@ pub(crate) struct Machine<'a> {
     pub(crate) next_cluster: AtomicU64,
 }
 
-/// Registers of a multiprocessor, and of a thread that `setmaxnreg` gave the most.
+/// The number of registers of a multiprocessor, and the maximum number of a thread that `setmaxnreg` allows.
 const REGISTERS: u32 = 1 << 16;
 const MOST_REGISTERS: u32 = 256;
 
-/// Multiprocessors of the simulated part (an H100 has 132).
+/// The number of multiprocessors of the simulated device, as on an H100.
 pub(crate) const MULTIPROCESSORS: u32 = 132;
 
 impl Machine<'_> {
@@ -77,17 +77,18 @@ impl Machine<'_> {
             && !self.memory.records_writes()
     }
 
-    /// Threads of a block.
+    /// Returns the number of threads of a block.
     pub(crate) fn threads(&self) -> u32 {
         self.block.iter().product()
     }
 
-    /// Warps of a block.
+    /// Returns the number of warps of a block.
     pub(crate) fn warps(&self) -> u32 {
         self.threads().div_ceil(32)
     }
 
-    /// Registers that each thread of a block can have at its start; the assembler counts them in eights.
+    /// Returns the maximum number of registers that each thread of a block can have at its start; the assembler allocates multiples of
+    /// eight.
     pub(crate) fn most_registers(&self) -> u32 {
         (REGISTERS / self.threads().max(1) / 8 * 8).min(MOST_REGISTERS)
     }
@@ -118,14 +119,14 @@ impl Machine<'_> {
         }
     }
 
-    /// The same for any cluster of the grid.
+    /// Like [`site`](Self::site), for any cluster of the grid.
     pub(crate) fn site_of(&self, module: &Module, place: Elsewhere) -> Site {
         let warps = self.warps() as usize;
         let rank = (place.warp / warps) as u32;
         self.site(module, self.block_of(place.cluster, rank), (place.warp % warps) as u32, place.pc, None)
     }
 
-    /// The coordinates in the grid of a block of a cluster.
+    /// Returns the coordinates in the grid of a block of a cluster.
     pub(crate) fn block_of(&self, cluster: u64, rank: u32) -> [u32; 3] {
         let [nx, ny, _] = self.clusters().map(u64::from);
         let origin = [cluster % nx, cluster / nx % ny, cluster / nx / ny];
@@ -134,40 +135,40 @@ impl Machine<'_> {
         std::array::from_fn(|i| origin[i] as u32 * self.cluster[i] + within[i])
     }
 
-    /// The counts of each instruction, if counting is enabled.
+    /// Returns empty counts for each instruction, if counting is enabled.
     pub(crate) fn empty_profile(&self) -> Vec<Counts> {
         let counting = self.checks.contains(Checks::COUNTS);
         vec![Counts::default(); if counting { self.code.instrs.len() } else { 0 }]
     }
 
-    /// Blocks in a cluster.
+    /// Returns the number of blocks in a cluster.
     pub(crate) fn cluster_size(&self) -> u32 {
         self.cluster.iter().product()
     }
 
-    /// Clusters along each axis.
+    /// Returns the number of clusters along each axis.
     pub(crate) fn clusters(&self) -> [u32; 3] {
         std::array::from_fn(|i| self.grid[i] / self.cluster[i])
     }
 
-    /// The number of all clusters.
+    /// Returns the total number of clusters.
     pub(crate) fn cluster_count(&self) -> u64 {
         self.clusters().iter().map(|&n| u64::from(n)).product()
     }
 
-    /// The number of a cluster that has not started, which then must be started, or is canceled.
+    /// Takes the index of a cluster that has not started; the caller must start or cancel it.
     pub(crate) fn take_cluster(&self) -> Option<u64> {
         let next = |n: u64| (n < self.cluster_count()).then_some(n + 1);
         self.next_cluster.fetch_update(Relaxed, Relaxed, next).ok()
     }
 
-    /// A thread's coordinates in its block.
+    /// Returns a thread's coordinates in its block.
     pub(crate) fn thread(&self, linear: u32) -> [u32; 3] {
         let [x, y, _] = self.block;
         [linear % x, linear / x % y, linear / x / y]
     }
 
-    /// What a slot holds in each lane when warp `warp` of a block starts.
+    /// Returns the value of a slot in each lane when warp `warp` of a block starts.
     pub(crate) fn preset(&self, value: Value, cta: &Cta, warp: u32) -> [u64; 32] {
         let shared = |offset: i64, generic: bool| {
             let window = if generic { SHARED_WINDOW } else { 0 };
@@ -227,10 +228,10 @@ impl Machine<'_> {
     }
 }
 
-/// Reports of one instruction of a cluster.
+/// The maximum number of reports about one instruction of a cluster.
 const MOST_REPORTS: usize = 100;
 
-/// What was reported of one instruction: kinds, with the instruction on the other side.
+/// The reports about one instruction: their kinds, each with the other instruction, if any.
 #[derive(Debug, Default)]
 pub(crate) struct Reports(Vec<(FindingKind, Option<u32>)>);
 
@@ -270,7 +271,7 @@ pub(crate) struct Cta {
     pub(crate) barriers: [BarrierState; 16],
     /// Threads that have not ended.
     pub(crate) live: u32,
-    /// Registers of its pool that no warp has: what `setmaxnreg.dec` gave back.
+    /// The number of registers of its pool that no warp has, which `setmaxnreg.dec` has released.
     pub(crate) free_registers: u32,
     /// By warpgroup.
     pub(crate) wgmma: Vec<WgmmaGroups>,
@@ -278,7 +279,7 @@ pub(crate) struct Cta {
 }
 
 impl Cta {
-    /// Starts over for block `rank` of a cluster. What is large is used again.
+    /// Resets the state for block `rank` of a cluster. Large buffers are reused.
     fn start(&mut self, machine: &Machine<'_>, cluster: u64, rank: u32) {
         let id = machine.block_of(cluster, rank);
         let [x, y, z] = id.map(u64::from);
@@ -292,7 +293,7 @@ impl Cta {
     }
 }
 
-/// The state of a cluster except its warps: what executing an instruction may access except its own warp.
+/// The state of a cluster except its warps: the state that an executing instruction may access in addition to its own warp.
 pub(crate) struct Cluster<'a> {
     pub(crate) machine: &'a Machine<'a>,
     /// The blocks of the cluster.
@@ -307,15 +308,15 @@ pub(crate) struct Cluster<'a> {
     pub(crate) profile: Vec<Counts>,
     /// Findings after which the run continues, with warp and instruction.
     pub(crate) noted: Vec<(Box<Fault>, usize, u32)>,
-    /// What was reported of each instruction of this cluster.
+    /// The reports about each instruction of this cluster.
     pub(crate) reports: FxHashMap<u32, Reports>,
     /// The cluster's number in the grid.
     pub(crate) number: u64,
     pub(crate) scratch: Scratch,
     pub(crate) bulk: BulkCopies,
-    /// How often something happened that a waiting thread might be waiting for.
+    /// The number of events for which a thread may be waiting.
     pub(crate) events: u64,
-    /// The executing warp's number in the cluster, and the instruction.
+    /// The index of the executing warp in the cluster, and the instruction.
     pub(crate) warp: usize,
     pub(crate) pc: u32,
     pub(crate) shadow: ClusterShadow,
@@ -343,7 +344,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Starts over for cluster `number` of the grid. What is large is used again.
+    /// Resets the state for cluster `number` of the grid. Large buffers are reused.
     pub(crate) fn start(&mut self, number: u64) {
         let machine = self.machine;
         let (blocks, threads) = (machine.cluster_size(), machine.threads());
@@ -365,38 +366,38 @@ impl<'a> Cluster<'a> {
         &mut self.ctas[self.at]
     }
 
-    /// The executing instruction, of the warp's first lane, and the code that it is part of.
+    /// Returns the executing instruction of the warp's first lane, and the code to which it belongs.
     pub(crate) fn here(&self) -> (&'a Code, Where) {
         (self.machine.code, Where { warp: self.warp, lane: 0, pc: self.pc })
     }
 
-    /// The executing warp in its cluster, to those that order clusters.
+    /// Returns the executing warp and the clocks of its cluster, which the order of clusters requires.
     pub(crate) fn inside(&self) -> Inside<'_> {
         Inside { warp: self.warp, clocks: self.clocks() }
     }
 
-    /// What orders the warps of the cluster, where races in shared memory are looked for.
+    /// Returns the clocks of the cluster's warps, if races in shared memory are checked.
     pub(crate) fn clocks(&self) -> Option<&Clocks> {
         self.machine.checks.contains(Checks::SHARED_RACES).then_some(&self.shadow.races.clocks)
     }
 
-    /// The order of clusters that take turns, where races in global memory are looked for.
+    /// Returns the order of clusters that take turns, if races in global memory are checked.
     pub(crate) fn order(&self) -> Option<MutexGuard<'a, Order>> {
         self.machine.shadow.global.as_ref()?.order()
     }
 
-    /// The block of a warp of the cluster.
+    /// Returns the block of a warp of the cluster.
     pub(crate) fn block_of(&self, warp: usize) -> usize {
         warp / self.machine.warps() as usize
     }
 
-    /// A finding after which the run can go on: noted, or an error if findings are not collected.
+    /// Records a finding after which the run can continue, or returns it as an error if findings are not collected.
     pub(crate) fn note(&mut self, fault: Box<Fault>) -> Outcome<()> {
         let (warp, pc) = (self.warp, self.pc);
         self.note_at(fault, warp, pc)
     }
 
-    /// The same for another warp's instruction.
+    /// Like [`note`](Self::note), for an instruction of another warp.
     pub(crate) fn note_at(&mut self, fault: Box<Fault>, warp: usize, pc: u32) -> Outcome<()> {
         if self.machine.keep_going == 0 {
             return Err(fault);
@@ -411,7 +412,8 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// Returns whether a violation by the executing instruction is worth a message: one instruction may be wrong a million times.
+    /// Returns whether a violation by the executing instruction has not been reported yet; an instruction may violate a rule millions of
+    /// times.
     pub(crate) fn is_news(&self, kind: FindingKind, other: Option<u32>) -> bool {
         self.reports.get(&self.pc).is_none_or(|reports| reports.is_news(kind, other))
     }

@@ -1,13 +1,13 @@
-//! Tensor maps: what the tensor memory accelerator is told about a tensor in global memory.
+//! Tensor maps, which describe a tensor in global memory for the tensor memory accelerator.
 
 use crate::machine::options::Arg;
 
 use crate::program::code::TensorType;
 
-/// How 16-byte units of a tile are exchanged in shared memory.
+/// The permutation of the 16-byte units of a tile in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum TensorSwizzle {
-    /// Not at all.
+    /// No permutation.
     #[default]
     None,
     /// Within 32 bytes, by address bit 7.
@@ -19,7 +19,7 @@ pub enum TensorSwizzle {
 }
 
 impl TensorSwizzle {
-    /// The address a byte lands at.
+    /// Returns the address at which a byte is stored.
     pub(crate) fn apply(self, address: u64) -> u64 {
         let mask = match self {
             TensorSwizzle::None => 0,
@@ -30,7 +30,7 @@ impl TensorSwizzle {
         address ^ (address >> 3 & mask << 4)
     }
 
-    /// The most bytes of the innermost extent of a box; 0 for no limit.
+    /// Returns the maximum size in bytes of the innermost extent of a box; 0 for no limit.
     fn span(self) -> usize {
         match self {
             TensorSwizzle::None => 0,
@@ -41,38 +41,38 @@ impl TensorSwizzle {
     }
 }
 
-/// A tiled tensor map, in the terms of `cuTensorMapEncodeTiled`; dimensions start with the innermost.
+/// A tiled tensor map, in terms of `cuTensorMapEncodeTiled`; dimensions start with the innermost.
 #[doc(alias = "cuTensorMapEncodeTiled")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorMap {
-    /// Element type.
+    /// The element type.
     pub ty: TensorType,
-    /// Device address of the tensor, a multiple of 16.
+    /// The device address of the tensor, a multiple of 16.
     pub address: u64,
-    /// Extents in elements, 1 to 5 of them.
+    /// The extents in elements, along 1 to 5 dimensions.
     pub dims: Vec<u64>,
-    /// Bytes from one element to the next along each dimension but the innermost; multiples of 16.
+    /// The distances in bytes between consecutive elements along each dimension except the innermost; multiples of 16.
     pub strides: Vec<u64>,
-    /// Extents of the box that one copy moves, at most 256 each.
+    /// The extents of the box that one copy moves, at most 256 each.
     pub tile: Vec<u32>,
-    /// Elements stepped over between neighbors of the box, 1 to 8 along each dimension.
+    /// The distances between copied elements along each dimension, 1 to 8.
     pub element_strides: Vec<u32>,
     /// The swizzle in shared memory.
     pub swizzle: TensorSwizzle,
-    /// Floats outside the tensor read as NaN rather than zero.
+    /// Whether floating-point elements outside the tensor are read as NaN instead of zero.
     pub nan_fill: bool,
 }
 
-/// Why a tensor map is not one.
+/// An invalid tensor map.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid tensor map: {0}")]
 pub struct TensorMapError(pub(crate) String);
 
-/// First bytes of an encoded map.
+/// The first bytes of an encoded map.
 pub(crate) const MAGIC: u32 = 0x50_41_4d_57;
 
 impl TensorMap {
-    /// The 128 bytes that stand for the map in a kernel parameter.
+    /// Returns the 128 bytes that represent the map in a kernel parameter.
     ///
     /// # Errors
     /// Returns an error if the map breaks a rule of `cuTensorMapEncodeTiled` (CUDA driver API, "Tensor Map Object Management").
@@ -108,7 +108,7 @@ impl TensorMap {
         Some(bytes)
     }
 
-    /// The map that 128 bytes stand for.
+    /// Decodes a map from 128 bytes.
     pub(crate) fn decode(bytes: &[u8; 128]) -> Option<Self> {
         let word =
             |at: usize, n: usize| bytes[at..at + n].iter().rev().fold(0, |w, b| w << 8 | u64::from(*b));
@@ -173,12 +173,12 @@ impl TensorMap {
         Ok(())
     }
 
-    /// Elements of the box along a dimension.
+    /// Returns the number of elements of the box along a dimension.
     pub(crate) fn extent(&self, dimension: usize) -> usize {
         self.tile[dimension].div_ceil(self.element_strides[dimension]) as usize
     }
 
-    /// Bytes of the box.
+    /// Returns the size of the box in bytes.
     pub(crate) fn bytes(&self) -> usize {
         (0..self.dims.len()).map(|i| self.extent(i)).product::<usize>() * self.ty.bytes()
     }

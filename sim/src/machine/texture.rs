@@ -10,21 +10,21 @@ pub(crate) use crate::machine::texture::filter::{CORNERS, weights};
 /// The type of the numbers in texels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TexelType {
-    /// Unsigned integers of 8 bits.
+    /// Unsigned 8-bit integers.
     U8,
-    /// Signed integers of 8 bits.
+    /// Signed 8-bit integers.
     S8,
-    /// Unsigned integers of 16 bits.
+    /// Unsigned 16-bit integers.
     U16,
-    /// Signed integers of 16 bits.
+    /// Signed 16-bit integers.
     S16,
-    /// Unsigned integers of 32 bits.
+    /// Unsigned 32-bit integers.
     U32,
-    /// Signed integers of 32 bits.
+    /// Signed 32-bit integers.
     S32,
-    /// Floating-point numbers of 16 bits.
+    /// 16-bit floating-point numbers.
     F16,
-    /// Floating-point numbers of 32 bits.
+    /// 32-bit floating-point numbers.
     F32,
 }
 
@@ -35,52 +35,52 @@ pub struct Image {
     pub start: u64,
     /// The type of numbers.
     pub ty: TexelType,
-    /// The numbers in a texel: 1, 2 or 4.
+    /// The number of channels of a texel: 1, 2 or 4.
     pub channels: u8,
-    /// The width, the height, and the depth, the number of layers or the number of faces.
+    /// The width, the height, and the depth (or the number of layers or faces).
     pub extent: [u64; 3],
-    /// The distances in bytes of rows, and of slices, layers or faces.
+    /// The distances in bytes between rows, and between slices, layers or faces.
     pub pitch: [u64; 2],
 }
 
-/// What a coordinate outside of the image means.
+/// The treatment of coordinates outside of the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressMode {
     /// The image is repeated.
     Wrap,
-    /// The nearest texel of the edge.
+    /// The nearest texel at the edge is used.
     Clamp,
-    /// The image is repeated, each time reversed.
+    /// The image is repeated, mirrored at each edge.
     Mirror,
     /// The color of the border.
     Border,
 }
 
-/// How texels are fetched.
+/// The settings for fetching texels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampler {
-    /// For each dimension. [`Wrap`](AddressMode::Wrap) and [`Mirror`](AddressMode::Mirror) require normalized coordinates.
+    /// The address mode of each dimension. [`Wrap`](AddressMode::Wrap) and [`Mirror`](AddressMode::Mirror) require normalized coordinates.
     pub modes: [AddressMode; 3],
     /// Whether neighboring texels are combined.
     pub linear: bool,
-    /// Whether the image extends from 0 to 1, and not to its extent.
+    /// Whether coordinates are normalized: the image extends from 0 to 1 instead of from 0 to its extent.
     pub normalized: bool,
-    /// Whether integers of 8 and 16 bits are returned as numbers from 0 or -1 to 1.
+    /// Whether integers of 8 and 16 bits are returned as floating-point numbers from 0 or −1 to 1.
     pub unit_range: bool,
     /// The color of the border.
     pub border: [f32; 4],
 }
 
-/// An image and how it is fetched.
+/// A texture: an image, and the settings for fetching it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Texture {
     /// The texels.
     pub image: Image,
-    /// How they are fetched.
+    /// The settings for fetching them.
     pub sampler: Sampler,
 }
 
-/// What a handle of a kernel refers to.
+/// The object to which a handle of a kernel refers.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Object {
     Texture(Texture),
@@ -100,7 +100,7 @@ impl Memory {
         self.add_object(Object::Surface(image))
     }
 
-    /// Destroys a texture or a surface. Its handle is not used again.
+    /// Destroys a texture or a surface. Its handle is not reused.
     #[doc(alias = "cudaDestroyTextureObject")]
     pub fn destroy_object(&mut self, handle: u64) {
         self.objects.remove(&handle);
@@ -178,14 +178,14 @@ impl Image {
     }
 }
 
-/// The fractions of a texel that weights are multiples of (9 bits, 8 of them for the fraction).
+/// The denominator of weights: they are multiples of 1/256 (9 bits, 8 of them for the fraction).
 pub(crate) const FRACTIONS: u32 = 256;
 
-/// What a coordinate selects along one dimension: one texel or two neighbors, each unless it is outside.
+/// The texels that a coordinate selects along one dimension: one texel or two neighbors, without those outside of the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Selected {
     pub(crate) texels: [Option<u64>; 2],
-    /// The weight of the second texel, of [`FRACTIONS`].
+    /// The weight of the second texel, in units of 1 / [`FRACTIONS`].
     pub(crate) weight: u32,
 }
 
@@ -196,7 +196,7 @@ impl Selected {
 }
 
 impl AddressMode {
-    /// Returns the texel that an index means in an image of `extent` texels.
+    /// Returns the texel to which an index refers in an image of `extent` texels.
     fn texel(self, index: i64, extent: u64) -> Option<u64> {
         let most = extent as i64;
         let inside = match self {
@@ -213,7 +213,7 @@ impl AddressMode {
 }
 
 impl Texture {
-    /// Selects by a floating-point coordinate. `neighbors` asks for two texels whatever the filter.
+    /// Selects texels by a floating-point coordinate. With `neighbors`, selects two texels regardless of the filter.
     pub(crate) fn select(&self, axis: usize, coordinate: f32, neighbors: bool) -> Selected {
         let (extent, mode) = (self.image.extent[axis], self.mode(axis));
         // Far outside, only the fraction counts, and it is not lost in the product.
@@ -234,12 +234,12 @@ impl Texture {
         }
     }
 
-    /// Selects by an index.
+    /// Selects a texel by its index.
     pub(crate) fn select_index(&self, axis: usize, index: i32) -> Selected {
         Selected::one(self.mode(axis).texel(index.into(), self.image.extent[axis]))
     }
 
-    /// Selects a layer; the nearest, if there is none of this number.
+    /// Selects a layer, or the nearest one if the layer does not exist.
     pub(crate) fn select_layer(&self, layer: u64) -> Selected {
         Selected::one(Some(layer.min(self.image.extent[2] - 1)))
     }
@@ -251,7 +251,7 @@ impl Texture {
         }
     }
 
-    /// Returns a channel of a texel as it is fetched; one that the image lacks is 0, and the last is 1.
+    /// Returns a channel of a texel as it is fetched. Channels that the image lacks are 0, except that the last channel is 1.
     pub(crate) fn channel(&self, channel: usize, bits: u64) -> u32 {
         let unit_range = self.sampler.unit_range;
         if channel < usize::from(self.image.channels) {

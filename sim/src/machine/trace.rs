@@ -43,7 +43,7 @@ pub struct Step<'m> {
 pub struct Register {
     /// The name in the text.
     pub name: Arc<str>,
-    /// The width in bits: 1, 32, 64 or 128; narrower registers are stored in 32.
+    /// The width in bits: 1, 32, 64 or 128; narrower registers are stored in 32 bits.
     pub bits: u32,
     /// The values by lane.
     pub values: [u128; 32],

@@ -1,6 +1,6 @@
 //! Memory as words.
 
-/// Words of a space that loads read and stores write, by lane.
+/// Words of a state space, by lane, that loads read and stores write.
 pub(crate) trait View {
     fn word(&self, address: u64, lane: usize) -> u32;
     /// Replaces the bits of `mask`.

@@ -1,8 +1,8 @@
 //! A warp: 32 lanes, each with its own program counter.
 //!
-//! Lanes at the same instruction run together as a group. Of several groups the one deepest in calls and then
-//! lowest in the text runs, so that lanes which took different ways meet again where the ways do; a group that has
-//! been passed over for long gets a turn all the same, so that lanes may wait for each other.
+//! Lanes at the same instruction run together as a group. Of several groups, the one with the deepest call stack runs first, and of these,
+//! the one at the earliest instruction, so that lanes on different paths reconverge where the paths do. A group that has been passed over
+//! for a long time gets a turn, so that lanes may wait for each other.
 
 use crate::machine::async_copy::AsyncCopies;
 use crate::machine::local::Local;
@@ -16,7 +16,7 @@ use crate::shadow::undefined::Taint;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     Ready,
-    /// At an instruction that these lanes run together.
+    /// At an instruction that these lanes execute together.
     Lanes(u32),
     /// At an `.aligned` instruction, for all lanes of the warp.
     Aligned,
@@ -33,7 +33,7 @@ pub(crate) enum Wait {
     Cluster {
         phase: u64,
     },
-    /// At `wgmma.wait_group` for that many groups of the warpgroup.
+    /// At `wgmma.wait_group`, for this many groups of the warpgroup.
     Products(u32),
 }
 
@@ -55,31 +55,31 @@ impl Wait {
 pub(crate) struct Group {
     pub(crate) pc: u32,
     pub(crate) mask: u32,
-    /// Calls deep.
+    /// The depth of the call stack.
     pub(crate) depth: u32,
     pub(crate) wait: Wait,
 }
 
-/// Local memory of a thread.
+/// The maximum size of a thread's stack in local memory.
 pub(crate) const MAX_STACK: u64 = 512 * 1024;
 
-/// What frames are aligned to.
+/// The alignment of frames.
 pub(crate) const FRAME_ALIGN: u64 = 16;
 
-/// One call that has not returned.
+/// A call that has not returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Activation {
     pub(crate) return_pc: u32,
-    /// Bytes of the caller's frame.
+    /// The size of the caller's frame in bytes.
     pub(crate) caller_frame: u32,
-    /// Of these, what the caller may access.
+    /// The number of these bytes that the caller may access.
     pub(crate) caller_used: u32,
     pub(crate) callee: u32,
-    /// The callee's registers before the call, where it may be active already.
+    /// The callee's registers before the call, if it may already be active.
     pub(crate) saved: Option<Saved>,
 }
 
-/// One lane's registers of a function, and what is undefined of the watched ones.
+/// One lane's registers of a function, and the undefined parts of the watched registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Saved {
     pub(crate) values: Box<[u64]>,
@@ -92,10 +92,10 @@ pub(crate) struct Warp {
     pub(crate) regs: Regs,
     pub(crate) local: Local,
     pub(crate) copies: AsyncCopies,
-    /// Where each lane's current frame starts in its local memory.
+    /// The start of each lane's current frame in its local memory.
     pub(crate) sp: [u32; 32],
     pub(crate) stacks: Vec<Vec<Activation>>,
-    /// Bytes of each lane's current frame.
+    /// The size of each lane's current frame in bytes.
     frames: [u32; 32],
     pub(crate) groups: Vec<Group>,
     /// Lanes that have not ended.
@@ -103,20 +103,20 @@ pub(crate) struct Warp {
     /// The rank of its block in the cluster, and its index in the block.
     pub(crate) cta: usize,
     pub(crate) index: u32,
-    /// Phase of the cluster barrier in which each lane arrived last.
+    /// The phase of the cluster barrier in which each lane last arrived.
     pub(crate) cluster_phase: [u64; 32],
-    /// Bulk groups each lane has committed.
+    /// The number of bulk groups that each lane has committed.
     pub(crate) bulk_groups: [u32; 32],
     /// The lanes of the group that ran last.
     pub(crate) chosen: u32,
     /// Instructions since a group that could run was last passed over.
     pub(crate) impatience: u32,
-    /// How often that has happened.
+    /// The number of times this has happened.
     pub(crate) turns: u32,
-    /// In this turn it looked at memory that others may change.
+    /// Whether it has read memory that others may change in this turn.
     pub(crate) polled: bool,
     pub(crate) shadow: WarpShadow,
-    /// Registers of each thread, and whether the number is known for certain.
+    /// The number of registers of each thread, and whether this number is exact.
     pub(crate) max_registers: u32,
     pub(crate) knows_registers: bool,
 }
@@ -151,17 +151,17 @@ impl Warp {
         self.shadow.start(machine.code);
     }
 
-    /// Bytes of a lane's current frame.
+    /// Returns the size of a lane's current frame in bytes.
     pub(crate) fn frame_of(&self, lane: usize) -> u32 {
         self.frames[lane]
     }
 
-    /// Where a lane's current frame ends in its local memory.
+    /// Returns the end of a lane's current frame in its local memory.
     pub(crate) fn top_of(&self, lane: usize) -> u64 {
         u64::from(self.sp[lane]) + u64::from(self.frames[lane])
     }
 
-    /// Makes the current frame end there; at most at [`MAX_STACK`].
+    /// Sets the end of the current frame, at most [`MAX_STACK`].
     pub(crate) fn set_top(&mut self, lane: usize, top: u64) {
         self.frames[lane] = (top - u64::from(self.sp[lane])) as u32;
     }

@@ -1,9 +1,9 @@
-//! Products of the tensor cores: those in flight, and buffers for their matrices.
+//! Products of the tensor cores: products in flight, and buffers for their matrices.
 
 use crate::shadow::clocks::WARPGROUP;
 use crate::shadow::place::Place;
 
-/// Matrices being multiplied, kept so that no instruction allocates.
+/// The buffers of matrices, which are kept so that instructions do not allocate.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     pub(crate) a: Vec<u32>,
@@ -14,20 +14,20 @@ pub(crate) struct Scratch {
 /// The products of a warpgroup.
 #[derive(Debug, Default)]
 pub(crate) struct WgmmaGroups {
-    /// Groups that each warp has committed; none are waited for from warps that have ended or do not exist.
+    /// The number of groups that each warp has committed; `None` for warps that have exited or do not exist.
     pub(crate) committed: [Option<u32>; WARPGROUP],
-    /// What products that have not been waited for read: places, bytes, and the group they belong to.
+    /// The reads of products that have not been waited for: address, size, and the group to which the product belongs.
     pub(crate) reads: Vec<(Place, usize, u32)>,
 }
 
 impl WgmmaGroups {
-    /// Those of a block of that many warps.
+    /// Returns the warpgroups of a block of `warps` warps.
     pub(crate) fn of_block(warps: usize) -> impl Iterator<Item = Self> {
         let exists = move |first: usize| std::array::from_fn(|i| (first + i < warps).then_some(0));
         (0..warps).step_by(WARPGROUP).map(move |first| Self { committed: exists(first), reads: vec![] })
     }
 
-    /// Groups that warp `index` of the block has committed.
+    /// Returns the number of groups that warp `index` of the block has committed.
     pub(crate) fn committed(&self, index: u32) -> u32 {
         self.committed[index as usize % WARPGROUP].unwrap_or(0)
     }
@@ -36,12 +36,12 @@ impl WgmmaGroups {
         self.committed[index as usize % WARPGROUP] = Some(self.committed(index) + 1);
     }
 
-    /// The warp has ended.
+    /// Records that the warp has exited.
     pub(crate) fn end(&mut self, index: u32) {
         self.committed[index as usize % WARPGROUP] = None;
     }
 
-    /// How many groups are complete when the warp has waited for all but its newest `n`.
+    /// Returns the number of groups that are complete when the warp has waited for all but its newest `n` groups.
     pub(crate) fn expected(&self, index: u32, n: u32) -> u32 {
         self.committed(index).saturating_sub(n)
     }
@@ -51,7 +51,7 @@ impl WgmmaGroups {
         self.committed.iter().flatten().all(|&committed| committed >= groups)
     }
 
-    /// What the products of the first `groups` groups read, if it has not been reported yet.
+    /// Takes the reads of the products of the first `groups` groups that have not yet been reported.
     pub(crate) fn finished(&mut self, groups: u32) -> Vec<(Place, usize)> {
         let done = self.reads.extract_if(.., |(.., group)| *group < groups);
         done.map(|(place, bytes, _)| (place, bytes)).collect()

@@ -2,7 +2,7 @@
 
 use crate::report::SourceLocation;
 
-/// The bytes moved by threads, by state space. Inactive lanes count 0; lanes that read the same address count separately.
+/// The bytes moved by threads, by state space. Inactive lanes are not counted; lanes that read the same address are counted separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bytes {
     /// Read from global memory, including by asynchronous copies.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// The bytes of global memory that an operation accesses, as ranges of addresses in ascending order.
 ///
-/// Strong accesses are atomics and those with `.volatile`, `.relaxed`, `.acquire` or `.release`: they may be simultaneous with each
+/// Strong accesses are atomics and accesses with `.volatile`, `.relaxed`, `.acquire` or `.release`; they may be simultaneous with each
 /// other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {

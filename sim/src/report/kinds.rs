@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Defines the kinds that are always reported, then the checks, each with the kinds that it reports: documentation and name.
+/// Defines the kinds that are always reported, and then the checks, each with the kinds that it reports, as documentation and name.
 macro_rules! findings {
     (
         always { $($(#[doc = $always_doc:literal])* $always:ident = $always_name:literal;)* }
@@ -33,7 +33,7 @@ macro_rules! findings {
                 }
             }
 
-            /// Returns what is reported: the documentation of the variant.
+            /// Returns a description of what is reported: the documentation of the variant.
             pub fn description(self) -> &'static str {
                 let lines = match self {
                     $(FindingKind::$always => concat!($($always_doc),*),)*

@@ -1,24 +1,24 @@
-//! The checks that a program selects: those of kernels, and those of the host's operations, which a driver on the simulator makes.
+//! The checks that a program selects: those of kernels, and those of the host's operations, which a driver based on the simulator performs.
 
 use std::str::FromStr;
 
 use crate::report::{Checks, UnknownCheck};
 
-/// The checks of a program with a driver on the simulator.
+/// The checks of a program that uses a driver based on the simulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selection {
     /// The checks of kernels.
     pub kernels: Checks,
     /// Copies to the host of device memory that was never written.
     pub uninitialized_copies: bool,
-    /// Operations of different streams that access the same memory and that nothing orders.
+    /// Unordered operations of different streams that access the same memory.
     pub stream_races: bool,
     /// Launches that the driver rejects.
     pub invalid_launches: bool,
 }
 
 impl Selection {
-    /// All of them.
+    /// All checks.
     pub const ALL: Self = Self {
         kernels: Checks::all(),
         uninitialized_copies: true,
@@ -44,7 +44,7 @@ impl Selection {
         names.find(|((check, kind), _)| *check == name || *kind == name).map(|(_, check)| check)
     }
 
-    /// Returns whether it must be known which bytes of device memory were written.
+    /// Returns whether writes of device memory must be recorded.
     pub fn records_writes(&self) -> bool {
         self.uninitialized_copies || self.kernels.contains(Checks::UNINITIALIZED_GLOBAL)
     }

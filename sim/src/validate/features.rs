@@ -1,8 +1,7 @@
-//! Since which version, and on which target, an instruction exists (PTX ISA, "PTX ISA Notes" and "Target ISA Notes" of each
-//! instruction).
+//! The versions and targets that instructions require (PTX ISA, "PTX ISA Notes" and "Target ISA Notes" of each instruction).
 //!
-//! A row asks for an opcode and for words among its qualifiers. `a|b` is either word, `!a` forbids a word, `#3` asks for three
-//! operands. All rows that match an instruction bind it. What every target of PTX 6.3, sm_75, has is not here.
+//! A row specifies an opcode and words among its qualifiers. `a|b` is either word, `!a` excludes a word, and `#3` requires three operands.
+//! All rows that match an instruction apply to it. Features of all targets from PTX 6.3 and sm_75 on are not listed.
 
 use crate::text::ast::Instruction;
 use crate::validate::target::Needs;
@@ -146,7 +145,7 @@ const ROWS: &[Row] = &[
     ("wgmma s8 u8",                                        v(8, 4), Only(90)),
 ];
 
-/// Special registers by the beginning of their names.
+/// Special registers, by prefix of their names.
 #[rustfmt::skip]
 const REGISTERS: &[Row] = &[
     ("%clusterid",             v(7, 8), Sm(90)),
@@ -170,18 +169,18 @@ const DIRECTIVES: &[Row] = &[
     ("abi_preserve_control",   v(9, 0), Sm(80)),
 ];
 
-/// Every demand that an instruction makes.
+/// Returns all requirements of an instruction.
 pub(super) fn of_instruction(i: &Instruction) -> impl Iterator<Item = (Version, Needs)> {
     ROWS.iter().filter(|(pattern, ..)| matches(pattern, i)).map(|&(_, version, needs)| (version, needs))
 }
 
-/// What a special register demands.
+/// Returns the requirements of a special register.
 pub(super) fn of_register(name: &str) -> Option<(Version, Needs)> {
     let row = REGISTERS.iter().find(|(start, ..)| name.starts_with(start));
     row.map(|&(_, version, needs)| (version, needs))
 }
 
-/// What a directive of a function demands.
+/// Returns the requirements of a directive of a function.
 pub(super) fn of_directive(name: &str) -> Option<(Version, Needs)> {
     let row = DIRECTIVES.iter().find(|(known, ..)| *known == name);
     row.map(|&(_, version, needs)| (version, needs))

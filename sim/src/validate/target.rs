@@ -12,7 +12,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// The last minor number of each major one that was published.
+/// The last published minor version of each major version.
 const LAST: [(u32, u32); 9] = [(1, 5), (2, 3), (3, 2), (4, 3), (5, 0), (6, 5), (7, 8), (8, 8), (9, 0)];
 
 impl Version {
@@ -27,14 +27,14 @@ impl Version {
     }
 }
 
-/// Which code of an architecture may be used.
+/// The features of an architecture that may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
-    /// What all later ones have too: `sm_90`.
+    /// Features that all later architectures also have: `sm_90`.
     Portable,
-    /// What its family has: `sm_100f`.
+    /// Features of its family: `sm_100f`.
     Family,
-    /// What it alone has: `sm_90a`.
+    /// Features that only this architecture has: `sm_90a`.
     Specific,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Target {
     pub(super) kind: Kind,
 }
 
-/// Architectures, whether they have variants with `a` and `f`, and the first version that knows the plain, `a` and `f` one.
+/// The architectures, with the first version that supports the plain target and the variants with `a` and `f`, if these exist.
 #[rustfmt::skip]
 const TARGETS: [(u32, [Option<Version>; 3]); 31] = [
     (10,  [Some(Version(1, 0)), None, None]),
@@ -83,7 +83,7 @@ const TARGETS: [(u32, [Option<Version>; 3]); 31] = [
 ];
 
 impl Target {
-    /// The target of a name such as `sm_90a`, and the first version that knows it.
+    /// Returns the target of a name such as `sm_90a`, and the first version that supports it.
     pub(super) fn parse(name: &str) -> Option<(Self, Version)> {
         let number = name.strip_prefix("sm_").or_else(|| name.strip_prefix("compute_"))?;
         let digits = number.trim_end_matches(['a', 'f']);
@@ -110,14 +110,14 @@ impl fmt::Display for Target {
     }
 }
 
-/// What a feature demands of a target.
+/// The requirement of a feature on the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Needs {
     /// This architecture or a later one.
     Sm(u32),
     /// This architecture or a later one, in a variant with `a` or `f`.
     Specific(u32),
-    /// This architecture or one of its family, in a variant with `a` or `f`.
+    /// This architecture or another one of its family, in a variant with `a` or `f`.
     Family(u32),
     /// This architecture with `a`, and no other.
     Only(u32),

@@ -2,14 +2,14 @@
 
 use crate::machine::texture::{FRACTIONS, Selected, TexelType};
 
-/// The corners of what is selected in three dimensions. The bits of their numbers say which texel of each dimension they are.
+/// The number of corners of the selection in three dimensions. The bits of a corner's index select the texel of each dimension.
 pub(crate) const CORNERS: usize = 8;
 
-/// The bits below the last one of the texel with the greatest exponent that take part in a sum.
+/// The number of bits below the last bit of the texel with the greatest exponent that are included in a sum.
 const GUARD_BITS: i32 = 4;
 
-/// Returns the weights of the corners, of [`FRACTIONS`]: all is divided along z, these parts along x, and these along y, each rounded to
-/// such fractions. In three dimensions, some weights of an H200 differ by one.
+/// Returns the weights of the corners, in units of 1 / [`FRACTIONS`]: the total is divided along z, the parts along x, and these parts
+/// along y, each rounded to such units. In three dimensions, some weights of an H200 differ by one unit.
 pub(crate) fn weights([x, y, z]: &[Selected; 3]) -> [u32; CORNERS] {
     let mut weights = [0; CORNERS];
     for (deep, slice) in [FRACTIONS - z.weight, z.weight].into_iter().enumerate() {
@@ -23,12 +23,12 @@ pub(crate) fn weights([x, y, z]: &[Selected; 3]) -> [u32; CORNERS] {
     weights
 }
 
-/// The part of a weight that belongs to the second texel, to nearest, ties up.
+/// Returns the part of a weight that belongs to the second texel, rounded to nearest, ties up.
 fn share(weight: u32, part: u32) -> u32 {
     (weight * part + FRACTIONS / 2) / FRACTIONS
 }
 
-/// The same with ties down.
+/// Like [`share`], with ties down.
 fn share_down(weight: u32, part: u32) -> u32 {
     (weight * part).div_ceil(FRACTIONS / 2) / 2
 }
@@ -46,13 +46,13 @@ impl TexelType {
     }
 }
 
-/// The sum of numbers whose greatest is `one`.
+/// Returns the sum of fixed-point numbers whose maximum is `one`.
 fn fixed_sum(texels: impl Iterator<Item = (u32, f32)>, one: f64) -> f32 {
     let sum: f64 = texels.map(|(weight, texel)| f64::from(weight) * (f64::from(texel) * one).round()).sum();
     ((sum / f64::from(FRACTIONS)).round() / one) as f32
 }
 
-/// The sum of numbers with `bits` bits in their fractions, to as many bits.
+/// Returns the sum of numbers with `bits` bits in their fractions, rounded to that many bits.
 fn aligned_sum(texels: impl Iterator<Item = (u32, f32)> + Clone, bits: i32) -> f32 {
     let products = texels.clone().map(|(weight, texel)| f64::from(weight) * f64::from(texel));
     let plain = products.sum::<f64>() / f64::from(FRACTIONS);
@@ -71,7 +71,7 @@ fn aligned_sum(texels: impl Iterator<Item = (u32, f32)> + Clone, bits: i32) -> f
     ((sum / last).round() * last) as f32
 }
 
-/// The exponent of a finite number that is not zero, as that of a normal one.
+/// Returns the exponent of a finite nonzero number, as if it were normal.
 fn exponent(number: f64) -> i32 {
     ((number.to_bits() >> 52 & 0x7ff) as i32) - 1023
 }
