@@ -1,9 +1,9 @@
-//! Checkers: what a checked run watches beyond the rules that every run enforces.
+//! Checkers: the rules of a checked run, in addition to those that every run enforces.
 //!
-//! This file is the gateway of memory accesses: every instruction announces its accesses here before it makes them, and a checked
-//! run counts them, orders them and checks them in one place.
+//! This file is the gateway of memory accesses: every instruction announces its accesses here before it performs them, and a checked run
+//! counts, orders and checks them in one place.
 //!
-//! What is announced has valid addresses. An access by whole warps is announced once; one whose lanes may reach different
+//! Announced accesses have valid addresses. An access by a whole warp is announced once; an access whose lanes may reach different
 //! allocations or blocks is announced as a request of the warp, and then lane by lane.
 
 pub(crate) mod counted;
@@ -35,7 +35,7 @@ use crate::shadow::races::AccessKind;
 use crate::shadow::undefined::Undefined;
 
 impl Cluster<'_> {
-    /// Lanes load from the shared memory of block `rank` into registers.
+    /// Announces a load by lanes from the shared memory of block `rank` to registers.
     #[inline(always)]
     pub(crate) fn before_shared_load(
         &mut self,
@@ -66,7 +66,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Lanes store to the shared memory of block `rank`; `new` gives byte i of a lane's value.
+    /// Announces a store by lanes to the shared memory of block `rank`; `new` returns byte i of a lane's value.
     #[inline(always)]
     pub(crate) fn before_shared_store(
         &mut self,
@@ -85,7 +85,7 @@ impl Cluster<'_> {
         self.check_store(rank, all, bytes as usize, m, kind, new)
     }
 
-    /// They have stored: what was undefined is undefined there.
+    /// Records a completed store: undefined bits are now undefined in memory.
     #[inline(always)]
     pub(crate) fn after_shared_store(
         &mut self,
@@ -103,8 +103,8 @@ impl Cluster<'_> {
         }
     }
 
-    /// Lanes load rows of matrices, 16 bytes each, from the block's shared memory.
-    /// The registers `d` get eight rows each; `place` gives the words of eight rows to the lanes.
+    /// Announces a load of rows of matrices, 16 bytes each, from the block's shared memory. Each register of `d` receives eight rows;
+    /// `place` distributes the words of eight rows to the lanes.
     pub(crate) fn before_row_load(
         &mut self,
         undefined: &mut Undefined,
@@ -122,13 +122,13 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Lanes store rows of matrices, 16 bytes each, to the block's shared memory.
+    /// Announces a store of rows of matrices, 16 bytes each, to the block's shared memory.
     pub(crate) fn before_row_store(&mut self, all: &Lanes64, m: u32, new: NewBytes<'_>) -> Outcome<()> {
         self.count_shared(all, 16, m, true);
         self.check_store(self.at, all, 16, m, AccessKind::Write, new)
     }
 
-    /// They have stored the registers `values`: what was undefined is undefined there.
+    /// Records a completed store of the registers `values`: undefined bits are now undefined in memory.
     pub(crate) fn after_row_store(
         &mut self,
         undefined: &Undefined,
@@ -143,7 +143,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// The tensor cores read undefined rows of A or columns of B from shared memory, the first undefined byte at `address`.
+    /// Announces that tensor cores read undefined rows of A or columns of B from shared memory; the first undefined byte is at `address`.
     pub(crate) fn before_undefined_product(
         &mut self,
         warp: &mut Warp,
@@ -156,7 +156,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Lanes update shared or global memory atomically; those of each block or allocation are announced as well.
+    /// Announces atomics by lanes on shared or global memory; those of each block or allocation are also announced separately.
     pub(crate) fn before_atomics(&mut self, shared: bool, all: &Lanes64, bytes: u64, m: u32) {
         if shared {
             self.count_shared(all, bytes, m, true);
@@ -165,7 +165,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Lanes update the shared memory of block `rank` atomically.
+    /// Announces atomics by lanes on the shared memory of block `rank`.
     pub(crate) fn before_shared_atomics(
         &mut self,
         rank: usize,
@@ -179,7 +179,7 @@ impl Cluster<'_> {
         self.check_store(rank, all, bytes as usize, m, AccessKind::Atomic, &|_, _| 0)
     }
 
-    /// Lanes update an allocation of global memory atomically, and return the old values if they `read`.
+    /// Announces atomics by lanes on an allocation of global memory; with `read`, they return the old values.
     pub(crate) fn before_global_atomics(
         &mut self,
         access: &Access,
@@ -191,7 +191,7 @@ impl Cluster<'_> {
         self.check_global_atomics(access, all, m, read)
     }
 
-    /// Lanes load from one allocation of global memory, of `constant` ones.
+    /// Announces a load by lanes from one allocation of global memory; with `constant`, of constant memory.
     #[inline(always)]
     pub(crate) fn before_global_load(
         &mut self,
@@ -208,7 +208,7 @@ impl Cluster<'_> {
         self.check_global_load(access, all, bytes, m)
     }
 
-    /// Lanes load from several allocations of global memory; each is announced as well.
+    /// Announces a load by lanes from several allocations of global memory; each lane's load is also announced separately.
     pub(crate) fn before_global_loads(&mut self, access: &Access, all: &Lanes64, m: u32) {
         if access.strong {
             self.check_strong(access.synchronizes);
@@ -216,7 +216,7 @@ impl Cluster<'_> {
         self.count_global(all, access.size(), m, false);
     }
 
-    /// A lane loads from global memory.
+    /// Announces a load by one lane from global memory.
     pub(crate) fn before_global_lane_load(
         &mut self,
         access: &Access,
@@ -226,7 +226,7 @@ impl Cluster<'_> {
         self.check_global_load(access, all, access.size(), 1 << lane)
     }
 
-    /// Lanes store to global memory; their addresses are not known to be valid yet.
+    /// Announces a store by lanes to global memory, whose addresses are not yet known to be valid.
     #[inline(always)]
     pub(crate) fn before_global_stores(&mut self, access: &Access, all: &Lanes64, m: u32) {
         if access.strong {
@@ -235,7 +235,7 @@ impl Cluster<'_> {
         self.count_global(all, access.size(), m, true);
     }
 
-    /// Some of them store to an allocation; `value` gives the word from a byte of a lane's value on.
+    /// Announces the stores of these lanes to one allocation; `value` returns the word that begins at a byte of a lane's value.
     #[inline(always)]
     pub(crate) fn before_global_store(
         &mut self,
@@ -247,7 +247,7 @@ impl Cluster<'_> {
         self.check_global_store(access, all, access.size(), m, value)
     }
 
-    /// Some bytes become a block of the device heap: who accessed them before does not matter.
+    /// Records that bytes become an allocation of the device heap, so that earlier accesses to them are irrelevant.
     pub(crate) fn before_heap_block(&mut self, address: u64, bytes: u64) {
         if let Some(global) = &self.machine.shadow.global {
             global.forget(address, bytes);
@@ -257,7 +257,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Lanes of a warp load from local memory.
+    /// Announces a load by lanes from local memory.
     pub(crate) fn before_local_load(
         &mut self,
         undefined: &mut Undefined,
@@ -275,7 +275,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Lanes of a warp have stored to local memory.
+    /// Records a completed store by lanes to local memory.
     pub(crate) fn after_local_store(
         &mut self,
         warp: &mut Warp,
@@ -293,12 +293,12 @@ impl Cluster<'_> {
         }
     }
 
-    /// Lanes load kernel parameters.
+    /// Announces a load of kernel parameters.
     pub(crate) fn before_param_load(&mut self, access: &Access, m: u32) {
         self.count_bytes(|moved| moved.param_read += access.size() * u64::from(m.count_ones()));
     }
 
-    /// Lanes store what leaves the block: undefined values must not.
+    /// Announces a store of values that leave the block, which must not be undefined.
     pub(crate) fn before_leaving(
         &mut self,
         warp: &mut Warp,
@@ -314,7 +314,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Lanes of `m` copy `bytes` bytes to the block's shared memory by `cp.async`.
+    /// Announces `cp.async` copies by the lanes of `m`, of `bytes` bytes to the block's shared memory.
     pub(crate) fn before_copies(&mut self, to: &Lanes64, bytes: u64, m: u32) -> Outcome<()> {
         for lane in lanes(m) {
             let place = Place { rank: self.at, offset: to[lane] as usize };
@@ -323,7 +323,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// They fetch `sizes` bytes each from global memory, and will write `bytes`.
+    /// Announces the reads of these copies: `sizes` bytes each from global memory, of which `bytes` will be written.
     pub(crate) fn before_copied_loads(
         &mut self,
         from: &Lanes64,
@@ -348,7 +348,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// An asynchronous engine will read shared memory until it is waited for; a product's tensor cores too.
+    /// Announces a read of shared memory by an asynchronous engine, or by the tensor cores for a product, until it is waited for.
     pub(crate) fn before_engine_read(
         &mut self,
         place: Place,
@@ -362,8 +362,8 @@ impl Cluster<'_> {
         self.check_async_read(place, bytes, lane, product)
     }
 
-    /// An asynchronous engine will write shared memory: copied bytes, or `values` of registers, which do not pass through the
-    /// asynchronous proxy.
+    /// Announces a write of shared memory by an asynchronous engine: copied bytes, or with `values`, values of registers, which do not use
+    /// the asynchronous proxy.
     pub(crate) fn before_engine_write(
         &mut self,
         place: Place,
@@ -375,7 +375,7 @@ impl Cluster<'_> {
         self.check_copy(place, bytes, lane, if values { Copier::Values } else { Copier::Engine })
     }
 
-    /// An asynchronous engine will access runs of bytes of global memory: `bytes` in all.
+    /// Announces an access by an asynchronous engine to runs of bytes of global memory, `bytes` in total.
     pub(crate) fn before_engine_global(
         &mut self,
         runs: impl FnOnce() -> Vec<(u64, u64)>,

@@ -1,4 +1,4 @@
-//! Executes instructions that touch more than registers.
+//! Executes instructions that access more than registers.
 
 pub(crate) mod async_copy;
 pub(crate) mod atomic;

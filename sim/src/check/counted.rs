@@ -1,5 +1,5 @@
-//! Copies of `cp.async` that an mbarrier counts (PTX ISA, "cp.async.mbarrier.arrive"): they are complete for those who wait
-//! for the mbarrier's phase, and for the thread that waits for its own copies.
+//! `cp.async` copies that an mbarrier counts (PTX ISA, "cp.async.mbarrier.arrive"): they are complete for threads that wait for the
+//! mbarrier's phase, and for a thread that waits for its own copies.
 
 use crate::machine::Cluster;
 use crate::shadow::place::Place;
@@ -25,8 +25,8 @@ impl Cluster<'_> {
         any
     }
 
-    /// The executing warp has waited for those of its copies for which `ready` holds, of lane and group; `all` if those are
-    /// all of some lane.
+    /// Records that the executing warp has waited for those of its copies for whose lane and group `ready` holds; `all` if these are all
+    /// copies of a lane.
     pub(crate) fn wait_counted(&mut self, ready: impl Fn(usize, u32) -> bool, all: bool) {
         let warp = self.warp;
         for (&(_, lane), copies) in self.shadow.counted.threads.iter_mut().filter(|((of, _), _)| *of == warp)

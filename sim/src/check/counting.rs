@@ -1,11 +1,11 @@
-//! What memory accesses cost: wavefronts of shared memory, sectors of global memory, bytes.
+//! The cost of memory accesses: wavefronts of shared memory, sectors of global memory, and bytes.
 
 use crate::lanes::{FULL, Lanes64, lanes};
 use crate::machine::Cluster;
 use crate::program::code::{Control, Numbers, Op, Tensor, Wgmma, WgmmaA};
 use crate::report::{Bytes, Counts};
 
-/// Bytes of a sector, the unit in which global memory is moved.
+/// The size of a sector in bytes, the unit in which global memory is transferred.
 const SECTOR: u64 = 32;
 
 impl Cluster<'_> {
@@ -15,7 +15,7 @@ impl Cluster<'_> {
         self.profile.get_mut(self.pc as usize)
     }
 
-    /// A request to shared memory: `bytes` bytes by each lane of `m`.
+    /// Counts a request to shared memory: `bytes` bytes by each lane of `m`.
     #[inline]
     pub(super) fn count_shared(&mut self, all: &Lanes64, bytes: u64, m: u32, write: bool) {
         let Some(counts) = self.counts() else { return };
@@ -37,7 +37,7 @@ impl Cluster<'_> {
         *(if write { &mut counts.bytes.shared_written } else { &mut counts.bytes.shared_read }) += moved;
     }
 
-    /// A request to global memory.
+    /// Counts a request to global memory.
     #[inline]
     pub(super) fn count_global(&mut self, all: &Lanes64, bytes: u64, m: u32, write: bool) {
         let Some(counts) = self.counts() else { return };
@@ -49,7 +49,7 @@ impl Cluster<'_> {
         *(if write { &mut counts.bytes.global_written } else { &mut counts.bytes.global_read }) += moved;
     }
 
-    /// A load from an allocation; those that are read only hold constants.
+    /// Counts a load from an allocation; read-only allocations contain constants.
     #[inline]
     pub(super) fn count_global_load(&mut self, constant: bool, all: &Lanes64, bytes: u64, m: u32) {
         if constant {
@@ -59,7 +59,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Bytes moved without a request of a warp, or in other spaces.
+    /// Counts bytes that are moved without a request of a warp, or in other spaces.
     #[inline]
     pub(super) fn count_bytes(&mut self, add: impl FnOnce(&mut Bytes)) {
         if let Some(counts) = self.counts() {
@@ -67,14 +67,14 @@ impl Cluster<'_> {
         }
     }
 
-    /// A branch after which lanes go different ways.
+    /// Counts a divergent branch.
     pub(crate) fn count_divergence(&mut self) {
         if let Some(counts) = self.counts() {
             counts.divergent_branches += 1;
         }
     }
 
-    /// A product of the whole warp.
+    /// Counts a product of the whole warp.
     pub(crate) fn count_product(&mut self, tensor: &Tensor) {
         let flops = flops(tensor);
         if let Some(counts) = self.counts() {
@@ -86,14 +86,14 @@ impl Cluster<'_> {
     }
 }
 
-/// Completes the counts of one instruction with what follows from how often it ran.
+/// Completes the counts of one instruction with those that follow from the number of executions.
 pub(crate) fn complete(op: &Op, counts: &mut Counts) {
     if matches!(op, Op::Control(Control::Branch(_) | Control::BranchIndexed(..))) {
         counts.branches = counts.warp_instructions;
     }
 }
 
-/// Multiplications and additions of one warp's instruction.
+/// Returns the number of multiplications and additions of one warp's instruction.
 fn flops(tensor: &Tensor) -> u64 {
     let (extents, numbers, sparse) = match tensor {
         Tensor::Mma(op) => (op.extents, op.numbers, op.sparse.is_some()),
@@ -107,7 +107,7 @@ fn flops(tensor: &Tensor) -> u64 {
     (2 * extents.m * extents.n * extents.k * bits) as u64 / if sparse { 2 } else { 1 }
 }
 
-/// Bytes of the operands that one warp reads from shared memory.
+/// Returns the size in bytes of the operands that one warp reads from shared memory.
 fn operand_bytes(op: &Wgmma) -> u64 {
     let (a_bits, b_bits) = op.numbers.bits();
     let (m, n, k) = (op.extents.m, op.extents.n, op.extents.k);
@@ -175,7 +175,7 @@ fn conflicts(all: &Lanes64, m: u32) -> bool {
     })
 }
 
-/// The 32-byte sectors that the lanes of `m` touch.
+/// Returns the number of 32-byte sectors that the lanes of `m` access.
 fn sectors(all: &Lanes64, bytes: u64, m: u32) -> u64 {
     let mut count = 0;
     let mut last = None;
@@ -195,7 +195,7 @@ fn sectors(all: &Lanes64, bytes: u64, m: u32) -> u64 {
     count
 }
 
-/// The same for addresses in any order.
+/// Like [`sectors`], for addresses in any order.
 fn sorted_sectors(all: &Lanes64, bytes: u64, m: u32) -> u64 {
     // Accesses are aligned and of at most 32 bytes, so that each touches one sector; other ones touch two.
     let mut touched = [0; 64];

@@ -1,7 +1,7 @@
 //! Programmatic launches, which overlap with the preceding one until `griddepcontrol.wait` (PTX ISA, "griddepcontrol").
 //!
-//! Here, launches run one after the other. Each allocation knows the last launch that has written it: a kernel with
-//! `griddepcontrol.wait` must not access what the preceding launch has written before a thread of the block has waited.
+//! In the simulator, launches run one after the other. Each allocation records the last launch that has written it: a kernel with
+//! `griddepcontrol.wait` must not access data written by the preceding launch before a thread of the block has waited.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -13,7 +13,7 @@ use crate::report::{Checks, FindingKind};
 use crate::shadow::global::Manner;
 
 impl Cluster<'_> {
-    /// Lanes access valid global addresses.
+    /// Checks an access by lanes to valid global addresses.
     #[inline]
     pub(super) fn check_dependence(&mut self, all: &Lanes64, m: u32, manner: Manner) -> Outcome<()> {
         let early = self.machine.code.waits_for_grid && !self.ctas[self.at].shadow.waited_for_grid;
@@ -40,7 +40,7 @@ impl Cluster<'_> {
         self.note(Fault::at(FindingKind::MissingGridWait, lane, message))
     }
 
-    /// Lanes of a warp almost always write one allocation, so that the first and the last of them tell.
+    /// Records a write. Lanes of a warp almost always write a single allocation, so only the first and the last lane are examined.
     #[inline]
     fn mark_written(&self, all: &Lanes64, m: u32) {
         if m == 0 {

@@ -1,4 +1,4 @@
-//! Which bytes of global memory a launch accesses, and whether those that it reads were ever written.
+//! The bytes of global memory that a launch accesses, and whether the bytes that it reads were ever written.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ impl Cluster<'_> {
         self.machine.shadow.touched.is_some() || self.machine.memory.records_writes()
     }
 
-    /// Lanes access valid global addresses; a `strong` access may be simultaneous with others.
+    /// Records an access by lanes to valid global addresses; a `strong` access may be simultaneous with others.
     #[inline]
     pub(super) fn record_bytes(
         &mut self,
@@ -57,7 +57,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Reports a lane that reads bytes of which none was ever written. If some were, the rest may be padding.
+    /// Reports a lane that reads bytes none of which was ever written. If some bytes were written, the others may be padding.
     #[inline]
     fn check_initialized(&mut self, all: &Lanes64, bytes: u64, m: u32) -> Outcome<()> {
         if !self.machine.checks.contains(Checks::UNINITIALIZED_GLOBAL) {

@@ -1,4 +1,4 @@
-//! What a checked run asks of every access to global memory: among the threads of a cluster, and among clusters.
+//! The checks of every access to global memory: among the threads of a cluster, and among clusters.
 
 use crate::lanes::{Lanes64, lanes};
 use crate::machine::memory::Memory;
@@ -10,17 +10,17 @@ use crate::report::{Finding, FindingKind};
 use crate::shadow::global::order::Reads;
 use crate::shadow::global::{Accessor, Manner, Other, Thread};
 
-/// The message of a race, of which `what` names the sides.
+/// Returns the message of a race; `what` names the two accesses.
 fn message(address: u64, memory: &Memory, what: &str) -> String {
     format!("global memory race: {what} with nothing to order them, at {}", memory.describe(address))
 }
 
-/// The sides of a race between blocks.
+/// Returns a description of the two accesses of a race between blocks.
 fn between_blocks(writes: bool) -> &'static str {
     if writes { "a block writes what another accesses" } else { "a block reads what another writes" }
 }
 
-/// The races between blocks that run side by side.
+/// Returns the races between blocks that run concurrently.
 pub(crate) fn races_between_blocks(machine: &Machine<'_>, module: &Module) -> Vec<Finding> {
     let Some(global) = machine.shadow.global.as_ref().filter(|global| global.order.is_none()) else {
         return vec![];
@@ -35,11 +35,11 @@ pub(crate) fn races_between_blocks(machine: &Machine<'_>, module: &Module) -> Ve
     global.races().into_iter().map(finding).collect()
 }
 
-/// The word that a lane stores from a byte of its value on.
+/// The word that begins at a byte of the value that a lane stores.
 pub(crate) type Value<'a> = &'a dyn Fn(usize, u64) -> u32;
 
 impl Cluster<'_> {
-    /// A load of `bytes` bytes by each lane of `m`. The addresses are within bounds.
+    /// Checks a load of `bytes` bytes by each lane of `m`. The addresses are in bounds.
     #[inline]
     pub(super) fn check_global_load(
         &mut self,
@@ -68,7 +68,7 @@ impl Cluster<'_> {
         self.check_clusters(all, bytes, m, Manner::Read, &|_, _| 0)
     }
 
-    /// A store of `bytes` bytes by each lane of `m`; `value` gives the word from a byte of a lane's value on.
+    /// Checks a store of `bytes` bytes by each lane of `m`; `value` returns the word that begins at a byte of a lane's value.
     #[inline]
     pub(super) fn check_global_store(
         &mut self,
@@ -96,7 +96,7 @@ impl Cluster<'_> {
         self.check_clusters(all, bytes, m, Manner::Strong, &value)
     }
 
-    /// Atomics of the lanes of `m`.
+    /// Checks atomics of the lanes of `m`.
     pub(super) fn check_global_atomics(
         &mut self,
         access: &Access,
@@ -125,7 +125,7 @@ impl Cluster<'_> {
         self.global_race(found, all, Manner::Atomic)
     }
 
-    /// An access whose order is that of its instruction.
+    /// Checks an access that is ordered like its instruction.
     pub(super) fn check_global(
         &mut self,
         all: &Lanes64,
@@ -138,7 +138,7 @@ impl Cluster<'_> {
         self.check_clusters(all, bytes, m, manner, value)
     }
 
-    /// What the threads of the cluster accessed before.
+    /// Checks an access against earlier accesses by the threads of the cluster.
     #[inline]
     fn check_threads(
         &mut self,
@@ -161,7 +161,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// A race of a lane with another thread of the cluster.
+    /// Reports a race of a lane with another thread of the cluster.
     #[cold]
     fn thread_race(&mut self, address: u64, lane: usize, other: Other, manner: Manner) -> Outcome<()> {
         if !self.is_news(FindingKind::GlobalRace, Some(other.pc)) {
@@ -183,7 +183,7 @@ impl Cluster<'_> {
         self.note(fault)
     }
 
-    /// What clusters accessed before.
+    /// Checks an access against earlier accesses by other clusters.
     fn check_clusters(
         &mut self,
         all: &Lanes64,
@@ -212,7 +212,7 @@ impl Cluster<'_> {
         self.global_race(found, all, manner)
     }
 
-    /// A race of a lane with another cluster, if one was found.
+    /// Reports a race of a lane with another cluster, if one was found.
     fn global_race(
         &mut self,
         found: Option<(usize, Accessor)>,
@@ -230,8 +230,8 @@ impl Cluster<'_> {
         self.note(fault)
     }
 
-    /// Returns whether the executing load reads what a later atomic of the kernel updates at the same address: as the first
-    /// guess of a loop with `atom.cas`, or to see whether the atomic is needed.
+    /// Returns whether the executing load reads what a later atomic of the kernel updates at the same address: as the first guess of a loop
+    /// with `atom.cas`, or to determine whether the atomic is needed.
     #[cold]
     fn is_seed(&self) -> bool {
         let code = self.machine.code;
@@ -247,7 +247,7 @@ fn is_update(code: &Code, pc: u32) -> bool {
     code.instrs.get(pc as usize).is_some_and(|instr| updated(&instr.op).is_some())
 }
 
-/// The address that an instruction loads from.
+/// Returns the address from which an instruction loads.
 fn loaded(op: &Op) -> Option<Addr> {
     match op {
         Op::Memory(MemoryOp::LdR(access, _) | MemoryOp::Ld(access, _)) => Some(access.addr),
@@ -255,7 +255,7 @@ fn loaded(op: &Op) -> Option<Addr> {
     }
 }
 
-/// The address that an instruction updates atomically.
+/// Returns the address that an instruction updates atomically.
 fn updated(op: &Op) -> Option<Addr> {
     match op {
         Op::Memory(MemoryOp::Atom(atom)) => Some(atom.access.addr),

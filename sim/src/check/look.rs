@@ -1,5 +1,4 @@
-//! What a checked run asks before some instructions: those that touch watched registers, registers of products in
-//! flight, or convert addresses.
+//! The checks before instructions that access watched registers or registers of products in flight, or that convert addresses.
 
 use crate::check::{products, undefined};
 use crate::lanes::lanes;
@@ -11,7 +10,7 @@ use crate::report::Checks;
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 
-/// Looks at an instruction that the lanes `mask` of `group` are about to execute.
+/// Checks an instruction that the lanes `mask` of `group` are about to execute.
 pub(crate) fn look(
     cluster: &mut Cluster<'_>,
     warp: &mut Warp,

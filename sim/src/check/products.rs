@@ -1,5 +1,5 @@
-//! Registers of asynchronous products (PTX ISA, "wgmma.mma_async": accumulators and A must not be touched before
-//! `wgmma.wait_group`; "wgmma.fence": what other instructions wrote needs a fence before, accumulators of a chain of products do not).
+//! Registers of asynchronous products (PTX ISA, "wgmma.mma_async": accumulators and A must not be accessed before `wgmma.wait_group`;
+//! "wgmma.fence": registers written by other instructions require a fence, but accumulators of a chain of products do not).
 
 use crate::machine::Cluster;
 use crate::machine::warp::Warp;
@@ -8,7 +8,7 @@ use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome, Where};
 use crate::shadow::products::{ProductRegister, Unfenced, Use};
 
-/// Follows one instruction.
+/// Checks and tracks one instruction.
 pub(super) fn follow(cluster: &mut Cluster<'_>, warp: &mut Warp, touches: &ProductTouches) -> Outcome<()> {
     let ProductTouches { role, reads, writes } = touches;
     let pc = cluster.pc;

@@ -1,5 +1,5 @@
-//! Accesses of other blocks' shared memory, which lasts until the block ends (PTX ISA, "Cluster of Cooperative Thread
-//! Arrays"): each must be ordered before that end.
+//! Accesses to the shared memory of other blocks, which exists only until the block exits (PTX ISA, "Cluster of Cooperative Thread
+//! Arrays"): each access must be ordered before that exit.
 
 use crate::machine::Cluster;
 use crate::machine::bulk::underway_to;
@@ -8,7 +8,7 @@ use crate::report::fault::{Fault, Outcome, Where};
 use crate::shadow::races::{Access, AccessKind};
 
 impl Cluster<'_> {
-    /// A lane of the executing warp accesses the shared memory of block `rank`.
+    /// Records an access by a lane of the executing warp to the shared memory of block `rank`.
     pub(crate) fn visit(&mut self, rank: usize, lane: usize) -> Outcome<()> {
         if rank == self.at || !self.racing() {
             return Ok(());
@@ -21,7 +21,7 @@ impl Cluster<'_> {
         self.note(Fault::at(FindingKind::SharedRace, lane, message).with(Some(end)))
     }
 
-    /// The executing warp has ended; with the last one its block ends.
+    /// Records that the executing warp has exited; with its last warp, the block exits.
     pub(crate) fn warp_ends(&mut self) -> Outcome<()> {
         if self.ctas.len() == 1 || !self.racing() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What a checked run asks of every access to shared memory: was it written, and is it ordered?
+//! The checks of every access to shared memory: whether the data were written, and whether the access is ordered.
 
 use crate::check::undefined;
 use crate::lanes::{FULL, Lanes64, lanes, mask_of};
@@ -16,7 +16,7 @@ use crate::shadow::races::{AccessKind, Conflict};
 use crate::shadow::undefined::Origin;
 use crate::shadow::undefined::Partial;
 
-/// Who makes a copy to shared memory.
+/// The agent that performs a copy to shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Copier {
     /// `cp.async`.
@@ -40,14 +40,14 @@ impl Cluster<'_> {
         self.checks(Checks::SHARED_RACES)
     }
 
-    /// The lanes of the executing warp have synchronized.
+    /// Records that the lanes of the executing warp have synchronized.
     pub(crate) fn sync_lanes(&mut self) {
         if self.racing() {
             self.shadow.races.clocks.sync_lanes(self.warp);
         }
     }
 
-    /// The lanes of `members` have synchronized, of those that are `live`.
+    /// Records that the lanes of `members` that are `live` have synchronized.
     pub(crate) fn sync_members(&mut self, members: u32, live: u32) {
         if members & live == live {
             self.sync_lanes();
@@ -56,7 +56,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// The lanes of a load that read something undefined.
+    /// Returns the lanes of a load that read undefined bits.
     #[inline(always)]
     pub(super) fn partial(&self, rank: usize, all: &Lanes64, bytes: u64, m: u32) -> u32 {
         let written = &self.ctas[rank].shared.written;
@@ -74,8 +74,8 @@ impl Cluster<'_> {
         mask_of(|lane| m >> lane & 1 == 1 && !is_defined(all[lane]))
     }
 
-    /// A load of `bytes` bytes by each lane of `m` from block `rank`. Places out of bounds are left to the load. Undefined
-    /// bytes are reported in the lanes of `unfollowed`, whose values go elsewhere than to registers.
+    /// Checks a load of `bytes` bytes by each lane of `m` from block `rank`. Out-of-bounds addresses are reported by the load itself.
+    /// Undefined bytes are reported in the lanes of `unfollowed`, whose values are not loaded to registers.
     pub(super) fn check_load(
         &mut self,
         rank: usize,
@@ -109,8 +109,8 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// A volatile, relaxed or acquiring load: it races with nothing, and may learn what others released. Undefined bytes are
-    /// reported in the lanes of `unfollowed`.
+    /// Checks a volatile, relaxed or acquiring load, which does not race and may acquire released knowledge. Undefined bytes are reported
+    /// in the lanes of `unfollowed`.
     pub(super) fn check_strong_load(
         &mut self,
         rank: usize,
@@ -134,7 +134,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// How a store looks to the race checker; a strong one meets others.
+    /// Returns the kind of a store for the race checker; a strong store synchronizes with other strong accesses.
     pub(super) fn kind_of(&mut self, access: &Access) -> AccessKind {
         if !access.strong {
             return AccessKind::Write;
@@ -143,8 +143,7 @@ impl Cluster<'_> {
         AccessKind::Atomic
     }
 
-    /// A strong access: what the warp's fences and others released to atomics meets here. One that synchronizes is a
-    /// fence itself.
+    /// Records a strong access, which exchanges the knowledge released by fences. An access that synchronizes is itself a fence.
     pub(super) fn check_strong(&mut self, synchronizes: bool) {
         if !self.checks(Checks::SHARED_RACES) {
             return;
@@ -158,7 +157,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// A store of `bytes` bytes by each lane of `m` to block `rank`; `new` gives byte i of a lane's value.
+    /// Checks a store of `bytes` bytes by each lane of `m` to block `rank`; `new` returns byte i of a lane's value.
     pub(super) fn check_store(
         &mut self,
         rank: usize,
@@ -191,7 +190,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Refuses to overwrite an mbarrier in the middle of a phase.
+    /// Reports a store that overwrites an mbarrier in the middle of a phase.
     fn check_objects(&mut self, rank: usize, all: &Lanes64, bytes: usize, m: u32) -> Outcome<()> {
         if self.shadow.mbarriers.is_empty() {
             return Ok(());
@@ -243,21 +242,21 @@ impl Cluster<'_> {
         })
     }
 
-    /// Returns whether what an instruction accessed takes a proxy fence before an asynchronous engine's access. What `cp.async`
-    /// brought does not in practice: CUTLASS and Triton wait and synchronize, no more, before `wgmma` reads it.
+    /// Returns whether an access by an instruction requires a proxy fence before an access by an asynchronous engine. Data copied by
+    /// `cp.async` do not require one in practice: CUTLASS and Triton only wait and synchronize before `wgmma` reads them.
     fn wants_proxy_fence(&self, pc: u32) -> bool {
         let instr = self.machine.code.instrs.get(pc as usize);
         instr.is_none_or(|instr| instr.op.properties().agent == Agent::Thread)
     }
 
-    /// The last ordinary write of some bytes that no proxy fence orders before asynchronous operations.
+    /// Returns the last ordinary write of a range of bytes that no proxy fence orders before asynchronous operations.
     fn unfenced_write(&self, place: Place, bytes: usize) -> Option<races::Access> {
         let requires = |pc| self.wants_proxy_fence(pc);
         let find = || self.shadow.races.unfenced_write(place.rank, place.offset, bytes, self.warp, requires);
         self.checks(Checks::PROXY_FENCES).then(find).flatten()
     }
 
-    /// The same of loads whose values nothing had used when the memory was given away.
+    /// Like [`unfenced_write`](Self::unfenced_write), for loads whose values had not been used when the memory was released.
     fn unfenced_read(&self, place: Place, bytes: usize) -> Option<races::Access> {
         let requires = |pc| self.machine.code.loads_in_flight.get(pc as usize) == Some(&true);
         let find = || self.shadow.races.unfenced_read(place.rank, place.offset, bytes, self.warp, requires);
@@ -283,7 +282,7 @@ impl Cluster<'_> {
         self.note(Fault::at(FindingKind::MissingProxyFence, lane, message).with(self.place_of(other)))
     }
 
-    /// A read by an asynchronous operation, which goes on until it is waited for; a product's is its warpgroup's.
+    /// Checks a read by an asynchronous operation, which lasts until it is waited for; a read by a product belongs to its warpgroup.
     pub(super) fn check_async_read(
         &mut self,
         place: Place,
@@ -311,7 +310,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// A copy in flight to shared memory.
+    /// Checks a copy in flight to shared memory.
     pub(super) fn check_copy(&mut self, place: Place, bytes: usize, lane: usize, by: Copier) -> Outcome<()> {
         let of_ordinary = || self.unfenced_write(place, bytes).or_else(|| self.unfenced_read(place, bytes));
         let unfenced = if by == Copier::Engine { of_ordinary() } else { None };
@@ -330,7 +329,8 @@ impl Cluster<'_> {
         }
     }
 
-    /// An uninitialized value. A race may turn out to be the cause: then that is reported, else this at the end.
+    /// Postpones the finding of an uninitialized value. If a race turns out to be the cause, the race is reported; otherwise, this finding
+    /// is reported at the end.
     pub(crate) fn postpone(&mut self, fault: Box<Fault>) -> Outcome<()> {
         if !self.checks(Checks::SHARED_RACES) {
             return self.note(fault);
@@ -345,7 +345,7 @@ impl Cluster<'_> {
         Some(Where { warp, lane: access.lane, pc: access.pc })
     }
 
-    /// Who accesses memory for the instruction at `pc`.
+    /// Returns the agent that accesses memory for the instruction at `pc`.
     fn agent(&self, pc: u32) -> Agent {
         self.machine.code.instrs[pc as usize].op.properties().agent
     }
@@ -354,7 +354,7 @@ impl Cluster<'_> {
         self.machine.code.instrs[pc as usize].op.properties().reduces
     }
 
-    /// Reports a conflict of an access of `kind`; `bulk` ones are made by an asynchronous engine.
+    /// Reports a conflict of an access of `kind`; `bulk` accesses are made by an asynchronous engine.
     #[cold]
     fn report(&mut self, conflict: Conflict, kind: AccessKind, lane: usize, bulk: bool) -> Outcome<()> {
         let other = conflict.other;
@@ -412,7 +412,7 @@ impl Cluster<'_> {
 }
 
 impl Shared {
-    /// Rejects a read of uninitialized bytes. The address is within bounds.
+    /// Reports a read of uninitialized bytes. The address is in bounds.
     pub(crate) fn initialized(&self, start: usize, bytes: usize, lane: usize, what: &str) -> Outcome<()> {
         let need = if bytes < 4 { !(u32::MAX << (8 * bytes)) << (8 * (start & 3)) } else { u32::MAX };
         match self.written.missing(start / 4..(start + bytes).div_ceil(4), need) {

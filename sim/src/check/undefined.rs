@@ -1,4 +1,4 @@
-//! Undefined values: how far they spread, and where they matter.
+//! Undefined values: their propagation and their uses.
 
 mod flow;
 mod follow;

@@ -7,8 +7,8 @@ use crate::program::code::{Together, Uniform};
 use crate::report::fault::{Fault, Outcome, Where};
 use crate::report::{Checks, FindingKind};
 
-/// The lanes of `mask` execute the statement. Executions by different threads are compared in order: the first of each, the
-/// second of each, and so on.
+/// Checks a statement that the lanes of `mask` execute. Executions by different threads are compared in order: the first execution of each,
+/// the second of each, and so on.
 pub(crate) fn check_uniform(cluster: &mut Cluster<'_>, warp: &Warp, op: &Uniform, mask: u32) -> Outcome<()> {
     if !cluster.machine.checks.contains(Checks::UNIFORM) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Volatile accesses of shared memory by lanes of one warp: before sm_70 lanes ran in lockstep, and kernels relied on it.
+//! Volatile accesses to shared memory by lanes of one warp. Before sm_70, lanes ran in lockstep, and kernels relied on this.
 
 use crate::lanes::{Lanes64, lanes};
 use crate::machine::Cluster;
@@ -11,7 +11,7 @@ impl Cluster<'_> {
         self.machine.checks.contains(Checks::SHARED_RACES | Checks::VOLATILE_RACES)
     }
 
-    /// A volatile load of `bytes` bytes by each lane of `m` from block `rank`.
+    /// Checks a volatile load of `bytes` bytes by each lane of `m` from block `rank`.
     pub(super) fn check_volatile_load(
         &mut self,
         rank: usize,
@@ -35,7 +35,7 @@ impl Cluster<'_> {
         self.volatile_race(found)
     }
 
-    /// A volatile store.
+    /// Checks a volatile store.
     pub(super) fn check_volatile_store(
         &mut self,
         rank: usize,

@@ -1,4 +1,4 @@
-//! cp.async: data is fetched when the copy is issued and arrives in shared memory at the wait.
+//! `cp.async`: data are read when the copy is issued and appear in shared memory at the wait.
 
 use crate::exec::global::{Doing, reach};
 use crate::exec::memory::{aligned, safe_addresses};
@@ -74,7 +74,7 @@ pub(crate) fn issue<const CHECKED: bool>(
     Ok(())
 }
 
-/// The bytes of one copy, zeros behind the first `size`.
+/// Returns the bytes of one copy, with zeros after the first `size` bytes.
 fn fetch(cluster: &Cluster<'_>, lane: usize, from: u64, size: u64, bytes: u64) -> Outcome<[u32; 4]> {
     let mut data = [0; 4];
     if size == 0 {
@@ -96,7 +96,7 @@ fn fetch(cluster: &Cluster<'_>, lane: usize, from: u64, size: u64, bytes: u64) -
     Ok(data)
 }
 
-/// A copy of some lanes that has not been waited for: a lane and the instruction.
+/// Returns a copy by these lanes that has not been waited for: a lane and the instruction.
 pub(crate) fn unwaited(warp: &Warp, m: u32) -> Option<(usize, u32)> {
     let entries = warp.copies.pending.iter().map(|&at| &warp.copies.entries[at]);
     entries.filter(|entry| entry.mask & m != 0).map(|e| ((e.mask & m).trailing_zeros() as usize, e.pc)).next()
@@ -108,7 +108,7 @@ pub(crate) fn commit(warp: &mut Warp, m: u32) {
     }
 }
 
-/// Lets all but the newest `n` groups of each lane arrive.
+/// Completes all but the newest `n` groups of each lane.
 pub(crate) fn wait(cluster: &mut Cluster<'_>, warp: &mut Warp, m: u32, n: u32) {
     let committed = warp.copies.committed;
     let ready = |lane: usize, group| m >> lane & 1 == 1 && group + n < committed[lane];
@@ -118,7 +118,7 @@ pub(crate) fn wait(cluster: &mut Cluster<'_>, warp: &mut Warp, m: u32, n: u32) {
     }
 }
 
-/// Lets everything arrive, committed or not.
+/// Completes all copies, whether committed or not.
 pub(crate) fn wait_all(cluster: &mut Cluster<'_>, warp: &mut Warp, m: u32) {
     let ready = |lane: usize, _| m >> lane & 1 == 1;
     arrive(cluster, warp, ready, false);
@@ -127,7 +127,7 @@ pub(crate) fn wait_all(cluster: &mut Cluster<'_>, warp: &mut Warp, m: u32) {
     }
 }
 
-/// Lets an mbarrier count what a lane has copied.
+/// Makes an mbarrier count a lane's copies.
 pub(crate) fn count(cluster: &mut Cluster<'_>, warp: &mut Warp, lane: usize, mbarrier: Place) {
     arrive(cluster, warp, |other, _| other == lane, true);
     if cluster.racing() {
@@ -135,7 +135,7 @@ pub(crate) fn count(cluster: &mut Cluster<'_>, warp: &mut Warp, lane: usize, mba
     }
 }
 
-/// Makes copies, for their own threads or, if they are counted, for those who wait for an mbarrier.
+/// Completes copies, for their own threads or, if they are counted, for threads that wait for an mbarrier.
 fn arrive(cluster: &mut Cluster<'_>, warp: &mut Warp, ready: impl Fn(usize, u32) -> bool, counted: bool) {
     let (rank, warp_number, racing) = (cluster.at, cluster.warp, cluster.racing());
     let shared = &mut cluster.ctas[rank].shared;

@@ -1,4 +1,4 @@
-//! atom, red: lane after lane, in lane order.
+//! `atom` and `red`, executed one lane at a time, in lane order.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -65,7 +65,7 @@ fn halves(ty: Float, pair: bool, a: u64, b: u64, f: impl Fn(u64, u64) -> u64) ->
     if pair { f(a & mask, b & mask) | f(a >> 16, b >> 16) << 16 } else { f(a & mask, b & mask) }
 }
 
-/// A value of up to 128 bits in a register.
+/// Returns a value of up to 128 bits in a register.
 fn value(warp: &Warp, reg: Reg, lane: usize) -> u128 {
     match reg {
         Reg::Q(D(d)) => u128::from(warp.regs.d(D(d))[lane]) | u128::from(warp.regs.d(D(d + 1))[lane]) << 64,
@@ -106,7 +106,8 @@ pub(crate) fn execute<const CHECKED: bool>(
     Ok(())
 }
 
-/// Single elements of one allocation or of the own block's shared memory, which are announced once; `None` if they are not.
+/// Executes atomics on single elements of one allocation or of the block's own shared memory, which are announced once; returns `None` for
+/// other atomics.
 fn together<const CHECKED: bool>(
     cluster: &mut Cluster<'_>,
     warp: &mut Warp,
@@ -151,7 +152,7 @@ fn together<const CHECKED: bool>(
     Some(Ok(()))
 }
 
-/// One lane's update of its only element.
+/// Executes one lane's update of its only element.
 fn exchange_lane(
     warp: &mut Warp,
     atom: &Atom,
@@ -169,7 +170,8 @@ fn exchange_lane(
     }
 }
 
-/// f32 additions in global memory flush subnormals, those in shared memory do not (PTX ISA, "atom").
+/// Returns whether subnormals are flushed: f32 additions in global memory flush them, but additions in shared memory do not (PTX ISA,
+/// "atom").
 fn flushes(atom: &Atom) -> bool {
     matches!(atom.f, AtomFn::AddFloat { ty: Float::F32, .. })
 }
@@ -211,7 +213,7 @@ fn one<const CHECKED: bool>(
     Ok(())
 }
 
-/// Reads, updates and writes an element made of the words that `get` and `put` reach.
+/// Reads, updates and writes an element, whose words `get` and `put` access.
 fn exchange(
     atom: &Atom,
     offset: u64,
@@ -240,7 +242,7 @@ fn exchange(
     old
 }
 
-/// Words of a memory that only one thread of the host touches.
+/// Words of a memory that only one host thread accesses.
 trait Words {
     fn get(&self, index: u64) -> u32;
     fn put(&mut self, index: u64, word: u32);

@@ -1,4 +1,4 @@
-//! Functions that the driver provides: vprintf, __assertfail, malloc, free.
+//! Functions that the driver provides: `vprintf`, `__assertfail`, `malloc` and `free`.
 
 use crate::check::undefined;
 use crate::exec::memory::generic_byte;
@@ -11,7 +11,7 @@ use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 use crate::shadow::undefined::Taint;
 
-/// The longest string a format or a `%s` may be.
+/// The maximum length of a format or of a string printed with `%s`.
 const MAX_STRING: u64 = 1 << 16;
 
 pub(crate) fn call(
@@ -58,7 +58,7 @@ pub(crate) fn call(
     Ok(())
 }
 
-/// The address of a new block of the device heap, or null.
+/// Returns the address of a new block of the device heap, or null.
 fn malloc(cluster: &mut Cluster<'_>, bytes: u64) -> u64 {
     let machine = cluster.machine;
     let line = machine.code.meta[cluster.pc as usize].line;
@@ -114,7 +114,7 @@ fn write_place(warp: &mut Warp, lane: usize, place: Place, value: u64) {
     }
 }
 
-/// A string that ends with a zero byte.
+/// Returns a zero-terminated string.
 fn string(cluster: &Cluster<'_>, warp: &Warp, lane: usize, address: u64) -> Outcome<String> {
     let mut bytes = vec![];
     for i in 0..MAX_STRING {
@@ -306,7 +306,7 @@ fn sign_of(negative: bool, spec: &Spec) -> String {
     .into()
 }
 
-/// At least `precision` digits.
+/// Returns the text with at least `precision` digits.
 fn digits(text: String, spec: &Spec) -> String {
     match spec.precision {
         Some(n) if text.len() < n => format!("{text:0>n$}"),

@@ -1,7 +1,7 @@
 //! cp.async.bulk and cp.async.bulk.tensor: copies by an asynchronous engine.
 //!
-//! A copy is checked when it is issued and made later: one that an mbarrier counts when a warp's turn ends or a
-//! thread polls the mbarrier without success, one in a bulk group when the group is waited for.
+//! A copy is checked when it is issued and executed later: a copy that an mbarrier counts, when a warp's turn ends or a thread polls the
+//! mbarrier without success; a copy in a bulk group, when the group is waited for.
 
 use crate::alu::reduce::reduce;
 use crate::exec::global::{Doing, reach};
@@ -38,7 +38,7 @@ impl Transfer {
         }
     }
 
-    /// The same for what is read or written in global memory.
+    /// Announces the accesses to global memory.
     fn announce_global(&self, cluster: &mut Cluster<'_>, lane: usize) -> Outcome<()> {
         let (address, manner) = match (self.from, self.to.first()) {
             (End::Global(address), _) => (address, Manner::Read),
@@ -53,7 +53,7 @@ impl Transfer {
         cluster.before_engine_global(runs, bytes, lane, manner, &|_, _| value)
     }
 
-    /// Tells the race checker that the copy has been made.
+    /// Informs the race checker that the copy is complete.
     fn made(&self, cluster: &mut Cluster<'_>) {
         if !cluster.racing() {
             return;
@@ -77,7 +77,7 @@ impl Transfer {
 }
 
 impl Notify {
-    /// Asks the checkers whether the mbarriers may be used.
+    /// Checks whether the mbarriers may be used.
     fn check(&self, cluster: &mut Cluster<'_>, lane: usize) -> Outcome<()> {
         match self {
             Notify::Mbarriers(places) => {
@@ -92,7 +92,7 @@ fn check(what: bool, lane: usize, message: impl FnOnce() -> String) -> Outcome<(
     if what { Ok(()) } else { Err(Fault::at(FindingKind::MisalignedAccess, lane, message())) }
 }
 
-/// The end of a plain copy, checked.
+/// Returns one checked end of a plain copy.
 fn end(
     cluster: &Cluster<'_>,
     space: Space,
@@ -114,7 +114,7 @@ fn end(
     Place::of_range(cluster, space, lane, address, bytes, 16, "a bulk copy").map(End::Shared)
 }
 
-/// The same place in each block of a multicast mask, or the one place.
+/// Returns the same position in each block of a multicast mask, or the single position.
 fn receivers(cluster: &Cluster<'_>, place: Place, mask: Option<u32>, lane: usize) -> Outcome<Vec<Place>> {
     let Some(mask) = mask else { return Ok(vec![place]) };
     if mask >> cluster.ctas.len() != 0 {
@@ -273,12 +273,12 @@ pub(crate) fn try_cancel(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &TryCan
     Ok(())
 }
 
-/// Makes the copies that mbarriers count; true if there were any.
+/// Executes the copies that mbarriers count; returns whether there were any.
 pub(crate) fn pump(cluster: &mut Cluster<'_>) -> Outcome<bool> {
     run(cluster, |notify| matches!(notify, Notify::Mbarriers(_)))
 }
 
-/// Makes the copies of all but the newest `n` groups of the lanes.
+/// Executes the copies of all but the newest `n` groups of the lanes.
 pub(crate) fn wait(cluster: &mut Cluster<'_>, warp: &Warp, m: u32, n: u32) -> Outcome<()> {
     let me = (warp.cta, warp.index);
     let due = |notify: &Notify| match notify {
@@ -290,7 +290,7 @@ pub(crate) fn wait(cluster: &mut Cluster<'_>, warp: &Warp, m: u32, n: u32) -> Ou
     run(cluster, due).map(|_| ())
 }
 
-/// A copy into shared memory of some lanes' bulk groups, or out of it, that has not been waited for.
+/// Returns a copy to or from shared memory in the lanes' bulk groups that has not been waited for.
 pub(crate) fn unwaited(cluster: &Cluster<'_>, warp: &Warp, m: u32) -> Option<(usize, u32)> {
     let me = (warp.cta, warp.index);
     cluster.bulk.pending.iter().find_map(|(transfer, notify)| match notify {
@@ -301,7 +301,7 @@ pub(crate) fn unwaited(cluster: &Cluster<'_>, warp: &Warp, m: u32) -> Option<(us
     })
 }
 
-/// Makes whatever is left when a cluster has ended.
+/// Executes the remaining copies when a cluster has ended.
 pub(crate) fn finish(cluster: &mut Cluster<'_>) -> Outcome<()> {
     run(cluster, |_| true).map(|_| ())
 }
@@ -357,7 +357,7 @@ fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
-/// One word at a multiple of 4 behind an end.
+/// Reads the word at an offset, a multiple of 4, from one end of a copy.
 fn read(cluster: &Cluster<'_>, end: End, offset: u32) -> u32 {
     match end {
         End::Shared(place) => cluster.ctas[place.rank].shared.words[place.offset / 4 + offset as usize / 4],
@@ -366,7 +366,7 @@ fn read(cluster: &Cluster<'_>, end: End, offset: u32) -> u32 {
     }
 }
 
-/// A word of global memory that was checked to exist.
+/// Reads a word of global memory, whose address has been checked.
 pub(crate) fn global_word(cluster: &Cluster<'_>, address: u64) -> u32 {
     match reach(cluster.machine, 0, address, 1, Doing::Load) {
         Ok(allocation) => allocation.words[((address - allocation.start) / 4) as usize].load(Relaxed),
@@ -390,14 +390,14 @@ pub(crate) fn shared_bits(cluster: &mut Cluster<'_>, place: Place, offset: usize
     shared.written.mark_bits(at, mask);
 }
 
-/// Replaces bits of a global word that was checked to exist.
+/// Replaces bits of a global word, whose address has been checked.
 pub(crate) fn global_bits(cluster: &Cluster<'_>, address: u64, mask: u32, bits: u32) {
     if let Ok(allocation) = reach(cluster.machine, 0, address, 1, Doing::Load) {
         allocation.store_bits(((address - allocation.start) / 4) as usize, mask, bits);
     }
 }
 
-/// Combines one element with the one in memory.
+/// Combines one element with the element in memory.
 pub(crate) fn combine(cluster: &mut Cluster<'_>, end: End, offset: u32, reduction: Reduction, new: u64) {
     let bytes = u32::from(reduction.bytes);
     let aligned = offset & !3;

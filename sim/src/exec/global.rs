@@ -13,7 +13,7 @@ use crate::program::code::{Access, D, R, Reg, Space};
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 
-/// What an access does, for messages.
+/// A description of an access, for messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doing {
     Load,
@@ -31,7 +31,7 @@ impl Doing {
     }
 }
 
-/// The one allocation that all lanes access, if it is one; `None` sends each lane its own way.
+/// Returns the allocation that all lanes access, or `None` if they access several, so that each lane is executed separately.
 #[inline(always)]
 pub(crate) fn common<'a>(machine: &'a Machine<'_>, all: &Lanes64, bytes: u64) -> Option<&'a Allocation> {
     let (mut low, mut high) = (u64::MAX, 0);
@@ -50,7 +50,7 @@ pub(crate) fn common<'a>(machine: &'a Machine<'_>, all: &Lanes64, bytes: u64) ->
     }
 }
 
-/// The allocation that one lane accesses.
+/// Returns the allocation that one lane accesses.
 pub(crate) fn reach<'a>(
     machine: &'a Machine<'_>,
     lane: usize,
@@ -108,7 +108,7 @@ fn out_of_bounds(lane: usize, address: u64, bytes: u64, doing: Doing, found: &Fo
     Fault::at(FindingKind::GlobalOutOfBounds, lane, message)
 }
 
-/// An access to the device heap that is not in a live block; `block` is the one that it is in or behind.
+/// Returns the fault of an access to the device heap outside of live blocks; `block` is the block that contains or precedes it.
 #[cold]
 fn outside_blocks(lane: usize, address: u64, bytes: u64, doing: Doing, block: Option<Block>) -> Box<Fault> {
     let place = match block {
@@ -269,7 +269,7 @@ pub(crate) fn store<const CHECKED: bool>(
     Ok(())
 }
 
-/// The bits that a lane stores from a byte of its elements on.
+/// Returns the bits that a lane stores, from a byte of its elements on.
 fn stored_word(
     regs: &crate::machine::registers::Regs,
     access: &Access,
@@ -285,7 +285,7 @@ fn stored_word(
     (bits >> (8 * (byte % element % 8))) as u32
 }
 
-/// A full warp's 16-bit stores: two neighbors that make a word are stored as one.
+/// Executes a full warp's 16-bit stores; two neighbors that form a word are stored together.
 fn store_halves(
     allocation: &Allocation,
     regs: &crate::machine::registers::Regs,

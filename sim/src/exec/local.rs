@@ -8,7 +8,7 @@ use crate::program::code::{Access, Reg};
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 
-/// Refuses addresses past the end of each lane's current frame.
+/// Rejects addresses past the end of each lane's current frame.
 fn in_frame(warp: &Warp, all: &Lanes64, bytes: u64, m: u32, what: &str) -> Outcome<()> {
     for lane in lanes(m) {
         let limit = u64::from(warp.sp[lane] + warp.frame_of(lane));

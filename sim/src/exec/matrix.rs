@@ -1,7 +1,7 @@
 //! ldmatrix, stmatrix, movmatrix: 8×8 matrices of 16-bit elements (PTX ISA, "ldmatrix").
 //!
-//! Row i of a matrix is 16 bytes at the address that lane i (plus 8 per earlier matrix) gives. Lane l holds elements
-//! (l/4, 2(l mod 4)) and the one after it; transposed, (2(l mod 4), l/4) and the one below.
+//! Row i of a matrix consists of 16 bytes at the address that lane i (plus 8 per earlier matrix) provides. Lane l owns element (l/4, 2(l
+//! mod 4)) and the next element of the row; transposed, element (2(l mod 4), l/4) and the next element of the column.
 
 use crate::exec::memory::{addresses, aligned};
 use crate::exec::shared::offsets;
@@ -12,7 +12,7 @@ use crate::program::code::{MatrixAccess, R, Space};
 use crate::program::spaces::SHARED_WINDOW;
 use crate::report::fault::Outcome;
 
-/// The eight row addresses of each matrix, checked; lanes beyond the last row address are not looked at.
+/// Returns the eight checked row addresses of each matrix; lanes beyond the last row address are ignored.
 fn rows(cluster: &mut Cluster<'_>, warp: &Warp, access: &MatrixAccess, what: &str) -> Outcome<[u64; 32]> {
     let given = addresses(warp, access.addr);
     let used = 8 * access.regs.len();

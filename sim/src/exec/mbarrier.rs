@@ -16,7 +16,7 @@ use crate::shadow::mbarrier::Passing;
 use crate::shadow::place::Place;
 use crate::shadow::races::{Access, AccessKind};
 
-/// Runs one instruction; true if all its lanes still have to wait, so that others should go first.
+/// Executes one instruction; returns whether all its lanes must still wait, so that other warps should run first.
 pub(crate) fn execute(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &Mbarrier, m: u32) -> Outcome<bool> {
     let all = addresses(warp, op.addr);
     let mut waiting = matches!(op.f, MbarrierFn::Test { .. });
@@ -111,7 +111,7 @@ fn init(cluster: &mut Cluster<'_>, place: Place, lane: usize, count: u32) -> Out
     Ok(())
 }
 
-/// Asks the checkers whether a lane may use an mbarrier: it was initialized before.
+/// Checks whether a lane may use an mbarrier, which must have been initialized before.
 pub(crate) fn initialized(cluster: &mut Cluster<'_>, place: Place, lane: usize) -> Outcome<()> {
     let passing = cluster.shadow.mbarriers.get(&place);
     let Some((init, time)) = passing.and_then(|passing| passing.init) else { return Ok(()) };
@@ -124,7 +124,7 @@ pub(crate) fn initialized(cluster: &mut Cluster<'_>, place: Place, lane: usize) 
     cluster.note(fault.with(Some(Where { warp: init.warp, lane: init.lane, pc: init.pc })))
 }
 
-/// Passes on what the executing warp (or the copy engine) has done; `completes` if this ends the phase.
+/// Releases the accesses of the executing warp (or of the copy engine); `completes` if this ends the phase.
 fn release(cluster: &mut Cluster<'_>, place: Place, engine: bool, completes: bool) {
     if !cluster.racing() {
         return;
@@ -146,14 +146,14 @@ fn release(cluster: &mut Cluster<'_>, place: Place, engine: bool, completes: boo
     }
 }
 
-/// The executing warp has seen a phase complete.
+/// Records that the executing warp has observed the completion of a phase.
 fn acquire(cluster: &mut Cluster<'_>, place: Place) {
     if let (true, Some(passing)) = (cluster.racing(), cluster.shadow.mbarriers.get(&place)) {
         cluster.shadow.races.clocks.acquire(cluster.warp, &passing.completed);
     }
 }
 
-/// The bytes that a phase waits for with `bytes` more (PTX ISA, "mbarrier: Tracking asynchronous operations": the
+/// Returns the number of bytes for which a phase waits, increased by `bytes` (PTX ISA, "mbarrier: Tracking asynchronous operations": the
 /// count stays within 2^20 - 1).
 fn expect(tx: i32, bytes: u32, lane: usize) -> Outcome<i32> {
     let limit = 1 << 20;
@@ -163,7 +163,7 @@ fn expect(tx: i32, bytes: u32, lane: usize) -> Outcome<i32> {
     }
 }
 
-/// Counts bytes that a copy brought.
+/// Counts bytes that a copy has written.
 pub(crate) fn complete_tx(cluster: &mut Cluster<'_>, place: Place, lane: usize, bytes: u32) -> Outcome<()> {
     let mut state = sound(cluster, place, lane)?;
     let phase = state.phase;
@@ -201,7 +201,7 @@ fn arrive(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &Arrive, place: Place,
     Ok(())
 }
 
-/// What the object at a waiting lane's place still waits for.
+/// Returns the arrivals and bytes for which the object of a waiting lane still waits.
 pub(crate) fn standing(
     cluster: &mut Cluster<'_>,
     warp: &Warp,

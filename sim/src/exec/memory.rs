@@ -16,7 +16,7 @@ use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Runs one memory instruction in the lanes of `m`, of which there is at least one.
+/// Executes one memory instruction in the lanes of `m`, which must not be empty.
 pub(crate) fn execute<const CHECKED: bool>(
     cluster: &mut Cluster<'_>,
     warp: &mut Warp,
@@ -103,7 +103,7 @@ fn belongs(space: Space, address: u64, rank: u64) -> bool {
     }
 }
 
-/// The space of a generic address.
+/// Returns the space of a generic address.
 fn window_of(address: u64) -> Space {
     match address {
         GLOBAL_START.. => Space::Global,
@@ -114,7 +114,7 @@ fn window_of(address: u64) -> Space {
     }
 }
 
-/// Each lane's address.
+/// Returns each lane's address.
 #[inline(always)]
 pub(crate) fn addresses(warp: &Warp, addr: Addr) -> Lanes64 {
     let offset = addr.offset as u64;
@@ -131,7 +131,7 @@ pub(crate) fn addresses(warp: &Warp, addr: Addr) -> Lanes64 {
     }
 }
 
-/// The same, with the first active lane's address in the lanes outside `m`, so that all are safe to use.
+/// Returns each lane's address, with the first active lane's address in the lanes outside `m`, so that all addresses are safe to use.
 #[inline(always)]
 pub(crate) fn safe_addresses(warp: &Warp, addr: Addr, m: u32) -> Lanes64 {
     let mut all = addresses(warp, addr);
@@ -146,7 +146,7 @@ pub(crate) fn safe_addresses(warp: &Warp, addr: Addr, m: u32) -> Lanes64 {
     all
 }
 
-/// Refuses addresses that are not multiples of `bytes`, a power of two.
+/// Rejects addresses that are not multiples of `bytes`, a power of two.
 #[inline(always)]
 pub(crate) fn aligned(all: &Lanes64, bytes: u64, what: &str, space: Space) -> Outcome<()> {
     let any = all.iter().fold(0, |any, address| any | address);
@@ -197,7 +197,7 @@ pub(crate) fn read<V: View>(view: &V, regs: &mut Regs, all: &Lanes64, access: &A
     }
 }
 
-/// A narrow element as the destination register holds it.
+/// Returns a narrow element as it is stored in the destination register.
 fn extend(word: u32, bytes: u8, access: &Access) -> u64 {
     let value = match (bytes, access.signed) {
         (1, true) => word as i8 as u64,
@@ -293,7 +293,7 @@ fn store_word<const CHECKED: bool>(
     }
 }
 
-/// Calls `f` with each space that generic addresses of `m` fall into, its lanes, and their addresses there.
+/// Calls `f` with each space to which generic addresses of `m` belong, its lanes, and their addresses in it.
 fn by_space(all: &Lanes64, m: u32, mut f: impl FnMut(Space, u32, &Lanes64) -> Outcome<()>) -> Outcome<()> {
     let first = window_of(all[m.trailing_zeros() as usize & 31]);
     let same = crate::lanes::mask_of(|lane| window_of(all[lane]) == first) & m;
@@ -459,7 +459,7 @@ fn store_to<const CHECKED: bool>(
     }
 }
 
-/// Kernel parameters: the same for every lane.
+/// Kernel parameters, which are the same for every lane.
 struct Params<'a> {
     words: &'a [u32],
 }
@@ -489,7 +489,7 @@ impl View for Params<'_> {
     fn set(&mut self, _: u64, _: usize, _: u32, _: u32) {}
 }
 
-/// One byte at a generic address.
+/// Returns one byte at a generic address.
 pub(crate) fn generic_byte(cluster: &Cluster<'_>, warp: &Warp, lane: usize, address: u64) -> Outcome<u8> {
     match address {
         SHARED_WINDOW..LOCAL_WINDOW => {

@@ -1,4 +1,4 @@
-//! Shared memory, of the own block and of others of the cluster.
+//! Shared memory of the executing block and of other blocks of the cluster.
 
 use crate::exec::memory::{aligned, read, safe_addresses, write};
 use crate::lanes::{FULL, Lanes64, lanes, spread};
@@ -27,7 +27,7 @@ impl View for Shared {
 }
 
 impl Shared {
-    /// Refuses any address whose access ends past the end.
+    /// Rejects accesses that extend past the end.
     #[inline(always)]
     pub(crate) fn within(&self, all: &Lanes64, bytes: u64, what: &str) -> Outcome<()> {
         let limit = u64::from(self.bytes);
@@ -48,7 +48,7 @@ impl Shared {
 }
 
 impl Place {
-    /// The place of `bytes` bytes, aligned to as many.
+    /// Returns the position of `bytes` bytes, aligned to `bytes`.
     pub(crate) fn locate(
         cluster: &Cluster<'_>,
         space: Space,
@@ -60,7 +60,7 @@ impl Place {
         Self::of_range(cluster, space, lane, address, bytes, bytes, what)
     }
 
-    /// The place of `bytes` bytes, aligned to `align`.
+    /// Returns the position of `bytes` bytes, aligned to `align`.
     pub(crate) fn of_range(
         cluster: &Cluster<'_>,
         space: Space,
@@ -90,7 +90,7 @@ impl Place {
     }
 }
 
-/// Addresses in a block's own shared memory as offsets; other addresses stay far out of bounds.
+/// Converts addresses in the block's own shared memory to offsets; other addresses remain far out of bounds.
 #[inline(always)]
 pub(crate) fn offsets(cluster: &Cluster<'_>, all: &mut Lanes64) {
     let base = (cluster.at as u64) << SHARED_BITS;
@@ -99,8 +99,8 @@ pub(crate) fn offsets(cluster: &Cluster<'_>, all: &mut Lanes64) {
     }
 }
 
-/// Offsets in the own block's shared memory of one word for each lane, checked; lanes outside `m` have that of the
-/// first inside.
+/// Returns checked offsets in the block's own shared memory of one word for each lane; lanes outside `m` have the offset of the first lane
+/// in `m`.
 #[inline(always)]
 fn word_offsets(
     cluster: &Cluster<'_>,
@@ -188,7 +188,7 @@ pub(crate) fn store_word<const CHECKED: bool>(
     Ok(())
 }
 
-/// Calls `f` with each block that lanes address, their offsets there, and those lanes.
+/// Calls `f` with each block that lanes address, their offsets in its shared memory, and these lanes.
 fn by_block<'a>(
     cluster: &mut Cluster<'a>,
     space: Space,
@@ -277,7 +277,7 @@ pub(crate) fn store<const CHECKED: bool>(
     })
 }
 
-/// Byte `i` of a lane's register.
+/// Returns byte `i` of a lane's register.
 fn byte_of(regs: &Regs, reg: Reg, lane: usize, i: usize) -> u8 {
     let value = match reg {
         Reg::Q(D(d)) if i >= 8 => regs.d(D(d + 1))[lane],

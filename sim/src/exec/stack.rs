@@ -1,4 +1,4 @@
-//! alloca, stacksave, stackrestore: the current frame grows and shrinks.
+//! `alloca`, `stacksave` and `stackrestore`, which change the size of the current frame.
 
 use crate::lanes::{Lanes64, lanes};
 use crate::machine::warp::{MAX_STACK, Warp};
@@ -27,13 +27,13 @@ pub(crate) fn alloca(warp: &mut Warp, d: Reg, bytes: Reg, align: u32, m: u32) ->
     Ok(())
 }
 
-/// Where each lane's frame ends.
+/// Writes the end of each lane's frame to `d`.
 pub(crate) fn save(warp: &mut Warp, d: Reg, m: u32) {
     let tops = std::array::from_fn(|lane| warp.top_of(lane));
     warp.regs.put(d, m, &tops);
 }
 
-/// Gives back what was allocated since.
+/// Frees all bytes allocated since the saved position.
 pub(crate) fn restore(warp: &mut Warp, a: Reg, m: u32) -> Outcome<()> {
     let saved = warp.regs.get(a);
     for lane in lanes(m) {

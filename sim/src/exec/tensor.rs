@@ -1,4 +1,4 @@
-//! Tensor-core instructions: fragments in and out, products by [`arith::mma`](crate::arith::mma).
+//! Tensor-core instructions: conversion between fragments and matrices, and products by [`arith::mma`](crate::arith::mma).
 
 mod descriptor;
 mod fragment;
@@ -15,7 +15,7 @@ use crate::machine::warp::Warp;
 use crate::program::code::Tensor;
 use crate::report::fault::Outcome;
 
-/// Runs an instruction that the whole warp executes.
+/// Executes an instruction of the whole warp.
 pub(crate) fn execute<const CHECKED: bool>(
     cluster: &mut Cluster<'_>,
     warp: &mut Warp,

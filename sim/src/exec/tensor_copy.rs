@@ -14,7 +14,7 @@ use crate::program::code::{BulkTensor, ReduceFn, Reduction, TensorReduce};
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 
-/// The tile that a copy moves, checked.
+/// Returns the checked tile that a copy moves.
 pub(crate) fn tile(
     cluster: &Cluster<'_>,
     warp: &Warp,
@@ -69,7 +69,7 @@ pub(crate) fn tile(
     Ok(tile)
 }
 
-/// The reduction of a tensor copy on elements of a type.
+/// Returns the reduction of a tensor copy for elements of a type.
 pub(crate) fn reduction(f: TensorReduce, ty: TensorType, lane: usize) -> Outcome<Reduction> {
     let f = match (f, ty.int(), ty.float()) {
         (TensorReduce::Add, Some(int), _) => ReduceFn::AddInt(int),
@@ -95,7 +95,7 @@ pub(crate) fn reduction(f: TensorReduce, ty: TensorType, lane: usize) -> Outcome
 }
 
 impl Tile {
-    /// Bytes that are copied.
+    /// Returns the number of copied bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.map.bytes() * self.pixels.as_ref().map_or(1, Vec::len)
     }
@@ -104,7 +104,7 @@ impl Tile {
         self.bytes() / self.map.ty.bytes()
     }
 
-    /// The position of element `index` of the box, innermost first.
+    /// Returns the position of element `index` of the box, innermost first.
     fn position(&self, mut index: usize) -> [i64; 5] {
         if let Some(pixels) = &self.pixels {
             let channels = self.map.extent(0);
@@ -122,7 +122,7 @@ impl Tile {
         position
     }
 
-    /// The global address of a position; `None` outside the tensor.
+    /// Returns the global address of a position; `None` outside the tensor.
     fn address(&self, position: &[i64; 5]) -> Option<u64> {
         let mut address = self.map.address;
         let size = self.map.ty.bytes() as u64;
@@ -137,7 +137,7 @@ impl Tile {
         Some(address)
     }
 
-    /// Refuses a tile whose part inside the tensor leaves the buffer.
+    /// Rejects a tile whose part inside the tensor extends past the buffer.
     fn check(&self, cluster: &Cluster<'_>, lane: usize, doing: Doing) -> Outcome<()> {
         let element = self.map.ty.bytes() as u64;
         let (mut low, mut high) = (u64::MAX, 0);
@@ -153,7 +153,7 @@ impl Tile {
         Ok(())
     }
 
-    /// The stretches of global memory that it covers.
+    /// Returns the ranges of global memory that it covers.
     pub(crate) fn runs(&self) -> Vec<(u64, u64)> {
         let element = self.map.ty.bytes() as u64;
         let mut runs: Vec<(u64, u64)> = vec![];
@@ -167,7 +167,7 @@ impl Tile {
         runs
     }
 
-    /// What an element outside the tensor reads as.
+    /// Returns the value of elements outside the tensor.
     fn fill(&self) -> u64 {
         match (self.map.nan_fill, self.map.ty.float()) {
             (true, Some(float)) => float.canonical_nan(),
@@ -176,7 +176,7 @@ impl Tile {
     }
 }
 
-/// Makes a tensor copy.
+/// Executes a tensor copy.
 pub(crate) fn make(cluster: &mut Cluster<'_>, transfer: &Transfer, tile: &Tile) {
     let element = tile.map.ty.bytes();
     let elements = tile.elements();

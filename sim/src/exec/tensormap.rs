@@ -1,4 +1,4 @@
-//! tensormap.replace, tensormap.cp_fenceproxy.
+//! `tensormap.replace` and `tensormap.cp_fenceproxy`.
 
 use crate::exec::memory::{addresses, load_elements, store_elements};
 use crate::lanes::{Lanes64, lanes};
@@ -29,7 +29,7 @@ pub(crate) fn replace<const CHECKED: bool>(
     }
 }
 
-/// Copies a map word by word. All lanes name the same places, so that one of them does the work.
+/// Copies a map word by word. All lanes specify the same addresses, so one lane performs the copy.
 pub(crate) fn copy<const CHECKED: bool>(
     cluster: &mut Cluster<'_>,
     warp: &mut Warp,
@@ -46,5 +46,5 @@ pub(crate) fn copy<const CHECKED: bool>(
     Ok(())
 }
 
-/// Words of a tensor map.
+/// The number of words of a tensor map.
 const MAP_WORDS: u64 = 32;

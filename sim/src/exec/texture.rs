@@ -1,4 +1,4 @@
-//! tex, tld4, suld, sust.
+//! `tex`, `tld4`, `suld` and `sust`.
 
 use crate::exec::global;
 use crate::lanes::{Lanes32, Lanes64, lanes, mask_of};
@@ -9,7 +9,7 @@ use crate::program::code::{Access, Addr, Base, D, Fetch, Geometry, Outside, R, R
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 
-/// The dimensions of an image that a lane selects from.
+/// The selection of a lane in each dimension of an image.
 type Selection = [Selected; 3];
 
 /// Fetches in the lanes of `m`.
@@ -69,7 +69,7 @@ fn fetch_from<const CHECKED: bool>(
     Ok(())
 }
 
-/// What the coordinates of a lane select.
+/// Returns the texels that the coordinates of a lane select.
 fn select(warp: &Warp, op: &Fetch, texture: &Texture, lane: usize) -> Selection {
     let word = |r: R| warp.regs.r(r)[lane];
     let layer = op.layer.map_or(0, word);
@@ -123,7 +123,7 @@ fn combined<const CHECKED: bool>(
     }))
 }
 
-/// Returns the channels of the texels at a corner of what is selected. Lanes outside of the image get the color of the border.
+/// Returns the channels of the texels at a corner of the selection. Lanes outside of the image receive the color of the border.
 fn texels<const CHECKED: bool>(
     cluster: &mut Cluster<'_>,
     warp: &mut Warp,
@@ -156,7 +156,7 @@ fn texels<const CHECKED: bool>(
     }))
 }
 
-/// Returns addresses for all lanes: those of `m` have their own, the others that of the first of these.
+/// Returns addresses for all lanes: the lanes of `m` have their own addresses, and the others have the address of the first of these.
 fn filled(at: &[Option<u64>; 32], m: u32) -> Lanes64 {
     let first = at[m.trailing_zeros() as usize & 31].unwrap_or(0);
     std::array::from_fn(|lane| if m >> lane & 1 == 1 { at[lane].unwrap_or(first) } else { first })
@@ -223,7 +223,7 @@ fn access_surface<const CHECKED: bool>(
     }
 }
 
-/// Returns the address that a lane accesses; none if it is outside and the access is left out.
+/// Returns the address that a lane accesses; `None` if it is outside and the access is omitted.
 fn place(warp: &Warp, op: &SurfaceAccess, image: &Image, lane: usize) -> Outcome<Option<u64>> {
     let word = |r: R| i64::from(warp.regs.r(r)[lane] as i32);
     let mut wanted = [0; 3];

@@ -1,4 +1,4 @@
-//! shfl, vote, match, redux, elect, activemask, movmatrix.
+//! `shfl`, `vote`, `match`, `redux`, `elect`, `activemask` and `movmatrix`.
 
 use crate::alu::exchange::shuffled;
 use crate::arith::Float;
@@ -10,7 +10,7 @@ use crate::program::code::{R, Redux, Reg, Shfl, VoteKind, WarpOp};
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 
-/// The register with the lanes that must run an instruction together, if it names one.
+/// Returns the register that contains the lanes that must execute an instruction together, if the instruction has one.
 pub(crate) fn member_mask(op: &WarpOp) -> Option<R> {
     match op {
         WarpOp::Shfl(shfl) => shfl.mask,
@@ -20,9 +20,9 @@ pub(crate) fn member_mask(op: &WarpOp) -> Option<R> {
     }
 }
 
-/// Runs one instruction; the lanes of `m` are all that its mask names and that still live.
+/// Executes one instruction; the lanes of `m` are all live lanes of its mask.
 ///
-/// `strict` refuses shuffles from lanes that take no part.
+/// `strict` rejects shuffles from lanes that do not participate.
 pub(crate) fn execute(warp: &mut Warp, op: &WarpOp, m: u32, strict: bool) -> Outcome<()> {
     match op {
         WarpOp::Shfl(op) => return shfl(warp, op, m, strict),
@@ -59,7 +59,7 @@ pub(crate) fn execute(warp: &mut Warp, op: &WarpOp, m: u32, strict: bool) -> Out
     Ok(())
 }
 
-/// Returns whether two instructions are the same one with the same qualifiers, whatever their registers.
+/// Returns whether two instructions are the same, with the same qualifiers, regardless of their registers.
 pub(crate) fn same(a: &WarpOp, b: &WarpOp) -> bool {
     match (a, b) {
         (WarpOp::Shfl(a), WarpOp::Shfl(b)) => a.mode == b.mode,
@@ -73,7 +73,7 @@ pub(crate) fn same(a: &WarpOp, b: &WarpOp) -> bool {
     }
 }
 
-/// What an instruction reads, and whether negated, and what it writes.
+/// Returns the registers that an instruction reads, and whether they are negated, and the registers that it writes.
 fn operands(op: &WarpOp) -> (Vec<(Reg, bool)>, Vec<Reg>) {
     let plain = |reg| (reg, false);
     match op {
@@ -92,8 +92,8 @@ fn operands(op: &WarpOp) -> (Vec<(Reg, bool)>, Vec<Reg>) {
     }
 }
 
-/// Runs one instruction that lanes came to at several places: each part has its own registers, which the first part lends
-/// its own for the time being.
+/// Executes one instruction that lanes have reached at several positions. Each part has its own registers, which are temporarily mapped to
+/// those of the first part.
 pub(crate) fn execute_parts(warp: &mut Warp, parts: &[(&WarpOp, u32)], strict: bool) -> Outcome<()> {
     // The destination predicate of a shuffle is optional.
     let Some(&(first, _)) = parts.iter().max_by_key(|(op, _)| operands(op).1.len()) else { return Ok(()) };
@@ -121,7 +121,7 @@ pub(crate) fn execute_parts(warp: &mut Warp, parts: &[(&WarpOp, u32)], strict: b
     Ok(())
 }
 
-/// What a lane contributes.
+/// Returns the contribution of a lane.
 fn prepared(f: Redux, x: u32) -> u32 {
     match f {
         Redux::Float { .. } if Float::F32.is_nan(x.into()) => Float::F32.canonical_nan() as u32,

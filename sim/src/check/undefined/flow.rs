@@ -1,4 +1,4 @@
-//! How undefined bits spread through instructions that only read and write registers.
+//! Propagation of undefined bits through instructions that access only registers.
 
 use crate::alu;
 use crate::check::undefined::follow::origin;
@@ -9,8 +9,8 @@ use crate::program::code::{Alu, Code, Flow, Reg, Watch};
 use crate::report::fault::Where;
 use crate::shadow::undefined::{Origin, Taint};
 
-/// Marks what is undefined in the results of an instruction that the lanes of `mask` are about to execute, and those
-/// of `guard` perhaps.
+/// Marks the undefined bits of the results of an instruction that the lanes of `mask` are about to execute, and that the lanes of `guard`
+/// may execute.
 pub(crate) fn compute(
     cluster: &Cluster<'_>,
     warp: &mut Warp,
@@ -40,7 +40,7 @@ pub(crate) fn compute(
     }
 }
 
-/// The undefined bits of each result.
+/// Returns the undefined bits of each result.
 fn results(warp: &mut Warp, code: &Code, watch: &Watch, alu: &Alu, flow: &Flow, mask: u32) -> [Lanes64; 4] {
     let undefined = &warp.shadow.undefined;
     let of = |reg: Reg| code.watched.number(reg).map_or([0; 32], |number| undefined.bits(number, mask));
@@ -82,7 +82,7 @@ fn width(reg: Reg) -> u64 {
     }
 }
 
-/// The bits of a result that both values of some undefined bit may give.
+/// Returns the bits of a result that depend on undefined bits.
 fn bitwise(table: u8, values: [u64; 3], undefined: [u64; 3]) -> u64 {
     let mut may_be = [0, 0];
     for row in 0..8 {
@@ -95,7 +95,7 @@ fn bitwise(table: u8, values: [u64; 3], undefined: [u64; 3]) -> u64 {
     may_be[0] & may_be[1]
 }
 
-/// Where an instruction moves the undefined bits of its data to: it is executed on them in place of the data.
+/// Returns the positions to which an instruction moves undefined bits, by executing it on the undefined bits instead of the data.
 fn moved(
     warp: &mut Warp,
     code: &Code,

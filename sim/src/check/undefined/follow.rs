@@ -1,4 +1,4 @@
-//! What a checked run asks before an instruction that touches watched registers.
+//! The checks before instructions that access watched registers.
 
 use crate::alu::exchange::shuffled;
 use crate::check::undefined::flow;
@@ -11,8 +11,7 @@ use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome, Where};
 use crate::shadow::undefined::{Origin, Taint, Undefined};
 
-/// Follows one instruction, executed by the lanes `mask` of `group`. Lanes whose guard is undefined count as
-/// executing.
+/// Tracks one instruction, executed by the lanes `mask` of `group`. Lanes whose guard is undefined count as executing.
 pub(crate) fn follow(
     cluster: &mut Cluster<'_>,
     warp: &mut Warp,
@@ -33,7 +32,7 @@ pub(crate) fn follow(
     follow_undefined(cluster, warp, watch, &read, mask)
 }
 
-/// Lanes in which what an instruction reads is not wholly defined.
+/// The lanes in which the operands of an instruction are not fully defined.
 struct Reads {
     guard: u32,
     sources: u32,
@@ -64,7 +63,7 @@ fn follow_undefined(
     fault.map_or(Ok(()), |fault| tell(cluster, fault))
 }
 
-/// Marks the sums of a product that depend on something undefined in registers.
+/// Marks the sums of a product that depend on undefined registers.
 fn product(cluster: &Cluster<'_>, warp: &mut Warp, watch: &Watch, tensor: &Tensor) {
     let undefined = &warp.shadow.undefined;
     let Some((lane, (_, taint))) =
@@ -108,7 +107,7 @@ pub(crate) fn shared_operands(
     sums::mark(watched, undefined, &operands, origin);
 }
 
-/// Notes a finding. An uninitialized read of shared memory may be explained by a race later.
+/// Records a finding. An uninitialized read of shared memory may later be explained by a race.
 pub(crate) fn tell(cluster: &mut Cluster<'_>, fault: Box<Fault>) -> Outcome<()> {
     if fault.kind == FindingKind::UninitializedSharedRead {
         cluster.postpone(fault)
@@ -117,8 +116,7 @@ pub(crate) fn tell(cluster: &mut Cluster<'_>, fault: Box<Fault>) -> Outcome<()> 
     }
 }
 
-/// The finding of using registers that are undefined in `mask`, if its kind is looked for. Told once, they count as
-/// defined.
+/// Reports a use of registers that are undefined in `mask`, if its kind is checked. After the report, they count as defined.
 fn used(
     cluster: &Cluster<'_>,
     undefined: &mut Undefined,
@@ -133,7 +131,7 @@ fn used(
     fault
 }
 
-/// The finding of using something undefined, if its kind is looked for.
+/// Returns the finding of using an undefined value, if its kind is checked.
 pub(crate) fn misuse(cluster: &Cluster<'_>, lane: usize, taint: &Taint, what: &str) -> Option<Box<Fault>> {
     let here = Where { warp: cluster.warp, lane, pc: cluster.pc };
     let origin = origin(taint, here);
@@ -149,7 +147,7 @@ pub(crate) fn misuse(cluster: &Cluster<'_>, lane: usize, taint: &Taint, what: &s
     })
 }
 
-/// What is wrong with something that is used.
+/// Returns the message about a used value.
 pub(crate) fn sentence(origin: &Origin, used: &str) -> String {
     match origin.kind {
         FindingKind::UninitializedLocalRead => {
@@ -165,13 +163,13 @@ pub(crate) fn sentence(origin: &Origin, used: &str) -> String {
     }
 }
 
-/// Where a taint comes from; a register that was never written is met first by the instruction `at`.
+/// Returns the origin of undefined bits; for a register that was never written, it is the instruction `at`.
 pub(crate) fn origin(taint: &Taint, at: Where) -> Origin {
     let here = Origin { kind: FindingKind::UninitializedRegister, at, address: None, padding: false };
     taint.origin.unwrap_or(here)
 }
 
-/// What the result of a shuffle by the lanes `m` is: as undefined as in the lane that it comes from.
+/// Propagates undefined bits through a shuffle by the lanes `m`: a result is as undefined as the value in its source lane.
 pub(crate) fn shuffle(code: &Code, warp: &mut Warp, op: &Shfl, at: Where, m: u32) {
     let Some(d) = code.watched.number(Reg::R(op.d)) else { return };
     let taint = |lane: usize| match code.watched.number(Reg::R(op.a)) {

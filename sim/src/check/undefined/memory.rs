@@ -1,4 +1,4 @@
-//! Undefined values in memory: loaded, stored, and leaving the block.
+//! Undefined values in memory: loads, stores, and stores that leave the block.
 
 use crate::shadow::undefined::Partial;
 use crate::shadow::written::{Written, low_bytes};
@@ -12,7 +12,7 @@ use crate::report::FindingKind;
 use crate::report::fault::{Outcome, Where};
 use crate::shadow::undefined::{Origin, Taint, Undefined};
 
-/// A load, by the instruction `at` in the lanes of `m`, of what is not wholly defined.
+/// Propagates undefined bits through a load by the instruction `at` in the lanes of `m`.
 #[cold]
 pub(crate) fn load<M: Partial>(
     (code, at): (&Code, Where),
@@ -43,7 +43,7 @@ pub(crate) fn load<M: Partial>(
     }
 }
 
-/// `ldmatrix` of rows that are not wholly defined: eight for each register, whose words `place` gives to the lanes.
+/// Propagates undefined bits through `ldmatrix`: eight rows for each register, whose words `place` distributes to the lanes.
 #[cold]
 pub(crate) fn load_matrices(
     (code, at): (&Code, Where),
@@ -69,7 +69,7 @@ pub(crate) fn load_matrices(
     }
 }
 
-/// After `stmatrix`, which gives the words of the lanes to eight rows for each register: what was undefined is so there.
+/// Propagates undefined bits through `stmatrix`, which stores the words of the lanes to eight rows for each register.
 #[cold]
 pub(crate) fn store_matrices(
     (code, at): (&Code, Where),
@@ -94,7 +94,7 @@ pub(crate) fn store_matrices(
     }
 }
 
-/// The undefined bits of an element as a register holds them. Of 128 bits all are, if one is.
+/// Returns the undefined bits of an element in its register. If any of 128 bits is undefined, all of them are.
 fn element<M: Partial>(memory: &M, lane: usize, address: u64, access: &Access) -> (u64, Option<Origin>) {
     let bytes = u64::from(access.bytes);
     if bytes == 16 {
@@ -106,7 +106,7 @@ fn element<M: Partial>(memory: &M, lane: usize, address: u64, access: &Access) -
     (if sign { bits | !low_bytes(bytes) } else { bits }, origin)
 }
 
-/// What is undefined of up to 8 bytes of a lane's local memory.
+/// Returns the undefined bits of up to 8 bytes of a lane's local memory.
 pub(crate) fn of_local(cluster: &Cluster<'_>, warp: &Warp, lane: usize, address: u64, bytes: u64) -> Taint {
     let (bits, origin) = warp.local.undefined(lane, address, bytes);
     let at = Where { warp: cluster.warp, lane, pc: cluster.pc };
@@ -115,7 +115,7 @@ pub(crate) fn of_local(cluster: &Cluster<'_>, warp: &Warp, lane: usize, address:
     Taint { bits, origin: Some(origin.unwrap_or(unwritten)) }
 }
 
-/// After a store by the instruction `at` in the lanes of `m`: what was undefined is so there.
+/// Propagates undefined bits through a store by the instruction `at` in the lanes of `m`.
 #[cold]
 pub(crate) fn store<M: Partial>(
     (code, at): (&Code, Where),
@@ -146,7 +146,7 @@ pub(crate) fn store<M: Partial>(
     }
 }
 
-/// A store to global memory in the lanes of `m`, where the host sees the values. Padding does no harm.
+/// Checks a store to global memory in the lanes of `m`, where the host can read the values. Padding is harmless.
 #[cold]
 pub(crate) fn leave(
     cluster: &mut Cluster<'_>,

@@ -1,18 +1,18 @@
-//! Undefined values in matrix products: of D a row is undefined with its row of A, a column with its column of B, an element
-//! with its element of C.
+//! Undefined values in matrix products: a row of D is undefined if its row of A is, a column if its column of B is, and an element if its
+//! element of C is.
 
 use crate::lanes::Lanes64;
 use crate::program::code::{Extents, Mma, Reg, Watched, Wgmma, WgmmaA};
 use crate::shadow::undefined::{Origin, Taint, Undefined};
 
-/// What is undefined of the operands of a product, element by element of D.
+/// The undefined parts of the operands of a product, for each element of D.
 pub(super) struct Operands {
     n: usize,
     rows: Vec<bool>,
     columns: Vec<bool>,
-    /// Of C, row by row.
+    /// The undefined elements of C, row by row.
     sums: Vec<bool>,
-    /// The registers of D, and the bits of an element of it.
+    /// The registers of D, and the number of bits of an element.
     d: Vec<Reg>,
     d_bits: u32,
 }
@@ -23,7 +23,7 @@ impl Operands {
         Self { n, rows: vec![false; m], columns: vec![false; n], sums: vec![false; m * n], d, d_bits }
     }
 
-    /// Those of `mma`, whose registers have the undefined bits that `of` gives.
+    /// Returns the operands of an `mma` whose registers have the undefined bits that `of` returns.
     pub(super) fn of_mma(op: &Mma, of: impl Fn(Reg) -> Lanes64) -> Self {
         let (c_bits, d_bits) = op.numbers.sum_bits();
         let mut operands = Self::new(op.extents, op.d.to_vec(), d_bits);
@@ -35,7 +35,7 @@ impl Operands {
         operands
     }
 
-    /// Those of `wgmma` in registers; the old D only if it is `kept`.
+    /// Returns the operands of a `wgmma` in registers; the old D is included only if it is `kept`.
     pub(super) fn of_wgmma(op: &Wgmma, kept: bool, of: impl Fn(Reg) -> Lanes64) -> Self {
         let (_, d_bits) = op.numbers.sum_bits();
         let d = op.d.iter().map(|&reg| Reg::R(reg)).collect();
@@ -55,7 +55,7 @@ impl Operands {
         self.columns.iter_mut().zip(columns).for_each(|(column, new)| *column |= new);
     }
 
-    /// A lane's registers of A are in rows lane / 4 and, of 16 rows every other register, lane / 4 + 8.
+    /// Adds the registers of A. A lane's registers are in row lane / 4 and, with 16 rows, every second register is in row lane / 4 + 8.
     fn add_a(&mut self, registers: impl Iterator<Item = Lanes64>) {
         let groups = self.rows.len() / 8;
         for (i, bits) in registers.enumerate() {
@@ -73,7 +73,7 @@ impl Operands {
         }
     }
 
-    /// The undefined bits of a register of D: all bits of an element, or none.
+    /// Returns the undefined bits of a register of D: all bits of an element, or none.
     fn of_d(&self, register: usize) -> Lanes64 {
         let per = elements(self.d_bits);
         let element = u64::MAX >> (64 - self.d_bits);
@@ -87,17 +87,17 @@ impl Operands {
     }
 }
 
-/// Elements of C or D in a register.
+/// Returns the number of elements of C or D in a register.
 fn elements(bits: u32) -> usize {
     (32 / bits).max(1) as usize
 }
 
-/// The position in C and D, row by row, of element `i` of a lane (PTX ISA, "Matrix Fragments for mma.…").
+/// Returns the position in C and D, row by row, of element `i` of a lane (PTX ISA, "Matrix Fragments for mma.…").
 fn place(lane: usize, i: usize, n: usize) -> usize {
     (lane / 4 + 8 * (i / 2 % 2)) * n + 2 * (lane % 4) + i % 2 + 8 * (i / 4)
 }
 
-/// Marks what is undefined of the registers of D.
+/// Marks the undefined bits of the registers of D.
 pub(super) fn mark(watched: &Watched, undefined: &mut Undefined, operands: &Operands, origin: Origin) {
     for (i, &reg) in operands.d.iter().enumerate() {
         let Some(register) = watched.number(reg) else { continue };

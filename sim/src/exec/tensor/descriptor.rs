@@ -1,4 +1,4 @@
-//! Matrices in shared memory as a wgmma descriptor lays them out (PTX ISA, "Matrix Descriptor Format", "Strides").
+//! Matrices in shared memory in the layout of a `wgmma` descriptor (PTX ISA, "Matrix Descriptor Format", "Strides").
 
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
@@ -9,9 +9,9 @@ pub(super) struct Descriptor {
     start: usize,
     leading: usize,
     stride: usize,
-    /// Width of a swizzled row in units of 16 bytes: 1, 2, 4 or 8.
+    /// The width of a swizzled row in units of 16 bytes: 1, 2, 4 or 8.
     units: usize,
-    /// The row of 128 bytes at which the pattern of the swizzle starts.
+    /// The 128-byte row at which the pattern of the swizzle starts.
     base: usize,
 }
 
@@ -35,7 +35,7 @@ impl Descriptor {
         Ok(Self { start: field(0), leading: field(16), stride: field(32), units, base: base_offset as usize })
     }
 
-    /// The byte address of element (`i`, `j`), i along M or N and j along K, of `bits` bits.
+    /// Returns the byte address of element (`i`, `j`) of `bits` bits, with i along M or N and j along K.
     pub(super) fn address(&self, i: usize, j: usize, bits: usize, mn_major: bool) -> usize {
         let Self { start, leading, stride, units, base } = *self;
         let linear = match (mn_major, units) {

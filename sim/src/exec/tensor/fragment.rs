@@ -1,8 +1,8 @@
-//! Which elements of the matrices the lanes' registers contain of `mma` (PTX ISA, "Matrix Fragments for mma.…").
+//! The elements of matrices that the lanes' registers contain in `mma` (PTX ISA, "Matrix Fragments for mma.…").
 //!
-//! With g = lane / 4, t = lane mod 4 and E elements in a register: registers of A hold row g (then g+8, if M is 16)
-//! and columns E·t …, each further set 4·E columns to the right; registers of B hold column g and rows E·t …, each
-//! further one 4·E rows down; C and D have rows g (then g+8) and columns 2t, 2t+1, then 8 columns to the right.
+//! With g = lane / 4, t = lane mod 4 and E elements in a register: registers of A contain row g (then g+8, if M is 16) and columns E·t …,
+//! with each further set 4·E columns to the right; registers of B contain column g and rows E·t …, with each further register 4·E rows
+//! down; C and D have rows g (then g+8) and columns 2t and 2t+1, then 8 columns to the right.
 
 use crate::lanes::Lanes32;
 
@@ -23,7 +23,7 @@ pub(super) fn put_b(words: &Lanes32, register: usize, k: usize, bits: u32, b: &m
     });
 }
 
-/// Calls `f` with lane, number in the register, elements per register, and the element.
+/// Calls `f` with the lane, the index in the register, the number of elements per register, and the element.
 #[inline(always)]
 fn spread(words: &Lanes32, bits: u32, mut f: impl FnMut(usize, usize, usize, u32)) {
     match bits {
@@ -64,7 +64,7 @@ pub(super) fn put_c(words: &Lanes32, register: usize, n: usize, bits: u32, c: &m
     }
 }
 
-/// One register of D.
+/// Returns one register of D.
 pub(super) fn get_d(d: &[u32], register: usize, n: usize, bits: u32) -> Lanes32 {
     std::array::from_fn(|lane| {
         if bits == 32 {

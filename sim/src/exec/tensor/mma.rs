@@ -1,4 +1,4 @@
-//! mma.sync, mma.sp.
+//! `mma.sync` and `mma.sp`.
 
 use crate::arith::mma::{Instruction, SmallOp, dot_f64};
 use crate::exec::tensor::{fragment, product, small, sparse};
@@ -56,7 +56,7 @@ fn write(warp: &mut Warp, op: &Mma, d: &[u32]) {
     }
 }
 
-/// The 32-bit slot of a fragment's register, which decoding has made sure of.
+/// Returns the 32-bit slot of a fragment's register, whose class decoding has checked.
 fn word(reg: Reg) -> crate::program::code::R {
     match reg {
         Reg::R(r) => r,

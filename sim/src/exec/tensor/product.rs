@@ -49,7 +49,7 @@ fn numbers_of(elements: &[u32], int: SmallInt) -> Vec<i16> {
     elements.iter().map(|&x| if int.signed { signed(x) } else { x as i16 }).collect()
 }
 
-/// C of another float type than D: f16 widens exactly, f32 rounds to nearest.
+/// Converts a C whose float type differs from that of D: f16 is widened exactly, f32 is rounded to nearest.
 pub(super) fn convert_c(numbers: &Numbers, c: &mut [u32]) {
     let Numbers::Float { c: from, d: to, .. } = numbers else { return };
     match (from, to) {

@@ -1,5 +1,5 @@
-//! mma.m8n8k4 on f16: lanes 4i … 4i+3 and 16+4i … 16+4i+3 hold the i-th of four products (PTX ISA, "Matrix
-//! Fragments for mma.m8n8k4 with .f16 floating point type").
+//! `mma.m8n8k4` on f16: lanes 4i … 4i+3 and 16+4i … 16+4i+3 compute the i-th of four products (PTX ISA, "Matrix Fragments for mma.m8n8k4
+//! with .f16 floating point type").
 
 use crate::arith::mma::{Accumulator, dot_quad_pair};
 use crate::lanes::{FULL, Lanes32, lanes};
@@ -8,12 +8,12 @@ use crate::machine::warp::Warp;
 use crate::program::code::QuadPair;
 use crate::report::fault::Outcome;
 
-/// 4 in the upper half of the warp.
+/// Returns 4 in the upper half of the warp, and 0 in the lower half.
 fn upper(lane: usize) -> usize {
     lane / 16 * 4
 }
 
-/// Row and column of element `i` of C or D.
+/// Returns the row and column of element `i` of C or D.
 fn place(accumulator: Accumulator, lane: usize, i: usize) -> (usize, usize) {
     match accumulator {
         Accumulator::F32 => (upper(lane) + (lane & 1) + (i & 2), (i & 4) + (lane & 2) + (i & 1)),
@@ -21,7 +21,7 @@ fn place(accumulator: Accumulator, lane: usize, i: usize) -> (usize, usize) {
     }
 }
 
-/// Element `i` of a lane's registers.
+/// Returns element `i` of a lane's registers.
 fn element(regs: &[Lanes32], bits: u32, lane: usize, i: usize) -> u32 {
     match bits {
         32 => regs[i][lane],

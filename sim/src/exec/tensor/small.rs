@@ -37,24 +37,24 @@ fn unpad(ty: Float, elements: &mut [u32]) {
     }
 }
 
-/// The scales of the rows of A: lanes 2·thread and 2·thread + 1 of four have those of rows g and g + 8.
+/// Returns the scales of the rows of A: of each four lanes, lanes 2·thread and 2·thread + 1 provide those of rows g and g + 8.
 fn rows(regs: &Regs, scales: &BlockScales) -> Outcome<[[u8; 4]; 16]> {
     let (first, thread) = selectors(regs, &scales.a, scales.count, 2)?;
     Ok(std::array::from_fn(|row| bytes(regs, &scales.a, 4 * (row % 8) + 2 * thread + row / 8, first)))
 }
 
-/// The scales of the columns of B: lane `thread` of four has those of column g.
+/// Returns the scales of the columns of B: of each four lanes, lane `thread` provides those of column g.
 fn columns(regs: &Regs, scales: &BlockScales) -> Outcome<[[u8; 4]; 8]> {
     let (first, thread) = selectors(regs, &scales.b, scales.count, 4)?;
     Ok(std::array::from_fn(|column| bytes(regs, &scales.b, 4 * column + thread, first)))
 }
 
-/// The bytes of a lane's register from `first` on.
+/// Returns the bytes of a lane's register, from `first` on.
 fn bytes(regs: &Regs, operand: &ScaleOperand, lane: usize, first: usize) -> [u8; 4] {
     (regs.r(operand.bits)[lane] >> (8 * first)).to_le_bytes()
 }
 
-/// The first byte and the thread, the same in all lanes.
+/// Returns the first byte and the thread, which must be the same in all lanes.
 fn selectors(regs: &Regs, operand: &ScaleOperand, count: usize, threads: usize) -> Outcome<(usize, usize)> {
     let (byte, thread) = (regs.r(operand.byte)[0] as u16 as usize, regs.r(operand.thread)[0] as u16 as usize);
     if byte % count != 0 || byte + count > 4 || thread >= threads {

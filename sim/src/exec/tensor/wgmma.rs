@@ -1,7 +1,7 @@
 //! wgmma.mma_async: each warp of a warpgroup computes 16 of its 64 rows.
 //!
-//! Products are made when they are issued; for the checkers shared memory is read until the group is waited for. A product is
-//! the whole warpgroup's: it is complete for any of the four warps when all have issued their part.
+//! Products are computed when they are issued, but for the checkers, shared memory is read until the group is waited for. A product belongs
+//! to the whole warpgroup: it is complete for each of the four warps when all of them have issued their part.
 
 use crate::arith::mma::Instruction;
 use crate::exec::tensor::descriptor::Descriptor;
@@ -16,7 +16,7 @@ use crate::shadow::clocks::WARPGROUP;
 use crate::shadow::place::Place;
 use crate::shadow::undefined::Partial;
 
-/// Rows of one warp.
+/// The number of rows of one warp.
 const ROWS: usize = 16;
 
 /// A matrix operand in shared memory.
@@ -43,7 +43,7 @@ impl Source {
         })
     }
 
-    /// The first row of each of its 16-byte units, and its address.
+    /// Returns the first row and the address of each of its 16-byte units.
     fn units(&self) -> impl Iterator<Item = (usize, usize)> {
         let per_unit = 128 / self.bits as usize;
         let (outer, inner) = if self.mn_major { (self.k, self.rows) } else { (self.rows, self.k) };
@@ -53,7 +53,7 @@ impl Source {
         })
     }
 
-    /// The rows with undefined elements, and the address of an undefined byte, if any.
+    /// Returns the rows with undefined elements, and the address of an undefined byte, if any.
     fn undefined(&self, shared: &Shared) -> (Vec<bool>, Option<u64>) {
         let mut rows = vec![false; self.rows];
         let mut first = None;
@@ -74,7 +74,7 @@ impl Source {
         (rows, first)
     }
 
-    /// Announces everything that will be read.
+    /// Announces all bytes that will be read.
     fn announce(&self, cluster: &mut Cluster<'_>, warp: &Warp) -> Outcome<()> {
         let limit = cluster.ctas[warp.cta].shared.bytes as usize;
         for (_, address) in self.units() {

@@ -1,7 +1,7 @@
-//! wmma: whose fragments are opaque (PTX ISA, "wmma.load": "the distribution … is unspecified").
+//! `wmma`, whose fragments are opaque (PTX ISA, "wmma.load": "the distribution … is unspecified").
 //!
-//! Here a lane holds consecutive elements of the matrix in row order; where the registers can contain the matrix
-//! more than once, it is held more than once.
+//! In the simulator, a lane owns consecutive elements of the matrix in row order. If the registers have space for several copies of the
+//! matrix, they contain several copies.
 
 use crate::arith::Round;
 use crate::arith::mma::{Instruction, dot_f64};
@@ -13,7 +13,7 @@ use crate::machine::warp::Warp;
 use crate::program::code::{Numbers, Reg, Wmma, WmmaAccess};
 use crate::report::fault::Outcome;
 
-/// Elements of `bits` bits that each register holds.
+/// Returns the number of elements of `bits` bits per register.
 fn per_register(bits: u32, reg: Reg) -> usize {
     match reg {
         Reg::D(_) => (64 / bits) as usize,
@@ -21,7 +21,7 @@ fn per_register(bits: u32, reg: Reg) -> usize {
     }
 }
 
-/// The byte offset and the bit in it of each lane's `i`-th element.
+/// Returns the byte offset, and the bit in that byte, of each lane's `i`-th element.
 fn place(op: &WmmaAccess, lane: usize, i: usize, per_lane: usize, stride: u64) -> (u64, u32) {
     let index = (lane * per_lane + i) % (op.rows * op.columns);
     let (row, column) = (index / op.columns, index % op.columns);
@@ -30,7 +30,7 @@ fn place(op: &WmmaAccess, lane: usize, i: usize, per_lane: usize, stride: u64) -
     (bit / 8, (bit % 8) as u32)
 }
 
-/// Elements between rows (columns) in memory.
+/// Returns the distance in elements between rows (columns) in memory.
 fn stride(warp: &Warp, op: &WmmaAccess) -> u64 {
     match op.stride {
         Some(reg) => u64::from(warp.regs.r(reg)[0] / op.stride_unit),
@@ -91,7 +91,7 @@ pub(super) fn store<const CHECKED: bool>(
     Ok(())
 }
 
-/// The elements of a fragment in row order.
+/// Returns the elements of a fragment in row order.
 fn gather(warp: &Warp, regs: &[Reg], bits: u32, total: usize) -> Vec<u64> {
     let per_lane: usize = regs.iter().map(|&reg| per_register(bits, reg)).sum();
     let values: Vec<Lanes64> = regs.iter().map(|&reg| warp.regs.get(reg)).collect();
