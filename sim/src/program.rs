@@ -1,4 +1,4 @@
-//! A module as it is executed: decoded code, the decoder, what is known about the code before it runs.
+//! The executable form of a module: decoded code, the decoder, and analyses of the code before it runs.
 
 pub(crate) mod analysis;
 pub(crate) mod code;

@@ -428,7 +428,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Refuses a promise about the bits of a parameter: launches check its number.
+    /// Rejects an assumption about the reinterpreted bits of a parameter, because launches check its number.
     #[track_caller]
     fn refuse_reinterpreted(self, found: &str) {
         self.refuse(format!(

@@ -10,10 +10,10 @@ use warpwright::{
     tiles::Convert,
 };
 
-/// The longest rows that the kernels of a module are for.
+/// The maximum row lengths for which kernels are exported.
 const LENGTHS: [u32; 3] = [1024, 4096, 16384];
 
-/// Chooses a tiling for elements of so many bytes and rows of these sizes.
+/// A function that chooses a tiling, given the target, the size of elements in bytes, and the sizes of rows.
 type Tiling<'f> = dyn Fn(Target, u32, &[u32]) -> RowTiling + 'f;
 
 /// Adds a kernel for each length of rows, whose sizes `divisor` divides, of elements of `bytes` bytes.

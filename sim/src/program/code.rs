@@ -112,7 +112,7 @@ pub(crate) enum Special {
     Zero,
 }
 
-/// `@p`, `@!p` or nothing.
+/// A guard: `@p`, `@!p` or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Guard {
     Always,
@@ -156,21 +156,21 @@ pub(crate) struct Meta {
     pub(crate) mnemonic: u32,
     /// How it is counted.
     pub(crate) class: InstructionClass,
-    /// What a checked run looks at before it, if anything.
+    /// The checks before the instruction in a checked run, if any.
     pub(crate) look: Option<Box<Look>>,
-    /// It looks only once something undefined is about.
+    /// Whether these checks are needed only once undefined values exist.
     pub(crate) late: bool,
 }
 
 impl Meta {
-    /// Returns whether a checked run looks at anything, when something undefined is about or not.
+    /// Returns whether a checked run checks the instruction, given whether undefined values exist.
     #[inline(always)]
     pub(crate) fn looks(&self, undefined: bool) -> bool {
         self.look.is_some() && (!self.late || undefined)
     }
 }
 
-/// What a checked run looks at before an instruction.
+/// The checks before an instruction in a checked run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Look {
     pub(crate) watch: Option<Watch>,
@@ -180,14 +180,14 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// Returns whether there is something to see only once something undefined is about.
+    /// Returns whether the checks are needed only once undefined values exist.
     pub(crate) fn is_late(&self) -> bool {
         let watch = self.watch.as_ref().is_some_and(|watch| !watch.always);
         watch && self.products.is_none() && self.converts.is_none()
     }
 }
 
-/// What an instruction does with registers of asynchronous products, which are numbered.
+/// The accesses of an instruction to registers of asynchronous products, by index.
 #[derive(Clone, Debug)]
 pub(crate) struct ProductTouches {
     pub(crate) role: ProductRole,
@@ -195,7 +195,7 @@ pub(crate) struct ProductTouches {
     pub(crate) writes: Box<[u32]>,
 }
 
-/// Which kind of instruction touches registers of products.
+/// The kind of instruction that accesses registers of products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProductRole {
     /// A product: reads A, accumulates into the written ones.
@@ -205,22 +205,22 @@ pub(crate) enum ProductRole {
     Other,
 }
 
-/// What an instruction does with [watched](Watched) registers, by their numbers.
+/// The accesses of an instruction to [watched](Watched) registers, by index.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watch {
     pub(crate) guard: Option<u32>,
-    /// Computed with or copied.
+    /// Registers that are copied or used in computations.
     pub(crate) sources: Box<[u32]>,
     /// Read, and decisive: addresses, targets, operands of products.
     pub(crate) sinks: Box<[u32]>,
-    /// Defined afterwards, or as undefined as the sources of an instruction that computes.
+    /// Registers that are defined afterward, or as undefined as the sources of a computation.
     pub(crate) writes: Box<[u32]>,
-    /// One of them may be read before it is written. The others need no look before something undefined was loaded.
+    /// Whether one of them may be read before it is written; otherwise, no check is needed before an undefined value has been loaded.
     pub(crate) always: bool,
 }
 
-/// Registers that may hold something undefined, numbered: those that may be read before they are written, those loaded
-/// from where something may be undefined, and those computed from them.
+/// The registers that may contain undefined values: registers that may be read before they are written, registers loaded from memory with
+/// possibly undefined values, and registers computed from these.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watched {
     pub(crate) registers: Vec<WatchedRegister>,
@@ -231,7 +231,7 @@ pub(crate) struct Watched {
 pub(crate) struct WatchedRegister {
     pub(crate) reg: Reg,
     pub(crate) name: Arc<str>,
-    /// It may be read before it is written, or is computed from such.
+    /// Whether the register may be read before it is written, or is computed from such a register.
     pub(crate) unwritten: bool,
 }
 
@@ -257,7 +257,7 @@ pub(crate) struct SourceLine {
     pub(crate) column: u32,
 }
 
-/// How many slots of each class.
+/// The number of slots of each class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Slots {
     pub(crate) r: u32,
@@ -265,7 +265,7 @@ pub(crate) struct Slots {
     pub(crate) p: u32,
 }
 
-/// A slot and what it holds when a warp starts.
+/// A slot and its value when a warp starts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Preset {
     pub(crate) slot: Reg,
@@ -276,21 +276,21 @@ pub(crate) struct Preset {
 #[derive(Clone, Debug)]
 pub(crate) struct Callee {
     pub(crate) name: Arc<str>,
-    /// Its number among the module's functions, from which its address is made.
+    /// The index among the module's functions, from which its address is derived.
     pub(crate) function: u32,
     /// Its first instruction.
     pub(crate) start: u32,
     /// Bytes of local memory of one activation, and those that belong to variables.
     pub(crate) frame: u32,
     pub(crate) used: u32,
-    /// Where it requires its parameters.
+    /// The locations of its parameters.
     pub(crate) params: Vec<Place>,
-    /// Where it leaves its results.
+    /// The locations of its results.
     pub(crate) returns: Vec<Place>,
     /// Its register slots `[from, to)` by class, saved around calls when it can reach itself, and the watched ones of them.
     pub(crate) saved: Option<(Slots, Slots)>,
     pub(crate) watched: Box<[u32]>,
-    /// What it does when it is not PTX.
+    /// The built-in function, if it is not PTX.
     pub(crate) builtin: Option<Builtin>,
 }
 
@@ -309,7 +309,7 @@ pub(crate) enum Builtin {
     Missing,
 }
 
-/// Everything an entry can reach, ready to run.
+/// The executable code of an entry and of all functions that it can reach.
 #[derive(Clone, Debug)]
 pub(crate) struct Code {
     pub(crate) entry: Arc<str>,
@@ -334,38 +334,38 @@ pub(crate) struct Code {
     /// Kernel parameters in order.
     pub(crate) params: Vec<ParamSlot>,
     pub(crate) param_bytes: u32,
-    /// Blocks talk to each other through global memory, so they take turns in a fixed order.
+    /// Whether blocks communicate through global memory, so that they take turns in a fixed order.
     pub(crate) communicates: bool,
-    /// Some instruction may write global memory in a way that is not atomic: without one, threads cannot race there.
+    /// Whether any instruction may write global memory non-atomically; otherwise, threads cannot race in global memory.
     pub(crate) writes_global: bool,
-    /// `malloc` or `free` may be called.
+    /// Whether `malloc` or `free` may be called.
     pub(crate) uses_heap: bool,
-    /// `griddepcontrol.wait` may be executed.
+    /// Whether `griddepcontrol.wait` may be executed.
     pub(crate) waits_for_grid: bool,
-    /// The registers that each instruction writes, then reads; and what registers are called.
+    /// The registers that each instruction writes, followed by those that it reads; and the names of registers.
     pub(crate) operands: Vec<Box<[Reg]>>,
     pub(crate) register_names: HashMap<Reg, Arc<str>>,
     pub(crate) watched: Watched,
-    /// By instruction: it loads what may be in flight when its thread gives the memory to an asynchronous engine.
+    /// For each instruction, whether its load may be in flight when its thread releases the memory to an asynchronous engine.
     pub(crate) loads_in_flight: Vec<bool>,
-    /// How many registers asynchronous products use.
+    /// The number of registers that asynchronous products use.
     pub(crate) product_registers: u32,
     /// The sums that are fused with a product, in the order of the text of each function.
     pub(crate) contractions: Vec<Contraction>,
 }
 
-/// A product and a sum that became one `fma`, by their places.
+/// A product and a sum that became one `fma`, by their positions.
 #[derive(Clone, Debug)]
 pub(crate) struct Contraction {
     pub(crate) product: u32,
     pub(crate) sum: u32,
-    /// The sum as written, and the registers it touches.
+    /// The sum as written, and the registers that it accesses.
     pub(crate) separate: Alu,
     pub(crate) operands: Box<[Reg]>,
 }
 
 impl Code {
-    /// The code with products and sums rounded separately, as written.
+    /// Returns the code with products and sums rounded separately, as written.
     pub(crate) fn uncontracted(&self) -> Self {
         let mut code = self.clone();
         for Contraction { sum, separate, operands, .. } in std::mem::take(&mut code.contractions) {

@@ -1,4 +1,4 @@
-//! Gives the syntax tree a meaning: names become slots and addresses, instructions become [`code`](super::code).
+//! Translates the syntax tree: names become slots and addresses, and instructions become [`code`](super::code).
 //!
 //! Every error in a module is found here, before anything runs.
 
@@ -212,7 +212,7 @@ pub(crate) fn size_of(symbols: &Symbols<'_>, variable: &Variable) -> Decoded<(Ty
     Ok((ty, size, align.next_power_of_two()))
 }
 
-/// Returns whether the size of a variable is found elsewhere: in its definition, its initial value, or a call.
+/// Returns whether the size of a variable is defined elsewhere: in its definition, its initial value, or a call.
 fn may_be_open(variable: &Variable) -> bool {
     let initialized = matches!(variable.init.as_deref(), Some(Init::List(_)));
     variable.linkage == Linkage::Extern || initialized || variable.space == Space::Param
@@ -225,7 +225,7 @@ fn extent_of_init(variable: &Variable) -> u64 {
     }
 }
 
-/// Errors after which decoding a module is given up.
+/// The number of errors after which decoding of a module is aborted.
 pub(crate) const MAX_ERRORS: usize = 64;
 
 /// Checks every function with a body, once each, and returns the parameters of the kernels in order.

@@ -1,7 +1,7 @@
 //! The syntax tree of a PTX module: the text before semantic analysis.
 //!
-//! Printing a tree ([`std::fmt::Display`]) and parsing the result gives the same tree; positions do not take part
-//! in comparisons. Debug sections (`.section`, `@@DWARF`) are skipped by the parser and are not part of it.
+//! Printing a tree ([`std::fmt::Display`]) and parsing the result gives the same tree; positions are ignored in comparisons. Debug sections
+//! (`.section`, `@@DWARF`) are skipped by the parser and are not part of the tree.
 
 use std::fmt;
 use std::ops::Deref;
@@ -14,7 +14,7 @@ pub(crate) use crate::text::lexer::Pos;
 pub struct Name(Arc<str>);
 
 impl Name {
-    /// Its characters.
+    /// Returns the characters of the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -60,13 +60,13 @@ impl fmt::Debug for Name {
 
 /// An integer constant: the range of both `i64` and `u64`.
 ///
-/// Of less alignment than `i128`, which would make every operand half as large again.
+/// Has a smaller alignment than `i128`, which would make every operand 50 % larger.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(Rust, packed(8))]
 pub struct Integer(i128);
 
 impl Integer {
-    /// Its value.
+    /// Returns the value.
     pub fn get(self) -> i128 {
         self.0
     }
@@ -132,7 +132,7 @@ pub enum Item {
     },
 }
 
-/// How a symbol is seen by other modules.
+/// The visibility of a symbol in other modules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Linkage {
     /// No directive: local to the module.
@@ -192,7 +192,7 @@ pub struct Variable {
     pub pos: Pos,
 }
 
-/// `.ptr` of a kernel parameter: what the pointer points to.
+/// The `.ptr` attribute of a kernel parameter, which describes the memory to which it points.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PointerAttribute {
     /// The space, if written.
@@ -270,7 +270,7 @@ pub struct Directive {
     pub pos: Pos,
 }
 
-/// An item of a body. What is rare is boxed: most items are instructions.
+/// An item of a body. Rare variants are boxed, because most items are instructions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement {
     /// `name:`.
@@ -285,7 +285,7 @@ pub enum Statement {
     Block(Vec<Statement>),
     /// `.loc file line column …`.
     Loc(Box<Loc>),
-    /// `.pragma "…";`, and where it starts.
+    /// `.pragma "…";`, and its position.
     Pragma(Vec<String>, Pos),
     /// `label: .branchtargets a, b;` or `label: .calltargets f, g;`.
     Targets(Box<Targets>),
@@ -306,7 +306,7 @@ pub struct Targets {
     pub pos: Pos,
 }
 
-/// What an indirect call passes.
+/// The arguments and results of an indirect call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prototype {
     /// Its label.
@@ -354,7 +354,7 @@ pub struct Registers {
 pub struct Instruction {
     /// `@%p` or `@!%p`.
     pub guard: Option<Box<Guard>>,
-    /// What it is; shared by all instructions that are written alike.
+    /// The mnemonic, shared by all instructions with the same mnemonic.
     pub mnemonic: Arc<Mnemonic>,
     /// The operands.
     pub operands: Box<[Operand]>,
@@ -420,7 +420,7 @@ pub struct Operand {
     pub len: Length,
 }
 
-/// A length in characters that, like [`Pos`], takes no part in comparisons.
+/// A length in characters that, like [`Pos`], is ignored in comparisons.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Length(pub u32);
 
@@ -432,7 +432,7 @@ impl PartialEq for Length {
 
 impl Eq for Length {}
 
-/// The forms of an operand. What is rare is boxed: most operands are names.
+/// The forms of an operand. Rare variants are boxed, because most operands are names.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OperandKind {
     /// A register, label, variable or function.

@@ -146,8 +146,8 @@ impl RowTiling {
         if copied.fits(target, bytes, 1) { copied } else { direct }
     }
 
-    /// Returns whether the shared memory of a block contains the rows of so many inputs and as many results, of elements of `bytes` bytes,
-    /// and two vectors of weights.
+    /// Returns whether the shared memory of a block can contain the rows of `inputs` inputs and as many results, of elements of `bytes`
+    /// bytes, and two vectors of weights.
     pub(super) fn fits(self, target: Target, bytes: u32, inputs: u32) -> bool {
         let row = self.rows * self.own_slots() * bytes;
         let results = if self.unaligned { inputs } else { 0 };

@@ -78,7 +78,7 @@ pub(super) trait Precision: 'static {
     const RIVALS: &'static [(&'static str, CublasLtTypes)];
     /// The path of sm_80, if it has these types.
     const SM_80: Option<Sm80<Self>>;
-    /// The largest error of a result that is not a mistake, relative to the result and to √k.
+    /// The maximum error of a correct result, relative to the result and to √k.
     const TOLERANCE: f32;
 
     /// Builds a kernel.

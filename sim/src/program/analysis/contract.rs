@@ -1,14 +1,14 @@
-//! Finds the products that ptxas fuses with a sum: `mul` and `add` or `sub` without a rounding become one `fma`.
+//! Finds the products that ptxas fuses with a sum: a `mul` and an `add` or `sub` without rounding modifiers become one `fma`.
 //!
-//! The PTX ISA allows it ("add": an `add` without a rounding may be contracted); which are fused was found by experiment
-//! with ptxas 13.0 for sm_80 to sm_100, whose code this agrees with on 6,000 random straight-line bodies:
-//! - product and sum are in one basic block, have one type and one `.ftz`, neither says a rounding, and only the sum may
-//!   be `.sat` or guarded;
+//! The PTX ISA allows this ("add": an `add` without a rounding modifier may be contracted). The rules were determined by experiment with
+//! ptxas 13.0 for sm_80 to sm_100, and agree with its code on 6,000 random straight-line bodies:
+//! - the product and the sum are in one basic block, have the same type and the same `.ftz`, and have no rounding modifiers; only the sum
+//!   may be `.sat` or guarded;
 //! - `mov` and `neg` may be between them;
-//! - every use of the product is such a sum, which takes it once and is not fused with another product. A product that
-//!   remains as the addend of an `fma` is used otherwise;
-//! - first, in the order of the text, sums take the products without other uses, then the others. Of two products
-//!   that a sum may take it takes the one with fewer uses, of equal ones its first operand.
+//! - every use of the product is such a sum, which reads it once and is not fused with another product. A product that remains the addend
+//!   of an `fma` has a use of another kind;
+//! - products with one use are assigned first, in the order of the text, and then the others. If a sum can be fused with either of two
+//!   products, the product with fewer uses is fused, or else the first operand.
 
 use std::collections::{HashMap, HashSet};
 
@@ -37,7 +37,7 @@ pub(crate) fn fuse(code: &mut Code, touches: &mut [Touches], starts: &[usize]) {
     }
 }
 
-/// What `mul`, `add` and `sub` have in common: the format of the numbers and what is done with the result.
+/// The common properties of `mul`, `add` and `sub`: the number format and the modifiers of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Form {
     ty: Float,
@@ -93,33 +93,33 @@ impl Operation {
     }
 }
 
-/// A product that a sum may take.
+/// A product that may be fused with a sum.
 struct Product {
     at: usize,
     form: Form,
     factors: [Reg; 2],
-    /// The instructions that read it, once for each operand.
+    /// The instructions that read it, listed once per operand.
     uses: Vec<usize>,
-    /// It is used by something that is not a sum.
+    /// Whether it is used by an instruction that is not a sum.
     lasting: bool,
-    /// Slots that hold the factors for sums, where the registers themselves have been written since.
+    /// Whether the registers of the factors have been overwritten, so that sums read copies in other slots.
     overwritten: [bool; 2],
 }
 
-/// The product that a register holds, and whether with the opposite sign.
+/// The product in a register, and whether its sign is inverted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Held {
     product: usize,
     negative: bool,
 }
 
-/// A sum with what its operands hold.
+/// A sum with the products in its operands.
 struct Sum {
     at: usize,
     operands: [Option<Held>; 2],
 }
 
-/// The product that a sum takes: its operand.
+/// The product that is fused with a sum, given by the operand.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     product: usize,
@@ -132,11 +132,11 @@ struct Body<'c> {
     code: &'c Code,
     touches: &'c [Touches],
     constants: HashSet<Reg>,
-    /// First instructions of the parts that ptxas makes basic blocks of, then the end.
+    /// The first instructions of the parts that are basic blocks of ptxas, followed by the end.
     parts: Vec<usize>,
     products: Vec<Product>,
     sums: Vec<Sum>,
-    /// The registers that hold products at the ends of parts.
+    /// The registers that contain products at the ends of parts.
     held: Vec<(usize, Reg, usize)>,
 }
 
@@ -164,7 +164,7 @@ impl<'c> Body<'c> {
         self.parts.len() - 1
     }
 
-    /// The parts that control may go to after a part.
+    /// Returns the parts to which control may flow from a part.
     fn after(&self, part: usize) -> Vec<usize> {
         let range = self.part(part);
         let inside = self.parts[0]..self.parts[self.part_count()];
@@ -172,7 +172,7 @@ impl<'c> Body<'c> {
         to.into_iter().filter(|to| inside.contains(to)).map(|to| self.part_of(to)).collect()
     }
 
-    /// Follows products through each part, and through parts that can only come one after the other.
+    /// Tracks products through each part, and through parts that are always executed one after the other.
     fn find_products(&mut self) {
         let mut before = vec![0; self.part_count()];
         let after: Vec<_> = (0..self.part_count()).map(|part| self.after(part)).collect();
@@ -256,14 +256,14 @@ impl<'c> Body<'c> {
         }
     }
 
-    /// Notes that something other than a sum uses what some registers hold.
+    /// Records that an instruction other than a sum uses the products in these registers.
     fn last<'r>(&mut self, regs: impl Iterator<Item = &'r Reg>, holds: &HashMap<Reg, Held>) {
         for held in regs.filter_map(|reg| holds.get(reg)) {
             self.products[held.product].lasting = true;
         }
     }
 
-    /// Notes the products that are used in other parts, by a backward analysis of the registers that hold some.
+    /// Records the products that are used in other parts, by a backward analysis of the registers that contain products.
     fn find_lasting(&mut self) {
         let mut numbers: HashMap<Reg, usize> = HashMap::new();
         for (_, reg, _) in &self.held {
@@ -309,7 +309,7 @@ impl<'c> Body<'c> {
         }
     }
 
-    /// Which sums take which products.
+    /// Returns the sums and the products with which they are fused.
     fn choose(&mut self) -> Vec<(usize, Taken)> {
         let mut fused: HashMap<usize, Taken> = HashMap::new();
         for alone in [true, false] {
@@ -355,7 +355,7 @@ impl<'c> Body<'c> {
     }
 }
 
-/// The register that a `mov` or `neg` copies, and what kind of number it negates.
+/// Returns the register that a `mov` or `neg` copies, and the format of the number that it negates.
 fn copied(instr: &Instr) -> Option<(Reg, Option<Form>)> {
     if instr.guard != Guard::Always {
         return None;
@@ -402,7 +402,7 @@ fn divides(instr: &Instr) -> bool {
     }
 }
 
-/// Makes a sum the `fma` of a product's factors.
+/// Replaces a sum by the `fma` of a product's factors.
 fn rewrite(code: &mut Code, touches: &mut [Touches], at: usize, product: &Product, taken: Taken) {
     let factors = std::array::from_fn(|i| match product.overwritten[i] {
         true => keep(code, touches, product, i),
@@ -454,7 +454,7 @@ fn rewrite(code: &mut Code, touches: &mut [Touches], at: usize, product: &Produc
     touches[at].reads = reads;
 }
 
-/// A slot in which a product's factor outlives its register.
+/// Returns a slot that keeps a product's factor after its register is overwritten.
 fn keep(code: &mut Code, touches: &mut [Touches], product: &Product, factor: usize) -> Reg {
     let Op::Alu(alu) = &mut code.instrs[product.at].op else { return product.factors[factor] };
     if !matches!(alu, Alu::Kept(_)) {

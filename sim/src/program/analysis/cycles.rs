@@ -1,9 +1,9 @@
-//! Which functions can reach themselves.
+//! Detection of recursive functions.
 
-/// Stands for every function among those that a function calls.
+/// Represents a call of any function.
 pub(crate) const ANY: u32 = u32::MAX;
 
-/// For each function, whether it is on a cycle of calls: Kosaraju's strongly connected components.
+/// Returns, for each function, whether it is on a cycle of calls (Kosaraju's strongly connected components).
 pub(crate) fn on_cycles(calls: &[Vec<u32>]) -> Vec<bool> {
     let n = calls.len();
     // Node `n` connects indirect calls to all functions.
@@ -31,7 +31,7 @@ pub(crate) fn on_cycles(calls: &[Vec<u32>]) -> Vec<bool> {
     cyclic
 }
 
-/// Appends what is reachable from `root` and was not seen, each after what it reaches.
+/// Appends the unvisited nodes that are reachable from `root`, in postorder.
 fn visit(edges: &[Vec<usize>], root: usize, seen: &mut [bool], order: &mut Vec<usize>) {
     if std::mem::replace(&mut seen[root], true) {
         return;

@@ -1,18 +1,18 @@
-//! Finds the loads whose values nothing has used when their thread gives the memory away.
+//! Finds the loads whose values may not have been used when their thread releases the memory.
 //!
-//! A load is over once its value is used. Until then an mbarrier's arrival does not order it before a write by an asynchronous engine:
-//! that takes a proxy fence (PTX ISA, "Memory Consistency Model", "Proxies"). Waiting at a barrier of the block orders it in practice, and
-//! published kernels count on that; arriving there without waiting does not.
+//! A load is complete once its value is used. Until then, an arrival at an mbarrier does not order it before a write by an asynchronous
+//! engine, which requires a proxy fence (PTX ISA, "Memory Consistency Model", "Proxies"). In practice, waiting at a barrier of the block
+//! orders the load, and published kernels rely on this; arriving without waiting does not.
 
 use rustc_hash::FxHashSet;
 
 use crate::program::analysis::watch::{Touches, successors};
 use crate::program::code::{Alu, BarrierKind, Code, Control, D1, Guard, MbarrierFn, Memory, Op, R1, Reg};
 
-/// Instructions visited for all loads of a kernel together, beyond which the remaining loads count as over.
+/// The maximum number of instructions visited for all loads of a kernel; after that, the remaining loads count as complete.
 const MAX_STEPS: usize = 1 << 22;
 
-/// The instructions that read shared memory and may still be in flight when an mbarrier is arrived at or an engine is started.
+/// Returns which instructions read shared memory and may still be in flight when a thread arrives at an mbarrier or starts an engine.
 pub(crate) fn loads(code: &Code, touches: &[Touches]) -> Vec<bool> {
     let copies = code.instrs.iter().any(|instr| starts_copy(&instr.op));
     let mut steps = MAX_STEPS;
@@ -21,7 +21,7 @@ pub(crate) fn loads(code: &Code, touches: &[Touches]) -> Vec<bool> {
     (0..code.instrs.len()).map(&mut left).collect()
 }
 
-/// Whether a path from the load at `at` gives memory away before it uses one of the values.
+/// Returns whether a path from the load at `at` releases the memory before it uses one of the values.
 fn is_given_away(code: &Code, touches: &[Touches], at: usize, steps: &mut usize) -> bool {
     // Instructions that have been executed, with the registers that then have a value of the load.
     let mut paths: Vec<(usize, Vec<Reg>)> = vec![(at, touches[at].writes.clone())];
@@ -56,7 +56,7 @@ fn is_given_away(code: &Code, touches: &[Touches], at: usize, steps: &mut usize)
     false
 }
 
-/// The registers of a `mov`, source first: it gives a value another name, and uses it no more than that.
+/// Returns the registers of a `mov`, source first. A `mov` only renames a value and does not use it.
 fn copied(op: &Op) -> Option<(Reg, Reg)> {
     match *op {
         Op::Alu(Alu::R1(R1::Mov | R1::Mov16, d, a)) => Some((Reg::R(a), Reg::R(d))),

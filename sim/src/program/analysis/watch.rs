@@ -1,7 +1,7 @@
-//! Finds the registers that may hold something undefined, so that a checked run watches only those.
+//! Finds the registers that may contain undefined values, so that a checked run watches only these.
 //!
-//! A forward analysis per function: a register is watched if some path reaches a use of it without passing a write. So
-//! is what is loaded from where something may be undefined, and whatever is computed from watched registers.
+//! By a forward analysis of each function, a register is watched if a path reaches a use of it without a write. Registers that are loaded
+//! from memory with possibly undefined values, and registers that are computed from watched ones, are also watched.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use crate::program::code::{
     WatchedRegister,
 };
 
-/// What an instruction does with registers.
+/// The registers that an instruction accesses.
 #[derive(Debug, Default)]
 pub(crate) struct Touches {
-    /// Computed with, or copied.
+    /// Registers that are copied or used in computations.
     pub(crate) sources: Vec<Reg>,
     /// Read, and decisive: addresses, targets, operands of products.
     pub(crate) sinks: Vec<Reg>,
     pub(crate) writes: Vec<Reg>,
-    /// Read at all.
+    /// All registers that are read.
     pub(crate) reads: Vec<Reg>,
-    /// A `mul`, `add` or `sub` of floating-point numbers that names no rounding.
+    /// Whether it is a floating-point `mul`, `add` or `sub` without a rounding modifier.
     pub(crate) contractible: bool,
 }
 
 impl Touches {
-    /// What is written, then what is read, each once.
+    /// Returns the registers that are written, followed by those that are read, without duplicates.
     pub(crate) fn registers(&self) -> Box<[Reg]> {
         let mut all: Vec<Reg> = vec![];
         for &reg in self.writes.iter().chain(&self.sources).chain(&self.sinks) {
@@ -41,7 +41,7 @@ impl Touches {
     }
 }
 
-/// Bits of all registers and blocks together beyond which the analysis is not made.
+/// The maximum total number of bits for all registers and blocks; beyond this, the analysis is omitted.
 const MAX_WORK: usize = 1 << 30;
 
 /// Fills in [`Look::watch`](crate::program::code::Look) of a complete code.
@@ -92,7 +92,7 @@ pub(crate) fn mark(code: &mut Code, touches: &[Touches], names: &HashMap<Reg, Ar
 #[derive(Clone, Debug)]
 struct Registers {
     slots: Slots,
-    /// By class, then by number.
+    /// The members, by class and then by index.
     members: Vec<bool>,
     count: usize,
 }
@@ -142,7 +142,7 @@ fn lies_in(reg: Reg, (from, to): (Slots, Slots)) -> bool {
     }
 }
 
-/// The result of a shuffle, which is as undefined as in the lane that it comes from.
+/// Returns the result of a shuffle, which is as undefined as the value in its source lane.
 fn shuffled(op: &Op) -> Option<Reg> {
     match op {
         Op::Warp(WarpOp::Shfl(shfl)) => Some(Reg::R(shfl.d)),
@@ -150,7 +150,7 @@ fn shuffled(op: &Op) -> Option<Reg> {
     }
 }
 
-/// Registers loaded by some accesses.
+/// Returns the registers that are loaded by accesses for which `by` holds.
 fn loaded(code: &Code, touches: &[Touches], by: impl Fn(&Access) -> bool) -> Vec<Reg> {
     let loads = code.instrs.iter().zip(touches).filter(|(instr, _)| match &instr.op {
         Op::Memory(Memory::Ld(access, _) | Memory::LdR(access, _)) => by(access),
@@ -159,7 +159,7 @@ fn loaded(code: &Code, touches: &[Touches], by: impl Fn(&Access) -> bool) -> Vec
     loads.flat_map(|(_, touches)| touches.writes.iter().copied()).collect()
 }
 
-/// Registers loaded by `ldmatrix`, and the sums of products of what is in shared memory.
+/// Returns the registers loaded by `ldmatrix`, and the sums of products with operands in shared memory.
 fn matrices<'c>(code: &'c Code, touches: &'c [Touches]) -> impl Iterator<Item = Reg> + 'c {
     let is_load = |op: &Op| match op {
         Op::Memory(Memory::LdMatrix(_)) => true,
@@ -170,7 +170,7 @@ fn matrices<'c>(code: &'c Code, touches: &'c [Touches]) -> impl Iterator<Item = 
     loads.flat_map(|(_, touches)| touches.writes.iter().copied())
 }
 
-/// Loads of what may never have been written: from local or shared memory.
+/// Returns a predicate for loads of memory that may never have been written, which is local or shared memory.
 fn partial_at_first(code: &Code) -> impl Fn(&Access) -> bool {
     let local = code.frame > 0 || code.callees.iter().any(|callee| callee.frame > 0);
     let shared = code.static_shared > 0 || code.uses_dynamic_shared;
@@ -182,7 +182,7 @@ fn partial_at_first(code: &Code) -> impl Fn(&Access) -> bool {
     }
 }
 
-/// Registers that hold arguments and results of calls.
+/// Returns the registers that contain arguments and results of calls.
 fn passed(code: &Code, touches: &[Touches]) -> Vec<Reg> {
     let places = code.callees.iter().flat_map(|callee| callee.params.iter().chain(&callee.returns));
     let mut regs: Vec<Reg> = places.filter_map(|place| place.register()).collect();
@@ -201,7 +201,7 @@ fn guard_of(code: &Code, at: usize) -> Option<Reg> {
     }
 }
 
-/// Adds to `watched` whatever is computed from it.
+/// Adds to `watched` all registers that are computed from it.
 fn spread(code: &Code, touches: &[Touches], watched: &mut Registers) {
     loop {
         let before = watched.count;
@@ -219,7 +219,7 @@ fn spread(code: &Code, touches: &[Touches], watched: &mut Registers) {
     }
 }
 
-/// Where control may go after instruction `at`.
+/// Returns the instructions to which control may flow after instruction `at`.
 pub(crate) fn successors(code: &Code, at: usize) -> Vec<usize> {
     let instr = &code.instrs[at];
     let next = at + 1;
@@ -246,7 +246,7 @@ fn has(bits: &Bits, i: usize) -> bool {
     bits[i / 64] >> (i % 64) & 1 == 1
 }
 
-/// The registers of one function with a use that a path reaches before any write.
+/// Returns the registers of a function that have a use that a path reaches before any write.
 fn undefined_uses(code: &Code, touches: &[Touches], range: std::ops::Range<usize>) -> Vec<Reg> {
     let mut numbers: FxHashMap<Reg, usize> = FxHashMap::default();
     let mut regs = vec![];
@@ -310,14 +310,14 @@ fn undefined_uses(code: &Code, touches: &[Touches], range: std::ops::Range<usize
     (0..regs.len()).filter(|&i| found[i]).map(|i| regs[i]).collect()
 }
 
-/// Notes what instruction `at` writes on every path.
+/// Records the registers that instruction `at` writes on every path.
 fn write(code: &Code, touches: &[Touches], at: usize, numbers: &FxHashMap<Reg, usize>, bits: &mut Bits) {
     if code.instrs[at].guard == Guard::Always {
         touches[at].writes.iter().for_each(|reg| set(bits, numbers[reg]));
     }
 }
 
-/// First instructions of basic blocks.
+/// Returns the first instructions of basic blocks.
 pub(crate) fn leaders(code: &Code, range: &std::ops::Range<usize>) -> Vec<usize> {
     let mut leaders = vec![range.start];
     for at in range.clone() {

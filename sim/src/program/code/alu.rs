@@ -161,7 +161,7 @@ pub(crate) enum Alu {
 }
 
 impl Alu {
-    /// How undefined bits of the operands spread to the results.
+    /// Returns how undefined bits of the operands propagate to the results.
     pub(crate) fn flow(&self) -> Flow {
         use Reg::{D, P, R};
         match *self {

@@ -139,7 +139,7 @@ pub(crate) struct Barrier {
 }
 
 impl Control {
-    /// What others need to know about the instruction.
+    /// Returns the properties of the instruction.
     pub(crate) fn properties(&self) -> Properties<'_> {
         match self {
             Control::Call(call) => {

@@ -268,7 +268,7 @@ impl Access {
 }
 
 impl Memory {
-    /// What others need to know about the instruction.
+    /// Returns the properties of the instruction.
     pub(crate) fn properties(&self) -> Properties<'_> {
         match self {
             Memory::LdR(access, _) | Memory::Ld(access, _) => Properties {

@@ -1,26 +1,26 @@
-//! What the analyses, the scheduler, the checkers and the reports ask of an instruction without executing it.
+//! The properties of an instruction that analyses, the scheduler, the checkers and reports require without executing it.
 //!
 //! Each property is stated once, next to the operations of its family, in a match without a wildcard: a new operation does not
 //! compile before it has its row.
 
 use crate::program::code::{Op, Place, Reg, Space};
 
-/// Answers for one instruction.
+/// The properties of one instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Properties<'o> {
     /// The memory that it loads, stores or updates element by element.
     pub(crate) element: Option<Element>,
-    /// Other blocks may see, or be seen through, what it does: blocks of the kernel then take turns.
+    /// Whether other blocks may observe its effects or communicate through it, so that blocks of the kernel take turns.
     pub(crate) meets_blocks: bool,
-    /// It may write global memory in a way that is not atomic with respect to others.
+    /// Whether it may write global memory non-atomically.
     pub(crate) writes_global: bool,
-    /// Lanes may exchange values through it: other groups of the warp get their turn earlier.
+    /// Whether lanes may exchange values through it, so that other groups of the warp get their turn earlier.
     pub(crate) meets_lanes: bool,
     /// How well it explains what a loop waits for; 0 if it cannot be waited at.
     pub(crate) awaits: u8,
     /// The registers whose undefined bits it passes on; any other that it reads must be defined.
     pub(crate) passes: Passes<'o>,
-    /// Who accesses memory for it.
+    /// The agent that accesses memory for it.
     pub(crate) agent: Agent,
     /// A reduction by an asynchronous engine, atomic with respect to others.
     pub(crate) reduces: bool,
@@ -64,7 +64,7 @@ impl Passes<'_> {
     }
 }
 
-/// Who accesses memory for an instruction.
+/// The agent that accesses memory for an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Agent {
     /// The thread, if anyone.
@@ -78,7 +78,7 @@ pub(crate) enum Agent {
 }
 
 impl Op {
-    /// What others need to know about this instruction.
+    /// Returns the properties of this instruction.
     pub(crate) fn properties(&self) -> Properties<'_> {
         match self {
             Op::Alu(_) => Properties { passes: Passes::Everything, ..Properties::DEFAULT },

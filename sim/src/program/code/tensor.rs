@@ -205,7 +205,7 @@ impl Wgmma {
 }
 
 impl Tensor {
-    /// What others need to know about the instruction.
+    /// Returns the properties of the instruction.
     pub(crate) fn properties(&self) -> Properties<'_> {
         let is = Properties { agent: Agent::TensorCores, ..Properties::DEFAULT };
         match self {

@@ -80,7 +80,7 @@ pub(crate) enum Redux {
 }
 
 impl WarpOp {
-    /// What others need to know about the instruction.
+    /// Returns the properties of the instruction.
     pub(crate) fn properties(&self) -> Properties<'_> {
         match self {
             WarpOp::Shfl(shfl) => {

@@ -204,7 +204,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         }
     }
 
-    /// A constant offset beyond 2 GiB is a slip of the pen, and would overflow address arithmetic.
+    /// Rejects constant offsets beyond 2 GiB, which are typing errors and would overflow address arithmetic.
     fn within(&self, operand: &Operand, variable: &Variable, offset: i64, _size: u64) -> Decoded<()> {
         if offset.unsigned_abs() >> 31 == 0 {
             return Ok(());

@@ -1,4 +1,4 @@
-//! How the bits of results depend on those of the operands, for undefined ones.
+//! The dependence of the bits of results on the bits of operands, for undefined values.
 
 use crate::program::code::Reg;
 

@@ -1,4 +1,4 @@
-//! Functions of registers by the classes of their operands, each with how undefined bits pass through it.
+//! Functions of registers, by the classes of their operands, each with its propagation of undefined bits.
 
 use crate::program::code::alu::flow::Spread::{self, Bitwise, Carries, Mixes, Moves};
 use crate::program::code::alu::flow::{A, B};
