@@ -247,7 +247,7 @@ impl Attention {
     }
 }
 
-/// Returns whether distances in a window are i32; refuses it otherwise.
+/// Returns whether distances in a window fit in an i32; rejects the window otherwise.
 fn check_window(k: Builder<'_>, mask: AttentionMask) -> bool {
     match mask {
         AttentionMask::Window { before, after } if before.max(after) >= 1 << 30 => {
@@ -301,7 +301,7 @@ tiles! {
     256, 256, 2,  64 => 16, 16,  8,  4, 2, 1, 4;
 }
 
-/// Refuses a tile without a kernel.
+/// Rejects an unsupported tile.
 fn refuse(k: Builder<'_>, [head_size, value_size]: [u32; 2], tile: AttentionTile) {
     let what = |[d, e, warpgroups, keys]: [u32; 4]| {
         format!("{warpgroups} warpgroups and {keys} keys for rows of {d} and {e}")

@@ -295,7 +295,7 @@ impl Gemm {
         )
     }
 
-    /// Emits a gated product with stages of `K` subtiles of depth, and results that leave `W` columns of subtiles at a time.
+    /// Emits a gated product with stages of `K` subtiles of depth, and results that are stored `W` columns of subtiles at a time.
     fn gated_of_depth<T, C, D, const K: usize, const W: usize>(&self, problem: &Problem<'_, T, D>)
     where
         T: TensorElement + Product<T, C>,
@@ -334,7 +334,7 @@ impl Gemm {
         }
     }
 
-    /// Rejects orders of the factors that `wgmma` does not know: types of other than 16 bits have rows along k.
+    /// Rejects orders of operands that `wgmma` does not support: for types that are not 16 bits wide, rows must run along k.
     fn check_orders<T: TensorElement>(&self, k: Builder<'_>) {
         if T::SIZE != 2 && (self.a, self.b) != (MatrixOrder::Row, MatrixOrder::Col) {
             k.refuse(format!(
@@ -395,8 +395,8 @@ impl Gemm {
         D::emit(self, &problem);
     }
 
-    /// Emits the products with stages of `K` subtiles of depth, and results that leave `W` columns of subtiles at a time, or `V` from
-    /// tiles that several blocks compute together.
+    /// Emits the products with stages of `K` subtiles of depth, and results that are stored `W` columns of subtiles at a time, or `V`
+    /// columns for tiles that several blocks compute together.
     fn of_depth<T, C, D, const K: usize, const W: usize, const V: usize>(&self, problem: &Problem<'_, T, D>)
     where
         T: TensorElement + Product<T, C>,

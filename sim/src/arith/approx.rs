@@ -1,10 +1,9 @@
 //! Approximate functions: what the special function unit of an NVIDIA GPU returns.
 //!
-//! PTX ISA, "Floating Point Instructions" (`rcp.approx`, `sqrt.approx`, `rsqrt.approx`, `sin`, `cos`, `lg2`, `ex2`,
-//! `tanh`, `div.approx`, `div.full`). The ISA bounds the error; these functions return the bits of the hardware. It
-//! looks up three coefficients by the leading bits of the significand and evaluates a quadratic in the rest with
-//! a squarer that leaves out its lowest columns (Oberman and Siu, "A High-Performance Area-Efficient
-//! Multifunction Interpolator", 2005).
+//! PTX ISA, "Floating Point Instructions" (`rcp.approx`, `sqrt.approx`, `rsqrt.approx`, `sin`, `cos`, `lg2`, `ex2`, `tanh`, `div.approx`,
+//! `div.full`). The ISA bounds the error; these functions return the bits of the hardware. It looks up three coefficients by the leading
+//! bits of the significand and evaluates a quadratic in the rest with a squarer that omits its lowest columns (Oberman and Siu, "A
+//! High-Performance Area-Efficient Multifunction Interpolator", 2005).
 //!
 //! All take and return raw bits. `ftz` flushes subnormal operands and results; without it the assembler scales
 //! the operand around the instruction. NaN gives `0x7fffffff`.
@@ -23,12 +22,12 @@ pub use reciprocal::{div, div_full, rcp, rsqrt, sqrt};
 pub use reciprocal64::{rcp_f64, rsqrt_f64, rsqrt_ftz_f64};
 pub use trigonometric::{cos, sin};
 
-/// The NaN that every f32 approximation returns.
+/// The NaN that all f32 approximations return.
 const NAN: u32 = 0x7fff_ffff;
 
 const INFINITY: u32 = 0x7f80_0000;
 
-/// The number times a power of two, rounded to nearest, `ftz` flushing a subnormal result.
+/// Returns the number times a power of two, rounded to nearest; with `ftz`, subnormal results are flushed.
 fn scale(bits: u32, exponent: i32, ftz: bool) -> u32 {
     use super::{Float, Round, unpacked::Unpacked};
     match Unpacked::new(Float::F32, bits.into()) {
@@ -40,7 +39,7 @@ fn scale(bits: u32, exponent: i32, ftz: bool) -> u32 {
     }
 }
 
-/// The exponent of the leading bit and the 23 bits after it, of a finite nonzero number.
+/// Returns the exponent of the leading bit of a finite nonzero number, and the 23 bits after it.
 fn normalized(magnitude: u32) -> (i32, u32) {
     let shift = magnitude.leading_zeros().saturating_sub(8);
     let field = if shift > 0 { 1 - shift as i32 } else { (magnitude >> 23) as i32 };

@@ -4,7 +4,7 @@
 
 use super::format::Int;
 
-/// How a position or width beyond the register is taken.
+/// The treatment of positions and widths beyond the register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Beyond {
     /// `.clamp`: as the width of the register.
@@ -56,8 +56,8 @@ pub fn popc(ty: Int, a: u64) -> u32 {
     (a & ty.mask()).count_ones()
 }
 
-/// Returns the position of the highest bit that differs from the sign (of the highest set bit, for unsigned types);
-/// with `shiftamt` how far it is below the top. All ones if there is none.
+/// Returns the position of the highest bit that differs from the sign (of the highest set bit, for unsigned types); with `shiftamt`, its
+/// distance from the top. Returns all ones if there is no such bit.
 pub fn bfind(ty: Int, shiftamt: bool, a: u64) -> u32 {
     let value = ty.value(a);
     let significant = if value < 0 { !value } else { value } as u128;
@@ -117,8 +117,8 @@ pub fn szext(ty: Int, beyond: Beyond, a: u32, width: u32) -> u32 {
     }
 }
 
-/// Returns the position of the n-th set bit of `mask`, seen from bit `base` (included): the `offset`-th upward, or downward
-/// if it is negative; 0 asks for bit `base` itself. All ones if there is none.
+/// Returns the position of the n-th set bit of `mask`, seen from bit `base` (included): the `offset`-th upward, or downward if it is
+/// negative; 0 tests bit `base` itself. Returns all ones if there is no such bit.
 pub fn fns(mask: u32, base: u32, offset: i32) -> u32 {
     let set = |position: &u32| mask >> position & 1 != 0;
     let found = match (base, offset) {
@@ -143,7 +143,7 @@ pub fn cnot(ty: Int, a: u64) -> u64 {
     u64::from(a & ty.mask() == 0)
 }
 
-/// Which bytes `prmt` picks (PTX ISA, "prmt").
+/// The bytes that `prmt` selects (PTX ISA, "prmt").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Permute {
     /// Four selectors of 4 bits: a byte of `b:a`, or with the top bit its sign, eight times.
@@ -162,7 +162,7 @@ pub enum Permute {
     Rc16,
 }
 
-/// Four bytes picked from `a` (bytes 0 to 3) and `b` (4 to 7).
+/// Returns four bytes selected from `a` (bytes 0 to 3) and `b` (bytes 4 to 7).
 pub fn prmt(mode: Permute, a: u32, b: u32, selector: u32) -> u32 {
     let bytes = u64::from(b) << 32 | u64::from(a);
     let byte = |i: u32| (bytes >> (8 * (i & 7))) as u8;

@@ -67,7 +67,7 @@ fn float_order(ty: Float, a: u64, b: u64) -> Option<Ordering> {
     (!ty.is_nan(a) && !ty.is_nan(b)).then(|| value(a).cmp(&value(b)))
 }
 
-/// What `testp` asks (PTX ISA, "testp").
+/// The classes that `testp` tests (PTX ISA, "testp").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// Neither infinity nor NaN.

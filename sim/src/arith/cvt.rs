@@ -15,7 +15,7 @@ pub struct CvtMode {
     pub ftz: bool,
     /// `.sat`: clamps to the range of an integer type, or to [0, 1] for floating-point ones.
     pub sat: bool,
-    /// `.satfinite`: what overflows, and infinity, becomes the largest finite number of its sign.
+    /// `.satfinite`: numbers that overflow, and infinities, become the largest finite number of their sign.
     pub satfinite: bool,
     /// `.relu`: negative numbers become +0.
     pub relu: bool,

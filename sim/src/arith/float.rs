@@ -1,10 +1,9 @@
 //! Rounded floating-point arithmetic: add, sub, mul, fma, div, rcp, sqrt.
 //!
-//! PTX ISA, "Floating Point Instructions" and "Half Precision Floating Point Instructions". Results are correctly
-//! rounded. `ftz` makes zeros of their sign of subnormal operands and results, `sat` clamps results to [0, 1], NaN to
-//! +0. A NaN result is `0x7fffffff` (f32) or `0x7fff` (f16, bf16) whatever went in; f64 passes a NaN operand
-//! on, quieted (of several: the second operand, then the third, then the first; `div` the first), and makes
-//! `0xfff8000000000000`.
+//! PTX ISA, "Floating Point Instructions" and "Half Precision Floating Point Instructions". Results are correctly rounded. `ftz` replaces
+//! subnormal operands and results by zeros of the same sign; `sat` clamps results to [0, 1] and replaces NaN by +0. A NaN result is
+//! `0x7fffffff` (f32) or `0x7fff` (f16, bf16) regardless of the operands; f64 propagates a NaN operand, quieted (of several: the second
+//! operand, then the third, then the first; `div` the first), and makes `0xfff8000000000000`.
 
 use super::format::{Float, Round};
 use super::unpacked::{Exact, Unpacked};
@@ -54,7 +53,7 @@ pub fn fma(ty: Float, round: Round, ftz: bool, sat: bool, a: u64, b: u64, c: u64
     })
 }
 
-/// `±a · b ± c`, rounded once to nearest: what `mul` and `add` or `sub` are contracted to.
+/// Returns `±a · b ± c`, rounded once to nearest: the result of a contracted `mul` and `add` or `sub`.
 pub fn contracted(
     ty: Float,
     ftz: bool,
@@ -69,8 +68,8 @@ pub fn contracted(
 
 /// `a · b + c` on f16 or bf16 with `.relu`: a negative result becomes +0, NaN stays the canonical NaN.
 ///
-/// `.oob` needs no function: the out-of-bounds NaN, for which it gives 0, has no documented bits, and every NaN tried
-/// on an H200 (`0x7fff`, `0xffff`, quiet and signaling ones) comes out as without it.
+/// `.oob` needs no function: the out-of-bounds NaN, for which it gives 0, has no documented bits, and every NaN tried on an H200 (`0x7fff`,
+/// `0xffff`, quiet and signaling NaNs) gives the same result as without it.
 #[doc(alias = "fma.rn.relu.f16")]
 pub fn fma_relu(ty: Float, ftz: bool, a: u64, b: u64, c: u64) -> u64 {
     let bits = fma(ty, Round::Rn, ftz, false, a, b, c);

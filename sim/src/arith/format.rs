@@ -73,7 +73,7 @@ pub enum Float {
     Ue8m0,
 }
 
-/// What the largest exponent field of a format means.
+/// The meaning of the largest exponent field of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Specials {
     /// Fraction 0 is infinity, any other fraction NaN.
@@ -144,7 +144,7 @@ impl Float {
         }
     }
 
-    /// Returns the bit that holds the sign.
+    /// Returns the sign bit.
     pub const fn sign_bit(self) -> u64 {
         match self {
             Self::Ue8m0 => 0,

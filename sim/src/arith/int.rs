@@ -1,4 +1,4 @@
-//! Integer arithmetic: what is more than an operator of the host.
+//! Integer arithmetic beyond the operators of the host.
 //!
 //! PTX ISA, "Integer Arithmetic Instructions" and "Extended-Precision Integer Arithmetic Instructions". Operands are
 //! read from the low bits of a register; results have zeros above the bits of their type.

@@ -271,7 +271,7 @@ sizes! {
     128 => 8, 4, 4, 2, Auto;
 }
 
-/// Refuses a head size without a kernel.
+/// Rejects an unsupported head size.
 fn refuse(k: Builder<'_>, found: u32) {
     k.block([128]);
     k.refuse(format!("expected rows of {HEAD_SIZES:?} elements, found {found}"));

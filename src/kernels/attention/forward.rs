@@ -13,7 +13,7 @@ use crate::{
     tiles::{Convert, Product, Row, Schedule, St, consumers, producer},
 };
 
-/// The parts of a kernel that are not in its type.
+/// The properties of a kernel that are not part of its type.
 pub(super) struct Shape {
     pub(super) mask: AttentionMask,
     pub(super) schedule: Schedule,
@@ -22,9 +22,9 @@ pub(super) struct Shape {
 
 /// Emits the kernel for rows of `D` subtiles of Q and K, and `E` of V and O.
 ///
-/// A block stays resident on a multiprocessor and computes tiles of `M` subtiles of queries, 64 queries for each of `C` warpgroups,
-/// while one thread loads keys and values, `N` subtiles of them in each of `STAGES` stages. The tensor cores multiply the weights of one step
-/// with V while a warpgroup computes the weights of the next one. Results leave in `W` columns of subtiles.
+/// A resident block computes tiles of `M` subtiles of queries, 64 queries for each of `C` warpgroups, while one thread loads keys and
+/// values, `N` subtiles of them in each of `STAGES` stages. The tensor cores multiply the weights of one step by V while a warpgroup
+/// computes the weights of the next step. Results are stored `W` columns of subtiles at a time.
 pub(super) fn forward<
     'k,
     T,

@@ -18,9 +18,9 @@ pub(super) struct Inputs<'k, T> {
     pub(super) scale: Val<'k, f32>,
     /// The first query and the first key of each sequence, and the ends of the last one.
     pub(super) starts: Starts<'k>,
-    /// Of each head: what a score loses for each key of distance.
+    /// For each head, the slope: the number that is subtracted from a score per key of distance.
     pub(super) slopes: Option<Ptr<'k, f32, Global, Read>>,
-    /// Of each head: the score of one more key.
+    /// For each head, the sink: the score of an additional key.
     pub(super) sinks: Option<Ptr<'k, f32, Global, Read>>,
 }
 

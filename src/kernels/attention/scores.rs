@@ -10,7 +10,7 @@ use crate::{ptx::Val, tiles::Rt};
 pub(super) struct Scores<'k> {
     pub(super) scale: Val<'k, f32>,
     pub(super) soft_cap: Option<f32>,
-    /// What a score loses for each key between the query and its own.
+    /// The slope: the number that is subtracted from a score per key of distance.
     pub(super) slope: Option<Val<'k, f32>>,
 }
 

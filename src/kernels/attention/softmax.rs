@@ -27,7 +27,7 @@ impl<'k> State<'k> for Softmax<'k> {
     }
 }
 
-/// The factors by which what was summed so far must be multiplied, since the maximum grew.
+/// The factors by which the sums so far must be multiplied, because the maximum has increased.
 pub(super) struct Rescale<'k> {
     k: Builder<'k>,
     factors: ColVec<'k, f32, 1>,
@@ -43,8 +43,8 @@ impl<'k> Rescale<'k> {
     }
 }
 
-/// The maximum follows the scores only when a weight would be greater than 2 to this power: few steps change it, and all others leave
-/// the sums as they are. The weights of a row still lie within the exponents of every type.
+/// The maximum is updated only if a weight would exceed 2 to this power. Few steps update it, and all others leave the sums unchanged. The
+/// weights of a row remain within the exponent range of every type.
 const MARGIN: f32 = 8.0;
 
 impl<'k> Softmax<'k> {
@@ -95,8 +95,8 @@ impl<'k> Softmax<'k> {
         (softmax, weights, Rescale { k, factors, needed })
     }
 
-    /// Adds a key of this score, whose values are 0, to each row. Returns what the weighted sums of values must be divided by, and the
-    /// logarithms of the sums of exp(score).
+    /// Adds a key with this score, whose values are 0, to each row. Returns the divisors of the weighted sums of values, and the logarithms
+    /// of the sums of exp(score).
     #[track_caller]
     pub(super) fn finish(self, sink: Option<Val<'k, f32>>) -> (ColVec<'k, f32, 1>, ColVec<'k, f32, 1>) {
         let Self { k, factor, max, sums } = self;
@@ -118,7 +118,7 @@ impl<'k> Softmax<'k> {
     }
 }
 
-/// Returns what to subtract from scores times `factor`.
+/// Returns the numbers to subtract from scores times `factor`.
 #[track_caller]
 fn shift<'k>(max: &ColVec<'k, f32, 1>, factor: Val<'k, f32>) -> ColVec<'k, f32, 1> {
     max.map(base) * factor

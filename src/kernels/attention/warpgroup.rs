@@ -13,13 +13,13 @@ use crate::{
 pub(super) type FactorRing<'k, T, const N: usize, const D: usize, const STAGES: usize, const C: usize> =
     Ring<'k, (St<'k, T, N, D>,), STAGES, C>;
 
-/// Where the queries are.
+/// The location of the queries.
 pub(super) enum Queries<'k, T: TensorElement, const D: usize> {
     Shared(SharedMatrix<'k, T, 4, D>),
     Registers(Frozen<'k, T, D>),
 }
 
-/// What a warpgroup reads.
+/// The inputs of a warpgroup.
 pub(super) struct Warpgroup<
     'a,
     'k,
@@ -38,11 +38,11 @@ pub(super) struct Warpgroup<
     pub(super) values: &'a FactorRing<'k, T, N, E, STAGES, C>,
     pub(super) visible: Visible<'k>,
     pub(super) scores: Scores<'k>,
-    /// Added to the softmax as the score of one more key.
+    /// The score of an additional key that is added to the softmax.
     pub(super) sink: Option<Val<'k, f32>>,
     /// The first query of the warp.
     pub(super) query: Val<'k, u32>,
-    /// Whether the values behind the last key may be anything, such as NaN, which would remain with a weight of 0.
+    /// Whether the values after the last key may be arbitrary, such as NaN, which a weight of 0 would not remove.
     pub(super) clears_values: bool,
 }
 
@@ -82,7 +82,7 @@ where
         }
     }
 
-    /// Replaces the products of step `j` by scores; in a `masked` step, there are keys that are not visible.
+    /// Replaces the products of step `j` by scores; in a `masked` step, some keys are not visible.
     #[track_caller]
     fn scores(&self, products: Rt<'k, f32, 1, N>, j: Val<'k, u32>, masked: bool) -> Rt<'k, f32, 1, N> {
         let Self { visible, query, .. } = *self;
@@ -128,7 +128,7 @@ where
         Running { values: next, sum: rescale.apply(sum), weights: weights.convert(), softmax }
     }
 
-    /// Waits for the values of step `j`; in a `masked` step, some are not those of keys.
+    /// Waits for the values of step `j`; in a `masked` step, some values do not belong to keys.
     #[track_caller]
     fn receive_values(&self, j: Val<'k, u32>, masked: bool) -> Received<'k, (St<'k, T, N, E>,)> {
         let stage = self.c.receive(self.values);

@@ -8,7 +8,7 @@ struct Cost {
     tile: GemmTile,
     /// A step of 128 bytes along k.
     step: f64,
-    /// What comes between tiles; when two warpgroups take turns, stores overlap with products.
+    /// The time between tiles; if two warpgroups take turns, stores overlap with products.
     between: f64,
 }
 

@@ -6,9 +6,9 @@ use crate::{
     tiles::{Convert, Product, Rt, consumers, producer},
 };
 
-/// A block stays resident on a multiprocessor and computes tiles of `M`×`N` subtiles. One thread loads `STAGES` stages ahead, each
-/// `K` subtiles deep. Two warpgroups take turns: while one multiplies, in `H` blocks of 64 rows, the other stores its result through
-/// `SLOTS` slots of `W` columns of subtiles. The blocks of a cluster share tiles of A and B.
+/// Each resident block computes tiles of `M`×`N` subtiles. One thread loads `STAGES` stages ahead, each `K` subtiles deep. Two warpgroups
+/// take turns: while one multiplies, in `H` blocks of 64 rows, the other stores its result through `SLOTS` slots of `W` columns of
+/// subtiles. The blocks of a cluster share tiles of A and B.
 #[rustfmt::skip]
 #[track_caller]
 pub(super) fn in_turns<

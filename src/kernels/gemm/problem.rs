@@ -45,7 +45,7 @@ impl<'k, T: TensorElement, A> Matrices<'k, T, A> {
     }
 }
 
-/// How many products a launch computes.
+/// The number of products that a launch computes.
 #[allow(clippy::large_enum_variant, reason = "there is one for each kernel that is built")]
 pub(super) enum Batches<'k> {
     One,

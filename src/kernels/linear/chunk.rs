@@ -8,8 +8,7 @@ use crate::{
     tiles::{Col, ColVec, Convert, Filled, Product, Row, RowVec, Rt, St, Sv},
 };
 
-/// What a warp computes: 16 columns of V, of which there are as many as warps. `D` subtiles of columns of Q and K, `P` of the scores that a
-/// warp computes for all.
+/// The work of a warp: 16 columns of V, and for all warps, `P` subtiles of the scores. `D` is the number of subtiles of columns of Q and K.
 pub(super) struct Chunk<'a, 'k, T: TensorElement, const D: usize, const E: usize, const P: usize> {
     pub(super) k: Builder<'k>,
     pub(super) q: &'a Filled<St<'k, T, SUBTILES, D>>,

@@ -101,8 +101,8 @@ fn lg2_of_normal(x: u32) -> u32 {
     truncated(exponent < 0, magnitude, LG2.fraction_bits)
 }
 
-/// How a binade of `tanh` is divided: its first table row, the bits that select a row, and the places by which
-/// `c1 · x` and `c2 · x²` are shifted left.
+/// The division of a binade of `tanh`: its first table row, the bits that select a row, and the numbers of bits by which `c1 · x` and `c2 ·
+/// x²` are shifted left.
 struct Binade {
     first: u32,
     index_bits: u32,

@@ -24,7 +24,7 @@ fn widen(ty: Float, x: u32) -> u32 {
     cvt(Float::F32.into(), ty.into(), CvtMode::default(), x.into()) as u32
 }
 
-/// Toward zero, but what exceeds the largest finite number is infinity.
+/// Rounds toward zero, except that numbers above the largest finite number become infinity.
 fn truncate(ty: Float, x: u32) -> u32 {
     let mode = CvtMode { round: Round::Rz, ..CvtMode::default() };
     let limit = 0x4780_0000;

@@ -2,7 +2,7 @@
 
 use crate::arith::{Float, Round, unpacked::Exact};
 
-/// Columns of partial products that the squarer leaves out.
+/// The number of columns of partial products that the squarer omits.
 const DROPPED_COLUMNS: u32 = 19;
 
 /// One function of the interpolator: `c0 ± c1 · x ± c2 · x²` in fixed point.
@@ -11,16 +11,16 @@ pub(super) struct Interpolator {
     pub(super) table: &'static [[u32; 3]],
     /// Fraction bits of the sum.
     pub(super) fraction_bits: u32,
-    /// Places by which `c0` and `c1 · x` are shifted left to line up with `c2 · x²`.
+    /// The numbers of bits by which `c0` and `c1 · x` are shifted left to align them with `c2 · x²`.
     pub(super) shifts: [u32; 2],
     /// Signs of the linear and the quadratic term.
     pub(super) signs: [i64; 2],
-    /// What is added before the sum is truncated, about half a unit of the result.
+    /// The number that is added before the sum is truncated, about half a unit of the result.
     pub(super) bias: i64,
 }
 
 impl Interpolator {
-    /// The sum for one segment; `square` is [`square`] of the offset, lined up to 17 bits.
+    /// Returns the sum for one segment; `square` is [`square`] of the offset, aligned to 17 bits.
     pub(super) fn sum(&self, segment: u32, offset: u32, square: u64) -> i64 {
         let [c0, c1, c2] = self.table[segment as usize].map(i64::from);
         (c0 << self.shifts[0])
@@ -29,14 +29,14 @@ impl Interpolator {
             + self.bias
     }
 
-    /// The sum for a 23-bit fraction whose upper six bits select the segment, `first` being the segment of zero.
+    /// Returns the sum for a 23-bit fraction whose upper six bits select the segment; `first` is the segment of zero.
     pub(super) fn sum_of_fraction(&self, first: u32, fraction: u32) -> i64 {
         let offset = fraction & 0x1_ffff;
         self.sum(first + (fraction >> 17), offset, square(offset))
     }
 }
 
-/// The square of a 17-bit number without the partial product bits of the lowest columns.
+/// Returns the square of a 17-bit number without the partial product bits of the lowest columns.
 pub(super) fn square(x: u32) -> u64 {
     let x = u64::from(x);
     let row = |i: u32| (x >> (i + 1) << (2 * i + 2) | 1 << (2 * i)) >> DROPPED_COLUMNS << DROPPED_COLUMNS;

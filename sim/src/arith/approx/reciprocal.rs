@@ -1,4 +1,4 @@
-//! rcp, rsqrt, sqrt and the divisions made of them.
+//! `rcp`, `rsqrt`, `sqrt` and the divisions that use them.
 
 use super::{
     INFINITY, NAN,

@@ -9,8 +9,8 @@ use crate::arith::{
 
 /// `1 / x` from the upper 32 bits of `x`; the lower 32 bits of the result are zero (`rcp.approx.ftz.f64`).
 ///
-/// PTX ISA, "rcp.approx.ftz.f64". Subnormal operands and results are flushed. The interpolation is that of f32;
-/// how its last bits are cut to 20 is not documented.
+/// PTX ISA, "rcp.approx.ftz.f64". Subnormal operands and results are flushed. The interpolation is that of f32; how its result is reduced
+/// to 20 bits is not documented.
 #[doc(alias = "rcp.approx.ftz.f64")]
 pub fn rcp_f64(x: u64) -> u64 {
     let sign = x & 1 << 63;
@@ -28,7 +28,7 @@ pub fn rcp_f64(x: u64) -> u64 {
 /// `1 / sqrt(x)` from the upper 32 bits of `x`; the lower 32 bits of the result are zero
 /// (`rsqrt.approx.ftz.f64`).
 ///
-/// PTX ISA, "rsqrt.approx.ftz.f64"; see [`rcp_f64`] for what is open.
+/// PTX ISA, "rsqrt.approx.ftz.f64"; see [`rcp_f64`] for undocumented behavior.
 #[doc(alias = "rsqrt.approx.ftz.f64")]
 pub fn rsqrt_ftz_f64(x: u64) -> u64 {
     match Unpacked::new(Float::F64, upper(x)) {
@@ -45,7 +45,7 @@ pub fn rsqrt_ftz_f64(x: u64) -> u64 {
 
 const UPPER: u64 = 0xffff_ffff_0000_0000;
 
-/// The NaN that an H200 makes where it looks at upper words alone.
+/// The NaN that an H200 produces if it examines only upper words.
 const NAN_OF_UPPER: u64 = 0x7fff_ffff_0000_0000;
 
 /// The upper word, flushed: a NaN with its payload in the lower word counts as infinity.

@@ -7,7 +7,8 @@ use crate::{
     tiles::{ColVec, Gl, GlTile, row_major},
 };
 
-/// The rows of each head are padded to a multiple of it, so that steps of up to as many queries need not check where a head ends.
+/// The rows of each head are padded to a multiple of this number, so that steps of up to this many queries need not check the end of a
+/// head.
 pub(super) const PADDING: u32 = 128;
 
 /// The parameters of the kernels that multiply.
@@ -38,7 +39,7 @@ pub(super) struct Head<'k, T: TensorElement> {
 }
 
 impl<'k, T: TensorElement> Head<'k, T> {
-    /// Returns what is added to the exponents of the rows of a tile.
+    /// Returns the numbers that are added to the exponents of the rows of a tile.
     #[track_caller]
     pub(super) fn exponents(&self, tile: Val<'k, u32>) -> GlTile<'k, f32, Read> {
         self.rows.tile(self.row, tile)

@@ -28,8 +28,8 @@ type Stages<'k, T, const D: usize> = Ring<'k, (St<'k, T, N, D>, St<'k, T, N, D>)
 
 /// Emits the kernel for rows of `D` subtiles.
 ///
-/// A block stays resident on a multiprocessor and computes tiles of 128 queries, 64 for each warpgroup, in steps of 64 keys. dS is a left
-/// factor in the registers in which it is computed.
+/// A resident block computes tiles of 128 queries, 64 per warpgroup, in steps of 64 keys. dS is a left operand in the registers in which it
+/// is computed.
 pub(super) fn queries<'k, T, const D: usize>(
     k: Builder<'k>,
     inputs: Inputs<'k, T>,
@@ -107,7 +107,7 @@ pub(super) fn queries<'k, T, const D: usize>(
     );
 }
 
-/// What a warpgroup reads.
+/// The inputs of a warpgroup.
 struct Warpgroup<'a, 'k, T: TensorElement, const D: usize> {
     c: Consumer<'k, C>,
     q: SharedMatrix<'k, T, 4, D>,
@@ -127,7 +127,7 @@ where
     T: TensorElement + Product<T, f32>,
     f32: Convert<T>,
 {
-    /// Adds the products of step `j`; in a `masked` step, there are keys that are not visible.
+    /// Adds the products of step `j`; in a `masked` step, some keys are not visible.
     #[track_caller]
     fn step(&self, j: Val<'k, u32>, masked: bool, dq: Rt<'k, f32, 1, D>) -> Rt<'k, f32, 1, D> {
         let Self { c, visible, query, .. } = *self;

@@ -90,7 +90,8 @@ impl<'k> VisibleFrom<'k> {
         QueryRange { first: first_step, whole: [begin, whole_end], end: last_step, is_window }
     }
 
-    /// Replaces what belongs to pairs that are not visible by zero, in a tile whose rows are keys from `key` and whose columns are the queries of a step.
+    /// Replaces the elements of invisible pairs by zero, in a tile whose rows are keys from `key` and whose columns are the queries of a
+    /// step.
     #[track_caller]
     pub(super) fn only<const M: usize>(
         self,

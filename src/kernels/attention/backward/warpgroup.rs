@@ -29,7 +29,7 @@ pub(super) type QueryRing<'k, T, const M: usize, const D: usize, const STAGES: u
     Ring<'k, QueryTiles<'k, T, M, D>, STAGES, C>;
 type QueryStage<'k, T, const M: usize, const D: usize> = Received<'k, QueryTiles<'k, T, M, D>>;
 
-/// What a warpgroup reads.
+/// The inputs of a warpgroup.
 pub(super) struct Warpgroup<
     'a,
     'k,
@@ -146,7 +146,7 @@ where
         ([dk, dv], next)
     }
 
-    /// Computes P and dS of step `i`, and starts to multiply P for dV; in a `masked` step, there are pairs that are not visible.
+    /// Computes P and dS of step `i`, and starts multiplying P for dV; in a `masked` step, some pairs are not visible.
     #[track_caller]
     fn weighted(
         &self,
@@ -199,7 +199,7 @@ where
         self.tile * KEYS + self.c.rank() * 64 + self.c.warp() * 16
     }
 
-    /// Starts to multiply the scores of a step.
+    /// Starts computing the scores of a step.
     #[track_caller]
     fn scores(
         &self,
@@ -209,7 +209,7 @@ where
         to.mma_abt(self.keys.rows::<4>(self.c.rank()), &q.tiles().0)
     }
 
-    /// Starts to multiply the part of dQ of this warpgroup: dS·K, where `ds` has keys in rows.
+    /// Starts computing the part of dQ of this warpgroup: dS·K, where `ds` has keys in rows.
     #[track_caller]
     fn queries(&self, ds: &Filled<St<'k, T, N, M>>) -> InFlight<'k, Rt<'k, f32, 1, Q>> {
         let [row, col] = self.part_of_queries();

@@ -10,7 +10,7 @@ use crate::{
 #[derive(Clone)]
 #[allow(clippy::large_enum_variant, reason = "a kernel has one")]
 pub(super) enum Caches<'k> {
-    /// Those of a sequence are one after the other.
+    /// The rows of a sequence are contiguous.
     Contiguous { rows: Val<'k, u32> },
     /// Pages of `page` rows, with the numbers of the `count` pages of each sequence.
     Paged { tables: Gl<'k, u32, Read>, count: Val<'k, u32>, page: u32 },
@@ -23,7 +23,7 @@ pub(super) enum Located<'k> {
 }
 
 impl<'k> Caches<'k> {
-    /// Returns the most rows of a sequence.
+    /// Returns the maximum number of rows of a sequence.
     #[track_caller]
     pub(super) fn capacity(&self) -> Val<'k, u32> {
         match self {
