@@ -9,6 +9,7 @@ mod gemm;
 mod linear;
 mod loads;
 mod matmul;
+mod matmul_simt;
 mod pad_rows;
 mod rows;
 mod transpose;
@@ -26,6 +27,7 @@ pub use gemm::{
 };
 pub use linear::*;
 pub use matmul::{MatmulArgs, matmul, pitch_divisor};
+pub use matmul_simt::matmul_simt;
 pub use pad_rows::{PadRowsArgs, pad_rows};
 pub use rows::*;
 pub use transpose::{TransposeArgs, transpose};

@@ -16,6 +16,7 @@ mod run {
     mod launch;
     mod matmul;
     mod matmul_example;
+    mod matmul_simt;
     mod sizes;
     mod wide;
 

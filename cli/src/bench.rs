@@ -12,6 +12,7 @@ mod race;
 mod rival;
 mod rows;
 mod samples;
+mod simt;
 
 use std::process::ExitCode;
 
@@ -34,6 +35,7 @@ enum What {
     Gemm(gemm::Args),
     Linear(linear::Args),
     Rows(rows::Args),
+    Simt(simt::Args),
 }
 
 impl Args {
@@ -46,6 +48,7 @@ impl Args {
             What::Gemm(args) => args.tables(),
             What::Linear(args) => args.tables(),
             What::Rows(args) => args.tables(),
+            What::Simt(args) => args.tables(),
         };
         printed.map_err(|error| Error(error.to_string()))?;
         Ok(ExitCode::SUCCESS)

@@ -64,6 +64,8 @@ pub enum CublasLtTypes {
     Bf16,
     /// f16, summed in f32.
     F16,
+    /// f32, summed in f32 without tensor cores.
+    F32,
     /// f32, of which the tensor cores use only the bits of tf32; summed in f32.
     Tf32,
     /// Operands of e4m3 without scales, summed in f32, with a bf16 result.
@@ -84,7 +86,7 @@ impl CublasLtTypes {
         match self {
             Self::Bf16 => [(CUDA_R_16BF, 2), (CUDA_R_16BF, 2)],
             Self::F16 => [(CUDA_R_16F, 2), (CUDA_R_16F, 2)],
-            Self::Tf32 => [(CUDA_R_32F, 4), (CUDA_R_32F, 4)],
+            Self::F32 | Self::Tf32 => [(CUDA_R_32F, 4), (CUDA_R_32F, 4)],
             Self::E4m3 { .. } => [(CUDA_R_8F_E4M3, 1), (CUDA_R_16BF, 2)],
             Self::I8 => [(CUDA_R_8I, 1), (CUDA_R_32I, 4)],
         }
@@ -97,7 +99,7 @@ impl CublasLtTypes {
             cudaDataType_t::{CUDA_R_32F, CUDA_R_32I},
         };
         match self {
-            Self::Bf16 | Self::F16 | Self::E4m3 { .. } => (CUBLAS_COMPUTE_32F, CUDA_R_32F),
+            Self::Bf16 | Self::F16 | Self::F32 | Self::E4m3 { .. } => (CUBLAS_COMPUTE_32F, CUDA_R_32F),
             Self::Tf32 => (CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F),
             Self::I8 => (CUBLAS_COMPUTE_32I, CUDA_R_32I),
         }

@@ -23,7 +23,8 @@ use overhead::Overhead;
 use precision::{Dtype, Precision};
 use problem::Problem;
 use report::Report;
-use shapes::{Layout, Shapes, Size};
+pub(super) use shapes::Size;
+use shapes::{Layout, Shapes};
 
 use super::{Fallible, normals::normals, provenance::Provenance, samples::Sampling};
 

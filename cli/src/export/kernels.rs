@@ -6,7 +6,7 @@ use super::{linear, rows};
 use warpwright::{
     kernels::{
         Attention, AttentionBackward, AttentionMask, Gemm, GemmResult, GemmTile, MatrixOrder, NormFunction,
-        PointwiseFunction, copy_elements, matmul, transpose,
+        PointwiseFunction, copy_elements, matmul, matmul_simt, transpose,
     },
     ptx::{BuildError, Kernel, Module, Target, bf16, e4m3, e5m2, f16},
     tensor::TensorElement,
@@ -226,6 +226,13 @@ pub(super) const KERNELS: &[Ready] = &[
             ("bf16", |module, divisor| add(module, |target| matmul::<bf16>(target, divisor))),
             ("f16",  |module, divisor| add(module, |target| matmul::<f16>(target, divisor))),
         ],
+    },
+    Ready {
+        name: "matmul_simt",
+        about: "D = A·B without tensor cores: A m×k, B k×n, D m×n, row-major; the divisor is one of n and k",
+        target: Target::SM_80,
+        divisors: &[1, 2, 4],
+        builds: &[("f32", |module, divisor| add(module, |target| matmul_simt(target, divisor)))],
     },
     Ready {
         name: "quantize_e4m3",

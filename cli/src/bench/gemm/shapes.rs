@@ -6,7 +6,7 @@ use warpwright::kernels::{Gemm, MatrixOrder};
 
 /// m, n and k of a product, at least 1 each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Size(pub(super) [usize; 3]);
+pub(in crate::bench) struct Size(pub(in crate::bench) [usize; 3]);
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

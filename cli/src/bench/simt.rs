@@ -1,0 +1,127 @@
+//! `warpwright bench simt`.
+
+use std::{sync::Arc, time::Duration};
+
+use cudarc::driver::{CudaSlice, CudaStream};
+use warpwright::{
+    gpu::{CublasLtProduct, CublasLtTypes, Gpu, Order},
+    kernels::{MatmulArgs, matmul_simt, pitch_divisor},
+    ptx::Target,
+    run::Loaded,
+};
+
+use super::{
+    Failed, Fallible,
+    gemm::Size,
+    normals::{filled, normals},
+    samples::Sampling,
+};
+
+/// Times matrix products of f32 without tensor cores, next to cuBLASLt
+///
+/// D = A·B, row-major, of random normal numbers. The kernel and the algorithms of cuBLASLt with sums in f32 are launched in turn, in another
+/// order each round; the table has the median, the rate relative to the fastest algorithm, and the 10th and 90th percentiles. Some elements of
+/// the result are compared with f64.
+///
+/// Exit codes: 0 if all results agree, 2 otherwise, or without a GPU or cuBLASLt.
+#[derive(clap::Args)]
+pub(in crate::bench) struct Args {
+    /// Sizes M,N,K, separated by semicolons
+    #[arg(long, value_delimiter = ';', default_value = "2048,2048,2048;4096,4096,4096;8192,8192,8192")]
+    sizes: Vec<Size>,
+    /// Samples of each contender
+    #[arg(long, default_value_t = 20)]
+    rounds: usize,
+    /// Milliseconds of warm-up
+    #[arg(long, default_value_t = 300)]
+    warm_up_ms: u64,
+}
+
+impl Args {
+    pub(in crate::bench) fn tables(&self) -> Fallible<()> {
+        let gpu = Gpu::new(0)?;
+        println!("{}", gpu.properties());
+        self.sizes.iter().try_for_each(|&size| self.table(&gpu, size))
+    }
+
+    fn table(&self, gpu: &Gpu, size @ Size(sizes): Size) -> Fallible<()> {
+        let mut problem = Problem::new(gpu, sizes)?;
+        problem.verify()?;
+        let names: Vec<String> = std::iter::once("warpwright matmul_simt".to_owned())
+            .chain((0..problem.rival.algorithms()).map(|i| format!("cuBLASLt, algorithm {i}")))
+            .collect();
+        let sampling = Sampling { rounds: self.rounds, warm_up: Duration::from_millis(self.warm_up_ms) };
+        let stream = Arc::clone(&problem.stream);
+        let samples = sampling.take(&stream, names.len(), |contender, _| problem.launch(contender))?;
+        let best = samples[1..].iter().map(|samples| samples.median()).fold(f64::INFINITY, f64::min);
+        println!("{size}");
+        println!("    {:<28} {:>9} {:>9} {:>9}  10 % … 90 %", "", "µs", "TFLOP/s", "of best");
+        for (name, samples) in names.iter().zip(&samples) {
+            let (median, [low, high]) = (samples.median(), [0.1, 0.9].map(|part| samples.quantile(part)));
+            let rate = 2.0 * sizes.iter().map(|&size| size as f64).product::<f64>() / median / 1e6;
+            println!("    {name:<28} {median:>9.1} {rate:>9.2} {:>9.3}  {low:.1} … {high:.1}", best / median);
+        }
+        Ok(())
+    }
+}
+
+/// A product of the kernel and of cuBLASLt, on the same factors.
+struct Problem {
+    stream: Arc<CudaStream>,
+    sizes: [usize; 3],
+    kernel: Loaded<MatmulArgs<f32>>,
+    rival: CublasLtProduct,
+    a: CudaSlice<f32>,
+    b: CudaSlice<f32>,
+    d: CudaSlice<f32>,
+}
+
+impl Problem {
+    fn new(gpu: &Gpu, sizes @ [m, n, k]: [usize; 3]) -> Fallible<Self> {
+        let stream = gpu.stream();
+        let source = stream.clone_htod(&normals(1 << 22).collect::<Vec<_>>())?;
+        let kernel = matmul_simt(Target::SM_80, pitch_divisor(n as u32, k as u32).min(4))?;
+        Ok(Self {
+            sizes,
+            kernel: gpu.load(&kernel)?,
+            rival: CublasLtProduct::new(&stream, CublasLtTypes::F32, sizes, [Order::Normal; 2])?,
+            a: filled(&stream, &source, m * k, 1)?,
+            b: filled(&stream, &source, k * n, 2)?,
+            d: stream.alloc_zeros(m * n)?,
+            stream,
+        })
+    }
+
+    /// Queues the kernel, or an algorithm of cuBLASLt.
+    fn launch(&mut self, contender: usize) -> Result<(), Failed> {
+        let Self { stream, sizes, kernel, rival, a, b, d } = self;
+        match contender.checked_sub(1) {
+            Some(algorithm) => rival.run(algorithm, a, b, d).map_err(Failed::of),
+            None => {
+                let [m, n, k] = sizes.map(|size| size as u32);
+                kernel.launch(stream, (&*a, &*b, d, m, n, k)).map_err(Failed::of)
+            }
+        }
+    }
+
+    /// Compares some elements of the kernel's result with f64.
+    fn verify(&mut self) -> Fallible<()> {
+        self.launch(0)?;
+        let [m, n, k] = self.sizes;
+        let (b, d) = (self.stream.clone_dtoh(&self.b)?, self.stream.clone_dtoh(&self.d)?);
+        for row in [0, m / 2, m - 1] {
+            let a = self.stream.clone_dtoh(&self.a.slice(row * k..(row + 1) * k))?;
+            for col in (0..n).step_by(97).chain([n - 1]) {
+                let term = |i: usize| f64::from(a[i]) * f64::from(b[i * n + col]);
+                let (sum, size) =
+                    (0..k).map(term).fold((0.0, 0.0), |(sum, size), term| (sum + term, size + term.abs()));
+                let found = f64::from(d[row * n + col]);
+                if (found - sum).abs() > size * f64::from(f32::EPSILON) * (k as f64).sqrt() || found.is_nan()
+                {
+                    return Err(format!("row {row}, column {col}: expected {sum}, found {found}").into());
+                }
+            }
+        }
+        Ok(())
+    }
+}

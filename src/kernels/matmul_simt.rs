@@ -1,0 +1,163 @@
+//! Matrix product of f32 with fused multiply-adds, for any sizes.
+
+use super::matmul::MatmulArgs;
+use crate::{
+    layout::Layout,
+    ptx::{BuildError, Builder, Kernel, Read, Scalar, Shared, Target, Val, Write},
+    tensor::{Fragment, Tensor, copy, fill, in_order, words_of},
+    tiles::{Gl, Schedule, St, Stage, row_major},
+};
+
+/// D = A·B for A m×k, B k×n and D m×n of f32, all row-major, each size at least 1. Each element of D is a chain of `fma` in the order of k: no
+/// tensor cores, whose products of f32 have the precision of tf32.
+///
+/// `divisor` must divide both n and k of every launch, which the launch checks: 4 allows copies of 16 bytes, 2 of 8, and 1 allows any sizes
+/// ([`pitch_divisor`](super::pitch_divisor) computes it).
+///
+/// The kernel is named `matmul_f32`, or `matmul_f32_by4` for a divisor of 4.
+///
+/// A block of 256 threads computes a 256×128 tile of D from three stages of depth 32, if 4 divides `divisor` and the target has 160 KiB of shared
+/// memory for a block, and a 128×128 tile otherwise. A thread has 16×8 or 8×8 elements of it in registers, and loads two columns of its rows of A and two rows of its
+/// columns of B while it multiplies the two before.
+///
+/// # Errors
+/// If the target is older than sm_80.
+#[doc(alias = "sgemm")]
+pub fn matmul_simt(target: Target, divisor: u32) -> Result<Kernel<MatmulArgs<f32>>, BuildError> {
+    let suffix = if divisor == 1 { String::new() } else { format!("_by{divisor}") };
+    let signature = format!("matmul_f32{suffix}(a, b, d, m, n, k)");
+    Kernel::<MatmulArgs<f32>>::build(&signature, target, |k, (a, b, d, m, n, depth)| {
+        let sizes = if divisor == 1 { "any sizes".to_string() } else { format!("{divisor} divides n and k") };
+        k.describe(format!("D = A·B: A m×k, B k×n, D m×n (f32), row-major; {sizes}"));
+        if divisor == 0 {
+            k.refuse("expected a divisor of n and k, found 0".into());
+        }
+        let (n, depth) = (n.multiple_of(divisor), depth.multiple_of(divisor));
+        let problem = Problem {
+            k,
+            a: k.global(a, row_major(m, depth)),
+            b: k.global(b, row_major(depth, n)),
+            d: k.global(d, row_major(m, n)),
+            size: [m, n, depth],
+        };
+        // Copies of fewer than 16 bytes take more registers.
+        if divisor.is_multiple_of(4) && target.max_shared_bytes() >= 160 << 10 {
+            problem.emit::<16>();
+        } else {
+            problem.emit::<8>();
+        }
+    })
+}
+
+struct Problem<'k> {
+    k: Builder<'k>,
+    a: Gl<'k, f32, Read>,
+    b: Gl<'k, f32, Read>,
+    d: Gl<'k, f32, Write>,
+    /// m, n and k.
+    size: [Val<'k, u32>; 3],
+}
+
+/// The subtiles of a tile of D along n, and the columns of a thread.
+const N: usize = 8;
+/// The subtiles of a stage along k.
+const DEPTH: usize = 2;
+/// The depth that a thread loads at a time.
+const STEP: usize = 2;
+/// The stages.
+const STAGES: usize = 3;
+
+/// A stage: a tile of A and one of B.
+type Tiles<'k, const M: usize> = (St<'k, f32, M, DEPTH>, St<'k, f32, DEPTH, N>);
+
+impl<'k> Problem<'k> {
+    /// Emits the product in tiles of `M` subtiles along m, of which a thread has as many rows.
+    fn emit<const M: usize>(&self) {
+        let Self { k, a, b, d, size: [m, n, depth] } = self;
+        let [height, width, deep] = [M, N, DEPTH].map(|subtiles| 16 * subtiles as u32);
+        let thread = k.block([256]).thread();
+        k.grid([m.tiles(height) * n.tiles(width)]);
+        // Blocks that run at the same time share rows of A and columns of B in the level-2 cache.
+        let (bi, bj) = Schedule::grouped(8).emit(k.ctaid_x(), m.ceil_div(height), n.ceil_div(width));
+
+        let [of_a, of_b, of_d] = parts(M).map(|part| k.layout(&part));
+        let sums = k.fragment::<f32>(&in_order((M * N) as i64));
+        fill(&sums, 0.0);
+        k.pipeline::<Tiles<'k, M>, STAGES>().run_sliced(
+            depth.ceil_div(deep),
+            deep / STEP as u32,
+            (),
+            |i, stage: Stage<'k, _>| stage.fill((a.tile(bi, i), b.tile(i, bj))),
+            |(a, b), step| {
+                [(a.tensor(), &of_a), (b.tensor(), &of_b)].map(|(tile, part)| own(&tile, part, thread, step))
+            },
+            |(), [a, b]| multiply(*k, &sums, a, b),
+        );
+        let tile = d.tensor().local_tile((height, width), (bi, bj));
+        copy(&tile.part_of(&of_d, thread), &sums);
+    }
+}
+
+/// Returns the layouts (thread, value) of a stage of A, of one of B, and of a tile of D, whose elements are numbered by columns. Values are, of A,
+/// columns of a step, rows and steps; of B, columns, rows of a step and steps; of D, columns and rows.
+///
+/// The threads are 8 lanes along n, 4 lanes along m, 4 warps along m and 2 along n. The lanes of a warp read adjacent rows of A and groups of four
+/// columns of B, which are in different banks.
+fn parts(m: usize) -> [String; 3] {
+    let (height, deep) = (16 * m, 16 * DEPTH);
+    let steps = deep / STEP;
+    [
+        format!("((8,4,4,2),({STEP},{m},{steps})):((0,1,4,0),({height},16,{}))", STEP * height),
+        format!(
+            "((8,4,4,2),((4,2),{STEP},{steps})):(({},0,0,{}),(({deep},{}),1,{STEP}))",
+            4 * deep,
+            32 * deep,
+            64 * deep
+        ),
+        format!(
+            "((8,4,4,2),((4,2),{m})):(({},1,4,{}),(({height},{}),16))",
+            4 * height,
+            32 * height,
+            64 * height
+        ),
+    ]
+}
+
+/// Loads a thread's elements of a tile for a step.
+#[track_caller]
+fn own<'k>(
+    tile: &Tensor<'k, Shared, f32, Read>,
+    part: &Layout,
+    thread: Val<'k, u32>,
+    step: u32,
+) -> Vec<Val<'k, f32>> {
+    let part = tile.part_of(part, thread).slice((.., .., step));
+    let elements = Fragment::uninitialized(part.kernel(), &in_order(part.size()), f32::CLASS);
+    copy(&elements, &part);
+    words_of(&elements)
+}
+
+/// Adds the products of a step.
+///
+/// Sums are visited in squares of four, in rows back and forth: each multiply-add has a factor in common with the one before, which is then not
+/// read from the register file again.
+#[track_caller]
+fn multiply<'k>(k: Builder<'k>, sums: &Fragment<'k, f32>, a: &[Val<'k, f32>], b: &[Val<'k, f32>]) {
+    let [a, b] = [a, b].map(|factor| factor.iter().map(|x| [x.in_register(k)]).collect::<Vec<_>>());
+    let sums: Vec<_> = sums.all_registers().chunks(N).collect();
+    for step in 0..STEP {
+        for row in (0..sums.len()).step_by(2) {
+            for col in (0..N).step_by(2) {
+                let col = if row % 4 == 0 { col } else { N - 2 - col };
+                for (row, col) in [(row, col), (row + 1, col), (row + 1, col + 1), (row, col + 1)] {
+                    let sum = [sums[row][col]];
+                    k.product_of_words(
+                        "fma.rn.f32",
+                        true,
+                        [&sum, &a[STEP * row + step], &b[N * step + col], &sum],
+                    );
+                }
+            }
+        }
+    }
+}
