@@ -8,7 +8,7 @@ use warpwright::{
     ptx::traits::{Elementary, Root, Signed},
     run::Device,
     tensor::TensorElement,
-    tiles::{Aligned, RegisterLayout, VectorLayout},
+    tiles::{Aligned, Orthogonal, RegisterLayout, VectorLayout},
 };
 
 use super::codes::Coded;
@@ -55,71 +55,71 @@ fn normal(x: f64) -> f64 {
     (inner + (density(0) + density(STEPS)) / 2.0) * width
 }
 
+/// Passes the results to a function, one after the other: fewer registers are in use than for all at once.
 macro_rules! apply {
-    ($x:expr, $low:expr, $high:expr) => {
-        [
-            $x.exp2(),
-            $x.exp(),
-            $x.log2(),
-            $x.ln(),
-            $x.tanh(),
-            $x.sin(),
-            $x.cos(),
-            $x.sigmoid(),
-            $x.silu(),
-            $x.gelu(),
-            $x.gelu_tanh(),
-            $x.sqrt(),
-            $x.rsqrt(),
-            $x.recip(),
-            $x.abs(),
-            $x.relu(),
-            $x.clamp($low, $high),
-            -$x,
-        ]
+    ($x:expr, $low:expr, $high:expr, $store:expr) => {
+        $store($x.exp2());
+        $store($x.exp());
+        $store($x.log2());
+        $store($x.ln());
+        $store($x.tanh());
+        $store($x.sin());
+        $store($x.cos());
+        $store($x.sigmoid());
+        $store($x.silu());
+        $store($x.gelu());
+        $store($x.gelu_tanh());
+        $store($x.sqrt());
+        $store($x.rsqrt());
+        $store($x.recip());
+        $store($x.abs());
+        $store($x.relu());
+        $store($x.clamp($low, $high));
+        $store(-$x);
     };
 }
 
 /// Elements of every magnitude for which the functions are of use, and those that are special.
-fn inputs<T: Coded>() -> Vec<T> {
+fn inputs<T: Coded>(count: usize) -> Vec<T> {
     let special = [0.0, 1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, SQRT_2];
-    let numbers = (0..512).map(|i| {
-        let magnitude = f64::from(i % 37 + 1) * 0.11;
+    let numbers = (0..count).map(|i| {
+        let magnitude = (i % 37 + 1) as f64 * 0.11;
         if i % 3 == 0 { -magnitude } else { magnitude }
     });
-    let all = special.into_iter().chain(numbers).take(512);
+    let all = special.into_iter().chain(numbers).take(count);
     all.map(T::from_f64).collect()
 }
 
-fn check<T, L: RegisterLayout, V: VectorLayout>(precision: f64)
+fn check<T, L: RegisterLayout, V: VectorLayout, const H: usize, const W: usize>(precision: f64)
 where
     T: Coded + TensorElement<Word: Elementary + Root + Signed>,
 {
-    let count = FUNCTIONS.len() as u32;
+    let (count, [rows, cols]) = (FUNCTIONS.len() as u32, [Rt::<T, H, W, L>::ROWS, Rt::<T, H, W, L>::COLS]);
+    let size = (rows * cols) as usize;
     type Args<T> = (In<T>, Out<T>, Out<T>);
     let kernel = Kernel::<Args<T>>::build("functions(x, y, z)", Target::SM_80, |k, (x, y, z)| {
         k.block([32]);
         k.grid([2]);
-        let x = k.global(x, row_major(32, 16));
+        let x = k.global(x, row_major(2 * rows, cols));
         let (low, high) = (T::from_f64(-1.0), T::from_f64(2.0));
-        let tile = || x.tile(k.ctaid_x(), 0).load::<T, 1, 1, L>();
-        let y = k.global(y, row_major(32 * count, 16));
-        for (i, result) in (0u32..).zip(apply!(tile(), low, high)) {
-            y.tile(k.ctaid_x() * count + i, 0).store(&result);
-        }
+        let tile = || x.tile(k.ctaid_x(), 0).load::<T, H, W, L>();
+        let y = k.global(y, row_major(2 * rows * count, cols));
+        let mut next = (0..count).map(|i| k.ctaid_x() * count + i);
+        let mut store = |result| y.tile(next.next().expect("one tile per function"), 0).store(&result);
+        apply!(tile(), low, high, store);
         // The elements of two blocks as rows of vectors.
-        let vector = || x.row(k.ctaid_x() * 16).tile(0).load::<T, 1, V>();
+        let vector = || x.row(k.ctaid_x() * rows).tile(0).load::<T, 1, V>();
         let z = k.global(z, row_major(2 * count, 16));
-        for (i, result) in (0u32..).zip(apply!(vector(), low, high)) {
-            z.row(k.ctaid_x() * count + i).tile(0).store(&result);
-        }
+        let mut next = (0..count).map(|i| k.ctaid_x() * count + i);
+        let mut store = |result| z.row(next.next().expect("one row per function")).tile(0).store(&result);
+        apply!(vector(), low, high, store);
     })
     .unwrap();
     crate::assemble::kernel(&kernel);
-    let x = inputs::<T>();
+    let x = inputs::<T>(2 * size);
     let found = everywhere(|device| {
         let poison = T::from_f64(-77.0);
-        let mut y = device.upload(&vec![poison; 512 * FUNCTIONS.len()]).unwrap();
+        let mut y = device.upload(&vec![poison; 2 * size * FUNCTIONS.len()]).unwrap();
         let mut z = device.upload(&vec![poison; 32 * FUNCTIONS.len()]).unwrap();
         device.launch(&kernel, (&device.upload(&x).unwrap(), &mut y, &mut z)).unwrap();
         [y, z].map(|y| device.download(&y).unwrap().iter().map(|y| y.to_mem_bits()).collect::<Vec<_>>())
@@ -129,7 +129,7 @@ where
         for (band, found) in found.chunks(length).enumerate() {
             let (block, (name, function)) = (band / FUNCTIONS.len(), FUNCTIONS[band % FUNCTIONS.len()]);
             for (at, &bits) in found.iter().enumerate() {
-                let x = x[256 * block + at].to_f64();
+                let x = x[size * block + at].to_f64();
                 let (found, expected) = (T::from_mem_bits(bits).to_f64(), function(x));
                 let close = (found - expected).abs() <= precision * expected.abs().max(0.25);
                 assert!(
@@ -140,21 +140,23 @@ where
             }
         }
     };
-    compare(&tiles, 256, "tile");
+    compare(&tiles, size, "tile");
     compare(&vectors, 16, "vector");
 }
 
 #[test]
 fn functions_of_f32() {
-    check::<f32, Row, Aligned>(1e-3);
+    check::<f32, Row, Aligned, 2, 3>(1e-3);
 }
 
 #[test]
 fn functions_of_bf16() {
-    check::<bf16, Col, Aligned>(1.0 / 64.0);
+    check::<bf16, Col, Aligned, 1, 1>(1.0 / 64.0);
+    check::<bf16, Row, Orthogonal, 4, 2>(1.0 / 64.0);
 }
 
 #[test]
 fn functions_of_f16() {
-    check::<f16, Row, Aligned>(1.0 / 256.0);
+    check::<f16, Row, Aligned, 1, 8>(1.0 / 256.0);
+    check::<f16, Col, Orthogonal, 3, 1>(1.0 / 256.0);
 }

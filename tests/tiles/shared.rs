@@ -55,6 +55,9 @@ fn fill_widths<T: Coded, L: RegisterLayout>() {
     // Threads that do not come out even with the tile's chunks.
     fill::<T, 2, 3, Auto, L>(160, 64, 96, 8, Target::SM_80);
     fill::<T, 1, 3, Auto, L>(64, 20, 90, 2, Target::SM_80);
+    // Large and wide.
+    fill::<T, 4, 4, Auto, L>(128, 120, 130, 2, Target::SM_80);
+    fill::<T, 1, 8, Auto, L>(64, 31, 250, 2, Target::SM_80);
     // No asynchronous copies at all.
     fill::<T, 2, 2, Auto, L>(32, 50, 56, 8, Target::SM_75);
 }
