@@ -160,7 +160,7 @@ impl Entry {
             local_bytes: 0,
             instructions: 0,
             registers: [0; RegClass::ALL.len()],
-            text: String::with_capacity(64 << 10),
+            text: String::with_capacity(120 << 10),
             marks: Vec::with_capacity(2 << 10),
             asserted: Vec::new(),
             local_arrays: 0,

@@ -68,7 +68,7 @@ pub(super) struct RegFacts {
     /// The emitted loop that it belongs to: the innermost at its definition, or the one that carries it.
     in_loop: u32,
     /// The kernel parameter whose buffer starts at its value.
-    buffer: Option<usize>,
+    buffer: Option<u16>,
     /// The special register that it was read from.
     special: Option<&'static str>,
 }
@@ -200,13 +200,23 @@ impl Body {
     }
 
     /// Checks that the register's definition dominates the current position and that the handle is current.
+    #[inline]
     pub(super) fn check_use(&mut self, reg: RegId, at: &'static Location<'static>) {
-        let facts = self.facts(reg);
-        if facts.writes != reg.writes && reg.writes != RegId::IN_PLACE {
-            self.fail(BuildErrorKind::Overwritten { register: reg.to_string() }, at);
-        } else if !self.is_open(facts.block) {
-            self.fail(BuildErrorKind::NotDominated { register: reg.to_string() }, at);
+        if !self.is_current(reg) {
+            self.reject_use(reg, at);
         }
+    }
+
+    #[cold]
+    fn reject_use(&mut self, reg: RegId, at: &'static Location<'static>) {
+        let (register, writes) = (reg.to_string(), self.facts(reg).writes);
+        let is_overwritten = writes != reg.writes && reg.writes != RegId::IN_PLACE;
+        let kind = if is_overwritten {
+            BuildErrorKind::Overwritten { register }
+        } else {
+            BuildErrorKind::NotDominated { register }
+        };
+        self.fail(kind, at);
     }
 
     /// Records that the innermost open loop carries the register, and may therefore overwrite it.
@@ -264,12 +274,12 @@ impl Body {
 
     /// Records the parameter whose buffer starts at a register's value.
     pub(crate) fn set_buffer(&mut self, reg: RegId, parameter: usize) {
-        self.facts_mut(reg).buffer = Some(parameter);
+        self.facts_mut(reg).buffer = u16::try_from(parameter).ok();
     }
 
     /// Returns the parameter whose buffer starts at a register's value.
     pub(crate) fn buffer(&self, reg: RegId) -> Option<usize> {
-        self.facts(reg).buffer
+        self.facts(reg).buffer.map(usize::from)
     }
 
     /// Records the special register that `reg` was read from.
@@ -370,7 +380,7 @@ impl Body {
 }
 
 /// The number of registers per class that suffices for most kernels: growing copies their facts.
-pub(super) const COMMON_REGISTERS: usize = 512;
+pub(super) const COMMON_REGISTERS: usize = 1024;
 
 /// Returns the width of a register in bits. Facts are recorded only about integers.
 pub(crate) const fn width(class: RegClass) -> u32 {

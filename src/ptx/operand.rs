@@ -76,6 +76,7 @@ impl Operand<'_> {
     pub(crate) fn for_each_register(&self, f: &mut impl FnMut(RegId)) {
         match self {
             Self::Reg(r) => f(*r),
+            Self::Imm(_) => {}
             other => other.for_each_inner_register(f),
         }
     }
@@ -169,19 +170,36 @@ impl RegId {
     }
 }
 
+/// The three digits of each number below 1000.
+const DIGITS: &str = {
+    const BYTES: [u8; 3000] = {
+        let mut bytes = [0; 3000];
+        let mut at = 0;
+        while at < 3000 {
+            let place = [100, 10, 1][at % 3];
+            bytes[at] = b'0' + (at / 3 / place % 10) as u8;
+            at += 1;
+        }
+        bytes
+    };
+    match str::from_utf8(&BYTES) {
+        Ok(digits) => digits,
+        Err(_) => panic!("digits are ASCII"),
+    }
+};
+
 /// Appends a number in decimal digits: most are numbers of registers, of up to three digits.
 fn push_decimal(text: &mut String, number: u64) {
-    if number >= 1000 {
-        push_decimal(text, number / 10);
-    } else {
-        if number >= 100 {
-            text.push(digit(number / 100));
-        }
-        if number >= 10 {
-            text.push(digit(number / 10));
+    let at = 3 * (number % 1000) as usize;
+    match number {
+        0..10 => text.push_str(&DIGITS[at + 2..at + 3]),
+        10..100 => text.push_str(&DIGITS[at + 1..at + 3]),
+        100..1000 => text.push_str(&DIGITS[at..at + 3]),
+        _ => {
+            push_decimal(text, number / 1000);
+            text.push_str(&DIGITS[at..at + 3]);
         }
     }
-    text.push(digit(number));
 }
 
 /// Writes a number in decimal digits.

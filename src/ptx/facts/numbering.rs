@@ -7,7 +7,7 @@
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::{Body, COMMON_REGISTERS, RegId};
+use super::{Body, RegId};
 use crate::ptx::{mnemonic::Mnemonic, operand::Operand, types::RegClass};
 
 /// Instructions whose result depends only on their operands, by the first part of their mnemonics.
@@ -93,6 +93,9 @@ pub(in crate::ptx) fn is_commutative(mnemonic: &str) -> bool {
     }
 }
 
+/// The number of expressions that suffices for most kernels.
+const COMMON_EXPRESSIONS: usize = 512;
+
 /// The maximum number of operands of an expression.
 const MOST: usize = 4;
 
@@ -130,7 +133,7 @@ pub(in crate::ptx) struct Numbering {
 
 impl Default for Numbering {
     fn default() -> Self {
-        Self { values: FxHashMap::with_capacity_and_hasher(COMMON_REGISTERS, FxBuildHasher) }
+        Self { values: FxHashMap::with_capacity_and_hasher(COMMON_EXPRESSIONS, FxBuildHasher) }
     }
 }
 

@@ -47,15 +47,16 @@ impl<'k> Builder<'k> {
     /// Returns the registers of values that are not older than register `before`, each once, and copies of the others.
     #[track_caller]
     fn own<T: Scalar>(self, values: Vec<Val<'k, T>>, before: u32) -> Vec<RegId> {
-        let mut own: Vec<RegId> = Vec::new();
+        let mut own: Vec<RegId> = Vec::with_capacity(values.len());
+        // Most values are in the order of their registers.
+        let mut newest = before;
         for value in values {
             let fresh = value.reg().map(|(register, _)| register).filter(|register| {
-                register.index >= before && own.iter().all(|other| other.index != register.index)
+                let is_newest = register.index >= newest;
+                is_newest || register.index >= before && own.iter().all(|other| other.index != register.index)
             });
-            own.push(match fresh {
-                Some(register) => register,
-                None => self.copy_of(value).in_register(self),
-            });
+            own.push(self.register_or_copy(fresh, value));
+            newest = newest.max(own[own.len() - 1].index + 1);
         }
         own
     }
@@ -63,7 +64,15 @@ impl<'k> Builder<'k> {
     /// Returns one register like [`all_owned`](Self::all_owned).
     #[track_caller]
     pub(crate) fn owned<T: Scalar>(self, compute: impl FnOnce() -> Val<'k, T>) -> RegId {
-        self.all_owned(|| vec![compute()])[0]
+        let before = self.body().registers_of(T::CLASS);
+        let value = compute();
+        let fresh = value.reg().map(|(register, _)| register).filter(|register| register.index >= before);
+        self.register_or_copy(fresh, value)
+    }
+
+    #[track_caller]
+    fn register_or_copy<T: Scalar>(self, fresh: Option<RegId>, value: Val<'k, T>) -> RegId {
+        fresh.unwrap_or_else(|| self.copy_of(value).in_register(self))
     }
 
     fn words(self, registers: &[RegId]) -> Words {

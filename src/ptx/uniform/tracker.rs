@@ -267,7 +267,21 @@ impl Tracker {
     }
 
     /// Records that a register is written, under the conditions opened since its definition or since the innermost loop started.
-    fn write(&mut self, reg: RegId, mut known: Known, at: &'static Location<'static>) {
+    fn write(&mut self, reg: RegId, known: Known, at: &'static Location<'static>) {
+        let straight = self.loops.is_empty() && self.conditions.len() == self.fact(reg).conditions as usize;
+        let known = if straight { known } else { self.under_conditions(reg, known) };
+        let level = self.normal(known.level);
+        let integer = matches!(reg.class, RegClass::B16 | RegClass::B32 | RegClass::B64);
+        let innermost = self.loops.last().map_or(0, |l| l.id);
+        let fact = self.fact_mut(reg);
+        (fact.level, fact.set) = (level, known.set);
+        fact.index = known.index.filter(|_| integer && !fact.changes);
+        (fact.written_at, fact.written_in) = (Some(at), innermost);
+    }
+
+    /// Returns the uniformity of a register after a write under the conditions opened since its definition or since the innermost loop
+    /// started.
+    fn under_conditions(&mut self, reg: RegId, mut known: Known) -> Known {
         self.assume_carried(reg);
         let &Fact { level, set, conditions, loops, changes, .. } = self.fact(reg);
         let outlives = (loops as usize) < self.loops.len();
@@ -286,13 +300,7 @@ impl Tracker {
                 known = self.meet(known, Known { level, set, index: None });
             }
         }
-        let level = self.normal(known.level);
-        let integer = matches!(reg.class, RegClass::B16 | RegClass::B32 | RegClass::B64);
-        let index = known.index.filter(|_| integer && !changes);
-        let innermost = self.loops.last().map_or(0, |l| l.id);
-        let fact = self.fact_mut(reg);
-        (fact.level, fact.set, fact.index) = (level, known.set, index);
-        (fact.written_at, fact.written_in) = (Some(at), innermost);
+        known
     }
 
     /// Records that unparsed text writes a register.
