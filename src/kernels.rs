@@ -3,6 +3,8 @@
 
 mod attention;
 mod base;
+#[cfg(any(feature = "cuda", feature = "sim"))]
+pub mod call;
 mod convolution;
 mod copy;
 mod gemm;
@@ -11,6 +13,7 @@ mod loads;
 mod matmul;
 mod matmul_simt;
 mod pad_rows;
+mod permute;
 mod rows;
 mod transpose;
 
@@ -29,5 +32,6 @@ pub use linear::*;
 pub use matmul::{MatmulArgs, matmul, pitch_divisor};
 pub use matmul_simt::matmul_simt;
 pub use pad_rows::{PadRowsArgs, pad_rows};
+pub use permute::{Permute, PermuteArgs, PermuteError};
 pub use rows::*;
 pub use transpose::{TransposeArgs, transpose};

@@ -24,7 +24,8 @@
 //! ```
 //!
 //! An application with its own cudarc buffers and streams loads a kernel with `Gpu::load` and launches the `Loaded` kernel on
-//! them (feature `cuda`).
+//! them (feature `cuda`). A [`KernelCache`] builds kernels when they are first called, on either kind of buffers; the functions of
+//! `kernels::call` use it.
 //!
 //! # What a launch checks
 //!
@@ -39,7 +40,9 @@
 
 mod argument;
 mod buffer;
+mod buffer_ref;
 mod bytes;
+mod call;
 mod choice;
 mod device;
 mod error;
@@ -55,6 +58,8 @@ mod simulator;
 #[cfg(feature = "cuda")]
 mod cuda_argument;
 #[cfg(feature = "cuda")]
+mod cuda_slice;
+#[cfg(feature = "cuda")]
 mod encoded_maps;
 #[cfg(feature = "cuda")]
 mod gpu_device;
@@ -65,6 +70,8 @@ mod source_line;
 
 pub use argument::{Argument, Arguments, Value};
 pub use buffer::Buffer;
+pub use buffer_ref::{BufferMut, BufferRef};
+pub use call::{CallError, Called, KernelCache, Picked, Queue};
 #[cfg(feature = "sim")]
 pub use choice::first;
 pub use choice::{AnyDevice, DeviceChoice, UnknownDevice, open};

@@ -117,6 +117,7 @@ impl<'a> Args<'a> {
         }
         let (address, guard) = buffer.device_ptr(self.stream);
         self.guards.push(guard);
+        self.last_address = Some(address);
         Ok(self.value(encode(address)?))
     }
 
@@ -134,6 +135,7 @@ impl<'a> Args<'a> {
         }
         let (address, guard) = buffer.device_ptr_mut(self.stream);
         self.guards.push(guard);
+        self.last_address = Some(address);
         Ok(self.value(encode(address)?))
     }
 
@@ -158,7 +160,7 @@ impl<'a> Args<'a> {
         self.entries.push((first, size));
     }
 
-    /// Returns the start address of the buffer that [`Args::read`] or [`Args::write`] added last.
+    /// Returns the start address of the buffer that was added last.
     pub(crate) fn last_address(&self) -> Option<u64> {
         self.last_address
     }

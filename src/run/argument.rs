@@ -1,9 +1,13 @@
 //! The values that may be passed for each kind of kernel parameter, checked by the compiler.
 
-use crate::ptx::{Element, In, InOut, Out, Params, Scalar, bf16, f16, traits::Param};
+use crate::ptx::{Element, Entry, In, InOut, Out, Params, Scalar, bf16, f16, traits::Param};
 
+#[cfg(feature = "cuda")]
+use super::cuda_slice::{ReadSlice, WriteSlice};
 use super::{
     buffer::{Buffer, Store},
+    error::RunError,
+    plan::Seen,
     tensor_map::TensorBox,
 };
 
@@ -45,10 +49,41 @@ pub struct Value<'a>(pub(super) Kind<'a>);
 #[derive(Debug)]
 pub(super) enum Kind<'a> {
     Number(Number),
+    /// A buffer without elements, at address 0.
+    Empty,
     Read(&'a Store, usize),
     Write(&'a mut Store, usize),
     ReadMap(&'a Store, usize, TensorBox),
     WriteMap(&'a mut Store, usize, TensorBox),
+    /// Buffers of the application, for a launch on one of its streams.
+    #[cfg(feature = "cuda")]
+    ReadSlice(&'a dyn ReadSlice, usize),
+    #[cfg(feature = "cuda")]
+    WriteSlice(&'a mut dyn WriteSlice, usize),
+}
+
+impl Kind<'_> {
+    /// Returns what a launch checks; of a buffer, with the address 0.
+    pub(super) fn seen(&self) -> Seen {
+        match self {
+            Kind::Number(number) => number.integer.map_or(Seen::Float, Seen::Integer),
+            Kind::Empty => Seen::buffer(0),
+            Kind::Read(_, elements) | Kind::ReadMap(_, elements, _) => Seen::buffer(*elements),
+            Kind::Write(_, elements) | Kind::WriteMap(_, elements, _) => Seen::buffer(*elements),
+            #[cfg(feature = "cuda")]
+            Kind::ReadSlice(_, elements) | Kind::WriteSlice(_, elements) => Seen::buffer(*elements),
+        }
+    }
+
+    /// Checks the tensor map, if it is one, of parameter `index`.
+    pub(super) fn check_map(&self, entry: &Entry, index: usize) -> Result<(), RunError> {
+        match self {
+            Kind::ReadMap(_, elements, tensor) | Kind::WriteMap(_, elements, tensor) => {
+                tensor.check(entry, index, *elements)
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A scalar argument.

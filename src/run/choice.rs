@@ -150,7 +150,7 @@ impl Backend for AnyDevice {
         delegate!(self, device => device.address(store))
     }
 
-    fn run(&self, request: Request<'_, '_>) -> Result<Launched, RunError> {
+    fn run<'a>(&'a self, request: Request<'_, 'a>) -> Result<Launched, RunError> {
         delegate!(self, device => device.run(request))
     }
 }

@@ -141,7 +141,7 @@ pub trait Backend {
         entry.ptx_with_lines()
     }
     /// Runs a kernel that is known to run on this device, on a nonempty grid.
-    fn run(&self, request: Request<'_, '_>) -> Result<Launched, RunError>;
+    fn run<'a>(&'a self, request: Request<'_, 'a>) -> Result<Launched, RunError>;
 }
 
 /// A launch whose shape and arguments were checked.
@@ -162,11 +162,11 @@ fn filled<T: Element>(device: &(impl Device + ?Sized), len: usize, byte: u8) -> 
     Ok(Buffer::new(device.allocate_filled(bytes.ok_or_else(too_large)?, byte)?, len))
 }
 
-fn start(
-    device: &(impl Device + ?Sized),
+fn start<'a>(
+    device: &'a (impl Device + ?Sized),
     entry: &Entry,
     grid: Option<[u32; 3]>,
-    args: Vec<Value<'_>>,
+    args: Vec<Value<'a>>,
 ) -> Result<Launched, RunError> {
     let request = prepare(device, entry, grid, args)?;
     if request.plan.is_empty() {
@@ -183,37 +183,26 @@ fn prepare<'k, 'a>(
     args: Vec<Value<'a>>,
 ) -> Result<Request<'k, 'a>, RunError> {
     check_target(entry, &device.name(), device.capability())?;
-    let seen = args.iter().enumerate().map(|(i, arg)| match &arg.0 {
-        Kind::Number(number) => Ok(number.integer.map_or(Seen::Float, Seen::Integer)),
-        Kind::Read(store, elements) => buffer(device, entry, i, store, *elements),
-        Kind::Write(store, elements) => buffer(device, entry, i, store, *elements),
-        Kind::ReadMap(store, elements, tensor) => {
-            tensor.check(entry, i, *elements)?;
-            buffer(device, entry, i, store, *elements)
-        }
-        Kind::WriteMap(store, elements, tensor) => {
-            tensor.check(entry, i, *elements)?;
-            buffer(device, entry, i, store, *elements)
-        }
-    });
-    let seen: Vec<Seen> = seen.collect::<Result<_, _>>()?;
+    let seen = |(i, Value(arg)): (usize, &Value<'a>)| -> Result<Seen, RunError> {
+        arg.check_map(entry, i)?;
+        let store = match arg {
+            Kind::Number(_) | Kind::Empty => return Ok(arg.seen()),
+            Kind::Read(store, _) | Kind::ReadMap(store, ..) => store,
+            Kind::Write(store, _) | Kind::WriteMap(store, ..) => &**store,
+            #[cfg(feature = "cuda")]
+            Kind::ReadSlice(..) | Kind::WriteSlice(..) => return Err(other_device(entry, i, device.name())),
+        };
+        let address = device.address(store).ok_or_else(|| other_device(entry, i, device.name()))?;
+        Ok(arg.seen().at(address))
+    };
+    let seen: Vec<Seen> = args.iter().enumerate().map(seen).collect::<Result<_, _>>()?;
     let plan = plan(entry, &seen, grid, device.multiprocessors())?;
     Ok(Request { entry, text: device.text(entry), plan, args })
 }
 
-fn buffer(
-    device: &(impl Device + ?Sized),
-    entry: &Entry,
-    index: usize,
-    store: &Store,
-    elements: usize,
-) -> Result<Seen, RunError> {
-    let seen = device.address(store).map(|address| Seen::Buffer { address, elements: elements as u64 });
-    seen.ok_or_else(|| RunError::OtherDevice {
-        kernel: entry.name.clone(),
-        parameter: parameter_name(entry, index),
-        device: device.name(),
-    })
+/// Returns the error of a buffer that does not belong to the device.
+pub(super) fn other_device(entry: &Entry, index: usize, device: String) -> RunError {
+    RunError::OtherDevice { kernel: entry.name.clone(), parameter: parameter_name(entry, index), device }
 }
 
 /// Rejects a kernel whose target a device of this capability cannot run.

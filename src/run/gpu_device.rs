@@ -13,6 +13,8 @@ use crate::{
     ptx::Entry,
 };
 
+#[cfg(feature = "sim")]
+use super::device::other_device;
 use super::{
     argument::{Kind, Value},
     buffer::Store,
@@ -119,7 +121,7 @@ impl Backend for GpuDevice {
         }
     }
 
-    fn run(&self, request: Request<'_, '_>) -> Result<Launched, RunError> {
+    fn run<'a>(&'a self, request: Request<'_, 'a>) -> Result<Launched, RunError> {
         let Request { entry, text, plan, args } = request;
         let (code, load_time) = self.code(entry, text)?;
         let mut passed = Args::new(&self.stream);
@@ -145,8 +147,8 @@ impl Backend for GpuDevice {
     }
 }
 
-/// Adds an argument that is known to be a scalar or a buffer of this device.
-fn pass<'a>(
+/// Adds an argument: a scalar, or a buffer whose context the launch checks.
+pub(super) fn pass<'a>(
     args: &mut Args<'a>,
     gpu: &Gpu,
     entry: &Entry,
@@ -154,20 +156,33 @@ fn pass<'a>(
     arg: Value<'a>,
 ) -> Result<(), RunError> {
     match arg.0 {
-        Kind::Number(number) => args.bytes(&number.bytes()[..number.bytes]),
-        Kind::Read(Store::Cuda(slice), _) => args.read(slice),
-        Kind::Write(Store::Cuda(slice), _) => args.write(slice),
+        Kind::Number(number) => {
+            args.bytes(&number.bytes()[..number.bytes]);
+        }
+        Kind::Empty => {
+            args.value(0u64);
+        }
+        Kind::Read(Store::Cuda(slice), _) => {
+            args.read(slice);
+        }
+        Kind::Write(Store::Cuda(slice), _) => {
+            args.write(slice);
+        }
         Kind::ReadMap(Store::Cuda(slice), _, tensor) => {
-            args.read_map(slice, |address| tensor.encoded(gpu, entry, index, address))?
+            args.read_map(slice, |address| tensor.encoded(gpu, entry, index, address))?;
         }
         Kind::WriteMap(Store::Cuda(slice), _, tensor) => {
-            args.write_map(slice, |address| tensor.encoded(gpu, entry, index, address))?
+            args.write_map(slice, |address| tensor.encoded(gpu, entry, index, address))?;
         }
+        Kind::ReadSlice(slice, _) => slice.read(args),
+        Kind::WriteSlice(slice, _) => slice.write(args),
         #[cfg(feature = "sim")]
         Kind::Read(Store::Simulated(_), _)
         | Kind::Write(Store::Simulated(_), _)
         | Kind::ReadMap(Store::Simulated(_), ..)
-        | Kind::WriteMap(Store::Simulated(_), ..) => args,
-    };
+        | Kind::WriteMap(Store::Simulated(_), ..) => {
+            return Err(other_device(entry, index, gpu.properties().name.clone()));
+        }
+    }
     Ok(())
 }

@@ -10,10 +10,12 @@ use crate::{
 };
 
 use super::{
+    argument::Arguments,
     cuda_argument::{CudaArguments, CudaLaunchArgs},
-    device::check_target,
+    device::{check_target, other_device},
     encoded_maps::EncodedMaps,
     error::{JitError, RunError},
+    gpu_device::pass,
     plan::{Plan, plan},
     tensor_map::STAND_IN_BYTES,
 };
@@ -127,6 +129,33 @@ impl<A: Params> Loaded<A> {
         };
         // An owner could forget it, and with it the events that buffers wait for before they are freed.
         Ok(work(&mut Prepared(prepared)))
+    }
+
+    /// Queues the kernel like [`launch`](Self::launch), with arguments whose types are erased.
+    pub(super) fn launch_erased(
+        &self,
+        stream: &CudaStream,
+        arguments: impl Arguments<A>,
+    ) -> Result<(), RunError> {
+        let values = arguments.values();
+        let gpu = self.code.module.gpu();
+        let mut args = Args::with_capacity(stream, values.len() + self.entry.maps.len());
+        let mut seen = Vec::with_capacity(values.len());
+        for (index, value) in values.into_iter().enumerate() {
+            let found = value.0.seen();
+            value.0.check_map(&self.entry, index)?;
+            pass(&mut args, gpu, &self.entry, index, value)?;
+            seen.push(found.at(args.last_address().unwrap_or_default()));
+        }
+        if let Some(index) = args.foreign() {
+            return Err(other_device(&self.entry, index, gpu.properties().name.clone()));
+        }
+        let plan = plan(&self.entry, &seen, None, self.code.resident)?;
+        if plan.is_empty() {
+            return Ok(());
+        }
+        self.code.pass_maps(&mut args, &self.entry, &plan)?;
+        Ok(self.code.function.launch_matched(&config(&plan), args)?)
     }
 
     fn start(

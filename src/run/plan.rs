@@ -22,6 +22,21 @@ pub(super) enum Seen {
     },
 }
 
+impl Seen {
+    /// Returns a buffer whose address is not known yet.
+    pub(super) fn buffer(elements: usize) -> Self {
+        Self::Buffer { address: 0, elements: elements as u64 }
+    }
+
+    /// Returns the same, a buffer with this address.
+    pub(super) fn at(self, address: u64) -> Self {
+        match self {
+            Self::Buffer { elements, .. } => Self::Buffer { address, elements },
+            number => number,
+        }
+    }
+}
+
 /// The shape of a launch, and the tensor maps that it creates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Plan {

@@ -8,6 +8,8 @@ use std::{
 
 use serde_json::{Value as Json, json};
 
+#[cfg(feature = "cuda")]
+use super::device::other_device;
 use super::{
     argument::{Kind, Number, Value},
     buffer::Store,
@@ -48,6 +50,7 @@ pub(super) fn record(
         let buffer = |store, elements, out| buffer(device, dir, param, store, elements, out);
         match value {
             Kind::Number(number) => arguments.push(scalar(param, number)),
+            Kind::Empty => arguments.push(json!({"kind": "scalar", "dtype": "u64", "value": 0})),
             Kind::Read(store, elements) => arguments.push(buffer(store, *elements, false)?),
             Kind::Write(store, elements) => arguments.push(buffer(store, *elements, true)?),
             Kind::ReadMap(store, elements, tensor) => {
@@ -57,6 +60,10 @@ pub(super) fn record(
             Kind::WriteMap(store, elements, tensor) => {
                 mapped.push(buffer(store, *elements, true)?);
                 arguments.push(tensor_map(param, tensor));
+            }
+            #[cfg(feature = "cuda")]
+            Kind::ReadSlice(..) | Kind::WriteSlice(..) => {
+                return Err(other_device(entry, arguments.len(), device.name()).into());
             }
         }
     }

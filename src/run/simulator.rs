@@ -12,6 +12,8 @@ use crate::{
     sim::{Arch, Arg, Checks, Launch, Module, Sim},
 };
 
+#[cfg(feature = "cuda")]
+use super::device::other_device;
 use super::{
     argument::{Kind, Value},
     buffer::{SharedMemory, Simulated, Store},
@@ -113,10 +115,15 @@ impl Simulator {
         };
         Ok(match &value.0 {
             Kind::Number(number) => Arg::bytes(&number.bytes()[..number.bytes]),
+            Kind::Empty => Arg::from(0u64),
             Kind::Read(store, _) => Arg::from(self.address(store).unwrap_or_default()),
             Kind::Write(store, _) => Arg::from(self.address(store).unwrap_or_default()),
             Kind::ReadMap(store, _, tensor) => map(store, tensor)?,
             Kind::WriteMap(store, _, tensor) => map(store, tensor)?,
+            #[cfg(feature = "cuda")]
+            Kind::ReadSlice(..) | Kind::WriteSlice(..) => {
+                return Err(other_device(entry, index, self.name()));
+            }
         })
     }
 }
@@ -181,7 +188,7 @@ impl Backend for Simulator {
         entry.ptx_with_assumptions()
     }
 
-    fn run(&self, request: Request<'_, '_>) -> Result<Launched, RunError> {
+    fn run<'a>(&'a self, request: Request<'_, 'a>) -> Result<Launched, RunError> {
         let Request { entry, text, plan, args } = request;
         let (module, load_time) = self.module(&entry.name, text)?;
         let args: Result<Vec<Arg>, RunError> =

@@ -18,8 +18,8 @@ const MODULES: &[Module] = &[
     ("atoms",   &["layout", "ptx"]),
     ("tensor",  &["layout", "ptx", "atoms"]),
     ("tiles",   &["layout", "ptx", "atoms", "tensor"]),
-    ("kernels", &["layout", "ptx", "atoms", "tensor", "tiles"]),
     ("run",     &["ptx", "tiles", "sim", "gpu"]),
+    ("kernels", &["layout", "ptx", "atoms", "tensor", "tiles", "run"]),
     ("export",  &["ptx"]),
     ("draw",    &["layout", "atoms", "tensor"]),
 ];

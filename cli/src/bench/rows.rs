@@ -5,6 +5,7 @@ mod contender;
 mod element;
 mod forward;
 mod models;
+mod permute;
 mod pointwise;
 mod reference;
 mod table;
@@ -83,6 +84,7 @@ impl Args {
             contenders.extend(pointwise::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(backward::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(models::contenders(gpu, &buffers, &self.kernels)?);
+            contenders.extend(permute::contenders(gpu, &buffers, &self.kernels)?);
             for contender in &contenders {
                 contender.verify(gpu, &mut buffers)?;
             }

@@ -6,7 +6,7 @@ use super::{linear, rows};
 use warpwright::{
     kernels::{
         Attention, AttentionBackward, AttentionMask, Gemm, GemmResult, GemmTile, MatrixOrder, NormFunction,
-        PointwiseFunction, copy_elements, matmul, matmul_simt, transpose,
+        Permute, PointwiseFunction, copy_elements, matmul, matmul_simt, transpose,
     },
     ptx::{BuildError, Kernel, Module, Target, bf16, e4m3, e5m2, f16},
     tensor::TensorElement,
@@ -235,6 +235,17 @@ pub(super) const KERNELS: &[Ready] = &[
         builds: &[("f32", |module, divisor| add(module, |target| matmul_simt(target, divisor)))],
     },
     Ready {
+        name: "permute",
+        about: "y = x with up to five axes in another order: copies of rows, whose lengths and strides the divisor divides, and transposed tiles",
+        target: Target::SM_80,
+        divisors: &[1, 8],
+        builds: &[
+            ("bf16", |module, divisor| add_permute::<bf16>(module, divisor)),
+            ("f16",  |module, divisor| add_permute::<f16>(module, divisor)),
+            ("f32",  |module, divisor| add_permute::<f32>(module, divisor)),
+        ],
+    },
+    Ready {
         name: "quantize_e4m3",
         about: "x, rmsnorm(x)·w and silu(x)·u as e4m3 with scales of rows of up to 1024, 4096 and 16384 elements, and of blocks of 128; the divisor is one of n and the distances between rows",
         target: Target::SM_89,
@@ -416,6 +427,15 @@ where
         }
     }
     Ok(())
+}
+
+/// Adds copies of rows by 8, 32 and 256 threads, and transposed tiles.
+fn add_permute<T: TensorElement>(module: &mut Module, divisor: u32) -> Result<(), String> {
+    let adjacent = divisor.min(16 / T::SIZE);
+    let rows = [8, 32, 256].map(|threads| Permute::Rows { threads, adjacent });
+    rows.into_iter()
+        .chain([Permute::Tiles])
+        .try_for_each(|permute| add(module, |target| permute.kernel::<T>(target)))
 }
 
 /// Adds attention for two lengths of rows.

@@ -1,0 +1,41 @@
+//! Axes in another order.
+
+use warpwright::{gpu::Gpu, kernels::Permute};
+
+use super::{
+    contender::{Buffers, Contender, Launch},
+    element::Element,
+    forward::{TARGET, is_selected, load},
+};
+use crate::bench::{Failed, Fallible};
+
+/// The most heads of a position.
+const HEADS: u32 = 32;
+
+/// Loads the kernels of these names: the matrix is transposed, and its rows, as those of heads of positions, are put in the order of heads.
+pub(super) fn contenders<E: Element>(
+    gpu: &Gpu,
+    buffers: &Buffers<E>,
+    names: &[String],
+) -> Fallible<Vec<Contender<E>>> {
+    let (m, n) = (buffers.m, buffers.n);
+    // The largest power of two that divides the rows.
+    let heads = (m & m.wrapping_neg()).clamp(1, HEADS);
+    let problems: [(&str, Vec<u32>, &[usize]); 2] =
+        [("permute_matrix", vec![m, n], &[1, 0]), ("permute_heads", vec![m / heads, heads, n], &[1, 0, 2])];
+    let mut contenders = Vec::new();
+    for (name, extents, order) in problems.into_iter().filter(|(name, ..)| is_selected(names, name)) {
+        let kernel = load(gpu, &Permute::for_axes::<E>(&extents, order)?.kernel::<E>(TARGET)?)?;
+        let (extents, x_strides, y_strides) = Permute::arguments(&extents, order)?;
+        let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, .. }| {
+            kernel.launch(stream, (&*x, y, extents, x_strides, y_strides)).map_err(Failed::of)
+        });
+        contenders.push(Contender {
+            name: name.into(),
+            bytes: 2.0 * buffers.matrix(),
+            launch,
+            reference: None,
+        });
+    }
+    Ok(contenders)
+}

@@ -1,0 +1,44 @@
+//! Functions that pick a kernel, build it if no earlier call had the same problem, and launch it.
+//!
+//! The first parameter is `&KernelCache`, or `KernelCache::on` a stream for buffers of cudarc; then come sizes, inputs and results. Inputs are
+//! anything that converts into [`BufferRef`](crate::run::BufferRef): `&Buffer<T>`, `&CudaSlice<U>` or `&CudaView<U>`; results, into [`BufferMut`](crate::run::BufferMut). Matrices are [`Rows`] and
+//! [`RowsMut`]: a buffer, whose rows are contiguous, or a pair of a buffer and the distance between its rows in elements.
+//!
+//! ```
+//! use warpwright::{kernels::{MatrixOrder, call}, prelude::*, run::{Device, KernelCache, Simulator}};
+//!
+//! let device = Simulator::new(); // or `Gpu::new(0)?`, with buffers of cudarc
+//! let kernels = KernelCache::new(&device);
+//!
+//! // D = A·Bᵀ: A 32×64, B 48×64, both in rows.
+//! let shape = call::GemmShape { b: MatrixOrder::Col, ..call::GemmShape::new(32, 48, 64) };
+//! let (a, b) = (device.upload(&[bf16::ONE; 32 * 64])?, device.upload(&[bf16::ONE; 48 * 64])?);
+//! let mut d = device.output::<f32>(32 * 48)?;
+//! let called = call::gemm(&kernels, &shape, &a, &b, &mut d)?;
+//! assert!(called.kernel.name.starts_with("gemm_bf16_f32_row_col_"));
+//! assert_eq!(device.download(&d)?, [64.0; 32 * 48]);
+//!
+//! // Rows of A must be a multiple of 16 bytes apart.
+//! let error = call::gemm(&kernels, &call::GemmShape::new(32, 48, 63), &a, &b, &mut d).unwrap_err();
+//! assert_eq!(error.to_string(), "gemm: expected rows of A that are a multiple of 8 elements apart, found 63: `pad_rows` copies others");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Errors
+//!
+//! [`CallError`](crate::run::CallError): `Refused` for sizes that no kernel is made for, and all errors of a launch ([`run`](crate::run)): short and
+//! overlapping buffers, buffers of another device, devices that cannot run the kernel.
+
+mod attention;
+mod decode;
+mod gemm;
+mod operands;
+mod permute;
+mod rows;
+
+pub use attention::{AttentionDerivatives, AttentionShape, HeadOrder, attention, attention_backward};
+pub use decode::{CacheShape, cached_attention};
+pub use gemm::{FusedOperands, GemmFactor, GemmShape, fused_gemm, gated_gemm, gemm};
+pub use operands::{Rows, RowsMut};
+pub use permute::permute;
+pub use rows::{RotaryTables, cross_entropy, gated, norm, pointwise, residual_norm, rotary, softmax};

@@ -1,0 +1,287 @@
+//! Attention and its derivatives.
+
+use super::operands::refused;
+use crate::{
+    kernels::{
+        Attention, AttentionArgs, AttentionBackward, AttentionFinishArgs, AttentionKeysArgs, AttentionMask,
+        AttentionProblem, AttentionQueriesArgs, AttentionRowsArgs, AttentionTile,
+    },
+    run::{BufferMut, BufferRef, CallError, Called, Queue},
+    tensor::TensorElement,
+    tiles::{Convert, Product},
+};
+
+/// The sizes, the mask and the layout of attention.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AttentionShape {
+    /// The sequences.
+    pub batches: u32,
+    /// The heads of queries of a sequence.
+    pub heads: u32,
+    /// The heads of keys and values of a sequence; divides `heads`.
+    pub kv_heads: u32,
+    /// The queries of a sequence.
+    pub queries: u32,
+    /// The keys of a sequence.
+    pub keys: u32,
+    /// The length of a row of Q and K.
+    pub head_size: u32,
+    /// The length of a row of V and O.
+    pub value_size: u32,
+    /// The keys that a query attends to.
+    pub mask: AttentionMask,
+    /// The factor of scores, positive; 1/√`head_size` if `None`.
+    pub scale: Option<f32>,
+    /// The order of rows in memory.
+    pub order: HeadOrder,
+}
+
+/// The order of the rows of Q, K, V and O, each without gaps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HeadOrder {
+    /// `[batch][position][head][column]`, as projections store them.
+    Positions,
+    /// `[batch][head][position][column]`.
+    Heads,
+}
+
+impl AttentionShape {
+    /// Returns full self-attention of this many sequences, heads, positions, and columns of a head.
+    pub const fn new(batches: u32, heads: u32, positions: u32, head_size: u32) -> Self {
+        Self {
+            batches,
+            heads,
+            kv_heads: heads,
+            queries: positions,
+            keys: positions,
+            head_size,
+            value_size: head_size,
+            mask: AttentionMask::Full,
+            scale: None,
+            order: HeadOrder::Positions,
+        }
+    }
+
+    fn problem(&self, queue: Queue<'_>) -> AttentionProblem {
+        let Self { batches, heads, kv_heads, queries, keys, head_size, value_size, mask, .. } = *self;
+        AttentionProblem {
+            head_size,
+            value_size,
+            mask,
+            heads: batches.saturating_mul(heads),
+            kv_heads: batches.saturating_mul(kv_heads),
+            queries,
+            keys,
+            multiprocessors: queue.cache().multiprocessors(),
+        }
+    }
+
+    /// Checks the numbers of heads and the scale, and returns the arguments of all kernels.
+    fn arguments(&self, call: &'static str) -> Result<Arguments, CallError> {
+        let Self { batches, heads, kv_heads, queries, keys, head_size, value_size, scale, .. } = *self;
+        if kv_heads == 0 || !heads.is_multiple_of(kv_heads) {
+            return Err(refused(call, format!("heads that are a multiple of kv_heads = {kv_heads}"), heads));
+        }
+        let scale = scale.unwrap_or_else(|| 1.0 / (head_size as f32).sqrt());
+        if !(scale > 0.0 && scale.is_finite()) {
+            return Err(refused(call, "a positive scale", scale));
+        }
+        let of_queries = self.strides(call, heads, queries, head_size)?;
+        let of_keys = self.strides(call, kv_heads, keys, head_size)?;
+        let of_values = self.strides(call, kv_heads, keys, value_size)?;
+        let of_results = self.strides(call, heads, queries, value_size)?;
+        Ok(Arguments {
+            sizes: [batches, kv_heads, heads / kv_heads, queries, keys],
+            of_queries,
+            of_keys,
+            of_values,
+            of_results,
+            scale,
+        })
+    }
+
+    /// Returns the strides between batches, heads and rows.
+    fn strides(
+        &self,
+        call: &'static str,
+        heads: u32,
+        rows: u32,
+        columns: u32,
+    ) -> Result<[u32; 3], CallError> {
+        let of = |factors: &[u32]| {
+            let product: u128 = factors.iter().map(|&factor| u128::from(factor)).product();
+            u32::try_from(product).map_err(|_| refused(call, "matrices of fewer than 2³² elements", product))
+        };
+        let batch = of(&[heads, rows, columns])?;
+        Ok(match self.order {
+            HeadOrder::Positions => [batch, columns, of(&[heads, columns])?],
+            HeadOrder::Heads => [batch, of(&[rows, columns])?, columns],
+        })
+    }
+}
+
+/// The arguments that kernels have in common.
+struct Arguments {
+    sizes: [u32; 5],
+    of_queries: [u32; 3],
+    of_keys: [u32; 3],
+    of_values: [u32; 3],
+    of_results: [u32; 3],
+    scale: f32,
+}
+
+/// O = softmax(scale · Q·Kᵀ)·V for each head, and the logarithms of the sums of exponentials, contiguous:
+/// `[batch][head][query]`. The kernel is that of [`Attention::for_problem`], which requires sm_90a.
+///
+/// ```
+/// use warpwright::{kernels::{AttentionMask, call}, prelude::*, run::{Device, KernelCache, Simulator}};
+///
+/// let device = Simulator::new();
+/// let kernels = KernelCache::new(&device);
+/// // Two heads of queries for one of keys, 40 positions, rows of 64.
+/// let shape =
+///     call::AttentionShape { kv_heads: 1, mask: AttentionMask::Causal, ..call::AttentionShape::new(1, 2, 40, 64) };
+/// let q = device.upload(&[bf16::ONE; 40 * 2 * 64])?;
+/// let [k, v] = [0.5, 2.0].map(|x| device.upload(&[bf16::from_f32(x); 40 * 64]));
+/// let (mut o, mut lse) = (device.output::<bf16>(q.len())?, device.output::<f32>(2 * 40)?);
+/// let called = call::attention(&kernels, &shape, &q, &k?, &v?, &mut o, &mut lse)?;
+/// assert_eq!(called.kernel.name, "attention_bf16_64_causal");
+/// assert!(device.download(&o)?.iter().all(|&x| x == bf16::from_f32(2.0)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// [`CallError`]; for heads that are not a multiple of `kv_heads`, and lengths of rows without a kernel.
+#[doc(alias = "scaled_dot_product_attention")]
+pub fn attention<'a, T>(
+    on: impl Into<Queue<'a>>,
+    shape: &AttentionShape,
+    q: impl Into<BufferRef<'a, T>>,
+    k: impl Into<BufferRef<'a, T>>,
+    v: impl Into<BufferRef<'a, T>>,
+    o: impl Into<BufferMut<'a, T>>,
+    lse: impl Into<BufferMut<'a, f32>>,
+) -> Result<Called, CallError>
+where
+    T: TensorElement + Product<T, f32>,
+    f32: Convert<T>,
+{
+    const CALL: &str = "attention";
+    let queue = on.into();
+    let AttentionShape { head_size, value_size, .. } = *shape;
+    if AttentionTile::all(head_size, value_size).next().is_none() {
+        let expected = "rows of 32, 64, 96, 128 or 256 elements, or of 192 with values of 128";
+        return Err(refused(CALL, expected, format!("rows of {head_size} with values of {value_size}")));
+    }
+    let Arguments { sizes, of_queries, of_keys, of_values, of_results, scale } = shape.arguments(CALL)?;
+    let strides = [of_queries, of_keys, of_values, of_results];
+    queue.launch::<_, _, AttentionArgs<T>>(
+        CALL,
+        shape.problem(queue),
+        Attention::for_problem,
+        Attention::kernel,
+        (q.into(), k.into(), v.into(), o.into(), lse.into(), sizes, strides, scale),
+    )
+}
+
+/// What derivatives are computed from and into, in addition to Q, K and V.
+#[derive(Debug)]
+pub struct AttentionDerivatives<'a, T> {
+    /// The results of [`attention`].
+    pub o: BufferRef<'a, T>,
+    /// The logarithms of [`attention`].
+    pub lse: BufferRef<'a, f32>,
+    /// The derivative by O, in its layout.
+    pub d_o: BufferRef<'a, T>,
+    /// The derivative by Q, in its layout.
+    pub dq: BufferMut<'a, T>,
+    /// The derivative by K, in its layout.
+    pub dk: BufferMut<'a, T>,
+    /// The derivative by V, in its layout.
+    pub dv: BufferMut<'a, T>,
+    /// Two buffers that the launches use, of [`AttentionShape::workspace`] elements.
+    pub workspace: [BufferMut<'a, f32>; 2],
+}
+
+impl AttentionShape {
+    /// Returns the elements of the buffers that [`attention_backward`] uses.
+    #[must_use]
+    pub fn workspace(&self, deterministic: bool) -> [usize; 2] {
+        let heads = self.batches as usize * self.heads as usize;
+        let backward =
+            AttentionBackward { deterministic, ..AttentionBackward::new(self.head_size, self.mask) };
+        backward.workspace(heads, self.queries as usize)
+    }
+}
+
+/// The derivatives of [`attention`] by Q, K and V, in three launches of [`AttentionBackward::for_problem`]; `deterministic` as there. Returns the call that
+/// computes dK and dV.
+///
+/// # Errors
+/// [`CallError`]; for lengths of rows other than 32, 64 and 128.
+#[doc(alias = "scaled_dot_product_attention_backward")]
+pub fn attention_backward<'a, T>(
+    on: impl Into<Queue<'a>>,
+    shape: &AttentionShape,
+    deterministic: bool,
+    q: impl Into<BufferRef<'a, T>>,
+    k: impl Into<BufferRef<'a, T>>,
+    v: impl Into<BufferRef<'a, T>>,
+    derivatives: AttentionDerivatives<'_, T>,
+) -> Result<Called, CallError>
+where
+    T: TensorElement + Product<T, f32> + Convert<f32>,
+    f32: Convert<T>,
+{
+    const CALL: &str = "attention_backward";
+    let queue = on.into();
+    let AttentionShape { head_size, value_size, .. } = *shape;
+    if head_size != value_size {
+        return Err(refused(CALL, format!("values of {head_size} elements, as keys have"), value_size));
+    }
+    let (q, k, v) = (q.into(), k.into(), v.into());
+    let AttentionDerivatives { o, lse, d_o, dq, dk, dv, workspace: [mut rows, mut sums] } = derivatives;
+    let Arguments { sizes, of_queries, of_keys, scale, .. } = shape.arguments(CALL)?;
+    let problem = (shape.problem(queue), deterministic);
+    let pick = |(problem, deterministic): &(AttentionProblem, bool)| AttentionBackward {
+        deterministic: *deterministic,
+        ..AttentionBackward::for_problem(problem)
+    };
+
+    queue.launch::<_, _, AttentionRowsArgs<T>>(
+        CALL,
+        problem,
+        pick,
+        AttentionBackward::rows_kernel,
+        (o, d_o, lse, rows.reborrow(), sums.reborrow(), sizes, [of_queries; 2]),
+    )?;
+    let strides = [of_queries, of_keys, of_keys, of_queries, of_keys, of_keys];
+    let called = queue.launch::<_, _, AttentionKeysArgs<T>>(
+        CALL,
+        problem,
+        pick,
+        AttentionBackward::keys_kernel,
+        (q, k, v, d_o, rows.as_read(), sums.reborrow(), dk, dv, sizes, strides, scale),
+    )?;
+    if deterministic {
+        let strides = [of_queries, of_keys, of_keys, of_queries, of_queries];
+        let arguments = (q, k, v, d_o, rows.as_read(), dq, sizes, strides, scale);
+        queue.launch::<_, _, AttentionQueriesArgs<T>>(
+            CALL,
+            problem,
+            pick,
+            AttentionBackward::queries_kernel,
+            arguments,
+        )?;
+    } else {
+        let arguments = (sums.as_read(), dq, sizes, of_queries, scale);
+        queue.launch::<_, _, AttentionFinishArgs<T>>(
+            CALL,
+            problem,
+            pick,
+            AttentionBackward::finish_kernel,
+            arguments,
+        )?;
+    }
+    Ok(called)
+}

@@ -1,0 +1,87 @@
+//! Attention of one query to caches of keys and values.
+
+use super::operands::refused;
+use crate::{
+    kernels::{CachedAttention, CachedAttentionArgs},
+    run::{BufferMut, BufferRef, CallError, Called, Queue},
+    tensor::TensorElement,
+    tiles::{Convert, Product},
+};
+
+/// The sizes of caches: Q and O `[batch][head][column]`, K and V `[batch][kv_head][position][column]`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CacheShape {
+    /// The sequences.
+    pub batches: u32,
+    /// The heads of queries.
+    pub heads: u32,
+    /// The heads of keys and values; divides `heads`.
+    pub kv_heads: u32,
+    /// The rows of a cache.
+    pub capacity: u32,
+    /// The length of a row: 64 or 128.
+    pub head_size: u32,
+    /// The factor of scores, positive; 1/√`head_size` if `None`.
+    pub scale: Option<f32>,
+}
+
+/// For each sequence and head, attention of one query to the first `lengths[batch]` rows of its cache, and the logarithms of sums `[batch][head]`.
+/// The kernel is that of [`CachedAttention::for_problem`], which requires sm_90a.
+///
+/// # Errors
+/// [`CallError`]; for heads that are not a multiple of `kv_heads`, and lengths of rows without a kernel.
+#[doc(alias = "decode")]
+pub fn cached_attention<'a, T>(
+    on: impl Into<Queue<'a>>,
+    shape: &CacheShape,
+    q: impl Into<BufferRef<'a, T>>,
+    k: impl Into<BufferRef<'a, T>>,
+    v: impl Into<BufferRef<'a, T>>,
+    lengths: impl Into<BufferRef<'a, u32>>,
+    o: impl Into<BufferMut<'a, T>>,
+    lse: impl Into<BufferMut<'a, f32>>,
+) -> Result<Called, CallError>
+where
+    T: TensorElement + Product<T, f32>,
+    f32: Convert<T>,
+{
+    const CALL: &str = "cached_attention";
+    let queue = on.into();
+    let CacheShape { batches, heads, kv_heads, capacity, head_size, scale } = *shape;
+    if kv_heads == 0 || !heads.is_multiple_of(kv_heads) {
+        return Err(refused(CALL, format!("heads that are a multiple of kv_heads = {kv_heads}"), heads));
+    }
+    if ![64, 128].contains(&head_size) {
+        return Err(refused(CALL, "rows of 64 or 128 elements", head_size));
+    }
+    let product = |factors: [u32; 3]| {
+        let product: u128 = factors.into_iter().map(u128::from).product();
+        u32::try_from(product).map_err(|_| refused(CALL, "caches of fewer than 2³² elements", product))
+    };
+    let of_queries = [product([heads, head_size, 1])?, head_size];
+    let of_keys = [product([kv_heads, capacity, head_size])?, product([capacity, head_size, 1])?, head_size];
+    let scale = scale.unwrap_or_else(|| 1.0 / (head_size as f32).sqrt());
+    if !(scale > 0.0 && scale.is_finite()) {
+        return Err(refused(CALL, "a positive scale", scale));
+    }
+    let sizes = [batches, kv_heads, heads / kv_heads, capacity];
+    let multiprocessors = queue.cache().multiprocessors();
+    queue.launch::<_, _, CachedAttentionArgs<T>>(
+        CALL,
+        (head_size, batches, kv_heads),
+        |_| CachedAttention::for_problem(head_size, batches, kv_heads, multiprocessors),
+        CachedAttention::kernel,
+        (
+            q.into(),
+            k.into(),
+            v.into(),
+            o.into(),
+            lse.into(),
+            lengths.into(),
+            sizes,
+            [of_queries; 2],
+            [of_keys; 2],
+            scale,
+        ),
+    )
+}

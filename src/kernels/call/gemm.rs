@@ -1,0 +1,247 @@
+//! Products of matrices.
+
+use super::operands::{Rows, RowsMut, refused};
+use crate::{
+    kernels::{
+        Activation, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult, GemmSum, GemmTile, MatrixOrder,
+    },
+    ptx::{bf16, e4m3, e5m2, f16, tf32},
+    run::{BufferMut, BufferRef, CallError, Called, Queue},
+    tensor::TensorElement,
+    tiles::{Convert, Product},
+};
+
+/// The sizes of D = f(A·B): A m×k, B k×n, D m×n in rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct GemmShape {
+    /// The rows of A and D.
+    pub m: u32,
+    /// The columns of B and D.
+    pub n: u32,
+    /// The columns of A and rows of B.
+    pub k: u32,
+    /// The order of A.
+    pub a: MatrixOrder,
+    /// The order of B.
+    pub b: MatrixOrder,
+    /// The function f.
+    pub activation: Option<Activation>,
+}
+
+impl GemmShape {
+    /// Returns the sizes of the product of two matrices in rows, without a function.
+    pub const fn new(m: u32, n: u32, k: u32) -> Self {
+        Self { m, n, k, a: MatrixOrder::Row, b: MatrixOrder::Row, activation: None }
+    }
+}
+
+/// The type of the factors of a product, with that of their sums: [`bf16`], [`struct@f16`], [`tf32`], [`e4m3`] and [`e5m2`] with f32; `i8` and `u8` with i32.
+pub trait GemmFactor: TensorElement + Product<Self, Self::Sum> {
+    /// The type of sums.
+    type Sum: GemmSum + Convert<f32>;
+}
+
+macro_rules! factors {
+    ($($factor:ty: $sum:ty;)*) => {$(
+        impl GemmFactor for $factor {
+            type Sum = $sum;
+        }
+    )*};
+}
+
+factors! {
+    bf16: f32;
+    f16:  f32;
+    tf32: f32;
+    e4m3: f32;
+    e5m2: f32;
+    i8:   i32;
+    u8:   i32;
+}
+
+/// What is applied to a product, as in [`Epilogue`]: D = f(α · rᵢ · sⱼ · (A·B)ᵢⱼ + β · Cᵢⱼ + biasⱼ), without what is `None`.
+#[derive(Clone, Copy, Debug)]
+pub struct FusedOperands<'a, D> {
+    /// α.
+    pub alpha: Option<f32>,
+    /// r, m elements.
+    pub row_scales: Option<BufferRef<'a, f32>>,
+    /// s, n elements.
+    pub col_scales: Option<BufferRef<'a, f32>>,
+    /// C, the distance between its rows, and β. C must not be the buffer of D.
+    pub c: Option<(BufferRef<'a, D>, u32, f32)>,
+    /// n elements.
+    pub bias: Option<BufferRef<'a, f32>>,
+}
+
+impl<D> Default for FusedOperands<'_, D> {
+    fn default() -> Self {
+        Self { alpha: None, row_scales: None, col_scales: None, c: None, bias: None }
+    }
+}
+
+/// D = f(A·B), with the kernel of [`Gemm::for_problem`]. Requires sm_90a. The rows (or columns) of A and B must be a multiple of 16 bytes apart; those of
+/// D may be any distance apart.
+///
+/// # Errors
+/// [`CallError`]; for types other than those of 16 bits, orders other than A in rows and B in columns.
+pub fn gemm<'a, T, D>(
+    on: impl Into<Queue<'a>>,
+    shape: &GemmShape,
+    a: impl Rows<'a, T>,
+    b: impl Rows<'a, T>,
+    d: impl RowsMut<'a, D>,
+) -> Result<Called, CallError>
+where
+    T: GemmFactor<Sum: Convert<D>>,
+    D: GemmResult,
+{
+    const CALL: &str = "gemm";
+    let queue = on.into();
+    let distances = Distances::of(CALL, shape, shape.n, (a.rows(), b.rows()), d.rows_mut())?;
+    let Distances { a: (a, lda), b: (b, ldb), d: (d, ldd), any_ldd } = distances;
+    queue.launch::<_, _, GemmArgs<T, D>>(
+        CALL,
+        (*shape, any_ldd),
+        |_| shape.picked::<T>(queue, shape.n, any_ldd),
+        Gemm::kernel::<T, T::Sum, D>,
+        (a, lda, b, ldb, d, ldd, shape.m, shape.n, shape.k),
+    )
+}
+
+/// D = f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ and then those of B₂, and D has n (`shape.n`). With [`Activation::Silu`] this is SwiGLU.
+///
+/// # Errors
+/// As [`gemm`].
+#[doc(alias = "SwiGLU")]
+pub fn gated_gemm<'a, T, D>(
+    on: impl Into<Queue<'a>>,
+    shape: &GemmShape,
+    a: impl Rows<'a, T>,
+    b: impl Rows<'a, T>,
+    d: impl RowsMut<'a, D>,
+) -> Result<Called, CallError>
+where
+    T: GemmFactor<Sum: Convert<D>>,
+    D: GemmResult,
+{
+    const CALL: &str = "gated_gemm";
+    let queue = on.into();
+    let both = shape.n.checked_mul(2).ok_or_else(|| refused(CALL, "2n below 2³²", 2 * u64::from(shape.n)))?;
+    let distances = Distances::of(CALL, shape, both, (a.rows(), b.rows()), d.rows_mut())?;
+    let Distances { a: (a, lda), b: (b, ldb), d: (d, ldd), any_ldd } = distances;
+    queue.launch::<_, _, GemmArgs<T, D>>(
+        CALL,
+        (*shape, any_ldd),
+        |_| for_gated(shape.picked::<T>(queue, both, any_ldd)),
+        Gemm::gated_kernel::<T, T::Sum, D>,
+        (a, lda, b, ldb, d, ldd, shape.m, shape.n, shape.k),
+    )
+}
+
+/// D = f(A·B) with scales, a sum with another matrix, and a bias.
+///
+/// # Errors
+/// As [`gemm`].
+pub fn fused_gemm<'a, T, D>(
+    on: impl Into<Queue<'a>>,
+    shape: &GemmShape,
+    operands: &FusedOperands<'a, D>,
+    a: impl Rows<'a, T>,
+    b: impl Rows<'a, T>,
+    d: impl RowsMut<'a, D>,
+) -> Result<Called, CallError>
+where
+    T: GemmFactor<Sum: Convert<D>>,
+    D: GemmResult,
+{
+    const CALL: &str = "fused_gemm";
+    let queue = on.into();
+    let distances = Distances::of(CALL, shape, shape.n, (a.rows(), b.rows()), d.rows_mut())?;
+    let Distances { a: (a, lda), b: (b, ldb), d: (d, ldd), any_ldd } = distances;
+    let FusedOperands { alpha, row_scales, col_scales, c, bias } = *operands;
+    let epilogue = Epilogue {
+        alpha: alpha.is_some(),
+        row_scales: row_scales.is_some(),
+        col_scales: col_scales.is_some(),
+        c: c.is_some(),
+        bias: bias.is_some(),
+    };
+    let (c, ldc, beta) = c.unwrap_or((BufferRef::empty(), 0, 0.0));
+    let [row_scales, col_scales, bias] =
+        [row_scales, col_scales, bias].map(|operand| operand.unwrap_or(BufferRef::empty()));
+    let alpha = alpha.unwrap_or(1.0);
+    let GemmShape { m, n, k, .. } = *shape;
+    queue.launch::<_, _, FusedGemmArgs<T, D>>(
+        CALL,
+        (*shape, any_ldd, epilogue),
+        |_| (shape.picked::<T>(queue, n, any_ldd), epilogue),
+        |(gemm, epilogue)| gemm.fused_kernel::<T, T::Sum, D>(*epilogue),
+        (a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales),
+    )
+}
+
+/// The matrices of a product with their distances.
+struct Distances<'a, T, D> {
+    a: (BufferRef<'a, T>, u32),
+    b: (BufferRef<'a, T>, u32),
+    d: (BufferMut<'a, D>, u32),
+    /// Whether the rows of D are not a multiple of 16 bytes apart.
+    any_ldd: bool,
+}
+
+impl<'a, T: TensorElement, D: TensorElement> Distances<'a, T, D> {
+    /// Checks the distances of a product whose B has this number of columns.
+    fn of(
+        call: &'static str,
+        shape: &GemmShape,
+        cols: u32,
+        ((a, lda), (b, ldb)): (Operand<'a, T>, Operand<'a, T>),
+        (d, ldd): (BufferMut<'a, D>, Option<u32>),
+    ) -> Result<Self, CallError> {
+        let GemmShape { m, n, k, .. } = *shape;
+        let lda = distance::<T>(call, "A", shape.a, [m, k], lda)?;
+        let ldb = distance::<T>(call, "B", shape.b, [k, cols], ldb)?;
+        let ldd = ldd.unwrap_or(n);
+        if ldd < n && m > 1 {
+            return Err(refused(call, format!("rows of D that are at least {n} elements apart"), ldd));
+        }
+        let any_ldd = !(u64::from(ldd) * u64::from(D::SIZE)).is_multiple_of(16);
+        Ok(Self { a: (a, lda), b: (b, ldb), d: (d, ldd), any_ldd })
+    }
+}
+
+type Operand<'a, T> = (BufferRef<'a, T>, Option<u32>);
+
+/// Returns the distance between the rows, or columns, of a factor.
+fn distance<T: TensorElement>(
+    call: &'static str,
+    name: &str,
+    order: MatrixOrder,
+    [rows, cols]: [u32; 2],
+    distance: Option<u32>,
+) -> Result<u32, CallError> {
+    let (lines, length) = if order == MatrixOrder::Row { ("rows", cols) } else { ("columns", rows) };
+    let distance = distance.unwrap_or(length);
+    let multiple = 16 / T::SIZE;
+    if distance.is_multiple_of(multiple) {
+        return Ok(distance);
+    }
+    let expected = format!("{lines} of {name} that are a multiple of {multiple} elements apart");
+    Err(refused(call, expected, format!("{distance}: `pad_rows` copies others")))
+}
+
+impl GemmShape {
+    /// Returns the kernel for this many columns of B.
+    fn picked<T: TensorElement>(&self, queue: Queue<'_>, cols: u32, any_ldd: bool) -> Gemm {
+        let multiprocessors = queue.cache().multiprocessors();
+        let gemm = Gemm::for_problem::<T>(self.a, self.b, [self.m, cols, self.k], multiprocessors);
+        Gemm { any_ldd, activation: self.activation, ..gemm }
+    }
+}
+
+/// Returns the kernel with a tile that gated products have.
+fn for_gated(gemm: Gemm) -> Gemm {
+    let tile = if gemm.tile.size()[0] <= 64 { GemmTile::T64x128 } else { GemmTile::T128x128 };
+    Gemm { tile, cluster: [1, 1], parts: 1, ..gemm }
+}

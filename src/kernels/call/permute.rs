@@ -1,0 +1,40 @@
+//! Axes in another order.
+
+use super::operands::{portable_target, refused};
+use crate::{
+    kernels::{Permute, PermuteArgs, PermuteError},
+    run::{BufferMut, BufferRef, CallError, Called, Queue},
+    tensor::TensorElement,
+};
+
+/// y = x, of these extents, with its axes in another order: axis i of y is axis `order[i]` of x. Up to five axes; x and y have no gaps.
+///
+/// # Errors
+/// [`CallError`]; for more than five axes, and an order that does not contain each once.
+pub fn permute<'a, T: TensorElement>(
+    on: impl Into<Queue<'a>>,
+    extents: &[u32],
+    order: &[usize],
+    x: impl Into<BufferRef<'a, T>>,
+    y: impl Into<BufferMut<'a, T>>,
+) -> Result<Called, CallError> {
+    const CALL: &str = "permute";
+    let queue = on.into();
+    let target = portable_target(CALL, queue)?;
+    let invalid = |error: PermuteError| match error {
+        PermuteError::Rank { found } => refused(CALL, "up to five axes", found),
+        PermuteError::Order { axes, order } => {
+            refused(CALL, format!("each of the {axes} axes once"), format!("{order:?}"))
+        }
+        PermuteError::Stride { found } => refused(CALL, "strides of fewer than 2³² elements", found),
+    };
+    let permute = Permute::for_axes::<T>(extents, order).map_err(invalid)?;
+    let (extents, x_strides, y_strides) = Permute::arguments(extents, order).map_err(invalid)?;
+    queue.launch::<_, _, PermuteArgs<T>>(
+        CALL,
+        permute,
+        |permute| *permute,
+        |permute| permute.kernel(target),
+        (x.into(), y.into(), extents, x_strides, y_strides),
+    )
+}

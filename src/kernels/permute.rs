@@ -1,0 +1,265 @@
+//! Tensors with their axes in another order.
+
+mod axes;
+
+use crate::{
+    ptx::{BuildError, Builder, Global, In, IntoDim, Kernel, Out, Ptr, Read, Target, Val, Write},
+    tensor::TensorElement,
+    tiles::{Gl, contiguous},
+};
+use axes::Axes;
+
+/// `(x, y, extents, x_strides, y_strides)`: of five axes, of which the last two are those that a block processes, rows and columns. Columns are contiguous in x.
+/// Those of y are also contiguous if the kernel copies rows; if it transposes, rows are, and the last stride of y is that of columns. [`Permute::arguments`] computes
+/// them.
+pub type PermuteArgs<T> = (In<T>, Out<T>, [u32; 5], [u32; 4], [u32; 4]);
+
+/// The number of axes of the largest tensors.
+const RANK: usize = 5;
+/// The threads of a block.
+const THREADS: u32 = 256;
+/// The rows and columns of a transposed tile.
+const TILE: u32 = 64;
+/// The bytes of a group.
+const WIDEST: u32 = 16;
+
+/// y = x with its axes in another order: axis i of y is axis `order[i]` of x, as in PyTorch's `permute`. Up to five axes, any extents; x and y have no gaps.
+///
+/// Adjacent axes that remain adjacent are one. If the last axis remains the last one, rows are copied, in groups of up to 16 bytes; otherwise, tiles of the last axes of
+/// x and of y are transposed in shared memory.
+///
+/// ```
+/// use warpwright::{kernels::Permute, prelude::*, run::{Device, Simulator}};
+///
+/// // From [batch, position, head, column] to [batch, head, position, column].
+/// let (extents, order) = ([2, 3, 4, 8], [0, 2, 1, 3]);
+/// let kernel = Permute::for_axes::<f32>(&extents, &order)?.kernel::<f32>(Target::SM_80)?;
+/// let (extents, x_strides, y_strides) = Permute::arguments(&extents, &order)?;
+///
+/// let device = Simulator::new();
+/// let x = device.upload(&(0..192).map(|i| i as f32).collect::<Vec<_>>())?;
+/// let mut y = device.output::<f32>(192)?;
+/// device.launch(&kernel, (&x, &mut y, extents, x_strides, y_strides))?;
+/// // Row (0, 1, 0) of y is row (0, 0, 1) of x.
+/// assert_eq!(device.download(&y)?[3 * 8], 8.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "transpose")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Permute {
+    /// Copies rows.
+    Rows {
+        /// The threads of a row: a power of two up to 256.
+        threads: u32,
+        /// The adjacent elements of a thread, which divide columns and strides: a power of two, up to 16 bytes.
+        adjacent: u32,
+    },
+    /// Transposes tiles of rows and columns.
+    Tiles,
+}
+
+/// An order of axes that is not one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PermuteError {
+    /// Too many axes.
+    #[error("expected up to {RANK} axes, found {found}")]
+    Rank {
+        /// The number of axes.
+        found: usize,
+    },
+    /// Not an order of the axes.
+    #[error("expected each of the {axes} axes once, found {order:?}")]
+    Order {
+        /// The number of axes.
+        axes: usize,
+        /// The order.
+        order: Vec<usize>,
+    },
+    /// Strides that do not fit in 32 bits.
+    #[error("expected strides of fewer than 2³² elements, found {found}")]
+    Stride {
+        /// A stride.
+        found: u64,
+    },
+}
+
+impl Permute {
+    /// Returns the kernel for elements of `T`, extents of x, and axes of x in the order of y.
+    ///
+    /// # Errors
+    /// For more than five axes, and an order that does not contain each once.
+    pub fn for_axes<T: TensorElement>(extents: &[u32], order: &[usize]) -> Result<Self, PermuteError> {
+        let axes = Axes::new(extents, order)?;
+        if axes.transposes {
+            return Ok(Self::Tiles);
+        }
+        let (x_strides, y_strides) = axes.strides()?;
+        let cols = axes.extents[RANK - 1];
+        let divides = |adjacent: u32| {
+            [cols].iter().chain(&x_strides).chain(&y_strides).all(|size| size.is_multiple_of(adjacent))
+        };
+        let most = (WIDEST / T::SIZE).max(1);
+        let adjacent = if divides(most) { most } else { 1 };
+        let threads = cols.div_ceil(adjacent).clamp(1, THREADS).next_power_of_two();
+        Ok(Self::Rows { threads, adjacent })
+    }
+
+    /// Returns the extents of five axes, and their strides in x and in y, for extents of x and axes of x in the order of y.
+    ///
+    /// # Errors
+    /// Those of [`for_axes`](Self::for_axes), and for strides that do not fit in 32 bits.
+    #[allow(clippy::type_complexity, reason = "they are arguments")]
+    pub fn arguments(
+        extents: &[u32],
+        order: &[usize],
+    ) -> Result<([u32; 5], [u32; 4], [u32; 4]), PermuteError> {
+        let axes = Axes::new(extents, order)?;
+        let (x_strides, y_strides) = axes.strides()?;
+        Ok((axes.extents, x_strides, y_strides))
+    }
+
+    /// Builds the kernel, named `permute_rows_bf16_32_by8` for 32 threads of 8 adjacent elements each, or `permute_tiles_bf16`.
+    ///
+    /// # Errors
+    /// For threads or adjacent elements that are not powers of two, or too many.
+    pub fn kernel<T: TensorElement>(&self, target: Target) -> Result<Kernel<PermuteArgs<T>>, BuildError> {
+        let name = match self {
+            Self::Rows { threads, adjacent } => format!("permute_rows_{}_{threads}_by{adjacent}", T::NAME),
+            Self::Tiles => format!("permute_tiles_{}", T::NAME),
+        };
+        let names =
+            |prefix, axes: &[&str]| axes.iter().map(|axis| format!("{prefix}{axis}")).collect::<Vec<_>>();
+        let last_of_y = if *self == Self::Tiles { "cols" } else { "rows" };
+        let parameters = [
+            vec!["a".into(), "b".into(), "c".into(), "rows".into(), "cols".into()],
+            names("x_", &["a", "b", "c", "rows"]),
+            names("y_", &["a", "b", "c", last_of_y]),
+        ];
+        let signature = format!("{name}(x, y, {})", parameters.concat().join(", "));
+        Kernel::<PermuteArgs<T>>::build(&signature, target, |k, (x, y, extents, x_strides, y_strides)| {
+            k.describe(format!("y = x with its axes in another order ({})", T::NAME));
+            match *self {
+                Self::Rows { threads, adjacent } => {
+                    let exists = |number: u32, most| number.is_power_of_two() && number <= most;
+                    if !exists(threads, THREADS) || !exists(adjacent, WIDEST / T::SIZE) {
+                        k.block([THREADS]);
+                        return k.refuse(format!(
+                            "expected powers of two, up to {THREADS} threads of up to {WIDEST} bytes each, found {threads} of {adjacent} elements"
+                        ));
+                    }
+                    let tensors = Tensors::new(k, (x, y), extents, (x_strides, y_strides), adjacent);
+                    tensors.copy_rows(threads, adjacent);
+                }
+                Self::Tiles => {
+                    Tensors::transposed(k, (x, y), extents, (x_strides, y_strides)).transpose_tiles();
+                }
+            }
+        })
+    }
+}
+
+/// The tensors of a launch, and the first three extents.
+struct Tensors<'k, T: TensorElement> {
+    k: Builder<'k>,
+    x: Gl<'k, T, Read, RANK>,
+    y: Gl<'k, T, Write, RANK>,
+    extents: [Val<'k, u32>; RANK],
+}
+
+type Strides<'k> = [Val<'k, u32>; RANK - 1];
+
+/// The matrices of a block, and the row and the column of its tile.
+type Tile<'k, T> = (Gl<'k, T, Read>, Gl<'k, T, Write>, [Val<'k, u32>; 2]);
+
+impl<'k, T: TensorElement> Tensors<'k, T> {
+    /// Returns tensors whose columns are contiguous, with sizes that `adjacent` divides.
+    #[track_caller]
+    fn new(
+        k: Builder<'k>,
+        (x, y): (Ptr<'k, T, Global, Read>, Ptr<'k, T, Global, Write>),
+        [a, b, c, rows, cols]: [Val<'k, u32>; RANK],
+        (x_strides, y_strides): (Strides<'k>, Strides<'k>),
+        adjacent: u32,
+    ) -> Self {
+        let extents = [a, b, c, rows, cols.multiple_of(adjacent)];
+        let layout = |strides: Strides<'k>| {
+            let [a, b, c, rows] = strides.map(|stride| stride.multiple_of(adjacent));
+            contiguous(extents).with_strides([a, b, c, rows, 1.into()])
+        };
+        Self { k, x: k.global(x, layout(x_strides)), y: k.global(y, layout(y_strides)), extents }
+    }
+
+    /// Returns tensors of which x has contiguous columns, and y contiguous rows; the last two axes of y are exchanged.
+    #[track_caller]
+    fn transposed(
+        k: Builder<'k>,
+        (x, y): (Ptr<'k, T, Global, Read>, Ptr<'k, T, Global, Write>),
+        extents: [Val<'k, u32>; RANK],
+        (x_strides, y_strides): (Strides<'k>, Strides<'k>),
+    ) -> Self {
+        let [a, b, c, rows, cols] = extents;
+        let layout = |extents, [a, b, c, last]: Strides<'k>| {
+            contiguous(extents).with_strides([a, b, c, last, 1.into()])
+        };
+        let y = k.global(y, layout([a, b, c, cols, rows], y_strides));
+        Self { k, x: k.global(x, layout(extents, x_strides)), y, extents }
+    }
+
+    /// Declares a grid with a block for each tile of this many rows and columns of each matrix, and returns the matrices of this block and the coordinates of its tile.
+    #[track_caller]
+    fn tile_of_block(&self, height: u32, width: u32) -> Tile<'k, T> {
+        let Self { k, extents: [a, b, c, rows, cols], .. } = *self;
+        let of_matrix = rows.into_dim().ceil_div(height) * cols.into_dim().ceil_div(width);
+        k.grid([of_matrix * a * b * c]);
+        let (across, down) = (cols.ceil_div(width), rows.ceil_div(height));
+        // Adjacent blocks have adjacent tiles of a row.
+        let (index, col) = (k.ctaid_x() / across, k.ctaid_x() % across);
+        let (index, row) = (index / down, index % down);
+        let (index, at_c) = (index / c, index % c);
+        let at = (index / b, index % b, at_c);
+        (self.x.batch(at), self.y.batch(at), [row, col])
+    }
+
+    /// Copies a group of rows in each block.
+    #[track_caller]
+    fn copy_rows(&self, threads: u32, adjacent: u32) {
+        let k = self.k;
+        let thread = k.block([THREADS]).thread();
+        let at_once = THREADS / threads;
+        let stripes = k.stripes(thread % threads, threads, adjacent, 1);
+        let (x, y, [row, col]) = self.tile_of_block(at_once * ROWS, stripes.length());
+        let first = row * (at_once * ROWS) + thread / threads;
+        let at = |i: u32| first + i * at_once;
+        let parts: Vec<_> = (0..ROWS).map(|i| stripes.load(&x.row(at(i)), col)).collect();
+        for (i, part) in (0..ROWS).zip(parts) {
+            stripes.store(&y.row(at(i)), col, &part);
+        }
+    }
+
+    /// Transposes a tile in each block.
+    #[track_caller]
+    fn transpose_tiles(&self) {
+        const AT_ONCE: u32 = THREADS / TILE;
+        let k = self.k;
+        let thread = k.block([THREADS]).thread();
+        let (x, y, [row, col]) = self.tile_of_block(TILE, TILE);
+        // Rows are padded by a word, so that the words of a column are in distinct banks.
+        let pitch = TILE + (4 / T::SIZE).max(1);
+        let tile = k.shared::<T>(TILE * pitch);
+        let (lane, group) = (thread % TILE, thread / TILE);
+        let (top, left) = (row * TILE, col * TILE);
+        let passes = || (0..TILE / AT_ONCE).map(|pass| pass * AT_ONCE);
+
+        let held: Vec<_> = passes().map(|pass| x.at(top + group + pass, left + lane).load()).collect();
+        let slot = tile.at(group * pitch + lane);
+        passes().zip(held).for_each(|(pass, value)| slot.at(pass * pitch).store(value));
+        k.sync_threads();
+        let slot = tile.at(lane * pitch + group);
+        let held: Vec<_> = passes().map(|pass| slot.at(pass).load()).collect();
+        passes().zip(held).for_each(|(pass, value)| y.at(left + group + pass, top + lane).store(value));
+    }
+}
+
+/// The rows that a thread copies.
+const ROWS: u32 = 4;

@@ -1,0 +1,354 @@
+//! Kernels that are picked, built and loaded by their first call.
+
+use std::{
+    any::{Any, TypeId},
+    fmt,
+    hash::Hash,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+#[cfg(feature = "cuda")]
+use std::sync::OnceLock;
+
+#[cfg(feature = "cuda")]
+use cudarc::driver::CudaStream;
+use rustc_hash::FxHashMap;
+
+#[cfg(feature = "sim")]
+use super::simulator::Simulator;
+use super::{argument::Arguments, choice::AnyDevice, device::Device, error::RunError, launched::Launched};
+#[cfg(feature = "cuda")]
+use super::{gpu_device::GpuDevice, loaded::Loaded};
+#[cfg(feature = "cuda")]
+use crate::gpu::Gpu;
+use crate::ptx::{BuildError, Entry, Kernel, Params, Target};
+
+/// The maximum number of problems of one type that are remembered, and of kernels that are kept for them.
+const MOST_KEPT: usize = 4096;
+
+/// The kernels that were built and loaded for one device. A call whose problem is the same as that of an earlier one picks, builds, compiles and loads
+/// nothing; on a GPU, tensor maps of the same buffers are not encoded again.
+///
+/// Made from `&Simulator`, `&GpuDevice` or `&AnyDevice`, whose calls take their [`Buffer`](super::Buffer)s and wait for the kernel; or from `&Gpu`, whose
+/// calls also take buffers of cudarc, and queue the kernel on the default stream or, with `KernelCache::on`, another one.
+///
+/// ```
+/// use warpwright::{kernels::{call, NormFunction}, prelude::*, run::{self, Device, KernelCache}};
+///
+/// let device = run::first();
+/// let kernels = KernelCache::new(&device);
+/// let (x, w) = (device.upload(&[bf16::ONE; 3 * 100])?, device.upload(&[bf16::ONE; 100])?);
+/// let mut y = device.output::<bf16>(3 * 100)?;
+/// let first = call::norm(&kernels, NormFunction::Rms, [3, 100], 1e-5, &x, &w, &mut y)?;
+/// let second = call::norm(&kernels, NormFunction::Rms, [3, 100], 1e-5, &x, &w, &mut y)?;
+/// println!("{}", first.kernel); // rmsnorm_bf16_128_unaligned (sm_90), built in 2.1ms: y = rmsnorm(x)·w along rows: …
+/// assert!(!first.reused && second.reused);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct KernelCache<'d> {
+    place: Place<'d>,
+    /// For each type of problem and of parameters, a map from problems to kernels.
+    kept: Mutex<FxHashMap<TypeId, Box<dyn Any + Send>>>,
+}
+
+/// Where kernels run.
+enum Place<'d> {
+    #[cfg(feature = "sim")]
+    Simulator(&'d Simulator),
+    #[cfg(feature = "cuda")]
+    Device(&'d GpuDevice),
+    #[cfg(feature = "cuda")]
+    Gpu { gpu: &'d Gpu, stream: Arc<CudaStream> },
+}
+
+/// The kernels of one problem type, by call and problem.
+type Kept<P, A> = FxHashMap<(&'static str, P), Arc<Ready<A>>>;
+
+/// A kernel that can be launched.
+struct Ready<A> {
+    picked: Arc<Picked>,
+    kernel: Kernel<A>,
+    /// For a `Gpu`; devices keep what they loaded themselves.
+    #[cfg(feature = "cuda")]
+    loaded: OnceLock<Loaded<A>>,
+}
+
+/// The kernel that a call picked.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Picked {
+    /// The kernel name, which contains types, tile and variant.
+    pub name: String,
+    /// What the kernel computes.
+    pub description: String,
+    /// The target that it was built for.
+    pub target: Target,
+    /// The time to build it.
+    pub build_time: Duration,
+}
+
+/// `gemm_bf16_row_col_64x128 (sm_90a), built in 1.5ms: D = A·B: …`.
+impl fmt::Display for Picked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, description, target, build_time } = self;
+        write!(f, "{name} ({target}), built in {build_time:.1?}: {description}")
+    }
+}
+
+/// A call that has run, or is queued.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Called {
+    /// The kernel.
+    pub kernel: Arc<Picked>,
+    /// Whether an earlier call had built the kernel.
+    pub reused: bool,
+    /// The launch on a device; `None` for one that was queued on a stream.
+    pub launched: Option<Launched>,
+}
+
+/// Errors of a call; nothing was launched, or the launch failed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// Sizes that no kernel is made for.
+    #[error("{call}: expected {expected}, found {found}")]
+    Refused {
+        /// The function.
+        call: &'static str,
+        /// The rule.
+        expected: String,
+        /// The violation.
+        found: String,
+    },
+    /// The kernel for the problem cannot be built.
+    #[error("{call}: {source}")]
+    Build {
+        /// The function.
+        call: &'static str,
+        /// The reason.
+        source: Box<BuildError>,
+    },
+    /// The launch was refused or failed.
+    #[error("{call}: {source}")]
+    Run {
+        /// The function.
+        call: &'static str,
+        /// The reason.
+        source: Box<RunError>,
+    },
+}
+
+impl<'d> KernelCache<'d> {
+    /// Returns an empty cache for a device.
+    pub fn new(device: impl Into<Self>) -> Self {
+        device.into()
+    }
+
+    /// Returns the same kernels with another stream of the GPU, for calls on buffers of cudarc.
+    #[cfg(feature = "cuda")]
+    pub fn on<'q>(&'q self, stream: &'q CudaStream) -> Queue<'q> {
+        Queue { cache: self, stream: Some(stream) }
+    }
+
+    /// Returns the compute capability of the device.
+    pub fn capability(&self) -> (u32, u32) {
+        match &self.place {
+            #[cfg(feature = "sim")]
+            Place::Simulator(device) => device.capability(),
+            #[cfg(feature = "cuda")]
+            Place::Device(device) => device.capability(),
+            #[cfg(feature = "cuda")]
+            Place::Gpu { gpu, .. } => gpu.properties().capability,
+        }
+    }
+
+    /// Returns the number of multiprocessors of the device.
+    pub fn multiprocessors(&self) -> u32 {
+        match &self.place {
+            #[cfg(feature = "sim")]
+            Place::Simulator(device) => device.multiprocessors(),
+            #[cfg(feature = "cuda")]
+            Place::Device(device) => device.multiprocessors(),
+            #[cfg(feature = "cuda")]
+            Place::Gpu { gpu, .. } => gpu.properties().multiprocessors,
+        }
+    }
+
+    fn of(place: Place<'d>) -> Self {
+        Self { place, kept: Mutex::default() }
+    }
+
+    /// Returns the kernel that an earlier call had for the same problem.
+    fn find<P, A>(&self, key: &(&'static str, P)) -> Option<Arc<Ready<A>>>
+    where
+        P: Eq + Hash + Send + 'static,
+        A: Params,
+    {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_type = kept.get(&TypeId::of::<Kept<P, A>>())?.downcast_ref::<Kept<P, A>>()?;
+        of_type.get(key).map(Arc::clone)
+    }
+
+    fn keep<P, A>(&self, key: (&'static str, P), ready: &Arc<Ready<A>>)
+    where
+        P: Eq + Hash + Send + 'static,
+        A: Params,
+    {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_type =
+            kept.entry(TypeId::of::<Kept<P, A>>()).or_insert_with(|| Box::new(Kept::<P, A>::default()));
+        let Some(of_type) = of_type.downcast_mut::<Kept<P, A>>() else { return };
+        if of_type.len() == MOST_KEPT {
+            of_type.clear();
+        }
+        of_type.insert(key, Arc::clone(ready));
+    }
+}
+
+impl fmt::Debug for KernelCache<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KernelCache").field("capability", &self.capability()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(feature = "sim")]
+impl<'d> From<&'d Simulator> for KernelCache<'d> {
+    fn from(simulator: &'d Simulator) -> Self {
+        Self::of(Place::Simulator(simulator))
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl<'d> From<&'d GpuDevice> for KernelCache<'d> {
+    fn from(device: &'d GpuDevice) -> Self {
+        Self::of(Place::Device(device))
+    }
+}
+
+impl<'d> From<&'d AnyDevice> for KernelCache<'d> {
+    fn from(device: &'d AnyDevice) -> Self {
+        match device {
+            #[cfg(feature = "sim")]
+            AnyDevice::Sim(simulator) => simulator.into(),
+            #[cfg(feature = "cuda")]
+            AnyDevice::Gpu(device) => device.into(),
+        }
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl<'d> From<&'d Gpu> for KernelCache<'d> {
+    fn from(gpu: &'d Gpu) -> Self {
+        Self::of(Place::Gpu { gpu, stream: gpu.stream() })
+    }
+}
+
+/// The kernels of a cache, and where calls are queued: `&KernelCache`, or `KernelCache::on` a stream.
+#[derive(Clone, Copy, Debug)]
+pub struct Queue<'q> {
+    cache: &'q KernelCache<'q>,
+    #[cfg(feature = "cuda")]
+    stream: Option<&'q CudaStream>,
+}
+
+impl<'q> From<&'q KernelCache<'_>> for Queue<'q> {
+    fn from(cache: &'q KernelCache<'_>) -> Self {
+        Self {
+            cache,
+            #[cfg(feature = "cuda")]
+            stream: None,
+        }
+    }
+}
+
+impl Queue<'_> {
+    /// Returns the cache, which has the properties of the device.
+    pub fn cache(&self) -> &KernelCache<'_> {
+        self.cache
+    }
+
+    /// Launches the kernel for a problem. Unless an earlier call of the name `call` had the same problem, `pick` determines the kernel and `build`
+    /// builds it, the latter only if no other problem had the same one.
+    ///
+    /// # Errors
+    /// Those of `build`, of loading and of a launch.
+    pub fn launch<P, R, A>(
+        self,
+        call: &'static str,
+        problem: P,
+        pick: impl FnOnce(&P) -> R,
+        build: impl FnOnce(&R) -> Result<Kernel<A>, BuildError>,
+        arguments: impl Arguments<A>,
+    ) -> Result<Called, CallError>
+    where
+        P: Eq + Hash + Send + 'static,
+        R: Eq + Hash + Send + 'static,
+        A: Params,
+    {
+        let run = |source| CallError::Run { call, source: Box::new(source) };
+        let unbuilt = |source| CallError::Build { call, source: Box::new(source) };
+        let key = (call, problem);
+        let mut reused = true;
+        let ready = match self.cache.find(&key) {
+            Some(ready) => ready,
+            None => {
+                let recipe = (call, pick(&key.1));
+                let ready = match self.cache.find(&recipe) {
+                    Some(ready) => ready,
+                    None => {
+                        reused = false;
+                        let start = Instant::now();
+                        let kernel = build(&recipe.1).map_err(unbuilt)?;
+                        let ready = Arc::new(Ready::new(kernel, start));
+                        self.cache.keep(recipe, &ready);
+                        ready
+                    }
+                };
+                self.cache.keep(key, &ready);
+                ready
+            }
+        };
+        let launched = self.start(&ready, arguments).map_err(run)?;
+        Ok(Called { kernel: Arc::clone(&ready.picked), reused, launched })
+    }
+
+    fn start<A: Params>(
+        self,
+        ready: &Ready<A>,
+        arguments: impl Arguments<A>,
+    ) -> Result<Option<Launched>, RunError> {
+        match &self.cache.place {
+            #[cfg(feature = "sim")]
+            Place::Simulator(device) => device.launch(&ready.kernel, arguments).map(Some),
+            #[cfg(feature = "cuda")]
+            Place::Device(device) => device.launch(&ready.kernel, arguments).map(Some),
+            #[cfg(feature = "cuda")]
+            Place::Gpu { gpu, stream } => {
+                let loaded = match ready.loaded.get() {
+                    Some(loaded) => loaded,
+                    None => {
+                        let loaded = gpu.load(&ready.kernel)?;
+                        ready.loaded.get_or_init(|| loaded)
+                    }
+                };
+                loaded.launch_erased(self.stream.unwrap_or(stream), arguments).map(|()| None)
+            }
+        }
+    }
+}
+
+impl<A: Params> Ready<A> {
+    /// Wraps a kernel whose building began at `start`.
+    fn new(kernel: Kernel<A>, start: Instant) -> Self {
+        let Entry { name, description, target, .. } = kernel.entry().clone();
+        let picked = Arc::new(Picked { name, description, target, build_time: start.elapsed() });
+        Self {
+            picked,
+            kernel,
+            #[cfg(feature = "cuda")]
+            loaded: OnceLock::new(),
+        }
+    }
+}

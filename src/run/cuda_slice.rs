@@ -1,0 +1,88 @@
+//! Buffers of cudarc whose element types are erased.
+
+use std::{fmt, marker::PhantomData};
+
+use cudarc::driver::{CudaSlice, CudaView, CudaViewMut};
+
+use crate::{gpu::Args, ptx::Element};
+
+use super::{
+    buffer_ref::{BufferMut, BufferRef, ReadMemory, WriteMemory},
+    cuda_argument::StorageFor,
+};
+
+/// A buffer that a kernel reads.
+pub(super) trait ReadSlice {
+    /// Adds the address to the arguments of a launch.
+    fn read<'a>(&'a self, args: &mut Args<'a>);
+}
+
+/// A buffer that a kernel writes.
+pub(super) trait WriteSlice {
+    /// Adds the address to the arguments of a launch.
+    fn write<'a>(&'a mut self, args: &mut Args<'a>);
+    /// Returns the buffer for a launch that reads it.
+    fn as_read(&self) -> &dyn ReadSlice;
+}
+
+impl fmt::Debug for dyn ReadSlice + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a cudarc buffer, read")
+    }
+}
+
+impl fmt::Debug for dyn WriteSlice + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a cudarc buffer, written")
+    }
+}
+
+macro_rules! read {
+    ($($slice:ty)*) => {$(
+        impl<U> ReadSlice for $slice {
+            fn read<'a>(&'a self, args: &mut Args<'a>) {
+                args.read(self);
+            }
+        }
+    )*};
+}
+
+macro_rules! written {
+    ($($slice:ty)*) => {$(
+        impl<U> WriteSlice for $slice {
+            fn write<'a>(&'a mut self, args: &mut Args<'a>) {
+                args.write(self);
+            }
+
+            fn as_read(&self) -> &dyn ReadSlice {
+                self
+            }
+        }
+    )*};
+}
+
+read! { CudaSlice<U> CudaView<'_, U> CudaViewMut<'_, U> }
+written! { CudaSlice<U> CudaViewMut<'_, U> }
+
+/// Returns the number of elements of `T` in `len` elements of `U`.
+fn elements<T: Element, U: StorageFor<T>>(len: usize) -> usize {
+    len * size_of::<U>() / T::SIZE as usize
+}
+
+macro_rules! conversions {
+    ($($slice:ty => $of:ident, $memory:ident;)*) => {$(
+        impl<'a, T: Element, U: StorageFor<T>> From<$slice> for $of<'a, T> {
+            fn from(slice: $slice) -> Self {
+                let len = elements::<T, U>(slice.len());
+                Self { memory: $memory::Slice(slice), len, element: PhantomData }
+            }
+        }
+    )*};
+}
+
+conversions! {
+    &'a CudaSlice<U>            => BufferRef, ReadMemory;
+    &'a CudaView<'_, U>         => BufferRef, ReadMemory;
+    &'a mut CudaSlice<U>        => BufferMut, WriteMemory;
+    &'a mut CudaViewMut<'_, U>  => BufferMut, WriteMemory;
+}

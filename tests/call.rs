@@ -1,0 +1,23 @@
+//! Calls that pick their kernel, against f64: what is built, what is reused, and what is refused.
+
+#[path = "support/devices.rs"]
+mod devices;
+#[path = "support/require.rs"]
+mod require;
+
+mod call {
+    mod attention;
+    mod backward;
+    mod cache;
+    mod decode;
+    mod gemm;
+    mod numbers;
+    mod refusals;
+    mod rows;
+
+    #[cfg(feature = "cuda")]
+    #[path = "../gpu/stand_in.rs"]
+    mod stand_in;
+    #[cfg(feature = "cuda")]
+    mod streams;
+}

@@ -1,0 +1,169 @@
+//! What calls refuse, and how they say it.
+
+use warpwright::{
+    kernels::{
+        MatrixOrder, NormFunction, PointwiseFunction,
+        call::{self, AttentionShape, CacheShape, GemmShape},
+    },
+    prelude::*,
+    run::{Buffer, Device, KernelCache, Simulator},
+    sim::Arch,
+};
+
+/// Buffers of this many elements.
+fn buffers(device: &Simulator, lens: [usize; 5]) -> [Buffer<bf16>; 5] {
+    lens.map(|len| device.output(len).expect("room"))
+}
+
+#[test]
+fn attention() {
+    let device = Simulator::new();
+    let kernels = KernelCache::new(&device);
+    let shape = AttentionShape::new(1, 4, 10, 64);
+    let refused = |shape: AttentionShape, lens| {
+        let [q, k, v, mut o, _] = buffers(&device, lens);
+        let mut lse = device.output::<f32>(40).expect("room");
+        call::attention(&kernels, &shape, &q, &k, &v, &mut o, &mut lse).expect_err("refused").to_string()
+    };
+    let enough = [4 * 10 * 64; 5];
+    for (shape, expected) in [
+        (
+            AttentionShape { kv_heads: 3, ..shape },
+            "attention: expected heads that are a multiple of kv_heads = 3, found 4",
+        ),
+        (
+            AttentionShape { kv_heads: 0, ..shape },
+            "attention: expected heads that are a multiple of kv_heads = 0, found 4",
+        ),
+        (
+            AttentionShape { head_size: 72, ..shape },
+            "attention: expected rows of 32, 64, 96, 128 or 256 elements, or of 192 with values of 128, found rows of 72 with values of 64",
+        ),
+        (AttentionShape { scale: Some(-1.0), ..shape }, "attention: expected a positive scale, found -1"),
+        (
+            AttentionShape { scale: Some(f32::NAN), ..shape },
+            "attention: expected a positive scale, found NaN",
+        ),
+        (
+            AttentionShape { queries: 1 << 31, ..shape },
+            "attention: expected matrices of fewer than 2³² elements, found 549755813888",
+        ),
+    ] {
+        assert_eq!(refused(shape, enough), expected);
+    }
+    assert_eq!(
+        refused(shape, [2560, 2560, 2559, 2560, 0]),
+        "attention: kernel `attention_bf16_64_full`: parameter `v`: expected a buffer of at least 2560 elements, found 2559"
+    );
+}
+
+#[test]
+fn caches() {
+    let device = Simulator::new();
+    let kernels = KernelCache::new(&device);
+    let refused = |shape: CacheShape| {
+        let [q, k, v, mut o, _] = buffers(&device, [1 << 10; 5]);
+        let (lengths, mut lse) = (device.upload(&[1u32]).expect("room"), device.output(4).expect("room"));
+        let called = call::cached_attention(&kernels, &shape, &q, &k, &v, &lengths, &mut o, &mut lse);
+        called.expect_err("refused").to_string()
+    };
+    let shape = CacheShape { batches: 1, heads: 4, kv_heads: 4, capacity: 4, head_size: 64, scale: None };
+    for (shape, expected) in [
+        (
+            CacheShape { kv_heads: 3, ..shape },
+            "cached_attention: expected heads that are a multiple of kv_heads = 3, found 4",
+        ),
+        (
+            CacheShape { head_size: 96, ..shape },
+            "cached_attention: expected rows of 64 or 128 elements, found 96",
+        ),
+        (CacheShape { scale: Some(0.0), ..shape }, "cached_attention: expected a positive scale, found 0"),
+    ] {
+        assert_eq!(refused(shape), expected);
+    }
+}
+
+#[test]
+fn products() {
+    let device = Simulator::new();
+    let kernels = KernelCache::new(&device);
+    let [a, b, mut d, ..] = buffers(&device, [64 * 64; 5]);
+    let mut refused = |shape: GemmShape, ldd: u32| {
+        call::gemm(&kernels, &shape, &a, &b, (&mut d, ldd)).expect_err("refused").to_string()
+    };
+    let shape = GemmShape::new(16, 32, 64);
+    let at = "a multiple of 8 elements apart, found";
+    for (shape, ldd, expected) in [
+        (GemmShape { k: 63, ..shape }, 32, format!("gemm: expected rows of A that are {at} 63: `pad_rows` copies others")),
+        (GemmShape { n: 31, ..shape }, 32, format!("gemm: expected rows of B that are {at} 31: `pad_rows` copies others")),
+        (
+            GemmShape { a: MatrixOrder::Col, m: 15, ..shape },
+            32,
+            format!("gemm: expected columns of A that are {at} 15: `pad_rows` copies others"),
+        ),
+        (shape, 31, "gemm: expected rows of D that are at least 32 elements apart, found 31".into()),
+        (
+            GemmShape { m: 65, ..shape },
+            32,
+            "gemm: kernel `gemm_bf16_row_row_128x128`: parameter `a`: expected a buffer of at least 4160 elements, found 4096".into(),
+        ),
+    ] {
+        assert_eq!(refused(shape, ldd), expected);
+    }
+
+    // Orders of types of 8 bits, which building refuses.
+    let bytes = device.zeros::<e4m3>(64 * 64).expect("room");
+    let error = call::gemm(&kernels, &shape, &bytes, &bytes, &mut d).expect_err("refused").to_string();
+    let expected = "expected A in rows and B in columns for types other than those of 16 bits, found A in rows and B in rows";
+    assert!(error.starts_with("gemm: ") && error.contains(expected), "{error}");
+
+    let gated = GemmShape { n: 1 << 31, ..shape };
+    let error = call::gated_gemm(&kernels, &gated, &a, &b, &mut d).expect_err("refused").to_string();
+    assert_eq!(error, "gated_gemm: expected 2n below 2³², found 4294967296");
+}
+
+#[test]
+fn rows() {
+    let device = Simulator::new();
+    let kernels = KernelCache::new(&device);
+    let [x, w, mut y, ..] = buffers(&device, [64; 5]);
+    let mut refused = |size: [u32; 2], ldy: u32| {
+        let called = call::norm(&kernels, NormFunction::Rms, size, 1e-5, &x, &w, (&mut y, ldy));
+        called.expect_err("refused").to_string()
+    };
+    assert_eq!(
+        refused([4, 16], 15),
+        "norm: expected rows of results that are at least 16 elements apart, found 15"
+    );
+    assert_eq!(
+        refused([5, 16], 16),
+        "norm: kernel `rmsnorm_bf16_16_by8`: parameter `x`: expected a buffer of at least 80 elements, found 64"
+    );
+    let error = call::softmax(&kernels, false, [4, 16], f32::NAN, &x, &mut y).expect_err("refused");
+    assert_eq!(error.to_string(), "softmax: expected a positive scale, found NaN");
+
+    // Buffers of another device.
+    let other = Simulator::new();
+    let elsewhere = other.zeros::<bf16>(64).expect("room");
+    let error = call::pointwise(&kernels, PointwiseFunction::Relu, [4, 16], &elsewhere, &mut y);
+    assert_eq!(
+        error.expect_err("refused").to_string(),
+        "pointwise: kernel `relu_bf16_16_by8`: parameter `x`: expected a buffer of simulator, found one of another device"
+    );
+}
+
+/// Kernels of Hopper on another device.
+#[test]
+fn devices_without_the_instructions() {
+    let device = Simulator::new().arch(Arch::Sm80);
+    let kernels = KernelCache::new(&device);
+    let [a, b, mut d, ..] = buffers(&device, [64 * 64; 5]);
+    let error = call::gemm(&kernels, &GemmShape::new(64, 64, 64), &a, &b, &mut d).expect_err("refused");
+    assert_eq!(
+        error.to_string(),
+        "gemm: kernel `gemm_bf16_row_row_128x128`: expected a target that simulator (sm_80) can run, found sm_90a"
+    );
+    // Kernels on rows are built for the device.
+    let called = call::norm(&kernels, NormFunction::Rms, [4, 64], 1e-5, &a, &b, &mut d).expect("launched");
+    assert_eq!(called.kernel.target, Target::SM_80);
+}

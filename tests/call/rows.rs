@@ -1,0 +1,212 @@
+//! Kernels on rows, of odd lengths and at odd distances.
+
+use std::iter;
+
+use warpwright::{
+    kernels::{
+        NormFunction, PointwiseFunction, RotaryPairs,
+        call::{self, RotaryTables},
+    },
+    prelude::*,
+    run::{AnyDevice, Buffer, BufferRef, Device, KernelCache},
+};
+
+use super::numbers::{assert_near, downloaded_floats, downloaded_halves, halves, in_f64, numbers, results};
+use crate::devices;
+
+/// Rows, their lengths and distances.
+const SIZES: [[usize; 3]; 3] = [[3, 64, 64], [2, 1001, 1003], [5, 7, 8]];
+const EPSILON: f32 = 1e-5;
+
+/// A matrix with gaps, and what its rows contain.
+struct Matrix {
+    buffer: Buffer<bf16>,
+    rows: Vec<Vec<f64>>,
+}
+
+impl Matrix {
+    fn new(device: &AnyDevice, [m, n, ld]: [usize; 3], seed: u32) -> Self {
+        let elements = halves(m * ld, seed);
+        let rows = elements.chunks(ld).map(|row| in_f64(&row[..n])).collect();
+        Self { buffer: device.upload(&elements).expect("room"), rows }
+    }
+}
+
+/// Returns the rows of a result; what is between them must be NaN.
+fn rows_of(found: &[f64], [_, n, ld]: [usize; 3]) -> Vec<f64> {
+    assert!(found.iter().enumerate().all(|(at, x)| at % ld < n || x.is_nan()), "wrote between rows");
+    found.iter().enumerate().filter(|(at, _)| at % ld < n).map(|(_, &x)| x).collect()
+}
+
+/// The elements of a result up to the end of its last row.
+fn length([m, n, ld]: [usize; 3]) -> usize {
+    (m - 1) * ld + n
+}
+
+fn each(test: impl Fn(&AnyDevice, &KernelCache<'_>, [usize; 3])) {
+    for device in devices::all() {
+        let kernels = KernelCache::new(&device);
+        SIZES.into_iter().for_each(|size| test(&device, &kernels, size));
+    }
+}
+
+fn norm(function: NormFunction, row: &[f64], w: &[f64]) -> Vec<f64> {
+    let n = row.len() as f64;
+    let mean = if function == NormFunction::Layer { row.iter().sum::<f64>() / n } else { 0.0 };
+    let square = row.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
+    let scale = 1.0 / (square + f64::from(EPSILON)).sqrt();
+    iter::zip(row, w).map(|(x, w)| (x - mean) * scale * w).collect()
+}
+
+#[test]
+fn norms_agree_with_f64() {
+    each(|device, kernels, size @ [m, n, ld]| {
+        for function in [NormFunction::Rms, NormFunction::Layer] {
+            let x = Matrix::new(device, size, 1);
+            let w = halves(n, 2);
+            let on_w = device.upload(&w).expect("room");
+            let mut y = results::<f32>(device, length(size));
+            let [m, n, ld] = [m, n, ld].map(|n| n as u32);
+            call::norm(kernels, function, [m, n], EPSILON, (&x.buffer, ld), &on_w, (&mut y, ld))
+                .expect("launched");
+            let expected: Vec<f64> = x.rows.iter().flat_map(|row| norm(function, row, &in_f64(&w))).collect();
+            let found = rows_of(&downloaded_floats(device, &y), size);
+            assert_near(&format!("{function:?} {size:?}"), &found, &expected, 1e-5);
+        }
+    });
+}
+
+#[test]
+fn sums_are_stored_and_normalized() {
+    each(|device, kernels, size @ [m, n, ld]| {
+        let (x, r) = (Matrix::new(device, size, 1), Matrix::new(device, size, 2));
+        let w = halves(n, 3);
+        let on_w = device.upload(&w).expect("room");
+        let (mut h, mut y) = (results::<bf16>(device, length(size)), results::<f32>(device, length(size)));
+        let [m, n, ld] = [m, n, ld].map(|n| n as u32);
+        let (inputs, outputs) = (((&x.buffer, ld), (&r.buffer, ld)), ((&mut h, ld), (&mut y, ld)));
+        call::residual_norm(kernels, NormFunction::Rms, [m, n], EPSILON, inputs, &on_w, outputs)
+            .expect("launched");
+        let sums = iter::zip(&x.rows, &r.rows)
+            .map(|(x, r)| iter::zip(x, r).map(|(x, r)| bf16::from_f64(x + r).to_f64()).collect());
+        let sums: Vec<Vec<f64>> = sums.collect();
+        let expected: Vec<f64> =
+            sums.iter().flat_map(|row| norm(NormFunction::Rms, row, &in_f64(&w))).collect();
+        assert_near("h", &rows_of(&downloaded_halves(device, &h), size), &sums.concat(), 0.0);
+        assert_near("y", &rows_of(&downloaded_floats(device, &y), size), &expected, 1e-5);
+    });
+}
+
+#[test]
+fn softmax_and_its_logarithm_agree_with_f64() {
+    each(|device, kernels, size @ [m, n, ld]| {
+        for log in [false, true] {
+            let x = Matrix::new(device, size, 4);
+            let mut y = results::<f32>(device, length(size));
+            let [m, n, ld] = [m, n, ld].map(|n| n as u32);
+            call::softmax(kernels, log, [m, n], 3.0, (&x.buffer, ld), (&mut y, ld)).expect("launched");
+            let expected: Vec<f64> = x
+                .rows
+                .iter()
+                .flat_map(|row| {
+                    let total: f64 = row.iter().map(|x| (3.0 * x).exp()).sum();
+                    row.iter().map(move |x| {
+                        let log_of = 3.0 * x - total.ln();
+                        if log { log_of } else { log_of.exp() }
+                    })
+                })
+                .collect();
+            let found = rows_of(&downloaded_floats(device, &y), size);
+            assert_near(&format!("{log} {size:?}"), &found, &expected, 1e-5);
+        }
+    });
+}
+
+#[test]
+fn losses_agree_with_f64() {
+    each(|device, kernels, size @ [m, n, ld]| {
+        let x = Matrix::new(device, size, 5);
+        // The first row is ignored.
+        let targets: Vec<i32> = (0..m).map(|row| if row == 0 { -1 } else { (row * 5 % n) as i32 }).collect();
+        let on_targets = device.upload(&targets).expect("room");
+        let (mut losses, mut logs) = (results::<f32>(device, m), results::<f32>(device, m));
+        let [m, n, ld] = [m, n, ld].map(|n| n as u32);
+        call::cross_entropy(kernels, [m, n], -1, (&x.buffer, ld), &on_targets, &mut losses, &mut logs)
+            .expect("launched");
+        let sums: Vec<f64> = x.rows.iter().map(|row| row.iter().map(|x| x.exp()).sum::<f64>().ln()).collect();
+        let of_row = |(row, log): (usize, &f64)| match targets[row] {
+            -1 => 0.0,
+            target => log - x.rows[row][target as usize],
+        };
+        let expected: Vec<f64> = sums.iter().enumerate().map(of_row).collect();
+        assert_near("logs", &downloaded_floats(device, &logs), &sums, 1e-5);
+        assert_near("losses", &downloaded_floats(device, &losses), &expected, 1e-5);
+    });
+}
+
+#[test]
+fn functions_and_gates_agree_with_f64() {
+    each(|device, kernels, size @ [m, n, ld]| {
+        let (x, u) = (Matrix::new(device, size, 6), Matrix::new(device, size, 7));
+        let (mut y, mut z) = (results::<f32>(device, length(size)), results::<f32>(device, length(size)));
+        let [m, n, ld] = [m, n, ld].map(|n| n as u32);
+        let function = PointwiseFunction::Silu;
+        call::pointwise(kernels, function, [m, n], (&x.buffer, ld), (&mut y, ld)).expect("launched");
+        call::gated(kernels, function, [m, n], (&x.buffer, ld), (&u.buffer, ld), (&mut z, ld))
+            .expect("launched");
+        let silu: Vec<f64> = x.rows.concat().into_iter().map(|x| x / (1.0 + (-x).exp())).collect();
+        let gated: Vec<f64> = iter::zip(&silu, u.rows.concat()).map(|(silu, u)| silu * u).collect();
+        assert_near("y", &rows_of(&downloaded_floats(device, &y), size), &silu, 2e-5);
+        assert_near("z", &rows_of(&downloaded_floats(device, &z), size), &gated, 2e-5);
+    });
+}
+
+/// Some elements of each head are rotated, and the others copied.
+#[test]
+fn heads_are_rotated_by_their_positions() {
+    let [tokens, heads, n, half] = [5, 3, 20, 6];
+    for device in devices::all() {
+        let kernels = KernelCache::new(&device);
+        let x = halves(tokens * heads * n, 8);
+        let positions = [2, 0, 1, 3, 3];
+        let (cos, sin) = (numbers(4 * half, 9), numbers(4 * half, 10));
+        let [on_cos, on_sin] = [&cos, &sin].map(|table| device.upload(table).expect("room"));
+        let (on_x, on_positions) =
+            (device.upload(&x).expect("room"), device.upload(&positions).expect("room"));
+        let tables = RotaryTables {
+            cos: BufferRef::from(&on_cos),
+            sin: BufferRef::from(&on_sin),
+            rows: 4,
+            half: half as u32,
+            positions: BufferRef::from(&on_positions),
+        };
+        let mut y = results::<bf16>(&device, x.len());
+        let size = [tokens, heads, n].map(|n| n as u32);
+        call::rotary(&kernels, RotaryPairs::Halves, size, &tables, &on_x, &mut y).expect("launched");
+        let mut expected = in_f64(&x);
+        for (row, elements) in expected.chunks_mut(n).enumerate() {
+            for pair in 0..half {
+                let at = positions[row / heads] as usize * half + pair;
+                let (cos, sin) = (f64::from(cos[at]), f64::from(sin[at]));
+                let (a, b) = (elements[pair], elements[pair + half]);
+                (elements[pair], elements[pair + half]) = (a * cos - b * sin, b * cos + a * sin);
+            }
+        }
+        assert_near("y", &downloaded_halves(&device, &y), &expected, 0.01);
+    }
+}
+
+#[test]
+fn axes_are_put_in_another_order() {
+    for device in devices::all() {
+        let kernels = KernelCache::new(&device);
+        let x = halves(3 * 5 * 7, 11);
+        let on_x = device.upload(&x).expect("room");
+        let mut y = results::<bf16>(&device, x.len());
+        call::permute(&kernels, &[3, 5, 7], &[2, 0, 1], &on_x, &mut y).expect("launched");
+        let expected = (0..x.len()).map(|at| x[at % 15 * 7 + at / 15].to_f64());
+        assert_near("y", &downloaded_halves(&device, &y), &expected.collect::<Vec<_>>(), 0.0);
+        let error = call::permute(&kernels, &[3, 5], &[1, 1], &on_x, &mut y).expect_err("refused");
+        assert_eq!(error.to_string(), "permute: expected each of the 2 axes once, found [1, 1]");
+    }
+}
