@@ -5,12 +5,15 @@
 mod assemble;
 #[path = "support/devices.rs"]
 mod devices;
+#[path = "support/philox.rs"]
+mod philox;
 #[path = "support/require.rs"]
 mod require;
 
 mod rows {
     mod adamw;
     mod backward;
+    mod dropout;
     mod embedding;
     mod matrix;
     mod norm;

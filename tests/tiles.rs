@@ -29,6 +29,8 @@
 mod assemble;
 #[path = "support/devices.rs"]
 mod devices;
+#[path = "support/philox.rs"]
+mod philox;
 #[path = "support/require.rs"]
 mod require;
 

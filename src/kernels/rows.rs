@@ -5,6 +5,7 @@ mod adamw;
 mod ahead;
 mod columns;
 mod cross_entropy;
+mod dropout;
 mod embedding;
 mod exponent;
 mod norm;
@@ -23,8 +24,11 @@ mod tiling;
 pub use adamw::{AdamW, AdamWArgs};
 pub use columns::{ColumnReduction, ColumnReductionArgs};
 pub use cross_entropy::{CrossEntropy, CrossEntropyArgs, CrossEntropyBackwardArgs};
+pub use dropout::{Dropout, DropoutArgs};
 pub use embedding::{Embedding, GatherArgs, ScatterAddArgs};
-pub use norm::{BiasedNormArgs, Norm, NormArgs, NormFunction, ResidualBiasedNormArgs, ResidualNormArgs};
+pub use norm::{
+    BiasedNormArgs, DropoutNormArgs, Norm, NormArgs, NormFunction, ResidualBiasedNormArgs, ResidualNormArgs,
+};
 pub use norm_backward::{NormBackward, NormBackwardArgs};
 pub use pointwise::{GatedArgs, GatedBackwardArgs, Pointwise, PointwiseArgs, PointwiseFunction};
 pub use quantize::{GatedQuantizeArgs, NormQuantizeArgs, Quantize, QuantizeArgs, Quantized, ScaleGroup};

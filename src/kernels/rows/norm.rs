@@ -1,8 +1,11 @@
 //! RMSNorm and LayerNorm, optionally of a residual sum.
 
+mod dropout;
+
 use super::{
     RowTiling,
     ahead::{Input, ReadAhead, Turns, Weights},
+    dropout::Mask,
     tiling::{Line, Row, same_or},
 };
 use crate::{
@@ -10,6 +13,8 @@ use crate::{
     tensor::TensorElement,
     tiles::{Convert, Striped},
 };
+
+pub use dropout::DropoutNormArgs;
 
 /// `(x, ldx, w, y, ldy, m, n, epsilon)`: x and y are m×n, with row pitches `ldx` and `ldy` in elements; w has n elements.
 pub type NormArgs<X, W, Y> = (In<X>, u32, In<W>, Out<Y>, u32, u32, u32, f32);
@@ -307,6 +312,8 @@ struct Inputs<'k, X: TensorElement, W: TensorElement> {
     x: Input<'k, X, Read>,
     /// What is added to x, and the sum.
     residual: Option<(Input<'k, X, Read>, Output<'k, X>)>,
+    /// Which elements of x are kept; all without a mask.
+    mask: Option<Mask<'k>>,
     w: Weights<'k, W, Read>,
     b: Option<Weights<'k, W, Read>>,
 }
@@ -321,7 +328,7 @@ impl<'k, X: TensorElement, W: TensorElement> Inputs<'k, X, W> {
         (x, ldx): (Ptr<'k, X, Global, Read>, Val<'k, u32>),
         w: Ptr<'k, W, Global, Read>,
     ) -> Self {
-        Self { x: turns.input(x, ldx), residual: None, w: turns.weights(w), b: None }
+        Self { x: turns.input(x, ldx), residual: None, mask: None, w: turns.weights(w), b: None }
     }
 
     #[track_caller]
@@ -339,6 +346,10 @@ impl<'k, X: TensorElement, W: TensorElement> Inputs<'k, X, W> {
         Self { residual: Some((turns.input(r, ldr), h)), ..self }
     }
 
+    fn with_dropout(self, mask: Mask<'k>) -> Self {
+        Self { mask: Some(mask), ..self }
+    }
+
     /// Returns what is read ahead.
     fn read_ahead(&self) -> Vec<&dyn ReadAhead<'k>> {
         let r: Option<&dyn ReadAhead<'k>> = self.residual.as_ref().map(|(r, _)| r as _);
@@ -348,7 +359,7 @@ impl<'k, X: TensorElement, W: TensorElement> Inputs<'k, X, W> {
     #[track_caller]
     fn of<'i>(&'i self, row: &Row<'k>) -> RowInputs<'i, 'k, X, W> {
         let residual = self.residual.as_ref().map(|(r, (h, ldh))| (row.of_input(r), row.of(*h, *ldh)));
-        RowInputs { x: row.of_input(&self.x), residual, w: &self.w, b: self.b.as_ref() }
+        RowInputs { x: row.of_input(&self.x), residual, mask: self.mask, w: &self.w, b: self.b.as_ref() }
     }
 }
 
@@ -356,6 +367,7 @@ impl<'k, X: TensorElement, W: TensorElement> Inputs<'k, X, W> {
 struct RowInputs<'i, 'k, X: TensorElement, W: TensorElement> {
     x: Line<'k, X, Read>,
     residual: Option<(Line<'k, X, Read>, Line<'k, X, Write>)>,
+    mask: Option<Mask<'k>>,
     w: &'i Weights<'k, W, Read>,
     b: Option<&'i Weights<'k, W, Read>>,
 }
@@ -368,6 +380,10 @@ where
     #[track_caller]
     fn load(&self, row: &Row<'k>, part: Val<'k, u32>) -> Striped<'k, f32> {
         let x = row.load(&self.x, part, 0.0);
+        let x = match self.mask {
+            None => x,
+            Some(mask) => mask.applied(row, part, &x),
+        };
         match &self.residual {
             None => x,
             Some((r, _)) => x.zip(&row.load(r, part, 0.0), |x, r| x + r).convert::<X>().convert(),

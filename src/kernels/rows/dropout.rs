@@ -1,0 +1,136 @@
+//! Dropout, with random numbers that depend on an element's row and column only.
+
+use super::{
+    RowTiling,
+    tiling::{Row, same_or},
+};
+use crate::{
+    ptx::{BuildError, In, Kernel, Out, Rounding, Target, Val},
+    tensor::TensorElement,
+    tiles::{Convert, Striped},
+};
+
+/// `(x, ldx, y, ldy, m, n, p, seed, offset)`: x and y m×n, in rows that are `ldx` and `ldy` elements apart.
+pub type DropoutArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, u64, u64);
+
+/// The elements that share a counter.
+const WORDS: u32 = 4;
+const TWO_24: f32 = (1u32 << 24) as f32;
+
+/// Dropout: each element becomes 0 with probability `p`, and the others are multiplied by 1 / (1 − `p`); `p` is from 0 to 1.
+///
+/// Element (i, j) is kept if the upper 24 bits of its random word are at least `p` · 2²⁴: word j mod 4 of [Philox4x32-10](crate::ptx::Builder::philox4x32) for the counter
+/// (i, ⌊j / 4⌋, `offset`) and the key `seed`, low words first. No mask is stored: the same launch on the derivative by y computes that by x, also for
+/// [`Norm::dropout_kernel`](super::Norm::dropout_kernel).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Dropout {
+    /// How rows are divided among threads.
+    pub tiling: RowTiling,
+}
+
+impl Dropout {
+    /// Returns the kernel for elements of `bytes` bytes in rows of these sizes; see [`RowTiling::for_elements`].
+    #[must_use]
+    pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
+        Self { tiling: RowTiling::for_elements(target, bytes, sizes) }
+    }
+
+    /// Builds the kernel, named `dropout_bf16_any_by8` for bf16 and sizes that 8 divides.
+    ///
+    /// # Errors
+    /// For a tiling that does not exist.
+    pub fn kernel<X, Y>(&self, target: Target) -> Result<Kernel<DropoutArgs<X, Y>>, BuildError>
+    where
+        X: Convert<f32>,
+        Y: TensorElement,
+        f32: Convert<Y>,
+    {
+        let parameters = "x, ldx, y, ldy, m, n, p, seed, offset";
+        let signature = format!("dropout_{}{}_{}({parameters})", X::NAME, same_or::<X, Y>(), self.tiling);
+        Kernel::<DropoutArgs<X, Y>>::build(
+            &signature,
+            target,
+            |k, (x, ldx, y, ldy, m, n, p, seed, offset)| {
+                k.describe(format!("y = x, or 0 with probability p, along rows: x m×n ({})", X::NAME));
+                let (row, part) = self.tiling.part_of_row(k, [m, n, ldy]);
+                let x = row.load(&row.of(x, ldx), part, 0.0);
+                row.store(&row.of(y, ldy), part, &Mask::new(p, seed, offset).applied(&row, part, &x));
+            },
+        )
+    }
+}
+
+/// Which elements are kept.
+#[derive(Clone, Copy)]
+pub(super) struct Mask<'k> {
+    /// The least upper 24 bits of the word of an element that is kept.
+    least: Val<'k, u32>,
+    /// The factor of elements that are kept.
+    scale: Val<'k, f32>,
+    key: [Val<'k, u32>; 2],
+    offset: [Val<'k, u32>; 2],
+}
+
+impl<'k> Mask<'k> {
+    #[track_caller]
+    pub(super) fn new(p: Val<'k, f32>, seed: Val<'k, u64>, offset: Val<'k, u64>) -> Self {
+        let halves = |(low, high)| [low, high];
+        Self {
+            least: (p * TWO_24).convert::<u32>(Rounding::Rp),
+            scale: Val::from(1.0) / (Val::from(1.0) - p),
+            key: halves(seed.unpack()),
+            offset: halves(offset.unpack()),
+        }
+    }
+
+    /// Returns part `part` of a row with dropout.
+    #[track_caller]
+    pub(super) fn applied(
+        &self,
+        row: &Row<'k>,
+        part: Val<'k, u32>,
+        x: &Striped<'k, f32>,
+    ) -> Striped<'k, f32> {
+        let words = self.words(row, part, x);
+        let elements: Vec<_> = x
+            .registers()
+            .iter()
+            .zip(words)
+            .map(|(&x, word)| (word >> 8).ge(self.least).select(x * self.scale, 0.0))
+            .collect();
+        x.stripes().with(&elements)
+    }
+
+    /// Returns the random word of each element.
+    #[track_caller]
+    fn words(&self, row: &Row<'k>, part: Val<'k, u32>, x: &Striped<'k, f32>) -> Vec<Val<'k, u32>> {
+        let (k, stripes) = (row.k, x.stripes());
+        let start = part * stripes.length() + stripes.first();
+        let offsets: Vec<u32> = stripes.offsets().collect();
+        let runs = offsets.chunk_by(|a, b| a + 1 == *b);
+        let is_aligned = !row.tiling.unaligned && row.tiling.adjacent.is_multiple_of(WORDS);
+        let mut words = Vec::with_capacity(offsets.len());
+        for run in runs {
+            let (col, count) = (start + run[0], run.len() as u32);
+            // A counter for each of the groups that the run may touch. Before the row, columns wrap around.
+            let groups = if is_aligned { count.div_ceil(WORDS) } else { (count + WORDS - 1).div_ceil(WORDS) };
+            let of_groups: Vec<_> = (0..groups)
+                .flat_map(|group| {
+                    let [low, high] = self.offset;
+                    k.philox4x32([row.at, (col + group * WORDS) / WORDS, low, high], self.key)
+                })
+                .collect();
+            let first = col % WORDS;
+            words.extend((0..count as usize).map(|i| match is_aligned {
+                true => of_groups[i],
+                false => {
+                    (1..WORDS as usize).fold(of_groups[i], |word, shift| match of_groups.get(i + shift) {
+                        Some(&shifted) => first.eq(shift as u32).select(shifted, word),
+                        None => word,
+                    })
+                }
+            }));
+        }
+        words
+    }
+}

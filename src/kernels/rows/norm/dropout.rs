@@ -1,0 +1,48 @@
+//! Norms of a sum with dropout.
+
+use super::{Inputs, Norm};
+use crate::{
+    kernels::rows::dropout::Mask,
+    ptx::{BuildError, In, Kernel, Out, Target},
+    tensor::TensorElement,
+    tiles::Convert,
+};
+
+/// `(x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon, p, seed, offset)`: those of [`ResidualBiasedNormArgs`](super::ResidualBiasedNormArgs) and of
+/// [`DropoutArgs`](crate::kernels::DropoutArgs).
+pub type DropoutNormArgs<X, W, Y> =
+    (In<X>, u32, In<X>, u32, In<W>, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32, f32, u64, u64);
+
+impl Norm {
+    /// Builds the kernel of h = [dropout](crate::kernels::Dropout)(x) + r and norm(h) · w + b. The rows must be those of
+    /// [`for_residual_rows`](Self::for_residual_rows).
+    ///
+    /// # Errors
+    /// Those of [`kernel`](Self::kernel).
+    pub fn dropout_kernel<X, W, Y>(
+        &self,
+        target: Target,
+    ) -> Result<Kernel<DropoutNormArgs<X, W, Y>>, BuildError>
+    where
+        X: Convert<f32>,
+        W: Convert<f32>,
+        Y: TensorElement,
+        f32: Convert<X> + Convert<Y>,
+    {
+        let parameters = "x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon, p, seed, offset";
+        let signature = self.signature::<X, W, Y>("_dropout_residual_bias", parameters);
+        Kernel::<DropoutNormArgs<X, W, Y>>::build(
+            &signature,
+            target,
+            |k, (x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon, p, seed, offset)| {
+                self.describe::<X, W, Y>(k, "h = dropout(x) + r", " + b");
+                let turns = self.tiling.turns(k, [m, n, ldy]);
+                let inputs = Inputs::new(&turns, (x, ldx), w)
+                    .with_bias(&turns, b)
+                    .with_residual(&turns, (r, ldr), (h, ldh))
+                    .with_dropout(Mask::new(p, seed, offset));
+                self.emit(&turns, &inputs, (y, ldy), epsilon);
+            },
+        )
+    }
+}
