@@ -31,6 +31,7 @@
 
 mod attention;
 mod decode;
+mod dropout;
 mod gemm;
 mod operands;
 mod permute;
@@ -38,6 +39,7 @@ mod rows;
 
 pub use attention::{AttentionDerivatives, AttentionShape, HeadOrder, attention, attention_backward};
 pub use decode::{CacheShape, cached_attention};
+pub use dropout::{DropoutMask, dropout, dropout_norm};
 pub use gemm::{FusedOperands, GemmFactor, GemmShape, fused_gemm, gated_gemm, gemm};
 pub use operands::{Rows, RowsMut};
 pub use permute::permute;

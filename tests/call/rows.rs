@@ -5,7 +5,7 @@ use std::iter;
 use warpwright::{
     kernels::{
         NormFunction, PointwiseFunction, RotaryPairs,
-        call::{self, RotaryTables},
+        call::{self, DropoutMask, RotaryTables},
     },
     prelude::*,
     run::{AnyDevice, Buffer, BufferRef, Device, KernelCache},
@@ -208,5 +208,43 @@ fn axes_are_put_in_another_order() {
         assert_near("y", &downloaded_halves(&device, &y), &expected.collect::<Vec<_>>(), 0.0);
         let error = call::permute(&kernels, &[3, 5], &[1, 1], &on_x, &mut y).expect_err("refused");
         assert_eq!(error.to_string(), "permute: expected each of the 2 axes once, found [1, 1]");
+    }
+}
+
+/// The same elements are dropped alone and in a sum.
+#[test]
+fn a_mask_is_the_same_in_every_call() {
+    let [m, n] = [3, 100];
+    let mask = DropoutMask { p: 0.5, seed: 7, offset: 1 << 40 };
+    for device in devices::all() {
+        let kernels = KernelCache::new(&device);
+        let (x, r) = (halves(m * n, 12), halves(m * n, 13));
+        let (w, b) = (halves(n, 14), halves(n, 15));
+        let [on_x, on_r, on_w, on_b] =
+            [&x, &r, &w, &b].map(|elements| device.upload(elements).expect("room"));
+        let mut dropped = results::<bf16>(&device, m * n);
+        let (mut h, mut y) = (results::<bf16>(&device, m * n), results::<f32>(&device, m * n));
+        let size = [m, n].map(|n| n as u32);
+        call::dropout(&kernels, mask, size, &on_x, &mut dropped).expect("launched");
+        let (inputs, weights, outputs) = ((&on_x, &on_r), (&on_w, &on_b), (&mut h, &mut y));
+        call::dropout_norm(&kernels, mask, NormFunction::Layer, size, EPSILON, inputs, weights, outputs)
+            .expect("launched");
+
+        let dropped = downloaded_halves(&device, &dropped);
+        let kept = iter::zip(&dropped, in_f64(&x)).filter(|(dropped, x)| **dropped == 2.0 * x).count();
+        let zeros = dropped.iter().filter(|x| **x == 0.0).count();
+        assert!(kept + zeros >= m * n && (100..200).contains(&kept), "{kept} kept, {zeros} dropped");
+        let sums = iter::zip(&dropped, in_f64(&r)).map(|(x, r)| bf16::from_f64(x + r).to_f64());
+        let sums: Vec<f64> = sums.collect();
+        assert_near("h", &downloaded_halves(&device, &h), &sums, 0.0);
+        let expected = sums.chunks(n).flat_map(|row| {
+            let normed = norm(NormFunction::Layer, row, &in_f64(&w));
+            iter::zip(normed, in_f64(&b)).map(|(y, b)| y + b).collect::<Vec<_>>()
+        });
+        assert_near("y", &downloaded_floats(&device, &y), &expected.collect::<Vec<_>>(), 1e-5);
+
+        let wrong = DropoutMask { p: 1.5, ..mask };
+        let error = call::dropout(&kernels, wrong, size, &on_x, &mut h).expect_err("refused");
+        assert_eq!(error.to_string(), "dropout: expected a probability from 0 to 1, found 1.5");
     }
 }

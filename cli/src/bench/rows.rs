@@ -2,6 +2,7 @@
 
 mod backward;
 mod contender;
+mod dropout;
 mod element;
 mod forward;
 mod models;
@@ -84,6 +85,7 @@ impl Args {
             contenders.extend(pointwise::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(backward::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(models::contenders(gpu, &buffers, &self.kernels)?);
+            contenders.extend(dropout::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(permute::contenders(gpu, &buffers, &self.kernels)?);
             for contender in &contenders {
                 contender.verify(gpu, &mut buffers)?;

@@ -121,6 +121,17 @@ pub(super) const KERNELS: &[Ready] = &[
         ],
     },
     Ready {
+        name: "dropout",
+        about: "dropout(x) along rows of any length, and layernorm(dropout(x) + r)·w + b along rows of up to 1024, 4096 and 16384 elements; the divisor is one of n and the distances between rows",
+        target: Target::SM_80,
+        divisors: &[1, 8],
+        builds: &[
+            ("bf16", |module, divisor| rows::dropout::<bf16>(module, divisor)),
+            ("f16",  |module, divisor| rows::dropout::<f16>(module, divisor)),
+            ("f32",  |module, divisor| rows::dropout::<f32>(module, divisor)),
+        ],
+    },
+    Ready {
         name: "embedding",
         about: "y = table[indices], and table[indices] += x, with rows of any length; the divisor is one of n and the distances between rows",
         target: Target::SM_80,

@@ -2,9 +2,9 @@
 
 use warpwright::{
     kernels::{
-        AdamW, ColumnReduction, CrossEntropy, CumulativeSum, Embedding, Norm, NormBackward, NormFunction,
-        Pointwise, PointwiseFunction, Quantize, Quantized, Reduction, Rotary, RotaryPairs, RowReduction,
-        RowTiling, ScaleGroup, Softmax, SoftmaxBackward,
+        AdamW, ColumnReduction, CrossEntropy, CumulativeSum, Dropout, Embedding, Norm, NormBackward,
+        NormFunction, Pointwise, PointwiseFunction, Quantize, Quantized, Reduction, Rotary, RotaryPairs,
+        RowReduction, RowTiling, ScaleGroup, Softmax, SoftmaxBackward,
     },
     ptx::{BuildError, Kernel, Module, Target},
     tiles::Convert,
@@ -180,6 +180,22 @@ where
         super::kernels::add(module, |target| sums.kernel::<T, T>(target))?;
     }
     Ok(())
+}
+
+/// Adds dropout of rows of any length, and in a residual sum ahead of LayerNorm.
+pub(super) fn dropout<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Result<(), String>
+where
+    f32: Convert<T>,
+{
+    let target = module.target();
+    let dropout = Dropout::for_rows(target, T::SIZE, &[1 << 20, divisor]);
+    super::kernels::add(module, |target| dropout.kernel::<T, T>(target))?;
+    let function = NormFunction::Layer;
+    let residual =
+        |target, bytes, sizes: &[u32]| Norm::for_residual_rows(function, target, bytes, sizes).tiling;
+    add(module, T::SIZE, divisor, &residual, |tiling| {
+        Norm { tiling, function }.dropout_kernel::<T, T, T>(target)
+    })
 }
 
 /// Adds the selection of rows by indices, and sums into them.

@@ -255,18 +255,18 @@ where
 }
 
 /// Returns the bytes of an element of the wider type.
-const fn wider<X: TensorElement, Y: TensorElement>() -> u32 {
+pub(super) const fn wider<X: TensorElement, Y: TensorElement>() -> u32 {
     if X::SIZE > Y::SIZE { X::SIZE } else { Y::SIZE }
 }
 
 /// Returns a matrix with rows of n elements, and the distance between them.
-fn input<'a, T>(matrix: impl Rows<'a, T>, n: u32) -> (BufferRef<'a, T>, u32) {
+pub(super) fn input<'a, T>(matrix: impl Rows<'a, T>, n: u32) -> (BufferRef<'a, T>, u32) {
     let (buffer, distance) = matrix.rows();
     (buffer, distance.unwrap_or(n))
 }
 
 /// Returns a matrix of results, whose rows must not overlap.
-fn output<'a, T>(
+pub(super) fn output<'a, T>(
     call: &'static str,
     matrix: impl RowsMut<'a, T>,
     [m, n]: [u32; 2],
