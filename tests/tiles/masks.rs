@@ -112,10 +112,14 @@ where
     crate::assemble::kernel(&kernel);
     let [rows, cols] = [rows, cols].map(|extent| extent as usize);
     let size = rows * cols;
-    let x = |block: usize, row: usize, col: usize| T::of(number(0, block * size + row * cols + col)).number();
+    // The maxima of rows that are 1 or 8 apart differ, and the minima of adjacent columns.
+    let x = |block: usize, row: usize, col: usize| {
+        T::of((2 + block + row / 8 % 2 + row % 3 + col % 5) as f64).number()
+    };
     let found = everywhere(|device| {
         let mut y = device.upload(&vec![T::of(77.0); BLOCKS * 2 * size]).unwrap();
-        let x: Vec<_> = (0..BLOCKS * size).map(|at| T::of(number(0, at))).collect();
+        let x = (0..BLOCKS * size).map(|at| T::of(x(at / size, at % size / cols, at % cols)));
+        let x: Vec<_> = x.collect();
         device.launch(&kernel, (&device.upload(&x).unwrap(), &mut y)).unwrap();
         device.download(&y).unwrap().into_iter().map(|y: T| y.number()).collect::<Vec<_>>()
     });
@@ -123,7 +127,7 @@ where
         let (block, row, col) = (at / (2 * size), at % size / cols, at % cols);
         let result = match at / size % 2 {
             0 => x(block, row, col) + (0..cols).map(|col| x(block, row, col)).fold(0.0, f64::max),
-            _ => x(block, row, col) * (0..rows).map(|row| x(block, row, col)).fold(9.0, f64::min),
+            _ => x(block, row, col) * (0..rows).map(|row| x(block, row, col)).fold(99.0, f64::min),
         };
         T::of(result).number()
     });
