@@ -55,6 +55,11 @@ impl Args {
     }
 }
 
+/// Returns the parser of sizes, which are at least 1.
+fn positive() -> clap::builder::RangedU64ValueParser<usize> {
+    clap::builder::RangedU64ValueParser::new().range(1..)
+}
+
 /// A result with any error.
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 

@@ -14,6 +14,7 @@ use warpwright::{
 use super::{
     Failed, Fallible,
     normals::{filled, normals},
+    positive,
     race::Rounds,
     rival::Rival,
 };
@@ -27,13 +28,13 @@ use super::{
 #[derive(clap::Args)]
 pub(in crate::bench) struct Args {
     /// Lengths of sequences and transforms, separated by commas
-    #[arg(long, default_value = "1024,4096", value_delimiter = ',')]
+    #[arg(long, default_value = "1024,4096", value_delimiter = ',', value_parser = positive())]
     lengths: Vec<usize>,
     /// Sequences of each channel
-    #[arg(long, default_value_t = 16)]
+    #[arg(long, default_value_t = 16, value_parser = positive())]
     batches: usize,
     /// Channels, each of which has a filter
-    #[arg(long, default_value_t = 1024)]
+    #[arg(long, default_value_t = 1024, value_parser = positive())]
     channels: usize,
     #[command(flatten)]
     rounds: Rounds,

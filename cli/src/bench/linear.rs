@@ -5,7 +5,7 @@ mod problem;
 
 use warpwright::gpu::Gpu;
 
-use super::{Fallible, race::Rounds, rival::Rival};
+use super::{Fallible, positive, race::Rounds, rival::Rival};
 use model::Model;
 use problem::{Problem, Sizes};
 
@@ -21,13 +21,13 @@ pub(in crate::bench) struct Args {
     #[arg(value_enum, value_delimiter = ',', default_values_t = Model::ALL)]
     models: Vec<Model>,
     /// Lengths of sequences, separated by commas
-    #[arg(long, default_value = "1024,2048,3072,6144,12288", value_delimiter = ',')]
+    #[arg(long, default_value = "1024,2048,3072,6144,12288", value_delimiter = ',', value_parser = positive())]
     lengths: Vec<usize>,
     /// Sequences
-    #[arg(long, default_value_t = 16)]
+    #[arg(long, default_value_t = 16, value_parser = positive())]
     batches: usize,
     /// Heads of each sequence
-    #[arg(long, default_value_t = 16)]
+    #[arg(long, default_value_t = 16, value_parser = positive())]
     heads: usize,
     #[command(flatten)]
     rounds: Rounds,
