@@ -42,7 +42,7 @@ const MOST_KEPT: usize = 4096;
 /// let mut y = device.output::<bf16>(3 * 100)?;
 /// let first = call::norm(&kernels, NormFunction::Rms, [3, 100], 1e-5, &x, &w, &mut y)?;
 /// let second = call::norm(&kernels, NormFunction::Rms, [3, 100], 1e-5, &x, &w, &mut y)?;
-/// println!("{}", first.kernel); // rmsnorm_bf16_128_unaligned (sm_90), built in 2.1ms: y = rmsnorm(x)·w along rows: …
+/// println!("{}", first.kernel); // rmsnorm_bf16_121_by1 (sm_90), built in 2.1ms: y = rmsnorm(x)·w along rows: …
 /// assert!(!first.reused && second.reused);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -64,6 +64,10 @@ enum Place<'d> {
 
 /// The kernels of one problem type, by call and problem.
 type Kept<P, A> = FxHashMap<(&'static str, P), Arc<Ready<A>>>;
+
+/// What determines a kernel: of a type that no problem has, so that neither is found in place of the other.
+#[derive(PartialEq, Eq, Hash)]
+struct Recipe<R>(R);
 
 /// A kernel that can be launched.
 struct Ready<A> {
@@ -191,7 +195,8 @@ impl<'d> KernelCache<'d> {
         of_type.get(key).map(Arc::clone)
     }
 
-    fn keep<P, A>(&self, key: (&'static str, P), ready: &Arc<Ready<A>>)
+    /// Keeps a kernel for a problem, unless another thread was faster; returns the one that is kept.
+    fn keep<P, A>(&self, key: (&'static str, P), ready: Arc<Ready<A>>) -> Arc<Ready<A>>
     where
         P: Eq + Hash + Send + 'static,
         A: Params,
@@ -199,11 +204,14 @@ impl<'d> KernelCache<'d> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let of_type =
             kept.entry(TypeId::of::<Kept<P, A>>()).or_insert_with(|| Box::new(Kept::<P, A>::default()));
-        let Some(of_type) = of_type.downcast_mut::<Kept<P, A>>() else { return };
-        if of_type.len() == MOST_KEPT {
-            of_type.clear();
-        }
-        of_type.insert(key, Arc::clone(ready));
+        let Some(of_type) = of_type.downcast_mut::<Kept<P, A>>() else { return ready };
+        let full = of_type.len() == MOST_KEPT;
+        let forgotten = full.then(|| std::mem::take(of_type));
+        let winner = Arc::clone(of_type.entry(key).or_insert(ready));
+        // Modules are unloaded while other threads may use the cache.
+        drop(kept);
+        drop(forgotten);
+        winner
     }
 }
 
@@ -294,20 +302,17 @@ impl Queue<'_> {
         let ready = match self.cache.find(&key) {
             Some(ready) => ready,
             None => {
-                let recipe = (call, pick(&key.1));
+                let recipe = (call, Recipe(pick(&key.1)));
                 let ready = match self.cache.find(&recipe) {
                     Some(ready) => ready,
                     None => {
                         reused = false;
                         let start = Instant::now();
-                        let kernel = build(&recipe.1).map_err(unbuilt)?;
-                        let ready = Arc::new(Ready::new(kernel, start));
-                        self.cache.keep(recipe, &ready);
-                        ready
+                        let kernel = build(&recipe.1.0).map_err(unbuilt)?;
+                        self.cache.keep(recipe, Arc::new(Ready::new(kernel, start)))
                     }
                 };
-                self.cache.keep(key, &ready);
-                ready
+                self.cache.keep(key, ready)
             }
         };
         let launched = self.start(&ready, arguments).map_err(run)?;

@@ -32,9 +32,9 @@ fn kernels_are_picked_for_each_problem_and_built_once() {
         let mut y = device.output::<f32>(2).expect("room");
         let pick = |problem: &u32| {
             picked.set(picked.get() + 1);
-            u64::from(problem / 10)
+            problem / 10
         };
-        let build = |tens: &u64| {
+        let build = |tens: &u32| {
             built.set(built.get() + 1);
             scaled(*tens as f32)
         };
@@ -53,6 +53,10 @@ fn kernels_are_picked_for_each_problem_and_built_once() {
     // Another call may have the same problem and other kernels.
     let (_, other) = call("b", 31);
     assert_eq!((other.reused, picked.get(), built.get()), (false, 4, 3));
+
+    // A problem that equals what determined the kernel of another one.
+    let (y, other) = call("a", 3);
+    assert_eq!((y, other.reused, picked.get(), built.get()), (vec![0.0, 0.0], false, 5, 4));
 
     assert!(Arc::ptr_eq(&first.kernel, &third.kernel));
     assert_eq!((&*first.kernel.name, first.kernel.target), ("scaled", Target::SM_80));

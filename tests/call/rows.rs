@@ -8,7 +8,8 @@ use warpwright::{
         call::{self, DropoutMask, RotaryTables},
     },
     prelude::*,
-    run::{AnyDevice, Buffer, BufferRef, Device, KernelCache},
+    run::{AnyDevice, Buffer, BufferRef, Device, KernelCache, Simulator},
+    sim::Arch,
 };
 
 use super::numbers::{assert_near, downloaded_floats, downloaded_halves, halves, in_f64, numbers, results};
@@ -246,5 +247,34 @@ fn a_mask_is_the_same_in_every_call() {
         let wrong = DropoutMask { p: 1.5, ..mask };
         let error = call::dropout(&kernels, wrong, size, &on_x, &mut h).expect_err("refused");
         assert_eq!(error.to_string(), "dropout: expected a probability from 0 to 1, found 1.5");
+    }
+}
+
+/// Targets with little shared memory have kernels for long rows, too.
+#[test]
+fn long_rows_run_on_every_architecture() {
+    const N: usize = 9001;
+    for arch in [Arch::Sm80, Arch::Sm86, Arch::Sm89, Arch::Sm90, Arch::Sm120] {
+        let device = Simulator::new().arch(arch);
+        let kernels = KernelCache::new(&device);
+        let ones = device.upload(&vec![1.0f32; N]).expect("room");
+        let mut y = device.output::<f32>(N).expect("room");
+        let called = call::norm(&kernels, NormFunction::Rms, [1, N as u32], 0.0, &ones, &ones, &mut y);
+        called.unwrap_or_else(|error| panic!("{arch:?}: {error}"));
+        let found = device.download(&y).expect("copied");
+        assert!(found.iter().all(|y| (y - 1.0).abs() < 1e-6), "{arch:?}");
+    }
+}
+
+/// No row is too long to be refused.
+#[test]
+fn rows_beyond_all_buffers_are_refused() {
+    let device = Simulator::new();
+    let kernels = KernelCache::new(&device);
+    let few = device.upload(&[bf16::ONE; 8]).expect("room");
+    let mut y = device.output::<bf16>(8).expect("room");
+    for n in [u32::MAX, u32::MAX - 6, 1 << 31] {
+        let called = call::norm(&kernels, NormFunction::Rms, [1, n], 0.0, &few, &few, &mut y);
+        assert!(called.is_err(), "{n}");
     }
 }

@@ -443,10 +443,15 @@ where
 /// Adds copies of rows by 8, 32 and 256 threads, and transposed tiles.
 fn add_permute<T: TensorElement>(module: &mut Module, divisor: u32) -> Result<(), String> {
     let adjacent = divisor.min(16 / T::SIZE);
-    let rows = [8, 32, 256].map(|threads| Permute::Rows { threads, adjacent });
-    rows.into_iter()
-        .chain([Permute::Tiles])
-        .try_for_each(|permute| add(module, |target| permute.kernel::<T>(target)))
+    for threads in [8, 32, 256] {
+        add(module, |target| Permute::Rows { threads, adjacent }.kernel::<T>(target))?;
+    }
+    // The same for all divisors.
+    let tiles = Permute::Tiles.kernel::<T>(module.target()).map_err(|error| error.to_string())?;
+    if module.entries().iter().all(|entry| entry.name != *tiles.name()) {
+        module.add(&tiles).map_err(|error| error.to_string())?;
+    }
+    Ok(())
 }
 
 /// Adds attention for two lengths of rows.

@@ -73,6 +73,10 @@ fn the_list_has_valid_options() {
             "decayed_attention" | "fft_convolution" | "state_space" | "taylor_attention" => 2,
             // Alone, behind a norm and behind a gate, with scales of three lengths of rows and of blocks.
             "quantize_e4m3" | "quantize_s8" => 3 * (3 + 1),
+            // Alone, and in a sum ahead of a norm of three lengths.
+            "dropout" => 1 + 3,
+            // Rows of three lengths; tiles are counted below.
+            "permute" => 3,
             // Two pairings and two directions.
             "rotary" => 2 * 2,
             // Five functions of rows and of columns.
@@ -82,8 +86,10 @@ fn the_list_has_valid_options() {
             "layernorm" | "rmsnorm" => 3 * 2,
             _ => 1,
         };
-        let count =
-            kernels * types.split(',').count() * divisors.map_or(1, |divisors| divisors.split(',').count());
+        let types = types.split(',').count();
+        // Tiles have no divisor.
+        let alike = if name == "permute" { types } else { 0 };
+        let count = kernels * types * divisors.map_or(1, |divisors| divisors.split(',').count()) + alike;
         assert_eq!(ptx.matches("\n.visible .entry ").count(), count, "{line}");
         names.push(name.to_string());
     }

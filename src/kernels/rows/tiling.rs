@@ -76,7 +76,7 @@ impl RowTiling {
         let unaligned = sizes.iter().any(|size| !size.is_multiple_of(adjacent));
         let n = sizes.first().map_or(1, |&n| n.max(1));
         let slack = if unaligned { adjacent - 1 } else { 0 };
-        let groups = (n + slack).div_ceil(adjacent);
+        let groups = n.saturating_add(slack).div_ceil(adjacent);
         let tiling = |threads: u32, rows: u32, cluster: u32, resident: u32| {
             let stripes = groups.div_ceil(threads * cluster);
             Self {
@@ -151,13 +151,16 @@ impl RowTiling {
     pub(super) fn fits(self, target: Target, bytes: u32, inputs: u32) -> bool {
         let row = self.rows * self.own_slots() * bytes;
         let results = if self.unaligned { inputs } else { 0 };
-        let weights = if keeps_weights_in_shared_memory(self, bytes) { 2 } else { 0 };
-        self.ahead == 0 || row * (self.ahead * inputs + results + weights) <= shared_for_rows(target)
+        // Narrower weights are copied for more elements of a thread.
+        let sizes = [1, 2, 4, 8].into_iter().filter(|&size| size <= bytes);
+        let weights = sizes.filter(|&size| keeps_weights_in_shared_memory(self, size)).max().unwrap_or(0);
+        let vectors = 2 * self.own_slots() * weights;
+        self.ahead == 0 || row * (self.ahead * inputs + results) + vectors <= shared_for_rows(target)
     }
 
     /// Returns the groups of adjacent elements in the rows of a kernel for these sizes.
     pub(super) fn groups(self, sizes: &[u32]) -> u32 {
-        (sizes.first().map_or(1, |&n| n.max(1)) + self.slack()).div_ceil(self.adjacent)
+        sizes.first().map_or(1, |&n| n.max(1)).saturating_add(self.slack()).div_ceil(self.adjacent)
     }
 
     /// Returns the tiling for rows of `groups` groups that pass through shared memory.
@@ -181,7 +184,7 @@ impl RowTiling {
         match Self::for_rows(target, bytes, sizes) {
             short if short.threads <= 32 => short,
             long => {
-                let groups = (sizes[0] + long.slack()).div_ceil(long.adjacent);
+                let groups = long.groups(sizes);
                 let stripes = 16 / long.adjacent;
                 let clusters = target.features().contains(Features::HOPPER);
                 let cluster = if clusters { groups.div_ceil(512 * stripes).next_power_of_two() } else { 1 };
