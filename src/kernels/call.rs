@@ -40,7 +40,7 @@ mod rows;
 pub use attention::{AttentionDerivatives, AttentionShape, HeadOrder, attention, attention_backward};
 pub use decode::{CacheShape, cached_attention};
 pub use dropout::{DropoutMask, dropout, dropout_norm};
-pub use gemm::{FusedOperands, GemmFactor, GemmShape, fused_gemm, gated_gemm, gemm};
+pub use gemm::{FusedOperands, GemmOperand, GemmShape, fused_gemm, gated_gemm, gemm};
 pub use operands::{Rows, RowsMut};
 pub use permute::permute;
 pub use rows::{RotaryTables, cross_entropy, gated, norm, pointwise, residual_norm, rotary, softmax};

@@ -108,11 +108,11 @@ pub struct Called {
     pub kernel: Arc<Picked>,
     /// Whether an earlier call had built the kernel.
     pub reused: bool,
-    /// The launch on a device; `None` for one that was queued on a stream.
+    /// The result of the launch; `None` if the kernel was only queued on a stream.
     pub launched: Option<Launched>,
 }
 
-/// Errors of a call; nothing was launched, or the launch failed.
+/// Errors of a call. Nothing was launched, or a launch failed; if a call makes several, results of the earlier ones have been written.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
@@ -150,7 +150,7 @@ impl<'d> KernelCache<'d> {
         device.into()
     }
 
-    /// Returns the same kernels with another stream of the GPU, for calls on buffers of cudarc.
+    /// Returns the same kernels with another stream of the GPU, for calls on buffers of cudarc. Calls are refused unless the cache was made from `&Gpu`.
     #[cfg(feature = "cuda")]
     pub fn on<'q>(&'q self, stream: &'q CudaStream) -> Queue<'q> {
         Queue { cache: self, stream: Some(stream) }
@@ -297,6 +297,11 @@ impl Queue<'_> {
     {
         let run = |source| CallError::Run { call, source: Box::new(source) };
         let unbuilt = |source| CallError::Build { call, source: Box::new(source) };
+        #[cfg(feature = "cuda")]
+        if self.stream.is_some() && !matches!(self.cache.place, Place::Gpu { .. }) {
+            let (expected, found) = ("a cache of `&Gpu` for calls on a stream", "one of a device");
+            return Err(CallError::Refused { call, expected: expected.into(), found: found.into() });
+        }
         let key = (call, problem);
         let mut reused = true;
         let ready = match self.cache.find(&key) {

@@ -39,7 +39,8 @@ pub(crate) struct RowToStage<'k, T, A> {
 
 impl<'k, T: TensorElement, A: Readable> RowToStage<'k, T, A> {
     /// Returns row `at` of an `m`×`n` matrix whose rows are `pitch` elements apart. Groups have `group` elements, a power of two, of 4, 8 or
-    /// 16 bytes. The rows begin and end with whole groups if they are `aligned`.
+    /// 16 bytes. The rows begin and end with whole groups if they are `aligned`. The caller has declared a view of the matrix with these extents,
+    /// which the launch compares with the buffer.
     #[track_caller]
     pub(crate) fn new(
         matrix: Ptr<'k, T, Global, A>,

@@ -80,7 +80,11 @@ impl Problem {
     fn new(gpu: &Gpu, sizes @ [m, n, k]: [usize; 3]) -> Fallible<Self> {
         let stream = gpu.stream();
         let source = stream.clone_htod(&normals(1 << 22).collect::<Vec<_>>())?;
-        let kernel = matmul_simt(Target::SM_80, pitch_divisor(n as u32, k as u32).min(4))?;
+        let target = match gpu.properties().capability {
+            (8, 6 | 9) | (12, _) => Target::SM_86,
+            _ => Target::SM_80,
+        };
+        let kernel = matmul_simt(target, pitch_divisor(n as u32, k as u32).min(4))?;
         Ok(Self {
             sizes,
             kernel: gpu.load(&kernel)?,

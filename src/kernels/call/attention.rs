@@ -214,11 +214,11 @@ impl AttentionShape {
     }
 }
 
-/// The derivatives of [`attention`] by Q, K and V, in three launches of [`AttentionBackward::for_problem`]; `deterministic` as there. Returns the call that
+/// The gradients of [`attention`] with respect to Q, K and V, in three launches of [`AttentionBackward::for_problem`]; `deterministic` as there. Returns the call that
 /// computes dK and dV.
 ///
 /// # Errors
-/// [`CallError`]; for lengths of rows other than 32, 64 and 128.
+/// [`CallError`]; for head sizes other than 32, 64 and 128. After an error of the second or third launch, the contents of the results are unspecified.
 #[doc(alias = "scaled_dot_product_attention_backward")]
 pub fn attention_backward<'a, T>(
     on: impl Into<Queue<'a>>,

@@ -36,14 +36,14 @@ impl GemmShape {
 }
 
 /// The type of the factors of a product, with that of their sums: [`bf16`], [`struct@f16`], [`tf32`], [`e4m3`] and [`e5m2`] with f32; `i8` and `u8` with i32.
-pub trait GemmFactor: TensorElement + Product<Self, Self::Sum> {
+pub trait GemmOperand: TensorElement + Product<Self, Self::Sum> {
     /// The type of sums.
     type Sum: GemmSum + Convert<f32>;
 }
 
 macro_rules! factors {
     ($($factor:ty: $sum:ty;)*) => {$(
-        impl GemmFactor for $factor {
+        impl GemmOperand for $factor {
             type Sum = $sum;
         }
     )*};
@@ -93,7 +93,7 @@ pub fn gemm<'a, T, D>(
     d: impl RowsMut<'a, D>,
 ) -> Result<Called, CallError>
 where
-    T: GemmFactor<Sum: Convert<D>>,
+    T: GemmOperand<Sum: Convert<D>>,
     D: GemmResult,
 {
     const CALL: &str = "gemm";
@@ -122,7 +122,7 @@ pub fn gated_gemm<'a, T, D>(
     d: impl RowsMut<'a, D>,
 ) -> Result<Called, CallError>
 where
-    T: GemmFactor<Sum: Convert<D>>,
+    T: GemmOperand<Sum: Convert<D>>,
     D: GemmResult,
 {
     const CALL: &str = "gated_gemm";
@@ -152,7 +152,7 @@ pub fn fused_gemm<'a, T, D>(
     d: impl RowsMut<'a, D>,
 ) -> Result<Called, CallError>
 where
-    T: GemmFactor<Sum: Convert<D>>,
+    T: GemmOperand<Sum: Convert<D>>,
     D: GemmResult,
 {
     const CALL: &str = "fused_gemm";
