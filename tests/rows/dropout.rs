@@ -112,7 +112,7 @@ where
     f32: Convert<T>,
 {
     let sizes = [n, ldx, ldy].map(|size| size as u32);
-    let norm = Norm::for_residual_rows(function, TARGET, 4, &sizes);
+    let norm = Norm::for_dropout_rows(function, TARGET, 4, &sizes);
     let kernel = assembled(norm.dropout_kernel::<T, T, f32>(TARGET));
     let shape = Shape { m, n, pitch: ldy };
     let of_x = Shape { pitch: ldx, ..shape };

@@ -204,6 +204,8 @@ where
         let residual = Norm::for_residual_rows(function, target, T::SIZE, &sizes);
         note(residual.residual_kernel::<T, T, T>(target).map(drop));
         note(residual.residual_biased_kernel::<T, T, T>(target).map(drop));
+        let dropout = Norm::for_dropout_rows(function, target, T::SIZE, &sizes);
+        note(dropout.dropout_kernel::<T, T, T>(target).map(drop));
         note(plain.biased_kernel::<T, bf16, T>(target).map(drop));
         // Its rows must fit the registers of a block, or of a cluster.
         let backward = NormBackward::for_rows(function, target, T::SIZE, &sizes);

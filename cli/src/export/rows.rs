@@ -192,7 +192,7 @@ where
     super::kernels::add(module, |target| dropout.kernel::<T, T>(target))?;
     let function = NormFunction::Layer;
     let residual =
-        |target, bytes, sizes: &[u32]| Norm::for_residual_rows(function, target, bytes, sizes).tiling;
+        |target, bytes, sizes: &[u32]| Norm::for_dropout_rows(function, target, bytes, sizes).tiling;
     add(module, T::SIZE, divisor, &residual, |tiling| {
         Norm { tiling, function }.dropout_kernel::<T, T, T>(target)
     })

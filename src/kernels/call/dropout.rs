@@ -90,7 +90,7 @@ where
     queue.launch::<_, _, DropoutNormArgs<X, W, Y>>(
         CALL,
         (function, [n, ldx, ldr, ldh, ldy]),
-        |(function, sizes)| Norm::for_residual_rows(*function, target, wider::<X, Y>(), sizes),
+        |(function, sizes)| Norm::for_dropout_rows(*function, target, wider::<X, Y>(), sizes),
         |norm| norm.dropout_kernel(target),
         (x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon, p, seed, offset),
     )

@@ -39,7 +39,7 @@ where
         add(format!("dropout {}", shown(dropout.tiling)), 2.0, launch);
     }
     if is_selected(names, "dropout_layernorm") {
-        let norm = Norm::for_residual_rows(NormFunction::Layer, TARGET, E::SIZE, &[buffers.n]);
+        let norm = Norm::for_dropout_rows(NormFunction::Layer, TARGET, E::SIZE, &[buffers.n]);
         let kernel = load(gpu, &norm.dropout_kernel::<E, E, E>(TARGET)?)?;
         let launch: Launch<E> = Box::new(move |stream, Buffers { x, r, w, b, h, y, m, n, .. }| {
             let arguments = (&*x, *n, &*r, *n, &*w, &*b, h, *n, y, *n, *m, *n, EPSILON, P, SEED, 0u64);

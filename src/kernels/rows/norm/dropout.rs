@@ -1,9 +1,9 @@
 //! Norms of a sum with dropout.
 
-use super::{Inputs, Norm};
+use super::{Inputs, Norm, NormFunction};
 use crate::{
-    kernels::rows::dropout::Mask,
-    ptx::{BuildError, In, Kernel, Out, Target},
+    kernels::rows::{RowTiling, dropout::Mask},
+    ptx::{BuildError, Features, In, Kernel, Out, Target},
     tensor::TensorElement,
     tiles::Convert,
 };
@@ -13,9 +13,29 @@ use crate::{
 pub type DropoutNormArgs<X, W, Y> =
     (In<X>, u32, In<X>, u32, In<W>, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32, f32, u64, u64);
 
+/// The most elements of a thread in blocks of 1024, whose threads have 64 registers each: masks take some of them.
+const MOST_HELD: u32 = 16;
+
 impl Norm {
+    /// Returns the kernel for sums with dropout, like [`for_residual_rows`](Self::for_residual_rows): rows that take too many registers are
+    /// divided among more blocks of a cluster, or read in parts.
+    #[must_use]
+    pub fn for_dropout_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
+        let norm = Self::for_residual_rows(function, target, bytes, sizes);
+        let RowTiling { threads, cluster, adjacent, stripes, streamed, .. } = norm.tiling;
+        if streamed || threads < 1024 || adjacent * stripes <= MOST_HELD {
+            return norm;
+        }
+        let tiling = if target.features().contains(Features::HOPPER) && cluster < 8 {
+            RowTiling { cluster: 2 * cluster, stripes: stripes.div_ceil(2), ..norm.tiling }
+        } else {
+            RowTiling { cluster: 1, stripes: MOST_HELD / adjacent, streamed: true, ..norm.tiling }
+        };
+        Self { tiling, function }
+    }
+
     /// Builds the kernel of h = [dropout](crate::kernels::Dropout)(x) + r and norm(h) · w + b. The rows must be those of
-    /// [`for_residual_rows`](Self::for_residual_rows).
+    /// [`for_dropout_rows`](Self::for_dropout_rows).
     ///
     /// # Errors
     /// Those of [`kernel`](Self::kernel).
