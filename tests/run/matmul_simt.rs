@@ -54,7 +54,9 @@ proptest! {
         let devices = devices::all();
         for target in [Target::SM_80, Target::SM_86] {
             let kernel = matmul_simt(target, pitch_divisor(n as u32, k as u32).min(4)).expect("it builds");
-            devices.iter().filter(|device| has_room(*device, target)).for_each(|device| check(device, &kernel, [m, n, k]));
+            for device in devices.iter().filter(|device| has_room(device, target)) {
+                check(device, &kernel, [m, n, k]);
+            }
         }
     }
 }
