@@ -78,6 +78,7 @@ pub use hopper::{
 pub use mma::Product;
 pub use operand::Elementwise;
 pub use pipeline::{Filling, Pipeline, Stage};
+pub(crate) use random::DropoutRule;
 pub use random::{Random, RandomTile};
 pub use reduce::Accumulate;
 pub use registers::Distributed;

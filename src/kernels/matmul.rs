@@ -1,7 +1,7 @@
 //! Matrix product on tensor cores with `mma.sync`, for any sizes, on sm_80 and later.
 
 use crate::{
-    ptx::{BuildError, Builder, In, Kernel, Out, Read, Target, Val, Write, traits::HalfPair},
+    ptx::{BuildError, Builder, Global, In, Kernel, Out, Ptr, Read, Target, Val, Write, traits::HalfPair},
     tensor::TensorElement,
     tiles::{Col, Filled, Gl, Product, Row, Rt, Schedule, St, Stage, row_major},
 };
@@ -30,19 +30,8 @@ where
     let suffix = if divisor == 1 { String::new() } else { format!("_by{divisor}") };
     let signature = format!("matmul_{}{suffix}(a, b, d, m, n, k)", T::NAME);
     Kernel::<MatmulArgs<T>>::build(&signature, target, |k, (a, b, d, m, n, depth)| {
-        let sizes = if divisor == 1 { "any sizes".to_string() } else { format!("{divisor} divides n and k") };
-        k.describe(format!("D = A·B: A m×k, B k×n ({}), D m×n (f32), row-major; {sizes}", T::NAME));
-        if divisor == 0 {
-            k.refuse("expected a divisor of n and k, found 0".into());
-        }
-        let (n, depth) = (n.multiple_of(divisor), depth.multiple_of(divisor));
-        let problem = Problem {
-            k,
-            a: k.global(a, row_major(m, depth)),
-            b: k.global(b, row_major(depth, n)),
-            d: k.global(d, row_major(m, n)),
-            size: [m, n, depth],
-        };
+        let factors = format!("A m×k, B k×n ({}), D m×n (f32)", T::NAME);
+        let problem = Problem::new(k, &factors, [a, b], d, [m, n, depth], divisor);
         if divisor.is_multiple_of(8) && target.max_shared_bytes() >= 160 << 10 {
             problem.emit::<8, 16, 4, 3>(true);
         } else {
@@ -52,13 +41,41 @@ where
     })
 }
 
-struct Problem<'k, T: TensorElement> {
-    k: Builder<'k>,
-    a: Gl<'k, T, Read>,
-    b: Gl<'k, T, Read>,
-    d: Gl<'k, f32, Write>,
+/// The row-major matrices of a product.
+pub(super) struct Problem<'k, T: TensorElement> {
+    pub(super) k: Builder<'k>,
+    pub(super) a: Gl<'k, T, Read>,
+    pub(super) b: Gl<'k, T, Read>,
+    pub(super) d: Gl<'k, f32, Write>,
     /// m, n and k.
-    size: [Val<'k, u32>; 3],
+    pub(super) size: [Val<'k, u32>; 3],
+}
+
+impl<'k, T: TensorElement> Problem<'k, T> {
+    /// Describes the kernel of a product of these `matrices`, whose n and k `divisor` must divide.
+    #[track_caller]
+    pub(super) fn new(
+        k: Builder<'k>,
+        matrices: &str,
+        [a, b]: [Ptr<'k, T, Global, Read>; 2],
+        d: Ptr<'k, f32, Global, Write>,
+        [m, n, depth]: [Val<'k, u32>; 3],
+        divisor: u32,
+    ) -> Self {
+        let sizes = if divisor == 1 { "any sizes".to_string() } else { format!("{divisor} divides n and k") };
+        k.describe(format!("D = A·B: {matrices}, row-major; {sizes}"));
+        if divisor == 0 {
+            k.refuse("expected a divisor of n and k, found 0".into());
+        }
+        let (n, depth) = (n.multiple_of(divisor), depth.multiple_of(divisor));
+        Self {
+            k,
+            a: k.global(a, row_major(m, depth)),
+            b: k.global(b, row_major(depth, n)),
+            d: k.global(d, row_major(m, n)),
+            size: [m, n, depth],
+        }
+    }
 }
 
 impl<'k, T: TensorElement<Word: HalfPair> + Product<T, f32>> Problem<'k, T> {

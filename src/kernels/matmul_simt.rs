@@ -1,11 +1,11 @@
 //! Matrix product of f32 with fused multiply-adds, for any sizes.
 
-use super::matmul::MatmulArgs;
+use super::matmul::{MatmulArgs, Problem};
 use crate::{
     layout::Layout,
-    ptx::{BuildError, Builder, Kernel, Read, Scalar, Shared, Target, Val, Write},
+    ptx::{BuildError, Builder, Kernel, Read, Scalar, Shared, Target, Val},
     tensor::{Fragment, Tensor, copy, fill, in_order, words_of},
-    tiles::{Gl, Schedule, St, Stage, row_major},
+    tiles::{Schedule, St, Stage},
 };
 
 /// D = A·B for A m×k, B k×n and D m×n of f32, all row-major, each size at least 1. Each element of D is a chain of `fma` in the order of k: no
@@ -27,35 +27,14 @@ pub fn matmul_simt(target: Target, divisor: u32) -> Result<Kernel<MatmulArgs<f32
     let suffix = if divisor == 1 { String::new() } else { format!("_by{divisor}") };
     let signature = format!("matmul_f32{suffix}(a, b, d, m, n, k)");
     Kernel::<MatmulArgs<f32>>::build(&signature, target, |k, (a, b, d, m, n, depth)| {
-        let sizes = if divisor == 1 { "any sizes".to_string() } else { format!("{divisor} divides n and k") };
-        k.describe(format!("D = A·B: A m×k, B k×n, D m×n (f32), row-major; {sizes}"));
-        if divisor == 0 {
-            k.refuse("expected a divisor of n and k, found 0".into());
-        }
-        let (n, depth) = (n.multiple_of(divisor), depth.multiple_of(divisor));
-        let problem = Problem {
-            k,
-            a: k.global(a, row_major(m, depth)),
-            b: k.global(b, row_major(depth, n)),
-            d: k.global(d, row_major(m, n)),
-            size: [m, n, depth],
-        };
+        let problem = Problem::new(k, "A m×k, B k×n, D m×n (f32)", [a, b], d, [m, n, depth], divisor);
         // Copies of fewer than 16 bytes take more registers.
         if divisor.is_multiple_of(4) && target.max_shared_bytes() >= 160 << 10 {
-            problem.emit::<16>();
+            problem.emit_simt::<16>();
         } else {
-            problem.emit::<8>();
+            problem.emit_simt::<8>();
         }
     })
-}
-
-struct Problem<'k> {
-    k: Builder<'k>,
-    a: Gl<'k, f32, Read>,
-    b: Gl<'k, f32, Read>,
-    d: Gl<'k, f32, Write>,
-    /// m, n and k.
-    size: [Val<'k, u32>; 3],
 }
 
 /// The subtiles of a tile of D along n, and the columns of a thread.
@@ -70,9 +49,9 @@ const STAGES: usize = 3;
 /// A stage: a tile of A and one of B.
 type Tiles<'k, const M: usize> = (St<'k, f32, M, DEPTH>, St<'k, f32, DEPTH, N>);
 
-impl<'k> Problem<'k> {
+impl<'k> Problem<'k, f32> {
     /// Emits the product in tiles of `M` subtiles along m, of which a thread has as many rows.
-    fn emit<const M: usize>(&self) {
+    fn emit_simt<const M: usize>(&self) {
         let Self { k, a, b, d, size: [m, n, depth] } = self;
         let [height, width, deep] = [M, N, DEPTH].map(|subtiles| 16 * subtiles as u32);
         let thread = k.block([256]).thread();

@@ -174,6 +174,31 @@ impl<'k> RandomTile<'k> {
     }
 }
 
+/// Which elements dropout keeps, by the upper 24 bits of their random words, and their factor.
+#[derive(Clone, Copy)]
+pub(crate) struct DropoutRule<'k> {
+    /// The least of those bits.
+    least: Val<'k, u32>,
+    scale: Val<'k, f32>,
+}
+
+impl<'k> DropoutRule<'k> {
+    /// Returns the rule for 0 with probability `p`, from 0 to 1.
+    #[track_caller]
+    pub(crate) fn new(p: Val<'k, f32>) -> Self {
+        Self {
+            least: (p * TWO_24).convert::<u32>(Rounding::Rp),
+            scale: Val::from(1.0) / (Val::from(1.0) - p),
+        }
+    }
+
+    /// Returns an element with dropout, by its random word.
+    #[track_caller]
+    pub(crate) fn applied(self, x: Val<'k, f32>, random: Val<'k, u32>) -> Val<'k, f32> {
+        (random >> 8).ge(self.least).select(x * self.scale, 0.0)
+    }
+}
+
 /// A function of the four words of a counter.
 pub(super) type OfWords<'f, 'k, S> = dyn Fn([Val<'k, u32>; 4]) -> [Val<'k, S>; 4] + 'f;
 
@@ -207,13 +232,11 @@ where
         {
             let _located = k.locate(Location::caller());
             let words = random.elements(&Self::coordinates(k), [Self::ROWS, Self::COLS], &|words| words);
-            let least = (p * TWO_24).convert::<u32>(Rounding::Rp);
-            let scale = Val::from(1.0) / (Val::from(1.0) - p);
+            let dropout = DropoutRule::new(p);
             self.rewrite(|at, word| {
                 let own = words[at * T::PER_WORD..].iter();
                 let kept = T::elements(word).into_iter().zip(own);
-                let kept: Vec<_> =
-                    kept.map(|(x, &random)| (random >> 8).ge(least).select(x * scale, 0.0)).collect();
+                let kept: Vec<_> = kept.map(|(x, &random)| dropout.applied(x, random)).collect();
                 T::from_f32(&kept)[0]
             });
         }

@@ -79,13 +79,7 @@ impl AttentionShape {
     /// Checks the numbers of heads and the scale, and returns the arguments of all kernels.
     fn arguments(&self, call: &'static str) -> Result<Arguments, CallError> {
         let Self { batches, heads, kv_heads, queries, keys, head_size, value_size, scale, .. } = *self;
-        if kv_heads == 0 || !heads.is_multiple_of(kv_heads) {
-            return Err(refused(call, format!("heads that are a multiple of kv_heads = {kv_heads}"), heads));
-        }
-        let scale = scale.unwrap_or_else(|| 1.0 / (head_size as f32).sqrt());
-        if !(scale > 0.0 && scale.is_finite()) {
-            return Err(refused(call, "a positive scale", scale));
-        }
+        let scale = scale_of_heads(call, [heads, kv_heads], head_size, scale)?;
         let of_queries = self.strides(call, heads, queries, head_size)?;
         let of_keys = self.strides(call, kv_heads, keys, head_size)?;
         let of_values = self.strides(call, kv_heads, keys, value_size)?;
@@ -118,6 +112,20 @@ impl AttentionShape {
             HeadOrder::Heads => [batch, of(&[rows, columns])?, columns],
         })
     }
+}
+
+/// Checks the numbers of heads of queries and of keys, and returns the factor of scores.
+pub(super) fn scale_of_heads(
+    call: &'static str,
+    [heads, kv_heads]: [u32; 2],
+    head_size: u32,
+    scale: Option<f32>,
+) -> Result<f32, CallError> {
+    if kv_heads == 0 || !heads.is_multiple_of(kv_heads) {
+        return Err(refused(call, format!("heads that are a multiple of kv_heads = {kv_heads}"), heads));
+    }
+    let scale = scale.unwrap_or_else(|| 1.0 / (head_size as f32).sqrt());
+    if scale > 0.0 && scale.is_finite() { Ok(scale) } else { Err(refused(call, "a positive scale", scale)) }
 }
 
 /// The arguments that kernels have in common.

@@ -1,6 +1,6 @@
 //! Attention of one query to caches of keys and values.
 
-use super::operands::refused;
+use super::{attention::scale_of_heads, operands::refused};
 use crate::{
     kernels::{CachedAttention, CachedAttentionArgs},
     run::{BufferMut, BufferRef, CallError, Called, Queue},
@@ -48,22 +48,16 @@ where
     const CALL: &str = "cached_attention";
     let queue = on.into();
     let CacheShape { batches, heads, kv_heads, capacity, head_size, scale } = *shape;
-    if kv_heads == 0 || !heads.is_multiple_of(kv_heads) {
-        return Err(refused(CALL, format!("heads that are a multiple of kv_heads = {kv_heads}"), heads));
-    }
     if ![64, 128].contains(&head_size) {
         return Err(refused(CALL, "rows of 64 or 128 elements", head_size));
     }
+    let scale = scale_of_heads(CALL, [heads, kv_heads], head_size, scale)?;
     let product = |factors: [u32; 3]| {
         let product: u128 = factors.into_iter().map(u128::from).product();
         u32::try_from(product).map_err(|_| refused(CALL, "caches of fewer than 2³² elements", product))
     };
     let of_queries = [product([heads, head_size, 1])?, head_size];
     let of_keys = [product([kv_heads, capacity, head_size])?, product([capacity, head_size, 1])?, head_size];
-    let scale = scale.unwrap_or_else(|| 1.0 / (head_size as f32).sqrt());
-    if !(scale > 0.0 && scale.is_finite()) {
-        return Err(refused(CALL, "a positive scale", scale));
-    }
     let sizes = [batches, kv_heads, heads / kv_heads, capacity];
     let multiprocessors = queue.cache().multiprocessors();
     queue.launch::<_, _, CachedAttentionArgs<T>>(

@@ -5,9 +5,9 @@ use super::{
     tiling::{Row, same_or},
 };
 use crate::{
-    ptx::{BuildError, In, Kernel, Out, Rounding, Target, Val},
+    ptx::{BuildError, In, Kernel, Out, Target, Val},
     tensor::TensorElement,
-    tiles::{Convert, Striped},
+    tiles::{Convert, DropoutRule, Striped},
 };
 
 /// `(x, ldx, y, ldy, m, n, p, seed, offset)`: x and y m×n, in rows that are `ldx` and `ldy` elements apart.
@@ -15,7 +15,6 @@ pub type DropoutArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, u64, u64);
 
 /// The elements that share a counter.
 const WORDS: u32 = 4;
-const TWO_24: f32 = (1u32 << 24) as f32;
 
 /// Dropout: each element becomes 0 with probability `p`, and the others are multiplied by 1 / (1 − `p`); `p` is from 0 to 1.
 ///
@@ -63,10 +62,7 @@ impl Dropout {
 /// Which elements are kept.
 #[derive(Clone, Copy)]
 pub(super) struct Mask<'k> {
-    /// The least upper 24 bits of the word of an element that is kept.
-    least: Val<'k, u32>,
-    /// The factor of elements that are kept.
-    scale: Val<'k, f32>,
+    rule: DropoutRule<'k>,
     key: [Val<'k, u32>; 2],
     offset: [Val<'k, u32>; 2],
 }
@@ -75,12 +71,7 @@ impl<'k> Mask<'k> {
     #[track_caller]
     pub(super) fn new(p: Val<'k, f32>, seed: Val<'k, u64>, offset: Val<'k, u64>) -> Self {
         let halves = |(low, high)| [low, high];
-        Self {
-            least: (p * TWO_24).convert::<u32>(Rounding::Rp),
-            scale: Val::from(1.0) / (Val::from(1.0) - p),
-            key: halves(seed.unpack()),
-            offset: halves(offset.unpack()),
-        }
+        Self { rule: DropoutRule::new(p), key: halves(seed.unpack()), offset: halves(offset.unpack()) }
     }
 
     /// Returns part `part` of a row with dropout.
@@ -92,12 +83,8 @@ impl<'k> Mask<'k> {
         x: &Striped<'k, f32>,
     ) -> Striped<'k, f32> {
         let words = self.words(row, part, x);
-        let elements: Vec<_> = x
-            .registers()
-            .iter()
-            .zip(words)
-            .map(|(&x, word)| (word >> 8).ge(self.least).select(x * self.scale, 0.0))
-            .collect();
+        let elements: Vec<_> =
+            x.registers().iter().zip(words).map(|(&x, word)| self.rule.applied(x, word)).collect();
         x.stripes().with(&elements)
     }
 
@@ -123,12 +110,10 @@ impl<'k> Mask<'k> {
             let first = col % WORDS;
             words.extend((0..count as usize).map(|i| match is_aligned {
                 true => of_groups[i],
-                false => {
-                    (1..WORDS as usize).fold(of_groups[i], |word, shift| match of_groups.get(i + shift) {
-                        Some(&shifted) => first.eq(shift as u32).select(shifted, word),
-                        None => word,
-                    })
-                }
+                // The groups end at least three words after the run's last one.
+                false => (1..WORDS as usize).fold(of_groups[i], |word, shift| {
+                    first.eq(shift as u32).select(of_groups[i + shift], word)
+                }),
             }));
         }
         words
