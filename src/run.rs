@@ -23,9 +23,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! An application with its own cudarc buffers and streams loads a kernel with `Gpu::load` and launches the `Loaded` kernel on
-//! them (feature `cuda`). A [`KernelCache`] builds kernels when they are first called, on either kind of buffers; the functions of
-//! `kernels::call` use it.
+//! An application with its own cudarc buffers and streams loads a kernel with `Gpu::load` and launches the `Loaded` kernel on them (feature
+//! `cuda`). A [`KernelCache`] builds kernels when they are first called, for either kind of buffer; the functions of `kernels::call` use
+//! it.
 //!
 //! # What a launch checks
 //!

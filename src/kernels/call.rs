@@ -1,8 +1,9 @@
 //! Functions that pick a kernel, build it if no earlier call had the same problem, and launch it.
 //!
-//! The first parameter is `&KernelCache`, or `KernelCache::on` a stream for buffers of cudarc; then come sizes, inputs and results. Inputs are
-//! anything that converts into [`BufferRef`](crate::run::BufferRef): `&Buffer<T>`, `&CudaSlice<U>` or `&CudaView<U>`; results, into [`BufferMut`](crate::run::BufferMut). Matrices are [`Rows`] and
-//! [`RowsMut`]: a buffer, whose rows are contiguous, or a pair of a buffer and the distance between its rows in elements.
+//! The first argument is a `&KernelCache`, or the result of `KernelCache::on` to queue the kernel on a stream. Sizes, inputs and results
+//! follow. An input is anything that converts into a [`BufferRef`](crate::run::BufferRef): `&Buffer<T>`, `&CudaSlice<U>` or `&CudaView<U>`.
+//! A result is anything that converts into a [`BufferMut`](crate::run::BufferMut). A matrix ([`Rows`], [`RowsMut`]) is a buffer without
+//! gaps between its rows, or a pair of a buffer and the stride between its rows in elements.
 //!
 //! ```
 //! use warpwright::{kernels::{MatrixOrder, call}, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -26,8 +27,9 @@
 //!
 //! # Errors
 //!
-//! [`CallError`](crate::run::CallError): `Refused` for sizes that no kernel is made for, and all errors of a launch ([`run`](crate::run)): short and
-//! overlapping buffers, buffers of another device, devices that cannot run the kernel.
+//! All functions return [`CallError`](crate::run::CallError): `Refused` if no kernel supports the sizes, or an error of building or
+//! launching the kernel ([`run`](crate::run)), for example because a buffer is too short, overlaps another one or belongs to another
+//! device, or because the device cannot run the kernel.
 
 mod attention;
 mod decode;

@@ -8,20 +8,21 @@ use crate::{
     tiles::{Schedule, St, Stage},
 };
 
-/// D = A·B for A m×k, B k×n and D m×n of f32, all row-major, each size at least 1. Each element of D is a chain of `fma` in the order of k: no
-/// tensor cores, whose products of f32 have the precision of tf32.
+/// Builds the kernel of D = A·B, where A is m×k, B is k×n and D is m×n, of f32. All matrices are row-major, and each size is at least 1.
+/// Each element of D is computed by a chain of `fma` in the order of k. Tensor cores are not used, because they multiply f32 with the
+/// precision of tf32.
 ///
-/// `divisor` must divide both n and k of every launch, which the launch checks: 4 allows copies of 16 bytes, 2 of 8, and 1 allows any sizes
-/// ([`pitch_divisor`](super::pitch_divisor) computes it).
+/// `divisor` must divide both n and k of every launch, which the launch checks: 4 allows 16-byte copies, 2 allows 8-byte copies, and 1
+/// allows any sizes. [`pitch_divisor`](super::pitch_divisor) computes the divisor.
 ///
 /// The kernel is named `matmul_f32`, or `matmul_f32_by4` for a divisor of 4.
 ///
-/// A block of 256 threads computes a 256×128 tile of D from three stages of depth 32, if 4 divides `divisor` and the target has 160 KiB of shared
-/// memory for a block, and a 128×128 tile otherwise. A thread has 16×8 or 8×8 elements of it in registers, and loads two columns of its rows of A and two rows of its
-/// columns of B while it multiplies the two before.
+/// A block of 256 threads computes a tile of D from three stages of depth 32. The tile is 256×128 if 4 divides `divisor` and the target has
+/// 160 KiB of shared memory per block, and 128×128 otherwise. Each thread owns 16×8 or 8×8 elements of the tile. It loads the next two
+/// columns of its rows of A and the next two rows of its columns of B while it multiplies the previous two.
 ///
 /// # Errors
-/// If the target is older than sm_80.
+/// Returns an error if the target is older than sm_80.
 #[doc(alias = "sgemm")]
 pub fn matmul_simt(target: Target, divisor: u32) -> Result<Kernel<MatmulArgs<f32>>, BuildError> {
     let suffix = if divisor == 1 { String::new() } else { format!("_by{divisor}") };

@@ -1,4 +1,4 @@
-//! Tensors with their axes in another order.
+//! Permutation of the axes of a tensor.
 
 mod axes;
 
@@ -9,12 +9,13 @@ use crate::{
 };
 use axes::Axes;
 
-/// `(x, y, extents, x_strides, y_strides)`: of five axes, of which the last two are those that a block processes, rows and columns. Columns are contiguous in x.
-/// Those of y are also contiguous if the kernel copies rows; if it transposes, rows are, and the last stride of y is that of columns. [`Permute::arguments`] computes
-/// them.
+/// `(x, y, extents, x_strides, y_strides)`: `extents` are those of five axes. The last two axes, rows and columns, form the matrices that
+/// blocks process. Columns are contiguous in x, so `x_strides` are the strides of the other four axes, in elements. If the kernel copies
+/// rows, the same is true of y. If it transposes, rows are contiguous in y, and the last of `y_strides` is the stride of columns.
+/// [`Permute::arguments`] computes `extents` and strides.
 pub type PermuteArgs<T> = (In<T>, Out<T>, [u32; 5], [u32; 4], [u32; 4]);
 
-/// The number of axes of the largest tensors.
+/// The maximum number of axes.
 const RANK: usize = 5;
 /// The threads of a block.
 const THREADS: u32 = 256;
@@ -23,10 +24,11 @@ const TILE: u32 = 64;
 /// The bytes of a group.
 const WIDEST: u32 = 16;
 
-/// y = x with its axes in another order: axis i of y is axis `order[i]` of x, as in PyTorch's `permute`. Up to five axes, any extents; x and y have no gaps.
+/// A kernel that copies x to y with its axes in another order: axis i of y is axis `order[i]` of x, as in PyTorch's `permute`. There may be
+/// up to five axes of any extents; x and y have no gaps.
 ///
-/// Adjacent axes that remain adjacent are one. If the last axis remains the last one, rows are copied, in groups of up to 16 bytes; otherwise, tiles of the last axes of
-/// x and of y are transposed in shared memory.
+/// Axes that are adjacent in both x and y are merged into one. If the last axis of x is also the last axis of y, rows are copied in groups
+/// of up to 16 bytes; otherwise, tiles that span the last axis of x and the last axis of y are transposed in shared memory.
 ///
 /// ```
 /// use warpwright::{kernels::Permute, prelude::*, run::{Device, Simulator}};
@@ -49,26 +51,27 @@ const WIDEST: u32 = 16;
 pub enum Permute {
     /// Copies rows.
     Rows {
-        /// The threads of a row: a power of two up to 256.
+        /// The number of threads per row, a power of two up to 256.
         threads: u32,
-        /// The adjacent elements of a thread, which divide columns and strides: a power of two, up to 16 bytes.
+        /// The number of adjacent elements that a thread copies together, a power of two, up to 16 bytes. It must divide the number of
+        /// columns and all strides.
         adjacent: u32,
     },
     /// Transposes tiles of rows and columns.
     Tiles,
 }
 
-/// An order of axes that is not one.
+/// Errors in the axes of a permutation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PermuteError {
-    /// Too many axes.
+    /// There are more than five axes.
     #[error("expected up to {RANK} axes, found {found}")]
     Rank {
         /// The number of axes.
         found: usize,
     },
-    /// Not an order of the axes.
+    /// The order does not contain each axis once.
     #[error("expected each of the {axes} axes once, found {order:?}")]
     Order {
         /// The number of axes.
@@ -76,19 +79,20 @@ pub enum PermuteError {
         /// The order.
         order: Vec<usize>,
     },
-    /// Strides that do not fit in 32 bits.
+    /// A stride does not fit in 32 bits.
     #[error("expected strides of fewer than 2³² elements, found {found}")]
     Stride {
-        /// A stride.
+        /// The stride in elements.
         found: u64,
     },
 }
 
 impl Permute {
-    /// Returns the kernel for elements of `T`, extents of x, and axes of x in the order of y.
+    /// Returns the kernel for elements of `T`, an x with these extents, and a y whose axis i is axis `order[i]` of x.
     ///
     /// # Errors
-    /// For more than five axes, and an order that does not contain each once.
+    /// Returns an error for more than five axes, if `order` does not contain each axis once, or if rows are copied and a stride does not fit
+    /// in 32 bits.
     pub fn for_axes<T: TensorElement>(extents: &[u32], order: &[usize]) -> Result<Self, PermuteError> {
         let axes = Axes::new(extents, order)?;
         if axes.transposes {
@@ -105,10 +109,11 @@ impl Permute {
         Ok(Self::Rows { threads, adjacent })
     }
 
-    /// Returns the extents of five axes, and their strides in x and in y, for extents of x and axes of x in the order of y.
+    /// Returns the arguments `extents`, `x_strides` and `y_strides` of the kernel (see [`PermuteArgs`]) for the same extents and order as
+    /// [`for_axes`](Self::for_axes).
     ///
     /// # Errors
-    /// Those of [`for_axes`](Self::for_axes), and for strides that do not fit in 32 bits.
+    /// Returns the errors of [`for_axes`](Self::for_axes), and an error for any stride that does not fit in 32 bits.
     #[allow(clippy::type_complexity, reason = "they are arguments")]
     pub fn arguments(
         extents: &[u32],
@@ -122,7 +127,7 @@ impl Permute {
     /// Builds the kernel, named `permute_rows_bf16_32_by8` for 32 threads of 8 adjacent elements each, or `permute_tiles_bf16`.
     ///
     /// # Errors
-    /// For threads or adjacent elements that are not powers of two, or too many.
+    /// Returns an error if `threads` or `adjacent` is not a power of two, or too large.
     pub fn kernel<T: TensorElement>(&self, target: Target) -> Result<Kernel<PermuteArgs<T>>, BuildError> {
         let name = match self {
             Self::Rows { threads, adjacent } => format!("permute_rows_{}_{threads}_by{adjacent}", T::NAME),
@@ -206,7 +211,8 @@ impl<'k, T: TensorElement> Tensors<'k, T> {
         Self { k, x: k.global(x, layout(extents, x_strides)), y, extents }
     }
 
-    /// Declares a grid with a block for each tile of this many rows and columns of each matrix, and returns the matrices of this block and the coordinates of its tile.
+    /// Declares a grid with one block for each tile of `height` rows and `width` columns of each matrix. Returns the matrices of this block
+    /// and the coordinates of its tile.
     #[track_caller]
     fn tile_of_block(&self, height: u32, width: u32) -> Tile<'k, T> {
         let Self { k, extents: [a, b, c, rows, cols], .. } = *self;

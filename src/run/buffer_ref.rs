@@ -11,8 +11,8 @@ use super::{
     buffer::{Buffer, Store},
 };
 
-/// A buffer of elements `T` that a kernel reads: `&Buffer<T>`, or `&CudaSlice<U>` or `&CudaView<U>` of cudarc, where `U` is storage for `T`
-/// (`StorageFor`).
+/// A buffer of elements `T` that a kernel reads. It is converted from a `&Buffer<T>`, or from a `&CudaSlice<U>` or `&CudaView<U>` of
+/// cudarc, where `U` is storage for `T` (`StorageFor`).
 #[derive(Clone, Copy)]
 pub struct BufferRef<'a, T> {
     pub(super) memory: ReadMemory<'a>,
@@ -21,8 +21,8 @@ pub struct BufferRef<'a, T> {
     pub(super) element: PhantomData<fn() -> T>,
 }
 
-/// A buffer of elements `T` that a kernel writes: `&mut Buffer<T>`, or `&mut CudaSlice<U>` or `&mut CudaViewMut<U>` of cudarc, where `U` is
-/// storage for `T` (`StorageFor`).
+/// A buffer of elements `T` that a kernel writes. It is converted from a `&mut Buffer<T>`, or from a `&mut CudaSlice<U>` or `&mut
+/// CudaViewMut<U>` of cudarc, where `U` is storage for `T` (`StorageFor`).
 pub struct BufferMut<'a, T> {
     pub(super) memory: WriteMemory<'a>,
     /// The number of elements of `T`.
@@ -72,7 +72,7 @@ impl<T> BufferMut<'_, T> {
         self.len == 0
     }
 
-    /// Returns the same buffer for one of several launches that write it.
+    /// Reborrows the buffer, so that several launches can write it one after the other.
     pub fn reborrow(&mut self) -> BufferMut<'_, T> {
         let memory = match &mut self.memory {
             WriteMemory::Store(store) => WriteMemory::Store(store),

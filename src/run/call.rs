@@ -27,11 +27,12 @@ use crate::ptx::{BuildError, Entry, Kernel, Params, Target};
 /// The maximum number of problems of one type that are remembered, and of kernels that are kept for them.
 const MOST_KEPT: usize = 4096;
 
-/// The kernels that were built and loaded for one device. A call whose problem is the same as that of an earlier one picks, builds, compiles and loads
-/// nothing; on a GPU, tensor maps of the same buffers are not encoded again.
+/// A cache of the kernels that were built and loaded for one device. A call with the same problem as an earlier one reuses its kernel,
+/// which is not picked, built, compiled or loaded again; on a GPU, tensor maps of the same buffers are not encoded again.
 ///
-/// Made from `&Simulator`, `&GpuDevice` or `&AnyDevice`, whose calls take their [`Buffer`](super::Buffer)s and wait for the kernel; or from `&Gpu`, whose
-/// calls also take buffers of cudarc, and queue the kernel on the default stream or, with `KernelCache::on`, another one.
+/// A cache is created from `&Simulator`, `&GpuDevice` or `&AnyDevice`, or from `&Gpu`. Calls with a cache of the first kind take the
+/// [`Buffer`](super::Buffer)s of the device and wait for the kernel. Calls with a cache of a `Gpu` also take buffers of cudarc, and queue
+/// the kernel on the default stream or, with `KernelCache::on`, on another one.
 ///
 /// ```
 /// use warpwright::{kernels::{call, NormFunction}, prelude::*, run::{self, Device, KernelCache}};
@@ -52,7 +53,7 @@ pub struct KernelCache<'d> {
     kept: Mutex<FxHashMap<TypeId, Box<dyn Any + Send>>>,
 }
 
-/// Where kernels run.
+/// The device, or the GPU and stream, on which kernels run.
 enum Place<'d> {
     #[cfg(feature = "sim")]
     Simulator(&'d Simulator),
@@ -65,7 +66,7 @@ enum Place<'d> {
 /// The kernels of one problem type, by call and problem.
 type Kept<P, A> = FxHashMap<(&'static str, P), Arc<Ready<A>>>;
 
-/// What determines a kernel: of a type that no problem has, so that neither is found in place of the other.
+/// The choice that determines a kernel. It has a type that no problem has, so that the lookup does not confuse the two.
 #[derive(PartialEq, Eq, Hash)]
 struct Recipe<R>(R);
 
@@ -92,7 +93,7 @@ pub struct Picked {
     pub build_time: Duration,
 }
 
-/// `gemm_bf16_row_col_64x128 (sm_90a), built in 1.5ms: D = A·B: …`.
+/// Prints `gemm_bf16_row_col_64x128 (sm_90a), built in 1.5ms: D = A·B: …`.
 impl fmt::Display for Picked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, description, target, build_time } = self;
@@ -112,24 +113,25 @@ pub struct Called {
     pub launched: Option<Launched>,
 }
 
-/// Errors of a call. Nothing was launched, or a launch failed; if a call makes several, results of the earlier ones have been written.
+/// Errors of a call. Either nothing was launched, or a launch failed; if the call consists of several launches, earlier ones may have
+/// written results.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// Sizes that no kernel is made for.
+    /// No kernel supports the sizes, or the cache does not support calls on a stream.
     #[error("{call}: expected {expected}, found {found}")]
     Refused {
-        /// The function.
+        /// The name of the function.
         call: &'static str,
-        /// The rule.
+        /// The requirement.
         expected: String,
-        /// The violation.
+        /// The value that violates it.
         found: String,
     },
     /// The kernel for the problem cannot be built.
     #[error("{call}: {source}")]
     Build {
-        /// The function.
+        /// The name of the function.
         call: &'static str,
         /// The reason.
         source: Box<BuildError>,
@@ -137,7 +139,7 @@ pub enum CallError {
     /// The launch was refused or failed.
     #[error("{call}: {source}")]
     Run {
-        /// The function.
+        /// The name of the function.
         call: &'static str,
         /// The reason.
         source: Box<RunError>,
@@ -145,12 +147,13 @@ pub enum CallError {
 }
 
 impl<'d> KernelCache<'d> {
-    /// Returns an empty cache for a device.
+    /// Creates an empty cache for a device.
     pub fn new(device: impl Into<Self>) -> Self {
         device.into()
     }
 
-    /// Returns the same kernels with another stream of the GPU, for calls on buffers of cudarc. Calls are refused unless the cache was made from `&Gpu`.
+    /// Returns this cache with another stream of the GPU on which calls queue their kernels. Calls are refused unless the cache was created
+    /// from `&Gpu`.
     #[cfg(feature = "cuda")]
     pub fn on<'q>(&'q self, stream: &'q CudaStream) -> Queue<'q> {
         Queue { cache: self, stream: Some(stream) }
@@ -184,7 +187,7 @@ impl<'d> KernelCache<'d> {
         Self { place, kept: Mutex::default() }
     }
 
-    /// Returns the kernel that an earlier call had for the same problem.
+    /// Returns the kernel of an earlier call with the same problem.
     fn find<P, A>(&self, key: &(&'static str, P)) -> Option<Arc<Ready<A>>>
     where
         P: Eq + Hash + Send + 'static,
@@ -253,7 +256,7 @@ impl<'d> From<&'d Gpu> for KernelCache<'d> {
     }
 }
 
-/// The kernels of a cache, and where calls are queued: `&KernelCache`, or `KernelCache::on` a stream.
+/// A cache and the stream on which calls queue their kernels: `&KernelCache` for the default stream, or the result of `KernelCache::on`.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue<'q> {
     cache: &'q KernelCache<'q>,
@@ -272,16 +275,16 @@ impl<'q> From<&'q KernelCache<'_>> for Queue<'q> {
 }
 
 impl Queue<'_> {
-    /// Returns the cache, which has the properties of the device.
+    /// Returns the cache, which provides the properties of the device.
     pub fn cache(&self) -> &KernelCache<'_> {
         self.cache
     }
 
-    /// Launches the kernel for a problem. Unless an earlier call of the name `call` had the same problem, `pick` determines the kernel and `build`
-    /// builds it, the latter only if no other problem had the same one.
+    /// Launches the kernel for a problem. Unless an earlier call named `call` had the same problem, `pick` chooses the kernel. `build` then
+    /// builds it, unless an earlier call named `call` led to the same choice.
     ///
     /// # Errors
-    /// Those of `build`, of loading and of a launch.
+    /// Returns [`CallError`] if `build`, loading or the launch fails.
     pub fn launch<P, R, A>(
         self,
         call: &'static str,

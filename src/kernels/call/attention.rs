@@ -1,4 +1,4 @@
-//! Attention and its derivatives.
+//! Attention and its gradients.
 
 use super::operands::refused;
 use crate::{
@@ -11,32 +11,32 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// The sizes, the mask and the layout of attention.
+/// The sizes, mask, scale and layout of attention.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AttentionShape {
-    /// The sequences.
+    /// The number of sequences.
     pub batches: u32,
-    /// The heads of queries of a sequence.
+    /// The number of query heads per sequence.
     pub heads: u32,
-    /// The heads of keys and values of a sequence; divides `heads`.
+    /// The number of KV heads per sequence, which must divide `heads`.
     pub kv_heads: u32,
-    /// The queries of a sequence.
+    /// The number of queries per head.
     pub queries: u32,
-    /// The keys of a sequence.
+    /// The number of keys per head.
     pub keys: u32,
-    /// The length of a row of Q and K.
+    /// The head size of Q and K: the number of elements per row.
     pub head_size: u32,
-    /// The length of a row of V and O.
+    /// The head size of V and O: the number of elements per row.
     pub value_size: u32,
     /// The keys that a query attends to.
     pub mask: AttentionMask,
-    /// The factor of scores, positive; 1/√`head_size` if `None`.
+    /// The positive factor by which scores are multiplied; 1/√`head_size` if `None`.
     pub scale: Option<f32>,
-    /// The order of rows in memory.
+    /// The order of the rows of Q, K, V and O in memory.
     pub order: HeadOrder,
 }
 
-/// The order of the rows of Q, K, V and O, each without gaps.
+/// The order of the axes of Q, K, V and O in memory, without gaps between rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HeadOrder {
     /// `[batch][position][head][column]`, as projections store them.
@@ -46,7 +46,8 @@ pub enum HeadOrder {
 }
 
 impl AttentionShape {
-    /// Returns full self-attention of this many sequences, heads, positions, and columns of a head.
+    /// Returns the shape of self-attention without a mask, for these numbers of sequences, heads, positions, and columns per head, in the
+    /// order [`HeadOrder::Positions`].
     pub const fn new(batches: u32, heads: u32, positions: u32, head_size: u32) -> Self {
         Self {
             batches,
@@ -114,7 +115,7 @@ impl AttentionShape {
     }
 }
 
-/// Checks the numbers of heads of queries and of keys, and returns the factor of scores.
+/// Checks the numbers of query heads and KV heads, and returns the factor of scores.
 pub(super) fn scale_of_heads(
     call: &'static str,
     [heads, kv_heads]: [u32; 2],
@@ -128,7 +129,7 @@ pub(super) fn scale_of_heads(
     if scale > 0.0 && scale.is_finite() { Ok(scale) } else { Err(refused(call, "a positive scale", scale)) }
 }
 
-/// The arguments that kernels have in common.
+/// The arguments that the kernels have in common.
 struct Arguments {
     sizes: [u32; 5],
     of_queries: [u32; 3],
@@ -138,7 +139,7 @@ struct Arguments {
     scale: f32,
 }
 
-/// O = softmax(scale · Q·Kᵀ)·V for each head, and the logarithms of the sums of exponentials, contiguous:
+/// Computes O = softmax(scale · Q·Kᵀ)·V for each head, and in `lse` the logarithms of the sums of exponentials, contiguous:
 /// `[batch][head][query]`. The kernel is that of [`Attention::for_problem`], which requires sm_90a.
 ///
 /// ```
@@ -159,7 +160,7 @@ struct Arguments {
 /// ```
 ///
 /// # Errors
-/// [`CallError`]; for heads that are not a multiple of `kv_heads`, and lengths of rows without a kernel.
+/// Returns [`CallError`]: `Refused`, for example, if `heads` is not a multiple of `kv_heads`, or if no kernel supports the head sizes.
 #[doc(alias = "scaled_dot_product_attention")]
 pub fn attention<'a, T>(
     on: impl Into<Queue<'a>>,
@@ -192,27 +193,27 @@ where
     )
 }
 
-/// What derivatives are computed from and into, in addition to Q, K and V.
+/// The inputs and results of [`attention_backward`], in addition to Q, K and V.
 #[derive(Debug)]
 pub struct AttentionDerivatives<'a, T> {
-    /// The results of [`attention`].
+    /// The result O of [`attention`].
     pub o: BufferRef<'a, T>,
-    /// The logarithms of [`attention`].
+    /// The result `lse` of [`attention`].
     pub lse: BufferRef<'a, f32>,
-    /// The derivative by O, in its layout.
+    /// The gradient with respect to O, in the layout of O.
     pub d_o: BufferRef<'a, T>,
-    /// The derivative by Q, in its layout.
+    /// The gradient with respect to Q, in the layout of Q.
     pub dq: BufferMut<'a, T>,
-    /// The derivative by K, in its layout.
+    /// The gradient with respect to K, in the layout of K.
     pub dk: BufferMut<'a, T>,
-    /// The derivative by V, in its layout.
+    /// The gradient with respect to V, in the layout of V.
     pub dv: BufferMut<'a, T>,
-    /// Two buffers that the launches use, of [`AttentionShape::workspace`] elements.
+    /// Two buffers for intermediate results, whose lengths [`AttentionShape::workspace`] returns.
     pub workspace: [BufferMut<'a, f32>; 2],
 }
 
 impl AttentionShape {
-    /// Returns the elements of the buffers that [`attention_backward`] uses.
+    /// Returns the number of elements of each of the two `workspace` buffers of [`attention_backward`].
     #[must_use]
     pub fn workspace(&self, deterministic: bool) -> [usize; 2] {
         let heads = self.batches as usize * self.heads as usize;
@@ -222,11 +223,13 @@ impl AttentionShape {
     }
 }
 
-/// The gradients of [`attention`] with respect to Q, K and V, in three launches of [`AttentionBackward::for_problem`]; `deterministic` as there. Returns the call that
-/// computes dK and dV.
+/// Computes the gradients of [`attention`] with respect to Q, K and V, in three launches of the kernels of
+/// [`AttentionBackward::for_problem`]. If `deterministic`, the results have the same bits in every run. Returns the call that computes dK
+/// and dV.
 ///
 /// # Errors
-/// [`CallError`]; for head sizes other than 32, 64 and 128. After an error of the second or third launch, the contents of the results are unspecified.
+/// Returns [`CallError`], for example if the head size is not 32, 64 or 128. After an error of the second or third launch, the contents of
+/// the results are unspecified.
 #[doc(alias = "scaled_dot_product_attention_backward")]
 pub fn attention_backward<'a, T>(
     on: impl Into<Queue<'a>>,

@@ -1,4 +1,4 @@
-//! Attention of one query to caches of keys and values.
+//! Attention of one query per head to a cache of keys and values.
 
 use super::{attention::scale_of_heads, operands::refused};
 use crate::{
@@ -8,28 +8,29 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// The sizes of caches: Q and O `[batch][head][column]`, K and V `[batch][kv_head][position][column]`.
+/// The sizes of [`cached_attention`]. The layout of Q and O is `[batch][head][column]`, that of K and V is
+/// `[batch][kv_head][position][column]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CacheShape {
-    /// The sequences.
+    /// The number of sequences.
     pub batches: u32,
-    /// The heads of queries.
+    /// The number of query heads per sequence.
     pub heads: u32,
-    /// The heads of keys and values; divides `heads`.
+    /// The number of KV heads per sequence, which must divide `heads`.
     pub kv_heads: u32,
-    /// The rows of a cache.
+    /// The maximum number of positions that a cache can store.
     pub capacity: u32,
-    /// The length of a row: 64 or 128.
+    /// The head size, the number of elements per row: 64 or 128.
     pub head_size: u32,
-    /// The factor of scores, positive; 1/√`head_size` if `None`.
+    /// The positive factor by which scores are multiplied; 1/√`head_size` if `None`.
     pub scale: Option<f32>,
 }
 
-/// For each sequence and head, attention of one query to the first `lengths[batch]` rows of its cache, and the logarithms of sums `[batch][head]`.
-/// The kernel is that of [`CachedAttention::for_problem`], which requires sm_90a.
+/// Computes, for each sequence and head, attention of one query to the first `lengths[batch]` positions of the cache, and in `lse` the
+/// logarithms of the sums of exponentials, `[batch][head]`. The kernel is that of [`CachedAttention::for_problem`], which requires sm_90a.
 ///
 /// # Errors
-/// [`CallError`]; for heads that are not a multiple of `kv_heads`, and lengths of rows without a kernel.
+/// Returns [`CallError`]: `Refused`, for example, if `heads` is not a multiple of `kv_heads`, or if no kernel supports the head size.
 #[doc(alias = "decode")]
 pub fn cached_attention<'a, T>(
     on: impl Into<Queue<'a>>,

@@ -11,14 +11,14 @@ use crate::{
     tiles::Convert,
 };
 
-/// Which elements become 0, as in [`Dropout`].
+/// The parameters that determine which elements [`Dropout`] replaces by 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DropoutMask {
-    /// The probability of 0, from 0 to 1.
+    /// The probability that an element becomes 0, from 0 to 1.
     pub p: f32,
-    /// The key of the random numbers.
+    /// The key of the random number generator.
     pub seed: u64,
-    /// Matrices with the same seed take different offsets.
+    /// An offset that distinguishes matrices with the same seed, so that their random numbers differ.
     pub offset: u64,
 }
 
@@ -29,10 +29,11 @@ impl DropoutMask {
     }
 }
 
-/// y = dropout(x) for m rows of n elements. The same call on the derivative by y computes that by x.
+/// Computes y = dropout(x) for m rows of n elements. The same call on the gradient with respect to y computes the gradient with respect to
+/// x.
 ///
 /// # Errors
-/// [`CallError`]; for a probability that is not one.
+/// Returns [`CallError`]: `Refused`, for example, if `p` is not from 0 to 1.
 pub fn dropout<'a, X, Y>(
     on: impl Into<Queue<'a>>,
     mask: DropoutMask,
@@ -59,10 +60,10 @@ where
     )
 }
 
-/// h = dropout(x) + r, rounded to its type, and y = norm(h) · w + b along the m rows of n elements.
+/// Computes h = dropout(x) + r, rounded to the type of h, and y = norm(h) · w + b along each of the m rows of n elements.
 ///
 /// # Errors
-/// As [`dropout`].
+/// Returns the errors of [`dropout`].
 pub fn dropout_norm<'a, X, W, Y>(
     on: impl Into<Queue<'a>>,
     mask: DropoutMask,

@@ -1,4 +1,4 @@
-//! Products of matrices.
+//! Matrix products.
 
 use super::operands::{Rows, RowsMut, refused};
 use crate::{
@@ -11,33 +11,34 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// The sizes of D = f(A·B): A m×k, B k×n, D m×n in rows.
+/// The sizes, orders and activation of D = f(A·B), where A is m×k, B is k×n, and D is m×n and row-major.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GemmShape {
-    /// The rows of A and D.
+    /// The number of rows of A and D.
     pub m: u32,
-    /// The columns of B and D.
+    /// The number of columns of B and D.
     pub n: u32,
-    /// The columns of A and rows of B.
+    /// The number of columns of A and of rows of B.
     pub k: u32,
     /// The order of A.
     pub a: MatrixOrder,
     /// The order of B.
     pub b: MatrixOrder,
-    /// The function f.
+    /// The function f, if any.
     pub activation: Option<Activation>,
 }
 
 impl GemmShape {
-    /// Returns the sizes of the product of two matrices in rows, without a function.
+    /// Returns the shape of the product of two row-major matrices without an activation.
     pub const fn new(m: u32, n: u32, k: u32) -> Self {
         Self { m, n, k, a: MatrixOrder::Row, b: MatrixOrder::Row, activation: None }
     }
 }
 
-/// The type of the factors of a product, with that of their sums: [`bf16`], [`struct@f16`], [`tf32`], [`e4m3`] and [`e5m2`] with f32; `i8` and `u8` with i32.
+/// A type of factors: [`bf16`], [`struct@f16`], [`tf32`], [`e4m3`] and [`e5m2`], whose products are summed in f32, and `i8` and `u8`, whose
+/// products are summed in i32.
 pub trait GemmOperand: TensorElement + Product<Self, Self::Sum> {
-    /// The type of sums.
+    /// The type in which products are summed.
     type Sum: GemmSum + Convert<f32>;
 }
 
@@ -59,18 +60,18 @@ factors! {
     u8:   i32;
 }
 
-/// What is applied to a product, as in [`Epilogue`]: D = f(α · rᵢ · sⱼ · (A·B)ᵢⱼ + β · Cᵢⱼ + biasⱼ), without what is `None`.
+/// The operands of an [`Epilogue`]: D = f(α · rᵢ · sⱼ · (A·B)ᵢⱼ + β · Cᵢⱼ + biasⱼ), without the factors and terms that are `None`.
 #[derive(Clone, Copy, Debug)]
 pub struct FusedOperands<'a, D> {
     /// α.
     pub alpha: Option<f32>,
-    /// r, m elements.
+    /// r, one scale for each row: m elements.
     pub row_scales: Option<BufferRef<'a, f32>>,
-    /// s, n elements.
+    /// s, one scale for each column: n elements.
     pub col_scales: Option<BufferRef<'a, f32>>,
-    /// C, the distance between its rows, and β. C must not be the buffer of D.
+    /// C, the stride between its rows in elements, and β. C must not be the buffer of D.
     pub c: Option<(BufferRef<'a, D>, u32, f32)>,
-    /// n elements.
+    /// One term for each column: n elements.
     pub bias: Option<BufferRef<'a, f32>>,
 }
 
@@ -80,11 +81,11 @@ impl<D> Default for FusedOperands<'_, D> {
     }
 }
 
-/// D = f(A·B), with the kernel of [`Gemm::for_problem`]. Requires sm_90a. The rows (or columns) of A and B must be a multiple of 16 bytes apart; those of
-/// D may be any distance apart.
+/// Computes D = f(A·B) with the kernel of [`Gemm::for_problem`]. Requires sm_90a. The strides between the rows (or columns, in column
+/// order) of A and B must be multiples of 16 bytes; the stride between the rows of D may be any number of elements, at least n.
 ///
 /// # Errors
-/// [`CallError`]; for types other than those of 16 bits, orders other than A in rows and B in columns.
+/// Returns [`CallError`], for example if factors that do not have 16 bits have orders other than A in rows and B in columns.
 pub fn gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,
     shape: &GemmShape,
@@ -109,10 +110,11 @@ where
     )
 }
 
-/// D = f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ and then those of B₂, and D has n (`shape.n`). With [`Activation::Silu`] this is SwiGLU.
+/// Computes D = f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ followed by those of B₂, and D has n columns (`shape.n`). With
+/// [`Activation::Silu`], this is SwiGLU.
 ///
 /// # Errors
-/// As [`gemm`].
+/// Returns the errors of [`gemm`].
 #[doc(alias = "SwiGLU")]
 pub fn gated_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,
@@ -139,10 +141,10 @@ where
     )
 }
 
-/// D = f(A·B) with scales, a sum with another matrix, and a bias.
+/// Computes D = f(A·B) with an [`Epilogue`]: scales, the addition of another matrix, and a bias.
 ///
 /// # Errors
-/// As [`gemm`].
+/// Returns the errors of [`gemm`].
 pub fn fused_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,
     shape: &GemmShape,
@@ -181,17 +183,17 @@ where
     )
 }
 
-/// The matrices of a product with their distances.
+/// The matrices of a product, with the strides between their rows or columns.
 struct Distances<'a, T, D> {
     a: (BufferRef<'a, T>, u32),
     b: (BufferRef<'a, T>, u32),
     d: (BufferMut<'a, D>, u32),
-    /// Whether the rows of D are not a multiple of 16 bytes apart.
+    /// Whether the stride between the rows of D is not a multiple of 16 bytes.
     any_ldd: bool,
 }
 
 impl<'a, T: TensorElement, D: TensorElement> Distances<'a, T, D> {
-    /// Checks the distances of a product whose B has this number of columns.
+    /// Checks the strides of a product whose B has this number of columns.
     fn of(
         call: &'static str,
         shape: &GemmShape,
@@ -213,7 +215,7 @@ impl<'a, T: TensorElement, D: TensorElement> Distances<'a, T, D> {
 
 type Operand<'a, T> = (BufferRef<'a, T>, Option<u32>);
 
-/// Returns the distance between the rows, or columns, of a factor.
+/// Returns the stride between the rows, or columns, of a factor.
 fn distance<T: TensorElement>(
     call: &'static str,
     name: &str,
@@ -240,7 +242,7 @@ impl GemmShape {
     }
 }
 
-/// Returns the kernel with a tile that gated products have.
+/// Returns the kernel with a tile that gated products support.
 fn for_gated(gemm: Gemm) -> Gemm {
     let tile = if gemm.tile.size()[0] <= 64 { GemmTile::T64x128 } else { GemmTile::T128x128 };
     Gemm { tile, cluster: [1, 1], parts: 1, ..gemm }

@@ -5,16 +5,16 @@ use crate::{
     run::{BufferMut, BufferRef, CallError, Queue},
 };
 
-/// A matrix that a kernel reads: a buffer whose rows are contiguous, or a pair of a buffer and the distance between its rows (or its columns, if these
-/// are contiguous) in elements.
+/// A matrix that a kernel reads: a buffer without gaps between its rows, or a pair of a buffer and the stride between its rows in elements.
+/// In column order, this applies to columns instead of rows.
 pub trait Rows<'a, T> {
-    /// Returns the buffer and the distance, if any.
+    /// Returns the buffer, and the stride if it is given.
     fn rows(self) -> (BufferRef<'a, T>, Option<u32>);
 }
 
-/// A matrix that a kernel writes: a buffer, or a pair, as for [`Rows`].
+/// A matrix that a kernel writes: a buffer, or a pair of a buffer and a stride, as for [`Rows`].
 pub trait RowsMut<'a, T> {
-    /// Returns the buffer and the distance, if any.
+    /// Returns the buffer, and the stride if it is given.
     fn rows_mut(self) -> (BufferMut<'a, T>, Option<u32>);
 }
 
@@ -42,12 +42,12 @@ impl<'a, T, B: Into<BufferMut<'a, T>>> RowsMut<'a, T> for (B, u32) {
     }
 }
 
-/// Returns the error of sizes that no kernel is made for.
+/// Returns the error for sizes that no kernel supports.
 pub(super) fn refused(call: &'static str, expected: impl Into<String>, found: impl ToString) -> CallError {
     CallError::Refused { call, expected: expected.into(), found: found.to_string() }
 }
 
-/// Returns the newest target whose kernels the device runs that also later devices run.
+/// Returns the newest target whose kernels run on the device and also on later ones.
 pub(super) fn portable_target(call: &'static str, queue: Queue<'_>) -> Result<Target, CallError> {
     let (major, minor) = queue.cache().capability();
     let [of_major, of_minor] = [major, minor].map(|number| u16::try_from(number).unwrap_or(u16::MAX));

@@ -1,4 +1,4 @@
-//! Axes in another order.
+//! Permutation of the axes of a tensor.
 
 use super::operands::{portable_target, refused};
 use crate::{
@@ -7,10 +7,11 @@ use crate::{
     tensor::TensorElement,
 };
 
-/// y = x, of these extents, with its axes in another order: axis i of y is axis `order[i]` of x. Up to five axes; x and y have no gaps.
+/// Copies x to y with its axes in another order: axis i of y is axis `order[i]` of x. `extents` are those of x, up to five; x and y have no
+/// gaps.
 ///
 /// # Errors
-/// [`CallError`]; for more than five axes, and an order that does not contain each once.
+/// Returns [`CallError`]: `Refused`, for example, for more than five axes, or if `order` does not contain each axis once.
 pub fn permute<'a, T: TensorElement>(
     on: impl Into<Queue<'a>>,
     extents: &[u32],

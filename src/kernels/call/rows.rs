@@ -11,10 +11,10 @@ use crate::{
     tiles::Convert,
 };
 
-/// y = norm(x) · w along the m rows of n elements, with w of n elements.
+/// Computes y = norm(x) · w along each of the m rows of n elements; w has n elements.
 ///
 /// # Errors
-/// [`CallError`].
+/// Returns [`CallError`].
 #[doc(alias = "RMSNorm")]
 #[doc(alias = "LayerNorm")]
 pub fn norm<'a, X, W, Y>(
@@ -45,10 +45,10 @@ where
     )
 }
 
-/// h = x + r, rounded to its type, and y = norm(h) · w along the m rows of n elements.
+/// Computes h = x + r, rounded to the type of h, and y = norm(h) · w along each of the m rows of n elements.
 ///
 /// # Errors
-/// [`CallError`].
+/// Returns [`CallError`].
 #[doc(alias = "add_rmsnorm")]
 pub fn residual_norm<'a, X, W, Y>(
     on: impl Into<Queue<'a>>,
@@ -79,10 +79,10 @@ where
     )
 }
 
-/// y = softmax(`scale` · x) along the m rows of n elements; with `log`, its natural logarithm. `scale` is positive.
+/// Computes y = softmax(`scale` · x) along each of the m rows of n elements, or its natural logarithm if `log`. `scale` must be positive.
 ///
 /// # Errors
-/// [`CallError`].
+/// Returns [`CallError`].
 pub fn softmax<'a, X, Y>(
     on: impl Into<Queue<'a>>,
     log: bool,
@@ -112,10 +112,11 @@ where
     )
 }
 
-/// `logs` = ln Σₖ e^xₖ and `losses` = `logs` − x\[targets\] of the m rows of n logits. A row whose target is `ignored` has loss 0.
+/// Computes `logs` = ln Σₖ e^xₖ and `losses` = `logs` − x\[targets\] for each of the m rows of n logits. A row whose target is `ignored`
+/// has loss 0.
 ///
 /// # Errors
-/// [`CallError`].
+/// Returns [`CallError`].
 pub fn cross_entropy<'a, X>(
     on: impl Into<Queue<'a>>,
     [m, n]: [u32; 2],
@@ -141,10 +142,10 @@ where
     )
 }
 
-/// y = f(x) on the elements of m×n matrices.
+/// Computes y = f(x) for each element of an m×n matrix.
 ///
 /// # Errors
-/// [`CallError`].
+/// Returns [`CallError`].
 pub fn pointwise<'a, X, Y>(
     on: impl Into<Queue<'a>>,
     function: PointwiseFunction,
@@ -170,10 +171,10 @@ where
     )
 }
 
-/// y = f(x) · u on the elements of m×n matrices: SwiGLU with [`PointwiseFunction::Silu`].
+/// Computes y = f(x) · u for each element of m×n matrices. With [`PointwiseFunction::Silu`], this is SwiGLU.
 ///
 /// # Errors
-/// [`CallError`].
+/// Returns [`CallError`].
 #[doc(alias = "SwiGLU")]
 #[doc(alias = "GeGLU")]
 pub fn gated<'a, X, Y>(
@@ -202,26 +203,26 @@ where
     )
 }
 
-/// The angles of positions.
+/// The tables of angles for [`rotary`], and the positions of the tokens in these tables.
 #[derive(Clone, Copy, Debug)]
 pub struct RotaryTables<'a> {
     /// The cosines, `rows`×`half`.
     pub cos: BufferRef<'a, f32>,
     /// The sines, `rows`×`half`.
     pub sin: BufferRef<'a, f32>,
-    /// The positions that the tables have.
+    /// The number of positions in the tables.
     pub rows: u32,
-    /// The pairs that are rotated.
+    /// The number of pairs of each head that are rotated.
     pub half: u32,
-    /// The position of each token.
+    /// The position of each token: as many elements as there are tokens.
     pub positions: BufferRef<'a, i32>,
 }
 
-/// Rotates `half` pairs of each head of n elements by the angles of its position: x and y are `heads`·`tokens` heads, those of a token one after the other.
-/// The tables have positions for all tokens.
+/// Rotates `half` pairs of each head by the angles for the position of its token. x and y have `tokens`·`heads` rows of n elements, one for
+/// each head; those of a token are consecutive. `tables` must contain the positions of all tokens.
 ///
 /// # Errors
-/// [`CallError`]; for more pairs than a head has.
+/// Returns [`CallError`]: `Refused`, for example, if a head has fewer than `half` pairs.
 #[doc(alias = "RoPE")]
 pub fn rotary<'a, X>(
     on: impl Into<Queue<'a>>,
@@ -254,18 +255,18 @@ where
     )
 }
 
-/// Returns the bytes of an element of the wider type.
+/// Returns the size in bytes of the wider type.
 pub(super) const fn wider<X: TensorElement, Y: TensorElement>() -> u32 {
     if X::SIZE > Y::SIZE { X::SIZE } else { Y::SIZE }
 }
 
-/// Returns a matrix with rows of n elements, and the distance between them.
+/// Returns a matrix with rows of n elements, and the stride between them.
 pub(super) fn input<'a, T>(matrix: impl Rows<'a, T>, n: u32) -> (BufferRef<'a, T>, u32) {
     let (buffer, distance) = matrix.rows();
     (buffer, distance.unwrap_or(n))
 }
 
-/// Returns a matrix of results, whose rows must not overlap.
+/// Returns a matrix of results and the stride between its rows, which must not overlap.
 pub(super) fn output<'a, T>(
     call: &'static str,
     matrix: impl RowsMut<'a, T>,

@@ -1,8 +1,8 @@
-//! The axes of a permutation, reduced to five of which the last two are processed together.
+//! The axes of a permutation in the form that the kernel requires: merged, and extended to five.
 
 use super::{PermuteError, RANK};
 
-/// Five axes: three that matrices are numbered by, then the rows and the columns of matrices. Columns are the last axis of x.
+/// Five axes: three that select a matrix, followed by the rows and columns of the matrices. Columns are the last axis of x.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Axes {
     pub(super) extents: [u32; RANK],

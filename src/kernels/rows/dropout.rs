@@ -1,4 +1,4 @@
-//! Dropout, with random numbers that depend on an element's row and column only.
+//! Dropout, with random numbers that depend only on the seed, the offset, and the row and column of an element.
 
 use super::{
     RowTiling,
@@ -10,16 +10,17 @@ use crate::{
     tiles::{Convert, DropoutRule, Striped},
 };
 
-/// `(x, ldx, y, ldy, m, n, p, seed, offset)`: x and y m×n, in rows that are `ldx` and `ldy` elements apart.
+/// `(x, ldx, y, ldy, m, n, p, seed, offset)`: x and y are m×n, with row pitches `ldx` and `ldy` in elements.
 pub type DropoutArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, u64, u64);
 
-/// The elements that share a counter.
+/// The number of elements that share a counter.
 const WORDS: u32 = 4;
 
-/// Dropout: each element becomes 0 with probability `p`, and the others are multiplied by 1 / (1 − `p`); `p` is from 0 to 1.
+/// A dropout kernel: each element becomes 0 with probability `p`, from 0 to 1, and the other elements are multiplied by 1 / (1 − `p`).
 ///
-/// Element (i, j) is kept if the upper 24 bits of its random word are at least `p` · 2²⁴: word j mod 4 of [Philox4x32-10](crate::ptx::Builder::philox4x32) for the counter
-/// (i, ⌊j / 4⌋, `offset`) and the key `seed`, low words first. No mask is stored: the same launch on the derivative by y computes that by x, also for
+/// Element (i, j) is kept if the upper 24 bits of its random word are at least `p` · 2²⁴. The word is word j mod 4 of
+/// [Philox4x32-10](crate::ptx::Builder::philox4x32) for the counter (i, ⌊j / 4⌋, `offset`) and the key `seed`, low words first. No mask is
+/// stored: the same launch on the gradient with respect to y computes the gradient with respect to x, also for the dropout in
 /// [`Norm::dropout_kernel`](super::Norm::dropout_kernel).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Dropout {
@@ -37,7 +38,7 @@ impl Dropout {
     /// Builds the kernel, named `dropout_bf16_any_by8` for bf16 and sizes that 8 divides.
     ///
     /// # Errors
-    /// For a tiling that does not exist.
+    /// Returns an error for an invalid tiling.
     pub fn kernel<X, Y>(&self, target: Target) -> Result<Kernel<DropoutArgs<X, Y>>, BuildError>
     where
         X: Convert<f32>,

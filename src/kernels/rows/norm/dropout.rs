@@ -1,4 +1,4 @@
-//! Norms of a sum with dropout.
+//! Norms of residual sums with dropout.
 
 use super::{Inputs, Norm, NormFunction};
 use crate::{
@@ -8,8 +8,8 @@ use crate::{
     tiles::Convert,
 };
 
-/// `(x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon, p, seed, offset)`: those of [`ResidualBiasedNormArgs`](super::ResidualBiasedNormArgs) and of
-/// [`DropoutArgs`](crate::kernels::DropoutArgs).
+/// `(x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon, p, seed, offset)`: the parameters of
+/// [`ResidualBiasedNormArgs`](super::ResidualBiasedNormArgs) and the last three of [`DropoutArgs`](crate::kernels::DropoutArgs).
 pub type DropoutNormArgs<X, W, Y> =
     (In<X>, u32, In<X>, u32, In<W>, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32, f32, u64, u64);
 
@@ -17,8 +17,8 @@ pub type DropoutNormArgs<X, W, Y> =
 const MOST_HELD: u32 = 16;
 
 impl Norm {
-    /// Returns the kernel for sums with dropout, like [`for_residual_rows`](Self::for_residual_rows): rows that take too many registers are
-    /// divided among more blocks of a cluster, or read in parts.
+    /// Returns the kernel for residual sums with dropout, like [`for_residual_rows`](Self::for_residual_rows), except that rows that would
+    /// require too many registers are divided among more blocks of a cluster, or read in parts.
     #[must_use]
     pub fn for_dropout_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let norm = Self::for_residual_rows(function, target, bytes, sizes);
@@ -34,11 +34,11 @@ impl Norm {
         Self { tiling, function }
     }
 
-    /// Builds the kernel of h = [dropout](crate::kernels::Dropout)(x) + r and norm(h) · w + b. The rows must be those of
-    /// [`for_dropout_rows`](Self::for_dropout_rows).
+    /// Builds the kernel of h = [dropout](crate::kernels::Dropout)(x) + r and norm(h) · w + b. The tiling should be that of
+    /// [`for_dropout_rows`](Self::for_dropout_rows); others may spill registers.
     ///
     /// # Errors
-    /// Those of [`kernel`](Self::kernel).
+    /// Returns the errors of [`kernel`](Self::kernel).
     pub fn dropout_kernel<X, W, Y>(
         &self,
         target: Target,
