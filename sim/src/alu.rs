@@ -19,10 +19,10 @@ use crate::machine::registers::Regs;
 use crate::program::code::{Alu, Clock, Kept, Logic, P, Reg, Set, Setp};
 use crate::program::spaces::SHARED_BITS;
 
-/// The offset in a shared address.
+/// The mask of the offset in a shared address.
 const OFFSET: u64 = (1 << SHARED_BITS) - 1;
 
-/// Copies operands for a later `fma`, and then executes the instruction.
+/// Copies the operands of a later `fma`, and then executes the instruction.
 #[inline(never)]
 fn keep(regs: &mut Regs, kept: &Kept, m: u32, clock: u64) {
     for &(to, from) in &kept.copies {
@@ -32,7 +32,7 @@ fn keep(regs: &mut Regs, kept: &Kept, m: u32, clock: u64) {
     execute_portably(regs, &kept.alu, m, clock);
 }
 
-/// Executes instructions like [`execute`], for a machine without fused multiply-add. Not inlined, because it takes as long to compile as a
+/// Executes instructions like [`execute`], on a machine without fused multiply-add. Not inlined, because it takes as long to compile as a
 /// run loop.
 #[inline(never)]
 pub(crate) fn execute_portably(regs: &mut Regs, alu: &Alu, m: u32, clock: u64) {

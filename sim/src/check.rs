@@ -1,6 +1,6 @@
 //! Checkers: the rules of a checked run, in addition to those that every run enforces.
 //!
-//! This file is the gateway of memory accesses: every instruction announces its accesses here before it performs them, and a checked run
+//! All memory accesses pass through this module: every instruction announces its accesses here before it performs them, and a checked run
 //! counts, orders and checks them in one place.
 //!
 //! Announced accesses have valid addresses. An access by a whole warp is announced once; an access whose lanes may reach different
@@ -323,7 +323,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Announces the reads of these copies: `sizes` bytes each from global memory, of which `bytes` will be written.
+    /// Announces the reads of these copies: `sizes` bytes each from global memory, for `bytes` bytes each that will be written.
     pub(crate) fn before_copied_loads(
         &mut self,
         from: &Lanes64,
@@ -348,7 +348,8 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Announces a read of shared memory by an asynchronous engine, or by the tensor cores for a product, until it is waited for.
+    /// Announces a read of shared memory by an asynchronous engine or, for a product, by the tensor cores; the read lasts until it is
+    /// waited for.
     pub(crate) fn before_engine_read(
         &mut self,
         place: Place,
@@ -362,8 +363,8 @@ impl Cluster<'_> {
         self.check_async_read(place, bytes, lane, product)
     }
 
-    /// Announces a write of shared memory by an asynchronous engine: copied bytes, or with `values`, values of registers, which do not use
-    /// the asynchronous proxy.
+    /// Announces a write of shared memory by an asynchronous engine. With `values`, the data come from registers, and the write does not
+    /// use the asynchronous proxy.
     pub(crate) fn before_engine_write(
         &mut self,
         place: Place,

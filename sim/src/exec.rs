@@ -1,4 +1,4 @@
-//! Executes instructions that access more than registers.
+//! Execution of instructions that access more than registers.
 
 pub(crate) mod async_copy;
 pub(crate) mod atomic;

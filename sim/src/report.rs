@@ -16,7 +16,7 @@ pub use crate::report::selection::Selection;
 /// The results of a launch in addition to its outputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The output of device-side `printf`, one string per call: by block, in order of execution within a block.
+    /// The output of device-side `printf`, one string per call: in the order of blocks and, within a block, of execution.
     pub printed: Vec<String>,
     /// The number of blocks in the grid.
     pub blocks: u64,
@@ -28,8 +28,8 @@ pub struct Report {
     /// The pairs of `mul` and `add` or `sub` in the kernel and its callees that are executed as one `fma`; see
     /// [`Contract`](super::Contract).
     pub contractions: Vec<Contraction>,
-    /// Allocations of the device heap that the launch did not free, by the line of the call. These are not findings, because a later launch
-    /// may free them.
+    /// The allocations of the device heap that the launch did not free, by the line of the call. These are not findings, because a later
+    /// launch may free them.
     pub leaks: Vec<Leak>,
     /// The findings. Empty unless the launch continues after findings
     /// ([`Sim::keep_going`](crate::Sim::keep_going)); otherwise, the first finding is an error.
@@ -50,14 +50,14 @@ pub struct Contraction {
     pub sum: u32,
 }
 
-/// The allocations by one call of `malloc` that a launch did not free.
+/// Allocations that a launch made by one `malloc` call of the text and did not free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leak {
-    /// The line of the call in the PTX text.
+    /// The 1-based line of the call in the PTX text.
     pub line: u32,
-    /// The number of blocks.
+    /// The number of allocations.
     pub blocks: u64,
-    /// The number of bytes requested.
+    /// The total number of bytes requested.
     pub bytes: u64,
 }
 
@@ -77,14 +77,14 @@ impl Report {
         assert!(text.is_empty(), "the kernel is not clean:\n{}", text.join("\n\n"));
     }
 
-    /// Returns the shared-memory wavefronts in excess of those without bank conflicts.
+    /// Returns the number of shared-memory wavefronts in excess of those needed without bank conflicts.
     ///
     /// Returns 0 if [`Checks::COUNTS`](crate::Checks::COUNTS) is off.
     pub fn bank_conflicts(&self) -> u64 {
         self.counts.bank_conflicts()
     }
 
-    /// Returns the number of 32-byte sectors of global memory per request of a warp; 0 without requests.
+    /// Returns the average number of 32-byte sectors of global memory that a request of a warp accesses; 0 without requests.
     ///
     /// A warp that reads 32 consecutive, aligned words accesses 4 sectors.
     pub fn sectors_per_request(&self) -> f64 {
@@ -97,7 +97,7 @@ impl Report {
         lines.map(|line| line.counts.warp_instructions).sum()
     }
 
-    /// Returns the instructions by decreasing number of warp instructions.
+    /// Returns the entries of [`Report::lines`] in order of decreasing number of warp instructions.
     pub fn hot_lines(&self) -> Vec<&LineCounts> {
         let mut lines: Vec<&LineCounts> = self.lines.iter().collect();
         lines.sort_by_key(|line| (std::cmp::Reverse(line.counts.warp_instructions), line.line, line.column));

@@ -5,7 +5,7 @@ use crate::arith::int::{add_with_carry, mad_with_carry, sub_with_carry};
 use crate::machine::registers::Regs;
 use crate::program::code::{Carry, CarryKind};
 
-/// `madc.hi.sat.s32`.
+/// Computes `madc.hi.sat.s32`.
 fn mad_hi_saturated(a: u64, b: u64, c: u64, carry: bool) -> u64 {
     let value = |bits: u64| i64::from(bits as i32);
     let sum = ((value(a) * value(b)) >> 32) + value(c) + i64::from(carry);

@@ -1,4 +1,4 @@
-//! cvt.
+//! `cvt`.
 
 use crate::arith::cvt::{cvt as convert, cvt_stochastic, extend, packed_bits};
 use crate::arith::{Float, Int, Round, Ty};
@@ -23,7 +23,7 @@ pub(crate) fn cvt(regs: &mut Regs, m: u32, op: &Cvt) {
     regs.put(op.d, m, &out);
 }
 
-/// Executes the most common conversions with the host's instructions.
+/// Executes the most common conversions with host instructions; returns whether the conversion is one of them.
 fn fast(regs: &mut Regs, m: u32, op: &Cvt) -> bool {
     let plain =
         op.mode.round == Round::Rn && !op.mode.ftz && !op.mode.sat && !op.mode.satfinite && !op.mode.relu;

@@ -127,7 +127,7 @@ fn contracted(operands: [u64; 3], minus_product: bool, minus_addend: bool) -> u6
     float::contracted(Float::F64, false, false, operands, minus_product, minus_addend)
 }
 
-/// Computes with the host's f64 arithmetic, or with `exact` if the result is a NaN, whose bits follow other rules.
+/// Computes with the host's f64 arithmetic, or with `exact` if the result is a NaN, because the host's NaNs differ.
 #[inline(always)]
 fn native(
     regs: &mut Regs,
@@ -229,7 +229,7 @@ pub(crate) fn narrow(regs: &mut Regs, m: u32, f: Narrow, d: R, a: D) {
     }
 }
 
-/// `mul.wide`, `mad.wide`.
+/// Executes `mul.wide` or `mad.wide`.
 #[inline(always)]
 pub(crate) fn mul_wide(regs: &mut Regs, m: u32, signed: bool, d: D, a: R, b: R, c: Option<D>) {
     let (a, b) = (regs.r(a), regs.r(b));

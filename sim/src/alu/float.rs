@@ -7,7 +7,7 @@ use crate::lanes::{Lanes64, lanes};
 use crate::machine::registers::Regs;
 use crate::program::code::{FloatFn, FloatOp};
 
-/// The function on the bits of one number.
+/// Computes the operation on the bits of one number per operand.
 fn one(op: &FloatOp, a: u64, b: u64, c: u64) -> u64 {
     let (ty, round, ftz, sat) = (op.ty, op.round, op.ftz, op.sat);
     match op.f {

@@ -1,4 +1,4 @@
-//! The host's vector unit: loops over lanes are also compiled for it, and that version is used if the unit is available.
+//! Use of the host's vector unit: loops over lanes are compiled twice, and the version for the vector unit runs if the unit is available.
 
 /// Work that is compiled twice. Implementations, and all functions that they call, must be `#[inline(always)]`, because code uses the
 /// instruction set of the function into which it is compiled.
@@ -33,7 +33,7 @@ pub(crate) fn on_best<W: Work>(work: W) -> W::Out {
     }
 }
 
-/// Executes `work`; on some architectures, every processor has a fused multiply-add.
+/// Executes `work`, with `FMA` on architectures whose processors all have a fused multiply-add.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 pub(crate) fn on_best<W: Work>(work: W) -> W::Out {

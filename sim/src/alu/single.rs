@@ -35,7 +35,7 @@ fn fused(a: f32, b: f32, c: f32) -> f32 {
     f64::from_bits(bits.wrapping_sub(outwards) | inexact) as f32
 }
 
-/// Sign-extended low half.
+/// Returns the sign-extended low half.
 #[inline(always)]
 fn s16(a: u32) -> i32 {
     i32::from(a as u16 as i16)
@@ -137,7 +137,7 @@ pub(crate) fn r2(regs: &mut Regs, m: u32, f: R2, d: R, a: R, b: R) {
     }
 }
 
-/// Functions of 16-bit values.
+/// Executes functions of 16-bit values.
 #[inline(never)]
 pub(crate) fn h2(regs: &mut Regs, m: u32, f: H2, d: R, a: R, b: R) {
     let unsigned = |regs: &mut Regs, f: fn(u32, u32) -> u32| {
@@ -260,7 +260,7 @@ pub(crate) fn r3<const FMA: bool>(regs: &mut Regs, m: u32, f: R3, d: R, s: [R; 3
     }
 }
 
-/// Bitwise function of three operands by its truth table (PTX ISA, "lop3").
+/// Returns a bitwise function of three operands, given by its truth table (PTX ISA, "lop3").
 #[inline(always)]
 pub(crate) fn lop3(lut: u8, a: u32, b: u32, c: u32) -> u32 {
     let mut out = 0;
@@ -272,7 +272,7 @@ pub(crate) fn lop3(lut: u8, a: u32, b: u32, c: u32) -> u32 {
     out
 }
 
-/// `dp4a`, `dp2a`.
+/// Executes `dp4a` or `dp2a`.
 pub(crate) fn dot(regs: &mut Regs, m: u32, op: &DotOp) {
     let signed = (op.a_signed, op.b_signed);
     regs.map_rrr(m, op.d, [op.a, op.b, op.c], |a, b, c| match op.two {

@@ -1,12 +1,12 @@
-//! Approximate functions: what the special function unit of an NVIDIA GPU returns.
+//! Approximate functions, with the results of the special function unit of an NVIDIA GPU.
 //!
 //! PTX ISA, "Floating Point Instructions" (`rcp.approx`, `sqrt.approx`, `rsqrt.approx`, `sin`, `cos`, `lg2`, `ex2`, `tanh`, `div.approx`,
-//! `div.full`). The ISA bounds the error; these functions return the bits of the hardware. It looks up three coefficients by the leading
-//! bits of the significand and evaluates a quadratic in the rest with a squarer that omits its lowest columns (Oberman and Siu, "A
-//! High-Performance Area-Efficient Multifunction Interpolator", 2005).
+//! `div.full`). The ISA bounds the error; these functions return the bits of the hardware. The hardware looks up three coefficients by the
+//! leading bits of the significand, and evaluates a quadratic in the remaining bits with a squarer that omits its lowest columns (Oberman
+//! and Siu, "A High-Performance Area-Efficient Multifunction Interpolator", 2005).
 //!
-//! All take and return raw bits. `ftz` flushes subnormal operands and results; without it the assembler scales
-//! the operand around the instruction. NaN gives `0x7fffffff`.
+//! All functions take and return raw bits. `ftz` flushes subnormal operands and results; without it, ptxas scales the operand around the
+//! instruction. NaN gives `0x7fffffff`.
 
 mod exponential;
 mod half;
@@ -27,7 +27,7 @@ const NAN: u32 = 0x7fff_ffff;
 
 const INFINITY: u32 = 0x7f80_0000;
 
-/// Returns the number times a power of two, rounded to nearest; with `ftz`, subnormal results are flushed.
+/// Returns a number times a power of two, rounded to nearest; with `ftz`, subnormal results are flushed.
 fn scale(bits: u32, exponent: i32, ftz: bool) -> u32 {
     use super::{Float, Round, unpacked::Unpacked};
     match Unpacked::new(Float::F32, bits.into()) {

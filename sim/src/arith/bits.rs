@@ -4,10 +4,10 @@
 
 use super::format::Int;
 
-/// The treatment of positions and widths beyond the register.
+/// The treatment of positions and widths that exceed the register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Beyond {
-    /// `.clamp`: as the width of the register.
+    /// `.clamp`: limited to the width of the register.
     Clamp,
     /// `.wrap`: modulo the width of the register.
     Wrap,
@@ -22,12 +22,12 @@ impl Beyond {
     }
 }
 
-/// `a << b`; all bits leave for `b` of the width or more.
+/// Returns `a << b`; 0 if `b` is at least the width.
 pub fn shl(ty: Int, a: u64, b: u32) -> u64 {
     if b >= ty.bits() { 0 } else { (a << b) & ty.mask() }
 }
 
-/// `a >> b`, filled with zeros or, for signed types, with the sign.
+/// Returns `a >> b`, filled with zeros or, for signed types, with the sign.
 pub fn shr(ty: Int, a: u64, b: u32) -> u64 {
     ty.wrap(ty.value(a) >> b.min(ty.bits()))
 }
@@ -46,7 +46,7 @@ pub fn funnel_right(beyond: Beyond, low: u32, high: u32, amount: u32) -> u32 {
     (pair >> beyond.limit(amount)) as u32
 }
 
-/// Returns the number of zeros above the highest set bit.
+/// Returns the number of zero bits above the highest set bit.
 pub fn clz(ty: Int, a: u64) -> u32 {
     (a & ty.mask()).leading_zeros() - (64 - ty.bits())
 }
@@ -56,8 +56,8 @@ pub fn popc(ty: Int, a: u64) -> u32 {
     (a & ty.mask()).count_ones()
 }
 
-/// Returns the position of the highest bit that differs from the sign (of the highest set bit, for unsigned types); with `shiftamt`, its
-/// distance from the top. Returns all ones if there is no such bit.
+/// Returns the position of the highest bit that differs from the sign (for unsigned types, of the highest set bit); with `shiftamt`, its
+/// distance from the highest bit. Returns all ones if there is no such bit.
 pub fn bfind(ty: Int, shiftamt: bool, a: u64) -> u32 {
     let value = ty.value(a);
     let significant = if value < 0 { !value } else { value } as u128;
@@ -73,8 +73,8 @@ pub fn brev(ty: Int, a: u64) -> u64 {
     a.reverse_bits() >> (64 - ty.bits())
 }
 
-/// Returns the field of `length` bits from `position`; signed types extend its highest bit. Bits beyond the register read
-/// as the sign (zero for unsigned types). With 32-bit types only the low 8 bits of position and length count.
+/// Returns the field of `length` bits from `position` on; signed types extend its highest bit. Bits beyond the register read as the sign
+/// (as zero for unsigned types). With 32-bit types, only the low 8 bits of `position` and `length` count.
 pub fn bfe(ty: Int, a: u64, position: u32, length: u32) -> u64 {
     let (position, length) = field_operands(ty, position, length);
     let field = ty.value(a) >> position.min(ty.bits());
@@ -86,8 +86,8 @@ pub fn bfe(ty: Int, a: u64, position: u32, length: u32) -> u64 {
     }
 }
 
-/// `b` with its `length` bits from `position` on replaced by the low bits of `a`. With 32-bit types only the low 8
-/// bits of position and length count.
+/// Returns `b` with its `length` bits from `position` on replaced by the low bits of `a`. With 32-bit types, only the low 8 bits of
+/// `position` and `length` count.
 pub fn bfi(ty: Int, a: u64, b: u64, position: u32, length: u32) -> u64 {
     let (position, length) = field_operands(ty, position, length);
     if position >= ty.bits() {
@@ -102,7 +102,7 @@ fn field_operands(ty: Int, position: u32, length: u32) -> (u32, u32) {
     if ty.bits() == 32 { (position & 0xff, length & 0xff) } else { (position, length) }
 }
 
-/// `length` ones from `position` on.
+/// Returns a mask of `length` ones from `position` on.
 pub fn bmsk(beyond: Beyond, position: u32, length: u32) -> u32 {
     let ones = (1u64 << beyond.limit(length)) - 1;
     (ones << beyond.limit(position)) as u32
@@ -117,8 +117,8 @@ pub fn szext(ty: Int, beyond: Beyond, a: u32, width: u32) -> u32 {
     }
 }
 
-/// Returns the position of the n-th set bit of `mask`, seen from bit `base` (included): the `offset`-th upward, or downward if it is
-/// negative; 0 tests bit `base` itself. Returns all ones if there is no such bit.
+/// Returns the position of a set bit of `mask`, counted from bit `base` (included): the `offset`-th set bit upward, or downward if `offset`
+/// is negative; with 0, bit `base` itself if it is set. Returns all ones if there is no such bit.
 pub fn fns(mask: u32, base: u32, offset: i32) -> u32 {
     let set = |position: &u32| mask >> position & 1 != 0;
     let found = match (base, offset) {
@@ -130,7 +130,7 @@ pub fn fns(mask: u32, base: u32, offset: i32) -> u32 {
     found.unwrap_or(u32::MAX)
 }
 
-/// Any function of three bits, for each of 32: bit `4a + 2b + c` of `table`.
+/// Returns a bitwise function of three operands: for bits a, b, c, the result is bit `4a + 2b + c` of `table`.
 pub fn lop3(a: u32, b: u32, c: u32, table: u8) -> u32 {
     (0..8).filter(|row| table >> row & 1 != 0).fold(0, |result, row| {
         let pick = |word: u32, bit: u32| if row >> bit & 1 != 0 { word } else { !word };
@@ -138,7 +138,7 @@ pub fn lop3(a: u32, b: u32, c: u32, table: u8) -> u32 {
     })
 }
 
-/// 1 for zero, else 0.
+/// Returns 1 if `a` is zero, otherwise 0.
 pub fn cnot(ty: Int, a: u64) -> u64 {
     u64::from(a & ty.mask() == 0)
 }
@@ -146,7 +146,7 @@ pub fn cnot(ty: Int, a: u64) -> u64 {
 /// The bytes that `prmt` selects (PTX ISA, "prmt").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Permute {
-    /// Four selectors of 4 bits: a byte of `b:a`, or with the top bit its sign, eight times.
+    /// Four selectors of 4 bits: each selects a byte of `b:a` or, if its top bit is set, repeats the sign of this byte.
     Generic,
     /// `.f4e`: four bytes from the selected one upward.
     F4e,
@@ -154,9 +154,9 @@ pub enum Permute {
     B4e,
     /// `.rc8`: one byte of `a`, four times.
     Rc8,
-    /// `.ecl`: bytes of `a` from the left, clamped below by the selected one.
+    /// `.ecl`: the bytes of `a` in order, with those below the selected byte replaced by it.
     Ecl,
-    /// `.ecr`: bytes of `a` from the right, clamped above by the selected one.
+    /// `.ecr`: the bytes of `a` in order, with those above the selected byte replaced by it.
     Ecr,
     /// `.rc16`: one half of `a`, twice.
     Rc16,

@@ -1,4 +1,4 @@
-//! Comparisons and classification: setp, set, testp.
+//! Comparisons and classification: `setp`, `set`, `testp`.
 
 use std::cmp::Ordering;
 
@@ -6,8 +6,8 @@ use super::format::{Float, Ty};
 
 /// A comparison operator (PTX ISA, "Comparison and Selection Instructions").
 ///
-/// The ordered forms (`eq`, `lt`, ..) are false if an operand is NaN, the `u` forms true. The unsigned spellings
-/// `lo`, `ls`, `hi`, `hs` are `lt`, `le`, `gt`, `ge` on unsigned integers.
+/// If an operand is NaN, the ordered forms (`eq`, `lt`, …) are false and the `u` forms are true. The unsigned forms `lo`, `ls`, `hi`, `hs`
+/// are `lt`, `le`, `gt`, `ge` on unsigned integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are the operators of the PTX ISA")]
 pub enum Compare {
@@ -48,7 +48,7 @@ impl Compare {
     }
 }
 
-/// `a op b`. With `ftz`, subnormal operands compare as zeros.
+/// Returns whether `a op b` holds. With `ftz`, subnormal operands compare as zeros.
 #[doc(alias = "setp")]
 #[doc(alias = "set")]
 pub fn compare(ty: Ty, op: Compare, ftz: bool, a: u64, b: u64) -> bool {
@@ -98,7 +98,7 @@ pub fn testp(ty: Float, class: Class, a: u64) -> bool {
     }
 }
 
-/// Selects `a` if `c >= 0`, else `b` (PTX ISA, "slct"); −0 counts as zero, NaN selects `b`.
+/// Returns `a` if `c >= 0`, otherwise `b` (PTX ISA, "slct"). −0 counts as zero; NaN selects `b`.
 pub fn slct(condition: Ty, ftz: bool, a: u64, b: u64, c: u64) -> u64 {
     let zero = 0;
     if compare(condition, Compare::Ge, ftz, c, zero) { a } else { b }

@@ -4,16 +4,16 @@ use super::float::saturate;
 use super::format::{Float, Int, Round, Ty};
 use super::unpacked::{Exact, Unpacked};
 
-/// Modifiers of `cvt`.
+/// The modifiers of `cvt`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CvtMode {
-    /// Rounding; exact conversions ignore it. For float to integer, and with `integer`, it is `.rni` .. `.rpi`.
+    /// The rounding, which exact conversions ignore. From float to integer, and with `integer`, it is one of `.rni` to `.rpi`.
     pub round: Round,
-    /// `.rni`, `.rzi`, `.rmi`, `.rpi` between floating-point types: round to an integral value.
+    /// `.rni`, `.rzi`, `.rmi`, `.rpi` between floating-point types: rounds to an integral value.
     pub integer: bool,
     /// `.ftz`: subnormal f32 operands and results become zeros of their sign.
     pub ftz: bool,
-    /// `.sat`: clamps to the range of an integer type, or to [0, 1] for floating-point ones.
+    /// `.sat`: clamps to the range of an integer type, or to [0, 1] for floating-point types.
     pub sat: bool,
     /// `.satfinite`: numbers that overflow, and infinities, become the largest finite number of their sign.
     pub satfinite: bool,
@@ -22,7 +22,7 @@ pub struct CvtMode {
 }
 
 impl Default for CvtMode {
-    /// `.rn` and nothing else.
+    /// Returns `.rn` without other modifiers.
     fn default() -> Self {
         Self { round: Round::Rn, integer: false, ftz: false, sat: false, satfinite: false, relu: false }
     }
@@ -31,13 +31,13 @@ impl Default for CvtMode {
 /// Converts the low bits of a register.
 ///
 /// - Integer to integer wraps, or clamps with `.sat`.
-/// - Float to integer rounds and always clamps. NaN gives 0 if the source has 32 bits or fewer and the target too,
-///   else the target's highest bit alone (what sm_90 returns; the ISA leaves it open).
+/// - Float to integer rounds and always clamps. NaN gives 0 if both types have 32 bits or fewer; otherwise, it gives the target's highest
+///   bit (the result of sm_90; the ISA does not specify it).
 /// - A float type to itself, without modifiers, is a move.
-/// - Float to float gives the canonical NaN, except where sm_90 keeps sign and the top of the payload: to and from
-///   f64 (then quiet), bf16 to f32 (as it is, unless `.ftz`), and to tf32 with `.rna`.
+/// - Float to float gives the canonical NaN, except where sm_90 keeps the sign and the top of the payload: to and from f64 (quieted), bf16
+///   to f32 (unchanged, unless `.ftz`), and to tf32 with `.rna`.
 ///
-/// The result has the width of `to`; see [`extend`] for what a wider register then holds.
+/// The result has the width of `to`; [`extend`] returns the contents of a wider register.
 pub fn cvt(to: Ty, from: Ty, mode: CvtMode, bits: u64) -> u64 {
     match (to, from) {
         (Ty::Int(to), Ty::Int(from)) => int_to_int(to, mode, from.value(bits)),
@@ -47,7 +47,7 @@ pub fn cvt(to: Ty, from: Ty, mode: CvtMode, bits: u64) -> u64 {
     }
 }
 
-/// Two numbers converted and packed, `high` above `low`: `cvt.rn.bf16x2.f32`, `cvt.rn.satfinite.e4m3x2.f32`, ..
+/// Returns two numbers converted and packed, `high` above `low`: `cvt.rn.bf16x2.f32`, `cvt.rn.satfinite.e4m3x2.f32`, …
 #[doc(alias = "cvt.rn.f16x2.f32")]
 #[doc(alias = "cvt.rn.bf16x2.f32")]
 pub fn cvt_pair(to: Float, from: Float, mode: CvtMode, high: u64, low: u64) -> u64 {
@@ -55,18 +55,18 @@ pub fn cvt_pair(to: Float, from: Float, mode: CvtMode, high: u64, low: u64) -> u
     one(high) << packed_bits(to) | one(low)
 }
 
-/// A packed pair converted to another: `cvt.rn.f16x2.e4m3x2`, `cvt.rn.satfinite.e5m2x2.f16x2`, ..
+/// Returns a packed pair converted to another type: `cvt.rn.f16x2.e4m3x2`, `cvt.rn.satfinite.e5m2x2.f16x2`, …
 #[doc(alias = "cvt.rn.f16x2.e4m3x2")]
 pub fn cvt_packed(to: Float, from: Float, mode: CvtMode, pair: u64) -> u64 {
     let half = |shift: u32| pair >> shift & from.mask();
     cvt_pair(to, from, mode, half(packed_bits(from)), half(0))
 }
 
-/// `cvt.rs`: an f32 rounded up or down in magnitude, depending on `random`, of which 13 bits count for f16 and 16 for other
-/// types.
+/// Returns an f32 rounded stochastically (`cvt.rs`): up or down in magnitude, depending on `random`, of which f16 uses 13 bits and other
+/// types 16.
 ///
-/// The number is rounded up if the first discarded bits and the random ones add up to a unit. Overflow and infinity give the
-/// largest finite number, also without `.satfinite` (as measured on a B200; the PTX ISA leaves it open).
+/// The number is rounded up if the first discarded bits and the random bits add up to at least a unit. Overflow and infinity give the
+/// largest finite number, even without `.satfinite` (as measured on a B200; the PTX ISA does not specify it).
 #[doc(alias = "cvt.rs")]
 pub fn cvt_stochastic(to: Float, relu: bool, bits: u32, random: u32) -> u64 {
     let digits = if to == Float::F16 { 13 } else { 16 };
@@ -81,12 +81,12 @@ pub fn cvt_stochastic(to: Float, relu: bool, bits: u32, random: u32) -> u64 {
     limit(to, CvtMode { relu, ..CvtMode::default() }, result)
 }
 
-/// The bits that an element of a packed operand takes: 6-bit formats fill a byte.
+/// Returns the number of bits of an element in a packed operand: 6-bit formats occupy a byte.
 pub(crate) fn packed_bits(ty: Float) -> u32 {
     if ty.bits() == 6 { 8 } else { ty.bits() }
 }
 
-/// The 64-bit register contents after a value of type `int` was written: sign- or zero-extended.
+/// Returns the contents of a 64-bit register after a value of type `int` is written: sign- or zero-extended.
 ///
 /// PTX ISA, "Operand Size Exceeding Instruction-Type Size".
 pub fn extend(int: Int, bits: u64) -> u64 {
@@ -162,7 +162,7 @@ pub(super) fn limit(to: Float, mode: CvtMode, bits: u64) -> u64 {
     bits
 }
 
-/// The NaN that a NaN converts to.
+/// Returns the NaN to which a NaN is converted.
 fn converted_nan(to: Float, from: Float, ftz: bool, bits: u64) -> u64 {
     if from == Float::Bf16 && to == Float::F32 && !ftz {
         return bits << 16;
@@ -193,7 +193,7 @@ fn round_bits_to_tf32(mode: CvtMode, bits: u32) -> u64 {
     u64::from(if over { rounded - unit } else { rounded })
 }
 
-/// A number rounded to an integral one, keeping its sign.
+/// Returns a number rounded to an integral value, with its sign.
 fn integral(x: Exact, round: Round) -> Unpacked {
     if x.exponent >= 0 {
         return Unpacked::Finite(x);

@@ -2,8 +2,9 @@
 //!
 //! PTX ISA, "Floating Point Instructions" and "Half Precision Floating Point Instructions". Results are correctly rounded. `ftz` replaces
 //! subnormal operands and results by zeros of the same sign; `sat` clamps results to [0, 1] and replaces NaN by +0. A NaN result is
-//! `0x7fffffff` (f32) or `0x7fff` (f16, bf16) regardless of the operands; f64 propagates a NaN operand, quieted (of several: the second
-//! operand, then the third, then the first; `div` the first), and makes `0xfff8000000000000`.
+//! `0x7fffffff` (f32) or `0x7fff` (f16, bf16) regardless of the operands. f64 propagates a NaN operand, quieted (if there are several, that
+//! of the second operand, then the third, then the first; for `div`, the first); if no operand is NaN, a NaN result is
+//! `0xfff8000000000000`.
 
 use super::format::{Float, Round};
 use super::unpacked::{Exact, Unpacked};
@@ -18,7 +19,7 @@ struct Mode {
 
 /// Returns `a + b`.
 ///
-/// A sum of zeros of both signs, or of numbers that cancel, is +0; with [`Round::Rm`] −0.
+/// A sum of zeros of both signs, or of numbers that cancel, is +0, or −0 with [`Round::Rm`].
 #[doc(alias = "add.f32")]
 pub fn add(ty: Float, round: Round, ftz: bool, sat: bool, a: u64, b: u64) -> u64 {
     let mode = Mode { round, ftz, sat };
@@ -66,10 +67,10 @@ pub fn contracted(
     fma(ty, Round::Rn, ftz, sat, signed(minus_product, a), b, signed(minus_addend, c))
 }
 
-/// `a · b + c` on f16 or bf16 with `.relu`: a negative result becomes +0, NaN stays the canonical NaN.
+/// Returns `a · b + c` on f16 or bf16 with `.relu`: a negative result becomes +0, and NaN remains the canonical NaN.
 ///
-/// `.oob` needs no function: the out-of-bounds NaN, for which it gives 0, has no documented bits, and every NaN tried on an H200 (`0x7fff`,
-/// `0xffff`, quiet and signaling NaNs) gives the same result as without it.
+/// `.oob` does not require another function: the bits of the out-of-bounds NaN, for which it gives 0, are not documented, and for every NaN
+/// tried on an H200 (`0x7fff`, `0xffff`, quiet and signaling NaNs) the result is the same as without `.oob`.
 #[doc(alias = "fma.rn.relu.f16")]
 pub fn fma_relu(ty: Float, ftz: bool, a: u64, b: u64, c: u64) -> u64 {
     let bits = fma(ty, Round::Rn, ftz, false, a, b, c);
@@ -139,7 +140,8 @@ pub fn sqrt(ty: Float, round: Round, ftz: bool, a: u64) -> u64 {
     finish(ty, mode, &[a], pack(ty, mode, root))
 }
 
-/// Computes with the host's arithmetic if its bits are the same: f32 and f64, to nearest. `None` requires exact arithmetic.
+/// Computes with the host's arithmetic if its results have the same bits: f32 and f64, rounded to nearest. `None` means that exact
+/// arithmetic is required.
 fn native(
     ty: Float,
     mode: Mode,
@@ -224,7 +226,7 @@ fn finish(ty: Float, mode: Mode, operands: &[u64], bits: u64) -> u64 {
     if ty == Float::F64 && ty.is_nan(bits) { propagated_nan(operands) } else { bits }
 }
 
-/// Returns the NaN that an f64 operation propagates: of operand b, then c, then a, quieted.
+/// Returns the NaN that an f64 operation propagates, quieted: that of operand b, otherwise of c, otherwise of a.
 pub(super) fn propagated_nan(operands: &[u64]) -> u64 {
     let quiet = 1 << 51;
     let in_order = operands.iter().skip(1).chain(operands.first());
@@ -234,7 +236,7 @@ pub(super) fn propagated_nan(operands: &[u64]) -> u64 {
         .map_or(Float::F64.canonical_nan(), |bits| bits | quiet)
 }
 
-/// `.sat`: clamps to [0, 1]; NaN and negative numbers become +0.
+/// Applies `.sat`: clamps to [0, 1]; NaN and negative numbers become +0.
 pub(super) fn saturate(ty: Float, bits: u64) -> u64 {
     let one = (ty.bias() as u64) << (ty.fraction_bits() + ty.padding());
     if ty.is_nan(bits) || bits & ty.sign_bit() != 0 { 0 } else { bits.min(one) }
@@ -253,7 +255,7 @@ mod tests {
         exact_sum(ty, mode, &[a, b, c], product, operand(ty, mode.ftz, c))
     }
 
-    /// Bits with exponents near each other, so that sums cancel and round.
+    /// Returns bits of numbers with similar exponents, so that sums cancel and are rounded.
     fn close(ty: Float) -> impl Strategy<Value = u64> {
         let top = (1u64 << ty.exponent_bits()) - 1;
         let fraction = (1u64 << ty.fraction_bits()) - 1;

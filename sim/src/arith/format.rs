@@ -1,6 +1,6 @@
 //! Number formats and rounding modes.
 
-/// How a result that does not fit its format is rounded (PTX ISA, "Rounding Modifiers").
+/// The rounding of a result that its format cannot represent (PTX ISA, "Rounding Modifiers").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Round {
     /// To nearest, ties to even: `.rn` (and `.rni` when rounding to an integer).
@@ -57,9 +57,9 @@ pub enum Float {
     F32,
     /// IEEE binary64: 11 exponent bits, 52 fraction bits.
     F64,
-    /// A 32-bit register of which a tensor core reads 8 exponent and 10 fraction bits; the low 13 bits are dropped.
+    /// A 32-bit register of which tensor cores read 8 exponent bits and 10 fraction bits; they ignore the low 13 bits.
     Tf32,
-    /// 8 bits: 4 exponent bits, 3 fraction bits, no infinity, NaN is `0x7f`.
+    /// 8 bits: 4 exponent bits, 3 fraction bits; no infinity; NaN is `0x7f`.
     E4m3,
     /// 8 bits: 5 exponent bits, 2 fraction bits, with infinity.
     E5m2,
@@ -76,7 +76,7 @@ pub enum Float {
 /// The meaning of the largest exponent field of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Specials {
-    /// Fraction 0 is infinity, any other fraction NaN.
+    /// Fraction 0 is infinity; any other fraction is NaN.
     InfNan,
     /// Only the all-ones pattern is NaN; everything else is finite.
     OneNan,
@@ -111,7 +111,7 @@ impl Float {
         }
     }
 
-    /// Returns the number of bits of one value (tf32 fills a 32-bit register).
+    /// Returns the number of bits of a value (32 for tf32).
     pub const fn bits(self) -> u32 {
         match self {
             Self::F16 | Self::Bf16 => 16,
@@ -136,7 +136,7 @@ impl Float {
         }
     }
 
-    /// Returns the number of insignificant bits stored below the fraction (13 for tf32, otherwise 0).
+    /// Returns the number of unused bits below the fraction (13 for tf32, otherwise 0).
     pub(super) const fn padding(self) -> u32 {
         match self {
             Self::Tf32 => 13,
@@ -144,7 +144,7 @@ impl Float {
         }
     }
 
-    /// Returns the sign bit.
+    /// Returns the mask of the sign bit.
     pub const fn sign_bit(self) -> u64 {
         match self {
             Self::Ue8m0 => 0,
@@ -175,10 +175,10 @@ impl Float {
         }
     }
 
-    /// Returns the NaN that operations produce: all ones below the sign (tf32: the low 13 bits clear), except f64
+    /// Returns the NaN that operations produce: all ones below the sign (for tf32, the low 13 bits are zero), except for f64
     /// (`0xfff8000000000000`).
     ///
-    /// Formats without NaN have none; conversions to them give +max, which is also all ones.
+    /// For formats without NaN, this is the largest finite number, to which conversions map NaN and which is also all ones.
     pub const fn canonical_nan(self) -> u64 {
         match self {
             Self::F64 => 0xfff8_0000_0000_0000,
@@ -203,7 +203,7 @@ impl Float {
         magnitude != 0 && magnitude >> (self.fraction_bits() + self.padding()) == 0
     }
 
-    /// Replaces a subnormal by the zero of its sign if `ftz` is set.
+    /// Replaces a subnormal number with a zero of the same sign if `ftz` is set.
     pub(super) const fn flush(self, ftz: bool, bits: u64) -> u64 {
         if ftz && self.is_subnormal(bits) { bits & self.sign_bit() } else { bits }
     }
@@ -234,7 +234,7 @@ impl Int {
         }
     }
 
-    /// Returns whether the type has a sign.
+    /// Returns whether the type is signed.
     pub const fn signed(self) -> bool {
         matches!(self, Self::S8 | Self::S16 | Self::S32 | Self::S64)
     }

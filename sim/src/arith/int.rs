@@ -1,16 +1,16 @@
-//! Integer arithmetic beyond the operators of the host.
+//! Integer arithmetic that the host's operators do not provide.
 //!
 //! PTX ISA, "Integer Arithmetic Instructions" and "Extended-Precision Integer Arithmetic Instructions". Operands are
 //! read from the low bits of a register; results have zeros above the bits of their type.
 
 use super::format::Int;
 
-/// `a + b`, wrapping; with `sat` (`.s32` only) clamped.
+/// Returns `a + b`, wrapping; with `sat` (`.s32` only), clamped.
 pub fn add(ty: Int, sat: bool, a: u64, b: u64) -> u64 {
     fit(ty, sat, ty.value(a) + ty.value(b))
 }
 
-/// `a - b`, wrapping; with `sat` (`.s32` only) clamped.
+/// Returns `a - b`, wrapping; with `sat` (`.s32` only), clamped.
 pub fn sub(ty: Int, sat: bool, a: u64, b: u64) -> u64 {
     fit(ty, sat, ty.value(a) - ty.value(b))
 }
@@ -27,7 +27,7 @@ pub fn mul_hi(ty: Int, a: u64, b: u64) -> u64 {
     ty.wrap(product(ty, a, b) >> ty.bits())
 }
 
-/// `a · b` at twice the width; types of 16 and 32 bits.
+/// Returns `a · b` with twice the width; for types of 16 and 32 bits.
 #[doc(alias = "mul.wide")]
 pub fn mul_wide(ty: Int, a: u64, b: u64) -> u64 {
     product(ty, a, b) as u64 & double_mask(ty)
@@ -39,13 +39,13 @@ pub fn mad_lo(ty: Int, a: u64, b: u64, c: u64) -> u64 {
     a.wrapping_mul(b).wrapping_add(c) & ty.mask()
 }
 
-/// Returns the high half of `a · b`, plus `c`; with `sat` (`.s32` only) the sum is clamped.
+/// Returns the high half of `a · b`, plus `c`; with `sat` (`.s32` only), the sum is clamped.
 #[doc(alias = "mad.hi")]
 pub fn mad_hi(ty: Int, sat: bool, a: u64, b: u64, c: u64) -> u64 {
     fit(ty, sat, ty.value(mul_hi(ty, a, b)) + ty.value(c))
 }
 
-/// `a · b + c`, the product and `c` at twice the width; types of 16 and 32 bits.
+/// Returns `a · b + c`, where the product and `c` have twice the width; for types of 16 and 32 bits.
 #[doc(alias = "mad.wide")]
 pub fn mad_wide(ty: Int, a: u64, b: u64, c: u64) -> u64 {
     (product(ty, a, b) as u64).wrapping_add(c) & double_mask(ty)
@@ -57,26 +57,26 @@ pub fn mul24_lo(ty: Int, a: u64, b: u64) -> u64 {
     ty.wrap(product24(ty, a, b))
 }
 
-/// Bits 16 to 47 of the product of two 24-bit numbers; `.u32` or `.s32`.
+/// Returns bits 16 to 47 of the product of two 24-bit numbers; `.u32` or `.s32`.
 #[doc(alias = "mul24.hi")]
 pub fn mul24_hi(ty: Int, a: u64, b: u64) -> u64 {
     ty.wrap(product24(ty, a, b) >> 16)
 }
 
-/// [`mul24_lo`] plus `c`.
+/// Returns [`mul24_lo`] plus `c`.
 #[doc(alias = "mad24.lo")]
 pub fn mad24_lo(ty: Int, a: u64, b: u64, c: u64) -> u64 {
     ty.wrap(product24(ty, a, b) + ty.value(c))
 }
 
-/// [`mul24_hi`] plus `c`; with `sat` (`.s32` only) the sum is clamped.
+/// Returns [`mul24_hi`] plus `c`; with `sat` (`.s32` only), the sum is clamped.
 #[doc(alias = "mad24.hi")]
 pub fn mad24_hi(ty: Int, sat: bool, a: u64, b: u64, c: u64) -> u64 {
     fit(ty, sat, ty.value(mul24_hi(ty, a, b)) + ty.value(c))
 }
 
-/// `a / b` toward zero. Division by zero gives all ones (unspecified by the ISA); the smallest number over −1
-/// wraps to itself.
+/// Returns `a / b`, rounded toward zero. Division by zero gives all ones (unspecified by the ISA); the smallest number divided by −1 wraps
+/// to itself.
 pub fn div(ty: Int, a: u64, b: u64) -> u64 {
     ty.value(a).checked_div(ty.value(b)).map_or(ty.mask(), |quotient| ty.wrap(quotient))
 }
@@ -91,34 +91,34 @@ pub fn abs(ty: Int, a: u64) -> u64 {
     ty.wrap(ty.value(a).abs())
 }
 
-/// `-a`; the smallest number wraps to itself.
+/// Returns `-a`; the smallest number wraps to itself.
 pub fn neg(ty: Int, a: u64) -> u64 {
     ty.wrap(-ty.value(a))
 }
 
-/// Returns the smaller number; with `relu` (signed types) at least zero.
+/// Returns the smaller number; with `relu` (signed types), at least zero.
 pub fn min(ty: Int, relu: bool, a: u64, b: u64) -> u64 {
     ty.wrap(rectify(relu, ty.value(a).min(ty.value(b))))
 }
 
-/// Returns the larger number; with `relu` (signed types) at least zero.
+/// Returns the larger number; with `relu` (signed types), at least zero.
 pub fn max(ty: Int, relu: bool, a: u64, b: u64) -> u64 {
     ty.wrap(rectify(relu, ty.value(a).max(ty.value(b))))
 }
 
-/// `c + |a - b|`.
+/// Returns `c + |a - b|`.
 pub fn sad(ty: Int, a: u64, b: u64, c: u64) -> u64 {
     ty.wrap(ty.value(c) + (ty.value(a) - ty.value(b)).abs())
 }
 
-/// `c` plus the products of the four bytes of `a` and `b`, wrapping in 32 bits.
+/// Returns `c` plus the products of the four bytes of `a` and `b`, wrapping at 32 bits.
 ///
-/// `signed` states for `a` and for `b` whether bytes are `.s32` (signed) or `.u32`.
+/// `signed` states whether the bytes of `a` and of `b` are signed (`.s32`) or unsigned (`.u32`).
 pub fn dp4a(signed: (bool, bool), a: u32, b: u32, c: u32) -> u32 {
     (0..4).fold(c, |sum, i| sum.wrapping_add(byte(signed.0, a, i).wrapping_mul(byte(signed.1, b, i))))
 }
 
-/// `c` plus the products of the two halves of `a` with the two lower bytes of `b` (upper ones if `high`).
+/// Returns `c` plus the products of the two halves of `a` with the two lower bytes of `b` (with `high`, the two upper bytes).
 #[doc(alias = "dp2a.lo")]
 #[doc(alias = "dp2a.hi")]
 pub fn dp2a(signed: (bool, bool), high: bool, a: u32, b: u32, c: u32) -> u32 {
@@ -130,7 +130,7 @@ pub fn dp2a(signed: (bool, bool), high: bool, a: u32, b: u32, c: u32) -> u32 {
     (0..2).fold(c, |sum, i| sum.wrapping_add(half(i).wrapping_mul(byte(signed.1, b, first + i))))
 }
 
-/// `a + b + carry` and the carry out of the type's highest bit: `add.cc` (carry 0), `addc`, `addc.cc`.
+/// Returns `a + b + carry` and the carry out of the type's highest bit: `add.cc` (with carry 0), `addc`, `addc.cc`.
 #[doc(alias = "add.cc")]
 #[doc(alias = "addc")]
 pub fn add_with_carry(ty: Int, a: u64, b: u64, carry: bool) -> (u64, bool) {
@@ -138,18 +138,17 @@ pub fn add_with_carry(ty: Int, a: u64, b: u64, carry: bool) -> (u64, bool) {
     (sum as u64 & ty.mask(), sum >> ty.bits() != 0)
 }
 
-/// `a - b` with the borrow in the representation of the condition code, and the resulting condition code: `sub.cc`, `subc`,
-/// `subc.cc`.
+/// Returns `a - b` less the borrow, and the resulting condition code: `sub.cc`, `subc`, `subc.cc`. `carry` is the condition code before.
 ///
-/// The hardware adds the complement of `b`: its flag is set if there is *no* borrow, and `sub.cc` starts from a set one. The
-/// same flag is what a following `addc` adds.
+/// The hardware adds the complement of `b`, so the condition code is set if there is *no* borrow. `sub.cc` starts with it set, and a
+/// following `addc` adds it.
 #[doc(alias = "sub.cc")]
 #[doc(alias = "subc")]
 pub fn sub_with_carry(ty: Int, a: u64, b: u64, carry: bool) -> (u64, bool) {
     add_with_carry(ty, a, !b, carry)
 }
 
-/// Returns the low (or `high`) half of `a · b`, plus `c` and the carry, and the carry out: `mad.lo.cc`, `madc.hi.cc`, ..
+/// Returns the low (or `high`) half of `a · b`, plus `c` and the carry, and the carry out: `mad.lo.cc`, `madc.hi.cc`, …
 #[doc(alias = "mad.cc")]
 #[doc(alias = "madc")]
 pub fn mad_with_carry(ty: Int, high: bool, a: u64, b: u64, c: u64, carry: bool) -> (u64, bool) {

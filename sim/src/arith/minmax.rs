@@ -17,15 +17,16 @@ pub enum Extremum {
 pub struct MinMaxMode {
     /// `.ftz`: subnormal operands become zeros of their sign.
     pub ftz: bool,
-    /// `.NaN`: any NaN operand makes the result the canonical NaN.
+    /// `.NaN`: the result is the canonical NaN if an operand is NaN.
     pub nan: bool,
-    /// `.xorsign.abs`: compares magnitudes; the result takes the xor of the operands' signs.
+    /// `.xorsign.abs`: compares magnitudes; the sign of the result is the exclusive or of the operands' signs.
     pub xorsign_abs: bool,
 }
 
 /// Returns the smaller or larger operand (PTX ISA, "min", "max").
 ///
-/// −0 is below +0. Without `.NaN` a NaN loses against a number and two NaNs give the canonical NaN; of f64 `b`, quieted.
+/// −0 is below +0. Without `.NaN`, the result is the number if one operand is NaN; two NaNs give the canonical NaN or, for f64, `b`
+/// quieted.
 #[doc(alias = "min.f32")]
 #[doc(alias = "max.f32")]
 pub fn minmax(ty: Float, which: Extremum, mode: MinMaxMode, a: u64, b: u64) -> u64 {
@@ -58,9 +59,9 @@ pub fn max(ty: Float, mode: MinMaxMode, a: u64, b: u64) -> u64 {
     minmax(ty, Extremum::Max, mode, a, b)
 }
 
-/// Returns the extremum of three f32 operands (PTX ISA, "min", "max" with `c`, sm_100 and later): pairwise from the left.
+/// Returns the extremum of three f32 operands, combined pairwise from the left (PTX ISA, "min", "max" with `c`, sm_100 and later).
 ///
-/// `abs` (`.abs`) compares and returns magnitudes; `.xorsign.abs` does not exist here.
+/// `abs` (`.abs`) compares and returns magnitudes; there is no `.xorsign.abs`.
 pub fn minmax3(which: Extremum, ftz: bool, nan: bool, abs: bool, operands: [u64; 3]) -> u64 {
     let ty = Float::F32;
     let mode = MinMaxMode { ftz, nan, xorsign_abs: false };
@@ -68,7 +69,7 @@ pub fn minmax3(which: Extremum, ftz: bool, nan: bool, abs: bool, operands: [u64;
     minmax(ty, which, mode, minmax(ty, which, mode, a, b), c)
 }
 
-/// Maps bits to integers that order as the numbers do, −0 just below +0.
+/// Maps bits to integers with the order of the numbers; −0 is just below +0.
 fn ordered(ty: Float, bits: u64) -> i128 {
     let magnitude = i128::from(bits & !ty.sign_bit());
     if bits & ty.sign_bit() != 0 { -1 - magnitude } else { magnitude }

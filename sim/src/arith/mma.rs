@@ -1,12 +1,12 @@
-//! Tensor-core arithmetic: what one element of `D = A · B + C` comes out as.
+//! Tensor-core arithmetic: the values of the elements of `D = A · B + C`.
 //!
-//! A floating-point `mma` is not a chain of roundings but one *fused dot-add*: exact products, aligned to the
-//! largest exponent, truncated to a fixed number of bits, summed exactly and rounded once (Xie et al., "MMA-Sim",
-//! arXiv 2511.10909, 2025; the Hopper rules agree with an H200 bit for bit).
+//! A floating-point `mma` is not a chain of rounded operations but one *fused dot-add*: exact products are aligned to the largest exponent,
+//! truncated to a fixed number of bits, summed exactly and rounded once (Xie et al., "MMA-Sim", arXiv 2511.10909, 2025; the Hopper rules
+//! match an H200 bit for bit).
 //!
-//! [`TensorOp`] holds what an instruction says about that; [`TensorOp::dot`] states the rule for one element,
-//! [`TensorOp::rows`] computes all elements with the same bits, faster. Matrices are raw element bits, A row by
-//! row, B column by column, so that the k of both run along. Fragment maps are the caller's business.
+//! [`TensorOp`] contains the properties of an instruction that determine its results. [`TensorOp::dot`] is the rule for one element;
+//! [`TensorOp::rows`] computes all elements, faster and with the same bits. Matrices are passed as raw element bits, A in row order and B
+//! in column order, so that k is contiguous in both. Callers convert between matrices and fragments.
 //!
 //! Other kinds of `mma`: [`integer`], [`dot_f64`], [`dot_quad_pair`] (the `m8n8k4` of Volta).
 

@@ -1,4 +1,4 @@
-//! Operations on the sign bit: abs, neg, copysign.
+//! Operations on the sign bit: `abs`, `neg`, `copysign`.
 
 use super::format::Float;
 
@@ -10,7 +10,7 @@ pub fn abs(ty: Float, ftz: bool, a: u64) -> u64 {
     nan_rule(ty, a).unwrap_or_else(|| ty.flush(ftz, a & ty.mask() & !ty.sign_bit()))
 }
 
-/// `-a` (PTX ISA, "neg"). With `ftz`, a subnormal becomes a zero.
+/// Returns `-a` (PTX ISA, "neg"). With `ftz`, a subnormal becomes a zero.
 #[doc(alias = "neg.f32")]
 pub fn neg(ty: Float, ftz: bool, a: u64) -> u64 {
     nan_rule(ty, a).unwrap_or_else(|| ty.flush(ftz, (a & ty.mask()) ^ ty.sign_bit()))

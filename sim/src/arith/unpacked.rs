@@ -1,10 +1,10 @@
-//! Numbers taken apart: the exact values between reading operands and rounding a result.
+//! Unpacked numbers: exact values between reading operands and rounding a result.
 
 use std::cmp::Ordering;
 
 use super::format::{Float, Round};
 
-/// A number read from its bits.
+/// A number decoded from its bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unpacked {
     Nan,
@@ -13,13 +13,13 @@ pub(super) enum Unpacked {
     Finite(Exact),
 }
 
-/// A nonzero number `(-1)^sign · significand · 2^exponent`, or one slightly larger in magnitude.
+/// A nonzero number `(-1)^sign · significand · 2^exponent`, or one slightly larger in magnitude (`sticky`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Exact {
     pub(super) sign: bool,
     pub(super) exponent: i32,
     pub(super) significand: u128,
-    /// Something nonzero, smaller than one unit of `significand`, is missing from it.
+    /// Whether a nonzero amount below one unit of `significand` has been dropped.
     pub(super) sticky: bool,
 }
 
@@ -80,8 +80,8 @@ impl Exact {
 
     /// Returns the sum of two numbers with at most 106 significant bits each; `None` if it is exactly zero.
     ///
-    /// The larger one is moved to bit 125. Bits of the smaller one can then only be lost if it is at least 2^19
-    /// times smaller, so no cancellation brings the lost part near the rounding position of any format.
+    /// The larger number is shifted so that its highest bit is bit 125. Bits of the smaller number can then be lost only if it is at least
+    /// 2^19 times smaller, so no cancellation moves the lost bits near the rounding position of any format.
     pub(super) fn add(self, other: Self) -> Option<Self> {
         let (large, small) = if self.top() >= other.top() { (self, other) } else { (other, self) };
         let up = large.significand.leading_zeros() as i32 - 2;
@@ -106,7 +106,7 @@ impl Exact {
 
     /// Returns the magnitude in units of `2^unit`, rounded to an integer.
     ///
-    /// `unit` is at most 127 below the exponent of the highest set bit. The flag is true if the result is inexact.
+    /// `unit` must be at most 127 below the exponent of the highest set bit. The flag is true if the result is inexact.
     pub(super) fn round_to(self, unit: i32, round: Round) -> (u128, bool) {
         let shift = unit - self.exponent;
         if shift <= 0 {
@@ -129,8 +129,8 @@ impl Exact {
 
     /// Returns the bits of the number in a format.
     ///
-    /// With `ftz`, a number that is below the smallest normal one when it is rounded with all bits of a normal one becomes
-    /// a zero of its sign (an H200: f32 and f16).
+    /// With `ftz`, the result is a zero with the number's sign if the number, rounded to the precision of a normal number, is below the
+    /// smallest normal number (as on an H200, for f32 and f16).
     pub(super) fn pack(self, ty: Float, round: Round, ftz: bool) -> u64 {
         if ty == Float::Ue8m0 {
             return self.pack_exponent(round);
@@ -156,8 +156,8 @@ impl Exact {
         sign | magnitude as u64
     }
 
-    /// Returns the bits in a format, with the magnitude rounded up if the first `digits` discarded bits and `random` add up to
-    /// a unit, otherwise down. Overflow gives the largest finite number.
+    /// Returns the bits in a format. The magnitude is rounded up if the first `digits` discarded bits and `random` add up to at least a
+    /// unit, otherwise down. Overflow gives the largest finite number.
     pub(super) fn pack_stochastic(self, ty: Float, digits: u32, random: u32) -> u64 {
         let lowest = 1 - ty.bias();
         let exponent = self.top().max(lowest);

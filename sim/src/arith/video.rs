@@ -1,7 +1,7 @@
 //! Video instructions: arithmetic on the words, halves and bytes of 32-bit registers.
 //!
-//! PTX ISA, "Scalar Video Instructions" and "SIMD Video Instructions". Operands are widened, combined without overflow,
-//! clamped if asked, then combined with a third register. Recent hardware runs them as sequences of other
+//! PTX ISA, "Scalar Video Instructions" and "SIMD Video Instructions". Operands are widened, combined without overflow, clamped if the
+//! instruction saturates, and then combined with a third register. Recent hardware executes these instructions as sequences of other
 //! instructions with the same results.
 
 use std::cmp::Ordering;
@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use super::bits::Beyond;
 use super::compare::Compare;
 
-/// The part of a register that an operand or a result takes.
+/// The part of a register that an operand or a result occupies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     /// All 32 bits.
@@ -37,12 +37,12 @@ impl Part {
         }
     }
 
-    /// The number in this part of a register.
+    /// Returns the number in this part of a register.
     fn read(self, signed: bool, register: u32) -> i64 {
         widen(signed, self.bits(), u64::from(register >> self.shift()))
     }
 
-    /// A register with this part replaced.
+    /// Returns a register with this part replaced.
     fn write(self, register: u32, value: i64) -> u32 {
         let mask = (u32::MAX >> (32 - self.bits())) << self.shift();
         (register & !mask) | ((value as u32) << self.shift() & mask)
@@ -53,7 +53,7 @@ impl Part {
     }
 }
 
-/// An operand `a` or `b`: a part of a register, read as `.s32` or `.u32`.
+/// An operand `a` or `b`: a part of a register, of type `.s32` or `.u32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Source {
     /// Whether the type is `.s32`.
@@ -83,13 +83,13 @@ pub enum VideoOp {
     Min,
     /// `vmax`.
     Max,
-    /// `vavrg2`, `vavrg4`: half the sum, ties away from zero.
+    /// `vavrg2`, `vavrg4`: half the sum, with ties rounded away from zero.
     Average,
-    /// `vshl`, by a clamped or wrapped amount.
+    /// `vshl`, with a clamped or wrapped amount.
     ShiftLeft(Beyond),
-    /// `vshr`, by a clamped or wrapped amount.
+    /// `vshr`, with a clamped or wrapped amount.
     ShiftRight(Beyond),
-    /// `vset`: 1 if the comparison holds, else 0.
+    /// `vset`: 1 if the comparison holds, otherwise 0.
     Set(Compare),
 }
 
@@ -113,18 +113,18 @@ impl VideoOp {
     }
 }
 
-/// What happens to the result of a scalar video instruction before it is written.
+/// The final step of a scalar video instruction, applied to its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Then {
-    /// It is written as it is.
+    /// The result is written unchanged.
     Write,
-    /// `.add`: added to a register.
+    /// `.add`: the result is added to a register.
     Add(u32),
-    /// `.min`: the smaller of it and a register.
+    /// `.min`: the minimum of the result and a register.
     Min(u32),
-    /// `.max`: the larger of it and a register.
+    /// `.max`: the maximum of the result and a register.
     Max(u32),
-    /// It replaces a part of a register.
+    /// The result replaces a part of a register.
     Merge(Part, u32),
 }
 
@@ -145,7 +145,7 @@ impl Then {
     }
 }
 
-/// A scalar video instruction; `signed` and `sat` are those of the destination.
+/// Computes a scalar video instruction; `signed` and `sat` are properties of the destination.
 #[doc(alias = "vadd")]
 #[doc(alias = "vsub")]
 #[doc(alias = "vabsdiff")]
@@ -158,9 +158,9 @@ pub fn scalar(op: VideoOp, signed: bool, sat: bool, a: Source, b: Source, then: 
     then.finish(signed, sat, op.apply(a.value(), b.value()))
 }
 
-/// `(a · b + c) >> shift`: `vmad` with `.shr7`, `.shr15` or no scaling.
+/// Computes `(a · b + c) >> shift`: `vmad` with `.shr7`, `.shr15` or no scaling.
 ///
-/// `product_negated` and `c_negated` are the signs in front of `a · b` and `c`; `plus_one` is `.po`.
+/// `product_negated` and `c_negated` negate `a · b` and `c`; `plus_one` is `.po`.
 #[doc(alias = "vmad")]
 pub fn mad(
     sat: bool,
@@ -178,31 +178,31 @@ pub fn mad(
     Then::Write.finish(signed, sat, sum >> shift.min(63))
 }
 
-/// How the lanes of a SIMD video instruction are wired.
+/// The selection of elements by a SIMD video instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lanes {
-    /// 2 for halves, else 4 bytes.
+    /// The number of lanes: 2 halves or 4 bytes.
     pub count: u32,
-    /// For each lane of `a` the element of `b:a` that it takes, `a` holding the lower ones.
+    /// For each lane of `a`, the selected element of `b:a`; the lower elements are those of `a`.
     pub a: [u32; 4],
-    /// The same for `b`.
+    /// For each lane of `b`, the selected element of `b:a`.
     pub b: [u32; 4],
-    /// A bit for each lane that is written, or added up.
+    /// The mask of the lanes that are written or accumulated.
     pub mask: u32,
 }
 
 impl Lanes {
-    /// The default selection: all of `a` with all of `b`, lane by lane.
+    /// Returns the default selection: all elements of `a` and all of `b`, in order.
     pub fn straight(count: u32) -> Self {
         let count = if count == 2 { 2 } else { 4 };
         Self { count, a: [0, 1, 2, 3], b: [0, 1, 2, 3].map(|i| i + count), mask: 0xf }
     }
 }
 
-/// A SIMD video instruction: `vadd2`, `vabsdiff4`, `vset4`, ..
+/// Computes a SIMD video instruction: `vadd2`, `vabsdiff4`, `vset4`, …
 ///
-/// `signed` are the types of destination, `a` and `b`. Lanes outside the mask are those of `c`; with `accumulate` (`.add`)
-/// the masked results are all added to `c` instead.
+/// `signed` states whether the destination, `a` and `b` are signed. Lanes outside the mask are those of `c`; with `accumulate` (`.add`),
+/// the results in the mask are all added to `c` instead.
 #[doc(alias = "vadd4")]
 #[doc(alias = "vabsdiff4")]
 pub fn simd(

@@ -86,14 +86,14 @@ impl Cluster<'_> {
     }
 }
 
-/// Completes the counts of one instruction with those that follow from the number of executions.
+/// Completes the counts of one instruction: sets those that follow from the number of its executions.
 pub(crate) fn complete(op: &Op, counts: &mut Counts) {
     if matches!(op, Op::Control(Control::Branch(_) | Control::BranchIndexed(..))) {
         counts.branches = counts.warp_instructions;
     }
 }
 
-/// Returns the number of multiplications and additions of one warp's instruction.
+/// Returns the number of multiplications and additions in one execution by a warp.
 fn flops(tensor: &Tensor) -> u64 {
     let (extents, numbers, sparse) = match tensor {
         Tensor::Mma(op) => (op.extents, op.numbers, op.sparse.is_some()),
@@ -107,7 +107,7 @@ fn flops(tensor: &Tensor) -> u64 {
     (2 * extents.m * extents.n * extents.k * bits) as u64 / if sparse { 2 } else { 1 }
 }
 
-/// Returns the size in bytes of the operands that one warp reads from shared memory.
+/// Returns the size in bytes of the operands that a warp reads from shared memory.
 fn operand_bytes(op: &Wgmma) -> u64 {
     let (a_bits, b_bits) = op.numbers.bits();
     let (m, n, k) = (op.extents.m, op.extents.n, op.extents.k);
@@ -115,7 +115,7 @@ fn operand_bytes(op: &Wgmma) -> u64 {
     ((a + n * k * b_bits as usize) / 8) as u64
 }
 
-/// Returns the passes over the 32 banks for the lanes of `m`: per pass, a bank delivers one word to all lanes that request it.
+/// Returns the number of passes over the 32 banks for the lanes of `m`. In a pass, a bank delivers one word to all lanes that request it.
 fn wavefronts(all: &Lanes64, bytes: u64, m: u32) -> u32 {
     let words = bytes.div_ceil(4);
     // Words less than 32 apart are in different banks.

@@ -1,6 +1,6 @@
 //! Programmatic launches, which overlap with the preceding one until `griddepcontrol.wait` (PTX ISA, "griddepcontrol").
 //!
-//! In the simulator, launches run one after the other. Each allocation records the last launch that has written it: a kernel with
+//! In the simulator, launches run one after the other. Each allocation records the last launch that has written to it. A kernel with
 //! `griddepcontrol.wait` must not access data written by the preceding launch before a thread of the block has waited.
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -40,7 +40,7 @@ impl Cluster<'_> {
         self.note(Fault::at(FindingKind::MissingGridWait, lane, message))
     }
 
-    /// Records a write. Lanes of a warp almost always write a single allocation, so only the first and the last lane are examined.
+    /// Records a write. The lanes of a warp almost always write to a single allocation, so only the first and the last lane are examined.
     #[inline]
     fn mark_written(&self, all: &Lanes64, m: u32) {
         if m == 0 {

@@ -16,7 +16,7 @@ impl Cluster<'_> {
         self.machine.shadow.touched.is_some() || self.machine.memory.records_writes()
     }
 
-    /// Records an access by lanes to valid global addresses; a `strong` access may be simultaneous with others.
+    /// Records an access by lanes to valid global addresses; `strong` accesses may be concurrent with each other.
     #[inline]
     pub(super) fn record_bytes(
         &mut self,
@@ -57,7 +57,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Reports a lane that reads bytes none of which was ever written. If some bytes were written, the others may be padding.
+    /// Reports a lane that reads only bytes that were never written. If some of the bytes were written, the others may be padding.
     #[inline]
     fn check_initialized(&mut self, all: &Lanes64, bytes: u64, m: u32) -> Outcome<()> {
         if !self.machine.checks.contains(Checks::UNINITIALIZED_GLOBAL) {

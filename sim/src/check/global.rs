@@ -230,8 +230,8 @@ impl Cluster<'_> {
         self.note(fault)
     }
 
-    /// Returns whether the executing load reads what a later atomic of the kernel updates at the same address: as the first guess of a loop
-    /// with `atom.cas`, or to determine whether the atomic is needed.
+    /// Returns whether a later atomic of the kernel updates the address that the executing load reads: the value may be the first guess of
+    /// a loop with `atom.cas`, or determine whether the atomic is needed.
     #[cold]
     fn is_seed(&self) -> bool {
         let code = self.machine.code;

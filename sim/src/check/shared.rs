@@ -23,7 +23,7 @@ pub(crate) enum Copier {
     Thread,
     /// `st.async`, `red.async`: values from registers.
     Values,
-    /// The engine of bulk copies, through the asynchronous proxy.
+    /// The engine of bulk copies, which uses the asynchronous proxy.
     Engine,
 }
 
@@ -47,7 +47,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Records that the lanes of `members` that are `live` have synchronized.
+    /// Records that the live lanes of `members` have synchronized; `live` is the mask of live lanes.
     pub(crate) fn sync_members(&mut self, members: u32, live: u32) {
         if members & live == live {
             self.sync_lanes();
@@ -109,8 +109,8 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Checks a volatile, relaxed or acquiring load, which does not race and may acquire released knowledge. Undefined bytes are reported
-    /// in the lanes of `unfollowed`.
+    /// Checks a volatile, relaxed or acquire load, which does not race and may acquire released knowledge. Undefined bytes are reported in
+    /// the lanes of `unfollowed`.
     pub(super) fn check_strong_load(
         &mut self,
         rank: usize,
@@ -212,7 +212,7 @@ impl Cluster<'_> {
         self.note(Fault::at(FindingKind::MbarrierMisuse, lane, message))
     }
 
-    /// Returns whether both write the same bytes.
+    /// Returns whether two accesses write the same bytes.
     fn harmless(
         &self,
         conflict: &Conflict,
@@ -256,7 +256,7 @@ impl Cluster<'_> {
         self.checks(Checks::PROXY_FENCES).then(find).flatten()
     }
 
-    /// Like [`unfenced_write`](Self::unfenced_write), for loads whose values had not been used when the memory was released.
+    /// Returns, like [`unfenced_write`](Self::unfenced_write), the last load whose value had not been used when the memory was released.
     fn unfenced_read(&self, place: Place, bytes: usize) -> Option<races::Access> {
         let requires = |pc| self.machine.code.loads_in_flight.get(pc as usize) == Some(&true);
         let find = || self.shadow.races.unfenced_read(place.rank, place.offset, bytes, self.warp, requires);
@@ -282,7 +282,8 @@ impl Cluster<'_> {
         self.note(Fault::at(FindingKind::MissingProxyFence, lane, message).with(self.place_of(other)))
     }
 
-    /// Checks a read by an asynchronous operation, which lasts until it is waited for; a read by a product belongs to its warpgroup.
+    /// Checks a read by an asynchronous operation, which lasts until it is waited for; the reader of a product is the warpgroup's tensor
+    /// cores.
     pub(super) fn check_async_read(
         &mut self,
         place: Place,
@@ -310,7 +311,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Checks a copy in flight to shared memory.
+    /// Checks a copy to shared memory when it is issued.
     pub(super) fn check_copy(&mut self, place: Place, bytes: usize, lane: usize, by: Copier) -> Outcome<()> {
         let of_ordinary = || self.unfenced_write(place, bytes).or_else(|| self.unfenced_read(place, bytes));
         let unfenced = if by == Copier::Engine { of_ordinary() } else { None };
@@ -329,8 +330,8 @@ impl Cluster<'_> {
         }
     }
 
-    /// Postpones the finding of an uninitialized value. If a race turns out to be the cause, the race is reported; otherwise, this finding
-    /// is reported at the end.
+    /// Postpones the finding of an uninitialized value: if a race turns out to be the cause, the race is reported instead; otherwise, this
+    /// finding is reported at the end.
     pub(crate) fn postpone(&mut self, fault: Box<Fault>) -> Outcome<()> {
         if !self.checks(Checks::SHARED_RACES) {
             return self.note(fault);
@@ -412,7 +413,7 @@ impl Cluster<'_> {
 }
 
 impl Shared {
-    /// Reports a read of uninitialized bytes. The address is in bounds.
+    /// Returns a fault if any of the bytes is uninitialized. The bytes must be in bounds.
     pub(crate) fn initialized(&self, start: usize, bytes: usize, lane: usize, what: &str) -> Outcome<()> {
         let need = if bytes < 4 { !(u32::MAX << (8 * bytes)) << (8 * (start & 3)) } else { u32::MAX };
         match self.written.missing(start / 4..(start + bytes).div_ceil(4), need) {

@@ -96,7 +96,7 @@ fn fetch(cluster: &Cluster<'_>, lane: usize, from: u64, size: u64, bytes: u64) -
     Ok(data)
 }
 
-/// Returns a copy by these lanes that has not been waited for: a lane and the instruction.
+/// Returns the lane and the instruction of a copy by these lanes that has not been waited for.
 pub(crate) fn unwaited(warp: &Warp, m: u32) -> Option<(usize, u32)> {
     let entries = warp.copies.pending.iter().map(|&at| &warp.copies.entries[at]);
     entries.filter(|entry| entry.mask & m != 0).map(|e| ((e.mask & m).trailing_zeros() as usize, e.pc)).next()

@@ -21,7 +21,7 @@ struct Operands {
     c: u128,
 }
 
-/// What replaces `old`.
+/// Returns the value that replaces `old`.
 fn update(f: AtomFn, bits: u32, flush: bool, old: u128, o: &Operands) -> u128 {
     let (a, b) = (old as u64, o.b as u64);
     let mask = u64::MAX >> (64 - bits.min(64));
@@ -106,8 +106,8 @@ pub(crate) fn execute<const CHECKED: bool>(
     Ok(())
 }
 
-/// Executes atomics on single elements of one allocation or of the block's own shared memory, which are announced once; returns `None` for
-/// other atomics.
+/// Executes atomics on single elements of one allocation or of the block's own shared memory, which are announced together; returns `None`
+/// for other atomics.
 fn together<const CHECKED: bool>(
     cluster: &mut Cluster<'_>,
     warp: &mut Warp,

@@ -90,7 +90,7 @@ fn free(cluster: &mut Cluster<'_>, lane: usize, address: u64) -> Outcome<()> {
     cluster.note(Fault::at(FindingKind::InvalidFree, lane, format!("invalid free: {address:#x}, {what}")))
 }
 
-/// Up to 8 bytes of a place of the current activation.
+/// Returns up to 8 bytes at a location in the current activation.
 pub(crate) fn read_place(warp: &Warp, lane: usize, place: Place) -> u64 {
     match place {
         Place::Register(reg) => warp.regs.lane(reg, lane),
@@ -114,7 +114,7 @@ fn write_place(warp: &mut Warp, lane: usize, place: Place, value: u64) {
     }
 }
 
-/// Returns a zero-terminated string.
+/// Returns the zero-terminated string at an address.
 fn string(cluster: &Cluster<'_>, warp: &Warp, lane: usize, address: u64) -> Outcome<String> {
     let mut bytes = vec![];
     for i in 0..MAX_STRING {
@@ -132,7 +132,7 @@ struct Arguments<'a, 'b> {
     warp: &'a Warp,
     lane: usize,
     at: u64,
-    /// The first undefined one.
+    /// The undefined bits of the first undefined argument.
     undefined: Option<Taint>,
 }
 
@@ -153,7 +153,7 @@ impl Arguments<'_, '_> {
     }
 }
 
-/// A conversion specification: flags, width, precision, length, conversion.
+/// A conversion specification of `printf`: flags, width, precision, length.
 #[derive(Default)]
 struct Spec {
     left: bool,
@@ -306,7 +306,7 @@ fn sign_of(negative: bool, spec: &Spec) -> String {
     .into()
 }
 
-/// Returns the text with at least `precision` digits.
+/// Returns a number's text with at least `precision` digits.
 fn digits(text: String, spec: &Spec) -> String {
     match spec.precision {
         Some(n) if text.len() < n => format!("{text:0>n$}"),
@@ -326,7 +326,7 @@ fn float_text(value: f64, conversion: char, spec: &Spec) -> String {
     if conversion.is_ascii_uppercase() { text.to_uppercase() } else { text }
 }
 
-/// `d.ddde±dd`.
+/// Returns a number in the notation `d.ddde±dd`.
 fn exponent_text(value: f64, precision: usize) -> String {
     let text = format!("{value:.precision$e}");
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -337,7 +337,7 @@ fn exponent_text(value: f64, precision: usize) -> String {
     format!("{mantissa}e{sign}{digits:0>2}")
 }
 
-/// `%g`: the shorter of both notations, without trailing zeros.
+/// Returns a number as `%g` prints it: in the shorter notation, without trailing zeros.
 fn general_text(value: f64, precision: usize, keep_zeros: bool) -> String {
     let scientific = exponent_text(value, precision - 1);
     let exponent: i32 = scientific.split_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or(0);

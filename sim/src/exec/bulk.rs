@@ -1,7 +1,7 @@
-//! cp.async.bulk and cp.async.bulk.tensor: copies by an asynchronous engine.
+//! `cp.async.bulk` and `cp.async.bulk.tensor`: copies by an asynchronous engine.
 //!
-//! A copy is checked when it is issued and executed later: a copy that an mbarrier counts, when a warp's turn ends or a thread polls the
-//! mbarrier without success; a copy in a bulk group, when the group is waited for.
+//! A copy is checked when it is issued, and executed later. If an mbarrier counts it, it is executed when a warp's turn ends or a thread
+//! polls the mbarrier without success; if it is in a bulk group, when the group is waited for.
 
 use crate::alu::reduce::reduce;
 use crate::exec::global::{Doing, reach};
@@ -23,7 +23,7 @@ use crate::shadow::races::{Access, AccessKind};
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Transfer {
-    /// Announces both ends when the copy is issued.
+    /// Announces the accesses at both ends when the copy is issued.
     fn announce(&self, cluster: &mut Cluster<'_>, lane: usize) -> Outcome<()> {
         let bytes = self.bytes as usize;
         for &to in &self.to {
@@ -77,7 +77,7 @@ impl Transfer {
 }
 
 impl Notify {
-    /// Checks whether the mbarriers may be used.
+    /// Checks whether the lane may use the mbarriers.
     fn check(&self, cluster: &mut Cluster<'_>, lane: usize) -> Outcome<()> {
         match self {
             Notify::Mbarriers(places) => {
@@ -212,7 +212,7 @@ pub(crate) fn issue_tensor(
     Ok(())
 }
 
-/// `st.async`, `red.async`.
+/// Issues `st.async` or `red.async`.
 pub(crate) fn issue_values(
     cluster: &mut Cluster<'_>,
     warp: &mut Warp,
@@ -245,7 +245,7 @@ pub(crate) fn issue_values(
     Ok(())
 }
 
-/// `clusterlaunchcontrol.try_cancel`: the response is decided immediately and delivered like a copy.
+/// Executes `clusterlaunchcontrol.try_cancel`. The response is determined immediately and delivered like a copy.
 pub(crate) fn try_cancel(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &TryCancel, m: u32) -> Outcome<()> {
     let (responses, mbarriers) = (addresses(warp, op.response), addresses(warp, op.mbarrier));
     let all = op.to_all.then(|| (1 << cluster.ctas.len()) - 1);
@@ -290,7 +290,7 @@ pub(crate) fn wait(cluster: &mut Cluster<'_>, warp: &Warp, m: u32, n: u32) -> Ou
     run(cluster, due).map(|_| ())
 }
 
-/// Returns a copy to or from shared memory in the lanes' bulk groups that has not been waited for.
+/// Returns the lane and the instruction of a copy to or from shared memory in the lanes' bulk groups that has not been waited for.
 pub(crate) fn unwaited(cluster: &Cluster<'_>, warp: &Warp, m: u32) -> Option<(usize, u32)> {
     let me = (warp.cta, warp.index);
     cluster.bulk.pending.iter().find_map(|(transfer, notify)| match notify {
@@ -382,7 +382,7 @@ fn write(cluster: &mut Cluster<'_>, end: End, offset: u32, word: u32) {
     }
 }
 
-/// Replaces bits of a shared word.
+/// Replaces bits of a word in shared memory.
 pub(crate) fn shared_bits(cluster: &mut Cluster<'_>, place: Place, offset: usize, mask: u32, bits: u32) {
     let shared = &mut cluster.ctas[place.rank].shared;
     let at = (place.offset + offset) / 4;
@@ -390,7 +390,7 @@ pub(crate) fn shared_bits(cluster: &mut Cluster<'_>, place: Place, offset: usize
     shared.written.mark_bits(at, mask);
 }
 
-/// Replaces bits of a global word, whose address has been checked.
+/// Replaces bits of a word in global memory, whose address has been checked.
 pub(crate) fn global_bits(cluster: &Cluster<'_>, address: u64, mask: u32, bits: u32) {
     if let Ok(allocation) = reach(cluster.machine, 0, address, 1, Doing::Load) {
         allocation.store_bits(((address - allocation.start) / 4) as usize, mask, bits);

@@ -13,7 +13,7 @@ use crate::program::code::{Access, D, R, Reg, Space};
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 
-/// A description of an access, for messages.
+/// The kind of an access, for messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doing {
     Load,
@@ -269,7 +269,7 @@ pub(crate) fn store<const CHECKED: bool>(
     Ok(())
 }
 
-/// Returns the bits that a lane stores, from a byte of its elements on.
+/// Returns the bits that a lane stores, from a byte offset in its elements on.
 fn stored_word(
     regs: &crate::machine::registers::Regs,
     access: &Access,
@@ -285,7 +285,7 @@ fn stored_word(
     (bits >> (8 * (byte % element % 8))) as u32
 }
 
-/// Executes a full warp's 16-bit stores; two neighbors that form a word are stored together.
+/// Executes the 16-bit stores of a full warp; two neighbors that form a word are stored together.
 fn store_halves(
     allocation: &Allocation,
     regs: &crate::machine::registers::Regs,

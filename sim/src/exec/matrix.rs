@@ -1,4 +1,4 @@
-//! ldmatrix, stmatrix, movmatrix: 8×8 matrices of 16-bit elements (PTX ISA, "ldmatrix").
+//! `ldmatrix`, `stmatrix` and `movmatrix`: 8×8 matrices of 16-bit elements (PTX ISA, "ldmatrix").
 //!
 //! Row i of a matrix consists of 16 bytes at the address that lane i (plus 8 per earlier matrix) provides. Lane l owns element (l/4, 2(l
 //! mod 4)) and the next element of the row; transposed, element (2(l mod 4), l/4) and the next element of the column.
@@ -86,7 +86,7 @@ pub(crate) fn store<const CHECKED: bool>(
     Ok(())
 }
 
-/// Returns the transpose of an 8×8 matrix with one word (two adjacent elements of a row) per lane.
+/// Returns the transpose of an 8×8 matrix that has one word (two adjacent elements of a row) per lane.
 fn transpose(words: &Lanes32) -> Lanes32 {
     let element = |row: usize, column: usize| words[4 * row + column / 2] >> (16 * (column % 2)) & 0xffff;
     std::array::from_fn(|lane| {
@@ -95,7 +95,7 @@ fn transpose(words: &Lanes32) -> Lanes32 {
     })
 }
 
-/// `movmatrix.sync.aligned.m8n8.trans.b16`.
+/// Executes `movmatrix.sync.aligned.m8n8.trans.b16`.
 pub(crate) fn movmatrix(warp: &mut Warp, d: R, a: R) {
     let out = transpose(warp.regs.r(a));
     warp.regs.put_r(d, FULL, &out);

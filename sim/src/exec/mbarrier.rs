@@ -1,4 +1,4 @@
-//! mbarrier (PTX ISA, "mbarrier"): arrivals, transaction bytes, phases.
+//! `mbarrier` instructions (PTX ISA, "mbarrier"): arrivals, transaction bytes, phases.
 
 use crate::exec::async_copy;
 use crate::exec::bulk;
@@ -124,7 +124,7 @@ pub(crate) fn initialized(cluster: &mut Cluster<'_>, place: Place, lane: usize) 
     cluster.note(fault.with(Some(Where { warp: init.warp, lane: init.lane, pc: init.pc })))
 }
 
-/// Releases the accesses of the executing warp (or of the copy engine); `completes` if this ends the phase.
+/// Releases the accesses of the executing warp (or of the copy engine); `completes` states whether this ends the phase.
 fn release(cluster: &mut Cluster<'_>, place: Place, engine: bool, completes: bool) {
     if !cluster.racing() {
         return;
@@ -201,7 +201,7 @@ fn arrive(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &Arrive, place: Place,
     Ok(())
 }
 
-/// Returns the arrivals and bytes for which the object of a waiting lane still waits.
+/// Returns the numbers of arrivals and bytes for which the object of a waiting lane still waits.
 pub(crate) fn standing(
     cluster: &mut Cluster<'_>,
     warp: &Warp,

@@ -459,7 +459,7 @@ fn store_to<const CHECKED: bool>(
     }
 }
 
-/// Kernel parameters, which are the same for every lane.
+/// The space of kernel parameters, which are the same for every lane.
 struct Params<'a> {
     words: &'a [u32],
 }

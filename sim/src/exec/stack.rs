@@ -6,7 +6,7 @@ use crate::program::code::Reg;
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 
-/// Allocates bytes after the frame of each lane of `m` and returns their address in local memory.
+/// Allocates bytes after the frame of each lane of `m`, and writes their address in local memory to `d`.
 pub(crate) fn alloca(warp: &mut Warp, d: Reg, bytes: Reg, align: u32, m: u32) -> Outcome<()> {
     let bytes = warp.regs.get(bytes);
     let mut places: Lanes64 = [0; 32];

@@ -1,4 +1,4 @@
-//! Tiles of tensors as the tensor memory accelerator copies them (PTX ISA, "Tensors").
+//! Tiles of tensors that the tensor memory accelerator copies (PTX ISA, "Tensors").
 
 use crate::exec::bulk::{combine, global_bits, global_word, shared_bits};
 use crate::exec::global::{Doing, reach};
@@ -104,7 +104,7 @@ impl Tile {
         self.bytes() / self.map.ty.bytes()
     }
 
-    /// Returns the position of element `index` of the box, innermost first.
+    /// Returns the coordinates of element `index` of the box, innermost first.
     fn position(&self, mut index: usize) -> [i64; 5] {
         if let Some(pixels) = &self.pixels {
             let channels = self.map.extent(0);
@@ -122,7 +122,7 @@ impl Tile {
         position
     }
 
-    /// Returns the global address of a position; `None` outside the tensor.
+    /// Returns the global address of an element by its coordinates; `None` outside the tensor.
     fn address(&self, position: &[i64; 5]) -> Option<u64> {
         let mut address = self.map.address;
         let size = self.map.ty.bytes() as u64;
@@ -153,7 +153,7 @@ impl Tile {
         Ok(())
     }
 
-    /// Returns the ranges of global memory that it covers.
+    /// Returns the ranges of global memory that the tile covers.
     pub(crate) fn runs(&self) -> Vec<(u64, u64)> {
         let element = self.map.ty.bytes() as u64;
         let mut runs: Vec<(u64, u64)> = vec![];

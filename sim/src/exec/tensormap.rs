@@ -8,7 +8,7 @@ use crate::machine::warp::Warp;
 use crate::program::code::{MapCopy, MapReplace, Space};
 use crate::report::fault::Outcome;
 
-/// Writes a field, and that the bytes are a map.
+/// Writes a field, and marks the bytes as a tensor map.
 pub(crate) fn replace<const CHECKED: bool>(
     cluster: &mut Cluster<'_>,
     warp: &mut Warp,

@@ -9,10 +9,10 @@ use crate::program::code::{Access, Addr, Base, D, Fetch, Geometry, Outside, R, R
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 
-/// The selection of a lane in each dimension of an image.
+/// The texels that a lane selects in each dimension of an image.
 type Selection = [Selected; 3];
 
-/// Fetches in the lanes of `m`.
+/// Executes a texture fetch in the lanes of `m`.
 pub(crate) fn fetch<const CHECKED: bool>(
     cluster: &mut Cluster<'_>,
     warp: &mut Warp,
@@ -156,7 +156,7 @@ fn texels<const CHECKED: bool>(
     }))
 }
 
-/// Returns addresses for all lanes: the lanes of `m` have their own addresses, and the others have the address of the first of these.
+/// Returns an address for every lane: that of the lane if it is in `m`, otherwise that of the first lane of `m`.
 fn filled(at: &[Option<u64>; 32], m: u32) -> Lanes64 {
     let first = at[m.trailing_zeros() as usize & 31].unwrap_or(0);
     std::array::from_fn(|lane| if m >> lane & 1 == 1 { at[lane].unwrap_or(first) } else { first })
@@ -178,7 +178,7 @@ fn access(bytes: u8, count: u8, half: bool) -> Access {
     }
 }
 
-/// Loads from or stores to a surface in the lanes of `m`.
+/// Executes a surface load or store in the lanes of `m`.
 pub(crate) fn surface<const CHECKED: bool>(
     cluster: &mut Cluster<'_>,
     warp: &mut Warp,
@@ -223,7 +223,7 @@ fn access_surface<const CHECKED: bool>(
     }
 }
 
-/// Returns the address that a lane accesses; `None` if it is outside and the access is omitted.
+/// Returns the address that a lane accesses; `None` if it is outside the image and the access is omitted.
 fn place(warp: &Warp, op: &SurfaceAccess, image: &Image, lane: usize) -> Outcome<Option<u64>> {
     let word = |r: R| i64::from(warp.regs.r(r)[lane] as i32);
     let mut wanted = [0; 3];

@@ -92,8 +92,8 @@ fn operands(op: &WarpOp) -> (Vec<(Reg, bool)>, Vec<Reg>) {
     }
 }
 
-/// Executes one instruction that lanes have reached at several positions. Each part has its own registers, which are temporarily mapped to
-/// those of the first part.
+/// Executes one instruction that lanes have reached at several positions. The instruction at each position has its own registers, which are
+/// temporarily mapped to those of the first.
 pub(crate) fn execute_parts(warp: &mut Warp, parts: &[(&WarpOp, u32)], strict: bool) -> Outcome<()> {
     // The destination predicate of a shuffle is optional.
     let Some(&(first, _)) = parts.iter().max_by_key(|(op, _)| operands(op).1.len()) else { return Ok(()) };
@@ -121,7 +121,7 @@ pub(crate) fn execute_parts(warp: &mut Warp, parts: &[(&WarpOp, u32)], strict: b
     Ok(())
 }
 
-/// Returns the contribution of a lane.
+/// Returns the contribution of a lane to a reduction.
 fn prepared(f: Redux, x: u32) -> u32 {
     match f {
         Redux::Float { .. } if Float::F32.is_nan(x.into()) => Float::F32.canonical_nan() as u32,

@@ -2,16 +2,16 @@
 
 use crate::lanes::{Lanes32, Lanes64};
 
-/// The copies of one instruction that have not arrived.
+/// The copies of one instruction that are still in flight.
 #[derive(Debug)]
 pub(crate) struct Pending {
-    /// Lanes whose copy is still in flight.
+    /// The lanes whose copies are still in flight.
     pub(crate) mask: u32,
     pub(crate) bytes: u64,
     /// The instruction that issued them.
     pub(crate) pc: u32,
     pub(crate) to: Lanes64,
-    /// The group each lane's copy belongs to.
+    /// The group to which each lane's copy belongs.
     pub(crate) group: Lanes32,
     pub(crate) data: [[u32; 4]; 32],
 }

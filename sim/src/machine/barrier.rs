@@ -17,7 +17,7 @@ const EMPTY: Reduction = Reduction { popc: 0, and: true, or: false };
 /// One barrier.
 #[derive(Clone, Debug)]
 pub(crate) struct BarrierState {
-    /// The number of threads that have arrived in this phase, and the number required; 0 for all threads of the block.
+    /// The number of threads that have arrived in this phase, and the required number (0 for all threads of the block).
     arrived: u32,
     expected: u32,
     pub(crate) generation: u64,
@@ -54,8 +54,8 @@ impl Default for BarrierState {
 }
 
 impl BarrierState {
-    /// Records the arrival of threads: `expected` is the count of the instruction (0 for all), `all` the threads of the block. Returns the
-    /// phase in which they arrived, and if this completes the phase for all threads, their number.
+    /// Records the arrival of threads. `expected` is the count of the instruction (0 for all threads) and `all` the number of threads of
+    /// the block. Returns the phase in which they arrived and, if this completes a phase for all threads, their number.
     pub(crate) fn arrive(
         &mut self,
         threads: u32,

@@ -11,7 +11,7 @@ use crate::shadow::place::Place;
 pub(crate) enum End {
     Global(u64),
     Shared(Place),
-    /// Words of a thread's registers, to be stored elsewhere.
+    /// Words of a thread's registers, as a source.
     Registers([u32; 4]),
 }
 
@@ -25,16 +25,16 @@ pub(crate) struct Transfer {
     pub(crate) reduce: Option<Reduction>,
     /// The tile of a tensor copy, for which the global end is not used.
     pub(crate) tile: Option<Box<Tile>>,
-    /// The warp that issued it, and the instruction.
+    /// The warp and the instruction that issued the copy.
     pub(crate) issuer: (usize, u32),
 }
 
-/// How the completion of a copy is signaled.
+/// The object that signals the completion of a copy.
 #[derive(Debug)]
 pub(crate) enum Notify {
     /// An mbarrier in each receiving block.
     Mbarriers(Vec<Place>),
-    /// A group of a thread (block, warp, lane).
+    /// A bulk group of a thread (block, warp, lane).
     Group { thread: (usize, u32, usize), group: u32 },
 }
 

@@ -51,9 +51,9 @@ pub(crate) enum BadFree {
 
 #[derive(Debug, Default)]
 struct Blocks {
-    /// The blocks by address, including freed ones whose bytes have not been reused.
+    /// The blocks by address, including freed blocks whose bytes have not been reused.
     by_start: BTreeMap<u64, Block>,
-    /// Freed blocks, the longest freed first.
+    /// The addresses of freed blocks, in the order in which they were freed.
     freed: VecDeque<u64>,
     /// The size of live blocks with their headers, in bytes.
     used: u64,
@@ -148,8 +148,8 @@ impl Blocks {
         self.by_start.range(..=address).next_back().map(|(_, block)| *block)
     }
 
-    /// Returns addresses for a block of `extent` bytes, and their extent: new addresses with a wide gap, the addresses of the block that
-    /// was freed first, or new addresses with a gap for the header.
+    /// Returns an address for a block of `extent` bytes, and its extent: a new address with a wide gap, the address of the block that was
+    /// freed first, or a new address with a gap for the header.
     fn place(&mut self, extent: u64, end: u64) -> Option<(u64, u64)> {
         let fresh = self.fresh;
         let wide = fresh + extent + extent.clamp(LEAST_GAP, MOST_GAP);

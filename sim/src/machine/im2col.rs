@@ -4,8 +4,8 @@ use crate::machine::options::Arg;
 use crate::machine::tensor_map::{TensorMap, TensorMapError, TensorSwizzle};
 use crate::program::code::TensorType;
 
-/// A tensor map in im2col mode, in terms of `cuTensorMapEncodeIm2col`. The innermost dimension is the channels, followed by one to three
-/// spatial dimensions and, outermost, the images.
+/// A tensor map in im2col mode, with the parameters of `cuTensorMapEncodeIm2col`. The innermost dimension is that of the channels; one to
+/// three spatial dimensions and, outermost, the dimension of the images follow.
 #[doc(alias = "cuTensorMapEncodeIm2col")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Im2colMap {
@@ -34,7 +34,7 @@ pub struct Im2colMap {
     pub nan_fill: bool,
 }
 
-/// The offset of the fields of an encoded map that only this mode has.
+/// The offset in an encoded map of the first field that only this mode has.
 const PIXELS: usize = 104;
 const CORNERS: usize = 106;
 
@@ -42,7 +42,7 @@ impl Im2colMap {
     /// Returns the 128 bytes that represent the map in a kernel parameter.
     ///
     /// # Errors
-    /// Returns an error if the map breaks a rule of `cuTensorMapEncodeIm2col` (CUDA driver API, "Tensor Map Object Management").
+    /// Returns an error if the map violates a rule of `cuTensorMapEncodeIm2col` (CUDA driver API, "Tensor Map Object Management").
     pub fn encode(&self) -> Result<[u8; 128], TensorMapError> {
         let spatial = self.dims.len().saturating_sub(2);
         if !(1..=3).contains(&spatial) {
@@ -92,11 +92,11 @@ impl TryFrom<&Im2colMap> for Arg {
     }
 }
 
-/// The pixels that copies through a map move.
+/// The pixels that a copy through an im2col map moves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Columns {
     pixels: usize,
-    /// By spatial dimension, the first and the last pixel of the bounding box.
+    /// The first and the last pixel of the bounding box, for each spatial dimension.
     bounds: Vec<(i64, i64)>,
 }
 
@@ -111,7 +111,7 @@ impl Columns {
         (pixels != 0).then(|| Self { pixels, bounds: (0..spatial).map(bound).collect() })
     }
 
-    /// Returns the position of the first channel of each pixel, from `start` on: row by row through the bounding box, then image by image.
+    /// Returns the position of the first channel of each pixel, from `start` on: row by row in the bounding box, then image by image.
     pub(crate) fn positions(&self, map: &TensorMap, start: &[i32], offsets: &[u32]) -> Vec<[i64; 5]> {
         let mut at: [i64; 5] = std::array::from_fn(|i| start.get(i).copied().unwrap_or(0).into());
         let mut positions = Vec::with_capacity(self.pixels);

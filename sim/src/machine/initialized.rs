@@ -5,15 +5,15 @@ use std::ops::Range;
 use crate::machine::memory::{Allocation, Memory, MemoryError};
 
 impl Memory {
-    /// Records which bytes of later allocations are written, by kernels and by the host. Kernels that read other bytes have the finding
-    /// [`UninitializedGlobalRead`](crate::FindingKind::UninitializedGlobalRead). Host memory and variables of modules are not tracked.
+    /// Records which bytes of later allocations are written by kernels and by the host. Reads of other bytes by kernels are reported as
+    /// [`UninitializedGlobalRead`](crate::FindingKind::UninitializedGlobalRead). Host memory and module variables are not tracked.
     #[must_use]
     pub fn record_writes(mut self) -> Self {
         self.records_writes = true;
         self
     }
 
-    /// Returns the ranges of addresses, within `bytes` bytes of an allocation, that were never written; empty if writes to the allocation
+    /// Returns the ranges of addresses that were never written, among `bytes` bytes from `address` on; empty if writes to the allocation
     /// are not recorded.
     ///
     /// # Errors
@@ -26,7 +26,7 @@ impl Memory {
         Ok(runs.into_iter().map(|run| start + run.start..start + run.end).collect())
     }
 
-    /// Copies bytes on the device. Bytes that were never written are also copied, and count as never written at the destination.
+    /// Copies `bytes` bytes on the device. Bytes that were never written count as never written at the destination, too.
     ///
     /// # Errors
     /// Returns an error if the bytes of either side are not all in one live allocation.

@@ -1,4 +1,4 @@
-//! Local memory of the lanes of a warp, interleaved so that equal addresses of all lanes are adjacent.
+//! Local memory of the lanes of a warp, interleaved: words at the same address in different lanes are adjacent.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -41,7 +41,7 @@ impl View for Local {
 }
 
 impl Local {
-    /// Clears the memory, and from now on tracks which bits are defined if `tracked`.
+    /// Clears the memory; `tracked` states whether to track defined bits from now on.
     pub(crate) fn reset(&mut self, tracked: bool) {
         self.words.clear();
         self.defined.clear();
@@ -150,7 +150,8 @@ fn words(address: u64, bytes: u64) -> Range<usize> {
     address as usize / 4..((address + bytes) as usize).div_ceil(4)
 }
 
-/// Returns the bits of each of these words that belong to the bytes: fewer than four bytes are in one word; otherwise, words are filled.
+/// Returns the mask of the bits that the bytes occupy in each of these words: fewer than four bytes are in one word; otherwise, they fill
+/// all words.
 fn within(address: u64, bytes: u64) -> u32 {
     if bytes < 4 { !(u32::MAX << (8 * bytes)) << (8 * (address & 3)) } else { u32::MAX }
 }

@@ -17,11 +17,11 @@ const TX_ZERO: u32 = 1 << (TX_BITS - 1);
 pub(crate) struct State {
     /// The number of arrivals for which the current phase still waits.
     pub(crate) pending: u32,
-    /// Arrivals of the next phase.
+    /// The number of arrivals that each later phase requires.
     pub(crate) expected: u32,
     /// The number of bytes for which the current phase still waits.
     pub(crate) tx: i32,
-    /// Parity of the current phase.
+    /// The parity of the current phase.
     pub(crate) phase: bool,
 }
 
@@ -57,7 +57,7 @@ impl State {
         }
     }
 
-    /// Returns whether the bits may be those of an object: no count exceeds the expected number.
+    /// Returns whether the bits may be those of an object: no pending count exceeds the required number.
     pub(crate) fn is_sound(self) -> bool {
         self.expected > 0 && self.pending <= self.expected
     }

@@ -11,7 +11,7 @@ use crate::machine::texture::Object;
 use crate::program::module::Module;
 use crate::shadow::byte_set::ByteSet;
 
-/// Errors of host accesses to device memory.
+/// An error of a host operation on device memory.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
     /// The address is not in an allocation.
@@ -34,7 +34,7 @@ pub enum MemoryError {
         /// The address.
         address: u64,
     },
-    /// The access extends past the end.
+    /// The access extends past the end of the allocation.
     #[error("{bytes} bytes at {address:#x} run past the end of an allocation of {size} bytes at {start:#x}")]
     OutOfBounds {
         /// The address.
@@ -54,7 +54,7 @@ pub enum MemoryError {
         /// The start of the allocation.
         start: u64,
     },
-    /// More bytes than an allocation may have, or than the host can provide.
+    /// The allocation is larger than the simulator supports or the host can provide.
     #[error(
         "an allocation of {bytes} bytes is too large: the simulator supports at most {most}, and the host may have less"
     )]
@@ -67,23 +67,23 @@ pub enum MemoryError {
     /// The module does not contain the variable.
     #[error("the module has no global variable `{name}`")]
     NoVariable {
-        /// The name.
+        /// The name of the variable.
         name: String,
     },
 }
 
-/// The contents of an allocation, as words that any thread may read and write.
+/// An allocation, whose words any thread may read and write.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) start: u64,
     pub(crate) size: u64,
     pub(crate) words: Words,
-    /// The name of a module variable.
+    /// The variable's name, if the allocation is a module variable.
     pub(crate) name: Option<Arc<str>>,
     pub(crate) read_only: bool,
-    /// The bytes that were ever written, if they are recorded.
+    /// The bytes that have been written, if writes are recorded.
     pub(super) written: Option<ByteSet>,
-    /// The last launch that has written it, unless the host has written it since then; otherwise 0.
+    /// The number of the last launch that wrote to the allocation; 0 if there is none, or if the host has written to it since.
     pub(crate) writer: AtomicU64,
 }
 
@@ -111,7 +111,7 @@ impl std::ops::Deref for Words {
 pub(super) enum Slot {
     /// An address range for memory that the host maps.
     Reserved,
-    /// Part of a range of [`Memory::reserve`], with the allocations that are mapped there, in the order of addresses.
+    /// Part of a range reserved by [`Memory::reserve`], with the allocations that are mapped there, in address order.
     Mapped(Vec<Allocation>),
     Live(Allocation),
     /// The region of the device heap.
@@ -124,9 +124,9 @@ pub(crate) enum Found<'a> {
     Live(&'a Allocation),
     /// In the region of the device heap, which tracks its blocks.
     Heap(&'a Allocation, &'a Heap),
-    /// Freed, with its former size in bytes.
+    /// In a freed allocation, which had this size in bytes.
     Freed(u64),
-    /// Reserved, without memory.
+    /// At a reserved address without memory.
     Unmapped,
     Nothing,
 }
@@ -142,7 +142,7 @@ pub struct Memory {
     /// The first slot of each loaded module's variables.
     modules: HashMap<u64, Vec<u64>>,
     heap: Option<Heap>,
-    /// The textures and surfaces by handle, and the number of objects that were created.
+    /// The textures and surfaces by handle, and the number of objects created so far.
     pub(super) objects: HashMap<u64, Object>,
     pub(super) created_objects: u64,
     /// The number of launches so far.
@@ -152,10 +152,10 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The size of the separate address range of each allocation, which starts at a multiple of this size.
+    /// The size in bytes of the address range that each allocation has to itself. The range starts at a multiple of this size.
     pub const RANGE: u64 = 1 << REGION_BITS;
 
-    /// Creates a device without allocations.
+    /// Creates the memory of a device, without allocations.
     pub fn new() -> Self {
         Self::default()
     }
@@ -169,11 +169,10 @@ impl Memory {
         self.try_alloc(bytes).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Allocates `bytes` zeroed bytes and returns their address, a multiple of 256. The host allocates each page
-    /// on the first write.
+    /// Allocates `bytes` zeroed bytes and returns their address, a multiple of 256. The host allocates each page on the first write.
     ///
     /// # Errors
-    /// Returns [`MemoryError::TooLarge`] if the host is out of memory.
+    /// Returns [`MemoryError::TooLarge`] if `bytes` exceeds [`RANGE`](Self::RANGE) or the host is out of memory.
     pub fn try_alloc(&mut self, bytes: usize) -> Result<u64, MemoryError> {
         let start = self.alloc_named(bytes as u64, None, false)?;
         if let (true, Some(Slot::Live(allocation))) = (self.records_writes, self.slots.last_mut()) {
@@ -199,18 +198,18 @@ impl Memory {
         Ok(start)
     }
 
-    /// Creates a device that shares addresses below 2^47 with the host: only [`map`](Self::map) allocates them.
+    /// Creates the memory of a device whose addresses below 2^47 are those of the host; only [`map`](Self::map) allocates memory there.
     pub fn with_host_addresses() -> Self {
         let slots = (0..HOST_SLOTS).map(|_| Slot::Reserved).collect();
         Self { slots, shared_slots: HOST_SLOTS, ..Self::default() }
     }
 
-    /// Adds `bytes` bytes of host memory at the same address as on the host. `map` is called with addresses, each the start of a
-    /// range of 64 GiB, until it returns the words that the host can access there.
+    /// Maps `bytes` bytes of host memory at their host address, and returns the address. Calls `map` with the start of one unused 64 GiB
+    /// range after another until it returns the words that the host can access there.
     ///
     /// # Errors
-    /// Returns [`MemoryError::TooLarge`] if `map` accepts no address. Addresses are available only with
-    /// [`with_host_addresses`](Self::with_host_addresses).
+    /// Returns [`MemoryError::TooLarge`] if `map` accepts no address. Only memory created by
+    /// [`with_host_addresses`](Self::with_host_addresses) has addresses to offer.
     #[doc(alias = "cudaMallocManaged")]
     pub fn map(
         &mut self,
@@ -233,7 +232,7 @@ impl Memory {
         Ok(start)
     }
 
-    /// Adds host memory at an address that differs from that on the host, and returns the address.
+    /// Makes host memory accessible to kernels at a new device address, and returns this address.
     #[doc(alias = "cudaHostRegister")]
     pub fn adopt(&mut self, words: &'static [AtomicU32]) -> u64 {
         let start = start_of(self.slots.len());
@@ -251,7 +250,7 @@ impl Memory {
         }
     }
 
-    /// Sets every byte of the allocation that contains `address`.
+    /// Sets every byte of the allocation that contains `address` to `byte`.
     ///
     /// # Errors
     /// Returns an error if `address` is not in a live allocation.
@@ -322,8 +321,8 @@ impl Memory {
         Ok(self.load(module)[index])
     }
 
-    /// Loads a module whose `.managed` variables the host can access. `map` returns host memory, as for [`map`](Self::map), of the size
-    /// given by its second argument.
+    /// Loads a module whose `.managed` variables the host can access. `map` is called as by [`map`](Self::map), with the size in bytes as
+    /// its second argument.
     pub fn load_mapped(
         &mut self,
         module: &Module,
@@ -370,7 +369,7 @@ impl Memory {
         addresses
     }
 
-    /// Returns the device heap, created with `bytes` bytes on first use. The host cannot access it.
+    /// Creates the device heap with `bytes` bytes on first use, and prepares it for a launch. The host cannot access it.
     pub(crate) fn begin_heap(&mut self, bytes: u64) {
         if self.heap.is_none() {
             let reserve = |memory: &mut Self, region: u64| {
@@ -392,7 +391,7 @@ impl Memory {
         self.heap.as_ref()
     }
 
-    /// Returns the size in bytes of each allocation that kernels may write, in the order of addresses; 0 for others.
+    /// Returns, for each address range in order, the offset in bytes of the end of memory that kernels may write; 0 if there is none.
     pub(crate) fn writable(&self) -> impl Iterator<Item = u64> {
         self.slots.iter().map(|slot| match slot {
             Slot::Live(allocation) | Slot::Heap(allocation) if !allocation.read_only => allocation.size,
@@ -401,7 +400,7 @@ impl Memory {
         })
     }
 
-    /// Returns the size in bytes of each allocation, in the order of addresses; 0 for addresses without one.
+    /// Returns, for each address range in order, the offset in bytes of the end of memory other than the device heap; 0 if there is none.
     pub(crate) fn sizes(&self) -> impl Iterator<Item = u64> {
         self.slots.iter().map(|slot| match slot {
             Slot::Live(allocation) => allocation.size,
@@ -416,7 +415,7 @@ impl Memory {
         self.records_writes
     }
 
-    /// Describes an address.
+    /// Returns a description of an address for messages: the variable or buffer that contains it, and the offset.
     pub(crate) fn describe(&self, address: u64) -> String {
         match self.find(address) {
             Found::Live(a) => match &a.name {
@@ -455,7 +454,7 @@ impl Memory {
         }
     }
 
-    /// Returns the number of a new launch. Numbers start at 2, so that no launch has the number before the first one.
+    /// Returns the number of a new launch. Numbers start at 2, so that the preceding launch never has the number 0.
     pub(crate) fn begin_launch(&mut self) -> u64 {
         self.launches += 1;
         self.launches + 1
@@ -472,7 +471,7 @@ impl Memory {
     }
 }
 
-/// The number of address ranges below 2^47, where programs of the host have their memory.
+/// The number of address ranges below 2^47, which contain the memory of host programs.
 const HOST_SLOTS: usize = (1 << (47 - REGION_BITS)) - 1;
 
 pub(super) fn start_of(slot: usize) -> u64 {
@@ -499,7 +498,7 @@ impl Allocation {
         Self { start, size, words, name: None, read_only: false, written: None, writer }
     }
 
-    /// Creates an allocation with its own memory.
+    /// Creates a zeroed allocation that owns its memory.
     pub(super) fn zeroed(start: u64, size: u64) -> Result<Self, MemoryError> {
         const MOST: u64 = 1 << REGION_BITS;
         let too_large = || MemoryError::TooLarge { bytes: size, most: MOST };
@@ -509,7 +508,7 @@ impl Allocation {
         Ok(Self::new(start, size, Words::Own(words)))
     }
 
-    /// Replaces some bits of a word, while other threads may replace others.
+    /// Replaces the bits of a word that `mask` selects; other threads may replace other bits at the same time.
     #[inline]
     pub(crate) fn store_bits(&self, word: usize, mask: u32, bits: u32) {
         let cell = &self.words[word];
@@ -523,7 +522,7 @@ impl Allocation {
         }
     }
 
-    /// Replaces bytes from an offset on, a word at a time where possible.
+    /// Writes bytes from offset `start` on, a word at a time where possible.
     fn copy_in(&self, start: u64, bytes: &[u8]) {
         let (head, words) = bytes.split_at((start.wrapping_neg() % 4).min(bytes.len() as u64) as usize);
         let tail = words.chunks_exact(4).remainder();
@@ -537,7 +536,7 @@ impl Allocation {
         }
     }
 
-    /// Reads bytes from an offset on, a word at a time where possible.
+    /// Reads bytes from offset `start` on, a word at a time where possible.
     fn copy_out(&self, start: u64, bytes: &mut [u8]) {
         let end = start + bytes.len() as u64;
         let (head, rest) = bytes.split_at_mut((start.wrapping_neg() % 4).min(bytes.len() as u64) as usize);

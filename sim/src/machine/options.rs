@@ -1,10 +1,10 @@
-//! Options of a launch: the architecture, the checks, the arguments.
+//! Options of a launch: the architecture, the contraction and the arguments.
 
 use std::str::FromStr;
 
 use crate::arith::mma::TensorArch;
 
-/// The architecture whose arithmetic is simulated, regardless of the module's `.target`.
+/// The simulated architecture. It determines the arithmetic and the limits of shared memory, regardless of the module's `.target`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[non_exhaustive]
 pub enum Arch {
@@ -26,7 +26,7 @@ pub enum Arch {
 }
 
 impl Arch {
-    /// Returns the compute capability, major and minor: `(9, 0)`.
+    /// Returns the compute capability as (major, minor): `(9, 0)` for sm_90.
     pub fn capability(self) -> (u32, u32) {
         match self {
             Arch::Sm75 => (7, 5),
@@ -61,14 +61,14 @@ impl Arch {
     }
 }
 
-/// An unrecognized name of an architecture.
+/// An unrecognized architecture name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected an architecture from `sm_75` to `sm_120`, found `{found}`")]
 pub struct UnknownArch {
     found: String,
 }
 
-/// Parses the name of an architecture or of one with the same arithmetic: `sm_90`, `sm_90a`, `sm_103f`.
+/// Parses the name of an architecture, or of one with the same arithmetic, such as `sm_90`, `sm_90a` or `sm_103f`.
 impl FromStr for Arch {
     type Err = UnknownArch;
 
@@ -87,17 +87,17 @@ impl FromStr for Arch {
     }
 }
 
-/// The contraction of a `mul` and a dependent `add` or `sub` without rounding modifiers, which the PTX ISA leaves unspecified.
+/// Whether a `mul` and a dependent `add` or `sub` without rounding modifiers are fused, which the PTX ISA leaves unspecified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Contract {
-    /// They are fused into one `fma` if ptxas 13.0 fuses them, as it does for most of those in one basic block.
+    /// They are fused into one `fma` if ptxas 13.0 fuses them, as it does for most pairs within a basic block.
     #[default]
     Ptxas,
-    /// Each is rounded separately.
+    /// They are never fused; each result is rounded.
     Never,
 }
 
-/// One kernel argument: the bytes of its parameter.
+/// A kernel argument, as the bytes of its parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arg {
     pub(crate) bytes: Vec<u8>,

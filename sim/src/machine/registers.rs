@@ -186,7 +186,7 @@ impl Regs {
         self.put_d(d, m, &out);
     }
 
-    /// From 32 to 64 bits.
+    /// Writes a 64-bit function of 32-bit values.
     #[inline(always)]
     pub(crate) fn widen(&mut self, m: u32, d: D, a: R, f: impl Fn(u32) -> u64) {
         let a = self.r(a);
@@ -197,7 +197,7 @@ impl Regs {
         self.put_d(d, m, &out);
     }
 
-    /// From 64 to 32 bits.
+    /// Writes a 32-bit function of 64-bit values.
     #[inline(always)]
     pub(crate) fn narrow(&mut self, m: u32, d: R, a: D, f: impl Fn(u64) -> u32) {
         let a = self.d(a);

@@ -6,10 +6,10 @@ use crate::machine::memory::{Allocation, Memory, MemoryError, Slot, Words, slot_
 use crate::program::spaces::REGION_BITS;
 use crate::shadow::byte_set::ByteSet;
 
-/// Host memory that kernels access at reserved addresses.
+/// Host memory that kernels access at a range of reserved addresses.
 #[derive(Clone, Copy, Debug)]
 pub struct Mapping {
-    /// The first address.
+    /// The first device address.
     pub start: u64,
     /// The contents.
     pub words: &'static [AtomicU32],
@@ -18,7 +18,7 @@ pub struct Mapping {
 }
 
 impl Memory {
-    /// Reserves `bytes` bytes of addresses without memory, and returns the first, a multiple of 64 GiB.
+    /// Reserves `bytes` bytes of addresses without memory, and returns the first address, a multiple of 64 GiB.
     ///
     /// # Errors
     /// Returns [`MemoryError::TooLarge`] if too few addresses are available.
@@ -33,11 +33,11 @@ impl Memory {
         Ok(start)
     }
 
-    /// Replaces the mappings in the `bytes` bytes of addresses from `start` on, which must have been reserved together. Bytes that were
-    /// mapped before remain uninitialized if they were uninitialized; other bytes become uninitialized.
+    /// Replaces the mappings in a reserved range, which starts at `start` and has `bytes` bytes. Bytes that were mapped before remain
+    /// initialized or uninitialized; other bytes are uninitialized.
     ///
     /// # Errors
-    /// Returns an error if an address is not reserved, or a mapping crosses a multiple of 64 GiB. In this case, no mapping is changed.
+    /// Returns an error if a mapping is not in the range, or crosses a multiple of 64 GiB. In this case, no mapping is changed.
     #[doc(alias = "cuMemMap")]
     pub fn remap(&mut self, start: u64, bytes: u64, mappings: &[Mapping]) -> Result<(), MemoryError> {
         let first = slot_of(start);
@@ -75,7 +75,7 @@ impl Memory {
         Ok(part)
     }
 
-    /// Marks bytes of an allocation as initialized, whether they were written or not.
+    /// Marks bytes of an allocation as initialized, even if they were never written.
     ///
     /// # Errors
     /// Returns an error if the bytes are not all in one live allocation.
@@ -91,7 +91,7 @@ impl Memory {
         freed.for_each(|slot| *slot = Slot::Freed(bytes));
     }
 
-    /// Allocates `bytes` zeroed bytes at a reserved address, or at the address of a freed allocation of the same size.
+    /// Allocates `bytes` zeroed bytes at a reserved address without mappings, or at the address of a freed allocation.
     ///
     /// # Errors
     /// Returns [`MemoryError::Unknown`] if the address is neither, and [`MemoryError::TooLarge`] if the host is out of memory.

@@ -28,7 +28,7 @@ use crate::shadow::{BlockShadow, ClusterShadow, GridShadow};
 pub(crate) struct Machine<'a> {
     pub(crate) code: &'a Code,
     pub(crate) memory: &'a Memory,
-    /// The parameter space.
+    /// The contents of the parameter space.
     pub(crate) params: Vec<u32>,
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
@@ -37,11 +37,11 @@ pub(crate) struct Machine<'a> {
     /// The size of a block's shared memory in bytes, and the start of its dynamic part.
     pub(crate) shared_bytes: u32,
     pub(crate) dynamic_start: u32,
-    /// Registers of each thread at the start, if the kernel specifies it (`.maxnreg`).
+    /// The number of registers of each thread at the start, if the kernel specifies it (`.maxnreg`).
     pub(crate) registers: Option<u32>,
-    /// The workspace of cooperative groups of the whole grid, if the kernel uses it.
+    /// The address of the workspace that cooperative groups of the whole grid use, if the kernel requires it.
     pub(crate) workspace: u64,
-    /// Addresses of the module's variables.
+    /// The addresses of the module's variables.
     pub(crate) variables: Vec<u64>,
     pub(crate) tensor: TensorArch,
     pub(crate) checks: Checks,
@@ -61,7 +61,7 @@ pub(crate) struct Machine<'a> {
     pub(crate) next_cluster: AtomicU64,
 }
 
-/// The number of registers of a multiprocessor, and the maximum number of a thread that `setmaxnreg` allows.
+/// The number of registers of a multiprocessor, and the maximum number per thread that `setmaxnreg` allows.
 const REGISTERS: u32 = 1 << 16;
 const MOST_REGISTERS: u32 = 256;
 
@@ -69,7 +69,7 @@ const MOST_REGISTERS: u32 = 256;
 pub(crate) const MULTIPROCESSORS: u32 = 132;
 
 impl Machine<'_> {
-    /// Returns whether only the results are needed.
+    /// Returns whether only the results of the launch are needed.
     pub(crate) fn is_unwatched(&self) -> bool {
         self.checks.is_empty()
             && self.tracer.is_none()
@@ -87,8 +87,7 @@ impl Machine<'_> {
         self.threads().div_ceil(32)
     }
 
-    /// Returns the maximum number of registers that each thread of a block can have at its start; the assembler allocates multiples of
-    /// eight.
+    /// Returns the maximum number of registers that each thread of a block can have at its start; ptxas allocates multiples of eight.
     pub(crate) fn most_registers(&self) -> u32 {
         (REGISTERS / self.threads().max(1) / 8 * 8).min(MOST_REGISTERS)
     }

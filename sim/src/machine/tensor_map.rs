@@ -10,16 +10,16 @@ pub enum TensorSwizzle {
     /// No permutation.
     #[default]
     None,
-    /// Within 32 bytes, by address bit 7.
+    /// The units of each 32 bytes are permuted by address bit 7.
     B32,
-    /// Within 64 bytes, by address bits 7 and 8.
+    /// The units of each 64 bytes are permuted by address bits 7 and 8.
     B64,
-    /// Within 128 bytes, by address bits 7 to 9.
+    /// The units of each 128 bytes are permuted by address bits 7 to 9.
     B128,
 }
 
 impl TensorSwizzle {
-    /// Returns the address at which a byte is stored.
+    /// Returns the address at which the byte of an unswizzled address is stored.
     pub(crate) fn apply(self, address: u64) -> u64 {
         let mask = match self {
             TensorSwizzle::None => 0,
@@ -41,7 +41,7 @@ impl TensorSwizzle {
     }
 }
 
-/// A tiled tensor map, in terms of `cuTensorMapEncodeTiled`; dimensions start with the innermost.
+/// A tensor map in tiled mode, with the parameters of `cuTensorMapEncodeTiled`. The innermost dimension is the first.
 #[doc(alias = "cuTensorMapEncodeTiled")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorMap {
@@ -53,7 +53,7 @@ pub struct TensorMap {
     pub dims: Vec<u64>,
     /// The distances in bytes between consecutive elements along each dimension except the innermost; multiples of 16.
     pub strides: Vec<u64>,
-    /// The extents of the box that one copy moves, at most 256 each.
+    /// The extents of the box that one copy moves, in elements, at most 256 each.
     pub tile: Vec<u32>,
     /// The distances between copied elements along each dimension, 1 to 8.
     pub element_strides: Vec<u32>,
@@ -75,7 +75,7 @@ impl TensorMap {
     /// Returns the 128 bytes that represent the map in a kernel parameter.
     ///
     /// # Errors
-    /// Returns an error if the map breaks a rule of `cuTensorMapEncodeTiled` (CUDA driver API, "Tensor Map Object Management").
+    /// Returns an error if the map violates a rule of `cuTensorMapEncodeTiled` (CUDA driver API, "Tensor Map Object Management").
     pub fn encode(&self) -> Result<[u8; 128], TensorMapError> {
         self.check().map_err(TensorMapError)?;
         let mut bytes = vec![];

@@ -1,4 +1,4 @@
-//! Textures and surfaces: texels in global memory, how coordinates select them, and how they are combined (CUDA C++ Programming Guide,
+//! Textures and surfaces: texels in global memory, their selection by coordinates, and their interpolation (CUDA C++ Programming Guide,
 //! "Texture Fetching").
 
 mod filter;
@@ -7,7 +7,7 @@ use crate::machine::memory::Memory;
 
 pub(crate) use crate::machine::texture::filter::{CORNERS, weights};
 
-/// The type of the numbers in texels.
+/// The type of the channels of a texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TexelType {
     /// Unsigned 8-bit integers.
@@ -28,40 +28,40 @@ pub enum TexelType {
     F32,
 }
 
-/// Texels in global memory.
+/// An array of texels in global memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Image {
     /// The address of the first texel.
     pub start: u64,
-    /// The type of numbers.
+    /// The type of the channels.
     pub ty: TexelType,
     /// The number of channels of a texel: 1, 2 or 4.
     pub channels: u8,
-    /// The width, the height, and the depth (or the number of layers or faces).
+    /// The width, the height, and the depth (or the number of layers or faces), in texels.
     pub extent: [u64; 3],
     /// The distances in bytes between rows, and between slices, layers or faces.
     pub pitch: [u64; 2],
 }
 
-/// The treatment of coordinates outside of the image.
+/// The treatment of coordinates outside the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressMode {
-    /// The image is repeated.
+    /// The image repeats.
     Wrap,
     /// The nearest texel at the edge is used.
     Clamp,
-    /// The image is repeated, mirrored at each edge.
+    /// The image repeats, mirrored at each edge.
     Mirror,
-    /// The color of the border.
+    /// The color of the border is used.
     Border,
 }
 
-/// The settings for fetching texels.
+/// The settings for fetching texels from a texture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampler {
     /// The address mode of each dimension. [`Wrap`](AddressMode::Wrap) and [`Mirror`](AddressMode::Mirror) require normalized coordinates.
     pub modes: [AddressMode; 3],
-    /// Whether neighboring texels are combined.
+    /// Whether neighboring texels are interpolated linearly.
     pub linear: bool,
     /// Whether coordinates are normalized: the image extends from 0 to 1 instead of from 0 to its extent.
     pub normalized: bool,
@@ -76,7 +76,7 @@ pub struct Sampler {
 pub struct Texture {
     /// The texels.
     pub image: Image,
-    /// The settings for fetching them.
+    /// The settings for fetching texels.
     pub sampler: Sampler,
 }
 
@@ -88,13 +88,13 @@ pub(super) enum Object {
 }
 
 impl Memory {
-    /// Creates a texture, and returns the handle for kernels.
+    /// Creates a texture, and returns its handle for kernels.
     #[doc(alias = "cudaCreateTextureObject")]
     pub fn create_texture(&mut self, texture: Texture) -> u64 {
         self.add_object(Object::Texture(texture))
     }
 
-    /// Creates a surface, and returns the handle for kernels.
+    /// Creates a surface, and returns its handle for kernels.
     #[doc(alias = "cudaCreateSurfaceObject")]
     pub fn create_surface(&mut self, image: Image) -> u64 {
         self.add_object(Object::Surface(image))
@@ -112,7 +112,7 @@ impl Memory {
         self.created_objects
     }
 
-    /// Returns the texture of a handle.
+    /// Returns the texture with a handle.
     pub(crate) fn texture(&self, handle: u64) -> Option<&Texture> {
         match self.objects.get(&handle) {
             Some(Object::Texture(texture)) => Some(texture),
@@ -120,7 +120,7 @@ impl Memory {
         }
     }
 
-    /// Returns the image of a surface's handle.
+    /// Returns the image of the surface with a handle.
     pub(crate) fn surface(&self, handle: u64) -> Option<&Image> {
         match self.objects.get(&handle) {
             Some(Object::Surface(image)) => Some(image),
@@ -130,7 +130,7 @@ impl Memory {
 }
 
 impl TexelType {
-    /// Returns the size of a number in bytes.
+    /// Returns the size of a channel in bytes.
     pub fn bytes(self) -> u64 {
         match self {
             Self::U8 | Self::S8 => 1,
@@ -139,7 +139,7 @@ impl TexelType {
         }
     }
 
-    /// Returns whether numbers are fetched as floating-point numbers; `unit_range` is that of the [`Sampler`].
+    /// Returns whether channels are fetched as floating-point numbers; `unit_range` is the field of [`Sampler`].
     pub fn is_float(self, unit_range: bool) -> bool {
         match self {
             Self::F16 | Self::F32 => true,
@@ -148,7 +148,7 @@ impl TexelType {
         }
     }
 
-    /// Returns a number as it is fetched: a float, or an integer of 32 bits.
+    /// Returns the fetched value of a channel: an f32 or a 32-bit integer.
     fn fetched(self, bits: u64, unit_range: bool) -> u32 {
         let signed = |most: f32, value: i32| (value as f32 / most).max(-1.0).to_bits();
         match (self, unit_range) {
@@ -181,7 +181,7 @@ impl Image {
 /// The denominator of weights: they are multiples of 1/256 (9 bits, 8 of them for the fraction).
 pub(crate) const FRACTIONS: u32 = 256;
 
-/// The texels that a coordinate selects along one dimension: one texel or two neighbors, without those outside of the image.
+/// The texels that a coordinate selects along one dimension: one texel or two neighbors, except those outside the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Selected {
     pub(crate) texels: [Option<u64>; 2],
@@ -213,7 +213,7 @@ impl AddressMode {
 }
 
 impl Texture {
-    /// Selects texels by a floating-point coordinate. With `neighbors`, selects two texels regardless of the filter.
+    /// Selects texels by a floating-point coordinate. With `neighbors`, selects two texels even if the sampler does not interpolate.
     pub(crate) fn select(&self, axis: usize, coordinate: f32, neighbors: bool) -> Selected {
         let (extent, mode) = (self.image.extent[axis], self.mode(axis));
         // Far outside, only the fraction counts, and it is not lost in the product.
@@ -251,7 +251,7 @@ impl Texture {
         }
     }
 
-    /// Returns a channel of a texel as it is fetched. Channels that the image lacks are 0, except that the last channel is 1.
+    /// Returns a fetched channel of a texel. Channels that the image lacks are 0, except that the last channel is 1.
     pub(crate) fn channel(&self, channel: usize, bits: u64) -> u32 {
         let unit_range = self.sampler.unit_range;
         if channel < usize::from(self.image.channels) {

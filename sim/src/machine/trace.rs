@@ -8,7 +8,7 @@ use crate::machine::warp::Warp;
 use crate::program::code::Reg;
 use crate::program::module::Module;
 
-/// The instructions to trace.
+/// The selection of the instructions to trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trace {
     /// The instructions on a 1-based line of the text.
@@ -28,24 +28,24 @@ pub struct Step<'m> {
     pub block: [u32; 3],
     /// The index of the warp in its block.
     pub warp: u32,
-    /// The lane mask.
+    /// The mask of the lanes that executed it.
     pub lanes: u32,
     /// The 1-based line of the PTX text.
     pub line: u32,
     /// The text of the line, trimmed.
     pub text: &'m str,
-    /// The registers that it wrote, then those that it read, with their current values.
+    /// The registers that the instruction wrote, then those that it read, with their values after the instruction.
     pub registers: Vec<Register>,
 }
 
 /// A register and its value in each lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Register {
-    /// The name in the text.
+    /// The name in the PTX text.
     pub name: Arc<str>,
     /// The width in bits: 1, 32, 64 or 128; narrower registers are stored in 32 bits.
     pub bits: u32,
-    /// The values by lane.
+    /// The value in each lane.
     pub values: [u128; 32],
 }
 
@@ -66,7 +66,7 @@ impl fmt::Display for Step<'_> {
     }
 }
 
-/// The selected trace, and the text.
+/// The selection of instructions, the listener, and the module with the text.
 pub(crate) struct Tracer<'a> {
     pub(crate) what: Trace,
     pub(crate) tell: &'a OnStep<'a>,

@@ -45,12 +45,12 @@ pub(crate) struct GlobalVariable {
     pub(crate) name: Arc<str>,
     pub(crate) size: u64,
     pub(crate) read_only: bool,
-    /// `.attribute(.managed)`.
+    /// Whether the variable has `.attribute(.managed)`.
     pub(crate) managed: bool,
     pieces: Vec<(u64, Piece)>,
 }
 
-/// The contents of an initializer at an offset.
+/// A part of an initializer, at an offset in bytes.
 #[derive(Debug)]
 enum Piece {
     Bytes(Vec<u8>),
@@ -91,12 +91,12 @@ impl Module {
     /// Parses and validates PTX text.
     ///
     /// # Errors
-    /// The first construct that is not valid PTX, or that the simulator does not recognize, with line, column and caret.
+    /// Returns an error for the first construct that is not valid PTX or that the simulator does not recognize, with its line and column.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         Self::parse_file("kernel.ptx", text)
     }
 
-    /// Like [`Module::parse`], with a file name for reports.
+    /// Parses and validates PTX text like [`Module::parse`], with a file name for reports.
     ///
     /// # Errors
     /// Returns the errors of [`Module::parse`].
@@ -104,7 +104,7 @@ impl Module {
         Self::parse_all(file, text).map_err(|mut errors| errors.swap_remove(0))
     }
 
-    /// Like [`Module::parse_file`], but returns all errors; there is at least one.
+    /// Parses and validates PTX text like [`Module::parse_file`], but returns all errors (at least one) instead of the first.
     pub(crate) fn parse_all(file: &str, text: &str) -> Result<Self, Vec<ParseError>> {
         let build = || {
             let ast = parser::parse(text)?;
@@ -126,7 +126,7 @@ impl Module {
         &self.inner.ast
     }
 
-    /// Returns the first name in `.target`: `sm_90a`.
+    /// Returns the first name in `.target`, such as `sm_90a`.
     #[doc(alias = ".target")]
     pub fn target(&self) -> &str {
         self.inner.ast.target.first().map_or("", String::as_str)
@@ -137,7 +137,7 @@ impl Module {
         self.inner.variables.iter().map(|variable| &*variable.name)
     }
 
-    /// Returns the text.
+    /// Returns the PTX text of the module.
     pub fn text(&self) -> &str {
         &self.inner.text
     }
@@ -150,7 +150,7 @@ impl Module {
         })
     }
 
-    /// Returns the kernel with a name.
+    /// Returns the kernel named `name`, if the module contains it.
     pub fn entry(&self, name: &str) -> Option<Entry<'_>> {
         self.entries().find(|entry| entry.name() == name)
     }
@@ -179,7 +179,7 @@ impl Module {
         self.inner.variables.iter().position(|v| &*v.name == name)
     }
 
-    /// Returns the path of a `.file`.
+    /// Returns the path that the `.file` directive with this index declares.
     pub(crate) fn source_file(&self, index: u32) -> Option<&str> {
         self.inner.ast.items.iter().find_map(|item| match item {
             Item::File { index: i, name } if *i == index => Some(name.as_str()),
@@ -187,7 +187,7 @@ impl Module {
         })
     }
 
-    /// Returns the largest variable in shared memory that a kernel can access.
+    /// Returns the position of the largest shared variable that a kernel can access.
     pub(crate) fn largest_shared(&self, entry: &str) -> Option<Pos> {
         let items = &self.inner.ast.items;
         let function = items.iter().find_map(|item| match item {
@@ -213,7 +213,7 @@ impl Module {
         Some(SourceLocation { file, line: loc.line, column: loc.column })
     }
 
-    /// Returns a 1-based line of the text; empty past the end.
+    /// Returns the line of the text with a 1-based number; empty past the end.
     pub fn line(&self, line: u32) -> &str {
         self.inner.text.lines().nth(line.saturating_sub(1) as usize).unwrap_or("")
     }
@@ -232,7 +232,7 @@ pub struct Entry<'m> {
 pub struct Param {
     /// The name in the text.
     pub name: String,
-    /// The type: `u64`, `f32`, `b8[128]`.
+    /// The type in the text, such as `u64`, `f32` or `b8[128]`.
     pub ty: String,
     /// The offset in the parameter space in bytes.
     pub offset: usize,
@@ -255,7 +255,7 @@ impl<'m> Entry<'m> {
         code.as_deref()
     }
 
-    /// Returns the parameters in order.
+    /// Returns the kernel's parameters in order.
     pub fn params(&self) -> Vec<Param> {
         let param = |p: &ParamSlot| Param {
             name: p.name.to_string(),
@@ -296,7 +296,7 @@ impl<'m> Entry<'m> {
         counts
     }
 
-    /// Returns all instructions of the kernel's body in order: full mnemonic and line.
+    /// Returns the full mnemonic and the line of each instruction in the kernel's body, in order.
     pub fn instructions(&self) -> impl Iterator<Item = (String, u32)> + 'm {
         let mut all = vec![];
         collect_instructions(self.function.body.as_deref().unwrap_or(&[]), &mut all);

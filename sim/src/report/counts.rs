@@ -2,7 +2,8 @@
 
 use crate::report::SourceLocation;
 
-/// The bytes moved by threads, by state space. Inactive lanes are not counted; lanes that read the same address are counted separately.
+/// The number of bytes moved by threads, by state space. Inactive lanes are not counted; lanes that read the same address are counted
+/// separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bytes {
     /// Read from global memory, including by asynchronous copies.
@@ -54,12 +55,12 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns the shared-memory wavefronts in excess of the minimum.
+    /// Returns the number of shared-memory wavefronts in excess of the minimum.
     pub fn bank_conflicts(&self) -> u64 {
         self.shared_wavefronts - self.shared_wavefronts_ideal.min(self.shared_wavefronts)
     }
 
-    /// Returns the number of 32-byte sectors of global memory per request; 0 without requests.
+    /// Returns the average number of 32-byte sectors of global memory per request; 0 without requests.
     pub fn sectors_per_request(&self) -> f64 {
         if self.global_requests == 0 { 0.0 } else { self.global_sectors as f64 / self.global_requests as f64 }
     }
@@ -95,7 +96,7 @@ impl Counts {
     }
 }
 
-/// The kind of work of an instruction.
+/// The class of an instruction, by the kind of its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum InstructionClass {
@@ -132,7 +133,7 @@ pub enum InstructionClass {
 }
 
 impl InstructionClass {
-    /// Returns the name in reports: `tensor`.
+    /// Returns the name in reports, such as `tensor`.
     pub fn name(self) -> &'static str {
         match self {
             InstructionClass::Integer => "integer",
@@ -165,7 +166,7 @@ impl std::fmt::Display for InstructionClass {
 pub struct LineCounts {
     /// The 1-based line of the PTX text.
     pub line: u32,
-    /// The 1-based column, because a line may contain several instructions.
+    /// The 1-based column. A line may contain several instructions.
     pub column: u32,
     /// The instruction's full mnemonic.
     pub mnemonic: String,

@@ -2,7 +2,7 @@
 
 use crate::report::FindingKind;
 
-/// An instruction of a lane of a warp of the cluster.
+/// An instruction, with a lane of the cluster that executed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Where {
     pub(crate) warp: usize,
@@ -10,7 +10,7 @@ pub(crate) struct Where {
     pub(crate) pc: u32,
 }
 
-/// An instruction of another cluster.
+/// An instruction, with the warp of another cluster that executed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Elsewhere {
     pub(crate) cluster: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Elsewhere {
 pub(crate) struct Fault {
     pub(crate) kind: FindingKind,
     pub(crate) message: String,
-    /// The first faulty lane, if the fault is that of a lane.
+    /// The first faulty lane, if the fault concerns individual lanes.
     pub(crate) lane: Option<usize>,
     /// The location, if it is not the executing instruction.
     pub(crate) site: Option<Where>,

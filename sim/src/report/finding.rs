@@ -62,7 +62,7 @@ impl fmt::Display for Site {
 }
 
 impl Finding {
-    /// Returns whether both are the same finding at the same instructions, possibly of different threads.
+    /// Returns whether `other` is the same finding at the same instructions, possibly in other threads.
     pub(crate) fn same_place(&self, other: &Finding) -> bool {
         let place = |site: &Site| (site.line, site.column);
         let sides = |finding: &Finding| (place(&finding.site), finding.other.as_ref().map(place));
@@ -70,16 +70,16 @@ impl Finding {
     }
 }
 
-/// A finding.
+/// A bug that the simulator reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The kind.
+    /// The kind of the bug.
     pub kind: FindingKind,
     /// The description.
     pub message: String,
     /// The location.
     pub site: Site,
-    /// The location of the other access, if there are two.
+    /// The location of the other access or instruction, if there are two.
     pub other: Option<Site>,
     /// Further information, such as the position of every warp.
     pub notes: Vec<String>,

@@ -1,11 +1,10 @@
-//! The bytes of global memory that a launch has accessed.
+//! The bytes of global memory that an operation accesses.
 
 use std::ops::Range;
 
 /// The bytes of global memory that an operation accesses, as ranges of addresses in ascending order.
 ///
-/// Strong accesses are atomics and accesses with `.volatile`, `.relaxed`, `.acquire` or `.release`; they may be simultaneous with each
-/// other.
+/// Strong accesses are atomics and accesses with `.volatile`, `.relaxed`, `.acquire` or `.release`; concurrent strong accesses do not race.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
     /// Bytes that are read by ordinary instructions.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Defines the kinds that are always reported, and then the checks, each with the kinds that it reports, as documentation and name.
+/// Defines the kinds that are always reported, and the checks with the kinds that each reports; every kind has a description and a name.
 macro_rules! findings {
     (
         always { $($(#[doc = $always_doc:literal])* $always:ident = $always_name:literal;)* }
@@ -158,7 +158,8 @@ findings! {
         AsyncProxyRace = "async_proxy_race";
     }
 
-    /// Volatile accesses to shared memory by lanes of a warp that rely on lockstep; only together with `SHARED_RACES`.
+    /// Volatile accesses to shared memory by lanes of a warp that rely on lockstep execution; takes effect only together with
+    /// `SHARED_RACES`.
     VOLATILE_RACES {
         /// Volatile accesses to a word of shared memory by two lanes of a warp, one of them a store, without `bar.warp.sync` in
         /// between. Such code relies on lockstep execution, which sm_70 and later do not guarantee. Turn the check off for lanes that
@@ -241,7 +242,7 @@ impl Checks {
         Self::UNINITIALIZED_REGISTERS.union(Self::UNINITIALIZED_LOCAL).union(Self::UNINITIALIZED_SHARED);
 }
 
-/// A list of checks with an unrecognized name.
+/// A list of checks that contains an unrecognized name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected `all`, `none` or a list of {}, found `{found}`", Checks::names().join(", "))]
 pub struct UnknownCheck {
@@ -249,7 +250,7 @@ pub struct UnknownCheck {
 }
 
 impl Checks {
-    /// Returns the names of all checks: `uninitialized_shared`.
+    /// Returns the names of all checks, such as `uninitialized_shared`.
     pub fn names() -> Vec<String> {
         Checks::all().iter_names().map(|(name, _)| name.to_lowercase()).collect()
     }

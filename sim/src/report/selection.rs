@@ -1,4 +1,4 @@
-//! The checks that a program selects: those of kernels, and those of the host's operations, which a driver based on the simulator performs.
+//! The checks that a user selects for a program: checks of its kernels, and checks of host operations by a driver based on the simulator.
 
 use std::str::FromStr;
 
@@ -9,11 +9,11 @@ use crate::report::{Checks, UnknownCheck};
 pub struct Selection {
     /// The checks of kernels.
     pub kernels: Checks,
-    /// Copies to the host of device memory that was never written.
+    /// Whether to report copies to the host of device memory that was never written.
     pub uninitialized_copies: bool,
-    /// Unordered operations of different streams that access the same memory.
+    /// Whether to report unordered operations of different streams that access the same memory.
     pub stream_races: bool,
-    /// Launches that the driver rejects.
+    /// Whether to report launches that the driver rejects.
     pub invalid_launches: bool,
 }
 
@@ -32,10 +32,10 @@ impl Selection {
         invalid_launches: false,
     };
 
-    /// The names of the checks of the host's operations.
+    /// The names of the checks of host operations.
     pub const HOST: [&str; 3] = ["uninitialized_copies", "stream_races", "invalid_launches"];
 
-    /// Returns the check of the host's operations with a name, which may be that of its findings.
+    /// Returns the check of host operations that has this name, or whose findings have it.
     fn host(&mut self, name: &str) -> Option<&mut bool> {
         let Self { uninitialized_copies, stream_races, invalid_launches, .. } = self;
         let checks = [uninitialized_copies, stream_races, invalid_launches];
@@ -44,7 +44,7 @@ impl Selection {
         names.find(|((check, kind), _)| *check == name || *kind == name).map(|(_, check)| check)
     }
 
-    /// Returns whether writes of device memory must be recorded.
+    /// Returns whether a selected check requires that writes to device memory are recorded.
     pub fn records_writes(&self) -> bool {
         self.uninitialized_copies || self.kernels.contains(Checks::UNINITIALIZED_GLOBAL)
     }

@@ -42,12 +42,12 @@ pub enum SimError {
         /// The size of the argument in bytes.
         found: usize,
     },
-    /// A grid, block or cluster that cannot be launched.
+    /// The grid, block or cluster cannot be launched.
     #[error("kernel `{kernel}` cannot be launched so: {reason}")]
     Shape {
         /// The kernel.
         kernel: String,
-        /// The error.
+        /// The reason.
         reason: String,
     },
     /// The kernel, or one of its callees, contains an instruction that the simulator does not support.
@@ -55,12 +55,12 @@ pub enum SimError {
     Unsupported {
         /// The kernel.
         kernel: String,
-        /// The instruction, and why it is not supported.
+        /// The instruction, and the reason why it is not supported.
         reason: String,
-        /// The line of the instruction in the text.
+        /// The 1-based line of the instruction in the text.
         line: u32,
     },
-    /// A finding that stopped the run.
+    /// A finding stopped the run.
     #[error("{0}")]
     Fault(Box<Finding>),
 }
@@ -74,7 +74,7 @@ impl SimError {
         }
     }
 
-    /// Returns the kind of that finding.
+    /// Returns the kind of the finding that stopped the run, if any.
     pub fn kind(&self) -> Option<FindingKind> {
         self.finding().map(|finding| finding.kind)
     }

@@ -1,4 +1,4 @@
-//! Launches of kernels: [`Sim`], [`Launch`], [`Arg`], [`Checks`].
+//! Launches of kernels: [`Sim`] and [`Launch`].
 
 use std::sync::atomic::AtomicU64;
 
@@ -98,7 +98,7 @@ const WORKSPACE: u64 = 32;
 const MAX_STATIC_SHARED: u32 = 48 * 1024;
 
 impl<'a> Sim<'a> {
-    /// Creates an sm_90 simulator with all checks.
+    /// Creates a simulator of sm_90 with all checks enabled.
     pub fn new() -> Self {
         Self {
             arch: Arch::default(),
@@ -114,7 +114,7 @@ impl<'a> Sim<'a> {
         }
     }
 
-    /// Sets the architecture whose arithmetic is simulated.
+    /// Sets the simulated architecture; the default is sm_90.
     #[must_use]
     pub fn arch(mut self, arch: Arch) -> Self {
         self.arch = arch;
@@ -128,16 +128,15 @@ impl<'a> Sim<'a> {
         self
     }
 
-    /// Sets whether products and sums without rounding modifiers are fused.
+    /// Sets whether a `mul` and a dependent `add` or `sub` without rounding modifiers are fused.
     #[must_use]
     pub fn contract(mut self, contract: Contract) -> Self {
         self.contract = contract;
         self
     }
 
-    /// Sets the size of the device heap in bytes, from which kernels allocate with `malloc`, including headers of 16 bytes. As
-    /// in CUDA, it is fixed by the first launch on a [`Memory`] of a kernel that calls `malloc` or `free`. The default is 8
-    /// MiB.
+    /// Sets the size in bytes of the device heap, from which kernels allocate with `malloc`, including headers of 16 bytes. As in CUDA, the
+    /// first launch on a [`Memory`] of a kernel that calls `malloc` or `free` fixes the size. The default is 8 MiB.
     #[doc(alias = "cudaLimitMallocHeapSize")]
     #[must_use]
     pub fn heap(mut self, bytes: u64) -> Self {
@@ -172,7 +171,7 @@ impl<'a> Sim<'a> {
         self
     }
 
-    /// Sets whether the bytes of global memory that a launch accesses are recorded, in [`Report::footprint`].
+    /// Sets whether [`Report::footprint`] records the bytes of global memory that a launch accesses.
     #[must_use]
     pub fn footprint(mut self, record: bool) -> Self {
         self.footprint = record;
@@ -198,8 +197,8 @@ impl<'a> Sim<'a> {
     /// The module's variables are loaded into `memory` on first use and retain their values between launches.
     ///
     /// # Errors
-    /// Returns an error if the kernel does not exist, if its parameters do not match the arguments, if the shape is invalid, or if a bug
-    /// stops the kernel ([`SimError::Fault`]).
+    /// Returns an error if the kernel does not exist or contains an unsupported instruction, if the arguments do not match its parameters,
+    /// if the shape is invalid, or if a finding stops the run ([`SimError::Fault`]).
     pub fn launch(
         &self,
         module: &Module,
@@ -292,7 +291,7 @@ impl<'a> Sim<'a> {
     }
 }
 
-/// Returns the parameter space as words.
+/// Returns the contents of the parameter space as words.
 fn params(code: &Code, args: &[Arg]) -> Result<Vec<u32>, SimError> {
     if args.len() != code.params.len() {
         return Err(SimError::ArgumentCount {
@@ -321,7 +320,7 @@ fn params(code: &Code, args: &[Arg]) -> Result<Vec<u32>, SimError> {
     Ok(words)
 }
 
-/// Returns a finding about the kernel's shared memory, at its largest variable or else at the first instruction.
+/// Returns a finding about the kernel's shared memory, located at its largest shared variable, or else at the first instruction.
 fn budget(code: &Code, module: &Module, message: String) -> Finding {
     let meta = &code.meta[0];
     let largest = module.largest_shared(&code.entry);

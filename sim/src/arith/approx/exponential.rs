@@ -1,4 +1,4 @@
-//! ex2, lg2, tanh.
+//! `ex2`, `lg2` and `tanh`.
 
 use super::{
     INFINITY, NAN,
@@ -23,12 +23,12 @@ const LG2: Interpolator = Interpolator {
     bias: 0x868b << 17,
 };
 
-/// The lowest bits of a logarithm's sum, which the adder of its integer part lacks.
+/// The number of low bits of a logarithm that the adder of its integer part drops.
 const LG2_DROPPED_BITS: u32 = 20;
 
-/// `2^x`, within 2 ulp.
+/// Returns `2^x`, within 2 ulp.
 ///
-/// Without `ftz`, results below 2^-126 are the square of `2^(x/2)`; with it they are +0.
+/// Without `ftz`, results below 2^-126 are computed as the square of `2^(x/2)`; with `ftz`, they are +0.
 #[doc(alias = "ex2.approx.f32")]
 pub fn ex2(ftz: bool, x: u32) -> u32 {
     const MINUS_126: u32 = 0xc2fc_0000;
@@ -43,7 +43,7 @@ pub fn ex2(ftz: bool, x: u32) -> u32 {
     }
 }
 
-/// `2^x`, zero below 2^-126.
+/// Returns `2^x`, or 0 if it is below 2^-126.
 fn ex2_of_normal_range(x: u32) -> u32 {
     let magnitude = x & !(1 << 31);
     if magnitude >= 0x4380_0000 {
@@ -74,7 +74,7 @@ fn ex2_of_normal_range(x: u32) -> u32 {
     }
 }
 
-/// `log2(x)`, within 2^-22 absolutely on [0.5, 2] and 2 ulp elsewhere.
+/// Returns `log2(x)`, with an absolute error of at most 2^-22 on [0.5, 2], and within 2 ulp elsewhere.
 #[doc(alias = "lg2.approx.f32")]
 pub fn lg2(ftz: bool, x: u32) -> u32 {
     const SUBNORMAL_SCALE: i32 = 24;
@@ -101,8 +101,8 @@ fn lg2_of_normal(x: u32) -> u32 {
     truncated(exponent < 0, magnitude, LG2.fraction_bits)
 }
 
-/// The division of a binade of `tanh`: its first table row, the bits that select a row, and the numbers of bits by which `c1 · x` and `c2 ·
-/// x²` are shifted left.
+/// The segments of a binade of `tanh`: the first row in the table, the number of bits that select a row, and the numbers of bits by which
+/// `c1 · x` and `c2 · x²` are shifted left.
 struct Binade {
     first: u32,
     index_bits: u32,
@@ -126,7 +126,7 @@ const TANH_BINADES: [Binade; 11] = [
     Binade { first: 43, index_bits: 3, shifts: [4, 3] },
 ];
 
-/// `tanh(x)`, within 2^-11 relatively. Below 2^-8 it is `x`, from 8 on one.
+/// Returns `tanh(x)`, with a relative error of at most 2^-11. The result is `x` for |x| < 2^-8, and ±1 for |x| ≥ 8.
 #[doc(alias = "tanh.approx.f32")]
 pub fn tanh(x: u32) -> u32 {
     let (sign, magnitude) = (x & 1 << 31, x & !(1 << 31));

@@ -5,15 +5,15 @@ use crate::arith::{Float, Round, unpacked::Exact};
 /// The number of columns of partial products that the squarer omits.
 const DROPPED_COLUMNS: u32 = 19;
 
-/// One function of the interpolator: `c0 ± c1 · x ± c2 · x²` in fixed point.
+/// A function computed by interpolation: `c0 ± c1 · x ± c2 · x²` in fixed point.
 pub(super) struct Interpolator {
-    /// Coefficients of each segment.
+    /// The coefficients of each segment.
     pub(super) table: &'static [[u32; 3]],
-    /// Fraction bits of the sum.
+    /// The number of fraction bits of the sum.
     pub(super) fraction_bits: u32,
     /// The numbers of bits by which `c0` and `c1 · x` are shifted left to align them with `c2 · x²`.
     pub(super) shifts: [u32; 2],
-    /// Signs of the linear and the quadratic term.
+    /// The signs of the linear and the quadratic term.
     pub(super) signs: [i64; 2],
     /// The number that is added before the sum is truncated, about half a unit of the result.
     pub(super) bias: i64,
@@ -36,14 +36,14 @@ impl Interpolator {
     }
 }
 
-/// Returns the square of a 17-bit number without the partial product bits of the lowest columns.
+/// Returns the square of a 17-bit number, without the bits of the partial products in the lowest columns.
 pub(super) fn square(x: u32) -> u64 {
     let x = u64::from(x);
     let row = |i: u32| (x >> (i + 1) << (2 * i + 2) | 1 << (2 * i)) >> DROPPED_COLUMNS << DROPPED_COLUMNS;
     (0..17).filter(|i| x >> i & 1 != 0).map(row).sum()
 }
 
-/// `(-1)^sign · sum · 2^-fraction_bits` truncated to an f32 of normal range; zero keeps its sign.
+/// Returns `(-1)^sign · sum · 2^-fraction_bits`, truncated to a normal f32; zero keeps its sign.
 pub(super) fn truncated(sign: bool, sum: i64, fraction_bits: u32) -> u32 {
     if sum == 0 {
         return u32::from(sign) << 31;

@@ -31,7 +31,7 @@ const SQRT: Interpolator = Interpolator {
     bias: 0xffff << 18,
 };
 
-/// `1 / x`, within 1 ulp.
+/// Returns `1 / x`, within 1 ulp.
 #[doc(alias = "rcp.approx.f32")]
 pub fn rcp(ftz: bool, x: u32) -> u32 {
     let sign = x & 1 << 31;
@@ -47,14 +47,14 @@ pub fn rcp(ftz: bool, x: u32) -> u32 {
     }
 }
 
-/// The reciprocal of a number in [1, 2), given the 23 bits after the leading one.
+/// Returns the reciprocal of a number in [1, 2), given the 23 bits after the leading one.
 pub(super) fn rcp_of_significand(sign: bool, fraction: u32) -> u32 {
     // Seven bits select the segment: the offset is one bit shorter than what the squarer takes.
     let offset = fraction & 0xffff;
     truncated(sign, RCP.sum(fraction >> 16, offset, square(offset << 1) >> 2), RCP.fraction_bits)
 }
 
-/// `1 / sqrt(x)`, within 2^-22.9 relatively; exact powers of four are exact.
+/// Returns `1 / sqrt(x)`, with a relative error of at most 2^-22.9; exact for powers of four.
 #[doc(alias = "rsqrt.approx.f32")]
 pub fn rsqrt(ftz: bool, x: u32) -> u32 {
     match x {
@@ -68,7 +68,7 @@ pub fn rsqrt(ftz: bool, x: u32) -> u32 {
     }
 }
 
-/// The reciprocal root of `1.fraction · 2^(exponent mod 2)`.
+/// Returns the reciprocal of the square root of `1.fraction · 2^(exponent mod 2)`.
 pub(super) fn rsqrt_of_significand(exponent: i32, fraction: u32) -> u32 {
     match (exponent & 1, fraction) {
         (0, 0) => 0x3f80_0000,
@@ -76,7 +76,7 @@ pub(super) fn rsqrt_of_significand(exponent: i32, fraction: u32) -> u32 {
     }
 }
 
-/// `sqrt(x)`, within 2^-23 relatively.
+/// Returns `sqrt(x)`, with a relative error of at most 2^-23.
 #[doc(alias = "sqrt.approx.f32")]
 pub fn sqrt(ftz: bool, x: u32) -> u32 {
     match x {
@@ -91,17 +91,17 @@ pub fn sqrt(ftz: bool, x: u32) -> u32 {
     }
 }
 
-/// `a / b` as `a · (1 / b)`, within 2 ulp for |b| in [2^-126, 2^126].
+/// Returns `a / b`, computed as `a · (1 / b)`, within 2 ulp for |b| in [2^-126, 2^126].
 ///
-/// For larger |b| the reciprocal is flushed: the result is a zero, or NaN for an infinite `a`. Without `ftz`
-/// subnormal divisors are scaled up, with their dividends.
+/// For larger |b|, the reciprocal is flushed: the result is zero, or NaN for an infinite `a`. Without `ftz`, subnormal divisors are scaled
+/// up together with their dividends.
 #[doc(alias = "div.approx.f32")]
 pub fn div(ftz: bool, a: u32, b: u32) -> u32 {
     let (a, b) = if !ftz && is_subnormal(b) { (scale(a, 24, false), scale(b, 24, false)) } else { (a, b) };
     quotient(ftz, a, b)
 }
 
-/// `a / b` within 2 ulp over the full range: both are scaled by 1/4 where |b| exceeds 2^126.
+/// Returns `a / b`, within 2 ulp over the full range: both operands are scaled by 1/4 if |b| exceeds 2^126.
 #[doc(alias = "div.full.f32")]
 pub fn div_full(ftz: bool, a: u32, b: u32) -> u32 {
     let large = (0x7e80_0001..INFINITY).contains(&(b & !(1 << 31)));

@@ -1,4 +1,4 @@
-//! rcp and rsqrt on f64.
+//! `rcp` and `rsqrt` on f64.
 
 use super::reciprocal::{rcp_of_significand, rsqrt_of_significand};
 use crate::arith::{
@@ -7,9 +7,9 @@ use crate::arith::{
     unpacked::{Exact, Unpacked},
 };
 
-/// `1 / x` from the upper 32 bits of `x`; the lower 32 bits of the result are zero (`rcp.approx.ftz.f64`).
+/// Returns `1 / x`, computed from the upper 32 bits of `x`; the lower 32 bits of the result are zero (`rcp.approx.ftz.f64`).
 ///
-/// PTX ISA, "rcp.approx.ftz.f64". Subnormal operands and results are flushed. The interpolation is that of f32; how its result is reduced
+/// PTX ISA, "rcp.approx.ftz.f64". Subnormal operands and results are flushed. The interpolation is that of f32; the reduction of its result
 /// to 20 bits is not documented.
 #[doc(alias = "rcp.approx.ftz.f64")]
 pub fn rcp_f64(x: u64) -> u64 {
@@ -25,8 +25,7 @@ pub fn rcp_f64(x: u64) -> u64 {
     }
 }
 
-/// `1 / sqrt(x)` from the upper 32 bits of `x`; the lower 32 bits of the result are zero
-/// (`rsqrt.approx.ftz.f64`).
+/// Returns `1 / sqrt(x)`, computed from the upper 32 bits of `x`; the lower 32 bits of the result are zero (`rsqrt.approx.ftz.f64`).
 ///
 /// PTX ISA, "rsqrt.approx.ftz.f64"; see [`rcp_f64`] for undocumented behavior.
 #[doc(alias = "rsqrt.approx.ftz.f64")]
@@ -45,27 +44,27 @@ pub fn rsqrt_ftz_f64(x: u64) -> u64 {
 
 const UPPER: u64 = 0xffff_ffff_0000_0000;
 
-/// The NaN that an H200 produces if it examines only upper words.
+/// The NaN that an H200 returns from instructions that read only upper words.
 const NAN_OF_UPPER: u64 = 0x7fff_ffff_0000_0000;
 
-/// The upper word, flushed: a NaN with its payload in the lower word counts as infinity.
+/// Returns the upper word, flushed. A NaN whose payload is in the lower word becomes infinity.
 fn upper(x: u64) -> u64 {
     Float::F64.flush(true, x & UPPER)
 }
 
-/// The exponent of a normal number with at most 20 fraction bits, and its fraction in 23 bits.
+/// Returns the exponent of a normal number with at most 20 fraction bits, and its fraction in 23 bits.
 fn split(x: Exact) -> (i32, u32) {
     (x.top(), (x.significand >> 29) as u32 & 0x7f_ffff)
 }
 
-/// An f32 near one, times a power of two, as an f64 with 20 fraction bits; subnormals are flushed.
+/// Returns an f32 near one, times a power of two, as an f64 with 20 fraction bits; subnormals are flushed.
 fn compose(sign: u64, near_one: u32, exponent: i32) -> u64 {
     let field = (near_one >> 23) as i32 - 127 + exponent + 1023;
     if field <= 0 { sign } else { sign | (field as u64) << 52 | u64::from(near_one & 0x7f_ffff) >> 3 << 32 }
 }
 
-/// `1 / sqrt(x)` as the assembler computes it for `rsqrt.approx.f64`: one step of a third-order iteration from
-/// [`rsqrt_ftz_f64`], which is nearly always the correctly rounded result.
+/// Returns `1 / sqrt(x)` as ptxas computes it for `rsqrt.approx.f64`: one step of a third-order iteration from [`rsqrt_ftz_f64`]. The
+/// result is nearly always correctly rounded.
 #[doc(alias = "rsqrt.approx.f64")]
 pub fn rsqrt_f64(x: u64) -> u64 {
     match Unpacked::new(Float::F64, x) {

@@ -1,4 +1,4 @@
-//! sin and cos.
+//! `sin` and `cos`.
 
 use super::{
     INFINITY, NAN,
@@ -10,9 +10,9 @@ use crate::arith::{Float, Round, float};
 const SIN: Interpolator =
     Interpolator { table: &tables::SIN, fraction_bits: 56, shifts: [31, 19], signs: [1, -1], bias: 0 };
 
-/// `sin(x)`, within about 2^-20.5 absolutely on [-2π, 2π].
+/// Returns `sin(x)`, with an absolute error of at most about 2^-20.5 on [-2π, 2π].
 ///
-/// Subnormal operands give a zero of their sign with and without `.ftz`.
+/// Subnormal operands give zero with their sign, with and without `.ftz`.
 #[doc(alias = "sin.approx.f32")]
 pub fn sin(x: u32) -> u32 {
     let Some((quadrant, fraction)) = quarter_turns(x) else { return NAN };
@@ -20,16 +20,16 @@ pub fn sin(x: u32) -> u32 {
     of_quadrant(negative, if quadrant & 1 != 0 { !fraction } else { fraction })
 }
 
-/// `cos(x)`, within about 2^-20.5 absolutely on [-2π, 2π].
+/// Returns `cos(x)`, with an absolute error of at most about 2^-20.5 on [-2π, 2π].
 #[doc(alias = "cos.approx.f32")]
 pub fn cos(x: u32) -> u32 {
     let Some((quadrant, fraction)) = quarter_turns(x) else { return NAN };
     of_quadrant((quadrant + 1) & 2 != 0, if quadrant & 1 == 0 { !fraction } else { fraction })
 }
 
-/// |x| in quarter turns: the quadrant and a 23-bit fraction. `None` for infinity and NaN.
+/// Returns |x| in quarter turns, as the quadrant and a 23-bit fraction; `None` for infinity and NaN.
 ///
-/// x is multiplied by the f32 next below 1/(2π), toward zero, then read as fixed point.
+/// x is multiplied by the largest f32 below 1/(2π), rounded toward zero, and converted to fixed point.
 fn quarter_turns(x: u32) -> Option<(u32, u32)> {
     const TURNS: u64 = 0x3e22_f983;
     let magnitude = x & !(1 << 31);
@@ -47,7 +47,7 @@ fn quarter_turns(x: u32) -> Option<(u32, u32)> {
     Some(((fixed >> 23) as u32 & 3, fixed as u32 & 0x7f_ffff))
 }
 
-/// The sine of a 23-bit fraction of a quarter turn.
+/// Returns the sine of a 23-bit fraction of a quarter turn.
 fn of_quadrant(negative: bool, fraction: u32) -> u32 {
     truncated(negative, SIN.sum_of_fraction(0, fraction & 0x7f_ffff), SIN.fraction_bits)
 }

@@ -1,4 +1,4 @@
-//! How the generations of tensor cores differ.
+//! The differences between generations of tensor cores.
 
 use crate::arith::Float;
 
@@ -43,16 +43,16 @@ impl Accumulator {
 /// The constants of one fused dot-add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Datapath {
-    /// Fraction bits that survive the alignment to the largest exponent.
+    /// The number of fraction bits that remain after alignment to the largest exponent.
     pub(super) aligned_bits: i32,
-    /// Fraction bits of an f32 result; the rest are truncated.
+    /// The number of fraction bits of an f32 result; lower bits are truncated.
     pub(super) result_bits: i32,
-    /// How many products one fused dot-add takes; the instruction's K is a chain of such steps.
+    /// The number of products of one fused dot-add; an instruction with a larger K is a chain of such steps.
     pub(super) step: usize,
 }
 
 impl TensorArch {
-    /// The datapath for operands of one type with `k` products per result.
+    /// Returns the datapath for operands of one type, with `k` products per result.
     pub(super) fn datapath(self, ty: Float, k: usize) -> Datapath {
         let fp8 = matches!(ty, Float::E4m3 | Float::E5m2);
         let aligned_bits = match self {

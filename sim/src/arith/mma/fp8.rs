@@ -1,8 +1,7 @@
-//! fp8 `mma` on Hopper, which the assembler makes of f16 `mma`.
+//! fp8 `mma` on Hopper, which ptxas translates to f16 `mma`.
 //!
-//! A and B are unpacked to f16. t0 is a fused dot-add from zero over the k with `k mod 4` in {0, 1}, t1 one from t0
-//! over the rest; both have D's type. D is the ordinary rounded sum of C and t1. With a sparse A, k counts the
-//! stored elements.
+//! A and B are unpacked to f16. t0 is a fused dot-add over the k with `k mod 4` in {0, 1}, starting from zero; t1 is one over the other k,
+//! starting from t0. Both have D's type. D is C + t1, rounded like an ordinary sum. With a sparse A, k counts the stored elements.
 
 use std::sync::LazyLock;
 
@@ -59,12 +58,12 @@ pub(super) fn rows(op: &TensorOp, shape: Shape, a: &[u32], b: &[u32], k_of: Opti
     }
 }
 
-/// The k of one of the two fused dot-adds.
+/// Returns the indices k of one of the two fused dot-adds.
 fn positions(k: usize, half: usize) -> impl Iterator<Item = usize> {
     (0..k).filter(move |k| k / 2 % 2 == half)
 }
 
-/// That of f16, in two steps.
+/// Returns the datapath of f16, with half of the products per step.
 fn datapath(op: &TensorOp, products: usize) -> Datapath {
     Datapath { step: (products / 2).max(1), ..op.arch.datapath(Float::F16, products) }
 }

@@ -1,13 +1,13 @@
-//! The fused dot-add, written to be read.
+//! The fused dot-add, written for readability.
 
 use super::arch::{Accumulator, Datapath};
 use crate::arith::unpacked::{Exact, Unpacked};
 use crate::arith::{Float, Round};
 
-/// The exponent to which terms are aligned at least.
+/// The lowest exponent to which terms are aligned.
 pub(super) const LOWEST_ALIGNMENT: i16 = -133;
 
-/// One term of the sum: `(-1)^sign · significand · 2^(exponent - fraction_bits)`, not normalized.
+/// A term of the sum: `(-1)^sign · significand · 2^(exponent - fraction_bits)`, not normalized.
 #[derive(Clone, Copy)]
 pub(super) struct Term {
     pub(super) sign: bool,
@@ -16,7 +16,7 @@ pub(super) struct Term {
     pub(super) exponent: i32,
 }
 
-/// One fused dot-add: align to the largest exponent, truncate, sum, round once.
+/// Computes a fused dot-add: aligns to the largest exponent, truncates, sums and rounds once.
 pub(super) fn fused_dot_add(
     datapath: Datapath,
     ty: (Float, Float),
@@ -33,7 +33,7 @@ pub(super) fn fused_dot_add(
     }
 }
 
-/// The finite nonzero terms, or the sum if it is an infinity or NaN.
+/// Returns the finite nonzero terms, or as an error the bits of a sum that is infinite or NaN.
 pub(super) fn special_sum(
     acc: Accumulator,
     all: impl IntoIterator<Item = Operand<Term>>,

@@ -2,10 +2,10 @@
 
 use super::Shape;
 
-/// `C ← A · B + C` on integers.
+/// Computes `C ← A · B + C` on integers.
 ///
-/// `a` is M×K row by row, `b` N×K column by column, both extended from s8, u8, s4 or u4; `c` is M×N row by row.
-/// Sums wrap; with `satfinite` each is clamped once, C included.
+/// `a` is M×K in row order and `b` N×K in column order, both extended from s8, u8, s4 or u4; `c` is M×N in row order. Sums wrap; with
+/// `satfinite`, each sum including C is clamped once.
 #[doc(alias = "mma.sync.s32.s8.s8.s32")]
 #[doc(alias = "wgmma.mma_async.s32.s8.s8")]
 pub fn rows(satfinite: bool, shape: Shape, a: &[i16], b: &[i16], c: &mut [i32]) {
@@ -19,7 +19,7 @@ pub fn rows(satfinite: bool, shape: Shape, a: &[i16], b: &[i16], c: &mut [i32]) 
     }
 }
 
-/// [`rows`] for a sparse A (`mma.sp`): `a` is M×K/2, and `k_of` says for each of its elements which k of B it meets.
+/// [`rows`] for a sparse A (`mma.sp`): `a` is M×K/2, and `k_of` contains, for each of its elements, the k of the element of B to multiply.
 #[doc(alias = "mma.sp.s32.s8.s8.s32")]
 pub fn sparse_rows(satfinite: bool, shape: Shape, a: &[i16], k_of: &[u16], b: &[i16], c: &mut [i32]) {
     let products = shape.k / 2;
@@ -36,7 +36,7 @@ pub fn sparse_rows(satfinite: bool, shape: Shape, a: &[i16], k_of: &[u16], b: &[
     }
 }
 
-/// Sums of at most 64 products of bytes stay far within 32 bits; anything else wraps.
+/// Returns the sum of products, wrapping. Sums of at most 64 products of bytes are far below 32 bits.
 fn dot(pairs: impl Iterator<Item = (i16, i16)>) -> i32 {
     pairs.map(|(a, b)| i32::from(a) * i32::from(b)).fold(0, i32::wrapping_add)
 }
@@ -45,18 +45,18 @@ fn accumulate(satfinite: bool, c: i32, products: i32) -> i32 {
     if satfinite { c.saturating_add(products) } else { c.wrapping_add(products) }
 }
 
-/// What single-bit `mma` counts.
+/// The operation of a single-bit `mma`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BitOp {
-    /// `.xor.popc`: the bits in which A and B differ.
+    /// `.xor.popc`: counts the bits in which A and B differ.
     Xor,
-    /// `.and.popc`: the bits that both have.
+    /// `.and.popc`: counts the bits that are set in both.
     And,
 }
 
-/// `C ← popc(A op B) + C` on single bits, 32 to a word.
+/// Computes `C ← popc(A op B) + C` on single bits, 32 per word.
 ///
-/// `shape.k` counts words; `a` is M×K row by row, `b` N×K column by column.
+/// `shape.k` counts words; `a` is M×K in row order, `b` N×K in column order.
 #[doc(alias = "mma.sync.s32.b1.b1.s32")]
 #[doc(alias = "wgmma.mma_async.s32.b1.b1")]
 pub fn bit_rows(op: BitOp, shape: Shape, a: &[u32], b: &[u32], c: &mut [i32]) {

@@ -32,19 +32,20 @@ pub struct TensorOp {
     pub acc: Accumulator,
 }
 
-/// Extents of a product; M follows from the slices.
+/// The extents of a product; M follows from the lengths of the slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
-    /// Columns of B, C and D.
+    /// The number of columns of B, C and D.
     pub n: usize,
-    /// Rows of B: the K in the name of the instruction.
+    /// The number of rows of B: the K in the name of the instruction.
     pub k: usize,
 }
 
 impl TensorOp {
-    /// One element of `A · B + C`: `a` is its row of A, `b` its column of B. The shorter one counts.
+    /// Computes one element of `A · B + C`, where `a` is its row of A and `b` its column of B; elements past the end of the shorter one are
+    /// ignored.
     ///
-    /// `wgmma` with `scale-d` 0 has `c` = 0; a negative `imm-scale` flips the signs of `a` or `b`.
+    /// For `wgmma`, pass 0 as `c` if `scale-d` is 0, and flip the signs of `a` or `b` if its `imm-scale` is negative.
     pub fn dot(&self, a: &[u32], b: &[u32], c: u32) -> u32 {
         if self.unpacks_fp8() {
             return fp8::dot(self, a, b, c);
@@ -55,10 +56,10 @@ impl TensorOp {
             .fold(c, |c, (a, b)| fused_dot_add(datapath, self.ty, self.acc, a, b, c))
     }
 
-    /// `C ← A · B + C` with the bits of [`TensorOp::dot`] for every element.
+    /// Computes `C ← A · B + C`, with the bits of [`TensorOp::dot`] for every element.
     ///
-    /// `a` is M×K row by row, `b` N×K column by column, `c` M×N row by row. Elements whose operands are missing
-    /// from the slices keep their value.
+    /// `a` is M×K in row order, `b` N×K in column order, `c` M×N in row order. Elements whose operands are missing from the slices keep
+    /// their values.
     pub fn rows(&self, shape: Shape, a: &[u32], b: &[u32], c: &mut [u32]) {
         if self.unpacks_fp8() {
             fp8::rows(self, shape, a, b, None, c);
@@ -67,10 +68,10 @@ impl TensorOp {
         }
     }
 
-    /// [`TensorOp::rows`] for a sparse A (`mma.sp`): `a` is M×K/2, and `k_of` says for each of its elements which
-    /// k of B it meets.
+    /// [`TensorOp::rows`] for a sparse A (`mma.sp`): `a` is M×K/2, and `k_of` contains, for each of its elements, the k of the element of B
+    /// to multiply.
     ///
-    /// Elements of B that no element of A meets have no effect, not even as infinity or NaN.
+    /// Elements of B that are not multiplied by an element of A have no effect, even if they are infinite or NaN.
     #[doc(alias = "mma.sp")]
     pub fn sparse_rows(&self, shape: Shape, a: &[u32], k_of: &[u16], b: &[u32], c: &mut [u32]) {
         if self.unpacks_fp8() {
@@ -80,28 +81,27 @@ impl TensorOp {
         }
     }
 
-    /// The datapath of a fused dot-add with `products` products.
+    /// Returns the datapath of a fused dot-add with `products` products.
     pub(super) fn datapath(&self, products: usize) -> Datapath {
         self.arch.datapath(self.ty.0, products)
     }
 
-    /// Returns whether the assembler unpacks fp8 to f16: on Hopper, `wgmma` has an fp8 datapath, but `mma` does not.
+    /// Returns whether ptxas unpacks fp8 to f16: on Hopper, `wgmma` has an fp8 datapath, but `mma` does not.
     fn unpacks_fp8(&self) -> bool {
         let fp8 = matches!(self.ty.0, Float::E4m3 | Float::E5m2);
         fp8 && self.arch == TensorArch::Sm90 && self.instruction == Instruction::Mma
     }
 }
 
-/// One element of a dense `mma`: [`TensorOp::dot`].
+/// Computes one element of a dense `mma`: [`TensorOp::dot`].
 #[doc(alias = "mma.sync")]
 pub fn dot(arch: TensorArch, ty: (Float, Float), acc: Accumulator, a: &[u32], b: &[u32], c: u32) -> u32 {
     TensorOp { arch, instruction: Instruction::Mma, ty, acc }.dot(a, b, c)
 }
 
-/// A dense `mma` on f16 or bf16: `D = A · B + C`.
+/// Computes a dense `mma` on f16 or bf16: `D = A · B + C`.
 ///
-/// `a` holds the M rows of A, `b` the N columns of B, `c` and `d` the M rows of C and D (f16 in the low half of a
-/// word).
+/// `a` contains the M rows of A, `b` the N columns of B, `c` and `d` the M rows of C and D (f16 in the low half of a word).
 #[doc(alias = "mma.sync")]
 pub fn mma_tile<const M: usize, const N: usize, const K: usize>(
     arch: TensorArch,
@@ -116,7 +116,7 @@ pub fn mma_tile<const M: usize, const N: usize, const K: usize>(
     mma_rows(arch, ty, acc, Shape { n: N, k: K }, a.as_flattened(), b.as_flattened(), d.as_flattened_mut());
 }
 
-/// A dense `mma` on f16 or bf16 like [`mma_tile`], `C ← A · B + C`, for extents known at run time.
+/// Computes a dense `mma` on f16 or bf16 like [`mma_tile`], `C ← A · B + C`, with dynamic extents.
 pub fn mma_rows(
     arch: TensorArch,
     ty: Float,

@@ -1,8 +1,8 @@
 //! Products of floats of at most 8 bits on Blackwell: `.kind::f8f6f4`, `.kind::mxf8f6f4`, `.kind::mxf4`, `.kind::mxf4nvf4`.
 //!
-//! Factors may have scales, shared by blocks of elements along k. One instruction is one fused dot-add (MMA-Sim, measured on
-//! Blackwell): the exponents of the scales are added to those of the products. Products of 4-bit factors in words of eight are first
-//! summed exactly, 16 at a time, and their exponents are those of the scales alone.
+//! Factors may have scales, which blocks of elements along k share. An instruction is one fused dot-add (MMA-Sim, measured on Blackwell):
+//! the exponents of the scales are added to those of the products. Products of 4-bit factors, eight to a word, are first summed exactly in
+//! groups of 16, and only the scales determine the exponents of these sums.
 
 use super::arch::{Accumulator, Datapath};
 use super::fused::{Operand, Term, operand, product, round_sum, special_sum};
@@ -19,23 +19,23 @@ pub struct SmallOp {
     pub ty: (Float, Float),
     /// The type of C and D.
     pub acc: Accumulator,
-    /// Whether the factors have 4 bits, in words of eight, so that 16 products are summed before they are aligned.
+    /// Whether the factors have 4 bits, eight to a word, so that 16 products are summed before they are aligned.
     pub grouped: bool,
-    /// The type of the scales, ue8m0, or e4m3 for ue4m3.
+    /// The type of the scales: ue8m0, or e4m3 for ue4m3.
     pub scale: Option<Float>,
 }
 
-/// The scales of a row of A or of a column of B, of equal blocks along k.
+/// The scales of a row of A and of a column of B, each for equal blocks along k.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scales<'s> {
-    /// Of the row of A.
+    /// The scales of the row of A.
     pub a: &'s [u8],
-    /// Of the column of B.
+    /// The scales of the column of B.
     pub b: &'s [u8],
 }
 
 impl SmallOp {
-    /// One element of `A · B + C`: `a` is its row of A, `b` its column of B.
+    /// Computes one element of `A · B + C`, where `a` is its row of A and `b` its column of B.
     pub fn dot(&self, a: &[u32], b: &[u32], scales: Scales<'_>, c: u32) -> u32 {
         let (grouped, k) = (self.grouped, a.len().min(b.len()));
         let datapath =
@@ -66,7 +66,8 @@ impl SmallOp {
         round_sum(datapath, self.acc, &finite)
     }
 
-    /// `C ← A · B + C`: `a` is M×K row by row, `b` N×K column by column, `c` M×N row by row; `scales` are those of a row and a column.
+    /// Computes `C ← A · B + C`: `a` is M×K in row order, `b` N×K in column order, `c` M×N in row order; `scales` returns those of a row
+    /// and a column.
     pub fn rows<'s>(
         &self,
         Shape { n, k }: Shape,
@@ -86,7 +87,7 @@ impl SmallOp {
         product(operand(self.ty.0, a), operand(self.ty.1, b))
     }
 
-    /// The exact sum of a group's products, with exponent 0. 4-bit floats are finite.
+    /// Returns the exact sum of a group's products, with exponent 0. All 4-bit floats are finite.
     fn group(&self, a: &[u32], b: &[u32]) -> Operand<Term> {
         let mut sum = 0i64;
         let mut fraction_bits = 0;
@@ -100,7 +101,7 @@ impl SmallOp {
     }
 }
 
-/// A term multiplied by the product of the scales.
+/// Returns a term multiplied by the product of the scales.
 fn scaled(term: Operand<Term>, scale: Option<Operand<Term>>) -> Operand<Term> {
     match (term, scale) {
         (term, None) => term,

@@ -1,23 +1,23 @@
-//! Whole instructions, bit-identical to [`super::TensorOp::dot`].
+//! Products of whole matrices, bit-identical to [`super::TensorOp::dot`].
 //!
-//! Operands are decoded once. Eight columns of one row then go through the fused dot-add side by side in
-//! fixed-size arrays without branches, which the compiler turns into vector code. Elements whose row or column
-//! holds an infinity or NaN, or whose accumulator is one, take the readable path.
+//! Operands are decoded once. Eight columns of a row are then computed together, in fixed-size arrays without branches, which the compiler
+//! turns into vector code. Elements whose row or column contains an infinity or NaN, or whose accumulator is one, are computed by
+//! [`fused_dot_add`].
 
 use super::arch::{Accumulator, Datapath};
 use super::fused::{LOWEST_ALIGNMENT, fused_dot_add};
 use super::op::Shape;
 use crate::arith::{Float, Round, unpacked::Exact};
 
-/// Columns that are computed side by side.
+/// The number of columns that are computed together.
 const LANES: usize = 8;
 
-/// The exponent of a zero: below every real one, so that it never decides the alignment.
+/// The exponent of zero, below all others, so that zeros do not determine the alignment.
 const ZERO_EXPONENT: i16 = -8192;
 
-/// `C ← A · B + C` by chains of fused dot-adds of `datapath.step` products each.
+/// Computes `C ← A · B + C` by chains of fused dot-adds of `datapath.step` products each.
 ///
-/// With `k_of`, A is sparse: half as wide, its elements meeting the k of B that `k_of` names.
+/// With `k_of`, A is sparse: it has half the width, and `k_of` contains, for each of its elements, the k of the element of B to multiply.
 #[expect(clippy::too_many_arguments, reason = "the operands of one instruction")]
 pub(super) fn fused_rows(
     datapath: Datapath,
@@ -55,7 +55,7 @@ pub(super) fn fused_rows(
     }
 }
 
-/// What all fused dot-adds of an instruction share.
+/// The properties that all fused dot-adds of an instruction share.
 struct Step {
     datapath: Datapath,
     ty: (Float, Float),
@@ -64,7 +64,7 @@ struct Step {
 }
 
 impl Step {
-    /// The elements of one row in up to eight columns.
+    /// Computes the elements of one row in up to eight columns.
     fn run(&self, a: &[u32], row: &Row, block: &Block, c: &mut [u32]) {
         if let Ok(c) = c.try_into() {
             return self.run_lanes(a, row, block, c);
@@ -125,7 +125,7 @@ impl Decoder {
         largest < self.infinity as i32
     }
 
-    /// The exponent without normalization: the smallest normal one for subnormals.
+    /// Returns the exponent before normalization; for subnormals, that of the smallest normal number.
     #[inline(always)]
     fn exponent(&self, bits: u32) -> i16 {
         let magnitude = bits & self.magnitude;
@@ -133,7 +133,7 @@ impl Decoder {
         if magnitude == 0 { ZERO_EXPONENT } else { exponent as i16 }
     }
 
-    /// The value, if it is finite: the fields put into those of an f32, then moved by the difference of the biases.
+    /// Returns the value if it is finite: the fields are inserted into an f32, which is scaled by the difference of the biases.
     #[inline(always)]
     fn value(&self, bits: u32) -> f64 {
         let sign = bits << self.sign_shift & 1 << 31;
@@ -176,7 +176,7 @@ impl Lanes {
     }
 }
 
-/// Up to eight columns of B, side by side for each k, raw and decoded.
+/// Up to eight columns of B, raw and decoded, with the elements of the same k next to each other.
 #[derive(Default)]
 struct Block {
     raw: Vec<[u32; LANES]>,
@@ -197,7 +197,7 @@ impl Block {
         Self { finite: decoder.all_finite(b), raw, lanes }
     }
 
-    /// Takes over the k of another block that `selected` names; those beyond its end are zero.
+    /// Replaces the contents with the elements of another block at the k in `selected`; elements past its end are zero.
     fn gather(&mut self, from: &Self, selected: &[u16], products: usize) {
         self.raw.clear();
         self.lanes.clear();
@@ -211,7 +211,7 @@ impl Block {
     }
 }
 
-/// Exact sums of aligned, truncated terms, and the exponents of the units they are truncated to.
+/// Exact sums of aligned and truncated terms, and the exponents of the units to which the terms are truncated.
 struct Sums {
     sum: [f64; LANES],
     unit: [i16; LANES],
@@ -238,17 +238,17 @@ fn fused_sums(aligned_bits: i32, row: &[(i16, f64)], columns: &[Lanes], addend: 
     Sums { sum, unit }
 }
 
-/// Drops from `x` what is below `bias` · 2^-27.
+/// Truncates `x` to a multiple of `bias` · 2^-27.
 ///
-/// Moved away from zero by `bias`, the bits of x have fixed places; one lost from an x below half a unit does not
-/// reach the unit.
+/// Adding `bias` with the sign of `x` moves the bits of `x` to fixed positions. A bit that this addition drops from an `x` below half a
+/// unit does not affect the unit.
 #[inline(always)]
 fn truncate(x: f64, bias: f64) -> f64 {
     let bias = bias.copysign(x);
     f64::from_bits((x + bias).to_bits() & !((1 << 25) - 1)) - bias
 }
 
-/// 2^exponent as an f64, for exponents of normal numbers.
+/// Returns 2^exponent as an f64, for the exponents of normal numbers.
 #[inline(always)]
 fn power_of_two(exponent: i16) -> f64 {
     f64::from_bits(((i64::from(exponent) + 1023) as u64) << 52)

@@ -6,7 +6,7 @@
 
 use crate::lanes::Lanes32;
 
-/// Puts the elements of one register of A, `m`×`k` row by row, in their places.
+/// Stores the elements of one register of A in a matrix of `m`×`k` elements in row order.
 pub(super) fn put_a(words: &Lanes32, register: usize, (m, k): (usize, usize), bits: u32, a: &mut [u32]) {
     let groups = m / 8;
     spread(words, bits, |lane, i, per, element| {
@@ -16,14 +16,14 @@ pub(super) fn put_a(words: &Lanes32, register: usize, (m, k): (usize, usize), bi
     });
 }
 
-/// Puts the elements of one register of B, column by column, in their places.
+/// Stores the elements of one register of B in a matrix in column order.
 pub(super) fn put_b(words: &Lanes32, register: usize, k: usize, bits: u32, b: &mut [u32]) {
     spread(words, bits, |lane, i, per, element| {
         b[lane / 4 * k + per * (lane % 4) + 4 * per * register + i] = element;
     });
 }
 
-/// Calls `f` with the lane, the index in the register, the number of elements per register, and the element.
+/// Calls `f` for each element, with the lane, the index in the register, the number of elements per register, and the element.
 #[inline(always)]
 fn spread(words: &Lanes32, bits: u32, mut f: impl FnMut(usize, usize, usize, u32)) {
     match bits {
@@ -45,14 +45,14 @@ fn spread(words: &Lanes32, bits: u32, mut f: impl FnMut(usize, usize, usize, u32
     }
 }
 
-/// Returns the position of element `i` of a lane in C or D with `n` columns.
+/// Returns the index of element `i` of a lane in a C or D with `n` columns, in row order.
 #[inline(always)]
 pub(super) fn place_c(lane: usize, i: usize, n: usize) -> usize {
     let (row, column) = (lane / 4 + 8 * (i / 2 % 2), 2 * (lane % 4) + i % 2 + 8 * (i / 4));
     row * n + column
 }
 
-/// Puts the elements of one register of C in their places.
+/// Stores the elements of one register of C in a matrix in row order.
 pub(super) fn put_c(words: &Lanes32, register: usize, n: usize, bits: u32, c: &mut [u32]) {
     for lane in 0..32 {
         if bits == 32 {
@@ -64,7 +64,7 @@ pub(super) fn put_c(words: &Lanes32, register: usize, n: usize, bits: u32, c: &m
     }
 }
 
-/// Returns one register of D.
+/// Returns one register of D, from a matrix in row order.
 pub(super) fn get_d(d: &[u32], register: usize, n: usize, bits: u32) -> Lanes32 {
     std::array::from_fn(|lane| {
         if bits == 32 {

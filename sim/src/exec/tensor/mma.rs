@@ -56,7 +56,7 @@ fn write(warp: &mut Warp, op: &Mma, d: &[u32]) {
     }
 }
 
-/// Returns the 32-bit slot of a fragment's register, whose class decoding has checked.
+/// Returns the 32-bit slot of a fragment's register. Decoding has checked its class.
 fn word(reg: Reg) -> crate::program::code::R {
     match reg {
         Reg::R(r) => r,
@@ -64,7 +64,7 @@ fn word(reg: Reg) -> crate::program::code::R {
     }
 }
 
-/// Matrices of doubles: one element per register.
+/// Executes a product of f64 matrices, whose fragments have one element per register.
 fn double(warp: &mut Warp, op: &Mma) {
     let (m, k) = (op.extents.m, op.extents.k);
     let groups = m / 8;

@@ -1,10 +1,10 @@
-//! Products of matrices of raw elements: A row by row, B column by column, C row by row.
+//! Products of matrices of raw elements: A in row order, B in column order, C in row order.
 
 use crate::arith::mma::{Accumulator, Instruction, Shape, TensorArch, TensorOp, integer};
 use crate::machine::wgmma::Scratch;
 use crate::program::code::{Extents, Numbers, SmallInt};
 
-/// Computes C ← A·B + C for all types except f64. `k_of` is the k of each element of a sparse A.
+/// Computes C ← A·B + C for all types except f64. `k_of` contains the k of each element of a sparse A.
 pub(super) fn multiply(
     scratch: &mut Scratch,
     numbers: &Numbers,
@@ -49,7 +49,7 @@ fn numbers_of(elements: &[u32], int: SmallInt) -> Vec<i16> {
     elements.iter().map(|&x| if int.signed { signed(x) } else { x as i16 }).collect()
 }
 
-/// Converts a C whose float type differs from that of D: f16 is widened exactly, f32 is rounded to nearest.
+/// Converts a C whose floating-point type differs from that of D: f16 is widened exactly, f32 is rounded to nearest.
 pub(super) fn convert_c(numbers: &Numbers, c: &mut [u32]) {
     let Numbers::Float { c: from, d: to, .. } = numbers else { return };
     match (from, to) {

@@ -49,12 +49,12 @@ fn columns(regs: &Regs, scales: &BlockScales) -> Outcome<[[u8; 4]; 8]> {
     Ok(std::array::from_fn(|column| bytes(regs, &scales.b, 4 * column + thread, first)))
 }
 
-/// Returns the bytes of a lane's register, from `first` on.
+/// Returns the bytes of a lane's register, starting with byte `first`.
 fn bytes(regs: &Regs, operand: &ScaleOperand, lane: usize, first: usize) -> [u8; 4] {
     (regs.r(operand.bits)[lane] >> (8 * first)).to_le_bytes()
 }
 
-/// Returns the first byte and the thread, which must be the same in all lanes.
+/// Returns the selectors of the first byte and of the thread, which must be the same in all lanes.
 fn selectors(regs: &Regs, operand: &ScaleOperand, count: usize, threads: usize) -> Outcome<(usize, usize)> {
     let (byte, thread) = (regs.r(operand.byte)[0] as u16 as usize, regs.r(operand.thread)[0] as u16 as usize);
     if byte % count != 0 || byte + count > 4 || thread >= threads {

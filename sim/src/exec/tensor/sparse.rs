@@ -1,4 +1,4 @@
-//! The elements of B by which a sparse A is multiplied (PTX ISA, "Sparse matrix storage").
+//! The selection of the elements of B by which a sparse A is multiplied (PTX ISA, "Sparse matrix storage").
 
 use crate::arith::Float;
 use crate::machine::registers::Regs;
@@ -6,7 +6,7 @@ use crate::program::code::{Extents, Numbers, Sparse};
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 
-/// Returns the k of each element of A, row by row.
+/// Returns the k of each element of A, in row order.
 pub(super) fn k_of(regs: &Regs, sparse: Sparse, extents: Extents, numbers: &Numbers) -> Outcome<Vec<u16>> {
     let Extents { m, k, .. } = extents;
     let (metadata, selector) = (regs.r(sparse.metadata), sparse.selector as usize);

@@ -1,7 +1,7 @@
-//! wgmma.mma_async: each warp of a warpgroup computes 16 of its 64 rows.
+//! `wgmma.mma_async`: each warp of a warpgroup computes 16 of the 64 rows.
 //!
-//! Products are computed when they are issued, but for the checkers, shared memory is read until the group is waited for. A product belongs
-//! to the whole warpgroup: it is complete for each of the four warps when all of them have issued their part.
+//! Products are computed when they are issued, but for the checkers, they read shared memory until their group is waited for. A product
+//! belongs to the whole warpgroup: it is complete for each of the four warps when all four have issued their part.
 
 use crate::arith::mma::Instruction;
 use crate::exec::tensor::descriptor::Descriptor;
@@ -43,7 +43,7 @@ impl Source {
         })
     }
 
-    /// Returns the first row and the address of each of its 16-byte units.
+    /// Returns the first row and the address of each 16-byte unit.
     fn units(&self) -> impl Iterator<Item = (usize, usize)> {
         let per_unit = 128 / self.bits as usize;
         let (outer, inner) = if self.mn_major { (self.k, self.rows) } else { (self.rows, self.k) };
@@ -90,7 +90,7 @@ impl Source {
         Ok(())
     }
 
-    /// Reads all elements, row by row.
+    /// Reads all elements in row order.
     fn read(&self, shared: &Shared, out: &mut [u32]) -> Outcome<()> {
         let bytes = self.bits as usize / 8;
         let mask = u32::MAX >> (32 - self.bits);

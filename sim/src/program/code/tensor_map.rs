@@ -1,8 +1,8 @@
-//! Fields of an encoded tensor map, as `tensormap.replace` names them.
+//! The fields of an encoded tensor map, as named by `tensormap.replace`.
 
 use crate::arith::{Float, Int};
 
-/// A field; those by dimension say which.
+/// A field. A field that exists for each dimension contains the index of the dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
     Address,
@@ -12,14 +12,14 @@ pub(crate) enum Field {
     Stride(usize),
     ElementStride(usize),
     ElementType,
-    /// Only one choice, which therefore needs no bits.
+    /// A field with a single valid value, which is therefore not stored.
     Interleave,
     Swizzle,
     Fill,
 }
 
 impl Field {
-    /// Its offset in the encoded map, and its bytes.
+    /// Returns the offset and the size in bytes of the field in the encoded map; `None` if it is not stored.
     pub(crate) fn place(self) -> Option<(u64, u8)> {
         let place = match self {
             Field::ElementType => (4, 1),
@@ -36,12 +36,12 @@ impl Field {
         Some((place.0 as u64, place.1))
     }
 
-    /// What is stored for a value: PTX counts ranks from 0.
+    /// Returns the stored form of a value of `tensormap.replace`, in which ranks start at 0.
     pub(crate) fn stored(self, value: u64) -> u64 {
         if self == Field::Rank { value + 1 } else { value }
     }
 
-    /// How many dimensions have one; 0 if it is the map's.
+    /// Returns the number of dimensions for which the field exists; 0 if it exists once.
     pub(crate) fn dimensions(self) -> usize {
         match self {
             Field::Tile(_) | Field::Dim(_) | Field::ElementStride(_) => 5,
@@ -60,7 +60,7 @@ impl Field {
         }
     }
 
-    /// How many numbered choices it has; 0 if it takes any value.
+    /// Returns the number of values of an enumerated field; 0 if the field takes any value.
     pub(crate) fn choices(self) -> usize {
         match self {
             Field::ElementType => BY_NUMBER.len(),
@@ -71,7 +71,7 @@ impl Field {
         }
     }
 
-    /// The encoding of a choice.
+    /// Returns the stored form of a value of an enumerated field.
     pub(crate) fn encoded(self, choice: usize) -> Option<u64> {
         match self {
             Field::ElementType => {
@@ -83,7 +83,7 @@ impl Field {
     }
 }
 
-/// Element types as PTX numbers them (PTX ISA, "tensormap.replace").
+/// The element types in the order of their numbers in PTX (PTX ISA, "tensormap.replace").
 const BY_NUMBER: [TensorType; 13] = [
     TensorType::U8,
     TensorType::U16,
@@ -100,7 +100,7 @@ const BY_NUMBER: [TensorType; 13] = [
     TensorType::Tf32Ftz,
 ];
 
-/// Element types of a tensor map.
+/// The element type of a tensor map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are those of CUtensorMapDataType")]
 pub enum TensorType {
@@ -114,7 +114,7 @@ pub enum TensorType {
     F32,
     F64,
     Bf16,
-    /// f32 with subnormals flushed.
+    /// f32; subnormal numbers are flushed to zero.
     F32Ftz,
     Tf32,
     Tf32Ftz,
@@ -138,7 +138,7 @@ impl TensorType {
         TensorType::Tf32Ftz,
     ];
 
-    /// Bytes of an element.
+    /// Returns the size of an element in bytes.
     pub const fn bytes(self) -> usize {
         match self {
             TensorType::U8 => 1,
@@ -148,7 +148,7 @@ impl TensorType {
         }
     }
 
-    /// The float format, for reductions and out-of-bounds NaNs.
+    /// Returns the floating-point format for reductions and out-of-bounds NaNs, if the type is a floating-point type.
     pub(crate) fn float(self) -> Option<Float> {
         Some(match self {
             TensorType::F16 => Float::F16,
@@ -159,7 +159,7 @@ impl TensorType {
         })
     }
 
-    /// The integer format, for reductions.
+    /// Returns the integer format for reductions, if the type is an integer type.
     pub(crate) fn int(self) -> Option<Int> {
         Some(match self {
             TensorType::U8 => Int::U8,
