@@ -21,8 +21,8 @@
 //!
 //! # What it does not do
 //!
-//! Apart from [`filled`], it does not allocate or copy: use `stream.clone_htod`, `stream.alloc_zeros`, `stream.clone_dtoh`. It
-//! checks a launch's shape, shared memory and parameter sizes, but not how a kernel uses its pointers.
+//! Apart from [`filled`], it does not allocate or copy: use `stream.clone_htod`, `stream.alloc_zeros`, `stream.clone_dtoh`. It checks a
+//! launch's shape, shared memory and parameter sizes, but not which memory a kernel accesses.
 //!
 //! [`CudaContext`]: cudarc::driver::CudaContext
 //! [`CudaStream`]: cudarc::driver::CudaStream

@@ -55,8 +55,8 @@ pub fn injective() -> impl Strategy<Value = Layout> {
     ordered(prop_oneof![3 => Just(1_i64), 1 => 2..=4_i64])
 }
 
-/// Generates an injective layout whose padding between modes is too small for a copy: a stride need not be a multiple of the span
-/// of the next smaller one.
+/// Generates an injective layout with padding between modes that is smaller than the span of the modes before it, so that a stride need not
+/// be a multiple of that span.
 pub fn padded() -> impl Strategy<Value = Layout> {
     (shape(), vec((any::<u16>(), any::<u16>()), 12)).prop_filter_map("a valid layout", |(shape, keys)| {
         let extents: Vec<i64> = shape.leaves().copied().collect();
@@ -100,7 +100,7 @@ pub fn coordinate(shape: &Shape) -> impl Strategy<Value = Coord> + use<> {
     (0..shape.size()).prop_map(move |index| coord_of_index(index, &shape))
 }
 
-/// Generates a slicing coordinate of a shape: some modes kept, some fixed, at any depth.
+/// Generates a slicing coordinate of a shape, which keeps some modes and fixes others, at any depth.
 pub fn slicer(shape: &Shape) -> impl Strategy<Value = Slicer> + use<> {
     let shape = shape.clone();
     (0..shape.size(), vec(0..3_u8, 1..=6)).prop_map(move |(index, choices)| {
@@ -119,7 +119,7 @@ fn slice_of(shape: &Shape, coord: &Coord, choose: &mut impl FnMut() -> u8) -> Sl
     }
 }
 
-/// Generates a tiler for a layout: extents and strided layouts, for the whole or by mode, most of which divide.
+/// Generates a tiler for a layout, made of extents and strided layouts, for the whole layout or by mode. Most tilers divide the layout.
 pub fn tiler(layout: &Layout) -> impl Strategy<Value = Tiler> + use<> {
     let whole = tile(layout.size());
     let modes: Vec<_> = layout.modes().map(|mode| tile(mode.size()).boxed()).collect();

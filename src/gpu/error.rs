@@ -164,7 +164,7 @@ pub enum LaunchError {
         /// The maximum.
         limit: u32,
     },
-    /// Clusters require compute capability 9.0.
+    /// The device does not support clusters, which require compute capability 9.0.
     #[error("cluster {cluster:?}: expected a device of compute capability 9.0 or later, found {}.{}", .capability.0, .capability.1)]
     NoClusters {
         /// The cluster requested.

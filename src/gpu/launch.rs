@@ -188,7 +188,7 @@ impl PreparedLaunch<'_> {
     /// Returns the driver's error.
     ///
     /// # Safety
-    /// As for [`Function::launch`], for every launch.
+    /// The requirements of [`Function::launch`] apply to every launch.
     #[doc(alias = "cuLaunchKernelEx")]
     pub unsafe fn launch(&mut self) -> Result<(), LaunchError> {
         let gpu = &self.function.module.gpu;

@@ -17,7 +17,7 @@ const LOG_BYTES: usize = 256 << 10;
 /// Compilation options. No option changes the PTX text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadOptions {
-    /// Keep `.loc` lines in the machine code, for Nsight Compute and compute-sanitizer.
+    /// Whether `.loc` lines are kept in the machine code, for Nsight Compute and compute-sanitizer.
     #[doc(alias = "CU_JIT_GENERATE_LINE_INFO")]
     pub line_info: bool,
     /// Maximum number of registers per thread.
@@ -67,7 +67,7 @@ impl Module {
         Self::load_with(gpu, ptx, &LoadOptions::default())
     }
 
-    /// Like [`Module::load`], with options.
+    /// Compiles and loads PTX text like [`Module::load`], with options.
     ///
     /// # Errors
     /// Returns the errors of [`Module::load`].

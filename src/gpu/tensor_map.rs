@@ -56,11 +56,11 @@ pub enum Swizzle {
     /// No permutation.
     #[default]
     None = 0,
-    /// Within 32 bytes.
+    /// Within rows of 32 bytes.
     B32 = 1,
-    /// Within 64 bytes.
+    /// Within rows of 64 bytes.
     B64 = 2,
-    /// Within 128 bytes.
+    /// Within rows of 128 bytes.
     B128 = 3,
 }
 
@@ -131,7 +131,7 @@ pub struct TiledTensor {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TensorMapError {
-    /// A tensor has 1 to 5 dimensions.
+    /// The tensor does not have 1 to 5 dimensions.
     #[error("expected 1 to 5 dimensions, found {found}")]
     Rank {
         /// The dimensions given.
@@ -163,13 +163,13 @@ pub enum TensorMapError {
         /// The maximum.
         most: u64,
     },
-    /// The address must be a multiple of 16.
+    /// The address is not a multiple of 16.
     #[error("address of the tensor: expected a multiple of 16, found {address:#x}")]
     Address {
         /// The address.
         address: u64,
     },
-    /// Strides must be multiples of 16 bytes.
+    /// A stride is not a multiple of 16 bytes.
     #[error("stride of dimension {dim}: expected a multiple of 16 bytes, found {found}")]
     Stride {
         /// The dimension.
@@ -177,13 +177,13 @@ pub enum TensorMapError {
         /// The stride in bytes.
         found: u64,
     },
-    /// A row of the box must be a multiple of 16 bytes.
+    /// The size of a row of the box is not a multiple of 16 bytes.
     #[error("row of the box: expected a multiple of 16 bytes, found {found}")]
     BoxRow {
         /// The bytes per row.
         found: u32,
     },
-    /// A row of the box must fit in the swizzle's span.
+    /// A row of the box does not fit in the swizzle's span.
     #[error("row of the box: expected at most {limit} bytes for this swizzle, found {found}")]
     SwizzleRow {
         /// The bytes per row.
@@ -191,7 +191,7 @@ pub enum TensorMapError {
         /// The swizzle's span.
         limit: u32,
     },
-    /// NaN fill requires floating-point elements.
+    /// Elements out of bounds should be NaN, but the element type is not a floating-point type.
     #[error("NaN fill: expected floating-point elements, found {element:?}")]
     NanFill {
         /// The element type.

@@ -28,8 +28,8 @@ pub use visible::AttentionMask;
 
 /// `(q, k, v, o, lse, [batches, kv_heads, group, queries, keys], strides, scale)`: K and V consist of `batches`·`kv_heads` matrices of
 /// `keys` rows. For each of these, Q and O contain `group` matrices of `queries` rows, one for each query head that attends to these keys.
-/// `strides` contains the strides of Q, K, V and O, in elements: each between batches, between heads and between rows. All strides must be
-/// multiples of 16 bytes. `lse` is contiguous: `batches`·`kv_heads`·`group`·`queries`.
+/// `strides` contains the strides between batches, between heads and between rows, in elements, for each of Q, K, V and O. All strides must
+/// be multiples of 16 bytes. `lse` is contiguous: `batches`·`kv_heads`·`group`·`queries`.
 pub type AttentionArgs<T> = (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [u32; 5], [[u32; 3]; 4], f32);
 
 /// [`AttentionArgs`] followed by `(…, slopes, sinks)`, each with one number per head. A buffer that the kernel does not read may have any
@@ -39,8 +39,8 @@ pub type AttentionExtrasArgs<T> =
 
 /// `(q, k, v, o, lse, [query_starts, key_starts], [sequences, kv_heads, group, queries, keys], longest, strides, scale)`: the sequences are
 /// packed into `queries` rows of Q and O and `keys` rows of K and V. The starts are the first row of each sequence, in order, followed by
-/// the end of the last sequence. For each sequence, the first `longest` queries are computed, rounded up to whole tiles. Strides are
-/// between heads and between rows. `lse` is contiguous: `kv_heads`·`group`·`queries`.
+/// the end of the last sequence. For each sequence, the first `longest` queries are computed, rounded up to whole tiles. `strides` contains
+/// those between heads and between rows. `lse` is contiguous: `kv_heads`·`group`·`queries`.
 #[doc(alias = "cu_seqlens")]
 #[doc(alias = "varlen")]
 pub type PackedAttentionArgs<T> =
@@ -74,8 +74,8 @@ pub struct AttentionTile {
 }
 
 impl AttentionTile {
-    /// Returns all tiles for which kernels with these head sizes of Q and K, and of V and O, exist. The first tile is the fastest for long
-    /// sequences.
+    /// Returns all tiles of the kernels with these head sizes: `head_size` of Q and K, and `value_size` of V and O. The first tile is the
+    /// fastest for long sequences.
     pub fn all(head_size: u32, value_size: u32) -> impl Iterator<Item = Self> {
         let of_size = TILES.iter().filter(move |[d, e, ..]| [*d, *e] == [head_size, value_size]);
         of_size.map(|&[.., warpgroups, keys]| Self { warpgroups, keys })
@@ -85,9 +85,10 @@ impl AttentionTile {
 /// An attention kernel: O = softmax(`scale` · Q·Kᵀ)·V for each head, and the logarithm of the sum of exponentials of each row of `scale` ·
 /// Q·Kᵀ. Requires sm_90a.
 ///
-/// Scores, exponentials and sums are f32. Exponentials are relative to a running maximum, which they exceed by a factor of at most 2⁸; they
-/// are rounded to `T` before they are multiplied by V. Elements of O are rounded to `T`. There may be up to 2³⁰ queries and keys; `scale`
-/// must be positive. A query without keys has O = 0 and the logarithm −∞. NaN or ∞ among values with a weight of 0 makes a row NaN.
+/// Scores, exponentials and sums are f32. Exponentials are relative to a running maximum, which is updated only if an exponential would
+/// exceed 2⁸; they are rounded to `T` before they are multiplied by V. Elements of O are rounded to `T`. There may be up to 2³⁰ queries and
+/// keys; `scale` must be positive. A query without keys has O = 0 and the logarithm −∞. NaN or ∞ in V makes a row of O NaN even if its
+/// weight is 0.
 ///
 /// With a head size of 256 and a mask, a few registers are spilled once per tile.
 #[doc(alias = "flash_attention")]
@@ -118,8 +119,8 @@ impl Attention {
         Self { head_size, value_size, mask, tile, schedule }
     }
 
-    /// Returns the kernel with the tile that is fastest with a soft cap, to be built [with extras](Self::kernel_with_extras). This tile
-    /// leaves registers for computing the cap.
+    /// Returns the kernel with the tile that is fastest with a soft cap, because it leaves registers for computing the cap. Build it with
+    /// [`kernel_with_extras`](Self::kernel_with_extras).
     #[must_use]
     pub fn with_tile_for_cap(self) -> Self {
         let fewer = |tile: &AttentionTile| tile.warpgroups == 3 && tile.keys < self.tile.keys;
@@ -148,8 +149,7 @@ impl Attention {
         })
     }
 
-    /// Builds the kernel with extras, which are part of its name: `attention_bf16_128_causal_cap50_slopes_sinks`. The logarithms of sums
-    /// include the extras.
+    /// Builds the kernel with extras, named `attention_bf16_128_causal_cap50_slopes_sinks`. The extras also affect the logarithms in `lse`.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel), and an error for a cap out of range.

@@ -99,16 +99,15 @@ pub struct Gemm {
     pub b: MatrixOrder,
     /// The tile of a warpgroup.
     pub tile: GemmTile,
-    /// The numbers of rows and columns of tiles that the blocks of a cluster, at most 8, compute at the same time, sharing loads of A and
-    /// B.
+    /// The numbers of rows and columns of tiles that the blocks of a cluster, at most 8, compute together, sharing loads of A and B.
     pub cluster: [u32; 2],
     /// The order of the tiles.
     pub schedule: Schedule,
-    /// The number of blocks of a cluster that compute a tile together, each of them a part of the sum over k: 1, or for tiles of 64
-    /// columns, 1 or 2. With 2, more multiprocessors are used if the result has few tiles.
+    /// The number of blocks of a cluster that compute a tile together, each of them a part of the sum over k: 1, or 2 for tiles of 64
+    /// columns. With 2, a result of few tiles occupies more multiprocessors.
     pub parts: u32,
-    /// Whether `ldd` may have any value. If so, threads store D instead of tensor copies, which takes longer, but the next tile is
-    /// multiplied at the same time.
+    /// Whether `ldd` may have any value. If so, D is stored by threads rather than by tensor copies, which takes longer but overlaps with
+    /// the products of the next tile.
     pub any_ldd: bool,
     /// The function f.
     pub activation: Option<Activation>,
@@ -158,7 +157,7 @@ impl Gemm {
         )
     }
 
-    /// Builds the kernel of a product with additional operands. 128×192 sums leave no registers for these operands; for this tile size, the
+    /// Builds the kernel of a product with additional operands. The sums of a 128×192 tile leave no registers for these operands, so the
     /// kernel uses tiles of 128×128 instead.
     ///
     /// ```
@@ -269,7 +268,7 @@ impl Gemm {
     }
 
     /// Builds the kernel of a gated product, f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ followed by those of B₂, and D has n columns.
-    /// With [`Activation::Silu`] this is SwiGLU ([Shazeer 2020](https://arxiv.org/abs/2002.05202)).
+    /// With [`Activation::Silu`], this is SwiGLU ([Shazeer 2020](https://arxiv.org/abs/2002.05202)).
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel), and an error for tiles other than 64×128 and 128×128, for `parts` other than 1, and

@@ -168,7 +168,7 @@ pub enum RunError {
         /// The maximum.
         most: u64,
     },
-    /// The kernel's grid rule, which also bounds a given grid, does not fit in 64 bits.
+    /// The result of the kernel's grid rule, which also bounds a given grid, does not fit in 64 bits.
     #[error("kernel `{kernel}`: expected arguments whose grid rule fits in 64 bits, found an overflow")]
     GridOverflow {
         /// The kernel name.

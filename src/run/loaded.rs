@@ -58,7 +58,8 @@ impl Gpu {
         self.load_with(kernel, &WITH_LINES)
     }
 
-    /// Like [`load`](Gpu::load), with options other than keeping Rust lines for profilers.
+    /// Compiles and loads a kernel like [`load`](Gpu::load), with these options instead of the default, which keeps Rust lines for
+    /// profilers.
     ///
     /// # Errors
     /// Returns the errors of [`load`](Gpu::load).
@@ -86,7 +87,8 @@ impl<A: Params> Loaded<A> {
         self.start(stream, None, args)
     }
 
-    /// Like [`launch`](Loaded::launch), on a grid of `grid` blocks in x, y and z instead of the kernel's grid rule.
+    /// Queues the kernel like [`launch`](Loaded::launch), on a grid of `grid` blocks in x, y and z instead of that of the kernel's grid
+    /// rule.
     ///
     /// # Errors
     /// Returns the errors of [`launch`](Loaded::launch).

@@ -17,8 +17,8 @@ use super::{
 
 /// A tensor in a buffer, and the box that one copy moves. Dimension 0 is the innermost, whose elements are adjacent.
 ///
-/// [`of`](Self::of) makes it an argument for a [`TensorMap`] parameter; the launch checks that the tensor is in the buffer, and encodes
-/// the map. It is an argument of a [`Device`](super::Device), not of a kernel loaded for an application's own streams.
+/// [`of`](Self::of) converts it to an argument for a [`TensorMap`] parameter; the launch checks that the tensor is in the buffer, and
+/// encodes the map. Launches on a [`Device`](super::Device) accept this argument; kernels loaded for an application's own streams do not.
 ///
 /// ```
 /// use warpwright::{prelude::*, ptx::{Hints, TensorMap}, run::{Device, Simulator, TensorBox}};
@@ -51,7 +51,7 @@ use super::{
 pub struct TensorBox {
     /// The number of elements along each of 1 to 5 dimensions, 1 to 2³².
     pub dims: Vec<u64>,
-    /// The elements between consecutive indices along dimensions 1 and up: multiples of 16 bytes below 2⁴⁰.
+    /// The strides in elements along dimensions 1 and up: multiples of 16 bytes below 2⁴⁰ bytes.
     pub strides: Vec<u64>,
     /// The number of elements of the box along each dimension, 1 to 256; a row must be a multiple of 16 bytes.
     pub box_dims: Vec<u32>,
@@ -75,7 +75,7 @@ impl TensorBox {
         Self { dims, strides, box_dims, element_strides, swizzle: SwizzleMode::None, nan_fill: false }
     }
 
-    /// Sets the elements between consecutive indices along dimensions 1 and up.
+    /// Sets the strides in elements along dimensions 1 and up.
     #[must_use]
     pub fn strides(self, strides: impl Into<Vec<u64>>) -> Self {
         Self { strides: strides.into(), ..self }
@@ -238,7 +238,7 @@ pub(super) struct BufferBox {
     address: u64,
     /// The number of elements along each dimension.
     dims: ArrayVec<u64, MOST_DIMS>,
-    /// The elements between consecutive indices along dimensions 1 and up.
+    /// The strides in elements along dimensions 1 and up.
     strides: ArrayVec<u64, MOST_DIMS>,
     /// The type of the elements, by its Rust name.
     element: &'static str,
@@ -328,7 +328,7 @@ fn refusal(entry: &Entry, index: usize, why: String) -> RunError {
     RunError::TensorMap { kernel: entry.name.clone(), parameter: parameter_name(entry, index), why }
 }
 
-/// A tensor in a buffer as an argument; [`TensorBox::of`] returns it.
+/// A tensor in a buffer as an argument of a launch; [`TensorBox::of`] returns it.
 #[derive(Debug)]
 pub struct Mapped<B> {
     tensor: TensorBox,

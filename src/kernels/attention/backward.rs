@@ -40,20 +40,20 @@ const SIZES: &str = "batches, kv_heads, group, queries, keys";
 /// With P = exp(`scale` · Q·Kᵀ − lse), dP = dO·Vᵀ, δ the row sums of dO ∘ O, and dS = P ∘ (dP − δ), the gradients are dV = Pᵀ·dO, dK =
 /// `scale` · dSᵀ·Q and dQ = `scale` · dS·K. dK and dV are summed over the query heads that share them.
 ///
-/// 1. [`rows_kernel`](Self::rows_kernel) prepares lse and δ of each row, and clears the sums of dQ.
-/// 2. [`keys_kernel`](Self::keys_kernel) computes dK and dV, and sums dQ in f32 with atomics, in any order, so that its last bits differ
-///    from run to run.
+/// 1. [`rows_kernel`](Self::rows_kernel) prepares lse and δ of each row, and clears the buffer `sums`.
+/// 2. [`keys_kernel`](Self::keys_kernel) computes dK and dV, and accumulates dQ in `sums`, in f32. The order of these atomic additions is
+///    not fixed, so the last bits of dQ differ from run to run.
 /// 3. [`finish_kernel`](Self::finish_kernel) scales and rounds dQ.
 ///
-/// If `deterministic`, the second kernel omits dQ, and [`queries_kernel`](Self::queries_kernel) computes dQ instead of the third kernel. It
-/// computes Q·Kᵀ and dO·Vᵀ again: there are 7 products instead of 5, but no sums in memory.
+/// If `deterministic`, the second kernel omits dQ, and [`queries_kernel`](Self::queries_kernel) computes dQ in place of the third kernel.
+/// It computes Q·Kᵀ and dO·Vᵀ again: there are 7 matrix products instead of 5, but `sums` is not needed.
 ///
 /// Sums are f32; P and dS are rounded to `T` before they are multiplied. The gradients of a query without keys are 0.
 ///
 /// All kernels must be built from the same `AttentionBackward` and launched one after the other, with the mask and the `scale` of the
-/// forward kernel; `scale` must be positive. Soft caps and ALiBi slopes are not differentiated. The first kernel must clear the sums each
-/// time before the second kernel adds to them. Strides are in elements, between batches, heads and rows, and must be multiples of 16 bytes.
-/// NaN or ∞ in a pair that the mask hides makes the gradients of its row NaN.
+/// forward kernel; `scale` must be positive. Soft caps and ALiBi slopes are not differentiated. The first kernel must clear `sums` each
+/// time before the second kernel adds to it. Strides are in elements, between batches, heads and rows, and must be multiples of 16 bytes.
+/// NaN or ∞ in dO·Vᵀ can make the gradients of a query and a key NaN even if the mask hides the key from the query.
 #[doc(alias = "flash_attention")]
 #[doc(alias = "scaled_dot_product_attention_backward")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -80,8 +80,8 @@ impl AttentionBackward {
         Self { head_size, mask, deterministic: false, schedule }
     }
 
-    /// Returns the number of elements of the buffers `rows` and `sums`, for `heads` query heads in all batches, with `queries` queries
-    /// each. If `deterministic`, the buffer `sums` is empty.
+    /// Returns the numbers of elements of the buffers `rows` and `sums` for a total of `heads` query heads in all batches, with `queries`
+    /// queries each. If `deterministic`, `sums` is empty.
     #[must_use]
     pub fn workspace(&self, heads: usize, queries: usize) -> [usize; 2] {
         let rows = heads * queries.next_multiple_of(PADDING as usize);
@@ -93,8 +93,8 @@ impl AttentionBackward {
         format!("{}_{}_{}", T::NAME, self.head_size, self.mask.name())
     }
 
-    /// Builds the kernel that prepares the rows and clears the sums, named `attention_backward_rows_bf16_128`. If `deterministic`, it does
-    /// not clear sums and is named `attention_backward_rows_only_bf16_128`.
+    /// Builds the kernel that prepares `rows` and clears `sums`, named `attention_backward_rows_bf16_128`. If `deterministic`, it does not
+    /// clear `sums` and is named `attention_backward_rows_only_bf16_128`.
     ///
     /// # Errors
     /// Returns an error for an unsupported head size.
@@ -117,8 +117,8 @@ impl AttentionBackward {
         })
     }
 
-    /// Builds the kernel of dK, dV and the sums of dQ, named `attention_backward_bf16_128_causal`, or without the sums,
-    /// `attention_backward_keys_…`.
+    /// Builds the kernel that computes dK and dV and accumulates dQ in `sums`, named `attention_backward_bf16_128_causal`. If
+    /// `deterministic`, it does not compute dQ and is named `attention_backward_keys_…`.
     ///
     /// # Errors
     /// Returns an error for an unsupported head size, or a window of 2³⁰ positions or more.
@@ -157,7 +157,7 @@ impl AttentionBackward {
         )
     }
 
-    /// Builds the kernel of dQ from sums, named `attention_backward_finish_bf16_128`.
+    /// Builds the kernel that scales and rounds `sums` to dQ, named `attention_backward_finish_bf16_128`.
     ///
     /// # Errors
     /// Returns an error for an unsupported head size.
@@ -178,7 +178,7 @@ impl AttentionBackward {
         })
     }
 
-    /// Builds the kernel that computes dQ from the operands, named `attention_backward_queries_bf16_128_causal`.
+    /// Builds the kernel that computes dQ if `deterministic`, named `attention_backward_queries_bf16_128_causal`.
     ///
     /// # Errors
     /// Returns the errors of [`keys_kernel`](Self::keys_kernel).

@@ -16,26 +16,26 @@ use crate::{
 use merge::merged;
 use pages::Caches;
 
-/// `(q, k, v, o, lse, lengths, [batches, kv_heads, group, keys], of_queries, of_keys, scale)`: for each of `batches`·`kv_heads` caches,
-/// there are the queries of `group` consecutive heads, and `keys` rows of K and V, of which the first `lengths[batch]` are in use. The
-/// strides of Q and of O are between batches and between heads; those of K and of V are between batches, between heads and between rows.
-/// `lse` is contiguous: `batches`·`kv_heads`·`group`.
+/// `(q, k, v, o, lse, lengths, [batches, kv_heads, group, keys], of_queries, of_keys, scale)`: each of `batches`·`kv_heads` caches consists
+/// of `keys` rows of K and V, of which the first `lengths[batch]` are in use, and serves the queries of `group` consecutive heads.
+/// `of_queries` contains the strides of Q and O between batches and between heads; `of_keys` contains those of K and V between batches,
+/// between heads and between rows. `lse` is contiguous: `batches`·`kv_heads`·`group`.
 pub type CachedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, In<u32>, [u32; 4], [[u32; 2]; 2], [[u32; 3]; 2], f32);
 
 /// `(q, k, v, o, lse, lengths, tables, [batches, kv_heads, group, pages, table], of_queries, of_keys, scale)`: like
 /// [`CachedAttentionArgs`], but keys and values are stored in `pages` pages. Row `batch` of `tables`, of `table` elements, contains the
-/// page indices of a sequence. The strides of K and of V are between pages, between heads and between rows.
+/// page indices of a sequence. `of_keys` contains the strides of K and V between pages, between heads and between rows.
 #[doc(alias = "paged_attention")]
 pub type PagedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, In<u32>, In<u32>, [u32; 5], [[u32; 2]; 2], [[u32; 3]; 2], f32);
 
-/// A kernel of attention of one query per head to a cache: O = softmax(`scale` · q·Kᵀ)·V, and the logarithm of the sum of exponentials.
-/// Requires sm_90a.
+/// A kernel for attention of one query per head to a cache of keys and values: O = softmax(`scale` · q·Kᵀ)·V, and the logarithm of the sum
+/// of exponentials. Requires sm_90a.
 ///
 /// The query heads that share a KV head are the rows of one tile, so each key and value is read once. The blocks of a cluster divide the
 /// keys of a sequence and merge their results, each relative to its own maximum. Arithmetic is that of [`Attention`](super::Attention), and
-/// `scale` must be positive. Rows after those in use are ignored and may contain NaN. A length of 0 gives O = 0 and the logarithm −∞; a
+/// `scale` must be positive. Rows that are not in use are ignored and may contain NaN. A length of 0 gives O = 0 and the logarithm −∞; a
 /// length beyond the end of the cache is limited to the cache. All strides must be multiples of 16 bytes.
 #[doc(alias = "flash_decoding")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,12 +47,12 @@ pub struct CachedAttention {
 }
 
 impl CachedAttention {
-    /// All numbers of blocks that may divide the keys of a sequence.
+    /// The supported values of [`parts`](Self::parts).
     pub const PARTS: [u32; 3] = [1, 2, 4];
 
-    /// Returns the kernel for long caches of this many sequences and heads. It has the smallest number of blocks per cache that occupies
-    /// nine tenths of the multiprocessors, or otherwise the number that occupies the most. An H100 or H200 runs up to 30 clusters of 4
-    /// blocks at the same time.
+    /// Returns the kernel for long caches of this many sequences and KV heads. Each cache is divided among the smallest number of blocks
+    /// that occupies nine tenths of the multiprocessors, or, if none does, the number that occupies the most. An H100 or H200 runs up to 30
+    /// clusters of 4 blocks at the same time.
     #[must_use]
     pub fn for_problem(head_size: u32, batches: u32, kv_heads: u32, multiprocessors: u32) -> Self {
         let caches = u64::from(batches) * u64::from(kv_heads);

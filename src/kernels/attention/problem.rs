@@ -12,7 +12,7 @@ pub struct AttentionProblem {
     pub value_size: u32,
     /// The keys that a query attends to.
     pub mask: AttentionMask,
-    /// The heads of all batches.
+    /// The number of query heads in all batches.
     pub heads: u32,
     /// The number of KV heads in all batches.
     pub kv_heads: u32,
@@ -20,7 +20,7 @@ pub struct AttentionProblem {
     pub queries: u32,
     /// The number of keys per head.
     pub keys: u32,
-    /// The multiprocessors of the device.
+    /// The number of multiprocessors of the device.
     pub multiprocessors: u32,
 }
 
@@ -33,8 +33,8 @@ const ROWS: u64 = 300;
 
 impl Attention {
     /// Returns the kernel for a problem. With a causal mask, tiles have different numbers of steps, and the tiles with the most steps, of
-    /// all heads, are first. If too few of the tiles in progress then read the same keys, heads are processed in groups whose keys and
-    /// values fit in half of the level-2 cache of an H100; the size of the groups minimizes the total time.
+    /// all heads, come first. If too few of the tiles in progress then read the same keys, heads are processed in groups whose keys and
+    /// values fit in half of the level-2 cache of an H100; the size of the groups is chosen to minimize the total time.
     #[must_use]
     pub fn for_problem(problem: &AttentionProblem) -> Self {
         let AttentionProblem { head_size, value_size, mask, heads, kv_heads, queries, keys, multiprocessors } =
@@ -73,8 +73,8 @@ fn steps(problem: &AttentionProblem, step: u32, end: u32) -> u32 {
 
 impl AttentionBackward {
     /// Returns the kernels for a problem, like [`Attention::for_problem`]: with a causal mask, the tiles of keys are ordered by groups of
-    /// heads whose queries, dO and sums fit in half of the level-2 cache of an H100; the size of the groups minimizes the total time. The
-    /// head sizes of V and Q must be equal.
+    /// heads whose queries, dO and sums fit in half of the level-2 cache of an H100; the size of the groups is chosen to minimize the total
+    /// time. The head sizes of V and Q must be equal.
     #[must_use]
     pub fn for_problem(problem: &AttentionProblem) -> Self {
         let AttentionProblem { head_size, mask, heads, kv_heads, queries, keys, multiprocessors, .. } =

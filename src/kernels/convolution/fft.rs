@@ -16,8 +16,8 @@ use crate::{
 pub type FftConvolutionArgs<T> = (In<T>, In<f32>, In<f32>, Out<T>, [u32; 3], [[u32; 2]; 2]);
 
 /// A kernel of circular convolutions of long sequences with a real filter for each channel: y = F⁻¹(F(u) ∘ f), where f is the transform of
-/// the filter. Sequences are padded with zeros to `size`; if the sequence and the filter are at most half as long, the convolution is
-/// causal.
+/// the filter. Sequences are padded with zeros to `size`; if the lengths of the sequence and of the filter are at most `size` / 2, the
+/// convolution is causal.
 ///
 /// A sequence is processed as a matrix of √`size` rows. Its transform consists of the transform of the columns, an elementwise
 /// multiplication by roots of unity, and the transform of the rows (Monarch). Roots of unity, the filter, and the numbers between two

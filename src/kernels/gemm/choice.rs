@@ -38,10 +38,10 @@ impl Gemm {
         whole.flat_map(|gemm| gemm.tile.parts().iter().map(move |&parts| Self { parts, ..gemm }))
     }
 
-    /// Returns the kernel for an m×n result of depth k, `size`, and operands of `T` on a GPU with this number of multiprocessors. It is the
-    /// kernel of the [table of an H200](GemmTable::h200) if the table contains the problem and the number of multiprocessors is the same.
-    /// Otherwise, it is the fastest kernel according to a model: the time is the number of waves of tiles times the steps per tile, but at
-    /// least the time to read the operands.
+    /// Returns the kernel for an m×n result of depth k, where `size` is `[m, n, k]`, with operands of `T`, on a GPU with this number of
+    /// multiprocessors. It is the kernel of the [table of an H200](GemmTable::h200) if the table contains the problem and the number of
+    /// multiprocessors is the same. Otherwise, it is the fastest kernel according to a model: the time is the number of waves of tiles
+    /// times the steps per tile, but at least the time to read the operands.
     #[must_use]
     pub fn for_problem<T: TensorElement>(
         a: MatrixOrder,

@@ -12,8 +12,8 @@ use crate::{
 pub type FusedGemmArgs<T, D> =
     (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32, f32, f32, In<D>, u32, In<f32>, In<f32>, In<f32>);
 
-/// The operations applied to a product A·B in f32: D = f(α · rᵢ · sⱼ · (A·B)ᵢⱼ + β · Cᵢⱼ + biasⱼ), evaluated from left to right, without
-/// the factors and terms that are `false`.
+/// The operations that a kernel applies to a product A·B in f32: D = f(α · rᵢ · sⱼ · (A·B)ᵢⱼ + β · Cᵢⱼ + biasⱼ), evaluated from left to
+/// right, without the factors and terms that are `false`.
 #[doc(alias = "CUBLASLT_MATMUL_DESC_EPILOGUE")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Epilogue {

@@ -1,4 +1,4 @@
-//! Products of 8-bit floats whose sums are promoted to f32, because tensor cores sum with fewer bits.
+//! Products of 8-bit floats whose sums are promoted to f32, because tensor cores accumulate with fewer bits.
 
 use super::{Gemm, GemmArgs, GemmResult, GemmTile, MatrixOrder, problem::Problem};
 use crate::{

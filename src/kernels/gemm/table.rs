@@ -79,7 +79,8 @@ impl GemmTable {
         &H200
     }
 
-    /// Returns the kernel for an m×n result of depth k, `size`, and operands of `T` in these orders, if the table contains it.
+    /// Returns the kernel for an m×n result of depth k, where `size` is `[m, n, k]`, with operands of `T` in these orders, if the table
+    /// contains it.
     pub fn get<T: TensorElement>(&self, a: MatrixOrder, b: MatrixOrder, size: [u32; 3]) -> Option<Gemm> {
         let is_of = |entry: &&GemmEntry| {
             entry.size == size && (entry.gemm.a, entry.gemm.b) == (a, b) && entry.dtype == T::NAME

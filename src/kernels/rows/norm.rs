@@ -49,8 +49,8 @@ impl NormFunction {
     }
 }
 
-/// y = norm(x) · w along rows, or norm(x) · w + b, where norm is a [`NormFunction`]; or the same of a residual sum h = x + r, which is also
-/// stored.
+/// Kernels that compute y = norm(x) · w or y = norm(x) · w + b along rows, where norm is a [`NormFunction`], or the same for a residual sum
+/// h = x + r, which is also stored.
 ///
 /// Sums are f32, and the result is rounded once; h is rounded to its type before it is normalized. As in PyTorch, a row with NaN or ±∞ has
 /// NaN in y. The rows must fit the [tiling](RowTiling), which a launch checks. Rows that do not fit in registers are read two or three

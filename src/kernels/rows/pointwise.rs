@@ -21,7 +21,7 @@ pub type GatedBackwardArgs<X> = (In<X>, u32, In<X>, u32, In<X>, u32, Out<X>, u32
 /// A function of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PointwiseFunction {
-    /// x: a conversion between types, or as a gate, a product.
+    /// x itself: y = f(x) converts between types, and the gate is a product.
     Identity,
     /// max(x, 0).
     Relu,
@@ -93,10 +93,11 @@ impl PointwiseFunction {
 /// A function of an element and the corresponding one of another matrix.
 type OfTwo<'f> = dyn for<'k> Fn(Builder<'k>, Val<'k, f32>, Val<'k, f32>) -> Val<'k, f32> + 'f;
 
-/// A function of each element, as y = f(x), or as a gate: y = f(x) · u.
+/// Kernels that apply a function f to each element: y = f(x), the gate y = f(x) · u, the sum y = f(x) + u, and the gradients of the first
+/// two.
 ///
-/// Arithmetic is f32, and results are rounded once. Rows may have any length; the [tiling](RowTiling::for_elements) divides them among
-/// blocks.
+/// Arithmetic is f32, and results are rounded once. Rows may have any length; long rows are divided among blocks
+/// ([`RowTiling::for_elements`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pointwise {
     /// How rows are divided among threads.

@@ -56,7 +56,8 @@ impl ScaleGroup {
     }
 }
 
-/// q = round(x / s), where the scale s is max |x| / 448 for e4m3 and max |x| / 127 for i8, of each [group](ScaleGroup).
+/// Kernels that quantize x: q = round(x / s), where the scale s of each [group](ScaleGroup) is max |x| / 448 for e4m3 and max |x| / 127 for
+/// i8.
 ///
 /// Arithmetic is f32, and q is rounded once, to nearest even. A group of zeros has s = 0 and q = 0. A group with NaN has s = NaN, and q =
 /// NaN for e4m3 or q = 0 for i8. A group with ±∞ has s = ∞.

@@ -11,7 +11,7 @@ use crate::{
 pub type RotaryArgs<X> =
     (In<X>, u32, In<f32>, In<f32>, u32, u32, In<i32>, u32, u32, u32, Out<X>, u32, u32, u32);
 
-/// Which elements are rotated together.
+/// The pairs of elements that are rotated together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RotaryPairs {
     /// Elements i and i + half.
@@ -23,11 +23,11 @@ pub enum RotaryPairs {
     Adjacent,
 }
 
-/// Rotations of `half` pairs (a, b) of each row, by the angles of its position: (a · cos − b · sin, b · cos + a · sin). The elements
-/// after the first 2 · `half` are copied.
+/// A kernel that rotates `half` pairs (a, b) of each row by the angles for the row's position: (a · cos − b · sin, b · cos + a · sin). The
+/// elements after the first 2 · `half` are copied.
 ///
 /// Row i has the position positions[i / heads], whose cosines and sines are a row of the tables. Rows without a position, and rows whose
-/// position is not in the tables, become zero. Arithmetic is f32, and results are rounded once.
+/// position is not in the tables, are set to zero. Arithmetic is f32, and results are rounded once.
 #[doc(alias = "RoPE")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rotary {
@@ -35,7 +35,7 @@ pub struct Rotary {
     pub threads: u32,
     /// The number of adjacent elements that a thread accesses together; must divide `half` and all row pitches.
     pub adjacent: u32,
-    /// Which elements are rotated together.
+    /// The pairs of elements that are rotated together.
     pub pairs: RotaryPairs,
     /// Whether the angles are negated, as required for the gradient.
     pub inverse: bool,

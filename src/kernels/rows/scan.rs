@@ -7,7 +7,7 @@ use crate::{
     tiles::Convert,
 };
 
-/// yⱼ = Σ x over the columns up to j, or before j.
+/// A kernel for cumulative sums along rows: yⱼ is the sum of x over the columns up to j, or before j.
 ///
 /// Sums are f32, in an order that depends only on the tiling, and each result is rounded once. Rows may have any length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -23,7 +23,8 @@ pub type CausalSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, u32,
 /// is not less than `count`.
 pub type LengthsSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, In<u32>, u32, u32);
 
-/// y = softmax(`scale` · x) along rows, or its natural logarithm. `scale`, the reciprocal of a temperature, must be positive.
+/// Kernels that compute y = softmax(`scale` · x) along rows, or its natural logarithm. `scale`, the reciprocal of a temperature, must be
+/// positive.
 ///
 /// With a mask, the columns that a row does not see count as −∞, so their y is 0, or −∞ as a logarithm. This also applies to rows that see
 /// no columns. As in PyTorch, a row whose visible columns contain NaN or +∞, or only −∞, becomes NaN.

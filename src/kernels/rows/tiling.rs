@@ -30,7 +30,7 @@ pub struct RowTiling {
     pub stripes: u32,
     /// Whether rows may be longer than the [capacity](Self::capacity); if so, they are read in parts, several times.
     pub streamed: bool,
-    /// The number of blocks per multiprocessor for which the registers of a thread are limited; 0 for no limit.
+    /// The number of resident blocks per multiprocessor that the registers of a thread must allow; 0 for no limit.
     pub resident: u32,
     /// The number of rows that a team buffers in shared memory: with more than 1, the next rows are copied while a row is processed. 0 if
     /// rows are loaded directly into registers. Requires sm_80.
@@ -120,8 +120,8 @@ impl RowTiling {
         }
     }
 
-    /// Returns the tiling for kernels that read each row once or twice, and whose rows may pass through shared memory; otherwise, that of
-    /// [`for_rows`](Self::for_rows).
+    /// Returns the tiling for kernels that read each row once or twice and whose rows may pass through shared memory. Where that is not
+    /// faster, the tiling is that of [`for_rows`](Self::for_rows).
     ///
     /// On an H200, rows of 8 to 64 KiB (32 to 64 KiB of f32) are processed fastest by one block each, which copies its row to shared memory
     /// while other blocks compute, so that more bytes are in flight than registers can contain. Unaligned rows are reordered in shared
@@ -219,8 +219,8 @@ impl RowTiling {
         if room > shared_for_rows(target) { held } else { copied }
     }
 
-    /// Returns the tiling for kernels that read rows of these sizes once, as in [`for_rows`](Self::for_rows), but read rows that do not fit
-    /// in a block in parts.
+    /// Returns the tiling for kernels that read rows of these sizes once, as in [`for_rows`](Self::for_rows), except that rows that do not
+    /// fit in a block are read in parts.
     #[must_use]
     pub fn for_reductions(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
@@ -229,8 +229,8 @@ impl RowTiling {
         }
     }
 
-    /// Returns the tiling for elementwise functions of rows of these sizes, as in [`for_rows`](Self::for_rows), but longer rows are divided
-    /// among blocks of 64 threads, each of which processes 32 bytes.
+    /// Returns the tiling for elementwise functions of rows of these sizes, as in [`for_rows`](Self::for_rows), except that longer rows are
+    /// divided among blocks of 64 threads, each of which processes 32 bytes.
     #[must_use]
     pub fn for_elements(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {

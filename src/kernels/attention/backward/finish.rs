@@ -1,4 +1,4 @@
-//! The kernel of dQ from its sums.
+//! The kernel that scales and rounds the sums of dQ.
 
 use super::inputs::{PADDING, RowBlock};
 use crate::{

@@ -1,4 +1,4 @@
-//! The kernel of dK, dV and the sums of dQ.
+//! The kernel that computes dK and dV and accumulates dQ.
 
 use super::{
     AttentionBackward,

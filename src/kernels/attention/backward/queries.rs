@@ -1,4 +1,4 @@
-//! The kernel of dQ without sums in memory.
+//! The kernel that computes dQ without accumulating it in memory.
 
 use std::f32::consts::LOG2_E;
 

@@ -1,4 +1,4 @@
-//! The numbers of each row of Q that the other kernels read.
+//! The kernel that prepares lse and δ of each row for the other kernels.
 
 use std::f32::consts::LOG2_E;
 
