@@ -32,7 +32,7 @@ pub enum Dim {
     Max(Box<Dim>, Box<Dim>),
     /// The number of multiprocessors of the device, for grids of resident blocks.
     Multiprocessors,
-    /// `a`, which the kernel computes in a 32-bit register; larger values are rejected.
+    /// `a`, which the kernel computes in a 32-bit register; launches reject values that do not fit.
     U32(Box<Dim>),
     /// A value that no launch can compute.
     Unknown,

@@ -79,7 +79,7 @@ pub struct Entry {
     pub local_bytes: u64,
     /// The number of emitted instructions.
     pub instructions: u32,
-    /// The number of declared registers by class.
+    /// The number of declared registers of each class, in the order of [`RegClass::ALL`].
     pub registers: [u32; RegClass::ALL.len()],
     pub(crate) text: String,
     pub(crate) marks: Vec<Mark>,

@@ -97,9 +97,9 @@ pub enum BuildErrorKind {
         "a {bytes}-byte access needs an address aligned to {bytes} bytes, but this one is known to be aligned to {known} only"
     )]
     Misaligned {
-        /// The width of the access.
+        /// The width of the access, in bytes.
         bytes: u32,
-        /// The known alignment of the address.
+        /// The known alignment of the address, in bytes.
         known: u32,
     },
     /// A view that a launch cannot check, because it does not start at a buffer parameter.
@@ -137,7 +137,7 @@ pub enum BuildErrorKind {
     CutVector {
         /// The number of elements of the vector.
         elements: usize,
-        /// A known divisor of both.
+        /// A known divisor of both the index and the length.
         known: u64,
     },
     /// More shared memory than the target allows per block.

@@ -21,7 +21,7 @@ use super::{
     val::{Repr, Val},
 };
 
-/// The emitted loop whose body is under construction: a handle to leave it or to continue with the next iteration.
+/// A handle to the emitted loop whose body is under construction, with which the body leaves the loop or continues with the next iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct Loop<'k> {
     k: Builder<'k>,
@@ -35,7 +35,7 @@ pub struct Loop<'k> {
 impl<'k> Builder<'k> {
     /// Emits `then`, which is executed if `condition` holds.
     ///
-    /// Values defined in it are undefined afterward; use a [`Var`](super::Var) for results.
+    /// Values defined in `then` cannot be used after it; use a [`Var`](super::Var) for results.
     #[track_caller]
     pub fn if_(self, condition: impl Into<Val<'k, bool>>, then: impl FnOnce()) {
         match condition.into().0 {
@@ -70,7 +70,7 @@ impl<'k> Builder<'k> {
 
     /// Emits `then` and `otherwise` like [`if_else`](Self::if_else), and returns the value of the branch that is executed.
     ///
-    /// Both return the same type, a [`State`], like the state of a loop.
+    /// Both closures return the same type, a [`State`], like the body of a loop.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -124,8 +124,8 @@ impl<'k> Builder<'k> {
 
     /// Emits a loop over `steps` with counter `i` that carries `state` from one iteration to the next.
     ///
-    /// `body` is called once. It takes the state by value and returns the same type; `fold` returns
-    /// the state after the last iteration, or the initial state if there are no iterations.
+    /// `body` is called once. It takes the state by value and returns a value of the same type. `fold` returns the state after the last
+    /// iteration, or the initial state if there are no iterations.
     #[track_caller]
     pub fn fold<T: Counter, S: State<'k>>(
         self,
@@ -171,7 +171,8 @@ impl<'k> Builder<'k> {
 
     /// Guards every instruction that `write` emits with a predicate: `@%p1 st.global.b32 …`.
     ///
-    /// Cheaper than a branch for one or two instructions. Values defined in it are undefined afterward, and it must not contain branches.
+    /// This is cheaper than a branch for one or two instructions. Values defined in `write` cannot be used after it, and it must not
+    /// contain branches.
     #[track_caller]
     pub fn when(self, condition: impl Into<Val<'k, bool>>, write: impl FnOnce()) {
         match condition.into().0 {

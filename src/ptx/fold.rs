@@ -51,7 +51,7 @@ pub trait Number: Scalar {
 pub trait Integer: Numeric {
     /// Whether it is signed.
     const SIGNED: bool;
-    /// The untyped name of the width: `"b32"`.
+    /// The untyped PTX type of the same width: `"b32"`.
     const BITS: &'static str;
 
     #[doc(hidden)]

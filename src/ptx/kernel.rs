@@ -319,7 +319,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Sets the description, of one or two lines, for the beginning of the PTX text and of the C header.
+    /// Sets a description of one or two lines, which is printed at the beginning of the PTX text and of the C header.
     pub fn describe(self, text: impl Into<String>) {
         self.body().entry.description = text.into();
     }

@@ -97,7 +97,7 @@ pub(super) mod sealed {
     pub struct Once;
 }
 
-/// A type that can be used in a kernel's parameter tuple. An array stands for as many parameters, each with its own name.
+/// A type that can be used in a kernel's parameter tuple. An array of `N` elements declares `N` parameters, each with its own name.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a kernel parameter",
     note = "parameters are `In<T>`, `Out<T>`, `InOut<T>` (buffers), `TensorMap` of these, numbers such as `u32` or `f32`, and arrays of them"

@@ -215,7 +215,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         gcd(self.align, self.offset.unsigned_abs()).min(1 << 16) as u32
     }
 
-    /// Returns a pointer to element `index`. Emits at most one instruction, none if the index is a constant.
+    /// Returns a pointer to element `index`. Emits at most one instruction, and none if the index is a constant.
     #[track_caller]
     pub fn at(self, index: impl Into<Val<'k, u32>>) -> Self {
         let index = index.into();
@@ -245,7 +245,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         Self { base, align, assumed_valid: false, ..self }
     }
 
-    /// Returns the pointer advanced by `bytes`. Emits at most one instruction, none if the number is a constant.
+    /// Returns the pointer advanced by `bytes`. Emits at most one instruction, and none if `bytes` is a constant.
     #[must_use]
     #[track_caller]
     pub fn advance(self, bytes: Val<'k, S::Address>) -> Self {
@@ -377,8 +377,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
 }
 
 impl<'k, T: Element, A> Ptr<'k, T, Global, A> {
-    /// Allows views that start at this address, which then need not be a buffer parameter, and whose extents a launch need not be
-    /// able to compute.
+    /// Allows views to start at this address even if it is not a buffer parameter, and to have extents that a launch cannot compute.
     ///
     /// # Safety
     ///

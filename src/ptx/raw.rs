@@ -105,7 +105,8 @@ impl<'k, T: Element, S: Space, A> IntoRaw<'k> for Ptr<'k, T, S, A> {
     }
 }
 
-/// The results of a raw line with another one appended: `()` and `T` give `T`, `A` and `T` give `(A, T)`, and so on up to eight.
+/// The results of a raw line, to which another one can be appended: `()` and `T` become `T`, `A` and `T` become `(A, T)`, and so on up to
+/// eight.
 pub trait Append<T> {
     /// The type of all results.
     type Joined;

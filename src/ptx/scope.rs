@@ -136,8 +136,8 @@ impl<'k> Builder<'k> {
 
     /// Returns which threads have the same `values` as this thread, under the same conditions.
     ///
-    /// If the result covers more than one scope, several scopes of that kind operate on the same object: for example, if each of them
-    /// stores to the tile at these coordinates, the stores race.
+    /// If the result covers several scopes of one kind, these scopes operate on the same object: for example, if each of them stores to the
+    /// tile at these coordinates, the stores race.
     pub fn shared_by(self, values: impl IntoIterator<Item = Val<'k, u32>>) -> Uniformity {
         let registers = values.into_iter().filter_map(|value| value.reg().map(|(reg, _)| reg));
         let registers: Vec<_> = registers.collect();
@@ -156,7 +156,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         self.uniformity().covers(scope.uniformity())
     }
 
-    /// Assumes that all threads of `scope` have the same value, which the builder cannot derive for values loaded from memory, for
+    /// Assumes that all threads of `scope` have the same value. The builder cannot derive this itself for values loaded from memory, for
     /// example. The assumption holds until the end of the current branch or loop. The simulator checks it.
     ///
     /// ```

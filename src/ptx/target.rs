@@ -28,7 +28,7 @@ impl fmt::Display for Version {
 }
 
 bitflags! {
-    /// Target features beyond sm_75, the oldest supported target.
+    /// Features of targets that instructions require. sm_75, the oldest supported target, has only `TURING`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Features: u32 {
         /// `cp.async`, bf16 and tf32 `mma`, f64 `mma`, `redux`, f16/bf16 `fma` with `relu`: sm_80.
@@ -37,7 +37,7 @@ bitflags! {
         const FP8           = 1 << 1;
         /// bf16 `add/sub/mul`, `stmatrix`, `mbarrier.try_wait`, clusters, `cp.async.bulk`, `elect`: sm_90.
         const HOPPER        = 1 << 2;
-        /// `wgmma` and `setmaxnreg`: only sm_90a.
+        /// `wgmma`: only sm_90a.
         const WGMMA         = 1 << 3;
         /// `tcgen05` and stochastic rounding of data-center Blackwell: sm_100a and its family.
         const TCGEN05       = 1 << 4;
@@ -45,7 +45,7 @@ bitflags! {
         const MMA_BLOCK_SCALE = 1 << 5;
         /// f32x2 arithmetic and 3-input `min/max`: sm_100.
         const BLACKWELL     = 1 << 6;
-        /// `cp.async`-free Turing has `ldmatrix` and f16 `tanh`/`ex2`: sm_75.
+        /// `ldmatrix`, and f16 `tanh` and `ex2`: sm_75.
         const TURING        = 1 << 7;
         /// `setmaxnreg`: sm_90a, sm_100a, sm_120a and their families.
         const SETMAXNREG    = 1 << 8;
@@ -57,7 +57,7 @@ bitflags! {
 }
 
 impl Features {
-    /// Returns the lowest target with all of these features, for messages: `"sm_80"`.
+    /// Returns the lowest target that has all of these features, such as sm_80.
     pub fn lowest_target(self) -> Target {
         *Target::ALL.iter().find(|t| t.features().contains(self)).unwrap_or(&Target::SM_120A)
     }
@@ -77,7 +77,7 @@ impl Target {
     pub const SM_75: Self = Self::new(75, false);
     /// Ampere A100.
     pub const SM_80: Self = Self::new(80, false);
-    /// Ampere consumer.
+    /// Consumer Ampere.
     pub const SM_86: Self = Self::new(86, false);
     /// Ampere Orin.
     pub const SM_87: Self = Self::new(87, false);

@@ -194,7 +194,7 @@ pub struct B32(pub u32);
 /// Untyped 64 bits, `.b64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct B64(pub u64);
-/// Untyped 128 bits, `.b128`; a constant keeps the low 64.
+/// Untyped 128 bits, `.b128`; a constant contains only the low 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct B128(pub u64);
 

@@ -19,7 +19,7 @@ pub(crate) use condition::Divergence;
 pub(crate) use rule::Rule;
 pub(crate) use tracker::Tracker;
 
-/// Which threads are known to have the same value in a register.
+/// The threads that are known to have the same value in a register.
 ///
 /// The levels are partially ordered: a value that is the same in the whole block is the same in each of its warps, so
 /// `Uniformity::Block > Uniformity::WARP`. Runs of 32 and of 48 threads are unordered.
@@ -44,7 +44,7 @@ impl Uniformity {
     /// The same in the 128 threads of each warpgroup.
     pub const WARP_GROUP: Self = Self::Threads(128);
 
-    /// Returns the uniformity of a result computed from two such values.
+    /// Returns the uniformity of a result computed from two values with these uniformities.
     #[must_use]
     pub fn meet(self, other: Self) -> Self {
         match (self, other) {
@@ -57,7 +57,8 @@ impl Uniformity {
         }
     }
 
-    /// Returns whether the value is the same in all threads of each group of this kind.
+    /// Returns whether a value with this uniformity is the same in all threads of each group of this kind, such as each warp for
+    /// [`WARP`](Self::WARP).
     pub fn covers(self, group: Self) -> bool {
         self.meet(group) == group
     }

@@ -232,8 +232,8 @@ impl<'k, T: Scalar> Val<'k, T> {
         T::PTX.starts_with('s')
     }
 
-    /// Requires `divisor` to divide this integer, a kernel parameter; every launch checks it. Known divisors determine the widths
-    /// of vector accesses and remove predicates.
+    /// Requires that `divisor` divide this integer, a kernel parameter; every launch checks this. Known divisors determine the widths of
+    /// vector accesses and remove predicates.
     ///
     /// Rejected when the kernel is built: a computed register that is not known to be a multiple, because no launch can check it;
     /// use [`assume_multiple_of`](Self::assume_multiple_of) instead.
@@ -265,7 +265,7 @@ impl<'k, T: Scalar> Val<'k, T> {
 }
 
 impl<'k> Val<'k, u32> {
-    /// Requires this integer, a kernel parameter, to be at most `most`; every launch checks it.
+    /// Requires that this integer, a kernel parameter, be at most `most`; every launch checks this.
     ///
     /// Rejected when the kernel is built: a computed register that is not known to be at most `most`, because no launch can check it.
     #[must_use]

@@ -33,7 +33,7 @@ macro_rules! counters {
 
 counters! { u32 i32 u64 i64 }
 
-/// The range of a counted loop: `n` (from 0) or `start..end`, each optionally [`by`](Self::by) a step.
+/// The range of a counted loop: `n` (from 0) or `start..end`, with an optional step ([`by`](Self::by)).
 #[derive(Clone, Copy, Debug)]
 pub struct Steps<'k, T: Counter> {
     start: Val<'k, T>,

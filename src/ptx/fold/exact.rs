@@ -12,7 +12,7 @@ use super::{
 
 /// The rounding, flushing and clamping of a floating-point instruction.
 ///
-/// `Mode::from(Rounding::Rz)`, `Mode::RN.ftz().sat()`.
+/// Examples: `Mode::from(Rounding::Rz)`, `Mode::RN.ftz().sat()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Mode {
     pub(crate) rounding: Rounding,

@@ -66,18 +66,18 @@ impl Rounding {
 /// The format of a number type's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Two's complement, or unsigned.
+    /// An integer, in two's complement if it is signed.
     Integer {
         /// Whether it is signed.
         signed: bool,
-        /// The width.
+        /// The width in bits.
         bits: u32,
     },
-    /// IEEE 754 binary, and bf16 likewise.
+    /// An IEEE 754 binary format, or bf16, which has the same structure.
     Float {
-        /// The width of the exponent field.
+        /// The width of the exponent field in bits.
         exponent: u32,
-        /// The width of the significand field, without the leading one.
+        /// The width of the significand field in bits, without the leading one.
         significand: u32,
     },
 }

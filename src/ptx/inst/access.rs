@@ -132,8 +132,9 @@ macro_rules! atomics {
             self.accessed().atomic()
         }
 
-        /// Returns the atomic operations on the element that return no result. By default, they are relaxed, with block scope in shared
-        /// memory of the block, cluster scope in shared memory of the cluster, and device scope elsewhere: `sum.reduction().add(x)`.
+        /// Returns the reductions of the element, which are atomic operations without a result. By default, they are relaxed, with block
+        /// scope in shared memory of the block, cluster scope in shared memory of the cluster, and device scope elsewhere:
+        /// `sum.reduction().add(x)`.
         $(#[doc = $safety])?
         #[doc(alias = "red")]
         #[track_caller]

@@ -99,7 +99,7 @@ macro_rules! quotients {
 }
 
 quotients! {
-    /// Approximates x / y to 2 ulp for y between 2^−126 and 2^126; the result is 0 for larger finite y.
+    /// Approximates x / y to 2 ulp for |y| between 2^−126 and 2^126; for larger finite |y|, the result is 0 (NaN if x is infinite).
     div_approx = "div.approx.f32";
     /// Approximates x / y like [`div_approx`](Self::div_approx), with subnormals flushed to zero.
     div_approx_ftz = "div.approx.ftz.f32";

@@ -193,7 +193,7 @@ impl<'k, T: Number> Val<'k, T> {
     }
 }
 
-/// A type with an exact or correctly rounded quotient: integers, f32, f64, f16, bf16 and pairs.
+/// A type with division: integers, whose quotients are truncated, and f32, f64, f16, bf16 and pairs, whose quotients are correctly rounded.
 pub trait Divide: Number {
     #[doc(hidden)]
     fn quotient<'k>(dividend: Val<'k, Self>, divisor: Val<'k, Self>) -> Val<'k, Self>;
@@ -311,7 +311,7 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
     }
 }
 
-/// An integer type whose full product the host can represent.
+/// An integer type for which the host can compute the full product of two numbers.
 pub trait WideProduct: Integer {
     #[doc(hidden)]
     fn fold_mul_hi(self, other: Self) -> Self;
@@ -348,7 +348,7 @@ impl<'k, T: WideProduct> Val<'k, T> {
     }
 }
 
-/// An integer type with a type twice as wide for its products.
+/// An integer type whose full products have a type twice as wide.
 pub trait Widen: Integer + Numeric {
     /// The type twice as wide.
     type Wide: Integer + Numeric + From<Self>;

@@ -60,7 +60,7 @@ additions! {
 /// An integer element with atomic compare-and-swap and bit operations.
 #[diagnostic::on_unimplemented(message = "`{Self}` is not an integer of 32 or 64 bits")]
 pub trait AtomicInteger: Element<Reg: Scalar> {
-    /// The untyped name of the width: `"b32"`.
+    /// The untyped PTX type of the same width: `"b32"`.
     #[doc(hidden)]
     const BITS: &'static str;
 }
@@ -120,7 +120,7 @@ impl<'k, T: Element, S: AtomicSpace> CheckedPtr<'k, T, S, ReadWrite> {
         Atomic { at: self, ordering: Ordering::of::<S>() }
     }
 
-    /// Returns the atomic operations on the element that return no result, with the same defaults:
+    /// Returns the reductions of the element, which are atomic operations without a result, with the same defaults:
     /// `sum.at(0).reduction().add(x)`.
     #[doc(alias = "red")]
     pub fn reduction(self) -> Reduction<'k, T, S> {
@@ -137,7 +137,7 @@ macro_rules! ordering {
                 self
             }
 
-            /// Sets the scope: the threads to which the operation is atomic.
+            /// Sets the scope: the threads with respect to which the operation is atomic.
             pub fn scope(mut self, scope: MemoryScope) -> Self {
                 self.ordering.scope = Some(scope);
                 self

@@ -31,9 +31,9 @@ pub struct Hints<'k> {
 }
 
 impl<'k> Hints<'k> {
-    /// Copies to the same offsets of the shared memory of every block whose bit is set in the mask `blocks`; completion is signaled at the
-    /// barrier at the same offset of each block. Only for copies from global to shared memory. Requires sm_90a, because multicast is slow
-    /// when compiled for plain `sm_90`.
+    /// Copies to the same offset in the shared memory of every block whose bit is set in the mask `blocks`; completion is signaled at the
+    /// barrier at the same offset in each of these blocks. Only copies from global to shared memory support this. Requires sm_90a, because
+    /// multicast is slow when compiled for plain `sm_90`.
     #[must_use]
     #[doc(alias = ".multicast::cluster")]
     pub fn multicast(self, blocks: impl Into<Val<'k, u16>>) -> Self {

@@ -12,13 +12,13 @@ use crate::ptx::{
 /// The order in which cache lines are evicted from the level-2 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Eviction {
-    /// After the others.
+    /// After other lines.
     Last,
     /// The default.
     Normal,
-    /// Before the others.
+    /// Before other lines.
     First,
-    /// The current priority of the line.
+    /// The line keeps its current priority.
     Unchanged,
 }
 
@@ -43,7 +43,7 @@ impl<'k> CachePolicy<'k> {
         self.0
     }
 
-    /// Returns the policy with these bits, which come from [`bits`](Self::bits) or are a constant of another program.
+    /// Returns the policy with these bits, which were returned by [`bits`](Self::bits) or taken from another program.
     pub fn from_bits(bits: impl Into<Val<'k, u64>>) -> Self {
         Self(bits.into())
     }
@@ -94,7 +94,7 @@ impl<'k> Builder<'k> {
         CachePolicy(self.result(mnemonic, &operands))
     }
 
-    /// Converts the bits of a policy of `cudaAccessPolicyWindow`.
+    /// Converts the bits of an access property of `cudaAccessPolicyWindow` to a policy.
     #[doc(alias = "createpolicy.cvt")]
     #[track_caller]
     pub fn cache_policy_of_access_property(self, bits: impl Into<Val<'k, u64>>) -> CachePolicy<'k> {

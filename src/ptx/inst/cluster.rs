@@ -15,8 +15,8 @@ use crate::ptx::{
 };
 
 impl<'k, T: Element, A: Access> Ptr<'k, T, Shared, A> {
-    /// Returns the same address in the block with rank `rank` of the cluster. That block must be running: a barrier of the cluster before
-    /// the first and after the last access ensures this.
+    /// Returns the same address in the block with rank `rank` of the cluster. That block must be running, which barriers of the cluster
+    /// before the first and after the last access ensure.
     #[doc(alias = "mapa")]
     #[track_caller]
     pub fn in_block(self, rank: impl Into<Val<'k, u32>>) -> Ptr<'k, T, SharedCluster, A> {
@@ -102,8 +102,8 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
         k.emit(mnemonic, &[self.operand(), one_or_vector(&registers), barrier.pointer().operand()]);
     }
 
-    /// Combines the element with `value` asynchronously; completion is signaled at `barrier`, which must be in the same block as the
-    /// element. Supports 32-bit integers, and addition of `u64` and `i64`.
+    /// Combines the element with `value` by the operation `op`, asynchronously; completion is signaled at `barrier`, which must be in the
+    /// same block as the element. Supports 32-bit integers, and addition of `u64` and `i64`.
     #[doc(alias = "red.async")]
     #[track_caller]
     pub fn reduce_async(

@@ -31,7 +31,7 @@ pub enum Comparison {
     Gt,
     /// `a >= b`; false if either is NaN.
     Ge,
-    /// `a == b`, or either is NaN. This and the following comparisons are only for floating-point types.
+    /// `a == b`, or either is NaN. This comparison and those below are only for floating-point types.
     Equ,
     /// `a != b`, or either is NaN.
     Neu,

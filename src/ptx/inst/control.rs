@@ -72,9 +72,9 @@ impl<'k> Builder<'k> {
         entry.max_registers.is_some() || threads.is_some() && entry.min_blocks.is_some()
     }
 
-    /// Allows launches to start before the preceding kernel in the stream has ended, waits here until that kernel has ended, and allows the
-    /// next kernel to start. Instructions before the call, such as the initialization of barriers, overlap with the end of the preceding
-    /// kernel.
+    /// Allows launches of this kernel to start before the preceding kernel in the stream has ended, waits here until that kernel has ended,
+    /// and allows the next kernel to start. Instructions before the call, such as the initialization of barriers, overlap with the end of
+    /// the preceding kernel.
     ///
     /// All threads must execute the call. It is rejected after an access to global memory, and in conditions, loops and roles. Requires
     /// sm_90.

@@ -36,8 +36,8 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
         self.copy_async_bytes(from, BYTES, CpAsyncCache::Best, BYTES.into(), hints);
     }
 
-    /// Copies only the first `valid` bytes like [`copy_async`](Self::copy_async); the rest of the `BYTES` become zero. If
-    /// `valid` is 0, nothing is read.
+    /// Starts copying the first `valid` bytes like [`copy_async`](Self::copy_async); the rest of the `BYTES` bytes become zero. If `valid`
+    /// is 0, nothing is read.
     ///
     /// # Safety
     ///
@@ -62,7 +62,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
     }
 }
 
-/// The number of bytes that a copy loads into the level-2 cache; by default, the hardware decides.
+/// The number of bytes that a copy prefetches into the level-2 cache; by default, the hardware decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PrefetchSize {
     /// 64 bytes.

@@ -166,8 +166,8 @@ functions! { Root:
 }
 
 functions! { Elementary:
-    /// Approximates 2^x. Relative error: f32 at most 2^−22, f16 2^−9.9, bf16 2^−7. Emits `ex2.approx`; below sm_90, bf16 is computed in
-    /// f32.
+    /// Approximates 2^x. Relative error: at most 2^−22 for f32, 2^−9.9 for f16 and 2^−7 for bf16. Emits `ex2.approx`; below sm_90, bf16 is
+    /// computed in f32.
     #[doc(alias = "ex2.approx")]
     exp2 = |k, x| k.native(T::ex2(k), x, |x| k.ex2_approx_ftz(x));
 
@@ -184,16 +184,16 @@ functions! { Elementary:
     #[doc(alias = "lg2.approx")]
     ln = |k, x| T::in_f32(x, |x| k.lg2_approx_ftz(x) * std::f32::consts::LN_2);
 
-    /// Approximates the hyperbolic tangent. Error: f32 at most 2^−11 of the result, f16 2^−10.9, bf16 2^−8. Emits `tanh.approx`; below
-    /// sm_90, bf16 is computed in f32.
+    /// Approximates the hyperbolic tangent. Error: at most 2^−11 of the result for f32, 2^−10.9 for f16 and 2^−8 for bf16. Emits
+    /// `tanh.approx`; below sm_90, bf16 is computed in f32.
     #[doc(alias = "tanh.approx")]
     tanh = |k, x| k.native(T::tanh(k), x, |x| k.tanh_approx(x));
 
-    /// Approximates the sine of x radians, in f32. Error: at most 2^−20.5 for x between −π and π; it grows with |x|.
+    /// Approximates the sine of x radians, in f32. Error: at most 2^−20.5 for x between −π and π; it grows as |x| increases.
     #[doc(alias = "sin.approx")]
     sin = |k, x| T::in_f32(x, |x| k.sin_approx_ftz(x));
 
-    /// Approximates the cosine of x radians, in f32. Error: at most 2^−20.5 for x between −π and π; it grows with |x|.
+    /// Approximates the cosine of x radians, in f32. Error: at most 2^−20.5 for x between −π and π; it grows as |x| increases.
     #[doc(alias = "cos.approx")]
     cos = |k, x| T::in_f32(x, |x| k.cos_approx_ftz(x));
 

@@ -51,7 +51,7 @@ impl<'k> Val<'k, i32> {
         ternary!(self, factor.into(), addend.into(), fold, "mad.hi.sat.s32")
     }
 
-    /// Returns the minimum, with negative results replaced by 0. Requires sm_90.
+    /// Returns the minimum, or 0 if it is negative. Requires sm_90.
     #[doc(alias = "min.relu")]
     #[track_caller]
     pub fn min_relu(self, other: impl Into<Self>) -> Self {
@@ -62,7 +62,7 @@ impl<'k> Val<'k, i32> {
         }
     }
 
-    /// Returns the maximum of both and 0. Requires sm_90.
+    /// Returns the maximum of both operands and 0. Requires sm_90.
     #[doc(alias = "max.relu")]
     #[track_caller]
     pub fn max_relu(self, other: impl Into<Self>) -> Self {
@@ -123,7 +123,7 @@ fn fold_mul24_hi<T: Narrow24>(a: T, b: T) -> T {
 }
 
 impl<'k, T: Narrow24> Val<'k, T> {
-    /// Returns the low 32 bits of the product of the low 24 bits of both.
+    /// Returns the low 32 bits of the product of the operands' low 24 bits.
     #[doc(alias = "mul24.lo")]
     #[track_caller]
     pub fn mul24_lo(self, other: impl Into<Self>) -> Self {
@@ -134,7 +134,7 @@ impl<'k, T: Narrow24> Val<'k, T> {
         }
     }
 
-    /// Returns the high 32 of the 48 bits of the product of the low 24 bits of both.
+    /// Returns the high 32 of the 48 bits of the product of the operands' low 24 bits.
     #[doc(alias = "mul24.hi")]
     #[track_caller]
     pub fn mul24_hi(self, other: impl Into<Self>) -> Self {
@@ -201,8 +201,8 @@ impl Packed for i32 {
 }
 
 impl<'k, A: Packed> Val<'k, A> {
-    /// Returns `addend` plus the dot product of four bytes with four bytes, modulo 2³². The type of each side determines its
-    /// sign.
+    /// Returns `addend` plus the dot product of the four bytes of `self` and the four bytes of `other`, modulo 2³². The type of each
+    /// operand determines whether its bytes are signed.
     #[track_caller]
     pub fn dp4a<B: Packed, C: Packed>(
         self,
@@ -213,7 +213,7 @@ impl<'k, A: Packed> Val<'k, A> {
         self.dot(other.into(), addend.into(), "dp4a", fold)
     }
 
-    /// Returns `addend` plus the dot product of two 16-bit halves with the low two bytes of `other`, modulo 2³².
+    /// Returns `addend` plus the dot product of the two 16-bit halves of `self` and the low two bytes of `other`, modulo 2³².
     #[doc(alias = "dp2a.lo")]
     #[track_caller]
     pub fn dp2a_lo<B: Packed, C: Packed>(
@@ -225,7 +225,7 @@ impl<'k, A: Packed> Val<'k, A> {
         self.dot(other.into(), addend.into(), "dp2a.lo", fold)
     }
 
-    /// Returns `addend` plus the dot product of two 16-bit halves with the high two bytes of `other`, modulo 2³².
+    /// Returns `addend` plus the dot product of the two 16-bit halves of `self` and the high two bytes of `other`, modulo 2³².
     #[doc(alias = "dp2a.hi")]
     #[track_caller]
     pub fn dp2a_hi<B: Packed, C: Packed>(

@@ -167,8 +167,8 @@ impl<'k> Mbarrier<'k> {
         Mbarrier { at: at.in_block(rank), relaxed, scope }
     }
 
-    /// Initializes the barrier for phases of `arrivals` arrivals, 1 to 2²⁰ − 1. One thread must initialize it. Other threads of the block
-    /// may use it after a barrier of the block; threads of other blocks and the async proxy may use it after
+    /// Initializes the barrier, each of whose phases expects `arrivals` arrivals, 1 to 2²⁰ − 1. One thread must initialize it. Other
+    /// threads of the block may use it after a barrier of the block; threads of other blocks and the async proxy may use it after
     /// [`fence_mbarrier_init`](Builder::fence_mbarrier_init) and a barrier of the cluster.
     #[doc(alias = "mbarrier.init")]
     #[track_caller]
@@ -177,23 +177,22 @@ impl<'k> Mbarrier<'k> {
         k.emit(format_args!("mbarrier.init.shared.b64"), &[self.at.operand(), arrivals.into().operand(k)]);
     }
 
-    /// Ends the use of the barrier, whose memory may then be used for other purposes.
+    /// Invalidates the barrier, after which its memory may be used for other purposes.
     #[doc(alias = "mbarrier.inval")]
     #[track_caller]
     pub fn invalidate(self) {
         self.at.kernel().emit(format_args!("mbarrier.inval.shared.b64"), &[self.at.operand()]);
     }
 
-    /// Triggers an arrival when all `cp.async` copies that this thread has started are complete. The arrival is in addition to those of
-    /// [`init`](Self::init).
+    /// Arrives at the barrier when all `cp.async` copies that this thread has started are complete. The current phase then expects one more
+    /// arrival than [`init`](Self::init) specified.
     #[doc(alias = "cp.async.mbarrier.arrive")]
     #[track_caller]
     pub fn arrive_after_copies(self) {
         self.at.kernel().emit(format_args!("cp.async.mbarrier.arrive.shared.b64"), &[self.at.operand()]);
     }
 
-    /// Arrives like [`arrive_after_copies`](Self::arrive_after_copies); the arrival is counted among those of
-    /// [`init`](Self::init).
+    /// Arrives like [`arrive_after_copies`](Self::arrive_after_copies), but as one of the arrivals that [`init`](Self::init) specified.
     #[doc(alias = "cp.async.mbarrier.arrive.noinc")]
     #[track_caller]
     pub fn arrive_after_copies_counted(self) {
@@ -224,7 +223,7 @@ impl<'k> Mbarrier<'k> {
         k.result(format_args!("mbarrier.{operation}{order}{scope}.shared.b64"), &operands)
     }
 
-    /// Returns whether the phase of `state`, from an arrival, is complete.
+    /// Returns whether the phase of `state`, the result of an arrival, is complete.
     #[doc(alias = "mbarrier.test_wait")]
     #[track_caller]
     pub fn test_wait(self, state: Val<'k, u64>) -> Val<'k, bool> {
@@ -286,7 +285,7 @@ impl<'k> Mbarrier<'k> {
 macro_rules! arrivals {
     ($space:ident, $counted:literal $(, $state:ty)?) => {
         impl<'k> Mbarrier<'k, $space> {
-            /// Arrives.
+            /// Arrives at the barrier. At a barrier of this block, returns the state that [`test_wait`](Self::test_wait) accepts.
             #[doc(alias = "mbarrier.arrive")]
             #[track_caller]
             pub fn arrive(self) $(-> $state)? {
@@ -336,7 +335,7 @@ arrivals! { Shared, ".shared::cta", Val<'k, u64> }
 arrivals! { SharedCluster, ".shared::cluster" }
 
 impl<'k> Mbarrier<'k> {
-    /// Arrives `count` times, fewer than the phase expects: the arrival must not complete the phase.
+    /// Arrives `count` times, fewer than the current phase still expects: the arrivals must not complete the phase.
     #[doc(alias = "mbarrier.arrive.noComplete")]
     #[track_caller]
     pub fn arrive_no_complete(self, count: impl Into<Val<'k, u32>>) -> Val<'k, u64> {

@@ -31,7 +31,7 @@ pub enum Load {
     Nc,
     /// Not reordered or merged, because other threads may write at any time.
     Volatile,
-    /// Coherent with other threads of the scope, but not ordered.
+    /// Coherent with accesses by other threads of the scope, but not ordered.
     Relaxed(MemoryScope),
     /// Ordered: the writer's accesses before the release are visible afterward.
     Acquire(MemoryScope),
@@ -71,7 +71,7 @@ pub enum Store {
     Wt,
     /// Not reordered or merged, because other threads may read at any time.
     Volatile,
-    /// Coherent with other threads of the scope, but not ordered.
+    /// Coherent with accesses by other threads of the scope, but not ordered.
     Relaxed(MemoryScope),
     /// Ordered: earlier writes are visible to threads that acquire the value.
     Release(MemoryScope),
@@ -205,8 +205,8 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.store_values(how, [value.into()]);
     }
 
-    /// Stores `N` adjacent elements, 2 or 4, with one instruction if they are in bounds; alignment and bounds are as for
-    /// [`load_vector`](Self::load_vector).
+    /// Stores `N` adjacent elements, 2 or 4, with one instruction if they are in bounds. The requirements on alignment and bounds are those
+    /// of [`load_vector`](Self::load_vector).
     #[doc(alias = "st.v4")]
     #[track_caller]
     pub fn store_vector<const N: usize>(self, values: [Val<'k, T::Reg>; N])

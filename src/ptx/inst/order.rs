@@ -35,11 +35,11 @@ impl MemoryScope {
 pub enum Order {
     /// Unordered.
     Relaxed,
-    /// Later accesses remain after it.
+    /// Later accesses are not reordered before the operation.
     Acquire,
-    /// Earlier accesses remain before it.
+    /// Earlier accesses are not reordered after the operation.
     Release,
-    /// Both.
+    /// Both acquire and release.
     AcqRel,
 }
 

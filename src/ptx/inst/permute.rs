@@ -16,9 +16,9 @@ pub enum Permute {
     B4e,
     /// Byte `n`, four times.
     Rc8,
-    /// Each byte of the source, but byte `n` in place of the bytes below it.
+    /// The four bytes of the source in order, but byte `n` in place of the bytes below it.
     Ecl,
-    /// Each byte of the source, but byte `n` in place of the bytes above it.
+    /// The four bytes of the source in order, but byte `n` in place of the bytes above it.
     Ecr,
     /// 16-bit half `n`, twice.
     Rc16,
@@ -92,7 +92,8 @@ fn known(a: Val<'_, u32>, b: Val<'_, u32>, c: Val<'_, u32>) -> Known3 {
 }
 
 impl<'k> Val<'k, u32> {
-    /// Applies a function of three bits to all bits: bit `4a + 2b + c` of `table` is its value; see [`lop3_table`].
+    /// Applies a function of three bits to each bit of `self`, `b` and `c`. Bit `4a + 2b + c` of `table` is the function's value for the
+    /// bits a, b and c; see [`lop3_table`].
     #[track_caller]
     pub fn lop3(self, b: impl Into<Self>, c: impl Into<Self>, table: u8) -> Self {
         let (b, c) = (b.into(), c.into());
@@ -106,7 +107,7 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// Returns [`lop3`](Self::lop3), and whether the result is not 0 or `predicate` holds.
+    /// Returns the result of [`lop3`](Self::lop3), and the predicate `result != 0 || predicate`.
     #[doc(alias = "lop3.or")]
     #[track_caller]
     pub fn lop3_or(
@@ -119,7 +120,7 @@ impl<'k> Val<'k, u32> {
         self.lop3_with("or", b.into(), c.into(), table, predicate.into(), |a, b| a | b)
     }
 
-    /// Returns [`lop3`](Self::lop3), and whether the result is not 0 and `predicate` holds.
+    /// Returns the result of [`lop3`](Self::lop3), and the predicate `result != 0 && predicate`.
     #[doc(alias = "lop3.and")]
     #[track_caller]
     pub fn lop3_and(

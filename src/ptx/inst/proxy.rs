@@ -58,21 +58,21 @@ impl Builder<'_> {
         self.emit(format_args!("fence.proxy.tensormap::generic.release{}", scope.suffix()), &[]);
     }
 
-    /// Acquires with cluster scope, for shared memory of the cluster only. Requires sm_90.
+    /// Emits an acquire fence with cluster scope for accesses to shared memory of the cluster only. Requires sm_90.
     #[doc(alias = "fence.acquire.sync_restrict")]
     #[track_caller]
     pub fn fence_acquire_restricted(self) {
         self.emit(format_args!("fence.acquire.sync_restrict::shared::cluster.cluster"), &[]);
     }
 
-    /// Releases with cluster scope, for shared memory of the block only. Requires sm_90.
+    /// Emits a release fence with cluster scope for accesses to shared memory of the block only. Requires sm_90.
     #[doc(alias = "fence.release.sync_restrict")]
     #[track_caller]
     pub fn fence_release_restricted(self) {
         self.emit(format_args!("fence.release.sync_restrict::shared::cta.cluster"), &[]);
     }
 
-    /// Acquires like [`fence_acquire_restricted`](Self::fence_acquire_restricted), and orders ordinary accesses with those of the
+    /// Emits a fence like [`fence_acquire_restricted`](Self::fence_acquire_restricted) that also orders ordinary accesses with those of the
     /// async proxy. Requires sm_90.
     #[doc(alias = "fence.proxy.async::generic.acquire.sync_restrict")]
     #[track_caller]
@@ -81,7 +81,7 @@ impl Builder<'_> {
         self.emit(format_args!("{mnemonic}"), &[]);
     }
 
-    /// Releases like [`fence_release_restricted`](Self::fence_release_restricted), and orders ordinary accesses with those of the
+    /// Emits a fence like [`fence_release_restricted`](Self::fence_release_restricted) that also orders ordinary accesses with those of the
     /// async proxy. Requires sm_90.
     #[doc(alias = "fence.proxy.async::generic.release.sync_restrict")]
     #[track_caller]

@@ -7,8 +7,8 @@ use super::{HalfPair, fp8::Fp8};
 use crate::ptx::{kernel::Builder, operand::Operand, val::Val};
 
 impl<'k> Builder<'k> {
-    /// Returns the pair of two f32, each rounded up or down according to `random`: 32 bits, independent for each call. Requires
-    /// sm_100a.
+    /// Returns the pair of two f32, each rounded up or down according to `random`, 32 random bits that should be independent for each call.
+    /// Requires sm_100a.
     #[doc(alias = "cvt.rs.f16x2.f32")]
     #[doc(alias = "cvt.rs.bf16x2.f32")]
     #[track_caller]
@@ -24,8 +24,9 @@ impl<'k> Builder<'k> {
         self.result(format_args!("cvt.rs.{}.f32", P::PTX), &operands)
     }
 
-    /// Returns four f32 as 8-bit floating-point numbers, the first in the low byte, each rounded up or down according to `random`:
-    /// 32 bits, independent for each call. Larger magnitudes become the largest finite number of their sign. Requires sm_100a.
+    /// Returns four f32 as 8-bit floating-point numbers, the first in the low byte, each rounded up or down according to `random`, 32
+    /// random bits that should be independent for each call. Larger magnitudes become the largest finite number of their sign. Requires
+    /// sm_100a.
     #[doc(alias = "cvt.rs.satfinite.e4m3x4.f32")]
     #[doc(alias = "cvt.rs.satfinite.e5m2x4.f32")]
     #[track_caller]

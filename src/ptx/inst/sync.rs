@@ -19,7 +19,8 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("bar.sync"), &[barrier.into().operand(self), threads.into().operand(self)]);
     }
 
-    /// Arrives at barrier `barrier`, 0 to 15, without waiting; `threads`, a multiple of 32, includes the waiting threads.
+    /// Arrives at barrier `barrier`, 0 to 15, without waiting; `threads`, a multiple of 32, is the total number of threads that arrive or
+    /// wait.
     #[doc(alias = "bar.arrive")]
     #[track_caller]
     pub fn bar_arrive(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {
@@ -50,7 +51,7 @@ impl<'k> Builder<'k> {
         self.bar_red("or.pred", 0.into(), None, predicate.into())
     }
 
-    /// Waits like [`bar_sync`](Self::bar_sync), and returns the number of its threads in which `predicate` holds.
+    /// Waits like [`bar_sync`](Self::bar_sync), and returns the number of participating threads in which `predicate` holds.
     #[doc(alias = "bar.red.popc")]
     #[track_caller]
     pub fn bar_red_popc(
@@ -62,7 +63,7 @@ impl<'k> Builder<'k> {
         self.bar_red("popc.u32", barrier.into(), Some(threads.into()), predicate.into())
     }
 
-    /// Waits like [`bar_sync`](Self::bar_sync), and returns whether `predicate` holds in all of its threads.
+    /// Waits like [`bar_sync`](Self::bar_sync), and returns whether `predicate` holds in all participating threads.
     #[doc(alias = "bar.red.and")]
     #[track_caller]
     pub fn bar_red_and(
@@ -74,7 +75,7 @@ impl<'k> Builder<'k> {
         self.bar_red("and.pred", barrier.into(), Some(threads.into()), predicate.into())
     }
 
-    /// Waits like [`bar_sync`](Self::bar_sync), and returns whether `predicate` holds in any of its threads.
+    /// Waits like [`bar_sync`](Self::bar_sync), and returns whether `predicate` holds in any participating thread.
     #[doc(alias = "bar.red.or")]
     #[track_caller]
     pub fn bar_red_or(
@@ -101,7 +102,7 @@ impl<'k> Builder<'k> {
         self.result(format_args!("bar.red.{operation}"), &operands)
     }
 
-    /// Waits like [`bar_sync`](Self::bar_sync) in warps whose lanes may have diverged: each lane arrives separately.
+    /// Waits like [`bar_sync`](Self::bar_sync), except that the lanes of a warp may have diverged: each lane arrives separately.
     #[doc(alias = "barrier.sync")]
     #[track_caller]
     pub fn barrier_sync(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {
@@ -109,7 +110,7 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("barrier.sync"), &operands);
     }
 
-    /// Arrives like [`bar_arrive`](Self::bar_arrive) in warps whose lanes may have diverged: each lane arrives separately.
+    /// Arrives like [`bar_arrive`](Self::bar_arrive), except that the lanes of a warp may have diverged: each lane arrives separately.
     #[doc(alias = "barrier.arrive")]
     #[track_caller]
     pub fn barrier_arrive(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {

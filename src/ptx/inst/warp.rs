@@ -93,8 +93,8 @@ impl<'k> Builder<'k> {
     }
 
     /// Shuffles among the lanes of `mask` with an explicit clamp operand, and also returns whether the source lane is in range. Bits 0 to 4
-    /// of `clamp` are the last source lane; the bits from bit 8 on select the lane bits in which source and destination must agree, which
-    /// divide the warp into segments.
+    /// of `clamp` are the last source lane; bits 8 to 12 select the bits of the lane index in which source and destination must agree,
+    /// which divides the warp into segments.
     #[doc(alias = "shfl.sync")]
     #[track_caller]
     pub fn shfl_with<T: Scalar>(
@@ -193,7 +193,7 @@ impl<'k> Builder<'k> {
         self.result(format_args!("activemask.b32"), &[])
     }
 
-    /// Returns one lane of `mask`, the same for all lanes, and whether it is this one. Requires sm_90.
+    /// Returns the index of one lane of `mask`, the same in all lanes, and whether it is this lane. Requires sm_90.
     #[doc(alias = "elect.sync")]
     #[track_caller]
     pub fn elect(self, mask: impl Into<Val<'k, u32>>) -> (Val<'k, u32>, Val<'k, bool>) {

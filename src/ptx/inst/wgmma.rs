@@ -44,9 +44,10 @@ impl SwizzleMode {
 /// The layout of an operand of `wgmma` in shared memory (PTX ISA, "Matrix Descriptor Format", "Strides").
 ///
 /// The operand consists of core matrices of 8 rows of 16 bytes, or, with a swizzle, 8 rows of the swizzle's width. For a K-major operand, a
-/// row is a run of k and `stride_bytes` is the distance of groups of 8 rows along M or N; without a swizzle, `leading_bytes` is the
-/// distance of core matrices along K. For an operand that is major in M or N, a row is a run of m or n: without a swizzle, `stride_bytes`
-/// is the distance of core matrices along M or N and `leading_bytes` along K; with a swizzle, it is the other way around.
+/// row is a run of k, and `stride_bytes` is the distance between groups of 8 rows along M or N; without a swizzle, `leading_bytes` is the
+/// distance between core matrices along K. For an operand that is major in M or N, a row is a run of m or n. Without a swizzle,
+/// `stride_bytes` is the distance between core matrices along M or N, and `leading_bytes` is that along K; with a swizzle, it is the other
+/// way around.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MatrixLayout {
     /// The leading dimension byte offset: a multiple of 16 below 2¹⁸.
@@ -116,7 +117,7 @@ impl<'k> MatrixDescriptor<'k> {
         Self { low: self.low + (bytes >> 4), ..self }
     }
 
-    /// Returns the bits.
+    /// Returns the bits of the descriptor.
     #[track_caller]
     pub fn bits(self) -> Val<'k, u64> {
         Val::pack(self.low, self.high)
@@ -133,7 +134,7 @@ impl<'k> MatrixDescriptor<'k> {
 /// Operand A of a `wgmma`: registers or shared memory.
 #[derive(Clone, Copy, Debug)]
 pub enum WgmmaA<'v, 'k, T: Scalar = u32> {
-    /// The fragment of this thread; it must not be overwritten until the product has been waited for.
+    /// The fragment of this thread, which must not be overwritten until a wait ensures that the product is complete.
     Registers(&'v [Val<'k, T>]),
     /// A matrix in shared memory.
     Shared(MatrixDescriptor<'k>),
@@ -167,8 +168,8 @@ const MOST: usize = 128;
 
 impl<'k> Builder<'k> {
     /// Orders this thread's accesses to registers before later `wgmma`: before the first product, after writes to accumulators or to
-    /// registers of A, and in a loop before the products of each iteration, where ptxas would insert one. All threads of the warpgroup
-    /// execute it. Requires sm_90a.
+    /// registers of A, and in a loop, before the products of each iteration, where ptxas would otherwise insert one. All threads of the
+    /// warpgroup must execute it. Requires sm_90a.
     #[doc(alias = "wgmma.fence")]
     #[doc(alias = "warpgroup_arrive")]
     #[track_caller]

@@ -70,7 +70,7 @@ impl<'k, const N: usize> Warps<'k, N> {
     /// Waits until all threads of the scope have arrived: `bar.warp.sync` for one warp, `bar.sync` on a named barrier for
     /// several.
     ///
-    /// For each size of scope, every scope of that size uses one of the block's barriers 1 to 15; rejected if too few barriers remain.
+    /// Each scope of several warps uses one of the block's named barriers, 1 to 15, for each `N`. Rejected if too few barriers remain.
     #[doc(alias = "bar.warp.sync")]
     #[doc(alias = "bar.sync")]
     #[track_caller]
@@ -113,7 +113,7 @@ impl<'k> Builder<'k> {
         Warps::new(self)
     }
 
-    /// Emits `work` for warp `rank` of the block only. It receives the warp; barriers of the block are rejected in it.
+    /// Emits `work` for warp `rank` of the block only. `work` receives the warp; barriers of the block are rejected in it.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -138,7 +138,7 @@ impl<'k> Builder<'k> {
         self.when_warps::<4>(rank, work);
     }
 
-    /// Emits `work` for the `rank`-th `N` consecutive warps of the block only.
+    /// Emits `work` only for the scope of `N` consecutive warps whose rank is `rank`.
     #[track_caller]
     pub fn when_warps<const N: usize>(self, rank: impl Into<Val<'k, u32>>, work: impl FnOnce(Warps<'k, N>)) {
         let warps = self.warps::<N>();

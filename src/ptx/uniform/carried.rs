@@ -1,6 +1,6 @@
 //! Assumptions about values carried by loops, and the values that depend on them.
 //!
-//! A loop body is emitted once, before the values are known that its last line writes to registers that its first line reads. A register
+//! A loop body is emitted once. When its first line reads a register, the value that a later line writes to it is not known yet. A register
 //! that is live across iterations is therefore assumed to be as uniform in every iteration as before the first one. Values derived from it
 //! record the assumption in a [`Set`]; at the back edge, the assumption is checked against the values that the body wrote.
 

@@ -40,8 +40,8 @@ fn check_size(k: Builder<'_>, bytes: Val<'_, u32>) {
 }
 
 impl<'k, T: Element, S: SharedSpace, W: Writable> Ptr<'k, T, S, W> {
-    /// Starts copying `bytes` bytes, a multiple of 16, from global memory to this address; their completion is signaled at `barrier`, which
-    /// must be in the same block. Both addresses must be known to be aligned to 16 bytes. Requires sm_90.
+    /// Starts copying `bytes` bytes, a multiple of 16, from global memory to this address; completion is signaled at `barrier`, which must
+    /// be in the same block. Both addresses must be known to be aligned to 16 bytes. Requires sm_90.
     ///
     /// # Safety
     ///
@@ -71,7 +71,7 @@ impl<'k, T: Element, S: SharedSpace, W: Writable> Ptr<'k, T, S, W> {
 }
 
 impl<'k, T: Element, W: Writable> Ptr<'k, T, SharedCluster, W> {
-    /// Starts copying `bytes` bytes, a multiple of 16, from this block's shared memory to this address; their completion is signaled at
+    /// Starts copying `bytes` bytes, a multiple of 16, from this block's shared memory to this address; completion is signaled at
     /// `barrier`, which must be in the block of the destination. Both addresses must be known to be aligned to 16 bytes. Requires sm_90.
     #[doc(alias = "cp.async.bulk.shared::cluster.shared::cta")]
     #[track_caller]
@@ -89,8 +89,8 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, SharedCluster, W> {
         );
     }
 
-    /// Combines the elements at this address with those of this block's shared memory, like [`copy_bulk_shared`](Self::copy_bulk_shared).
-    /// Supports 32-bit integers, and addition of `u64` and `i64`.
+    /// Starts combining the elements at this address with elements from this block's shared memory by the operation `op`; otherwise like
+    /// [`copy_bulk_shared`](Self::copy_bulk_shared). Supports all operations on 32-bit integers, and addition of `u64` and `i64`.
     #[doc(alias = "cp.reduce.async.bulk")]
     #[track_caller]
     pub fn reduce_bulk_shared<R: Readable>(
@@ -131,8 +131,9 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
         self.emit_bulk(&mnemonic, from, bytes.into(), hints);
     }
 
-    /// Combines the elements at this address with those of shared memory, like [`copy_bulk_out`](Self::copy_bulk_out). Supports integers of
-    /// 32 and 64 bits; sum, minimum and maximum of f16 and bf16; and the sum of f32 and f64.
+    /// Starts combining the elements at this address with elements from shared memory by the operation `op`; otherwise like
+    /// [`copy_bulk_out`](Self::copy_bulk_out). Supports integers of 32 and 64 bits; sum, minimum and maximum of f16 and bf16; and the sum
+    /// of f32 and f64.
     ///
     /// # Safety
     ///

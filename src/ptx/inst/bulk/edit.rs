@@ -58,7 +58,8 @@ pub struct TensorMapEdit<'k, S: Space> {
 }
 
 impl<'k> Builder<'k> {
-    /// Allocates an uninitialized tensor map in shared memory, into which [`TensorMapPtr::bytes`] may be copied.
+    /// Allocates an uninitialized tensor map in shared memory, to which the bytes of an existing map ([`TensorMapPtr::bytes`]) may be
+    /// copied.
     #[track_caller]
     pub fn shared_tensor_map(self) -> TensorMapEdit<'k, Shared> {
         TensorMapEdit { at: self.shared_aligned(MAP_BYTES / 4, MAP_BYTES), space: ".shared::cta" }
@@ -118,7 +119,7 @@ impl<'k, S: Space> TensorMapEdit<'k, S> {
         self.along("global_dim", dimension, 5, elements.into());
     }
 
-    /// Replaces the distance in bytes between consecutive indices along dimension `dimension`, 1 to 4; it must be a multiple of 16.
+    /// Replaces the stride in bytes along dimension `dimension`, 1 to 4; it must be a multiple of 16.
     #[doc(alias = "tensormap.replace.tile.global_stride")]
     #[track_caller]
     pub fn global_stride(self, dimension: u32, bytes: impl Into<Val<'k, u64>>) {
@@ -131,7 +132,7 @@ impl<'k, S: Space> TensorMapEdit<'k, S> {
         self.replace("global_stride", "b64", &[immediate(dimension - 1), bytes]);
     }
 
-    /// Replaces the distance between copied elements along dimension `dimension`, 0 to 4.
+    /// Replaces the distance in elements between copied elements along dimension `dimension`, 0 to 4.
     #[doc(alias = "tensormap.replace.tile.element_stride")]
     #[track_caller]
     pub fn element_stride(self, dimension: u32, elements: impl Into<Val<'k, u32>>) {

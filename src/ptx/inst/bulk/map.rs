@@ -37,7 +37,7 @@ pub struct BufferMap {
     pub parameter: usize,
     /// The number of elements along each dimension, innermost first.
     pub dims: Vec<Dim>,
-    /// The distance in elements between consecutive coordinates of dimensions 1 and up.
+    /// The strides in elements along dimensions 1 and up.
     pub strides: Vec<Dim>,
     /// The number of elements of a box along each dimension.
     pub box_dims: Vec<u32>,
@@ -112,14 +112,14 @@ impl<'k, T: Element, A> TensorMapPtr<'k, T, A> {
         Ptr::new(self.k, self.address, MAP_ALIGN)
     }
 
-    /// Loads the map into the descriptor cache. It suffices that one thread does so at the start of a kernel. Requires sm_90.
+    /// Loads the map into the descriptor cache. It is sufficient if one thread executes this at the start of a kernel. Requires sm_90.
     #[doc(alias = "prefetch.tensormap")]
     #[track_caller]
     pub fn prefetch_descriptor(self) {
         self.k.emit(format_args!("prefetch.tensormap"), &[self.bytes().operand()]);
     }
 
-    /// Makes changes of the map that were released in `scope` visible to this thread's tensor copies. Requires sm_90.
+    /// Makes changes to the map that were released in `scope` visible to this thread's tensor copies. Requires sm_90.
     #[doc(alias = "fence.proxy.tensormap::generic.acquire")]
     #[track_caller]
     pub fn acquire(self, scope: MemoryScope) {

@@ -80,7 +80,7 @@ impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
         self.emit_load("tile", to, &Position::new(self.kernel(), coordinates), barrier, hints);
     }
 
-    /// Starts copying a column of pixels like [`load`](Self::load), through a map in im2col mode of 3 to 5 dimensions; `offsets` shifts the
+    /// Starts copying a column of pixels like [`load`](Self::load), through a map of 3 to 5 dimensions in im2col mode; `offsets` shifts the
     /// pixels along each spatial dimension.
     #[doc(alias = "im2col")]
     #[track_caller]
@@ -177,7 +177,7 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
         self.emit_store(None, "tile", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts copying pixels like [`store`](Self::store), through a map in im2col mode of 3 to 5 dimensions.
+    /// Starts copying pixels like [`store`](Self::store), through a map of 3 to 5 dimensions in im2col mode.
     #[doc(alias = "im2col_no_offs")]
     #[track_caller]
     pub fn store_im2col<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
@@ -190,8 +190,8 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
         self.emit_store(None, "im2col_no_offs", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Combines the box at `coordinates` with the data in shared memory, like [`store`](Self::store). The map's type must support the
-    /// operation: integers support all operations, floating-point types sum, minimum and maximum.
+    /// Starts combining the box at `coordinates` with data from shared memory by the operation `op`; otherwise like [`store`](Self::store).
+    /// The map's type must support the operation: integers support all operations, floating-point types sum, minimum and maximum.
     #[doc(alias = "cp.reduce.async.bulk.tensor")]
     #[track_caller]
     pub fn reduce<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
@@ -204,7 +204,7 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
         self.emit_store(Some(op), "tile", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Combines pixels like [`reduce`](Self::reduce), through a map in im2col mode of 3 to 5 dimensions.
+    /// Starts combining pixels like [`reduce`](Self::reduce), through a map of 3 to 5 dimensions in im2col mode.
     #[doc(alias = "cp.reduce.async.bulk.tensor")]
     #[track_caller]
     pub fn reduce_im2col<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
