@@ -47,7 +47,7 @@
 //!   on the host; any other operation emits an instruction. A register of one kernel cannot be used in another.
 //! - Rust's own `if` and `for` run while the kernel is built. [`Builder::if_`](ptx::Builder::if_),
 //!   [`Builder::for_`](ptx::Builder::for_) and [`Builder::fold`](ptx::Builder::fold) emit branches and loops.
-//! - Builder calls return no `Result`. The first error is recorded with its Rust line, and
+//! - Builder calls do not return a `Result`. The first error is recorded with its Rust line, and
 //!   [`Kernel::build`](ptx::Kernel::build) returns it.
 //! - Tiles and pipeline stages own their registers and memory: they are not `Copy`, and a tile whose data are in flight
 //!   cannot be read.
@@ -62,10 +62,12 @@
 //! - `cuda` (default): launches on NVIDIA GPUs through cudarc. Builds and runs on machines without CUDA.
 //! - `sim` (default): launches in the simulator, the crate `warpwright-sim`.
 //! - `export` (default): PTX files with a header for C and C++.
-//! - `draw`: pictures of layouts, instructions and bank conflicts.
+//! - `draw`: pictures of layouts, instructions and bank conflicts as SVG, Typst and text.
+//! - `record`: recording of launches as cases for `warpwright sim`.
+//! - `cublaslt`: cuBLASLt GEMMs, for comparison. Implies `cuda`.
 //!
-//! The module `run` is available with `cuda` or `sim`. The crate `warpwright-proptest` has generators for property tests,
-//! `warpwright-cli` the command `warpwright`.
+//! The module `run` is available with `cuda` or `sim`. The crate `warpwright-proptest` contains generators for property tests, and
+//! `warpwright-cli` contains the command `warpwright`.
 
 pub mod atoms;
 pub mod kernels;

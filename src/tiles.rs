@@ -1,8 +1,8 @@
 //! Tiles: matrices in registers, shared memory and global memory, and operations on them.
 //!
-//! Sizes of register and shared tiles are in subtiles of 16×16 elements. An [`Rt`] is in the registers of a warp, an [`St`] in
-//! the shared memory of a block; a [`Gl`] is a matrix of any size in global memory. Shapes, element types and layouts are
-//! checked by the type system.
+//! The sizes of register and shared tiles are given in subtiles of 16×16 elements (16×32 for 8-bit elements). An [`Rt`] is distributed over
+//! the registers of a warp, an [`St`] is in the shared memory of a block, and a [`Gl`] is a matrix of any size in global memory. The type
+//! system checks shapes, element types and layouts.
 #![forbid(unsafe_code)]
 
 mod all_reduce;

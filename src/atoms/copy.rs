@@ -75,15 +75,15 @@ pub enum CopyKind {
 /// The matrices that `ldmatrix` or `stmatrix` moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Matrices {
-    /// 1, 2 or 4.
+    /// The number of matrices: 1, 2 or 4.
     pub count: u32,
-    /// Whether they are transposed by the instruction.
+    /// Whether the instruction transposes them.
     pub transposed: bool,
-    /// Bits per element in registers: 16, or 8 for the forms of sm_100a.
+    /// The number of bits per element in registers: 16, or 8 for the forms of sm_100a.
     pub element_bits: u32,
-    /// Bits per element in shared memory: fewer than in registers if elements are expanded.
+    /// The number of bits per element in shared memory: fewer than in registers if elements are expanded.
     pub memory_bits: u32,
-    /// Rows of 16 bytes (8 or 12 for packed narrow elements) whose addresses the lanes provide.
+    /// The number of rows of 16 bytes (8 or 12 for packed narrow elements) whose addresses the lanes provide.
     pub rows: u32,
 }
 

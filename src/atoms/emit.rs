@@ -6,12 +6,13 @@ use crate::{
     ptx::{Addition, Builder, Scalar, Val},
 };
 
-/// The metadata of a sparse A that one lane provides; [`Sparsity`](super::Sparsity) defines the layout of the bits.
+/// The metadata of a sparse operand A that one lane provides; [`Sparsity`](super::Sparsity) defines the layout of the bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Metadata<'k> {
     /// The register.
     pub bits: Val<'k, u32>,
-    /// The lane, of each four, whose register is read: less than [`Sparsity::selectors`](super::Sparsity::selectors).
+    /// The index of the lanes whose registers are read, in each group of four lanes: less than
+    /// [`Sparsity::selectors`](super::Sparsity::selectors).
     pub selector: u32,
 }
 
@@ -22,7 +23,8 @@ pub struct Scale<'k> {
     pub bits: Val<'k, u32>,
     /// The byte at which the scales start: any byte for one scale, 0 or 2 for two scales, 0 for four scales.
     pub byte: u32,
-    /// The lane, of each four, whose register is read: 0 or 1 for A (lanes 0 and 1, or 2 and 3), 0 … 3 for B.
+    /// The lanes whose registers are read, in each group of four lanes: for A, 0 (lanes 0 and 1) or 1 (lanes 2 and 3); for B, the lane, 0
+    /// to 3.
     pub thread: u32,
 }
 
@@ -77,7 +79,7 @@ impl<'k> Builder<'k> {
         self.checked_product(atom, (a, b, c), Some(metadata), None)
     }
 
-    /// Emits [`mma`](Self::mma) with block-scaled A and B. Its arithmetic is unverified: see [`BlockScale`](super::BlockScale).
+    /// Emits [`mma`](Self::mma) with block-scaled A and B. The arithmetic is unverified on hardware; see [`BlockScale`](super::BlockScale).
     #[doc(alias = "block_scale")]
     #[track_caller]
     pub fn mma_scaled<D: Scalar, A: Scalar, B: Scalar, C: Scalar>(
@@ -91,7 +93,8 @@ impl<'k> Builder<'k> {
         self.checked_product(atom, (a, b, c), None, Some(scales))
     }
 
-    /// Emits [`mma`](Self::mma) with a sparse A and block-scaled A and B. Its arithmetic is unverified.
+    /// Emits [`mma`](Self::mma) with a sparse A and block-scaled A and B. The arithmetic is unverified on hardware; see
+    /// [`BlockScale`](super::BlockScale).
     #[track_caller]
     pub fn mma_sparse_scaled<D: Scalar, A: Scalar, B: Scalar, C: Scalar>(
         self,

@@ -18,9 +18,9 @@ pub struct WgmmaOptions<'k> {
     pub negate_a: bool,
     /// Whether B is negated; floating-point types only.
     pub negate_b: bool,
-    /// The order of A; types of 16 bits in shared memory may be major in M.
+    /// The order of A; 16-bit types in shared memory may be M-major.
     pub major_a: Major,
-    /// The order of B; types of 16 bits may be major in N.
+    /// The order of B; 16-bit types may be N-major.
     pub major_b: Major,
     /// The metadata of a sparse A.
     pub metadata: Option<Metadata<'k>>,
@@ -43,10 +43,10 @@ impl<'k> Builder<'k> {
     /// Emits D = A·B + D, or D = A·B, for a warpgroup; [`MmaAtom::fragment`] returns the elements of each register, and the operands in
     /// shared memory are [`MatrixDescriptor`]s.
     ///
-    /// The product is asynchronous: D may be accessed after a commit and a wait. A [`wgmma_fence`](Self::wgmma_fence) must follow writes to
-    /// the registers of D and A; therefore, D must have its own registers, from [`wgmma_accumulators`](Self::wgmma_accumulators) or loop
-    /// state. Rejected when the kernel is built: registers, orders or signs that the atom does not have, or a D in constants or shared
-    /// registers. All threads of the warpgroup execute it. Requires sm_90a.
+    /// The product is asynchronous: D may be accessed only after a commit and a wait. A [`wgmma_fence`](Self::wgmma_fence) must follow
+    /// writes to the registers of D and A; therefore, D must have its own registers, from [`wgmma_accumulators`](Self::wgmma_accumulators)
+    /// or loop state. Rejected when the kernel is built: registers, orders or signs that the atom does not support, and a D in constants or
+    /// shared registers. All threads of the warpgroup must execute the call. Requires sm_90a.
     ///
     /// ```
     /// use warpwright::{atoms::{WgmmaOptions, mma_atom}, prelude::*, ptx::{MatrixDescriptor, MatrixLayout, ProxySpace, SwizzleMode}};

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// An operand without a fragment: it is read from shared memory, so its elements have no owner.
+/// The error for an operand without a fragment: the operand is read from shared memory, so its elements have no owner.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{operand}: expected an operand in registers, found one in shared memory")]
 pub struct NotInRegisters {

@@ -194,7 +194,7 @@ impl MmaAtom {
         self.registers_of(operand).ty
     }
 
-    /// Returns the memory from which an operand is read.
+    /// Returns the location from which an operand is read.
     #[must_use]
     pub fn source(&self, operand: MmaOperand) -> Source {
         self.registers_of(operand).source
@@ -256,10 +256,10 @@ impl MmaAtom {
         self.threads.get_or_init(|| layouts::thread_ids(self.group))
     }
 
-    /// Returns an operand's (thread, value) layout onto `row + col · rows`.
+    /// Returns the (thread, value) layout of an operand, onto `row + col · rows`.
     ///
-    /// For a sparse A, it covers the uncompressed M×K matrix, as in CuTe: the values of a register are all elements that its
-    /// stored elements may represent. An operand in shared memory belongs to every thread.
+    /// For a sparse A, the layout covers the uncompressed M×K matrix, as in CuTe: the values of a register are all elements that its stored
+    /// elements may represent. An operand in shared memory belongs to every thread.
     #[must_use]
     pub fn layout(&self, operand: MmaOperand) -> &Layout {
         self.layouts[operand as usize].get_or_init(|| {
@@ -290,7 +290,7 @@ impl MmaAtom {
         self.layout(MmaOperand::C)
     }
 
-    /// Returns the layout of D, onto `m + n · M`. It equals C's, except for the quad-pair form with f16 C and f32 D.
+    /// Returns the layout of D, onto `m + n · M`. It equals the layout of C, except for the quad-pair form with f16 C and f32 D.
     #[must_use]
     pub fn layout_d(&self) -> &Layout {
         self.layout(MmaOperand::D)

@@ -11,17 +11,17 @@ use crate::ptx::Element;
 pub enum MmaType {
     /// Single bits. CuTe calls them `U1`.
     B1,
-    /// Signed, 4 bits.
+    /// Signed 4-bit integers.
     S4,
-    /// Unsigned, 4 bits.
+    /// Unsigned 4-bit integers.
     U4,
-    /// Signed, 8 bits.
+    /// Signed 8-bit integers.
     S8,
-    /// Unsigned, 8 bits.
+    /// Unsigned 8-bit integers.
     U8,
-    /// Signed, 16 bits.
+    /// Signed 16-bit integers.
     S16,
-    /// Signed, 32 bits.
+    /// Signed 32-bit integers.
     S32,
     /// 4 bits: 2 of exponent, 1 of fraction. If an element occupies a byte (`kind::f8f6f4`, `kind::mxf8f6f4`), it is in bits 2
     /// … 5, whereas 6-bit elements are in the low bits (as packed by CUTLASS).

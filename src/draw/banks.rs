@@ -16,12 +16,13 @@ const WORD: u64 = 4;
 const WARP: usize = 32;
 
 impl Picture {
-    /// Draws the words of shared memory touched by access number `access` of a (thread, value) layout: `vector` elements of
-    /// `element_bytes` at a time, with the accesses of warp 0 first. `layout` maps (thread, value) to bytes.
+    /// Draws the words of shared memory that one access of a warp touches, and their bank conflicts. `layout` maps (thread, value) to byte
+    /// offsets. Each access of a lane moves `vector` elements of `element_bytes` bytes. `access` is the number of the access: those of warp
+    /// 0 come first.
     ///
-    /// One table per phase of 128 bytes. Rows are the touched rows of banks, labeled with their first byte. A cell names the first lane
-    /// that accesses its word, and `+` the number of other lanes (they are served together). Words are framed if their bank must serve
-    /// several words of one phase, one after the other.
+    /// The picture has one table for each phase of 128 bytes. The rows of a table are the touched rows of banks, labeled with the offset of
+    /// their first byte. A cell shows the first lane that accesses its word and, after `+`, the number of other lanes, which are served
+    /// together with the first. A word is framed if its bank must serve several words of the phase, one after the other.
     ///
     /// # Errors
     /// Returns the errors of [`warp_accesses`] and [`bank_conflicts`]; [`DrawError::Access`] past the last access; [`DrawError::TooLarge`]

@@ -11,11 +11,11 @@ use crate::tensor::TiledCopy;
 const ROW_BITS: i64 = 128;
 
 impl Picture {
-    /// Draws the elements that each thread provides and receives: `T` is the thread, `V` its value. The same cell of both
-    /// tables is the same element.
+    /// Draws the elements that each thread provides and receives: `T` is the thread, `V` its value. The same cell of both tables represents
+    /// the same element.
     ///
     /// Cells are elements of `bits` bits. The default is 16 (or 8) bits for matrix instructions, otherwise 32 bits or the
-    /// smallest unit that is moved. Rows are 128 bits: a row of an 8×8 matrix.
+    /// smallest unit that is moved. A row of a table has 128 bits, like a row of an 8×8 matrix.
     ///
     /// # Errors
     /// Returns the errors of [`Picture::of_thread_values`]; [`DrawError::Layout`] if an element is split between threads.
@@ -38,7 +38,7 @@ impl Picture {
 }
 
 impl Picture {
-    /// Draws the elements that each thread reads and writes in a tiled copy. The same cell of both tables is the same element.
+    /// Draws the elements that each thread reads and writes in a tiled copy. The same cell of both tables represents the same element.
     ///
     /// # Errors
     /// Returns the errors of [`Picture::of_thread_values`]; [`DrawError::Tensor`] if a side has no map.

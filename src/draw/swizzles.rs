@@ -14,7 +14,8 @@ impl Picture {
     /// Draws shared memory in rows of 128 bytes, one row of banks each, in chunks of `2^base` bytes (at least 1, at most 128).
     /// Each cell names the row and chunk whose data the swizzle stores there, and has the color of that chunk.
     ///
-    /// Data in one column without the swizzle (one color) are in different columns, and so in different banks, with it.
+    /// Data that would be in one column without the swizzle (one color) are in different columns, and therefore in different banks, with
+    /// the swizzle.
     ///
     /// # Errors
     /// Returns [`DrawError::Period`] if the swizzle's period exceeds 65 536 bytes.

@@ -100,13 +100,14 @@ pub struct KernelManifest {
 pub struct ParameterManifest {
     /// The name.
     pub name: String,
-    /// `"in"`, `"out"`, `"inout"` (device addresses of buffers) or `"scalar"`.
+    /// `"in"`, `"out"` or `"inout"` for the device address of a buffer, `"tensor_map"` or `"tensor_map_out"` for a tensor map, or
+    /// `"scalar"`.
     pub kind: String,
     /// The element type of a buffer or the type of a scalar, by its Rust name: `"bf16"`.
     pub element: String,
     /// The PTX type of the parameter itself: `"u64"`.
     pub ptx_type: String,
-    /// The size of the parameter itself.
+    /// The size of the parameter itself, in bytes.
     pub bytes: u32,
     /// The views of a buffer with known extents; the buffer must contain all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -141,7 +142,7 @@ pub struct TensorMapManifest {
     pub oob_fill: String,
 }
 
-/// A view of a buffer: the offsets of its elements are all sums of one multiple of each stride.
+/// A view of a buffer. The offset of an element is the sum of its coordinates, each multiplied by the stride of its mode.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ViewManifest {
@@ -169,7 +170,7 @@ pub struct AssumptionManifest {
     pub parameter: String,
     /// The assumed divisor of its value, or 1.
     pub multiple_of: u64,
-    /// Its largest value, if it is bounded.
+    /// The largest allowed value, if the value is bounded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<u32>,
 }
@@ -178,10 +179,10 @@ pub struct AssumptionManifest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SharedBytes {
-    /// Declared in the PTX text.
+    /// Declared in the PTX text (static shared memory).
     #[serde(rename = "static")]
     pub fixed: u32,
-    /// Requested by the launch.
+    /// Requested by the launch (dynamic shared memory).
     pub dynamic: u32,
 }
 

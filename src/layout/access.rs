@@ -202,8 +202,8 @@ fn checked<A: Into<Option<u64>>>(
     Ok(lanes)
 }
 
-/// Returns the accesses of a (thread, value) layout, `vector` elements of `element_bytes` at a time: for each warp and each
-/// vector, in order, the byte addresses of its lanes.
+/// Returns the accesses of a (thread, value) layout, `vector` elements of `element_bytes` at a time: for each warp and each vector, in
+/// order, the byte addresses that the warp's lanes access.
 ///
 /// # Errors
 /// Returns [`AccessError::Rank`], [`AccessError::Vector`], [`AccessError::Negative`], or [`AccessError::Scattered`] if the elements of a

@@ -2,9 +2,9 @@
 
 use std::fmt::{Debug, Display};
 
-/// A stride: the amount that one step along a mode adds.
+/// The type of a layout's values and strides. A stride is the amount that one step along a mode adds to the value.
 ///
-/// Offsets are `i64`. Strides that are basis vectors give identity layouts, whose values are coordinates.
+/// Offsets are of type `i64`. If the strides are basis vectors, the values are coordinates, as in identity layouts.
 pub trait Codomain: Clone + PartialEq + Debug + Display {
     /// Returns the value of coordinate 0.
     fn zero() -> Self;

@@ -16,8 +16,8 @@ impl Layout {
     ///
     /// # Errors
     /// Returns [`LayoutError::Complement`] if a stride is smaller than the span of the smaller strides, so that copies would overlap;
-    /// [`LayoutError::Uncovered`] if it is not a multiple of that span and too few copies fit; [`LayoutError::Extent`] for a cotarget below
-    /// 1.
+    /// [`LayoutError::Uncovered`] if a stride is not a multiple of that span and too few copies fit; [`LayoutError::Extent`] for a cotarget
+    /// below 1.
     ///
     /// ```
     /// use warpwright::layout::Layout;

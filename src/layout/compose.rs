@@ -18,7 +18,7 @@ impl<D: Codomain> Layout<D> {
     /// # Errors
     /// Returns [`LayoutError::Compose`] if no layout has these properties: each mode of `right` must step through the digits of `self`'s
     /// index without leaving a digit partly covered, and sums of modes must not carry from one digit to the next. (CuTe checks fewer
-    /// conditions and sometimes returns a wrong layout.) [`LayoutError::Rank`] for a tuple with too many modes.
+    /// conditions and sometimes returns a wrong layout.) Returns [`LayoutError::Rank`] for a tuple with too many modes.
     ///
     /// ```
     /// use warpwright::layout::Layout;

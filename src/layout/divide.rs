@@ -17,8 +17,8 @@ impl<D: Codomain> Layout<D> {
     /// `result((i, j)) = self(tiler(i) + complement(j))`; every index below `size(self)` occurs.
     ///
     /// # Errors
-    /// Returns the errors of [`complement`](Layout::complement), also for a tiler whose repetitions leave a gap; [`LayoutError::Backwards`]
-    /// for negative strides in the tiler; those of [`compose`](Self::compose).
+    /// Returns the errors of [`complement`](Layout::complement), including for a tiler whose repetitions leave a gap;
+    /// [`LayoutError::Backwards`] for negative strides in the tiler; otherwise the errors of [`compose`](Self::compose).
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -50,10 +50,10 @@ impl<D: Codomain> Layout<D> {
         by_mode.apply(self, tiler)
     }
 
-    /// Like [`logical_divide`](Self::logical_divide), regrouped as `((tile, tile, …), (rest, rest, …))`.
+    /// Divides like [`logical_divide`](Self::logical_divide) and regroups the modes as `((tile, tile, …), (rest, rest, …))`.
     ///
-    /// Post-conditions: the rank is 2. For a layout as the tiler, the result is `logical_divide`'s; for a tuple, mode `(0, i)` is
-    /// its mode `(i, 0)` and mode `(1, i)` its mode `(i, 1)`, and the modes past the end of the tiler follow in mode 1.
+    /// Post-conditions: the rank is 2. For a layout as the tiler, the result is that of `logical_divide`; for a tuple, mode `(0, i)` is
+    /// mode `(i, 0)` of that result, mode `(1, i)` is its mode `(i, 1)`, and the modes past the end of the tiler follow in mode 1.
     ///
     /// # Errors
     /// Returns the errors of [`logical_divide`](Self::logical_divide); [`LayoutError::Unsplit`] for `..` at a mode whose rank is not 2.
@@ -65,7 +65,7 @@ impl<D: Codomain> Layout<D> {
         self.split_by(operation, &tiler)?.tile_unzip(&tiler, operation)
     }
 
-    /// Like [`zipped_divide`](Self::zipped_divide), with the rest modes unpacked: `((tile, tile, …), rest, rest, …)`.
+    /// Divides like [`zipped_divide`](Self::zipped_divide) and unpacks the rest modes: `((tile, tile, …), rest, rest, …)`.
     ///
     /// Post-condition: the values are those of `zipped_divide`, in order.
     ///
@@ -75,7 +75,7 @@ impl<D: Codomain> Layout<D> {
         self.gathered_divide("tiled_divide", tiler.into())?.with_unpacked_rest()
     }
 
-    /// Like [`zipped_divide`](Self::zipped_divide), with both unpacked: `(tile, tile, …, rest, rest, …)`.
+    /// Divides like [`zipped_divide`](Self::zipped_divide) and unpacks the tile and rest modes: `(tile, tile, …, rest, rest, …)`.
     ///
     /// Post-condition: the values are those of `zipped_divide`, in order.
     ///

@@ -1,17 +1,17 @@
 //! Dynamic extents and strides, which are known only at launch.
 //!
 //! Tiles are static, but matrices are not: for an `m × k` matrix with `m`, `k` and the pitch in registers, a tile of 128×64 is still a
-//! layout of constants, and the algebra does not need those registers. A dynamic extent is [`DYNAMIC_EXTENT`], which only bounds the size.
-//! A dynamic stride is a dimension of a [`BasisVector`], so an offset is a linear form: a constant plus a multiple of each dynamic stride.
-//! The code generator adds the products last, after all constants have been folded.
+//! layout of constants, and the algebra does not need those registers. A dynamic extent is represented by [`DYNAMIC_EXTENT`], which only
+//! bounds the size. A dynamic stride is a dimension of a [`BasisVector`], so an offset is a linear form: a constant plus a multiple of each
+//! dynamic stride. The code generator adds the products last, after all constants have been folded.
 
 use super::basis::BasisVector;
 use super::codomain::Codomain;
 use super::construct::Layout;
 use super::error::LayoutError;
 
-/// A dynamic extent, in a separate mode. Every smaller power of two divides it; other tiles round up. Predicates handle the
-/// edges, using the coordinates of an [identity](Layout::identity) layout.
+/// The placeholder for a dynamic extent, which must be in a separate mode. Every smaller power of two divides it; for other tiles, the
+/// number of tiles is rounded up. Predicates handle the edges, using the coordinates of an [identity](Layout::identity) layout.
 ///
 /// ```
 /// use warpwright::layout::{BasisVector, Layout, DYNAMIC_EXTENT};

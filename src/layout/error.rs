@@ -271,7 +271,7 @@ pub enum LayoutError {
     /// Swizzle parameters out of range.
     #[error("expected |shift| ≥ bits and bits + base + |shift| ≤ 62, found swizzle<{bits},{base},{shift}>")]
     Swizzle {
-        /// The number of bits exchanged.
+        /// The number of modified bits.
         bits: u32,
         /// The number of low bits that are kept.
         base: u32,

@@ -45,7 +45,7 @@ impl<D: Codomain> Layout<D> {
     }
 
     /// Returns the value at a coordinate: an integer, or a tuple of integers, each of which may index a whole nested mode.
-    /// Coordinates past an extent are valid and extrapolate; predicates rely on it.
+    /// Coordinates past an extent are valid and are extrapolated; predicates rely on this.
     ///
     /// # Errors
     /// Returns [`LayoutError::Coordinate`] if the coordinate does not nest within the shape.
@@ -112,8 +112,8 @@ impl Layout {
         })
     }
 
-    /// Returns the coordinate of an offset: for each extent `(offset / stride) mod extent`, and 0 for strides of 0. CuTe's
-    /// `idx2crd` with a stride.
+    /// Returns the coordinate of an offset: for each extent `(offset / stride) mod extent`, and 0 for strides of 0 (CuTe's `idx2crd` with a
+    /// stride).
     ///
     /// Post-condition for a compact layout: `self.at(result) = offset` for every offset of the layout.
     #[doc(alias = "idx2crd")]

@@ -48,7 +48,7 @@ impl<D: Codomain> Layout<D> {
         Ok(Layout::concat(modes?))
     }
 
-    /// Returns the modes in reverse order: for a matrix, its transpose.
+    /// Returns the layout with its modes in reverse order: for a matrix, the transpose.
     ///
     /// Post-condition: `result((…, b, a)) = self((a, b, …))`.
     #[must_use]
@@ -60,8 +60,8 @@ impl<D: Codomain> Layout<D> {
 
     /// Groups modes `begin..end` into one.
     ///
-    /// Post-conditions: mode `begin` has the modes `begin..end` of `self`, the others are unchanged; `result(i) = self(i)` for all
-    /// `i`.
+    /// Post-conditions: mode `begin` of the result consists of modes `begin..end` of `self`, and the others are unchanged;
+    /// `result(i) = self(i)` for all `i`.
     ///
     /// # Errors
     /// Returns [`LayoutError::ModeRange`] if the range is empty or exceeds the rank.
@@ -69,9 +69,9 @@ impl<D: Codomain> Layout<D> {
         Ok(Layout { shape: self.shape.group(begin, end)?, stride: self.stride.group(begin, end)? })
     }
 
-    /// Pads at the end with modes `1:0` up to `rank`.
+    /// Appends modes `1:0` up to rank `rank`.
     ///
-    /// Post-conditions: the rank is at least `rank`; the first modes are `self`'s; `result(i) = self(i)` for all `i < size`.
+    /// Post-conditions: the rank is at least `rank`; the first modes are those of `self`; `result(i) = self(i)` for all `i < size`.
     #[must_use]
     pub fn append(&self, rank: usize) -> Layout<D> {
         if self.rank() >= rank {
@@ -81,9 +81,9 @@ impl<D: Codomain> Layout<D> {
         Layout::concat(self.modes().chain(padding))
     }
 
-    /// Pads at the front with modes `1:0` up to `rank`.
+    /// Prepends modes `1:0` up to rank `rank`.
     ///
-    /// Post-conditions: the rank is at least `rank`; the last modes are `self`'s; `result(i) = self(i)` for all `i`.
+    /// Post-conditions: the rank is at least `rank`; the last modes are those of `self`; `result(i) = self(i)` for all `i`.
     #[must_use]
     pub fn prepend(&self, rank: usize) -> Layout<D> {
         if self.rank() >= rank {

@@ -15,7 +15,7 @@ impl Layout {
     ///
     /// # Errors
     /// Returns [`LayoutError::Complement`] if a stride is smaller than the span of the smaller strides, so that copies would overlap;
-    /// [`LayoutError::Backwards`] for negative strides in the tiler; otherwise those of [`compose`](Self::compose).
+    /// [`LayoutError::Backwards`] for negative strides in the tiler; otherwise the errors of [`compose`](Self::compose).
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -49,10 +49,10 @@ impl Layout {
         Layout::concat([self.clone(), copies]).checked()
     }
 
-    /// Like [`logical_product`](Self::logical_product), regrouped as `((block, block, …), (copies, copies, …))`.
+    /// Multiplies like [`logical_product`](Self::logical_product) and regroups the modes as `((block, block, …), (copies, copies, …))`.
     ///
-    /// Post-conditions: the rank is 2. For a layout as the tiler, the result is `logical_product`'s; for a tuple, mode `(0, i)` is
-    /// its mode `(i, 0)` and mode `(1, i)` its mode `(i, 1)`, and the modes past the end of the tiler follow in mode 1.
+    /// Post-conditions: the rank is 2. For a layout as the tiler, the result is that of `logical_product`; for a tuple, mode `(0, i)` is
+    /// mode `(i, 0)` of that result, mode `(1, i)` is its mode `(i, 1)`, and the modes past the end of the tiler follow in mode 1.
     ///
     /// # Errors
     /// Returns the errors of [`logical_product`](Self::logical_product); [`LayoutError::Unsplit`] for `..` at a mode whose rank is not 2.
@@ -64,7 +64,7 @@ impl Layout {
         self.repeat_by(operation, &tiler)?.tile_unzip(&tiler, operation)
     }
 
-    /// Like [`zipped_product`](Self::zipped_product), with the copies unpacked: `((block, block, …), copies, copies, …)`.
+    /// Multiplies like [`zipped_product`](Self::zipped_product) and unpacks the copies: `((block, block, …), copies, copies, …)`.
     ///
     /// Post-condition: the values are those of `zipped_product`, in order.
     ///
@@ -74,7 +74,7 @@ impl Layout {
         self.gathered_product("tiled_product", tiler.into())?.with_unpacked_rest()
     }
 
-    /// Like [`zipped_product`](Self::zipped_product), with both unpacked: `(block, block, …, copies, copies, …)`.
+    /// Multiplies like [`zipped_product`](Self::zipped_product) and unpacks the blocks and copies: `(block, block, …, copies, copies, …)`.
     ///
     /// Post-condition: the values are those of `zipped_product`, in order.
     ///
@@ -86,7 +86,7 @@ impl Layout {
 
     /// Returns adjacent copies of this layout: mode `i` is `(self_i, tiler_i)`.
     ///
-    /// Post-condition: the rank is the larger of the two; shorter ones are padded with `1:0`.
+    /// Post-condition: the rank is the larger of the ranks of `self` and `tiler`; the other is padded with `1:0`.
     ///
     /// # Errors
     /// Returns the errors of [`logical_product`](Self::logical_product).
@@ -97,7 +97,7 @@ impl Layout {
 
     /// Returns interleaved copies of this layout: mode `i` is `(tiler_i, self_i)`.
     ///
-    /// Post-condition: the rank is the larger of the two; shorter ones are padded with `1:0`.
+    /// Post-condition: the rank is the larger of the ranks of `self` and `tiler`; the other is padded with `1:0`.
     ///
     /// # Errors
     /// Returns the errors of [`logical_product`](Self::logical_product).
@@ -112,13 +112,13 @@ impl Layout {
         Ok((product.mode(0)?, product.mode(1)?))
     }
 
-    /// Repeats this layout to fill `target`, first along the first mode, or in the order given by `order`.
+    /// Repeats this layout to fill `target`, in the order of the modes or in the order given by `order`.
     ///
-    /// Post-conditions: the result's mode `i` has the size of `target`'s; its offsets below `size(self)` are `self`'s.
+    /// Post-conditions: mode `i` of the result has the size of mode `i` of `target`; the offsets below `size(self)` are those of `self`.
     ///
     /// # Errors
     /// Returns [`LayoutError::Rank`] if `target` has fewer modes than `self`, [`LayoutError::Divides`] if a mode of `self` does not divide
-    /// that of `target`, [`LayoutError::Order`] for an order that does not nest within `target`; otherwise those of
+    /// that of `target`, [`LayoutError::Order`] for an order that does not nest within `target`; otherwise the errors of
     /// [`blocked_product`](Self::blocked_product).
     pub fn tile_to_shape(
         &self,

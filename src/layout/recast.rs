@@ -7,10 +7,11 @@ use super::error::{LayoutError, ModePath, at_least_1};
 use super::tuple::{Shape, Stride};
 
 impl Layout {
-    /// Converts to units of `factor` old units: divides the strides by `factor`, and the extents of finer modes, rounding up.
+    /// Converts to units of `factor` old units: divides strides by `factor` and, for modes of smaller stride, divides the extents instead,
+    /// rounding up.
     ///
-    /// Post-condition: a compact layout whose finer modes divide becomes a compact layout of `size / factor` elements; its value
-    /// at `i` is `self(j) / factor`, where `j` is the index that corresponds to `i`.
+    /// Post-condition: if no extent is rounded up, a compact layout becomes a compact layout of `size / factor` elements; its value at `i`
+    /// is `self(j) / factor`, where `j` is the index that corresponds to `i`.
     ///
     /// # Errors
     /// Returns [`LayoutError::Upcast`] if a stride neither divides `factor` nor is a multiple of it, [`LayoutError::TooSmall`] for a factor
@@ -61,7 +62,7 @@ impl Layout {
     /// Converts from elements of `old_bits` to elements of `new_bits`: a [`downcast`](Self::downcast) if the new size divides the
     /// old, an [`upcast`](Self::upcast) if the old divides the new, otherwise an upcast followed by a downcast.
     ///
-    /// Post-condition: a compact layout whose finer modes divide stays compact with the same number of bits:
+    /// Post-condition: if no extent is rounded up, a compact layout stays compact with the same number of bits:
     /// `size(result) · new_bits = size(self) · old_bits`.
     ///
     /// # Errors

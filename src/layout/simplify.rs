@@ -29,7 +29,7 @@ impl<D: Codomain> Layout<D> {
 
     /// Removes broadcast modes (stride 0) and extents of 1, and coalesces: the same offsets, each once if the rest is injective.
     ///
-    /// Post-conditions: the set of offsets is `self`'s; no stride is 0, unless the result is `1:0`; depth at most 1.
+    /// Post-conditions: the set of offsets is that of `self`; no stride is 0, unless the result is `1:0`; depth at most 1.
     #[must_use]
     pub fn filter(&self) -> Layout<D> {
         let mut modes = flat_modes(&self.shape, &self.stride);

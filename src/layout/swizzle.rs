@@ -26,11 +26,11 @@ pub struct Swizzle {
 impl Swizzle {
     /// The identity.
     pub const NONE: Swizzle = Swizzle { bits: 0, base: 4, shift: 3 };
-    /// 16-byte chunks within 32 bytes: bit 7 into bit 4.
+    /// Permutes 16-byte chunks within 32 bytes: bit 7 is exclusive-ored into bit 4.
     pub const BYTES_32: Swizzle = Swizzle { bits: 1, base: 4, shift: 3 };
-    /// 16-byte chunks within 64 bytes: bits 7 and 8 into bits 4 and 5.
+    /// Permutes 16-byte chunks within 64 bytes: bits 7 and 8 are exclusive-ored into bits 4 and 5.
     pub const BYTES_64: Swizzle = Swizzle { bits: 2, base: 4, shift: 3 };
-    /// 16-byte chunks within 128 bytes: bits 7 to 9 into bits 4 to 6.
+    /// Permutes 16-byte chunks within 128 bytes: bits 7 to 9 are exclusive-ored into bits 4 to 6.
     pub const BYTES_128: Swizzle = Swizzle { bits: 3, base: 4, shift: 3 };
 
     /// Creates `Swizzle<bits, base, shift>`.
@@ -45,7 +45,7 @@ impl Swizzle {
         Ok(Swizzle { bits, base, shift })
     }
 
-    /// Returns the number of bits exchanged.
+    /// Returns the number of bits that the swizzle modifies.
     #[must_use]
     pub const fn bits(self) -> u32 {
         self.bits
@@ -63,8 +63,8 @@ impl Swizzle {
         self.shift
     }
 
-    /// Returns the number of units after which the pattern repeats; a tile that starts at a multiple of the period may be swizzled by
-    /// offset.
+    /// Returns the number of units after which the pattern repeats; if a tile starts at a multiple of the period, offsets in the tile can
+    /// be swizzled instead of addresses.
     #[must_use]
     pub const fn period(self) -> i64 {
         if self.bits == 0 { 1 } else { 1 << (self.base + self.bits + self.shift.unsigned_abs()) }
@@ -128,8 +128,8 @@ impl Swizzle {
     ///
     /// Post-condition: `apply(x + offset) = (apply(x) ^ xor) + add`.
     ///
-    /// `None` if `offset`, modulo the period, has bits among `bits`: in that case, the sum may carry and must be swizzled as a whole. The
-    /// bits of a partition are [`Layout::bits`](super::Layout::bits) of its threads' modes.
+    /// Returns `None` if `offset`, modulo the period, has bits among `bits`: in that case, the sum may carry and must be swizzled as a
+    /// whole. The bits of a partition are [`Layout::bits`](super::Layout::bits) of its threads' modes.
     ///
     /// ```
     /// use warpwright::layout::{SplitOffset, Swizzle};

@@ -116,7 +116,7 @@ impl<T> Tuple<T> {
         }
     }
 
-    /// Wraps a leaf in a one-element tuple.
+    /// Wraps a leaf in a one-element tuple; a tuple is unchanged.
     #[must_use]
     pub fn wrap(self) -> Tuple<T> {
         match self {

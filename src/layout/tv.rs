@@ -58,7 +58,7 @@ impl TvLayout {
     ///
     /// # Errors
     /// Returns [`TvError::Rank`] if the layout is not of rank 2, [`TvError::TooLarge`] for more than 4 194 304 elements of the tile or
-    /// values of all threads, [`TvError::Outside`] if a value is outside of the tile, [`TvError::Layout`] for a shape that is not valid.
+    /// values of all threads, [`TvError::Outside`] if a value is outside of the tile, or [`TvError::Layout`] for an invalid shape.
     pub fn new(name: impl Into<String>, shape: impl Into<Shape>, layout: Layout) -> Result<Self, TvError> {
         let tv = TvLayout {
             name: name.into(),

@@ -16,8 +16,8 @@ use crate::ptx::{
     note = "elements are floats or integers of 8 to 64 bits"
 )]
 pub trait TensorElement: Element {
-    /// The register type that stores elements in a fragment: [`bf16x2`] for bf16, `u32` for 8 bits, the type itself for 32 bits
-    /// or more.
+    /// The register type that stores elements in a fragment: [`bf16x2`] for bf16, [`f16x2`] for f16, `u32` for other types of 8 or 16 bits,
+    /// and the type itself for 32 bits or more.
     type Word: Scalar;
     /// The number of elements per word.
     const PER_WORD: usize = (<Self::Word as Scalar>::BYTES / Self::SIZE) as usize;
@@ -123,7 +123,8 @@ impl<T> Arithmetic for T where
 {
 }
 
-/// An element type on which tiles compute: types with [`Arithmetic`] one word at a time, other types one element at a time in a wider type.
+/// An element type whose tiles support arithmetic. Types with [`Arithmetic`] compute one word at a time, other types one element at a time
+/// in a wider type.
 ///
 /// | type                                   | computed in | results                                          |
 /// | ---                                    | ---         | ---                                              |

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::layout::{AccessError, LayoutError, TvError};
 
-/// A tiling or a partition without a valid result.
+/// The reason why a tiling or partition has no valid result.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TensorError {

@@ -243,8 +243,8 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         })
     }
 
-    /// Returns a copy of element `index`, numbered through the view's shape. Rejected when the kernel is built if the index is
-    /// out of bounds.
+    /// Returns a copy of element `index`, counted in the order of the view's shape. Rejected when the kernel is built if the index is out
+    /// of bounds.
     #[track_caller]
     pub fn get(&self, index: i64) -> Val<'k, T::Reg> {
         self.check_element(index);
@@ -252,8 +252,7 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         self.k.extract::<T>(self.register(word), slot)
     }
 
-    /// Writes element `index`, numbered through the view's shape. Rejected when the kernel is built if the index is out of
-    /// bounds.
+    /// Writes element `index`, counted in the order of the view's shape. Rejected when the kernel is built if the index is out of bounds.
     #[track_caller]
     pub fn set(&self, index: i64, value: impl Into<Val<'k, T::Reg>>) {
         self.check_element(index);

@@ -106,7 +106,7 @@ fn values_first<'k, T: TensorElement>(part: &Fragment<'k, T>, shape: Shape) -> F
 /// | (3, 2, 2, 3) | (v, m, n), (v, m), (v, n), (v, m, n)          |
 /// | (3, 3, 3, 3) | (v, m, n), (v, m, k), (v, n, k), (v, m, n)     |
 ///
-/// `a` and `b` may be in shared memory; each step of k is then loaded first. Consecutive steps traverse m in alternating directions, so
+/// `a` and `b` may be in shared memory; each step of k is then loaded first. Consecutive columns n traverse m in alternating directions, so
 /// that each instruction shares an operand with the previous one. All threads of the instruction's group must execute the call.
 ///
 /// Rejected when the kernel is built: other ranks, and extents that differ.

@@ -8,10 +8,10 @@ use super::{
 use crate::layout::{Codomain, Coord, Layout, LayoutError, Slicer, Slot, Tile, Tiler, Tuple};
 
 /// Returns the tile of `tensor` at block coordinate `coord`: `(tile modes …, kept rest modes …)`. Entries of `coord` that are `..` keep
-/// that mode of the rest; modes past its length are also kept.
+/// their mode of the rest; modes past the end of `coord` are also kept.
 ///
-/// Element `i` of the tile at block `b` is element `b · extent + i`, mode by mode. If a tile does not divide a mode, the number of tiles is
-/// rounded up: the last tiles extend past the end and need predicates.
+/// Element `i` of the tile at block `b` is element `b · extent + i` of the tensor, mode by mode. If a tile does not divide a mode, the
+/// number of tiles is rounded up: the last tiles extend past the end and need predicates.
 ///
 /// # Errors
 /// Returns the errors of [`Layout::zipped_divide`].
@@ -61,7 +61,7 @@ fn start(tiler: &Tiler, coord: &Slicer) -> Option<Coord> {
 /// modes: for A of `(m, k)`, tiler and coordinate are `(m, n, k)` and the projection is `[true, false, true]`.
 ///
 /// # Errors
-/// Returns the errors of [`local_tile`]; [`LayoutError::Rank`] if lengths differ.
+/// Returns the errors of [`local_tile`], and [`LayoutError::Rank`] if the lengths of the tiler, the coordinate and `projection` differ.
 #[doc(alias = "Step")]
 pub fn local_tile_projected<D: Codomain>(
     tensor: &Layout<D>,
@@ -86,9 +86,8 @@ fn project<T: Clone + std::fmt::Display>(
     Ok(kept.map(|(mode, _)| mode.clone()).collect())
 }
 
-/// Returns the elements of `tensor` that belong to thread `index` of `threads`: those at the thread's coordinate, in steps of
-/// the threads' extents. The thread's coordinate is that of `index` in the image of `threads`; the strides of `threads` have no
-/// other effect.
+/// Returns the elements of `tensor` that belong to thread `index` of `threads`: those at the thread's coordinate, in steps of the extents
+/// of `threads`. The thread's coordinate is the one that `threads` maps to `index`; the strides of `threads` have no other effect.
 ///
 /// # Errors
 /// Returns the errors of [`Layout::zipped_divide`].
@@ -111,11 +110,11 @@ pub fn local_partition<D: Codomain>(
     Ok(Partition { layout: rest_of(&divided)?, offset })
 }
 
-/// Returns the [`local_partition`] by the modes of `threads` that `projection` selects; threads that differ in other modes
-/// share elements.
+/// Returns the [`local_partition`] by those modes of `threads` that `projection` selects; threads that differ only in other modes share
+/// elements.
 ///
 /// # Errors
-/// Returns the errors of [`local_partition`]; [`LayoutError::Rank`] if lengths differ.
+/// Returns the errors of [`local_partition`], and [`LayoutError::Rank`] if the lengths of `threads` and `projection` differ.
 pub fn local_partition_projected<D: Codomain>(
     tensor: &Layout<D>,
     threads: &Layout,

@@ -20,7 +20,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Creates a [`TiledCopy::new`] by the atom's name for elements `T`, with both layouts in text form:
+    /// Creates a tiled copy of elements `T` with [`TiledCopy::new`], from the atom's name and both layouts in text form:
     /// `k.tiled_copy::<f32>("UniversalCopy<u128>", threads, values)`.
     #[doc(alias = "make_tiled_copy")]
     #[track_caller]
@@ -30,21 +30,21 @@ impl Builder<'_> {
         self.tiled_copy_by(atom, bits, |atom| TiledCopy::new(atom, bits, &threads, &values))
     }
 
-    /// Creates a [`TiledCopy::for_a`] by the atom's name.
+    /// Creates a tiled copy with [`TiledCopy::for_a`], from the atom's name.
     #[doc(alias = "make_tiled_copy_A")]
     #[track_caller]
     pub fn tiled_copy_a<T: TensorElement>(self, atom: &str, mma: &TiledMma) -> TiledCopy {
         self.tiled_copy_by(atom, 8 * T::SIZE, |atom| TiledCopy::for_a(atom, 8 * T::SIZE, mma))
     }
 
-    /// Creates a [`TiledCopy::for_b`] by the atom's name.
+    /// Creates a tiled copy with [`TiledCopy::for_b`], from the atom's name.
     #[doc(alias = "make_tiled_copy_B")]
     #[track_caller]
     pub fn tiled_copy_b<T: TensorElement>(self, atom: &str, mma: &TiledMma) -> TiledCopy {
         self.tiled_copy_by(atom, 8 * T::SIZE, |atom| TiledCopy::for_b(atom, 8 * T::SIZE, mma))
     }
 
-    /// Creates a [`TiledCopy::for_c`] by the atom's name.
+    /// Creates a tiled copy with [`TiledCopy::for_c`], from the atom's name.
     #[doc(alias = "make_tiled_copy_C")]
     #[track_caller]
     pub fn tiled_copy_c<T: TensorElement>(self, atom: &str, mma: &TiledMma) -> TiledCopy {
@@ -68,7 +68,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Creates a [`TiledMma::new`] by the atom's name: `k.tiled_mma("UniversalFMA<f32>", "(32,8):(1,32)", ..)`.
+    /// Creates a tiled product with [`TiledMma::new`], from the atom's name and the layout of the atoms in text form:
+    /// `k.tiled_mma("UniversalFMA<f32>", "(32,8):(1,32)", ..)`.
     #[doc(alias = "make_tiled_mma")]
     #[track_caller]
     pub fn tiled_mma(self, atom: &str, atoms: &str, permutation: impl Into<Tiler>) -> TiledMma {

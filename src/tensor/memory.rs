@@ -48,7 +48,7 @@ impl Axis<'_> {
 /// Elements `T` in global or shared memory, with a layout.
 ///
 /// The layout is static; extents and strides of a matrix may be registers. The start of the view is represented by the
-/// coordinates of its axes, which an access multiplies by their strides, or by the pointer if it has no axes; static parts fold
+/// coordinates of its axes, which an access multiplies by their strides, or, if it has no axes, by the pointer; static parts are folded
 /// into constant offsets. Clones are views of the same memory.
 pub struct Tensor<'k, S: Space, T, A> {
     pub(super) pointer: Ptr<'k, T, S, A>,
@@ -198,8 +198,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Returns the elements that `tiler` selects, mode by mode. Rejected when the kernel is built if it selects more than the
-    /// tensor has.
+    /// Returns the elements that `tiler` selects, mode by mode. Rejected when the kernel is built if it selects elements past the end of
+    /// the tensor.
     #[doc(alias = "composition")]
     #[must_use]
     #[track_caller]
@@ -229,7 +229,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.relaid(self.layout.group(begin, end))
     }
 
-    /// Returns the modes in reverse order: for a matrix, its transpose.
+    /// Returns the tensor with its modes in reverse order: for a matrix, the transpose.
     #[must_use]
     pub fn transpose(&self) -> Self {
         self.with_layout(self.layout.transpose())

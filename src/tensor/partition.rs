@@ -18,7 +18,7 @@ pub struct Partition<D: Codomain = i64> {
 }
 
 impl<D: Codomain> Partition<D> {
-    /// Returns the positions of all elements, in linear order.
+    /// Returns the values `offset + layout(c)` of all elements, in linear order.
     pub fn values(&self) -> impl Iterator<Item = D> + '_ {
         self.layout.values().map(|mut value| {
             value.step(&self.offset, 1);
@@ -26,10 +26,10 @@ impl<D: Codomain> Partition<D> {
         })
     }
 
-    /// Returns the slice of the part that `at` keeps.
+    /// Returns the slice of the part that `at` selects.
     ///
     /// # Errors
-    /// Returns an error if `at` does not nest within the layout.
+    /// Returns an error if the nesting of `at` does not match that of the layout.
     pub fn slice(&self, at: impl Into<Slicer>) -> Result<Self, TensorError> {
         let (layout, mut offset) = self.layout.slice_and_offset(at)?;
         offset.step(&self.offset, 1);

@@ -2,10 +2,10 @@
 
 use crate::ptx::{AnyScope, Builder, State, Visitor};
 
-/// Data in flight to shared memory by stores or copies. Its view `V` cannot be read before it is waited for.
+/// Data that stores or copies are writing to shared memory. The view `V` of the data can be read only after [`wait`](Self::wait).
 ///
-/// Waiting returns that view, and emits the synchronization that the copies require. Pending data are loop state
-/// ([`State`]), so one iteration can start a copy that the next one waits for.
+/// Waiting returns that view and emits the synchronization that the copies require. Pending data are loop state ([`State`]), so one
+/// iteration can start a copy that the next one waits for.
 #[must_use = "data are in flight to shared memory: wait for them"]
 #[derive(Debug)]
 pub struct Pending<'k, V> {
@@ -34,7 +34,7 @@ impl<'k, V> Pending<'k, V> {
         Self { by, view, asynchronous }
     }
 
-    /// Combines two pending views; waiting returns both. The barrier is that of the larger of their scopes.
+    /// Combines two pending views; waiting returns both. The barrier is that of the larger of the two scopes.
     #[track_caller]
     pub fn and<W>(self, other: Pending<'k, W>) -> Pending<'k, (V, W)> {
         let asynchronous = self.asynchronous || other.asynchronous;
@@ -47,7 +47,7 @@ impl<'k, V> Pending<'k, V> {
     }
 
     /// Waits for this thread's own copies, and then at the barrier of the block, or of the smaller scope that owns the memory; after that,
-    /// the data are visible to all of its threads. Returns the view for reading.
+    /// the data are visible to all threads of the block or scope. Returns the view for reading.
     ///
     /// All threads of the scope must execute the call.
     #[doc(alias = "load_async_wait")]

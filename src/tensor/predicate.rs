@@ -15,7 +15,8 @@ pub struct Predicates<'k> {
 
 impl<'k> Builder<'k> {
     /// Creates predicates: element `i` of a view of `layout`'s shape is moved if `values[layout(i)]` holds. A stride of 0 along
-    /// the elements of a vector gives the vector a single predicate. Indices past the end of `values` are rejected.
+    /// the elements of a vector gives the vector a single predicate. A layout that exceeds the length of `values` is rejected when the
+    /// kernel is built.
     #[track_caller]
     pub fn predicates(self, layout: &Layout, values: Vec<Val<'k, bool>>) -> Predicates<'k> {
         let wanted = usize::try_from(layout.cosize()).unwrap_or(usize::MAX);
@@ -54,7 +55,7 @@ impl<'k> Predicates<'k> {
 }
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
-    /// Returns a predicate for each element of the view: whether it is inside the tensor that the view was sliced from.
+    /// Returns a predicate for each element of the view: whether it is inside the tensor from which the view was sliced.
     ///
     /// Rejected when the kernel is built if there are more elements than a thread can process.
     #[doc(alias = "elem_less")]

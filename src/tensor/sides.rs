@@ -37,7 +37,7 @@ pub trait Source<'k, T: TensorElement>: Sealed {
 
 /// A destination of a copy: a [`Tensor`] or a [`Fragment`].
 pub trait Destination<'k, T: TensorElement>: Sealed {
-    /// `()`, or [`Pending`] for shared memory.
+    /// The result of a copy: `()`, or [`Pending`] for shared memory.
     type Done;
     #[doc(hidden)]
     fn destination(&self) -> Side<'k, T>;

@@ -21,7 +21,7 @@ use crate::{
 };
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
-    /// Returns the view that `coord` keeps: `(.., 3)`, `(.., .., i)`. Entries may be integers, registers or `..`.
+    /// Returns the view that `coord` selects: `(.., 3)`, `(.., .., i)`. Entries may be integers, registers or `..`.
     #[must_use]
     #[track_caller]
     pub fn slice(&self, coord: impl Into<Indices<'k>>) -> Self {

@@ -20,14 +20,14 @@ use crate::{
     ptx::{Builder, CpAsyncCache, Readable, Scalar, Shared, Val},
 };
 
-/// A [`TiledCopy`] from the perspective of the thread whose index is in a register.
+/// One thread's view of a [`TiledCopy`] in a kernel; the index of the thread is in a register.
 #[derive(Clone, Debug)]
 pub struct CopyThread<'a, 'k> {
     copy: &'a TiledCopy,
     thread: Val<'k, u32>,
 }
 
-/// A [`TiledMma`] from the perspective of the thread whose index is in a register.
+/// One thread's view of a [`TiledMma`] in a kernel; the index of the thread is in a register.
 #[derive(Clone, Debug)]
 pub struct MmaThread<'a, 'k> {
     mma: &'a TiledMma,
@@ -146,7 +146,7 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         self.mma
     }
 
-    /// Returns the part of a tensor, as an operand, that this thread uses: `(values, Rest, Rest, …)`.
+    /// Returns the part of an operand of the product that this thread uses: `(values, Rest, Rest, …)`. `tensor` contains the whole operand.
     #[track_caller]
     pub fn partition<S: TensorSpace, T: TensorElement, A>(
         &self,
@@ -194,8 +194,8 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         self.partition(MmaOperand::C, tensor)
     }
 
-    /// Creates registers for an operand of `rows`×`cols` elements: `(values, Rest, Rest)`, compact, in the register class of
-    /// the instruction.
+    /// Creates a compact fragment `(values, Rest, Rest)` for an operand of `rows`×`cols` elements, in the register class of the
+    /// instruction.
     #[doc(alias = "partition_fragment_A")]
     #[doc(alias = "partition_fragment_C")]
     #[track_caller]
@@ -211,7 +211,8 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         self.registers(operand, &layout)
     }
 
-    /// Creates registers for a partition of A or B: the instruction's values fastest, the rest in the order of its strides.
+    /// Creates a fragment for a partition of an operand. For A and B, the instruction's values are fastest and the rest follows the order
+    /// of the partition's strides; for C and D, the fragment is column-major.
     #[doc(alias = "make_fragment_A")]
     #[track_caller]
     pub fn fragment_like<S: TensorSpace, T: TensorElement, A>(
@@ -242,8 +243,8 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         self.k.fragment_in(layout, class)
     }
 
-    /// Loads A or B from shared memory into a fragment of registers like [`copy`](super::copy()): with `ldmatrix`
-    /// if the layouts allow it.
+    /// Loads this thread's part of A or B from shared memory into a fragment, like [`copy`](super::copy()): with `ldmatrix` if the layouts
+    /// allow it.
     ///
     /// All threads of the block must execute the call.
     #[track_caller]

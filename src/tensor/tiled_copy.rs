@@ -43,11 +43,11 @@ pub struct CopyThreadLayout<'a> {
 }
 
 impl TiledCopy {
-    /// Creates the copy with `threads` × `values`: each thread copies a block of `values`, and `threads` arranges the blocks.
-    /// Elements have `value_bits` bits.
+    /// Creates a copy in which each thread copies a block of `values`, and `threads` arranges the blocks. Elements have `value_bits` bits.
     ///
     /// # Errors
-    /// Returns [`TensorError::Values`] or [`TensorError::Threads`] if the instruction does not divide them; those of the layout algebra.
+    /// Returns [`TensorError::Values`] or [`TensorError::Threads`] if the values or threads do not form whole instructions, or the errors
+    /// of the layout algebra.
     #[doc(alias = "make_tiled_copy")]
     pub fn new(
         atom: &'static CopyAtom,
@@ -60,7 +60,7 @@ impl TiledCopy {
         Self::from_tv(atom, value_bits, tv, mn.shape().product_each())
     }
 
-    /// Creates the copy from a (thread, value) layout onto the column-major index in a tile of `shape`.
+    /// Creates a copy from a (thread, value) layout onto the column-major index in a tile of `shape`.
     ///
     /// # Errors
     /// Returns the errors of [`new`](Self::new).
@@ -224,25 +224,25 @@ impl TiledCopy {
         Ok(tensor.zipped_divide(tiler)?)
     }
 
-    /// Returns `(thread, value, (RestM, RestN, …))` of a source, which [`CopyThreadLayout::partition_s`] slices.
+    /// Divides a source into `(thread, value, (RestM, RestN, …))`, which [`CopyThreadLayout::partition_s`] slices.
     ///
     /// # Errors
-    /// Returns [`TensorError::Rank`], or those of the layout algebra.
+    /// Returns [`TensorError::Rank`] or the errors of the layout algebra.
     #[doc(alias = "tidfrg_S")]
     pub fn divide_s<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Layout<D>, TensorError> {
         self.thread_fragment(&self.tiled(tensor)?, &self.src)
     }
 
-    /// Returns `(thread, value, (RestM, RestN, …))` of a destination, which [`CopyThreadLayout::partition_d`] slices.
+    /// Divides a destination into `(thread, value, (RestM, RestN, …))`, which [`CopyThreadLayout::partition_d`] slices.
     ///
     /// # Errors
-    /// Returns [`TensorError::Rank`], or those of the layout algebra.
+    /// Returns [`TensorError::Rank`] or the errors of the layout algebra.
     #[doc(alias = "tidfrg_D")]
     pub fn divide_d<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Layout<D>, TensorError> {
         self.thread_fragment(&self.tiled(tensor)?, &self.dst)
     }
 
-    /// Returns the view of one thread.
+    /// Returns the view of the copy for one thread.
     ///
     /// # Errors
     /// Returns [`TensorError::Thread`] if the copy does not have this thread.
@@ -255,7 +255,7 @@ impl TiledCopy {
         Ok(CopyThreadLayout { copy: self, thread })
     }
 
-    /// Returns a fragment of registers in the order of this copy: `(copy values, rest …)`. No data are moved.
+    /// Returns the layout of a fragment in the order of this copy: `(copy values, rest …)`. No data are moved.
     ///
     /// # Errors
     /// Returns the errors of the layout algebra, if the fragment's values differ from those of this copy.
@@ -280,7 +280,7 @@ impl TiledCopy {
 }
 
 impl CopyThreadLayout<'_> {
-    /// Returns the thread.
+    /// Returns the number of the thread.
     #[must_use]
     pub fn thread(&self) -> i64 {
         self.thread
@@ -290,7 +290,7 @@ impl CopyThreadLayout<'_> {
     /// `(values of one instruction, instructions)`.
     ///
     /// # Errors
-    /// Returns [`TensorError::Rank`], or those of the layout algebra.
+    /// Returns [`TensorError::Rank`] or the errors of the layout algebra.
     #[doc(alias = "partition_S")]
     pub fn partition_s<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {
         unzip_rest(&self.copy.divide_s(tensor)?, &At::Leaf(self.thread))
@@ -299,7 +299,7 @@ impl CopyThreadLayout<'_> {
     /// Returns the part of a destination that this thread writes; see [`partition_s`](Self::partition_s).
     ///
     /// # Errors
-    /// Returns [`TensorError::Rank`], or those of the layout algebra.
+    /// Returns [`TensorError::Rank`] or the errors of the layout algebra.
     #[doc(alias = "partition_D")]
     pub fn partition_d<D: Codomain>(&self, tensor: &Layout<D>) -> Result<Partition<D>, TensorError> {
         unzip_rest(&self.copy.divide_d(tensor)?, &At::Leaf(self.thread))

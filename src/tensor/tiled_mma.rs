@@ -41,14 +41,14 @@ pub struct MmaThreadLayout<'a> {
 }
 
 impl TiledMma {
-    /// Creates the product. `atom_layout` arranges atoms along M, N and K and numbers them; missing modes are 1. `permutation`
-    /// is a tuple of up to three of `..` (unchanged), an extent (the tile grows to it, values repeat) or a layout (which
-    /// permutes the mode's coordinates).
+    /// Creates a tiled product. `atom_layout` arranges atoms along M, N and K and numbers them; missing modes are 1. `permutation` is a
+    /// tuple of up to three of `..` (unchanged), an extent (the tile grows to it, values repeat) or a layout (which permutes the mode's
+    /// coordinates).
     ///
     /// # Errors
-    /// Returns an error if the layout algebra has no valid result, also for a permutation that does not match the atoms;
-    /// [`TensorError::Modes`] for more than three modes; [`TensorError::Atoms`] for atoms that share threads or do not use all threads of
-    /// their warps.
+    /// Returns an error if the layout algebra has no valid result, such as for a permutation that does not match the atoms,
+    /// [`TensorError::Modes`] for more than three modes, or [`TensorError::Atoms`] for atoms that share threads or do not use all threads
+    /// of their warps.
     #[doc(alias = "make_tiled_mma")]
     pub fn new(
         atom: &'static MmaAtom,
@@ -115,11 +115,11 @@ impl TiledMma {
         })
     }
 
-    /// Returns `((ThrV, (ThrM, ThrK)), (values, (RestM, RestK, …)))` of a tensor as `operand`; for B and C, with N or M in the
-    /// place of M or K.
+    /// Divides a tensor, as `operand`, into `((ThrV, (ThrM, ThrK)), (values, (RestM, RestK, …)))`. For B, N replaces M; for C, N replaces
+    /// K.
     ///
     /// # Errors
-    /// Returns [`TensorError::Rank`] for a tensor of fewer than two modes, or those of the layout algebra.
+    /// Returns [`TensorError::Rank`] for a tensor of fewer than two modes, or the errors of the layout algebra.
     #[doc(alias = "thrfrg_A")]
     #[doc(alias = "thrfrg_B")]
     #[doc(alias = "thrfrg_C")]
@@ -221,7 +221,7 @@ impl TiledMma {
         Ok(TvLayout::new(name, (rows, cols), self.layout_tv(operand)?)?)
     }
 
-    /// Returns the view of one thread.
+    /// Returns the view of the product for one thread.
     ///
     /// # Errors
     /// Returns [`TensorError::Thread`] if the product does not have this thread.
@@ -257,7 +257,7 @@ fn tiler_size(tiler: &Tiler) -> i64 {
 }
 
 impl MmaThreadLayout<'_> {
-    /// Returns the thread's coordinate: V within an instruction, and the position of the instruction along M, N and K.
+    /// Returns the thread's coordinate (V, M, N, K): its index within an instruction, and the index of that instruction along M, N and K.
     #[must_use]
     pub fn coord(&self) -> [i64; 4] {
         self.coord
@@ -272,7 +272,7 @@ impl MmaThreadLayout<'_> {
     /// Returns this thread's part of a tensor as `operand`: `(values, Rest, Rest, …)` and its start.
     ///
     /// # Errors
-    /// Returns [`TensorError::Rank`] for a tensor of fewer than two modes, or those of the layout algebra.
+    /// Returns [`TensorError::Rank`] for a tensor of fewer than two modes, or the errors of the layout algebra.
     pub fn partition<D: Codomain>(
         &self,
         operand: MmaOperand,
@@ -305,7 +305,7 @@ impl MmaThreadLayout<'_> {
         self.partition(MmaOperand::C, tensor)
     }
 
-    /// Returns the layout of registers for a partition of A or B: the instruction's values fastest, the rest in the order of the
+    /// Returns the register layout for a partition of A or B: the instruction's values are fastest, and the rest follows the order of the
     /// partition's strides.
     ///
     /// # Errors
@@ -316,7 +316,7 @@ impl MmaThreadLayout<'_> {
         Ok(partition.fragment_like()?)
     }
 
-    /// Returns the layout of registers for a partition of C: column-major.
+    /// Returns the register layout for a partition of C, which is column-major.
     ///
     /// # Errors
     /// Returns the errors of [`Layout::column_major`].

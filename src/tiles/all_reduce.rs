@@ -1,4 +1,4 @@
-//! Reductions along rows and columns that are divided among the warps of a scope, and of shared tiles by the warps of a block.
+//! Reductions of rows and columns that are divided among the warps of a scope, and reductions of shared tiles by the warps of a block.
 //!
 //! Each warp stores a vector of partial results to shared memory. After a barrier, the vectors are loaded in the layout with the fewest
 //! accesses, and combined in the order of the warps, so that the results of all warps are bit-identical.
@@ -90,8 +90,8 @@ macro_rules! reductions {
         impl<'k, S: Arithmetic<Word = S> + Numeric, const N: usize, V: VectorLayout> Rv<'k, S, N, V> {$(
             #[doc = concat!("Returns the elementwise ", $what, " of the vectors of all warps of `scope`, the same in every warp.")]
             ///
-            /// All threads of the scope must take part. Uses shared memory for one vector per warp of the block, and one barrier, or two
-            /// barriers in emitted loops. A vector that a loop carries should be reduced once, after the loop.
+            /// All threads of the scope must take part. Uses shared memory for one vector per warp of the block, and one barrier (two in
+            /// emitted loops). If a loop accumulates a vector, reduce it once, after the loop.
             #[must_use]
             #[track_caller]
             pub fn $all(self, scope: impl Scope<'k>) -> Self {
@@ -124,8 +124,8 @@ macro_rules! reductions {
 
             #[doc = concat!("Stores the ", $what, " of each column to a shared vector, by all warps of the block.")]
             ///
-            /// Uses shared memory for one vector per 16 rows, and one barrier in addition to that of the result. The vector has one element per
-            /// column: `W` · 16, or `W` · 32 of 8-bit elements.
+            /// Uses shared memory for one vector per 16 rows, and one barrier in addition to that of the result. `to` has one element per
+            /// column: `W` · 16, or `W` · 32 for 8-bit elements.
             #[track_caller]
             pub fn $col<const N: usize>(&self, to: Sv<'k, T::Sum, N>) -> Pending<'k, Sv<'k, T::Sum, N>> {
                 const { assert!(Sv::<T::Sum, N>::LENGTH == St::<T, H, W, S>::COLS, "the vector must have one element per column") };

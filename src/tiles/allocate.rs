@@ -1,4 +1,4 @@
-//! Shared tiles and vectors: allocation, and their state after the data have arrived.
+//! Allocation of shared tiles and vectors, and their state after their data have arrived.
 
 use std::fmt;
 
@@ -57,11 +57,11 @@ impl<'k> Builder<'k> {
         A::allocate(self)
     }
 
-    /// Allocates a tile or vector in shared memory for each scope of the block, and returns that of this thread's scope:
-    /// `k.shared_tile_of::<St<f32, 1, 4>>(k.warp())` is memory of one warp.
+    /// Allocates one tile or vector in shared memory per scope of the block and returns the one of the executing thread's scope:
+    /// `k.shared_tile_of::<St<f32, 1, 4>>(k.warp())` allocates a tile for each warp.
     ///
-    /// Its operations are executed by the threads of the scope instead of the block, and wait at the scope's barrier. Allocate it
-    /// where all threads of the scope execute the call.
+    /// The threads of the scope, instead of those of the block, execute the tile's operations and wait at the scope's barrier. All threads
+    /// of the scope must execute this call.
     #[track_caller]
     pub fn shared_tile_of<A: Allocate<'k>>(self, scope: impl Scope<'k>) -> A {
         self.check_warps(scope);
@@ -170,7 +170,7 @@ fn at_aligned<'k, Tile: Allocate<'k>>(address: Ptr<'k, u8, Shared>, owner: Owner
     Tile::at(address).owned_by(owner)
 }
 
-/// A tile or vector whose data are visible to all threads of the block.
+/// A shared tile or vector whose data are visible to all threads of the block, or of the scope that owns it.
 pub struct Filled<Tile> {
     pub(in crate::tiles) tile: Tile,
 }
@@ -182,7 +182,8 @@ impl<Tile> fmt::Debug for Filled<Tile> {
 }
 
 impl<'k, Tile: Allocate<'k>> Filled<Tile> {
-    /// Waits at the barrier of the block, or of the scope that owns the tile, until all threads have finished reading; the tile can then be filled again.
+    /// Waits at the barrier of the block, or of the scope that owns the tile, until all threads have finished reading; the tile can then be
+    /// filled again.
     #[doc(alias = "sync")]
     #[track_caller]
     pub fn release(self) -> Tile {

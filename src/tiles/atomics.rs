@@ -24,9 +24,9 @@ use crate::{
 impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite> {
     /// Adds a register tile of the same element type to the matrix atomically; elements past the edges are omitted.
     ///
-    /// Emits `red` of up to 16 bytes of f32, f16 and bf16 (sm_90) where they are adjacent and known to be aligned, otherwise of one element
-    /// or a pair of f16 or bf16 elements. bf16 requires sm_90. The order of the additions, and therefore the rounding of floating-point
-    /// sums, is unspecified.
+    /// On sm_90, emits `red` of up to 16 bytes for f32, f16 and bf16 elements that are adjacent and known to be aligned; otherwise `red` of
+    /// one element, or of a pair of f16 or bf16 elements. bf16 requires sm_90. The order of the additions, and therefore the rounding of
+    /// floating-point sums, is unspecified.
     #[doc(alias = "red")]
     #[doc(alias = "add_into")]
     #[track_caller]
@@ -41,7 +41,7 @@ impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite> {
 }
 
 impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite, 1> {
-    /// Adds a register vector to the vector in memory atomically, each element once.
+    /// Atomically adds a register vector to the vector in memory. Each element is added once, even if several lanes own it.
     #[doc(alias = "red")]
     #[doc(alias = "add_into")]
     #[track_caller]
@@ -56,16 +56,16 @@ impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite, 1> {
     }
 }
 
-/// A shared tile to which warps add, in [`Filled::add_with`].
+/// A shared tile or vector to which warps add in the closure of [`Filled::add_with`].
 #[derive(Debug)]
 pub struct Adding<Tile> {
     to: Tile,
 }
 
 impl<'k, T: AtomicElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Adds register tiles of any warps to rectangles of the tile, atomically: `tile.add_with(|tile| tile.add(0, 0, &acc))`.
+    /// Atomically adds register tiles of any warps to rectangles of the tile: `tile.add_with(|tile| tile.add(0, 0, &acc))`.
     ///
-    /// Waits at the block's barrier first, because other threads may still be reading.
+    /// First waits at the block's barrier, because other threads may still be reading.
     #[doc(alias = "add_into")]
     #[track_caller]
     pub fn add_with(self, add: impl FnOnce(&Adding<Storing<'k, T>>)) -> Pending<'k, St<'k, T, H, W, S>> {
@@ -96,9 +96,9 @@ impl<'k, T: AtomicElement> Adding<Storing<'k, T>> {
 }
 
 impl<'k, T: AtomicElement, const N: usize> Filled<Sv<'k, T, N>> {
-    /// Atomically adds register vectors, of any warp, to parts of the vector: `sums.add_with(|sums| sums.add(0, &v))`.
+    /// Atomically adds register vectors of any warps to parts of the vector: `sums.add_with(|sums| sums.add(0, &v))`.
     ///
-    /// Waits at the block's barrier first, because other threads may still be reading.
+    /// First waits at the block's barrier, because other threads may still be reading.
     #[doc(alias = "add_into")]
     #[track_caller]
     pub fn add_with(self, add: impl FnOnce(&Adding<StoringVector<'k, T>>)) -> Pending<'k, Sv<'k, T, N>> {
@@ -109,7 +109,8 @@ impl<'k, T: AtomicElement, const N: usize> Filled<Sv<'k, T, N>> {
 }
 
 impl<'k, T: AtomicElement> Adding<StoringVector<'k, T>> {
-    /// Adds a register vector to part `index`, in units of its length, each element once. Warps may add to the same part.
+    /// Adds a register vector to part `index`, in units of the register vector's length; each element is added once. Warps may add to the
+    /// same part.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const N: usize, V: VectorLayout>(

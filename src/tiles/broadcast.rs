@@ -41,8 +41,8 @@ pub(super) fn broadcast_words<'k, T: TensorElement>(
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Returns the tile with a vector in every column, if it has one element per row ([`ColVec`]), or in every row ([`RowVec`]):
-    /// `Rt::<f32, 1, 4>::broadcast(&t.row_max())`.
+    /// Returns a tile with `vector` in every column if the vector has one element per row ([`ColVec`]), otherwise in every row
+    /// ([`RowVec`]): `Rt::<f32, 1, 4>::broadcast(&t.row_max())`.
     ///
     /// Operands of arithmetic are broadcast automatically: `t - &t.row_max()`.
     #[doc(alias = "broadcast_row")]
@@ -56,7 +56,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         Self::of_registers(k, k.all_owned(words))
     }
 
-    /// Returns the results of `f` for every register and the corresponding elements of a vector with one element per row, like
+    /// Returns a tile of the results of `f` for each register and the corresponding elements of a vector with one element per row, like
     /// [`zip`](Self::zip): `t.zip_rows(&max, |x, max| (x - max).max(-8.0))`.
     #[doc(alias = "row_map")]
     #[doc(alias = "add_row")]
@@ -73,7 +73,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.zip_lines(vector.fragment(), 0, f)
     }
 
-    /// Returns the results of `f` for every register and the corresponding elements of a vector with one element per column, like
+    /// Returns a tile of the results of `f` for each register and the corresponding elements of a vector with one element per column, like
     /// [`zip_rows`](Self::zip_rows).
     #[doc(alias = "col_map")]
     #[doc(alias = "add_col")]

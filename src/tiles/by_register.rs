@@ -1,5 +1,5 @@
-//! Tiles in memory in the order of their registers, for results that only kernels with the same tiles read: accesses of 16 bytes of adjacent
-//! lanes are adjacent, whatever the layout of the tile.
+//! Tiles stored in memory in the order of their registers, for results that are read only by kernels with the same tiles. The 16-byte
+//! accesses of adjacent lanes are contiguous for any tile layout.
 
 use std::{array, panic::Location};
 

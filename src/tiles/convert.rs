@@ -10,11 +10,11 @@ use crate::{
     tensor::{ConvertibleElement, Fragment, TensorElement, element_types, in_order, splat, words_of},
 };
 
-/// An element type whose tiles convert to elements of type `U`: every type to itself, and floating-point types and integers of 8, 32 and
-/// 64 bits to each other.
+/// An element type whose tiles convert to tiles of element type `U`. Every type converts to itself; floating-point types and integers of 8,
+/// 32 and 64 bits convert to each other.
 ///
-/// `f64` and integers of 32 and 64 bits are converted to each other directly, other types via f32, so numbers with more than 24 significant
-/// bits are rounded twice. Results are rounded to nearest even; 8-bit and integer results saturate.
+/// f64 and integers of 32 and 64 bits convert to each other directly. All other conversions have the result of a conversion via f32, which
+/// rounds numbers with more than 24 significant bits twice. Results are rounded to nearest even; 8-bit and integer results saturate.
 #[diagnostic::on_unimplemented(
     message = "tiles of `{Self}` do not convert to `{U}`",
     note = "floating-point types and integers of 8, 32 and 64 bits convert to each other; other types convert with `map_to`"

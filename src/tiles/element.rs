@@ -8,14 +8,14 @@ use crate::{
     tensor::{SubtileLength, TensorElement},
 };
 
-/// A register tile whose words run along rows: [`TileLayout::Row`].
+/// The layout of register tiles whose words run along rows: [`TileLayout::Row`].
 #[derive(Clone, Copy, Debug)]
 pub enum Row {}
-/// A register tile whose words run along columns: [`TileLayout::Col`].
+/// The layout of register tiles whose words run along columns: [`TileLayout::Col`].
 #[derive(Clone, Copy, Debug)]
 pub enum Col {}
 
-/// [`Row`] or [`Col`].
+/// The layout of a register tile: [`Row`] or [`Col`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a register-tile layout",
     note = "layouts are `Row` and `Col`"
@@ -23,9 +23,9 @@ pub enum Col {}
 pub trait RegisterLayout: Sealed + 'static {
     /// The layout as a value.
     const LAYOUT: TileLayout;
-    /// The layout of a vector with one element per row of such a tile, whose subtiles have the length `S`.
+    /// The layout of a vector with one element per row of a tile in this layout with subtiles of length `S`.
     type PerRow<S: SubtileLength>: VectorLayout;
-    /// The layout of a vector with one element per column of such a tile, whose subtiles have the length `S`.
+    /// The layout of a vector with one element per column of a tile in this layout with subtiles of length `S`.
     type PerCol<S: SubtileLength>: VectorLayout;
     /// The layout of the same registers as a tile of the transposed matrix.
     type Transposed: RegisterLayout<Transposed = Self>;

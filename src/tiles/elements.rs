@@ -1,4 +1,4 @@
-//! Functions of single elements and their coordinates.
+//! Operations on single elements and their coordinates.
 
 use std::{ops::Range, panic::Location};
 
@@ -70,10 +70,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         [0, 1].map(|axis| Coordinates::along(k, &layout, axis))
     }
 
-    /// Replaces each element by the result of `f` for the kernel, its row and column in the tile, and its value:
+    /// Replaces each element by the result of `f`, which receives the builder, the element's row and column in the tile, and its value:
     /// `t.map_indexed(|k, (row, col), x| …)`. Computed in place.
     ///
-    /// 16-bit elements are unpacked; if a function of pairs suffices, [`apply`](Self::apply) is faster.
+    /// Packed elements are unpacked; if a function of whole registers suffices, [`apply`](Self::apply) is faster.
     #[must_use]
     #[track_caller]
     pub fn map_indexed(
@@ -141,7 +141,7 @@ zips! {
 }
 
 impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Replaces each element by the result of `f` for the kernel, its index in the vector, and its value:
+    /// Replaces each element by the result of `f`, which receives the builder, the element's index in the vector, and its value:
     /// `v.map_indexed(|k, index, x| …)`. Computed in place.
     #[must_use]
     #[track_caller]
@@ -164,7 +164,7 @@ macro_rules! predicates {
         impl<'k, T: Accumulate, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
             #[doc = concat!("Returns whether `f` holds for any element of the ", $what, ", the same in all lanes, which must all take part.")]
             ///
-            /// `f` receives the elements as [`Accumulate::Sum`], f32 for 16-bit types.
+            /// `f` receives each element as [`Accumulate::Sum`], which is f32 for 8-bit and 16-bit floating-point types.
             #[doc(alias = "vote.sync.any")]
             #[track_caller]
             pub fn any(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
@@ -176,7 +176,7 @@ macro_rules! predicates {
 
             #[doc = concat!("Returns whether `f` holds for all elements of the ", $what, ", the same in all lanes, which must all take part.")]
             ///
-            /// `f` receives the elements as [`Accumulate::Sum`], f32 for 16-bit types.
+            /// `f` receives each element as [`Accumulate::Sum`], which is f32 for 8-bit and 16-bit floating-point types.
             #[doc(alias = "vote.sync.all")]
             #[track_caller]
             pub fn all(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {

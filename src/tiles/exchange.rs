@@ -1,8 +1,9 @@
 //! Exchange between the lanes of a warp: elements move from one (lane, value) layout to another.
 //!
 //! The plan follows from the two layouts alone. In a *round*, each lane sends one word, composed of any of its elements, and reads the word
-//! of one other lane: one `shfl`. A lane may read from whichever lane owns an element that it misses; it takes the first that sends
-//! nothing else. Elements that at least half of the lanes already own in a value are not sent to these lanes.
+//! of one other lane: one `shfl`. A lane may read from any lane that owns an element that it needs; it selects the first one that sends
+//! nothing else in the round. If at least half of the lanes already own their element of a value, those lanes keep it and do not receive
+//! it.
 
 use std::panic::Location;
 

@@ -184,8 +184,8 @@ macro_rules! extremes {
 
                 #[doc = concat!("Returns the ", $what, " of each row and the corresponding element of `with`, and its index, computed in place of `with`.")]
                 ///
-                /// The tile's first column has index `first`. A loop over the tiles of a row carries `with`; its initial value is the
-                /// neutral element with any index.
+                /// The tile's first column has index `first`. A loop over the tiles of a row carries `with`, which initially contains the
+                /// neutral element of the reduction with any index.
                 #[must_use]
                 #[track_caller]
                 pub fn $row_with(

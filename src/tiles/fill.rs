@@ -1,4 +1,4 @@
-//! Copies between global memory and shared tiles or vectors by all threads of the block: asynchronous where the alignment allows.
+//! Copies between global memory and shared tiles or vectors by all threads of the block, asynchronous where alignment allows it.
 
 use std::panic::Location;
 
@@ -142,7 +142,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
     }
 }
 
-/// A tile or vector in global memory whose elements past the edges are read as a value; see [`GlTile::or`].
+/// A tile or vector in global memory whose elements past the edges are read as a given value; see [`GlTile::or`].
 #[derive(Clone, Debug)]
 pub struct GlTileOr<'k, T: TensorElement, A, const R: usize> {
     tile: GlTile<'k, T, A, R>,
@@ -152,10 +152,10 @@ pub struct GlTileOr<'k, T: TensorElement, A, const R: usize> {
 impl<T: TensorElement, A, const R: usize> Sealed for GlTileOr<'_, T, A, R> {}
 
 impl<'k, T: TensorElement, A, const R: usize> GlTile<'k, T, A, R> {
-    /// Returns the tile with `value` in place of the elements past the edges, for the stage of a pipeline:
+    /// Returns the tile with `value` in place of the elements past the edges, for a stage of a pipeline:
     /// `stage.fill((x.tile(0, i).or(f32::NEG_INFINITY),))`.
     ///
-    /// The data pass through registers, because `cp.async` can write only zeros past an edge, so the threads wait for the loads.
+    /// `cp.async` can write only zeros past an edge, so the data pass through registers, and the threads wait for the loads.
     #[must_use]
     pub fn or(self, value: T) -> GlTileOr<'k, T, A, R> {
         GlTileOr { tile: self, value }

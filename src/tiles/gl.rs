@@ -53,9 +53,9 @@ impl<T: TensorElement, A, const R: usize> fmt::Debug for GlTile<'_, T, A, R> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns the tensor in a buffer parameter: `k.global(a, row_major(m, n))` is a matrix, `k.global(bias, vector(n))` a vector,
-    /// `k.global(q, contiguous([batches, heads, m, n]))` a batch of matrices. Each launch checks that the buffer is large enough
-    /// for it.
+    /// Returns a buffer parameter as a tensor: `k.global(a, row_major(m, n))` is a matrix, `k.global(bias, vector(n))` a vector,
+    /// `k.global(q, contiguous([batches, heads, m, n]))` a batch of matrices. Each launch checks that the buffer is large enough for the
+    /// tensor.
     ///
     /// Rejected when the kernel is built in the same cases as [`tensor`](Self::tensor).
     #[track_caller]
@@ -92,7 +92,8 @@ impl<'k, T: TensorElement, A, const R: usize> Gl<'k, T, A, R> {
         Gl { tensor: self.tensor.with_modes(&order) }
     }
 
-    /// Returns the matrix at the coordinates of all axes but the last two: `q.batch((b, h))`. Past the last batch, no element is accessed.
+    /// Returns the matrix at the coordinates of all axes but the last two: `q.batch((b, h))`. With coordinates past the last batch, no
+    /// element is accessed.
     #[must_use]
     #[track_caller]
     pub fn batch<B: Batch<'k, R>>(&self, at: B) -> Gl<'k, T, A> {
@@ -104,7 +105,7 @@ impl<'k, T: TensorElement, A, const R: usize> Gl<'k, T, A, R> {
     }
 }
 
-/// The coordinates of a matrix in a batch of rank `R`: a number, or a tuple of two or three.
+/// The coordinates of a matrix in a tensor of rank `R`: a number, or a tuple of two or three numbers.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not select a matrix of a tensor of rank {R}",
     note = "a tensor of rank 3 takes one number, of rank 4 a tuple of two, of rank 5 a tuple of three"
@@ -145,8 +146,8 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A> {
         GlTile { tensor: self.tensor.starting_at(&[row.into(), col.into()]), at: [0.into(); 2] }
     }
 
-    /// Returns this warp's part of tile (`row`, `col`) of a scope, whose rows are divided among the warps of the scope: warp `w` has the
-    /// `w`-th part. The height of the scope's tile is that of the register tile times the number of warps.
+    /// Returns this warp's part of the scope's tile (`row`, `col`), whose rows are divided among the warps of the scope: warp `w` owns part
+    /// `w`. The height of the scope's tile is the height of the register tile times the number of warps.
     ///
     /// `d.tile_of(block, i, j).store(&acc)` stores disjoint tiles, one for each warp of the block.
     #[track_caller]
@@ -160,7 +161,7 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A> {
         self.tile(row.into() * count + warp, col)
     }
 
-    /// Returns element (`row`, `col`); it is accessed only if it is within the matrix.
+    /// Returns a pointer to element (`row`, `col`), which is accessed only if it is within the matrix.
     #[track_caller]
     pub fn at(
         &self,
@@ -170,14 +171,14 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A> {
         self.tensor.at_coord(&[row.into(), col.into()])
     }
 
-    /// Returns a row as a vector. Past the last row, no element is accessed.
+    /// Returns a row as a vector. If `row` is past the last row, no element is accessed.
     #[must_use]
     #[track_caller]
     pub fn row(&self, row: impl Into<Val<'k, u32>>) -> Gl<'k, T, A, 1> {
         Gl { tensor: self.tensor.first_mode_at(row.into()) }
     }
 
-    /// Returns a column as a vector. Past the last column, no element is accessed.
+    /// Returns a column as a vector. If `col` is past the last column, no element is accessed.
     #[must_use]
     #[track_caller]
     pub fn col(&self, col: impl Into<Val<'k, u32>>) -> Gl<'k, T, A, 1> {
@@ -197,7 +198,7 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A> {
         Gl { tensor: self.tensor.starting_at(&[rows.into(), cols.into()]) }
     }
 
-    /// Returns the matrix of `rows`×`cols` elements that starts at element `(row, col)`; elements outside of this matrix are past its edge.
+    /// Returns the matrix of `rows`×`cols` elements that starts at element `(row, col)`; elements outside it are past its edges.
     #[doc(alias = "subview")]
     #[must_use]
     #[track_caller]
@@ -217,7 +218,7 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A, 1> {
         GlTile { tensor: self.tensor.clone(), at: [index.into()] }
     }
 
-    /// Returns this warp's part of tile `index` of a scope, which is divided among the warps of the scope: warp `w` has the `w`-th part.
+    /// Returns this warp's part of the scope's tile `index`, which is divided among the warps of the scope: warp `w` owns part `w`.
     #[track_caller]
     pub fn tile_of(&self, scope: impl Scope<'k>, index: impl Into<Val<'k, u32>>) -> GlTile<'k, T, A, 1> {
         let (warp, count) = self.tensor.kernel().warp_of(scope);
@@ -230,7 +231,7 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A, 1> {
         GlTile { tensor: self.tensor.starting_at(&[start.into()]), at: [0.into()] }
     }
 
-    /// Returns element `index`; it is accessed only if it is within the vector.
+    /// Returns a pointer to element `index`, which is accessed only if it is within the vector.
     #[track_caller]
     pub fn at(&self, index: impl Into<Val<'k, u32>>) -> CheckedPtr<'k, T, Global, A> {
         self.tensor.at_coord(&[index.into()])

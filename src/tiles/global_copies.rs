@@ -1,4 +1,4 @@
-//! Copies between global memory and register tiles or vectors, with the (lane, value) layout of the type in registers.
+//! Copies between global memory and register tiles or vectors, in the (lane, value) layout of the register type.
 
 use std::panic::Location;
 
@@ -35,7 +35,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
 }
 
 impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A> {
-    /// Loads a register tile, and converts its elements; elements past the matrix's edges are 0 and are not read.
+    /// Loads a register tile and converts its elements; elements past the matrix's edges are 0 and are not read.
     ///
     /// Each lane loads its own elements, with the widest accesses that are known to be aligned.
     #[track_caller]
@@ -75,7 +75,7 @@ impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A> {
 }
 
 impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A, 1> {
-    /// Loads a register vector, and converts its elements; elements past the end are 0 and are not read.
+    /// Loads a register vector and converts its elements; elements past the end are 0 and are not read.
     ///
     /// Each lane loads its own elements, with the widest accesses that are known to be aligned: 16 bytes for long
     /// [`Naive`](super::Naive) vectors.
@@ -116,7 +116,7 @@ impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A, 1> {
 }
 
 impl<'k, T: TensorElement, A: Readable> Gl<'k, T, A, 1> {
-    /// Loads the elements of tile `col` that belong to the columns of a row-layout tile, to combine with each of its rows:
+    /// Loads tile `col` as a vector with one element per column of a row-layout tile, to combine with each row of that tile:
     /// `x += &bias.row_vector(col)`. Elements past the end are 0. For other layouts, load `tile(col)`.
     #[track_caller]
     pub fn row_vector<U: TensorElement, const W: usize>(
@@ -129,7 +129,7 @@ impl<'k, T: TensorElement, A: Readable> Gl<'k, T, A, 1> {
         self.tile(col).load()
     }
 
-    /// Loads the elements of tile `col` like [`row_vector`](Self::row_vector); elements past the end are `fill`.
+    /// Loads tile `col` like [`row_vector`](Self::row_vector); elements past the end are `fill`.
     #[track_caller]
     pub fn row_vector_or<U: TensorElement, const W: usize>(
         &self,
@@ -142,7 +142,7 @@ impl<'k, T: TensorElement, A: Readable> Gl<'k, T, A, 1> {
         self.tile(col).load_or(fill)
     }
 
-    /// Loads the elements of tile `row` that belong to the rows of a row-layout tile, to combine with each of its columns:
+    /// Loads tile `row` as a vector with one element per row of a row-layout tile, to combine with each column of that tile:
     /// `x *= &scale.col_vector(row)`. Elements past the end are 0. For other layouts, load `tile(row)`.
     #[track_caller]
     pub fn col_vector<U: TensorElement, const H: usize>(
@@ -155,7 +155,7 @@ impl<'k, T: TensorElement, A: Readable> Gl<'k, T, A, 1> {
         self.tile(row).load()
     }
 
-    /// Loads the elements of tile `row` like [`col_vector`](Self::col_vector); elements past the end are `fill`.
+    /// Loads tile `row` like [`col_vector`](Self::col_vector); elements past the end are `fill`.
     #[track_caller]
     pub fn col_vector_or<U: TensorElement, const H: usize>(
         &self,
@@ -170,7 +170,7 @@ impl<'k, T: TensorElement, A: Readable> Gl<'k, T, A, 1> {
 }
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
-    /// Stores a register tile, and converts its elements; elements past the matrix's edges are not written.
+    /// Stores a register tile and converts its elements; elements past the matrix's edges are not written.
     #[track_caller]
     pub fn store<U, const H: usize, const W: usize, L>(self, tile: &Rt<'k, U, H, W, L>)
     where
@@ -185,7 +185,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
 }
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
-    /// Stores a register vector, and converts its elements; elements past the end are not written. If an element has several owners, the
+    /// Stores a register vector and converts its elements; elements past the end are not written. If an element has several owners, the
     /// lane with the lowest index stores it.
     #[track_caller]
     pub fn store<U, const N: usize, V>(self, vector: &Rv<'k, U, N, V>)

@@ -45,8 +45,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self
     }
 
-    /// Replaces the elements above the main diagonal by `value`: those of keys after the query in a square tile of attention
-    /// scores.
+    /// Replaces the elements above the main diagonal by `value`. In a square tile of attention scores, these are the scores of keys after
+    /// the query.
     #[doc(alias = "make_causal")]
     #[must_use]
     #[track_caller]

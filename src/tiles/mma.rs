@@ -139,11 +139,11 @@ impl Instruction {
 }
 
 impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> {
-    /// Returns this tile plus A·B, where A has `M`×`K` and B has `K`×`N` subtiles. [`Product`] lists the types and instructions.
+    /// Returns this tile plus A·B, where A has `M`×`K` subtiles and B has `K`×`N` subtiles. [`Product`] lists the types and instructions.
     ///
     /// Accumulates in place: the tile's own registers are overwritten. All lanes of the warp must take part.
     ///
-    /// Rejected when the kernel is built if the target has no such instruction.
+    /// Rejected when the kernel is built if the target has no instruction for these types.
     #[doc(alias = "mma_AB")]
     #[doc(alias = "mma.sync")]
     #[must_use]
@@ -156,7 +156,7 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
         self.accumulate::<A, B, K>(|i, k| a.subtile_registers(i, k), |k, j| b.subtile_registers(k, j))
     }
 
-    /// Returns this tile plus A·Bᵀ, where A is `M`×`K` and B `N`×`K` subtiles; otherwise like [`mma_ab`](Self::mma_ab).
+    /// Returns this tile plus A·Bᵀ, where A has `M`×`K` subtiles and B has `N`×`K` subtiles; otherwise like [`mma_ab`](Self::mma_ab).
     #[doc(alias = "mma_ABt")]
     #[must_use]
     #[track_caller]
@@ -169,7 +169,7 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
         self.accumulate::<A, B, K>(|i, k| a.subtile_registers(i, k), |k, j| b.subtile_registers(j, k))
     }
 
-    /// Returns this tile plus Aᵀ·B, where A is `K`×`M` and B `K`×`N` subtiles; otherwise like [`mma_ab`](Self::mma_ab).
+    /// Returns this tile plus Aᵀ·B, where A has `K`×`M` subtiles and B has `K`×`N` subtiles; otherwise like [`mma_ab`](Self::mma_ab).
     #[doc(alias = "mma_AtB")]
     #[must_use]
     #[track_caller]
@@ -181,7 +181,7 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
         self.accumulate::<A, B, K>(|i, k| a.subtile_registers(k, i), |k, j| b.subtile_registers(k, j))
     }
 
-    /// Returns this tile plus Aᵀ·Bᵀ, where A is `K`×`M` and B `N`×`K` subtiles; otherwise like [`mma_ab`](Self::mma_ab).
+    /// Returns this tile plus Aᵀ·Bᵀ, where A has `K`×`M` subtiles and B has `N`×`K` subtiles; otherwise like [`mma_ab`](Self::mma_ab).
     #[doc(alias = "mma_AtBt")]
     #[must_use]
     #[track_caller]

@@ -207,7 +207,7 @@ macro_rules! methods {
                 self
             }
 
-            /// Returns the elementwise maximum, computed in place; for floating-point types, numbers are preferred to NaN.
+            /// Returns the elementwise maximum, computed in place. The maximum of a number and NaN is the number.
             #[must_use]
             #[track_caller]
             pub fn max(mut self, other: impl Elementwise<'k, Self>) -> Self {
@@ -215,7 +215,7 @@ macro_rules! methods {
                 self
             }
 
-            /// Returns the elementwise minimum, computed in place; for floating-point types, numbers are preferred to NaN.
+            /// Returns the elementwise minimum, computed in place. The minimum of a number and NaN is the number.
             #[must_use]
             #[track_caller]
             pub fn min(mut self, other: impl Elementwise<'k, Self>) -> Self {

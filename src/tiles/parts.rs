@@ -24,8 +24,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         part
     }
 
-    /// Replaces the `H2`×`W2` subtiles that start at subtile (`row`, `col`) by the result of `f`, in place: the part owns the registers of
-    /// this tile while `f` works on it.
+    /// Replaces the `H2`×`W2` subtiles that start at subtile (`row`, `col`) by the result of `f`, in place: the argument of `f` owns these
+    /// registers of the tile.
     ///
     /// Rejected when the kernel is built if the part extends past the tile's edge.
     #[doc(alias = "subtile_inplace")]

@@ -30,7 +30,7 @@ pub struct Pipeline<'k, Tiles: StageTiles<'k>, const N: usize> {
     tiles: PhantomData<Tiles>,
 }
 
-/// A stage whose tiles are no longer read by any thread.
+/// A stage that can be filled because no thread reads its tiles anymore.
 pub struct Stage<'k, Tiles: StageTiles<'k>> {
     tiles: Tiles,
     k: PhantomData<Builder<'k>>,

@@ -60,7 +60,7 @@ impl<'k> Builder<'k> {
 /// A random word for each element of a matrix, which depends only on the seed, the offset and the element's coordinates, but not on the
 /// shape and layout of tiles, the warp or the kernel. A backward kernel therefore reproduces the numbers of the forward kernel.
 ///
-/// The word of element (`row`, `col`) is number 2·⌊`row` / 8⌋ mod 2 + ⌊`col` / 8⌋ mod 2 of the four that
+/// The word of element (`row`, `col`) is number 2·(⌊`row` / 8⌋ mod 2) + ⌊`col` / 8⌋ mod 2 of the four that
 /// [`philox4x32`](Builder::philox4x32) returns for
 ///
 /// | operand | low word                 | …                        | …          | high word   |
@@ -99,7 +99,7 @@ pub struct RandomTile<'k> {
 }
 
 impl<'k> Random<'k> {
-    /// Returns the numbers of tile (`row`, `col`), in units of tiles like [`Gl::tile`](super::Gl::tile).
+    /// Returns the random numbers of tile (`row`, `col`), in units of tiles, like [`Gl::tile`](super::Gl::tile).
     pub fn tile(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> RandomTile<'k> {
         RandomTile { random: *self, at: [row.into(), col.into()] }
     }
@@ -220,11 +220,11 @@ where
     T: Accumulate<Sum = f32> + ConvertibleElement,
     L: RegisterLayout,
 {
-    /// Replaces each element by 0 with probability `p`, and multiplies the others by 1 / (1 − `p`); `p` is between 0 and 1, and is a
-    /// constant or a register. Computed in place; 16-bit elements are multiplied in f32 and rounded once.
+    /// Replaces each element by 0 with probability `p` and multiplies the others by 1 / (1 − `p`). `p`, a constant or a register, must be
+    /// between 0 and 1. Computed in place; 16-bit elements are multiplied in f32 and rounded once.
     ///
-    /// An element is kept if its number in [`uniform`](RandomTile::uniform) is at least `p`, so the gradient is computed by the same
-    /// operation with the same `random`.
+    /// An element is kept if its number in [`uniform`](RandomTile::uniform) is at least `p`. The same call with the same `random` therefore
+    /// computes the gradient.
     #[must_use]
     #[track_caller]
     pub fn dropout(mut self, p: impl Into<Val<'k, f32>>, random: &RandomTile<'k>) -> Self {

@@ -11,8 +11,7 @@ use crate::{
     tensor::ConvertibleElement,
 };
 
-/// An element type in which f32 values may overflow to infinity, and to which they can be converted with saturation: [`struct@f16`] and
-/// [`bf16`].
+/// An element type to which values can be converted with saturation instead of overflowing to infinity: [`struct@f16`] and [`bf16`].
 #[diagnostic::on_unimplemented(
     message = "no saturating conversion to `{Self}`",
     note = "saturating conversions are to `f16` and `bf16`; conversions to 8-bit types and integers saturate in any case"
@@ -47,8 +46,8 @@ fn words<'k, T: ConvertibleElement, U: SaturatingElement>(
 }
 
 impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Converts the elements to a 16-bit type `U` like [`convert`](Self::convert); larger magnitudes and infinities become the largest finite
-    /// number of their sign. Requires sm_80.
+    /// Converts the elements to a 16-bit type `U` like [`convert`](Self::convert); numbers that would overflow, and infinities, become the
+    /// largest finite number with their sign. Requires sm_80.
     #[doc(alias = "cvt.rn.satfinite")]
     #[must_use]
     #[track_caller]

@@ -110,7 +110,8 @@ fn scan<'k, T: Accumulate>(fragment: &Fragment<'k, T>, layout: &TvLayout, axis: 
 
 impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
     /// Returns the prefix sums along each row: element (i, j) of the result is the sum of elements (i, 0) to (i, j), in
-    /// [`Accumulate::Sum`]. Tiles of 8-bit elements, whose sums have subtiles of another shape, are first [widened](Self::widen).
+    /// [`Accumulate::Sum`]. Tiles of 8-bit elements must first be [widened](Self::widen), because their sums have subtiles of another
+    /// shape.
     ///
     /// All lanes of the warp must take part. A [`Row`](super::Row) tile takes two shuffles per 8×8 elements.
     #[doc(alias = "cumsum")]

@@ -1,4 +1,4 @@
-//! Copies between register tiles and shared tiles or rectangles of them, with the (lane, value) layout of the register tile's type.
+//! Copies between register tiles and shared tiles or rectangles of them, in the (lane, value) layout of the register tile's type.
 
 use std::{fmt, panic::Location};
 
@@ -27,8 +27,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         Subtile(Rectangle::new(&self.tensor, 0.into(), 0.into())).load_as()
     }
 
-    /// Stores a register tile of the same size by one warp, and converts its elements: with `stmatrix` if the target supports it
-    /// (sm_90).
+    /// Stores a register tile of the same size with one warp and converts its elements. Uses `stmatrix` if the target supports it (sm_90).
     #[track_caller]
     pub fn store<U: Convert<T>, L: RegisterLayout>(self, tile: &Rt<'k, U, H, W, L>) -> Pending<'k, Self> {
         const { assert_whole::<T, U, L>() };
@@ -70,7 +69,7 @@ pub(super) const fn assert_whole<T: TensorElement, U: TensorElement, L: Register
     );
 }
 
-/// A shared tile to which the warps of a block store, in [`St::store_with`].
+/// A shared tile to which warps store in the closure of [`St::store_with`].
 pub struct Storing<'k, T: TensorElement> {
     pub(super) tile: Tensor<'k, Shared, T, ReadWrite>,
     pub(super) owner: Owner<'k>,
@@ -92,18 +91,18 @@ impl<'k, T: TensorElement> Storing<'k, T> {
         SubtileMut(Rectangle::new(&self.tile, row.into(), col.into()), self.owner)
     }
 
-    /// Returns the rows of this warp, if the warps of `scope` divide the rows of the tile: warp `w` has the `w`-th part.
+    /// Returns this warp's part of the tile's rows, which are divided among the warps of `scope`: warp `w` owns part `w`.
     #[track_caller]
     pub fn tile_of(&self, scope: impl Scope<'k>) -> SubtileMut<'_, 'k, T> {
         SubtileMut(Rectangle::of_warp(&self.tile, scope), self.owner)
     }
 }
 
-/// A rectangle of a [`Filled`] tile, with the size of the register tile that it is loaded into. While it exists, the tile
+/// A rectangle of a [`Filled`] tile, with the size of the register tile into which it is loaded. While the `Subtile` exists, the tile
 /// cannot be filled again.
 pub struct Subtile<'a, 'k, T: TensorElement>(pub(super) Rectangle<'a, 'k, T>);
 
-/// A rectangle of a tile to which a warp stores, with the size of the register tile.
+/// A rectangle of a shared tile, to which a warp stores a register tile of the same size.
 pub struct SubtileMut<'a, 'k, T: TensorElement>(pub(super) Rectangle<'a, 'k, T>, pub(super) Owner<'k>);
 
 impl<T: TensorElement> fmt::Debug for Subtile<'_, '_, T> {
@@ -127,7 +126,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         self.tile.load_whole()
     }
 
-    /// Loads the whole tile like [`load`](Self::load), and converts its elements.
+    /// Loads the whole tile like [`load`](Self::load) and converts its elements.
     #[track_caller]
     pub fn load_as<U: TensorElement, L: RegisterLayout>(&self) -> Rt<'k, U, H, W, L>
     where
@@ -144,7 +143,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         Subtile(Rectangle::new(&self.tile.tensor, row.into(), col.into()))
     }
 
-    /// Returns the rows of this warp, if the warps of `scope` divide the rows of the tile: warp `w` has the `w`-th part.
+    /// Returns this warp's part of the tile's rows, which are divided among the warps of `scope`: warp `w` owns part `w`.
     #[track_caller]
     pub fn tile_of(&self, scope: impl Scope<'k>) -> Subtile<'_, 'k, T> {
         Subtile(Rectangle::of_warp(&self.tile.tensor, scope))
@@ -158,7 +157,7 @@ impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
         self.load_as()
     }
 
-    /// Loads a rectangle like [`load`](Self::load), and converts its elements. The size is that of the register tile.
+    /// Loads a rectangle of the size of the register tile like [`load`](Self::load) and converts its elements.
     #[track_caller]
     pub fn load_as<U, const H: usize, const W: usize, L>(&self) -> Rt<'k, U, H, W, L>
     where
@@ -176,7 +175,7 @@ impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
 }
 
 impl<'k, T: TensorElement> SubtileMut<'_, 'k, T> {
-    /// Stores a register tile, and converts its elements.
+    /// Stores a register tile and converts its elements.
     #[track_caller]
     pub fn store<U, const H: usize, const W: usize, L>(&self, tile: &Rt<'k, U, H, W, L>)
     where

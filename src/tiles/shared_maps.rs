@@ -24,7 +24,7 @@ use crate::{
 impl<'k> Builder<'k> {
     /// Divides `count` items among the warps of the block: warp `w` of `n` calls `work` for the items `w`, `w + n`, ….
     ///
-    /// The sums of the rows of a shared tile, as a shared vector:
+    /// For example, the following function stores the sums of the rows of a shared tile to a shared vector:
     ///
     /// ```
     /// # use warpwright::{prelude::*, tiles::Filled};
@@ -47,11 +47,11 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Replaces the tile in place, 16 rows at a time, divided among the warps of the block: `f` receives the index of the rows, in units
-    /// of subtiles, and their elements.
+    /// Updates the tile in place, 16 rows at a time, with all warps of the block: `f` receives the index of these rows, in units of
+    /// subtiles, and their elements, and returns the new elements.
     ///
     /// All operations on register tiles are available: `tile.update(|row, x| x * &scale.tile(row).load())` multiplies each row by an
-    /// element of a shared vector. Waits at the block's barrier first, because other threads may still be reading.
+    /// element of a shared vector. First waits at the block's barrier, because other threads may still be reading.
     #[doc(alias = "bin_map")]
     #[doc(alias = "row_map")]
     #[doc(alias = "col_map")]
@@ -69,10 +69,11 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         tile.owner.pending(tile)
     }
 
-    /// Replaces rectangles of the tile in place, by any warps: `tile.update_with(|tile| tile.subtile(0, 1).update(|t: Rt<f32, 1, 1>|
-    /// t.relu()))`. Other elements do not change; two warps must not update the same rectangle.
+    /// Updates rectangles of the tile in place, each with any warp:
+    /// `tile.update_with(|tile| tile.subtile(0, 1).update(|t: Rt<f32, 1, 1>| t.relu()))`. Other elements do not change; two warps must not
+    /// update the same rectangle.
     ///
-    /// Waits at the block's barrier first, because other threads may still be reading.
+    /// First waits at the block's barrier, because other threads may still be reading.
     #[track_caller]
     pub fn update_with(self, update: impl FnOnce(&Updating<'k, T>)) -> Pending<'k, St<'k, T, H, W, S>> {
         let tile = self.release();
@@ -80,7 +81,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         tile.owner.pending(tile)
     }
 
-    /// Replaces every register of the tile by the result of `f`, like [`Rt::map`], by all warps of the block.
+    /// Applies `f` to the tile in place, one register at a time like [`Rt::map`], with all warps of the block.
     #[track_caller]
     pub fn map(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, St<'k, T, H, W, S>> {
         let at = Location::caller();
@@ -111,13 +112,13 @@ fn update_part<'k, T: TensorElement, const H: usize, const W: usize, L: Register
     to.store(&new);
 }
 
-/// A shared tile of which warps replace rectangles, in [`Filled::update_with`].
+/// A shared tile whose rectangles warps update in the closure of [`Filled::update_with`].
 #[derive(Debug)]
 pub struct Updating<'k, T: TensorElement> {
     to: Storing<'k, T>,
 }
 
-/// A rectangle that a warp replaces, with the size of the register tile.
+/// A rectangle of a shared tile that a warp updates, with the size of the register tile into which it is loaded.
 #[derive(Debug)]
 pub struct SubtileUpdate<'a, 'k, T: TensorElement> {
     from: Subtile<'a, 'k, T>,
@@ -136,7 +137,7 @@ impl<'k, T: TensorElement> Updating<'k, T> {
         SubtileUpdate { from, to: self.to.subtile(row, col) }
     }
 
-    /// Returns the rows of this warp, if the warps of `scope` divide the rows of the tile: warp `w` has the `w`-th part.
+    /// Returns this warp's part of the tile's rows, which are divided among the warps of `scope`: warp `w` owns part `w`.
     #[track_caller]
     pub fn tile_of<S: Scope<'k>>(&self, scope: S) -> SubtileUpdate<'_, 'k, T> {
         let from = Subtile(Rectangle::of_warp(&self.to.tile, scope));
@@ -156,21 +157,21 @@ impl<'k, T: TensorElement> SubtileUpdate<'_, 'k, T> {
 }
 
 impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Returns whether `f` holds for any element of the tile, the same in all threads of the block, which must all take part.
+    /// Returns whether `f` holds for any element of the tile. All threads of the block must take part and receive the same result.
     #[doc(alias = "bar.red.or")]
     #[track_caller]
     pub fn any(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
         self.any_band(&|band| band.any(&f))
     }
 
-    /// Returns whether `f` holds for all elements of the tile, the same in all threads of the block, which must all take part.
+    /// Returns whether `f` holds for all elements of the tile. All threads of the block must take part and receive the same result.
     #[doc(alias = "bar.red.or")]
     #[track_caller]
     pub fn all(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
         !self.any_band(&|band| !band.all(&f))
     }
 
-    /// Returns whether any element of the tile is NaN, the same in all threads of the block, which must all take part.
+    /// Returns whether any element of the tile is NaN. All threads of the block must take part and receive the same result.
     #[doc(alias = "hasnan")]
     #[track_caller]
     pub fn has_nan(&self) -> Val<'k, bool> {
@@ -217,7 +218,7 @@ vector_reductions! {
 }
 
 impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {
-    /// Returns whether any element of the vector is NaN, the same in all threads of the block, which must all take part.
+    /// Returns whether any element of the vector is NaN. All threads of the block must take part and receive the same result.
     #[doc(alias = "hasnan")]
     #[track_caller]
     pub fn has_nan(&self) -> Val<'k, bool> {
@@ -229,7 +230,7 @@ impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
-    /// Stores one value to every element, by all warps of the block.
+    /// Stores `value` to every element, with all warps of the block.
     #[track_caller]
     pub fn fill_with(self, value: T) -> Pending<'k, Self> {
         let k = self.tensor.kernel();
@@ -238,7 +239,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         self.store_with(|tile| owner.over_warps(H as u32, |row| tile.subtile(row, 0).store(&band)))
     }
 
-    /// Copies another shared tile, and converts its elements, by all warps of the block. Swizzles may differ.
+    /// Copies another shared tile and converts its elements, with all warps of the block. The swizzles may differ.
     #[doc(alias = "copy")]
     #[track_caller]
     pub fn copy_from<U: Convert<T>, Z: SharedSwizzle>(
@@ -259,9 +260,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
 }
 
 impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
-    /// Replaces every word of the vector by the result of `f`, like [`Rv::map`], by all threads of the block.
+    /// Applies `f` to the vector in place, one word at a time like [`Rv::map`], with all threads of the block.
     ///
-    /// Waits at the block's barrier first, because other threads may still be reading.
+    /// First waits at the block's barrier, because other threads may still be reading.
     #[track_caller]
     pub fn map(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, Sv<'k, T, N>> {
         let at = Location::caller();
@@ -274,10 +275,10 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
         vector.owner.pending(vector)
     }
 
-    /// Replaces the vector in place, by the first warp of the block, because `f` may combine all elements. For elementwise functions,
-    /// [`map`](Self::map) uses all threads.
+    /// Updates the vector in place. Only the first warp of the block does so, because `f` may combine all elements; for elementwise
+    /// functions, use [`map`](Self::map), which uses all threads.
     ///
-    /// Waits at the block's barrier first, because other threads may still be reading.
+    /// First waits at the block's barrier, because other threads may still be reading.
     #[track_caller]
     pub fn update(
         self,

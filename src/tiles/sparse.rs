@@ -22,8 +22,8 @@ use crate::{
     tensor::{Fragment, SUBTILE_SIDE, Tensor, TensorElement, copy_or, in_order, words_of},
 };
 
-/// An element type of a sparse A: bf16, f16, tf32, e4m3, e5m2, `i8` and `u8`. Half of the elements of each chunk of 4 (2 for tf32) are
-/// stored; the others are zero.
+/// An element type of a sparse operand A: bf16, f16, tf32, e4m3, e5m2, `i8` and `u8`. Half of the elements of each chunk of 4 (2 for tf32)
+/// are stored; the others are zero.
 #[diagnostic::on_unimplemented(
     message = "`mma.sp` has no sparse matrices of `{Self}`",
     note = "the element types of sparse matrices are `bf16`, `f16`, `tf32`, `e4m3`, `e5m2`, `i8` and `u8`"
@@ -167,8 +167,8 @@ pub struct SparseGl<'k, T: TensorElement, A> {
     metadata: Gl<'k, u16, A>,
 }
 
-/// A tile of a sparse matrix in global memory, with the size of the register tile that it is loaded into. Elements past the
-/// edges are zero.
+/// A tile of a sparse matrix in global memory, with the size of the register tile into which it is loaded. Elements past the edges are
+/// zero.
 #[derive(Clone, Debug)]
 pub struct SparseGlTile<'k, T: TensorElement, A> {
     values: GlTile<'k, T, A>,
@@ -197,8 +197,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: TensorElement, A> SparseGl<'k, T, A> {
-    /// Returns the matrix of the stored elements, which has half the columns: a source of shared tiles of `H`×`W` subtiles for
-    /// [`SparseGlTile::load_with`].
+    /// Returns the matrix of the stored elements, which has half the columns. Its tiles of `H`×`W` subtiles can be copied to shared tiles
+    /// for [`SparseGlTile::load_with`].
     #[must_use]
     pub fn values(&self) -> &Gl<'k, T, A> {
         &self.values
@@ -212,7 +212,7 @@ impl<'k, T: TensorElement, A> SparseGl<'k, T, A> {
 }
 
 impl<'k, T: SparseElement, A: Readable> SparseGlTile<'k, T, A> {
-    /// Loads the stored elements and their positions; each lane loads its own.
+    /// Loads the stored elements and their positions. Each lane loads its own registers.
     #[track_caller]
     pub fn load<const H: usize, const W: usize>(self) -> SparseRt<'k, T, H, W> {
         let k = self.values.kernel();
@@ -225,10 +225,10 @@ impl<'k, T: SparseElement, A: Readable> SparseGlTile<'k, T, A> {
         }
     }
 
-    /// Loads the positions of the stored elements, which are in `values`: a register tile loaded from a shared tile that is a copy of the
-    /// same tile of [`SparseGl::values`], such as a stage of a pipeline.
+    /// Loads only the positions of the stored elements. The elements themselves are in `values`, a register tile that was loaded from a
+    /// shared copy of the same tile of [`SparseGl::values`], such as a stage of a pipeline.
     ///
-    /// Elements of tf32 first move between the lanes of each quad, in which all lanes of the warp must take part.
+    /// Elements of tf32 first move between the lanes of each quad, so all lanes of the warp must take part.
     ///
     /// ```
     /// # use warpwright::{prelude::*, tiles::SparseRt};

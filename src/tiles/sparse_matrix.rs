@@ -5,7 +5,7 @@ use thiserror::Error;
 use super::sparse::{SparseElement, sparsity};
 use crate::{atoms::Sparsity, tensor::TensorElement};
 
-/// A matrix of which at least half of the elements are zero, compressed: each row is divided into chunks of 4 elements (2 of tf32), and
+/// A compressed matrix of which at least half of the elements are zero. Each row is divided into chunks of 4 elements (2 for tf32), and
 /// half of the elements of each chunk are stored, including all that are not zero ("2:4 sparsity").
 ///
 /// ```
@@ -26,7 +26,7 @@ pub struct SparseMatrix<T> {
     /// The stored elements, row by row; a row has half as many as the matrix has columns.
     pub values: Vec<T>,
     /// The positions of the stored elements, row by row, in whole words: [`Sparsity::code`] of each element, first element in the lowest
-    /// bits. A word covers 16 columns of the matrix, 8 of tf32.
+    /// bits. A word covers 16 columns of the matrix (8 for tf32).
     pub metadata: Vec<u16>,
     /// The number of rows.
     pub rows: usize,

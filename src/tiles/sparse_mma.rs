@@ -17,7 +17,7 @@ use crate::{
     tensor::TensorElement,
 };
 
-/// An element type of a sparse A whose products with dense elements `B` are accumulated in `C` by an `mma.sp` of a warp.
+/// An element type of a sparse operand A whose products with dense elements `B` are accumulated in `C` by an `mma.sp` of a warp.
 ///
 /// | A            | B            | C          | instruction | requires |
 /// | ---          | ---          | ---        | ---         | ---      |
@@ -63,13 +63,13 @@ fn exchange_of_b<A: SparseElement>(subtiles: usize) -> Exchange {
 }
 
 impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> {
-    /// Returns this tile plus A·B, where A is sparse, `M`×2`W` subtiles of which half are stored, and B is `K`×`N` subtiles, `K` = 2`W`.
-    /// [`SparseProduct`] lists the types and instructions.
+    /// Returns this tile plus A·B, where A is sparse and has `M`×2`W` subtiles, of which half are stored, and B has `K`×`N` subtiles with
+    /// `K` = 2`W`. [`SparseProduct`] lists the types and instructions.
     ///
     /// Accumulates in place like [`mma_ab`](Self::mma_ab), with half as many instructions. All lanes of the warp must take part. B of tf32
     /// first moves between the lanes of each quad.
     ///
-    /// Rejected when the kernel is built if the target has no such instruction.
+    /// Rejected when the kernel is built if the target has no instruction for these types.
     ///
     /// ```
     /// # use warpwright::{prelude::*, tiles::SparseRt};
@@ -100,7 +100,7 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
         self.accumulate_sparse(a, &|k, j| b.subtile_registers(k, j))
     }
 
-    /// Returns this tile plus A·Bᵀ, where B is `N`×`K` subtiles; otherwise like [`mma_ab_sparse`](Self::mma_ab_sparse).
+    /// Returns this tile plus A·Bᵀ, where B has `N`×`K` subtiles; otherwise like [`mma_ab_sparse`](Self::mma_ab_sparse).
     #[doc(alias = "mma.sp")]
     #[must_use]
     #[track_caller]

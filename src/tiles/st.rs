@@ -89,7 +89,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
 
     /// Returns a tile of another type in the same memory: `tile.reuse::<St<f32, 4, 4>>()`. The other tile must not be larger.
     ///
-    /// Rejected when the kernel is built if the address is not known to be aligned as its swizzle requires.
+    /// Rejected when the kernel is built if the address is not known to be aligned as the other tile's swizzle requires.
     #[track_caller]
     pub fn reuse<Tile: Allocate<'k>>(self) -> Tile {
         reuse(self)
@@ -117,7 +117,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         self.tensor.with_access()
     }
 
-    /// Returns the tile with the data in flight from copies to its [`tensor`](Self::tensor).
+    /// Returns the tile, pending until the copies `by` to its [`tensor`](Self::tensor) are complete.
     pub fn written<V>(self, by: tensor::Pending<'k, V>) -> Pending<'k, Self> {
         by.map(|_| Filled { tile: self })
     }

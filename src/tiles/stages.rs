@@ -1,4 +1,4 @@
-//! Stages of pipelines and rings: tuples of shared tiles, and the tiles of global memory that fill them.
+//! Stages of pipelines and rings: tuples of shared tiles, and the tiles in global memory that fill them.
 
 use std::panic::Location;
 
@@ -14,7 +14,7 @@ use crate::{
     tensor::TensorElement,
 };
 
-/// A tuple of shared tiles and vectors that form a stage.
+/// A tuple of shared tiles and vectors that forms a stage.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a pipeline's stage",
     note = "a stage is a tuple of one to four shared tiles or vectors, such as `(St<bf16, 4, 2>, Sv<f32, 4>)`"
@@ -22,7 +22,7 @@ use crate::{
 pub trait StageTiles<'k>: Sized + Sealed {
     /// The tiles after their data have arrived.
     type Filled;
-    /// The size of a stage in bytes, with gaps that align its tiles.
+    /// The size of a stage in bytes, including gaps that align its tiles.
     const STAGE_BYTES: u32;
     /// The total size of the tiles in bytes.
     #[doc(hidden)]
@@ -39,7 +39,7 @@ pub trait StageTiles<'k>: Sized + Sealed {
     fn filled(self) -> Self::Filled;
 }
 
-/// The tiles in global memory that fill a stage of `Tiles`, one for each tile.
+/// A tuple of tiles in global memory that fill a stage of `Tiles`, one for each tile of the stage.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not fill a stage of `{Tiles}`",
     note = "give one tile of global memory for each shared tile, of the same element type"

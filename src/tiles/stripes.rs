@@ -110,7 +110,7 @@ impl<'k> Stripes<'k> {
 
     /// Loads vector `index` of a row: the elements from `index` · [`length`](Self::length). Elements past the end are 0 and are not read.
     ///
-    /// Accesses are up to 16 bytes wide, as far as the row is known to be aligned and its length is known to be divisible.
+    /// Accesses are up to 16 bytes wide, depending on the known alignment of the row and the known divisors of its length.
     #[track_caller]
     pub fn load<T: TensorElement, A: Readable>(
         self,
@@ -139,7 +139,7 @@ impl<'k> Stripes<'k> {
         Striped { stripes: self, words }
     }
 
-    /// Stores a vector as vector `index` of a row, and converts its elements; elements past the end are not written.
+    /// Converts the elements of a vector and stores them as vector `index` of a row; elements past the end are not written.
     #[track_caller]
     pub fn store<T: TensorElement, U: Convert<T>, A: Writable>(
         self,
@@ -284,7 +284,7 @@ impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
         Self { stripes: self.stripes, words }
     }
 
-    /// Applies `f` to the index of each element in the vector and the element.
+    /// Applies `f` to each element and its index in the vector.
     #[must_use]
     #[track_caller]
     pub fn map_indexed(&self, f: impl Fn(Val<'k, u32>, Val<'k, T>) -> Val<'k, T>) -> Self {
@@ -310,7 +310,7 @@ impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
         groups.for_each(|(offset, group)| f(first + offset, group));
     }
 
-    /// Combines this thread's elements pairwise.
+    /// Combines this thread's elements pairwise with `f` and returns the result.
     #[must_use]
     #[track_caller]
     pub fn combined(&self, f: impl Fn(Val<'k, T>, Val<'k, T>) -> Val<'k, T>) -> Val<'k, T> {

@@ -20,8 +20,8 @@ use crate::{
     tensor::{self, SharedLayout, Tensor, TensorElement, copy},
 };
 
-/// A vector of `N` · 16 elements `T` in shared memory, with unspecified contents. Like a shared tile ([`St`]), it is
-/// [`Pending`] while it is filled and [`Filled`] when its data can be read.
+/// A vector of `N` · 16 elements `T` in shared memory, with unspecified contents. It has the states of a shared tile ([`St`]): [`Pending`]
+/// while a copy or store fills it, [`Filled`] when its data can be read.
 #[doc(alias = "sv")]
 pub struct Sv<'k, T: TensorElement, const N: usize> {
     pub(super) tensor: Tensor<'k, Shared, T, ReadWrite>,
@@ -76,12 +76,12 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         self.tensor.with_access()
     }
 
-    /// Returns the vector with the data in flight from copies to its [`tensor`](Self::tensor).
+    /// Returns the vector, pending until the copies `by` to its [`tensor`](Self::tensor) are complete.
     pub fn written<V>(self, by: tensor::Pending<'k, V>) -> Pending<'k, Self> {
         by.map(|_| Filled { tile: self })
     }
 
-    /// Stores a register vector of the same length by one warp, and converts its elements.
+    /// Stores a register vector of the same length with one warp and converts its elements.
     #[track_caller]
     pub fn store<U: Convert<T>, V: VectorLayout>(self, vector: &Rv<'k, U, N, V>) -> Pending<'k, Self> {
         let _located = vector.kernel().locate(Location::caller());
@@ -129,7 +129,7 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
         self.tile(0).load()
     }
 
-    /// Loads the whole vector into registers, and converts its elements.
+    /// Loads the whole vector into registers and converts its elements.
     #[track_caller]
     pub fn load_as<U: TensorElement, V: VectorLayout>(&self) -> Rv<'k, U, N, V>
     where
@@ -138,7 +138,7 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
         self.tile(0).load_as()
     }
 
-    /// Returns part `index` of the vector, in units of the register vector that it is loaded into.
+    /// Returns part `index` of the vector, in units of the length of the register vector into which it is loaded.
     #[doc(alias = "subvec")]
     pub fn tile(&self, index: impl Into<Val<'k, u32>>) -> Subvector<'_, 'k, T> {
         Subvector { line: Line::new(self.tile.tensor.clone(), index.into()), of: PhantomData }
@@ -146,13 +146,13 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Returns a row of the tile, the same for all lanes of a warp, to load into a register vector of its length.
+    /// Returns a row of the tile, to load into a register vector of the same length. `row` must be the same in all lanes of a warp.
     #[track_caller]
     pub fn row(&self, row: impl Into<Val<'k, u32>>) -> Subvector<'_, 'k, T> {
         Subvector { line: line(&self.tile.tensor, row.into()), of: PhantomData }
     }
 
-    /// Returns a column of the tile, the same for all lanes of a warp, to load into a register vector of its length.
+    /// Returns a column of the tile, to load into a register vector of the same length. `col` must be the same in all lanes of a warp.
     #[track_caller]
     pub fn col(&self, col: impl Into<Val<'k, u32>>) -> Subvector<'_, 'k, T> {
         Subvector { line: line(&self.tile.tensor.with_modes(&[1, 0]), col.into()), of: PhantomData }
@@ -160,13 +160,14 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 }
 
 impl<'k, T: TensorElement> Storing<'k, T> {
-    /// Returns a row of the tile, the same for all lanes of a warp, to store a register vector of its length to.
+    /// Returns a row of the tile, to which a register vector of the same length is stored. `row` must be the same in all lanes of a warp.
     #[track_caller]
     pub fn row(&self, row: impl Into<Val<'k, u32>>) -> SubvectorMut<'_, 'k, T> {
         SubvectorMut { line: line(&self.tile, row.into()), owner: self.owner, of: PhantomData }
     }
 
-    /// Returns a column of the tile, the same for all lanes of a warp, to store a register vector of its length to.
+    /// Returns a column of the tile, to which a register vector of the same length is stored. `col` must be the same in all lanes of a
+    /// warp.
     #[track_caller]
     pub fn col(&self, col: impl Into<Val<'k, u32>>) -> SubvectorMut<'_, 'k, T> {
         let line = line(&self.tile.with_modes(&[1, 0]), col.into());
@@ -181,7 +182,7 @@ fn line<'k, T: TensorElement>(tile: &Tensor<'k, Shared, T, ReadWrite>, at: Val<'
     Line { line: at, ..Line::new(tile.first_mode_at(at), 0.into()) }
 }
 
-/// A shared vector to which the warps of a block store, in [`Sv::store_with`].
+/// A shared vector to which warps store in the closure of [`Sv::store_with`].
 pub struct StoringVector<'k, T: TensorElement> {
     pub(super) vector: Tensor<'k, Shared, T, ReadWrite>,
     pub(super) owner: Owner<'k>,
@@ -194,21 +195,21 @@ impl<T: TensorElement> fmt::Debug for StoringVector<'_, T> {
 }
 
 impl<'k, T: TensorElement> StoringVector<'k, T> {
-    /// Returns part `index` of the vector, in units of the register vector that is stored.
+    /// Returns part `index` of the vector, in units of the length of the register vector that is stored.
     pub fn tile(&self, index: impl Into<Val<'k, u32>>) -> SubvectorMut<'_, 'k, T> {
         let line = Line::new(self.vector.clone(), index.into());
         SubvectorMut { line, owner: self.owner, of: PhantomData }
     }
 }
 
-/// A part of a [`Filled`] vector, or a row or column of a tile, with the length of the register vector that it is loaded into.
-/// While it exists, the memory cannot be filled again.
+/// A part of a [`Filled`] vector, or a row or column of a tile, with the length of the register vector into which it is loaded. While the
+/// `Subvector` exists, the memory cannot be filled again.
 pub struct Subvector<'a, 'k, T: TensorElement> {
     line: Line<'k, T>,
     of: PhantomData<&'a ()>,
 }
 
-/// A part of a vector to which a warp stores, with the length of the register vector.
+/// A part of a shared vector, or a row or column of a shared tile, to which a warp stores a register vector of the same length.
 pub struct SubvectorMut<'a, 'k, T: TensorElement> {
     line: Line<'k, T>,
     owner: Owner<'k>,
@@ -239,7 +240,7 @@ impl<'a, 'k, T: TensorElement> Subvector<'a, 'k, T> {
         self.load_as()
     }
 
-    /// Loads a register vector, and converts its elements.
+    /// Loads a register vector and converts its elements.
     #[track_caller]
     pub fn load_as<U, const N: usize, V>(&self) -> Rv<'k, U, N, V>
     where
@@ -263,7 +264,7 @@ impl<'a, 'k, T: TensorElement> SubvectorMut<'a, 'k, T> {
         Self { line, owner: vector.owner, of: PhantomData }
     }
 
-    /// Stores a register vector, and converts its elements. If an element has several owners, the lane with the lowest index stores it.
+    /// Stores a register vector and converts its elements. If an element has several owners, the lane with the lowest index stores it.
     #[track_caller]
     pub fn store<U: Convert<T>, const N: usize, V: VectorLayout>(&self, vector: &Rv<'k, U, N, V>) {
         let k = vector.kernel();

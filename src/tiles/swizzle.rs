@@ -6,7 +6,7 @@ use crate::{
     tensor::{SharedLayout, TensorElement},
 };
 
-/// A shared tile's swizzle, as a type.
+/// The swizzle of a shared tile, as a type.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a swizzle",
     note = "swizzles are `Auto`, `Swizzle128`, `Swizzle64`, `Swizzle32`, `Padded` and `Plain`"
@@ -73,7 +73,7 @@ pub(super) const fn padding<T: TensorElement, S: SharedSwizzle>() -> u32 {
 /// and the 16-byte chunks of a row are permuted by the row index. These are the 128-, 64- and 32-byte modes of TMA and
 /// `wgmma` (PTX ISA, "Shared Memory Matrix Layout").
 ///
-/// It is the layout of [`St`](super::St) for any size.
+/// This is the layout of [`St`](super::St) for any size.
 ///
 /// # Errors
 /// Returns an error if the swizzled row is longer than the tile's row. Tiles whose rows are not a multiple of the swizzled row are rejected

@@ -1,4 +1,4 @@
-//! Register vectors: the rows or columns of register tiles, and separate vectors.
+//! Register vectors: vectors with one element per row or column of a register tile, and vectors that do not belong to a tile.
 
 use std::{fmt, marker::PhantomData};
 
@@ -13,28 +13,28 @@ use crate::{
     tensor::{Fragment, Length16, TensorElement, in_order},
 };
 
-/// A vector of `N` · 16 elements `T`, or `N` · [`VectorLayout::UNIT`], in the registers of a warp. Its (lane, value) layout is determined
-/// by the type.
+/// A vector of `N` · [`VectorLayout::UNIT`] elements `T` (usually `N` · 16) in the registers of a warp. The type determines its (lane,
+/// value) layout.
 ///
 /// Vectors of tiles, which reductions return and elementwise operations broadcast, are [`ColVec`] (one element per row) and
 /// [`RowVec`] (one per column). A vector that is not part of a tile is usually [`Naive`](super::Naive), whose accesses
 /// are the widest. [`to_layout`](Self::to_layout) converts between layouts.
 ///
-/// A register has four 8-bit elements. Of an [`Orthogonal`](super::Orthogonal) vector of odd `N`, the last one is only half used.
+/// A register contains four 8-bit elements. The last register of an [`Orthogonal`](super::Orthogonal) vector of odd `N` is only half used.
 #[doc(alias = "rv")]
 pub struct Rv<'k, T: TensorElement, const N: usize, V = Orthogonal> {
     pub(super) fragment: Fragment<'k, T>,
     layout: PhantomData<V>,
 }
 
-/// One element per row of a tile of height `H` in layout `L`: a column vector. `S` is the length of the tile's subtiles, [`Length32`] for
+/// A column vector: one element per row of a tile of height `H` in layout `L`. `S` is the length of the tile's subtiles, [`Length32`] for
 /// tiles of 8-bit elements.
 ///
 /// [`Length32`]: crate::tensor::Length32
 #[doc(alias = "col_vec")]
 pub type ColVec<'k, T, const H: usize, L = Row, S = Length16> =
     Rv<'k, T, H, <L as RegisterLayout>::PerRow<S>>;
-/// One element per column of a tile of width `W` in layout `L`: a row vector. `S` is the length of the tile's subtiles, [`Length32`] for
+/// A row vector: one element per column of a tile of width `W` in layout `L`. `S` is the length of the tile's subtiles, [`Length32`] for
 /// tiles of 8-bit elements.
 ///
 /// [`Length32`]: crate::tensor::Length32
@@ -78,7 +78,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
         assert!(N > 0, "a register vector has at least 16 elements");
         V::UNIT * N as u32
     };
-    /// The number of subtiles along which a tile has such a vector.
+    /// The length in subtiles.
     #[doc(alias = "tiles")]
     pub const SUBTILES: usize = N;
     /// The number of elements per lane.
@@ -86,7 +86,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     /// The number of registers per lane.
     pub const REGISTERS: usize = Self::ELEMENTS_PER_LANE.div_ceil(T::PER_WORD);
 
-    /// Returns the (lane, value) layout, which every operation uses. Vectors of tiles have several owners per element.
+    /// Returns the (lane, value) layout, which every operation uses. In vectors of tiles, every element has several owners.
     ///
     /// ```
     /// use warpwright::{prelude::*, tiles::ColVec};
@@ -99,7 +99,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
         <Self as Registers<'k>>::layout()
     }
 
-    /// Returns the first lane, register and slot of element `index`.
+    /// Returns the lane, register and slot of element `index`; of several owners, the lowest lane.
     ///
     /// # Errors
     /// Returns [`TvError::Coordinate`] if the element is past the end.
@@ -123,7 +123,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
 }
 
 impl<'k, T: TensorElement<Word = T> + Scalar, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Returns element `index`, the same in all lanes, which must all take part: one `shfl`.
+    /// Returns element `index` to all lanes, which must all take part. Emits one `shfl` (two for 64-bit elements).
     ///
     /// Rejected when the kernel is built if the vector has no such element.
     #[track_caller]

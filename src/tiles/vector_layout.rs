@@ -10,25 +10,25 @@ use crate::{
     tensor::{Length16, Length32, SUBTILE_SIDE, SubtileLength},
 };
 
-/// The vector with one element per row of a [`Row`] tile, or per column of a [`Col`] tile: with lane = 4g + t, a lane owns elements g and g
-/// + 8 of every 16, and the four lanes of a quad own the same elements.
+/// The layout of a vector with one element per row of a [`Row`] tile, or per column of a [`Col`] tile: with lane = 4g + t, a lane owns
+/// elements g and g + 8 of every 16, and the four lanes of a quad own the same elements.
 #[doc(alias = "ortho")]
 #[derive(Clone, Copy, Debug)]
 pub enum Orthogonal {}
-/// The vector with one element per column of a [`Row`] tile, or per row of a [`Col`] tile: with lane = 4g + t, a lane owns elements 2t, 2t
-/// + 1, 2t + 8 and 2t + 9 of every 16, and the eight lanes with the same t own the same elements.
+/// The layout of a vector with one element per column of a [`Row`] tile, or per row of a [`Col`] tile: with lane = 4g + t, a lane owns
+/// elements 2t, 2t + 1, 2t + 8 and 2t + 9 of every 16, and the eight lanes with the same t own the same elements.
 ///
-/// Subtiles of 8-bit elements are 32 long. The vectors of these columns or rows are `Aligned<Length32>`, of `N` · 32 elements: a lane owns
-/// elements 4t to 4t + 3 and 4t + 16 to 4t + 19 of every 32.
+/// Subtiles of 8-bit elements have a length of 32. Vectors along that length are in layout `Aligned<Length32>` and have `N` · 32 elements:
+/// a lane owns elements 4t to 4t + 3 and 4t + 16 to 4t + 19 of every 32.
 #[doc(alias = "align")]
 #[derive(Clone, Copy, Debug)]
 pub struct Aligned<S = Length16>(PhantomData<S>);
-/// A vector that is not related to a tile: each lane owns runs of four or eight adjacent elements, in the order of the lanes. No
-/// element has two owners if the length is a multiple of 128. A `Naive<Length32>` vector has `N` · 32 elements.
+/// The layout of a vector that does not belong to a tile: each lane owns runs of four or eight adjacent elements, in the order of the
+/// lanes. No element has two owners if the length is a multiple of 128. A `Naive<Length32>` vector has `N` · 32 elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Naive<S = Length16>(PhantomData<S>);
 
-/// [`Orthogonal`], [`Aligned`] or [`Naive`].
+/// The layout of a register vector: [`Orthogonal`], [`Aligned`] or [`Naive`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a vector layout",
     note = "layouts are `Orthogonal`, `Aligned` and `Naive`"
@@ -134,8 +134,7 @@ impl<S: SubtileLength> VectorLayout for Naive<S> {
     }
 }
 
-/// The axis of a tile `H`×`W` in layout `L`, with subtiles of length `S`, along which a vector of `N` subtiles in this layout has one
-/// element per row (0) or per column (1).
+/// A layout whose vectors of `N` subtiles can be broadcast to a tile of `H`×`W` subtiles of length `S` in layout `L`.
 #[diagnostic::on_unimplemented(
     message = "a vector of {N} subtiles in layout `{Self}` belongs neither to the rows nor to the columns of a `{L}` tile of {H}×{W} subtiles",
     note = "a `Row` tile takes `Orthogonal` vectors of its height and `Aligned` vectors of its width, a `Col` tile the reverse; \
@@ -143,7 +142,7 @@ impl<S: SubtileLength> VectorLayout for Naive<S> {
     note = "tiles of 8-bit elements take `Aligned<Length32>` vectors, of 32 elements per subtile; `Rv::to_vector` converts"
 )]
 pub trait Broadcast<L, const H: usize, const W: usize, const N: usize, S = Length16>: VectorLayout {
-    /// 0 for one element per row, 1 for one per column.
+    /// 0 if the vector has one element per row of the tile, 1 if it has one per column.
     const AXIS: usize;
 }
 

@@ -52,7 +52,7 @@ impl Shapes {
 
 impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
     /// Converts 8-bit elements to a type `U` of 16 bits or more; the tile of `U` has twice the width in subtiles, or twice the height in
-    /// the column layout: `let x: Rt<bf16, 1, 4> = q.widen();` for a `Rt<e4m3, 1, 2>`. Other shapes do not compile.
+    /// the column layout: `let x: Rt<bf16, 1, 4> = q.widen();` for an `Rt<e4m3, 1, 2>`. Other shapes do not compile.
     ///
     /// All lanes of the warp must take part. A subtile requires 4 `shfl` within the quads, before the conversion.
     #[doc(alias = "copy")]

@@ -21,7 +21,7 @@ impl MmaOperand {
     pub const ALL: [Self; 4] = [Self::A, Self::B, Self::C, Self::D];
 }
 
-/// The memory from which an operand is read.
+/// The location from which an operand is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Source {
     /// Registers of the threads.
@@ -33,9 +33,9 @@ pub enum Source {
 /// The order of an operand's elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Major {
-    /// k first: row-major A, column-major B.
+    /// k is contiguous: row-major A, column-major B.
     K,
-    /// m or n first.
+    /// m or n is contiguous: column-major A, row-major B.
     Mn,
 }
 

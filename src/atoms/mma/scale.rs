@@ -26,7 +26,7 @@ impl ScaleVector {
     }
 }
 
-/// How A and B are scaled before they are multiplied (PTX ISA, "Block Scaling for mma.sync").
+/// The scaling of A and B before they are multiplied (PTX ISA, "Block Scaling for mma.sync").
 ///
 /// Scales are read from individual bytes of a register in some lanes; two small constants, byte and thread, select them.
 /// The layouts are those for byte 0 and thread 0. **The arithmetic is unverified on hardware:** no sm_120a device was available. The
@@ -57,8 +57,8 @@ impl BlockScale {
         self.k / self.vector.count()
     }
 
-    /// Returns the layout (thread, k) → `m + k · M`: the rows of A whose scales a lane provides. Lanes whose t mod 4 is 2 or 3 repeat the
-    /// scales of lanes whose t mod 4 is 0 or 1; they are selected by thread 1.
+    /// Returns the layout (thread, k) → `m + k · M`: the rows of A whose scales a lane provides. With lane = 4g + t, lanes with t = 2 or 3,
+    /// which thread 1 selects, repeat the scales of lanes with t = 0 or 1.
     #[doc(alias = "SFALayout")]
     #[must_use]
     pub fn layout_a(&self) -> Layout {

@@ -3,7 +3,7 @@
 use super::layouts;
 use crate::layout::Layout;
 
-/// How A of `mma.sp::ordered_metadata` is compressed to half its columns (PTX ISA, "Sparse matrix storage").
+/// The compression of operand A of `mma.sp::ordered_metadata` to half of its columns (PTX ISA, "Sparse matrix storage").
 ///
 /// Each row is divided into chunks; half of the elements of a chunk are stored, in increasing order of k, and the metadata
 /// select them.

@@ -24,20 +24,20 @@ pub struct Along {
 /// A bit of the thread index that moves along an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ThreadBit {
-    /// The position of the bit, 0 for the lowest.
+    /// The index of the bit, 0 for the lowest.
     pub bit: u32,
     /// The step along the axis in elements.
     pub offset: i64,
 }
 
 impl TvLayout {
-    /// Returns the digits that move along an axis, a mode of the tile: the elements of a row are along axis 1 of a matrix,
-    /// those of a column along axis 0. Digits that move along no axis, because several threads own the same elements, are
-    /// omitted.
+    /// Returns the digits of the thread index and of the value index that move along `axis`, a mode of the tile. In a matrix, the elements
+    /// of a row are along axis 1 and those of a column along axis 0. Digits that move along no axis, because several threads own the same
+    /// elements, are omitted.
     ///
     /// # Errors
     /// Returns [`TvError::Axis`] for an axis that the tile does not have, [`TvError::Diagonal`] or [`TvError::Wraps`] if a step moves along
-    /// several axes, [`TvError::Bits`] if the number of threads along the axis is not a power of 2.
+    /// several axes, and [`TvError::Bits`] if the threads along the axis are not bits of the thread index.
     ///
     /// ```
     /// use warpwright::atoms::{ElementWidth, TileLayout, rt_base};

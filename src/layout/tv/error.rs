@@ -5,7 +5,8 @@ use thiserror::Error;
 use super::Owner;
 use crate::layout::LayoutError;
 
-/// An invalid (thread, value) layout, or a query without a valid result. Each variant except the last starts with the name of the layout.
+/// An invalid (thread, value) layout, or a query without a valid result. The messages of all variants except the last start with the name
+/// of the layout.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TvError {

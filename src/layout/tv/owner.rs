@@ -17,7 +17,7 @@ pub struct Owner {
     pub value: i64,
     /// The register that contains the value, in the order of the instruction's operand.
     pub register: i64,
-    /// The position within the register, lowest bits first; always 0 with one value per register.
+    /// The slot in the register, counted from the lowest bits; always 0 with one value per register.
     pub slot: i64,
 }
 
@@ -34,7 +34,7 @@ pub struct Element {
     pub value: i64,
     /// The register that contains the value, in the order of the instruction's operand.
     pub register: i64,
-    /// The position within the register, lowest bits first; always 0 with one value per register.
+    /// The slot in the register, counted from the lowest bits; always 0 with one value per register.
     pub slot: i64,
     /// The 0-based coordinate in the tile: one integer per mode.
     pub coord: Coord,
@@ -62,10 +62,10 @@ impl Element {
 pub(super) type OwnerTable = Vec<Option<u32>>;
 
 impl TvLayout {
-    /// Returns the first owner of an element, by thread, then by value.
+    /// Returns the first owner of an element in the order of threads, then of values.
     ///
     /// # Errors
-    /// Returns [`TvError::Coordinate`] outside of the tile, [`TvError::Unowned`] for an element without an owner.
+    /// Returns [`TvError::Coordinate`] for a coordinate outside of the tile, and [`TvError::Unowned`] for an element without an owner.
     pub fn owner(&self, coord: impl Into<Coord>) -> Result<Owner, TvError> {
         let index = self.index_of(&coord.into())?;
         self.first_owner(index).ok_or_else(|| self.unowned(index))
@@ -74,7 +74,7 @@ impl TvLayout {
     /// Returns all owners of an element, in order. Visits every value of every thread.
     ///
     /// # Errors
-    /// Returns [`TvError::Coordinate`] outside of the tile.
+    /// Returns [`TvError::Coordinate`] for a coordinate outside of the tile.
     pub fn owners(&self, coord: impl Into<Coord>) -> Result<Vec<Owner>, TvError> {
         let index = self.index_of(&coord.into())?;
         let owns = |&(thread, value): &(i64, i64)| self.index(thread, value) == index;

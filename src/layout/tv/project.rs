@@ -10,7 +10,7 @@ impl TvLayout {
     /// Returns the layout of a vector with one element per index along `axis`, which a thread owns if it owns any element of the
     /// tile at that index. Element `i` of the vector of a matrix along axis 0 belongs to row `i`.
     ///
-    /// Values are in the order of the tile's; several threads own the same element, as a broadcast requires.
+    /// Values are in the order of the tile's values; several threads own the same element, as a broadcast requires.
     ///
     /// # Errors
     /// Returns the errors of [`along`](Self::along).

@@ -4,9 +4,8 @@ use super::{TvError, TvLayout, check_size};
 use crate::layout::construct::Layout;
 
 impl TvLayout {
-    /// `height`×`width` copies of a matrix tile, as in the register tile `rt<height, width>`: element
-    /// `(i · rows + r, j · cols + c)` is element `(r, c)` of copy `(i, j)`, and registers run over `(i, j, register)` with `i`
-    /// slowest.
+    /// Returns the layout of `height`×`width` copies of a matrix tile, as in the register tile `rt<height, width>`: element
+    /// `(i · rows + r, j · cols + c)` is element `(r, c)` of copy `(i, j)`, and registers run over `(i, j, register)` with `i` slowest.
     ///
     /// # Errors
     /// Returns [`TvError::Matrix`] if the tile is not of rank 2, [`TvError::TooLarge`] as in [`new`](Self::new), [`TvError::Layout`] if

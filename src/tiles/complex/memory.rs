@@ -54,7 +54,7 @@ impl<'k, T: TensorElement, A> Cgl<'k, T, A> {
         CglTile { re: self.re.tile_at(row, col), im: self.im.tile_at(row, col) }
     }
 
-    /// Returns this warp's tile of tile (`row`, `col`) of a scope, like [`Gl::tile_of`].
+    /// Returns this warp's part of the scope's tile (`row`, `col`), like [`Gl::tile_of`].
     #[track_caller]
     pub fn tile_of(
         &self,
@@ -98,7 +98,7 @@ impl<'k, T: TensorElement, A> Cgl<'k, T, A, 1> {
 }
 
 impl<'k, T: TensorElement, A: Readable> CglTile<'k, T, A> {
-    /// Loads both parts, and converts their elements, like [`GlTile::load`].
+    /// Loads both parts and converts their elements, like [`GlTile::load`].
     #[track_caller]
     pub fn load<U, const H: usize, const W: usize, L>(self) -> Crt<'k, U, H, W, L>
     where
@@ -122,7 +122,7 @@ impl<'k, T: TensorElement, A: Readable> CglTile<'k, T, A> {
 }
 
 impl<'k, T: TensorElement, A: Readable> CglTile<'k, T, A, 1> {
-    /// Loads both parts of a vector, and converts their elements; elements past the end are 0.
+    /// Loads both parts of a vector and converts their elements; elements past the end are 0.
     #[track_caller]
     pub fn load<U, const N: usize, V>(self) -> Crv<'k, U, N, V>
     where
@@ -146,7 +146,7 @@ impl<'k, T: TensorElement, A: Readable> CglTile<'k, T, A, 1> {
 }
 
 impl<'k, T: TensorElement, A: Writable> CglTile<'k, T, A> {
-    /// Stores both parts, and converts their elements, like [`GlTile::store`].
+    /// Stores both parts and converts their elements, like [`GlTile::store`].
     #[track_caller]
     pub fn store<U, const H: usize, const W: usize, L>(self, tile: &Crt<'k, U, H, W, L>)
     where
@@ -169,7 +169,7 @@ impl<'k, T: TensorElement, A: Writable> CglTile<'k, T, A> {
 }
 
 impl<'k, T: TensorElement, A: Writable> CglTile<'k, T, A, 1> {
-    /// Stores both parts of a vector, and converts their elements; elements past the end are not written.
+    /// Stores both parts of a vector and converts their elements; elements past the end are not written.
     #[track_caller]
     pub fn store<U, const N: usize, V>(self, vector: &Crv<'k, U, N, V>)
     where

@@ -27,7 +27,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Cst
     }
 }
 
-/// A complex tile to which the warps of a block store, in [`Cst::store_with`].
+/// A complex tile to which warps store in the closure of [`Cst::store_with`].
 pub struct ComplexStoring<'k, T: TensorElement> {
     re: Storing<'k, T>,
     im: Storing<'k, T>,
@@ -51,7 +51,7 @@ impl<'k, T: TensorElement> ComplexStoring<'k, T> {
     }
 }
 
-/// A rectangle of a complex tile to which a warp stores, with the size of the register tile.
+/// A rectangle of a complex tile, to which a warp stores a register tile of the same size.
 pub struct ComplexSubtileMut<'a, 'k, T: TensorElement> {
     re: SubtileMut<'a, 'k, T>,
     im: SubtileMut<'a, 'k, T>,
@@ -64,7 +64,7 @@ impl<T: TensorElement> fmt::Debug for ComplexSubtileMut<'_, '_, T> {
 }
 
 impl<'k, T: TensorElement> ComplexSubtileMut<'_, 'k, T> {
-    /// Stores a register tile, and converts its elements, like [`SubtileMut::store`].
+    /// Stores a register tile and converts its elements, like [`SubtileMut::store`].
     #[track_caller]
     pub fn store<U, const H: usize, const W: usize, L>(&self, tile: &Crt<'k, U, H, W, L>)
     where
@@ -76,7 +76,7 @@ impl<'k, T: TensorElement> ComplexSubtileMut<'_, 'k, T> {
     }
 }
 
-/// A rectangle of a [`Filled`] complex tile, with the size of the register tile that it is loaded into.
+/// A rectangle of a [`Filled`] complex tile, with the size of the register tile into which it is loaded.
 pub struct ComplexSubtile<'a, 'k, T: TensorElement> {
     re: Subtile<'a, 'k, T>,
     im: Subtile<'a, 'k, T>,

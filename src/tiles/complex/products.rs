@@ -1,4 +1,4 @@
-//! Products of complex tiles, each of which consists of four real products.
+//! Products of complex tiles, each computed as four real products.
 
 use super::Crt;
 use crate::{

@@ -18,8 +18,8 @@ use crate::{
     },
 };
 
-/// A tile of complex numbers in shared memory: two shared tiles of the same type. Like [`St`], it is [`Pending`] while it is filled and
-/// [`Filled`] when its data can be read.
+/// A tile of complex numbers in shared memory: two shared tiles of the same type. It has the states of [`St`]: [`Pending`] while a copy or
+/// store fills it, [`Filled`] when its data can be read.
 #[doc(alias = "cst")]
 pub struct Cst<'k, T: TensorElement, const H: usize, const W: usize, S = Auto> {
     pub(super) re: St<'k, T, H, W, S>,
@@ -103,7 +103,7 @@ both! {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Cst<'k, T, H, W, S> {
-    /// Stores a register tile of the same size by one warp, and converts its elements, like [`St::store`].
+    /// Stores a register tile of the same size with one warp and converts its elements, like [`St::store`].
     #[track_caller]
     pub fn store<U: Convert<T>, L: RegisterLayout>(self, tile: &Crt<'k, U, H, W, L>) -> Pending<'k, Self> {
         let parts = self.re.store(&tile.re).and(self.im.store(&tile.im));
@@ -112,7 +112,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Cst
 }
 
 impl<'k, T: TensorElement, const N: usize> Csv<'k, T, N> {
-    /// Stores a register vector of the same length by one warp, and converts its elements, like [`Sv::store`].
+    /// Stores a register vector of the same length with one warp and converts its elements, like [`Sv::store`].
     #[track_caller]
     pub fn store<U: Convert<T>, V: VectorLayout>(self, vector: &Crv<'k, U, N, V>) -> Pending<'k, Self> {
         let parts = self.re.store(&vector.re).and(self.im.store(&vector.im));
@@ -127,7 +127,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         self.load_as()
     }
 
-    /// Loads the whole tile, and converts its elements.
+    /// Loads the whole tile into registers and converts its elements.
     #[track_caller]
     pub fn load_as<U: TensorElement, L: RegisterLayout>(&self) -> Crt<'k, U, H, W, L>
     where
@@ -139,7 +139,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 }
 
 impl<'k, T: TensorElement, const N: usize> Filled<Csv<'k, T, N>> {
-    /// Loads the whole vector into registers, and converts its elements.
+    /// Loads the whole vector into registers and converts its elements.
     #[track_caller]
     pub fn load_as<U: TensorElement, V: VectorLayout>(&self) -> Crv<'k, U, N, V>
     where

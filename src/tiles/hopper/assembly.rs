@@ -13,8 +13,8 @@ use crate::{
 /// one, and no warpgroup contributes to the one after that before all have contributed to the next.
 const SLOTS: u32 = 2;
 
-/// A shared tile of `H`×`W` subtiles that `C` consumer warpgroups write together, 64 rows each, and that all of them then read, in each of
-/// several rounds: an operand of a product of which each warpgroup has computed a part. Two tiles alternate.
+/// A shared tile of `H`×`W` subtiles for an operand of which each of `C` consumer warpgroups computes 64 rows, and which all of them then
+/// read. Two tiles alternate from round to round.
 ///
 /// ```
 /// # use warpwright::{prelude::*, tiles::{consumers, producer}};
@@ -95,8 +95,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, const C: usize> Assem
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Writes this warp's 16 of the 64 rows of its warpgroup to the next tile. Products that read the previous contents of the tile must be
-    /// complete.
+    /// Writes this warp's 16 rows, of the 64 rows of its warpgroup, to the next tile. Products that read the previous contents of the tile
+    /// must be complete.
     #[track_caller]
     pub fn contribute<T, U, const H: usize, const W: usize>(
         self,
@@ -122,7 +122,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
         Contribution { round }
     }
 
-    /// Waits for the rows of all warpgroups, and returns the tile.
+    /// Waits for the rows of all warpgroups and returns the tile.
     #[track_caller]
     pub fn assembled<T, const H: usize, const W: usize>(
         self,

@@ -14,7 +14,7 @@ use crate::{
     tiles::{Product, Row, Rt, registers::Registers},
 };
 
-/// A tile of 64 rows into which warpgroup products in flight accumulate. Each of the four warps has a register tile of 16 rows.
+/// A tile of 64 rows into which warpgroup products in flight accumulate. Each of the four warps owns a register tile of 16 rows.
 ///
 /// The registers cannot be accessed before [`wait`](Self::wait). Further products can be added; they execute in order. An `InFlight` can be
 /// loop state, so products can remain in flight from one iteration to the next.
@@ -58,13 +58,13 @@ impl<'k> WarpGroup<'k> {
     /// Starts accumulating products of this warpgroup in the register tile of each warp, which contains 16 of the group's 64 rows, or in an
     /// array of such tiles for consecutive blocks of 64 rows.
     ///
-    /// Create the tiles before other products are in flight; otherwise, ptxas waits for these products before it writes registers of
-    /// accumulators (C7515).
+    /// Create the tiles before other products are in flight; otherwise, ptxas makes the code wait for these products before it writes the
+    /// registers of the accumulators (C7515).
     pub fn accumulate<R: Accumulators<'k>>(self, tiles: R) -> InFlight<'k, R> {
         InFlight::complete(self.kernel(), tiles)
     }
 
-    /// Starts accumulating products like [`accumulate`](Self::accumulate) with zeros, but without instructions that write zeros: the first
+    /// Starts accumulating products from zero, like [`accumulate`](Self::accumulate), but without instructions that write zeros: the first
     /// product overwrites the registers, even while other products are in flight.
     ///
     /// `group.accumulate_from_zero::<Rt<f32, 1, 8>>().mma_abt(q, k)` computes only the product.
@@ -164,8 +164,8 @@ macro_rules! products {
             /// Adds A·B. A has `M`×`K` subtiles (64 rows per accumulator) and is in shared memory or in the warps' registers. B has `K`×`N`
             /// subtiles and is in shared memory.
             ///
-            /// Rejected when the kernel is built: a layout in shared memory that `wgmma` does not support (rows along m or n for types that
-            /// are not 16 bits wide), and a target other than sm_90a.
+            /// Rejected when the kernel is built if `wgmma` does not support the layout of an operand in shared memory (such as rows along
+            /// m or n for types that are not 16 bits wide), or if the target is not sm_90a.
             #[doc(alias = "wgmma.mma_async")]
             #[doc(alias = "mma_AB")]
             #[track_caller]
@@ -182,7 +182,7 @@ macro_rules! products {
                 self.multiplied::<A, B>(a.factor(), b.matrix().right())
             }
 
-            /// Adds A·Bᵀ, where B is `N`×`K` subtiles; otherwise like [`mma_ab`](Self::mma_ab).
+            /// Adds A·Bᵀ, where B has `N`×`K` subtiles; otherwise like [`mma_ab`](Self::mma_ab).
             #[doc(alias = "wgmma.mma_async")]
             #[doc(alias = "mma_ABt")]
             #[track_caller]
@@ -198,7 +198,7 @@ macro_rules! products {
                 self.mma_ab::<A, B, M, K>(a, b.matrix().transposed())
             }
 
-            /// Adds Aᵀ·B, where A is `K`×`M` subtiles in shared memory; otherwise like [`mma_ab`](Self::mma_ab).
+            /// Adds Aᵀ·B, where A has `K`×`M` subtiles and is in shared memory; otherwise like [`mma_ab`](Self::mma_ab).
             #[doc(alias = "wgmma.mma_async")]
             #[doc(alias = "mma_AtB")]
             #[track_caller]
@@ -214,7 +214,8 @@ macro_rules! products {
                 self.mma_ab::<A, B, M, K>(a.matrix().transposed(), b)
             }
 
-            /// Adds Aᵀ·Bᵀ, where A is `K`×`M` and B `N`×`K` subtiles; otherwise like [`mma_ab`](Self::mma_ab).
+            /// Adds Aᵀ·Bᵀ, where A has `K`×`M` subtiles, B has `N`×`K` subtiles, and both are in shared memory; otherwise like
+            /// [`mma_ab`](Self::mma_ab).
             #[doc(alias = "wgmma.mma_async")]
             #[doc(alias = "mma_AtBt")]
             #[track_caller]

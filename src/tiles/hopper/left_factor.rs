@@ -14,7 +14,7 @@ pub(super) enum Factor<'k, T: TensorElement> {
     Registers(Vec<Val<'k, T::Word>>),
 }
 
-/// A left operand in registers, 16 rows of `K` subtiles in each warp, that several products read. Its tile can no longer be modified.
+/// A left operand in registers, 16 rows of `K` subtiles in each warp, that several products read. The tile can no longer be modified.
 ///
 /// ```
 /// # use warpwright::prelude::*;

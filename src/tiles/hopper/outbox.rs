@@ -10,8 +10,8 @@ use crate::{
 };
 
 /// Shared memory through which `C` consumer warpgroups store their results. Each warpgroup has `SLOTS` tiles of 64 rows and `W` columns of
-/// subtiles. Copies to global memory continue while the warpgroup continues its work; a store to a slot waits for the preceding copy from
-/// the slot.
+/// subtiles. Copies to global memory proceed while the warpgroup works on the next tile; a store to a slot waits for the preceding copy
+/// from that slot.
 pub struct Outbox<'k, T, const W: usize, const SLOTS: usize, const C: usize, S = Auto> {
     k: Builder<'k>,
     base: Ptr<'k, u8, Shared>,
@@ -41,13 +41,13 @@ impl<'k> Builder<'k> {
 }
 
 impl<T, const W: usize, const SLOTS: usize, const C: usize, S> Outbox<'_, T, W, SLOTS, C, S> {
-    /// Sets whether threads store the elements, instead of tensor copies. This is required if the row pitch is not a multiple of 16 bytes.
+    /// Sets whether threads, instead of tensor copies, store the elements. This is required if the row pitch is not a multiple of 16 bytes.
     #[must_use]
     pub fn by_threads(self, by_threads: bool) -> Self {
         Self { by_threads, ..self }
     }
 
-    /// Stores only the first `rows` of every 64 rows; tiles in global memory have `rows` rows. Numbers other than 8, 16, 32 and 64 are
+    /// Stores only the first `rows` of every 64 rows, so tiles in global memory have `rows` rows. Values other than 8, 16, 32 and 64 are
     /// rejected.
     #[must_use]
     #[track_caller]
@@ -61,11 +61,11 @@ impl<T, const W: usize, const SLOTS: usize, const C: usize, S> Outbox<'_, T, W, 
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Converts the warpgroup's tiles (blocks of 64 rows, 16 of them in each warp) and starts copying them to global memory. `to(b)`
+    /// Converts the warpgroup's tiles (blocks of 64 rows, of which each warp owns 16) and starts copying them to global memory. `to(b)`
     /// returns the destination of block `b`, a tile of 64 rows and `N` columns of subtiles. Elements past the edges are not written.
     ///
-    /// All threads of the warpgroup must execute the call. The copies complete before the kernel ends. The number of parts of the size
-    /// of a slot must be a multiple of the slots of the outbox.
+    /// All threads of the warpgroup must execute the call. The copies complete before the kernel ends. The number of slot-sized parts in
+    /// `tiles` must be a multiple of `SLOTS`.
     #[track_caller]
     pub fn store<T, U, A, const W: usize, const SLOTS: usize, const N: usize, const H: usize, S>(
         self,

@@ -12,8 +12,8 @@ use crate::{
 /// A thread's registers of a subtile.
 const REGISTERS: usize = 8;
 
-/// Shared memory through which the blocks of a cluster that compute parts of the same tile add their sums, of `H` blocks of 64 rows and `N`
-/// columns of subtiles. Each block obtains the totals of `P` of the columns.
+/// Shared memory through which the blocks of a cluster that compute parts of the same tile add their partial sums: `H` blocks of 64 rows
+/// and `N` columns of subtiles. Each block obtains the totals of `P` columns of subtiles.
 ///
 /// Each register is sent to the same register of the same thread in another block, so the order of the elements does not matter.
 pub struct ReduceScatter<'k, T, const H: usize, const N: usize, const P: usize> {
@@ -29,8 +29,9 @@ impl<T: TensorElement, const H: usize, const N: usize, const P: usize> fmt::Debu
 }
 
 impl<'k> Persistent<'k> {
-    /// Allocates the shared memory for sums of tiles of `N` columns of subtiles over the [parts](Persistent::part) of a tile, each of
-    /// `P` columns of subtiles: `tiles.reduce_scatter::<f32, 1, 8, 4>()` for two parts. All threads of the cluster must execute the call.
+    /// Allocates the shared memory for adding tiles of `N` columns of subtiles across the [parts](Persistent::part) of a tile, each of
+    /// which obtains `P` columns of subtiles: `tiles.reduce_scatter::<f32, 1, 8, 4>()` for two parts. All threads of the cluster must
+    /// execute the call.
     #[track_caller]
     pub fn reduce_scatter<
         T: Arithmetic + TensorElement<Word = T>,

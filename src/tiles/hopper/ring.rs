@@ -1,4 +1,4 @@
-//! Rings of stages that a producer fills by tensor copies and consumers read.
+//! Rings of stages that a producer fills with tensor copies and that consumers read.
 
 use std::{fmt, marker::PhantomData, panic::Location};
 
@@ -19,7 +19,7 @@ use crate::{
 ///
 /// Each stage has two barriers: *full* completes when the tiles have arrived, *empty* when all consumers have released the stage. In a
 /// kernel with clusters, the blocks of a cluster fill and release stages together, so that tiles can be shared
-/// ([`GlTile::multicast`](crate::tiles::GlTile::multicast)). All blocks must process the same number of stages.
+/// ([`GlTile::multicast`](crate::tiles::GlTile::multicast)). All of these blocks must process the same number of stages.
 #[doc(alias = "PipelineTmaAsync")]
 pub struct Ring<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> {
     k: Builder<'k>,
@@ -58,8 +58,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k> Persistent<'k> {
-    /// Creates a ring like [`Builder::ring`], whose stages are filled and released together by the blocks of the cluster that may share
-    /// loads: those that compute the same [part](Persistent::part) of different tiles.
+    /// Creates a ring like [`Builder::ring`], but only blocks that can share loads fill and release stages together: the blocks of the
+    /// cluster that compute the same [part](Persistent::part) of different tiles.
     #[track_caller]
     pub fn ring<Tiles: StageTiles<'k>, const N: usize, const C: usize>(self) -> Ring<'k, Tiles, N, C> {
         let k = self.kernel();
@@ -256,7 +256,7 @@ impl<'k> Producer<'k> {
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Accumulates the products of `count` stages of the ring, and returns the sum. `work` is called once, adds the products of a stage to
+    /// Accumulates the products of `count` stages of the ring and returns the sum. `work` is called once, adds the products of a stage to
     /// those in flight, and borrows the stage. If the ring has several stages, the products of one stage remain in flight while the next
     /// stage is awaited.
     #[track_caller]
@@ -272,8 +272,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
         ring.accumulate(count, sum, work, || ())
     }
 
-    /// Accumulates like [`run`](Self::run), when it is this warpgroup's turn; each stage is read by one warpgroup. The number of stages
-    /// must be the same in every turn.
+    /// Waits for this warpgroup's turn and then accumulates like [`run`](Self::run). Each stage is read by one warpgroup. `count` must be
+    /// the same in every turn.
     #[track_caller]
     pub fn run_in_turn<Tiles: StageTiles<'k>, R: Accumulators<'k>, const N: usize>(
         self,

@@ -4,8 +4,8 @@ use std::{fmt, panic::Location};
 
 use crate::ptx::{Builder, Scope, Val, WarpGroup};
 
-/// The thread that fills rings: the first thread of the producer warpgroup. No other thread executes its code, so it must not
-/// synchronize.
+/// The thread that fills rings: the first thread of the producer warpgroup. No other thread executes the producer's code, which therefore
+/// must not synchronize threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Producer<'k> {
     k: Builder<'k>,
@@ -24,7 +24,7 @@ const REGISTERS: u32 = 1 << 16;
 const MOST_REGISTERS: u32 = 255;
 
 impl<'k> Producer<'k> {
-    /// Returns the kernel.
+    /// Returns the builder of the kernel.
     pub fn kernel(self) -> Builder<'k> {
         self.k
     }
@@ -85,7 +85,8 @@ pub fn consumers<'k, const C: usize, F: FnOnce(Consumer<'k, C>)>(registers: u32,
 impl<'k> Builder<'k> {
     /// Divides the block of 128·(1 + C) threads into a producer warpgroup (the first) and `C` consumer warpgroups, and redistributes
     /// registers among them (`setmaxnreg`: multiples of 8 from 24 to 256). Requires sm_90a. Rejected when the kernel is built: barriers of
-    /// the block in either role, more registers than the block has, and a producer with more registers than threads start with.
+    /// the block in either role, roles that need more registers than the block has, and a producer with more registers per thread than
+    /// threads start with.
     ///
     /// At the end, all blocks of a cluster wait for each other, because stages are filled and released across blocks.
     #[doc(alias = "setmaxnreg")]

@@ -71,16 +71,16 @@ impl Schedule {
         Self { back_and_forth: true, ..self }
     }
 
-    /// Lets `parts` blocks of a cluster (at least 1) compute every tile together, each of them a part of its steps ([`Persistent::part`]).
-    /// Use it for results with fewer tiles than multiprocessors.
+    /// Lets `parts` blocks of a cluster (at least 1) compute every tile together: each block computes a part of the tile's steps
+    /// ([`Persistent::part`]). Use this for results with fewer tiles than multiprocessors.
     #[doc(alias = "split-K")]
     #[must_use]
     pub const fn split(self, parts: u32) -> Self {
         Self { parts: if parts == 0 { 1 } else { parts }, ..self }
     }
 
-    /// Returns the row and column of the tile with this number, for a result of `rows`×`cols` tiles. Results for numbers past the last tile
-    /// are meaningless.
+    /// Returns the row and column of the tile with this number, for a result of `rows`×`cols` tiles. The result for a number past the last
+    /// tile is unspecified.
     #[must_use]
     pub fn tile(self, number: u32, rows: u32, cols: u32) -> (u32, u32) {
         let group = self.group.min(rows.max(1));

@@ -31,7 +31,7 @@ impl<Tiles> fmt::Debug for FillingStage<'_, Tiles> {
 }
 
 impl<'k, Tiles: StageTiles<'k>> EmptyStage<'k, Tiles> {
-    /// Starts filling the stage by tensor copies.
+    /// Starts filling the stage with tensor copies.
     #[track_caller]
     pub fn fill(self, from: impl BoxSources<'k, Tiles>) -> FillingStage<'k, Tiles> {
         {

@@ -77,8 +77,8 @@ impl<T: TensorElement, A> fmt::Debug for FirstRows<'_, T, A> {
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns a tile of `rows` rows, a multiple of 8, as a source that fills only the first rows of a shared tile. A tensor copy of a
-    /// whole tile would take as long for rows past the edge as for other rows.
+    /// Returns a tile of `rows` rows as a source that fills only the first rows of a shared tile. `rows` must be a multiple of 8 that
+    /// divides the height of the shared tile. In a copy of a whole tile, rows past the edge would take as long as other rows.
     pub fn first_rows(self, rows: u32) -> FirstRows<'k, T, A> {
         FirstRows { tile: self, rows }
     }
@@ -116,7 +116,7 @@ impl<T: TensorElement, A> fmt::Debug for Multicast<'_, T, A> {
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
     /// Returns the tile as a source for several blocks of the cluster, each of which fills its own stage with it: every block loads an
-    /// equal part of the rows and copies it to all of these blocks. The tile must be the same in these blocks.
+    /// equal part of the rows and copies it to all of these blocks. All of these blocks must pass the same tile.
     #[doc(alias = ".multicast::cluster")]
     pub fn multicast(self, among: Sharing<'k>) -> Multicast<'k, T, A> {
         Multicast { tile: self, among }
@@ -128,7 +128,7 @@ impl<T: TensorElement, A> Sealed for FirstRows<'_, T, A> {}
 impl<T: TensorElement, A> Sealed for Joined<'_, T, A> {}
 impl<T: TensorElement, A> Sealed for Source<'_, T, A> {}
 
-/// A tile in global memory that a tensor copy moves to a shared `Tile`: a [`GlTile`], or a tile that a cluster shares ([`Multicast`]).
+/// A tile in global memory that a tensor copy moves to a shared `Tile`: a [`GlTile`], [`Multicast`], [`FirstRows`] or [`Joined`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not loaded into `{Tile}` by a tensor copy",
     note = "a tile of a matrix, `a.tile(i, j)`, fills an `St` of the same element type"
@@ -176,7 +176,7 @@ impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: Share
     }
 }
 
-/// Tiles of global memory that fill equal parts of one shared tile: [`GlTile::above`], [`GlTile::left_of`] and [`GlTile::stacked`].
+/// Tiles in global memory that fill equal parts of one shared tile: [`GlTile::above`], [`GlTile::left_of`] and [`GlTile::stacked`].
 pub struct Joined<'k, T: TensorElement, A> {
     tiles: Vec<GlTile<'k, T, A>>,
     axis: usize,
@@ -191,19 +191,20 @@ impl<T: TensorElement, A> fmt::Debug for Joined<'_, T, A> {
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns this tile as the upper half of the rows of a shared tile, and `other` as the lower half. Each has half of its height.
+    /// Returns a source that fills the upper half of a shared tile from this tile and the lower half from `other`. Each has half the height
+    /// of the shared tile.
     pub fn above(self, other: Self) -> Joined<'k, T, A> {
         Self::stacked(vec![self, other])
     }
 
-    /// Returns this tile as the left half of the columns of a shared tile, and `other` as the right half. Each has half of its width, which
-    /// must be a multiple of the swizzle's width.
+    /// Returns a source that fills the left half of a shared tile from this tile and the right half from `other`. Each has half the width
+    /// of the shared tile, which must be a multiple of the swizzle's width.
     pub fn left_of(self, other: Self) -> Joined<'k, T, A> {
         Joined { tiles: vec![self, other], axis: 1 }
     }
 
-    /// Returns tiles, such as the pages of a sequence, as the rows of a shared tile, in order. Each has an equal part of its height, a
-    /// multiple of 8 rows.
+    /// Returns a source that fills the rows of a shared tile from `tiles`, such as the pages of a sequence, in order. All have the same
+    /// height, a multiple of 8 rows; together, they have the height of the shared tile.
     pub fn stacked(tiles: Vec<Self>) -> Joined<'k, T, A> {
         Joined { tiles, axis: 0 }
     }
@@ -349,7 +350,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
     }
 }
 
-/// The tiles in global memory that fill a stage of `Tiles` by tensor copies, one for each tile.
+/// A tuple of the tiles in global memory that tensor copies load into a stage of `Tiles`, one for each tile of the stage.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not fill a stage of `{Tiles}`",
     note = "give one tile of global memory for each shared tile, of the same element type"

@@ -27,7 +27,7 @@ pub struct Turn<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Creates turns of `C` consumer warpgroups. All threads of the block must execute the call.
+    /// Creates turns for `C` consumer warpgroups. All threads of the block must execute the call.
     #[track_caller]
     pub fn turns<const C: usize>(self) -> Turns<'k, C> {
         let k = self;
@@ -70,8 +70,8 @@ impl<'k, const C: usize> Turns<'k, C> {
     }
 }
 
-/// A baton that `C` consumer warpgroups pass to each other. Its holder works while the others wait, in the order of their ranks, in every
-/// round.
+/// A baton that `C` consumer warpgroups pass to each other. In every round, each warpgroup holds it once, in the order of their ranks; the
+/// holder works while the others wait.
 ///
 /// ```
 /// # use warpwright::{prelude::*, tiles::{consumers, producer}};
@@ -114,7 +114,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Waits for the baton, executes `work`, which is called once, and passes the baton on. All warpgroups must do so equally often.
+    /// Waits for the baton, executes `work`, which is called once, and passes the baton on. All warpgroups must execute this equally often.
     #[track_caller]
     pub fn hold<R>(self, baton: &Baton<'k, C>, work: impl FnOnce() -> R) -> R {
         let k = baton.turns.k;
