@@ -1,4 +1,4 @@
-//! Runs warps, blocks, clusters and grids.
+//! Execution of warps, blocks, clusters and grids.
 
 pub(crate) mod cluster;
 pub(crate) mod error;

@@ -35,7 +35,7 @@ use crate::shadow::uniform::UniformValues;
 use crate::shadow::visits::End;
 use crate::shadow::volatile::VolatileReads;
 
-/// The state of all clusters of a launch, which may run simultaneously.
+/// The state of all clusters of a launch, which may run concurrently.
 #[derive(Debug, Default)]
 pub(crate) struct GridShadow {
     /// The accesses to global memory; absent if they are not checked.

@@ -230,7 +230,7 @@ impl Machine<'_> {
 /// The maximum number of reports about one instruction of a cluster.
 const MOST_REPORTS: usize = 100;
 
-/// The reports about one instruction: their kinds, each with the other instruction, if any.
+/// The findings about one instruction: the kind of each, and the other instruction, if any.
 #[derive(Debug, Default)]
 pub(crate) struct Reports(Vec<(FindingKind, Option<u32>)>);
 
@@ -262,17 +262,17 @@ impl Shared {
 #[derive(Debug, Default)]
 pub(crate) struct Cta {
     pub(crate) id: [u32; 3],
-    /// Position in the grid, x fastest.
+    /// The position in the grid, x fastest.
     pub(crate) linear: u64,
-    /// Rank in its cluster.
+    /// The rank in the cluster.
     pub(crate) rank: u32,
     pub(crate) shared: Shared,
     pub(crate) barriers: [BarrierState; 16],
-    /// Threads that have not ended.
+    /// The number of threads that have not exited.
     pub(crate) live: u32,
-    /// The number of registers of its pool that no warp has, which `setmaxnreg.dec` has released.
+    /// The number of registers in the block's pool that no warp owns, because `setmaxnreg.dec` has released them.
     pub(crate) free_registers: u32,
-    /// By warpgroup.
+    /// The products in flight, by warpgroup.
     pub(crate) wgmma: Vec<WgmmaGroups>,
     pub(crate) shadow: BlockShadow,
 }
@@ -299,15 +299,15 @@ pub(crate) struct Cluster<'a> {
     pub(crate) ctas: Vec<Cta>,
     /// The block whose warp executes.
     pub(crate) at: usize,
-    /// Warp instructions executed so far by this cluster.
+    /// The number of warp instructions that this cluster has executed.
     pub(crate) clock: u64,
     pub(crate) printed: Vec<String>,
     pub(crate) cluster_barrier: ClusterBarrier,
-    /// Work by instruction; empty if nothing is counted.
+    /// The counts by instruction; empty if counting is disabled.
     pub(crate) profile: Vec<Counts>,
-    /// Findings after which the run continues, with warp and instruction.
+    /// Findings after which the run continues, each with its warp and instruction.
     pub(crate) noted: Vec<(Box<Fault>, usize, u32)>,
-    /// The reports about each instruction of this cluster.
+    /// The findings about each instruction of this cluster.
     pub(crate) reports: FxHashMap<u32, Reports>,
     /// The cluster's number in the grid.
     pub(crate) number: u64,
@@ -411,8 +411,7 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// Returns whether a violation by the executing instruction has not been reported yet; an instruction may violate a rule millions of
-    /// times.
+    /// Returns whether a finding about the executing instruction is new; an instruction may violate a rule millions of times.
     pub(crate) fn is_news(&self, kind: FindingKind, other: Option<u32>) -> bool {
         self.reports.get(&self.pc).is_none_or(|reports| reports.is_news(kind, other))
     }

@@ -1,8 +1,8 @@
-//! Memory as words.
+//! Access to memory as words.
 
-/// Words of a state space, by lane, that loads read and stores write.
+/// The words of a state space, by lane, that loads read and stores write.
 pub(crate) trait View {
     fn word(&self, address: u64, lane: usize) -> u32;
-    /// Replaces the bits of `mask`.
+    /// Replaces the bits that `mask` selects.
     fn set(&mut self, address: u64, lane: usize, mask: u32, bits: u32);
 }

@@ -12,7 +12,7 @@ use crate::report::Checks;
 use crate::shadow::WarpShadow;
 use crate::shadow::undefined::Taint;
 
-/// Why a group does not run.
+/// The reason why a group does not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     Ready,
@@ -43,14 +43,14 @@ impl Wait {
         matches!(self, Wait::Ready | Wait::Lanes(_) | Wait::Aligned)
     }
 
-    /// Returns whether lanes at the same instruction are one group: not if they wait for different lanes.
+    /// Returns whether groups at the same instruction become one group; groups that wait for different lanes do not.
     fn joins(self, other: Wait) -> bool {
         let apart = matches!((self, other), (Wait::Lanes(a), Wait::Lanes(b)) if a != b);
         self.is_open() && other.is_open() && !apart
     }
 }
 
-/// Lanes at the same instruction.
+/// The lanes at one instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Group {
     pub(crate) pc: u32,
@@ -60,10 +60,10 @@ pub(crate) struct Group {
     pub(crate) wait: Wait,
 }
 
-/// The maximum size of a thread's stack in local memory.
+/// The maximum size in bytes of a thread's stack in local memory.
 pub(crate) const MAX_STACK: u64 = 512 * 1024;
 
-/// The alignment of frames.
+/// The alignment of frames in bytes.
 pub(crate) const FRAME_ALIGN: u64 = 16;
 
 /// A call that has not returned.
@@ -98,7 +98,7 @@ pub(crate) struct Warp {
     /// The size of each lane's current frame in bytes.
     frames: [u32; 32],
     pub(crate) groups: Vec<Group>,
-    /// Lanes that have not ended.
+    /// The lanes that have not exited.
     pub(crate) live: u32,
     /// The rank of its block in the cluster, and its index in the block.
     pub(crate) cta: usize,
@@ -109,11 +109,11 @@ pub(crate) struct Warp {
     pub(crate) bulk_groups: [u32; 32],
     /// The lanes of the group that ran last.
     pub(crate) chosen: u32,
-    /// Instructions since a group that could run was last passed over.
+    /// The number of instructions since a group that could run was last passed over.
     pub(crate) impatience: u32,
     /// The number of times this has happened.
     pub(crate) turns: u32,
-    /// Whether it has read memory that others may change in this turn.
+    /// Whether the warp has read memory that others may change in this turn.
     pub(crate) polled: bool,
     pub(crate) shadow: WarpShadow,
     /// The number of registers of each thread, and whether this number is exact.

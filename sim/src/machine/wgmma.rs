@@ -1,9 +1,9 @@
-//! Products of the tensor cores: products in flight, and buffers for their matrices.
+//! Products of the tensor cores: the products in flight, and buffers for their matrices.
 
 use crate::shadow::clocks::WARPGROUP;
 use crate::shadow::place::Place;
 
-/// The buffers of matrices, which are kept so that instructions do not allocate.
+/// The buffers of matrices, kept so that instructions do not allocate.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     pub(crate) a: Vec<u32>,

@@ -1,8 +1,8 @@
 //! The decoded form that a launch executes.
 //!
-//! Each PTX instruction is one [`Instr`] whose operands are slots of a warp's register file. Constants, special
-//! registers that never change during a warp's lifetime, and addresses of variables are also slots, filled when a
-//! warp starts, so the executor does not distinguish kinds of operands.
+//! Each PTX instruction is one [`Instr`], whose operands are slots of a warp's register file. Constants, addresses of variables, and
+//! special registers that do not change during a warp's lifetime are also slots, filled when the warp starts. The executor therefore does
+//! not distinguish kinds of operands.
 
 pub(crate) mod alu;
 pub(crate) mod bulk;
@@ -35,7 +35,7 @@ pub(crate) use crate::program::code::texture::*;
 pub(crate) use crate::program::code::video::*;
 pub(crate) use crate::program::code::warp::*;
 
-/// A slot of 32-bit lanes; narrower values are in the low bits, zeros above.
+/// A slot of 32-bit lanes; narrower values are in the low bits, with zeros above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct R(pub(crate) u32);
 
@@ -57,10 +57,10 @@ pub(crate) enum Reg {
     Q(D),
 }
 
-/// The value of a slot that is known when a warp starts.
+/// The value with which a slot is filled when a warp starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Value {
-    /// These bits.
+    /// A constant.
     Bits(u64),
     /// A special register.
     Special(Special),
@@ -68,11 +68,11 @@ pub(crate) enum Value {
     Variable(u32, i64),
     /// A shared address plus an offset, as a shared or a generic address.
     Shared { offset: i64, generic: bool },
-    /// Likewise, relative to the start of dynamic shared memory.
+    /// An offset from the start of dynamic shared memory, as a shared or a generic address.
     DynamicShared { offset: i64, generic: bool },
-    /// A local address of the entry as a generic address.
+    /// A local address of the entry function, as a generic address.
     LocalGeneric(i64),
-    /// A kernel parameter's address made generic.
+    /// The address of a kernel parameter, as a generic address.
     ParamGeneric(i64),
     /// The address of function `.0` of the module.
     Function(u32),
@@ -105,7 +105,7 @@ pub(crate) enum Special {
     IsExplicitCluster,
     TotalSmemSize,
     DynamicSmemSize,
-    /// The address, in halves, of what cooperative groups meet in.
+    /// Half of the address of the workspace in which cooperative groups synchronize the grid.
     Workspace {
         high: bool,
     },
@@ -124,7 +124,7 @@ pub(crate) enum Guard {
 #[derive(Clone, Debug)]
 pub(crate) struct Instr {
     pub(crate) guard: Guard,
-    /// From its [properties](properties::Properties), for every time it is executed.
+    /// Whether lanes may exchange values through it (see [`Properties`](properties::Properties)), stored for fast execution.
     pub(crate) meets_lanes: bool,
     pub(crate) op: Op,
 }
@@ -135,7 +135,7 @@ impl Instr {
     }
 }
 
-/// What an instruction does.
+/// The operation of an instruction.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     Alu(Alu),
@@ -145,16 +145,16 @@ pub(crate) enum Op {
     Tensor(Box<Tensor>),
 }
 
-/// The location of an instruction, for reports; parallel to the instructions.
+/// The location of an instruction for reports, and its checks; [`Code::meta`] is parallel to [`Code::instrs`].
 #[derive(Clone, Debug)]
 pub(crate) struct Meta {
     pub(crate) line: u32,
     pub(crate) column: u32,
-    /// Index into [`Code::locs`], or `u32::MAX`.
+    /// The index in [`Code::locs`], or `u32::MAX`.
     pub(crate) loc: u32,
-    /// Index into [`Code::mnemonics`].
+    /// The index in [`Code::mnemonics`].
     pub(crate) mnemonic: u32,
-    /// How it is counted.
+    /// The class in which it is counted.
     pub(crate) class: InstructionClass,
     /// The checks before the instruction in a checked run, if any.
     pub(crate) look: Option<Box<Look>>,
@@ -175,7 +175,7 @@ impl Meta {
 pub(crate) struct Look {
     pub(crate) watch: Option<Watch>,
     pub(crate) products: Option<ProductTouches>,
-    /// A generic address, and the space that it is converted to.
+    /// The address that is converted from generic to another space, and this space.
     pub(crate) converts: Option<(Space, D)>,
 }
 
@@ -198,7 +198,7 @@ pub(crate) struct ProductTouches {
 /// The kind of instruction that accesses registers of products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProductRole {
-    /// A product: reads A, accumulates into the written ones.
+    /// A product, which reads A and accumulates into the written registers.
     Product,
     /// `mov` of one register.
     Copy,
@@ -211,11 +211,12 @@ pub(crate) struct Watch {
     pub(crate) guard: Option<u32>,
     /// Registers that are copied or used in computations.
     pub(crate) sources: Box<[u32]>,
-    /// Read, and decisive: addresses, targets, operands of products.
+    /// Registers whose values affect behavior: addresses, targets, operands of products.
     pub(crate) sinks: Box<[u32]>,
-    /// Registers that are defined afterward, or as undefined as the sources of a computation.
+    /// Registers that are defined afterward, or that become undefined to the same extent as the sources of a computation.
     pub(crate) writes: Box<[u32]>,
-    /// Whether one of them may be read before it is written; otherwise, no check is needed before an undefined value has been loaded.
+    /// Whether one of the registers may be read before it is written. Otherwise, no check is needed before an undefined value has been
+    /// loaded.
     pub(crate) always: bool,
 }
 
@@ -276,21 +277,22 @@ pub(crate) struct Preset {
 #[derive(Clone, Debug)]
 pub(crate) struct Callee {
     pub(crate) name: Arc<str>,
-    /// The index among the module's functions, from which its address is derived.
+    /// The index of the function in the module, from which its address is derived.
     pub(crate) function: u32,
-    /// Its first instruction.
+    /// The index of its first instruction.
     pub(crate) start: u32,
-    /// Bytes of local memory of one activation, and those that belong to variables.
+    /// The number of bytes of local memory of one activation, and the number of these that belong to variables.
     pub(crate) frame: u32,
     pub(crate) used: u32,
     /// The locations of its parameters.
     pub(crate) params: Vec<Place>,
     /// The locations of its results.
     pub(crate) returns: Vec<Place>,
-    /// Its register slots `[from, to)` by class, saved around calls when it can reach itself, and the watched ones of them.
+    /// Its register slots `[from, to)` by class, if it is recursive and they must be saved around calls; and the watched registers among
+    /// them.
     pub(crate) saved: Option<(Slots, Slots)>,
     pub(crate) watched: Box<[u32]>,
-    /// The built-in function, if it is not PTX.
+    /// The built-in function, if the callee is not PTX.
     pub(crate) builtin: Option<Builtin>,
 }
 
@@ -320,18 +322,18 @@ pub(crate) struct Code {
     pub(crate) slots: Slots,
     pub(crate) presets: Vec<Preset>,
     pub(crate) callees: Vec<Callee>,
-    /// Bytes of local memory of the entry itself, and those that belong to variables.
+    /// The number of bytes of local memory of the entry function itself, and the number of these that belong to variables.
     pub(crate) frame: u32,
     pub(crate) used: u32,
-    /// Bytes of statically declared shared memory, and the alignment dynamic shared memory starts at.
+    /// The number of bytes of statically declared shared memory, and the alignment of the start of dynamic shared memory.
     pub(crate) static_shared: u32,
     pub(crate) dynamic_align: u32,
     pub(crate) uses_dynamic_shared: bool,
-    /// Bytes of the smallest access that may go to shared memory: 1, 2 or 4.
+    /// The size in bytes of the smallest access that may be to shared memory: 1, 2 or 4.
     pub(crate) shared_unit: u8,
-    /// The same for global memory.
+    /// The size in bytes of the smallest access that may be to global memory: 1, 2 or 4.
     pub(crate) global_unit: u8,
-    /// Kernel parameters in order.
+    /// The kernel parameters in order.
     pub(crate) params: Vec<ParamSlot>,
     pub(crate) param_bytes: u32,
     /// Whether blocks communicate through global memory, so that they take turns in a fixed order.
@@ -342,7 +344,7 @@ pub(crate) struct Code {
     pub(crate) uses_heap: bool,
     /// Whether `griddepcontrol.wait` may be executed.
     pub(crate) waits_for_grid: bool,
-    /// The registers that each instruction writes, followed by those that it reads; and the names of registers.
+    /// For each instruction, the registers that it writes, followed by those that it reads; and the names of registers.
     pub(crate) operands: Vec<Box<[Reg]>>,
     pub(crate) register_names: HashMap<Reg, Arc<str>>,
     pub(crate) watched: Watched,
@@ -354,12 +356,12 @@ pub(crate) struct Code {
     pub(crate) contractions: Vec<Contraction>,
 }
 
-/// A product and a sum that became one `fma`, by their positions.
+/// The indices of a product and of a sum that are fused into one `fma`.
 #[derive(Clone, Debug)]
 pub(crate) struct Contraction {
     pub(crate) product: u32,
     pub(crate) sum: u32,
-    /// The sum as written, and the registers that it accesses.
+    /// The sum as in the text, and the registers that it accesses.
     pub(crate) separate: Alu,
     pub(crate) operands: Box<[Reg]>,
 }
@@ -375,7 +377,7 @@ impl Code {
         code
     }
 
-    /// Returns whether all blocks of the grid may wait for each other as cooperative groups do.
+    /// Returns whether all blocks of the grid may wait for each other, as cooperative groups do.
     pub(crate) fn meets_grid(&self) -> bool {
         self.presets.iter().any(|preset| matches!(preset.value, Value::Special(Special::Workspace { .. })))
     }

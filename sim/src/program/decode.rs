@@ -1,4 +1,4 @@
-//! Translates the syntax tree: names become slots and addresses, and instructions become [`code`](super::code).
+//! Translates the syntax tree: names become slots and addresses; instructions become [`code`](super::code).
 //!
 //! Every error in a module is found here, before anything runs.
 
@@ -50,19 +50,19 @@ use crate::text::ast::{Ast, Function, FunctionKind, Init, Item, Linkage, Space, 
 use crate::text::error::ParseError;
 use crate::text::lexer::Pos;
 
-/// Shared memory a module may declare statically: what one block can have on the largest part (227 KiB).
+/// The maximum number of bytes of shared memory that a module may declare statically: the maximum per block on any device (227 KiB).
 const MAX_SHARED: u64 = 227 * 1024;
 
-/// The largest variable outside shared memory.
+/// The maximum size in bytes of a variable outside shared memory.
 const MAX_VARIABLE: u64 = 1 << 32;
 
-/// Handles of textures and surfaces (PTX ISA, "Texture Sampler and Surface Types"), 64 bits that only the driver knows.
+/// The types of textures and surfaces (PTX ISA, "Texture Sampler and Surface Types"), 64-bit handles that only the driver can interpret.
 const OPAQUE: [&str; 3] = ["texref", "samplerref", "surfref"];
 
 /// A module's names.
 pub(crate) struct Symbols<'m> {
     pub(crate) text: &'m str,
-    /// Bits of a global or generic address.
+    /// The number of bits of a global or generic address.
     pub(crate) address_size: u32,
     pub(crate) variables: Vec<&'m Variable>,
     pub(crate) names: FxHashMap<&'m str, Global>,
@@ -72,9 +72,9 @@ pub(crate) struct Symbols<'m> {
 /// The meaning of a module-level name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Global {
-    /// Index into [`Symbols::variables`].
+    /// A variable, by its index in [`Symbols::variables`].
     Variable(usize),
-    /// Index into [`Symbols::functions`].
+    /// A function, by its index in [`Symbols::functions`].
     Function(usize),
 }
 
@@ -108,7 +108,7 @@ impl<'m> Symbols<'m> {
         Ok(symbols)
     }
 
-    /// The index of a global or constant variable.
+    /// Returns the index of a global or constant variable in [`Symbols::variables`].
     pub(crate) fn index_of(&self, variable: &Variable) -> Option<u32> {
         match self.names.get(&*variable.name) {
             Some(&Global::Variable(i)) if std::ptr::eq(self.variables[i], variable) => Some(i as u32),
@@ -116,7 +116,7 @@ impl<'m> Symbols<'m> {
         }
     }
 
-    /// The number of a function in the module.
+    /// Returns the index of a function in the module.
     pub(crate) fn function_index(&self, function: &Function) -> u32 {
         match self.names.get(&*function.name) {
             Some(&Global::Function(i)) => i as u32,
@@ -179,7 +179,7 @@ impl<'m> Symbols<'m> {
     }
 }
 
-/// A variable's type, size in bytes (0 for `[]`) and alignment, checked for sense.
+/// Returns a variable's type, size in bytes (0 for `[]`) and alignment, or an error if these are not valid.
 pub(crate) fn size_of(symbols: &Symbols<'_>, variable: &Variable) -> Decoded<(Type, u64, u32)> {
     let error = |message: String| symbols.error(variable.pos, variable.name.len(), message);
     let opaque =
@@ -259,7 +259,7 @@ pub(crate) fn check<'m>(symbols: &'m Symbols<'m>) -> Result<Vec<Kernel<'m>>, Vec
     if errors.is_empty() { Ok(kernels) } else { Err(errors) }
 }
 
-/// Bytes of static shared memory of everything that a function reaches.
+/// Returns the number of bytes of static shared memory that a function and its callees use.
 fn shared_of_all(checked: &[Checked], root: usize) -> u64 {
     let mut seen = HashSet::from([root]);
     let mut stack = vec![root];
@@ -277,10 +277,10 @@ pub(crate) struct Kernel<'m> {
     pub(crate) params: Vec<ParamSlot>,
 }
 
-/// Decodes a kernel of a checked module, and everything that it reaches.
+/// Decodes a kernel of a checked module, and all functions that it can reach.
 ///
 /// # Errors
-/// Returns an error if some of that is not supported.
+/// Returns an error if the kernel or one of these functions contains an unsupported instruction.
 pub(crate) fn link(symbols: &Symbols<'_>, entry: &Function) -> Result<Code, ParseError> {
     builder::link(symbols, entry).map_err(|mut errors| errors.swap_remove(0))
 }

@@ -1,14 +1,14 @@
-//! The address spaces: which generic addresses belong to which state space.
+//! The address spaces: the generic addresses of each state space.
 
-/// Each allocation has a separate range of this many address bits, so that no out-of-bounds index reaches another one.
+/// The number of address bits of the range that each allocation has to itself, so that no out-of-bounds index reaches another allocation.
 pub(crate) const REGION_BITS: u32 = 36;
 
-/// The lowest address of any allocation; below are the windows of the other state spaces.
+/// The lowest address of any allocation; the windows of the other state spaces are below.
 pub(crate) const GLOBAL_START: u64 = 1 << REGION_BITS;
 
 /// Generic addresses of shared memory: the window, then the block's rank in its cluster, then the offset.
 pub(crate) const SHARED_WINDOW: u64 = 0x1_0000_0000;
-/// Bits of an offset in one block's shared memory; above them an address holds the block's rank in its cluster.
+/// The number of bits of an offset in one block's shared memory; the bits above contain the block's rank in its cluster.
 pub(crate) const SHARED_BITS: u32 = 24;
 /// Generic addresses of local memory.
 pub(crate) const LOCAL_WINDOW: u64 = 0x2_0000_0000;

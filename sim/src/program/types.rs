@@ -1,4 +1,4 @@
-//! The types that instructions and registers are declared with (PTX ISA, "Types").
+//! The types with which instructions and registers are declared (PTX ISA, "Types").
 
 use crate::arith::{Float, Int, Ty};
 
@@ -21,19 +21,19 @@ pub(crate) enum Type {
     Bf16x2,
     U16x2,
     S16x2,
-    /// An 8-bit float, only as an element of a packed operand.
+    /// An 8-bit floating-point number, only as an element of a packed operand.
     E4m3,
     E5m2,
-    /// Two 8-bit floats in 16 bits.
+    /// Two 8-bit floating-point numbers in 16 bits.
     E4m3x2,
     E5m2x2,
     Ue8m0x2,
-    /// Two 6-bit floats, each in the low bits of a byte.
+    /// Two 6-bit floating-point numbers, each in the low bits of a byte.
     E2m3x2,
     E3m2x2,
-    /// Two 4-bit floats in 8 bits.
+    /// Two 4-bit floating-point numbers in 8 bits.
     E2m1x2,
-    /// Four floats, results of `cvt.rs` only.
+    /// Four floating-point numbers, only as results of `cvt.rs`.
     E4m3x4,
     E5m2x4,
     E2m3x4,
@@ -41,7 +41,7 @@ pub(crate) enum Type {
     E2m1x4,
 }
 
-/// What a value of a type means.
+/// The interpretation of the bits of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
     Pred,
@@ -51,7 +51,7 @@ pub(crate) enum Meaning {
 }
 
 impl Type {
-    /// The type named `word`.
+    /// Returns the type named `word`.
     pub(crate) fn parse(word: &str) -> Option<Type> {
         Some(match word {
             "pred" => Type::Pred,
@@ -94,7 +94,7 @@ impl Type {
         })
     }
 
-    /// Width in bits; a predicate counts as 1.
+    /// Returns the width in bits; 1 for a predicate.
     pub(crate) fn bits(self) -> u32 {
         match self {
             Type::Pred => 1,
@@ -110,12 +110,12 @@ impl Type {
         }
     }
 
-    /// Width in bytes.
+    /// Returns the width in bytes.
     pub(crate) fn bytes(self) -> u32 {
         self.bits().div_ceil(8)
     }
 
-    /// What its bits mean.
+    /// Returns the interpretation of the bits.
     pub(crate) fn meaning(self) -> Meaning {
         match self {
             Type::Pred => Meaning::Pred,
@@ -125,7 +125,7 @@ impl Type {
         }
     }
 
-    /// The number format, for a type that is one number.
+    /// Returns the number format, if the type is a single number.
     pub(crate) fn number(self) -> Option<Ty> {
         Some(match self {
             Type::Int(int) => Ty::Int(int),
@@ -142,7 +142,7 @@ impl Type {
         })
     }
 
-    /// The float format of a scalar or of each part of a packed type.
+    /// Returns the floating-point format of a scalar, or of each part of a packed type.
     pub(crate) fn float(self) -> Option<Float> {
         Some(match self {
             Type::F16 | Type::F16x2 => Float::F16,
@@ -161,20 +161,20 @@ impl Type {
         })
     }
 
-    /// Returns whether two values share its register.
+    /// Returns whether the type is a pair of 16-bit values.
     pub(crate) fn is_pair(self) -> bool {
         matches!(self, Type::F16x2 | Type::Bf16x2 | Type::U16x2 | Type::S16x2)
     }
 
-    /// Returns whether floats of at most 8 bits are packed in it. No register is declared with such a type.
+    /// Returns whether the type packs floating-point numbers of at most 8 bits. Registers cannot be declared with such types.
     pub(crate) fn packs_small_floats(self) -> bool {
         use Type::{E2m1x2, E2m1x4, E2m3x2, E2m3x4, E3m2x2, E3m2x4, E4m3x2, E4m3x4, E5m2x2, E5m2x4, Ue8m0x2};
         let pairs = matches!(self, E4m3x2 | E5m2x2 | Ue8m0x2 | E2m3x2 | E3m2x2 | E2m1x2);
         pairs || matches!(self, E4m3x4 | E5m2x4 | E2m3x4 | E3m2x4 | E2m1x4)
     }
 
-    /// Returns whether an operand of this type may be a register declared as `register` (PTX ISA, "Operand Types"):
-    /// equal sizes; bits go with anything, integers with integers, a float with its own kind.
+    /// Returns whether an operand of this type may be a register declared as `register` (PTX ISA, "Operand Types"): the sizes must be
+    /// equal; bits match any type, integers match integers, and floating-point types match floating-point types.
     pub(crate) fn accepts(self, register: Type) -> bool {
         if self.bits() != register.bits() {
             return false;

@@ -13,7 +13,7 @@ use crate::schedule::run::{Faulted, Stop, run};
 use crate::schedule::spin;
 use crate::schedule::spin::Spin;
 
-/// The number of polling instructions in a turn that count as one such round.
+/// The number of polling instructions in a turn after which the turn counts as polling.
 const LOOK: u64 = 64;
 
 /// The number of instructions that a warp executes before the next warp has its turn.
@@ -30,16 +30,16 @@ const IDLE_ROUNDS: u32 = 1 << 15;
 pub(crate) struct ClusterRun<'a> {
     cluster: Cluster<'a>,
     warps: Vec<Warp>,
-    /// Consecutive rounds in which every warp waited or polled and nothing changed.
+    /// The number of consecutive rounds in which every warp waited or polled and nothing changed.
     idle_rounds: u32,
-    /// The number of consecutive rounds in which memory did not change, and the number after which endless loops are searched for.
+    /// The number of consecutive rounds in which memory did not change, and the number after which to search for endless loops.
     quiet_rounds: u32,
     search_at: u32,
     /// The number of changes to memory by all clusters when this cluster last checked.
     changes: u64,
     /// What each warp's loop waits for, once a search has found that no loop can end.
     spins: Vec<Spin>,
-    /// Chooses the next warp, if a seed is set.
+    /// The generator that chooses the next warp, if a seed is set.
     random: Option<Random>,
     /// Findings that did not end the run.
     findings: Vec<Finding>,
@@ -287,7 +287,7 @@ impl<'a> ClusterRun<'a> {
         !self.cluster.printed.is_empty() || !self.findings.is_empty()
     }
 
-    /// Findings that did not end the run.
+    /// Returns the findings that did not end the run.
     pub(crate) fn take_findings(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.findings)
     }

@@ -22,7 +22,7 @@ pub(crate) const PATIENCE: u32 = 1 << 15;
 /// The weight, in instructions, of an instruction through which lanes may communicate.
 const TALK: u32 = 256;
 
-/// Why a warp stopped running.
+/// The reason why a warp stopped running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// It used up its turn.

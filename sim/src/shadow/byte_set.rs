@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The number of bytes that a page of bits covers, which is allocated when its first bit is set, and that a word of bits covers.
+/// The number of bytes that a page of bits covers (a page is allocated when its first bit is set), and the number that a word of bits
+/// covers.
 const PAGE: u64 = 1 << 16;
 const WORD: u64 = 64;
 

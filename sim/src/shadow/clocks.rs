@@ -10,7 +10,7 @@
 /// A time; accesses are recorded with the time at which they were made.
 pub(crate) type Time = u32;
 
-/// The last time; records of accesses have 28 bits for it, and one value to spare.
+/// The last time. Records of accesses have 28 bits for the time, with one value reserved.
 pub(crate) const END: Time = (1 << 28) - 2;
 
 /// The knowledge of a warp or a synchronization object: for each warp, the exclusive time up to which its accesses are ordered before
@@ -33,7 +33,7 @@ pub(crate) struct Clocks {
     known: Vec<Time>,
     /// The minimum that each warp knows of every other warp and of its own lanes: older accesses require no further comparison.
     floor: Vec<Time>,
-    /// When all lanes of each warp last synchronized.
+    /// The time at which all lanes of each warp last synchronized.
     lanes: Vec<Time>,
     /// For warps in which only some lanes synchronized: the time up to which each lane knows each other lane.
     some_lanes: Vec<Vec<Time>>,

@@ -71,7 +71,8 @@ pub(crate) struct Races {
     shift: u32,
 }
 
-/// Records a read of a unit that other lanes have read since it was written; `synced` is when the warp's lanes last synchronized.
+/// Records a read of a unit that other lanes have read since it was written; `synced` is the time at which the warp's lanes last
+/// synchronized.
 #[inline(always)]
 fn note_another(units: &mut [LastAccesses], reads: &mut [Record], unit: usize, mine: Record, synced: Time) {
     let count = units.len();
@@ -130,7 +131,7 @@ impl Races {
         start >> self.shift..(start + bytes + self.unit - 1) >> self.shift
     }
 
-    /// Records the reads of one word per lane that are clearly ordered after the writes, and returns the other lanes. Units must be words.
+    /// Records the reads, one word per lane, that are clearly ordered after the writes, and returns the other lanes. Units must be words.
     #[inline(always)]
     pub(crate) fn read_words(&mut self, rank: usize, all: &Lanes64, warp: usize, pc: u32) -> u32 {
         let base = Record::new(self.clocks.now(), pc, warp, 0, false);

@@ -19,7 +19,7 @@ struct First {
 /// The values of the threads of the running cluster.
 #[derive(Debug, Default)]
 pub(crate) struct UniformValues {
-    /// How often each thread has executed each pragma, by pragma and warp.
+    /// The number of times that each thread has executed each pragma, by pragma and warp.
     executed: FxHashMap<(u32, usize), [u32; 32]>,
     /// By group, the values of executions that not all threads have reached.
     first: FxHashMap<(Key, u32), First>,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 pub(crate) use crate::text::lexer::Pos;
 
-/// A name of the text; equal names of a module share their characters.
+/// A name in the text; equal names in a module share their characters.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Name(Arc<str>);
 
@@ -58,9 +58,9 @@ impl fmt::Debug for Name {
     }
 }
 
-/// An integer constant: the range of both `i64` and `u64`.
+/// An integer constant, in the combined range of `i64` and `u64`.
 ///
-/// Has a smaller alignment than `i128`, which would make every operand 50 % larger.
+/// Its alignment is smaller than that of `i128`, which would make every operand 50 % larger.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(Rust, packed(8))]
 pub struct Integer(i128);
@@ -101,9 +101,9 @@ pub struct Ast {
     pub target: Vec<String>,
     /// The position of the first target.
     pub target_pos: Pos,
-    /// `.address_size`, 64 when absent.
+    /// `.address_size`; 64 if absent.
     pub address_size: u32,
-    /// Everything else.
+    /// All other directives.
     pub items: Vec<Item>,
 }
 
@@ -168,25 +168,25 @@ pub enum Space {
 /// A variable or parameter declaration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variable {
-    /// Visibility.
+    /// The visibility.
     pub linkage: Linkage,
-    /// State space.
+    /// The state space.
     pub space: Space,
     /// `.align`, in bytes, if written.
     pub align: Option<u32>,
-    /// Elements per vector: 1, 2 or 4 (`.v2`, `.v4`).
+    /// The number of elements per vector: 1, 2 or 4 (`.v2`, `.v4`).
     pub vector: u32,
-    /// Element type, without its dot: `b8`, `f32` …
+    /// The element type, without its dot: `b8`, `f32` …
     pub ty: Name,
     /// `.ptr [.space] [.align n]` of a kernel parameter.
     pub pointer: Option<Box<PointerAttribute>>,
     /// `.attribute(…)` words.
     pub attributes: Box<[String]>,
-    /// Name.
+    /// The name.
     pub name: Name,
-    /// Array extents, outermost first; `None` for `[]`.
+    /// The array extents, outermost first; `None` for `[]`.
     pub dims: Box<[Option<u64>]>,
-    /// Initializer.
+    /// The initializer.
     pub init: Option<Box<Init>>,
     /// The position of the name.
     pub pos: Pos,
@@ -206,26 +206,26 @@ pub struct PointerAttribute {
 pub enum Init {
     /// An integer constant.
     Int(i128),
-    /// Bits of a single.
+    /// The bits of an f32.
     Single(u32),
-    /// Bits of a double.
+    /// The bits of an f64.
     Double(u64),
-    /// The address of a symbol, as it is or made generic, plus bytes; `mask` as in `0xFF(name)`.
+    /// The address of a symbol plus an offset, possibly as a generic address or masked as in `0xFF(name)`.
     Address {
         /// The symbol.
         name: String,
         /// `generic(name)`.
         generic: bool,
-        /// Bytes added.
+        /// The offset in bytes.
         offset: i128,
-        /// `0xFF…(name)`: which byte of the address is stored.
+        /// `0xFF…(name)`: the mask of the byte of the address that is stored.
         mask: Option<u64>,
     },
     /// `{ … }`.
     List(Vec<Init>),
 }
 
-/// Kernel or device function.
+/// The kind of a function: a kernel or a device function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FunctionKind {
     /// `.entry`.
@@ -237,17 +237,17 @@ pub enum FunctionKind {
 /// A function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
-    /// Visibility.
+    /// The visibility.
     pub linkage: Linkage,
     /// `.entry` or `.func`.
     pub kind: FunctionKind,
     /// `.attribute(…)` words.
     pub attributes: Vec<String>,
-    /// Return parameters of a `.func`.
+    /// The return parameters of a `.func`.
     pub returns: Vec<Variable>,
-    /// Name.
+    /// The name.
     pub name: Name,
-    /// Parameters.
+    /// The parameters.
     pub params: Vec<Variable>,
     /// `.reqntid 128, 1, 1`, `.maxnreg 64`, `.noreturn` …
     pub directives: Vec<Directive>,
@@ -260,11 +260,11 @@ pub struct Function {
 /// A performance or linking directive between a function's head and its body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Directive {
-    /// Without its dot.
+    /// The name, without its dot.
     pub name: String,
-    /// Its integers.
+    /// The integer arguments.
     pub values: Vec<u64>,
-    /// Its strings (`.pragma`).
+    /// The string arguments (of `.pragma`).
     pub strings: Vec<String>,
     /// The position.
     pub pos: Pos,
@@ -273,7 +273,7 @@ pub struct Directive {
 /// An item of a body. Rare variants are boxed, because most items are instructions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement {
-    /// `name:`.
+    /// A label: `name:`.
     Label(Name, Pos),
     /// An instruction.
     Instruction(Instruction),
@@ -296,11 +296,11 @@ pub enum Statement {
 /// A list of labels or functions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Targets {
-    /// Its label.
+    /// The label of the list.
     pub label: Name,
-    /// Functions rather than labels.
+    /// Whether the list contains functions rather than labels.
     pub calls: bool,
-    /// What it lists.
+    /// The names in the list.
     pub names: Vec<Name>,
     /// The position of the label.
     pub pos: Pos,
@@ -309,13 +309,13 @@ pub struct Targets {
 /// The arguments and results of an indirect call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prototype {
-    /// Its label.
+    /// The label of the prototype.
     pub label: Name,
-    /// Return parameters.
+    /// The return parameters.
     pub returns: Vec<Variable>,
-    /// Parameters.
+    /// The parameters.
     pub params: Vec<Variable>,
-    /// `.noreturn` and the like.
+    /// The directives, such as `.noreturn`.
     pub directives: Vec<String>,
     /// The position of the label.
     pub pos: Pos,
@@ -324,11 +324,11 @@ pub struct Prototype {
 /// `.loc`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loc {
-    /// Number of a `.file`.
+    /// The index of the `.file`.
     pub file: u32,
-    /// Source line.
+    /// The source line.
     pub line: u32,
-    /// Source column.
+    /// The source column.
     pub column: u32,
     /// `function_name label [+ offset]`.
     pub function: Option<(Name, u64)>,
@@ -339,20 +339,20 @@ pub struct Loc {
 /// A register declaration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Registers {
-    /// Elements per vector: 1, 2 or 4.
+    /// The number of elements per vector: 1, 2 or 4.
     pub vector: u32,
-    /// Type, without its dot.
+    /// The type, without its dot.
     pub ty: Name,
-    /// Names; with a count, `%r<4>` declares `%r0` … `%r3`.
+    /// The names; with a count, `%r<4>` declares `%r0` … `%r3`.
     pub names: Vec<(Name, Option<u32>)>,
     /// The position.
     pub pos: Pos,
 }
 
-/// One instruction.
+/// An instruction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Instruction {
-    /// `@%p` or `@!%p`.
+    /// The guard: `@%p` or `@!%p`.
     pub guard: Option<Box<Guard>>,
     /// The mnemonic, shared by all instructions with the same mnemonic.
     pub mnemonic: Arc<Mnemonic>,
@@ -363,17 +363,17 @@ pub struct Instruction {
 }
 
 impl Instruction {
-    /// The word before the first dot.
+    /// Returns the word before the first dot.
     pub fn opcode(&self) -> &str {
         &self.mnemonic.opcode
     }
 
-    /// The qualifiers, without their dots.
+    /// Returns the qualifiers, without their dots.
     pub fn modifiers(&self) -> &[String] {
         &self.mnemonic.modifiers
     }
 
-    /// The full mnemonic: opcode and qualifiers with their dots.
+    /// Returns the full mnemonic: the opcode and the qualifiers with their dots.
     pub fn mnemonic(&self) -> &str {
         &self.mnemonic.text
     }
@@ -386,7 +386,7 @@ pub struct Mnemonic {
     pub opcode: String,
     /// The qualifiers, without their dots.
     pub modifiers: Vec<String>,
-    /// Both, with dots.
+    /// The opcode and the qualifiers with their dots.
     text: String,
 }
 
@@ -401,7 +401,7 @@ impl Mnemonic {
 /// A guard predicate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guard {
-    /// `@!`.
+    /// Whether the guard is negated: `@!`.
     pub negated: bool,
     /// The predicate register.
     pub name: Name,
@@ -412,9 +412,9 @@ pub struct Guard {
 /// An operand and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operand {
-    /// What it is.
+    /// The form and contents of the operand.
     pub kind: OperandKind,
-    /// Where it starts.
+    /// The position of the first character.
     pub pos: Pos,
     /// Its length in characters, for error messages; at least 1.
     pub len: Length,
@@ -437,13 +437,13 @@ impl Eq for Length {}
 pub enum OperandKind {
     /// A register, label, variable or function.
     Name(Name),
-    /// A component of a vector register or special register: `%tid.x`, or a byte selector: `%r1.b0`.
+    /// A component of a vector register or special register (`%tid.x`), or a byte selector (`%r1.b0`).
     Component(Box<[Name; 2]>),
     /// An integer constant.
     Int(Integer),
-    /// Bits of a single.
+    /// The bits of an f32.
     Single(u32),
-    /// Bits of a double.
+    /// The bits of an f64.
     Double(u64),
     /// `name + bytes`.
     Offset(Box<(Name, i128)>),
@@ -455,18 +455,18 @@ pub enum OperandKind {
     Pair(Box<[Operand; 2]>),
     /// `{a, b, …}`.
     Vector(Box<[Operand]>),
-    /// `(a, b, …)`: the lists of a `call`.
+    /// `(a, b, …)`: a list of a `call`.
     Group(Box<[Operand]>),
     /// `[base + offset]`, `[base, {coordinates}]`.
     Address(Box<Address>),
 }
 
-/// The contents of brackets.
+/// The contents of the brackets of an address operand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Address {
     /// A register, a variable or a constant.
     pub base: Operand,
-    /// Bytes added to it.
+    /// The offset in bytes.
     pub offset: Integer,
     /// Further operands inside the brackets (tensor coordinates).
     pub rest: Box<[Operand]>,

@@ -4,12 +4,12 @@ use crate::text::error::ParseError;
 
 /// A position in the text: 1-based line and column (in characters).
 ///
-/// Positions never make two syntax trees differ: every `Pos` equals every other.
+/// All positions compare as equal, so that syntax trees do not differ by positions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pos {
-    /// 1-based line.
+    /// The 1-based line.
     pub line: u32,
-    /// 1-based column, in characters.
+    /// The 1-based column, in characters.
     pub column: u32,
 }
 
@@ -21,7 +21,7 @@ impl PartialEq for Pos {
 
 impl Eq for Pos {}
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Kind<'s> {
     /// A name: `add`, `%r1`, `$L__BB0_1`, `_Z3foo`.
@@ -30,11 +30,11 @@ pub(crate) enum Kind<'s> {
     Dot(&'s str),
     /// An integer constant of up to 64 bits.
     Int(u64),
-    /// `0fXXXXXXXX`: the bits of a single.
+    /// `0fXXXXXXXX`: the bits of an f32.
     Single(u32),
-    /// `0dXXXXXXXXXXXXXXXX` or decimal notation: the bits of a double.
+    /// `0dXXXXXXXXXXXXXXXX` or decimal notation: the bits of an f64.
     Double(u64),
-    /// A string without its quotes, escapes untouched.
+    /// A string without its quotes, with its escapes unchanged.
     Str(&'s str),
     /// Any other character.
     Punct(char),
@@ -47,9 +47,9 @@ pub(crate) enum Kind<'s> {
 pub(crate) struct Token<'s> {
     pub(crate) kind: Kind<'s>,
     pub(crate) pos: Pos,
-    /// Byte offset of the first character.
+    /// The byte offset of the first character.
     pub(crate) start: usize,
-    /// Byte offset just past the last character.
+    /// The byte offset after the last character.
     pub(crate) end: usize,
 }
 
@@ -68,14 +68,14 @@ fn is_word(c: u8) -> bool {
     WORD[usize::from(c)]
 }
 
-/// Produces the tokens of a text one at a time, so that no list of them takes memory.
+/// Produces the tokens of a text one at a time, without storing a list of them.
 pub(crate) struct Lexer<'s> {
     text: &'s str,
     bytes: &'s [u8],
     at: usize,
     line: u32,
     line_start: usize,
-    /// Bytes of this line so far that continue a character.
+    /// The number of bytes of this line so far that continue a character.
     continuations: usize,
     error: Option<ParseError>,
 }
@@ -86,7 +86,7 @@ impl<'s> Lexer<'s> {
         Self { text, bytes, at: 0, line: 1, line_start: 0, continuations: 0, error: None }
     }
 
-    /// The next token: [`Kind::End`] after the last one and after an error.
+    /// Returns the next token; [`Kind::End`] after the last one and after an error.
     pub(crate) fn next_token(&mut self) -> Token<'s> {
         match self.try_next() {
             Ok(token) => token,
@@ -98,7 +98,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// The error that ended the tokens early.
+    /// Returns the error that ended the tokens early, if any.
     pub(crate) fn into_error(self) -> Option<ParseError> {
         self.error
     }
@@ -134,7 +134,7 @@ impl<'s> Lexer<'s> {
         self.at += 1;
     }
 
-    /// An error from `start`, at `pos`, to the current byte.
+    /// Returns an error that extends from `start`, at `pos`, to the current byte.
     fn error(&self, pos: Pos, start: usize, message: impl Into<String>) -> ParseError {
         let len = self.text.get(start..self.at).map_or(1, |t| t.chars().count()) as u32;
         ParseError::new(self.text, pos, len, message)
@@ -147,7 +147,7 @@ impl<'s> Lexer<'s> {
         self.continuations = 0;
     }
 
-    /// Skips white space and comments; false at the end of the text.
+    /// Skips white space and comments; returns false at the end of the text.
     fn skip_blank(&mut self) -> Result<bool, ParseError> {
         loop {
             match (self.peek(0), self.peek(1)) {
@@ -211,7 +211,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// `.word`, `.word::word`: the qualifier of an instruction or the name of a directive.
+    /// Reads `.word` or `.word::word`: the qualifier of an instruction, or the name of a directive.
     fn dotted(&mut self) -> Kind<'s> {
         self.at += 1;
         let start = self.at;
@@ -302,7 +302,7 @@ impl<'s> Lexer<'s> {
     }
 }
 
-/// Decimal, `0x`, `0b` or octal, with an optional final `U`.
+/// Returns the value of a decimal, `0x`, `0b` or octal constant, with an optional final `U`.
 fn integer(text: &str) -> Option<u64> {
     let text = text.strip_suffix('U').unwrap_or(text);
     let (radix, digits) = match text.as_bytes() {

@@ -15,10 +15,10 @@ use crate::text::ast::{Ast, Item, Linkage, Mnemonic, Name, Operand};
 use crate::text::error::ParseError;
 use crate::text::lexer::{Kind, Lexer, Pos, Token};
 
-/// How deep blocks, lists and expressions may nest.
+/// The maximum depth of nested blocks, lists and expressions.
 const MAX_DEPTH: u32 = 64;
 
-/// Errors after which parsing is given up.
+/// The number of errors after which parsing is aborted.
 const MAX_ERRORS: usize = 64;
 
 /// Parses a whole module; after an error, it continues with the next statement, so that further errors are found.
@@ -36,27 +36,27 @@ pub(crate) fn parse(text: &str) -> Result<Ast, Vec<ParseError>> {
     }
 }
 
-/// Tokens known in advance, the one at hand included.
+/// The number of tokens that are read in advance, including the current one.
 const WINDOW: usize = 3;
 
 pub(crate) struct Parser<'s> {
     text: &'s str,
     lexer: Lexer<'s>,
     window: [Token<'s>; WINDOW],
-    /// The token before the one at hand.
+    /// The token before the current one.
     last: Token<'s>,
     depth: u32,
-    /// Inside a `call`.
+    /// Whether the parser is inside a `call`.
     in_call: bool,
-    /// Numbers of the `.file` directives so far.
+    /// The indices of the `.file` directives so far.
     files: HashSet<u32>,
     names: FxHashMap<&'s str, Name>,
-    /// By the text from the opcode to the last qualifier.
+    /// Mnemonics, by the text from the opcode to the last qualifier.
     mnemonics: FxHashMap<&'s str, Arc<Mnemonic>>,
-    /// The qualifiers and the operands of the instruction at hand, in lists that are used again.
+    /// Buffers for the qualifiers and the operands of the current instruction.
     words: Vec<&'s str>,
     operands: Vec<Operand>,
-    /// Errors after which parsing went on.
+    /// The errors after which parsing continued.
     errors: Vec<ParseError>,
 }
 
@@ -92,7 +92,7 @@ impl<'s> Parser<'s> {
         self.window = [next, after, self.lexer.next_token()];
     }
 
-    /// The shared copy of a name.
+    /// Returns the shared copy of a name.
     fn name(&mut self, text: &'s str) -> Name {
         self.names.entry(text).or_insert_with(|| Name::from(text)).clone()
     }
@@ -101,7 +101,7 @@ impl<'s> Parser<'s> {
         self.window[0].kind
     }
 
-    /// The token `n` after the one at hand; `n` is less than [`WINDOW`].
+    /// Returns the token `n` after the current one; `n` must be less than [`WINDOW`].
     fn peek_ahead(&self, n: usize) -> Kind<'s> {
         self.window[n].kind
     }
@@ -116,7 +116,7 @@ impl<'s> Parser<'s> {
         token
     }
 
-    /// Moves on if the token at hand is what was looked for.
+    /// Moves past the current token if `found` is true; returns `found`.
     fn advance_if(&mut self, found: bool) -> bool {
         if found {
             self.advance();
@@ -136,7 +136,7 @@ impl<'s> Parser<'s> {
         if self.eat(c) { Ok(()) } else { Err(self.expected(&format!("`{c}`"))) }
     }
 
-    /// An error at the current token.
+    /// Returns an error at the current token.
     fn error(&self, message: impl Into<String>) -> ParseError {
         self.error_at(self.token(), message)
     }
@@ -145,12 +145,12 @@ impl<'s> Parser<'s> {
         ParseError::new(self.text, token.pos, self.characters(token.start, token.end), message)
     }
 
-    /// Characters between two byte offsets, at least 1.
+    /// Returns the number of characters between two byte offsets, at least 1.
     fn characters(&self, start: usize, end: usize) -> u32 {
         self.text.get(start..end).map_or(1, |text| text.chars().count().max(1)) as u32
     }
 
-    /// "expected …, found …" at the current token.
+    /// Returns the error "expected …, found …" at the current token.
     fn expected(&self, what: &str) -> ParseError {
         self.error(format!("expected {what}, found {}", self.describe()))
     }
@@ -248,7 +248,7 @@ impl<'s> Parser<'s> {
         Ok(ast)
     }
 
-    /// Keeps an error in order to go on, unless there are too many.
+    /// Records an error so that parsing continues, or returns it if there are too many.
     fn keep(&mut self, error: ParseError) -> Parsed<()> {
         if self.errors.len() + 1 >= MAX_ERRORS {
             return Err(error);
@@ -272,7 +272,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Skips past the end of the statement at hand, or to the end of its block.
+    /// Skips past the end of the current statement, or to the end of its block.
     fn skip_statement(&mut self) {
         loop {
             match self.peek() {
@@ -348,7 +348,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// `.file index "name" [, timestamp, size]`.
+    /// Parses `.file index "name" [, timestamp, size]`.
     fn file(&mut self) -> Parsed<Item> {
         self.advance();
         let token = self.token();
@@ -383,7 +383,7 @@ impl<'s> Parser<'s> {
         Ok(Item::Alias { name, of })
     }
 
-    /// `.section .debug_info { … }`: debug information that means nothing to a run.
+    /// Skips `.section .debug_info { … }`, debug information that does not affect execution.
     fn skip_section(&mut self) -> Parsed<Option<Item>> {
         self.advance();
         self.dot("a section name")?;
@@ -397,7 +397,7 @@ impl<'s> Parser<'s> {
         Ok(None)
     }
 
-    /// `@@DWARF …` of old compilers: to the end of the line.
+    /// Skips a line `@@DWARF …`, which old compilers emit.
     fn skip_dwarf_line(&mut self) -> Parsed<Option<Item>> {
         let line = self.pos().line;
         self.advance();

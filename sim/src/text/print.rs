@@ -28,7 +28,7 @@ impl Display for Item {
     }
 }
 
-/// `"a", "b"`.
+/// A list of strings in quotes: `"a", "b"`.
 struct Quoted<'a>(&'a [String]);
 
 impl Display for Quoted<'_> {
@@ -112,7 +112,7 @@ impl Display for Variable {
     }
 }
 
-/// `.managed, .unified(1, 2)`.
+/// A list of attributes: `.managed, .unified(1, 2)`.
 struct Attributes<'a>(&'a [String]);
 
 impl Display for Attributes<'_> {
@@ -121,7 +121,7 @@ impl Display for Attributes<'_> {
     }
 }
 
-/// `+ n` or `- n`, nothing for 0.
+/// `+ n` or `- n`; nothing for 0.
 struct Signed(i128);
 
 impl Display for Signed {
@@ -185,7 +185,7 @@ impl Display for Function {
     }
 }
 
-/// `(.param .u64 a, .param .u32 b)`.
+/// A list of parameters: `(.param .u64 a, .param .u32 b)`.
 struct Parameters<'a>(&'a [Variable]);
 
 impl Display for Parameters<'_> {

@@ -1,6 +1,6 @@
 //! The versions and targets that instructions require (PTX ISA, "PTX ISA Notes" and "Target ISA Notes" of each instruction).
 //!
-//! A row specifies an opcode and words among its qualifiers. `a|b` is either word, `!a` excludes a word, and `#3` requires three operands.
+//! A row specifies an opcode and words among its qualifiers: `a|b` is either word, `!a` excludes a word, and `#3` requires three operands.
 //! All rows that match an instruction apply to it. Features of all targets from PTX 6.3 and sm_75 on are not listed.
 
 use crate::text::ast::Instruction;

@@ -27,26 +27,26 @@ impl Version {
     }
 }
 
-/// The features of an architecture that may be used.
+/// The kind of an architecture's features that a target may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
-    /// Features that all later architectures also have: `sm_90`.
+    /// Features that all later architectures also have, such as `sm_90`.
     Portable,
-    /// Features of its family: `sm_100f`.
+    /// Features of its family, such as `sm_100f`.
     Family,
-    /// Features that only this architecture has: `sm_90a`.
+    /// Features that only this architecture has, such as `sm_90a`.
     Specific,
 }
 
 /// A target architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Target {
-    /// `90` for `sm_90a`.
+    /// The number of the architecture: 90 for `sm_90a`.
     pub(super) sm: u32,
     pub(super) kind: Kind,
 }
 
-/// The architectures, with the first version that supports the plain target and the variants with `a` and `f`, if these exist.
+/// The architectures, each with the first PTX version that supports the plain target and its variants with `a` and `f`, if these exist.
 #[rustfmt::skip]
 const TARGETS: [(u32, [Option<Version>; 3]); 31] = [
     (10,  [Some(Version(1, 0)), None, None]),
@@ -110,7 +110,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// The requirement of a feature on the target.
+/// The target that a feature requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Needs {
     /// This architecture or a later one.

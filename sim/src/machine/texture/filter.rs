@@ -1,4 +1,4 @@
-//! Linear filtering: the weights of neighboring texels and how their sums are rounded, as measured on an H200.
+//! Linear filtering: the weights of neighboring texels and the rounding of their sums, as measured on an H200.
 
 use crate::machine::texture::{FRACTIONS, Selected, TexelType};
 
@@ -8,8 +8,8 @@ pub(crate) const CORNERS: usize = 8;
 /// The number of bits below the last bit of the texel with the greatest exponent that are included in a sum.
 const GUARD_BITS: i32 = 4;
 
-/// Returns the weights of the corners, in units of 1 / [`FRACTIONS`]: the total is divided along z, the parts along x, and these parts
-/// along y, each rounded to such units. In three dimensions, some weights of an H200 differ by one unit.
+/// Returns the weights of the corners, in units of 1 / [`FRACTIONS`]. The total is divided along z, the parts along x, and the resulting
+/// parts along y, each time rounded to such units. In three dimensions, some weights of an H200 differ by one unit.
 pub(crate) fn weights([x, y, z]: &[Selected; 3]) -> [u32; CORNERS] {
     let mut weights = [0; CORNERS];
     for (deep, slice) in [FRACTIONS - z.weight, z.weight].into_iter().enumerate() {
@@ -34,8 +34,8 @@ fn share_down(weight: u32, part: u32) -> u32 {
 }
 
 impl TexelType {
-    /// Returns the weighted sum of texels as they are fetched. Integers of 8 and 16 bits are summed as fixed-point numbers of 16 bits,
-    /// floating-point numbers with the greatest of their exponents; the sum is rounded to nearest, ties away from zero.
+    /// Returns the weighted sum of fetched texels. Integers of 8 and 16 bits are summed as fixed-point numbers of 16 bits, and
+    /// floating-point numbers with the greatest of their exponents. The sum is rounded to nearest, ties away from zero.
     pub(crate) fn weighted_sum(self, texels: impl Iterator<Item = (u32, f32)> + Clone) -> f32 {
         match self {
             Self::U8 | Self::U16 => fixed_sum(texels, 65535.0),
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(weights(&[selected(64), selected(0), selected(64)]), [144, 48, 0, 0, 48, 16, 0, 0]);
     }
 
-    /// Results of an H200.
+    /// Compares sums with results of an H200.
     #[test]
     fn sums_are_rounded_as_on_a_gpu() {
         let sum = |ty: TexelType, weight: u32, first: f32, second: f32| {

@@ -1,14 +1,14 @@
 //! Finds the products that ptxas fuses with a sum: a `mul` and an `add` or `sub` without rounding modifiers become one `fma`.
 //!
-//! The PTX ISA allows this ("add": an `add` without a rounding modifier may be contracted). The rules were determined by experiment with
-//! ptxas 13.0 for sm_80 to sm_100, and agree with its code on 6,000 random straight-line bodies:
+//! The PTX ISA allows this ("add": an `add` without a rounding modifier may be contracted). The rules were determined by experiments with
+//! ptxas 13.0 for sm_80 to sm_100, and match its code for 6,000 random straight-line bodies:
 //! - the product and the sum are in one basic block, have the same type and the same `.ftz`, and have no rounding modifiers; only the sum
 //!   may be `.sat` or guarded;
 //! - `mov` and `neg` may be between them;
-//! - every use of the product is such a sum, which reads it once and is not fused with another product. A product that remains the addend
-//!   of an `fma` has a use of another kind;
+//! - every use of the product is such a sum, which reads it once and is not fused with another product. If a product remains the addend of
+//!   an `fma`, this counts as a use of another kind;
 //! - products with one use are assigned first, in the order of the text, and then the others. If a sum can be fused with either of two
-//!   products, the product with fewer uses is fused, or else the first operand.
+//!   products, it is fused with the one that has fewer uses, or else with the first operand.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,7 +19,7 @@ use crate::program::code::{
     Preset, R, R1, R2, R3, Reg, Space, Value,
 };
 
-/// Fuses products and sums like ptxas; [`Code::contractions`] records how to undo it.
+/// Fuses products and sums like ptxas; [`Code::contractions`] contains the information to undo it.
 pub(crate) fn fuse(code: &mut Code, touches: &mut [Touches], starts: &[usize]) {
     if !touches.iter().any(|touches| touches.contractible) {
         return;
@@ -100,13 +100,13 @@ struct Product {
     factors: [Reg; 2],
     /// The instructions that read it, listed once per operand.
     uses: Vec<usize>,
-    /// Whether it is used by an instruction that is not a sum.
+    /// Whether an instruction other than a sum uses it.
     lasting: bool,
     /// Whether the registers of the factors have been overwritten, so that sums read copies in other slots.
     overwritten: [bool; 2],
 }
 
-/// The product in a register, and whether its sign is inverted.
+/// The product that a register contains, and whether its sign is inverted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Held {
     product: usize,
@@ -119,7 +119,7 @@ struct Sum {
     operands: [Option<Held>; 2],
 }
 
-/// The product that is fused with a sum, given by the operand.
+/// The product that is fused with a sum, identified by its operand.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     product: usize,
@@ -132,7 +132,7 @@ struct Body<'c> {
     code: &'c Code,
     touches: &'c [Touches],
     constants: HashSet<Reg>,
-    /// The first instructions of the parts that are basic blocks of ptxas, followed by the end.
+    /// The first instructions of the parts that ptxas treats as basic blocks, followed by the end.
     parts: Vec<usize>,
     products: Vec<Product>,
     sums: Vec<Sum>,

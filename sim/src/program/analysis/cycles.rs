@@ -1,6 +1,6 @@
 //! Detection of recursive functions.
 
-/// Represents a call of any function.
+/// A callee that represents any function.
 pub(crate) const ANY: u32 = u32::MAX;
 
 /// Returns, for each function, whether it is on a cycle of calls (Kosaraju's strongly connected components).

@@ -1,8 +1,8 @@
 //! Finds the loads whose values may not have been used when their thread releases the memory.
 //!
-//! A load is complete once its value is used. Until then, an arrival at an mbarrier does not order it before a write by an asynchronous
-//! engine, which requires a proxy fence (PTX ISA, "Memory Consistency Model", "Proxies"). In practice, waiting at a barrier of the block
-//! orders the load, and published kernels rely on this; arriving without waiting does not.
+//! A load is complete once its value is used. Until then, an arrival at an mbarrier does not order the load before a write by an
+//! asynchronous engine, which requires a proxy fence (PTX ISA, "Memory Consistency Model", "Proxies"). In practice, waiting at a barrier of
+//! the block orders the load, and published kernels rely on this; arriving without waiting does not.
 
 use rustc_hash::FxHashSet;
 
@@ -12,7 +12,8 @@ use crate::program::code::{Alu, BarrierKind, Code, Control, D1, Guard, MbarrierF
 /// The maximum number of instructions visited for all loads of a kernel; after that, the remaining loads count as complete.
 const MAX_STEPS: usize = 1 << 22;
 
-/// Returns which instructions read shared memory and may still be in flight when a thread arrives at an mbarrier or starts an engine.
+/// Returns, for each instruction, whether it reads shared memory and may still be in flight when a thread arrives at an mbarrier or starts
+/// an engine.
 pub(crate) fn loads(code: &Code, touches: &[Touches]) -> Vec<bool> {
     let copies = code.instrs.iter().any(|instr| starts_copy(&instr.op));
     let mut steps = MAX_STEPS;

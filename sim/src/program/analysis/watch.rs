@@ -19,12 +19,12 @@ use crate::program::code::{
 pub(crate) struct Touches {
     /// Registers that are copied or used in computations.
     pub(crate) sources: Vec<Reg>,
-    /// Read, and decisive: addresses, targets, operands of products.
+    /// Registers whose values affect behavior: addresses, targets, operands of products.
     pub(crate) sinks: Vec<Reg>,
     pub(crate) writes: Vec<Reg>,
     /// All registers that are read.
     pub(crate) reads: Vec<Reg>,
-    /// Whether it is a floating-point `mul`, `add` or `sub` without a rounding modifier.
+    /// Whether the instruction is a floating-point `mul`, `add` or `sub` without a rounding modifier.
     pub(crate) contractible: bool,
 }
 
@@ -159,7 +159,7 @@ fn loaded(code: &Code, touches: &[Touches], by: impl Fn(&Access) -> bool) -> Vec
     loads.flat_map(|(_, touches)| touches.writes.iter().copied()).collect()
 }
 
-/// Returns the registers loaded by `ldmatrix`, and the sums of products with operands in shared memory.
+/// Returns the registers loaded by `ldmatrix`, and the sums of products whose operands are in shared memory.
 fn matrices<'c>(code: &'c Code, touches: &'c [Touches]) -> impl Iterator<Item = Reg> + 'c {
     let is_load = |op: &Op| match op {
         Op::Memory(Memory::LdMatrix(_)) => true,
@@ -246,7 +246,7 @@ fn has(bits: &Bits, i: usize) -> bool {
     bits[i / 64] >> (i % 64) & 1 == 1
 }
 
-/// Returns the registers of a function that have a use that a path reaches before any write.
+/// Returns the registers of a function that may be read before any write to them.
 fn undefined_uses(code: &Code, touches: &[Touches], range: std::ops::Range<usize>) -> Vec<Reg> {
     let mut numbers: FxHashMap<Reg, usize> = FxHashMap::default();
     let mut regs = vec![];

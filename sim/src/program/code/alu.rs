@@ -18,10 +18,10 @@ pub(crate) use crate::program::code::alu::forms::{D1, D2, D3, DR, H2, Narrow, R1
 pub(crate) enum Alu {
     R1(R1, R, R),
     R2(R2, R, R, R),
-    /// On 16 bits.
+    /// A function of 16-bit values.
     H2(H2, R, R, R),
     R3(R3, R, R, R, R),
-    /// `lop3.b32` with its table.
+    /// `lop3.b32` with its truth table.
     Lop3(R, R, R, R, u8),
     /// `lop3.BoolOp.b32 d|p, a, b, c, lut, q`.
     Lop3Pred {
@@ -58,9 +58,9 @@ pub(crate) enum Alu {
         position: R,
         length: R,
     },
-    /// 32 → 64 bits.
+    /// A function from 32 to 64 bits.
     Widen(Widen, D, R),
-    /// 64 → 32 bits.
+    /// A function from 64 to 32 bits.
     Narrow(Narrow, R, D),
     /// `mul.wide.s32 / .u32`.
     MulWide {
@@ -77,7 +77,7 @@ pub(crate) enum Alu {
         b: R,
         c: D,
     },
-    /// With the carry flag: add, sub or mad.
+    /// An addition, subtraction or multiply-add with the carry flag.
     Carry(Box<Carry>),
     MovP {
         d: P,
@@ -139,15 +139,15 @@ pub(crate) enum Alu {
         a: Reg,
     },
     Cvt(Box<Cvt>),
-    /// Two values into one register: `cvt.rn.f16x2.f32 d, a, b`.
+    /// A conversion of two values to one packed register: `cvt.rn.f16x2.f32 d, a, b`.
     CvtPack(Box<CvtPack>),
-    /// `cvt.rn.f16x2.e4m3x2 d, a`.
+    /// A conversion of a packed register: `cvt.rn.f16x2.e4m3x2 d, a`.
     CvtUnpack(Box<CvtUnpack>),
     /// `cvt.rs`.
     CvtStochastic(Box<CvtStochastic>),
     /// Integer `cvt.pack`.
     PackSat(Box<PackSat>),
-    /// An instruction after some of its operands were copied, for a later `fma` that they outlive.
+    /// An instruction that is executed after some of its operands are copied for a later `fma`.
     Kept(Box<Kept>),
     /// `dp4a`, `dp2a`.
     Dot(Box<DotOp>),
@@ -241,7 +241,7 @@ pub(crate) struct Carry {
     pub(crate) kind: CarryKind,
     pub(crate) read: bool,
     pub(crate) write: bool,
-    /// Only `madc.hi.sat.s32`.
+    /// Whether the result saturates; only for `madc.hi.sat.s32`.
     pub(crate) sat: bool,
     pub(crate) bits: u32,
     pub(crate) d: Reg,
@@ -251,7 +251,7 @@ pub(crate) struct Carry {
     pub(crate) flag: P,
 }
 
-/// Logic on predicates and the combination of `setp`.
+/// The logic operations on predicates and of `setp`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Logic {
     And,
@@ -271,7 +271,7 @@ pub(crate) enum Clock {
     Whole,
 }
 
-/// `setp.cmp[.bool].type d|q, a, b, c`, for pairs one result per half.
+/// `setp.cmp[.bool].type d|q, a, b, c`; pairs give one result per half.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setp {
     pub(crate) compare: Compare,
@@ -293,7 +293,7 @@ pub(crate) struct Set {
     pub(crate) pair: bool,
     pub(crate) ftz: bool,
     pub(crate) d: R,
-    /// The bits of "true" in one result.
+    /// The bits that represent "true" in one result.
     pub(crate) one: u32,
     pub(crate) a: Reg,
     pub(crate) b: Reg,
@@ -338,7 +338,7 @@ pub(crate) enum FloatFn {
     TanhApprox,
 }
 
-/// An instruction and what is copied before it: to, from.
+/// An instruction, and the registers (destination and source) that are copied before it.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     pub(crate) alu: Alu,
@@ -350,7 +350,7 @@ pub(crate) struct Kept {
 pub(crate) struct FloatOp {
     pub(crate) f: FloatFn,
     pub(crate) ty: Float,
-    /// Works on both 16-bit halves.
+    /// Whether the operation applies to both 16-bit halves.
     pub(crate) pair: bool,
     pub(crate) round: Round,
     pub(crate) ftz: bool,
@@ -368,12 +368,12 @@ pub(crate) struct Cvt {
     pub(crate) from: Ty,
     pub(crate) mode: CvtMode,
     pub(crate) d: Reg,
-    /// The width of the destination register, to which integers are extended.
+    /// The mask of the destination register's width, to which integers are extended.
     pub(crate) mask: u64,
     pub(crate) a: Reg,
 }
 
-/// `cvt` of two numbers into the halves of one register; `a` goes to the upper half.
+/// `cvt` of two numbers to the halves of one register; `a` becomes the upper half.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CvtPack {
     pub(crate) to: Float,
@@ -381,11 +381,11 @@ pub(crate) struct CvtPack {
     pub(crate) mode: CvtMode,
     pub(crate) d: R,
     pub(crate) a: R,
-    /// `None`: both numbers are the halves of `a`.
+    /// The lower number; `None` if both numbers are the halves of `a`.
     pub(crate) b: Option<R>,
 }
 
-/// `cvt` of the two halves of a 16-bit register into the halves of a 32-bit one.
+/// `cvt` of the two halves of a 16-bit register to the halves of a 32-bit register.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CvtUnpack {
     pub(crate) to: Float,
@@ -395,13 +395,13 @@ pub(crate) struct CvtUnpack {
     pub(crate) a: R,
 }
 
-/// `cvt.rs` of two or four f32 into one register.
+/// `cvt.rs` of two or four f32 to one register.
 #[derive(Clone, Debug)]
 pub(crate) struct CvtStochastic {
     pub(crate) to: Float,
     pub(crate) relu: bool,
     pub(crate) d: R,
-    /// The first goes to the highest bits.
+    /// The numbers; the first becomes the highest bits.
     pub(crate) numbers: Box<[R]>,
     pub(crate) random: R,
 }
@@ -409,7 +409,7 @@ pub(crate) struct CvtStochastic {
 /// `cvt.pack.sat.convertType.abType[.cType] d, a, b[, c]`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PackSat {
-    /// Bits of a part: 16, 8, 4 or 2.
+    /// The number of bits of each part: 16, 8, 4 or 2.
     pub(crate) bits: u32,
     pub(crate) signed: bool,
     pub(crate) d: R,
@@ -423,7 +423,7 @@ pub(crate) struct PackSat {
 pub(crate) struct DotOp {
     pub(crate) a_signed: bool,
     pub(crate) b_signed: bool,
-    /// `dp2a`, and whether it takes the upper bytes of b.
+    /// For `dp2a`, whether it uses the upper bytes of b; `None` for `dp4a`.
     pub(crate) two: Option<bool>,
     pub(crate) d: R,
     pub(crate) a: R,

@@ -1,9 +1,9 @@
-//! Bulk copies, tensor copies, asynchronous stores.
+//! Bulk copies, tensor copies and asynchronous stores.
 
 use crate::arith::{Float, Int};
 use crate::program::code::{Addr, R, Reg, Space};
 
-/// Functions of reducing copies.
+/// The functions of reducing copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReduceFn {
     AddInt(Int),
@@ -19,19 +19,19 @@ pub(crate) enum ReduceFn {
     MaxFloat(Float),
 }
 
-/// A reduction and the bytes of an element.
+/// A reduction, and the number of bytes of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reduction {
     pub(crate) f: ReduceFn,
     pub(crate) bytes: u8,
 }
 
-/// How a bulk copy tells that it is done.
+/// The completion mechanism of a bulk copy.
 #[derive(Clone, Debug)]
 pub(crate) enum Completion {
-    /// Bytes counted by the mbarrier at this shared address.
+    /// The mbarrier at this shared address counts the bytes.
     Mbarrier(Addr),
-    /// The thread's bulk groups.
+    /// The thread waits for bulk groups.
     Group,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Bulk {
     pub(crate) from: (Space, Addr),
     pub(crate) bytes: R,
     pub(crate) completion: Completion,
-    /// Blocks of the cluster that receive it.
+    /// The mask of the blocks of the cluster that receive the copy.
     pub(crate) multicast: Option<R>,
     pub(crate) reduce: Option<Reduction>,
 }
@@ -50,11 +50,11 @@ pub(crate) struct Bulk {
 /// `st.async`, `red.async`: registers copied to the shared memory of a block of the cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct StoreAsync {
-    /// Also that of the mbarrier.
+    /// The space of the destination and of the mbarrier.
     pub(crate) space: Space,
     pub(crate) to: Addr,
     pub(crate) values: Box<[Reg]>,
-    /// Bytes of each value: 4 or 8.
+    /// The number of bytes of each value: 4 or 8.
     pub(crate) bytes: u8,
     pub(crate) mbarrier: Addr,
     pub(crate) reduce: Option<Reduction>,
@@ -63,21 +63,21 @@ pub(crate) struct StoreAsync {
 /// `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`.
 #[derive(Clone, Debug)]
 pub(crate) struct BulkTensor {
-    /// Generic address of the tensor map.
+    /// The generic address of the tensor map.
     pub(crate) map: Addr,
     pub(crate) coordinates: Box<[R]>,
-    /// In im2col mode, what is added to the spatial coordinates of pixels.
+    /// In im2col mode, the offsets that are added to the spatial coordinates of pixels.
     pub(crate) im2col: Option<Box<[R]>>,
     pub(crate) shared: (Space, Addr),
-    /// Towards shared memory.
+    /// Whether the copy is to shared memory.
     pub(crate) load: bool,
     pub(crate) completion: Completion,
     pub(crate) multicast: Option<R>,
-    /// The operation; element bytes follow from the map.
+    /// The reduction, if any; the map determines the number of bytes of an element.
     pub(crate) reduce: Option<TensorReduce>,
 }
 
-/// Functions of reducing tensor copies; the map says on what type.
+/// The functions of reducing tensor copies; the map determines the type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TensorReduce {
     Add,

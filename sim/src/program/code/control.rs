@@ -3,10 +3,10 @@
 use crate::program::code::properties::{Passes, Properties};
 use crate::program::code::{D, P, R, Reg};
 
-/// Instructions that move a lane's program counter or make it wait.
+/// Instructions that change a lane's program counter or make it wait.
 #[derive(Clone, Debug)]
 pub(crate) enum Control {
-    /// To an instruction; until a function is complete, to a label's number.
+    /// A branch to an instruction; while its function is incomplete, to a label's number.
     Branch(u32),
     /// `brx.idx index, list`.
     BranchIndexed(R, Box<[u32]>),
@@ -27,48 +27,48 @@ pub(crate) enum Control {
     ClusterWait {
         aligned: bool,
     },
-    /// `nanosleep`: lets others go first.
+    /// `nanosleep`: yields to other warps.
     Yield,
     /// `griddepcontrol.wait`.
     GridWait,
-    /// `membar`, `fence`: orders what is before it and what is after.
+    /// `membar`, `fence`: orders earlier accesses before later ones.
     Fence(FenceScope),
     /// `fence.proxy.async`.
     ProxyFence,
     /// `wgmma.commit_group`.
     WgmmaCommit,
-    /// `wgmma.wait_group`: all but the newest groups.
+    /// `wgmma.wait_group`: waits for all but this number of the newest groups.
     WgmmaWait(u32),
     /// `wgmma.fence`.
     WgmmaFence,
-    /// `setmaxnreg`: from now on each thread has this many registers, which are `more` than before or fewer.
+    /// `setmaxnreg`: sets the number of registers of each thread, with `more` to a greater number.
     MaxRegisters {
         count: u32,
         more: bool,
     },
-    /// A statement that a value is uniform.
+    /// A pragma that states that a value is uniform.
     Uniform(Uniform),
-    /// Prefetches and hints, with how they are counted: nothing that a single order of execution could observe.
+    /// Prefetches and hints, whose effect no order of execution can observe.
     Hint,
 }
 
-/// Threads that are stated to have the same value.
+/// The threads that a pragma states to have the same value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Together {
-    /// Each run of this many consecutive threads of a block.
+    /// Each group of this many consecutive threads of a block.
     Threads(u32),
     Block,
     Cluster,
 }
 
-/// The statement that threads have the same value in a register.
+/// A statement that threads have the same value in a register.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Uniform {
     pub(crate) reg: Reg,
     pub(crate) together: Together,
 }
 
-/// For whom a fence orders.
+/// The scope of a fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FenceScope {
     Block,
@@ -77,17 +77,17 @@ pub(crate) enum FenceScope {
     Device,
 }
 
-/// Where an argument or result is passed.
+/// The location in which an argument or result is passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Bytes of the frame in local memory.
+    /// Bytes of a frame in local memory.
     Frame { offset: u32, size: u32 },
     /// A register.
     Register(Reg),
 }
 
 impl Place {
-    /// The register, if it is one.
+    /// Returns the register, if the location is one.
     pub(crate) fn register(self) -> Option<Reg> {
         match self {
             Place::Register(reg) => Some(reg),
@@ -96,12 +96,12 @@ impl Place {
     }
 }
 
-/// Whom a call calls.
+/// The function that a call invokes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
-    /// A callee of the code.
+    /// The callee with this index.
     Direct(u32),
-    /// The address in a register.
+    /// The function whose address is in a register.
     Indirect(D),
 }
 
@@ -111,11 +111,11 @@ pub(crate) struct Call {
     pub(crate) target: Target,
     pub(crate) args: Vec<Place>,
     pub(crate) returns: Vec<Place>,
-    /// Bytes of the caller's own frame, known when its function is complete.
+    /// The number of bytes of the caller's own frame, known when its function is complete.
     pub(crate) frame: u32,
 }
 
-/// What a barrier does beyond waiting.
+/// The operation of a barrier in addition to waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BarrierKind {
     Sync,
@@ -134,7 +134,7 @@ pub(crate) struct Barrier {
     pub(crate) kind: BarrierKind,
     pub(crate) aligned: bool,
     pub(crate) id: R,
-    /// Threads that take part; all of the block if absent.
+    /// The number of threads that participate; `None` for all threads of the block.
     pub(crate) threads: Option<R>,
 }
 

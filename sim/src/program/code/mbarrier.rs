@@ -1,4 +1,4 @@
-//! mbarriers.
+//! Instructions on mbarriers.
 
 use crate::program::code::{Addr, D, P, R, Space};
 
@@ -10,7 +10,7 @@ pub(crate) struct Mbarrier {
     pub(crate) addr: Addr,
 }
 
-/// What is done to an mbarrier object.
+/// The operation on an mbarrier object.
 #[derive(Clone, Debug)]
 pub(crate) enum MbarrierFn {
     Init(R),
@@ -39,7 +39,7 @@ pub(crate) struct Arrive {
     pub(crate) state: Option<D>,
 }
 
-/// Which phase a wait is about.
+/// The operand that identifies the phase of a wait.
 #[derive(Clone, Debug)]
 pub(crate) enum PhaseOperand {
     State(D),

@@ -8,7 +8,7 @@ use crate::arith::{Float, Int};
 use crate::program::code::Field;
 use crate::program::code::{Bulk, BulkTensor, D, Fetch, Mbarrier, P, R, Reg, StoreAsync, SurfaceAccess};
 
-/// A state space as instructions name it.
+/// A state space named by an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Space {
     Generic,
@@ -22,7 +22,7 @@ pub(crate) enum Space {
 }
 
 impl Space {
-    /// As reports call it.
+    /// Returns the name in reports.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Space::Generic => "generic",
@@ -35,7 +35,7 @@ impl Space {
     }
 }
 
-/// What an address counts from.
+/// The base of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Base {
     R(R),
@@ -44,7 +44,7 @@ pub(crate) enum Base {
     Frame,
 }
 
-/// An address: base plus bytes.
+/// An address: a base plus an offset in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Addr {
     pub(crate) base: Base,
@@ -57,44 +57,44 @@ pub(crate) struct Access {
     pub(crate) space: Space,
     pub(crate) bytes: u8,
     pub(crate) count: u8,
-    /// Loads extend the sign into wider registers.
+    /// Whether loads sign-extend into wider registers.
     pub(crate) signed: bool,
-    /// The destination registers have 16 bits.
+    /// Whether the destination registers have 16 bits.
     pub(crate) half: bool,
-    /// Elements are floating-point numbers.
+    /// Whether elements are floating-point numbers.
     pub(crate) float: bool,
-    /// `.volatile`, `.relaxed`, `.acquire`, `.release`, `.mmio`: may be meant for other threads.
+    /// Whether the access is `.volatile`, `.relaxed`, `.acquire`, `.release` or `.mmio`, and may serve communication.
     pub(crate) strong: bool,
-    /// `.acquire`, `.release` or `.acq_rel`: orders other accesses without a fence.
+    /// Whether it is `.acquire`, `.release` or `.acq_rel`, which order other accesses without a fence.
     pub(crate) synchronizes: bool,
-    /// `.relaxed`, which only the next fence makes an acquire.
+    /// Whether it is `.relaxed`, which acquires only with the next fence.
     pub(crate) relaxed: bool,
-    /// Strong, of a scope beyond the cluster.
+    /// Whether it is strong, with a scope beyond the cluster.
     pub(crate) meets_blocks: bool,
     pub(crate) addr: Addr,
 }
 
-/// The largest alignment that compilers give a structure unasked.
+/// The largest default alignment of structures in compilers, in bytes.
 const UNIT: u64 = 16;
 
 impl Access {
-    /// All bytes of a lane.
+    /// Returns the number of bytes that a lane accesses.
     pub(crate) fn size(&self) -> u64 {
         u64::from(self.bytes) * u64::from(self.count)
     }
 
-    /// Returns whether it is `.volatile`: strong, but no synchronization is intended.
+    /// Returns whether the access is `.volatile`: strong, but not intended for synchronization.
     pub(crate) fn is_volatile(&self) -> bool {
         self.strong && !self.synchronizes && !self.relaxed
     }
 
-    /// Returns whether what a load finds next to written bytes may be the padding of a structure. Compilers copy that too: from
-    /// generic addresses, if they do not optimize, or as vectors.
+    /// Returns whether uninitialized bytes next to initialized ones may be the padding of a structure. Compilers copy padding from generic
+    /// addresses in unoptimized code, and as part of vectors.
     pub(crate) fn may_be_padding(&self) -> bool {
         (self.space == Space::Generic && !self.float) || self.count > 1
     }
 
-    /// The bytes that may belong to a structure with the ones at an address.
+    /// Returns the bytes that may belong to the same structure as the accessed ones.
     pub(crate) fn structure(&self, address: u64) -> Range<u64> {
         let end = address + self.size();
         if self.may_be_padding() { address & !(UNIT - 1)..end.next_multiple_of(UNIT) } else { address..end }
@@ -104,7 +104,7 @@ impl Access {
 /// Memory instructions.
 #[derive(Clone, Debug)]
 pub(crate) enum Memory {
-    /// One 32-bit element, the common case.
+    /// A load of one 32-bit element, the most common case.
     LdR(Access, R),
     StR(Access, R),
     Ld(Access, Box<[Reg]>),
@@ -125,7 +125,7 @@ pub(crate) enum Memory {
     Atom(Box<Atom>),
     CpAsync(Box<CpAsync>),
     CpAsyncCommit,
-    /// All but the newest `.0` groups.
+    /// Waits for all but the newest `.0` groups.
     CpAsyncWait(u32),
     CpAsyncWaitAll,
     Isspacep {
@@ -145,7 +145,7 @@ pub(crate) enum Memory {
     StoreAsync(Box<StoreAsync>),
     TryCancel(Box<TryCancel>),
     BulkCommit,
-    /// All but the newest `.0` bulk groups.
+    /// Waits for all but the newest `.0` bulk groups.
     BulkWait(u32),
     Fetch(Box<Fetch>),
     Surface(Box<SurfaceAccess>),
@@ -153,7 +153,7 @@ pub(crate) enum Memory {
     StMatrix(Box<MatrixAccess>),
 }
 
-/// What an atomic does.
+/// The operation of an atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AtomFn {
     And,
@@ -163,11 +163,11 @@ pub(crate) enum AtomFn {
     Cas,
     Inc,
     Dec,
-    /// Integers wrap.
+    /// Integer addition, which wraps.
     AddInt(Int),
     MinInt(Int),
     MaxInt(Int),
-    /// A float or each half of a pair.
+    /// Addition of floating-point numbers, or of each half of a pair.
     AddFloat {
         ty: Float,
         pair: bool,
@@ -188,11 +188,11 @@ pub(crate) enum AtomFn {
 pub(crate) struct Atom {
     pub(crate) f: AtomFn,
     pub(crate) access: Access,
-    /// One destination per element; empty for `red`.
+    /// The destinations, one per element; empty for `red`.
     pub(crate) d: Box<[Reg]>,
-    /// Per element.
+    /// The operands, one per element.
     pub(crate) b: Box<[Reg]>,
-    /// The swapped-in value of `cas`.
+    /// The new value of `cas`.
     pub(crate) c: Option<Reg>,
 }
 
@@ -202,9 +202,9 @@ pub(crate) struct CpAsync {
     pub(crate) dst: Addr,
     pub(crate) src: Addr,
     pub(crate) bytes: u8,
-    /// Bytes read; the rest is zero.
+    /// The number of bytes to read; the rest is zero.
     pub(crate) src_bytes: Option<R>,
-    /// Where true, nothing is read and all is zero.
+    /// The predicate with which nothing is read and all bytes are zero.
     pub(crate) ignore: Option<(P, bool)>,
 }
 
@@ -212,10 +212,10 @@ pub(crate) struct CpAsync {
 #[derive(Clone, Debug)]
 pub(crate) struct TryCancel {
     pub(crate) space: Space,
-    /// Of the 16 bytes of the response, and of the mbarrier that counts them.
+    /// The addresses of the 16 bytes of the response, and of the mbarrier that counts them.
     pub(crate) response: Addr,
     pub(crate) mbarrier: Addr,
-    /// Both are in each block of the cluster.
+    /// Whether the response and the mbarrier are in each block of the cluster.
     pub(crate) to_all: bool,
 }
 
@@ -226,7 +226,7 @@ pub(crate) struct MapReplace {
     pub(crate) space: Space,
     pub(crate) addr: Addr,
     pub(crate) value: Reg,
-    /// Holds what is stored.
+    /// A slot for the value to store.
     pub(crate) temporary: D,
 }
 
@@ -249,7 +249,7 @@ pub(crate) struct MatrixAccess {
 }
 
 impl Access {
-    /// Returns whether another block may take part in it.
+    /// Returns whether other blocks may observe the access.
     fn meets_blocks(&self) -> bool {
         matches!(self.space, Space::Generic | Space::Global)
     }
@@ -258,7 +258,7 @@ impl Access {
         Some(Element { space: Some(self.space), bytes: self.bytes })
     }
 
-    /// Returns whether its memory belongs to more than one thread and may change.
+    /// Returns whether the memory is shared by several threads and may change.
     fn is_far(&self) -> bool {
         match self.space {
             Space::Generic | Space::Global | Space::Shared | Space::SharedCluster => true,

@@ -1,40 +1,40 @@
-//! The properties of an instruction that analyses, the scheduler, the checkers and reports require without executing it.
+//! The properties of an instruction that analyses, the scheduler, the checkers and reports require before its execution.
 //!
-//! Each property is stated once, next to the operations of its family, in a match without a wildcard: a new operation does not
-//! compile before it has its row.
+//! Each property is stated once, next to the operations of its family, in a match without a wildcard: a new operation does not compile
+//! until its properties are stated.
 
 use crate::program::code::{Op, Place, Reg, Space};
 
 /// The properties of one instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Properties<'o> {
-    /// The memory that it loads, stores or updates element by element.
+    /// The memory elements that it loads, stores or updates.
     pub(crate) element: Option<Element>,
     /// Whether other blocks may observe its effects or communicate through it, so that blocks of the kernel take turns.
     pub(crate) meets_blocks: bool,
     /// Whether it may write global memory non-atomically.
     pub(crate) writes_global: bool,
-    /// Whether lanes may exchange values through it, so that other groups of the warp get their turn earlier.
+    /// Whether lanes may exchange values through it, so that other groups of the warp run earlier.
     pub(crate) meets_lanes: bool,
-    /// How well it explains what a loop waits for; 0 if it cannot be waited at.
+    /// How well it explains the wait of a loop; 0 if loops do not wait for it.
     pub(crate) awaits: u8,
-    /// The registers whose undefined bits it passes on; any other that it reads must be defined.
+    /// The registers whose undefined bits it propagates; all other registers that it reads must be defined.
     pub(crate) passes: Passes<'o>,
     /// The agent that accesses memory for it.
     pub(crate) agent: Agent,
-    /// A reduction by an asynchronous engine, atomic with respect to others.
+    /// Whether it is a reduction by an asynchronous engine, which is atomic with respect to other reductions.
     pub(crate) reduces: bool,
 }
 
-/// Elements in memory.
+/// An element in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Element {
-    /// The state space; `None` if it may be any.
+    /// The state space; `None` if it is not known.
     pub(crate) space: Option<Space>,
     pub(crate) bytes: u8,
 }
 
-/// Registers of an instruction.
+/// A set of registers of an instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Passes<'o> {
     Nothing,
@@ -49,7 +49,7 @@ pub(crate) enum Passes<'o> {
 }
 
 impl Passes<'_> {
-    /// Returns whether undefined bits of a register are passed on.
+    /// Returns whether undefined bits of a register are propagated.
     pub(crate) fn includes(self, reg: Reg) -> bool {
         match self {
             Passes::Nothing => false,
@@ -67,7 +67,7 @@ impl Passes<'_> {
 /// The agent that accesses memory for an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Agent {
-    /// The thread, if anyone.
+    /// The thread, if memory is accessed at all.
     Thread,
     /// `cp.async`.
     Copier,
@@ -91,7 +91,7 @@ impl Op {
 }
 
 impl Properties<'_> {
-    /// Of an instruction that touches no memory and whose operands must be defined.
+    /// The properties of an instruction that does not access memory and whose operands must be defined.
     pub(crate) const DEFAULT: Self = Self {
         element: None,
         meets_blocks: false,

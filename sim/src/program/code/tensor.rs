@@ -20,20 +20,20 @@ pub(crate) enum Tensor {
 /// The number formats of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Numbers {
-    /// Floats of up to 32 bits; the types of A and B, C and D.
+    /// Floating-point numbers of up to 32 bits, with the types of A and B, and of C and D.
     Float {
         ab: (Float, Float),
         c: Accumulator,
         d: Accumulator,
     },
-    /// Floats of at most 8 bits on Blackwell: in bytes, or 4 bits each if `packed`.
+    /// Floating-point numbers of at most 8 bits on Blackwell: one per byte, or if `packed`, of 4 bits each.
     Small {
         ab: (Float, Float),
         packed: bool,
         acc: Accumulator,
     },
     F64,
-    /// Integers; bits and signs of A and B.
+    /// Integers, with the bits and signs of A and B.
     Int {
         ab: (SmallInt, SmallInt),
         satfinite: bool,
@@ -50,7 +50,7 @@ pub(crate) struct SmallInt {
 }
 
 impl Numbers {
-    /// Bits of an element of A and of B; single bits count as words.
+    /// Returns the number of bits of an element of A and of B; single bits count as words.
     pub(crate) fn bits(&self) -> (u32, u32) {
         match self {
             Numbers::Float { ab: (a, b), .. } => (a.bits(), b.bits()),
@@ -62,7 +62,7 @@ impl Numbers {
         }
     }
 
-    /// Bits of an element of C and of D.
+    /// Returns the number of bits of an element of C and of D.
     pub(crate) fn sum_bits(&self) -> (u32, u32) {
         match self {
             Numbers::Float { c, d, .. } => (c.float().bits(), d.float().bits()),
@@ -73,7 +73,7 @@ impl Numbers {
     }
 }
 
-/// Extents of a product, K in elements as [`Numbers::bits`] counts them.
+/// The extents of a product; K counts elements with the size of [`Numbers::bits`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extents {
     pub(crate) m: usize,
@@ -88,7 +88,7 @@ pub(crate) struct Mma {
     pub(crate) numbers: Numbers,
     pub(crate) sparse: Option<Sparse>,
     pub(crate) scales: Option<BlockScales>,
-    /// Of products of doubles.
+    /// The rounding of f64 products.
     pub(crate) round: Round,
     pub(crate) d: Box<[Reg]>,
     pub(crate) a: Box<[Reg]>,
@@ -96,18 +96,18 @@ pub(crate) struct Mma {
     pub(crate) c: Box<[Reg]>,
 }
 
-/// The scales of blocks of a row of A and of a column of B (PTX ISA, "Block Scaling for mma.sync").
+/// The scales of blocks along the rows of A and the columns of B (PTX ISA, "Block Scaling for mma.sync").
 #[derive(Clone, Debug)]
 pub(crate) struct BlockScales {
-    /// ue8m0, or e4m3 for ue4m3.
+    /// The type of the scales: ue8m0, or e4m3 for ue4m3.
     pub(crate) ty: Float,
-    /// The number of scales of a row.
+    /// The number of scales of a row of A or column of B.
     pub(crate) count: usize,
     pub(crate) a: ScaleOperand,
     pub(crate) b: ScaleOperand,
 }
 
-/// Registers of the lanes with scales, and the first byte and the lane of four that provide them.
+/// The register of the scales, the first byte in it, and the lane of each four lanes that provides them.
 #[derive(Clone, Debug)]
 pub(crate) struct ScaleOperand {
     pub(crate) bits: R,
@@ -115,14 +115,14 @@ pub(crate) struct ScaleOperand {
     pub(crate) thread: R,
 }
 
-/// Where the metadata of a sparse A is stored.
+/// The register and the selector of the metadata of a sparse A.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sparse {
     pub(crate) metadata: R,
     pub(crate) selector: u32,
 }
 
-/// `mma.m8n8k4` on f16: four products of quad pairs.
+/// `mma.m8n8k4` on f16: four products, one for each pair of quads.
 #[derive(Clone, Debug)]
 pub(crate) struct QuadPair {
     pub(crate) a_row_major: bool,
@@ -135,7 +135,7 @@ pub(crate) struct QuadPair {
     pub(crate) regs_c: Box<[R]>,
 }
 
-/// Which matrix a `wmma.load` or `wmma.store` moves.
+/// The matrix that a `wmma.load` or `wmma.store` moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Matrix {
     A,
@@ -149,15 +149,15 @@ pub(crate) struct WmmaAccess {
     pub(crate) rows: usize,
     pub(crate) columns: usize,
     pub(crate) row_major: bool,
-    /// Bits of an element in memory and in registers; single bits count as words.
+    /// The number of bits of an element in memory and in registers; single bits count as words.
     pub(crate) bits: u32,
     pub(crate) space: Space,
     pub(crate) addr: Addr,
-    /// Elements from one row (column) to the next; packed if absent.
+    /// The distance in elements between rows (columns); packed if `None`.
     pub(crate) stride: Option<R>,
-    /// Elements that the stride counts in one unit of `bits`.
+    /// The number of elements, as counted by the stride, in one unit of `bits`.
     pub(crate) stride_unit: u32,
-    /// Where elements pass through.
+    /// A slot through which elements are moved.
     pub(crate) temporary: D,
     pub(crate) regs: Box<[Reg]>,
 }
@@ -173,7 +173,7 @@ pub(crate) struct Wmma {
     pub(crate) c: Box<[Reg]>,
 }
 
-/// Where `wgmma` takes A from.
+/// The location of operand A of `wgmma`.
 #[derive(Clone, Debug)]
 pub(crate) enum WgmmaA {
     Registers(Box<[R]>),
@@ -183,22 +183,22 @@ pub(crate) enum WgmmaA {
 /// `wgmma.mma_async`.
 #[derive(Clone, Debug)]
 pub(crate) struct Wgmma {
-    /// M is that of one warp: 16 of the warpgroup's 64 rows.
+    /// The extents, with the M of one warp: 16 of the warpgroup's 64 rows.
     pub(crate) extents: Extents,
     pub(crate) numbers: Numbers,
     pub(crate) sparse: Option<Sparse>,
     pub(crate) d: Box<[R]>,
     pub(crate) a: WgmmaA,
     pub(crate) b: D,
-    /// `scale-d`: false drops the old D.
+    /// `scale-d`: if false, the old D is ignored.
     pub(crate) keep: Option<(P, bool)>,
     pub(crate) negate: (bool, bool),
-    /// A and B are MN-major in shared memory.
+    /// Whether A and B are MN-major in shared memory.
     pub(crate) transposed: (bool, bool),
 }
 
 impl Wgmma {
-    /// Elements of a row of A that are stored: half of them if A is sparse.
+    /// Returns the number of elements that are stored of a row of A: half of them if A is sparse.
     pub(crate) fn stored_k(&self) -> usize {
         if self.sparse.is_some() { self.extents.k / 2 } else { self.extents.k }
     }

@@ -2,14 +2,14 @@
 
 use crate::program::code::{D, R, Reg};
 
-/// How an instruction sees an image.
+/// The geometry with which an instruction accesses an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Geometry {
-    /// The dimensions of a slice, layer or face.
+    /// The number of dimensions of a slice, layer or face.
     pub(crate) dimensions: usize,
-    /// The first operand is the number of a layer, or of a cube.
+    /// Whether the first operand is the index of a layer, or of a cube.
     pub(crate) layered: bool,
-    /// Coordinates are a direction.
+    /// Whether the coordinates are a direction, which selects a point on a cube.
     pub(crate) cube: bool,
 }
 
@@ -27,23 +27,23 @@ pub(crate) struct Fetch {
     pub(crate) texture: D,
     pub(crate) layer: Option<R>,
     pub(crate) coordinates: Box<[R]>,
-    /// The coordinates are indices of texels.
+    /// Whether the coordinates are indices of texels.
     pub(crate) by_index: bool,
-    /// The channel of four neighbors that `tld4` returns.
+    /// For `tld4`, the channel of the four neighbors that it returns.
     pub(crate) gathered: Option<u8>,
     pub(crate) d: [R; 4],
-    /// Hold the channels of a texel.
+    /// Slots for the channels of a texel.
     pub(crate) temporaries: [D; 4],
 }
 
-/// What happens to surface accesses outside of the image.
+/// The treatment of surface accesses outside the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outside {
-    /// It is an error.
+    /// The access is an error.
     Trap,
     /// The nearest texel is accessed.
     Clamp,
-    /// Loads are 0, stores do nothing.
+    /// Loads return 0, and stores have no effect.
     Zero,
 }
 
@@ -53,14 +53,14 @@ pub(crate) struct SurfaceAccess {
     pub(crate) geometry: Geometry,
     pub(crate) surface: D,
     pub(crate) layer: Option<R>,
-    /// The first is in bytes.
+    /// The coordinates; the first is in bytes.
     pub(crate) coordinates: Box<[R]>,
     pub(crate) outside: Outside,
     pub(crate) stores: bool,
-    /// The bytes of an element.
+    /// The size of an element in bytes.
     pub(crate) bytes: u8,
-    /// The registers have 16 bits.
+    /// Whether the registers have 16 bits.
     pub(crate) half: bool,
-    /// One register for each element.
+    /// The registers, one for each element.
     pub(crate) regs: Box<[Reg]>,
 }

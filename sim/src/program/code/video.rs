@@ -11,7 +11,7 @@ pub(crate) struct VideoSource {
     pub(crate) register: R,
 }
 
-/// What becomes of a scalar result.
+/// The final step of a scalar video instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum VideoThen {
     Write,
@@ -29,13 +29,13 @@ pub(crate) struct Video {
     pub(crate) f: VideoFn,
 }
 
-/// The three kinds of them.
+/// The three kinds of video instructions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum VideoFn {
-    /// `vadd` …
+    /// Scalar instructions: `vadd`, …
     Scalar { op: VideoOp, signed: bool, a: VideoSource, b: VideoSource, then: VideoThen },
-    /// `vmad`: the signs in front of the product and of `c`, and `.po`.
+    /// `vmad`; `signs` are those in front of the product and of `c`, and `.po`.
     Mad { a: VideoSource, b: VideoSource, c: R, c_signed: bool, signs: (bool, bool, bool), shift: u32 },
-    /// `vadd2`, `vadd4` …: the types of d, a and b.
+    /// SIMD instructions: `vadd2`, `vadd4`, …; `signed` are the types of d, a and b.
     Simd { op: VideoOp, lanes: Lanes, signed: (bool, bool, bool), accumulate: bool, operands: [R; 3] },
 }

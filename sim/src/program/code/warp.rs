@@ -4,8 +4,8 @@ use crate::arith::minmax::Extremum;
 use crate::program::code::properties::{Passes, Properties};
 use crate::program::code::{P, R, Reg};
 
-/// Warp-wide instructions. `mask` is the register with the member mask; the older forms without one take the lanes
-/// that execute together.
+/// Warp-wide instructions. `mask` is the register with the member mask; the older forms without a mask apply to the lanes that execute
+/// together.
 #[derive(Clone, Debug)]
 pub(crate) enum WarpOp {
     Shfl(Box<Shfl>),
@@ -30,7 +30,7 @@ pub(crate) enum WarpOp {
     MovMatrix(R, R),
 }
 
-/// `shfl` modes.
+/// The modes of `shfl`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ShflMode {
     Up,
@@ -51,7 +51,7 @@ pub(crate) struct Shfl {
     pub(crate) mask: Option<R>,
 }
 
-/// `vote` modes.
+/// The modes of `vote`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VoteKind {
     All,
@@ -60,7 +60,7 @@ pub(crate) enum VoteKind {
     Ballot,
 }
 
-/// `redux.sync` functions.
+/// The functions of `redux.sync`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Redux {
     Add,
@@ -71,7 +71,7 @@ pub(crate) enum Redux {
     And,
     Or,
     Xor,
-    /// Of f32, by magnitude, and NaN if one is.
+    /// The extremum of f32 numbers; with `abs`, of their magnitudes, and with `nan`, NaN if an operand is NaN.
     Float {
         which: Extremum,
         abs: bool,

@@ -1,4 +1,4 @@
-//! Addresses and symbols as values.
+//! Addresses, and symbols as values.
 
 use crate::program::code::{Addr, Base, Reg, Space, Value};
 use crate::program::decode::instruction::Decoder;
@@ -7,16 +7,16 @@ use crate::program::decode::{Decoded, Global, size_of};
 use crate::program::types::{Meaning, Type};
 use crate::text::ast::{Address, Operand, OperandKind, Space as Declared, Variable};
 
-/// A symbol's address.
+/// The address of a symbol.
 pub(super) enum Place {
-    /// Known when a warp starts, in this space.
+    /// An address in a space that is known when a warp starts.
     Value(Value, Space),
-    /// In the frame of the current activation.
+    /// An offset in the frame of the current activation.
     Frame(i64),
 }
 
 impl<'m> Decoder<'_, '_, 'm> {
-    /// The brackets of operand `n`.
+    /// Returns the contents of the brackets of operand `n`.
     pub(super) fn brackets(&self, n: usize) -> Decoded<&'m Address> {
         match &self.operand(n).kind {
             OperandKind::Address(address) => Ok(address),
@@ -27,7 +27,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         }
     }
 
-    /// The address operand `n`, in `space`; a variable must be there.
+    /// Returns the address in operand `n`, and its space; a variable in it must be in `space`.
     pub(super) fn addr(&mut self, n: usize, space: Space) -> Decoded<(Addr, Space)> {
         let address = self.brackets(n)?;
         if let Some(extra) = address.rest.first() {
@@ -130,7 +130,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         self.error_at(operand, format!("`{name}` is in {} space, not in {}", found.name(), want.name()))
     }
 
-    /// The address of a variable or function; `generic` asks for a generic address.
+    /// Returns the address of a variable or function; with `generic`, as a generic address.
     pub(super) fn symbol(
         &mut self,
         operand: &Operand,
@@ -204,7 +204,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         }
     }
 
-    /// Rejects constant offsets beyond 2 GiB, which are typing errors and would overflow address arithmetic.
+    /// Rejects constant offsets beyond 2 GiB, which are probably typing errors and would overflow address arithmetic.
     fn within(&self, operand: &Operand, variable: &Variable, offset: i64, _size: u64) -> Decoded<()> {
         if offset.unsigned_abs() >> 31 == 0 {
             return Ok(());
@@ -212,8 +212,8 @@ impl<'m> Decoder<'_, '_, 'm> {
         Err(self.error_at(operand, format!("offset {offset} from `{}` is too large", variable.name)))
     }
 
-    /// The address of a symbol in a slot of `ty`, for `mov` and `cvta`; `Err` of the frame offset when it depends
-    /// on the activation.
+    /// Returns the address of a symbol in a slot of type `ty`, for `mov` and `cvta`; `None` if the operand is not a symbol, and `Err` with
+    /// the frame offset if the address depends on the activation.
     pub(super) fn symbol_value(
         &mut self,
         operand: &'m Operand,

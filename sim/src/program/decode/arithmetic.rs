@@ -1,5 +1,5 @@
-//! The instructions that exist for integers and for floating-point numbers: add, sub, mul, mad, fma, div, rem,
-//! abs, neg, min, max, and the extended-precision forms with a carry.
+//! Instructions on integers and on floating-point numbers: `add`, `sub`, `mul`, `mad`, `fma`, `div`, `rem`, `abs`, `neg`, `min`, `max`, and
+//! the extended-precision forms with a carry.
 
 use crate::arith::minmax::{Extremum, MinMaxMode};
 use crate::arith::{Float, Int, Round};
@@ -24,7 +24,7 @@ pub(super) fn round_of(word: &str) -> Option<Round> {
     })
 }
 
-/// The function of signed or of unsigned numbers.
+/// Returns the function for signed or for unsigned numbers.
 fn pick<T>(signed: bool, of_signed: T, of_unsigned: T) -> T {
     if signed { of_signed } else { of_unsigned }
 }
@@ -75,25 +75,25 @@ impl<'m> Decoder<'_, '_, 'm> {
         }
     }
 
-    /// `d, a` in 32 bits.
+    /// Decodes the operands `d, a` of a 32-bit function.
     pub(super) fn r1(&mut self, f: R1, ty: Type) -> Decoded<Alu> {
         self.arity(2)?;
         Ok(Alu::R1(f, self.dst_r(0, ty)?, self.src_r(1, ty)?))
     }
 
-    /// `d, a, b` in 32 bits.
+    /// Decodes the operands `d, a, b` of a 32-bit function.
     pub(super) fn r2(&mut self, f: R2, ty: Type) -> Decoded<Alu> {
         self.arity(3)?;
         Ok(Alu::R2(f, self.dst_r(0, ty)?, self.src_r(1, ty)?, self.src_r(2, ty)?))
     }
 
-    /// `d, a, b` in 16 bits.
+    /// Decodes the operands `d, a, b` of a 16-bit function.
     fn h2(&mut self, f: H2, ty: Type) -> Decoded<Alu> {
         self.arity(3)?;
         Ok(Alu::H2(f, self.dst_r(0, ty)?, self.src_r(1, ty)?, self.src_r(2, ty)?))
     }
 
-    /// `d, a, b, c` in 32 bits.
+    /// Decodes the operands `d, a, b, c` of a 32-bit function.
     pub(super) fn r3(&mut self, f: R3, ty: Type) -> Decoded<Alu> {
         self.arity(4)?;
         Ok(Alu::R3(f, self.dst_r(0, ty)?, self.src_r(1, ty)?, self.src_r(2, ty)?, self.src_r(3, ty)?))
@@ -246,7 +246,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         }
     }
 
-    /// `add.cc`, `addc[.cc]`, `sub.cc`, `subc[.cc]`, `mad.{lo,hi}.cc`, `madc.{lo,hi}[.cc]`.
+    /// Decodes `add.cc`, `addc[.cc]`, `sub.cc`, `subc[.cc]`, `mad.{lo,hi}.cc`, `madc.{lo,hi}[.cc]`.
     fn carry(&mut self, name: &str, words: &Words<'_>, ty: Type) -> Decoded<Alu> {
         let read = name.ends_with('c');
         let write = words.has("cc");
@@ -281,7 +281,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         Ok(Alu::Carry(Box::new(Carry { kind, read, write, sat, bits: int.bits(), d, a, b, c, flag })))
     }
 
-    /// A floating-point instruction with `sources` operands.
+    /// Decodes the operands of a floating-point instruction with `sources` sources.
     pub(super) fn float_op(
         &mut self,
         f: FloatFn,
@@ -378,7 +378,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         }
     }
 
-    /// `add`, `sub`, `mul`, `fma` of two singles in a `.b64` register.
+    /// Decodes `add`, `sub`, `mul` and `fma` of two f32 in a `.b64` register.
     fn float_pairs(&mut self, name: &str) -> Decoded<Alu> {
         let mut words = vec![];
         while !self.m.eat("f32x2") {
@@ -435,7 +435,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         self.float_op(FloatFn::MinMax(which, mode), ty, words, 2)
     }
 
-    /// Like `allow`, and at most one rounding.
+    /// Allows only the qualifiers `allowed`, like `allow`, and at most one rounding.
     pub(super) fn allow_one_rounding(&self, words: &Words<'_>, allowed: &[&str]) -> Decoded<()> {
         self.allow(&words.0, allowed)?;
         let mut roundings = words.0.iter().filter(|word| round_of(word).is_some());
@@ -445,12 +445,12 @@ impl<'m> Decoder<'_, '_, 'm> {
         }
     }
 
-    /// A scalar float's register class.
+    /// Returns the format of a scalar floating-point type.
     pub(super) fn float_ty(&self, ty: Type) -> Decoded<Float> {
         ty.float().ok_or_else(|| self.no_such_type(ty))
     }
 
-    /// The register as an unclassified slot, for instructions that exist in both widths.
+    /// Returns the register of operand `n` as a slot of any class, for instructions that exist in both widths.
     pub(super) fn any(&mut self, n: usize, ty: Type) -> Decoded<Reg> {
         self.src(n, ty)
     }

@@ -1,4 +1,4 @@
-//! cp.async and its groups.
+//! `cp.async` and its groups.
 
 use crate::arith::Int;
 use crate::program::code::{CpAsync, Memory, Op, P, Space};
@@ -11,7 +11,7 @@ use crate::program::types::Type;
 use crate::report::InstructionClass;
 use crate::text::ast::{Operand, OperandKind};
 
-/// `cp.async.ca.shared.global.level`; those of other forms have a fixed order.
+/// The order of `cp.async.ca.shared.global.level`; the qualifiers of other forms have a fixed order.
 const ORDER: Order = |words| {
     let copies = words.first() == Some(&"async") && words.contains(&"global") && !words.contains(&"bulk");
     copies.then_some(|word| match word {
@@ -69,7 +69,7 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// `cp.async.{ca,cg}.shared.global [dst], [src], size[, src-size | ignore-src][, policy]`.
+    /// Decodes `cp.async.{ca,cg}.shared.global [dst], [src], size[, src-size | ignore-src][, policy]`.
     fn cp_async(&mut self) -> Decoded<Op> {
         let cg = self.m.eat("cg");
         if !cg {
@@ -125,7 +125,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Op::Memory(Memory::CpAsync(Box::new(copy))))
     }
 
-    /// The predicate of an operand, if it is one.
+    /// Returns the predicate in an operand, if it contains one.
     fn predicate_of(&mut self, operand: &Operand) -> Decoded<Option<(P, bool)>> {
         let inner = match &operand.kind {
             OperandKind::Not(inner) => inner,

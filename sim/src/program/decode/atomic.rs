@@ -1,4 +1,4 @@
-//! atom, red.
+//! `atom` and `red`.
 
 use crate::arith::{Float, Int};
 use crate::program::code::{Access, Atom, AtomFn, Memory, Op, Reg, Space};
@@ -17,7 +17,7 @@ pub(super) const OPCODES: &[Opcodes] = &[
 ];
 
 impl Decoder<'_, '_, '_> {
-    /// `atom[.sem][.scope][.space].op[.level][.vec].type d, [a], b[, c]`; `red` has no `d`.
+    /// Decodes `atom[.sem][.scope][.space].op[.level][.vec].type d, [a], b[, c]`; `red` has no `d`.
     pub(super) fn atom(&mut self, red: bool) -> Decoded<Memory> {
         if red && self.m.eat("async") {
             return self.store_async(true);

@@ -1,4 +1,4 @@
-//! Collects the code of one entry and of the functions it can reach, or checks one function.
+//! Collects the code of one entry function and of the functions that it can reach, or checks one function.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -18,45 +18,45 @@ use crate::program::types::Type;
 use crate::text::ast::{Function, FunctionKind, Init, Linkage, Name, Space as Declared, Variable};
 use crate::text::error::ParseError;
 
-/// Local memory a thread may have (CUDA C++ Programming Guide, "Technical Specifications").
+/// The maximum number of bytes of local memory per thread (CUDA C++ Programming Guide, "Technical Specifications").
 const MAX_LOCAL: u64 = 512 * 1024;
 
-/// Kernel parameters of sm_70 and later take at most this many bytes.
+/// The maximum number of bytes of kernel parameters on sm_70 and later.
 const MAX_PARAM: u64 = 32764;
 
 /// Code under construction.
 pub(super) struct Builder<'m> {
     pub(super) symbols: &'m Symbols<'m>,
     pub(super) code: Code,
-    /// Collects code; a check only looks for errors, in one function.
+    /// Whether code is collected; otherwise, one function is only checked for errors.
     pub(super) linking: bool,
     presets: FxHashMap<(u8, Value), Reg>,
     mnemonics: FxHashMap<&'m str, u32>,
     callees: FxHashMap<&'m str, u32>,
     tables_are_callees: bool,
     queue: VecDeque<(u32, &'m Function)>,
-    /// Offsets of shared variables by address of their declaration.
+    /// The offsets of shared variables, by the address of their declaration.
     shared: FxHashMap<*const Variable, u32>,
     /// The callees of each callee; `u32::MAX` represents an indirect call.
     pub(super) calls: Vec<Vec<u32>>,
     pub(super) current: u32,
-    /// Registers each instruction touches, and what registers are called.
+    /// The registers that each instruction accesses, and the names of registers.
     touches: Vec<Touches>,
     pub(super) names: HashMap<Reg, Arc<str>>,
-    /// Errors in statements, after each of which decoding went on.
+    /// The errors in statements after which decoding continued.
     pub(super) errors: Vec<ParseError>,
 }
 
-/// What a check learns about a function.
+/// The results of checking a function.
 #[derive(Default)]
 pub(super) struct Checked {
-    /// Bytes of the static shared memory that it uses itself.
+    /// The number of bytes of static shared memory that the function itself uses.
     pub(super) shared: u32,
-    /// The functions whose addresses it takes, or that it calls.
+    /// The functions that it calls or whose addresses it uses.
     pub(super) callees: Vec<u32>,
 }
 
-/// Finds every error in one function, not the first alone.
+/// Checks one function and returns all of its errors, not only the first.
 pub(super) fn check<'m>(
     symbols: &'m Symbols<'m>,
     function: &'m Function,
@@ -65,7 +65,7 @@ pub(super) fn check<'m>(
     Ok(Checked { shared: code.static_shared, callees: code.callees.iter().map(|c| c.function).collect() })
 }
 
-/// Decodes an entry and everything it can reach.
+/// Decodes an entry function and all functions that it can reach.
 pub(super) fn link<'m>(symbols: &'m Symbols<'m>, entry: &'m Function) -> Result<Code, Vec<ParseError>> {
     Builder::new(symbols, entry, true).run(entry)
 }
@@ -102,7 +102,7 @@ fn empty(entry: &str) -> Code {
     }
 }
 
-/// The parameters of an entry, and their bytes.
+/// Returns the parameters of an entry function, and their total size in bytes.
 pub(super) fn params(symbols: &Symbols<'_>, entry: &Function) -> Decoded<(Vec<ParamSlot>, u32)> {
     let mut slots = vec![];
     let mut offset = 0u64;
@@ -160,7 +160,7 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// The complete code, with what the analyses of all of it find.
+    /// Returns the complete code with the results of the analyses.
     fn analyzed(mut self) -> Code {
         self.mark_recursion();
         let starts = self.starts();
@@ -202,7 +202,7 @@ impl<'m> Builder<'m> {
         self.finish_queue(root)
     }
 
-    /// The offset of a kernel parameter.
+    /// Returns the offset of a kernel parameter.
     pub(super) fn param_offset(&self, name: &str) -> Option<u32> {
         self.code.params.iter().find(|p| &*p.name == name).map(|p| p.offset)
     }
@@ -223,7 +223,7 @@ impl<'m> Builder<'m> {
         Ok(())
     }
 
-    /// The first instructions of the functions.
+    /// Returns the indices of the first instructions of the functions.
     fn starts(&self) -> Vec<usize> {
         let callees = self.code.callees.iter().filter(|c| c.builtin.is_none()).map(|c| c.start as usize);
         let mut starts: Vec<usize> = callees.chain([0]).collect();
@@ -232,7 +232,7 @@ impl<'m> Builder<'m> {
         starts
     }
 
-    /// Functions that cannot reach themselves need not save their registers.
+    /// Marks recursive functions; the others do not have to save their registers.
     fn mark_recursion(&mut self) {
         let n = self.code.callees.len();
         self.calls.resize(n, vec![]);
@@ -242,7 +242,7 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// The index of a function among the callees, queued for decoding when it is new.
+    /// Returns the index of a function among the callees, and queues it for decoding if it is new.
     pub(super) fn callee(&mut self, function: &'m Function) -> Decoded<u32> {
         if let Some(&index) = self.callees.get(function.name.as_str()) {
             return Ok(index);
@@ -278,7 +278,7 @@ impl<'m> Builder<'m> {
         Ok(index)
     }
 
-    /// Functions whose addresses are in initializers can be reached by any indirect call.
+    /// Adds the functions whose addresses are in initializers, which any indirect call can reach.
     pub(super) fn callees_in_tables(&mut self) -> Decoded<()> {
         if !self.linking || std::mem::replace(&mut self.tables_are_callees, true) {
             return Ok(());
@@ -329,7 +329,7 @@ impl<'m> Builder<'m> {
         Ok(places)
     }
 
-    /// The aligned start of a variable after `offset`, if its end is still within a thread's local memory.
+    /// Returns the aligned start of a variable after `offset`, or an error if its end exceeds a thread's local memory.
     pub(super) fn grow_frame(&self, offset: u32, size: u64, align: u32, variable: &Variable) -> Decoded<u32> {
         let start = u64::from(offset).next_multiple_of(u64::from(align.max(4)));
         if start + size > MAX_LOCAL {
@@ -339,7 +339,7 @@ impl<'m> Builder<'m> {
         Ok(start as u32)
     }
 
-    /// A fresh slot for a register of a type.
+    /// Allocates a slot for a register of a type.
     pub(super) fn new_register(&mut self, ty: Type) -> Reg {
         let slots = &mut self.code.slots;
         match ty.bits() {
@@ -405,7 +405,7 @@ impl<'m> Builder<'m> {
         self.touches.push(touches);
     }
 
-    /// Keeps what a register is called.
+    /// Records the name of a register.
     pub(super) fn name(&mut self, register: Reg, name: &Name) {
         if self.linking {
             self.names.insert(register, name.into());
@@ -426,7 +426,7 @@ impl<'m> Builder<'m> {
         self.code.locs.len() as u32 - 1
     }
 
-    /// The address of a shared variable: static ones are laid out in the order of their first use.
+    /// Returns the address of a shared variable. Static variables are laid out in the order of their first use.
     pub(super) fn shared(&mut self, variable: &Variable, offset: i64, generic: bool) -> Decoded<Value> {
         let (_, size, align) = size_of(self.symbols, variable)?;
         if variable.linkage == Linkage::Extern || size == 0 {
@@ -452,7 +452,7 @@ impl<'m> Builder<'m> {
         Ok(Value::Shared { offset: i64::from(start) + offset, generic })
     }
 
-    /// Notes that the current function calls `target`.
+    /// Records that the current function calls `target`.
     pub(super) fn note_call(&mut self, target: &Target) {
         let to = match target {
             Target::Direct(index) => *index,
@@ -468,13 +468,13 @@ impl<'m> Builder<'m> {
         self.calls[at].push(to);
     }
 
-    /// The function or variable of a name at module level.
+    /// Returns the function or variable with a name at module level.
     pub(super) fn global(&self, name: &str) -> Option<Global> {
         self.symbols.names.get(name).copied()
     }
 
-    /// Replaces label numbers by instruction indices in everything after `start`.
-    /// Calls leave the whole frame of their function alone.
+    /// Replaces label numbers by instruction indices in all instructions from `start` on. Calls in them reserve the whole frame of their
+    /// function.
     pub(super) fn patch(&mut self, start: usize, labels: &[Option<u32>], frame: u32) {
         let resolve = |label: &mut u32| *label = labels[*label as usize].unwrap_or(0);
         for instr in &mut self.code.instrs[start..] {

@@ -1,4 +1,4 @@
-//! cp.async.bulk, cp.async.bulk.tensor and their reducing forms.
+//! `cp.async.bulk`, `cp.async.bulk.tensor` and their reducing forms.
 
 use crate::arith::Int;
 use crate::program::code::{
@@ -14,7 +14,7 @@ use crate::text::ast::{Operand, OperandKind};
 
 const U32: Type = Type::Int(Int::U32);
 
-/// The qualifiers after the spaces.
+/// The qualifiers after the state spaces.
 #[derive(Default)]
 struct Tail {
     mbarrier: bool,
@@ -24,7 +24,7 @@ struct Tail {
 }
 
 impl Reduction {
-    /// Shared memory of the cluster is reduced in 32-bit integers, and added to in `.u64`.
+    /// Returns whether shared memory of the cluster supports the reduction: 32-bit integers, and addition of `.u64`.
     fn fits_shared(&self) -> bool {
         match self.f {
             ReduceFn::AddFloat(_) | ReduceFn::MinFloat(_) | ReduceFn::MaxFloat(_) => false,
@@ -35,7 +35,7 @@ impl Reduction {
 }
 
 impl Decoder<'_, '_, '_> {
-    /// What follows `cp.async.bulk`.
+    /// Decodes the instructions that begin with `cp.async.bulk`.
     pub(super) fn bulk(&mut self) -> Decoded<Op> {
         match self.m.peek() {
             Some("commit_group") => {
@@ -66,7 +66,7 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// What follows `cp.reduce.async.bulk`.
+    /// Decodes the instructions that begin with `cp.reduce.async.bulk`.
     pub(super) fn reduce_bulk(&mut self) -> Decoded<Op> {
         if self.m.eat("tensor") {
             return self.bulk_tensor(true).map(Op::Memory);
@@ -89,7 +89,7 @@ impl Decoder<'_, '_, '_> {
         tail
     }
 
-    /// `[to], [from], bytes[, [mbarrier]][, mask][, policy]`.
+    /// Decodes the operands `[to], [from], bytes[, [mbarrier]][, mask][, policy]`.
     fn bulk_copy(&mut self, reduce: bool) -> Decoded<Memory> {
         let space = |word: &str| {
             space_of(word).filter(|s| matches!(s, Space::Global | Space::Shared | Space::SharedCluster))
@@ -131,8 +131,8 @@ impl Decoder<'_, '_, '_> {
         })))
     }
 
-    /// `st.async[.weak][.space].completion[.vec].type [to], b, [mbarrier]` and, with `.relaxed.cluster` and an operation before
-    /// the type, `red.async`.
+    /// Decodes `st.async[.weak][.space].completion[.vec].type [to], b, [mbarrier]` and, with `.relaxed.cluster` and an operation before the
+    /// type, `red.async`.
     pub(super) fn store_async(&mut self, reduce: bool) -> Decoded<Memory> {
         if reduce {
             self.want_word("relaxed")?;
@@ -201,7 +201,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Reduction { f, bytes: ty.bytes() as u8 })
     }
 
-    /// `cp.async.bulk.tensor.dim.to.from[.mode].completion…` and the reducing form.
+    /// Decodes `cp.async.bulk.tensor.dim.to.from[.mode].completion…` and the reducing form.
     fn bulk_tensor(&mut self, reduce: bool) -> Decoded<Memory> {
         let rank = self.want("a dimension such as `.2d`", |word| match word {
             "1d" => Some(1),
@@ -263,7 +263,7 @@ impl Decoder<'_, '_, '_> {
         })))
     }
 
-    /// `[map, {coordinates}]`.
+    /// Decodes the operand `[map, {coordinates}]`.
     fn tensor_operand(&mut self, n: usize, rank: usize) -> Decoded<(Addr, Box<[R]>)> {
         let address = self.brackets(n)?;
         let [coordinates] = &address.rest[..] else {

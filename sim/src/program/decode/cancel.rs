@@ -1,7 +1,7 @@
-//! clusterlaunchcontrol: a cluster takes over the work of one that has not started.
+//! `clusterlaunchcontrol`: a cluster takes over the work of one that has not started.
 //!
-//! The response has 16 bytes, whose meaning the PTX ISA leaves open: here, the coordinates of the canceled cluster's first block, and
-//! whether there is one.
+//! The response has 16 bytes, whose meaning the PTX ISA does not specify. Here, they contain the coordinates of the first block of the
+//! canceled cluster, and whether a cluster was canceled.
 
 use crate::arith::compare::Compare;
 use crate::arith::{Int, Ty};
@@ -28,7 +28,8 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// `.try_cancel.async[.shared::cta].mbarrier::complete_tx::bytes[.multicast::cluster::all].b128 [addr], [mbar]`.
+    /// Decodes `clusterlaunchcontrol.try_cancel.async[.shared::cta].mbarrier::complete_tx::bytes[.multicast::cluster::all].b128 [addr],
+    /// [mbar]`.
     fn try_cancel(&mut self) -> Decoded<Memory> {
         self.want_word("async")?;
         let space = if self.m.eat("shared::cta") { Space::Shared } else { Space::Generic };
@@ -40,7 +41,8 @@ impl Decoder<'_, '_, '_> {
         Ok(Memory::TryCancel(Box::new(TryCancel { space: response_space, response, mbarrier, to_all })))
     }
 
-    /// `.query_cancel.is_canceled.pred.b128 p, r`, `.query_cancel.get_first_ctaid[::x|::y|::z].b32.b128 d, r`, with `.v4` for all.
+    /// Decodes `clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, r` and `….get_first_ctaid[::x|::y|::z].b32.b128 d, r`, with
+    /// `.v4` for all coordinates.
     fn query_cancel(&mut self) -> Decoded<Alu> {
         let what = self.m.next().unwrap_or("");
         let single = match what {

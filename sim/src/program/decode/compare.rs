@@ -1,4 +1,4 @@
-//! setp, set, selp, slct.
+//! `setp`, `set`, `selp` and `slct`.
 
 use crate::arith::compare::Compare;
 use crate::arith::{Int, Ty};
@@ -12,7 +12,7 @@ use crate::program::types::{Meaning, Type};
 use crate::report::InstructionClass;
 use crate::text::ast::{Operand, OperandKind};
 
-/// A comparison operator; the last two say whether it is only for unsigned integers or only for floats.
+/// Returns a comparison operator, and whether it is valid only for unsigned integers, and only for floating-point numbers.
 pub(super) fn compare_of(word: &str) -> Option<(Compare, bool, bool)> {
     Some(match word {
         "eq" => (Compare::Eq, false, false),
@@ -37,14 +37,14 @@ pub(super) fn compare_of(word: &str) -> Option<(Compare, bool, bool)> {
     })
 }
 
-/// The head of a comparison.
+/// The first qualifiers of a comparison.
 struct Head {
     compare: Compare,
     combine: Option<Logic>,
     ftz: bool,
 }
 
-/// `.cmp.bool.ftz.type`.
+/// The order `.cmp.bool.ftz.type`.
 const COMPARISON: Order = |_| {
     Some(|word| match word {
         "and" | "or" | "xor" => 1,
@@ -69,7 +69,7 @@ impl Decoder<'_, '_, '_> {
         Ok((Head { compare, combine, ftz }, unsigned, float))
     }
 
-    /// The number format compared in, and whether operands are pairs.
+    /// Returns the number format of the comparison, and whether operands are pairs.
     fn compared(&self, ty: Type, head: &Head, unsigned: bool, float: bool) -> Decoded<(Ty, bool)> {
         let (number, pair) = match ty {
             Type::F16x2 | Type::Bf16x2 => (ty.float().map(Ty::Float), true),
@@ -212,14 +212,14 @@ impl Decoder<'_, '_, '_> {
         Ok(Alu::Slct { d, a, b, c, float, ftz })
     }
 
-    /// A vector destination's registers, or the one register.
+    /// Returns the registers of a vector destination, or the single register.
     pub(super) fn destinations(&mut self, n: usize, count: usize, ty: Type, fit: Fit) -> Decoded<Box<[Reg]>> {
         let elements = self.elements_of(self.operand(n), count)?;
         self.check_elements(n, &elements, ty)?;
         elements.iter().map(|operand| self.dst_as(operand, ty, fit)).collect()
     }
 
-    /// The registers of one vector are equally wide.
+    /// Checks that the registers of a vector have the same width.
     fn check_elements(&mut self, n: usize, elements: &[Operand], ty: Type) -> Decoded<()> {
         let mut width = None;
         for element in elements {
@@ -232,7 +232,7 @@ impl Decoder<'_, '_, '_> {
         Ok(())
     }
 
-    /// A vector source's registers, or the one register.
+    /// Returns the registers of a vector source, or the single register.
     pub(super) fn sources(&mut self, n: usize, count: usize, ty: Type, fit: Fit) -> Decoded<Box<[Reg]>> {
         let elements = self.elements_of(self.operand(n), count)?;
         self.check_elements(n, &elements, ty)?;

@@ -1,4 +1,4 @@
-//! Branches, calls, and what ends or delays a thread.
+//! Branches, calls, and instructions that end or delay a thread.
 
 use crate::arith::Int;
 use crate::program::code::{Call, Control, Op, Place, Reg, Target, Value};
@@ -45,14 +45,14 @@ impl<'m> Decoder<'_, '_, 'm> {
         }
     }
 
-    /// `bra[.uni] label`.
+    /// Decodes `bra[.uni] label`.
     pub(super) fn bra(&mut self) -> Decoded<Control> {
         self.m.eat("uni");
         self.arity(1)?;
         Ok(Control::Branch(self.label(self.operand(0))?))
     }
 
-    /// `brx.idx[.uni] index, list`.
+    /// Decodes `brx.idx[.uni] index, list`.
     pub(super) fn brx(&mut self) -> Decoded<Control> {
         self.want_word("idx")?;
         self.m.eat("uni");
@@ -115,7 +115,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         Ok(if waits { Control::GridWait } else { Control::Hint })
     }
 
-    /// `prefetch…`, `discard…`, `applypriority…`: hints to caches that a simulator does not have.
+    /// Decodes `prefetch…`, `discard…` and `applypriority…`, hints to caches that the simulator does not model.
     pub(super) fn prefetch(&mut self) -> Decoded<Control> {
         let words = self.m.all().to_vec();
         let forms: &[&[&str]] = match self.i.opcode() {
@@ -150,7 +150,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         Ok(Control::Hint)
     }
 
-    /// `call[.uni] (results), function, (arguments)[, targets or prototype]`.
+    /// Decodes `call[.uni] (results), function, (arguments)[, targets or prototype]`.
     pub(super) fn call(&mut self) -> Decoded<Control> {
         self.m.eat("uni");
         let operands = &self.i.operands;
@@ -206,7 +206,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         }
     }
 
-    /// Where arguments are passed and results are returned: `.param` variables, registers or constants.
+    /// Returns the locations in which arguments and results are passed: `.param` variables, registers or constants.
     fn call_places(&mut self, items: &'m [Operand], results: bool) -> Decoded<Vec<Place>> {
         let mut places = vec![];
         for item in items {
@@ -242,7 +242,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         Ok(places)
     }
 
-    /// Numbers and sizes of arguments and results agree with the function or prototype.
+    /// Checks that the numbers and sizes of arguments and results match the function or prototype.
     fn check_call(
         &self,
         target: &Target,

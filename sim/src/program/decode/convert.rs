@@ -1,4 +1,4 @@
-//! cvt (PTX ISA, "Data Movement and Conversion Instructions: cvt").
+//! `cvt` (PTX ISA, "Data Movement and Conversion Instructions: cvt").
 
 use crate::arith::cvt::{CvtMode, packed_bits};
 use crate::arith::{Float, Int, Round, Ty};
@@ -49,7 +49,7 @@ fn int_round(word: &str) -> Option<Round> {
     })
 }
 
-/// `.round.ftz.sat.types`; those of `cvt.pack` have a fixed order.
+/// The order `.round.ftz.sat.types`; the qualifiers of `cvt.pack` have a fixed order.
 const ORDER: Order = |words| {
     (words.first() != Some(&"pack")).then_some(|word| match word {
         "ftz" => 1,
@@ -112,7 +112,7 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// Registers of formats without a register type are exactly as wide and declared as bits.
+    /// Checks that registers of formats without a register type have exactly their width and are declared as bits.
     fn check_packed(&mut self, to: Type, from: Type) -> Decoded<()> {
         for (n, operand) in self.i.operands.iter().enumerate() {
             self.check_packed_operand(operand, if n == 0 { to } else { from })?;
@@ -153,12 +153,12 @@ impl Decoder<'_, '_, '_> {
         Ok(Alu::Cvt(Box::new(Cvt { to: to_number, from: from_number, mode: head.mode(integer), d, mask, a })))
     }
 
-    /// The type operand `n` was declared with, if it is a register.
+    /// Returns the type with which the register in operand `n` is declared, if it is a register.
     fn declared(&mut self, n: usize) -> Decoded<Option<Type>> {
         Ok(self.register_of(self.operand(n))?.map(|(_, ty)| ty))
     }
 
-    /// Which qualifiers go with which pair of types.
+    /// Checks that the qualifiers are valid for a pair of types.
     fn check_scalar(&self, head: &Head, to: Type, from: Type) -> Decoded<()> {
         let fail = |what: &str| Err(self.error(format!("`{}`: {what}", self.i.mnemonic())));
         let rounds = head.float_round.is_some();
@@ -232,7 +232,7 @@ impl Decoder<'_, '_, '_> {
         Ok(())
     }
 
-    /// `cvt.rn.f16x2.f32 d, a, b` and the 8-bit forms: `a` goes to the upper half.
+    /// Decodes `cvt.rn.f16x2.f32 d, a, b` and the 8-bit forms; `a` becomes the upper half.
     fn cvt_pair(&mut self, head: &Head, to: Type, low: Float) -> Decoded<Alu> {
         self.arity(3)?;
         self.check_packed_rounding(head, to)?;
@@ -243,7 +243,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Alu::CvtPack(Box::new(CvtPack { to: low, from: Float::F32, mode, d, a, b: Some(b) })))
     }
 
-    /// The roundings of a conversion to a packed type.
+    /// Checks the rounding of a conversion to a packed type.
     fn check_packed_rounding(&self, head: &Head, to: Type) -> Decoded<()> {
         let roundings: &[Round] = match to {
             Type::F16x2 | Type::Bf16x2 => &[Round::Rn, Round::Rz],
@@ -258,7 +258,7 @@ impl Decoder<'_, '_, '_> {
         Err(self.error(format!("a conversion to {to} requires {}", names.join(" or "))))
     }
 
-    /// Formats of at most 8 bits have no infinities to go to.
+    /// Checks that conversions to formats of at most 8 bits, which lack infinities, have `.satfinite`.
     fn want_satfinite(&self, head: &Head, to: Type) -> Decoded<()> {
         if to.packs_small_floats() && to != Type::Ue8m0x2 && !head.satfinite {
             return Err(self.error(format!("a conversion to {to} requires `.satfinite`")));
@@ -287,7 +287,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Alu::CvtUnpack(Box::new(CvtUnpack { to: high, from: low, mode: head.mode(false), d, a })))
     }
 
-    /// `cvt.rs[.relu][.satfinite].f16x2.f32 d, a, b, random`, `cvt.rs[.relu].satfinite.e4m3x4.f32 d, {a, b, e, f}, random`.
+    /// Decodes `cvt.rs[.relu][.satfinite].f16x2.f32 d, a, b, random`, `cvt.rs[.relu].satfinite.e4m3x4.f32 d, {a, b, e, f}, random`.
     fn cvt_stochastic(&mut self) -> Decoded<Alu> {
         let (head, to, from) = self.cvt_head()?;
         let fail =
@@ -324,7 +324,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Alu::CvtStochastic(Box::new(CvtStochastic { to: format, relu: head.relu, d, numbers, random })))
     }
 
-    /// `cvt.pack.sat.convertType.abType[.cType] d, a, b[, c]`.
+    /// Decodes `cvt.pack.sat.convertType.abType[.cType] d, a, b[, c]`.
     fn cvt_pack(&mut self) -> Decoded<Alu> {
         self.want_word("sat")?;
         let (bits, signed) = self.want("an integer type of up to 16 bits", |word| {
@@ -348,7 +348,7 @@ impl Decoder<'_, '_, '_> {
 }
 
 impl Type {
-    /// The number format of types that `cvt` takes: bits have none.
+    /// Returns the number format of a type in `cvt`; `None` for bits.
     fn meaning_of_number(self) -> Option<Ty> {
         match self {
             Type::B8 | Type::B16 | Type::B32 | Type::B64 => None,
@@ -366,7 +366,7 @@ fn holds(to: Int, from: Int) -> bool {
     }
 }
 
-/// The element of a packed destination.
+/// Returns the element format of a packed destination type.
 fn packed(ty: Type) -> Option<Float> {
     match ty {
         Type::F16x2 | Type::Bf16x2 => ty.float(),
@@ -375,7 +375,7 @@ fn packed(ty: Type) -> Option<Float> {
     }
 }
 
-/// Conversions between integers that need no arithmetic. `width` is that of the destination register.
+/// Returns the instruction of an integer conversion that requires no arithmetic, if it is one. `width` is that of the destination register.
 fn int_to_int(to: Int, from: Int, width: u32, d: Reg, a: Reg) -> Option<Alu> {
     // What decides the result: the narrower type's bits, extended by its sign where it is the source's.
     let narrow = if to.bits() <= from.bits() { to } else { from };

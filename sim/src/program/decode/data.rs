@@ -1,4 +1,4 @@
-//! mov, cvta, isspacep.
+//! `mov`, `cvta` and `isspacep`.
 
 use crate::arith::Int;
 use crate::program::code::{Alu, Base, D1, Memory, Op, R1, Reg, Space, Value, Widen};
@@ -71,7 +71,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         Ok(Op::Alu(self.mov_reg(d, a)?))
     }
 
-    /// Special registers may be read by narrower and wider moves than their own width.
+    /// Returns the slot of a special register whose width differs from that of the `mov`, if PTX allows it.
     fn special_resized(&mut self, ty: Type, a: Reg, found: Type) -> Decoded<Reg> {
         match (a, ty.bits()) {
             (Reg::D(_), 32) | (Reg::R(_), 16) => Ok(a),
@@ -90,8 +90,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         })
     }
 
-    /// `mov.b64 d, {lo, hi}` and back, for 2 or 4 parts.
-    /// `mov.v4.type {a, b, c, d}, %tid`: all components of a special register.
+    /// Decodes `mov.v4.type {a, b, c, d}, %tid`: all components of a special register.
     fn mov_special(&mut self) -> Decoded<Alu> {
         let ty = self.want_type()?;
         if !matches!(ty, Type::B16 | Type::B32 | Type::Int(Int::U16 | Int::U32 | Int::S16 | Int::S32)) {
@@ -110,6 +109,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         Ok(Alu::MovVector { d: [x, y, z, w], a: from, half: ty.bits() == 16 })
     }
 
+    /// Decodes `mov.b64 d, {lo, hi}` and the reverse, with 2 or 4 parts.
     fn mov_vector(&mut self, ty: Type) -> Decoded<Alu> {
         if !matches!(ty, Type::B16 | Type::B32 | Type::B64 | Type::B128) {
             return Err(self.no_such_type(ty));
@@ -154,7 +154,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         })
     }
 
-    /// `cvta[.to].space.u64 d, a`.
+    /// Decodes `cvta[.to].space.u64 d, a`.
     pub(super) fn cvta(&mut self) -> Decoded<Alu> {
         let to = self.m.eat("to");
         let space = self.want("a state space", |word| {
@@ -196,7 +196,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         }
     }
 
-    /// `isspacep.space p, a`.
+    /// Decodes `isspacep.space p, a`.
     pub(super) fn isspacep(&mut self) -> Decoded<Memory> {
         let space = self.want("a state space", |word| {
             Some(match word {
@@ -215,7 +215,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         Ok(Memory::Isspacep { space, d, a: Base::D(a) })
     }
 
-    /// Decodes `createpolicy…`: cache policies have no effect, so any value represents one.
+    /// Checks that a fraction of a cache policy is above 0 and at most 1.
     fn check_fraction(&self, operand: &Operand, fraction: f64) -> Decoded<()> {
         if fraction > 0.0 && fraction <= 1.0 {
             return Ok(());
@@ -223,6 +223,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         Err(self.error_at(operand, format!("the fraction {fraction} is not above 0 and up to 1")))
     }
 
+    /// Decodes `createpolicy…`: cache policies have no effect, so any value represents one.
     pub(super) fn createpolicy(&mut self) -> Decoded<Alu> {
         let word = self.m.next().unwrap_or("");
         if !matches!(word, "fractional" | "range" | "cvt") {

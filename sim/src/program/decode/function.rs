@@ -1,4 +1,4 @@
-//! The body of a function, statement by statement.
+//! The body of a function, decoded statement by statement.
 
 use crate::program::analysis::watch::Touches;
 use crate::program::code::{Control, Guard, Instr, Meta, Op, P, Place, Reg, SourceLine};
@@ -16,10 +16,10 @@ use crate::text::lexer::Pos;
 pub(super) struct Body<'b, 'm> {
     pub(super) builder: &'b mut Builder<'m>,
     pub(super) scopes: Vec<Scope<'m>>,
-    /// First instruction of each label met so far, by number.
+    /// The first instruction of each label so far, by the label's number.
     labels: Vec<Option<u32>>,
     label_names: Vec<(&'m str, Pos)>,
-    /// Bytes of the frame in use, and the most that were.
+    /// The number of bytes of the frame so far.
     frame: u32,
     loc: u32,
     pub(super) is_entry: bool,
@@ -27,7 +27,8 @@ pub(super) struct Body<'b, 'm> {
 }
 
 impl<'b, 'm> Body<'b, 'm> {
-    /// Decodes a function and returns the bytes of its frame, and those in use. `callee` is its index unless it is the entry.
+    /// Decodes a function, and returns the size of its frame and the number of bytes in use. `callee` is its index unless it is the entry
+    /// function.
     pub(super) fn decode(
         builder: &'b mut Builder<'m>,
         function: &'m Function,
@@ -76,7 +77,7 @@ impl<'b, 'm> Body<'b, 'm> {
         Ok(())
     }
 
-    /// Falling off the end returns.
+    /// Ends the function: reaching its end returns.
     fn close(&mut self, function: &'m Function) {
         let mnemonic = self.builder.mnemonic("ret");
         let meta = Meta {
@@ -117,7 +118,7 @@ impl<'b, 'm> Body<'b, 'm> {
         })
     }
 
-    /// Records an error and continues up to a limit. Unsupported instructions are errors only for kernels that reach them.
+    /// Records an error, so that decoding continues, up to a limit. Unsupported instructions are errors only for kernels that reach them.
     fn note(&mut self, outcome: Decoded<()>) -> Decoded<()> {
         match outcome {
             Err(error) if error.is_unsupported() && !self.builder.linking => Ok(()),
@@ -184,7 +185,7 @@ impl<'b, 'm> Body<'b, 'm> {
         self.declare(&variable.name, symbol, variable.pos)
     }
 
-    /// The innermost meaning of a name.
+    /// Returns the meaning of a name in the innermost scope.
     pub(super) fn lookup(&self, name: &str) -> Option<Symbol<'m>> {
         self.scopes.iter().rev().find_map(|scope| scope.get(name))
     }
@@ -206,7 +207,7 @@ impl<'b, 'm> Body<'b, 'm> {
         None
     }
 
-    /// The carry flag of this function.
+    /// Returns the carry flag of this function.
     pub(super) fn carry(&mut self) -> P {
         match self.carry {
             Some(flag) => flag,

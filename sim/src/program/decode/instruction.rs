@@ -1,4 +1,4 @@
-//! One instruction: guard, opcode, qualifiers, operands.
+//! The parts of an instruction: guard, opcode, qualifiers, operands.
 
 use crate::program::analysis::watch::Touches;
 use crate::program::code::{Alu, D1, Guard, Instr, Look, Meta, Op, Reg, Space};
@@ -17,14 +17,14 @@ pub(super) struct Decoder<'c, 'b, 'm> {
     pub(super) i: &'m Instruction,
     pub(super) m: Modifiers<'m>,
     pub(super) uses: Vec<Reg>,
-    /// Registers whose values decide where something happens.
+    /// Registers whose values affect behavior, such as addresses and targets.
     pub(super) sinks: Vec<Reg>,
     pub(super) defs: Vec<Reg>,
     /// See [`Touches`].
     pub(super) contractible: bool,
 }
 
-/// The generic address that an instruction converts to its own space.
+/// Returns the generic address that an instruction converts to another space, and this space.
 fn converted(op: &Op) -> Option<(Space, crate::program::code::D)> {
     match *op {
         Op::Alu(Alu::D1(D1::GenericToShared, _, a)) => Some((Space::Shared, a)),
@@ -72,7 +72,7 @@ impl<'c, 'b, 'm> Decoder<'c, 'b, 'm> {
         Ok(())
     }
 
-    /// Sorts the registers read by what an undefined value in them would mean: computing and copying is not a finding.
+    /// Divides the registers that an instruction reads by the effect of an undefined value in them: copying and computing are not findings.
     fn touches(&mut self, op: &Op) -> Touches {
         let [uses, mut sinks, defs] = [&mut self.uses, &mut self.sinks, &mut self.defs].map(std::mem::take);
         let reads = [&uses[..], &sinks].concat();
@@ -98,18 +98,18 @@ impl<'c, 'b, 'm> Decoder<'c, 'b, 'm> {
         }
     }
 
-    /// An error at the opcode.
+    /// Returns an error at the opcode.
     pub(super) fn error(&self, message: impl Into<String>) -> ParseError {
         let len = self.i.mnemonic().chars().count() as u32;
         self.body.error(self.i.pos, len, message)
     }
 
-    /// The error of a form that does not exist.
+    /// Returns the error of an instruction form that does not exist.
     pub(super) fn unknown(&self) -> ParseError {
         self.error(format!("unknown instruction `{}`", self.i.mnemonic()))
     }
 
-    /// An error at an operand.
+    /// Returns an error at an operand.
     pub(super) fn error_at(&self, operand: &Operand, message: impl Into<String>) -> ParseError {
         self.body.error(operand.pos, operand.len.0, message)
     }
@@ -119,7 +119,7 @@ impl<'c, 'b, 'm> Decoder<'c, 'b, 'm> {
         self.arity_of(want, want)
     }
 
-    /// Checks that there are `least ..= most` operands.
+    /// Checks that the number of operands is in `least ..= most`.
     pub(super) fn arity_of(&self, least: usize, most: usize) -> Decoded<()> {
         let found = self.i.operands.len();
         if (least..=most).contains(&found) {
@@ -138,7 +138,7 @@ impl<'c, 'b, 'm> Decoder<'c, 'b, 'm> {
         self.i.operands.len()
     }
 
-    /// The qualifiers up to a type, and the type.
+    /// Returns the qualifiers before a type, and the type.
     pub(super) fn head(&mut self) -> Decoded<(Vec<&'m str>, Type)> {
         let mut words = vec![];
         loop {
@@ -159,7 +159,7 @@ impl<'c, 'b, 'm> Decoder<'c, 'b, 'm> {
         self.error(format!("`.{word}` does not belong in `{}`", self.i.mnemonic()))
     }
 
-    /// Refuses any of `words` that is not in `allowed`, and repetitions.
+    /// Rejects qualifiers of `words` that are not in `allowed`, and repetitions.
     pub(super) fn allow(&self, words: &[&str], allowed: &[&str]) -> Decoded<()> {
         for (i, word) in words.iter().enumerate() {
             if !allowed.contains(word) || words[..i].contains(word) {
@@ -169,12 +169,12 @@ impl<'c, 'b, 'm> Decoder<'c, 'b, 'm> {
         Ok(())
     }
 
-    /// The error of a type the instruction does not exist for.
+    /// Returns the error of a type that the instruction does not support.
     pub(super) fn no_such_type(&self, ty: Type) -> ParseError {
         self.error(format!("there is no `{}` on {ty}", self.i.opcode()))
     }
 
-    /// A required qualifier that `f` knows.
+    /// Returns the next qualifier as converted by `f`, or an error if `f` does not recognize it.
     pub(super) fn want<T>(&mut self, what: &str, f: impl FnOnce(&str) -> Option<T>) -> Decoded<T> {
         match self.m.take(f) {
             Some(value) => Ok(value),

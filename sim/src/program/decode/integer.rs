@@ -213,7 +213,7 @@ impl Decoder<'_, '_, '_> {
         )
     }
 
-    /// `shf.{l,r}.{clamp,wrap}.b32 d, a, b, c`.
+    /// Decodes `shf.{l,r}.{clamp,wrap}.b32 d, a, b, c`.
     fn shf(&mut self, words: &Words<'_>, ty: Type) -> Decoded<Alu> {
         let f = match &words.0[..] {
             ["l", "clamp"] => R3::ShfLClamp,
@@ -230,7 +230,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Alu::R3(f, d, a, b, self.src_r(3, U32)?))
     }
 
-    /// `szext.{clamp,wrap}.type d, a, b`, `bmsk.{clamp,wrap}.b32 d, a, b`.
+    /// Decodes `szext.{clamp,wrap}.type d, a, b`, `bmsk.{clamp,wrap}.b32 d, a, b`.
     fn clamped(&mut self, name: &str, words: &Words<'_>, ty: Type) -> Decoded<Alu> {
         let wrap = match &words.0[..] {
             ["clamp"] => false,
@@ -270,7 +270,7 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// `prmt.b32[.mode] d, a, b, c`.
+    /// Decodes `prmt.b32[.mode] d, a, b, c`.
     fn prmt(&mut self) -> Decoded<Alu> {
         let ty = self.want_type()?;
         if ty != Type::B32 {
@@ -290,7 +290,7 @@ impl Decoder<'_, '_, '_> {
         self.r3(f.unwrap_or(R3::Prmt), ty)
     }
 
-    /// `lop3[.or|.and].b32 d[|p], a, b, c, lut[, q]`.
+    /// Decodes `lop3[.or|.and].b32 d[|p], a, b, c, lut[, q]`.
     fn lop3(&mut self) -> Decoded<Alu> {
         let or = self.m.take(|word| match word {
             "or" => Some(true),
@@ -320,7 +320,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Alu::Lop3Pred { d, p, a, b, c, lut, or, q, negate })
     }
 
-    /// `dp4a.atype.btype d, a, b, c`, `dp2a.{lo,hi}.atype.btype d, a, b, c`.
+    /// Decodes `dp4a.atype.btype d, a, b, c`, `dp2a.{lo,hi}.atype.btype d, a, b, c`.
     fn dot_product(&mut self) -> Decoded<Alu> {
         let two = if self.i.opcode() == "dp2a" {
             Some(self.want("`.lo` or `.hi`", |word| match word {
@@ -347,7 +347,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Alu::Dot(Box::new(DotOp { a_signed, b_signed, two, d, a, b, c })))
     }
 
-    /// `{and, or, xor}` as a word.
+    /// Decodes the qualifier `.and`, `.or` or `.xor`, if it is the next one.
     pub(super) fn logic_word(&mut self) -> Option<Logic> {
         self.m.take(logic_of)
     }

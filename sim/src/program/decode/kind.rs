@@ -1,4 +1,4 @@
-//! `mma` with `.kind`: floats of at most 8 bits, with and without block scales.
+//! `mma` with `.kind`: floating-point numbers of at most 8 bits, with and without block scales.
 
 use crate::arith::{Float, Int, Round};
 use crate::program::code::{BlockScales, Extents, Mma, Numbers, ScaleOperand, Tensor};
@@ -18,8 +18,8 @@ fn small_float(word: &str) -> Option<Float> {
 }
 
 impl Decoder<'_, '_, '_> {
-    /// `mma.sync.aligned.shape.row.col.kind[.block_scale[.scale_vec_size]].dtype.atype.btype.ctype[.stype] d, a, b, c
-    /// [, scale-a, {byte, thread}, scale-b, {byte, thread}]`.
+    /// Decodes `mma.sync.aligned.shape.row.col.kind[.block_scale[.scale_vec_size]].dtype.atype.btype.ctype[.stype] d, a, b, c [, scale-a,
+    /// {byte, thread}, scale-b, {byte, thread}]`.
     pub(super) fn mma_of_kind(
         &mut self,
         kind: &str,
@@ -77,7 +77,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Tensor::Mma(Mma { extents, numbers, sparse: None, scales, round: Round::Rn, d, a, b, c }))
     }
 
-    /// The operands `n` and the next one: the scales, and which byte of which lanes they start at.
+    /// Decodes operands `n` and `n` + 1: the scales, and the selectors of their first byte and lane.
     fn scales(&mut self, n: usize) -> Decoded<ScaleOperand> {
         let bits = self.src_r(n, Type::B32)?;
         let selectors = self.sources(n + 1, 2, Type::Int(Int::U16), Fit::Exact)?;

@@ -1,4 +1,4 @@
-//! ldmatrix, stmatrix, movmatrix.
+//! `ldmatrix`, `stmatrix` and `movmatrix`.
 
 use crate::program::code::{MatrixAccess, Memory, Op, R, Space, WarpOp};
 use crate::program::decode::Decoded;
@@ -10,7 +10,7 @@ use crate::program::decode::order::{AS_WRITTEN, Order, is_type};
 use crate::program::types::Type;
 use crate::report::InstructionClass;
 
-/// `.sync.aligned.shape.num.trans.space.type`.
+/// The order `.sync.aligned.shape.num.trans.space.type`.
 const ORDER: Order = |_| {
     Some(|word| match word {
         "sync" => 0,
@@ -32,7 +32,7 @@ pub(super) const OPCODES: &[Opcodes] = &[
 ];
 
 impl Decoder<'_, '_, '_> {
-    /// `{ldmatrix,stmatrix}.sync.aligned.m8n8.{x1,x2,x4}[.trans][.shared].b16`.
+    /// Decodes `{ldmatrix,stmatrix}.sync.aligned.m8n8.{x1,x2,x4}[.trans][.shared].b16`.
     pub(super) fn matrix_access(&mut self, load: bool) -> Decoded<Memory> {
         self.want_word("sync")?;
         self.want_word("aligned")?;
@@ -66,7 +66,7 @@ impl Decoder<'_, '_, '_> {
         Ok(if load { Memory::LdMatrix(access) } else { Memory::StMatrix(access) })
     }
 
-    /// `movmatrix.sync.aligned.m8n8.trans.b16 d, a`.
+    /// Decodes `movmatrix.sync.aligned.m8n8.trans.b16 d, a`.
     pub(super) fn movmatrix(&mut self) -> Decoded<WarpOp> {
         for word in ["sync", "aligned", "m8n8", "trans", "b16"] {
             self.want_word(word)?;

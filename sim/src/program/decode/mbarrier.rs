@@ -1,4 +1,4 @@
-//! mbarrier, and the clusters' shared memory: mapa, getctarank.
+//! `mbarrier`, and instructions on the shared memory of clusters: `mapa`, `getctarank`.
 
 use crate::arith::Int;
 use crate::program::code::{Alu, Arrive, D, Mapa, Mbarrier, MbarrierFn, Memory, Op, PhaseOperand, Space};
@@ -24,7 +24,7 @@ pub(super) const OPCODES: &[Opcodes] = &[
 ];
 
 impl Decoder<'_, '_, '_> {
-    /// Qualifiers after the operation: `.sem.scope.space.b64`.
+    /// Decodes the qualifiers after the operation: `.sem.scope.space.b64`.
     fn mbarrier_tail(&mut self) -> Decoded<Space> {
         self.m.eat_any(&["acquire", "release", "relaxed"]);
         self.m.eat_any(&SCOPES);
@@ -94,7 +94,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Memory::Mbarrier(Box::new(Mbarrier { f, space, addr })))
     }
 
-    /// `[state | _,] [addr][, count | bytes]`.
+    /// Decodes the operands `[state | _,] [addr][, count | bytes]` of an arrival.
     fn arrive(&mut self, drop: bool, no_complete: bool, expect: bool) -> Decoded<(usize, MbarrierFn)> {
         let at =
             usize::from(!matches!(self.i.operands.first().map(|o| &o.kind), Some(OperandKind::Address(_))));
@@ -110,7 +110,7 @@ impl Decoder<'_, '_, '_> {
         Ok((at, MbarrierFn::Arrive(Arrive { count, expect, drop, no_complete, state })))
     }
 
-    /// `cp.async.mbarrier.arrive[.noinc][.shared].b64 [addr]`.
+    /// Decodes `cp.async.mbarrier.arrive[.noinc][.shared].b64 [addr]`.
     pub(super) fn copies_arrive(&mut self) -> Decoded<Memory> {
         self.want_word("arrive")?;
         let noinc = self.m.eat("noinc");
@@ -121,7 +121,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Memory::Mbarrier(Box::new(Mbarrier { f, space, addr })))
     }
 
-    /// `mapa[.shared::cluster].{u32,u64} d, a, rank`.
+    /// Decodes `mapa[.shared::cluster].{u32,u64} d, a, rank`.
     pub(super) fn mapa(&mut self) -> Decoded<Alu> {
         self.m.eat("shared::cluster");
         let ty = self.want_type()?;
@@ -138,7 +138,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Alu::Mapa(Box::new(Mapa { d, a, rank })))
     }
 
-    /// `getctarank[.shared::cluster].{u32,u64} d, a`.
+    /// Decodes `getctarank[.shared::cluster].{u32,u64} d, a`.
     pub(super) fn getctarank(&mut self) -> Decoded<Alu> {
         self.m.eat("shared::cluster");
         let ty = self.want_type()?;
@@ -151,7 +151,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Alu::CtaRank { d, a })
     }
 
-    /// `setmaxnreg.{inc,dec}.sync.aligned.u32 n`.
+    /// Decodes `setmaxnreg.{inc,dec}.sync.aligned.u32 n`.
     pub(super) fn setmaxnreg(&mut self) -> Decoded<crate::program::code::Control> {
         let more = self.m.eat("inc");
         if !more && !self.m.eat("dec") {

@@ -1,4 +1,4 @@
-//! ld, st and their qualifiers.
+//! `ld`, `st` and their qualifiers.
 
 use crate::program::code::{Access, Memory, Op, Reg, Space};
 use crate::program::decode::Decoded;
@@ -9,7 +9,7 @@ use crate::program::decode::order::{Order, is_type};
 use crate::program::types::{Meaning, Type};
 use crate::report::InstructionClass;
 
-/// A state space as `ld`, `st` and `atom` spell it.
+/// Returns the state space named by a qualifier of `ld`, `st` or `atom`.
 pub(super) fn space_of(word: &str) -> Option<Space> {
     Some(match word {
         "global" => Space::Global,
@@ -22,22 +22,22 @@ pub(super) fn space_of(word: &str) -> Option<Space> {
     })
 }
 
-/// What an access asks of the caches.
+/// The cache qualifiers of an access.
 #[derive(Debug, Default)]
 pub(super) struct Caching {
-    /// `.ca`, `.cg` …
+    /// Whether there is a cache operator: `.ca`, `.cg`, …
     operator: bool,
     nc: bool,
     eviction: bool,
     pub(super) prefetch: bool,
-    /// A cache policy is the last operand.
+    /// Whether the last operand is a cache policy.
     pub(super) policy: bool,
 }
 
-/// Scopes of strong operations.
+/// The scopes of strong operations.
 pub(super) const SCOPES: [&str; 4] = ["cta", "cluster", "gpu", "sys"];
 
-/// Whom a strong operation is meant for.
+/// The scope of a strong operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     Cluster,
@@ -45,13 +45,13 @@ pub(super) enum Scope {
 }
 
 impl Scope {
-    /// Returns whether other clusters are in it.
+    /// Returns whether the scope includes other clusters.
     pub(super) fn is_wide(self) -> bool {
         self == Scope::Device
     }
 }
 
-/// How an access is ordered with others.
+/// The order of an access with respect to others.
 #[derive(Clone, Copy, Debug, Default)]
 struct Strength {
     strong: bool,
@@ -62,13 +62,13 @@ struct Strength {
 }
 
 impl Caching {
-    /// Returns whether only a policy, and possibly a prefetch, is requested.
+    /// Returns whether there is only a policy, and possibly a prefetch.
     pub(super) fn is_plain(&self) -> bool {
         !(self.operator || self.nc || self.eviction)
     }
 }
 
-/// `.sem.scope.space.op.cache.level.vec.type`; those of asynchronous forms have a fixed order.
+/// The order `.sem.scope.space.op.cache.level.vec.type`; the qualifiers of asynchronous forms have a fixed order.
 pub(super) const MEMORY: Order = |words| {
     (!matches!(words.first(), Some(&("async" | "bulk")))).then_some(|word| match word {
         "weak" | "volatile" | "mmio" => 0,
@@ -90,7 +90,7 @@ pub(super) const OPCODES: &[Opcodes] = &[
 ];
 
 impl Decoder<'_, '_, '_> {
-    /// Space and caching that go with an access.
+    /// Checks that the space and the cache qualifiers are valid for an access.
     fn check_access(&self, order: Strength, space: Space, caching: &Caching) -> Decoded<()> {
         let mnemonic = self.i.mnemonic();
         let strong = order.strong;
@@ -113,7 +113,7 @@ impl Decoder<'_, '_, '_> {
         Ok(())
     }
 
-    /// `.mmio` is for one element of global memory, `.relaxed.sys`.
+    /// Checks that `.mmio` is applied to one element of global memory.
     fn check_mmio(&self, order: Strength, space: Space, count: usize) -> Decoded<()> {
         if order.mmio && (count > 1 || !matches!(space, Space::Generic | Space::Global)) {
             return Err(self.error("`.mmio` goes with single elements of global memory"));
@@ -121,7 +121,7 @@ impl Decoder<'_, '_, '_> {
         Ok(())
     }
 
-    /// `.cta`, `.gpu` …, if one is next.
+    /// Decodes the scope `.cta`, `.gpu` …, if it is the next qualifier.
     pub(super) fn scope(&mut self) -> Option<Scope> {
         self.m.take(|word| match word {
             "cta" | "cluster" => Some(Scope::Cluster),
@@ -130,7 +130,7 @@ impl Decoder<'_, '_, '_> {
         })
     }
 
-    /// `.weak`, `.volatile`, `.relaxed.scope` …
+    /// Decodes `.weak`, `.volatile`, `.relaxed.scope` …, if present.
     fn ordering(&mut self, orders: &[&str]) -> Decoded<Strength> {
         if self.m.eat("weak") {
             return Ok(Strength::default());
@@ -154,7 +154,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Strength { strong: true, synchronizes: !relaxed, relaxed, meets_blocks: scope.is_wide(), mmio })
     }
 
-    /// Cache operators and hints.
+    /// Decodes cache operators and hints.
     pub(super) fn cache_hints(&mut self, operators: &[&str]) -> Caching {
         let mut caching = Caching::default();
         while let Some(word) = self.m.peek() {
@@ -179,7 +179,7 @@ impl Decoder<'_, '_, '_> {
         caching
     }
 
-    /// `.v2`, `.v4`, `.v8`.
+    /// Decodes `.v2`, `.v4` or `.v8`, and returns the number of elements; 1 if it is absent.
     pub(super) fn vector(&mut self) -> usize {
         self.m
             .take(|word| match word {
@@ -191,7 +191,7 @@ impl Decoder<'_, '_, '_> {
             .unwrap_or(1)
     }
 
-    /// The type of elements, and a vector's length, checked together.
+    /// Decodes the vector length and the element type, and checks that they are compatible.
     fn elements_type(&mut self) -> Decoded<(usize, Type)> {
         let count = self.vector();
         let ty = self.want_type()?;
@@ -236,7 +236,7 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// Bits of the first register of operand `n`.
+    /// Returns the number of bits of the first register in operand `n`.
     pub(super) fn first_width(&mut self, n: usize) -> Decoded<u32> {
         let elements = self.elements(self.operand(n))?;
         let registers = elements.iter().map(|e| self.register_of(e)).collect::<Decoded<Vec<_>>>()?;

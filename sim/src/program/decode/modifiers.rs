@@ -10,7 +10,7 @@ pub(super) struct Modifiers<'m> {
 }
 
 impl<'m> Modifiers<'m> {
-    /// The qualifiers `words` of an instruction, in the manual's order.
+    /// Returns a cursor over the qualifiers `words`, in the manual's order.
     pub(super) fn new(order: Order, words: &'m [String]) -> Self {
         Self { words: canonical(order, words), at: 0 }
     }
@@ -33,19 +33,19 @@ impl<'m> Modifiers<'m> {
         found
     }
 
-    /// Takes the next qualifier if `f` knows it.
+    /// Takes the next qualifier if `f` recognizes it.
     pub(super) fn take<T>(&mut self, f: impl FnOnce(&str) -> Option<T>) -> Option<T> {
         let value = f(self.peek()?)?;
         self.at += 1;
         Some(value)
     }
 
-    /// The type that was taken last.
+    /// Returns the last type that was taken.
     pub(super) fn last_type(&self) -> Option<Type> {
         self.words.get(self.at.checked_sub(1)?).and_then(|word| Type::parse(word))
     }
 
-    /// Takes a type.
+    /// Takes the next qualifier if it is a type.
     pub(super) fn ty(&mut self) -> Option<Type> {
         self.take(Type::parse)
     }

@@ -1,5 +1,5 @@
-//! The table of opcodes. Each family lists its own, with what the text alone determines: how they are counted, the order of their
-//! qualifiers, and the method that decodes them.
+//! The table of opcodes. Each family lists its own opcodes with the properties that the text alone determines: their class in counts, the
+//! order of their qualifiers, and the method that decodes them.
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ use crate::program::decode::{
 use crate::program::types::Type;
 use crate::report::InstructionClass;
 
-/// A row: opcodes that one method decodes.
+/// A row of the table: opcodes that one method decodes.
 pub(super) struct Opcodes {
     names: &'static [&'static str],
     pub(super) counted: Counted,
@@ -25,17 +25,17 @@ pub(super) struct Opcodes {
     pub(super) decode: Decode,
 }
 
-/// Decodes the qualifiers and operands, in the order of the text; anything else is an error.
+/// A method that decodes the qualifiers and operands in order; others are errors.
 type Decode = fn(&mut Decoder<'_, '_, '_>) -> Decoded<Op>;
 
-/// How instructions are counted.
+/// The class in which instructions are counted.
 pub(super) enum Counted {
     As(InstructionClass),
-    /// The qualifiers decide.
+    /// The qualifiers determine the class.
     By(fn(&[&str]) -> InstructionClass),
 }
 
-/// By the type that is named last.
+/// The class that follows from the last type.
 pub(super) const BY_TYPE: Counted = Counted::By(|words| {
     if words.contains(&"f32x2") {
         return InstructionClass::Float;
@@ -49,7 +49,7 @@ pub(super) const BY_TYPE: Counted = Counted::By(|words| {
 });
 
 impl Counted {
-    /// Of an instruction with these qualifiers.
+    /// Returns the class of an instruction with these qualifiers.
     pub(super) fn of(&self, words: &[&str]) -> InstructionClass {
         match self {
             Counted::As(class) => *class,
@@ -67,7 +67,7 @@ pub(super) const fn row(
     Opcodes { names, counted, order, decode }
 }
 
-/// The families.
+/// The families of opcodes.
 const FAMILIES: [&[Opcodes]; 23] = [
     arithmetic::OPCODES,
     async_copy::OPCODES,
@@ -99,7 +99,7 @@ fn rows() -> impl Iterator<Item = (&'static str, &'static Opcodes)> {
     rows.flat_map(|row| row.names.iter().map(move |&name| (name, row)))
 }
 
-/// The row of an opcode.
+/// Returns the row of an opcode.
 pub(super) fn find(name: &str) -> Option<&'static Opcodes> {
     static ROWS: LazyLock<FxHashMap<&str, &Opcodes>> = LazyLock::new(|| rows().collect());
     ROWS.get(name).copied()

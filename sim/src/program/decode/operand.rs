@@ -1,4 +1,4 @@
-//! Operands to slots.
+//! Conversion of operands to slots.
 
 use crate::arith::Int;
 use crate::program::code::{D, P, R, Reg, Value};
@@ -9,15 +9,15 @@ use crate::program::types::{Meaning, Type};
 use crate::text::ast::{Name, Operand, OperandKind};
 use crate::text::lexer::Pos;
 
-/// How wide a register may be for an instruction's type.
+/// The width that a register may have, relative to the instruction's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fit {
     Exact,
-    /// As in `ld`, `st`, `cvt`: at least as wide.
+    /// At least the width of the type, as in `ld`, `st`, `cvt`.
     Wider,
 }
 
-/// The components of vector registers.
+/// Returns the index of a component of a vector register.
 fn component(part: &str) -> Option<u32> {
     match part {
         "x" | "r" => Some(0),
@@ -41,7 +41,7 @@ fn fits(fit: Fit, want: Type, register: Type) -> bool {
 }
 
 impl Decoder<'_, '_, '_> {
-    /// The register of a name, if it is one.
+    /// Returns the register with a name, if it exists.
     pub(super) fn register(&mut self, name: &Name, pos: Pos) -> Decoded<Option<(Reg, Type)>> {
         match self.body.register(name) {
             Some(register) if register.vector == 1 => Ok(Some((register.slot(0), register.ty))),
@@ -54,7 +54,7 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// The register an operand names, if it names one.
+    /// Returns the register that an operand names, if it is a register.
     pub(super) fn register_of(&mut self, operand: &Operand) -> Decoded<Option<(Reg, Type)>> {
         match &operand.kind {
             OperandKind::Name(name) => self.register(name, operand.pos),
@@ -72,7 +72,7 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// The components of a vector operand: `{a, b}` or a vector register.
+    /// Returns the components of a vector operand: `{a, b}` or a vector register.
     pub(super) fn elements(&mut self, operand: &Operand) -> Decoded<Vec<Operand>> {
         match &operand.kind {
             OperandKind::Vector(items) => Ok(items.to_vec()),
@@ -114,7 +114,7 @@ impl Decoder<'_, '_, '_> {
         )
     }
 
-    /// A destination.
+    /// Returns the slot of a destination.
     pub(super) fn dst_as(&mut self, operand: &Operand, ty: Type, fit: Fit) -> Decoded<Reg> {
         if let OperandKind::Name(name) = &operand.kind
             && **name == *"_"
@@ -147,7 +147,7 @@ impl Decoder<'_, '_, '_> {
         self.body.lookup(name).is_none() && self.body.builder.global(name).is_none()
     }
 
-    /// A source: a register, a constant or a special register.
+    /// Returns the slot of a source: a register, a constant or a special register.
     pub(super) fn src_as(&mut self, operand: &Operand, ty: Type, fit: Fit) -> Decoded<Reg> {
         match &operand.kind {
             OperandKind::Int(value) => self.int_constant(operand, value.get(), ty),
@@ -216,7 +216,7 @@ impl Decoder<'_, '_, '_> {
         })
     }
 
-    /// The position or the length of a bit field: constants are bytes.
+    /// Returns the position or the length of a bit field; a constant must be in 0 … 255.
     pub(super) fn bit_count(&mut self, n: usize) -> Decoded<R> {
         match self.operand(n).kind {
             OperandKind::Int(value) if !(0..256).contains(&value.get()) => {
@@ -234,13 +234,13 @@ impl Decoder<'_, '_, '_> {
         self.src_as(self.operand(n), ty, Fit::Exact)
     }
 
-    /// A destination of at most 32 bits.
+    /// Returns the slot of a destination of at most 32 bits.
     pub(super) fn dst_r(&mut self, n: usize, ty: Type) -> Decoded<R> {
         let reg = self.dst(n, ty)?;
         self.as_r(n, reg)
     }
 
-    /// A source of at most 32 bits.
+    /// Returns the slot of a source of at most 32 bits.
     pub(super) fn src_r(&mut self, n: usize, ty: Type) -> Decoded<R> {
         let reg = self.src(n, ty)?;
         self.as_r(n, reg)
@@ -277,7 +277,7 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// A predicate source, possibly negated.
+    /// Returns the slot of a predicate source, and whether it is negated.
     pub(super) fn src_p(&mut self, operand: &Operand) -> Decoded<(P, bool)> {
         let (operand, negated) = match &operand.kind {
             OperandKind::Not(inner) => (&**inner, true),
@@ -289,7 +289,7 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// `d` or `d|p`.
+    /// Returns the destinations of `d` or `d|p`.
     pub(super) fn pair<'o>(&self, operand: &'o Operand) -> (&'o Operand, Option<&'o Operand>) {
         match &operand.kind {
             OperandKind::Pair(pair) => (&pair[0], Some(&pair[1])),
@@ -297,7 +297,7 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// The 32-bit register at a slot of unknown class, for elements of vectors.
+    /// Returns the 32-bit slot of an element of a vector.
     pub(super) fn only_r(&self, operand: &Operand, reg: Reg) -> Decoded<R> {
         match reg {
             Reg::R(r) => Ok(r),
@@ -305,7 +305,7 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// A constant operand.
+    /// Returns the value of a constant operand.
     pub(super) fn constant(&self, n: usize, what: &str) -> Decoded<i128> {
         match self.operand(n).kind {
             OperandKind::Int(value) => Ok(value.get()),

@@ -1,31 +1,31 @@
-//! Qualifiers in the manual's order.
+//! The manual's order of qualifiers.
 //!
-//! The manual gives qualifiers a fixed order. ptxas takes many of them in any, and compilers and libraries make use of that:
-//! Triton prints `atom.global.gpu.relaxed.add.u32`, libcu++ `atom.add.relaxed.gpu.u32`. Only the order of types among each other
-//! and words that belong to the opcode (`mul.lo`) are fixed.
+//! The manual specifies a fixed order. ptxas accepts many qualifiers in any order, and compilers and libraries rely on this: Triton prints
+//! `atom.global.gpu.relaxed.add.u32`, libcu++ `atom.add.relaxed.gpu.u32`. Only the order of several types, and of words that belong to the
+//! opcode (`mul.lo`), is fixed.
 
 use crate::program::types::Type;
 
-/// What ptxas takes more than once.
+/// The qualifiers that ptxas accepts more than once.
 const REPEATABLE: [&str; 6] = ["sat", "uni", "sync", "approx", "NaN", "cc"];
 
-/// The rank of each qualifier of an instruction with these qualifiers, unless they have a fixed order.
+/// Given the qualifiers of an instruction, returns the function that ranks each of them; `None` if their order is fixed.
 pub(super) type Order = fn(&[&str]) -> Option<fn(&str) -> u8>;
 
-/// A fixed order.
+/// The order of the text.
 pub(super) const AS_WRITTEN: Order = |_| None;
 
-/// Types last, the rest in any order.
+/// Types last, all others in any order.
 pub(super) const TYPES_LAST: Order = |_| Some(types_last);
 
-/// Types last, the rest in any order; a type in front fixes the order, because `.lo` in `mul.lo` belongs to the opcode.
+/// Types last, all others in any order. A type as the first qualifier fixes the order, because `.lo` in `mul.lo` belongs to the opcode.
 pub(super) const TYPES_LAST_OR_FIRST: Order =
     |words| (!words.first().is_some_and(|word| is_type(word))).then_some(types_last);
 
-/// The type first.
+/// The type first, all others in any order.
 pub(super) const TYPE_FIRST: Order = |_| Some(|word| u8::from(!is_type(word)));
 
-/// The qualifiers of an instruction, ordered as the manual orders them.
+/// Returns the qualifiers of an instruction in the manual's order.
 pub(super) fn canonical(order: Order, words: &[String]) -> Vec<&str> {
     let mut ordered: Vec<&str> = Vec::with_capacity(words.len());
     for word in words {

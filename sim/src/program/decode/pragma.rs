@@ -1,8 +1,8 @@
-//! Pragmas with which the author of a kernel states what a checked run verifies.
+//! Pragmas with which the author of a kernel makes statements that a checked run verifies.
 //!
-//! `.pragma "warpwright.uniform %r5 32";`: all threads of each run of 32 threads of the block have the same value in `%r5`; `block`
-//! or `cluster` in place of the number means all of its threads. `@%p1` or `@!%p1` behind it restricts the statement to the threads
-//! that the predicate selects. Other pragmas have no effect on the result.
+//! `.pragma "warpwright.uniform %r5 32";` states that all threads of each group of 32 consecutive threads of the block have the same value
+//! in `%r5`; with `block` or `cluster` in place of the number, all threads of the block or cluster. A final `@%p1` or `@!%p1` restricts the
+//! statement to the threads that the predicate selects. Other pragmas have no effect on the result.
 
 use crate::program::analysis::watch::Touches;
 use crate::program::code::{Control, Guard, Instr, Meta, Op, Reg, Together, Uniform};

@@ -1,4 +1,4 @@
-//! Names inside a function: registers, variables, labels, and the blocks they are visible in.
+//! Names inside a function: registers, variables, labels, and the blocks in which they are visible.
 
 use rustc_hash::FxHashMap;
 
@@ -11,7 +11,7 @@ use crate::text::lexer::Pos;
 /// The meaning of a name inside a function.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Symbol<'m> {
-    /// A register declared with this type and this many components.
+    /// A register with this type and number of components.
     Register(Type, u32),
     /// A variable of the frame: a `.local` or, in a call sequence, a `.param`.
     Frame {
@@ -37,19 +37,19 @@ pub(super) enum Symbol<'m> {
 #[derive(Default)]
 pub(super) struct Scope<'m> {
     names: FxHashMap<&'m str, Symbol<'m>>,
-    /// `%r<12>`: prefix → type, components, count.
+    /// Ranges of registers such as `%r<12>`: prefix → type, components, count.
     ranges: FxHashMap<&'m str, (Type, u32, u32)>,
-    /// The registers used so far.
+    /// The registers that are used so far.
     pub(super) registers: FxHashMap<Name, Register>,
 }
 
 /// A register with a slot.
 #[derive(Clone, Copy)]
 pub(super) struct Register {
-    /// The slot of the first component, which the others follow.
+    /// The slot of the first component; the slots of the others follow.
     first: Reg,
     pub(super) ty: Type,
-    /// Components.
+    /// The number of components.
     pub(super) vector: u32,
 }
 
@@ -58,7 +58,7 @@ impl Register {
         Self { first, ty, vector }
     }
 
-    /// The slot of a component.
+    /// Returns the slot of a component.
     pub(super) fn slot(self, component: u32) -> Reg {
         match self.first {
             Reg::R(R(i)) => Reg::R(R(i + component)),
@@ -126,7 +126,7 @@ impl<'m> Scope<'m> {
     }
 }
 
-/// The labels directly in a block, which may be used before they come.
+/// Returns the labels directly in a block, which may be used before their definition.
 pub(super) fn labels(statements: &[Statement]) -> impl Iterator<Item = (&str, Pos)> {
     statements.iter().filter_map(|statement| match statement {
         Statement::Label(name, pos) => Some((name.as_str(), *pos)),

@@ -1,4 +1,4 @@
-//! Special registers by name (PTX ISA, "Special Registers").
+//! Special registers, by name (PTX ISA, "Special Registers").
 
 use crate::arith::Int;
 use crate::program::code::{Clock, R, Reg, Special, Value};
@@ -7,7 +7,7 @@ use crate::program::decode::instruction::Decoder;
 use crate::program::types::Type;
 use crate::text::ast::{Operand, OperandKind};
 
-/// The register and its width, if `name` (with component `part`) is a constant special register.
+/// Returns a constant special register and its width in bits, if `name` (with component `part`) is one.
 fn fixed(name: &str, part: Option<&str>) -> Option<(Special, u32)> {
     let axis = match part {
         Some("x") => Some(0),
@@ -57,7 +57,7 @@ fn fixed(name: &str, part: Option<&str>) -> Option<(Special, u32)> {
     Some((special, 32))
 }
 
-/// Registers of the driver and counters of performance, of which nothing is known here.
+/// Returns registers of the driver and performance counters, which read as zero.
 fn numbered(name: &str) -> Option<(Special, u32)> {
     let below = |number: &str, end: u32| number.parse::<u32>().is_ok_and(|n| n < end);
     let bits = match (name.strip_prefix("%envreg"), name.strip_prefix("%pm")) {
@@ -69,7 +69,7 @@ fn numbered(name: &str) -> Option<(Special, u32)> {
     Some((Special::Zero, bits))
 }
 
-/// Special registers that change while a warp runs.
+/// Returns a special register that changes while a warp runs, and its width in bits.
 pub(super) fn clock(name: &str) -> Option<(Clock, u32)> {
     Some(match name {
         "%clock" | "%globaltimer_lo" => (Clock::Low, 32),
@@ -80,7 +80,7 @@ pub(super) fn clock(name: &str) -> Option<(Clock, u32)> {
 }
 
 impl Decoder<'_, '_, '_> {
-    /// The four components of a special register such as `%tid`.
+    /// Returns the slots of the four components of a special register such as `%tid`.
     pub(super) fn special_vector(&mut self, operand: &Operand) -> Option<[R; 4]> {
         let OperandKind::Name(name) = &operand.kind else { return None };
         let parts = ["x", "y", "z", "w"].map(|part| fixed(name, Some(part)));
@@ -88,7 +88,7 @@ impl Decoder<'_, '_, '_> {
         Some([x, y, z, w].map(|(special, _)| self.body.builder.preset_r(Value::Special(special))))
     }
 
-    /// The slot of a constant special register.
+    /// Returns the slot and the type of a constant special register.
     pub(super) fn special(&mut self, operand: &Operand) -> Decoded<Option<(Reg, Type)>> {
         let (name, part) = match &operand.kind {
             OperandKind::Name(name) => (name.as_str(), None),

@@ -1,4 +1,4 @@
-//! alloca, stacksave, stackrestore (PTX ISA, "Stack Manipulation Instructions").
+//! `alloca`, `stacksave` and `stackrestore` (PTX ISA, "Stack Manipulation Instructions").
 
 use crate::arith::Int;
 use crate::program::code::{Memory, Op};
@@ -18,7 +18,7 @@ pub(super) const OPCODES: &[Opcodes] = &[
 ];
 
 impl Decoder<'_, '_, '_> {
-    /// `.u32` or `.u64`.
+    /// Decodes the type `.u32` or `.u64`.
     fn stack_type(&mut self) -> Decoded<Type> {
         match self.want_type()? {
             ty @ Type::Int(Int::U32 | Int::U64) => Ok(ty),
@@ -26,7 +26,7 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// `alloca.type d, bytes[, alignment]`.
+    /// Decodes `alloca.type d, bytes[, alignment]`.
     pub(super) fn alloca(&mut self) -> Decoded<Memory> {
         let ty = self.stack_type()?;
         self.arity_of(2, 3)?;
@@ -39,14 +39,14 @@ impl Decoder<'_, '_, '_> {
         Ok(Memory::Alloca { d: self.dst(0, ty)?, bytes: self.src(1, ty)?, align })
     }
 
-    /// `stacksave.type d`.
+    /// Decodes `stacksave.type d`.
     pub(super) fn stack_save(&mut self) -> Decoded<Memory> {
         let ty = self.stack_type()?;
         self.arity(1)?;
         Ok(Memory::StackSave(self.dst(0, ty)?))
     }
 
-    /// `stackrestore.type a`.
+    /// Decodes `stackrestore.type a`.
     pub(super) fn stack_restore(&mut self) -> Decoded<Memory> {
         let ty = self.stack_type()?;
         self.arity(1)?;
@@ -54,5 +54,5 @@ impl Decoder<'_, '_, '_> {
     }
 }
 
-/// Bytes that an allocation is aligned to when nothing is asked for.
+/// The default alignment of an allocation in bytes.
 const DEFAULT_ALIGN: i128 = 8;

@@ -1,4 +1,4 @@
-//! mma.sync, mma.sp.
+//! `mma.sync` and `mma.sp`.
 
 use crate::arith::mma::Accumulator;
 use crate::arith::mma::integer::BitOp;
@@ -12,7 +12,7 @@ use crate::program::decode::order::Order;
 use crate::program::types::{Meaning, Type};
 use crate::report::InstructionClass;
 
-/// `m16n8k16` and the like.
+/// Returns the extents of a shape such as `m16n8k16`.
 pub(super) fn extents(word: &str) -> Option<Extents> {
     let (m, rest) = word.strip_prefix('m')?.split_once('n')?;
     let (n, k) = rest.split_once('k')?;
@@ -48,7 +48,7 @@ pub(super) fn accumulator(word: &str) -> Option<Accumulator> {
     }
 }
 
-/// The number formats of D, A, B, C, as far as they go together.
+/// Returns the number formats for types of D, A, B and C, if these can be combined.
 pub(super) fn numbers(types: [&str; 4], satfinite: bool, bit_op: Option<BitOp>) -> Option<Numbers> {
     let [d, a, b, c] = types;
     if let Some(op) = bit_op {
@@ -70,7 +70,7 @@ pub(super) fn numbers(types: [&str; 4], satfinite: bool, bit_op: Option<BitOp>) 
     (same && sums && !satfinite).then_some(Numbers::Float { ab: (float_a, float_b), c, d })
 }
 
-/// The shapes that exist for dense and for sparse products.
+/// Returns whether a shape exists for dense or for sparse products.
 fn shape_exists(shape: &str, numbers: &Numbers, sparse: bool) -> bool {
     let dense: &[&str] = match numbers {
         Numbers::Small { .. } => &[],
@@ -93,7 +93,7 @@ fn shape_exists(shape: &str, numbers: &Numbers, sparse: bool) -> bool {
     if sparse { with_zeros.contains(&shape) } else { dense.contains(&shape) }
 }
 
-/// `.sp.sync.aligned.shape.layouts.satfinite.types`.
+/// The order `.sp.sync.aligned.shape.layouts.satfinite.types`.
 const ORDER: Order = |_| {
     Some(|word| match word {
         "sp" | "sp::ordered_metadata" => 0,
@@ -111,7 +111,7 @@ pub(super) const OPCODES: &[Opcodes] = &[row(&["mma"], Counted::As(InstructionCl
 })];
 
 impl Decoder<'_, '_, '_> {
-    /// `mma[.sp].sync.aligned.shape.row.col[.satfinite].dtype.atype.btype.ctype[.op.popc] d, a, b, c[, e, f]`.
+    /// Decodes `mma[.sp].sync.aligned.shape.row.col[.satfinite].dtype.atype.btype.ctype[.op.popc] d, a, b, c[, e, f]`.
     pub(super) fn mma(&mut self) -> Decoded<Tensor> {
         let sparse = self.m.eat_any(&["sp", "sp::ordered_metadata"]);
         self.want_word("sync")?;
@@ -166,7 +166,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Tensor::Mma(Mma { extents, numbers, sparse, scales: None, round, d, a, b, c }))
     }
 
-    /// `.and.popc`, `.xor.popc`.
+    /// Decodes `.and.popc` or `.xor.popc`, if present.
     pub(super) fn bit_op(&mut self) -> Option<BitOp> {
         let op = self.m.take(|word| match word {
             "xor" => Some(BitOp::Xor),
@@ -176,7 +176,7 @@ impl Decoder<'_, '_, '_> {
         self.m.eat("popc").then_some(op)
     }
 
-    /// The registers of a fragment of `elements` elements over the warp.
+    /// Returns the registers of a fragment; `elements` is the number of elements of the whole matrix.
     pub(super) fn fragment(
         &mut self,
         n: usize,
@@ -194,7 +194,7 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// Registers of packed numbers are declared as bits, at least one of them.
+    /// Checks that at least one register of packed numbers is declared as bits.
     fn check_fragment(&mut self, n: usize, ty: Type) -> Decoded<()> {
         if ty != Type::B32 {
             return Ok(());
@@ -208,7 +208,7 @@ impl Decoder<'_, '_, '_> {
         Err(self.error_at(self.operand(n), "packed numbers are in registers of type .b32"))
     }
 
-    /// The operands `n` and the next one: the metadata and which lanes hold it.
+    /// Decodes operands `n` and `n` + 1: the metadata, and the selector of the lanes that contain it.
     pub(super) fn sparse(&mut self, n: usize, extents: &Extents, numbers: &Numbers) -> Decoded<Sparse> {
         let metadata = self.src_r(n, Type::B32)?;
         let limit = match (numbers.bits().0, extents.k) {
@@ -223,7 +223,7 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// `mma.sync.aligned.m8n8k4.alayout.blayout.dtype.f16.f16.ctype`.
+    /// Decodes `mma.sync.aligned.m8n8k4.alayout.blayout.dtype.f16.f16.ctype`.
     fn quad_pair(&mut self, layouts: (Option<&str>, Option<&str>), types: [&str; 4]) -> Decoded<Tensor> {
         let major = |word: Option<&str>| match word {
             Some("row") => Some(true),
@@ -258,13 +258,13 @@ impl Decoder<'_, '_, '_> {
         }))
     }
 
-    /// The 32-bit slots of operand `n`.
+    /// Returns the 32-bit slots of operand `n`.
     pub(super) fn words_of(&self, n: usize, regs: &[Reg]) -> Decoded<Box<[R]>> {
         regs.iter().map(|&reg| self.only_r(self.operand(n), reg)).collect()
     }
 }
 
-/// The type of a register of A or B.
+/// Returns the type of a register of A or B.
 fn factor_type(numbers: &Numbers) -> Type {
     match numbers {
         Numbers::F64 => Type::F64,
@@ -273,7 +273,7 @@ fn factor_type(numbers: &Numbers) -> Type {
     }
 }
 
-/// The type of a register of C or D.
+/// Returns the type of a register of C or D.
 fn sum_type(numbers: &Numbers, bits: u32) -> Type {
     match numbers {
         Numbers::F64 => Type::F64,

@@ -1,4 +1,4 @@
-//! tensormap.replace, tensormap.cp_fenceproxy.
+//! `tensormap.replace` and `tensormap.cp_fenceproxy`.
 
 use crate::program::code::{D, MapCopy, MapReplace, Memory, Reg, Space, Value};
 use crate::program::code::{Field, Op};
@@ -10,7 +10,7 @@ use crate::program::decode::order::AS_WRITTEN;
 use crate::program::types::Type;
 use crate::report::InstructionClass;
 
-/// Bytes of a tensor map.
+/// The size of a tensor map in bytes.
 const MAP_BYTES: i128 = 128;
 
 pub(super) const OPCODES: &[Opcodes] =
@@ -27,7 +27,7 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// `tensormap.replace.tile.field[.space].b1024.type [map][, dimension], value`.
+    /// Decodes `tensormap.replace.tile.field[.space].b1024.type [map][, dimension], value`.
     fn map_replace(&mut self) -> Decoded<Memory> {
         self.want_word("tile")?;
         let field = self.want("a field of a tensor map such as `.box_dim`", field_of)?;
@@ -63,7 +63,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Memory::MapReplace(Box::new(MapReplace { field, space, addr, value, temporary })))
     }
 
-    /// One of a field's numbered choices.
+    /// Returns the stored form of the value of an enumerated field.
     fn map_choice(&mut self, field: Field, n: usize) -> Decoded<Reg> {
         let choice = self.constant(n, "what a field of a tensor map chooses")?;
         let known = usize::try_from(choice).ok().filter(|&c| c < field.choices());
@@ -73,7 +73,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Reg::R(self.body.builder.preset_r(Value::Bits(bits))))
     }
 
-    /// `tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned [to], [from], 128`.
+    /// Decodes `tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned [to], [from], 128`.
     fn map_copy(&mut self) -> Decoded<Memory> {
         for word in ["global", "shared::cta", "tensormap::generic", "release"] {
             self.want_word(word)?;

@@ -1,4 +1,4 @@
-//! tex, tld4, suld, sust.
+//! `tex`, `tld4`, `suld` and `sust`.
 
 use crate::arith::Int;
 use crate::program::code::{D, Fetch, Geometry, Memory, Op, Outside, R, Reg, SurfaceAccess};
@@ -38,7 +38,7 @@ fn geometry_of(word: &str) -> Option<Geometry> {
 }
 
 impl Decoder<'_, '_, '_> {
-    /// `tex.geom.v4.dtype.ctype d, [texture, {coordinates}]`.
+    /// Decodes `tex.geom.v4.dtype.ctype d, [texture, {coordinates}]`.
     fn tex(&mut self) -> Decoded<Memory> {
         // Images have one level, which is the one that is asked for.
         let has_level = self.m.eat("level");
@@ -60,7 +60,7 @@ impl Decoder<'_, '_, '_> {
         self.fetch(geometry, ty, coordinate, None)
     }
 
-    /// `tld4.comp.2d.v4.dtype.f32 d, [texture, {coordinates}]`.
+    /// Decodes `tld4.comp.2d.v4.dtype.f32 d, [texture, {coordinates}]`.
     fn tld4(&mut self) -> Decoded<Memory> {
         let component = self.want("a component such as `.r`", |word| "rgba".find(word))?;
         let geometry = self.want("a geometry such as `.2d`", geometry_of)?;
@@ -107,7 +107,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Memory::Fetch(Box::new(fetch)))
     }
 
-    /// `suld.b.geom.vec.type.clamp d, [surface, {coordinates}]`, `sust.b.geom.vec.type.clamp [surface, {coordinates}], c`.
+    /// Decodes `suld.b.geom.vec.type.clamp d, [surface, {coordinates}]`, `sust.b.geom.vec.type.clamp [surface, {coordinates}], c`.
     fn surface(&mut self, stores: bool) -> Decoded<Memory> {
         if self.m.eat("p") {
             return Err(self.unsupported("formatted stores are not modeled"));
@@ -145,7 +145,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Memory::Surface(Box::new(access)))
     }
 
-    /// `[object, {layer, coordinates}]`: three elements are followed by one that is ignored.
+    /// Decodes `[object, {layer, coordinates}]`; a fourth element after three is ignored.
     fn place(&mut self, n: usize, geometry: Geometry, ty: Type) -> Decoded<(D, Option<R>, Box<[R]>)> {
         let address = self.brackets(n)?;
         let [coordinates] = &address.rest[..] else {

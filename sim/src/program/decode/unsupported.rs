@@ -1,4 +1,4 @@
-//! What is PTX, but is not executed, and why. Only kernels that reach it cannot be launched.
+//! Valid PTX that is not executed, and the reasons. Only kernels that reach it cannot be launched.
 
 use crate::program::code::Op;
 use crate::program::decode::Decoded;
@@ -19,7 +19,7 @@ pub(super) const OPCODES: &[Opcodes] = &[
     row(&["sured"], OTHER, AS_WRITTEN, |d| refuse(d, "reductions of surfaces are not modeled")),
 ];
 
-/// How qualifiers of copies begin that are not executed.
+/// The beginnings of unsupported qualifiers of copies, and the reasons.
 const QUALIFIERS: [(&str, &str); 2] = [
     ("cta_group::", "copies for the products of a pair of blocks (tcgen05) are not modeled"),
     ("im2col::", "the wide im2col modes are not modeled"),
@@ -30,7 +30,7 @@ fn refuse(decoder: &Decoder<'_, '_, '_>, reason: &str) -> Decoded<Op> {
 }
 
 impl Decoder<'_, '_, '_> {
-    /// Refuses a copy with a qualifier that is not executed.
+    /// Rejects a copy with an unsupported qualifier.
     pub(super) fn check_qualifiers(&self) -> Decoded<()> {
         let reason = |word: &&str| QUALIFIERS.iter().find(|(start, _)| word.starts_with(start));
         match self.m.all().iter().find_map(reason) {
@@ -39,7 +39,7 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// The error of what is PTX, but is not executed.
+    /// Returns the error of an instruction that is valid PTX but not supported.
     pub(super) fn unsupported(&self, reason: &str) -> ParseError {
         self.error(format!("`{}` is not supported: {reason}", self.i.mnemonic())).of_unsupported()
     }

@@ -16,7 +16,7 @@ use crate::text::ast::{Operand, OperandKind};
 
 const U32: Type = Type::Int(Int::U32);
 
-/// The operation of an opcode without its `v` and number of lanes; shifts and comparisons are told by qualifiers.
+/// Returns the operation of an opcode, given without `v` and the number of lanes. Shifts and comparisons also depend on qualifiers.
 fn plain_op(name: &str) -> Option<VideoOp> {
     Some(match name {
         "add" => VideoOp::Add,
@@ -28,7 +28,7 @@ fn plain_op(name: &str) -> Option<VideoOp> {
     })
 }
 
-/// `h1` or `b3` of a scalar operand.
+/// Returns the part of a register that `h1`, `b3` … select.
 fn part_of(word: &str) -> Option<Part> {
     Some(match word {
         "b0" => Part::Byte(0),
@@ -41,7 +41,7 @@ fn part_of(word: &str) -> Option<Part> {
     })
 }
 
-/// An operand's register and what selects parts of it.
+/// Returns an operand's register, and its selector of parts.
 fn selected(operand: &Operand) -> (Operand, Option<&str>) {
     match &operand.kind {
         OperandKind::Component(parts) => {
@@ -74,7 +74,7 @@ pub(super) const OPCODES: &[Opcodes] = &[
 ];
 
 impl Decoder<'_, '_, '_> {
-    /// `vadd`, `vmad`, `vset4` …
+    /// Decodes `vadd`, `vmad`, `vset4` …
     fn video(&mut self) -> Decoded<Alu> {
         let f = &self.i.opcode()[1..];
         let video = match (f.strip_suffix('2'), f.strip_suffix('4')) {
@@ -86,7 +86,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Alu::Video(Box::new(video)))
     }
 
-    /// `.u32` or `.s32`: whether it is signed.
+    /// Decodes `.u32` or `.s32`; returns whether it is signed.
     fn sign(&mut self) -> Decoded<bool> {
         self.want("`.u32` or `.s32`", |word| match word {
             "u32" => Some(false),
@@ -95,7 +95,7 @@ impl Decoder<'_, '_, '_> {
         })
     }
 
-    /// A comparison of signed or unsigned numbers.
+    /// Decodes a comparison of signed or unsigned numbers.
     fn video_compare(&mut self) -> Decoded<VideoOp> {
         self.want("a comparison such as `.lt`", |word| match compare_of(word) {
             Some((compare, false, false)) => Some(VideoOp::Set(compare)),
@@ -103,7 +103,7 @@ impl Decoder<'_, '_, '_> {
         })
     }
 
-    /// `vop.dtype.atype.btype[.sat][.mode][.op2] d[.part], a[.part], b[.part][, c]`; `vset` has no `dtype`.
+    /// Decodes `vop.dtype.atype.btype[.sat][.mode][.op2] d[.part], a[.part], b[.part][, c]`; `vset` has no `dtype`.
     fn scalar_video(&mut self, f: &str) -> Decoded<Video> {
         let signed = if f == "set" { false } else { self.sign()? };
         let (a_signed, b_signed) = (self.sign()?, self.sign()?);
@@ -156,7 +156,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Video { d, sat, f: VideoFn::Scalar { op, signed, a, b, then } })
     }
 
-    /// `vmad.dtype.atype.btype[.po][.sat][.shr7|.shr15] d, [-]a[.part], [-]b[.part], [-]c`.
+    /// Decodes `vmad.dtype.atype.btype[.po][.sat][.shr7|.shr15] d, [-]a[.part], [-]b[.part], [-]c`.
     fn video_mad(&mut self) -> Decoded<Video> {
         let signed = self.sign()?;
         let (a_signed, b_signed) = (self.sign()?, self.sign()?);
@@ -183,7 +183,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Video { d, sat, f })
     }
 
-    /// `vop2.dtype.atype.btype[.sat][.add] d[.mask], a[.select], b[.select], c`; `vset2` has no `dtype`.
+    /// Decodes `vop2.dtype.atype.btype[.sat][.add] d[.mask], a[.select], b[.select], c`; `vset2` has no `dtype`.
     fn simd_video(&mut self, f: &str, count: u32) -> Decoded<Video> {
         let d_signed = if f == "set" { false } else { self.sign()? };
         let signed = (d_signed, self.sign()?, self.sign()?);
@@ -218,7 +218,8 @@ impl Decoder<'_, '_, '_> {
         Ok(Video { d, sat, f: VideoFn::Simd { op, lanes, signed, accumulate, operands } })
     }
 
-    /// `.h10`, `.b3210`: digits below `below`, from the highest lane down; all lanes if `full`, else fewer and falling.
+    /// Decodes a selector such as `.h10` or `.b3210`: digits less than `below`, from the highest lane down. With `full`, there is a digit
+    /// for each lane; otherwise, the digits decrease.
     fn selector(&self, n: usize, word: &str, count: u32, below: u32, full: bool) -> Decoded<Vec<u32>> {
         let kind = if count == 2 { 'h' } else { 'b' };
         let digits: Option<Vec<u32>> =

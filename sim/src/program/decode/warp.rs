@@ -1,4 +1,4 @@
-//! shfl, vote, match, redux, activemask, elect.
+//! `shfl`, `vote`, `match`, `redux`, `activemask` and `elect`.
 
 use crate::arith::Int;
 use crate::arith::minmax::Extremum;
@@ -13,7 +13,7 @@ use crate::report::InstructionClass;
 
 const U32: Type = Type::Int(Int::U32);
 
-/// `.sync.mode.type`.
+/// The order `.sync.mode.type`.
 const SYNC_FIRST: Order = |_| Some(|word| if word == "sync" { 0 } else { 1 + types_last(word) });
 
 pub(super) const OPCODES: &[Opcodes] = &[
@@ -26,7 +26,7 @@ pub(super) const OPCODES: &[Opcodes] = &[
 ];
 
 impl Decoder<'_, '_, '_> {
-    /// `d|p` or `d`.
+    /// Decodes the destinations `d|p` or `d`.
     fn result_pair(&mut self, ty: Type) -> Decoded<(R, Option<P>)> {
         let (d, p) = self.pair(self.operand(0));
         let reg = self.dst_as(d, ty, Fit::Exact)?;
@@ -38,7 +38,7 @@ impl Decoder<'_, '_, '_> {
         Ok((d, p))
     }
 
-    /// `shfl[.sync].{up,down,bfly,idx}.b32 d|p, a, b, c[, mask]`.
+    /// Decodes `shfl[.sync].{up,down,bfly,idx}.b32 d|p, a, b, c[, mask]`.
     pub(super) fn shfl(&mut self) -> Decoded<WarpOp> {
         let sync = self.m.eat("sync");
         let mode = self.want("a mode such as `.bfly`", |word| {
@@ -58,7 +58,7 @@ impl Decoder<'_, '_, '_> {
         Ok(WarpOp::Shfl(Box::new(Shfl { mode, d, p, a, b, c, mask })))
     }
 
-    /// `vote[.sync].{all,any,uni}.pred d, a[, mask]`, `vote[.sync].ballot.b32 d, a[, mask]`.
+    /// Decodes `vote[.sync].{all,any,uni}.pred d, a[, mask]`, `vote[.sync].ballot.b32 d, a[, mask]`.
     pub(super) fn vote(&mut self) -> Decoded<WarpOp> {
         let sync = self.m.eat("sync");
         let kind = self.want("a mode such as `.ballot`", |word| {
@@ -79,7 +79,7 @@ impl Decoder<'_, '_, '_> {
         Ok(WarpOp::Vote(kind, d, a, negated, mask))
     }
 
-    /// `match.{any,all}.sync.{b32,b64} d[|p], a, mask`.
+    /// Decodes `match.{any,all}.sync.{b32,b64} d[|p], a, mask`.
     pub(super) fn match_sync(&mut self) -> Decoded<WarpOp> {
         let all = self.want("`.any` or `.all`", |word| match word {
             "any" => Some(false),
@@ -101,7 +101,7 @@ impl Decoder<'_, '_, '_> {
         Ok(WarpOp::Match { all, d, p, a, mask })
     }
 
-    /// `redux.sync.op.{u32,s32,b32} d, a, mask`, `redux.sync.op[.abs][.NaN].f32 d, a, mask`.
+    /// Decodes `redux.sync.op.{u32,s32,b32} d, a, mask`, `redux.sync.op[.abs][.NaN].f32 d, a, mask`.
     pub(super) fn redux(&mut self) -> Decoded<WarpOp> {
         self.want_word("sync")?;
         let op = self.m.next().unwrap_or("");
@@ -132,7 +132,7 @@ impl Decoder<'_, '_, '_> {
         Ok(WarpOp::ActiveMask(self.dst_r(0, Type::B32)?))
     }
 
-    /// `elect.sync d|p, mask`.
+    /// Decodes `elect.sync d|p, mask`.
     pub(super) fn elect(&mut self) -> Decoded<WarpOp> {
         self.want_word("sync")?;
         self.arity(2)?;

@@ -1,4 +1,4 @@
-//! wgmma.
+//! `wgmma`.
 
 use crate::arith::mma::integer::BitOp;
 use crate::program::code::{Control, Extents, Numbers, Op, Tensor, Wgmma, WgmmaA};
@@ -11,7 +11,7 @@ use crate::program::decode::tensor::{extents, numbers};
 use crate::program::types::Type;
 use crate::report::InstructionClass;
 
-/// Products, and what orders them.
+/// The class of products, and of the instructions that order them.
 const CLASS: Counted = Counted::By(|words| match words.first() {
     Some(&"mma_async") => InstructionClass::Tensor,
     _ => InstructionClass::Barrier,
@@ -42,7 +42,7 @@ impl Decoder<'_, '_, '_> {
         }))
     }
 
-    /// `wgmma.mma_async[.sp].sync.aligned.shape[.satfinite].dtype.atype.btype[.op.popc] d, a, b[, e, f], scale-d[, scales and
+    /// Decodes `wgmma.mma_async[.sp].sync.aligned.shape[.satfinite].dtype.atype.btype[.op.popc] d, a, b[, e, f], scale-d[, scales and
     /// transposes]`.
     fn mma_async(&mut self) -> Decoded<Tensor> {
         let sparse = self.m.eat("sp");
@@ -118,7 +118,7 @@ impl Decoder<'_, '_, '_> {
     }
 }
 
-/// The shapes that exist (PTX ISA, "wgmma.mma_async": "Matrix Shape").
+/// Returns whether the shape exists (PTX ISA, "wgmma.mma_async": "Matrix Shape").
 fn known(extents: &Extents, numbers: &Numbers) -> bool {
     let Extents { m, n, k } = *extents;
     let any_n = n % 8 == 0 && (8..=256).contains(&n);

@@ -1,4 +1,4 @@
-//! wmma.load, wmma.store, wmma.mma.
+//! `wmma.load`, `wmma.store` and `wmma.mma`.
 
 use crate::arith::Int;
 use crate::arith::mma::integer::BitOp;
@@ -13,7 +13,7 @@ use crate::program::decode::tensor::{accumulator, extents, float_of, numbers, sm
 use crate::program::types::Type;
 use crate::report::InstructionClass;
 
-/// The shapes of an element type of A.
+/// Returns the shapes for an element type of A.
 fn shapes(ty: &str) -> &'static [&'static str] {
     match ty {
         "f16" | "bf16" | "s8" | "u8" => &["m16n16k16", "m32n8k16", "m8n32k16"],
@@ -25,8 +25,8 @@ fn shapes(ty: &str) -> &'static [&'static str] {
     }
 }
 
-/// Registers of a fragment of A or B with `elements` elements, their type, and bits of an element. Words stand for
-/// 32 single bits.
+/// Returns the number and the type of the registers of a fragment of A or B, and the number of bits of an element. The matrix has
+/// `elements` elements; single bits are counted in words of 32.
 fn factor_registers(ty: &str, elements: usize) -> Option<(usize, Type, u32)> {
     Some(match ty {
         // Every shape has eight registers, however small the matrix.
@@ -41,7 +41,7 @@ fn factor_registers(ty: &str, elements: usize) -> Option<(usize, Type, u32)> {
     })
 }
 
-/// The same for C and D.
+/// Returns the same as [`factor_registers`] for C and D.
 fn sum_registers(ty: &str, elements: usize) -> Option<(usize, Type, u32)> {
     Some(match ty {
         "f16" => (elements / 64, Type::B32, 16),
@@ -78,7 +78,7 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// `wmma.load.m.sync.aligned.layout.shape[.space].type r, [p][, stride]`, `wmma.store.d…  [p], r[, stride]`.
+    /// Decodes `wmma.load.m.sync.aligned.layout.shape[.space].type r, [p][, stride]`, `wmma.store.d…  [p], r[, stride]`.
     fn wmma_access(&mut self, matrix: Matrix, load: bool) -> Decoded<WmmaAccess> {
         self.want_word("sync")?;
         self.want_word("aligned")?;
@@ -126,7 +126,7 @@ impl Decoder<'_, '_, '_> {
         Ok(WmmaAccess { rows, columns, row_major, bits, space, addr, stride, stride_unit, temporary, regs })
     }
 
-    /// `wmma.mma[.op.popc].sync.aligned.alayout.blayout.shape[.rnd].dtype[.atype.btype].ctype[.satfinite]`.
+    /// Decodes `wmma.mma[.op.popc].sync.aligned.alayout.blayout.shape[.rnd].dtype[.atype.btype].ctype[.satfinite]`.
     fn wmma_mma(&mut self) -> Decoded<Tensor> {
         let bit_op: Option<BitOp> = self.bit_op();
         self.want_word("sync")?;
@@ -182,7 +182,7 @@ impl Decoder<'_, '_, '_> {
         Ok(Tensor::Wmma(Wmma { extents, numbers, d, a, b, c }))
     }
 
-    /// A 64-bit source, for descriptors.
+    /// Returns the slot of a 64-bit source, for descriptors.
     pub(super) fn descriptor(&mut self, n: usize) -> Decoded<D> {
         self.src_d(n, Type::B64)
     }

@@ -1,4 +1,4 @@
-//! Lanes that execute a `.sync` instruction at several positions of the text.
+//! The execution of a `.sync` instruction by lanes at several positions of the text.
 
 use crate::exec::warp;
 use crate::machine::Cluster;

@@ -57,7 +57,7 @@ pub(super) fn converged(warp: &mut Warp, group: &mut Group, mask: u32) -> Option
     (mask != warp.live).then(|| hold(warp, group, mask, Wait::Aligned))
 }
 
-/// Rejects matrix instructions in warps of fewer than 32 lanes, such as the last warp of a block may be.
+/// Rejects matrix instructions in warps of fewer than 32 lanes; the last warp of a block may be such a warp.
 pub(super) fn full_warp(mask: u32) -> Outcome<()> {
     if mask == u32::MAX {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Constant expressions (PTX ISA, "Constant Expressions"), evaluated while parsing.
+//! Constant expressions (PTX ISA, "Constant Expressions"), which are evaluated while parsing.
 
 use crate::text::lexer::Kind;
 use crate::text::parser::{Parsed, Parser};
@@ -21,7 +21,7 @@ impl Constant {
     }
 }
 
-/// Integer constants are 64 bits wide, signed or unsigned.
+/// Wraps an integer to 64 bits, signed or unsigned.
 fn wrap(value: i128) -> i128 {
     match value {
         v if v > i128::from(u64::MAX) => i128::from(v as u64),
@@ -30,7 +30,7 @@ fn wrap(value: i128) -> i128 {
     }
 }
 
-/// Binary operators by falling precedence.
+/// The binary operators in order of decreasing precedence.
 const LEVELS: [&[&str]; 10] = [
     &["*", "/", "%"],
     &["+", "-"],
@@ -45,12 +45,12 @@ const LEVELS: [&[&str]; 10] = [
 ];
 
 impl Parser<'_> {
-    /// A constant expression.
+    /// Parses a constant expression.
     pub(super) fn constant(&mut self) -> Parsed<Constant> {
         self.nested(|p| p.ternary())
     }
 
-    /// A constant expression with an integer value.
+    /// Parses a constant expression with an integer value.
     pub(super) fn integer(&mut self, what: &str) -> Parsed<i128> {
         let token = self.token();
         match self.constant()? {
@@ -59,7 +59,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A sum of terms, as after `[base`: no operator below `+`.
+    /// Parses a sum of terms, as after `[base`, without operators of lower precedence than `+`.
     pub(super) fn sum(&mut self) -> Parsed<Constant> {
         self.nested(|p| p.binary(1))
     }
@@ -91,7 +91,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// Takes the operator at hand if it is one of `level`.
+    /// Takes the current operator if it is in `level`.
     fn operator(&mut self, level: &[&'static str]) -> Option<&'static str> {
         let Kind::Punct(first) = self.peek() else { return None };
         let second = if let Kind::Punct(c) = self.peek_ahead(1) { c } else { ' ' };
@@ -146,7 +146,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `(expression)` or the casts `(.s64)`, `(.u64)`.
+    /// Parses `(expression)` or the casts `(.s64)`, `(.u64)`.
     fn parenthesised(&mut self) -> Parsed<Constant> {
         self.expect('(')?;
         let cast = match self.peek() {
@@ -169,7 +169,7 @@ impl Parser<'_> {
     }
 }
 
-/// The operator on 64-bit constants; `None` for a division by zero.
+/// Applies an operator to 64-bit constants; returns `None` for a division by zero.
 fn apply(operator: &str, a: i128, b: i128) -> Option<i128> {
     let shift = (b & 63) as u32;
     Some(match operator {

@@ -1,4 +1,4 @@
-//! `.entry` and `.func`: head, directives, body.
+//! `.entry` and `.func`: the head, the directives and the body.
 
 use crate::text::ast::{Directive, Function, FunctionKind, Linkage, Space, Variable};
 use crate::text::lexer::Kind;
@@ -21,7 +21,7 @@ impl Parser<'_> {
         Ok(Function { linkage, kind, attributes, returns, name, params, directives, body, pos })
     }
 
-    /// `( declaration, … )`.
+    /// Parses `( declaration, … )`.
     pub(super) fn parameters(&mut self) -> Parsed<Vec<Variable>> {
         self.expect('(')?;
         let mut params = vec![];

@@ -16,7 +16,7 @@ impl Parser<'_> {
         Ok(Operand { kind: OperandKind::Pair(Box::new([first, second])), pos, len })
     }
 
-    /// An operand without `|`.
+    /// Parses an operand without `|`.
     fn single(&mut self) -> Parsed<Operand> {
         let token = self.token();
         let kind = match token.kind {
@@ -54,7 +54,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns whether the `(` at hand comes right after the function of a `call`.
+    /// Returns whether the current `(` directly follows the function of a `call`.
     fn in_call_list(&self) -> bool {
         self.in_call && self.last.kind == Kind::Punct(',')
     }
@@ -63,14 +63,14 @@ impl Parser<'_> {
         matches!(self.peek_ahead(1), Kind::Ident(word) if word != "WARP_SZ")
     }
 
-    /// The operand that began at `token` and ends before the token at hand.
+    /// Returns the operand that begins at `token` and ends before the current token.
     fn spanned(&self, token: Token<'_>, kind: OperandKind) -> Operand {
         let one_line = self.last.pos.line == token.pos.line && self.last.end > token.start;
         let end = if one_line { self.last.end } else { token.end };
         Operand { kind, pos: token.pos, len: Length(self.characters(token.start, end)) }
     }
 
-    /// A name, or one component of it.
+    /// Parses a name, or a component of it.
     fn named(&mut self) -> Parsed<Operand> {
         let token = self.token();
         let name = self.ident("a name")?;
@@ -112,7 +112,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `[base]`, `[base+offset]`, `[base, {…}]`.
+    /// Parses `[base]`, `[base+offset]`, `[base, {…}]`.
     fn address(&mut self) -> Parsed<Address> {
         self.expect('[')?;
         let token = self.token();

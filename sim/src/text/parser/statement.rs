@@ -1,4 +1,4 @@
-//! The statements of a body.
+//! The statements of a function's body.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::text::lexer::Kind;
 use crate::text::parser::{Parsed, Parser};
 
 impl Parser<'_> {
-    /// `{ … }`.
+    /// Parses `{ … }`.
     pub(super) fn block(&mut self) -> Parsed<Vec<Statement>> {
         let open = self.token();
         self.expect('{')?;
@@ -53,7 +53,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// One declaration, possibly of several names: `.param .b32 a, b;`.
+    /// Parses one declaration, possibly of several names: `.param .b32 a, b;`.
     fn variables(&mut self, out: &mut Vec<Statement>) -> Parsed<()> {
         let first = self.variable(Linkage::Local)?;
         let head = Variable { dims: Box::default(), init: None, ..first.clone() };
@@ -95,7 +95,7 @@ impl Parser<'_> {
         Ok(Registers { vector, ty: self.name(ty), names, pos })
     }
 
-    /// `name:`, or a list of targets or a prototype with a name.
+    /// Parses `name:`, or a list of targets or a prototype with a name.
     fn label(&mut self) -> Parsed<Statement> {
         let pos = self.pos();
         let label = self.ident("a label")?;
@@ -128,7 +128,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `.loc file line column [, function_name label [+ n], inlined_at file line column]`.
+    /// Parses `.loc file line column [, function_name label [+ n], inlined_at file line column]`.
     pub(super) fn loc(&mut self) -> Parsed<Loc> {
         self.advance();
         let mut loc = Loc {

@@ -6,7 +6,7 @@ use crate::text::parser::constant::Constant;
 use crate::text::parser::{Parsed, Parser};
 
 impl Parser<'_> {
-    /// `.space [.align n] [.v4] .type name[dims] [= init]`, without the final `;`.
+    /// Parses `.space [.align n] [.v4] .type name[dims] [= init]`, without the final `;`.
     pub(super) fn variable(&mut self, linkage: Linkage) -> Parsed<Variable> {
         let token = self.token();
         let space = match self.dot("a state space")? {
@@ -47,7 +47,7 @@ impl Parser<'_> {
         Ok(variable)
     }
 
-    /// Alignment, vector, attributes and type, in any order, ending with the name.
+    /// Parses the alignment, vector length, attributes and type, in any order, up to the name.
     fn type_of(&mut self, variable: &mut Variable) -> Parsed<()> {
         loop {
             let token = self.token();
@@ -104,7 +104,7 @@ impl Parser<'_> {
         Ok(PointerAttribute { space, align })
     }
 
-    /// `(.managed)`, `(.unified(a, b))`.
+    /// Parses `(.managed)`, `(.unified(a, b))`.
     pub(super) fn attributes(&mut self) -> Parsed<Vec<String>> {
         let mut words = vec![];
         self.expect('(')?;
@@ -148,7 +148,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `0xFF(name)`: one byte of an address.
+    /// Returns whether `0xFF(name)`, a byte of an address, follows.
     fn is_masked_address(&self) -> bool {
         self.peek_ahead(1) == Kind::Punct('(') && matches!(self.peek_ahead(2), Kind::Ident(_))
     }
@@ -188,7 +188,7 @@ impl Parser<'_> {
         Ok(Init::Address { name: name.to_string(), generic, offset, mask })
     }
 
-    /// `+ constant` or `- constant`.
+    /// Parses `+ constant` or `- constant`.
     pub(super) fn signed_sum(&mut self) -> Parsed<i128> {
         let token = self.token();
         // The sign stays: it is the sign of the sum's first term.

@@ -2,29 +2,29 @@
 
 use crate::program::code::Reg;
 
-/// How the bits of the results depend on those of the operands.
+/// The dependence of the bits of the results on those of the operands.
 pub(crate) enum Flow {
-    /// Each bit of the single result depends on the bits at the same position, by the table of `lop3`.
+    /// Each bit of the single result depends on the bits at the same position, as given by a truth table of `lop3`.
     Bitwise(u8, [Reg; 3]),
-    /// Each bit of the results is one of the data, or a constant; which one, the controls say.
+    /// Each bit of the results is a bit of the data or a constant; the controls determine which.
     Moves { data: [Option<Reg>; 4], controls: [Option<Reg>; 2] },
-    /// Each bit depends on those at the same position and below.
+    /// Each bit of the results depends on the bits at the same and lower positions.
     Carries,
-    /// All on all.
+    /// Each bit of the results depends on all bits of the operands.
     Mixes,
 }
 
-/// The table of `lop3` of its first operand.
+/// The truth table of the first operand of `lop3`.
 pub(super) const A: u8 = 0xf0;
-/// The table of its second operand.
+/// The truth table of the second operand of `lop3`.
 pub(super) const B: u8 = 0xcc;
 
-/// The same for a function of operands that are listed elsewhere.
+/// The dependence, for a function whose operands are listed elsewhere.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Spread {
-    /// Bit by bit, by a table.
+    /// Bit by bit, as given by a truth table.
     Bitwise(u8),
-    /// The first operands are data, the others controls.
+    /// The first operands, of this number, are data; the others are controls.
     Moves(usize),
     Carries,
     Mixes,

@@ -1,9 +1,9 @@
-//! Functions of registers, by the classes of their operands, each with its propagation of undefined bits.
+//! Functions of registers, by the classes of their operands, each with the propagation of undefined bits.
 
 use crate::program::code::alu::flow::Spread::{self, Bitwise, Carries, Mixes, Moves};
 use crate::program::code::alu::flow::{A, B};
 
-/// Defines the functions of each form: name, and how undefined bits of the operands spread to the result.
+/// Defines the functions of each form: the name, and how undefined bits of the operands propagate to the result.
 macro_rules! forms {
     ($(
         $(#[$doc:meta])*
@@ -26,7 +26,7 @@ macro_rules! forms {
 }
 
 forms! {
-    /// One 32-bit operand.
+    /// Functions of one 32-bit operand.
     R1 {
         Mov: Moves(1);
         Mov16: Moves(1);
@@ -47,14 +47,14 @@ forms! {
         BfindShiftS: Mixes;
         Sext8: Moves(1);
         Sext16: Moves(1);
-        /// Sign-extended into 16 bits.
+        /// Sign extension from 8 to 16 bits.
         Sext8To16: Moves(1);
         Zext8: Moves(1);
         NegF32: Mixes;
         AbsF32: Mixes;
     }
 
-    /// Two 32-bit operands.
+    /// Functions of two 32-bit operands.
     R2 {
         Add: Carries;
         Sub: Carries;
@@ -95,7 +95,7 @@ forms! {
         CopysignF32: Mixes;
     }
 
-    /// Two operands of 16 bits, or of a pair of halves.
+    /// Functions of two operands of 16 bits, or of pairs of halves.
     H2 {
         Add16: Carries;
         Sub16: Carries;
@@ -124,7 +124,7 @@ forms! {
         MaxS16x2Relu: Mixes;
     }
 
-    /// Three 32-bit operands.
+    /// Functions of three 32-bit operands.
     R3 {
         MadLo: Carries;
         MadHiU: Mixes;
@@ -165,7 +165,7 @@ forms! {
         FnmsF32: Mixes;
     }
 
-    /// One 64-bit operand.
+    /// Functions of one 64-bit operand.
     D1 {
         Mov: Moves(1);
         Not: Bitwise(!A);
@@ -179,7 +179,7 @@ forms! {
         Zext8: Moves(1);
         Zext16: Moves(1);
         Zext32: Moves(1);
-        /// The address of a shared variable made generic, and back.
+        /// Conversion of a shared address to a generic one, and the reverse.
         SharedToGeneric: Carries;
         GenericToShared: Carries;
         LocalToGeneric: Carries;
@@ -188,7 +188,7 @@ forms! {
         GenericToParam: Carries;
     }
 
-    /// Two 64-bit operands.
+    /// Functions of two 64-bit operands.
     D2 {
         Add: Carries;
         Sub: Carries;
@@ -211,7 +211,7 @@ forms! {
         MulF64: Mixes;
     }
 
-    /// Three 64-bit operands.
+    /// Functions of three 64-bit operands.
     D3 {
         MadLo: Carries;
         MadHiU: Mixes;
@@ -219,20 +219,20 @@ forms! {
         SadU: Mixes;
         SadS: Mixes;
         FmaF64: Mixes;
-        /// As of f32.
+        /// The same contracted forms as for f32.
         FmsF64: Mixes;
         FnmaF64: Mixes;
         FnmsF64: Mixes;
     }
 
-    /// A 64-bit and a 32-bit operand.
+    /// Functions of a 64-bit and a 32-bit operand.
     DR {
         Shl: Moves(1);
         ShrU: Moves(1);
         ShrS: Moves(1);
     }
 
-    /// From 32 to 64 bits.
+    /// Functions from 32 to 64 bits.
     Widen {
         U32: Moves(1);
         S32: Moves(1);
@@ -242,7 +242,7 @@ forms! {
         S8: Moves(1);
     }
 
-    /// From 64 to 32 bits.
+    /// Functions from 64 to 32 bits.
     Narrow {
         Low: Moves(1);
         Low16: Moves(1);
