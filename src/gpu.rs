@@ -7,10 +7,10 @@
 //!
 //! # A missing driver is an error, not a panic
 //!
-//! cudarc opens the driver library on first use and panics if the library, or one symbol in it, is missing; even
-//! formatting its error type calls into the library. [`probe`] therefore opens the library itself and looks up every
-//! symbol that this module *and* the cudarc calls behind it need. [`Gpu`] values exist only after that succeeded.
-//! Code that must also run without a GPU calls [`probe`] (or [`Gpu::new`]) before it uses cudarc.
+//! cudarc opens the driver library on first use and panics if the library, or one symbol in it, is missing; even formatting its error type
+//! calls into the library. [`probe`] therefore opens the library itself and looks up every symbol that this module *and* the cudarc calls
+//! behind it need. A [`Gpu`] can be created only after this has succeeded. Code that must also run without a GPU calls [`probe`] (or
+//! [`Gpu::new`]) before it uses cudarc.
 //!
 //! ```
 //! match warpwright::gpu::Gpu::new(0) {

@@ -117,7 +117,8 @@ impl Function {
         self.parameters.as_deref()
     }
 
-    /// Returns the number of blocks with the given threads and dynamic shared bytes that fit on one multiprocessor.
+    /// Returns the number of blocks of `threads` threads, each block with `dynamic_shared_bytes` bytes of dynamic shared memory, that fit
+    /// on one multiprocessor.
     #[doc(alias = "cuOccupancyMaxActiveBlocksPerMultiprocessor")]
     pub fn blocks_per_multiprocessor(
         &self,

@@ -100,7 +100,7 @@ pub struct JitKernel {
     pub target: String,
     /// Registers per thread.
     pub registers: u32,
-    /// Number of barriers.
+    /// Number of barriers that the kernel uses.
     pub barriers: u32,
     /// Bytes of stack in local memory per thread, including called functions.
     pub stack_bytes: u32,

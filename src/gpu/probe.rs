@@ -55,7 +55,7 @@ pub enum Unavailable {
     /// The driver failed to start.
     #[error("the NVIDIA driver did not start: {0}{hint}", hint = start_hint(.0.code))]
     Init(CallFailed),
-    /// The driver works, but finds no device (or `CUDA_VISIBLE_DEVICES` hides them).
+    /// The driver works, but finds no device (or `CUDA_VISIBLE_DEVICES` hides all devices).
     #[error("the NVIDIA driver (CUDA {driver}) finds no device")]
     NoDevice {
         /// The CUDA version that the driver supports.
@@ -185,7 +185,7 @@ impl fmt::Debug for Driver {
 
 /// Loads and starts the NVIDIA driver once per process; after a failure, the next call tries again.
 ///
-/// The library is searched under the names that cudarc uses and in its order, so that both open the same file.
+/// The file names that cudarc uses are tried in its order, so that cudarc and this module open the same file.
 ///
 /// # Errors
 /// Returns [`Unavailable`]. Never panics.

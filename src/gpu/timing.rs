@@ -44,7 +44,7 @@ impl Timings {
     }
 }
 
-/// Calls `work(i)` for `i` in `0..warmup + runs`, each between two events, and times the last `runs`.
+/// Calls `work(i)` for `i` in `0..warmup + runs`, each between two events, and times the last `runs` calls.
 ///
 /// The calls are not synchronized, so the GPU stays busy and `work` should only queue work. `i` allows cycling through several
 /// buffers to keep the cache cold.

@@ -109,7 +109,7 @@ pub struct Gemm {
     /// Whether `ldd` may have any value. If so, D is stored by threads rather than by tensor copies, which takes longer but overlaps with
     /// the products of the next tile.
     pub any_ldd: bool,
-    /// The function f.
+    /// The function f, if any.
     pub activation: Option<Activation>,
 }
 

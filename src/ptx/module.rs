@@ -32,7 +32,7 @@ pub struct Module {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModuleError {
-    /// The kernel has another target.
+    /// The kernel's target is not that of the module.
     #[error("kernel `{kernel}`: expected target {wanted} of the module, found {found}")]
     Target {
         /// The name of the kernel.

@@ -126,8 +126,8 @@ pub(crate) fn remainder<'k>(value: Val<'k, u32>, by: u32) -> Val<'k, u32> {
 }
 
 impl<'k> Builder<'k> {
-    /// Requires that either all threads of `scope` or none of them reach the current position; collective operations first call this
-    /// method. Rejected under a condition that is not known to be uniform for them.
+    /// Requires that either all threads of `scope` or none of them reach the current position; collective operations call this method
+    /// first. The kernel is rejected if a condition at this position is not known to be uniform for these threads.
     #[track_caller]
     pub fn require_uniform(self, scope: impl Scope<'k>, what: &str) {
         let at = self.here();

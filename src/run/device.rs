@@ -20,7 +20,7 @@ use super::{
 /// A device that runs kernels: a [`Simulator`](super::Simulator), a `GpuDevice`, or either
 /// ([`AnyDevice`](super::AnyDevice)).
 ///
-/// Every call is synchronous.
+/// All calls are synchronous.
 pub trait Device: Backend + fmt::Debug {
     /// Returns the device name: `NVIDIA H200`, `simulator`.
     fn name(&self) -> String;
@@ -74,7 +74,8 @@ pub trait Device: Backend + fmt::Debug {
     ///
     /// # Errors
     /// Before anything runs, returns an error if the device cannot run the kernel's target, if an argument violates an assumption of the
-    /// kernel (divisibility, alignment), or if the kernel has no grid rule or block shape. Afterward, returns errors found by the device.
+    /// kernel (divisibility, alignment), or if the kernel has no grid rule or block shape. Afterward, returns the errors that the device
+    /// reports.
     fn launch<A: Params>(&self, kernel: &Kernel<A>, args: impl Arguments<A>) -> Result<Launched, RunError> {
         start(self, kernel.entry(), None, args.values())
     }

@@ -249,7 +249,7 @@ pub enum RunError {
     #[cfg(feature = "cuda")]
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    /// A driver call failed; after a launch, this is also how a fault of the kernel is reported.
+    /// A driver call failed, possibly because of a fault of an earlier kernel.
     #[cfg(feature = "cuda")]
     #[error(transparent)]
     Gpu(GpuError),
@@ -328,7 +328,7 @@ impl LoadMessage {
     }
 }
 
-/// `src/kernel.rs:12:7: error: Unknown symbol '%r9' in PTX line 40: add.s32 %r1, %r9, 1;`.
+/// Prints `src/kernel.rs:12:7: error: Unknown symbol '%r9' in PTX line 40: add.s32 %r1, %r9, 1;`.
 #[cfg(feature = "cuda")]
 impl fmt::Display for LoadMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -16,7 +16,8 @@ use crate::{
 };
 use inputs::{Inputs, PADDING};
 
-/// `(o, d_o, lse, rows, sums, [batches, kv_heads, group, queries, keys], strides)`: `strides` contains the strides of O and dO.
+/// `(o, d_o, lse, rows, sums, [batches, kv_heads, group, queries, keys], strides)`: `rows` and `sums` are intermediate results, whose
+/// lengths [`AttentionBackward::workspace`] returns. `strides` contains the strides of O and dO.
 pub type AttentionRowsArgs<T> = (In<T>, In<T>, In<f32>, Out<f32>, Out<f32>, [u32; 5], [[u32; 3]; 2]);
 
 /// `(q, k, v, d_o, rows, sums, dk, dv, [batches, kv_heads, group, queries, keys], strides, scale)`: `strides` contains the strides of Q, K,
@@ -35,7 +36,7 @@ pub type AttentionQueriesArgs<T> =
 const AXES: &[&str] = &["batch", "head", "row"];
 const SIZES: &str = "batches, kv_heads, group, queries, keys";
 
-/// The gradients of [attention](super::Attention) with respect to Q, K and V, in three launches. Requires sm_90a.
+/// Kernels that compute the gradients of [attention](super::Attention) with respect to Q, K and V, in three launches. Requires sm_90a.
 ///
 /// With P = exp(`scale` · Q·Kᵀ − lse), dP = dO·Vᵀ, δ the row sums of dO ∘ O, and dS = P ∘ (dP − δ), the gradients are dV = Pᵀ·dO, dK =
 /// `scale` · dSᵀ·Q and dQ = `scale` · dS·K. dK and dV are summed over the query heads that share them.

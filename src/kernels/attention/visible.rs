@@ -15,8 +15,8 @@ pub enum AttentionMask {
     /// Keys up to the query's own position. The last query has the position of the last key, so queries continue a sequence whose first
     /// keys are in a cache.
     CausalFromEnd,
-    /// Keys from `before` positions before the query's own position to `after` positions after it, both less than 2³⁰. The last query has
-    /// the position of the last key.
+    /// Keys from `before` positions before the query's own position to `after` positions after it. The last query has the position of the
+    /// last key. `before` and `after` must be less than 2³⁰.
     #[doc(alias = "sliding window")]
     Window {
         /// The number of keys before the query's position.

@@ -15,7 +15,7 @@ use crate::{
 /// root of `size`.
 pub type FftConvolutionArgs<T> = (In<T>, In<f32>, In<f32>, Out<T>, [u32; 3], [[u32; 2]; 2]);
 
-/// A kernel of circular convolutions of long sequences with a real filter for each channel: y = F⁻¹(F(u) ∘ f), where f is the transform of
+/// A kernel for circular convolutions of long sequences with a real filter for each channel: y = F⁻¹(F(u) ∘ f), where f is the transform of
 /// the filter. Sequences are padded with zeros to `size`; if the lengths of the sequence and of the filter are at most `size` / 2, the
 /// convolution is causal.
 ///

@@ -62,7 +62,7 @@ pub struct GemmEntry {
 pub struct GemmTableError {
     /// The line number, starting from 1.
     pub line: usize,
-    /// What was expected, and what was found.
+    /// The expected and the found text.
     pub problem: String,
 }
 

@@ -1,4 +1,4 @@
-//! Tiles of a result, and the choice among them.
+//! Tiles of a result.
 
 use std::fmt;
 

@@ -18,11 +18,11 @@ use crate::{
 pub type DecayedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, In<f32>, Out<T>, InOut<f32>, [u32; 3], [[u32; 3]; 4]);
 
-/// A kernel of causal linear attention whose state decays by a constant factor λ = e^`decay` per head: Sᵢ = λ · Sᵢ₋₁ + kᵢᵀ·vᵢ, oᵢ = qᵢ·Sᵢ.
+/// A kernel for causal linear attention whose state decays by a constant factor λ = e^`decay` per head: Sᵢ = λ · Sᵢ₋₁ + kᵢᵀ·vᵢ, oᵢ = qᵢ·Sᵢ.
 /// The argument `state` contains S₀, which is overwritten by S after the last token, so a sequence can be processed in parts. Decays must
 /// be negative, or 0 for linear attention without decay; −∞ is not allowed.
 ///
-/// Sums are f32. Products q·k, values that are added to the state, and the state by which queries are multiplied are first rounded to `T`.
+/// Sums are f32. Before they are multiplied, the products q·k, the values with their decay factors, and the state are rounded to `T`.
 #[doc(alias = "Lightning Attention")]
 #[doc(alias = "RetNet")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -20,12 +20,11 @@ use crate::{
 pub type StateSpaceArgs<T> =
     (In<T>, In<f32>, In<f32>, In<T>, In<T>, In<f32>, Out<T>, InOut<f32>, [u32; 4], [[u32; 3]; 5]);
 
-/// A kernel of the state space model of Mamba-2, whose state decays by a separate factor for each token and head: Sᵢ = e^(dtᵢ·a) · Sᵢ₋₁ +
+/// A kernel for the state space model of Mamba-2, whose state decays by a separate factor for each token and head: Sᵢ = e^(dtᵢ·a) · Sᵢ₋₁ +
 /// dtᵢ · xᵢᵀ·bᵢ, yᵢ = Sᵢ·cᵢ + d · xᵢ. The argument `state` contains S₀, which is overwritten by S after the last token, so a sequence can
 /// be processed in parts. a must be finite and negative, and dt must be positive (the result of softplus).
 ///
-/// Sums are f32. Products c·b and values x, multiplied by their factors, and the state by which rows of C are multiplied are first rounded
-/// to `T`.
+/// Sums are f32. Before they are multiplied, the products c·b and the values x, both with their factors, and the state are rounded to `T`.
 #[doc(alias = "SSD")]
 #[doc(alias = "Mamba-2")]
 #[doc(alias = "mamba_chunk_scan")]

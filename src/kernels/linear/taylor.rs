@@ -10,8 +10,8 @@ use crate::{
     tiles::{Col, ColVec, Convert, Product, Row, Rt, St},
 };
 
-/// A kernel of causal attention whose weights are the second-order Taylor expansion of the exponential: oᵢ = Σ w(qᵢ·kⱼ / 4) · vⱼ over j ≤ i
-/// with w(s) = 1 + s + s²/2, for head sizes of 16 (Q and K) and 64 (V and O).
+/// A kernel for causal attention whose weights are the second-order Taylor expansion of the exponential: oᵢ = Σ w(qᵢ·kⱼ / 4) · vⱼ over j ≤
+/// i with w(s) = 1 + s + s²/2, for head sizes of 16 (Q and K) and 64 (V and O).
 ///
 /// w(q·k / 4) = φ(q)·φ(k) with 1 + 16 + 16² features φ, so the keys before a chunk are represented by a state with that many rows. The last
 /// 16² rows are symmetric, and only 16 · 9 of them are stored. Sums are f32. Weights, features and the state are rounded to `T` before they

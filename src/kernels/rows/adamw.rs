@@ -11,7 +11,7 @@ use crate::{
 pub type AdamWArgs<P, G> =
     (InOut<P>, In<G>, InOut<f32>, InOut<f32>, u32, u32, u32, f32, f32, f32, f32, f32, f32, f32);
 
-/// A step of AdamW (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", algorithm 2), in place:
+/// A kernel for one step of AdamW (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", algorithm 2), in place:
 ///
 /// - mean = β₁ · mean + (1 − β₁) · g and square = β₂ · square + (1 − β₂) · g²;
 /// - p = p − rate · decay · p − rate · (mean / c₁) / (√(square / c₂) + ε), where step t has the corrections c₁ = 1 − β₁ᵗ and c₂ = 1 − β₂ᵗ.

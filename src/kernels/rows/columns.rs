@@ -9,7 +9,7 @@ use crate::{
 /// `(x, ldx, y, ldy, parts, m, n)`: x is m×n and y is `parts`×n, with row pitches `ldx` and `ldy` in elements.
 pub type ColumnReductionArgs<X> = (In<X>, u32, Out<f32>, u32, u32, u32, u32);
 
-/// A reduction of columns: row `p` of y contains the results over the rows p, p + `parts`, … of x.
+/// A kernel that reduces columns: row `p` of y contains the results over the rows p, p + `parts`, … of x.
 ///
 /// To reduce a tall matrix on all multiprocessors, use two launches: the first with many parts, and the second, on the result of the first,
 /// with one part. Results do not depend on the order in which blocks run. Means are computed per part, so they can be combined only if all
@@ -18,7 +18,7 @@ pub type ColumnReductionArgs<X> = (In<X>, u32, Out<f32>, u32, u32, u32, u32);
 pub struct ColumnReduction {
     /// How rows are divided among threads.
     pub tiling: RowTiling,
-    /// The function.
+    /// The function that reduces columns.
     pub function: Reduction,
 }
 

@@ -11,10 +11,11 @@ use crate::{
 /// `(x, ldx, targets, losses, logs, m, n, ignored)`: x is m×n, with the row pitch `ldx` in elements; the other buffers have m elements.
 pub type CrossEntropyArgs<X> = (In<X>, u32, In<i32>, Out<f32>, Out<f32>, u32, u32, i32);
 
-/// `(x, ldx, targets, logs, dlosses, dx, lddx, m, n, ignored)`.
+/// `(x, ldx, targets, logs, dlosses, dx, lddx, m, n, ignored)`: like [`CrossEntropyArgs`]; dx is m×n, with the row pitch `lddx`, and
+/// `dlosses` has m elements.
 pub type CrossEntropyBackwardArgs<X> = (In<X>, u32, In<i32>, In<f32>, In<f32>, Out<X>, u32, u32, u32, i32);
 
-/// The loss of a row of logits, ln Σₖ e^xₖ − x_target, and its gradient.
+/// Kernels that compute the loss of each row of logits, ln Σₖ e^xₖ − x_target, and its gradient.
 ///
 /// `logs` receives the log-sum-exp of each row, from which the gradient is computed: dxⱼ = (e^(xⱼ − log) − [j = target]) · dloss. Rows
 /// whose target is `ignored` have loss 0 and gradient 0. If any other target is not the index of a column, the loss is NaN.

@@ -16,10 +16,10 @@ pub type GatherArgs<X> = (In<X>, u32, In<i32>, Out<X>, u32, u32, u32, u32);
 /// `(x, ldx, indices, table, ldt, rows, m, n)`: x is m×n, there are m indices, and the table is `rows`×n.
 pub type ScatterAddArgs<X> = (In<X>, u32, In<i32>, InOut<f32>, u32, u32, u32, u32);
 
-/// Rows of a table: y = table\[indices\], and its gradient, table\[indices\] += x.
+/// Kernels that select rows of a table, y = table\[indices\], and compute the gradient of this selection, table\[indices\] += x.
 ///
-/// An index that is not a row of the table selects zeros, and nothing is added for it. Sums are f32. If an index occurs more than once, the
-/// order of its additions, and therefore the last bits of its sums, are not specified.
+/// An index that does not refer to a row of the table selects zeros, and nothing is added for it. Sums are f32. If an index occurs more
+/// than once, the order of its additions, and therefore the last bits of its sums, are not specified.
 #[doc(alias = "index_select")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Embedding {

@@ -25,7 +25,7 @@ pub type BiasedNormArgs<X, W, Y> = (In<X>, u32, In<W>, In<W>, Out<Y>, u32, u32, 
 /// `(x, ldx, r, ldr, w, h, ldh, y, ldy, m, n, epsilon)`: like [`NormArgs`]; r and h are m×n, with row pitches `ldr` and `ldh` in elements.
 pub type ResidualNormArgs<X, W, Y> = (In<X>, u32, In<X>, u32, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32);
 
-/// `(x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon)`.
+/// `(x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon)`: like [`ResidualNormArgs`]; b has n elements.
 pub type ResidualBiasedNormArgs<X, W, Y> =
     (In<X>, u32, In<X>, u32, In<W>, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32);
 

@@ -13,10 +13,10 @@ pub type NormBackwardArgs<X, W> =
 /// The blocks of a multiprocessor, if rows are not read ahead.
 const BLOCKS: u32 = 4;
 
-/// The gradients of y = norm(x) · w + b: dx, and partial sums of dw and db.
+/// A kernel that computes the gradients of y = norm(x) · w + b: dx, and partial sums of dw and db.
 ///
-/// With g = dy · w and x̂ = norm(x), dx = (g − mean(g · x̂) · x̂) · scale, where LayerNorm also subtracts mean(g) in the parentheses. Over
-/// the rows p, p + `parts`, … of x, row `p` of dw contains the sums of dy · x̂, and row `p` of db the sums of dy;
+/// With g = dy · w and x̂ = norm(x), dx = (g − mean(g · x̂) · x̂) · scale, and LayerNorm also subtracts mean(g) inside the parentheses.
+/// Over the rows p, p + `parts`, … of x, row `p` of dw contains the sums of dy · x̂, and row `p` of db the sums of dy;
 /// [`ColumnReduction`](super::ColumnReduction) adds the rows. Results therefore depend on `parts`, but not on the order in which blocks
 /// run. The rows must fit in the registers of the [tiling](RowTiling).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -15,10 +15,10 @@ pub type PointwiseArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32);
 /// `(x, ldx, u, ldu, y, ldy, m, n)`: like [`PointwiseArgs`]; u is m×n.
 pub type GatedArgs<X, Y> = (In<X>, u32, In<X>, u32, Out<Y>, u32, u32, u32);
 
-/// `(x, ldx, u, ldu, dy, lddy, dx, lddx, du, lddu, m, n)`, all m×n.
+/// `(x, ldx, u, ldu, dy, lddy, dx, lddx, du, lddu, m, n)`: like [`GatedArgs`]; dy, dx and du are m×n.
 pub type GatedBackwardArgs<X> = (In<X>, u32, In<X>, u32, In<X>, u32, Out<X>, u32, Out<X>, u32, u32, u32);
 
-/// A function of an element.
+/// A function that is applied to each element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PointwiseFunction {
     /// x itself: y = f(x) converts between types, and the gate is a product.
@@ -102,7 +102,7 @@ type OfTwo<'f> = dyn for<'k> Fn(Builder<'k>, Val<'k, f32>, Val<'k, f32>) -> Val<
 pub struct Pointwise {
     /// How rows are divided among threads.
     pub tiling: RowTiling,
-    /// The function.
+    /// The function f.
     pub function: PointwiseFunction,
 }
 

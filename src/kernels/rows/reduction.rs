@@ -71,12 +71,12 @@ impl Reduction {
     }
 }
 
-/// A reduction of each row of a matrix, in f32.
+/// A kernel that reduces each row of a matrix to one element, in f32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RowReduction {
     /// How rows are divided among threads.
     pub tiling: RowTiling,
-    /// The function.
+    /// The function that reduces rows.
     pub function: Reduction,
 }
 

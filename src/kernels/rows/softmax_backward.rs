@@ -11,7 +11,7 @@ use crate::{
 /// `(y, ldy, dy, lddy, dx, lddx, m, n, scale)`: y, dy and dx are m×n, with row pitches `ldy`, `lddy` and `lddx` in elements.
 pub type SoftmaxBackwardArgs<Y, X> = (In<Y>, u32, In<Y>, u32, Out<X>, u32, u32, u32, f32);
 
-/// The gradient of y = softmax(`scale` · x), computed from the result: dx = `scale` · y · (dy − Σ dy · y), or, for the logarithm, dx =
+/// A kernel that computes the gradient of y = softmax(`scale` · x) from y: dx = `scale` · y · (dy − Σ dy · y), or, for the logarithm, dx =
 /// `scale` · (dy − e^y · Σ dy).
 ///
 /// For masked elements, whose y is 0, or −∞ as a logarithm, dx is 0 if dy is 0.

@@ -19,7 +19,7 @@ pub enum Rounding {
 }
 
 impl Rounding {
-    /// All modes.
+    /// All rounding modes.
     pub const ALL: [Self; 4] = [Self::Rn, Self::Rz, Self::Rm, Self::Rp];
 
     /// Returns the modifier: `".rn"`.

@@ -261,7 +261,7 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// Returns 1 if this is 0, and 0 otherwise, like C's `!x`.
+    /// Returns 1 if the value is 0, and 0 otherwise, like C's `!x`.
     #[track_caller]
     pub fn cnot(self) -> Self {
         match self.reg() {

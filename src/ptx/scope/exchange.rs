@@ -64,7 +64,7 @@ fn by_words(k: Builder<'_>, from: RegId, exchange: impl Fn(RegId) -> RegId) -> R
 
 /// Exchanges between the lanes of the warp. All lanes must participate.
 impl<'k> Warp<'k> {
-    /// Returns the value of the lane `delta` below; lanes without a source keep their own value. Values of up to 64 bits.
+    /// Returns the value of the lane `delta` below; lanes without a source keep their own value. Supports values of up to 64 bits.
     #[doc(alias = "shfl.sync.up")]
     #[doc(alias = "__shfl_up_sync")]
     #[track_caller]
@@ -72,7 +72,7 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Up, value, delta.into())
     }
 
-    /// Returns the value of the lane `delta` above; lanes without a source keep their own value. Values of up to 64 bits.
+    /// Returns the value of the lane `delta` above; lanes without a source keep their own value. Supports values of up to 64 bits.
     #[doc(alias = "shfl.sync.down")]
     #[doc(alias = "__shfl_down_sync")]
     #[track_caller]
@@ -80,7 +80,7 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Down, value, delta.into())
     }
 
-    /// Returns the value of lane `lane ^ bits`. Values of up to 64 bits.
+    /// Returns the value of lane `lane ^ bits`. Supports values of up to 64 bits.
     #[doc(alias = "shfl.sync.bfly")]
     #[doc(alias = "__shfl_xor_sync")]
     #[track_caller]
@@ -88,7 +88,7 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Bfly, value, bits.into())
     }
 
-    /// Returns the value of lane `lane`. Values of up to 64 bits.
+    /// Returns the value of lane `lane`. Supports values of up to 64 bits.
     #[doc(alias = "shfl.sync.idx")]
     #[doc(alias = "__shfl_sync")]
     #[track_caller]
@@ -96,7 +96,7 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Idx, value, lane.into())
     }
 
-    /// Returns the value of lane `lane`, which must be the same in all lanes. Values of up to 64 bits.
+    /// Returns the value of lane `lane` in all lanes; `lane` itself must be the same in all lanes. Supports values of up to 64 bits.
     #[track_caller]
     pub fn broadcast<T: Scalar>(self, value: Val<'k, T>, lane: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl_idx(value, lane).known_uniform(Uniformity::WARP)
@@ -156,7 +156,7 @@ impl<'k> Block<'k> {
         self.k.sync_threads_count(predicate)
     }
 
-    /// Returns the value of thread `thread`, which must be the same in all threads, through shared memory.
+    /// Returns the value of thread `thread` in all threads, through shared memory; `thread` itself must be the same in all threads.
     #[track_caller]
     pub fn broadcast<T: Element<Reg = T> + Scalar>(
         self,
