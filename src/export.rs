@@ -1,8 +1,8 @@
 //! Exports kernels for programs in other languages: PTX text, a C and C++ header, and a JSON manifest.
 //!
 //! [`Kernel::export`] and [`Module::export`] write `NAME.ptx`, `NAME.h` and `NAME.json`. The files are reproducible: the same
-//! kernel gives the same bytes on every machine, so they can be committed and compared. [`Export::with_source`] adds
-//! `NAME_source.h` with the PTX text as a C array, for programs that do not read files at run time.
+//! kernel gives the same bytes on every machine, so the files can be committed and compared. [`Export::with_source`] adds `NAME_source.h`
+//! with the PTX text as a C array, for programs that do not read files at run time.
 //!
 //! The header requires neither `cuda.h` nor the CUDA toolkit. It declares the arguments as a struct and defines functions for the grid, the
 //! minimum length of each buffer, a check of the arguments, and a launch through the driver API. The check covers the same properties as a
@@ -33,7 +33,7 @@ pub use manifest::{
 
 use crate::ptx::{Entry, Kernel, Module};
 
-/// Errors of an export.
+/// An error of an export.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ExportError {

@@ -1,7 +1,7 @@
 //! Compose GPU kernels from typed warp tiles in stable Rust, emit readable PTX, and run it with or without a GPU.
 //!
-//! A kernel is Rust code over typed values and tiles. Each call emits PTX instructions. The text is compiled by the NVIDIA driver
-//! or run by a CPU simulator. The CUDA toolkit is not required.
+//! A kernel is Rust code over typed values and tiles. Each call emits PTX instructions. The NVIDIA driver compiles the text, or a CPU
+//! simulator runs it. The CUDA toolkit is not required.
 //!
 //! ```
 //! use warpwright::{prelude::*, run::{self, Device}};
@@ -54,8 +54,8 @@
 //!
 //! # Limitations
 //!
-//! The crate does not optimize, allocate registers or schedule: ptxas does. It does not compile Rust code to PTX. Races
-//! and uninitialized reads are detected in the simulator, not on a GPU.
+//! The crate does not optimize, allocate registers or schedule instructions: ptxas does. It does not compile Rust code to PTX. Races and
+//! uninitialized reads are detected in the simulator, not on a GPU.
 //!
 //! # Features
 //!

@@ -44,16 +44,16 @@ pub struct CopyAtom {
 /// The operation of an atom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CopyKind {
-    /// A load and a store of `bytes` bytes between any memory or registers.
+    /// A copy of `bytes` bytes between any memory or registers, by a load and a store.
     Universal {
-        /// 1, 2, 4, 8 or 16.
+        /// The number of bytes: 1, 2, 4, 8 or 16.
         bytes: u32,
     },
     /// `cp.async`, from global to shared memory.
     CpAsync {
-        /// 4, 8 or 16; 16 if it bypasses L1.
+        /// The number of bytes: 4, 8 or 16; 16 if the copy bypasses L1.
         bytes: u32,
-        /// Whether it bypasses L1: `.cg` instead of `.ca`.
+        /// Whether the copy bypasses L1: `.cg` instead of `.ca`.
         bypass_l1: bool,
         /// Whether the bytes after the valid ones are filled with zeros.
         zero_fill: bool,

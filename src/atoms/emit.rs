@@ -9,7 +9,7 @@ use crate::{
 /// The metadata of a sparse operand A that one lane provides; [`Sparsity`](super::Sparsity) defines the layout of the bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Metadata<'k> {
-    /// The register.
+    /// The register that contains the metadata.
     pub bits: Val<'k, u32>,
     /// The index of the lanes whose registers are read, in each group of four lanes: less than
     /// [`Sparsity::selectors`](super::Sparsity::selectors).
@@ -19,7 +19,7 @@ pub struct Metadata<'k> {
 /// The scales of A or B that one lane provides.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale<'k> {
-    /// The register.
+    /// The register that contains the scales.
     pub bits: Val<'k, u32>,
     /// The byte at which the scales start: any byte for one scale, 0 or 2 for two scales, 0 for four scales.
     pub byte: u32,

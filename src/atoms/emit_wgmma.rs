@@ -12,7 +12,7 @@ use crate::ptx::{Builder, MatrixDescriptor, Scalar, Val, WgmmaA, WgmmaTail};
 /// The options of a `wgmma`. The default adds A·B to D, with both operands K-major.
 #[derive(Clone, Copy, Debug)]
 pub struct WgmmaOptions<'k> {
-    /// Whether D is added to (`scale-d`); otherwise, it is overwritten and need not be initialized.
+    /// Whether the products are added to D (`scale-d`); otherwise, D is overwritten and need not be initialized.
     pub accumulate: Val<'k, bool>,
     /// Whether A is negated; floating-point types only.
     pub negate_a: bool,

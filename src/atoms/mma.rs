@@ -92,7 +92,7 @@ pub enum BitOp {
 }
 
 impl MmaAtom {
-    /// Returns CuTe's name, or for an atom that CuTe does not define, a name formed by the same rules.
+    /// Returns CuTe's name or, for an atom that CuTe does not define, a name formed by the same rules.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -152,7 +152,7 @@ impl MmaAtom {
     }
 
     /// Returns whether [`Builder::mma`](crate::ptx::Builder::mma) and its variants emit the instruction: all except `wgmma`, which
-    /// [`Builder::wgmma`](crate::ptx::Builder::wgmma) emits, complex numbers, and forms that require a PTX version later than 9.0.
+    /// [`Builder::wgmma`](crate::ptx::Builder::wgmma) emits, complex products, and forms that require a PTX version later than 9.0.
     #[must_use]
     pub fn is_emitted(&self) -> bool {
         self.group != Group::Warpgroup && instructions::find(&self.mnemonic).is_some()

@@ -47,8 +47,9 @@ pub enum TileLayout {
     Col,
 }
 
-/// Returns the subtile of register tiles (`rt_base`): 16×16 elements, 8 per lane, in 4 registers of 16-bit pairs or 8 of 32 or
-/// 64 bits; for 8-bit elements 16×32 (32×16 in the column layout), 16 per lane in 4 registers.
+/// Returns the subtile of register tiles (`rt_base`): 16×16 elements, of which each lane owns 8, in 4 registers of 16-bit pairs or 8
+/// registers of 32 or 64 bits. For 8-bit elements, it has 16×32 elements (32×16 in the column layout), and each lane owns 16, in 4
+/// registers.
 ///
 /// With lane = 4g + t, element `e` of pair `k` is at row `g + 8(k mod 2)`, column `2t + e + 8⌊k/2⌋` in the row layout;
 /// the column layout swaps row and column. The row layout is the fragment of matrix A of `mma.m16n8k16` in the PTX ISA; for 8-bit

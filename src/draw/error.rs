@@ -5,7 +5,7 @@ use thiserror::Error;
 use crate::layout::{AccessError, LayoutError};
 use crate::tensor::TensorError;
 
-/// Errors of drawing a picture.
+/// An error in drawing a picture.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DrawError {
@@ -34,7 +34,7 @@ pub enum DrawError {
         thread: i64,
         /// The value.
         value: i64,
-        /// `row + col · rows`.
+        /// The offset, `row + col · rows`.
         offset: i64,
         /// The rows of the table.
         rows: i64,

@@ -117,7 +117,7 @@ pub struct ParameterManifest {
 /// A tensor map that every launch creates: boxes of a tensor that begins at the address of a buffer, in terms of `cuTensorMapEncodeTiled`.
 /// Lists start with the innermost dimension; element strides are 1, and nothing is interleaved.
 ///
-/// If a number of coordinates is 0, the launch passes 128 bytes of zeros, and a kernel that nevertheless copies from the tensor faults.
+/// If a dimension has no coordinates, the launch passes 128 bytes of zeros, and a kernel that nevertheless copies from the tensor faults.
 /// Launches from Rust pass a map of separate memory instead.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]

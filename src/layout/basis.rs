@@ -103,7 +103,7 @@ impl fmt::Display for BasisVector {
 }
 
 impl Layout<BasisVector> {
-    /// Creates the layout that maps each coordinate of a shape to itself, with one dimension per leaf. Tiled like the data, it
+    /// Creates the layout that maps each coordinate of a shape to itself, with one dimension per leaf. When it is tiled like the data, it
     /// gives the original coordinate of each element of a tile, as predicates and TMA coordinates require.
     ///
     /// # Errors

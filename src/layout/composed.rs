@@ -9,7 +9,7 @@ use super::tuple::{Coord, Shape};
 /// `swizzle ∘ offset ∘ layout`: a coordinate `c` maps to `swizzle(offset + layout(c))`. Values are in bytes unless the layout is
 /// [recast](Self::recast), so shared tiles, TMA boxes and `wgmma` descriptors use the same unit.
 ///
-/// It has a shape but no strides. Operations on the domain (slices, divisions, compositions) apply to the inner layout:
+/// A composed layout has a shape but no strides. Operations on the domain (slices, divisions, compositions) apply to the inner layout:
 /// [`slice`](Self::slice) and [`try_map`](Self::try_map). Text form, as in CuTe: `Sw<3,4,3> o 0 o (8,64):(128,2)`.
 ///
 /// ```
@@ -82,7 +82,7 @@ impl ComposedLayout {
         (0..self.size()).map(|index| self.index(index))
     }
 
-    /// Returns the modes kept by `at`; the others are added to the offset, before the swizzle.
+    /// Returns the modes kept by `at`; the offset of the fixed coordinates is added before the swizzle.
     ///
     /// Post-condition: for every coordinate `c` of the slice, `self(at with c filled in) = slice(c)`.
     ///

@@ -13,7 +13,7 @@ impl Layout {
     /// `1:0`.
     ///
     /// Post-conditions: as above; for an injective layout, no longer layout has this property. If modes of equal stride overlap,
-    /// a longer one may exist; the result is then CuTe's.
+    /// a longer one may exist; the result is then the same as CuTe's.
     #[must_use]
     pub fn right_inverse(&self) -> Layout {
         let mut run = Vec::new();
@@ -113,13 +113,13 @@ impl Layout {
     /// Returns the number of elements that are contiguous in both layouts, in order. A vector whose length divides it can be
     /// moved in one access.
     ///
-    /// Post-condition: the size of [`max_common_layout`](Self::max_common_layout).
+    /// Post-condition: the result is the size of [`max_common_layout`](Self::max_common_layout).
     #[must_use]
     pub fn max_common_vector(&self, other: &Layout) -> i64 {
         self.max_common_layout(other).size()
     }
 
-    /// Returns the longest aligned vector: the largest `n` such that the modes contiguous from offset 0 fill whole multiples
+    /// Returns the length of the longest aligned vector: the largest `n` such that the modes contiguous from offset 0 fill whole multiples
     /// of `n`, and all other strides are multiples of `n`.
     ///
     /// Post-condition: the offsets of the layout consist of whole groups `n · q .. n · (q + 1)`. Memory
@@ -162,7 +162,8 @@ impl Layout {
     }
 }
 
-/// Distributes `count` elements over a shape: the largest divisor of each mode, starting with the first.
+/// Distributes `count` elements over a shape. Starting with the first mode, each mode receives the greatest common divisor of its extent
+/// and the remaining count.
 ///
 /// Post-conditions: the result's size divides `count` and its values increase; every layout of that shape composes with it.
 ///

@@ -26,7 +26,7 @@ impl<D: Codomain> Layout<D> {
         modes.map(|(shape, stride)| Layout { shape: shape.clone(), stride: stride.clone() })
     }
 
-    /// Returns modes `begin..end` as a layout of that rank.
+    /// Returns modes `begin..end` as a layout of rank `end - begin`.
     ///
     /// # Errors
     /// Returns [`LayoutError::ModeRange`] if the range is empty or exceeds the rank.
@@ -37,7 +37,7 @@ impl<D: Codomain> Layout<D> {
         Ok(Layout::concat(self.modes().skip(begin).take(end - begin)))
     }
 
-    /// Returns the modes numbered in `order`, in that order; modes may be omitted or repeated.
+    /// Returns the modes with the indices in `order`, in that order; modes may be omitted or repeated.
     ///
     /// Post-conditions: the rank is that of `order`; mode `i` is mode `order[i]` of `self`.
     ///

@@ -6,8 +6,8 @@ use super::error::LayoutError;
 use super::tuple::Tuple;
 
 impl<D: Codomain> Layout<D> {
-    /// Returns the shortest flat layout of the same function on this domain: adjacent contiguous modes are merged, and extents of 1 are
-    /// dropped.
+    /// Returns the shortest flat layout that is the same function on this domain: adjacent contiguous modes are merged, and extents of 1
+    /// are dropped.
     ///
     /// Post-conditions: the size is kept; depth at most 1; `result(i) = self(i)` for all `i < size`.
     #[must_use]
@@ -27,7 +27,8 @@ impl<D: Codomain> Layout<D> {
         self.by_profile("coalesce", profile, &Layout::coalesce)
     }
 
-    /// Removes broadcast modes (stride 0) and extents of 1, and coalesces: the same offsets, each once if the rest is injective.
+    /// Removes broadcast modes (stride 0) and modes of extent 1, and coalesces the rest. The offsets stay the same; each occurs once if the
+    /// remaining modes are injective.
     ///
     /// Post-conditions: the set of offsets is that of `self`; no stride is 0, unless the result is `1:0`; depth at most 1.
     #[must_use]

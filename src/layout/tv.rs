@@ -185,7 +185,7 @@ impl TvLayout {
     ///
     /// # Errors
     /// Returns the errors of [`warp_accesses`](super::warp_accesses) and [`bank_conflicts`]: the elements of a vector must be contiguous,
-    /// and addresses aligned to it.
+    /// and its address must be a multiple of its size.
     ///
     /// ```
     /// use warpwright::{atoms::mma_atom, layout::Layout};

@@ -34,10 +34,10 @@ pub trait SubtileLength: Sealed + 'static {
     const ELEMENTS: u32;
 }
 
-/// Subtiles of 16×16 elements, for elements of 16 bits or more.
+/// The length of subtiles of 16×16 elements, for elements of 16 bits or more.
 #[derive(Clone, Copy, Debug)]
 pub enum Length16 {}
-/// Subtiles of 16×32 elements (32×16 in the column layout), for 8-bit elements.
+/// The length of subtiles of 16×32 elements (32×16 in the column layout), for 8-bit elements.
 #[derive(Clone, Copy, Debug)]
 pub enum Length32 {}
 
@@ -111,8 +111,8 @@ macro_rules! element_types {
 }
 pub(crate) use element_types;
 
-/// An element type with arithmetic instructions, applied to one word at a time: [`bf16`], [`struct@f16`], `f32`, `f64` and
-/// integers of 32 and 64 bits.
+/// An element type whose arithmetic instructions operate on one word at a time: [`bf16`], [`struct@f16`], `f32`, `f64` and integers of 32
+/// and 64 bits.
 pub trait Arithmetic:
     TensorElement<Word: Number, Reg = Self> + Number + Computed<In = <Self as TensorElement>::Word>
 {
@@ -209,7 +209,7 @@ pub(crate) fn bytes_of<'k, T: ByteSized<Reg: Numeric>>(word: Val<'k, u32>) -> [V
 /// | [`tf32`]                     | to nearest, ties away from zero                             | exact            | sm_80    |
 /// | [`e4m3`], [`e5m2`]           | to nearest even, saturating to the largest finite number    | exact            | sm_89    |
 /// | `i8`, `u8`                   | to nearest even, saturating; NaN gives 0                    | exact            |          |
-/// | `i32`, `u32`, `i64`, `u64`   | to nearest even, saturating; NaN gives 0, of 64 bits 2⁶³    | to nearest even  |          |
+/// | `i32`, `u32`, `i64`, `u64`   | to nearest even, saturating; NaN gives 0 (64 bits: 2⁶³)     | to nearest even  |          |
 #[diagnostic::on_unimplemented(
     message = "no conversion between tiles of `{Self}` and `f32`",
     note = "tiles of floating-point types and of integers of 8, 32 and 64 bits convert into each other"

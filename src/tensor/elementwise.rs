@@ -159,7 +159,7 @@ pub fn axpby<'k, T: TensorElement<Reg: Number>>(
     }
 }
 
-/// Returns the sum of all elements, in order.
+/// Returns the sum of all elements, added in the order of the shape.
 ///
 /// Rejected when the kernel is built if there are more elements than a thread can process.
 #[track_caller]

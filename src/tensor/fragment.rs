@@ -14,7 +14,7 @@ const MOST_REGISTERS: i64 = 4096;
 /// Elements `T` in registers of one thread, with a layout.
 ///
 /// A fragment owns its registers, which are written in place, so it remains valid in emitted loops without being
-/// loop state. Views ([`slice`](Self::slice)) and clones share them. Elements of 8 or 16 bits share 32-bit registers.
+/// loop state. Views ([`slice`](Self::slice)) and clones share the registers. Elements of 8 or 16 bits share 32-bit registers.
 pub struct Fragment<'k, T> {
     k: Builder<'k>,
     /// Handles that remain valid after writes.

@@ -36,7 +36,7 @@ pub struct MmaThread<'a, 'k> {
 }
 
 impl TiledCopy {
-    /// Returns the view of thread `thread` of a kernel, numbered from 0 within the block.
+    /// Returns the view of thread `thread` of a kernel; threads are numbered from 0 within the block.
     #[doc(alias = "get_slice")]
     pub fn thread<'k>(&self, thread: Val<'k, u32>) -> CopyThread<'_, 'k> {
         CopyThread { copy: self, thread }
@@ -132,7 +132,7 @@ pub fn copy_tiled<'k, T: TensorElement, D: Destination<'k, T>>(
 }
 
 impl TiledMma {
-    /// Returns the view of thread `thread` of a kernel, numbered from 0 within the block.
+    /// Returns the view of thread `thread` of a kernel; threads are numbered from 0 within the block.
     #[doc(alias = "get_slice")]
     pub fn thread<'k>(&self, k: Builder<'k>, thread: Val<'k, u32>) -> MmaThread<'_, 'k> {
         MmaThread { mma: self, k, thread }

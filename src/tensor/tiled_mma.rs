@@ -41,9 +41,9 @@ pub struct MmaThreadLayout<'a> {
 }
 
 impl TiledMma {
-    /// Creates a tiled product. `atom_layout` arranges atoms along M, N and K and numbers them; missing modes are 1. `permutation` is a
-    /// tuple of up to three of `..` (unchanged), an extent (the tile grows to it, values repeat) or a layout (which permutes the mode's
-    /// coordinates).
+    /// Creates a tiled product. `atom_layout` arranges atoms along M, N and K and numbers them; missing modes have extent 1. `permutation`
+    /// is a tuple of up to three of `..` (unchanged), an extent (the tile grows to it, values repeat) or a layout (which permutes the
+    /// mode's coordinates).
     ///
     /// # Errors
     /// Returns an error if the layout algebra has no valid result, such as for a permutation that does not match the atoms,

@@ -22,7 +22,7 @@ use crate::{
 };
 
 impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite> {
-    /// Adds a register tile of the same element type to the matrix atomically; elements past the edges are omitted.
+    /// Atomically adds a register tile of the same element type to the matrix; elements past the edges are omitted.
     ///
     /// On sm_90, emits `red` of up to 16 bytes for f32, f16 and bf16 elements that are adjacent and known to be aligned; otherwise `red` of
     /// one element, or of a pair of f16 or bf16 elements. bf16 requires sm_90. The order of the additions, and therefore the rounding of

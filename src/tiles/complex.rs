@@ -91,7 +91,7 @@ both! {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Crt<'k, T, H, W, L> {
-    /// Returns a copy of a part, like [`Rt::subtile`].
+    /// Returns a copy of the subtiles that start at subtile (`row`, `col`), like [`Rt::subtile`].
     #[must_use]
     #[track_caller]
     pub fn subtile<const H2: usize, const W2: usize>(&self, row: usize, col: usize) -> Crt<'k, T, H2, W2, L> {

@@ -18,8 +18,8 @@ pub struct Gl<'k, T: TensorElement, A, const R: usize = 2> {
     tensor: Tensor<'k, Global, T, A>,
 }
 
-/// A tile of a matrix or vector in global memory, with the size of the register or shared tile that it is copied to or from.
-/// Elements past the edges are read as zero, unless another value is given, and never written.
+/// A tile of a matrix or vector in global memory, with the size of the register or shared tile to or from which it is copied. Elements past
+/// the edges are read as zero, unless another value is given, and never written.
 pub struct GlTile<'k, T: TensorElement, A, const R: usize = 2> {
     tensor: Tensor<'k, Global, T, A>,
     /// In units of tiles.

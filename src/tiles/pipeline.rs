@@ -36,7 +36,7 @@ pub struct Stage<'k, Tiles: StageTiles<'k>> {
     k: PhantomData<Builder<'k>>,
 }
 
-/// A stage whose tiles are in flight. Only [`Pipeline::run`] waits for it.
+/// A stage whose tiles are in flight. Only the pipeline waits for it.
 #[must_use = "give the filled stage back to the pipeline"]
 pub struct Filling<'k, Tiles> {
     tiles: PhantomData<(Tiles, Builder<'k>)>,

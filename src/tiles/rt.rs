@@ -13,12 +13,12 @@ use crate::{
     tensor::{Fragment, SUBTILE_SIDE, TensorElement, in_order, splat},
 };
 
-/// A tile of `H`×`W` subtiles of 16×16 elements `T` (16×32 for 8-bit elements) in the registers of a warp: a [`Fragment`] whose
-/// (lane, value) layout is determined by the type.
+/// A tile of `H`×`W` subtiles of 16×16 elements `T` (16×32 for 8-bit elements) in the registers of a warp: a [`Fragment`] whose (lane,
+/// value) layout the type determines.
 ///
 /// With lane = 4g + t, element `e` of pair `k` of a subtile is at row `g + 8(k mod 2)`, column `2t + e + 8⌊k/2⌋` in layout [`Row`], and
 /// transposed in layout [`Col`](super::Col) ([`rt_base`](crate::atoms::rt_base)). A `Row` tile is therefore operand A of `mma.m16n8k16`
-/// without conversion, an f32 `Row` tile its accumulator, and a `Col` tile its operand B. A lane has `H·W·4` registers of 16-bit pairs, or
+/// without conversion, an f32 `Row` tile its accumulator, and a `Col` tile its operand B. A lane owns `H·W·4` registers of 16-bit pairs, or
 /// `H·W·8` registers of f32.
 ///
 /// Tiles are not `Copy`: each owns its registers, and `mma` accumulates into them in place.

@@ -88,7 +88,7 @@ impl Steps {
 /// [`mma_ab_sparse`](super::Rt::mma_ab_sparse): `H`×`W` stored subtiles of 16×16 elements `T` (16×32 of 8 bits) with their positions,
 /// which represent `H`×2`W` subtiles.
 ///
-/// A lane has the registers of an [`Rt`](super::Rt) of `H`×`W` subtiles, and one register of metadata per 16×64 elements of the matrix
+/// A lane owns the registers of an [`Rt`](super::Rt) of `H`×`W` subtiles, and one register of metadata per 16×64 elements of the matrix
 /// (16×32 for tf32, and for 16-bit elements if `W` is odd).
 pub struct SparseRt<'k, T: TensorElement, const H: usize, const W: usize> {
     pub(super) values: Fragment<'k, T>,

@@ -34,7 +34,7 @@ pub struct SparseMatrix<T> {
     pub cols: usize,
 }
 
-/// The reason that a matrix cannot be compressed.
+/// The reason why a matrix cannot be compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NotSparse {
     /// The number of elements is not the product of the numbers of rows and columns.

@@ -44,11 +44,11 @@ swizzles! {
         row if row % 64 == 0 => (Swizzle::BYTES_64, 64),
         _ => (Swizzle::BYTES_32, 32),
     };
-    /// 128-byte rows, bits 7–9 of the address xored into bits 4–6: `Swizzle<3,4,3>`.
+    /// 128-byte rows; bits 7–9 of the address are exclusive-ored into bits 4–6: `Swizzle<3,4,3>`.
     Swizzle128, false, |_| (Swizzle::BYTES_128, 128);
-    /// 64-byte rows, bits 7–8 xored into bits 4–5: `Swizzle<2,4,3>`.
+    /// 64-byte rows; bits 7–8 are exclusive-ored into bits 4–5: `Swizzle<2,4,3>`.
     Swizzle64, false, |_| (Swizzle::BYTES_64, 64);
-    /// 32-byte rows, bit 7 xored into bit 4: `Swizzle<1,4,3>`.
+    /// 32-byte rows; bit 7 is exclusive-ored into bit 4: `Swizzle<1,4,3>`.
     Swizzle32, false, |_| (Swizzle::BYTES_32, 32);
     /// No swizzle, but unused bytes after each row (16, or 32 for 32-bit and 64 for 64-bit elements), so that the rows of a fragment that
     /// are accessed together use different banks. TMA and `wgmma` do not support this layout.

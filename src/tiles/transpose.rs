@@ -52,7 +52,7 @@ impl<'k, T: SquareSubtiles, const H: usize, const W: usize, L: RegisterLayout> R
     /// Returns the same matrix in the other layout: a `Row` tile becomes a [`Col`] tile, and vice versa.
     ///
     /// All lanes of the warp must take part. A subtile requires 4 `movmatrix` for elements of 16 bits, 8 `shfl` for 32 bits, and 16 for 64
-    /// bits, each of which moves 32 bits per lane.
+    /// bits; each instruction moves 32 bits per lane.
     #[doc(alias = "swap_layout_inplace")]
     #[doc(alias = "movmatrix")]
     #[must_use]

@@ -35,10 +35,10 @@ pub fn copy_atoms() -> impl Iterator<Item = &'static CopyAtom> {
     ATOMS.iter()
 }
 
-/// Returns the copy atom of a name, such as `SM75_U32x4_LDSM_N`.
+/// Returns the copy atom named `name`, such as `SM75_U32x4_LDSM_N`.
 ///
 /// # Errors
-/// Returns [`UnknownAtom`] if no atom has this name, with the closest known name.
+/// Returns [`UnknownAtom`], with the closest known name, if no atom has this name.
 pub fn copy_atom(name: &str) -> Result<&'static CopyAtom, UnknownAtom> {
     copy_atoms()
         .find(|atom| atom.name == name)

@@ -77,10 +77,10 @@ pub fn mma_atoms() -> impl Iterator<Item = &'static MmaAtom> {
     WARP.atoms.iter().chain(&WGMMA.atoms)
 }
 
-/// Returns the atom of a name, such as `SM80_16x8x16_F32BF16BF16F32_TN` or `SM90_64x128x16_F32F16F16_SS`.
+/// Returns the atom named `name`, such as `SM80_16x8x16_F32BF16BF16F32_TN` or `SM90_64x128x16_F32F16F16_SS`.
 ///
 /// # Errors
-/// Returns [`UnknownAtom`] if no atom has this name, with the closest known name.
+/// Returns [`UnknownAtom`], with the closest known name, if no atom has this name.
 pub fn mma_atom(name: &str) -> Result<&'static MmaAtom, UnknownAtom> {
     let found = WARP.find(name).or_else(|| WGMMA.find(name));
     found.ok_or_else(|| UnknownAtom::new("mma", name, mma_atoms().map(MmaAtom::name)))

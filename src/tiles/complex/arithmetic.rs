@@ -29,7 +29,7 @@ macro_rules! functions {
                 Self { re: self.re, im: -self.im }
             }
 
-            /// Multiplies by a real number, or a real vector that is broadcast, in place.
+            /// Multiplies in place by a real factor: a number, a tile or vector of the same shape, or a vector that is broadcast.
             #[must_use]
             #[track_caller]
             pub fn scale<R>(self, factor: R) -> Self

@@ -5,7 +5,7 @@ use std::{fmt, panic::Location};
 use super::{roles::Consumer, turns::Turn};
 use crate::ptx::{Builder, Dim, IntoDim, Steps, Val, quotient, remainder};
 
-/// The order of the tiles of a result of `rows`×`cols` tiles.
+/// The order in which the tiles of a result are computed.
 ///
 /// ```
 /// use warpwright::tiles::Schedule;
