@@ -113,7 +113,7 @@ pub struct TiledTensor {
     pub element: ElementType,
     /// The number of elements along each of 1 to 5 dimensions, 1 to 2³².
     pub dims: Vec<u64>,
-    /// The distances in bytes between consecutive indices along dimensions 1 and up (dimension 0 is contiguous): multiples of 16 below 2⁴⁰.
+    /// The strides in bytes along dimensions 1 and up (dimension 0 is contiguous): multiples of 16 below 2⁴⁰.
     pub strides: Vec<u64>,
     /// The number of elements of the box along each dimension, 1 to 256; a row must be a multiple of 16 bytes.
     pub box_dims: Vec<u32>,

@@ -29,7 +29,7 @@ pub use table::{GemmEntry, GemmTable, GemmTableError};
 pub use tile::GemmTile;
 
 /// `(a, lda, b, ldb, d, ldd, m, n, k)`: A is m×k, B is k×n, and D is m×n. `lda`, `ldb` and `ldd` are the leading dimensions in elements:
-/// the distances between the rows (or columns, in column order) of A and B, and between the rows of D. They must be multiples of 16 bytes,
+/// the strides between the rows (or columns, in column order) of A and B, and between the rows of D. They must be multiples of 16 bytes,
 /// except `ldd` with [`Gemm::any_ldd`]. If rows of D overlap, the values of D are unspecified.
 pub type GemmArgs<T, D> = (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32);
 

@@ -81,7 +81,8 @@ impl MatrixOrder {
 }
 
 impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
-    /// Returns the product, or gated product, of one A and one B, given with the distances of their rows or columns; `size` is m, n and k.
+    /// Returns the product, or gated product, of one A and one B, each given with the stride between its rows or columns; `size` is m, n
+    /// and k.
     #[track_caller]
     pub(super) fn one(
         gemm: Gemm,

@@ -318,7 +318,7 @@ struct Inputs<'k, X: TensorElement, W: TensorElement> {
     b: Option<Weights<'k, W, Read>>,
 }
 
-/// A matrix of results, and the distance between its rows.
+/// A matrix of results, and the stride between its rows.
 type Output<'k, X> = (Ptr<'k, X, Global, Write>, Val<'k, u32>);
 
 impl<'k, X: TensorElement, W: TensorElement> Inputs<'k, X, W> {

@@ -32,8 +32,8 @@ pub struct Hints<'k> {
 
 impl<'k> Hints<'k> {
     /// Copies to the same offset in the shared memory of every block whose bit is set in the mask `blocks`; completion is signaled at the
-    /// barrier at the same offset in each of these blocks. Only copies from global to shared memory support this. Requires sm_90a, because
-    /// multicast is slow when compiled for plain `sm_90`.
+    /// barrier at the same offset in each of these blocks. Only copies from global to shared memory support this. Requires sm_90a or
+    /// sm_100a, because multicast is slow when compiled for plain `sm_90`.
     #[must_use]
     #[doc(alias = ".multicast::cluster")]
     pub fn multicast(self, blocks: impl Into<Val<'k, u16>>) -> Self {
@@ -74,22 +74,22 @@ impl<'k> Hints<'k> {
 }
 
 impl Builder<'_> {
-    /// Commits all bulk copies from shared memory that this thread has started since the last commit as a group.
+    /// Commits all bulk copies from shared memory that this thread has started since the last commit as a group. Requires sm_90.
     #[doc(alias = "cp.async.bulk.commit_group")]
     #[track_caller]
     pub fn cp_async_bulk_commit_group(self) {
         self.emit(format_args!("cp.async.bulk.commit_group"), &[]);
     }
 
-    /// Waits until at most the `pending` newest bulk groups of this thread are in flight; the others are complete.
+    /// Waits until at most the `pending` newest bulk groups of this thread are in flight; the others are complete. Requires sm_90.
     #[doc(alias = "cp.async.bulk.wait_group")]
     #[track_caller]
     pub fn cp_async_bulk_wait_group(self, pending: u32) {
         self.emit(format_args!("cp.async.bulk.wait_group"), &[Operand::Imm(Immediate::new(pending))]);
     }
 
-    /// Waits until all but the `pending` newest bulk groups of this thread have read their shared memory, which may then be
-    /// overwritten.
+    /// Waits until all but the `pending` newest bulk groups of this thread have read their shared memory, which may then be overwritten.
+    /// Requires sm_90.
     #[doc(alias = "cp.async.bulk.wait_group.read")]
     #[track_caller]
     pub fn cp_async_bulk_wait_group_read(self, pending: u32) {

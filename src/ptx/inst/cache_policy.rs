@@ -64,7 +64,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Returns a policy with priority `primary` for a fraction of the accesses, above 0 and at most 1, and `secondary`,
-    /// [`First`](Eviction::First) or [`Unchanged`](Eviction::Unchanged), for the others.
+    /// [`First`](Eviction::First) or [`Unchanged`](Eviction::Unchanged), for the others. Requires sm_80.
     #[doc(alias = "createpolicy.fractional")]
     #[track_caller]
     pub fn cache_policy_fraction(
@@ -78,8 +78,8 @@ impl<'k> Builder<'k> {
         CachePolicy(self.result(mnemonic, &[fraction.into().operand(self)]))
     }
 
-    /// Returns a policy with priority `primary` for the first `bytes` bytes from `start`, and `secondary`,
-    /// [`First`](Eviction::First) or [`Unchanged`](Eviction::Unchanged), up to `window` bytes.
+    /// Returns a policy with priority `primary` for the first `bytes` bytes from `start`, and `secondary`, [`First`](Eviction::First) or
+    /// [`Unchanged`](Eviction::Unchanged), for the rest of the first `window` bytes. Requires sm_80.
     #[doc(alias = "createpolicy.range")]
     #[track_caller]
     pub fn cache_policy_range<T: Element, A>(
@@ -94,7 +94,7 @@ impl<'k> Builder<'k> {
         CachePolicy(self.result(mnemonic, &operands))
     }
 
-    /// Converts the bits of an access property of `cudaAccessPolicyWindow` to a policy.
+    /// Converts the bits of an access property of `cudaAccessPolicyWindow` to a policy. Requires sm_80.
     #[doc(alias = "createpolicy.cvt")]
     #[track_caller]
     pub fn cache_policy_of_access_property(self, bits: impl Into<Val<'k, u64>>) -> CachePolicy<'k> {

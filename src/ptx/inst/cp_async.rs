@@ -16,7 +16,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
     /// of bounds, as for [`CheckedPtr::load_vector`].
     ///
     /// The data arrive after [`Builder::cp_async_commit_group`] and [`Builder::cp_async_wait_group`] of this thread; they are visible to
-    /// other threads after a subsequent barrier. Copies of 16 bytes bypass L1 (`.cg`); smaller ones do not (`.ca`).
+    /// other threads after a subsequent barrier. Copies of 16 bytes bypass L1 (`.cg`); smaller ones do not (`.ca`). Requires sm_80.
     #[doc(alias = "cp.async")]
     #[track_caller]
     pub fn copy_async<const BYTES: u32>(self, from: CheckedPtr<'k, T, Global, impl Readable>) {
@@ -37,7 +37,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
     }
 
     /// Starts copying the first `valid` bytes like [`copy_async`](Self::copy_async); the rest of the `BYTES` bytes become zero. If `valid`
-    /// is 0, nothing is read.
+    /// is 0, nothing is read. Requires sm_80.
     ///
     /// # Safety
     ///
@@ -135,21 +135,21 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
 }
 
 impl Builder<'_> {
-    /// Commits all copies that this thread has started since the last commit as a group.
+    /// Commits all copies that this thread has started since the last commit as a group. Requires sm_80.
     #[doc(alias = "cp.async.commit_group")]
     #[track_caller]
     pub fn cp_async_commit_group(self) {
         self.emit(format_args!("cp.async.commit_group"), &[]);
     }
 
-    /// Waits until at most the `pending` newest groups of this thread are in flight.
+    /// Waits until at most the `pending` newest groups of this thread are in flight. Requires sm_80.
     #[doc(alias = "cp.async.wait_group")]
     #[track_caller]
     pub fn cp_async_wait_group(self, pending: u32) {
         self.emit(format_args!("cp.async.wait_group"), &[Operand::Imm(Immediate::new(pending))]);
     }
 
-    /// Waits for all copies of this thread, whether committed or not.
+    /// Waits for all copies of this thread, whether committed or not. Requires sm_80.
     #[doc(alias = "cp.async.wait_all")]
     #[track_caller]
     pub fn cp_async_wait_all(self) {

@@ -177,7 +177,7 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("wgmma.fence.sync.aligned"), &[]);
     }
 
-    /// Commits all products of the warpgroup since the last commit as a group.
+    /// Commits all products of the warpgroup since the last commit as a group. Requires sm_90a.
     #[doc(alias = "wgmma.commit_group")]
     #[doc(alias = "warpgroup_commit_batch")]
     #[track_caller]
@@ -192,6 +192,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Waits until at most the `pending` newest groups, 0 to 7, are in flight; the accumulators of the other groups may then be read.
+    /// Requires sm_90a.
     #[doc(alias = "wgmma.wait_group")]
     #[doc(alias = "warpgroup_wait")]
     #[track_caller]

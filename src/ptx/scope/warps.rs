@@ -70,7 +70,8 @@ impl<'k, const N: usize> Warps<'k, N> {
     /// Waits until all threads of the scope have arrived: `bar.warp.sync` for one warp, `bar.sync` on a named barrier for
     /// several.
     ///
-    /// Each scope of several warps uses one of the block's named barriers, 1 to 15, for each `N`. Rejected if too few barriers remain.
+    /// Every scope of several warps that is smaller than the block uses a named barrier of its own, one of the block's barriers 1 to 15.
+    /// Rejected if too few of them remain.
     #[doc(alias = "bar.warp.sync")]
     #[doc(alias = "bar.sync")]
     #[track_caller]

@@ -9,7 +9,7 @@ const HALF: u32 = 0x1000;
 
 /// An f32 whose significand has 10 explicit bits instead of 23: `.tf32`. It occupies 32 bits, of which the lower 13 are 0.
 ///
-/// `mma` multiplies tf32 and ignores the lower 13 bits of its operands; so do buffers of tf32, which may store any f32.
+/// `mma` multiplies tf32 and ignores the lower 13 bits of its operands, so buffers of tf32 may store any f32.
 #[allow(non_camel_case_types, reason = "named like the PTX type and like half's own types")]
 #[derive(Clone, Copy, Default)]
 #[repr(transparent)]

@@ -114,8 +114,8 @@ where
         results
     }
 
-    /// Adds the products of step `i`. `next` starts the products of the next step, between those of this one, so that its exponentials can follow
-    /// at once, and `wait` waits for them.
+    /// Adds the products of step `i`. `next` starts the products of the next step, between those of this one, so that its exponentials can
+    /// follow immediately, and `wait` waits for them.
     #[track_caller]
     fn step<X, Y>(
         &self,

@@ -49,7 +49,7 @@ impl MapField {
 }
 
 /// A tensor map in shared or global memory whose fields a kernel replaces. One thread modifies a map; a warp then
-/// [publishes](TensorMapEdit::publish) a map in shared memory. Requires sm_90a.
+/// [publishes](TensorMapEdit::publish) a map in shared memory. Requires sm_90a, sm_100a or sm_120a.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorMapEdit<'k, S: Space> {
     at: Ptr<'k, u32, S>,
