@@ -70,7 +70,7 @@ impl<'k, const N: usize> Warps<'k, N> {
     /// Waits until all threads of the scope have arrived: `bar.warp.sync` for one warp, `bar.sync` on a named barrier for
     /// several.
     ///
-    /// Every scope of several warps that is smaller than the block uses a named barrier of its own, one of the block's barriers 1 to 15.
+    /// Every scope of several warps that is smaller than the block uses its own named barrier, one of the block's barriers 1 to 15.
     /// Rejected if too few of them remain.
     #[doc(alias = "bar.warp.sync")]
     #[doc(alias = "bar.sync")]
