@@ -67,13 +67,13 @@ pub enum ExportError {
 pub struct Export {
     /// The name of the files, without extensions.
     pub name: String,
-    /// `NAME.ptx`, without source lines.
+    /// The PTX text of `NAME.ptx`, without source lines.
     pub ptx: String,
-    /// `NAME.h`.
+    /// The text of `NAME.h`.
     pub header: String,
-    /// `NAME.json`.
+    /// The contents of `NAME.json`.
     pub manifest: Manifest,
-    /// `NAME_source.h`, if requested by [`with_source`](Self::with_source).
+    /// The text of `NAME_source.h`, if requested by [`with_source`](Self::with_source).
     pub source: Option<String>,
 }
 

@@ -14,9 +14,9 @@ pub enum DrawError {
     TooLarge {
         /// The subject of the picture.
         what: String,
-        /// The rows of the table.
+        /// The number of rows of the table.
         rows: i64,
-        /// The columns of the table.
+        /// The number of columns of the table.
         cols: i64,
         /// The maximum number of cells of a table.
         most: i64,
@@ -36,9 +36,9 @@ pub enum DrawError {
         value: i64,
         /// The offset, `row + col · rows`.
         offset: i64,
-        /// The rows of the table.
+        /// The number of rows of the table.
         rows: i64,
-        /// The columns of the table.
+        /// The number of columns of the table.
         cols: i64,
     },
     /// An access past the last one.
@@ -54,7 +54,7 @@ pub enum DrawError {
     Period {
         /// The swizzle.
         swizzle: String,
-        /// The bytes after which it repeats.
+        /// The number of bytes after which the swizzle repeats.
         period: i64,
         /// The maximum number of bytes in a picture.
         most: i64,

@@ -63,15 +63,15 @@ pub struct KernelManifest {
     pub tensor_maps: Vec<TensorMapManifest>,
     /// Assumptions about arguments that every launch checks.
     pub assumptions: Vec<AssumptionManifest>,
-    /// Threads per block in x, y and z, if fixed.
+    /// The numbers of threads per block in x, y and z, if fixed.
     pub block: Option<[u32; 3]>,
-    /// Maximum threads per block in x, y and z, if bounded.
+    /// The maximum numbers of threads per block in x, y and z, if bounded.
     pub max_block: Option<[u32; 3]>,
-    /// Minimum resident blocks per multiprocessor, if requested.
+    /// The minimum number of resident blocks per multiprocessor, if requested.
     pub min_blocks_per_multiprocessor: Option<u32>,
-    /// Maximum 32-bit registers per thread, if bounded.
+    /// The maximum number of 32-bit registers per thread, if bounded.
     pub max_registers: Option<u32>,
-    /// Blocks per cluster in x, y and z, if the kernel uses clusters.
+    /// The numbers of blocks per cluster in x, y and z, if the kernel uses clusters.
     pub cluster: Option<[u32; 3]>,
     /// Whether the kernel itself waits for the preceding kernel in the stream (`griddepcontrol.wait`), so that it may be launched with
     /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`.
@@ -86,9 +86,9 @@ pub struct KernelManifest {
     pub unsafe_accesses: u32,
     /// Shared memory per block.
     pub shared_bytes: SharedBytes,
-    /// Declared local memory per thread, in bytes.
+    /// The declared local memory per thread, in bytes.
     pub local_bytes: u64,
-    /// Declared registers by PTX type, before register allocation by ptxas.
+    /// The numbers of declared registers by PTX type, before register allocation by ptxas.
     pub registers: BTreeMap<String, u32>,
     /// The number of instructions.
     pub instructions: u32,
@@ -131,7 +131,7 @@ pub struct TensorMapManifest {
     /// The distances between coordinates of dimensions 1 and up, as C expressions of the parameters: multiples of 16. Along a dimension
     /// with a single coordinate, any multiple of 16 is valid.
     pub strides_bytes: Vec<String>,
-    /// The elements of a box along each dimension.
+    /// The number of elements of a box along each dimension.
     #[serde(rename = "box")]
     pub box_dims: Vec<u32>,
     /// The swizzle in shared memory, `CUtensorMapSwizzle`.
@@ -179,10 +179,10 @@ pub struct AssumptionManifest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SharedBytes {
-    /// Declared in the PTX text (static shared memory).
+    /// The bytes declared in the PTX text (static shared memory).
     #[serde(rename = "static")]
     pub fixed: u32,
-    /// Requested by the launch (dynamic shared memory).
+    /// The bytes requested by the launch (dynamic shared memory).
     pub dynamic: u32,
 }
 

@@ -24,7 +24,7 @@ pub enum AccessError {
     /// A width that loads and stores do not support.
     #[error("expected an access of 1, 2, 4, 8 or 16 bytes per lane, found {width}")]
     Width {
-        /// Bytes per lane.
+        /// The number of bytes per lane.
         width: u64,
     },
     /// An address that is not a multiple of the width.
@@ -32,15 +32,15 @@ pub enum AccessError {
     Misaligned {
         /// The lane.
         lane: usize,
-        /// Its address in bytes.
+        /// The address of the lane, in bytes.
         address: u64,
-        /// Bytes per lane.
+        /// The number of bytes per lane.
         width: u64,
     },
     /// More lanes than a warp has.
     #[error("expected at most 32 lanes, found {lanes}")]
     Lanes {
-        /// Lanes found.
+        /// The number of lanes found.
         lanes: usize,
     },
     /// A layout that is not a (thread, value) layout.
@@ -52,9 +52,9 @@ pub enum AccessError {
     /// Values that do not form whole vectors.
     #[error("expected a multiple of {vector} values per thread (one vector), found {values}")]
     Vector {
-        /// Values per thread.
+        /// The number of values per thread.
         values: i64,
-        /// Elements of a vector.
+        /// The number of elements of a vector.
         vector: i64,
     },
     /// Values of one vector that are not contiguous in memory.

@@ -75,7 +75,7 @@ pub enum LayoutError {
     Extent {
         /// The mode.
         mode: ModePath,
-        /// Its extent.
+        /// The extent of the mode.
         extent: i64,
     },
     /// A factor, a count or a number of bits below 1.
@@ -135,9 +135,9 @@ pub enum LayoutError {
     /// A range of modes that is empty or exceeds the rank.
     #[error("expected a non-empty range of modes within rank {rank}, found {begin}..{end}")]
     ModeRange {
-        /// The first mode.
+        /// The index of the first mode.
         begin: usize,
-        /// One past the last mode.
+        /// The index after the last mode.
         end: usize,
         /// The number of modes.
         rank: usize,
@@ -163,9 +163,9 @@ pub enum LayoutError {
         layout: String,
         /// The mode that overlaps.
         mode: ModePath,
-        /// Its extent.
+        /// The extent of the mode.
         extent: i64,
-        /// Its stride.
+        /// The stride of the mode.
         stride: i64,
         /// The span of the modes with smaller strides.
         reached: i64,
@@ -181,9 +181,9 @@ pub enum LayoutError {
         cotarget: String,
         /// The mode below which the first gap occurs, or the mode with the largest stride if the cotarget's modes cause it.
         mode: ModePath,
-        /// Its extent.
+        /// The extent of the mode.
         extent: i64,
-        /// Its stride.
+        /// The stride of the mode.
         stride: i64,
         /// The number of offsets covered.
         covered: i64,
@@ -197,9 +197,9 @@ pub enum LayoutError {
         layout: String,
         /// The mode that has no inverse.
         mode: ModePath,
-        /// Its extent.
+        /// The extent of the mode.
         extent: i64,
-        /// Its stride.
+        /// The stride of the mode.
         stride: i64,
         /// The reason.
         fault: &'static str,
@@ -211,9 +211,9 @@ pub enum LayoutError {
         tiler: String,
         /// The mode with a negative stride.
         mode: ModePath,
-        /// Its extent.
+        /// The extent of the mode.
         extent: i64,
-        /// Its stride.
+        /// The stride of the mode.
         stride: i64,
     },
     /// A block that does not divide the shape to be filled.
@@ -237,9 +237,9 @@ pub enum LayoutError {
         factor: i64,
         /// The mode.
         mode: ModePath,
-        /// Its extent.
+        /// The extent of the mode.
         extent: i64,
-        /// Its stride.
+        /// The stride of the mode.
         stride: i64,
     },
     /// A downcast without a mode of stride 1.
@@ -253,9 +253,9 @@ pub enum LayoutError {
         factor: i64,
         /// The mode with the smallest nonzero stride.
         mode: ModePath,
-        /// Its extent.
+        /// The extent of the mode.
         extent: i64,
-        /// Its stride.
+        /// The stride of the mode.
         stride: i64,
     },
     /// `_` in a zipped divide or product requires a mode that is already split.
@@ -343,15 +343,15 @@ pub enum ComposeFault {
         "{extent}:{stride}: stride {step} in mode {left_mode} of the left side must divide its extent {left_extent} or be a multiple of it"
     )]
     Stride {
-        /// Extent of the mode.
+        /// The extent of the mode.
         extent: i64,
-        /// Its stride.
+        /// The stride of the mode.
         stride: i64,
         /// The remaining stride at `left_mode`.
         step: i64,
-        /// Mode of the left side.
+        /// The mode of the left side.
         left_mode: usize,
-        /// Its extent.
+        /// The extent of that mode of the left side.
         left_extent: i64,
     },
     /// The extent ends within a digit.
@@ -359,17 +359,17 @@ pub enum ComposeFault {
         "{extent}:{stride}: extent {rest} must be a multiple of {steps}, the steps that fill extent {left_extent} of mode {left_mode} of the left side"
     )]
     Extent {
-        /// Extent of the mode.
+        /// The extent of the mode.
         extent: i64,
-        /// Its stride.
+        /// The stride of the mode.
         stride: i64,
         /// The remaining extent at `left_mode`.
         rest: i64,
         /// The steps that fill the left side's mode.
         steps: i64,
-        /// Mode of the left side.
+        /// The mode of the left side.
         left_mode: usize,
-        /// Its extent.
+        /// The extent of that mode of the left side.
         left_extent: i64,
     },
     /// Modes that compose individually, but whose sums carry.
@@ -377,31 +377,31 @@ pub enum ComposeFault {
         "{extent}:{stride}: together with the modes before it, it reaches {reach} in mode {left_mode} of the left side, past its extent {left_extent}"
     )]
     Carry {
-        /// Extent of the mode.
+        /// The extent of the mode.
         extent: i64,
-        /// Its stride.
+        /// The stride of the mode.
         stride: i64,
         /// The largest digit reached.
         reach: i64,
-        /// Mode of the left side.
+        /// The mode of the left side.
         left_mode: usize,
-        /// Its extent.
+        /// The extent of that mode of the left side.
         left_extent: i64,
     },
-    /// Strides of opposite signs borrow across modes of the left side.
+    /// Strides of opposite signs that borrow across modes of the left side.
     #[error("{extent}:{stride}: strides of opposite signs borrow across the left side's modes")]
     Signs {
-        /// Extent of the mode.
+        /// The extent of the mode.
         extent: i64,
-        /// Its stride.
+        /// The stride of the mode.
         stride: i64,
     },
     /// The composed stride overflows.
     #[error("{extent}:{stride}: the composed stride does not fit in 64 bits")]
     Overflow {
-        /// Extent of the mode.
+        /// The extent of the mode.
         extent: i64,
-        /// Its stride.
+        /// The stride of the mode.
         stride: i64,
     },
 }

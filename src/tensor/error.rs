@@ -44,7 +44,7 @@ pub enum TensorError {
         what: String,
         /// The arrangement of the atoms.
         atoms: String,
-        /// Thread numbers by (V, M, N, K).
+        /// The thread numbers by (V, M, N, K).
         ids: String,
         /// The number of warps that the threads form.
         warps: i64,

@@ -44,7 +44,7 @@ pub enum NotSparse {
         rows: usize,
         /// The number of columns.
         cols: usize,
-        /// Their product.
+        /// The product of the two numbers.
         expected: usize,
         /// The number of elements.
         found: usize,

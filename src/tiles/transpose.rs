@@ -133,8 +133,8 @@ macro_rules! bytes {
                 bytes_swapped(self)
             }
 
-            /// Returns the transposed matrix in the same layout, with the instructions of [`swap_layout`](Self::swap_layout). Shapes
-            /// other than twice the width by half the height, in subtiles, do not compile.
+            /// Returns the transposed matrix in the same layout, with the instructions of [`swap_layout`](Self::swap_layout). `H2` must be
+            /// 2`W` and `W2` must be `H`/2; other sizes do not compile.
             #[must_use]
             #[track_caller]
             pub fn transpose<const H2: usize, const W2: usize>(&self) -> Rt<'k, $t, H2, W2, Row> {

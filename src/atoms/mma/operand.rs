@@ -6,9 +6,9 @@ use crate::{atoms::mma_type::MmaType, layout::Layout, ptx::RegClass};
 /// An operand of D = A·B + C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MmaOperand {
-    /// Rows m, columns k.
+    /// Matrix A: m rows, k columns.
     A,
-    /// Rows n, columns k: as in CuTe, B is transposed.
+    /// Matrix B, transposed as in CuTe: n rows, k columns.
     B,
     /// Rows m, columns n.
     C,

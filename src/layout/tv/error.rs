@@ -13,7 +13,7 @@ pub enum TvError {
     /// A layout that is not (thread, value).
     #[error("{name}: expected a layout of rank 2, (thread, value), found {found}")]
     Rank {
-        /// Name of the layout.
+        /// The name of the layout.
         name: String,
         /// The layout.
         found: String,
@@ -21,21 +21,21 @@ pub enum TvError {
     /// Values that do not fill whole registers.
     #[error("{name}: expected whole registers of {per_register} values, found {values} values per thread")]
     Registers {
-        /// Name of the layout.
+        /// The name of the layout.
         name: String,
-        /// Values in one register.
+        /// The number of values in one register.
         per_register: i64,
-        /// Values of each thread.
+        /// The number of values of each thread.
         values: i64,
     },
     /// A layout or a tile with too many elements to visit.
     #[error("{name}: expected at most {max} elements, found {found}")]
     TooLarge {
-        /// Name of the layout.
+        /// The name of the layout.
         name: String,
-        /// Maximum number of elements.
+        /// The maximum number of elements.
         max: i64,
-        /// Elements of the tile, or values of all threads.
+        /// The number of elements of the tile, or of the values of all threads.
         found: i64,
     },
     /// A value outside of the tile.
@@ -43,23 +43,23 @@ pub enum TvError {
         "{name}: expected indices within the tile {shape}, found {index} at thread {thread}, value {value}"
     )]
     Outside {
-        /// Name of the layout.
+        /// The name of the layout.
         name: String,
-        /// The thread of the value that is farthest outside.
+        /// The thread whose value is farthest outside.
         thread: i64,
-        /// Its value.
+        /// The value, as an index within the thread.
         value: i64,
-        /// Its column-major index.
+        /// The column-major index of the value in the tile.
         index: i64,
-        /// Shape of the tile.
+        /// The shape of the tile.
         shape: String,
     },
     /// A coordinate that the tile does not have.
     #[error("{name}: expected a coordinate of the tile {shape}, found {coord}")]
     Coordinate {
-        /// Name of the layout.
+        /// The name of the layout.
         name: String,
-        /// Shape of the tile.
+        /// The shape of the tile.
         shape: String,
         /// The coordinate.
         coord: String,
@@ -67,9 +67,9 @@ pub enum TvError {
     /// A thread that the layout does not have.
     #[error("{name}: expected a thread below {threads}, found {thread}")]
     Thread {
-        /// Name of the layout.
+        /// The name of the layout.
         name: String,
-        /// Number of threads.
+        /// The number of threads.
         threads: i64,
         /// The thread.
         thread: i64,
@@ -77,37 +77,37 @@ pub enum TvError {
     /// An element without an owner.
     #[error("{name}: expected an owner of element {coord}, found none")]
     Unowned {
-        /// Name of the layout.
+        /// The name of the layout.
         name: String,
-        /// Coordinate of the element.
+        /// The coordinate of the element.
         coord: String,
     },
     /// An element with several owners.
     #[error("{name}: expected one owner of element {coord}, found {first} and {second}")]
     Shared {
-        /// Name of the layout.
+        /// The name of the layout.
         name: String,
-        /// Coordinate of the element.
+        /// The coordinate of the element.
         coord: String,
-        /// Its first owner.
+        /// The first owner of the element.
         first: Owner,
-        /// Another owner.
+        /// Another owner of the element.
         second: Owner,
     },
     /// Copies of a tile that is not a matrix.
     #[error("{name}: expected a tile of rank 2 to repeat, found {shape}")]
     Matrix {
-        /// Name of the layout.
+        /// The name of the layout.
         name: String,
-        /// Shape of the tile.
+        /// The shape of the tile.
         shape: String,
     },
     /// An axis that the tile does not have.
     #[error("{name}: expected an axis of the tile {shape}, found axis {axis}")]
     Axis {
-        /// Name of the layout.
+        /// The name of the layout.
         name: String,
-        /// Shape of the tile.
+        /// The shape of the tile.
         shape: String,
         /// The axis.
         axis: usize,
@@ -115,7 +115,7 @@ pub enum TvError {
     /// A step that moves along several axes simultaneously.
     #[error("{name}: expected a step of {step} in the {number} number to move along one axis, found {moves}")]
     Diagonal {
-        /// Name of the layout.
+        /// The name of the layout.
         name: String,
         /// `thread` or `value`.
         number: &'static str,
@@ -127,7 +127,7 @@ pub enum TvError {
     /// Steps that wrap from one axis to the next.
     #[error("{name}: expected steps that each move along one axis: {fault}")]
     Wraps {
-        /// Name of the layout.
+        /// The name of the layout.
         name: String,
         /// The reason why the layout does not compose with the tile's coordinates.
         fault: Box<LayoutError>,
@@ -137,13 +137,13 @@ pub enum TvError {
         "{name}: expected powers of 2 of threads along axis {axis}, found {extent} in steps of {step} threads"
     )]
     Bits {
-        /// Name of the layout.
+        /// The name of the layout.
         name: String,
         /// The axis.
         axis: usize,
-        /// Extent of the threads' mode.
+        /// The extent of the threads' mode.
         extent: i64,
-        /// Its step in the thread index.
+        /// The step of the mode in the thread index.
         step: i64,
     },
     /// The layout algebra has no valid result.
