@@ -1,4 +1,4 @@
-//! Attention on Hopper: 4 heads of queries, 2 of keys and values, a causal mask, compared with f64.
+//! Computes attention on Hopper, with 4 heads of queries, 2 heads of keys and values, and a causal mask, and compares the result with f64.
 //!
 //! ```text
 //! cargo run --release --example attention
@@ -68,7 +68,7 @@ fn attend(device: &impl Device) -> Result<(), Box<dyn Error>> {
     if error > 1.0 / 128.0 { Err("the error exceeds the roundings of bf16".into()) } else { Ok(()) }
 }
 
-/// Returns numbers between −2 and 2 for the rows of all heads.
+/// Returns pseudo-random numbers from −2 to 2 for the rows of all heads.
 fn numbers(seed: u32, heads: usize) -> Vec<bf16> {
     let mut state = seed;
     let number = |_| {
@@ -78,7 +78,7 @@ fn numbers(seed: u32, heads: usize) -> Vec<bf16> {
     (0..LENGTH * heads * SIZE).map(number).collect()
 }
 
-/// Compares with f64. Errors are relative to the sum of the weighted values' magnitudes.
+/// Returns the largest error compared with f64, relative to the sum of the magnitudes of the weighted values.
 fn largest_error([q, k, v]: [&[bf16]; 3], found: &[bf16]) -> f64 {
     let mut largest = 0.0f64;
     for (head, query) in (0..HEADS).flat_map(|head| (0..LENGTH).map(move |query| (head, query))) {

@@ -1,4 +1,4 @@
-//! One head of attention, softmax(Q·Kᵀ / √d)·V in bf16, with the running softmax: the matrix of scores is never stored.
+//! One head of attention, softmax(Q·Kᵀ / √d)·V in bf16, with the online softmax: the matrix of scores is never stored.
 //!
 //! ```text
 //! cargo run --release --example attention_one_head
@@ -16,8 +16,8 @@ type Args = (In<bf16>, In<bf16>, In<bf16>, Out<bf16>, u32, u32);
 /// The length of a row of Q, K and V.
 const D: usize = 64;
 
-/// O = softmax(Q·Kᵀ / √d)·V: Q, O m×d, K, V n×d, all bf16 by rows. A warp takes 16 rows of Q; the block takes 64 keys at a time
-/// to shared memory.
+/// O = softmax(Q·Kᵀ / √d)·V with Q and O m×d, K and V n×d, all of bf16 and row-major. Each warp computes 16 rows of O; the block copies 64
+/// keys and values at a time to shared memory.
 fn attention(target: Target) -> Result<Kernel<Args>, BuildError> {
     Kernel::<Args>::build("attention(q, k, v, o, m, n)", target, |k, (q, keys, values, o, m, n)| {
         k.block([128]);
@@ -92,7 +92,7 @@ fn demonstrate() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns rows of numbers between −1 and 1.
+/// Returns rows of pseudo-random numbers from −1 to 1.
 fn matrix(rows: usize, seed: u32) -> Vec<bf16> {
     let mut state = seed;
     let number = |_| {

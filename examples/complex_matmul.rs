@@ -1,4 +1,4 @@
-//! The product of two complex matrices of bf16, whose real and imaginary parts are separate matrices, on tensor cores.
+//! The product of two complex matrices of bf16 on tensor cores. The real and imaginary parts are separate matrices.
 //!
 //! ```text
 //! cargo run --release --example complex_matmul
@@ -18,7 +18,7 @@ type Args = (In<bf16>, In<bf16>, In<bf16>, In<bf16>, Out<f32>, Out<f32>, u32, u3
 /// The shared tiles of a stage: real and imaginary parts of A and of B.
 type Tiles<'k> = (St<'k, bf16, 4, 2>, St<'k, bf16, 4, 2>, St<'k, bf16, 2, 4>, St<'k, bf16, 2, 4>);
 
-/// D = A·B: A m×k, B k×n, D m×n complex, by rows; n and k multiples of 8. A block of 2×2 warps takes 64×64 elements of D.
+/// D = A·B with A m×k, B k×n, D m×n, complex and row-major; n and k are multiples of 8. A block of 2×2 warps computes 64×64 elements of D.
 fn complex_matmul(target: Target) -> Result<Kernel<Args>, BuildError> {
     let signature = "complex_matmul(a_re, a_im, b_re, b_im, d_re, d_im, m, n, k)";
     Kernel::<Args>::build(signature, target, |k, (a_re, a_im, b_re, b_im, d_re, d_im, m, n, depth)| {
@@ -84,7 +84,7 @@ fn demonstrate() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns numbers between −1 and 1.
+/// Returns pseudo-random numbers from −1 to 1.
 fn matrix(count: usize, seed: u32) -> Vec<bf16> {
     let mut state = seed;
     let number = |_| {
@@ -94,7 +94,7 @@ fn matrix(count: usize, seed: u32) -> Vec<bf16> {
     (0..count).map(number).collect()
 }
 
-/// Returns the largest error of a part of an element of D, compared with f64.
+/// Returns the largest error of the real and imaginary parts of D, compared with f64.
 fn largest_error(a: &[Vec<bf16>; 2], b: &[Vec<bf16>; 2], d: &[Vec<f32>; 2], n: usize) -> f64 {
     let (m, depth) = (d[0].len() / n, b[0].len() / n);
     let number = |parts: &[Vec<bf16>; 2], at: usize| [f64::from(parts[0][at]), f64::from(parts[1][at])];

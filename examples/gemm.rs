@@ -1,4 +1,4 @@
-//! D = silu(A·B) on Hopper's tensor cores, with tensor copies, specialized warpgroups and `wgmma`, compared with f64.
+//! D = silu(A·B) on Hopper's tensor cores with tensor copies, warp specialization and `wgmma`, compared with f64.
 //!
 //! ```text
 //! cargo run --release --example gemm
@@ -64,7 +64,7 @@ fn table(device: &impl Device) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A matrix of bf16 without gaps.
+/// A matrix of bf16 whose rows or columns are contiguous.
 struct Matrix {
     rows: usize,
     cols: usize,
@@ -73,7 +73,7 @@ struct Matrix {
 }
 
 impl Matrix {
-    /// Returns numbers between −1 and 1.
+    /// Returns a matrix of pseudo-random numbers from −1 to 1.
     fn new(rows: usize, cols: usize, order: MatrixOrder, seed: u32) -> Self {
         let mut state = seed;
         let number = |_| {
@@ -89,13 +89,14 @@ impl Matrix {
         self.elements[index].to_f64()
     }
 
-    /// Returns the distance of rows, or of columns.
+    /// Returns the stride between rows or, if the matrix is column-major, between columns.
     fn stride(&self) -> u32 {
         if self.order == MatrixOrder::Row { self.cols as u32 } else { self.rows as u32 }
     }
 }
 
-/// Compares with f64. Errors are relative to the sum of the products' magnitudes, because sums of either sign may cancel.
+/// Returns the largest error compared with f64, relative to the sum of the magnitudes of the products, because sums of either sign may
+/// cancel.
 fn largest_error(a: &Matrix, b: &Matrix, found: &[bf16]) -> f64 {
     let mut largest = 0.0f64;
     for (row, col) in (0..a.rows).flat_map(|row| (0..b.cols).map(move |col| (row, col))) {

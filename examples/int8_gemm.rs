@@ -1,4 +1,4 @@
-//! A quantized linear layer: the product of two matrices of 8-bit integers with a scale per row and per column, in bf16.
+//! A quantized linear layer: the product of two matrices of 8-bit integers, scaled per row and per column, with a result of bf16.
 //!
 //! ```text
 //! cargo run --release --example int8_gemm
@@ -15,8 +15,8 @@ use warpwright::{
 /// `(a, b, s, t, d, m, n, k)`.
 type Args = (In<i8>, In<i8>, In<f32>, In<f32>, Out<bf16>, u32, u32, u32);
 
-/// dᵢⱼ = sᵢ · tⱼ · Σₖ aᵢₖ bⱼₖ: A m×k and B n×k of i8, s of m and t of n f32, D m×n bf16, by rows; k a multiple of 16. Sums of i32
-/// are exact. A block of 2×2 warps takes 64×64 elements of D.
+/// dᵢⱼ = sᵢ · tⱼ · Σₖ aᵢₖ bⱼₖ with A m×k and B n×k of i8, m scales s and n scales t of f32, and D m×n of bf16, all row-major; k is a
+/// multiple of 16. The i32 sums are exact. A block of 2×2 warps computes 64×64 elements of D.
 fn int8_gemm(target: Target) -> Result<Kernel<Args>, BuildError> {
     Kernel::<Args>::build("int8_gemm(a, b, s, t, d, m, n, k)", target, |k, (a, b, s, t, d, m, n, depth)| {
         k.block([128]);
@@ -79,7 +79,7 @@ fn demonstrate() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns integers from −128 to 127.
+/// Returns pseudo-random integers from −128 to 127.
 fn integers(count: usize, seed: u32) -> Vec<i8> {
     let mut state = seed;
     let number = |_| {
@@ -89,7 +89,7 @@ fn integers(count: usize, seed: u32) -> Vec<i8> {
     (0..count).map(number).collect()
 }
 
-/// Returns scales between 1/128 and 2/128.
+/// Returns scales from 1/128 to 2/128.
 fn scales(count: usize, step: usize) -> Vec<f32> {
     (0..count).map(|i| (1.0 + (i * step % 101) as f32 / 101.0) / 128.0).collect()
 }

@@ -14,10 +14,10 @@ use warpwright::{
 
 type Args = (In<bf16>, In<bf16>, In<bf16>, Out<bf16>, u32, u32);
 
-/// Added to the variance.
+/// The number that is added to the variance.
 const EPSILON: f32 = 1e-5;
 
-/// y = (x − mean) / √(variance + ε) · w + b along rows: x, y m×n bf16, w, b of n elements, n ≤ 16 · W.
+/// y = (x − mean) / √(variance + ε) · w + b for each row: x and y are m×n of bf16, w and b have n elements, n ≤ 16 · W.
 fn layernorm<const W: usize>(target: Target) -> Result<Kernel<Args>, BuildError> {
     Kernel::<Args>::build("layernorm(x, w, b, y, m, n)", target, |k, (x, w, b, y, m, n)| {
         k.block([128]);
@@ -70,7 +70,7 @@ fn demonstrate() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns the largest error of an element of `y`, compared with f64.
+/// Returns the largest error of the elements of `y`, compared with f64.
 fn largest_error(x: &[bf16], w: &[bf16], b: &[bf16], y: &[bf16]) -> f64 {
     let n = w.len();
     let mut largest = 0.0_f64;

@@ -26,7 +26,7 @@ fn heading(text: &str) {
     println!("── {text} {}", "─".repeat(76_usize.saturating_sub(text.chars().count())));
 }
 
-/// Shapes and strides; one element, three kinds of coordinate.
+/// Shows shapes and strides, and three kinds of coordinates of one element.
 fn functions() -> Result<(), Box<dyn Error>> {
     heading("A layout is a function");
     let blocks: Layout = "((2,2),(2,4)):((1,4),(2,8))".parse()?;
@@ -44,7 +44,7 @@ fn functions() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A(B(i)), and a composition without a valid result.
+/// Shows A(B(i)), and a composition without a valid result.
 fn composition() -> Result<(), Box<dyn Error>> {
     heading("Composition");
     let (a, b) = (Layout::row_major((8, 16))?, Layout::new((4, 2), (1, 8))?);
@@ -56,7 +56,7 @@ fn composition() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Divides: every element is in exactly one tile.
+/// Shows divides: every element is in exactly one tile.
 fn tiles() -> Result<(), Box<dyn Error>> {
     heading("Tiles");
     let matrix = Layout::row_major((4, 8))?;
@@ -74,7 +74,7 @@ fn tiles() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Products: blocked and raked copies.
+/// Shows products: blocked and raked copies.
 fn products() -> Result<(), Box<dyn Error>> {
     heading("Products");
     let (block, copies) = (Layout::new((2, 4), (4, 1))?, Layout::new((2, 2), (1, 2))?);
@@ -87,7 +87,7 @@ fn products() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The 4×9 tile that six threads copy, constructed from layouts of threads and values.
+/// Shows the 4×9 tile that six threads copy, constructed from layouts of threads and values.
 fn threads() -> Result<(), Box<dyn Error>> {
     heading("Threads and values");
     let (threads, values) = (Layout::new((2, 3), (3, 1))?, Layout::new((2, 3), (1, 2))?);
@@ -101,7 +101,7 @@ fn threads() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The width of a load.
+/// Shows the maximum width of a load.
 fn vectors() -> Result<(), Box<dyn Error>> {
     heading("Vectors");
     let (dense, padded) = (Layout::column_major((8, 8))?, Layout::new((8, 8), (1, 10))?);
@@ -115,7 +115,7 @@ fn vectors() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// An identity layout, tiled like the data, finds the elements past the edge.
+/// Shows how an identity layout, tiled like the data, finds the elements past the edge.
 fn edges() -> Result<(), Box<dyn Error>> {
     heading("Edges");
     let (rows, cols) = (10, 6);
@@ -127,7 +127,7 @@ fn edges() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Eight lanes read a column of 16-byte chunks, with and without a swizzle.
+/// Shows eight lanes that read a column of 16-byte chunks, with and without a swizzle.
 fn swizzles() -> Result<(), Box<dyn Error>> {
     heading("Swizzles and banks");
     for (swizzle, passes) in [(Swizzle::NONE, 8), (Swizzle::BYTES_128, 1)] {

@@ -1,4 +1,4 @@
-//! A residual sum and RMSNorm of rows of any length: a block takes a row, its warps take 512 elements at a time.
+//! A residual sum and RMSNorm of rows of any length: a block processes one row, and each of its warps processes 512 elements at a time.
 //!
 //! ```text
 //! cargo run --release --example rmsnorm_residual
@@ -14,15 +14,15 @@ use warpwright::{
 
 type Args = (In<bf16>, In<bf16>, In<bf16>, Out<bf16>, Out<bf16>, u32, u32);
 
-/// Added to the mean square.
+/// The number that is added to the mean square.
 const EPSILON: f32 = 1e-5;
-/// Warps per block.
+/// The number of warps per block.
 const WARPS: u32 = 8;
-/// The elements that a warp takes at a time: 16 per lane, in f32.
+/// The elements that a warp processes at a time: 16 per lane, in f32.
 type Part<'k> = Rv<'k, f32, 32, Naive>;
 
-/// h = x + r and y = h / √(mean(h²) + ε) · w along rows: x, r, h, y m×n bf16, n a multiple of `divisor`, w of n elements. 8 elements are loaded at
-/// once if 8 divides n.
+/// h = x + r and y = h / √(mean(h²) + ε) · w for each row: x, r, h and y are m×n of bf16, w has n elements, and n is a multiple of
+/// `divisor`. If 8 divides `divisor`, 8 elements are loaded in one access.
 fn rmsnorm(divisor: u32, target: Target) -> Result<Kernel<Args>, BuildError> {
     Kernel::<Args>::build("rmsnorm(x, r, w, h, y, m, n)", target, |k, (x, r, w, h, y, m, n)| {
         let block = k.block([32 * WARPS]);
@@ -52,7 +52,7 @@ fn rmsnorm(divisor: u32, target: Target) -> Result<Kernel<Args>, BuildError> {
     })
 }
 
-/// Returns the number of the part that this warp takes in a step.
+/// Returns the index of the part that this warp processes in a step.
 fn part<'k>(k: Builder<'k>, step: Val<'k, u32>) -> Val<'k, u32> {
     step * WARPS + k.warp()
 }
@@ -84,7 +84,7 @@ fn demonstrate() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns numbers between −1 and 1.
+/// Returns pseudo-random numbers from −1 to 1.
 fn numbers(count: usize, seed: u32) -> Vec<bf16> {
     let mut state = seed;
     let number = |_| {

@@ -1,4 +1,4 @@
-//! The softmax of each row of a matrix of bf16, in f32: a warp keeps 16 rows in registers.
+//! The softmax of each row of a bf16 matrix, computed in f32: a warp keeps 16 rows in registers.
 //!
 //! ```text
 //! cargo run --release --example softmax
@@ -13,7 +13,7 @@ use warpwright::{
 
 pub(crate) type Args = (In<bf16>, Out<bf16>, u32, u32);
 
-/// y = softmax(x) along rows: x, y m×n bf16, n ≤ 16 · W.
+/// y = softmax(x) for each row: x and y are m×n of bf16, n ≤ 16 · W.
 pub(crate) fn softmax<const W: usize>(target: Target) -> Result<Kernel<Args>, BuildError> {
     Kernel::<Args>::build("softmax(x, y, m, n)", target, |k, (x, y, m, n)| {
         k.block([128]);
@@ -57,7 +57,7 @@ fn demonstrate() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns the largest relative error of the rows of `y`, compared with f64.
+/// Returns the largest relative error of a row of `y`, compared with f64.
 fn largest_error(x: &[bf16], y: &[bf16], n: usize) -> f64 {
     let rows = x.chunks(n).zip(y.chunks(n)).map(|(x, y)| {
         let exponentials: Vec<f64> = x.iter().map(|&x| f64::from(x).exp()).collect();

@@ -1,5 +1,5 @@
-//! A transformer block as in Llama: RMSNorm, projections, rotary embeddings, causal attention with grouped heads, residual sums, and a SwiGLU
-//! MLP, each a call that picks its kernel; compared with f64.
+//! Computes a transformer block as in Llama (RMSNorm, projections, rotary embeddings, causal attention with grouped heads, residual sums,
+//! and a SwiGLU MLP) with one call for each step, which picks the kernel, and compares the result with f64.
 //!
 //! ```text
 //! cargo run --release --example transformer_block
@@ -23,14 +23,14 @@ type Fallible<T> = Result<T, Box<dyn Error>>;
 const SEQUENCES: usize = 2;
 const POSITIONS: usize = 50;
 const TOKENS: usize = SEQUENCES * POSITIONS;
-/// The elements of a token.
+/// The number of elements of a token.
 const WIDTH: usize = 256;
-/// The heads of queries, and of keys and values.
+/// The number of heads of queries, and of keys and values.
 const HEADS: usize = 4;
 const KV_HEADS: usize = 2;
-/// The elements of a head.
+/// The number of elements of a head.
 const HEAD: usize = 64;
-/// The elements of a token within the MLP.
+/// The number of elements of a token within the MLP.
 const HIDDEN: usize = 384;
 const EPSILON: f32 = 1e-5;
 
@@ -67,7 +67,7 @@ fn run_block(device: &impl Device, kernels: KernelCache<'_>) -> Fallible<()> {
     if error < 0.01 { Ok(()) } else { Err("the error exceeds the roundings of bf16".into()) }
 }
 
-/// A block on a device.
+/// A transformer block on a device.
 struct Block<'d, D: Device> {
     device: &'d D,
     kernels: KernelCache<'d>,
@@ -79,7 +79,7 @@ struct Block<'d, D: Device> {
     mlp_norm: Buffer<bf16>,
     gate_and_up: Buffer<bf16>,
     down: Buffer<bf16>,
-    /// Cosines and sines of the angles of each position.
+    /// The cosines and sines of the angles of each position.
     angles: [Buffer<f32>; 2],
     /// The position of each token.
     positions: Buffer<i32>,
@@ -98,7 +98,7 @@ impl<D: Device> Block<'_, D> {
         self.linear_and_add(&h, &self.down, [WIDTH, HIDDEN], &x)
     }
 
-    /// norm(x) · w.
+    /// Returns norm(x) · w.
     fn norm(&self, x: &Buffer<bf16>, w: &Buffer<bf16>) -> Fallible<Buffer<bf16>> {
         let mut y = self.device.output(TOKENS * WIDTH)?;
         let size = [TOKENS, WIDTH].map(|n| n as u32);
@@ -106,7 +106,7 @@ impl<D: Device> Block<'_, D> {
         Ok(y)
     }
 
-    /// x + r, and norm(x + r) · w.
+    /// Returns x + r and norm(x + r) · w.
     fn residual_norm(
         &self,
         x: &Buffer<bf16>,
@@ -119,14 +119,14 @@ impl<D: Device> Block<'_, D> {
         Ok((h, y))
     }
 
-    /// x·wᵀ, for weights with a row for each output.
+    /// Returns x·wᵀ, for weights with a row for each output.
     fn linear(&self, x: &Buffer<bf16>, w: &Buffer<bf16>, size: [usize; 2]) -> Fallible<Buffer<bf16>> {
         let mut y = self.device.output(TOKENS * size[0])?;
         report(&call::gemm(&self.kernels, &projection(size), x, w, &mut y)?);
         Ok(y)
     }
 
-    /// x·wᵀ + r.
+    /// Returns x·wᵀ + r.
     fn linear_and_add(
         &self,
         x: &Buffer<bf16>,
@@ -141,7 +141,7 @@ impl<D: Device> Block<'_, D> {
         Ok(y)
     }
 
-    /// silu(x·gateᵀ) ∘ (x·upᵀ).
+    /// Returns silu(x·gateᵀ) ∘ (x·upᵀ).
     fn swiglu(&self, x: &Buffer<bf16>, gate_and_up: &Buffer<bf16>) -> Fallible<Buffer<bf16>> {
         let mut y = self.device.output(TOKENS * HIDDEN)?;
         let shape = GemmShape { activation: Some(Activation::Silu), ..projection([HIDDEN, WIDTH]) };
@@ -177,7 +177,7 @@ impl<D: Device> Block<'_, D> {
     }
 }
 
-/// Returns the shape of x·wᵀ for weights of this many rows and columns.
+/// Returns the shape of x·wᵀ for weights with this number of rows and columns.
 fn projection([outputs, inputs]: [usize; 2]) -> GemmShape {
     let [m, n, k] = [TOKENS, outputs, inputs].map(|n| n as u32);
     GemmShape { b: MatrixOrder::Col, ..GemmShape::new(m, n, k) }
@@ -279,7 +279,7 @@ fn sum(a: &[f64], b: &[f64]) -> Vec<f64> {
     iter::zip(a, b).map(|(a, b)| a + b).collect()
 }
 
-/// Returns the angle that a pair of elements is rotated by at a position.
+/// Returns the angle by which a pair of elements is rotated at a position.
 fn angle(position: usize, pair: usize) -> f64 {
     position as f64 * 10_000.0f64.powf(-2.0 * pair as f64 / HEAD as f64)
 }
@@ -315,7 +315,7 @@ fn attended(q: &[f64], k: &[f64], v: &[f64]) -> Vec<f64> {
     o
 }
 
-/// Returns numbers between −`size` and `size`.
+/// Returns pseudo-random numbers from −`size` to `size`.
 fn numbers(count: usize, seed: u32, size: f32) -> Vec<bf16> {
     let mut state = seed;
     let number = |_| {
@@ -325,7 +325,7 @@ fn numbers(count: usize, seed: u32, size: f32) -> Vec<bf16> {
     (0..count).map(number).collect()
 }
 
-/// Returns the root mean square of the errors relative to that of the results.
+/// Returns the root mean square of the errors, relative to that of the results.
 fn relative_error(expected: &[f64], found: &[bf16]) -> f64 {
     let errors = iter::zip(expected, found).map(|(expected, found)| (found.to_f64() - expected).powi(2));
     let (errors, results) = (errors.sum::<f64>(), expected.iter().map(|x| x * x).sum::<f64>());

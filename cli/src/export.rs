@@ -119,7 +119,7 @@ impl Args {
     }
 }
 
-/// Returns a list for people to read: `1, 4 or 8`.
+/// Returns a list as text for messages: `1, 4 or 8`.
 fn list(values: impl IntoIterator<Item = impl Display>) -> String {
     let values: Vec<String> = values.into_iter().map(|value| value.to_string()).collect();
     match values.split_last() {

@@ -1,7 +1,7 @@
 //! The command line `warpwright`.
 //!
-//! One module per subcommand. Exit codes: 0 for success, 1 for findings, 2 for invalid input; `run` has that of its program. For
-//! invalid input, one line on standard error states what was expected, what was found and where, and nothing is written.
+//! There is one module per subcommand. Exit codes: 0 for success, 1 for findings, 2 for invalid input; `run` exits with the code of its
+//! program. For invalid input, one line on standard error states what was expected, what was found and where, and nothing is written.
 
 #![forbid(unsafe_code)]
 

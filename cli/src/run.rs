@@ -63,7 +63,7 @@ pub(super) struct Args {
     driver: Option<PathBuf>,
 }
 
-/// The name of an architecture that the simulator has.
+/// The name of an architecture that the simulator supports.
 #[derive(Clone, Debug)]
 struct ArchName(String);
 
@@ -88,10 +88,10 @@ fn checks_help() -> String {
 /// The file that Cargo builds from the package `warpwright-cuda`.
 const LIBRARY: &str = "libwarpwright_cuda.so";
 
-/// The variable in which the dynamic linker finds the folder of the library.
+/// The environment variable with the folders in which the dynamic linker searches for libraries.
 const PATH: &str = "LD_LIBRARY_PATH";
 
-/// The name by which programs load the driver, and the variable with the libraries that are loaded first.
+/// The name by which programs load the driver, and the environment variable with the libraries to load first.
 const DRIVER: &str = "libcuda.so.1";
 const PRELOAD: &str = "LD_PRELOAD";
 
@@ -121,7 +121,7 @@ impl Args {
         Ok(ExitCode::from(code(status)))
     }
 
-    /// Returns the library that is the driver.
+    /// Returns the path of the library that replaces the driver.
     fn library(&self) -> Result<PathBuf, Error> {
         let beside = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(LIBRARY)));
         let found = self.driver.clone().or(beside).unwrap_or_else(|| LIBRARY.into());
@@ -129,7 +129,7 @@ impl Args {
         found.canonicalize().map_err(|_| Error::of(found.display(), problem))
     }
 
-    /// Returns the variables that the library reads.
+    /// Returns the environment variables that the library reads.
     fn settings(&self) -> impl Iterator<Item = (String, OsString)> {
         let on = |is_on: bool| is_on.then(|| OsString::from("1"));
         let text = |value: &dyn std::fmt::Display| Some(OsString::from(value.to_string()));
@@ -149,12 +149,12 @@ impl Args {
     }
 }
 
-/// The program may change its folder.
+/// Returns an absolute path, because the program may change its working directory.
 fn absolute(path: &Path) -> OsString {
     std::path::absolute(path).map_or_else(|_| path.into(), PathBuf::into_os_string)
 }
 
-/// Returns the exit code of a program; that of one that a signal has ended is 128 plus its number, as in shells.
+/// Returns the exit code of a program; if a signal ended it, 128 plus the number of the signal, as in shells.
 fn code(status: std::process::ExitStatus) -> u8 {
     #[cfg(unix)]
     let signal = std::os::unix::process::ExitStatusExt::signal(&status).map(|number| 128 + number);
@@ -163,10 +163,10 @@ fn code(status: std::process::ExitStatus) -> u8 {
     status.code().or(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-/// The file that Cargo builds from the package `warpwright-cudart`, which only programs of its interface need.
+/// The file that Cargo builds from the package `warpwright-cudart`, required only by programs that use the runtime library.
 const RUNTIME: &str = "libwarpwright_cudart.so";
 
-/// A folder with the libraries under the names of NVIDIA's, removed when dropped.
+/// A folder with the libraries under the names of NVIDIA's libraries, removed when dropped.
 struct Folder {
     path: PathBuf,
 }

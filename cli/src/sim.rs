@@ -94,10 +94,10 @@ enum Form {
     Table,
 }
 
-/// Maximum number of findings of a run.
+/// The maximum number of findings of a run.
 const MOST_FINDINGS: usize = 100;
 
-/// Chips and variants of a family, which share its arithmetic.
+/// The names of architectures and variants with the arithmetic of sm_100.
 const SM_100: [&str; 11] = [
     "sm_100a", "sm_100f", "sm_101", "sm_101a", "sm_101f", "sm_103", "sm_103a", "sm_103f", "sm_110",
     "sm_110a", "sm_110f",

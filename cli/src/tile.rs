@@ -44,7 +44,7 @@ pub(crate) struct Memory {
     pub(crate) total: u32,
 }
 
-/// An element type.
+/// An element type of tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Element {
     pub(crate) name: &'static str,
@@ -70,7 +70,7 @@ impl Element {
         Self { name: "u64", size: 8 },
     ];
 
-    /// Element types by what aliases of tiles call them: ThunderKittens', and those of `warpwright::tiles::sizes`.
+    /// Element types by their names in aliases of tiles: those of ThunderKittens, and those of `warpwright::tiles::sizes`.
     const IN_ALIASES: [(&'static str, &'static str); 8] = [
         ("rt_fl_", "f32"),
         ("rt_bf_", "bf16"),
@@ -94,7 +94,7 @@ impl Element {
 }
 
 impl TileType {
-    /// Returns whether `text` is meant to be the type of a tile or vector.
+    /// Returns whether `text` appears to be the type of a tile or vector.
     pub(crate) fn is_meant_by(text: &str) -> bool {
         let is_kind = |(name, _): (&str, &str)| KINDS.iter().any(|(kind, _)| *kind == name.trim());
         text.split_once('<').is_some_and(is_kind) || unaliased(text).is_some()
@@ -152,7 +152,7 @@ pub(crate) fn basic() -> impl Iterator<Item = TileType> {
     Element::ALL.into_iter().flat_map(of_element).filter_map(|text| parse(&text).ok())
 }
 
-/// Returns the type that an alias stands for: `Rt<f32, 1, 4, Col>` for `rt_fl_1x4<Col>` and `RtF32_1x4<Col>`.
+/// Returns the type that an alias denotes: `Rt<f32, 1, 4, Col>` for `rt_fl_1x4<Col>` and `RtF32_1x4<Col>`.
 fn unaliased(text: &str) -> Option<String> {
     let (size, element) = Element::IN_ALIASES
         .iter()
@@ -168,7 +168,7 @@ fn unaliased(text: &str) -> Option<String> {
 /// Parses a type.
 ///
 /// # Errors
-/// One line with the column of what was not expected.
+/// Returns an error of one line, with the column of the unexpected text.
 pub(crate) fn parse(text: &str) -> Result<TileType, Error> {
     let unaliased = unaliased(text);
     let text = unaliased.as_deref().unwrap_or(text);
@@ -179,7 +179,7 @@ pub(crate) fn parse(text: &str) -> Result<TileType, Error> {
     })
 }
 
-/// What was not expected, and its position in the text.
+/// The description of unexpected text, and its position.
 struct Problem {
     at: usize,
     what: String,
@@ -227,7 +227,7 @@ impl<'a> Reader<'a> {
         if self.next().is_empty() { Ok(()) } else { self.expected("the end") }
     }
 
-    /// Reads one of the names of a list.
+    /// Reads a name from a list.
     fn one_of<T: Copy>(&mut self, what: &str, all: &[(&'static str, T)]) -> Read<(&'static str, T)> {
         let word = self.next();
         if let Some(chosen) = all.iter().find(|(name, _)| *name == word) {
@@ -238,7 +238,7 @@ impl<'a> Reader<'a> {
         self.expected(format_args!("{what} ({})", names.join(", ")))
     }
 
-    /// Reads `, Name` of a list, or returns its first entry at the end of the parameters.
+    /// Reads `, Name` with a name from a list, or returns the first entry of the list at the end of the parameters.
     fn or_first<T: Copy>(&mut self, what: &str, all: &[(&'static str, T)]) -> Read<(&'static str, T)> {
         if self.next() == ">" {
             return Ok(all[0]);
@@ -247,7 +247,7 @@ impl<'a> Reader<'a> {
         self.one_of(what, all)
     }
 
-    /// Reads `<Length16>` or `<Length32>`, if it is there, and returns whether it is the latter.
+    /// Reads `<Length16>` or `<Length32>`, if present, and returns whether it is the latter.
     fn is_of_length_32(&mut self) -> Read<bool> {
         if self.next() != "<" {
             return Ok(false);

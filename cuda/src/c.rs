@@ -1,7 +1,7 @@
 //! The functions of the C interface, by section of the manual "CUDA Driver API".
 //!
-//! Each converts its arguments, calls the driver and returns a result code. Arguments that are addresses have the types of
-//! [`pointers`]: a null pointer is `CUDA_ERROR_INVALID_VALUE`, any other is valid as the manual requires, which is the safety
+//! Each function converts its arguments, calls the driver and returns a result code. Arguments that are addresses have the types of
+//! [`pointers`]. A null pointer gives `CUDA_ERROR_INVALID_VALUE`; any other pointer is valid as the manual requires, which is the safety
 //! contract of every function here.
 #![allow(unsafe_code, non_snake_case, reason = "C functions under their names in `cuda.h`")]
 
@@ -51,7 +51,7 @@ pub(crate) struct Entry {
 /// Whether `cuInit` has been called.
 static STARTED: AtomicBool = AtomicBool::new(false);
 
-/// Calls the body of a function: a panic is an unknown error, and a missing feature is named in the report.
+/// Calls the body of a function. A panic gives an unknown error, and the report names missing features.
 fn call(name: &'static str, body: impl FnOnce() -> Fallible) -> Code {
     origin::enter(name);
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
@@ -77,9 +77,9 @@ fn started(name: &'static str, body: impl FnOnce() -> Fallible) -> Code {
     }
 }
 
-/// Defines C functions and the table `ENTRIES` of them.
+/// Defines C functions and the table `ENTRIES` that lists them.
 ///
-/// `fn a | b own (..)` defines two: in `b`, the null stream is that of the calling thread, and `own` is true.
+/// `fn a | b own (..)` defines two functions: in `b`, the null stream is that of the calling thread, and `own` is true.
 macro_rules! entries {
     ($($(#[$doc:meta])* fn $name:ident $(| $second:ident $own:ident)? ($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
         $($crate::c::entries! { @define $name $(| $second $own)? ($($arg: $ty),*) $body })*
@@ -112,7 +112,7 @@ macro_rules! entries {
 }
 use entries;
 
-/// All functions. Those that are absent come last, so that a form that exists is preferred.
+/// Returns all functions. Functions that are not implemented come last, so that implemented forms are preferred.
 fn all() -> impl Iterator<Item = &'static Entry> {
     let tables: &[&[Entry]] = &[
         array::ENTRIES,

@@ -16,7 +16,7 @@ pub(crate) struct Config {
     pub(crate) checks: Selection,
     /// The seed for a random interleaving of warps.
     pub(crate) seed: Option<u64>,
-    /// The maximum number of findings per launch after which the kernel continues.
+    /// The number of findings per launch after which the kernel stops.
     pub(crate) keep_going: usize,
     /// The exit status of a program with findings; 0 keeps the program's own.
     pub(crate) exit_status: i32,
@@ -44,7 +44,7 @@ pub(crate) fn config() -> &'static Config {
     })
 }
 
-/// Parses `WARPWRIGHT_CUDA_NAME`.
+/// Parses the environment variable `WARPWRIGHT_CUDA_NAME`.
 fn variable<T: FromStr<Err: std::fmt::Display>>(name: &str) -> Option<T> {
     let name = format!("WARPWRIGHT_CUDA_{name}");
     let text = match env::var(&name) {
@@ -58,7 +58,7 @@ fn variable<T: FromStr<Err: std::fmt::Display>>(name: &str) -> Option<T> {
     text.parse().map_err(|error| crate::report::say(&format!("{name}={text}: {error}"))).ok()
 }
 
-/// Returns how many of `devices` devices `CUDA_VISIBLE_DEVICES` lists: ordinals up to the first that does not exist.
+/// Returns the number of devices that `CUDA_VISIBLE_DEVICES` lists, among `devices`: the ordinals up to the first that does not exist.
 fn visible(devices: usize) -> usize {
     let Ok(list) = env::var("CUDA_VISIBLE_DEVICES") else { return devices };
     let exists = |word: &&str| word.trim().parse().is_ok_and(|ordinal: usize| ordinal < devices);

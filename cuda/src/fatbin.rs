@@ -1,7 +1,7 @@
 //! Fat binaries: containers of a kernel's code for several architectures, as cubin or as PTX.
 //!
-//! NVIDIA does not document the format. The facts are those of public tools that read it (cuda-fatbin-decompression, gpuocelot,
-//! ZLUDA) and of files that nvcc 13.0 writes.
+//! NVIDIA does not document the format. This description follows public tools that read it (cuda-fatbin-decompression, gpuocelot, ZLUDA),
+//! and files that nvcc 13.0 writes.
 
 use std::io::Read as _;
 
@@ -17,7 +17,7 @@ const PTX: u16 = 1;
 /// The size of a container's header in bytes.
 pub(crate) const HEADER: usize = 16;
 
-/// Why a container has no usable code.
+/// The reason why a container has no usable code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FatbinError {
     #[error("the container of a fat binary is malformed: {0}")]
@@ -38,7 +38,7 @@ pub(crate) fn size(header: &[u8]) -> Option<usize> {
     usize::try_from(rest).ok()?.checked_add(header_size.into())
 }
 
-/// Returns all PTX texts of a container that are accepted, the newest architecture first.
+/// Returns the PTX texts of a container for the architectures that `accept` selects, newest first.
 pub(crate) fn ptx(container: &[u8], accept: impl Fn(&str) -> bool) -> Result<Vec<String>, FatbinError> {
     let malformed = FatbinError::Malformed;
     let mut at = u16_at(container, 6).ok_or(malformed("its header is too short"))? as usize;
@@ -68,10 +68,10 @@ pub(crate) fn ptx(container: &[u8], accept: impl Fn(&str) -> bool) -> Result<Vec
     }
 }
 
-/// An entry's code.
+/// The code of an entry.
 struct Entry<'a> {
     payload: &'a [u8],
-    /// The sizes of the code as stored and as text, if it is compressed.
+    /// The size of the stored code and of the text, if it is compressed.
     compressed: usize,
     decompressed: usize,
 }
@@ -84,7 +84,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// The longest text that is decompressed.
+/// The maximum size in bytes of decompressed text.
 const MOST: usize = 1 << 30;
 
 /// The first bytes of data compressed by zstd.
@@ -128,7 +128,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// An entry of a container.
+    /// Returns an entry of a container.
     fn entry(kind: u16, arch: u32, payload: &[u8], compressed: usize, decompressed: usize) -> Vec<u8> {
         let mut bytes = vec![0; 64];
         bytes[..2].copy_from_slice(&kind.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Memory of the host that the driver reads and writes by address.
+//! Host memory that the driver reads and writes by address.
 #![allow(unsafe_code, reason = "the addresses come from the program")]
 
 use std::borrow::Cow;
@@ -11,8 +11,8 @@ use std::sync::atomic::AtomicU32;
 
 /// An address in the program's memory.
 ///
-/// Values come from arguments of C functions, whose callers guarantee that the memory is valid for the access that the function
-/// is documented to make.
+/// Addresses come from arguments of C functions, whose callers guarantee that the memory is valid for the documented access of the
+/// function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(transparent)]
 pub(crate) struct HostPtr(pub(crate) usize);
@@ -35,12 +35,12 @@ impl HostPtr {
         f(unsafe { slice::from_raw_parts(ptr::with_exposed_provenance(self.0), bytes) })
     }
 
-    /// Returns the word of the size of a pointer at the address.
+    /// Returns the pointer-sized word at the address.
     pub(crate) fn word(self) -> usize {
         self.read(size_of::<usize>(), |bytes| usize::from_ne_bytes(bytes.try_into().unwrap_or_default()))
     }
 
-    /// Calls `f` with the bytes at the address, which it may change.
+    /// Calls `f` with the bytes at the address, which `f` may modify.
     pub(crate) fn write<R>(self, bytes: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
         if bytes == 0 {
             return f(&mut []);
@@ -57,7 +57,7 @@ impl HostPtr {
     }
 }
 
-/// The size of a page of memory.
+/// The size of a page of memory in bytes.
 pub(crate) const PAGE: usize = 4096;
 
 /// Maps zeroed memory of `bytes` bytes, a multiple of the page size, at exactly this address, unless it is in use.
@@ -73,7 +73,7 @@ pub(crate) fn map(address: u64, bytes: usize) -> Option<HostPtr> {
     None
 }
 
-/// Unmaps memory of [`map`], to which the simulator must have dropped its reference.
+/// Unmaps memory mapped by [`map`], to which the simulator must have dropped its reference.
 pub(crate) fn unmap(address: HostPtr, bytes: usize) {
     // SAFETY: the range was mapped by `map` and is not referenced any more.
     unsafe { libc::munmap(ptr::with_exposed_provenance_mut(address.0), bytes) };
@@ -84,7 +84,7 @@ pub(crate) fn unmap(address: HostPtr, bytes: usize) {
 pub(crate) struct File(OwnedFd);
 
 impl File {
-    /// Creates zeroed memory of `bytes` bytes, of which the host provides a page when it is written.
+    /// Creates zeroed memory of `bytes` bytes. The host provides a page when it is first written.
     pub(crate) fn create(bytes: u64) -> Option<Self> {
         // SAFETY: the name is a text that ends in a NUL.
         let file = unsafe { libc::memfd_create(c"warpwright".as_ptr(), libc::MFD_CLOEXEC) };
@@ -101,14 +101,14 @@ pub(crate) fn reserve(bytes: usize) -> Option<HostPtr> {
     map_pages(ptr::null_mut(), bytes, libc::PROT_NONE, UNUSED, -1)
 }
 
-/// Maps memory at an address in a range of [`reserve`].
+/// Maps memory at an address in a range reserved by [`reserve`].
 pub(crate) fn attach(address: HostPtr, file: &File, bytes: usize) -> Option<HostPtr> {
     let wanted = ptr::with_exposed_provenance_mut(address.0);
     let access = libc::PROT_READ | libc::PROT_WRITE;
     map_pages(wanted, bytes, access, libc::MAP_SHARED | libc::MAP_FIXED, file.0.as_raw_fd())
 }
 
-/// Makes addresses of [`attach`] inaccessible, to which the simulator must have dropped its reference.
+/// Makes memory mapped by [`attach`] inaccessible, to which the simulator must have dropped its reference.
 pub(crate) fn detach(address: HostPtr, bytes: usize) -> Option<HostPtr> {
     let wanted = ptr::with_exposed_provenance_mut(address.0);
     map_pages(wanted, bytes, libc::PROT_NONE, UNUSED | libc::MAP_FIXED, -1)
@@ -123,7 +123,7 @@ fn map_pages(wanted: *mut libc::c_void, bytes: usize, access: i32, flags: i32, f
     (found != libc::MAP_FAILED).then(|| HostPtr(found.expose_provenance()))
 }
 
-/// Writes the program's buffered output, so that what follows appears after it.
+/// Writes the program's buffered output, so that later output appears after it.
 pub(crate) fn flush_stdio() {
     // SAFETY: a null pointer is all streams.
     unsafe { libc::fflush(ptr::null_mut()) };
@@ -135,7 +135,7 @@ pub(crate) fn exit_now(status: i32) -> ! {
     unsafe { libc::_exit(status) }
 }
 
-/// Writes the output of a kernel to standard output, after what the program has written.
+/// Writes the output of a kernel to standard output, after the output of the program so far.
 pub(crate) fn print(text: &str) {
     use std::io::Write as _;
     if text.is_empty() {
@@ -153,7 +153,7 @@ pub(crate) struct Library {
     /// The address at which it is loaded.
     pub(crate) base: usize,
     pub(crate) path: PathBuf,
-    /// The exported function that contains the address.
+    /// The exported function that contains the address, if any.
     pub(crate) function: Option<String>,
 }
 
@@ -186,12 +186,12 @@ impl Library {
         self.path.file_name().unwrap_or_default().to_string_lossy()
     }
 
-    /// Returns whether it is CUDA's runtime library.
+    /// Returns whether the library is CUDA's runtime library.
     pub(crate) fn is_runtime(&self) -> bool {
         ["libcudart", "libwarpwright_cudart"].iter().any(|name| self.name().starts_with(name))
     }
 
-    /// Describes an address in it.
+    /// Returns a description of an address in the library.
     pub(crate) fn offset(&self, address: usize) -> String {
         format!("{}+{:#x}", self.name(), address - self.base)
     }

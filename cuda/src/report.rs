@@ -1,4 +1,4 @@
-//! What a run has found: printed as it happens, and written as JSON at exit.
+//! The findings of a run: printed as they occur, and written as JSON at exit.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write as _;
@@ -17,20 +17,20 @@ pub(crate) struct Run {
     /// The number of launches that were executed.
     pub(crate) launches: u64,
     findings: Vec<Found>,
-    /// Launches and copies that could not be executed, with the reason.
+    /// The launches and copies that could not be executed, with the reasons.
     refused: Vec<String>,
-    /// Calls that the library does not support, and how often they were made.
+    /// The calls that the library does not support, and the number of times each was made.
     unsupported: BTreeMap<String, u64>,
-    /// Memory that was not freed, one line per allocation.
+    /// The memory that was not freed, one line per allocation.
     leaks: Vec<String>,
     #[serde(skip)]
     seen: HashSet<(String, &'static str, u32, u32)>,
-    /// The kinds of findings of the host's operations, with their calls.
+    /// The kinds of findings about host operations that have been reported, with their calls.
     #[serde(skip)]
     seen_calls: HashSet<(&'static str, Vec<String>)>,
 }
 
-/// A finding: of a kernel, with its launch, or of operations of the host.
+/// A finding about a launch of a kernel, or about host operations.
 #[derive(Debug, Serialize)]
 struct Found {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +43,7 @@ struct Found {
     ptx_line: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<String>,
-    /// The calls of the program that the operations come from.
+    /// The calls of the program from which the operations originate.
     calls: Vec<String>,
     text: String,
 }
@@ -66,13 +66,13 @@ pub(crate) fn say(text: &str) {
 }
 
 impl Run {
-    /// A launch begins; returns its number, from 1.
+    /// Records the start of a launch, and returns its number, counted from 1.
     pub(crate) fn launch(&mut self) -> u64 {
         self.launches += 1;
         self.launches
     }
 
-    /// Prints a finding and adds it to the report, unless an earlier launch has found the same at the same lines.
+    /// Prints a finding and adds it to the report, unless an earlier launch had the same finding at the same lines.
     pub(crate) fn finding(&mut self, launch: u64, shape: &str, finding: &Finding, origin: &Origin) {
         let line = |site: &Site| site.line;
         let site = &finding.site;
@@ -96,8 +96,8 @@ impl Run {
         });
     }
 
-    /// Prints a finding about operations of the host, each with its description, and adds it to the report, unless the same calls
-    /// have had one of this kind.
+    /// Prints a finding about host operations, each with its description, and adds it to the report, unless a finding of this kind was
+    /// already reported for the same calls.
     pub(crate) fn host_finding(&mut self, kind: &'static str, message: String, sides: &[(&str, &Origin)]) {
         let calls: Vec<String> = sides.iter().map(|(_, origin)| origin.resolve().to_string()).collect();
         if !self.seen_calls.insert((kind, calls.clone())) {
@@ -111,13 +111,13 @@ impl Run {
         self.findings.push(Found { launch, kernel, kind, message, ptx_line, source, calls, text });
     }
 
-    /// A launch or a copy could not be executed.
+    /// Records a launch or a copy that could not be executed.
     pub(crate) fn refused(&mut self, reason: String) {
         say(&reason);
         self.refused.push(reason);
     }
 
-    /// A call is not supported; it is printed the first time.
+    /// Records a call that is not supported, and prints it the first time.
     pub(crate) fn unsupported(&mut self, call: &str) {
         let count = self.unsupported.entry(call.to_string()).or_insert(0);
         *count += 1;
@@ -129,14 +129,14 @@ impl Run {
         }
     }
 
-    /// Memory was not freed.
+    /// Records memory that was not freed.
     pub(crate) fn leak(&mut self, text: String) {
         say(&format!("leak: {text}"));
         self.leaks.push(text);
     }
 }
 
-/// Returns why a function is not supported, if it belongs to a subject that is missing as a whole.
+/// Returns the reason why a function is not supported, if it belongs to a feature that is missing as a whole.
 fn reason(call: &str) -> Option<&'static str> {
     const REASONS: &[(&str, &[&str])] = &[
         (
@@ -151,7 +151,7 @@ fn reason(call: &str) -> Option<&'static str> {
     REASONS.iter().find(|(_, words)| applies(words)).map(|(reason, _)| *reason)
 }
 
-/// Completes the report when the process exits, and ends it with the configured status if there were findings.
+/// Completes the report when the process exits. If there were findings, the process exits with the configured status.
 pub(crate) fn at_exit() {
     if config().leaks {
         crate::driver::memory::leaks().into_iter().for_each(|leak| update(|run| run.leak(leak)));

@@ -1,28 +1,28 @@
 //! Checks D = A·B against f64, within a bound that follows from the arithmetic of tensor cores.
 //!
-//! A tensor core adds a group of products to the accumulator c in one step (H. Xie et al., "MMA-Sim", 2025): it aligns all terms
-//! to the largest exponent, truncates each F bits below it, adds exactly, and truncates the sum to f32. With M ≥ every |a·b|
-//! and ≥ |c|, the error of a group of n products is at most
+//! A tensor core adds a group of products to the accumulator c in one step (H. Xie et al., "MMA-Sim", 2025): it aligns all terms to the
+//! largest exponent, truncates each F bits below it, adds exactly, and truncates the sum to f32. If M is at least every |a·b| and |c|, the
+//! error of a group of n products is at most
 //!
 //! ```text
 //! (n + 1) · 2⁻ᶠ · M  +  2⁻²³ · |sum|  +  2⁻¹⁴⁹
 //! ```
 //!
-//! Ampere and Ada add the 16 products of an instruction in two groups of n = 8 with F = 24; Hopper and Blackwell add them in one
-//! with F = 25, for which the bound of the two groups also holds: 17 · 2⁻²⁵ < 9 · 2⁻²⁴. An element's bound is therefore the sum
-//! over all groups of 8, in order, with M and |sum| increased by the error so far, plus K · 2⁻⁵² · Σ|a·b| for the rounding of
-//! the reference. In M, subnormal terms count as the smallest normal number, as their exponents do in hardware.
+//! Ampere and Ada add the 16 products of an instruction in two groups of n = 8 with F = 24; Hopper and Blackwell add them in one with F =
+//! 25, for which the bound of the two groups also holds: 17 · 2⁻²⁵ < 9 · 2⁻²⁴. An element's bound is therefore the sum over all groups of
+//! 8, in order, with M and |sum| increased by the error so far, plus K · 2⁻⁵² · Σ|a·b| for the rounding of the reference. In M, subnormal
+//! terms count as the smallest normal number, because they have its exponent in hardware.
 
 use rayon::prelude::*;
 use warpwright::ptx::bf16;
 
-/// Products in a group.
+/// The number of products in a group.
 const GROUP: usize = 8;
 const TWO_POW_M23: f64 = 1.0 / (1 << 23) as f64;
 const TWO_POW_M24: f64 = TWO_POW_M23 / 2.0;
 const TWO_POW_M52: f64 = f64::EPSILON;
 
-/// An element of D with its reference and the bound on their distance.
+/// An element of D, its reference, and the bound on their difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Checked {
     pub(crate) row: usize,
@@ -30,7 +30,7 @@ pub(crate) struct Checked {
     pub(crate) found: f32,
     pub(crate) expected: f64,
     pub(crate) bound: f64,
-    /// A partial sum may have exceeded the range of f32, so that any result beyond it is correct.
+    /// Whether a partial sum may have exceeded the range of f32, so that any result beyond it is correct.
     pub(crate) overflows: bool,
 }
 
@@ -51,7 +51,7 @@ impl Checked {
         }
     }
 
-    /// Returns the error as a fraction of the bound; above 1 the element is wrong.
+    /// Returns the error as a fraction of the bound; an element with a fraction above 1 is wrong.
     fn share(&self) -> f64 {
         match self.holds() {
             true if self.is_special() => 0.0,
@@ -60,7 +60,7 @@ impl Checked {
         }
     }
 
-    /// Returns whether the reference or the element is infinite or NaN, so that no distance is defined.
+    /// Returns whether the reference or the element is infinite or NaN, so that their difference is not defined.
     pub(crate) fn is_special(&self) -> bool {
         !self.expected.is_finite() || self.overflows && !self.found.is_finite()
     }
@@ -69,7 +69,7 @@ impl Checked {
 /// The result of the check.
 #[derive(Clone, Debug)]
 pub(crate) struct Verdict {
-    /// The element with the largest error relative to its bound.
+    /// The element with the largest error as a fraction of its bound.
     pub(crate) worst: Option<Checked>,
     /// The number of wrong elements.
     pub(crate) wrong: usize,
@@ -77,7 +77,7 @@ pub(crate) struct Verdict {
     pub(crate) first_wrong: Option<Checked>,
 }
 
-/// The factors as passed to the kernel, D = A·B with A m×k and B k×n.
+/// The factors of D = A·B as passed to the kernel: A is m×k and B is k×n.
 pub(crate) struct Factors<'a> {
     pub(crate) a: &'a [bf16],
     pub(crate) b: &'a [bf16],
@@ -113,7 +113,7 @@ impl Verdict {
         }
     }
 
-    /// Combines two verdicts; `other` is about later rows.
+    /// Combines two verdicts; `other` is that of later rows.
     fn and(self, other: Self) -> Self {
         let worst = match (self.worst, other.worst) {
             (Some(a), Some(b)) => Some(if a.share() < b.share() { b } else { a }),
@@ -123,7 +123,7 @@ impl Verdict {
     }
 }
 
-/// A factor, and the magnitude for its exponent: the smallest normal number for a subnormal.
+/// A factor and the magnitude that its exponent represents: the smallest normal number for a subnormal.
 #[derive(Clone, Copy)]
 struct Factor {
     value: f64,
@@ -138,7 +138,7 @@ impl Factor {
     }
 }
 
-/// The reference for an element, and its bound.
+/// The reference of an element, and the bound on its error.
 struct Reference {
     sum: f64,
     bound: f64,

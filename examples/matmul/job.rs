@@ -25,7 +25,7 @@ use super::{
 const A: &[u8] = include_bytes!("../data/a_203x139_f16.npy");
 const B: &[u8] = include_bytes!("../data/b_139x91_f32.npy");
 
-/// Runs the job given by the command line and reports on `out`. No file is written before all inputs are validated.
+/// Runs the job that the command line describes, and reports on `out`. No file is written before all inputs are validated.
 pub(crate) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     let (a, b) = read(options).map_err(Failure::Input)?;
     let (m, n, k) = (a.rows, b.cols, a.cols);
@@ -84,7 +84,7 @@ fn read(options: &Options) -> Result<(Matrix, Matrix), String> {
     Ok((a, b))
 }
 
-/// Returns the device and the target for it. A GPU that is too old for the kernel is ignored unless it was requested.
+/// Returns the device and its target. A GPU that is too old for the kernel is ignored unless it was requested.
 fn device(options: &Options) -> Result<(AnyDevice, Target), Failure> {
     let target = options.target.unwrap_or(Target::SM_80);
     let mut device = run::open(options.device).map_err(|why| Failure::Input(why.to_string()))?;
@@ -180,7 +180,7 @@ fn check_writable(path: &Path) -> Result<(), Failure> {
     Err(Failure::Input(format!("{} cannot be written: {problem}", path.display())))
 }
 
-/// Checks that an output file is not named for another purpose as well.
+/// Checks that an output file is not also used for another purpose.
 fn check_distinct(options: &Options, ptx: &Path) -> Result<(), Failure> {
     let inputs = [("--a", &options.a), ("--b", &options.b)];
     let read = inputs.iter().filter_map(|(name, path)| Some((*name, path.as_deref()?)));
@@ -197,7 +197,7 @@ fn check_distinct(options: &Options, ptx: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the canonical path of a file that need not exist, in an existing folder.
+/// Returns the canonical path of a file in an existing folder; the file need not exist.
 fn place(path: &Path) -> Option<PathBuf> {
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     path.canonicalize()

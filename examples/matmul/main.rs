@@ -1,12 +1,12 @@
-//! D = A·B on tensor cores (bf16 in, f32 sums), checked element by element:
+//! D = A·B on tensor cores (bf16 in, f32 sums), with every element verified:
 //!
 //! ```text
 //! cargo run --release --example matmul
 //! cargo run --release --example matmul -- --a A.npy --b B.npy --out D.npy --device sim --target sm_80 --ptx matmul.ptx
 //! ```
 //!
-//! Without files, it multiplies two built-in matrices. It runs on the first NVIDIA GPU if one is usable, otherwise
-//! in the simulator. Exit codes: 0 verified, 1 wrong result, 2 invalid input.
+//! Without files, the example multiplies two built-in matrices. It runs on the first usable NVIDIA GPU, otherwise in the simulator. Exit
+//! codes: 0 verified, 1 wrong result, 2 invalid input.
 
 mod check;
 mod job;

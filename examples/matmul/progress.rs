@@ -6,10 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Simulations shorter than this show no line.
+/// The time after which a simulation shows a line.
 const PATIENCE: Duration = Duration::from_millis(700);
 
-/// Time between two updates of the line.
+/// The time between two updates of the line.
 const UPDATE: Duration = Duration::from_millis(100);
 
 /// The state of the terminal line.

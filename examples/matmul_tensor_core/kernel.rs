@@ -9,11 +9,11 @@ use warpwright::{
 
 use super::product::Args;
 
-/// C = A·Bᵀ: A m×k column-major, B n×k row-major, C m×n column-major; f32 inputs whose low 13 bits are ignored, accumulation in
+/// C = A·Bᵀ: A m×k column-major, B n×k row-major, C m×n column-major. The inputs are f32, of which the low 13 bits are ignored; sums are
 /// f32. m and k must be multiples of 4.
 ///
-/// A block of 2×2 warps computes a 128×128 tile of C from slices of depth 16: one is loaded while the other is processed. A's
-/// slice is padded to avoid bank conflicts; B's has swizzled rows of 64 bytes for `ldmatrix`.
+/// A block of 2×2 warps computes a 128×128 tile of C from slices of depth 16: one slice is loaded while another is processed. A's slice is
+/// padded to avoid bank conflicts; B's slice has swizzled rows of 64 bytes for `ldmatrix`.
 pub(crate) fn matmul(target: Target) -> Result<Kernel<Args>, BuildError> {
     Kernel::<Args>::build("matmul_tensor_core(a, b, c, m, n, k)", target, |k, (a, b, c, m, n, depth)| {
         k.block([128]);

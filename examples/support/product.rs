@@ -1,4 +1,4 @@
-//! Matrices of small integers, whose products are exact in f32 in any order, and the reference product.
+//! Matrices of small integers, whose products are exact in f32 in any order of summation, and the reference product.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use warpwright::{
 /// `(a, b, c, m, n, k)`.
 pub(crate) type Args = (In<f32>, In<f32>, Out<f32>, u32, u32, u32);
 
-/// Rows of A, rows of B, and the shared extent.
+/// The number of rows of A and of B, and the shared extent k.
 #[derive(Clone, Copy)]
 pub(crate) struct Size {
     pub(crate) m: usize,
@@ -27,7 +27,7 @@ pub(crate) enum Order {
     Rows,
 }
 
-/// Returns entry (row, col) of a matrix: −3 … 3.
+/// Returns element (row, col) of a matrix, an integer from −3 to 3.
 fn entry(row: usize, col: usize, seed: usize) -> f32 {
     let mix = (row * 31 + col * 17 + seed * 7) ^ (row / 3 * 5 + col / 5 * 11);
     (mix % 7) as f32 - 3.0

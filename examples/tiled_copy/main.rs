@@ -61,7 +61,7 @@ fn demonstrate() -> Result<(), Box<dyn Error>> {
     check(&all, |_| true, 4)
 }
 
-/// Builds a kernel in which only some threads copy; all but the first copy through a fragment.
+/// Builds a kernel in which only the given threads copy; all but the first of them copy through a fragment.
 fn copies(copy: &TiledCopy, threads: &[u32]) -> Result<Kernel<Args>, BuildError> {
     Kernel::<Args>::build("tiled_copy(src, dst)", Target::SM_75, |k, (src, dst)| {
         k.block([32]);
@@ -85,7 +85,7 @@ fn copies(copy: &TiledCopy, threads: &[u32]) -> Result<Kernel<Args>, BuildError>
     })
 }
 
-/// Copies 0.1, 0.2, … 3.6 onto zeros.
+/// Runs a kernel that copies elements of 0.1, 0.2, … 3.6 to an array of zeros, and returns the array.
 fn run<D: Device>(device: &D, kernel: &Kernel<Args>) -> Result<Vec<f64>, Box<dyn Error>> {
     let src: Vec<f64> = (1..=36).map(|i| f64::from(i) / 10.0).collect();
     let (src, mut dst) = (device.upload(&src)?, device.zeros::<f64>(36)?);

@@ -15,7 +15,7 @@ use warpwright::{
     layout::Layout,
 };
 
-/// Tables are long and shared by many atoms.
+/// JSON tables by layout and number of rows. Tables are long, and many atoms share them.
 type Tables = HashMap<(Layout, u32), String>;
 
 /// Writes `{"mma":[…],"copy":[…],"tile":[…]}`, one atom or tile per line.

@@ -5,7 +5,7 @@ use warpwright::atoms::{copy_atoms, mma_atoms};
 use super::text;
 use crate::Error;
 
-/// Maximum number of near matches that an error lists.
+/// The maximum number of near matches that an error lists.
 const MOST_MATCHES: usize = 8;
 
 /// Returns the error for `name`: lists atoms that contain it in their name or instruction, otherwise the most similar names.

@@ -9,7 +9,7 @@ use warpwright::{
     layout::Swizzle,
 };
 
-/// Types in the order of the instruction: D, A, B, C.
+/// The operands in the order of the types in an instruction: D, A, B, C.
 const ORDER: [MmaOperand; 4] = [MmaOperand::D, MmaOperand::A, MmaOperand::B, MmaOperand::C];
 
 fn types(atom: &MmaAtom) -> String {

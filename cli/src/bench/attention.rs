@@ -81,7 +81,7 @@ impl FromStr for Mask {
     }
 }
 
-/// A problem, as the rival sees it too.
+/// The sizes of a problem, which the rival also receives.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
     batches: usize,
@@ -172,7 +172,7 @@ fn backward_kernels(sizes: Sizes, multiprocessors: u32) -> Vec<(String, Attentio
     vec![("warpwright".into(), backward), ("warpwright, deterministic".into(), deterministic)]
 }
 
-/// Returns the kernel that is chosen for a problem, and, in a sweep, others.
+/// Returns the kernel that is chosen for a problem and, in a sweep, other kernels.
 fn kernels(sizes: Sizes, multiprocessors: u32, sweep: bool) -> Vec<(String, Attention)> {
     let Sizes { head_size, value_size, mask, .. } = sizes;
     let [head_size, value_size] = [head_size, value_size].map(|size| size as u32);

@@ -40,7 +40,7 @@ pub(in crate::bench) struct Args {
     sweep: bool,
 }
 
-/// A problem, as the rival sees it too.
+/// The sizes of a problem, which the rival also receives.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
     batches: usize,
@@ -89,7 +89,7 @@ impl Args {
         Ok(())
     }
 
-    /// Returns the kernel that is chosen, for contiguous caches and pages, and, in a sweep, others.
+    /// Returns the chosen kernel for contiguous caches and for pages and, in a sweep, other kernels.
     fn contenders(&self, batches: usize, multiprocessors: u32) -> Vec<Contender> {
         let [batches, kv_heads, head_size] = [batches, self.kv_heads, self.head_size].map(|size| size as u32);
         let chosen = CachedAttention::for_problem(head_size, batches, kv_heads, multiprocessors);

@@ -1,7 +1,7 @@
-//! The rate of the tensor cores without global memory: the same products over and over, of operands that stay on the multiprocessor.
+//! The rate of the tensor cores without global memory, measured by repeating the same products of operands on the multiprocessor.
 //!
-//! The GPU's power limit lowers the clock under such load, and how far depends on the operands' bits: they are random normal numbers,
-//! like those of the products that are compared with the ceiling.
+//! The GPU's power limit lowers the clock under such load by an amount that depends on the bits of the operands. They are therefore random
+//! normal numbers, like those of the products that are compared with the ceiling.
 
 use warpwright::{
     prelude::*,
@@ -17,11 +17,11 @@ pub(super) type CeilingArgs<T, C> = (In<T>, Out<C>, Out<u64>, u32, u32);
 /// The shape of a kernel's work.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Work {
-    /// The elements of `x`.
+    /// The number of elements of `x`.
     pub(super) operands: usize,
-    /// The elements of `d` for each block.
+    /// The number of elements of `d` for each block.
     pub(super) sums: usize,
-    /// The operations of a block in an iteration, additions and multiplications.
+    /// The number of operations (additions and multiplications) of a block in an iteration.
     pub(super) flops: usize,
 }
 
@@ -118,7 +118,7 @@ impl<'k> Clock<'k> {
         Self { cycles: k.clock64(), nanoseconds: k.globaltimer() }
     }
 
-    /// Stores the cycles and nanoseconds since then, by one thread of block 0.
+    /// Stores the cycles and nanoseconds since the clocks were read, by one thread of block 0.
     fn store_elapsed(self, k: Builder<'k>, to: Slice<'k, u64, Global, Write>) {
         let now = Self::read(k);
         k.if_(k.ctaid_x().eq(0) & k.this_block().thread().eq(0), || {
@@ -137,7 +137,7 @@ mod tests {
         tensor::TensorElement,
     };
 
-    /// Small integers, whose sums are exact.
+    /// Returns small integers, whose sums are exact.
     fn operand(row: usize, i: usize) -> i32 {
         (row * 7 + i * 3 + row / 8) as i32 % 5 - 2
     }

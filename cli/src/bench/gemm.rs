@@ -111,7 +111,7 @@ impl Args {
         self.reports()
     }
 
-    /// Refuses types and orders that a kernel does not have, before anything is timed.
+    /// Rejects types and orders that no kernel supports, before anything is timed.
     fn check(&self) -> Fallible<()> {
         for &dtype in &self.dtype {
             for &layout in &self.layout {
@@ -231,7 +231,7 @@ impl Args {
         Ok(Report { dtype: P::DTYPE, layout, size, timed: problem.times(contenders, sampling)?, refused })
     }
 
-    /// Loads the kernel that is chosen for a size, and, in a sweep, those of all tiles.
+    /// Loads the kernel that is chosen for a size and, in a sweep, the kernels of all tiles.
     fn kernels<P: Precision>(&self, gpu: &Gpu, layout: Layout, size: Size) -> Fallible<Vec<Boxed<P>>> {
         let problem = size.0.map(|size| size as u32);
         let [a, b] = layout.0;
@@ -251,7 +251,7 @@ impl Args {
     }
 }
 
-/// Describes a kernel for the table: its tile, and what it shares or divides among the blocks of a cluster.
+/// Returns the description of a kernel in the table: its tile, and what the blocks of a cluster share or divide.
 fn described(gemm: &Gemm) -> String {
     let Gemm { tile, cluster: [rows, cols], parts, .. } = gemm;
     let cluster = if [rows, cols] == [&1, &1] { String::new() } else { format!(", cluster {rows}x{cols}") };

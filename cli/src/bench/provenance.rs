@@ -1,4 +1,4 @@
-//! Where and how a measurement was taken.
+//! The machine, software and date of a measurement.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

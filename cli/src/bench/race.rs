@@ -1,4 +1,4 @@
-//! Contenders of this process and of a rival's, timed in turn.
+//! Timing, in turn, of contenders in this process and in a rival's process.
 
 use super::{
     Fallible,

@@ -1,7 +1,7 @@
-//! Another process that times its implementations when it is asked to.
+//! Another process, which times its implementations on request.
 //!
-//! It reads lines: one that describes a problem, to which it replies with the names of its implementations, separated by tabs, and
-//! `time INDEX`, to which it replies with the microseconds of a launch.
+//! It reads lines. In reply to a line that describes a problem, it prints the names of its implementations, separated by tabs; in reply to
+//! `time INDEX`, it prints the microseconds of a launch.
 
 use std::{
     io::{BufRead, BufReader, Write},

@@ -24,7 +24,7 @@ impl Samples {
         self.quantile(0.5)
     }
 
-    /// Returns the sample below which `part` of the samples are, the nearest one; NaN without samples.
+    /// Returns the sample nearest to the quantile `part`; NaN without samples.
     pub(super) fn quantile(&self, part: f64) -> f64 {
         let last = self.sorted.len().saturating_sub(1);
         self.sorted.get((last as f64 * part).round() as usize).copied().unwrap_or(f64::NAN)
@@ -38,15 +38,15 @@ pub(super) struct Sampling {
     pub(super) warm_up: Duration,
 }
 
-/// The least time of a sample in microseconds: shorter launches are timed in batches, since the clock of events is coarse.
+/// The minimum time of a sample in microseconds. Shorter launches are timed in batches, because the clock of events is coarse.
 const SAMPLE: f64 = 300.0;
 
 /// The maximum number of launches in a sample.
 const BATCH: f64 = 20.0;
 
 impl Sampling {
-    /// Times `count` contenders, in turn and in another order each round, so that all see the same clock and temperature.
-    /// `launch(contender, i)` queues a launch; `i` counts up and selects buffers.
+    /// Times `count` contenders in turn, in a different order each round, so that all have the same clock and temperature.
+    /// `launch(contender, i)` queues a launch; `i` counts launches and selects buffers.
     pub(super) fn take(
         self,
         stream: &CudaStream,
@@ -76,7 +76,7 @@ impl Sampling {
     }
 }
 
-/// Returns the contender of each sample: every round has each of them, forwards or backwards from another one.
+/// Returns the contender of each sample. Every round contains each contender, in ascending or descending order from a start that varies.
 pub(super) fn order(rounds: usize, count: usize) -> Vec<usize> {
     let round = |round: usize| {
         let step = if round.is_multiple_of(2) { 1 } else { count - 1 };

@@ -19,13 +19,13 @@ type Build = fn(&mut Module, u32) -> Result<(), String>;
 /// Ready-to-use kernels of one name.
 pub(super) struct Ready {
     pub(super) name: &'static str,
-    /// One line.
+    /// A one-line description.
     about: &'static str,
     /// The lowest target.
     pub(super) target: Target,
-    /// The values of `--divisor`; none if the kernels have no divisor.
+    /// The values of `--divisor`; empty if the kernels have no divisor.
     pub(super) divisors: &'static [u32],
-    /// The element types, the default first.
+    /// The element types, with the default first.
     pub(super) builds: &'static [(&'static str, Build)],
 }
 

@@ -42,7 +42,7 @@ where
     })
 }
 
-/// Adds a norm without bias, and the one of a residual sum.
+/// Adds a norm without bias, and the norm of a residual sum.
 pub(super) fn norm<T: Convert<f32>>(
     module: &mut Module,
     divisor: u32,
@@ -102,7 +102,7 @@ where
     super::kernels::add(module, |target| kernels.backward_kernel::<T>(target))
 }
 
-/// Adds a function of elements, the one that it gates, and the derivatives of both, for rows of any length.
+/// Adds a function of elements, its gated form, and the derivatives of both, for rows of any length.
 pub(super) fn pointwise<T: Convert<f32>>(
     module: &mut Module,
     divisor: u32,
@@ -140,7 +140,7 @@ where
     super::kernels::add(module, |target| kernels.added_kernel::<T, T>(target))
 }
 
-/// Adds quantization to `Q` alone, behind RMSNorm and behind SwiGLU, with scales of rows and of blocks.
+/// Adds quantization to `Q`: alone, after RMSNorm and after SwiGLU, with scales of rows and of blocks.
 pub(super) fn quantize<T: Convert<f32>, Q: Quantized>(module: &mut Module, divisor: u32) -> Result<(), String>
 where
     f32: Convert<T> + Convert<Q>,
@@ -170,7 +170,7 @@ where
     Ok(())
 }
 
-/// Adds cumulative sums, with and without the element of the column, of rows of any length.
+/// Adds inclusive and exclusive cumulative sums of rows of any length.
 pub(super) fn cumulative_sum<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Result<(), String>
 where
     f32: Convert<T>,
@@ -182,7 +182,7 @@ where
     Ok(())
 }
 
-/// Adds dropout of rows of any length, and in a residual sum ahead of LayerNorm.
+/// Adds dropout of rows of any length, alone and in a residual sum before LayerNorm.
 pub(super) fn dropout<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Result<(), String>
 where
     f32: Convert<T>,

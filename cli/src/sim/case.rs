@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use super::dtype::DType;
 use crate::Error;
 
-/// Keys that describe the expected outcome or the origin of the kernel, which are ignored.
+/// Keys that describe the expected outcome or the origin of the kernel; they are ignored.
 const OTHER_KEYS: [&str; 16] = [
     "compare",
     "compiler",
@@ -94,7 +94,7 @@ pub(super) struct Buffer {
     pub(super) out: bool,
     #[serde(default, rename = "kind")]
     _kind: IgnoredAny,
-    /// The comparison of the outcome with the expected one, which is ignored.
+    /// The method of comparing the outcome, which is ignored.
     #[serde(default, rename = "compare")]
     _compare: IgnoredAny,
 }
@@ -108,7 +108,7 @@ pub(super) enum Init {
     Zeros,
 }
 
-/// Bytes of a struct: a number, or the address of buffer `of`.
+/// A field of a struct argument: a number, or the address of buffer `of`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Field {
@@ -128,7 +128,7 @@ pub(super) struct Field {
 #[serde(deny_unknown_fields)]
 pub(super) struct TensorMap {
     pub(super) of: String,
-    /// The default is the type of the buffer.
+    /// The element type; the default is the type of the buffer.
     #[serde(alias = "data_type")]
     pub(super) dtype: Option<String>,
     pub(super) dims: Vec<u64>,
@@ -144,7 +144,7 @@ pub(super) struct TensorMap {
     pub(super) swizzle: Json,
     #[serde(default)]
     pub(super) oob_fill: Json,
-    /// A hint without an effect on the copied data.
+    /// A hint that does not affect the copied data.
     #[serde(default, rename = "l2_promotion")]
     _l2_promotion: IgnoredAny,
     #[serde(default, rename = "name")]
@@ -161,7 +161,7 @@ pub(super) struct Global {
     pub(super) file: Option<String>,
     #[serde(default)]
     pub(super) out: bool,
-    /// The comparison of the outcome with the expected one, which is ignored.
+    /// The method of comparing the outcome, which is ignored.
     #[serde(default, rename = "compare")]
     _compare: IgnoredAny,
 }
@@ -215,7 +215,7 @@ impl Case {
     }
 }
 
-/// Returns the size of an array in bytes, within the supported maximum.
+/// Returns the size of an array in bytes, or an error if it exceeds the supported maximum.
 pub(super) fn size(name: &str, dtype: DType, shape: &[u64]) -> Result<usize, Error> {
     /// Maximum number of bytes of a buffer.
     const MOST: u64 = 1 << 33;

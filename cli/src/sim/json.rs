@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use warpwright_sim::{Counts, Finding, LineCounts, Report, Site, SourceLocation};
 
-/// A report; numbers are counts unless the name says otherwise.
+/// A report. Numbers are counts unless their name says otherwise.
 #[derive(Serialize)]
 pub(super) struct Document<'r> {
     kernel: &'r str,

@@ -123,7 +123,7 @@ fn unknown_names_and_targets_are_one_line() {
     }
 }
 
-/// Instruction names are not atom names; the error lists the instruction's atoms, copies and products alike.
+/// A name of an instruction is not the name of an atom; the error lists the atoms of the instruction, both copies and products.
 #[test]
 fn instructions_name_their_atoms() {
     let error = |name: &str| {

@@ -15,7 +15,7 @@ use super::command::{files, scratch, warpwright};
 
 type Args = (In<bf16>, Out<f32>, InOut<i32>, u32, i32, f32, u64);
 
-/// y = x·by + shift, and a counter for each element that is added to.
+/// y = x·by + shift, with a counter that is incremented for each element.
 fn kernel() -> Kernel<Args> {
     let signature = "affine(x, y, counts, n, step, by, unused)";
     Kernel::<Args>::build(signature, Target::SM_80, |k, (x, y, counts, n, step, by, _)| {
@@ -85,7 +85,7 @@ fn rerun<const N: usize>(case: &Path, outputs: [&str; N]) -> [Vec<u8>; N] {
 
 type Mapped = (u32, TensorMap<In<f32>>, TensorMap<InOut<f32>>, Out<f32>);
 
-/// Reads a box of x that reaches past its edges, adds it to the same box of sums, and stores the box as it is in shared memory.
+/// Reads a box of x that extends past its edges, adds it to the same box of sums, and stores the box unchanged in shared memory.
 fn mapped() -> Kernel<Mapped> {
     Kernel::<Mapped>::build("mapped(at, x, sums, y)", Target::SM_90, |k, (at, x, sums, y)| {
         let block = k.block([128]);

@@ -1,4 +1,4 @@
-//! Functions of the interface that the library does not have: they return `cudaErrorNotSupported`.
+//! Functions of the interface that the library does not implement: they return `cudaErrorNotSupported`.
 
 use std::ffi::CStr;
 
@@ -8,7 +8,7 @@ use crate::error::{Error, call};
 macro_rules! absent {
     ($($name:ident)*) => {
         $(
-            /// The arguments, which it does not read, are those of the real function.
+            /// The real function has arguments, which this one does not read.
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name() -> Error {
                 const NAME: &CStr = match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {

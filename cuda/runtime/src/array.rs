@@ -18,7 +18,7 @@ struct Descriptor {
     flags: u32,
 }
 
-/// `CUarray_format` of `cudaChannelFormatKind` (signed, unsigned, floating-point) and the bits of a number.
+/// `CUarray_format` by `cudaChannelFormatKind` (signed, unsigned, floating-point) and the number of bits of a channel.
 const FORMATS: [(u32, i32, u32); 8] = [
     (0, 8, 0x08),
     (0, 16, 0x09),
@@ -272,7 +272,7 @@ entries! {
     }
 }
 
-/// Calls `copy` for each part of an array that the bytes from a position on fill: the rest of a row, whole rows, and the start of a row.
+/// Calls `copy` for each part of an array that the bytes from a position on occupy: the rest of a row, whole rows, and the start of a row.
 /// Its other arguments are the width and the height of the part, and the number of bytes before it.
 fn along_rows(
     array: Address,

@@ -8,10 +8,10 @@ use crate::memory_at::{get, out};
 use crate::registry::symbol_address;
 use crate::{Address, entries, stream_of};
 
-/// `cudaMemcpyKind`: the driver finds the direction from the addresses, so only the range is checked.
+/// The largest `cudaMemcpyKind`. The driver determines the direction from the addresses, so only the range is checked.
 const MOST_KIND: u32 = 4;
 
-/// Copies and waits, unless `stream` is one to queue the copy on.
+/// Copies and waits, or queues the copy on `stream`.
 fn copy(to: Address, from: Address, bytes: usize, kind: u32, stream: Option<Address>, own: bool) -> Fallible {
     if kind > MOST_KIND {
         return Err(Error::INVALID_MEMCPY_DIRECTION);
@@ -65,20 +65,20 @@ impl Side {
         Self { memory: UNIFIED, device, pitch, height, ..Self::default() }
     }
 
-    /// An array from a position on, in bytes, rows and slices.
+    /// Returns the side of an array from a position on, in bytes, rows and slices.
     pub(crate) fn array(array: Address, [x, y, z]: [usize; 3]) -> Self {
         Self { memory: ARRAY, array, x, y, z, ..Self::default() }
     }
 }
 
 impl Copy3D {
-    /// The copy of a box of bytes, rows and slices.
+    /// Returns the copy of a box of bytes, rows and slices.
     pub(crate) fn new(to: Side, from: Side, [width, height, depth]: [usize; 3]) -> Self {
         Self { from, to, width, height, depth }
     }
 }
 
-/// Copies and waits, unless `stream` is one to queue the copy on.
+/// Copies and waits, or queues the copy on `stream`.
 pub(crate) fn copy_box(mut copy: Copy3D, stream: Option<Address>, own: bool) -> Fallible {
     let driver = ready()?;
     match (copy.width * copy.height * copy.depth, stream) {
@@ -121,7 +121,7 @@ struct Params {
     kind: u32,
 }
 
-/// Returns the copy that `cudaMemcpy3DParms` describe.
+/// Returns the copy that a `cudaMemcpy3DParms` describes.
 pub(crate) fn params(address: Address) -> Fallible<Copy3D> {
     let params: Params = get(address)?;
     // If an array takes part, the width and positions in it are in elements.

@@ -220,7 +220,7 @@ fn loaded() -> Fallible<&'static (Driver, Library)> {
     loaded.as_ref().map_err(|error| *error)
 }
 
-/// Tells the driver that the program has called a function that the library does not have.
+/// Informs the driver that the program has called a function that the library does not implement.
 pub(crate) fn report_unsupported(name: &CStr) {
     type Report = unsafe extern "C" fn(*const c_char);
     // SAFETY: the function has this type. Drivers other than `warpwright-cuda` do not have it.
@@ -256,7 +256,7 @@ pub(crate) fn primary(device: i32) -> Fallible<Address> {
     Ok(context)
 }
 
-/// Returns the driver with a context current on this thread: the primary one of its device, unless the program has another.
+/// Returns the driver, with a context current on this thread: the primary context of its device, unless the program has set another.
 pub(crate) fn ready() -> Fallible<&'static Driver> {
     let driver = driver()?;
     let mut context: Address = 0;
@@ -287,7 +287,7 @@ pub(crate) fn set_device(device: i32) -> Fallible {
     Ok(())
 }
 
-/// Destroys everything of the current device.
+/// Destroys all objects of the current device.
 pub(crate) fn reset() -> Fallible {
     let device = device()?;
     let driver = driver()?;

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::driver;
 use crate::memory_at::{out, text};
 
-/// A `cudaError_t`. Most codes are those of the driver.
+/// A `cudaError_t`. Most codes have the values of the driver's codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub(crate) struct Error(pub(crate) u32);
@@ -38,7 +38,7 @@ thread_local! {
     static LAST: Cell<Error> = const { Cell::new(Error::SUCCESS) };
 }
 
-/// Calls the body of a function, and keeps its error for `cudaGetLastError`.
+/// Calls the body of a function, and stores its error for `cudaGetLastError`.
 pub(crate) fn call(body: impl FnOnce() -> Fallible) -> Error {
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or(Err(Error::UNKNOWN));
     match result {
@@ -89,7 +89,7 @@ fn stored(key: Error, make: impl FnOnce(Error) -> String) -> *const c_char {
     made.unwrap_or(ptr::null())
 }
 
-/// The codes whose names differ from those of the driver, or that only the runtime has.
+/// The codes whose names differ from those of the driver, and the codes that only the runtime has.
 const OWN: &[(u32, &str, &str)] = &[
     (0, "cudaSuccess", "no error"),
     (2, "cudaErrorMemoryAllocation", "out of memory"),

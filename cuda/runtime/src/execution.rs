@@ -6,7 +6,7 @@ use crate::memory_at::{get, out, set};
 use crate::registry::{Dim3, function};
 use crate::{Address, entries, stream_of};
 
-/// A launch with dimensions that are not valid has an error of its own in the runtime.
+/// Replaces the error of a launch with invalid dimensions, which has its own code in the runtime.
 fn configuration(result: Fallible, grid: Dim3, block: Dim3) -> Fallible {
     let threads = [block.x, block.y, block.z].iter().map(|&n| u64::from(n)).product::<u64>();
     let is_valid = [grid.x, grid.y, grid.z].iter().all(|&n| n > 0) && (1..=1024).contains(&threads);

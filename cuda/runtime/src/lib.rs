@@ -1,11 +1,10 @@
 //! The interface of `libcudart.so`, CUDA's runtime library, for programs that nvcc compiles.
 //!
-//! Each function calls those of the driver, `libcuda.so.1`, so the library contains neither devices nor memory. With
-//! `warpwright-cuda` as the driver, programs run without a GPU; see `docs/cuda.md` in the repository. Types and structures are those of
-//! CUDA 13.
+//! Each function calls functions of the driver, `libcuda.so.1`, so the library contains neither devices nor memory. With `warpwright-cuda`
+//! as the driver, programs run without a GPU; see `docs/cuda.md` in the repository. Types and structures are those of CUDA 13.
 //!
-//! The whole crate is a C interface: addresses come from the program and are passed on. They are numbers here, and what is read or
-//! written at an address is in `memory_at`.
+//! The whole crate is a C interface: addresses come from the program and are passed on to the driver. In this crate, they are numbers; only
+//! `memory_at` reads and writes memory at addresses.
 #![allow(unsafe_code, non_snake_case, reason = "C functions under their names in `cuda_runtime_api.h`")]
 
 mod absent;
@@ -33,9 +32,9 @@ const PER_THREAD: Address = 2;
 
 /// Defines C functions that return a `cudaError_t`.
 ///
-/// They do not end with a jump, so that their names are on the stack when the driver looks for the call.
+/// These functions do not end with a jump, so that their names are on the stack when the driver searches for the call.
 ///
-/// `fn a | b own (..)` defines two: in `b`, which programs with `--default-stream per-thread` call, `own` is true.
+/// `fn a | b own (..)` defines two functions: in `b`, which programs with `--default-stream per-thread` call, `own` is true.
 macro_rules! entries {
     ($($(#[$doc:meta])* fn $name:ident $(| $second:ident $own:ident)? ($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
         $($crate::entries! { @define $name $(| $second $own)? ($($arg: $ty),*) $body })*
@@ -62,7 +61,7 @@ macro_rules! entries {
 }
 use entries;
 
-/// Returns the stream of an argument: null is the default stream, or the thread's own.
+/// Returns the stream of an argument; null is the default stream or, with `own`, that of the thread.
 fn stream_of(stream: Address, own: bool) -> Address {
     if own && stream == 0 { PER_THREAD } else { stream }
 }

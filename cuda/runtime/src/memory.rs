@@ -5,7 +5,7 @@ use crate::error::{Error, Fallible};
 use crate::memory_at::{out, set};
 use crate::{Address, entries, stream_of};
 
-/// Stores the address of new memory; no bytes have the address null.
+/// Stores the address of new memory, or null if no bytes are requested.
 fn alloc(result: Address, bytes: usize, alloc: impl FnOnce() -> Fallible) -> Fallible {
     match (result, bytes) {
         (0, _) => Err(Error::INVALID_VALUE),
@@ -26,7 +26,7 @@ struct Attributes {
     reserved: [usize; 8],
 }
 
-/// Fills in the order of a stream. The default stream makes the fill of a program without streams complete in order too.
+/// Fills memory in the order of a stream. In a program without other streams, the default stream orders the fill.
 fn fill(address: Address, value: i32, bytes: usize, stream: Address) -> Fallible {
     match bytes {
         0 => Ok(()),

@@ -25,7 +25,7 @@ pub(crate) fn get<T: Copy>(address: Address) -> Fallible<T> {
     Ok(unsafe { ptr::with_exposed_provenance::<T>(address).read_unaligned() })
 }
 
-/// Reads a text that ends in a NUL.
+/// Reads a NUL-terminated text.
 pub(crate) fn text(address: Address) -> Fallible<String> {
     if address == 0 {
         return Err(Error::INVALID_VALUE);
@@ -35,7 +35,7 @@ pub(crate) fn text(address: Address) -> Fallible<String> {
     Ok(text.to_string_lossy().into_owned())
 }
 
-/// Returns the address of a variable for the driver to store a result.
+/// Returns the address of a variable in which the driver stores a result.
 pub(crate) fn out<T>(variable: &mut T) -> Address {
     (&raw mut *variable).expose_provenance()
 }

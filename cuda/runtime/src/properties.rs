@@ -7,7 +7,7 @@ use crate::memory_at::out;
 /// The size of the structure in bytes.
 pub(crate) const SIZE: usize = 1008;
 
-/// The members that are `int` and have a device attribute: their offset, and the attribute.
+/// The members of type `int` with a device attribute: the offset of each, and the attribute.
 #[rustfmt::skip]
 const INTS: &[(usize, i32)] = &[
     (304, 12), (308, 10), (320, 1), (324, 2), (328, 3), (332, 4), (336, 5), (340, 6), (344, 7), (360, 75), (364, 76),
@@ -18,7 +18,7 @@ const INTS: &[(usize, i32)] = &[
     (732, 118), (736, 119), (740, 121), (744, 125), (748, 120), (752, 129),
 ];
 
-/// The members that are `size_t`.
+/// The members of type `size_t`: the offset of each, and the attribute.
 #[rustfmt::skip]
 const SIZES: &[(usize, i32)] = &[
     (296, 8), (312, 11), (352, 9), (368, 14), (376, 51), (552, 30), (624, 81), (672, 97), (696, 111),

@@ -10,11 +10,11 @@ use crate::error::{Error, Fallible, call};
 use crate::memory_at::{out, set, text};
 use crate::{Address, entries};
 
-/// What the program has registered.
+/// The kernels, variables and fat binaries that the program has registered.
 #[derive(Debug, Default)]
 struct Registered {
     binaries: Vec<Binary>,
-    /// Kernels and variables by the address of their stand-ins in the host code.
+    /// The kernels and variables, by the address of their stand-ins in the host code.
     kernels: HashMap<Address, Symbol>,
     variables: HashMap<Address, Symbol>,
 }
@@ -22,11 +22,12 @@ struct Registered {
 /// A fat binary.
 #[derive(Debug)]
 struct Binary {
-    /// The wrapper of its container.
+    /// The address of the wrapper of its container.
     image: Address,
-    /// The library, once loaded.
+    /// The loaded library, if any.
     library: Option<Address>,
-    /// Pointers of the host code to managed variables, with their names, which are set when the library is loaded.
+    /// The addresses of the host code's pointers to managed variables, with the names of the variables. The pointers are set when the
+    /// library is loaded.
     managed: Vec<(Address, CString)>,
 }
 
@@ -49,7 +50,7 @@ fn with<R>(f: impl FnOnce(&mut Registered) -> R) -> R {
     f(lock().get_or_insert_default())
 }
 
-/// Forgets loaded libraries, which a reset of the device has destroyed.
+/// Removes the loaded libraries, which a reset of the device has destroyed.
 pub(crate) fn forget() {
     with(|registered| registered.binaries.iter_mut().for_each(|binary| binary.library = None));
 }
@@ -116,7 +117,7 @@ pub(crate) fn variable(variable: Address) -> Fallible<(Address, usize)> {
     })
 }
 
-/// Loads the libraries that have managed variables, which the host code may access at any time.
+/// Loads the libraries that have managed variables, because the host code may access these at any time.
 fn load_managed() -> Fallible {
     if !with(|registered| registered.binaries.iter().any(|b| !b.managed.is_empty() && b.library.is_none())) {
         return Ok(());
@@ -128,7 +129,7 @@ fn load_managed() -> Fallible {
     })
 }
 
-/// A handle of a fat binary: the address of a word that no one reads, as the host code expects.
+/// Returns the handle of a fat binary: the address of a word, which is not read.
 fn handle_of(binary: usize) -> Address {
     (binary + 1) << 4
 }
@@ -278,7 +279,7 @@ entries! {
     }
 }
 
-/// Returns the address of a variable after an offset.
+/// Returns the address of a variable plus an offset.
 pub(crate) fn symbol_address(symbol: Address, offset: usize) -> Fallible<Address> {
     Ok(variable(symbol)?.0.wrapping_add(offset))
 }

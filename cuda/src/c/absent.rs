@@ -1,11 +1,11 @@
-//! Functions of the interface that the library does not have: they return `CUDA_ERROR_NOT_SUPPORTED`, and the report names them.
+//! Functions of the interface that the library does not implement: they return `CUDA_ERROR_NOT_SUPPORTED`, and the report names them.
 
 use crate::c::pointers::Text;
 use crate::c::{Entry, call};
 use crate::code::Code;
 use crate::report;
 
-/// Reports a function that the runtime library does not have.
+/// Reports a function that the runtime library does not implement.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn warpwrightUnsupported(name: Text) {
     if let Ok(name) = name.get() {
@@ -16,7 +16,7 @@ unsafe extern "C" fn warpwrightUnsupported(name: Text) {
 macro_rules! absent {
     ($($name:ident)*) => {
         $(
-            /// The arguments, which it does not read, are those of the real function.
+            /// The real function has arguments, which this one does not read.
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name() -> Code {
                 call(stringify!($name), || Err(Code::NOT_SUPPORTED))

@@ -80,7 +80,8 @@ fn create(out: Out<Handle>, descriptor: Descriptor3D) -> Fallible {
 #[repr(C)]
 struct ResourceDesc {
     ty: u32,
-    /// The fields of the type: the array; the address, the format and the channels, and the size, or the width, the height and the pitch.
+    /// The fields of the type. For arrays: the array. For memory: the address, the format and the channels, and the size, or the width, the
+    /// height and the pitch.
     fields: [u64; 16],
     flags: u32,
 }
@@ -111,7 +112,7 @@ struct TextureDesc {
     filter: u32,
     flags: u32,
     anisotropy: u32,
-    /// How levels are combined, of which images have one.
+    /// The filtering of mipmap levels, of which images have only one.
     mipmap: [u32; 4],
     border: [f32; 4],
 }
@@ -144,7 +145,7 @@ impl TextureDesc {
     }
 }
 
-/// Bytes of an array from an offset on, as a side of a copy.
+/// Returns the bytes of an array from an offset on, as a side of a copy.
 fn part(array: Handle, offset: usize) -> Side {
     Side::Array { array, start: [offset, 0, 0] }
 }

@@ -1,8 +1,8 @@
-//! Programs and shared libraries that contain NVIDIA's runtime library, which nvcc links into them by default.
+//! Replaces NVIDIA's runtime library in programs and shared libraries into which nvcc links it by default.
 //!
-//! That library calls private functions of NVIDIA's driver. Each of its public functions is replaced by that of `warpwright-cudart`: it then
-//! begins with a jump. Their addresses are in the symbol table of the file. In the program, this happens before it registers its kernels;
-//! libraries may have registered theirs before, and do so again.
+//! That library calls private functions of NVIDIA's driver. Each of its public functions, whose addresses are in the symbol table of the
+//! file, is therefore replaced by the function of `warpwright-cudart`: a jump is written at its start. In a program, this happens before it
+//! registers its kernels; libraries may have registered their kernels before, and do so again.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
@@ -22,17 +22,17 @@ use crate::report;
 /// A function of every version of the library.
 const REGISTER: &str = "__cudaRegisterFatBinary";
 
-/// A part of the name of the functions by which nvcc's host code registers its kernels.
+/// A part of the names of the functions by which nvcc's host code registers its kernels.
 const REGISTER_ALL: &str = "__sti____cudaRegisterAll";
 
-/// What a file contains of the runtime library and for it: names and addresses in the file.
+/// The runtime library's functions in a file, and the functions that register kernels with it: their names and addresses.
 #[derive(Debug, Default)]
 struct Contents {
     functions: Vec<(String, u64)>,
     register_all: Vec<u64>,
 }
 
-/// Returns the public functions of the runtime library that a file contains; none if it does not contain the library.
+/// Returns the public functions of the runtime library that a file contains; `None` if it does not contain the library.
 fn contents(path: &Path) -> Option<Contents> {
     let cache = ReadCache::new(File::open(path).ok()?);
     let file = object::File::parse(&cache).ok()?;
@@ -50,10 +50,10 @@ fn contents(path: &Path) -> Option<Contents> {
     found.functions.iter().any(|(name, _)| name == REGISTER).then_some(found)
 }
 
-/// The file of the program.
+/// The path of the program's file.
 const PROGRAM: &str = "/proc/self/exe";
 
-/// A file that is loaded: the difference of addresses in the process and in the file.
+/// A loaded file, and the difference between its addresses in the process and in the file.
 type Loaded = (PathBuf, u64);
 
 /// Adds a loaded file to a list. The program, which comes first, has no name.
@@ -81,10 +81,10 @@ fn replacement(runtime: *mut c_void, name: &str) -> Option<usize> {
     (!found.is_null()).then(|| found.expose_provenance())
 }
 
-/// The bytes of a jump.
+/// The size of a jump in bytes.
 const JUMP: usize = 14;
 
-/// Returns the instruction `jmp *0(%rip)` with the address that follows it.
+/// Returns the instruction `jmp *0(%rip)`, followed by the target address.
 fn jump(to: usize) -> [u8; JUMP] {
     let mut bytes = [0; JUMP];
     bytes[..2].copy_from_slice(&[0xff, 0x25]);
@@ -92,7 +92,7 @@ fn jump(to: usize) -> [u8; JUMP] {
     bytes
 }
 
-/// Replaces the start of a function; returns whether the system allows it.
+/// Replaces the start of a function; returns whether the system allowed it.
 fn replace(function: usize, to: usize) -> bool {
     let start = function & !(PAGE - 1);
     let bytes = (function + JUMP).next_multiple_of(PAGE) - start;
@@ -119,7 +119,7 @@ fn runtime() -> Option<*mut c_void> {
     (!library.is_null()).then_some(library)
 }
 
-/// The files that were looked at, by the address at which they are loaded.
+/// The files that have been examined, by the address at which they are loaded.
 static SEEN: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
 
 /// Replaces the library in the files that were loaded since the last call.
@@ -139,7 +139,7 @@ fn replace_in_new_files() {
     }
 }
 
-/// Replaces the library in a file, which may have registered its kernels and does so again.
+/// Replaces the library in a file; with `registers`, the file may have registered its kernels, and does so again.
 fn replace_in(contents: &Contents, base: u64, registers: bool) -> Result<(), &'static str> {
     let runtime = runtime().ok_or("libwarpwright_cudart.so was not found next to the driver")?;
     let pairs: Vec<(usize, usize)> = contents
@@ -175,8 +175,8 @@ extern "C" fn start() {
 /// The dynamic linker's `dlopen`.
 static DLOPEN: AtomicUsize = AtomicUsize::new(0);
 
-/// Looks up the dynamic linker's `dlopen`; returns whether a call concerns a library by its path. Others are found by the folders that
-/// the caller names, which is why its address must stay that of the call.
+/// Looks up the dynamic linker's `dlopen`. Returns whether a call names a library by its path. Other libraries are searched for in the
+/// folders of the caller, so the return address of the call must not change.
 #[cfg(target_arch = "x86_64")]
 extern "C" fn is_path(file: *const c_char) -> bool {
     if DLOPEN.load(Ordering::Relaxed) == 0 {
@@ -188,7 +188,7 @@ extern "C" fn is_path(file: *const c_char) -> bool {
     !file.is_null() && unsafe { CStr::from_ptr(file) }.to_bytes().contains(&b'/')
 }
 
-/// Loads a library, and replaces the runtime library in what was loaded.
+/// Loads a library, and replaces the runtime library in the files that were loaded.
 #[cfg(target_arch = "x86_64")]
 extern "C" fn load(file: *const c_char, flags: c_int) -> *mut c_void {
     type Open = extern "C" fn(*const c_char, c_int) -> *mut c_void;
@@ -200,7 +200,7 @@ extern "C" fn load(file: *const c_char, flags: c_int) -> *mut c_void {
     library
 }
 
-/// `dlopen` of programs that load this library before others (`LD_PRELOAD`).
+/// The `dlopen` of programs that load this library first (`LD_PRELOAD`).
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 #[unsafe(no_mangle)]

@@ -4,7 +4,7 @@ use super::pointers::{Out, StaticText};
 use crate::c::{Entry, call};
 use crate::code::Code;
 
-/// Stores a text of a result code, or null and an error for an unknown one.
+/// Stores a text for a result code; for an unknown code, stores null and returns an error.
 fn text(
     name: &'static str,
     code: Code,

@@ -98,7 +98,7 @@ impl HostParams {
 #[repr(C)]
 struct AllocParams {
     pool: PoolProps,
-    /// Which other devices have access, which all have here.
+    /// The access of other devices. Here, all devices have access.
     access: In<u8>,
     access_count: usize,
     bytes: usize,
@@ -185,10 +185,10 @@ fn instantiate(out: Out<Handle>, graph: Handle, flags: u64) -> Fallible {
     out.set(Graph::of(graph)?.instantiate(flags)?.handle)
 }
 
-/// Memory of a graph that is still allocated is freed by its next launch.
+/// The flag with which a launch frees memory of the graph that is still allocated.
 const FREE_ON_LAUNCH: u64 = 1;
 
-/// Checks the flags of an executable graph. A graph for launches by kernels cannot free its memory itself.
+/// Checks the flags of an executable graph. A graph that kernels can launch cannot free its memory.
 fn check_flags(flags: u64) -> Fallible {
     const DEVICE_LAUNCH: u64 = 4;
     const BOTH: u64 = FREE_ON_LAUNCH | DEVICE_LAUNCH;

@@ -1,4 +1,4 @@
-//! Code that a program passes by its address alone, and the options of the compiler.
+//! Code that a program passes only by its address, and the options of the compiler.
 
 use std::ffi::c_char;
 
@@ -8,7 +8,7 @@ use crate::driver::module::{Image, LoadError};
 use crate::fatbin;
 use crate::host::HostPtr;
 
-/// Returns the code at an address: a text, a container, its wrapper, or machine code.
+/// Returns the code at an address: PTX text, a container, its wrapper, or machine code.
 pub(super) fn read(address: HostPtr) -> Fallible<Image> {
     if address.is_null() {
         return Err(Code::INVALID_VALUE);
@@ -47,11 +47,11 @@ pub(super) fn read_file(path: &str) -> Fallible<Image> {
 pub(super) struct Options {
     info_log: Option<Log>,
     error_log: Option<Log>,
-    /// The slot of the compile time.
+    /// The address at which to store the compile time.
     wall_time: Option<Out<usize>>,
 }
 
-/// A buffer for a log, and the slot of its size.
+/// A buffer for a log, and the address of its size.
 #[derive(Clone, Copy, Debug)]
 struct Log {
     buffer: Out<c_char>,
@@ -60,7 +60,7 @@ struct Log {
 }
 
 impl Options {
-    /// Reads two parallel arrays. Options that concern generated code are accepted and have no effect.
+    /// Reads two parallel arrays. Options for the generated code are accepted and have no effect.
     pub(super) fn read(count: u32, keys: In<u32>, values: Out<usize>) -> Fallible<Self> {
         let mut options = Self::default();
         let keys = keys.list(count as usize)?;

@@ -16,7 +16,7 @@ fn store<T: Copy>(out: Out<T>, alloc: impl FnOnce() -> Fallible<T>) -> Fallible 
     if out.is_null() { Err(Code::INVALID_VALUE) } else { out.set(alloc()?) }
 }
 
-/// Rows of `cuMemAllocPitch` start at multiples of this many bytes.
+/// The alignment of rows of `cuMemAllocPitch` in bytes.
 const PITCH: usize = 512;
 
 fn pinned(bytes: usize, flags: u32) -> Fallible<HostPtr> {
@@ -26,7 +26,7 @@ fn pinned(bytes: usize, flags: u32) -> Fallible<HostPtr> {
     Ok(HostPtr(memory::alloc_shared(bytes, memory::Kind::Pinned(flags))? as usize))
 }
 
-/// Memory that a program maps is available when the call returns, and freed in the order of a stream.
+/// Allocates memory, which is available when the call returns and is freed in the order of a stream.
 fn alloc_async(out: Out<u64>, bytes: usize, stream: Handle, own: bool) -> Fallible {
     let stream = Stream::of(stream, own)?;
     let context = stream.context()?;
@@ -40,7 +40,7 @@ fn alloc_async(out: Out<u64>, bytes: usize, stream: Handle, own: bool) -> Fallib
     })
 }
 
-/// Returns an error unless an address is that of memory that an operation can free.
+/// Returns an error unless an operation can free the memory at an address.
 pub(super) fn check_free(address: u64) -> Fallible {
     let is_live =
         || memory::find_device(address).is_some_and(|a| a.start == address && a.kind == memory::Kind::Device);

@@ -6,7 +6,7 @@ use std::slice;
 use crate::code::{Code, Fallible};
 use crate::host::HostPtr;
 
-/// Where a function stores a result.
+/// The address at which a function stores a result.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(crate) struct Out<T>(*mut T);
@@ -21,7 +21,7 @@ impl<T> Out<T> {
         Ok(())
     }
 
-    /// Stores a result that the caller may not want.
+    /// Stores a result, unless the caller passed null.
     pub(super) fn set_if(self, value: T) {
         if !self.0.is_null() {
             // SAFETY: the caller of the C function passes an address that is valid for writes; alignment is not assumed.
@@ -45,21 +45,21 @@ impl<T> Out<T> {
         self.0.is_null()
     }
 
-    /// Returns the address as one of another type.
+    /// Returns the address with another type.
     pub(super) fn cast<U>(self) -> Out<U> {
         Out(self.0.cast())
     }
 }
 
 impl<T: Copy> Out<T> {
-    /// Reads the value that is there.
+    /// Reads the value at the address.
     pub(super) fn get(self) -> Fallible<T> {
         In(self.0.cast_const()).get()
     }
 }
 
 impl Out<c_char> {
-    /// Stores a text with a final NUL in at most `length` bytes.
+    /// Stores a NUL-terminated text in at most `length` bytes.
     pub(super) fn set_text(self, text: &str, length: i32) -> Fallible {
         let most = usize::try_from(length).ok().filter(|&n| n > 0).ok_or(Code::INVALID_VALUE)? - 1;
         let bytes = text.bytes().take(most).chain([0]);
@@ -67,7 +67,7 @@ impl Out<c_char> {
     }
 }
 
-/// A value, or the first of a list.
+/// The address of a value, or of the first value of a list.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(crate) struct In<T>(*const T);
@@ -100,7 +100,7 @@ impl<T> In<T> {
     }
 }
 
-/// A text that ends in a NUL.
+/// The address of a NUL-terminated text.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(crate) struct Text(*const c_char);
@@ -135,7 +135,7 @@ pub(super) fn text_at(address: HostPtr) -> Fallible<String> {
     Text(std::ptr::with_exposed_provenance(address.0)).get()
 }
 
-/// A function that the program passes, with its argument.
+/// A function of the program, with its argument.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Callback {
     pub(super) function: Option<unsafe extern "C" fn(HostPtr)>,
@@ -159,14 +159,14 @@ impl Out<usize> {
 }
 
 impl<T> Out<T> {
-    /// Returns an address that the program passes as a number.
+    /// Returns the pointer for an address that the program passes as a number.
     pub(super) fn at_address(address: usize) -> Self {
         Self(std::ptr::with_exposed_provenance_mut(address))
     }
 }
 
 impl StaticText {
-    /// Returns the address of a text that lives as long as the object whose name it is, as the manual says.
+    /// Returns the address of a text, which is valid as long as the object that it names, as the manual specifies.
     pub(super) fn of(text: &CStr) -> Self {
         Self(text.as_ptr())
     }

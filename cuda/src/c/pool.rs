@@ -44,7 +44,7 @@ pub(super) struct Location {
 /// `CU_MEM_LOCATION_TYPE_DEVICE`.
 pub(super) const DEVICE: u32 = 1;
 
-/// The attributes that are switches, of 32 bits; the others have 64.
+/// The attributes that are switches of 32 bits; the others have 64 bits.
 const SWITCHES: std::ops::RangeInclusive<u32> = 1..=3;
 
 entries! {

@@ -16,7 +16,7 @@ const PER_THREAD_DEFAULT_STREAM: u64 = 2;
 const NOT_FOUND: u32 = 1;
 const TOO_OLD: u32 = 2;
 
-/// The CUDA versions from which a name means a later form of a function, where those differ in their arguments
+/// The CUDA version from which a name denotes a later form of a function, for functions whose forms differ in their arguments
 /// (`cudaTypedefs.h`). All other later forms are older than CUDA 11.
 #[rustfmt::skip]
 const SINCE: &[(&str, i32)] = &[
@@ -39,12 +39,12 @@ fn table() -> &'static HashMap<&'static str, usize> {
     TABLE.get_or_init(|| all().map(|entry| (entry.name, entry.address.expose_provenance())).collect())
 }
 
-/// Returns whether a form exists, and is not one that only says that it is not supported.
+/// Returns whether a form exists and is implemented.
 fn is_supported(name: &str) -> bool {
     !absent::ENTRIES.iter().any(|entry| entry.name == name)
 }
 
-/// Returns the address of the newest form of a function that a program for `version` expects under its name.
+/// Returns the address of the form of a function that a program for `version` expects under its name.
 fn find(name: &str, version: i32, per_thread: bool) -> Option<usize> {
     // Since CUDA 12, the function with flags has the plain name.
     let name = match name {
@@ -113,7 +113,7 @@ unsafe extern "C" fn cuGetProcAddress_v2_ptsz(
     call("cuGetProcAddress", || get(symbol, out, version, flags | PER_THREAD_DEFAULT_STREAM, status))
 }
 
-/// Private interfaces of NVIDIA's driver, by identifier, which its own runtime library calls.
+/// Returns an error: private interfaces of NVIDIA's driver, which its own runtime library requests by identifier, do not exist here.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuGetExportTable(_table: Out<usize>, _id: In<[u8; 16]>) -> Code {
     static TOLD: Once = Once::new();

@@ -54,7 +54,7 @@ struct Side3D {
     host: HostPtr,
     device: u64,
     array: Handle,
-    /// Reserved, or the context in `CUDA_MEMCPY3D_PEER`, which the address implies.
+    /// Reserved or, in `CUDA_MEMCPY3D_PEER`, the context, which follows from the address.
     context: Handle,
     pitch: usize,
     height: usize,
@@ -90,10 +90,10 @@ impl Copy2D {
     }
 }
 
-/// A side of a copy: where its bytes are. Positions are in bytes, rows and slices.
+/// A side of a copy. Positions are in bytes, rows and slices.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Side {
-    /// Rows with a distance in bytes, and slices of a number of rows.
+    /// Memory with a distance in bytes between rows, and a number of rows per slice.
     Memory {
         place: Place,
         start: [usize; 3],
@@ -106,7 +106,7 @@ pub(super) enum Side {
 }
 
 impl Side {
-    /// Returns the first byte, and the distances of rows and slices, for a copy of these bytes, rows and slices.
+    /// Returns the first byte, and the distances between rows and between slices, for a copy of this number of bytes, rows and slices.
     fn resolve(self, extent: [usize; 3]) -> Fallible<(Place, [u64; 2])> {
         let (base, start, [row, slice]) = match self {
             Self::Memory { place, start, pitch: [row, height] } => {

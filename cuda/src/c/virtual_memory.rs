@@ -16,7 +16,7 @@ struct Props {
     handle_types: u32,
     location: Location,
     metadata: usize,
-    /// Compression, access by other devices, and use, none of which has an effect here.
+    /// Compression, access by other devices, and usage; these have no effect here.
     flags: [u8; 8],
 }
 

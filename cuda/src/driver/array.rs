@@ -1,4 +1,4 @@
-//! Arrays, textures and surfaces. The texels of an array are rows in memory of the device, at an address that programs do not see.
+//! Arrays, textures and surfaces. The texels of an array are rows in device memory, at an address that is not visible to programs.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::driver::context::{self, Context};
 use crate::driver::memory;
 use crate::driver::registry::{Handle, Registry};
 
-/// The shape and the type of an array, as a program describes it: unused dimensions are 0.
+/// The shape and the type of an array; unused dimensions are 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     /// The width, the height, and the depth or the number of layers.
@@ -36,10 +36,10 @@ const SURFACE: u32 = 2;
 const CUBE: u32 = 4;
 const KNOWN: u32 = 15;
 
-/// Rows of arrays start at multiples of this many bytes, so that surface accesses of any size are aligned.
+/// The alignment of rows of arrays in bytes, so that surface accesses of any size are aligned.
 const ROW: u64 = 16;
 
-/// Memory of textures is aligned like this (`CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT`, `_PITCH_ALIGNMENT`).
+/// The alignment of texture memory in bytes (`CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT`, `_PITCH_ALIGNMENT`).
 const ALIGNMENT: u64 = 512;
 const PITCH_ALIGNMENT: u64 = 32;
 
@@ -84,29 +84,29 @@ impl Array {
         ARRAYS.get(handle)
     }
 
-    /// Destroys an array after all work.
+    /// Destroys an array after all work is complete.
     pub(crate) fn destroy(handle: Handle) -> Fallible {
         memory::free(ARRAYS.remove(handle)?.image.start)
     }
 
-    /// Forgets the arrays of a context, whose memory is freed with it.
+    /// Removes the arrays of a context, whose memory is freed with it.
     pub(crate) fn destroy_all(context: &Context) {
         ARRAYS.remove_all(|array| array.context == context.handle);
     }
 }
 
-/// What a texture or a surface shows.
+/// The texels of a texture or a surface.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Resource {
     Array(Handle),
-    /// Texels one after the other.
+    /// Contiguous texels.
     Linear {
         start: u64,
         ty: TexelType,
         channels: u8,
         bytes: u64,
     },
-    /// Rows with a distance in bytes.
+    /// Rows with a pitch in bytes.
     Pitched {
         start: u64,
         ty: TexelType,
@@ -174,7 +174,7 @@ pub(crate) fn create_surface(resource: Resource) -> Fallible<u64> {
     Ok(memory::lock().create_surface(array.image))
 }
 
-/// Destroys a texture or a surface after all work.
+/// Destroys a texture or a surface after all work is complete.
 pub(crate) fn destroy_object(object: u64) -> Fallible {
     let context = context::current()?;
     // An operation that fails does not keep the object.

@@ -4,7 +4,7 @@ use crate::code::{Code, Fallible};
 use crate::config::config;
 use crate::driver::device::{self, Device};
 
-/// Returns the value of an attribute. Those of missing features are 0.
+/// Returns the value of an attribute; 0 for attributes of missing features.
 #[rustfmt::skip]
 pub(crate) fn attribute(device: Device, attribute: i32) -> Fallible<i32> {
     let limits = device::limits();

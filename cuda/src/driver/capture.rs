@@ -9,23 +9,23 @@ use crate::driver::operation::Operation;
 use crate::driver::registry::Handle;
 use crate::driver::stream::Stream;
 
-/// A graph that is being captured from one or several streams.
+/// A graph that is captured from one or several streams.
 #[derive(Debug)]
 pub(crate) struct Capture {
     pub(crate) id: u64,
     pub(crate) graph: Arc<Graph>,
     /// The stream that the capture began on, by its number.
     origin: u64,
-    /// Whether an operation has been called that a capture does not allow.
+    /// Whether the program has called an operation that a capture does not allow.
     invalid: AtomicBool,
     streams: Mutex<Vec<Arc<Stream>>>,
 }
 
-/// The part of a stream in a capture.
+/// The state of a stream that takes part in a capture.
 #[derive(Clone, Debug)]
 pub(crate) struct Capturing {
     pub(crate) capture: Arc<Capture>,
-    /// The nodes that the next operation depends on.
+    /// The nodes on which the next operation depends.
     pub(crate) last: Vec<Handle>,
 }
 

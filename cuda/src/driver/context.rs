@@ -1,4 +1,4 @@
-//! Contexts, and which of them is current on a thread.
+//! Contexts, and the stack of current contexts of each thread.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -27,11 +27,11 @@ pub(crate) struct Context {
     streams: Mutex<Vec<Weak<Stream>>>,
     /// The last operations of streams that were destroyed.
     detached: Mutex<Vec<Arc<Ticket>>>,
-    /// The error of a fault, after which every call fails.
+    /// The error of a fault, which every later call returns.
     error: Mutex<Option<Code>>,
-    /// Values that the program has set, by `CUlimit`.
+    /// The values that the program has set, by `CUlimit`.
     limits: Mutex<BTreeMap<u32, usize>>,
-    /// The contexts whose memory kernels of this one may access.
+    /// The contexts whose memory the kernels of this context may access.
     peers: Mutex<Vec<Handle>>,
 }
 
@@ -81,7 +81,7 @@ impl Context {
         CONTEXTS.get(handle).map_err(|_| Code::INVALID_CONTEXT)
     }
 
-    /// Destroys a context with everything that was created in it.
+    /// Destroys a context and all objects that were created in it.
     pub(crate) fn destroy(handle: Handle) -> Fallible {
         let context = Self::of(handle)?;
         if lock(&PRIMARY).values().any(|primary| primary.context.as_ref().is_some_and(|c| c.handle == handle))
@@ -157,7 +157,7 @@ impl Context {
         lock(&self.error).map_or(Ok(()), Err)
     }
 
-    /// Records a fault: the first one is returned by every later call.
+    /// Records a fault. Every later call returns the first fault.
     pub(crate) fn fail(&self, code: Code) {
         lock(&self.error).get_or_insert(code);
     }
@@ -196,7 +196,7 @@ impl Context {
 /// `CU_LIMIT_MALLOC_HEAP_SIZE`.
 pub(crate) const LIMIT_HEAP: u32 = 2;
 
-/// The values of `CUlimit` before the program sets them.
+/// Returns the value of a `CUlimit` before the program sets it.
 fn default_limit(limit: u32) -> Fallible<usize> {
     match limit {
         0 => Ok(1024),    // STACK_SIZE
@@ -225,7 +225,7 @@ pub(crate) fn current_handle() -> Option<Handle> {
     STACK.with_borrow(|stack| stack.last().copied().flatten())
 }
 
-/// Makes a context current in place of the current one; null makes none current.
+/// Replaces the current context; null means no context.
 pub(crate) fn set_current(handle: Handle) -> Fallible {
     let context = match handle {
         Handle::NULL => None,

@@ -18,12 +18,12 @@ use crate::report;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Host(HostPtr),
-    /// An address in kernels.
+    /// An address in the address space of kernels.
     Device(u64),
 }
 
 impl Place {
-    /// Returns the side of a copy whose direction follows from the address.
+    /// Returns the side of a copy at an address, which determines whether it is on the host or on a device.
     pub(crate) fn of(address: u64) -> Self {
         match memory::find_device(address) {
             Some(a) if !a.is_on_host() => Place::Device(address),
@@ -52,7 +52,7 @@ impl Place {
         }
     }
 
-    /// Returns the addresses in kernels of some bytes; none if kernels cannot access them.
+    /// Returns the addresses at which kernels access the bytes; `None` if they cannot access them.
     fn addresses(self, bytes: u64) -> Option<Range<u64>> {
         let start = match self {
             Place::Device(address) => address,
@@ -61,7 +61,7 @@ impl Place {
         Some(start..start + bytes)
     }
 
-    /// Returns whether it is memory of the host that is neither pinned nor registered: it is copied during the call.
+    /// Returns whether the side is pageable host memory, neither pinned nor registered, which is copied during the call.
     fn is_pageable(self) -> bool {
         match self {
             Place::Host(host) => memory::find(host.0 as u64).is_none(),
@@ -70,14 +70,14 @@ impl Place {
     }
 }
 
-/// Rows of bytes that are copied, of which those of a slice and the slices have these distances.
+/// A copy of rows of bytes, with distances between rows and between slices.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copy {
     pub(crate) to: Place,
     pub(crate) from: Place,
-    /// Bytes per row, rows per slice, slices.
+    /// The number of bytes per row, of rows per slice, and of slices.
     pub(crate) extent: [u64; 3],
-    /// The distances of rows and slices in bytes, on both sides.
+    /// The distances between rows and between slices in bytes, on each side.
     pub(crate) to_pitch: [u64; 2],
     pub(crate) from_pitch: [u64; 2],
 }
@@ -87,7 +87,7 @@ impl Copy {
         Self { to, from, extent: [bytes, 1, 1], to_pitch: [bytes; 2], from_pitch: [bytes; 2] }
     }
 
-    /// Returns the number of bytes from the first to the last of a side.
+    /// Returns the number of bytes from the first to the last byte of a side.
     fn span(&self, pitch: [u64; 2]) -> u64 {
         let [bytes, rows, slices] = self.extent;
         match bytes * rows * slices {
@@ -101,7 +101,7 @@ impl Copy {
         self.from.check(self.span(self.from_pitch))
     }
 
-    /// Returns the offsets of rows on a side with these distances.
+    /// Returns the offsets of the rows on a side with these distances.
     fn rows(&self, pitch: [u64; 2]) -> impl Iterator<Item = u64> {
         let [bytes, rows, slices] = self.extent;
         let (rows, slices) = if bytes == 0 { (0, 0) } else { (rows, slices) };
@@ -135,7 +135,7 @@ impl Copy {
         stream.run(Operation::Copy(self))
     }
 
-    /// Queues the copy. Pageable memory of the host is not accessed after the call.
+    /// Queues the copy. Pageable host memory is not accessed after the call.
     pub(crate) fn submit(self, stream: &Stream) -> Fallible {
         self.check()?;
         let is_pageable = self.from.is_pageable() || self.to.is_pageable();
@@ -152,7 +152,7 @@ impl Copy {
     }
 }
 
-/// Bytes that are moved at a time.
+/// The number of bytes that are moved at a time.
 const CHUNK: u64 = 1 << 20;
 
 fn move_bytes(execution: &Execution, to: Place, from: Place, bytes: u64) -> Fallible {
@@ -171,7 +171,7 @@ fn move_bytes(execution: &Execution, to: Place, from: Place, bytes: u64) -> Fall
     Ok(())
 }
 
-/// Returns the error of an access to memory that was freed after the operation had been queued.
+/// Returns the error of an access to memory that was freed after the operation was queued.
 fn accessed<T>(execution: &Execution, result: Result<T, MemoryError>) -> Fallible<T> {
     result.map_err(|error| {
         memory::report_freed(&error, &execution.origin);
@@ -190,7 +190,7 @@ fn put(execution: &Execution, to: Place, bytes: &[u8]) -> Fallible {
     }
 }
 
-/// The bytes of shorter runs may be padding of structures.
+/// The minimum length of a reported run; shorter runs may be padding of structures.
 const LEAST_RUN: u64 = 4;
 
 /// Reports a copy to the host of bytes that were never written.
@@ -205,7 +205,7 @@ fn report_uninitialized(execution: &Execution, all: u64, unwritten: &[Range<u64>
     report::update(|run| run.host_finding("uninitialized_copy", message, &[("the copy", &execution.origin)]));
 }
 
-/// A copy of bytes of the host that were read when it was queued.
+/// A copy of host bytes that were read when the copy was queued.
 #[derive(Clone, Debug)]
 pub(crate) struct Staged {
     to: Place,
@@ -227,9 +227,9 @@ pub(crate) struct Fill {
     pub(crate) value: u32,
     /// The size of the pattern in bytes.
     pub(crate) unit: u64,
-    /// Units per row, and rows.
+    /// The number of units per row, and of rows.
     pub(crate) extent: [u64; 2],
-    /// The distance of rows in bytes.
+    /// The distance between rows in bytes.
     pub(crate) pitch: u64,
 }
 
@@ -270,7 +270,7 @@ impl Fill {
     }
 }
 
-/// Returns the address in kernels of memory that may be given by its address on the host.
+/// Returns the device address of memory that may be given by its host address.
 pub(crate) fn device_address(host: HostPtr) -> Fallible<u64> {
     let found = memory::find(host.0 as u64).ok_or(Code::INVALID_VALUE)?;
     match found.kind {

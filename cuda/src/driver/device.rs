@@ -5,7 +5,7 @@ use warpwright_sim::Arch;
 use crate::code::{Code, Fallible};
 use crate::config::config;
 
-/// The ordinal of a device that exists.
+/// The ordinal of an existing device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Device(pub(crate) usize);
 
@@ -19,34 +19,34 @@ impl Device {
         self.0 as i32
     }
 
-    /// Returns the identifier: the same for a device in each run, and different for each device.
+    /// Returns the identifier, which is the same in each run and different for each device.
     pub(crate) fn uuid(self) -> [u8; 16] {
         let mut uuid = *b"warpwright sim 0";
         uuid[15] = uuid[15].wrapping_add(self.0 as u8);
         uuid
     }
 
-    /// Returns the bus address, `0000:01:00.0` for the first device.
+    /// Returns the bus address: `0000:01:00.0` for the first device.
     pub(crate) fn bus_id(self) -> String {
         format!("0000:{:02x}:00.0", self.0 + 1)
     }
 }
 
-/// The number of devices.
+/// Returns the number of devices.
 pub(crate) fn count() -> usize {
     config().devices
 }
 
-/// Returns the name: `warpwright simulator (sm_90)`.
+/// Returns the name, such as `warpwright simulator (sm_90)`.
 pub(crate) fn name() -> String {
     let (major, minor) = config().arch.capability();
     format!("warpwright simulator (sm_{major}{minor})")
 }
 
-/// The memory that the devices report, in bytes; the host's limits what can be used.
+/// The memory size that the devices report, in bytes; the host's memory limits the usable size.
 pub(crate) const MEMORY: usize = 80 << 30;
 
-/// Limits of an architecture (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
+/// The limits of an architecture (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// The number of multiprocessors of a typical chip.
@@ -77,7 +77,7 @@ pub(crate) fn limits() -> Limits {
     Limits { multiprocessors, threads, blocks, shared, shared_opt_in: opt_in, l2: l2 << 20 }
 }
 
-/// Shared memory per block in bytes that the system reserves: 1 KiB since compute capability 8.0.
+/// Returns the shared memory per block in bytes that the system reserves: 1 KiB since compute capability 8.0.
 pub(crate) fn reserved_shared() -> i32 {
     if config().arch.capability() >= (8, 0) { 1024 } else { 0 }
 }

@@ -1,4 +1,4 @@
-//! Events: the completion of what was queued on a stream before them.
+//! Events: the completion of the operations that were queued on a stream before them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,7 +18,7 @@ pub(crate) struct Event {
     recorded: Mutex<Recorded>,
 }
 
-/// What an event was recorded after.
+/// The work after which an event was recorded.
 #[derive(Clone, Debug, Default)]
 enum Recorded {
     #[default]
@@ -59,7 +59,7 @@ impl Event {
         self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the operation that the event was recorded after.
+    /// Returns the operation after which the event was recorded.
     fn recorded(&self) -> Fallible<Option<Arc<Ticket>>> {
         match self.lock().clone() {
             Recorded::Nothing => Ok(None),
@@ -80,7 +80,7 @@ impl Event {
         Ok(())
     }
 
-    /// Makes later operations of a stream wait for what the event was recorded after.
+    /// Makes later operations of a stream wait for the work after which the event was recorded.
     pub(crate) fn hold(&self, stream: &Arc<Stream>) -> Fallible {
         match (self.lock().clone(), stream.capturing()) {
             (Recorded::Captured(Capturing { capture, last }), _) => capture.join(stream, last),
@@ -104,7 +104,7 @@ impl Event {
         self.check()
     }
 
-    /// Returns whether the event has completed; one that was never recorded has.
+    /// Returns whether the event has completed. An event that was never recorded counts as completed.
     pub(crate) fn is_complete(&self) -> Fallible<bool> {
         self.check()?;
         Ok(self.recorded()?.is_none_or(|ticket| ticket.query()))

@@ -16,15 +16,15 @@ use crate::driver::registry::{Handle, Registry};
 pub(crate) struct Function {
     pub(crate) handle: Handle,
     pub(crate) name: String,
-    /// The same, for programs.
+    /// The name as a C string, for programs.
     pub(crate) c_name: CString,
     pub(crate) params: Vec<sim::Param>,
     pub(crate) static_shared: u32,
-    /// The maximum number of threads per block, by `.maxntid` and `.reqntid`.
+    /// The maximum number of threads per block, according to `.maxntid` and `.reqntid`.
     pub(crate) max_threads: u32,
     pub(crate) cluster: Option<[u32; 3]>,
     registers: i32,
-    /// The architecture in `.target`: 90.
+    /// The architecture in `.target`, such as 90.
     target: i32,
     /// The maximum dynamic shared memory that the program has set.
     dynamic_shared: AtomicI32,
@@ -35,13 +35,13 @@ pub(crate) struct Function {
 
 static FUNCTIONS: Registry<Function> = Registry::new(5);
 
-/// The registers per thread that kernels report unless `.maxnreg` says otherwise: the simulator does not allocate registers.
+/// The number of registers per thread that kernels report unless `.maxnreg` specifies it. The simulator does not allocate registers.
 const REGISTERS: i32 = 32;
 
-/// The threads of a block.
+/// The maximum number of threads of a block.
 const MAX_THREADS: u64 = 1024;
 
-/// The shared memory of a block without opting in, in bytes.
+/// The maximum shared memory of a block without opting in, in bytes.
 const SHARED: i32 = 48 << 10;
 
 impl Function {
@@ -77,7 +77,7 @@ impl Function {
         FUNCTIONS.get(handle)
     }
 
-    /// Makes the handle of a kernel invalid.
+    /// Invalidates the handle of a kernel.
     pub(crate) fn forget(function: &Arc<Self>) {
         // It was added when the kernel was created.
         let _ = FUNCTIONS.remove(function.handle);

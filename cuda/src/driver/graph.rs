@@ -24,9 +24,9 @@ pub(crate) struct Node {
     graph: Handle,
     origin: Origin,
     operation: Mutex<Operation>,
-    /// The nodes that it depends on.
+    /// The nodes on which it depends.
     after: Mutex<Vec<Handle>>,
-    /// The node of the graph that this one was cloned from.
+    /// The node of the original graph from which it was cloned.
     original: Option<Handle>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Executable {
 #[derive(Clone, Debug)]
 struct Step {
     node: Handle,
-    /// The steps that it depends on, by index.
+    /// The steps on which it depends, by index.
     after: Vec<usize>,
     operation: Operation,
     origin: Origin,
@@ -213,7 +213,7 @@ fn replace(old: &mut Operation, new: Operation) -> Fallible {
     Ok(())
 }
 
-/// Returns the order of each step.
+/// Returns the position of each step in the order.
 fn branches(steps: &[Step]) -> Vec<Arc<Branch>> {
     let mut branches: Vec<Arc<Branch>> = vec![];
     for (index, step) in steps.iter().enumerate() {
@@ -227,7 +227,7 @@ fn branches(steps: &[Step]) -> Vec<Arc<Branch>> {
     branches
 }
 
-/// Why a graph cannot replace the operations of an executable one (`CUgraphExecUpdateResult`).
+/// The reasons why a graph cannot update an executable graph (`CUgraphExecUpdateResult`).
 pub(crate) const TOPOLOGY_CHANGED: u32 = 2;
 pub(crate) const TYPE_CHANGED: u32 = 3;
 
@@ -240,13 +240,13 @@ impl Executable {
         EXECUTABLES.remove(handle).map(drop).map_err(|_| Code::INVALID_VALUE)
     }
 
-    /// Returns an operation that executes the graph as it is now: later changes concern later launches.
+    /// Returns an operation that executes the graph in its current state; later changes affect later launches only.
     pub(crate) fn snapshot(&self) -> Operation {
         let steps = Mutex::new(lock(&self.steps).clone());
         Operation::Graph(Arc::new(Self { handle: self.handle, steps, flags: self.flags }))
     }
 
-    /// Checks the memory that its nodes allocate and free, for a launch.
+    /// Checks, for a launch, the memory that its nodes allocate and free.
     pub(crate) fn submit_memory(&self, frees_before: bool) -> Fallible {
         lock(&self.steps).iter().try_for_each(|step| match &step.operation {
             Operation::Graph(child) => child.submit_memory(frees_before),
@@ -294,7 +294,7 @@ impl Executable {
     /// Replaces the operations by those of a graph with the same nodes and dependencies.
     ///
     /// # Errors
-    /// The reason and the node, if the graphs differ.
+    /// Returns the reason and the node, if the graphs differ.
     pub(crate) fn update(&self, graph: &Graph) -> Result<(), (u32, Handle)> {
         let new = graph.steps().map_err(|_| (TOPOLOGY_CHANGED, Handle::NULL))?;
         let mut steps = lock(&self.steps);

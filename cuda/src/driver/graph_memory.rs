@@ -1,5 +1,5 @@
-//! Memory that nodes of graphs allocate. It has an address from the time when the node is added, and is there from the execution of
-//! the node until another node or a call frees it.
+//! Memory that nodes of graphs allocate. Its address is determined when the node is added; the memory exists from the execution of the node
+//! until another node or a call frees it.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,14 +17,14 @@ struct Plan {
     size: u64,
     context: Handle,
     device: Device,
-    /// Whether it is allocated after all operations that have been submitted.
+    /// Whether the memory is allocated after all operations that have been submitted.
     allocated: bool,
 }
 
-/// The memory by address.
+/// The memory of nodes, by address.
 static PLANS: Mutex<BTreeMap<u64, Plan>> = Mutex::new(BTreeMap::new());
 
-/// The most bytes of each device that were allocated at a time, since the program has asked to begin again.
+/// The maximum number of bytes allocated at a time on each device, since the program last reset it.
 static HIGH: Mutex<BTreeMap<Device, u64>> = Mutex::new(BTreeMap::new());
 
 fn plans() -> MutexGuard<'static, BTreeMap<u64, Plan>> {
@@ -46,7 +46,7 @@ pub(crate) fn plan(context: &Context, size: u64) -> Fallible<u64> {
     Ok(start)
 }
 
-/// Returns how many bytes follow an address in the memory of its node.
+/// Returns the number of bytes from an address to the end of the memory of its node.
 pub(crate) fn room(address: u64) -> Option<u64> {
     let all = plans();
     let (start, plan) = all.range(..=address).next_back()?;
@@ -58,7 +58,7 @@ pub(crate) fn size(start: u64) -> Option<u64> {
     plans().get(&start).map(|plan| plan.size)
 }
 
-/// An operation of a graph is submitted. Memory that is allocated must be free, unless the graph frees it before.
+/// Records that an operation of a graph is submitted. Memory that it allocates must be free, unless the graph frees it before.
 pub(crate) fn submit(operation: &Operation, frees_before: bool) -> Fallible {
     match operation {
         Operation::Alloc(start, _) => {
@@ -76,7 +76,7 @@ pub(crate) fn submit(operation: &Operation, frees_before: bool) -> Fallible {
     }
 }
 
-/// Memory of a node is freed by an operation that is submitted.
+/// Records that a submitted operation frees the memory of a node.
 pub(crate) fn submit_free(start: u64) -> Fallible {
     let mut all = plans();
     let plan = all.get_mut(&start).filter(|plan| plan.allocated).ok_or(Code::INVALID_VALUE)?;
@@ -98,7 +98,7 @@ pub(crate) fn allocate(start: u64) -> Fallible {
     Ok(())
 }
 
-/// Returns how many bytes of a device nodes have allocated.
+/// Returns the number of bytes that nodes have allocated on a device.
 pub(crate) fn used(device: Device) -> u64 {
     let all = plans();
     let live =
@@ -106,12 +106,12 @@ pub(crate) fn used(device: Device) -> u64 {
     live.map(|(_, plan)| plan.size).sum()
 }
 
-/// Returns the most bytes that were allocated at a time.
+/// Returns the maximum number of bytes allocated at a time.
 pub(crate) fn most_used(device: Device) -> u64 {
     high().get(&device).copied().unwrap_or(0)
 }
 
-/// Begins again to record the most bytes that are allocated at a time.
+/// Resets the maximum number of bytes allocated at a time.
 pub(crate) fn reset_most_used(device: Device) {
     high().insert(device, used(device));
 }

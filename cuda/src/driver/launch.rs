@@ -63,7 +63,7 @@ impl Shape {
     }
 }
 
-/// Reports a launch that the device cannot make.
+/// Reports a launch that the device cannot execute.
 fn report_invalid(function: &Function, shape: &Shape, code: Code) {
     if !config().checks.invalid_launches {
         return;
@@ -92,7 +92,7 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    /// Checks a launch.
+    /// Checks a launch, and returns its kernel.
     pub(crate) fn new(function: &Arc<Function>, shape: Shape, args: Vec<Vec<u8>>) -> Fallible<Arc<Self>> {
         shape.check(function).inspect_err(|code| report_invalid(function, &shape, *code))?;
         let module = function.module()?;
@@ -134,7 +134,7 @@ impl Kernel {
         self.finish(number, execution, result)
     }
 
-    /// Prints what the kernel has printed and what was found, and returns the fault that ended it.
+    /// Prints the output of the kernel and the findings, and returns the fault that ended it.
     fn finish(&self, number: u64, execution: &Execution, result: Result<Report, SimError>) -> Fallible {
         let shape = self.shape.describe();
         let report = match result {

@@ -1,4 +1,4 @@
-//! Libraries: code that is loaded into each context when it is first used there.
+//! Libraries: code that is loaded into each context on first use there.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -76,7 +76,7 @@ impl Library {
         &self.names
     }
 
-    /// Returns a kernel.
+    /// Returns the kernel with a name.
     pub(crate) fn kernel(self: &Arc<Self>, name: &str) -> Fallible<Arc<Kernel>> {
         if !self.names.iter().any(|known| known == name) {
             return Err(Code::NOT_FOUND);
@@ -105,7 +105,7 @@ impl Kernel {
     }
 }
 
-/// Returns the function of a handle of a function or of a kernel, which a launch accepts too.
+/// Returns the function for the handle of a function or of a kernel; launches accept both.
 pub(crate) fn function_of(handle: Handle) -> Fallible<Arc<Function>> {
     Function::of(handle).or_else(|_| Kernel::of(handle)?.function())
 }

@@ -1,4 +1,4 @@
-//! The linker: code that is added piece by piece. The simulator has no object code, so the result is PTX.
+//! The linker, to which code is added in parts. The simulator has no object code, so the result is PTX.
 
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ pub(crate) struct Linker {
     pub(crate) handle: Handle,
     /// The texts that were added.
     parts: Mutex<Vec<String>>,
-    /// The result, which programs read at its address until the linker is destroyed.
+    /// The result, at whose address programs read it until the linker is destroyed.
     linked: Mutex<Option<CString>>,
 }
 
@@ -54,8 +54,8 @@ impl Linker {
     }
 }
 
-/// Returns one module with the contents of several: the newest version and target, and the functions that one module defines and
-/// others declare. Modules with different variables or functions of the same name cannot be joined so.
+/// Returns one module with the contents of several: the newest version and target, and the functions that one module defines and others
+/// declare. Modules with different variables or functions of the same name cannot be joined in this way.
 fn join(parts: &[String]) -> String {
     let newest = |name: &str| {
         let lines =

@@ -1,7 +1,7 @@
-//! Memory of the devices, and memory of the host that kernels access.
+//! Device memory, and host memory that kernels access.
 //!
-//! All devices share one address space, so that an address identifies its device. Pinned and managed memory has the same address
-//! on the host and in kernels: it is mapped where the simulator has a free range.
+//! All devices share one address space, so that an address identifies its device. Pinned and managed memory has the same address on the
+//! host and in kernels: it is mapped in a free range of the simulator.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -20,20 +20,20 @@ use crate::driver::virtual_memory::Physical;
 use crate::host::{self, HostPtr, PAGE};
 use crate::report;
 
-/// Who allocated some memory, and where it is.
+/// The kind of an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Memory of a device.
     Device,
-    /// Memory of the host with the same address in kernels, with its flags.
+    /// Host memory with the same address in kernels, with its flags.
     Pinned(u32),
-    /// Memory with one address for all.
+    /// Memory with the same address on the host and on all devices.
     Managed,
-    /// Memory that the program has registered, which starts at this address on the host.
+    /// Host memory that the program has registered, which starts at this host address.
     Registered(HostPtr),
     /// A variable of a module.
     Variable,
-    /// Memory of a device that the program has mapped, and whether it may be accessed.
+    /// Device memory that the program has mapped, and whether it may be accessed.
     Mapped(bool),
 }
 
@@ -46,17 +46,17 @@ pub(crate) struct Allocation {
     pub(crate) kind: Kind,
     pub(crate) context: Handle,
     pub(crate) device: Device,
-    /// A number that no other allocation has.
+    /// The unique number of the allocation.
     pub(crate) id: u64,
 }
 
 impl Allocation {
-    /// Returns whether programs can access it.
+    /// Returns whether host code can access the allocation.
     pub(crate) fn is_on_host(&self) -> bool {
         !matches!(self.kind, Kind::Device | Kind::Variable | Kind::Mapped(_))
     }
 
-    /// Returns its address on the host.
+    /// Returns the host address of the allocation, if it has one.
     pub(crate) fn host(&self) -> Option<HostPtr> {
         match self.kind {
             Kind::Pinned(_) | Kind::Managed => Some(HostPtr(self.start as usize)),
@@ -72,15 +72,15 @@ static MEMORY: LazyLock<Mutex<Memory>> = LazyLock::new(|| {
     Mutex::new(if config().checks.records_writes() { memory.record_writes() } else { memory })
 });
 
-/// The allocations by address in kernels. Unlike the memory, it is available while a kernel runs.
+/// The allocations, by device address. Unlike the memory, they are available while a kernel runs.
 static ALLOCATIONS: Mutex<BTreeMap<u64, Allocation>> = Mutex::new(BTreeMap::new());
 
-/// Addresses below are shared with the host.
+/// The first address that is not shared with the host.
 pub(crate) const FIRST_OF_DEVICES: u64 = 1 << 47;
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-/// Returns the simulator's memory, after the kernel that runs.
+/// Returns the simulator's memory, after waiting for a running kernel.
 pub(crate) fn lock() -> MutexGuard<'static, Memory> {
     MEMORY.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -98,30 +98,30 @@ fn add_in(start: u64, size: u64, kind: Kind, context: Handle, device: Device) {
     allocations().insert(start, Allocation { start, size, kind, context, device, id });
 }
 
-/// Records memory that is mapped at reserved addresses. It belongs to no context.
+/// Records an allocation of mapped memory at reserved addresses. It does not belong to a context.
 pub(crate) fn add_mapping(start: u64, size: u64, device: Device) {
     add_in(start, size, Kind::Mapped(false), Handle::NULL, device);
 }
 
-/// Records whether memory of [`add_mapping`] may be accessed.
+/// Records whether memory added by [`add_mapping`] may be accessed.
 pub(crate) fn set_accessible(start: u64, accessible: bool) {
     if let Some(mapping) = allocations().get_mut(&start) {
         mapping.kind = Kind::Mapped(accessible);
     }
 }
 
-/// Forgets memory of [`add_mapping`].
+/// Removes memory added by [`add_mapping`].
 pub(crate) fn remove_mapping(start: u64) {
     allocations().remove(&start);
 }
 
-/// Allocates memory of the current device.
+/// Allocates memory on the current device.
 pub(crate) fn alloc(bytes: usize) -> Fallible<u64> {
     let context = context::current()?;
     alloc_in(&context, bytes)
 }
 
-/// Allocates memory of a context's device.
+/// Allocates memory on the device of a context.
 pub(crate) fn alloc_in(context: &Context, bytes: usize) -> Fallible<u64> {
     context.check()?;
     if bytes == 0 {
@@ -135,7 +135,7 @@ pub(crate) fn alloc_in(context: &Context, bytes: usize) -> Fallible<u64> {
     Ok(start)
 }
 
-/// Allocates memory of a device at a reserved address, or where it was freed.
+/// Allocates device memory at a reserved address, or at the address of freed memory.
 pub(crate) fn alloc_at(start: u64, bytes: u64, context: Handle, device: Device) -> Fallible {
     if bytes > available(device).0 {
         return Err(Code::OUT_OF_MEMORY);
@@ -145,7 +145,7 @@ pub(crate) fn alloc_at(start: u64, bytes: u64, context: Handle, device: Device) 
     Ok(())
 }
 
-/// Allocates memory with one address for the host and kernels.
+/// Allocates memory with the same address on the host and in kernels.
 pub(crate) fn alloc_shared(bytes: usize, kind: Kind) -> Fallible<u64> {
     let context = context::current()?;
     context.check()?;
@@ -158,13 +158,13 @@ pub(crate) fn alloc_shared(bytes: usize, kind: Kind) -> Fallible<u64> {
     Ok(start)
 }
 
-/// Maps memory of the host at an address of the simulator, unless it is in use.
+/// Maps host memory at an address of the simulator, unless the address is in use.
 pub(crate) fn map_words(address: u64, bytes: usize) -> Option<&'static [AtomicU32]> {
     let bytes = bytes.checked_next_multiple_of(PAGE)?;
     Some(host::map(address, bytes)?.words(bytes / 4))
 }
 
-/// Makes memory of the program accessible to kernels.
+/// Makes host memory of the program accessible to kernels.
 pub(crate) fn register(host: HostPtr, bytes: usize) -> Fallible {
     let context = context::current()?;
     if host.is_null() || bytes == 0 {
@@ -181,7 +181,7 @@ pub(crate) fn register(host: HostPtr, bytes: usize) -> Fallible {
     Ok(())
 }
 
-/// Returns the registered allocation that contains an address of the host.
+/// Returns the registered allocation that contains a host address.
 fn registered(host: HostPtr) -> Option<Allocation> {
     let inside = |a: &&Allocation| matches!(a.kind, Kind::Registered(at) if (at.0..at.0 + a.size as usize).contains(&host.0));
     allocations().values().find(inside).copied()
@@ -193,7 +193,7 @@ pub(crate) fn unregister(host: HostPtr) -> Fallible {
     Ok(())
 }
 
-/// Frees memory of a device, or managed memory, after all work on it.
+/// Frees device or managed memory, after all work on it is complete.
 pub(crate) fn free(address: u64) -> Fallible {
     if address == 0 {
         return Ok(());
@@ -223,7 +223,7 @@ pub(crate) fn free_now(address: u64) -> Fallible {
     Ok(())
 }
 
-/// Frees memory of [`alloc_shared`].
+/// Frees memory allocated by [`alloc_shared`].
 pub(crate) fn free_pinned(host: HostPtr) -> Fallible {
     if host.is_null() {
         return Ok(());
@@ -244,31 +244,31 @@ fn release(allocation: &Allocation) {
     }
 }
 
-/// Frees everything that was allocated in a context.
+/// Frees all memory that was allocated in a context.
 pub(crate) fn free_all(context: Handle) {
     let gone: Vec<Allocation> = allocations().values().filter(|a| a.context == context).copied().collect();
     gone.iter().for_each(release);
 }
 
-/// Records a variable of a module: one that the host can access is like managed memory.
+/// Records a variable of a module. A variable that the host can access is recorded as managed memory.
 pub(crate) fn add_variable(start: u64, size: u64, context: &Context) {
     let kind = if start < FIRST_OF_DEVICES { Kind::Managed } else { Kind::Variable };
     add(start, size, kind, context);
 }
 
-/// Returns the allocation that contains an address of a kernel or of the host.
+/// Returns the allocation that contains a device or host address.
 pub(crate) fn find(address: u64) -> Option<Allocation> {
     let found = allocations().range(..=address).next_back().map(|(_, a)| *a);
     let found = found.filter(|a| address - a.start < a.size);
     found.or_else(|| registered(HostPtr(address as usize)))
 }
 
-/// Returns the allocation that contains an address of a kernel; [`find`] also returns those of the host.
+/// Returns the allocation that contains a device address; [`find`] also accepts host addresses.
 pub(crate) fn find_device(address: u64) -> Option<Allocation> {
     find(address).filter(|a| address.wrapping_sub(a.start) < a.size)
 }
 
-/// Returns how many bytes operations may access from an address of a kernel on. Those of adjacent mappings count together.
+/// Returns the number of bytes that operations may access from a device address on. Adjacent mappings count together.
 pub(crate) fn room(address: u64) -> Option<u64> {
     const MAPPED: Kind = Kind::Mapped(true);
     let Some(found) = find_device(address).filter(|a| a.kind != Kind::Mapped(false)) else {
@@ -284,7 +284,7 @@ pub(crate) fn room(address: u64) -> Option<u64> {
     Some(end - address)
 }
 
-/// Describes an address: its offset in an allocation.
+/// Returns a description of an address: its offset in an allocation.
 pub(crate) fn describe(address: u64) -> String {
     match find_device(address) {
         Some(Allocation { start, size, .. }) => {
@@ -297,7 +297,7 @@ pub(crate) fn describe(address: u64) -> String {
     }
 }
 
-/// Returns the error for an address that is in no allocation. It is a finding if it was in one.
+/// Returns the error for an address that is not in an allocation. If its allocation was freed, this is a finding.
 pub(crate) fn unknown(address: u64) -> Code {
     if let Err(error @ MemoryError::Freed { .. }) = lock().read(address, &mut [0]) {
         report_freed(&error, &Origin::here());
@@ -319,7 +319,7 @@ pub(crate) fn available(device: Device) -> (u64, u64) {
     (total.saturating_sub(used + Physical::used_of(device)), total)
 }
 
-/// Describes what the program has not freed.
+/// Returns descriptions of the memory that the program has not freed.
 pub(crate) fn leaks() -> Vec<String> {
     let all = allocations();
     let kept = all.values().filter(|a| matches!(a.kind, Kind::Device | Kind::Pinned(_) | Kind::Managed));

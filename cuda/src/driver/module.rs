@@ -23,7 +23,7 @@ pub(crate) enum Image {
     Cubin,
 }
 
-/// Why an image cannot be loaded, with the log of the compiler.
+/// The reason why an image cannot be loaded, with the compiler's log.
 #[derive(Debug)]
 pub(crate) struct LoadError {
     pub(crate) code: Code,
@@ -43,7 +43,7 @@ pub(crate) struct Module {
     pub(crate) context: Arc<Context>,
     pub(crate) code: sim::Module,
     functions: Mutex<BTreeMap<String, Arc<Function>>>,
-    /// The addresses of variables by name.
+    /// The names, addresses and sizes of the variables.
     variables: Vec<(String, u64, u64)>,
 }
 
@@ -101,7 +101,7 @@ impl Module {
         });
     }
 
-    /// Returns a kernel.
+    /// Returns the kernel with a name.
     pub(crate) fn function(self: &Arc<Self>, name: &str) -> Fallible<Arc<Function>> {
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(function) = functions.get(name) {
@@ -112,7 +112,7 @@ impl Module {
         Ok(function)
     }
 
-    /// Returns the address and the size of a variable.
+    /// Returns the address and the size of the variable with a name.
     pub(crate) fn variable(&self, name: &str) -> Fallible<(u64, u64)> {
         let found = self.variables.iter().find(|(known, ..)| known == name);
         found.map(|(_, address, bytes)| (*address, *bytes)).ok_or(Code::NOT_FOUND)
@@ -134,7 +134,7 @@ fn variables(code: &sim::Module, context: &Context) -> Vec<(String, u64, u64)> {
     found
 }
 
-/// Parses the newest PTX of an image that the device can run.
+/// Parses the newest PTX in an image that the device can run.
 pub(crate) fn parse(image: &Image) -> Result<sim::Module, LoadError> {
     let text = match image {
         Image::Text(text) => text.clone(),
@@ -167,14 +167,14 @@ pub(crate) fn parse(image: &Image) -> Result<sim::Module, LoadError> {
     Ok(module)
 }
 
-/// Returns whether the device runs a text, by its `.target`.
+/// Returns whether the device can run a text, according to its `.target`.
 fn runs(text: &str) -> bool {
     let line = text.lines().find_map(|line| line.trim_start().strip_prefix(".target"));
     line.and_then(|rest| rest.split([',', ' ', '\t']).find(|word| !word.is_empty())).is_some_and(supports)
 }
 
-/// Returns whether the device runs code for a target: older ones, the same family for `f`, and only itself for `a` (PTX ISA,
-/// `.target`).
+/// Returns whether the device can run code for a target: an older architecture, one of the same family for `f`, and only the device's own
+/// architecture for `a` (PTX ISA, `.target`).
 fn supports(target: &str) -> bool {
     let device = config().arch.capability();
     let Some(name) = target.strip_prefix("sm_") else { return false };

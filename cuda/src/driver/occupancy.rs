@@ -1,13 +1,13 @@
-//! Occupancy: how many blocks of a kernel fit on a multiprocessor (CUDA C++ Programming Guide, "Occupancy").
+//! Occupancy: the number of blocks of a kernel that fit on a multiprocessor (CUDA C++ Programming Guide, "Occupancy").
 
 use crate::code::{Code, Fallible};
 use crate::driver::device;
 use crate::driver::function::Function;
 
-/// Registers are allocated to warps in units of this size.
+/// The unit in which registers are allocated to warps.
 const REGISTER_UNIT: u32 = 256;
 
-/// Shared memory is allocated to blocks in units of this size, in bytes.
+/// The unit in bytes in which shared memory is allocated to blocks.
 const SHARED_UNIT: u64 = 128;
 
 /// Returns the number of blocks that fit on a multiprocessor.
@@ -29,7 +29,7 @@ pub(crate) fn blocks(function: &Function, threads: u32, dynamic_shared: u64) -> 
     Ok(by_threads.min(by_registers).min(by_shared).min(limits.blocks as u32))
 }
 
-/// Returns the number of clusters that are resident on the device together.
+/// Returns the number of clusters that can be resident on the device simultaneously.
 pub(crate) fn clusters(function: &Function, threads: u32, dynamic_shared: u64, size: u32) -> Fallible<u32> {
     let most = if function.allows_large_clusters() { 16 } else { 8 };
     if size == 0 || size > most {
@@ -41,7 +41,7 @@ pub(crate) fn clusters(function: &Function, threads: u32, dynamic_shared: u64, s
     Ok(device::limits().multiprocessors as u32 / GROUP * (GROUP * blocks / size))
 }
 
-/// Returns the block size with the most threads per multiprocessor, and the number of blocks that fill the device.
+/// Returns the block size that gives the most threads per multiprocessor, and the number of blocks that fill the device.
 pub(crate) fn best_block(
     function: &Function,
     dynamic_shared: impl Fn(u32) -> u64,

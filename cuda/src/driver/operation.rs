@@ -1,4 +1,4 @@
-//! What a stream or a graph executes.
+//! The operations that streams and graphs execute.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use crate::driver::order::Position;
 use crate::driver::origin::Origin;
 use crate::driver::races;
 
-/// An operation. A graph executes it any number of times.
+/// An operation. A graph may execute it any number of times.
 #[derive(Clone)]
 pub(crate) enum Operation {
     Kernel(Arc<Kernel>),
     Copy(Copy),
-    /// A copy of bytes of the program that were read when it was queued.
+    /// A copy of bytes that were read from the program's memory when it was queued.
     Staged(Staged),
     Fill(Fill),
-    /// A function of the program.
+    /// A call of a function of the program.
     Host(Arc<dyn Fn() + Send + Sync>),
     Graph(Arc<Executable>),
-    /// Memory of this address and size becomes available. That of a graph is allocated now.
+    /// The allocation of memory with this address and size. Memory of a graph is allocated when the operation is executed.
     Alloc(u64, u64),
-    /// Memory of this address is freed.
+    /// The release of the memory at this address.
     Free(u64),
     Empty,
 }
@@ -34,21 +34,21 @@ pub(crate) enum Operation {
 #[derive(Clone, Debug)]
 pub(crate) struct Execution {
     pub(crate) position: Arc<Position>,
-    /// The step of a graph that it is.
+    /// The step of a graph that is executed, if it is one.
     pub(crate) branch: Option<Arc<Branch>>,
     pub(crate) origin: Origin,
 }
 
-/// The order of a step of a graph.
+/// The position of a step in the order of its graph.
 #[derive(Debug)]
 pub(crate) struct Branch {
     pub(crate) step: usize,
-    /// Whether each step of the graph precedes it.
+    /// For each step of the graph, whether it precedes this one.
     pub(crate) follows: Vec<bool>,
 }
 
 impl Execution {
-    /// Returns whether it begins after another is complete.
+    /// Returns whether this execution begins after another is complete.
     pub(crate) fn follows(&self, other: &Self) -> bool {
         match (&self.branch, &other.branch) {
             _ if !self.position.is_same(&other.position) => self.position.follows(&other.position),
@@ -57,7 +57,7 @@ impl Execution {
         }
     }
 
-    /// Returns whether it may be simultaneous with another.
+    /// Returns whether it may be concurrent with another execution.
     pub(crate) fn is_concurrent(&self) -> bool {
         self.position.is_concurrent || self.branch.is_some()
     }

@@ -1,7 +1,7 @@
-//! The order of operations: which ones are guaranteed to be complete before which others begin.
+//! The order of operations: which operations are guaranteed to be complete before others begin.
 //!
-//! An operation follows those before it in its stream, those that its stream waits for, and those that the host knew to be complete
-//! when it called. All threads of the host count as one: a thread that waits for an operation may inform the others.
+//! An operation follows those before it in its stream, those for which its stream waits, and those that the host knew to be complete when
+//! it called. All host threads count as one, because a thread that waits for an operation may inform the others.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -28,7 +28,7 @@ impl Known {
         }
     }
 
-    /// Adds an operation, and what it follows.
+    /// Adds an operation, and the operations that it follows.
     fn learn(&mut self, position: &Position) {
         self.learn_all(position.known.all);
         position.known.streams.iter().for_each(|(&stream, &number)| self.learn_stream(stream, number));
@@ -50,17 +50,17 @@ pub(crate) struct Position {
     /// The number of the operation in the order of submission, from 1.
     number: u64,
     known: Known,
-    /// Whether it may be simultaneous with operations of other streams.
+    /// Whether it may be concurrent with operations of other streams.
     pub(crate) is_concurrent: bool,
 }
 
-/// What the host knows to be complete.
+/// The operations that the host knows to be complete.
 static HOST: Mutex<Known> = Mutex::new(Known { all: 0, streams: BTreeMap::new() });
 
-/// The number of the operation submitted last.
+/// The number of the last operation submitted.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// The number of operations that have been submitted and are not complete.
+/// The number of operations that have been submitted but are not complete.
 static PENDING: AtomicUsize = AtomicUsize::new(0);
 
 /// The number of streams that programs have created, and whether a default stream has been used.
@@ -72,7 +72,7 @@ fn host() -> MutexGuard<'static, Known> {
 }
 
 impl Position {
-    /// Returns the position of an operation that is submitted now to a stream, after other operations.
+    /// Returns the position of an operation that is now submitted to a stream, after other operations.
     pub(crate) fn next<'a>(stream: u64, is_default: bool, after: impl Iterator<Item = &'a Position>) -> Self {
         let mut known = host().clone();
         after.for_each(|position| known.learn(position));
@@ -95,17 +95,17 @@ impl Position {
         self.number == other.number
     }
 
-    /// Returns whether the host knows that the operation is complete, so that what is submitted later follows it.
+    /// Returns whether the host knows that the operation is complete, so that operations submitted later follow it.
     pub(crate) fn is_known_to_host(&self) -> bool {
         host().contains(self)
     }
 
-    /// The operation is complete.
+    /// Records that the operation is complete.
     pub(crate) fn complete(&self) {
         PENDING.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The host learns that the operation is complete.
+    /// Records that the host knows that the operation is complete.
     pub(crate) fn reach_host(&self) {
         host().learn(self);
     }
@@ -116,17 +116,17 @@ pub(crate) fn is_idle() -> bool {
     PENDING.load(Ordering::Relaxed) <= 1
 }
 
-/// A stream was created.
+/// Records that a stream was created.
 pub(crate) fn add_stream() {
     CREATED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Returns the number of the operation submitted last.
+/// Returns the number of the last operation submitted.
 pub(crate) fn last() -> u64 {
     LAST.load(Ordering::Relaxed)
 }
 
-/// The host learns that all operations up to a number are complete.
+/// Records that the host knows that all operations up to a number are complete.
 pub(crate) fn all_reach_host(number: u64) {
     host().learn_all(number);
 }

@@ -1,4 +1,4 @@
-//! The calls of the program that operations come from.
+//! The origins of operations: the calls of the program.
 
 use std::cell::Cell;
 use std::fmt;
@@ -8,20 +8,20 @@ use std::sync::Arc;
 use crate::host::Library;
 
 thread_local! {
-    /// The function of the interface that the thread executes.
+    /// The function of the interface that the thread is executing.
     static CALL: Cell<&'static str> = const { Cell::new("") };
 }
 
-/// The thread executes a function of the interface.
+/// Records that the thread executes a function of the interface.
 pub(crate) fn enter(call: &'static str) {
     CALL.set(call);
 }
 
-/// The most frames that are recorded, and that are printed.
+/// The maximum number of frames that are recorded, and that are printed.
 const MOST_RECORDED: usize = 32;
 const MOST_PRINTED: usize = 4;
 
-/// A call of the program. Its frames are recorded as addresses; names are looked up when it is printed.
+/// A call by the program. Its frames are recorded as addresses, whose names are looked up when the call is printed.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
     call: &'static str,
@@ -33,12 +33,12 @@ pub(crate) struct Origin {
 pub(crate) struct Call {
     /// The function that the program called.
     pub(crate) function: String,
-    /// The frames of the program with their lines, if they are known, the innermost first.
+    /// The frames of the program, innermost first, with their lines if known.
     pub(crate) frames: Vec<String>,
 }
 
 impl Origin {
-    /// Returns the call that the thread executes.
+    /// Returns the call that the thread is executing.
     pub(crate) fn here() -> Self {
         let mut frames = vec![];
         backtrace::trace(|frame| {
@@ -99,7 +99,7 @@ struct Symbol {
     line: Option<String>,
 }
 
-/// Returns the functions at an address: those that are inlined there, and the one that contains it.
+/// Returns the functions at an address: those inlined there, and the one that contains it.
 fn symbols(address: usize) -> Vec<Symbol> {
     let mut found = vec![];
     backtrace::resolve(std::ptr::without_provenance_mut(address), |symbol| {
@@ -112,7 +112,7 @@ fn symbols(address: usize) -> Vec<Symbol> {
     found
 }
 
-/// Removes the parameters of a C++ function: its name is what precedes the last parenthesis that is not within another one.
+/// Removes the parameters of a C++ function: the name is the text before the last parenthesis that is not nested in another.
 fn without_arguments(name: &str) -> String {
     let end = name.strip_suffix(" const").unwrap_or(name);
     let mut depth = 0;
@@ -125,12 +125,12 @@ fn without_arguments(name: &str) -> String {
     open.map_or(name, |at| &name[..at]).to_string()
 }
 
-/// Returns whether nvcc has generated a function, through which kernels are launched.
+/// Returns whether nvcc generated the function, through which kernels are launched.
 fn is_stub(name: &str) -> bool {
     name.contains("__device_stub__") || name.contains("cudaLaunchKernel<")
 }
 
-/// Returns the name of a function as in the manual.
+/// Returns the name of a function as in the manual, without the suffix of its version.
 fn unversioned(name: &str) -> &str {
     let name = ["_ptsz", "_ptds"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
     ["_v2", "_v3"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)

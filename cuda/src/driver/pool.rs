@@ -1,4 +1,4 @@
-//! Memory pools. Memory is freed when the operation that frees it is executed, so a pool holds nothing back.
+//! Memory pools. Memory is freed when the operation that frees it is executed, so a pool does not retain memory.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,13 +11,13 @@ use crate::driver::registry::{Handle, Registry};
 #[derive(Debug)]
 pub(crate) struct Pool {
     pub(crate) handle: Handle,
-    /// Values that the program has set, by `CUmemPool_attribute`.
+    /// The values that the program has set, by `CUmemPool_attribute`.
     attributes: Mutex<BTreeMap<u32, u64>>,
 }
 
 static POOLS: Registry<Pool> = Registry::new(8);
 
-/// The default pool of each device, and the one in use.
+/// The default pool of each device, and the pool in use.
 static DEFAULTS: Mutex<BTreeMap<Device, [Handle; 2]>> = Mutex::new(BTreeMap::new());
 
 impl Pool {
@@ -37,7 +37,7 @@ impl Pool {
         POOLS.remove(handle).map(drop).map_err(|_| Code::INVALID_VALUE)
     }
 
-    /// Returns the default pool of a device, and the one in use.
+    /// Returns the default pool of a device, and the pool in use.
     pub(crate) fn of_device(device: Device) -> [Handle; 2] {
         let mut defaults = DEFAULTS.lock().unwrap_or_else(PoisonError::into_inner);
         *defaults.entry(device).or_insert_with(|| [Self::create().handle; 2])
@@ -48,7 +48,7 @@ impl Pool {
         DEFAULTS.lock().unwrap_or_else(PoisonError::into_inner).insert(device, [default, self.handle]);
     }
 
-    /// Returns the value of an attribute: 1 to 3 are switches, which are on; the others are amounts of memory.
+    /// Returns the value of an attribute: 1 to 3 are switches, which are on; the others are amounts of memory in bytes.
     pub(crate) fn attribute(&self, attribute: u32) -> Fallible<u64> {
         let set = self.attributes.lock().unwrap_or_else(PoisonError::into_inner).get(&attribute).copied();
         match attribute {

@@ -1,7 +1,7 @@
-//! Operations that may be simultaneous and access the same memory.
+//! Unordered operations that access the same memory.
 //!
-//! Operations are executed one after the other here, so races are found by their order, not by their times: two operations race if
-//! neither follows the other and one of them writes bytes that the other accesses.
+//! Here, operations are executed one after the other, so races follow from the order of operations, not from their times: two operations
+//! race if neither follows the other and one of them writes bytes that the other accesses.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,23 +13,23 @@ use crate::driver::operation::Execution;
 use crate::driver::{memory, order};
 use crate::report;
 
-/// What an operation has accessed.
+/// The accesses of an operation.
 #[derive(Debug)]
 struct Record {
     execution: Execution,
-    /// What it is: "a copy".
+    /// A description of the operation, such as "a copy".
     what: String,
     footprint: Footprint,
 }
 
-/// The operations that others may be simultaneous with.
+/// The operations with which later ones may be concurrent.
 static RECORDS: Mutex<Vec<Arc<Record>>> = Mutex::new(vec![]);
 
-/// The records after which those that nothing can race with any more are removed, and the most that are kept.
+/// The number of new records after which records that cannot race any longer are removed, and the maximum number that are kept.
 const PRUNE: usize = 64;
 const MOST: usize = 512;
 
-/// Returns whether the memory that an operation accesses is of interest.
+/// Returns whether the accesses of an operation must be recorded.
 pub(crate) fn is_watched(execution: &Execution) -> bool {
     execution.is_concurrent() && config().checks.stream_races
 }
@@ -42,7 +42,7 @@ pub(crate) fn record_write(execution: &Execution, what: &str, address: u64, byte
     }
 }
 
-/// Compares what an operation has accessed with the operations that it may have been simultaneous with.
+/// Records the accesses of an operation, and compares them with those of operations with which it may be concurrent.
 pub(crate) fn record(execution: &Execution, what: &str, footprint: Footprint) {
     if !is_watched(execution) {
         return;
@@ -64,7 +64,7 @@ pub(crate) fn record(execution: &Execution, what: &str, footprint: Footprint) {
     }
 }
 
-/// Removes the records that all later operations follow.
+/// Removes the records of operations that all later operations follow.
 fn prune(records: &mut Vec<Arc<Record>>) {
     if order::is_idle() {
         records.retain(|record| !record.execution.position.is_known_to_host());
@@ -89,8 +89,8 @@ fn finding(old: &Record, new: &Record, bytes: &Range<u64>, verbs: [&str; 2]) {
     report::update(|run| run.host_finding("stream_race", message, &sides));
 }
 
-/// Returns the first bytes that both access and one of them writes, and what each does with them. Strong accesses may be
-/// simultaneous.
+/// Returns the first bytes that both operations access and at least one of them writes, and the kind of each access. Concurrent strong
+/// accesses do not conflict.
 fn conflict(a: &Footprint, b: &Footprint) -> Option<(Range<u64>, [&'static str; 2])> {
     const VERBS: [&str; 4] = ["reads", "writes", "reads", "writes"];
     let [a, b] = [a, b].map(|f| [&f.read, &f.written, &f.strongly_read, &f.strongly_written]);

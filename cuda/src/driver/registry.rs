@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::code::{Code, Fallible};
 
-/// An opaque pointer of the interface. It is a number and never dereferenced.
+/// An opaque pointer of the interface. It is a number that is never dereferenced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub(crate) struct Handle(pub(crate) usize);
@@ -14,10 +14,10 @@ impl Handle {
     pub(crate) const NULL: Self = Self(0);
 }
 
-/// The live objects of one kind, by handle. Handles are not used again, so a stale one is recognized.
+/// The live objects of one kind, by handle. Handles are not reused, so that stale handles are recognized.
 #[derive(Debug)]
 pub(crate) struct Registry<T> {
-    /// Distinguishes the handles of different kinds.
+    /// The number of the kind, which distinguishes its handles from those of other kinds.
     kind: usize,
     live: Mutex<Live<T>>,
 }
@@ -28,7 +28,7 @@ struct Live<T> {
     objects: BTreeMap<Handle, Arc<T>>,
 }
 
-/// The distance of two handles, which look like addresses of small objects.
+/// The distance between two handles, which resemble addresses of small objects.
 const STEP: usize = 64;
 
 impl<T> Registry<T> {
@@ -40,7 +40,7 @@ impl<T> Registry<T> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds the object that `make` returns for its handle.
+    /// Creates an object for a new handle by calling `make`, and adds it.
     pub(crate) fn add(&self, make: impl FnOnce(Handle) -> T) -> Arc<T> {
         let mut live = self.lock();
         live.created += 1;
@@ -50,22 +50,22 @@ impl<T> Registry<T> {
         object
     }
 
-    /// Returns the object of a handle.
+    /// Returns the object with a handle.
     pub(crate) fn get(&self, handle: Handle) -> Fallible<Arc<T>> {
         self.lock().objects.get(&handle).cloned().ok_or(Code::INVALID_HANDLE)
     }
 
-    /// Removes the object of a handle.
+    /// Removes the object with a handle.
     pub(crate) fn remove(&self, handle: Handle) -> Fallible<Arc<T>> {
         self.lock().objects.remove(&handle).ok_or(Code::INVALID_HANDLE)
     }
 
-    /// Returns the objects that a condition selects.
+    /// Returns the objects that satisfy a condition.
     pub(crate) fn select(&self, condition: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
         self.lock().objects.values().filter(|object| condition(object)).cloned().collect()
     }
 
-    /// Removes the objects that a condition selects.
+    /// Removes the objects that satisfy a condition.
     pub(crate) fn remove_all(&self, condition: impl Fn(&T) -> bool) {
         let removed: Vec<_> = {
             let mut live = self.lock();

@@ -1,7 +1,7 @@
-//! Streams: queues whose operations are executed in order, each queue by a separate thread.
+//! Streams: queues whose operations are executed in order, each by its own thread.
 //!
-//! The order between streams is that of the manual ("Stream synchronization behavior"): an operation of the legacy default
-//! stream waits for earlier ones of all blocking streams of its context, and these wait for it.
+//! The order between streams is that of the manual ("Stream synchronization behavior"): an operation of the legacy default stream waits for
+//! earlier operations of all blocking streams of its context, and their later operations wait for it.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -43,7 +43,7 @@ impl Ticket {
         self.changed.notify_all();
     }
 
-    /// Returns whether it is complete, on behalf of the program.
+    /// Returns whether the operation is complete, and records that the program knows it.
     pub(crate) fn query(&self) -> bool {
         let is_complete = self.time().is_some();
         if is_complete {
@@ -57,12 +57,12 @@ impl Ticket {
         *self.lock()
     }
 
-    /// Returns whether the program knows that it is complete.
+    /// Returns whether the program knows that the operation is complete.
     pub(crate) fn is_known(&self) -> bool {
         self.position.is_known_to_host()
     }
 
-    /// Waits on behalf of the program.
+    /// Waits for the operation, and records that the program knows that it is complete.
     pub(crate) fn wait(&self) {
         self.wait_quietly();
         self.position.reach_host();
@@ -83,7 +83,7 @@ struct Task {
     origin: Origin,
     ticket: Arc<Ticket>,
     context: Arc<Context>,
-    /// The place for the operation's own error, if it is not one of the context.
+    /// Receives the error of the operation itself, if it is not an error of the context.
     result: Option<Arc<Mutex<Fallible>>>,
 }
 
@@ -111,11 +111,11 @@ pub(crate) struct Stream {
 
 #[derive(Debug, Default)]
 struct Queue {
-    /// The queue of the thread, which starts with the first operation.
+    /// The queue of the stream's thread, which starts with the first operation.
     tasks: Option<Sender<Task>>,
-    /// The operation submitted last.
+    /// The last operation submitted.
     last: Option<Arc<Ticket>>,
-    /// What the next operation waits for in addition.
+    /// Further operations for which the next operation waits.
     after: Vec<Arc<Ticket>>,
 }
 
@@ -128,7 +128,7 @@ const PER_THREAD: Handle = Handle(2);
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-/// Held while an operation is queued, so that streams of a context agree on the order of submissions.
+/// A lock that is held while an operation is queued, so that the streams of a context agree on the order of submissions.
 static ORDER: Mutex<()> = Mutex::new(());
 
 thread_local! {
@@ -156,7 +156,7 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Destroys a stream; its pending operations are completed.
+    /// Destroys a stream after its pending operations are complete.
     pub(crate) fn destroy(handle: Handle) -> Fallible {
         let stream = STREAMS.remove(handle)?;
         if let (Ok(context), Some(last)) = (stream.context(), stream.last()) {
@@ -170,7 +170,7 @@ impl Stream {
         STREAMS.remove_all(|stream| stream.context.ptr_eq(&Arc::downgrade(context)));
     }
 
-    /// Returns the stream of a handle; null is the default stream of the current context, or of the thread.
+    /// Returns the stream with a handle; null is the default stream of the current context or, with `per_thread_default`, of the thread.
     pub(crate) fn of(handle: Handle, per_thread_default: bool) -> Fallible<Arc<Self>> {
         match handle {
             PER_THREAD => Self::own(),
@@ -203,7 +203,7 @@ impl Stream {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the operation submitted last.
+    /// Returns the last operation submitted.
     pub(crate) fn last(&self) -> Option<Arc<Ticket>> {
         self.lock().last.clone()
     }
@@ -225,7 +225,7 @@ impl Stream {
         self.kind != Kind::Legacy
     }
 
-    /// Returns an error if the stream, or one that it is ordered with, is being captured: a call that waits ends the capture.
+    /// Returns an error if the stream, or one with which it is ordered, is being captured: a call that waits invalidates the capture.
     fn check_capture(&self) -> Fallible {
         if let Some(capturing) = self.capturing() {
             capturing.capture.invalidate();

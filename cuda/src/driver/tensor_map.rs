@@ -5,7 +5,7 @@ use warpwright_sim::{Im2colMap, TensorMap, TensorSwizzle, TensorType};
 use crate::code::{Code, Fallible};
 use crate::report;
 
-/// What both modes have in common, in the terms of `cuTensorMapEncodeTiled`.
+/// The parameters that both modes have in common, as in `cuTensorMapEncodeTiled`.
 #[derive(Debug)]
 pub(crate) struct Tensor {
     pub(crate) ty: u32,

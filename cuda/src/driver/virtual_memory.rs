@@ -1,7 +1,7 @@
-//! Virtual memory management: addresses are reserved, and memory is created, mapped and made accessible in separate calls.
+//! Virtual memory management: separate calls reserve addresses, and create memory, map it and make it accessible.
 //!
-//! Memory is a file of the host in memory, so that it can be mapped more than once. A reservation has a range of addresses of the host
-//! too, in which mappings are adjacent as they are for kernels.
+//! Memory is an in-memory file of the host, so that it can be mapped more than once. A reservation also has a range of host addresses, in
+//! which mappings are adjacent as they are for kernels.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,23 +17,23 @@ use crate::driver::memory;
 use crate::driver::registry::{Handle, Registry};
 use crate::host::{self, File, HostPtr};
 
-/// Addresses and sizes are multiples of this many bytes.
+/// The granularity of addresses and sizes in bytes.
 pub(crate) const GRANULARITY: u64 = 2 << 20;
 
-/// Memory that a program maps at addresses.
+/// Memory that a program can map at addresses.
 #[derive(Debug)]
 pub(crate) struct Physical {
     pub(crate) handle: Handle,
     pub(crate) device: Device,
     size: u64,
     contents: File,
-    /// The references of the program. Mappings keep memory that has none.
+    /// The number of references of the program. Memory without references exists as long as it is mapped.
     owners: AtomicUsize,
-    /// How often it has been mapped.
+    /// The number of times it has been mapped.
     mapped: AtomicUsize,
 }
 
-/// Memory at an address.
+/// A mapping of memory at an address.
 #[derive(Debug)]
 struct Mapping {
     physical: Arc<Physical>,
@@ -41,13 +41,13 @@ struct Mapping {
     access: BTreeMap<Device, u32>,
 }
 
-/// Addresses that the program has reserved.
+/// A range of addresses that the program has reserved.
 #[derive(Debug)]
 struct Reservation {
     start: u64,
     size: u64,
     host: HostPtr,
-    /// By address.
+    /// The mappings by address.
     mappings: BTreeMap<u64, Mapping>,
 }
 
@@ -60,7 +60,7 @@ fn reservations() -> MutexGuard<'static, BTreeMap<u64, Reservation>> {
     RESERVATIONS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns an error unless an address or a size is one that can be mapped.
+/// Returns an error unless a value is a multiple of the granularity.
 fn check_granularity(value: u64) -> Fallible {
     if value != 0 && value.is_multiple_of(GRANULARITY) { Ok(()) } else { Err(Code::INVALID_VALUE) }
 }
@@ -96,12 +96,12 @@ impl Physical {
         Ok(mapping.physical.handle)
     }
 
-    /// Returns how many bytes of a device are in use.
+    /// Returns the number of bytes of a device that are in use.
     pub(crate) fn used_of(device: Device) -> u64 {
         PHYSICAL.select(|physical| physical.device == device).iter().map(|physical| physical.size).sum()
     }
 
-    /// Describes the memory that the program has not released.
+    /// Returns descriptions of the memory that the program has not released.
     pub(crate) fn leaks() -> impl Iterator<Item = String> {
         let kept = PHYSICAL.select(|physical| physical.owners.load(Ordering::Relaxed) > 0);
         kept.into_iter().map(|physical| format!("{} bytes of cuMemCreate", physical.size))
@@ -117,7 +117,7 @@ fn remove_unused(all: &BTreeMap<u64, Reservation>) {
     PHYSICAL.remove_all(|physical| physical.owners.load(Ordering::Relaxed) == 0 && !is_mapped(physical));
 }
 
-/// Returns the mapping that contains an address, with its own address.
+/// Returns the mapping that contains an address, and the address at which it starts.
 fn mapping_at(all: &BTreeMap<u64, Reservation>, address: u64) -> Fallible<(u64, &Mapping)> {
     let reservation = all.range(..=address).next_back().map(|(_, reservation)| reservation);
     let found = reservation.and_then(|reservation| reservation.mappings.range(..=address).next_back());
@@ -137,7 +137,7 @@ fn range_of(start: u64, size: u64) -> Fallible<Range<u64>> {
     Ok(start..start.checked_add(size).ok_or(Code::INVALID_VALUE)?)
 }
 
-/// Reserves addresses. The wish of the program for certain ones is not granted, as the manual allows.
+/// Reserves addresses. An address requested by the program is ignored, as the manual allows.
 pub(crate) fn reserve(size: u64, align: u64) -> Fallible<u64> {
     check_granularity(size)?;
     if align != 0 && !align.is_power_of_two() {
@@ -160,7 +160,7 @@ pub(crate) fn free(start: u64, size: u64) -> Fallible {
     Ok(())
 }
 
-/// Maps memory at reserved addresses, which are not accessible yet.
+/// Maps memory at reserved addresses, which remain inaccessible.
 pub(crate) fn map(start: u64, size: u64, offset: u64, handle: Handle) -> Fallible {
     let range = range_of(start, size)?;
     let physical = Physical::of(handle)?;
@@ -187,7 +187,7 @@ fn finish_work() {
     let _ = context::current().and_then(|context| context.synchronize());
 }
 
-/// Unmaps whole mappings, after all work.
+/// Unmaps whole mappings, after all work is complete.
 pub(crate) fn unmap(start: u64, size: u64) -> Fallible {
     let range = range_of(start, size)?;
     finish_work();
@@ -203,7 +203,7 @@ pub(crate) fn unmap(start: u64, size: u64) -> Fallible {
     Ok(())
 }
 
-/// Makes whole mappings accessible to a device, or not.
+/// Sets whether and how a device can access whole mappings.
 pub(crate) fn set_access(start: u64, size: u64, device: Device, access: u32) -> Fallible {
     let range = range_of(start, size)?;
     if access != READ_WRITE {
@@ -221,7 +221,7 @@ pub(crate) fn set_access(start: u64, size: u64, device: Device, access: u32) -> 
     initialize_shared(&all)
 }
 
-/// Makes memory initialized that was mapped twice: what is written at one address is not known at the other.
+/// Marks memory that is mapped more than once as initialized, because writes at one address are not recorded for the other.
 fn initialize_shared(all: &BTreeMap<u64, Reservation>) -> Fallible {
     let mut memory = memory::lock();
     let mappings = all.values().flat_map(|reservation| &reservation.mappings);
@@ -232,7 +232,7 @@ fn initialize_shared(all: &BTreeMap<u64, Reservation>) -> Fallible {
     shared.into_iter().try_for_each(&mut initialize).map_err(|_| Code::UNKNOWN)
 }
 
-/// Returns how a device can access the memory at an address.
+/// Returns the access of a device to the memory at an address.
 pub(crate) fn access(address: u64, device: Device) -> Fallible<u32> {
     let all = reservations();
     let (_, mapping) = mapping_at(&all, address)?;
@@ -245,7 +245,7 @@ const READ: u32 = 1;
 pub(crate) const READ_WRITE: u32 = 3;
 
 impl Mapping {
-    /// Returns the access of the device that has most. Kernels of the others have it too here.
+    /// Returns the highest access of any device. Here, kernels of the other devices have it too.
     fn highest_access(&self) -> u32 {
         self.access.values().copied().max().unwrap_or(NONE)
     }
@@ -256,7 +256,7 @@ impl Reservation {
         self.host.offset(address - self.start)
     }
 
-    /// Returns the addresses of the mappings that fill a range.
+    /// Returns the addresses of the mappings that exactly fill a range.
     fn whole(&self, range: Range<u64>) -> Fallible<Vec<u64>> {
         let mut next = range.start;
         let found: Vec<u64> = self.mappings.range(range.clone()).map(|(at, _)| *at).collect();
@@ -269,7 +269,7 @@ impl Reservation {
         if next == range.end { Ok(found) } else { Err(Code::INVALID_VALUE) }
     }
 
-    /// Gives kernels what they can access now. Adjacent mappings are one.
+    /// Informs the simulator of the memory that kernels can access now. Adjacent mappings are merged.
     fn publish(&self) -> Fallible {
         let mut runs: Vec<(Range<u64>, bool)> = vec![];
         for (&at, mapping) in &self.mappings {
@@ -288,7 +288,7 @@ impl Reservation {
         memory::lock().remap(self.start, self.size, &mapped).map_err(|_| Code::UNKNOWN)
     }
 
-    /// Returns the memory of a run for the simulator, whose allocations do not cross certain addresses.
+    /// Returns the memory of a run as mappings of the simulator, which do not cross multiples of its address range.
     fn mapped(&self, run: Range<u64>, read_only: bool) -> impl Iterator<Item = Mapped> {
         let next = |start: u64| (start / Memory::RANGE + 1) * Memory::RANGE;
         let starts = std::iter::successors(Some(run.start), move |start| {

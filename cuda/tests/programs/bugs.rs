@@ -1,4 +1,4 @@
-//! Planted bugs, each with a corrected counterpart: the bug is found, with its calls, and nothing is found without it.
+//! Planted bugs, each with a corrected counterpart: the bug is found, with its calls, and the counterpart has no findings.
 
 use super::host::Program;
 

@@ -2,7 +2,7 @@
 
 use super::host::Program;
 
-/// Runs a program that checks its results itself and has no findings.
+/// Runs a program that checks its own results and must have no findings.
 fn passes(name: &str, settings: &[(&str, &str)], stdout: &str) {
     let Some(program) = Program::c(name) else { return };
     let ran = program.run(settings);

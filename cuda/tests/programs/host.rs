@@ -9,13 +9,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::skip::skip;
 
-/// A program, built in a folder of its own that is removed when dropped. The folder also has the library under the names of a
-/// driver.
+/// A program, built in its own folder, which is removed when dropped. The folder also contains the library under the names of the driver.
 pub(super) struct Program {
     folder: PathBuf,
 }
 
-/// What a program has done.
+/// The outcome of running a program.
 #[derive(Debug)]
 pub(super) struct Ran {
     pub(super) stdout: String,
@@ -44,7 +43,7 @@ fn toolkit_libraries() -> Option<PathBuf> {
 }
 
 impl Program {
-    /// A folder with the libraries, and a program's source.
+    /// Creates a folder with the libraries, and returns it with the path of a program's source.
     fn new(source: &str) -> (Self, PathBuf) {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -79,13 +78,13 @@ impl Program {
         Self::nvcc(name, &[&["--cudart", "shared"], options].concat())
     }
 
-    /// Compiles `programs/NAME.cu` with NVIDIA's runtime library in it.
+    /// Compiles `programs/NAME.cu` with NVIDIA's runtime library linked into it.
     pub(super) fn cuda_static(name: &str, options: &[&str]) -> Option<Self> {
         let folder = format!("-L{}", toolkit_libraries()?.display());
         Self::nvcc(name, &[&["--cudart", "static", &folder], options].concat())
     }
 
-    /// Compiles `programs/LIBRARY.cu` to a shared library `library.so` with NVIDIA's runtime library in it, and `programs/NAME.c`.
+    /// Compiles `programs/LIBRARY.cu` to a shared library `library.so` with NVIDIA's runtime library linked into it, and `programs/NAME.c`.
     pub(super) fn c_with_library(name: &str, library: &str) -> Option<Self> {
         let folder = format!("-L{}", toolkit_libraries()?.display());
         let built = Self::nvcc(

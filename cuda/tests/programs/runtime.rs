@@ -1,11 +1,12 @@
-//! Programs that nvcc has compiled, on the runtime library of `warpwright-cudart`.
+//! Programs compiled by nvcc, run with the runtime library `warpwright-cudart`.
 
 // Cargo builds the library because the test uses the crate.
 use warpwright_cudart as _;
 
 use super::host::{Program, Ran};
 
-/// Both PTX and machine code; PTX alone, compressed by zstd; and several texts, of which the newest is not for this device.
+/// Compiler options for: both PTX and machine code; PTX alone, compressed by zstd; several texts, the newest of which is not for this
+/// device.
 const BINARIES: &[&[&str]] = &[
     &["-arch=sm_80"],
     &["-gencode", "arch=compute_80,code=compute_80", "--compress-mode=size"],

@@ -51,7 +51,7 @@ pub(super) struct Problem {
     kernels: Vec<Kernel>,
 }
 
-/// The largest caches whose results are compared.
+/// The size in bytes of the largest caches whose results are compared.
 const VERIFIED_BYTES: f64 = 4e9;
 
 impl Problem {

@@ -22,7 +22,7 @@ use crate::bench::{
     normals::normals,
 };
 
-/// The iterations of a launch, about 2 ms.
+/// The number of iterations of a launch, which take about 2 ms.
 const WGMMA_STEPS: u32 = 700;
 const MMA_SYNC_STEPS: u32 = 4000;
 

@@ -1,4 +1,4 @@
-//! What is timed next to each other.
+//! The contenders that are timed in turn.
 
 use std::{fmt, sync::Arc};
 
@@ -49,7 +49,7 @@ pub(super) struct Buffers<P: Precision> {
 /// A contender.
 pub(super) type Boxed<P> = Box<dyn Contender<P>>;
 
-/// Why a contender does not compute a product.
+/// The reason why a contender does not compute a product.
 pub(super) struct Refusal {
     pub(super) name: String,
     pub(super) why: String,
@@ -68,12 +68,12 @@ pub(super) trait Contender<P: Precision> {
     /// Queues a launch.
     fn launch(&mut self, stream: &Arc<CudaStream>, buffers: &mut Buffers<P>) -> Result<(), Failed>;
 
-    /// Returns the result of a launch with these buffers; none for a ceiling.
+    /// Returns the result of a launch with these buffers; `None` for a ceiling.
     fn result(&self, stream: &Arc<CudaStream>, buffers: &Buffers<P>) -> Fallible<Option<Vec<f32>>> {
         Ok(Some(stream.clone_dtoh(&buffers.d)?.into_iter().map(P::result).collect()))
     }
 
-    /// Returns the operations of a launch if they are not those of the product.
+    /// Returns the number of operations of a launch, if it is not that of the product.
     fn flops(&self) -> Option<f64> {
         None
     }

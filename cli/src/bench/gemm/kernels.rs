@@ -36,7 +36,7 @@ struct Ours<P: Precision> {
     padded: [Option<Padded<P>>; 2],
 }
 
-/// A copy of a factor whose rows are a multiple of 16 bytes apart, which is made by every launch.
+/// A copy of a factor with a row pitch that is a multiple of 16 bytes, which every launch makes.
 struct Padded<P: Precision> {
     kernel: Loaded<PadRowsArgs<P::Factor>>,
     rows: u32,
@@ -46,7 +46,7 @@ struct Padded<P: Precision> {
 }
 
 impl<P: Precision> Padded<P> {
-    /// Returns the copy of a matrix in rows of `cols` elements, if tensor copies cannot read it.
+    /// Returns memory for a copy of a matrix with rows of `cols` elements, if tensor copies cannot read the matrix itself.
     fn new(gpu: &Gpu, [rows, cols]: [usize; 2]) -> Fallible<Option<Self>> {
         let unit = (16 / P::Factor::SIZE) as usize;
         if cols.is_multiple_of(unit) {
@@ -121,7 +121,7 @@ pub(super) fn promoted<P: Precision>(gpu: &Gpu, layout: Layout, size: Size) -> F
     of_kernel(gpu, name, Kind::Variant, gemm, Rc::new(gpu.load(&kernel?)?), size).map(Some)
 }
 
-/// Returns the contender of a kernel, with memory for copies of the factors that it cannot read.
+/// Returns the contender of a kernel, with memory for copies of factors that the kernel cannot read.
 pub(super) fn of_kernel<P: Precision>(
     gpu: &Gpu,
     name: String,

@@ -1,4 +1,4 @@
-//! What a kernel costs before it runs: to be built, compiled by the driver, and launched.
+//! The costs of a kernel before it runs: building it, its compilation by the driver, and its launch.
 
 use std::time::Instant;
 
@@ -43,14 +43,14 @@ struct Row<'r> {
     provenance: &'r Provenance,
 }
 
-/// The length of every side of the product that is launched: the GPU must not be slower than the launches.
+/// The m, n and k of the product that is launched, small enough that the GPU is not slower than the launches.
 const SIDE: u32 = 64;
 
-/// The launches of a sample: less than the driver queues without waiting.
+/// The number of launches of a sample, fewer than the driver queues without waiting.
 const LAUNCHES: u32 = 200;
 
 impl Overhead {
-    /// Times the largest kernel of a type and layout: it is built and compiled anew each time.
+    /// Times the largest kernel of a type and layout, which is built and compiled for each sample.
     pub(super) fn of<P: Precision>(gpu: &Gpu, layout: Layout, rounds: usize) -> Fallible<Self> {
         let gemm = layout.of(Gemm::new(GemmTile::T128x192));
         let kernel = P::kernel(gemm)?;
@@ -107,7 +107,7 @@ impl Overhead {
     }
 }
 
-/// Times `work` several times, once before.
+/// Times `work` for several rounds, after one execution that is not timed.
 fn samples(rounds: usize, mut work: impl FnMut(usize) -> Fallible<()>) -> Fallible<Samples> {
     work(rounds)?;
     let sample = |round| {

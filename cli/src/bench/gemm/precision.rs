@@ -50,7 +50,7 @@ impl fmt::Display for Dtype {
     }
 }
 
-/// Numbers of a host type that are copied to the GPU as they are.
+/// A host type whose numbers are copied to the GPU unchanged.
 pub(super) trait Stored: DeviceRepr + ValidAsZeroBits + Copy + 'static {}
 impl<T: DeviceRepr + ValidAsZeroBits + Copy + 'static> Stored for T {}
 
@@ -60,7 +60,7 @@ pub(super) struct Sm80<P: ?Sized> {
     pub(super) ceiling: fn(&Gpu) -> Fallible<Boxed<P>>,
 }
 
-/// A kernel, or why there is none.
+/// A kernel, or the reason why it cannot be built.
 pub(super) type Built<T, D> = Result<Kernel<GemmArgs<T, D>>, BuildError>;
 
 /// The types of a product.
@@ -89,9 +89,9 @@ pub(super) trait Precision: 'static {
     }
     /// Returns a factor for a normal random number.
     fn factor(normal: f32) -> Self::StoredFactor;
-    /// Returns the number that a factor stands for.
+    /// Returns the number that a factor represents.
     fn number(factor: Self::StoredFactor) -> f64;
-    /// Returns the number that a result stands for.
+    /// Returns the number that a result represents.
     fn result(result: Self::StoredResult) -> f32;
 }
 

@@ -24,7 +24,7 @@ pub(super) struct Problem<P: Precision> {
     stream: Arc<CudaStream>,
     size: Size,
     layout: Layout,
-    /// Together larger than the level-2 cache.
+    /// Sets of buffers that together are larger than the level-2 cache.
     buffers: Vec<Buffers<P>>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Timed {
     pub(super) unit: Unit,
     pub(super) name: String,
     pub(super) samples: Samples,
-    /// The operations of a launch.
+    /// The number of operations of a launch.
     pub(super) flops: f64,
     /// The clock of a multiprocessor during the last launch in MHz, if it was measured.
     pub(super) clock_mhz: Option<f64>,
@@ -75,11 +75,11 @@ impl<P: Precision> Problem<P> {
         Ok(Self { stream, size, layout, buffers })
     }
 
-    /// Launches each contender once and checks the results: some elements of the first one against sums of f64, and all elements of the
-    /// others against the first. Returns the contenders, and why others refuse the product.
+    /// Launches each contender once and checks the results: some elements of the first result against f64 sums, and all elements of the
+    /// others against the first result. Returns the contenders, and the reasons why others refuse the product.
     ///
     /// # Errors
-    /// If a result is wrong.
+    /// Returns an error if a result is wrong.
     pub(super) fn verify<'c>(
         &mut self,
         contenders: Contenders<'c, P>,

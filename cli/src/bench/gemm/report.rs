@@ -19,7 +19,7 @@ pub(super) struct Report {
     pub(super) refused: Vec<Refusal>,
 }
 
-/// A contender's times and how they compare.
+/// A contender's times, and their comparison with others.
 #[derive(Serialize)]
 struct Row<'r> {
     dtype: String,

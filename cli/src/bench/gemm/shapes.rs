@@ -43,7 +43,7 @@ pub(super) enum Shapes {
     Odd,
 }
 
-/// The linear layers of a transformer: the width, the columns of K and V together, and the width of the layers between.
+/// The linear layers of a transformer: the width, the number of columns of K and V together, and the width of the hidden layers.
 struct Transformer {
     width: usize,
     keys_and_values: usize,

@@ -17,7 +17,7 @@ pub(super) enum Model {
     StateSpace128,
 }
 
-/// The numbers of each head and token that weights depend on, other than queries and keys.
+/// The numbers of each head and token, in addition to queries and keys, on which weights depend.
 pub(super) struct Steps {
     /// The logarithm of the decay of a head, relative to a step.
     pub(super) logs: Vec<f32>,
@@ -29,7 +29,7 @@ impl Model {
     pub(super) const ALL: [Self; 5] =
         [Self::Taylor, Self::NormalizedTaylor, Self::Decayed, Self::StateSpace64, Self::StateSpace128];
 
-    /// Returns the name, as the rival has it, too.
+    /// Returns the name, which the rival also uses.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Taylor => "taylor",

@@ -49,7 +49,7 @@ pub(super) struct Problem {
     kernel: Kernel,
     /// Q, K and V as bits.
     factors: [CudaSlice<u16>; 3],
-    /// What a result has of its value.
+    /// For each head, the factor of the value that is added to the result.
     skips: CudaSlice<f32>,
     steps: CudaSlice<f32>,
     logs: CudaSlice<f32>,

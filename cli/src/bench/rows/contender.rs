@@ -1,4 +1,4 @@
-//! What is timed next to each other, and the buffers.
+//! The contenders that are timed in turn, and their buffers.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ impl<E: Element> Buffers<E> {
         })
     }
 
-    /// The bytes of a matrix.
+    /// Returns the size of a matrix in bytes.
     pub(super) fn matrix(&self) -> f64 {
         (self.x.len() * size_of::<E::Stored>()) as f64
     }
@@ -54,7 +54,7 @@ impl<E: Element> Buffers<E> {
 /// Queues a launch.
 pub(super) type Launch<E> = Box<dyn Fn(&Arc<CudaStream>, &mut Buffers<E>) -> Result<(), Failed>>;
 
-/// What a row of the result is computed from, in f64.
+/// The inputs of a row of the result, in f64.
 pub(super) struct Rows {
     pub(super) x: Vec<f64>,
     pub(super) r: Vec<f64>,
@@ -64,7 +64,7 @@ pub(super) struct Rows {
     pub(super) round: fn(f64) -> f64,
 }
 
-/// Returns a row of y.
+/// Computes a row of y.
 pub(super) type Reference = Box<dyn Fn(&Rows) -> Vec<f64>>;
 
 /// A contender.
@@ -73,7 +73,7 @@ pub(super) struct Contender<E: Element> {
     /// The bytes that must be read and written.
     pub(super) bytes: f64,
     pub(super) launch: Launch<E>,
-    /// What y is; none if it is not verified.
+    /// The reference for y; `None` if it is not verified.
     pub(super) reference: Option<Reference>,
 }
 

@@ -18,7 +18,7 @@ pub(in crate::bench) enum Dtype {
 /// An element type, and its numbers on the host.
 pub(super) trait Element: Convert<f32> + 'static {
     type Stored: DeviceRepr + ValidAsZeroBits + Copy + StorageFor<Self> + 'static;
-    /// The largest relative error of a rounded number, and of what is computed in f32.
+    /// The maximum relative error of a rounded number and of the computation in f32.
     const TOLERANCE: f64;
 
     fn stored(number: f32) -> Self::Stored;

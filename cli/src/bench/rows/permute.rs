@@ -1,4 +1,4 @@
-//! Axes in another order.
+//! Permutations of axes.
 
 use warpwright::{gpu::Gpu, kernels::Permute};
 
@@ -9,10 +9,11 @@ use super::{
 };
 use crate::bench::{Failed, Fallible};
 
-/// The most heads of a position.
+/// The maximum number of heads of a position.
 const HEADS: u32 = 32;
 
-/// Loads the kernels of these names: the matrix is transposed, and its rows, as those of heads of positions, are put in the order of heads.
+/// Loads the kernels of these names: the transposition of the matrix, and the permutation of its rows from the order of positions to that
+/// of heads.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
     buffers: &Buffers<E>,

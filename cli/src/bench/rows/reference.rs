@@ -11,7 +11,7 @@ pub(super) enum Reference {
     LayerNorm { residual: bool },
 }
 
-/// Added to the mean square.
+/// The number that is added to the mean square.
 pub(super) const EPSILON: f32 = 1e-5;
 
 impl Reference {
