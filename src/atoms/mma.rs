@@ -98,7 +98,7 @@ impl MmaAtom {
         &self.name
     }
 
-    /// Returns the mnemonic in the PTX manual's spelling; empty for an atom of several instructions (complex numbers).
+    /// Returns the mnemonic in the PTX manual's spelling; empty for an atom of several instructions (a complex product).
     #[must_use]
     pub fn mnemonic(&self) -> &str {
         &self.mnemonic

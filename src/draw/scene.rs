@@ -15,7 +15,7 @@ const PAD: (i32, i32) = (4, 4);
 /// A picture with positions, from [`Picture::scene`].
 #[derive(Clone, Debug, Default)]
 pub struct Scene {
-    /// Width and height.
+    /// The width and the height.
     pub size: (i32, i32),
     /// The cells, in the order in which they are painted.
     pub boxes: Vec<Rect>,
@@ -26,32 +26,32 @@ pub struct Scene {
 /// A filled cell.
 #[derive(Clone, Debug)]
 pub struct Rect {
-    /// x and y of its upper left corner.
+    /// The x and y coordinates of the upper left corner.
     pub at: (i32, i32),
-    /// Width and height.
+    /// The width and the height.
     pub size: (i32, i32),
-    /// Its fill.
+    /// The fill of the cell.
     pub paint: Paint,
-    /// Whether it has a frame of [`Paint::Alarm`].
+    /// Whether the cell has a frame of [`Paint::Alarm`].
     pub alarm: bool,
 }
 
 /// A line of text.
 #[derive(Clone, Debug)]
 pub struct Text {
-    /// The x of the anchor, and the y of the top of the line.
+    /// The x coordinate of the anchor, and the y coordinate of the top of the line.
     pub at: (i32, i32),
-    /// The part of the text that is at that x.
+    /// The part of the text that is at this x coordinate.
     pub anchor: Anchor,
-    /// Its color.
+    /// The color of the text.
     pub paint: Paint,
-    /// Whether it is bold.
+    /// Whether the text is bold.
     pub bold: bool,
     /// The text.
     pub text: String,
 }
 
-/// The part of a line of text that is at its position.
+/// The part of a line of text that is at the x coordinate of [`Text::at`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Anchor {
     /// The left end.

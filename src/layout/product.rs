@@ -86,7 +86,7 @@ impl Layout {
 
     /// Returns adjacent copies of this layout: mode `i` is `(self_i, tiler_i)`.
     ///
-    /// Post-condition: the rank is the larger of the ranks of `self` and `tiler`; the other is padded with `1:0`.
+    /// Post-condition: the rank is the larger of the ranks of `self` and `tiler`; the layout of lower rank is padded with `1:0`.
     ///
     /// # Errors
     /// Returns the errors of [`logical_product`](Self::logical_product).
@@ -97,7 +97,7 @@ impl Layout {
 
     /// Returns interleaved copies of this layout: mode `i` is `(tiler_i, self_i)`.
     ///
-    /// Post-condition: the rank is the larger of the ranks of `self` and `tiler`; the other is padded with `1:0`.
+    /// Post-condition: the rank is the larger of the ranks of `self` and `tiler`; the layout of lower rank is padded with `1:0`.
     ///
     /// # Errors
     /// Returns the errors of [`logical_product`](Self::logical_product).

@@ -10,10 +10,10 @@ use super::tuple::{Coord, Tuple, saturate};
 /// One element of a slicing coordinate: an index, or `..` (CuTe's `_`) for the whole mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Slot {
-    /// Keep the mode.
+    /// Keeps the mode.
     #[doc(alias = "_")]
     Keep,
-    /// Fix the mode at this coordinate.
+    /// Fixes the mode at this coordinate.
     At(i64),
 }
 

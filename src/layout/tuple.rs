@@ -116,7 +116,7 @@ impl<T> Tuple<T> {
         }
     }
 
-    /// Wraps a leaf in a one-element tuple; a tuple is unchanged.
+    /// Wraps a leaf in a one-element tuple; returns a tuple unchanged.
     #[must_use]
     pub fn wrap(self) -> Tuple<T> {
         match self {

@@ -115,8 +115,8 @@ macro_rules! zips {
             #[doc = concat!("Replaces each element by the result of `f` for it and the corresponding element of a ", $what, " whose elements have another")]
             /// width: `t.zip_elements(&mask, |x, bits| …)`. Computed in place.
             ///
-            /// Tiles must both have elements of 16 bits or more, or both elements of 8 bits. Packed elements are unpacked; if both types have the
-            /// same number of elements per register, [`zip`](Self::zip) is faster.
+            /// Both tiles must have elements of 16 bits or more, or both must have 8-bit elements. Packed elements are unpacked; if both
+            /// types have the same number of elements per register, [`zip`](Self::zip) is faster.
             #[must_use]
             #[track_caller]
             pub fn zip_elements<U: TensorElement>(

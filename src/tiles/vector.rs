@@ -123,7 +123,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
 }
 
 impl<'k, T: TensorElement<Word = T> + Scalar, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Returns element `index` to all lanes, which must all take part. Emits one `shfl` (two for 64-bit elements).
+    /// Returns element `index` to all lanes. All of them must take part. Emits one `shfl` (two for 64-bit elements).
     ///
     /// Rejected when the kernel is built if the vector has no such element.
     #[track_caller]

@@ -13,8 +13,8 @@ use crate::{
 /// one, and no warpgroup contributes to the one after that before all have contributed to the next.
 const SLOTS: u32 = 2;
 
-/// A shared tile of `H`×`W` subtiles for an operand of which each of `C` consumer warpgroups computes 64 rows, and which all of them then
-/// read. Two tiles alternate from round to round.
+/// A shared tile of `H`×`W` subtiles for an operand. Each of `C` consumer warpgroups computes 64 of its rows; then all of them read the
+/// whole operand. Two tiles alternate from round to round.
 ///
 /// ```
 /// # use warpwright::{prelude::*, tiles::{consumers, producer}};

@@ -203,8 +203,8 @@ impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
         Joined { tiles: vec![self, other], axis: 1 }
     }
 
-    /// Returns a source that fills the rows of a shared tile from `tiles`, such as the pages of a sequence, in order. All have the same
-    /// height, a multiple of 8 rows; together, they have the height of the shared tile.
+    /// Returns a source that fills the rows of a shared tile from `tiles`, such as the pages of a sequence, in order. All tiles have the
+    /// same height, a multiple of 8 rows; together, they have the height of the shared tile.
     pub fn stacked(tiles: Vec<Self>) -> Joined<'k, T, A> {
         Joined { tiles, axis: 0 }
     }
