@@ -1,7 +1,7 @@
-//! Architecture rules, checked on the source: the dependencies of modules, where `unsafe` is allowed, that no file
-//! is too long, and that no committed file contains machine-specific paths.
+//! Architecture rules that are checked on the source: the dependencies of modules, the location of `unsafe` code, the maximum length of
+//! files, and the absence of machine-specific paths.
 //!
-//! Each rule is a function from text to complaints, so that each is also shown a planted violation and a clean twin.
+//! Each rule is a function from text to complaints, so that each is also tested with a planted violation and a correct counterpart.
 
 mod architecture {
     mod arrows;

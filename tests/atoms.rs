@@ -1,4 +1,4 @@
-//! Instructions as data.
+//! Instructions as data: atoms.
 
 #[path = "support/assemble.rs"]
 mod assemble;

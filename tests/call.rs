@@ -1,4 +1,4 @@
-//! Calls that pick their kernel, against f64: what is built, what is reused, and what is refused.
+//! Calls that select their kernel, compared with f64: what is built, what is reused, and what is rejected.
 
 #[path = "support/devices.rs"]
 mod devices;

@@ -1,4 +1,4 @@
-//! Convolutions against f64, on every device, and assembled without advisories.
+//! Convolutions compared with f64, on every device, and assembled without advisories.
 
 #[path = "support/assemble.rs"]
 mod assemble;

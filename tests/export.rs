@@ -1,4 +1,4 @@
-//! Exports: what the files say, what C and C++ compilers make of the header, and the C++ example.
+//! Exports: the contents of the files, the header in C and C++ compilers, and the C++ example.
 
 #[path = "support/assemble.rs"]
 mod ptxas;

@@ -1,4 +1,4 @@
-//! The product kernels of Hopper: every type, order and tile against integers, on every device, and assembled without advisories.
+//! Hopper's GEMM kernels: every type, order and tile compared with integer results, on every device, and assembled without advisories.
 
 #[path = "support/assemble.rs"]
 mod assemble;

@@ -1,5 +1,5 @@
-//! The exported kernels in `ptx/`: what a C++ program takes must be what the crate makes.
-//! `WARPWRIGHT_BLESS=1 cargo test --test golden` rewrites them.
+//! The exported kernels in `ptx/`, which C++ programs use, must match the crate's output. `WARPWRIGHT_BLESS=1 cargo test --test golden`
+//! rewrites them.
 
 #[path = "support/assemble.rs"]
 mod assemble;

@@ -1,4 +1,4 @@
-//! Hopper's tiles, run on every device there is.
+//! Hopper's tiles, run on every available device.
 
 #[path = "support/assemble.rs"]
 mod assemble;

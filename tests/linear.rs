@@ -1,4 +1,5 @@
-//! Linear attention: every kernel against f64 and against the definition of its paper, on every device, and assembled without advisories.
+//! Linear attention: every kernel compared with f64 and with the definition in its paper, on every device, and assembled without
+//! advisories.
 
 #[path = "support/assemble.rs"]
 mod assemble;

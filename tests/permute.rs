@@ -1,4 +1,4 @@
-//! Permutations of axes against the definition, bit for bit, on every device.
+//! Permutations of axes compared with the definition, bit for bit, on every device.
 
 #[path = "support/assemble.rs"]
 mod assemble;

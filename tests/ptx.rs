@@ -1,4 +1,4 @@
-//! The assembler: the instruction table against ptxas, the emitters against the table, folding against the manual.
+//! The assembler: the instruction table compared with ptxas, the emitters with the table, and folding with the manual.
 
 #[path = "support/atom_kernel.rs"]
 mod atom_kernel;

@@ -1,5 +1,5 @@
-//! The kernels on rows: every tiling, odd lengths and pitches, and elements that are not numbers, against f64, on every device, and
-//! assembled without advisories.
+//! The kernels on rows: every tiling, odd lengths and pitches, and NaN and infinities among the elements, compared with f64, on every
+//! device, and assembled without advisories.
 
 #[path = "support/assemble.rs"]
 mod assemble;

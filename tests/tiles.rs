@@ -1,8 +1,8 @@
-//! Tiles, run on every device there is.
+//! Tiles, run on every available device.
 //!
-//! The test list of ThunderKittens, which has about 3,000 cases at its default intensity, and the tests here that cover each of its rows, those
-//! that are commented out there included. Here, about 2,300 kernels run in the simulator, most in two blocks and twice, and every
-//! element of their results is compared, exactly unless a function is approximate; outputs are poisoned before.
+//! The tests of ThunderKittens (about 3,000 cases at its default intensity), and the tests here that cover each of its rows, including
+//! those that are commented out there. Here, about 2,300 kernels run in the simulator, most of them in two blocks and twice. Every element
+//! of their results is compared, exactly unless a function is approximate; outputs are poisoned before the launch.
 //!
 //! | ThunderKittens | sizes there | tests here |
 //! | --- | --- | --- |
@@ -23,7 +23,7 @@
 //! | `mma` AB, ABt, AtB, AtBt of bf16; f16 (defined, not run); fp8 ABt | K of 1 to 4 subtiles | `products::bf16_in_f32`, `products::f16_in_f32`, `products::f16_in_f16`, `products::e4m3_e4m3_in_f32`, `products::e5m2_e4m3_in_f16`, `products::tf32_in_f32`, `products::f64_in_f64`, `products::s8_u8_in_s32` |
 //! | complex `mma` AB | the same | `complex::bf16_ab`, `complex::bf16_atbt`, `complex::f16_in_f16`, `complex::tf32_ab` |
 //!
-//! Its tests of `wgmma`, of tensor copies and of several GPUs are not part of this table.
+//! ThunderKittens' tests of `wgmma`, of tensor copies and of several GPUs are not part of this table.
 
 #[path = "support/assemble.rs"]
 mod assemble;

@@ -1,4 +1,4 @@
-//! The simulator's arithmetic against what an H200 returned, and against itself.
+//! The simulator's arithmetic compared with results of an H200, and with itself.
 //!
 //! `sim/tests/data/truth` holds a small part of a recording of single instructions. The environment variable
 //! `WARPWRIGHT_TRUTH` names another folder of the same form to run instead.

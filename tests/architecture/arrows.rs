@@ -41,29 +41,29 @@ const SIMULATOR: &[Module] = &[
     ("schedule", &["arith", "lanes", "report", "program", "shadow", "machine", "alu", "check", "exec"]),
 ];
 
-/// Where the sources of a crate are, and its modules.
+/// The folder of a crate's sources, and its modules.
 const CRATES: &[(&str, &[Module])] = &[("src/", MODULES), ("sim/src/", SIMULATOR)];
 
-/// Modules that talk to the driver's own crate.
+/// Modules that use the driver's crate, cudarc.
 const CUDARC: &[&str] = &["gpu", "run"];
 
-/// The path of a file in its crate, and the crate's modules.
+/// Returns the path of a file in its crate, and the crate's modules.
 fn in_crate(name: &str) -> Option<(&str, &'static [Module])> {
     CRATES.iter().find_map(|(folder, modules)| Some((name.strip_prefix(folder)?, *modules)))
 }
 
-/// Returns the module that a file of a library belongs to; the root of the crate belongs to none, and may use all.
+/// Returns the module of a library file. The root of the crate does not belong to a module, and may use all.
 pub(super) fn module_of(name: &str) -> Option<&str> {
     let (inside, _) = in_crate(name)?;
     (inside != "lib.rs").then(|| inside.split(['/', '.']).next()).flatten()
 }
 
-/// How many `super`s lead from the file's own module to the root of the crate.
+/// Returns the number of `super`s from the file's own module to the root of the crate.
 fn depth(name: &str) -> usize {
     in_crate(name).map_or(0, |(inside, _)| inside.split('/').count())
 }
 
-/// Every name at the root of the crate that the source reaches for, with its line.
+/// Returns every name at the root of the crate that the source uses, with its line.
 fn reached(name: &str, tokens: &[Placed]) -> Vec<(String, usize)> {
     let mut out = Vec::new();
     // How deep in braces we are, and at which depths inline modules began.
@@ -96,7 +96,7 @@ fn reached(name: &str, tokens: &[Placed]) -> Vec<(String, usize)> {
     out
 }
 
-/// Where the path that begins at `at` goes on after the root of the crate, if it comes there: by `crate::`, or by `climb`
+/// Returns the position in the path that begins at `at` after the root of the crate, if the path reaches it: by `crate::`, or by `climb`
 /// times `super::`.
 fn below_root(tokens: &[Placed], at: usize, climb: usize) -> Option<usize> {
     let is_step = |at: usize, word: &str| {
@@ -113,7 +113,7 @@ fn is_path(tokens: &[Placed], at: usize) -> bool {
     tokens.get(at).is_some_and(|(token, _)| *token == Token::Path)
 }
 
-/// The first name of each path at `at`: of `a::b`, or of every path in `{a::b, c::{d, e}}`.
+/// Returns the first name of each path at `at`: of `a::b`, or of every path in `{a::b, c::{d, e}}`.
 fn first_names(tokens: &[Placed], at: usize) -> Vec<String> {
     match tokens.get(at) {
         Some((Token::Word(word), _)) => vec![word.clone()],

@@ -1,4 +1,4 @@
-//! The files that the rules are about.
+//! The files that the rules check.
 
 use std::{
     fs,
@@ -6,18 +6,18 @@ use std::{
     process::Command,
 };
 
-/// The checkout: the folder above this package's.
+/// Returns the root of the checkout: the folder above this package's.
 pub(super) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is in a folder of the checkout")
 }
 
-/// A path from the checkout on, with `/` between its parts.
+/// Returns a path relative to the checkout, with `/` between its parts.
 pub(super) fn name(path: &Path) -> String {
     let parts = path.strip_prefix(root()).unwrap_or(path).components();
     parts.map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
-/// Every Rust file of the project, by name, with its text.
+/// Returns every Rust file of the project, by name, with its text.
 pub(super) fn rust() -> Vec<(String, String)> {
     let folders = ["src", "sim", "cli", "cuda", "proptest", "tests", "examples", "benches"];
     let mut paths = Vec::new();
@@ -34,7 +34,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Every file that is or would be committed; without git, every file of the folders that are published.
+/// Returns every file that is or would be committed; without git, every file of the published folders.
 pub(super) fn committed() -> Vec<PathBuf> {
     let git = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -73,7 +73,7 @@ pub(super) fn committed() -> Vec<PathBuf> {
     paths
 }
 
-/// Every file below `path`, or `path` itself if it is one; nothing if it is not there.
+/// Adds every file below `path`, or `path` itself if it is a file; nothing if it does not exist.
 fn walk(path: &Path, into: &mut Vec<PathBuf>) {
     if path.is_file() {
         into.push(path.to_path_buf());

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::files;
 
-/// Beginnings of paths that exist on one machine. Put together here, so that this file does not hold them itself.
+/// Returns the beginnings of paths that exist on one machine. They are assembled here, so that this file does not contain them.
 fn places() -> Vec<String> {
     let folders = ["work", "root", "home", "Users", "opt/ptxas", "tmp/wt", "tmp/target"];
     let mut places: Vec<String> = folders.iter().map(|folder| ["/", folder, "/"].concat()).collect();
@@ -12,10 +12,10 @@ fn places() -> Vec<String> {
     places
 }
 
-/// Kernels as other compilers wrote them, which name the source files of their authors.
+/// Kernels that other compilers generated, which name the source files of their authors.
 const FOREIGN: &str = "sim/tests/data/corpus/";
 
-/// `bytes` may be text or binary; a path in either is an error.
+/// Returns errors for paths in `bytes`, which may be text or binary.
 fn complaints(name: &str, bytes: &[u8]) -> Vec<String> {
     let mut out = Vec::new();
     for (number, line) in bytes.split(|&byte| byte == b'\n').enumerate() {

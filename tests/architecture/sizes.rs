@@ -1,4 +1,4 @@
-//! No Rust file is long: a file is about one subject.
+//! Rust files are short: each file covers one subject.
 
 use super::files;
 

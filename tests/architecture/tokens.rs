@@ -25,10 +25,10 @@ impl Token {
     }
 }
 
-/// A token and the line that it is on, from 1.
+/// A token and its 1-based line.
 pub(super) type Placed = (Token, usize);
 
-/// Cuts Rust source into tokens; numbers are dropped with the comments and literals.
+/// Divides Rust source into tokens, without numbers, comments and literals.
 pub(super) fn tokens(source: &str) -> Vec<Placed> {
     let mut out = Vec::new();
     let (mut rest, mut line) = (source, 1);
@@ -41,7 +41,7 @@ pub(super) fn tokens(source: &str) -> Vec<Placed> {
     out
 }
 
-/// Length of the first thing in `rest`, and its token unless it is to be dropped.
+/// Returns the length of the first construct in `rest`, and its token unless it is omitted.
 fn next(rest: &str, first: char) -> (usize, Option<Token>) {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     if rest.starts_with("//") {
@@ -68,7 +68,7 @@ fn next(rest: &str, first: char) -> (usize, Option<Token>) {
     (first.len_utf8(), (!first.is_whitespace()).then_some(Token::Mark(first)))
 }
 
-/// Length of a block comment; they nest.
+/// Returns the length of a block comment; these may nest.
 fn block_comment(rest: &str) -> usize {
     let (mut at, mut depth) = (0, 0);
     while at < rest.len() {
@@ -86,7 +86,7 @@ fn block_comment(rest: &str) -> usize {
     at
 }
 
-/// Length of a string literal, raw or not, with its prefix.
+/// Returns the length of a string literal, raw or not, with its prefix.
 fn string(rest: &str) -> Option<usize> {
     let prefix = ["br", "cr", "r", "b", "c", ""].into_iter().find(|prefix| {
         let after = rest.strip_prefix(prefix);
@@ -114,7 +114,7 @@ fn string(rest: &str) -> Option<usize> {
     Some(rest.len())
 }
 
-/// Length of `'a'`, `'\n'` or `'lifetime`.
+/// Returns the length of `'a'`, `'\n'` or `'lifetime`.
 fn character_or_lifetime(rest: &str) -> usize {
     let mut chars = rest.char_indices().skip(1);
     match (chars.next(), chars.next()) {

@@ -1,18 +1,18 @@
-//! `unsafe` blocks are in the GPU layer and at the C interfaces of the crates `warpwright-cuda` and `warpwright-cudart`. The assembler declares functions that are
-//! `unsafe` to call, and calls none; every other layer and crate forbids `unsafe` itself.
+//! `unsafe` blocks are in the GPU layer and at the C interfaces of the crates `warpwright-cuda` and `warpwright-cudart`. The assembler
+//! declares functions that are `unsafe` to call, and calls none of them; every other layer and crate forbids `unsafe` code.
 
 use super::{arrows::module_of, files, tokens::tokens};
 
 /// The module that calls the driver.
 const MODULE: &str = "gpu";
 
-/// The parts of `warpwright-cuda` that talk to programs in C.
+/// The parts of `warpwright-cuda` that C programs call.
 const BOUNDARY: [&str; 4] = ["cuda/src/c.rs", "cuda/src/c/", "cuda/src/host.rs", "cuda/runtime/src/"];
 
 /// The layer that declares `unsafe` functions.
 const DECLARES: &str = "ptx";
 
-/// The roots of crates without any.
+/// The roots of crates without `unsafe` code.
 const CRATES: [&str; 3] = ["sim/src/lib.rs", "cli/src/main.rs", "proptest/src/lib.rs"];
 
 fn complaints(name: &str, source: &str) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Copy atoms, executed: what every lane gets is what the atom's layouts say.
+//! Copy atoms, executed: every lane receives the elements that the atom's layouts specify.
 #![allow(unsafe_code, reason = "copies that are cut by a number of bytes")]
 
 use pretty_assertions::assert_eq;

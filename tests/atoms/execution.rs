@@ -1,4 +1,4 @@
-//! Every atom of a warp, run: its product of matrices that are packed by the atom's own layouts is the exact one.
+//! Every warp-level atom, executed: the product of matrices that are packed by the atom's own layouts is exact.
 //!
 //! The simulator has separate fragment maps, so it is an independent check; a GPU is the reference.
 

@@ -1,4 +1,4 @@
-//! Register tiles against ThunderKittens' formulas, and what every map must be.
+//! Register tiles compared with ThunderKittens' formulas, and properties of all fragment maps.
 
 use std::collections::HashSet;
 

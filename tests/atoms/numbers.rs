@@ -1,4 +1,4 @@
-//! Whole numbers as the bits of every type, and back.
+//! Integers as the bits of every type, and back.
 
 use warpwright::{
     atoms::MmaType,

@@ -1,4 +1,4 @@
-//! The atoms against CuTe's own answers (CUTLASS 4.7.0).
+//! The atoms compared with CuTe's output (CUTLASS 4.7.0).
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! Every atom of a warpgroup, run: operands in shared memory in each canonical layout, or A in registers; dense and sparse, with either
-//! sign, added to D or not.
+//! Every warpgroup-level atom, executed: operands in shared memory in each canonical layout, or A in registers; dense and sparse, with
+//! either sign, added to D or not.
 //!
 //! The layouts are those of the PTX ISA ("Asynchronous Warpgroup Level Matrix Shared Memory Layout"), written here from the manual.
 

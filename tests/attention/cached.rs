@@ -1,4 +1,4 @@
-//! One query for each head and a cache of keys and values.
+//! Attention of one query for each head to a cache of keys and values.
 
 use super::{
     problem::{Half, compare_row, mixed},

@@ -1,4 +1,4 @@
-//! Elements that show which ones were read, and those that are not numbers.
+//! Elements that show which of them were read, and special numbers: NaN and infinities.
 
 use super::problem::{Sizes, built, check, mixed};
 use warpwright::{

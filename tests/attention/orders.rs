@@ -1,4 +1,4 @@
-//! The order of tiles that is chosen for a problem.
+//! The order of tiles that is selected for a problem.
 
 use proptest::prelude::*;
 use warpwright::{

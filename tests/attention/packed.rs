@@ -1,4 +1,4 @@
-//! Sequences of different lengths, one after the other.
+//! Sequences of different lengths, stored one after the other.
 
 use super::{
     problem::{Element, Matrices, On, Order, Sizes, compare_row, everywhere, mixed, scale},

@@ -1,4 +1,4 @@
-//! Every tile and order of tiles, and tiles that there are none of.
+//! Every tile and order of tiles, and invalid tiles.
 
 use super::problem::{Order, Sizes, built, check, mixed};
 use warpwright::{

@@ -1,4 +1,4 @@
-//! What is built once, and what is reused.
+//! The kernels that are built once, and those that are reused.
 
 use std::{cell::Cell, sync::Arc};
 

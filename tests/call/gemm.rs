@@ -1,4 +1,4 @@
-//! Products of every order, with scales, sums and gates, and results at any distance.
+//! Products of every order, with scales, sums and gates, and results with any row stride.
 
 use warpwright::{
     kernels::{

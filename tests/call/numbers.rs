@@ -1,4 +1,4 @@
-//! Devices, and buffers with canaries behind them.
+//! Devices, and buffers that are followed by canaries.
 
 use warpwright::{
     prelude::*,

@@ -1,4 +1,4 @@
-//! What calls refuse, and how they say it.
+//! The calls that are rejected, and the error messages.
 
 use warpwright::{
     kernels::{

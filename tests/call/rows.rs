@@ -1,4 +1,4 @@
-//! Kernels on rows, of odd lengths and at odd distances.
+//! Kernels on rows with odd lengths and odd strides.
 
 use std::iter;
 

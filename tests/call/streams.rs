@@ -1,4 +1,5 @@
-//! Calls on buffers and streams of cudarc, with the stand-in driver, each in its own process. Its kernel is `kernel(x, y, n)`: y[i] = 2·x[i].
+//! Calls on buffers and streams of cudarc with the stand-in driver, each in its own process. The driver's kernel is `kernel(x, y, n)`: y[i]
+//! = 2·x[i].
 
 use super::stand_in::{StandIn, is_child};
 use pretty_assertions::assert_eq;

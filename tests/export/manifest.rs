@@ -1,4 +1,4 @@
-//! The manifest compared with the kernel, parsed by an independent JSON reader.
+//! The manifest compared with the kernel, as parsed by an independent JSON reader.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Sizes down to nothing, clusters, and orders of tiles.
+//! Sizes from 0 on, clusters, and orders of tiles.
 
 use super::problem::{Sizes, check, run};
 use warpwright::{

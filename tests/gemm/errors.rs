@@ -1,4 +1,4 @@
-//! What a kernel or a launch rejects.
+//! Parameters and arguments that a kernel or a launch rejects.
 
 use warpwright::{
     kernels::{Activation, Gemm, GemmResult, GemmSum, GemmTile, MatrixOrder},

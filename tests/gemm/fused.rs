@@ -1,4 +1,4 @@
-//! Epilogues: factors and terms after the sums, which are exact for the numbers chosen here.
+//! Epilogues: factors and addends applied to the sums, with numbers for which results are exact.
 
 use super::problem::{Entry, Matrix, assert_same, entry, product};
 use crate::{assemble, devices};

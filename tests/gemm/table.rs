@@ -1,4 +1,4 @@
-//! Tables of tuned kernels: their text, the choice from them, and the one of an H200.
+//! Tables of tuned kernels: their text, the selection from them, and the table of an H200.
 
 use pretty_assertions::assert_eq;
 use warpwright::{

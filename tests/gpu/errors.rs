@@ -1,4 +1,4 @@
-//! Errors can be displayed without a driver; cudarc's own would call into the library.
+//! Errors can be displayed without a driver, although cudarc's own errors would call into the library.
 
 use cudarc::driver::{DriverError, sys::cudaError_enum};
 use pretty_assertions::assert_eq;

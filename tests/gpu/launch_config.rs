@@ -1,4 +1,4 @@
-//! The checks of a launch's shape, against an H200's limits.
+//! The checks of a launch's shape against the limits of an H200.
 
 use pretty_assertions::assert_eq;
 use warpwright::gpu::{CudaVersion, DeviceProperties, FunctionAttributes, LaunchConfig, LaunchError};

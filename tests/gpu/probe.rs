@@ -1,4 +1,4 @@
-//! Each way in which a driver can be unusable has its own error.
+//! Each reason why a driver is not usable has its own error.
 #![allow(unsafe_code, reason = "opens stand-in drivers by path")]
 
 use super::stand_in::StandIn;

@@ -1,4 +1,4 @@
-//! Each rule of a tensor map, at its limit and past it.
+//! Each rule of a tensor map, at its limit and beyond it.
 
 use pretty_assertions::assert_eq;
 use warpwright::gpu::{ElementType, L2Promotion, OutOfBounds, Swizzle, TiledTensor};

@@ -1,4 +1,4 @@
-//! Consumers that hold a baton, and rings that one producer fills in turn.
+//! Consumers that take turns by a baton, and rings that one producer fills in turn.
 
 use warpwright::{
     prelude::*,

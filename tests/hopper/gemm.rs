@@ -1,4 +1,4 @@
-//! D = A·Bᵀ by a ring between a producer and consumers, in every way to consume it.
+//! D = A·Bᵀ with a ring between a producer and consumers, in every way of consuming it.
 
 use warpwright::{
     prelude::*,

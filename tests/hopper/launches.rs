@@ -1,4 +1,4 @@
-//! What a launch refuses: tensors that no map describes, and buffers that are too short.
+//! Launches that are rejected: tensors that a map cannot describe, and buffers that are too short.
 
 use warpwright::{
     prelude::*,

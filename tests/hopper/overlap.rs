@@ -1,4 +1,4 @@
-//! Launches that overlap with the preceding kernel: where the call may be, and what loads become.
+//! Launches that overlap with the preceding kernel: the valid positions of the call, and the instructions of loads.
 #![allow(unsafe_code, reason = "a raw line")]
 
 use warpwright::{

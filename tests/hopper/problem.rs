@@ -1,4 +1,4 @@
-//! Products of small whole numbers, whose sums are exact in every type.
+//! Products of small integers, whose sums are exact in every type.
 
 use warpwright::{
     prelude::*,

@@ -1,4 +1,4 @@
-//! Schedules: every tile once, in the order stated, by the block stated.
+//! Schedules: each tile is computed once, in the specified order and by the specified block.
 
 use proptest::prelude::*;
 use warpwright::{

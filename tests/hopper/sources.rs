@@ -1,4 +1,4 @@
-//! What a tensor copy reads: views, batches, edges and types.
+//! The sources of tensor copies: views, batches, edges and types.
 
 use warpwright::{
     prelude::*,

@@ -1,4 +1,4 @@
-//! The documented post-conditions of each function, over all indices.
+//! The documented postconditions of each function, for all indices.
 
 use std::collections::{BTreeMap, BTreeSet};
 

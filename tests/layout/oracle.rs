@@ -1,4 +1,4 @@
-//! The algebra compared with the output of CuTe (CUTLASS 4.7.0), each case at its stated strictness.
+//! The algebra compared with the output of CuTe (CUTLASS 4.7.0); each case states how strictly.
 
 use std::fmt::Write;
 

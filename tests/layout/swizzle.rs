@@ -1,4 +1,4 @@
-//! Swizzles and composed layouts, against CuTe's own tables.
+//! Swizzles and composed layouts, compared with CuTe's tables.
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Handing text to ptxas.
+//! Assembling text with ptxas.
 
 use std::{
     collections::BTreeMap,

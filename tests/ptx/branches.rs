@@ -1,4 +1,4 @@
-//! Branches that give state, and what is assumed in them.
+//! Branches that return state, and facts that hold in them.
 #![allow(unsafe_code, reason = "plain pointers to results")]
 
 use pretty_assertions::assert_eq;

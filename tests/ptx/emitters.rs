@@ -1,4 +1,4 @@
-//! Every typed emitter, called once: what it writes is in the table, ptxas takes it, and no row is without an emitter.
+//! Every typed emitter, called once: the emitted instruction is in the table, ptxas accepts it, and every row has an emitter.
 #![allow(unsafe_code, reason = "emits every access, raw ones too")]
 #![allow(
     clippy::eq_op,

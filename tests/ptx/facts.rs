@@ -1,4 +1,4 @@
-//! What is known of values: instructions that it makes needless are left out, and results stay the same.
+//! Facts about values: unnecessary instructions are omitted, and results remain the same.
 #![allow(unsafe_code, reason = "plain pointers to results")]
 
 use proptest::prelude::*;

@@ -1,5 +1,5 @@
-//! Folding never changes a value: constants give what an H200 was recorded to give, and what the simulator gives for
-//! the instruction that would have been written otherwise, with any of its operands constant and the others not.
+//! Folding never changes a value: operations on constants give the results recorded from an H200, and those of the simulator for the
+//! instruction that is emitted otherwise, with any of its operands constant.
 #![allow(unsafe_code, reason = "one pointer walks over all results")]
 
 mod conversions;

@@ -1,5 +1,5 @@
-//! Host numbers of 8 bits and tf32: every value, and every boundary between roundings, against a search over all values and
-//! the simulator's `cvt`.
+//! Host numbers of 8 bits and tf32: every value, and every boundary between roundings, compared with a search over all values and with the
+//! simulator's `cvt`.
 
 use pretty_assertions::assert_eq;
 use warpwright::{

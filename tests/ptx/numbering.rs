@@ -1,4 +1,4 @@
-//! What is computed twice is emitted once, and never where it is not the same.
+//! Equal computations are emitted once, but never where their results may differ.
 #![allow(unsafe_code, reason = "plain pointers to results")]
 
 use warpwright::{

@@ -1,4 +1,4 @@
-//! Operands made up for a form, by the notation of `Form::operands`.
+//! Operands that are generated for a form from the notation of `Form::operands`.
 
 /// Every line that shows `mnemonic` with operands of the given classes: with and without optional ones, and with each
 /// constant that is allowed.

@@ -1,4 +1,4 @@
-//! What does not fold, run in the simulator: carry chains, shuffles, votes, reductions, atomics, address spaces.
+//! Instructions that do not fold, run in the simulator: carry chains, shuffles, votes, reductions, atomics, address spaces.
 #![allow(unsafe_code, reason = "generic addresses")]
 
 use pretty_assertions::assert_eq;

@@ -1,4 +1,4 @@
-//! Bulk copies and tensor maps, run on every device that has them.
+//! Bulk copies and tensor maps, run on every device that supports them.
 #![allow(unsafe_code, reason = "bulk copies through plain pointers")]
 
 use pretty_assertions::assert_eq;

@@ -1,4 +1,4 @@
-//! Barriers, clusters and asynchronous stores, run on every device that has them.
+//! Barriers, clusters and asynchronous stores, run on every device that supports them.
 
 use pretty_assertions::assert_eq;
 use warpwright::{

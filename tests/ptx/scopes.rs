@@ -1,4 +1,4 @@
-//! Scopes as values: ranks, sizes, barriers, work for one warp.
+//! Scopes as values: ranks, sizes, barriers, and work by one warp.
 #![allow(unsafe_code, reason = "plain pointers to results")]
 
 use pretty_assertions::assert_eq;

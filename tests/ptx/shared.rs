@@ -1,4 +1,4 @@
-//! Shared memory: where arrays are, and what they take.
+//! Shared memory: the addresses of arrays, and their sizes.
 
 use proptest::prelude::*;
 use warpwright::{

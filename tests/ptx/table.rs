@@ -1,4 +1,4 @@
-//! Every form of the instruction table, expanded and handed to ptxas at exactly its own version and lowest target.
+//! Every form of the instruction table, expanded and assembled by ptxas for exactly its own version and lowest target.
 
 use std::collections::BTreeMap;
 

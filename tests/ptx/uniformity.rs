@@ -1,4 +1,4 @@
-//! What is known of a register's uniformity, and collectives that not all of their threads reach.
+//! Facts about the uniformity of registers, and collective operations that some of their threads do not reach.
 #![allow(unsafe_code, reason = "plain pointers to results")]
 
 use std::cell::Cell;

@@ -1,4 +1,4 @@
-//! Kernels of the tests: built and assembled, or refused.
+//! Kernels of the tests: built and assembled, or rejected.
 
 use crate::ptxas;
 use warpwright::ptx::{BuildError, BuildErrorKind, Builder, Kernel, Params, Target};

@@ -1,4 +1,4 @@
-//! What a launch computes of a view's extents.
+//! The extents of views that a launch computes.
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Printing: the C format, the argument buffer, and what is refused. The simulator's and the GPU's tests read what comes out.
+//! Printing: the C format, the argument buffer, and rejected formats. The tests on the simulator and the GPU read the output.
 #![allow(unsafe_code, reason = "the text alone")]
 
 use pretty_assertions::assert_eq;

@@ -1,4 +1,4 @@
-//! A kernel's print on a GPU: the driver writes it to the process's standard output, so a child process runs it.
+//! Printing by a kernel on a GPU. The driver writes to the process's standard output, so a child process runs the kernel.
 
 use std::{env, process::Command};
 

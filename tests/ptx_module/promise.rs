@@ -1,4 +1,4 @@
-//! Promised divisors: where they hold.
+//! Assumed divisors, and where they hold.
 #![allow(unsafe_code, reason = "the alignment of pointers")]
 
 use warpwright::{prelude::*, ptx::BuildErrorKind};

@@ -1,4 +1,4 @@
-//! Raw lines: what they become, and what is refused.
+//! Raw lines: the emitted text, and rejected lines.
 #![allow(unsafe_code, reason = "raw lines")]
 
 use pretty_assertions::assert_eq;

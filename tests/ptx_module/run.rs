@@ -1,4 +1,4 @@
-//! What raw lines, variables and prints do, in the simulator.
+//! The effects of raw lines, variables and prints in the simulator.
 #![allow(unsafe_code, reason = "raw lines")]
 
 use pretty_assertions::assert_eq;

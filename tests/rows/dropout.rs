@@ -1,4 +1,4 @@
-//! Dropout alone and in a residual sum ahead of a norm: which elements are kept, for every tiling and any place in a row.
+//! Dropout, alone and in a residual sum before a norm: the elements that are kept, for every tiling and any position in a row.
 
 use super::matrix::{Number, Shape, assembled, check, check_with, mixed, row};
 use crate::philox::philox;

@@ -1,4 +1,4 @@
-//! Functions of single elements, as gates, and their derivatives.
+//! Functions of single elements, also as gates, and their derivatives.
 
 use super::matrix::{Number, Shape, assembled, check, check_with, mixed, row};
 use warpwright::{

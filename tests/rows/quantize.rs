@@ -1,4 +1,4 @@
-//! Quantization of rows and blocks, alone and behind norms and gates.
+//! Quantization of rows and blocks, alone and after norms and gates.
 
 use super::matrix::{Number, Shape, assembled, check_with, mixed, row};
 use warpwright::{

@@ -1,4 +1,4 @@
-//! Bugs that only the simulator finds, at the Rust line that wrote them.
+//! Bugs that only the simulator finds, reported at the Rust line that emitted the instruction.
 
 use pretty_assertions::assert_eq;
 use warpwright::{

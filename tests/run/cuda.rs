@@ -1,4 +1,4 @@
-//! Typed launches on the stand-in driver, each in its own process. Its kernel is `kernel(x, y, n)`: y[i] = 2·x[i].
+//! Typed launches on the stand-in driver, each in its own process. The driver's kernel is `kernel(x, y, n)`: y[i] = 2·x[i].
 #![allow(unsafe_code, reason = "the text alone")]
 
 use super::{

@@ -1,6 +1,6 @@
-//! Hostile programs: views with sizes, offsets and indices that try to leave the buffer or to wrap around. The simulator stops
-//! at any access outside of an allocation, so a launch that ends without an error wrote only where it may; a model tells what.
-//! On a GPU, canaries surround the buffers.
+//! Hostile programs: views with sizes, offsets and indices chosen to leave the buffer or to wrap around. The simulator stops at any access
+//! outside of an allocation, so a launch that ends without an error wrote only inside; a model states the expected contents. On a GPU,
+//! canaries surround the buffers.
 
 mod escapes;
 #[cfg(feature = "cuda")]

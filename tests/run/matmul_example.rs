@@ -1,4 +1,4 @@
-//! The matmul example: its products, its check, and its errors. Its modules are compiled in, so the test cannot run a stale
+//! The matmul example: its products, its check, and its errors. Its modules are compiled into the test, so that the test cannot run a stale
 //! binary.
 
 #[path = "../../examples/matmul/check.rs"]

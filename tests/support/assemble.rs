@@ -1,4 +1,4 @@
-//! ptxas as a judge of emitted modules.
+//! Checks of emitted modules by ptxas.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::{

@@ -1,4 +1,4 @@
-//! Kernels of one matrix instruction: every lane loads its registers, multiplies, and stores D's.
+//! Kernels of one matrix instruction: every lane loads its registers, executes the instruction, and stores the registers of D.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use warpwright::{

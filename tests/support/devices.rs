@@ -1,4 +1,4 @@
-//! The devices that a kernel is tried on: the simulator, and the GPU if there is one.
+//! The devices on which kernels are tested: the simulator and, if available, the GPU.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use warpwright::{

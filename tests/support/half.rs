@@ -1,4 +1,4 @@
-//! The 16-bit types of factors and results, and numbers without a pattern.
+//! The 16-bit types of factors and results, and pseudo-random numbers.
 
 use warpwright::{
     prelude::*,

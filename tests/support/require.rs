@@ -1,7 +1,7 @@
-//! What a test may need and not find: a GPU, or ptxas.
+//! The requirements of tests that may be missing: a GPU, or ptxas.
 //!
-//! A test without its requirement reports it on stderr, past the harness's capture, and returns; the running count shows how many
-//! did so in this binary. `WARPWRIGHT_REQUIRE=gpu,ptxas` turns that into a failure.
+//! A test without its requirement reports this on stderr, past the harness's capture, and returns; the running count is the number of such
+//! tests in this binary. `WARPWRIGHT_REQUIRE=gpu,ptxas` makes them fail instead.
 //!
 //! ```ignore
 //! let Some(gpu) = require::gpu() else { return };

@@ -1,4 +1,4 @@
-//! Atoms by the names that the recorded answers use.
+//! Atoms by the names in recorded results.
 
 use warpwright::atoms::{CopyAtom, MmaAtom, copy_atom, mma_atom};
 

@@ -1,4 +1,4 @@
-//! What reaches past a tensor, a fragment or what a thread can have is refused when the kernel is built.
+//! Accesses that exceed a tensor, a fragment or a thread's elements are rejected when the kernel is built.
 #![allow(unsafe_code, reason = "extents that no launch can compute")]
 
 use pretty_assertions::assert_eq;

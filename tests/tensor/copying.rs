@@ -1,4 +1,4 @@
-//! What `copy` chooses: asserted by counting instructions, and by what comes out of the simulator.
+//! The instructions that `copy` selects, verified by counting them and by results of the simulator.
 
 use pretty_assertions::assert_eq;
 use warpwright::{

@@ -1,4 +1,4 @@
-//! Products of tensor fragments of every element type: every dense atom of a warp on them, run.
+//! Products of tensor fragments of every element type: every dense warp-level atom, executed on them.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Layouts, tilers and coordinates as the recorded answers write them.
+//! Layouts, tilers and coordinates in the form of the recorded results.
 
 use serde_json::Value;
 use warpwright::layout::{IntTuple, Layout, Slicer, Slot, Swizzle, Tiler, Tuple};

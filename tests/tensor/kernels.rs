@@ -1,4 +1,4 @@
-//! Ready kernels of tensor code: what they write, and what comes out.
+//! Ready-to-use kernels written with tensors: their text and their results.
 
 use pretty_assertions::assert_eq;
 use warpwright::{

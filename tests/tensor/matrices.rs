@@ -1,4 +1,4 @@
-//! Copies between shared memory and registers by `ldmatrix` and `stmatrix`: those asked for, and those that `copy` chooses.
+//! Copies between shared memory and registers by `ldmatrix` and `stmatrix`: those requested, and those that `copy` selects.
 
 use pretty_assertions::assert_eq;
 use warpwright::{

@@ -1,4 +1,4 @@
-//! The 51 instructions that MoYe names (`mma_ops_list`), with the layouts that its tables should have.
+//! The 51 instructions that MoYe names (`mma_ops_list`), with the layouts that its tables specify.
 
 use pretty_assertions::assert_eq;
 use warpwright::{

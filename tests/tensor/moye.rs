@@ -1,4 +1,4 @@
-//! What MoYe's documentation, tests and figures say, 0-based.
+//! Results in MoYe's documentation, tests and figures, with 0-based indices.
 
 use pretty_assertions::assert_eq;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! CuTe's own answers: tiled copies, tiled products, tiles, partitions and predicates.
+//! Results of CuTe: tiled copies, tiled products, tiles, partitions and predicates.
 
 use pretty_assertions::assert_eq;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The programs of the examples at small sizes, and small products with known results.
+//! The programs of the examples with small sizes, and small products with known results.
 
 use pretty_assertions::assert_eq;
 use warpwright::{

@@ -1,4 +1,4 @@
-//! What tests of kernels share.
+//! Functions that tests of kernels share.
 
 use warpwright::{
     ptx::Kernel,

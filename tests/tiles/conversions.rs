@@ -1,5 +1,5 @@
-//! Conversions between all element types: of tiles while they are stored, and of vectors in registers. Numbers between those of the
-//! other type, exactly halfway, too large and infinite among them; two blocks, poisoned outputs.
+//! Conversions between all element types: of tiles while they are stored, and of vectors in registers. The numbers include infinities,
+//! numbers that are too large, and numbers between or exactly halfway between those of the other type; two blocks, poisoned outputs.
 
 use warpwright::{
     prelude::*,

@@ -1,4 +1,4 @@
-//! Arithmetic, reductions and predicates of every element type, those that compute in a wider one included: two blocks, two launches,
+//! Arithmetic, reductions and predicates of every element type, including types that compute in a wider one: two blocks, two launches,
 //! poisoned outputs.
 
 use warpwright::{

@@ -1,5 +1,5 @@
-//! Elementary functions of tiles and vectors against the host's: the named function is applied to every element. Their errors are
-//! tested for single values; here, results are compared as precisely as the type allows.
+//! Elementary functions of tiles and vectors compared with the host's: the named function is applied to every element. Their errors are
+//! tested for single values; here, results are compared to the precision of the type.
 
 use std::f64::consts::{PI, SQRT_2};
 

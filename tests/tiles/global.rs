@@ -1,4 +1,4 @@
-//! Register tiles from and to global memory: every layout and type, whole and ragged, aligned and not.
+//! Register tiles from and to global memory: every layout and type, with and without edges, aligned and not.
 
 use pretty_assertions::assert_eq;
 use warpwright::{

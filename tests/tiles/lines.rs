@@ -1,4 +1,4 @@
-//! Every line of a kernel's PTX is attributed to the line that called for it, also through the closures of the crate.
+//! Every line of a kernel's PTX is attributed to the Rust line that emitted it, even through closures of the crate.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The tests that tables name exist: those of `tests/tiles.rs` and of `docs/tiles.md`.
+//! The tests named in the tables of `tests/tiles.rs` and of `docs/tiles.md` exist.
 
 use std::{collections::BTreeMap, fs, path::Path};
 

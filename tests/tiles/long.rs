@@ -1,4 +1,4 @@
-//! Operations on tiles of the types that are reduced in themselves, f64 and integers of 32 and 64 bits: whole numbers, two blocks, two
+//! Operations on tiles of the types that are reduced without conversion, f64 and integers of 32 and 64 bits: integers, two blocks, two
 //! launches, poisoned outputs.
 
 use std::fmt::Debug;

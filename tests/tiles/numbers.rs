@@ -1,4 +1,4 @@
-//! Element types as numbers of the host.
+//! Element types as host numbers.
 
 use warpwright::{
     ptx::{bf16, e4m3, e5m2, f16, tf32},

@@ -1,6 +1,6 @@
-//! Every operation on register tiles against a reference on the host: types × shapes × layouts, with whole numbers that make every
-//! result exact. Two blocks work on different tiles, and the output is poisoned with NaN. A second launch has the same numbers with
-//! NaN and infinities among them.
+//! Every operation on register tiles compared with a reference on the host: types × shapes × layouts, with integers for which every result
+//! is exact. Two blocks work on different tiles, and the output is poisoned with NaN. A second launch has the same numbers with NaN and
+//! infinities among them.
 
 use std::marker::PhantomData;
 

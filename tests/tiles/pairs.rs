@@ -1,4 +1,4 @@
-//! Elements of two tiles of different widths, and conditions on the rows and columns of several tiles.
+//! Operations on elements of two tiles of different widths, and conditions on the rows and columns of several tiles.
 
 use pretty_assertions::assert_eq;
 use warpwright::{

@@ -1,4 +1,4 @@
-//! Pipelines of every depth over every number of tiles, known on the host or not.
+//! Pipelines of every depth over every number of tiles, static or dynamic.
 
 use pretty_assertions::assert_eq;
 use warpwright::{prelude::*, run::Device};

@@ -1,4 +1,4 @@
-//! Random tiles and dropout, against a reference on the host that reproduces the published answers of Random123.
+//! Random tiles and dropout, compared with a reference on the host that reproduces the published results of Random123.
 
 use pretty_assertions::assert_eq;
 use warpwright::{

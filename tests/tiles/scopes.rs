@@ -1,5 +1,5 @@
-//! Operations on shared tiles and vectors that belong to one warp, two warps, a warpgroup or the block: the same kernel for each, in two
-//! blocks of eight warps, two iterations and two launches, with poisoned outputs.
+//! Operations on shared tiles and vectors that belong to one warp, two warps, a warpgroup or the block: the same kernel for each scope, in
+//! two blocks of eight warps, two iterations and two launches, with poisoned outputs.
 
 use pretty_assertions::assert_eq;
 use warpwright::{

@@ -1,4 +1,4 @@
-//! Register tiles of several warps to shared memory, shared memory to global memory, vectors in shared memory.
+//! Register tiles of several warps stored to shared memory, shared memory copied to global memory, and vectors in shared memory.
 
 use pretty_assertions::assert_eq;
 use warpwright::{

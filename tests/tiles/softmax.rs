@@ -1,4 +1,4 @@
-//! The softmax of rows that fit in a warp's registers, as the documentation shows it.
+//! The softmax of rows that fit in a warp's registers, as shown in the documentation.
 
 use warpwright::{prelude::*, run::Device};
 

@@ -1,4 +1,4 @@
-//! `docs/tile-operations.md`: what each operation on tiles emits for each type, scope and target, generated from the kernels.
+//! `docs/tile-operations.md`: the instructions of each tile operation for each type, scope and target, generated from the kernels.
 
 use std::{
     collections::BTreeSet,

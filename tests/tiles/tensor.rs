@@ -1,4 +1,4 @@
-//! Tiles as tensors: the same memory and the same registers.
+//! Tiles as tensors: the memory and the registers are the same.
 
 use pretty_assertions::assert_eq;
 use warpwright::{

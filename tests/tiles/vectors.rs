@@ -1,4 +1,4 @@
-//! Vectors from and to global memory: every layout and type, whole and ragged, aligned and not, with conversion.
+//! Vectors from and to global memory: every layout and type, with and without edges, aligned and not, with conversion.
 
 use pretty_assertions::assert_eq;
 use warpwright::{

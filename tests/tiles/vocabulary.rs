@@ -1,4 +1,4 @@
-//! Operations that combine tiles, vectors and memory in ways that the tables of the other tests do not have: broadcasts with a function,
+//! Operations that combine tiles, vectors and memory in ways that the tables of the other tests do not cover: broadcasts with a function,
 //! rows stored to shared tiles, fills past edges, parts in place, queries of shared tiles; two blocks, two launches, poisoned outputs.
 
 use pretty_assertions::assert_eq;

@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use super::support::{one_block, parse};
 use warpwright_sim::{Arg, Launch, Memory, Sim};
 
-/// What `body` leaves in `%rd3` of each of 32 threads, given `%rd0` … `%rd2` of each.
+/// Returns the value of `%rd3` in each of 32 threads after `body`, given `%rd0` to `%rd2` of each.
 fn pairs(body: &str, inputs: &[[u64; 3]; 32]) -> [u64; 32] {
     let text = format!(
         ".version 8.8\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 p) {{
@@ -33,7 +33,7 @@ fn pair(low: f32, high: f32) -> u64 {
     u64::from(low.to_bits()) | u64::from(high.to_bits()) << 32
 }
 
-/// Numbers of many magnitudes and signs.
+/// Returns a generator of numbers of many magnitudes and of both signs.
 fn numbers(seed: u64) -> impl FnMut() -> f32 {
     let mut state = seed;
     move || {
@@ -113,7 +113,7 @@ fn redux_of_f32() {
     assert_eq!((reduced("min", zeros), reduced("max", zeros)), ((-0.0f32).to_bits(), 0));
 }
 
-/// `cvt.rs` of numbers in each lane, with random bits.
+/// Returns the results of `cvt.rs` of numbers in each lane, with random bits.
 fn stochastic(form: &str, [a, b, e, f]: [f32; 4], random: u32) -> u32 {
     let inputs = [[pair(a, b), pair(e, f), random.into()]; 32];
     let body = format!(
@@ -180,7 +180,7 @@ fn floats_of_four_and_six_bits_convert_both_ways() {
     assert_eq!(there_and_back("e2m1", 8), inputs.map(|[x, ..]| x & 0xff));
 }
 
-/// Persistent blocks: each takes over blocks that have not started until none is left, and counts its block's number.
+/// Persistent blocks: each block takes over blocks that have not started until none remain, and counts the index of each block.
 const WORK_STEALING: &str =
     ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 p) {
     .reg .b64 %rd<4>; .reg .b32 %r<12>; .reg .pred %p<4>; .reg .b128 %q;

@@ -1,10 +1,10 @@
-//! Products and sums that name no rounding: which are contracted, and what comes out.
+//! Products and sums without rounding modifiers: which pairs are contracted, and their results.
 
 use super::support::{kernel, one_block, parse, run_on};
 use pretty_assertions::assert_eq;
 use warpwright_sim::{Arg, Contract, Contraction, Memory, Sim};
 
-/// The code that ptxas generates for some bodies, from a file.
+/// The code that ptxas generates for some bodies.
 const RECORDED: &str = include_str!("../data/contracted.tsv");
 
 const DECLARATIONS: &str = ".reg .f32 %f<64>; .reg .f64 %d<64>; .reg .b16 %h<64>; .reg .b32 %r<64>; .reg .b64 %rd<16>; .reg .pred %p<16>;
@@ -47,7 +47,7 @@ fn contracts_what_ptxas_contracts() {
     assert!(contracted > 300, "{contracted}");
 }
 
-/// The first of the words that a body leaves in `%r9`, given words in `%r0` to `%r3`.
+/// Returns the first of the words that a body leaves in `%r9`, given words in `%r0` to `%r3`.
 fn result(contract: Contract, body: &str, input: [u32; 4]) -> u32 {
     let text = kernel(
         ".param .u64 to, .param .u64 from",
@@ -61,7 +61,7 @@ fn result(contract: Contract, body: &str, input: [u32; 4]) -> u32 {
     run_on(&Sim::new().contract(contract), &text, &one_block(1), &input, 1).expect("runs").0[0]
 }
 
-/// 1 + 2⁻¹²: its square is not a number of 24 bits.
+/// 1 + 2⁻¹², whose square does not have a significand of 24 bits.
 const A: f32 = 1.000_244_1;
 
 #[test]

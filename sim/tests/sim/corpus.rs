@@ -1,4 +1,4 @@
-//! Kernels as nvcc, clang and Triton wrote them, with what an H200 answered.
+//! Kernels compiled by nvcc, clang and Triton, with the results of an H200.
 //!
 //! `WARPWRIGHT_CORPUS` names a folder with more cases of the same form.
 
@@ -9,7 +9,7 @@ use super::npy;
 use serde_json::Value as Json;
 use warpwright_sim::{Arg, Launch, Memory, Module, Sim, SimError};
 
-/// Compares outputs the way the case demands.
+/// The method of comparing outputs that the case specifies.
 #[derive(Clone, Copy, Debug)]
 enum Compare {
     Bits,
@@ -28,7 +28,7 @@ fn int(json: &Json) -> i64 {
         .expect("an integer")
 }
 
-/// Numbers that JSON lacks are written as text.
+/// Returns a number; numbers that JSON lacks are written as text.
 fn float(json: &Json) -> f64 {
     json.as_f64().or_else(|| json.as_str().and_then(|t| t.parse().ok())).expect("a number")
 }
@@ -37,7 +37,7 @@ fn list(json: &Json) -> &[Json] {
     json.as_array().expect("a list")
 }
 
-/// The items of a list that may be absent.
+/// Returns the items of a list that may be absent.
 fn items<'j>(json: &'j Json, key: &str) -> &'j [Json] {
     json.get(key).and_then(Json::as_array).map_or(&[], |items| items)
 }
@@ -55,7 +55,7 @@ fn compare_of(json: &Json) -> Compare {
     }
 }
 
-/// An element's value, its rank among the numbers of its format, and whether it is a NaN.
+/// Returns an element's value, its rank among the numbers of its format, and whether it is a NaN.
 fn element(dtype: &str, bytes: &[u8]) -> (f64, i64, bool) {
     let bits = bytes.iter().rev().fold(0u64, |bits, b| bits << 8 | u64::from(*b));
     let rank = |bits: u64, width: u32| {
@@ -81,7 +81,7 @@ fn width(dtype: &str) -> usize {
     }
 }
 
-/// The first element that differs, in words.
+/// Returns a description of the first element that differs.
 fn difference(dtype: &str, how: Compare, got: &[u8], want: &[u8]) -> Option<String> {
     if got.len() != want.len() {
         return Some(format!("{} bytes, not {}", got.len(), want.len()));

@@ -1,4 +1,4 @@
-//! Programmatic launches: what the preceding launch has written is accessed after `griddepcontrol.wait`.
+//! Programmatic launches: data written by the preceding launch are accessed after `griddepcontrol.wait`.
 
 use pretty_assertions::assert_eq;
 use warpwright_sim::{Arg, FindingKind, Memory, Sim, SimError};

@@ -1,10 +1,10 @@
-//! Where wgmma looks for a tile: the swizzle goes by absolute addresses, less the base offset.
+//! The shared-memory addresses that wgmma reads for a tile: the swizzle depends on absolute addresses, less the base offset.
 
 use super::support::{one_block, run};
 use pretty_assertions::assert_eq;
 
-/// B is 8 rows of 16 f16, K-major; A is the identity. Every 16 bytes of shared memory hold their number, so the sums tell
-/// which of them each row of B was read from.
+/// B is 8 rows of 16 f16, K-major; A is the identity. Every 16-byte unit of shared memory contains its index, so the sums show the unit
+/// from which each row of B was read.
 fn kernel(start: usize, base_offset: usize, mode: usize) -> String {
     let stride = 128 * units(mode);
     let upper = mode << 30 | base_offset << 17 | stride >> 4;
@@ -34,7 +34,7 @@ fn kernel(start: usize, base_offset: usize, mode: usize) -> String {
     )
 }
 
-/// 16-byte units in a row of each swizzle mode.
+/// Returns the number of 16-byte units in a row of a swizzle mode.
 fn units(mode: usize) -> usize {
     [0, 8, 4, 2][mode]
 }

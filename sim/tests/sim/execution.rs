@@ -1,4 +1,4 @@
-//! How lanes, warps and blocks run: divergence, waiting for each other, calls, printing, order.
+//! The execution of lanes, warps and blocks: divergence, waits, calls, printing, order.
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use warpwright_sim::{Arg, Checks, FindingKind, Launch, Memory, Sim};
 
 const PARAMS: &str = ".param .u64 out, .param .u64 in";
 
-/// Loads both parameters and the thread's number; `%rd3` and `%rd4` are the thread's own words of both buffers.
+/// Loads both parameters and the thread index; `%rd3` and `%rd4` are the addresses of the thread's words in both buffers.
 const HEAD: &str = ".reg .b32 %r<32>; .reg .b64 %rd<16>; .reg .pred %p<8>; .reg .f32 %f<8>;
 ld.param.u64 %rd0, [out];
 ld.param.u64 %rd1, [in];
@@ -25,7 +25,7 @@ fn text(body: &str) -> String {
     kernel(PARAMS, &format!("{HEAD}{body}"))
 }
 
-/// The output of one block.
+/// Returns the output of one block.
 #[track_caller]
 fn outputs(body: &str, threads: u32, input: &[u32]) -> Vec<u32> {
     let (out, report) =
@@ -44,7 +44,7 @@ fn both_ways_of_a_branch_meet_again() {
     assert_eq!(outputs(body, 32, &[0]), want);
 }
 
-/// Lanes of one warp may run a `.sync` instruction with masks of their own, as cooperative groups of 16 lanes do.
+/// Lanes of one warp may execute a `.sync` instruction with different masks, as cooperative groups of 16 lanes do.
 #[test]
 fn halves_of_a_warp_have_masks_of_their_own() {
     let together = "and.b32 %r2, %r0, 16; mov.u32 %r3, 65535; shl.b32 %r3, %r3, %r2;
@@ -63,7 +63,7 @@ fn halves_of_a_warp_have_masks_of_their_own() {
     assert_eq!(outputs(apart, 32, &[0]), want);
 }
 
-/// Both sides of a branch may have a copy of a `.sync` instruction for the whole warp, with different registers.
+/// Both sides of a branch may contain a copy of a `.sync` instruction for the whole warp, with different registers.
 #[test]
 fn lanes_meet_at_the_same_instruction_in_two_places() {
     let both = |high: &str, low: &str| {
@@ -97,7 +97,7 @@ fn different_instructions_do_not_meet() {
     assert_eq!(error.kind(), Some(FindingKind::Deadlock));
 }
 
-/// Nothing in memory changes for long, but something counts.
+/// Memory does not change for a long time, but a register counts.
 #[test]
 fn long_computations_are_no_deadlocks() {
     let polling =
@@ -113,7 +113,7 @@ fn long_computations_are_no_deadlocks() {
     assert_eq!(outputs(by_the_clock, 32, &[0]), [0; 32]);
 }
 
-/// Blocks that wait for each other's ordinary stores end on a machine of any size, if not without a race.
+/// Blocks that wait for each other's ordinary stores end on any machine, although they race.
 #[test]
 fn blocks_may_talk_through_ordinary_accesses() {
     for fence in ["membar.gl;", ""] {
@@ -130,7 +130,7 @@ fn blocks_may_talk_through_ordinary_accesses() {
     }
 }
 
-/// `setmaxnreg.inc` waits for what other warps give back to the pool of `.maxnreg` registers a thread.
+/// `setmaxnreg.inc` waits for registers that other warps return to the pool, which `.maxnreg` sizes per thread.
 #[test]
 fn registers_are_waited_for() {
     let module = |give: &str| {
@@ -152,7 +152,7 @@ fn registers_are_waited_for() {
     run_on(&unwatched, &short, &one_block(256), &[0], 256).unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// As `grid.sync()` of cooperative groups: the driver passes the address of its barrier in two registers.
+/// A grid barrier as in `grid.sync()` of cooperative groups: the driver passes its address in two registers.
 #[test]
 fn cooperative_groups_find_their_barrier() {
     let body = "mov.u32 %r2, %envreg2; mov.u32 %r3, %envreg1; mov.b64 %rd5, {%r2, %r3};
@@ -466,7 +466,7 @@ fn everything_can_be_sent_between_threads() {
     send::<warpwright_sim::SimError>();
 }
 
-/// A tile of a matrix through a tensor map: rows of 32 words, 8 rows, from column `x` and row `y`.
+/// A tensor map describes a tile of a matrix: 8 rows of 32 words, from column `x` and row `y`.
 #[test]
 fn a_tensor_copy_fills_what_lies_outside_with_zeros() {
     use warpwright_sim::{TensorMap, TensorSwizzle, TensorType};
@@ -524,7 +524,7 @@ fn a_tensor_copy_fills_what_lies_outside_with_zeros() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// A block-wide sum of products in shared memory gives the same as the host, however blocks are spread.
+    /// A block-wide sum of products in shared memory matches the host's result, for any distribution of blocks.
     #[test]
     fn block_sums_agree_with_the_host(warps in 1u32..5, blocks in 1u32..9, seed in any::<u32>()) {
         let threads = 32 * warps;

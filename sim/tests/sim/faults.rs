@@ -7,7 +7,7 @@ use warpwright_sim::{Arg, Checks, Finding, FindingKind, Launch, Memory, Sim, Sim
 
 const PARAMS: &str = ".param .u64 out, .param .u64 in";
 
-/// Loads both parameters and the thread's number.
+/// Loads both parameters and the thread index.
 const HEAD: &str = ".reg .b32 %r<16>; .reg .b64 %rd<16>; .reg .pred %p<8>; .reg .b16 %h<4>;
 ld.param.u64 %rd0, [out];
 ld.param.u64 %rd1, [in];
@@ -21,7 +21,7 @@ fn text(body: &str) -> String {
     kernel(PARAMS, &format!("{HEAD}{body}"))
 }
 
-/// The bug found when `body` runs with `threads` threads, an input of 32 words and an output of 32.
+/// Returns the bug that is found when `body` runs with `threads` threads, an input of 32 words and an output of 32 words.
 #[track_caller]
 fn finding(body: &str, threads: u32) -> Finding {
     match run(&text(body), &one_block(threads), &[7; 32], 32) {

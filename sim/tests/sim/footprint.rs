@@ -1,4 +1,4 @@
-//! The bytes of global memory that launches access, and reads of those that were never written.
+//! The bytes of global memory that launches access, and reads of bytes that were never written.
 #![allow(clippy::single_range_in_vec_init, reason = "lists of ranges may have one")]
 
 use std::ops::Range;
@@ -8,14 +8,14 @@ use warpwright_sim::{Arg, Checks, FindingKind, Footprint, Memory, Report, Sim};
 
 const PARAMS: &str = ".param .u64 out, .param .u64 in";
 
-/// %r0 thread, %rd0 and %rd1 the buffers, %rd3 and %rd4 the thread's words in them.
+/// `%r0` is the thread index, `%rd0` and `%rd1` are the buffers, and `%rd3` and `%rd4` the addresses of the thread's words in them.
 const HEAD: &str = ".reg .b32 %r<16>; .reg .b64 %rd<16>; .reg .pred %p<4>; .reg .b16 %h<4>;
 .shared .align 128 .b8 s[1024]; .shared .align 8 .b64 bar;
 ld.param.u64 %rd0, [out]; ld.param.u64 %rd1, [in]; mov.u32 %r0, %tid.x; mul.wide.u32 %rd2, %r0, 4;
 add.s64 %rd3, %rd0, %rd2; add.s64 %rd4, %rd1, %rd2; setp.eq.u32 %p0, %r0, 0; mov.u32 %r1, s; mad.lo.u32 %r2, %r0, 4, %r1;
 ";
 
-/// Bytes of each of the two buffers, of which the kernel's second one is written up to this offset.
+/// The size of each of the two buffers in bytes, and the offset up to which the kernel's second buffer is written.
 const BYTES: usize = 256;
 const WRITTEN: usize = 128;
 
@@ -31,7 +31,7 @@ fn run(sim: &Sim<'_>, body: &str) -> (Report, Memory, [u64; 2]) {
     (report, memory, [out, input])
 }
 
-/// Reads of uninitialized memory, at the line with the comment `HERE`, and correct counterparts.
+/// Reads of uninitialized memory, at the line with the comment `HERE`, each with its correct counterpart.
 const PAIRS: &[(&str, &str)] = &[
     ("ld.global.u32 %r3, [%rd4+4]; // HERE", "ld.global.u32 %r3, [%rd4];"),
     ("ld.global.u32 %r3, [%rd3]; // HERE", "st.global.u32 [%rd3], %r0; ld.global.u32 %r3, [%rd3];"),
@@ -87,7 +87,7 @@ fn copies_keep_bytes_unwritten() {
     assert_eq!(plain.unwritten(address, 8), Ok(vec![]));
 }
 
-/// The footprint of a kernel without its strong accesses, and of these, as offsets in both buffers.
+/// Returns the footprint of a kernel: its ordinary accesses and its strong accesses, as offsets in both buffers.
 fn footprint(body: &str, checks: Checks) -> [Vec<Range<u64>>; 4] {
     let (report, _, [out, input]) = run(&Sim::new().checks(checks).footprint(true), body);
     let offset = |address: u64| if address >= input { 1000 + address - input } else { address - out };

@@ -5,13 +5,13 @@ use warpwright_sim::validate;
 const TARGETS: [&str; 12] =
     ["75", "80", "86", "89", "90", "90a", "100", "100a", "103a", "110a", "120", "120a"];
 
-/// Versions, and the newest of the targets' first ones.
+/// The PTX versions, and for each the newest of the targets that it introduces.
 const VERSIONS: [&str; 22] = [
     "6.3", "6.4", "6.5", "7.0", "7.1", "7.2", "7.3", "7.4", "7.5", "7.6", "7.7", "7.8", "8.0", "8.1", "8.2",
     "8.3", "8.4", "8.5", "8.6", "8.7", "8.8", "9.0",
 ];
 
-/// Registers by prefix.
+/// The registers by prefix.
 const REGISTERS: [(&str, &str); 16] = [
     ("p", "pred"),
     ("h", "b16"),
@@ -31,7 +31,7 @@ const REGISTERS: [(&str, &str); 16] = [
     ("ub", "u8"),
 ];
 
-/// A kernel with one instruction and what it names.
+/// Returns a kernel with one instruction and the declarations of its operands.
 fn module(form: &str, version: &str, target: &str) -> String {
     let named = |prefix: &str| {
         let start = format!("%{prefix}");

@@ -8,7 +8,7 @@ use warpwright_sim::{Arg, Launch, Leak, Memory, Module, Report, Sim};
 const OUTSIDE: &str =
     ".extern .func (.param .b64 r) malloc(.param .b64 n); .extern .func free(.param .b64 p);";
 
-/// %rd1 is the word of the thread of the grid.
+/// `%rd1` is the address of the word that belongs to the thread, by its index in the grid.
 const HEAD: &str = ".reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .pred %p<4>;
 ld.param.u64 %rd0, [out]; mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mad.lo.u32 %r0, %r1, %r2, %r0;
 mul.wide.u32 %rd2, %r0, 8; add.s64 %rd1, %rd0, %rd2;

@@ -4,7 +4,7 @@ use super::support::{bytes, kernel, one_block, parse, words};
 use pretty_assertions::assert_eq;
 use warpwright_sim::{Arg, FindingKind, Im2colMap, Memory, Sim, TensorMap, TensorSwizzle, TensorType};
 
-/// Channels, columns, rows, images.
+/// The number of channels, columns, rows and images.
 const DIMS: [usize; 4] = [16, 7, 5, 3];
 const CHANNELS: usize = 8;
 const PIXELS: usize = 24;
@@ -48,7 +48,7 @@ fn load(mode: &str, offsets: &str) -> String {
     )
 }
 
-/// The memory with a tensor of different numbers: the addresses of the output, the coordinates and the tensor.
+/// Returns the memory with a tensor of different numbers, and the addresses of the output, the coordinates and the tensor.
 fn memory(at: [i32; 4], tap: [u16; 2]) -> (Memory, [u64; 3]) {
     let mut memory = Memory::new();
     let elements: usize = DIMS.iter().product();

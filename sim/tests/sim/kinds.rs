@@ -8,7 +8,7 @@ use warpwright_sim::{Checks, FindingKind};
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/simulator.md");
 const HEAD: &str = "| kind | check | reported for |\n| --- | --- | --- |\n";
 
-/// The name of a check that reports a kind.
+/// Returns the name of a check that reports a kind.
 fn name_of(check: Checks) -> String {
     check.iter_names().map(|(name, _)| format!("`{}`", name.to_lowercase())).collect()
 }

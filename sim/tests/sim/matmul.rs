@@ -1,10 +1,10 @@
-//! A tensor-core matrix product in hand-written PTX: cp.async, ldmatrix, mma, several blocks and warps.
+//! A tensor-core matrix product in hand-written PTX: `cp.async`, `ldmatrix`, `mma`, several blocks and warps.
 
 use super::support::parse;
 use half::bf16;
 use warpwright_sim::{Arg, Launch, Memory, Module, Report, Sim};
 
-/// D = A·B, row-major, bf16 in, f32 out; n and k multiples of 64. A block of four warps makes a 64×64 tile of D.
+/// D = A·B, row-major, bf16 in, f32 out; n and k are multiples of 64. A block of four warps computes a 64×64 tile of D.
 fn source() -> String {
     let mut body = String::new();
     let mut line = |text: String| {
@@ -155,7 +155,7 @@ fn source() -> String {
     )
 }
 
-/// The parsed kernel.
+/// Returns the parsed kernel.
 pub(crate) fn module() -> Module {
     parse(&source())
 }

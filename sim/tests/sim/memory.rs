@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use warpwright_sim::{Arch, Checks, Launch, Memory, MemoryError, Module, Sim};
 
-/// Words of the host that live as long as the process.
+/// Returns words of the host that live as long as the process.
 fn words(count: usize) -> &'static [AtomicU32] {
     Box::leak((0..count).map(|_| AtomicU32::new(0)).collect())
 }
 
-/// `*p += 1`, and a variable that the host can access.
+/// A kernel that computes `*p += 1`, and a variable that the host can access.
 const INCREMENT: &str = ".version 8.0
 .target sm_80
 .address_size 64

@@ -1,4 +1,4 @@
-//! Modules of several functions: what each kernel reaches, and what one of them cannot run.
+//! Modules of several functions: the functions that each kernel can reach, and functions with unsupported instructions.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};

@@ -15,7 +15,7 @@ impl SplitMix {
     }
 }
 
-/// Byte ranges of the tokens, but for comments and debug sections.
+/// Returns the byte ranges of the tokens, without comments and debug sections.
 pub(crate) fn tokens(text: &str) -> Vec<(usize, usize)> {
     let bytes = text.as_bytes();
     let word = |c: u8| c.is_ascii_alphanumeric() || b"_$%".contains(&c);
@@ -47,7 +47,7 @@ pub(crate) fn tokens(text: &str) -> Vec<(usize, usize)> {
     found
 }
 
-/// What a token is, so that like replaces like.
+/// Returns the class of a token; tokens are replaced by others of their class.
 pub(crate) fn class(token: &str) -> u8 {
     match token.as_bytes() {
         [b'.', ..] => 0,
@@ -58,7 +58,7 @@ pub(crate) fn class(token: &str) -> u8 {
     }
 }
 
-/// Returns the text with one token deleted, doubled, exchanged with the next one or replaced; the kind of change, and its line.
+/// Returns the text with one token deleted, duplicated, exchanged with the next one or replaced; the kind of change; and its line.
 pub(crate) fn mutate(
     text: &str,
     vocabulary: &BTreeMap<u8, Vec<String>>,
@@ -93,7 +93,7 @@ pub(crate) fn mutate(
     )
 }
 
-/// The text with one register or number replaced by another of the same text: most such texts still run.
+/// Returns the text with one register or number replaced by another of the same text. Most such texts still run.
 pub(crate) fn exchange(text: &str, random: &mut SplitMix) -> String {
     let operands: Vec<(usize, usize)> =
         tokens(text).into_iter().filter(|&(a, b)| matches!(class(&text[a..b]), 1 | 2)).collect();
@@ -104,7 +104,7 @@ pub(crate) fn exchange(text: &str, random: &mut SplitMix) -> String {
     format!("{}{}{}", &text[..start], &text[from..to], &text[end..])
 }
 
-/// All tokens of the texts, by class.
+/// Returns all tokens of the texts, by class.
 pub(crate) fn vocabulary<'t>(texts: impl IntoIterator<Item = &'t str>) -> BTreeMap<u8, Vec<String>> {
     let mut words: BTreeMap<u8, Vec<String>> = BTreeMap::new();
     for text in texts {
@@ -119,7 +119,7 @@ pub(crate) fn vocabulary<'t>(texts: impl IntoIterator<Item = &'t str>) -> BTreeM
     words
 }
 
-/// Name and text of every kernel of the corpus.
+/// Returns the name and the text of every kernel of the corpus.
 pub(crate) fn kernels() -> Vec<(String, String)> {
     let folder = match std::env::var_os("WARPWRIGHT_CORPUS") {
         Some(path) => PathBuf::from(path),
@@ -136,7 +136,7 @@ pub(crate) fn kernels() -> Vec<(String, String)> {
     paths.iter().map(|path| (name(path), std::fs::read_to_string(path).expect("text"))).collect()
 }
 
-/// The number that a variable of the environment holds.
+/// Returns the number in an environment variable.
 pub(crate) fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }

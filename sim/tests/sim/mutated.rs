@@ -1,7 +1,7 @@
-//! `validate` against ptxas on damaged kernels: one token of a kernel that a compiler wrote is changed, and both say whether
-//! the result is PTX.
+//! `validate` compared with ptxas on damaged kernels: one token of a compiler's kernel is changed, and both determine whether the result is
+//! valid PTX.
 //!
-//! `WARPWRIGHT_CORPUS` names a folder of cases, `WARPWRIGHT_MUTATIONS` how many texts to try, `WARPWRIGHT_SEED` which.
+//! `WARPWRIGHT_CORPUS` names a folder of cases, `WARPWRIGHT_MUTATIONS` is the number of texts, `WARPWRIGHT_SEED` selects them.
 //! `cargo test --release --test sim -- --ignored --nocapture mutated`
 
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// The raw little-endian elements of a `.npy` file.
+/// Returns the raw little-endian elements of a `.npy` file.
 pub(crate) fn read(path: &Path) -> Vec<u8> {
     let data = std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     assert_eq!(&data[..6], b"\x93NUMPY", "{}", path.display());

@@ -1,5 +1,5 @@
-//! Planted bugs, each with a corrected counterpart: every check reports the bug, at its line, and reports nothing for
-//! the other, in the fixed order and in random ones.
+//! Planted bugs, each with a corrected counterpart: every check reports the bug at its line, and reports nothing for the counterpart, in
+//! the fixed order and in random orders.
 
 mod clusters;
 mod copies;
@@ -18,19 +18,19 @@ use warpwright_sim::{
     Arg, Checks, FindingKind, Launch, Memory, Report, Sim, SimError, TensorMap, TensorSwizzle, TensorType,
 };
 
-/// A kernel with a bug, and without it. Each line that a finding should name has the comment `HERE`.
+/// A kernel with a bug, and the corrected kernel. Each line that a finding must name has the comment `HERE`.
 struct Pair {
     name: &'static str,
     kind: FindingKind,
     grid: u32,
-    /// Blocks of a cluster.
+    /// The number of blocks of a cluster.
     cluster: u32,
     block: u32,
     bug: &'static str,
     twin: &'static str,
 }
 
-/// Pairs of one block.
+/// Returns a pair of one block.
 const fn pair(
     name: &'static str,
     kind: FindingKind,
@@ -41,7 +41,7 @@ const fn pair(
     Pair { name, kind, grid: 1, cluster: 1, block, bug, twin }
 }
 
-/// Pairs with this many blocks of this many threads.
+/// Returns a pair with this number of blocks and of threads per block.
 const fn blocks(
     name: &'static str,
     kind: FindingKind,
@@ -54,8 +54,8 @@ const fn blocks(
 
 const PARAMS: &str = ".param .u64 out, .param .u64 in, .param .align 64 .b8 map[128]";
 
-/// %r0 thread, %r1 block, %r2 shared address of the thread's word, %r3 of the next thread's, %rd0 and %rd1 the
-/// buffers, %rd3 and %rd4 the words in them of the thread of the grid.
+/// `%r0` is the thread index, `%r1` the block index, `%r2` the shared address of the thread's word, `%r3` that of the next thread's word,
+/// `%rd0` and `%rd1` the buffers, `%rd3` and `%rd4` the addresses of the words in them by the thread's index in the grid.
 const HEAD: &str = ".reg .b32 %r<64>; .reg .b64 %rd<32>; .reg .pred %p<8>; .reg .f32 %f<32>;
 .shared .align 1024 .b8 s[16384]; .shared .align 8 .b64 bar;
 ld.param.u64 %rd0, [out]; ld.param.u64 %rd1, [in];
@@ -73,7 +73,7 @@ const OUTSIDE: &str =
 .global .b8 text[5] = {119, 114, 111, 110, 0};
 ";
 
-/// Enough for every twin.
+/// Enough instructions for every counterpart.
 const STEP_LIMIT: u64 = 1_000_000;
 
 fn text(body: &str) -> String {
@@ -81,7 +81,7 @@ fn text(body: &str) -> String {
     text.replacen(".visible", &format!("{OUTSIDE}.visible"), 1)
 }
 
-/// Fills 4 KB of shared memory and describes it: %rd10 is a K-major tile without swizzle.
+/// Fills 4 KB of shared memory and describes it: `%rd10` is the descriptor of a K-major tile without swizzle.
 macro_rules! tile {
     ($($body:literal)*) => {
         concat!(
@@ -97,7 +97,7 @@ macro_rules! tile {
 }
 use tile;
 
-/// Words of each of the two buffers.
+/// The number of words of each of the two buffers.
 const WORDS: usize = 1024;
 
 fn launch(sim: &Sim<'_>, pair: &Pair, body: &str) -> Result<Report, SimError> {
@@ -121,13 +121,13 @@ fn launch(sim: &Sim<'_>, pair: &Pair, body: &str) -> Result<Report, SimError> {
     sim.launch(&module, "k", &shape, &args, &mut memory)
 }
 
-/// The lines of the whole text that are marked.
+/// Returns the marked lines of the whole text.
 fn marked(body: &str) -> Vec<u32> {
     let text = text(body);
     (1..).zip(text.lines()).filter(|(_, line)| line.contains("HERE")).map(|(number, _)| number).collect()
 }
 
-/// What is wrong with a pair, if something is.
+/// Returns an error that describes what is wrong with a pair.
 fn check(pair: &Pair) -> Result<(), String> {
     let lines = marked(pair.bug);
     let sim = || Sim::new().step_limit(STEP_LIMIT);

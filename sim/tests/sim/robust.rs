@@ -1,4 +1,4 @@
-//! Damaged text is refused or runs; it never panics and never hangs.
+//! Damaged text is rejected or runs; it never panics and never hangs.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use super::mutate::{SplitMix, exchange, kernels, mutate, number, vocabulary};
 use super::support::kernel;
 use warpwright_sim::{Arg, Launch, Memory, Module, Sim, validate};
 
-/// A text with most kinds of statements in it.
+/// Returns a text that contains most kinds of statements.
 fn base() -> String {
     kernel(
         ".param .u64 out, .param .u64 in",
@@ -56,7 +56,7 @@ LOOP:
     )
 }
 
-/// Parses and, if that works, runs; whether it did work.
+/// Parses a text and, if it is valid, runs it; returns whether it is valid.
 fn exercise(text: &str) -> bool {
     let parsed = Module::parse(text);
     let errors = validate("kernel.ptx", text);
@@ -79,7 +79,7 @@ fn exercise(text: &str) -> bool {
     true
 }
 
-/// Many mutated kernels of real compilers: `WARPWRIGHT_FUZZ` is the number, `WARPWRIGHT_SEED` the seed.
+/// Mutates many kernels of real compilers: `WARPWRIGHT_FUZZ` is the number, `WARPWRIGHT_SEED` the seed.
 #[test]
 #[ignore = "takes minutes; WARPWRIGHT_FUZZ=1000000 cargo test --release --test sim -- --ignored --nocapture damaged_kernels"]
 fn damaged_kernels_end_soon() {
@@ -108,7 +108,7 @@ fn damaged_kernels_end_soon() {
     println!("{count} inputs, {ran} ran, the slowest took {slowest:?}");
 }
 
-/// The one-line reason why a module is refused.
+/// Returns the one-line reason why a module is rejected.
 fn refusal(text: &str) -> String {
     Module::parse(text).map(|_| ()).expect_err("refused").message().to_string()
 }
@@ -166,7 +166,7 @@ fn the_undamaged_text_runs() {
     Sim::new().launch(&module, "k", &launch, &args, &mut memory).unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// Tokens that other places of PTX have.
+/// Tokens of other constructs of PTX.
 const TOKENS: [&str; 40] = [
     "%r0",
     "%rd0",
@@ -210,7 +210,7 @@ const TOKENS: [&str; 40] = [
     "1e400",
 ];
 
-/// Cuts a text into words, numbers and single characters.
+/// Divides a text into words, numbers and single characters.
 fn tokens(text: &str) -> Vec<String> {
     let mut out: Vec<String> = vec![];
     let word = |c: char| c.is_alphanumeric() || "_%$.".contains(c);

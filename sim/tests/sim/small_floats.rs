@@ -1,4 +1,4 @@
-//! `mma` with `.kind`: floats of 4, 6 and 8 bits, with and without block scales.
+//! `mma` with `.kind`: floating-point numbers of 4, 6 and 8 bits, with and without block scales.
 
 use pretty_assertions::assert_eq;
 use warpwright_sim::arith::cvt::{CvtMode, cvt};
@@ -7,11 +7,11 @@ use warpwright_sim::{Arch, Arg, Memory, Sim};
 
 use super::support::{one_block, parse};
 
-/// A product of raw elements: A row by row, B column by column, with a scale for each of `count` blocks of a row and a column.
+/// A product of raw elements: A in row order, B in column order, with a scale for each of `count` blocks of a row and of a column.
 struct Product {
     form: &'static str,
     k: usize,
-    /// The bits of an element in its register, and its position there.
+    /// The number of bits of an element in its register, and its position there.
     bits: u32,
     types: (Float, Float),
     a: Vec<u32>,
@@ -22,11 +22,11 @@ struct Product {
     scales: (Vec<u8>, Vec<u8>),
 }
 
-/// The byte and the thread from which scales of A and of B are taken.
+/// The byte and the thread that provide the scales of A and of B.
 type Selectors = [[usize; 2]; 2];
 
 impl Product {
-    /// Random factors.
+    /// Returns a product of random factors.
     fn new(form: &'static str, types: (Float, Float), scale: Option<Float>, count: usize) -> Self {
         let k = if form.contains("k64") { 64 } else { 32 };
         let bits = if k == 64 { 4 } else { 8 };
@@ -63,7 +63,7 @@ impl Product {
         f32::from_bits(bits as u32).into()
     }
 
-    /// The exact result, which must be an f32.
+    /// Returns the exact result, which must be an f32.
     fn exact(&self) -> Vec<f32> {
         let scale = |scales: &[u8], row: usize, k: usize| match self.scale {
             None => 1.0,
@@ -84,7 +84,7 @@ impl Product {
         (0..128).map(|i| element(i / 8, i % 8)).collect()
     }
 
-    /// The result of the instruction. Bytes and lanes that must not be read contain NaN.
+    /// Returns the result of the instruction. Bytes and lanes that must not be read contain NaN.
     fn run(&self, [[byte_a, thread_a], [byte_b, thread_b]]: Selectors) -> Vec<f32> {
         let per = (32 / self.bits) as usize;
         let shift = |ty: Float| if self.bits == 8 && ty == Float::E2m1 { 2 } else { 0 };
@@ -200,7 +200,7 @@ fn scales_apply_to_their_blocks() {
     }
 }
 
-/// Groups of 16 products are exact before they are aligned, to 35 bits below the largest exponent of their scales.
+/// Groups of 16 products are summed exactly before they are aligned, to 35 bits below the largest exponent of their scales.
 #[test]
 fn groups_of_small_products_are_exact() {
     let form = "m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0";

@@ -1,4 +1,4 @@
-//! `wgmma.mma_async.sp`: small integers, so that sums are exact, and metadata placed as the PTX ISA draws it.
+//! `wgmma.mma_async.sp`: small integers, so that sums are exact, and metadata as in the figures of the PTX ISA.
 
 use super::support::{kernel, one_block, run};
 use pretty_assertions::assert_eq;
@@ -29,7 +29,7 @@ const KINDS: [Kind; 4] = [
     Kind { types: "s32.s8.s8", bits: 8, k: 64, encode: |x| x as u8 as u32, integer: true },
 ];
 
-/// The encoding of −3 … 3.
+/// Returns the encoding of an integer from −3 to 3.
 fn e4m3(x: i32) -> u32 {
     [0, 0x38, 0x40, 0x44][x.unsigned_abs() as usize] | u32::from(x < 0) << 7
 }
@@ -43,7 +43,7 @@ impl Random {
     }
 }
 
-/// A product: what the kernel reads (A and B as they are stored in shared memory, the metadata of each thread), and D.
+/// A product: the kernel's inputs (A and B as they are stored in shared memory, the metadata of each thread), and D.
 struct Case {
     input: Vec<u32>,
     expected: [[i32; COLUMNS]; ROWS],
@@ -100,7 +100,7 @@ fn case(kind: Kind, selector: usize) -> Case {
     Case { input: words.chain(metadata).collect(), expected }
 }
 
-/// Copies A and B to shared memory and multiplies; A comes from there or from registers.
+/// Returns a kernel that copies A and B to shared memory and multiplies them; with `registers`, A is in registers.
 fn product(kind: Kind, selector: usize, registers: bool) -> String {
     let Kind { types, k, .. } = kind;
     let scales = match kind {

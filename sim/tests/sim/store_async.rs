@@ -5,7 +5,7 @@ use warpwright_sim::{FindingKind, Launch, Report, SimError};
 
 use super::support::{kernel, run};
 
-/// Two blocks send each other `send`, wait for it if `waits`, and write what came.
+/// Runs two blocks that send data to each other with `send`, wait for them if `waits`, and write what they received.
 fn exchange(send: &str, waits: bool) -> Result<(Vec<u32>, Report), SimError> {
     let wait = "AGAIN: mbarrier.try_wait.parity.shared.b64 %p1, [%r5], 0;\n@!%p1 bra AGAIN;";
     let body = format!(

@@ -1,19 +1,19 @@
-//! What several tests need: launching a kernel on buffers in one call.
+//! Functions that several tests share: they launch a kernel on buffers in one call.
 
 use warpwright_sim::{Arg, Launch, Memory, Module, Report, Sim, SimError};
 
-/// A module with one kernel `k` of the given parameters and body, on sm_90a.
+/// Returns a module with one kernel `k` with these parameters and this body, on sm_90a.
 pub(crate) fn kernel(params: &str, body: &str) -> String {
     format!(".version 8.8\n.target sm_90a\n.address_size 64\n.visible .entry k({params})\n{{\n{body}\n}}\n")
 }
 
-/// Parses, or shows the error.
+/// Parses a text, or panics with the error.
 #[track_caller]
 pub(crate) fn parse(text: &str) -> Module {
     Module::parse(text).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A launch of one block.
+/// Returns a launch of one block.
 pub(crate) fn one_block(threads: u32) -> Launch {
     Launch { block: [threads, 1, 1], ..Launch::default() }
 }
@@ -28,7 +28,7 @@ pub(crate) fn run(
     run_on(&Sim::new(), text, launch, input, out)
 }
 
-/// The same on a given simulator.
+/// Runs kernel `k` of `text` like [`run`], on a given simulator.
 pub(crate) fn run_on(
     sim: &Sim<'_>,
     text: &str,
@@ -47,12 +47,12 @@ pub(crate) fn run_on(
     Ok((words(&result), report))
 }
 
-/// Little-endian bytes of words.
+/// Returns the little-endian bytes of words.
 pub(crate) fn bytes(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|w| w.to_le_bytes()).collect()
 }
 
-/// Words of little-endian bytes.
+/// Returns the words of little-endian bytes.
 pub(crate) fn words(bytes: &[u8]) -> Vec<u32> {
     bytes.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect()
 }

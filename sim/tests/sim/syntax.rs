@@ -1,4 +1,4 @@
-//! Parsing: what is refused and where, and printing back what was parsed.
+//! Parsing: the texts that are rejected, with their positions, and printing of parsed texts.
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
@@ -7,12 +7,12 @@ use std::path::Path;
 use super::support::{kernel, parse};
 use warpwright_sim::Module;
 
-/// The whole message for a kernel body whose text is refused.
+/// Returns the whole message for a kernel body that is rejected.
 fn refusal(body: &str) -> String {
     Module::parse(&kernel(".param .u64 out", body)).expect_err("refused").to_string()
 }
 
-/// Only its first line.
+/// Returns the first line of the message.
 fn reason(body: &str) -> String {
     refusal(body).lines().next().unwrap_or_default().to_string()
 }
@@ -156,7 +156,7 @@ fn a_module_answers_questions_about_its_kernels() {
     assert!(module.entry("missing").is_none());
 }
 
-/// Every kernel of the corpus, as text.
+/// Returns every kernel of the corpus as text.
 fn corpus() -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/corpus");
     let mut texts: Vec<_> = std::fs::read_dir(folder)

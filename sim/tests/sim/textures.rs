@@ -1,4 +1,4 @@
-//! Textures and surfaces: which texels are fetched and how they are combined, and what is found.
+//! Textures and surfaces: the texels that are fetched, their interpolation, and findings.
 
 use pretty_assertions::assert_eq;
 use warpwright_sim::{
@@ -9,8 +9,8 @@ use super::support::{bytes, kernel, one_block, parse, words};
 
 const PARAMS: &str = ".param .u64 out, .param .u64 object, .param .u64 x";
 
-/// The start of kernels: thread `%r0` has its 16 bytes of output at `%rd2`, the object `%rd1`, and its 16 bytes of `x` in `%r1` to `%r4`
-/// and `%f1` to `%f4`.
+/// The start of kernels: thread `%r0` has 16 bytes of output at `%rd2`, the object `%rd1`, and its 16 bytes of `x` in `%r1` to `%r4` and
+/// `%f1` to `%f4`.
 const START: &str = ".reg .b64 %rd<8>; .reg .b32 %r<12>; .reg .f32 %f<12>; .reg .b16 %h<8>;
     ld.param.u64 %rd0, [out]; ld.param.u64 %rd1, [object]; ld.param.u64 %rd3, [x];
     mov.u32 %r0, %tid.x; mad.wide.u32 %rd2, %r0, 16, %rd0; mad.wide.u32 %rd4, %r0, 16, %rd3;
@@ -25,7 +25,7 @@ const SAMPLER: Sampler = Sampler {
     border: [0.0; 4],
 };
 
-/// An image of rows without gaps.
+/// Returns an image whose rows are contiguous.
 fn image(start: u64, ty: TexelType, channels: u8, extent: [u64; 3]) -> Image {
     let row = extent[0] * ty.bytes() * u64::from(channels);
     Image { start, ty, channels, extent, pitch: [row, row * extent[1]] }
@@ -69,14 +69,14 @@ fn fetch(
     run(&body, contents, &x, texture).unwrap_or_else(|error| panic!("{error}")).0
 }
 
-/// The first channel of what is fetched, as a number.
+/// Returns the first channel of each result as a number.
 fn first(found: &[[u32; 4]]) -> Vec<f32> {
     found.iter().map(|texel| f32::from_bits(texel[0])).collect()
 }
 
 const TEX_2D: &str = "tex.2d.v4.f32.f32 {%r5, %r6, %r7, %r8}, [%rd1, {%f1, %f2}];";
 
-/// Texel (x, y, z) of 4×3×2 texels is x + 10·y + 100·z.
+/// Returns 4×3×2 texels: texel (x, y, z) is x + 10·y + 100·z.
 fn ramp() -> Vec<u8> {
     let texels = (0..2).flat_map(|z| (0..3).flat_map(move |y| (0..4).map(move |x| x + 10 * y + 100 * z)));
     texels.flat_map(|value| (value as f32).to_le_bytes()).collect()
@@ -175,7 +175,7 @@ fn surfaces_are_stored_and_loaded() {
     assert_eq!(left[8..], contents[8..]);
 }
 
-/// The kind and the message of what is found in a body with a surface of 2×2 words.
+/// Returns the kind and the message of the finding about a body with a surface of 2×2 words.
 fn finding(body: &str) -> Option<(FindingKind, String)> {
     let surface = |memory: &mut Memory, start| {
         let stale = memory

@@ -1,6 +1,6 @@
-//! Single instructions as an H200 executed them, run as PTX text: parsing, operands, data movement and arithmetic.
+//! Single instructions with the results of an H200, run as PTX text: parsing, operands, data movement and arithmetic.
 //!
-//! `WARPWRIGHT_TRUTH` names a folder with more recordings of the same form, `WARPWRIGHT_TRUTH_ONLY` part of a name.
+//! `WARPWRIGHT_TRUTH` names a folder with more recordings of the same form; `WARPWRIGHT_TRUTH_ONLY` is a part of a name.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use warpwright_sim::{Arg, Checks, Launch, Memory, Module, Sim};
 use super::support::{bytes, words};
 use crate::npz::Npz;
 
-/// What a lane that did not execute the instruction leaves in its results.
+/// The value in the results of a lane that did not execute the instruction.
 const SKIPPED: u32 = 0xdead_beef;
 
 struct Operand {
@@ -34,7 +34,7 @@ impl Operand {
         }
     }
 
-    /// The register class that the type needs.
+    /// Returns the register class that the type requires.
     fn class(&self) -> &'static str {
         match &*self.ty {
             "pred" => "pred",
@@ -46,7 +46,7 @@ impl Operand {
         }
     }
 
-    /// Words of one register in the recording.
+    /// Returns the number of words of one register in the recording.
     fn words(&self) -> usize {
         if self.ty.contains("64") || self.ty == "desc" { 2 } else { 1 }
     }
@@ -74,9 +74,9 @@ impl Recording {
     }
 }
 
-/// A kernel that loads the operands of its lane, executes the instruction, and stores the results.
+/// Returns a kernel that loads the operands of its lane, executes the instruction, and stores the results.
 ///
-/// Parameters: operands, results, shared images before and after.
+/// Its parameters are the operands, the results, and the shared images before and after.
 fn kernel(entry: &Json, operands: &[Operand], words_in: usize, words_out: usize) -> String {
     let lanes = entry["lanes"].as_u64().expect("lanes");
     let smem = entry["smem_bytes"].as_u64().unwrap_or(0);
@@ -197,7 +197,7 @@ fn kernel(entry: &Json, operands: &[Operand], words_in: usize, words_out: usize)
     )
 }
 
-/// What lanes that skip the instruction leave.
+/// Returns the results of lanes that skip the instruction.
 fn skipped(operands: &[Operand], order: &Json) -> Vec<u32> {
     let names = order.as_array().expect("an order").iter().filter_map(Json::as_str);
     names

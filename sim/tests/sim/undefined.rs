@@ -1,4 +1,4 @@
-//! Where undefined values are reported, and that copies of them are not.
+//! Undefined values: the instructions at which they are reported, and copies, which are not reported.
 
 use super::support::{kernel, one_block, parse};
 use warpwright_sim::{Arg, Checks, Finding, FindingKind, Memory, Report, Sim};
@@ -25,7 +25,7 @@ fn findings(body: &str) -> Vec<Finding> {
     launch(Checks::all(), body).findings
 }
 
-/// Kind, line of the use, and line of the read, counted from the first line of `body`.
+/// Returns the kind, the line of the use, and the line of the read, counted from the first line of `body`.
 fn told(body: &str) -> Vec<(FindingKind, u32, Option<u32>)> {
     let before = kernel("", HEAD).lines().take_while(|line| *line != "}").count() as u32 - 1;
     let line = |site: &warpwright_sim::Site| site.line - before;

@@ -2,7 +2,7 @@
 
 use super::support::{kernel, one_block, run};
 
-/// What the instruction gives for `%r1`, `%r2`, `%r3`.
+/// Returns the result of an instruction for `%r1`, `%r2`, `%r3`.
 fn value(instruction: &str, operands: [u32; 3]) -> u32 {
     let body = format!(
         ".reg .b32 %r<5>; .reg .b64 %rd<2>;\nld.param.u64 %rd0, [out]; ld.param.u64 %rd1, [in];

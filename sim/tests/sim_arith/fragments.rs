@@ -1,6 +1,6 @@
-//! Which lane and register holds which matrix element (PTX ISA, "Matrix Fragments for mma").
+//! The lane and the register of each matrix element (PTX ISA, "Matrix Fragments for mma").
 
-/// A matrix of raw element bits, row by row.
+/// A matrix of raw element bits in row order.
 #[derive(Clone, Debug)]
 pub(crate) struct Matrix {
     pub(crate) columns: usize,
@@ -28,7 +28,7 @@ impl Matrix {
         self.bits.iter().map(|&bits| bits as u32 as i32).collect()
     }
 
-    /// Elements of 8 or 4 bits, extended.
+    /// Returns elements of 8 or 4 bits, extended.
     pub(crate) fn small(&self, element_bits: u32, signed: bool) -> Vec<i16> {
         let spare = 16 - element_bits;
         let extend = |bits: u64| {
@@ -39,18 +39,18 @@ impl Matrix {
     }
 }
 
-/// One operand's registers of all lanes.
+/// The registers of one operand in all lanes.
 pub(crate) struct Fragment<'a> {
-    /// Words of the case, `[lane][word]`.
+    /// The words of the case: `[lane][word]`.
     pub(crate) words: &'a [u32],
     pub(crate) words_per_lane: usize,
-    /// Where in a lane's words the operand begins.
+    /// The index of the operand's first word among a lane's words.
     pub(crate) first: usize,
     pub(crate) element_bits: usize,
 }
 
 impl Fragment<'_> {
-    /// Element `i` of a lane, counted from the first register's low end.
+    /// Returns element `i` of a lane, counted from the low end of the first register.
     pub(crate) fn element(&self, lane: usize, i: usize) -> u64 {
         let word = |w: usize| u64::from(self.words[lane * self.words_per_lane + self.first + w]);
         match self.element_bits {
@@ -79,7 +79,7 @@ impl Fragment<'_> {
     }
 }
 
-/// Row and k of element `i` of A; `per_register` elements share a register, `m` is 8, 16 or (by warps) 64.
+/// Returns the row and the k of element `i` of A; `per_register` elements share a register, and `m` is 8, 16 or (over several warps) 64.
 pub(crate) fn a(m: usize, per_register: usize, lane: usize, i: usize) -> (usize, usize) {
     let (warp, group, thread) = (lane / 32, lane % 32 / 4, lane % 4);
     let (register, within) = (i / per_register, i % per_register);
@@ -90,19 +90,19 @@ pub(crate) fn a(m: usize, per_register: usize, lane: usize, i: usize) -> (usize,
     )
 }
 
-/// Column and k of element `i` of B.
+/// Returns the column and the k of element `i` of B.
 pub(crate) fn b(per_register: usize, lane: usize, i: usize) -> (usize, usize) {
     let (register, within) = (i / per_register, i % per_register);
     (lane / 4, lane % 4 * per_register + within + register * 4 * per_register)
 }
 
-/// Row and column of element `i` of C or D; for `wgmma`, eight columns after eight columns.
+/// Returns the row and the column of element `i` of C or D; for `wgmma`, the elements are in groups of eight columns.
 pub(crate) fn c(lane: usize, i: usize) -> (usize, usize) {
     let (warp, group, thread) = (lane / 32, lane % 32 / 4, lane % 4);
     (16 * warp + group + 8 * (i / 2 % 2), i / 4 * 8 + thread * 2 + i % 2)
 }
 
-/// Puts elements back into registers: D words in order `[lane][register]`.
+/// Stores elements in registers: the words of D in the order `[lane][register]`.
 pub(crate) fn store(
     matrix: &Matrix,
     element_bits: usize,

@@ -1,4 +1,4 @@
-//! Results of an H200 that the PTX ISA leaves unspecified or contradicts, in addition to the recorded files.
+//! Results of an H200 that the PTX ISA does not specify or contradicts, in addition to the recorded files.
 
 use pretty_assertions::assert_eq;
 use warpwright_sim::arith::compare::{Class, testp};

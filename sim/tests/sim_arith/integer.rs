@@ -1,4 +1,4 @@
-//! One-thread instructions on integers and bits.
+//! Scalar instructions on integers and bits.
 
 use warpwright_sim::arith::{
     Int,
@@ -8,7 +8,7 @@ use warpwright_sim::arith::{
 
 use crate::scalar::{any_type, int_type};
 
-/// The result of an instruction, and the condition code after it.
+/// Returns the result of an instruction; updates the condition code.
 pub(crate) fn execute(opcode: &[&str], s: &[u64], carry: &mut bool) -> Option<u64> {
     if opcode.contains(&"cc") || matches!(opcode[0], "addc" | "subc" | "madc") {
         return extended(opcode, s, carry);

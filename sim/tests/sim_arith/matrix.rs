@@ -1,4 +1,4 @@
-//! `mma` on recorded fragments: the fragment maps of the PTX ISA, then the arithmetic per element.
+//! `mma` on recorded fragments: the fragment maps of the PTX ISA, and the arithmetic of each element.
 
 use warpwright_sim::arith::{
     Float, Round,
@@ -14,7 +14,7 @@ use crate::{
     truth::Entry,
 };
 
-/// The contents of an `mma`, `mma.sp` or `wgmma` opcode.
+/// The parts of an `mma`, `mma.sp` or `wgmma` opcode.
 #[derive(Clone, Debug)]
 pub(crate) struct Opcode {
     pub(crate) parts: Vec<String>,
@@ -59,7 +59,7 @@ pub(crate) fn element_bits(ty: &str) -> Option<usize> {
     })
 }
 
-/// D for given A (rows), B (columns) and C, of the element types in an opcode.
+/// Returns D for given A (rows), B (columns) and C, with the element types of an opcode.
 pub(crate) fn multiply(
     opcode: &Opcode,
     instruction: Instruction,
@@ -142,7 +142,7 @@ pub(crate) fn mma(opcode: &Opcode, words: &[u32]) -> Option<Vec<u32>> {
     Some(fragments::store(&d, d_bits, 32, fragments::c))
 }
 
-/// `mma.m8n8k4` on f16: four quad pairs with a product each.
+/// Runs `mma.m8n8k4` on f16: four quad pairs with one product each.
 fn quad_pairs(opcode: &Opcode, words: &[u32]) -> Option<Vec<u32>> {
     let [.., c_ty] = &opcode.parts[..] else { return None };
     let (c_acc, d_acc) = (accumulator(c_ty)?, accumulator(&opcode.types[0])?);
@@ -205,7 +205,7 @@ fn quad_pairs(opcode: &Opcode, words: &[u32]) -> Option<Vec<u32>> {
     Some(out)
 }
 
-/// The sign bit of every element flipped: a negative `imm-scale`.
+/// Returns a matrix with the signs of all elements flipped, for a negative `imm-scale`.
 pub(crate) fn negated(matrix: &Matrix, ty: Float) -> Matrix {
     let bits = matrix.bits.iter().map(|bits| bits ^ ty.sign_bit()).collect();
     Matrix { columns: matrix.columns, bits }

@@ -1,4 +1,4 @@
-//! What must hold for any operand: error bounds of the ISA, agreement with other implementations, identities.
+//! Properties for all operands: error bounds of the ISA, agreement with other implementations, identities.
 
 use half::{bf16, f16};
 use pretty_assertions::assert_eq;

@@ -28,7 +28,7 @@ struct Tally {
     uncovered: usize,
 }
 
-/// The equal cases of one variant and the first difference, or `None` if no function computes it.
+/// The number of equal cases of a variant and the first difference, or `None` if no function computes the variant.
 struct Outcome {
     equal: usize,
     difference: Option<String>,

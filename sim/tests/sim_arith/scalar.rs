@@ -1,4 +1,4 @@
-//! A tiny interpreter for one-thread instructions: enough PTX to call the arithmetic on recorded operands.
+//! A minimal interpreter of scalar instructions, sufficient to call the arithmetic on recorded operands.
 
 use std::collections::HashMap;
 

@@ -8,7 +8,7 @@ use crate::{
     truth::Entry,
 };
 
-/// An `mma.sp` with its selector of the lanes that hold metadata.
+/// An `mma.sp` with the selector of the lanes that contain metadata.
 pub(crate) struct Sparse {
     opcode: Opcode,
     selector: usize,
@@ -39,7 +39,7 @@ impl Sparse {
         Some(fragments::store(&d, d_bits, 32, fragments::c))
     }
 
-    /// The k of B that each element of A meets, row by row (PTX ISA, "Sparse matrix storage").
+    /// Returns, in row order, the k of the element of B by which each element of A is multiplied (PTX ISA, "Sparse matrix storage").
     fn selected(&self, metadata: impl Fn(usize) -> u32) -> Vec<u16> {
         let Opcode { m, k, .. } = self.opcode;
         let bits_per_row = if self.opcode.types[1] == "tf32" { 2 * k } else { k };

@@ -1,4 +1,4 @@
-//! Whole tensor-core instructions against the rule for one element, for every type and for sparse operands.
+//! Whole tensor-core instructions compared with the rule for one element, for every type and for sparse operands.
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use warpwright_sim::arith::{
 
 use crate::tile::numbers;
 
-/// An instruction with K, and its operands for 16 rows and 8 columns.
+/// An instruction with its K, and its operands for 16 rows and 8 columns.
 type Case = (TensorOp, usize, Vec<u32>, Vec<u32>, Vec<u32>);
 
 fn cases() -> impl Strategy<Value = Case> {

@@ -1,4 +1,4 @@
-//! The fast instruction against the readable one, element by element.
+//! The fast computation of an instruction compared with the readable one, element by element.
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use warpwright_sim::arith::{
     mma::{Accumulator, TensorArch, dot, mma_tile},
 };
 
-/// The range of the exponents of a tile's operands, and how often an operand is an arbitrary bit pattern.
+/// The range of the exponents of a tile's operands, and the frequency of arbitrary bit patterns among them.
 #[derive(Clone, Copy, Debug)]
 struct Spread {
     exponents: (u32, u32),
@@ -21,7 +21,7 @@ fn spread(ty: Float) -> impl Strategy<Value = Spread> {
     })
 }
 
-/// Bits of a number drawn from a seed.
+/// Returns the bits of a number for a seed.
 fn number(ty: Float, spread: Spread, seed: u64) -> u32 {
     let random = (seed >> 32) as u32;
     let any_bits = random & ty.mask() as u32;
@@ -35,7 +35,7 @@ fn number(ty: Float, spread: Spread, seed: u64) -> u32 {
     any_bits & sign_and_fraction | exponent << fraction_bits
 }
 
-/// Numbers whose exponents are in one random range, some of them arbitrary bits.
+/// Generates numbers whose exponents are in one random range; some of them are arbitrary bits.
 pub(crate) fn numbers(ty: Float, count: usize) -> impl Strategy<Value = Vec<u32>> {
     (spread(ty), prop::collection::vec(any::<u64>(), count))
         .prop_map(move |(spread, seeds)| seeds.iter().map(|&seed| number(ty, spread, seed)).collect())
@@ -60,7 +60,7 @@ fn check<const K: usize>(arch: TensorArch, ty: Float, acc: Accumulator, (a, b, c
     }
 }
 
-/// Elements of A, B and C.
+/// The elements of A, B and C.
 type Tile = (Vec<u32>, Vec<u32>, Vec<u32>);
 
 fn operands() -> impl Strategy<Value = (TensorArch, Float, Accumulator, Tile)> {

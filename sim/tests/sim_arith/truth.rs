@@ -15,7 +15,7 @@ pub(crate) struct Operand {
 }
 
 impl Operand {
-    /// How many 32-bit words one register takes.
+    /// Returns the number of 32-bit words of one register.
     pub(crate) fn words(&self) -> usize {
         if self.ty.contains("64") { 2 } else { 1 }
     }
@@ -34,7 +34,7 @@ pub(crate) struct Entry {
     shared_inputs: Option<String>,
 }
 
-/// The registers of all cases of an entry: words in order `[case][lane][operand register]`.
+/// The registers of all cases of an entry: words in the order `[case][lane][operand register]`.
 pub(crate) struct Cases {
     pub(crate) regs_in: Vec<u32>,
     pub(crate) regs_out: Vec<u32>,

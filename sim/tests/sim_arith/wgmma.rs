@@ -13,7 +13,7 @@ use crate::{
 pub(crate) struct Wgmma {
     opcode: Opcode,
     a_in_registers: bool,
-    /// Scales of A and B, then whether each is MN-major.
+    /// The scales of A and B, and whether each matrix is MN-major.
     negate: [bool; 2],
     transposed: [bool; 2],
 }
@@ -61,7 +61,7 @@ impl Wgmma {
     }
 }
 
-/// A matrix in shared memory, `mn` rows of `k` elements (PTX ISA, "Matrix Descriptor Format", "Strides").
+/// Returns a matrix in shared memory, `mn` rows of `k` elements (PTX ISA, "Matrix Descriptor Format", "Strides").
 fn shared(smem: &[u8], descriptor: u64, (mn, k): (usize, usize), bits: usize, mn_major: bool) -> Matrix {
     let field = |low: u32| (descriptor >> low & 0x3fff) as usize * 16;
     let (start, leading, stride) = (field(0), field(16), field(32));

@@ -1,4 +1,4 @@
-//! NumPy's `.npz`: a zip of `.npy` files. (`npyz` reads them too, but brings every compression that zip knows.)
+//! NumPy's `.npz` files: zip archives of `.npy` files. (`npyz` reads them too, but requires all compression methods of zip archives.)
 
 use std::{
     fs::File,

@@ -1,4 +1,4 @@
-//! Programs that once left their buffers: each is refused, or runs without an access out of bounds.
+//! Programs that left their buffers in earlier versions: each is rejected, or runs without an out-of-bounds access.
 
 use warpwright::{
     prelude::*,

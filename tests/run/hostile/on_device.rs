@@ -1,4 +1,4 @@
-//! The same programs on a GPU, where an access outside of a buffer does not stop a kernel: canaries surround the buffers.
+//! The same programs on a GPU, where an out-of-bounds access does not stop a kernel: canaries surround the buffers.
 
 use super::{Matrix, kernel, matrix, matrix_kernel, model, step, table, views};
 use crate::require;

@@ -1,14 +1,14 @@
-//! Two blocks of a cluster, and each other's shared memory.
+//! Two blocks of a cluster that access each other's shared memory.
 
 use super::{Pair, pair};
 use warpwright_sim::FindingKind::{self, MbarrierMisuse, SharedRace};
 
-/// Pairs of one cluster.
+/// Returns a pair of one cluster.
 const fn cluster(name: &'static str, kind: FindingKind, bug: &'static str, twin: &'static str) -> Pair {
     Pair { grid: 2, cluster: 2, ..pair(name, kind, 32, bug, twin) }
 }
 
-/// Each block stores a word for each thread; %r10 is then the other block's word.
+/// Each block stores a word for each thread; `%r10` is then the other block's word.
 macro_rules! words {
     ($($body:literal)*) => {
         concat!(

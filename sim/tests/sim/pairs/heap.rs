@@ -3,7 +3,7 @@
 use super::{Pair, pair};
 use warpwright_sim::FindingKind::{GlobalOutOfBounds, InvalidFree};
 
-/// %rd5 is a block of 20 bytes; `FREE` gives it back, and any other address that is in %rd5 then.
+/// `%rd5` is a block of 20 bytes; `FREE` frees the address that is in `%rd5` at that point.
 macro_rules! block {
     ($($body:literal)*) => {
         concat!(

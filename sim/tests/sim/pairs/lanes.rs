@@ -1,4 +1,4 @@
-//! Lanes and warps that do not meet.
+//! Lanes and warps that do not reach the same barrier or instruction.
 
 use super::{Pair, pair};
 use warpwright_sim::FindingKind::{

@@ -5,7 +5,8 @@ use warpwright_sim::FindingKind::{
     AsyncCopyUnwaited, MbarrierMisuse, MissingProxyFence, MissingWgmmaFence, WgmmaInFlight,
 };
 
-/// The first warp executes some instructions, gives the memory back by an mbarrier, and stores %r10; the second one copies over it.
+/// The first warp executes some instructions, releases the memory by an mbarrier, and stores `%r10`; the second warp overwrites the memory
+/// by a copy.
 macro_rules! given_back {
     ($($first:expr)+, $copied:literal) => {
         concat!(
@@ -24,7 +25,7 @@ macro_rules! given_back {
     };
 }
 
-/// The same text eight times.
+/// Repeats a text eight times.
 macro_rules! eight {
     ($($text:tt)+) => {
         concat!($($text)+, $($text)+, $($text)+, $($text)+, $($text)+, $($text)+, $($text)+, $($text)+)

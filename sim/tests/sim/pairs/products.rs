@@ -1,4 +1,4 @@
-//! Asynchronous products: wgmma.
+//! Asynchronous products: `wgmma`.
 
 use super::{Pair, pair};
 use warpwright_sim::FindingKind::{AsyncGroupLeaked, InvalidDescriptor, MissingWgmmaFence, WgmmaInFlight};

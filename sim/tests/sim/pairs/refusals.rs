@@ -1,4 +1,4 @@
-//! What the hardware refuses or the kernel itself gives up.
+//! Operations that the hardware rejects, and kernels that abort themselves.
 
 use super::{Pair, pair};
 use warpwright_sim::FindingKind::{

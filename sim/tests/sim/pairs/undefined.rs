@@ -1,9 +1,9 @@
-//! Undefined values that are used; the twins copy them, or take only what is defined of them.
+//! Undefined values that are used. The counterparts copy them, or use only their defined bits.
 
 use super::{Pair, pair};
 use warpwright_sim::FindingKind::{UninitializedLocalRead, UninitializedRegister, UninitializedSharedRead};
 
-/// A function that takes a structure of a word and a byte in eight bytes and gives it back as it is.
+/// A function that has a structure of a word and a byte, in eight bytes, as its parameter and returns it unchanged.
 macro_rules! copying {
     ($body:literal) => {
         concat!(
@@ -14,7 +14,7 @@ macro_rules! copying {
     };
 }
 
-/// An array of eight, of which the first four elements are set.
+/// An array of eight elements, of which the first four are set.
 macro_rules! array {
     ($body:literal) => {
         concat!(
@@ -25,7 +25,7 @@ macro_rules! array {
     };
 }
 
-/// A product that adds to sums, the last of which is set by the caller.
+/// A product that adds to accumulators, the last of which is set by the caller.
 macro_rules! product {
     ($sums:literal) => {
         concat!(
@@ -38,7 +38,7 @@ macro_rules! product {
     };
 }
 
-/// An asynchronous product that adds to the old sums or not.
+/// An asynchronous product that adds to the old accumulators or ignores them.
 macro_rules! async_product {
     ($add:literal) => {
         concat!(
@@ -55,15 +55,15 @@ macro_rules! async_product {
     };
 }
 
-/// Shared memory of which half is written: the first 16 words.
+/// Shared memory of which the first half, 16 words, is written.
 macro_rules! half {
     ($body:literal) => {
         concat!("@%p1 st.shared.u32 [%r2], %r0; bar.sync 0; ", $body)
     };
 }
 
-/// An asynchronous product of two tiles in shared memory without one 16-byte unit: of A unit i is half of row i, of B half of
-/// column i.
+/// An asynchronous product of two tiles in shared memory, each without one 16-byte unit: unit i is half of row i of A, or half of column i
+/// of B.
 macro_rules! async_tiles {
     ($missing_of_a:literal, $missing_of_b:literal, $body:literal) => {
         concat!(
