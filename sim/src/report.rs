@@ -50,7 +50,7 @@ pub struct Contraction {
     pub sum: u32,
 }
 
-/// Allocations that a launch made by one `malloc` call of the text and did not free.
+/// The allocations by one `malloc` call of the text that a launch did not free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leak {
     /// The 1-based line of the call in the PTX text.
@@ -67,10 +67,10 @@ impl Report {
         self.findings.is_empty()
     }
 
-    /// Panics if there are findings; for tests.
+    /// Asserts, in tests, that there are no findings.
     ///
     /// # Panics
-    /// Panics if there are findings; the message contains all of them.
+    /// Panics if there are findings; the message lists all of them.
     #[track_caller]
     pub fn assert_clean(&self) {
         let text: Vec<String> = self.findings.iter().map(Finding::to_string).collect();

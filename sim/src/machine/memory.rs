@@ -163,7 +163,8 @@ impl Memory {
     /// Allocates `bytes` zeroed bytes and returns their address, a multiple of 256.
     ///
     /// # Panics
-    /// Panics if the host is out of memory; [`try_alloc`](Self::try_alloc) returns an error instead.
+    /// Panics if `bytes` exceeds [`RANGE`](Self::RANGE) or the host is out of memory; [`try_alloc`](Self::try_alloc) returns an error
+    /// instead.
     #[doc(alias = "cudaMalloc")]
     pub fn alloc(&mut self, bytes: usize) -> u64 {
         self.try_alloc(bytes).unwrap_or_else(|error| panic!("{error}"))
@@ -204,12 +205,12 @@ impl Memory {
         Self { slots, shared_slots: HOST_SLOTS, ..Self::default() }
     }
 
-    /// Maps `bytes` bytes of host memory at their host address, and returns the address. Calls `map` with the start of one unused 64 GiB
-    /// range after another until it returns the words that the host can access there.
+    /// Adds `bytes` bytes of host memory that has the same address on the host and in kernels, and returns this address. Calls `map` with
+    /// unused addresses, each the start of a range of 64 GiB, until it returns the words that the host can access there.
     ///
     /// # Errors
-    /// Returns [`MemoryError::TooLarge`] if `map` accepts no address. Only memory created by
-    /// [`with_host_addresses`](Self::with_host_addresses) has addresses to offer.
+    /// Returns [`MemoryError::TooLarge`] if `map` accepts no address, or if this memory was not created by
+    /// [`with_host_addresses`](Self::with_host_addresses).
     #[doc(alias = "cudaMallocManaged")]
     pub fn map(
         &mut self,
@@ -321,8 +322,8 @@ impl Memory {
         Ok(self.load(module)[index])
     }
 
-    /// Loads a module whose `.managed` variables the host can access. `map` is called as by [`map`](Self::map), with the size in bytes as
-    /// its second argument.
+    /// Loads a module whose `.managed` variables the host can access. `map` provides their memory as in [`map`](Self::map); its second
+    /// argument is the size in bytes.
     pub fn load_mapped(
         &mut self,
         module: &Module,

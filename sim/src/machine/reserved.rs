@@ -11,14 +11,14 @@ use crate::shadow::byte_set::ByteSet;
 pub struct Mapping {
     /// The first device address.
     pub start: u64,
-    /// The contents.
+    /// The host memory.
     pub words: &'static [AtomicU32],
     /// Whether kernels may only read it.
     pub read_only: bool,
 }
 
 impl Memory {
-    /// Reserves `bytes` bytes of addresses without memory, and returns the first address, a multiple of 64 GiB.
+    /// Reserves a range of `bytes` addresses without memory, and returns its first address, a multiple of 64 GiB.
     ///
     /// # Errors
     /// Returns [`MemoryError::TooLarge`] if too few addresses are available.
@@ -33,8 +33,8 @@ impl Memory {
         Ok(start)
     }
 
-    /// Replaces the mappings in a reserved range, which starts at `start` and has `bytes` bytes. Bytes that were mapped before remain
-    /// initialized or uninitialized; other bytes are uninitialized.
+    /// Replaces the mappings in the reserved range of `bytes` addresses that starts at `start`. Bytes that were mapped before keep their
+    /// state, initialized or not; other bytes are uninitialized.
     ///
     /// # Errors
     /// Returns an error if a mapping is not in the range, or crosses a multiple of 64 GiB. In this case, no mapping is changed.
@@ -84,7 +84,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Ends the reservation of the `bytes` bytes of addresses from `start` on.
+    /// Ends the reservation of the range of `bytes` addresses that starts at `start`.
     #[doc(alias = "cuMemAddressFree")]
     pub fn unreserve(&mut self, start: u64, bytes: u64) {
         let freed = self.slots.iter_mut().skip(slot_of(start)).take(slots(bytes) as usize);

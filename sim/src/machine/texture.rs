@@ -65,7 +65,7 @@ pub struct Sampler {
     pub linear: bool,
     /// Whether coordinates are normalized: the image extends from 0 to 1 instead of from 0 to its extent.
     pub normalized: bool,
-    /// Whether integers of 8 and 16 bits are returned as floating-point numbers from 0 or −1 to 1.
+    /// Whether 8-bit and 16-bit integers are fetched as floating-point numbers, unsigned ones in 0 … 1 and signed ones in −1 … 1.
     pub unit_range: bool,
     /// The color of the border.
     pub border: [f32; 4],

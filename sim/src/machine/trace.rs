@@ -28,7 +28,7 @@ pub struct Step<'m> {
     pub block: [u32; 3],
     /// The index of the warp in its block.
     pub warp: u32,
-    /// The mask of the lanes that executed it.
+    /// The mask of the lanes that executed the instruction.
     pub lanes: u32,
     /// The 1-based line of the PTX text.
     pub line: u32,

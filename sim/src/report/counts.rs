@@ -6,21 +6,21 @@ use crate::report::SourceLocation;
 /// separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bytes {
-    /// Read from global memory, including by asynchronous copies.
+    /// Bytes read from global memory, including by asynchronous copies.
     pub global_read: u64,
-    /// Written to global memory, including by asynchronous copies.
+    /// Bytes written to global memory, including by asynchronous copies.
     pub global_written: u64,
-    /// Read from shared memory, including by asynchronous copies and `wgmma`.
+    /// Bytes read from shared memory, including by asynchronous copies and `wgmma`.
     pub shared_read: u64,
-    /// Written to shared memory, including by asynchronous copies.
+    /// Bytes written to shared memory, including by asynchronous copies.
     pub shared_written: u64,
-    /// Read from local memory.
+    /// Bytes read from local memory.
     pub local_read: u64,
-    /// Written to local memory.
+    /// Bytes written to local memory.
     pub local_written: u64,
-    /// Read from constant memory.
+    /// Bytes read from constant memory.
     pub constant_read: u64,
-    /// Read from kernel parameters.
+    /// Bytes read from kernel parameters.
     pub param_read: u64,
 }
 
@@ -28,29 +28,29 @@ pub struct Bytes {
 /// [`Checks::COUNTS`](crate::Checks::COUNTS) is off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Instructions executed, counted once per warp.
+    /// The number of instructions executed, counted once per warp.
     pub warp_instructions: u64,
-    /// Instructions executed, counted once per active thread.
+    /// The number of instructions executed, counted once per active thread.
     pub thread_instructions: u64,
-    /// Branches executed by a warp or part of a warp.
+    /// The number of branches executed by a warp or part of a warp.
     pub branches: u64,
-    /// Branches whose lanes diverge.
+    /// The number of branches whose lanes diverge.
     pub divergent_branches: u64,
-    /// Warp-wide loads, stores and atomics to shared memory.
+    /// The number of warp-wide loads, stores and atomics to shared memory.
     pub shared_requests: u64,
-    /// Wavefronts of these requests: passes over the 32 banks of 4 bytes.
+    /// The number of wavefronts of these requests: passes over the 32 banks of 4 bytes.
     pub shared_wavefronts: u64,
-    /// Wavefronts that these requests would need without bank conflicts.
+    /// The number of wavefronts that these requests would need without bank conflicts.
     pub shared_wavefronts_ideal: u64,
-    /// Warp-wide loads, stores, atomics and `cp.async` to global memory.
+    /// The number of warp-wide loads, stores, atomics and `cp.async` to global memory.
     pub global_requests: u64,
-    /// 32-byte sectors accessed by these requests.
+    /// The number of 32-byte sectors that these requests access.
     pub global_sectors: u64,
-    /// Sectors that the same number of adjacent bytes would occupy.
+    /// The number of sectors that the same number of adjacent bytes would occupy.
     pub global_sectors_ideal: u64,
-    /// Multiplications and additions of tensor cores.
+    /// The number of multiplications and additions of tensor cores.
     pub tensor_flops: u64,
-    /// Bytes moved.
+    /// The number of bytes moved, by state space.
     pub bytes: Bytes,
 }
 
@@ -174,6 +174,6 @@ pub struct LineCounts {
     pub class: InstructionClass,
     /// The source line, if the text contains it.
     pub source: Option<SourceLocation>,
-    /// The counts.
+    /// The counts of the instruction.
     pub counts: Counts,
 }

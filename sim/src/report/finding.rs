@@ -20,7 +20,7 @@ pub struct SourceLocation {
 /// The location of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// The kernel.
+    /// The name of the kernel.
     pub kernel: String,
     /// The block's coordinates in the grid.
     pub block: [u32; 3],
@@ -75,9 +75,9 @@ impl Finding {
 pub struct Finding {
     /// The kind of the bug.
     pub kind: FindingKind,
-    /// The description.
+    /// The description of the bug.
     pub message: String,
-    /// The location.
+    /// The location of the bug.
     pub site: Site,
     /// The location of the other access or instruction, if there are two.
     pub other: Option<Site>,

@@ -25,7 +25,7 @@ macro_rules! findings {
             pub const ALL: &[FindingKind] =
                 &[$(FindingKind::$always,)* $($(FindingKind::$kind,)*)*];
 
-            /// Returns the name in reports and files: `global_out_of_bounds`.
+            /// Returns the name in reports and files, such as `global_out_of_bounds`.
             pub fn name(self) -> &'static str {
                 match self {
                     $(FindingKind::$always => $always_name,)*
@@ -42,7 +42,7 @@ macro_rules! findings {
                 lines.trim_start()
             }
 
-            /// Returns the check that reports it; empty if it is always reported.
+            /// Returns the check that reports findings of this kind; empty if they are always reported.
             pub fn check(self) -> Checks {
                 match self {
                     $(FindingKind::$always => Checks::empty(),)*

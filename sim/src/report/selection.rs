@@ -44,7 +44,7 @@ impl Selection {
         names.find(|((check, kind), _)| *check == name || *kind == name).map(|(_, check)| check)
     }
 
-    /// Returns whether a selected check requires that writes to device memory are recorded.
+    /// Returns whether a selected check requires a record of the writes to device memory.
     pub fn records_writes(&self) -> bool {
         self.uninitialized_copies || self.kernels.contains(Checks::UNINITIALIZED_GLOBAL)
     }

@@ -121,7 +121,7 @@ impl<'a> Sim<'a> {
         self
     }
 
-    /// Sets the enabled checks.
+    /// Sets the enabled checks; by default, all are enabled.
     #[must_use]
     pub fn checks(mut self, checks: Checks) -> Self {
         self.checks = checks;
@@ -144,7 +144,8 @@ impl<'a> Sim<'a> {
         self
     }
 
-    /// Sets the number of warp instructions that a block (with its cluster) may execute before the run is aborted.
+    /// Sets the maximum number of warp instructions of a block (or of a cluster, if the launch has clusters), after which the run is
+    /// aborted.
     #[must_use]
     pub fn step_limit(mut self, instructions: u64) -> Self {
         self.step_limit = instructions;
