@@ -10,7 +10,7 @@ pub(crate) type Args = (Out<f32>, In<f32>, u32, u32);
 pub(crate) enum Way {
     /// Through registers.
     Registers,
-    /// As chosen by [`copy`]: `cp.async`.
+    /// By the instruction that [`copy`] selects: `cp.async`.
     Chosen,
 }
 

@@ -1,8 +1,8 @@
 //! The arithmetic of an NVIDIA GPU as pure functions on bit patterns.
 //!
-//! Every function takes and returns raw register bits (`u64`, the value in the low bits, zeros above), so a caller can keep its registers
-//! untyped as PTX does. The rules are those of the PTX ISA; behavior that the ISA leaves unspecified (which NaN results, the bits of
-//! approximations, the sums of tensor cores) follows an H200 (sm_90).
+//! Every function takes and returns raw register bits (a `u64` with the value in the low bits and zeros above), so a caller can store
+//! registers without types, as PTX does. The functions follow the PTX ISA and, where it does not specify the behavior (the bits of NaN
+//! results, approximations, and the sums of tensor cores), an H200 (sm_90).
 //!
 //! Subjects: [`float`] (add, mul, fma, div, sqrt), [`approx`] (the special function unit), [`minmax`], [`compare`],
 //! [`sign`], [`cvt`], [`int`], [`bits`], [`video`], and [`mma`] for the tensor cores.

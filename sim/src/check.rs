@@ -3,8 +3,8 @@
 //! All memory accesses pass through this module: every instruction announces its accesses here before it performs them, and a checked run
 //! counts, orders and checks them in one place.
 //!
-//! Announced accesses have valid addresses. An access by a whole warp is announced once; an access whose lanes may reach different
-//! allocations or blocks is announced as a request of the warp, and then lane by lane.
+//! Announced accesses have valid addresses. An access by a whole warp is announced once. If its lanes may access different allocations or
+//! blocks, it is announced as a request of the warp, and then for each lane.
 
 pub(crate) mod counted;
 pub(crate) mod counting;

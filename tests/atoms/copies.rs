@@ -11,10 +11,10 @@ use warpwright::{
 
 use super::devices;
 
-/// Words in and words out.
+/// Input words and output words.
 type Words = (In<u32>, Out<u32>);
 
-/// The simulator, and a GPU if there is one.
+/// Returns the simulator and, if available, a GPU.
 fn everywhere() -> Vec<AnyDevice> {
     std::iter::once(AnyDevice::Sim(Simulator::new())).chain(devices::gpu()).collect()
 }
@@ -26,7 +26,7 @@ fn run(device: &AnyDevice, kernel: &Kernel<Words>, words: &[u32], len: usize) ->
     device.download(&y).expect("it can be read")
 }
 
-/// What each lane holds on a side: the numbers of its 16-bit elements, two to a word.
+/// Returns the contents of each lane on one side: the indices of its 16-bit elements, two per word.
 fn held(atom: &CopyAtom, side: CopySide) -> Vec<u32> {
     let layout = atom.value_layout(side, 16).expect("whole elements");
     let values = layout.size() / 32;
@@ -37,17 +37,17 @@ fn held(atom: &CopyAtom, side: CopySide) -> Vec<u32> {
         .collect()
 }
 
-/// For each lane the row whose address it gives, in units of 16 bytes.
+/// Returns, for each lane, the row whose address it provides, in units of 16 bytes.
 fn rows(atom: &CopyAtom, side: CopySide) -> Vec<u32> {
     (0..32).map(|lane| atom.layout(side).index(lane) as u32 / 128).collect()
 }
 
-/// Elements 0, 1, 2 … in pairs.
+/// Returns elements 0, 1, 2 … in pairs.
 fn numbered(elements: u32) -> Vec<u32> {
     (0..elements).step_by(2).map(|first| first | (first + 1) << 16).collect()
 }
 
-/// Shared memory holds the numbers, row by row; `x` begins with each lane's row.
+/// A kernel that loads from shared memory, which contains the numbers in row order; `x` begins with the row of each lane.
 fn load<const N: usize>(transposed: bool) -> Kernel<Words> {
     let kernel = Kernel::<Words>::build("load(x, y)", Target::SM_75, |k, (x, y)| {
         k.block([32]);
@@ -67,7 +67,7 @@ fn load<const N: usize>(transposed: bool) -> Kernel<Words> {
     kernel.unwrap_or_else(|why| panic!("{why}"))
 }
 
-/// Every lane stores its registers, in `x` after the rows; `y` is shared memory.
+/// A kernel in which every lane stores its registers, which are in `x` after the rows; `y` receives shared memory.
 fn store<const N: usize>(transposed: bool) -> Kernel<Words> {
     let kernel = Kernel::<Words>::build("store(x, y)", Target::SM_90, |k, (x, y)| {
         k.block([32]);
@@ -170,7 +170,7 @@ fn registers_are_exchanged_as_the_layouts_say() {
     }
 }
 
-/// Copies `BYTES` with only `valid` of them from global memory.
+/// A kernel that copies `BYTES` bytes, of which only `valid` come from global memory.
 fn fill<const BYTES: u32>(valid: u32) -> Kernel<Words> {
     let kernel = Kernel::<Words>::build("fill(x, y)", Target::SM_80, |k, (x, y)| {
         k.block([1]);

@@ -73,7 +73,7 @@ fn check(device: &impl Device, atom: &MmaAtom) {
     }
 }
 
-/// Atoms whose instruction runs on every target that is not an architecture's own.
+/// Returns the atoms whose instruction is not specific to one architecture.
 fn portable() -> impl Iterator<Item = &'static MmaAtom> {
     mma_atoms().filter(|atom| atom.is_emitted() && !atom.target().is_specific())
 }
@@ -89,7 +89,7 @@ fn every_atom_multiplies_in_the_simulator() {
     assert_eq!(run, RUN, "atoms that were run");
 }
 
-/// Atoms that the simulator and an H200 run.
+/// The number of atoms that the simulator and an H200 execute.
 const RUN: usize = 148;
 
 #[test]
@@ -124,7 +124,7 @@ fn every_atom_multiplies_on_a_gpu_as_in_the_simulator() {
     println!("{run} atoms on {}", gpu.describe());
 }
 
-/// Registers with any bits in them, NaNs and infinities among them; metadata are valid.
+/// Returns registers with arbitrary bits, including NaNs and infinities, and valid metadata.
 fn any_bits(atom: &MmaAtom, warps: usize) -> Packed {
     let mut random = Random(99);
     let mut draw = |operand| -> Vec<u64> {
@@ -136,7 +136,7 @@ fn any_bits(atom: &MmaAtom, warps: usize) -> Packed {
     Packed { a, b, c, ..pack(atom, &problems, 0) }
 }
 
-/// Mostly numbers of a moderate size, so that sums are more than NaN.
+/// Returns the bits of a number, mostly of moderate magnitude, so that not all sums are NaN.
 fn bits(ty: MmaType, place: usize, random: &mut Random) -> u64 {
     let any = random.next();
     let near_one = |low: u64, high: u64| any & !high | low;

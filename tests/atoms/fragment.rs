@@ -53,7 +53,7 @@ fn register_tiles_have_as_many_registers_as_thunderkittens_says() {
     }
 }
 
-/// Along which direction the two elements of a register lie: what makes `col_vec_pack` and `row_vec_pack` 1 and 2 or 2 and 1.
+/// The direction of the two elements of a register determines whether `col_vec_pack` and `row_vec_pack` are 1 and 2, or 2 and 1.
 #[test]
 fn a_register_of_a_row_tile_spans_two_columns_of_a_column_tile_two_rows() {
     for (layout, spans) in [(TileLayout::Row, (1, 2)), (TileLayout::Col, (2, 1))] {

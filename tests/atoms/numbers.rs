@@ -5,7 +5,7 @@ use warpwright::{
     prelude::{bf16, f16},
 };
 
-/// The bits of a whole number that the type has exactly.
+/// Returns the bits of an integer that the type represents exactly.
 pub(crate) fn encode(ty: MmaType, value: i64) -> u64 {
     let float = value as f32;
     let bits = match ty {
@@ -21,7 +21,7 @@ pub(crate) fn encode(ty: MmaType, value: i64) -> u64 {
     bits
 }
 
-/// Sign, exponent and a fraction of this many bits.
+/// Returns the sign, the exponent and a fraction with this number of bits.
 fn small_float(value: i64, fraction_bits: u32, bias: u64) -> u64 {
     let magnitude = value.unsigned_abs();
     if magnitude == 0 {
@@ -59,7 +59,8 @@ pub(crate) fn decode(ty: MmaType, bits: u64) -> i64 {
     }
 }
 
-/// The whole numbers that factors are drawn from: all of an integer type; of floats so few that sums stay exact.
+/// Returns the range of random factors: all numbers of an integer type; for floating-point types, integers small enough that sums are
+/// exact.
 pub(crate) fn range(ty: MmaType) -> std::ops::RangeInclusive<i64> {
     match ty {
         MmaType::B1 => 0..=1,

@@ -20,7 +20,7 @@ fn layout(text: &str) -> Layout {
     text.parse().unwrap_or_else(|why| panic!("{text}: {why}"))
 }
 
-/// The same extents at the top and the same offsets.
+/// Asserts that the top-level extents and all offsets are equal.
 #[track_caller]
 fn assert_same(ours: &Layout, text: &str, what: &str) {
     let theirs = layout(text);
@@ -29,7 +29,7 @@ fn assert_same(ours: &Layout, text: &str, what: &str) {
     assert!(ours.values().eq(theirs.values()), "{what}: {ours} and {theirs}");
 }
 
-/// The (row, column) of every value of every thread.
+/// Returns the (row, column) of every value of every thread.
 fn table(layout: &Layout, rows: u32) -> Value {
     let [threads, values] = layout.shape().modes() else { panic!("{layout} is not of rank 2") };
     let (threads, values, rows) = (threads.size(), values.size(), i64::from(rows));
@@ -77,7 +77,7 @@ fn mma_atoms_are_cutes() {
     assert_eq!((operands, tables), (1434, 335));
 }
 
-/// Scales and metadata.
+/// Compares the layouts of scales and metadata.
 fn extras(ours: &MmaAtom, theirs: &Value, layouts: &HashMap<&str, &str>) {
     for key in ["SFA", "SFB"] {
         let Some(id) = theirs.get(key).and_then(Value::as_str) else { continue };

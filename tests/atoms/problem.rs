@@ -24,25 +24,25 @@ impl Random {
     }
 }
 
-/// Matrices of whole numbers, row by row. Elements of a sparse A that are not stored are zero.
+/// Matrices of integers in row order. Elements of a sparse A that are not stored are zero.
 #[derive(Clone)]
 pub(crate) struct Problem {
     a: Vec<i64>,
     b: Vec<i64>,
     c: Vec<i64>,
-    /// Of a sparse A: for each row, the places in their chunks of the units that are stored.
+    /// For a sparse A: for each row, the positions of the stored units in their chunks.
     places: Vec<Vec<u32>>,
 }
 
 impl Problem {
-    /// Both factors are zero and C contains the number of each element, which shows the layouts of C and D.
+    /// Returns a problem in which both factors are zero and C contains the index of each element, which shows the layouts of C and D.
     pub(crate) fn indices(atom: &MmaAtom) -> Self {
         let (m, n, k) = sizes(atom);
         Self::new(atom, vec![0; m * k], vec![0; n * k], (0..(m * n) as i64).collect(), &mut Random(1))
     }
 
-    /// A digit of each element's number in one factor, and single ones in the other, that pick out columns of it: all
-    /// digits and all columns together show where the first factor lies.
+    /// Returns problems with a digit of each element's index in one factor, and single ones in the other, which select columns of the
+    /// first. All digits and all columns together show the layout of the first factor.
     pub(crate) fn digits(atom: &MmaAtom) -> Vec<Self> {
         let (m, n, k) = sizes(atom);
         let mut problems = Vec::new();
@@ -60,7 +60,7 @@ impl Problem {
         problems
     }
 
-    /// Random numbers; with C near the ends of its range if the atom saturates.
+    /// Returns a problem of random numbers; if the atom saturates, C is near the ends of its range.
     pub(crate) fn random(atom: &MmaAtom, seed: u64) -> Self {
         let (m, n, k) = sizes(atom);
         let mut random = Random(seed);
@@ -104,17 +104,17 @@ impl Problem {
         Self { a, b, c, places }
     }
 
-    /// B, row by row.
+    /// Returns B in row order.
     pub(crate) fn b(&self) -> &[i64] {
         &self.b
     }
 
-    /// C, row by row.
+    /// Returns C in row order.
     pub(crate) fn c(&self) -> &[i64] {
         &self.c
     }
 
-    /// A without the elements that are not stored.
+    /// Returns the stored elements of A.
     pub(crate) fn stored_a(&self, atom: &MmaAtom) -> Vec<i64> {
         let (_, _, k) = sizes(atom);
         let Some(sparsity) = atom.sparsity() else { return self.a.clone() };
@@ -130,12 +130,12 @@ impl Problem {
         stored
     }
 
-    /// The exact D.
+    /// Returns the exact D.
     pub(crate) fn product(&self, atom: &MmaAtom) -> Vec<i64> {
         self.signed_product(atom, 1, true)
     }
 
-    /// The exact D of ±A·B, added to C or not.
+    /// Returns the exact D of ±A·B, added to C if `accumulate`.
     pub(crate) fn signed_product(&self, atom: &MmaAtom, sign: i64, accumulate: bool) -> Vec<i64> {
         let (m, n, k) = sizes(atom);
         let term = |a: i64, b: i64| match atom.bit_op() {
@@ -158,13 +158,13 @@ impl Problem {
     }
 }
 
-/// M, N, K.
+/// Returns M, N and K.
 pub(crate) fn sizes(atom: &MmaAtom) -> (usize, usize, usize) {
     let (m, n, k) = atom.shape();
     (m as usize, n as usize, k as usize)
 }
 
-/// Groups of threads in a warp, each with a separate product.
+/// Returns the number of groups of threads in a warp, each with a separate product.
 pub(crate) fn groups(atom: &MmaAtom) -> usize {
     match atom.group() {
         Group::Thread => 32,
@@ -174,7 +174,7 @@ pub(crate) fn groups(atom: &MmaAtom) -> usize {
     }
 }
 
-/// The lane of a group's thread.
+/// Returns the lane of a group's thread.
 fn lane(atom: &MmaAtom, group: usize, thread: i64) -> usize {
     let first = atom.thread_ids().index(thread) as usize;
     match atom.group() {
@@ -183,17 +183,17 @@ fn lane(atom: &MmaAtom, group: usize, thread: i64) -> usize {
     }
 }
 
-/// Registers of the lanes of one warp after another.
+/// The registers of the lanes of one warp after another.
 pub(crate) struct Packed {
     pub(crate) a: Vec<u64>,
     pub(crate) b: Vec<u64>,
     pub(crate) c: Vec<u64>,
-    /// Three words a lane: metadata and scales.
+    /// Three words per lane: metadata and scales.
     pub(crate) e: Vec<u64>,
     pub(crate) warps: usize,
 }
 
-/// The registers that hold the problems, [`groups`] of them to a warp.
+/// Returns the registers that contain the problems, [`groups`] of them per warp.
 pub(crate) fn pack(atom: &MmaAtom, problems: &[Problem], selector: u32) -> Packed {
     let groups = groups(atom);
     assert_eq!(problems.len() % groups, 0);
@@ -226,7 +226,7 @@ pub(crate) fn pack(atom: &MmaAtom, problems: &[Problem], selector: u32) -> Packe
     Packed { a, b, c, e, warps }
 }
 
-/// Bits of an element in its register.
+/// Returns the number of bits of an element in its register.
 pub(crate) fn element_bits(atom: &MmaAtom, operand: MmaOperand) -> u32 {
     use warpwright::ptx::RegClass;
     let bits = match atom.register_class(operand) {
@@ -237,8 +237,8 @@ pub(crate) fn element_bits(atom: &MmaAtom, operand: MmaOperand) -> u32 {
     bits / atom.per_register(operand)
 }
 
-/// Three words a lane, the first of them metadata, of the 16 rows from `first` on. Lanes whose metadata do not count hold what is
-/// valid but wrong.
+/// Returns three words per lane, the first of which is metadata, for the 16 rows from `first` on. Lanes whose metadata are not used contain
+/// valid but wrong metadata.
 pub(crate) fn metadata(atom: &MmaAtom, problem: &Problem, first: usize, selector: u32) -> Vec<u64> {
     let mut words = vec![0; 96];
     let Some(sparsity) = atom.sparsity() else { return words };
@@ -260,13 +260,13 @@ pub(crate) fn metadata(atom: &MmaAtom, problem: &Problem, first: usize, selector
     words
 }
 
-/// The matrices D of the problems, row by row, from the registers of all lanes.
+/// Returns the matrices D of the problems in row order, from the registers of all lanes.
 pub(crate) fn unpack(atom: &MmaAtom, d: &[u64], problems: usize) -> Vec<Vec<i64>> {
     let (groups, map) = (groups(atom), atom.fragment_d());
     (0..problems).map(|i| matrix(atom, &map, d, (i / groups, i % groups))).collect()
 }
 
-/// The matrix D of the group of threads that starts at a warp.
+/// Returns the matrix D of a group of threads, from the registers of a warp on.
 pub(crate) fn matrix(atom: &MmaAtom, map: &TvLayout, d: &[u64], (warp, group): (usize, usize)) -> Vec<i64> {
     let (ty, registers) = (atom.operand_type(MmaOperand::D), atom.registers(MmaOperand::D) as usize);
     let bits = element_bits(atom, MmaOperand::D);

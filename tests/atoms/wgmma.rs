@@ -23,13 +23,13 @@ use super::{
     require,
 };
 
-/// An operand in shared memory: rows of m or n, columns of k.
+/// An operand in shared memory, with rows along m or n and columns along k.
 #[derive(Clone, Copy, Debug)]
 struct Placed {
     major: Major,
     layout: MatrixLayout,
     bits: usize,
-    /// The bytes before the first element: a step along K within a swizzled row.
+    /// The number of bytes before the first element: a step along K within a swizzled row.
     start: usize,
 }
 
@@ -56,7 +56,7 @@ impl Placed {
         Self { major, layout, bits, start }
     }
 
-    /// The bit at which element (`i`, `k`) starts.
+    /// Returns the bit at which element (`i`, `k`) starts.
     fn bit(&self, i: usize, k: usize) -> usize {
         let (leading, stride) = (self.layout.leading_bytes as usize, self.layout.stride_bytes as usize);
         let (width, byte) = (width(self.layout.swizzle), k * self.bits / 8);
@@ -74,7 +74,7 @@ impl Placed {
         8 * (address ^ (address >> 3 & mask << 4)) + k * self.bits % 8
     }
 
-    /// The words of shared memory that contain the matrix, whole rows of 128; the rest is neither zero nor undefined.
+    /// Returns the words of shared memory that contain the matrix, in whole rows of 128 bytes. Other words are neither zero nor undefined.
     fn image(&self, ty: MmaType, matrix: &[i64], (rows, columns): (usize, usize)) -> Vec<u32> {
         let last =
             (0..rows).flat_map(|i| (0..columns).map(move |k| (i, k))).map(|(i, k)| self.bit(i, k)).max();
@@ -90,7 +90,7 @@ impl Placed {
     }
 }
 
-/// The bytes of a swizzled row.
+/// Returns the number of bytes of a swizzled row.
 fn width(swizzle: SwizzleMode) -> usize {
     match swizzle {
         SwizzleMode::None => 16,
@@ -100,7 +100,7 @@ fn width(swizzle: SwizzleMode) -> usize {
     }
 }
 
-/// How an atom is run.
+/// A configuration with which an atom is executed.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     /// `None` for A in registers.
@@ -112,7 +112,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// The `number`th way, which goes through swizzles, orders, signs and selectors.
+    /// Returns a configuration by its number, which enumerates swizzles, orders, signs and selectors.
     fn new(atom: &MmaAtom, number: usize) -> Self {
         const SWIZZLES: [SwizzleMode; 4] =
             [SwizzleMode::None, SwizzleMode::B32, SwizzleMode::B64, SwizzleMode::B128];
@@ -152,10 +152,10 @@ impl Plan {
     }
 }
 
-/// A (its image, or registers), B's image, C, metadata, D, and how many blocks there are.
+/// A (its image, or registers), B's image, C, metadata, D, and the number of blocks.
 type Args<D> = (In<u32>, In<u32>, In<D>, In<u32>, Out<D>, u32);
 
-/// A block is one warpgroup, with a separate product. `words` are those of the images of A and B.
+/// Builds a kernel in which each block is one warpgroup with a separate product. `words` are the numbers of words of the images of A and B.
 fn kernel<D: Word>(atom: &MmaAtom, plan: &Plan, words: [u32; 2]) -> Result<Kernel<Args<D>>, BuildError> {
     Kernel::<Args<D>>::build(
         "product(a, b, c, e, d, blocks)",
@@ -217,7 +217,7 @@ fn descriptor<'k>(
     MatrixDescriptor::new(shared, placed.layout).advance(placed.start as u32)
 }
 
-/// The registers of all threads, one thread after another.
+/// Returns the registers of all threads, one thread after another.
 fn registers(atom: &MmaAtom, operand: MmaOperand, matrix: &[i64]) -> Vec<u64> {
     let map = atom.fragment(operand).expect("it is in registers");
     let count = atom.registers(operand) as usize;
@@ -282,7 +282,7 @@ fn words(bits: Vec<u64>) -> Vec<u32> {
     bits.into_iter().map(|word| word as u32).collect()
 }
 
-/// Runs every atom of a warpgroup, and returns how many there are.
+/// Executes every warpgroup-level atom, and returns the number of atoms.
 fn check_all(device: &impl Device, sparse: bool) -> usize {
     let atoms =
         mma_atoms().filter(|atom| atom.group() == Group::Warpgroup && atom.sparsity().is_some() == sparse);
@@ -293,7 +293,7 @@ fn check_all(device: &impl Device, sparse: bool) -> usize {
     run.count()
 }
 
-/// Dense atoms, and those with a sparse A.
+/// The number of dense atoms, and of atoms with a sparse A.
 const RUN: [usize; 2] = [1092, 1056];
 
 #[test]
@@ -316,7 +316,7 @@ fn every_atom_multiplies_on_a_gpu() {
     assert_eq!([false, true].map(|sparse| check_all(&gpu, sparse)), RUN);
 }
 
-/// Sums of a loop stay in their registers, and no product waits for another.
+/// The accumulators of a loop remain in their registers, and no product waits for another.
 #[test]
 fn ptxas_neither_serializes_nor_moves_what_is_in_flight() {
     let atom = mma_atom("SM90_64x256x16_F32BF16BF16_SS").expect("the table has it");

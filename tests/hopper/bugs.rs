@@ -42,7 +42,7 @@ fn kernel() -> Kernel<Args> {
     kernel.unwrap()
 }
 
-/// What a run of a text of the kernel ends with.
+/// The outcome of running a text of the kernel.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
     Correct,

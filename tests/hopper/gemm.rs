@@ -11,7 +11,7 @@ use super::problem::{Problem, assert_same, numbers, transposed, typed};
 /// A m×k, B n×k, D m×n, m, n, k.
 pub(super) type Args = (In<bf16>, In<bf16>, Out<f32>, u32, u32, u32);
 
-/// How consumers process the stages.
+/// The method by which consumers process the stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     /// `Consumer::run`.
@@ -142,7 +142,7 @@ pub(super) fn in_turns<const N: usize, const C: usize>(blocks: Blocks) -> Kernel
     kernel
 }
 
-/// Launches the kernel for a problem; D is surrounded by nothing, and must be written completely.
+/// Launches the kernel for a problem. D has no gaps, and must be written completely.
 pub(super) fn launch(
     device: &(impl Device + ?Sized),
     kernel: &Kernel<Args>,

@@ -19,7 +19,7 @@ fn zeros<'k>(k: Builder<'k>) -> [Sum<'k>; 3] {
     [(); 3].map(|()| k.zeros())
 }
 
-/// What a kernel multiplies.
+/// The operands of a kernel's products.
 struct Operands<'k> {
     group: WarpGroup<'k>,
     a: Filled<St<'k, bf16, 4, 4>>,

@@ -13,15 +13,15 @@ use crate::{devices::everywhere, numbers::Numeral};
 /// X, D, m, n, the pitch of both.
 type Args<T> = (In<f32>, InOut<T>, u32, u32, u32);
 
-/// What happens to D.
+/// The operation on D.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum To {
     Store,
-    /// Twice, by all blocks of a grid.
+    /// Results are added twice, by all blocks of a grid.
     Add,
 }
 
-/// The number that no result is.
+/// A number that is not a result.
 const CANARY: f64 = 77.0;
 
 /// Copies X to D, in tiles of `H` · 64 rows for each of `C` consumers and `N` subtiles of columns.
@@ -63,7 +63,7 @@ where
     kernel
 }
 
-/// Runs it for matrices with edges in all tiles; what is past them must not change.
+/// Runs the kernel for matrices with edges in all tiles; elements past the edges must not change.
 fn check<T, const H: usize, const N: usize, const W: usize, const SLOTS: usize, const C: usize>(to: To)
 where
     T: AtomicElement + Numeral,

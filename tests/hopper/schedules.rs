@@ -44,7 +44,7 @@ fn every_second_round_is_reversed() {
     assert_eq!(blocks(Schedule::linear().back_and_forth()), [0, 1, 2, 2, 1, 0, 0]);
 }
 
-/// Which block computed each tile and as its how manieth, rows, columns of tiles.
+/// For each tile, the block that computed it and its position among the block's tiles; the number of rows and of columns of tiles.
 type Args = (Out<u32>, Out<u32>, u32, u32);
 
 /// A kernel whose blocks number the tiles that they compute.

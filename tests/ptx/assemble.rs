@@ -11,9 +11,9 @@ use std::{
 #[derive(Debug)]
 pub(crate) struct Verdict {
     pub(crate) accepted: bool,
-    /// First complaint about each line, numbered from 1.
+    /// The first error about each 1-based line.
     pub(crate) errors: BTreeMap<usize, String>,
-    /// Everything it wrote.
+    /// The complete output.
     pub(crate) log: String,
 }
 
@@ -45,8 +45,8 @@ fn run(ptxas: &Path, args: &[&str], text: &str) -> Verdict {
     Verdict { accepted: output.status.success(), errors, log }
 }
 
-/// A module with one kernel, and the line on which its body starts. The body finds registers, a kernel parameter `a`,
-/// a call's parameter `q`, a function `f` and a label `$L`.
+/// Returns a module with one kernel, and the line on which its body starts. The body may use registers, a kernel parameter `a`, a call
+/// parameter `q`, a function `f` and a label `$L`.
 pub(crate) fn module(version: &str, target: &str, directives: &str, body: &[String]) -> (String, usize) {
     let registers =
         [(".pred", "%p"), (".b16", "%rs"), (".b32", "%r"), (".f32", "%f"), (".b64", "%rd"), (".f64", "%fd")];
@@ -69,8 +69,8 @@ pub(crate) fn module(version: &str, target: &str, directives: &str, body: &[Stri
     (text, first)
 }
 
-/// A module with a kernel for each line of `body`, and the line on which the first is. The accumulators of many products would not
-/// fit in the registers of one kernel.
+/// Returns a module with a kernel for each line of `body`, and the line of the first kernel's body. The accumulators of many products would
+/// not fit in the registers of one kernel.
 pub(crate) fn kernels(version: &str, target: &str, body: &[String]) -> (String, usize) {
     let mut text = format!(".version {version}\n.target {target}\n.address_size 64\n");
     let first = text.lines().count() + 1;

@@ -119,12 +119,12 @@ fn kernel(steps: &[Step], constant: Option<u32>) -> Kernel<Args> {
     built.expect("it builds")
 }
 
-/// The numbers that the kernel of some steps loads.
+/// Returns the numbers that the kernel of these steps loads.
 fn table(steps: &[Step]) -> Vec<u64> {
     steps.iter().flat_map(|s| [s.skip.value, s.first.value, s.index.value]).collect()
 }
 
-/// What is in the buffer and in the old values afterwards.
+/// Returns the expected contents of the buffer and of the old values.
 fn model(steps: &[Step], len: usize) -> (Vec<u32>, Vec<u32>) {
     let mut y: Vec<u32> = (0..len as u32).collect();
     let mut old = vec![0; steps.len()];
@@ -220,7 +220,7 @@ fn matrix_kernel() -> Kernel<MatrixArgs> {
 }
 
 impl Matrix {
-    /// What the buffer contains after a launch; `None` if it has to be refused, and was.
+    /// Returns the contents of the buffer after a launch; `None` if the launch must be rejected, and was.
     fn check(&self, launched: Result<impl Sized, RunError>) -> Result<Option<Vec<u8>>, TestCaseError> {
         let &Matrix { rows, cols, pitch, len, at } = self;
         let [r, c, p] = [rows, cols, pitch].map(u128::from);
@@ -276,7 +276,7 @@ fn cut() -> impl Strategy<Value = Cut> {
     ]
 }
 
-/// How the extents of a matrix are given.
+/// The form in which the extents of a matrix are given.
 #[derive(Clone, Copy, Debug)]
 enum Given {
     Constant,
@@ -496,7 +496,7 @@ fn shapes_are_not_declared_again() {
     );
 }
 
-/// What a kernel is refused for.
+/// Returns the error with which a kernel is rejected.
 fn build(write: impl for<'k> Fn(Builder<'k>, Ptr<'k, f32, Global>, Val<'k, u32>)) -> String {
     let built =
         Kernel::<(InOut<f32>, u32)>::build("refused(y, n)", Target::SM_80, |k, (y, n)| write(k, y, n));

@@ -7,21 +7,21 @@ use warpwright::{
     ptx::{Element, IntoDim, Readable, RegClass, Scalar},
 };
 
-/// A, B, C, three further words for each lane (metadata, scales of A, scales of B), D, and how many blocks there are.
+/// A, B, C, three further words for each lane (metadata, scales of A, scales of B), D, and the number of blocks.
 pub(crate) type Args<F, C, D> = (In<F>, In<F>, In<C>, In<u32>, Out<D>, u32);
 
-/// What a register can be loaded into.
+/// A type of register contents that can be loaded.
 pub(crate) trait Word: Element<Reg = Self> + Scalar {}
 
 impl<T: Element<Reg = T> + Scalar> Word for T {}
 
-/// Something done with the types of an atom's registers: those of A and B, of C and of D.
+/// An operation that is generic over the types of an atom's registers: those of A and B, of C and of D.
 pub(crate) trait WithTypes {
     type Output;
     fn with<F: Word, C: Word, D: Word>(self) -> Self::Output;
 }
 
-/// Does `what` with the types of the registers of `atom`.
+/// Executes `what` with the types of the registers of `atom`.
 pub(crate) fn with_types<W: WithTypes>(atom: &MmaAtom, what: W) -> W::Output {
     use RegClass::{B32, F32, F64, Half};
     let class = |operand| atom.register_class(operand);
@@ -37,7 +37,7 @@ pub(crate) fn with_types<W: WithTypes>(atom: &MmaAtom, what: W) -> W::Output {
     }
 }
 
-/// The kernel, for the lowest target that has the instruction. A block is one warp.
+/// Builds the kernel for the lowest target that supports the instruction. A block is one warp.
 pub(crate) fn kernel<F: Word, C: Word, D: Word>(
     atom: &MmaAtom,
     selector: u32,
@@ -91,7 +91,7 @@ impl WithTypes for Text<'_> {
     }
 }
 
-/// The module of an atom's kernel.
+/// Returns the module of an atom's kernel.
 pub(crate) fn ptx(atom: &MmaAtom) -> String {
     with_types(atom, Text(atom))
 }

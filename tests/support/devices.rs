@@ -13,7 +13,7 @@ pub(crate) fn gpu() -> Option<AnyDevice> {
     open(DeviceChoice::Gpu).map_err(|why| require::skip("gpu", &why.to_string())).ok()
 }
 
-/// The GPU, and a simulator of its arithmetic.
+/// Returns the GPU, and a simulator of its arithmetic.
 pub(crate) fn pair() -> Option<(AnyDevice, Simulator)> {
     let gpu = gpu()?;
     let arch = match gpu.capability() {
@@ -32,14 +32,14 @@ pub(crate) fn pair() -> Option<(AnyDevice, Simulator)> {
     Some((gpu, Simulator::new().arch(arch)))
 }
 
-/// The simulator, and the GPU if there is one.
+/// Returns the simulator and, if available, the GPU.
 pub(crate) fn all() -> Vec<AnyDevice> {
     let (gpu, simulator) =
         pair().map_or_else(|| (None, Simulator::new()), |(gpu, simulator)| (Some(gpu), simulator));
     [AnyDevice::Sim(simulator)].into_iter().chain(gpu).collect()
 }
 
-/// What `on` gives on every device, which must be the same to the bit.
+/// Returns the result of `on`, which must have the same bits on every device.
 pub(crate) fn everywhere<R: PartialEq + std::fmt::Debug>(on: impl Fn(&AnyDevice) -> R) -> R {
     let mut found = all().into_iter().map(|device| on(&device));
     let simulated = found.next().expect("the simulator comes first");

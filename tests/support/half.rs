@@ -39,7 +39,7 @@ halves! {
     f16  1.0 / 1024.0;
 }
 
-/// Numbers between −1 and 1, without a pattern.
+/// Returns a pseudo-random number from −1 to 1.
 pub(crate) fn mixed(index: usize) -> f64 {
     let mix = (index as u32).wrapping_mul(2_654_435_761).rotate_left(15).wrapping_mul(2_246_822_519);
     f64::from(mix >> 8) / f64::from(1 << 23) - 1.0

@@ -17,13 +17,13 @@ mod skipped;
 
 pub(crate) use skipped::skip;
 
-/// The first GPU.
+/// Returns the first GPU, if available.
 #[cfg(feature = "cuda")]
 pub(crate) fn gpu() -> Option<warpwright::gpu::Gpu> {
     warpwright::gpu::Gpu::new(0).map_err(|why| skip("gpu", &why.to_string())).ok()
 }
 
-/// The assembler: `WARPWRIGHT_PTXAS`, or else the one on `PATH`.
+/// Returns the path of ptxas: `WARPWRIGHT_PTXAS`, or else the one on `PATH`.
 pub(crate) fn ptxas() -> Option<PathBuf> {
     let (path, from) = match env::var_os("WARPWRIGHT_PTXAS") {
         Some(path) => (PathBuf::from(path), "WARPWRIGHT_PTXAS"),

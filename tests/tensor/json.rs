@@ -28,7 +28,7 @@ pub(super) fn layout(value: &Value) -> Layout {
     Layout::new(tuple(&value["shape"]), tuple(&value["stride"])).unwrap()
 }
 
-/// A layout, swizzled or not.
+/// A layout, with or without a swizzle.
 pub(super) struct Lies {
     pub(super) layout: Layout,
     pub(super) swizzle: Swizzle,

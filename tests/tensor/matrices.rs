@@ -108,7 +108,7 @@ const A: InShared = InShared {
 const B: InShared = InShared { tile: (32, 16, 16), operand: MmaOperand::B, ..A };
 const C: InShared = InShared { tile: (32, 16, 16), operand: MmaOperand::C, ..A };
 
-/// How an operand's rest modes are walked.
+/// The traversal of an operand's rest modes.
 #[derive(Clone, Copy, PartialEq)]
 enum Walk {
     AtOnce,

@@ -6,7 +6,7 @@ use warpwright::{
     sim,
 };
 
-/// How many instructions of the kernel begin so.
+/// Returns the number of instructions of the kernel that begin with `mnemonic`.
 pub(super) fn count<A>(kernel: &Kernel<A>, mnemonic: &str) -> usize {
     let module = sim::Module::parse(&kernel.ptx()).unwrap();
     let entry = module.entry(kernel.name()).unwrap();
@@ -14,12 +14,12 @@ pub(super) fn count<A>(kernel: &Kernel<A>, mnemonic: &str) -> usize {
     counts.iter().filter(|(name, _)| name.starts_with(mnemonic)).map(|(_, count)| count).sum()
 }
 
-/// Numbers that identify positions.
+/// Returns numbers that identify positions.
 pub(super) fn numbers(count: usize) -> Vec<f32> {
     (0..count).map(|i| i as f32 + 0.5).collect()
 }
 
-/// What the simulator counted.
+/// Returns the simulator's counts.
 pub(super) fn counts(launched: &Launched) -> sim::Counts {
     match &launched.details {
         Details::Simulated(report) => report.counts,

@@ -1,6 +1,6 @@
-//! Any text is refused or runs: `cargo +nightly fuzz run simulate -- -dict=fuzz/ptx.dict` in `sim/`.
+//! Checks that any text is rejected or runs: `cargo +nightly fuzz run simulate -- -dict=fuzz/ptx.dict` in `sim/`.
 //!
-//! Kernels to start from: copy `tests/data/corpus/*/kernel.ptx` into `fuzz/corpus/simulate/`.
+//! To start from existing kernels, copy `tests/data/corpus/*/kernel.ptx` to `fuzz/corpus/simulate/`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! The same PTX in warpwright's simulator and in `ptoxide`, the other PTX interpreter on crates.io: results and speed.
+//! Compares results and speed of warpwright's simulator and of `ptoxide`, the other PTX interpreter on crates.io, on the same PTX.
 
 use std::time::{Duration, Instant};
 
@@ -6,9 +6,9 @@ use ptoxide::{Argument, Context, LaunchParams};
 use warpwright_sim::{Arg, Checks, Launch, Memory, Module, Sim};
 
 const PTX: &str = include_str!("product.ptx");
-/// Rows and columns.
+/// The number of rows and of columns.
 const N: u32 = 256;
-/// Number of runs, of which the fastest counts.
+/// The number of runs, of which the fastest counts.
 const RUNS: u32 = 3;
 
 type Error = Box<dyn std::error::Error>;
@@ -40,7 +40,7 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// The product, its thread-instructions (counted by checked runs), and the time of the fastest run.
+/// Returns the product, its number of thread instructions (counted by checked runs), and the time of the fastest run.
 fn ours(a: &[f32], b: &[f32], checks: Checks) -> Result<(Vec<f32>, u64, Duration), Error> {
     let module = Module::parse(PTX)?;
     let sim = Sim::new().checks(checks);
@@ -68,7 +68,7 @@ fn ours(a: &[f32], b: &[f32], checks: Checks) -> Result<(Vec<f32>, u64, Duration
     Ok((product, instructions, fastest))
 }
 
-/// The same with `ptoxide`.
+/// Returns the product computed by `ptoxide`, and the time of the fastest run.
 fn theirs(a: &[f32], b: &[f32]) -> Result<(Vec<f32>, Duration), Error> {
     let mut context = Context::new_with_module(PTX).map_err(|error| format!("{error:?}"))?;
     let mut product = vec![0.0; (N * N) as usize];

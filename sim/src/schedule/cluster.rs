@@ -37,7 +37,7 @@ pub(crate) struct ClusterRun<'a> {
     search_at: u32,
     /// The number of changes to memory by all clusters when this cluster last checked.
     changes: u64,
-    /// What each warp's loop waits for, once a search has found that no loop can end.
+    /// The waits of each warp's loop, once a search has found that no loop can end.
     spins: Vec<Spin>,
     /// The generator that chooses the next warp, if a seed is set.
     random: Option<Random>,

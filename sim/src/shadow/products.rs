@@ -1,6 +1,6 @@
 //! Registers of asynchronous products in flight.
 
-/// How a product that has not been waited for uses a register.
+/// The use of a register by a product that has not been waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Use {
     #[default]
@@ -14,7 +14,7 @@ pub(crate) enum Use {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ProductRegister {
     pub(crate) used: Use,
-    /// How the register was written since the last `wgmma.fence`.
+    /// The kind of write to the register since the last `wgmma.fence`.
     pub(crate) unfenced: Unfenced,
 }
 
@@ -23,10 +23,10 @@ pub(crate) struct ProductRegister {
 pub(crate) enum Unfenced {
     #[default]
     None,
-    /// By a `mov` from a register that is not part of a product. Compilers initialize accumulators this way immediately before the product
+    /// A `mov` from a register that is not part of a product. Compilers initialize accumulators this way immediately before the product
     /// that uses them; the fence then precedes the `mov`.
     Set,
-    /// By any other instruction.
+    /// A write by any other instruction.
     Computed,
 }
 

@@ -42,9 +42,9 @@ impl Taint {
 /// The undefined parts of the watched registers of a warp.
 #[derive(Debug, Default)]
 pub(crate) struct Undefined {
-    /// By register, the lanes in which the register is fully defined.
+    /// For each register, the lanes in which it is fully defined.
     defined: Vec<u32>,
-    /// By register, the undefined parts in the other lanes, if these were ever not the whole register.
+    /// For each register, the undefined parts in the other lanes, if these were ever less than the whole register.
     taints: Vec<Option<Box<[Taint; 32]>>>,
     /// The lanes in which the next store stores an undefined value.
     pub(crate) storing: u32,

@@ -21,7 +21,7 @@ struct First {
 pub(crate) struct UniformValues {
     /// The number of times that each thread has executed each pragma, by pragma and warp.
     executed: FxHashMap<(u32, usize), [u32; 32]>,
-    /// By group, the values of executions that not all threads have reached.
+    /// For each group, the values of executions that not all threads have reached.
     first: FxHashMap<(Key, u32), First>,
 }
 

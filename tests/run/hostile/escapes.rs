@@ -128,7 +128,8 @@ fn bytes_past_an_edge_count_along_one_axis() {
     });
 }
 
-/// A kernel that stores to an element of 8 that it computes from a signed number; what it is refused for when it is built or launched.
+/// Builds and launches a kernel that stores to one of 8 elements, whose index it computes from a signed number; returns the error with
+/// which it is rejected, if any.
 fn of_signed(n: i32, index: impl for<'k> Fn(Builder<'k>, Val<'k, i32>) -> Val<'k, u32>) -> Option<String> {
     let built = Kernel::<(InOut<f32>, i32)>::build("escape(x, n)", Target::SM_80, |k, (x, n)| {
         k.block([1]);
@@ -179,7 +180,7 @@ fn promises_do_not_keep_what_a_branch_knows() {
     assert_eq!(kept, None);
 }
 
-/// How the visits of a state differ.
+/// The difference between the visits of a state.
 #[derive(Clone, Copy)]
 enum Differ {
     /// After the loop, a view that is known to be inside takes the place of one that is compared.

@@ -122,7 +122,7 @@ fn micros(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e6
 }
 
-/// Times the host's part of a launch: with all checks, and prepared beforehand, in turn.
+/// Times the host's part of a launch, alternately with all checks and with a prepared launch.
 fn launches<P: Precision>(
     gpu: &Gpu,
     kernel: &Loaded<warpwright::kernels::GemmArgs<P::Factor, P::Result>>,

@@ -210,7 +210,7 @@ impl<'g, P: Precision> Tuner<'g, P> {
         second.first().copied().ok_or_else(|| format!("{layout} {size}: no kernel was launched").into())
     }
 
-    /// Times kernels in turn, without those that refuse the problem, and sorts them.
+    /// Times the kernels that accept the problem, in turn, and sorts them by time.
     fn times(
         &mut self,
         problem: &mut Problem<P>,

@@ -1,4 +1,4 @@
-//! Dropout, alone and in a residual sum ahead of LayerNorm.
+//! Dropout, alone and in a residual sum before LayerNorm.
 
 use warpwright::{
     gpu::Gpu,

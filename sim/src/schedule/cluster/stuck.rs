@@ -8,7 +8,7 @@ use crate::report::fault::Fault;
 use crate::report::{Finding, FindingKind};
 use crate::schedule::cluster::ClusterRun;
 
-/// How a group's wait relates to the waits of other groups, in order of decreasing explanatory power.
+/// The relation of a group's wait to the waits of other groups, in order of decreasing explanatory power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Cause {
     /// Lanes of its warp wait at another instruction or have exited, or too few registers are available.
