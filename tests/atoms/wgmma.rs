@@ -74,7 +74,8 @@ impl Placed {
         8 * (address ^ (address >> 3 & mask << 4)) + k * self.bits % 8
     }
 
-    /// Returns the words of shared memory that contain the matrix, in whole rows of 128 bytes. Other words are neither zero nor undefined.
+    /// Returns the words of shared memory that contain the matrix, padded to a multiple of 128 words. Bits outside the matrix are defined
+    /// and not zero.
     fn image(&self, ty: MmaType, matrix: &[i64], (rows, columns): (usize, usize)) -> Vec<u32> {
         let last =
             (0..rows).flat_map(|i| (0..columns).map(move |k| (i, k))).map(|(i, k)| self.bit(i, k)).max();

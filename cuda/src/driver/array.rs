@@ -89,7 +89,7 @@ impl Array {
         memory::free(ARRAYS.remove(handle)?.image.start)
     }
 
-    /// Removes the arrays of a context, whose memory is freed with it.
+    /// Removes the arrays of a context; their memory is freed with the context.
     pub(crate) fn destroy_all(context: &Context) {
         ARRAYS.remove_all(|array| array.context == context.handle);
     }

@@ -288,7 +288,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Copies host bytes to the device.
+    /// Writes `bytes` to device memory from `address` on.
     ///
     /// # Errors
     /// Returns an error if the bytes are not all in one live allocation.
@@ -301,7 +301,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Copies device bytes to the host.
+    /// Reads device memory from `address` on into `bytes`.
     ///
     /// # Errors
     /// Returns an error if the bytes are not all in one live allocation.

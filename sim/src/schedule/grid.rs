@@ -209,8 +209,8 @@ fn ended(
     }
 }
 
-/// Runs clusters that waited for stores by other clusters, now that those have ended: one after the other, as long as any of them makes
-/// progress.
+/// Runs the clusters that waited for stores by other clusters, after the others have ended: one after the other, as long as any of them
+/// makes progress.
 fn try_again(
     machine: &Machine<'_>,
     module: &Module,

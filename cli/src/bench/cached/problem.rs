@@ -17,7 +17,7 @@ use crate::bench::{
     normals::{filled, normals},
 };
 
-/// A kernel, for contiguous caches or for pages of this many rows.
+/// A kernel, for contiguous caches or for pages with this number of rows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Contender {
     pub(super) attention: CachedAttention,
