@@ -51,5 +51,6 @@ fn print(error: &ParseError, file: &str) {
         len: error.length(),
         label: String::new(),
     };
-    Diagnostic { id: None, title: error.message(), primary, others: vec![], notes: &[] }.print();
+    Diagnostic { is_note: false, id: None, title: error.message(), primary, others: vec![], notes: &[] }
+        .print();
 }

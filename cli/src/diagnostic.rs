@@ -42,9 +42,11 @@ impl Span<'_> {
     }
 }
 
-/// One error.
+/// An error, or a note.
 #[derive(Clone, Debug)]
 pub(super) struct Diagnostic<'a> {
+    /// Whether it is a note, not an error.
+    pub(super) is_note: bool,
     /// The kind of error, if it has a name.
     pub(super) id: Option<&'a str>,
     /// A one-line description.
@@ -58,7 +60,7 @@ pub(super) struct Diagnostic<'a> {
 }
 
 impl Diagnostic<'_> {
-    /// Prints the error to standard error.
+    /// Prints it to standard error.
     pub(super) fn print(&self) {
         let colors = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let renderer = if colors { Renderer::styled() } else { Renderer::plain() };
@@ -67,7 +69,8 @@ impl Diagnostic<'_> {
     }
 
     fn groups(&self) -> Vec<Group<'_>> {
-        let title = Level::ERROR.primary_title(self.title);
+        let level = if self.is_note { Level::NOTE } else { Level::ERROR };
+        let title = level.primary_title(self.title);
         let title = match self.id {
             Some(id) => title.id(id),
             None => title,

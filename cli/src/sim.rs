@@ -230,9 +230,10 @@ impl Args {
         outcome.map_err(|error| Error::of(self.case_dir.display(), error))
     }
 
-    /// Prints findings to standard error, and the kernel's own output and the report to standard output.
+    /// Prints findings and notes to standard error, and the kernel's own output and the report to standard output.
     fn tell(&self, case: &case::Case, report: &Report, module: &Module) -> Result<(), Error> {
-        report.findings.iter().for_each(|found| finding::print(found, module, &self.case_dir));
+        let told = report.findings.iter().chain(&report.notes);
+        told.for_each(|found| finding::print(found, module, &self.case_dir));
         let text = match self.report {
             None => report.printed.concat(),
             Some(Form::Table) => report.printed.concat() + &table::table(&case.entry, report, module),

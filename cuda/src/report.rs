@@ -17,6 +17,8 @@ pub(crate) struct Run {
     /// The number of launches that were executed.
     pub(crate) launches: u64,
     findings: Vec<Found>,
+    /// What hardware executes as defined, but rarely as intended.
+    notes: Vec<Found>,
     /// The launches and copies that could not be executed, with the reasons.
     refused: Vec<String>,
     /// The calls that the library does not support, and the number of times each was made.
@@ -72,7 +74,7 @@ impl Run {
         self.launches
     }
 
-    /// Prints a finding and adds it to the report, unless an earlier launch had the same finding at the same lines.
+    /// Prints a finding or a note and adds it to the report, unless an earlier launch had the same at the same lines.
     pub(crate) fn finding(&mut self, launch: u64, shape: &str, finding: &Finding, origin: &Origin) {
         let line = |site: &Site| site.line;
         let site = &finding.site;
@@ -84,7 +86,8 @@ impl Run {
         let call = origin.resolve().to_string();
         say(&format!("{}: launch {launch}, {shape}\n{text}\n  launched by {call}\n", finding.kind.name()));
         let source = site.source.as_ref().map(|at| format!("{}:{}", at.file, at.line));
-        self.findings.push(Found {
+        let list = if finding.kind.is_note() { &mut self.notes } else { &mut self.findings };
+        list.push(Found {
             launch: Some(launch),
             kernel: Some(site.kernel.clone()),
             kind: finding.kind.name(),

@@ -34,6 +34,9 @@ pub struct Report {
     /// The findings. Empty unless the launch continues after findings
     /// ([`Sim::keep_going`](crate::Sim::keep_going)); otherwise, the first finding is an error.
     pub findings: Vec<Finding>,
+    /// What hardware executes as defined, but rarely as intended ([`FindingKind::is_note`]), one per kind and position in the text. Notes
+    /// neither end a run nor count as findings.
+    pub notes: Vec<Finding>,
     /// The bytes of global memory that the launch accessed; empty unless [`Sim::footprint`](crate::Sim::footprint) is set.
     pub footprint: Footprint,
     /// Whether a finding ended the run, so that outputs and counts are incomplete. Set only with

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::diagnostic::{Diagnostic, Span};
 use warpwright_sim::{Finding, Module, Site, SourceLocation};
 
-/// Prints a finding to standard error: both accesses in PTX and, if the text contains line information, in the source.
+/// Prints a finding or a note to standard error: both accesses in PTX and, if the text contains line information, in the source.
 pub(super) fn print(finding: &Finding, module: &Module, folder: &Path) {
     let sources = [Some(&finding.site), finding.other.as_ref()]
         .map(|site| site.and_then(|site| site.source.as_ref()).map(|at| Source::read(at, folder)));
@@ -17,6 +17,7 @@ pub(super) fn print(finding: &Finding, module: &Module, folder: &Path) {
     }
     others.extend(other.as_ref().map(Source::note));
     let diagnostic = Diagnostic {
+        is_note: finding.kind.is_note(),
         id: Some(finding.kind.name()),
         title: &finding.message,
         primary: span(&finding.site, module, who(&finding.site)),

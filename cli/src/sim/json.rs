@@ -21,6 +21,7 @@ pub(super) struct Document<'r> {
     contractions: Vec<Contracted>,
     leaks: Vec<Leaked>,
     findings: Vec<Found<'r>>,
+    notes: Vec<Found<'r>>,
     printed: &'r [String],
 }
 
@@ -128,6 +129,7 @@ impl<'r> Document<'r> {
                 .map(|leak| Leaked { line: leak.line, blocks: leak.blocks, bytes: leak.bytes })
                 .collect(),
             findings: report.findings.iter().map(found).collect(),
+            notes: report.notes.iter().map(found).collect(),
             printed: &report.printed,
         }
     }

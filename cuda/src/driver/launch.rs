@@ -152,6 +152,7 @@ impl Kernel {
             report
                 .findings
                 .iter()
+                .chain(&report.notes)
                 .for_each(|finding| run.finding(number, &shape, finding, &execution.origin));
         });
         let what = format!("launch {number} of kernel `{}`", self.function.name);

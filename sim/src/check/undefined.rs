@@ -5,6 +5,5 @@ mod follow;
 mod memory;
 mod sums;
 
-pub(crate) use follow::follow;
-pub(crate) use follow::{misuse, origin, sentence, shared_operands, shuffle, tell};
+pub(crate) use follow::{ShuffleAt, follow, misuse, origin, sentence, shared_operands, shuffle, tell};
 pub(crate) use memory::{leave, load, load_matrices, of_local, store, store_matrices};

@@ -398,7 +398,7 @@ impl<'a> Cluster<'a> {
 
     /// Like [`note`](Self::note), for an instruction of another warp.
     pub(crate) fn note_at(&mut self, fault: Box<Fault>, warp: usize, pc: u32) -> Outcome<()> {
-        if self.machine.keep_going == 0 {
+        if self.machine.keep_going == 0 && !fault.kind.is_note() {
             return Err(fault);
         }
         let at = fault.site.map_or(pc, |site| site.pc);

@@ -70,7 +70,7 @@ impl Finding {
     }
 }
 
-/// A bug that the simulator reports.
+/// A bug, or a [note](FindingKind::is_note), that the simulator reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The kind of the bug.

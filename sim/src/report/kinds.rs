@@ -42,6 +42,12 @@ macro_rules! findings {
                 lines.trim_start()
             }
 
+            /// Returns whether it is a note: hardware defines what happens, so that a run continues and [`Report::notes`](crate::Report::notes)
+            /// lists it, not [`Report::findings`](crate::Report::findings).
+            pub fn is_note(self) -> bool {
+                matches!(self, FindingKind::ExitedBeforeBarrier)
+            }
+
             /// Returns the check that reports findings of this kind; empty if they are always reported.
             pub fn check(self) -> Checks {
                 match self {
@@ -208,7 +214,8 @@ findings! {
 
     /// Threads that exit while other threads of the block wait at a barrier for all threads.
     BARRIERS {
-        /// Threads that exited before a barrier for all threads of the block. Hardware counts them as arrived, so execution continues.
+        /// Threads that exited before a barrier for all threads of the block. Hardware counts them as arrived, so this is a note: the run
+        /// continues.
         ExitedBeforeBarrier = "exited_before_barrier";
     }
 

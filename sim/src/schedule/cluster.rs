@@ -43,6 +43,7 @@ pub(crate) struct ClusterRun<'a> {
     random: Option<Random>,
     /// Findings that did not end the run.
     findings: Vec<Finding>,
+    notes: Vec<Finding>,
 }
 
 /// The progress of a cluster.
@@ -67,6 +68,7 @@ impl<'a> ClusterRun<'a> {
             spins: vec![],
             random: None,
             findings: vec![],
+            notes: vec![],
         }
     }
 
@@ -78,6 +80,7 @@ impl<'a> ClusterRun<'a> {
         self.noticed();
         self.random = machine.seed.map(|seed| Random::new(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
         self.findings.clear();
+        self.notes.clear();
         let warps = machine.warps();
         self.warps.resize_with(self.cluster.ctas.len() * warps as usize, Warp::default);
         for (i, warp) in self.warps.iter_mut().enumerate() {
@@ -282,9 +285,9 @@ impl<'a> ClusterRun<'a> {
         std::mem::swap(&mut self.cluster.profile, profile);
     }
 
-    /// Returns whether there is output or a finding.
+    /// Returns whether there is output, a finding or a note.
     pub(crate) fn has_news(&self) -> bool {
-        !self.cluster.printed.is_empty() || !self.findings.is_empty()
+        !self.cluster.printed.is_empty() || !self.findings.is_empty() || !self.notes.is_empty()
     }
 
     /// Returns the findings that did not end the run.
@@ -292,13 +295,18 @@ impl<'a> ClusterRun<'a> {
         std::mem::take(&mut self.findings)
     }
 
+    pub(crate) fn take_notes(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.notes)
+    }
+
     /// Converts the violations noted during execution into findings, one per instruction.
     fn tell(&mut self, module: &Module) {
         for (fault, warp, pc) in std::mem::take(&mut self.cluster.noted) {
             let finding = self.finding(module, warp, &(fault, pc));
-            let limit = self.cluster.machine.keep_going;
-            if self.findings.len() < limit && !self.findings.iter().any(|old| old.same_place(&finding)) {
-                self.findings.push(*finding);
+            let list = if finding.kind.is_note() { &mut self.notes } else { &mut self.findings };
+            let has_room = finding.kind.is_note() || list.len() < self.cluster.machine.keep_going;
+            if has_room && !list.iter().any(|old| old.same_place(&finding)) {
+                list.push(*finding);
             }
         }
     }

@@ -43,6 +43,8 @@ struct Results {
     profile: Vec<Counts>,
     /// Findings that did not end the run, by cluster.
     findings: BTreeMap<u64, Vec<Finding>>,
+    /// Notes, by cluster.
+    notes: BTreeMap<u64, Vec<Finding>>,
     /// The first cluster that failed.
     failed: Option<(u64, Box<Finding>)>,
 }
@@ -56,6 +58,10 @@ impl Results {
         }
         if !findings.is_empty() {
             self.findings.insert(cluster.number(), findings);
+        }
+        let notes = cluster.take_notes();
+        if !notes.is_empty() {
+            self.notes.insert(cluster.number(), notes);
         }
     }
 
@@ -86,6 +92,12 @@ impl Results {
                 findings.push(finding);
             }
         }
+        let mut notes: Vec<Finding> = vec![];
+        for note in self.notes.into_values().flatten() {
+            if !notes.iter().any(|old| old.same_place(&note)) {
+                notes.push(note);
+            }
+        }
         let mut profile = self.profile;
         let mut counts = Counts::default();
         let mut statements = 0;
@@ -107,6 +119,7 @@ impl Results {
             contractions: contractions(machine.code),
             leaks: machine.memory.heap().filter(|_| machine.code.uses_heap).map_or(vec![], Heap::leaks),
             findings,
+            notes,
             footprint: machine.shadow.touched.as_ref().map_or_else(Footprint::default, Touched::footprint),
             stopped,
         })

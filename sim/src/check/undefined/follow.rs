@@ -169,17 +169,26 @@ pub(crate) fn origin(taint: &Taint, at: Where) -> Origin {
     taint.origin.unwrap_or(here)
 }
 
-/// Propagates undefined bits through a shuffle by the lanes `m`: a result is as undefined as the value in its source lane.
-pub(crate) fn shuffle(code: &Code, warp: &mut Warp, op: &Shfl, at: Where, m: u32) {
-    let Some(d) = code.watched.number(Reg::R(op.d)) else { return };
-    let taint = |lane: usize| match code.watched.number(Reg::R(op.a)) {
-        Some(a) if m >> lane & 1 == 1 => warp.shadow.undefined.get(a, lane),
-        _ => Taint::NONE,
+/// The shuffle at a position of the text, and the lanes that execute it there.
+pub(crate) struct ShuffleAt<'c> {
+    pub(crate) op: &'c Shfl,
+    pub(crate) pc: u32,
+    pub(crate) mask: u32,
+}
+
+/// Propagates undefined bits through a shuffle, which lanes may execute at several positions: a result is as undefined as the value in its
+/// source lane.
+pub(crate) fn shuffle(code: &Code, warp: &mut Warp, number: usize, parts: &[ShuffleAt<'_>]) {
+    let sent = |lane: usize| {
+        let part = parts.iter().find(|part| part.mask >> lane & 1 == 1)?;
+        let taint = warp.shadow.undefined.get(code.watched.number(Reg::R(part.op.a))?, lane);
+        let at = Where { warp: number, lane, pc: part.pc };
+        Some(Taint { origin: Some(origin(&taint, at)), ..taint })
     };
-    let (from, _) = shuffled(&warp.regs, op);
-    let taints = from.map(|lane| {
-        let taint = taint(lane);
-        Taint { origin: Some(origin(&taint, Where { lane, ..at })), ..taint }
-    });
-    lanes(m).for_each(|lane| warp.shadow.undefined.set(d, lane, taints[lane]));
+    let sent: [Taint; 32] = std::array::from_fn(|lane| sent(lane).unwrap_or(Taint::NONE));
+    for part in parts {
+        let Some(d) = code.watched.number(Reg::R(part.op.d)) else { continue };
+        let (from, _) = shuffled(&warp.regs, part.op);
+        lanes(part.mask).for_each(|lane| warp.shadow.undefined.set(d, lane, sent[from[lane]]));
+    }
 }

@@ -290,7 +290,8 @@ fn undefined_uses(code: &Code, touches: &[Touches], range: std::ops::Range<usize
                 *old = meet;
                 changed | differs
             });
-            if changed || !std::mem::replace(&mut seen[target], true) {
+            let first = !std::mem::replace(&mut seen[target], true);
+            if first || changed {
                 work.push(target);
             }
         }

@@ -1,6 +1,6 @@
 //! Instructions that determine the next position of lanes, or make lanes wait.
 
-use crate::check::undefined;
+use crate::check::undefined::{self, ShuffleAt};
 use crate::check::uniform::check_uniform;
 use crate::exec::warp;
 use crate::exec::warp::member_mask;
@@ -75,13 +75,13 @@ pub(super) fn warp_op(
     mask: u32,
     op: &WarpOp,
 ) -> Outcome<Step> {
-    let (machine, at) = (cluster.machine, Where { warp: cluster.warp, lane: 0, pc: group.pc });
+    let (machine, number, pc) = (cluster.machine, cluster.warp, group.pc);
     let execute = |warp: &mut Warp, part: u32| {
-        if let WarpOp::Shfl(shfl) = op
+        if let WarpOp::Shfl(op) = op
             && machine.checks.intersects(Checks::UNDEFINED)
-            && machine.code.meta[at.pc as usize].looks(warp.shadow.undefined.spreads)
+            && machine.code.meta[pc as usize].looks(warp.shadow.undefined.spreads)
         {
-            undefined::shuffle(machine.code, warp, shfl, at, part);
+            undefined::shuffle(machine.code, warp, number, &[ShuffleAt { op, pc, mask: part }]);
         }
         warp::execute(warp, op, part, machine.checks.contains(Checks::SHUFFLES))
     };

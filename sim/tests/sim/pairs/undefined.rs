@@ -236,6 +236,30 @@ pub(super) const PAIRS: &[Pair] = &[
          @%p4 st.global.u32 [%rd3], %r10;",
     ),
     pair(
+        "a value that one arm sets, used in the other",
+        UninitializedRegister,
+        32,
+        "@%p1 bra A; mov.u32 %r9, 1; bra E;
+         A: st.global.u32 [%rd3], %r9; // HERE
+         E:",
+        "@%p1 bra A; mov.u32 %r9, 1; st.global.u32 [%rd3], %r9; bra E;
+         A: mov.u32 %r9, 2;
+         E:",
+    ),
+    pair(
+        "a value of lanes that have none, by a shuffle in two arms",
+        UninitializedRegister,
+        32,
+        "@%p1 mov.u32 %r9, 1; and.b32 %r11, %r0, 1; setp.eq.u32 %p4, %r11, 0; @%p4 bra A;
+         shfl.sync.bfly.b32 %r10, %r9, 16, 31, -1; // HERE
+         bra E;
+         A: shfl.sync.bfly.b32 %r10, %r9, 16, 31, -1; // HERE
+         E: @%p1 st.global.u32 [%rd3], %r10;",
+        "@%p1 mov.u32 %r9, 1; and.b32 %r11, %r0, 1; setp.eq.u32 %p4, %r11, 0; @%p4 bra A;
+         shfl.sync.bfly.b32 %r10, %r9, 16, 31, -1; bra E; A: shfl.sync.bfly.b32 %r10, %r9, 16, 31, -1;
+         E: @!%p1 st.global.u32 [%rd3], %r10;",
+    ),
+    pair(
         "sums that do not start at zero",
         UninitializedRegister,
         32,
