@@ -23,6 +23,15 @@ impl Case {
         Self { folder }
     }
 
+    /// Adds a declaration before the kernel.
+    pub(crate) fn declares(self, declaration: &str) -> Self {
+        let path = self.folder.join("kernel.ptx");
+        let text = std::fs::read_to_string(&path).expect("written before");
+        std::fs::write(path, text.replacen(".visible", &format!("{declaration}\n.visible"), 1))
+            .expect("written");
+        self
+    }
+
     /// Adds an array of 32-bit words.
     pub(crate) fn with(self, name: &str, shape: &[u64], words: &[u32]) -> Self {
         let file = std::fs::File::create(self.folder.join(name)).expect("made");

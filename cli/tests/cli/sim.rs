@@ -324,6 +324,8 @@ fn help_names_every_option() {
         "--report <FORM>",
         "--seed <N>",
         "--steps <N>",
+        "--contract <",
+        "--heap <",
         "--trace <LINE|WARP>",
         "shared_races",
     ] {
@@ -354,4 +356,56 @@ fn a_run_may_be_given_up_after_some_steps() {
         "{}",
         run.err
     );
+}
+
+/// (1 + 2⁻¹²)² is not a number of 24 bits: contracted, the square minus the rounded square is 2⁻²⁴.
+#[test]
+fn contraction_is_a_choice() {
+    let body = format!(
+        "{STORE}\n.reg .f32 %f<4>; add.u32 %r2, %r0, 0x3f800800; mov.b32 %f0, %r2;
+        mul.rn.f32 %f1, %f0, %f0; mul.f32 %f2, %f0, %f0; sub.f32 %f3, %f2, %f1;
+        mov.b32 %r1, %f3; st.global.u32 [%rd1], %r1; ret;"
+    );
+    let case = Case::new("contract", &json(OUT, ""), ".param .u64 out", &body);
+    for (options, fused) in
+        [(&[][..], true), (&["--contract", "ptxas"], true), (&["--contract", "never"], false)]
+    {
+        let run = case.run(&[options, &["--report", "json"]].concat());
+        assert_eq!((run.code, run.err.as_str()), (0, ""), "{options:?}");
+        let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+        assert_eq!(report["contractions"].as_array().map(Vec::len), Some(usize::from(fused)), "{options:?}");
+        assert_eq!(case.output("out.npy").1[0], if fused { 0x3380_0000 } else { 0 }, "{options:?}");
+    }
+}
+
+#[test]
+fn the_heap_has_the_size_that_is_asked_for() {
+    let body = format!(
+        "{STORE}\n.reg .pred %p; setp.ne.u32 %p, %r0, 0; @%p ret;
+        {{ .param .b64 n; .param .b64 q; mov.u64 %rd2, 5000; st.param.b64 [n], %rd2;
+        call.uni (q), malloc, (n); ld.param.b64 %rd3, [q]; }}
+        setp.ne.u64 %p, %rd3, 0; selp.u32 %r1, 1, 0, %p; st.global.u32 [%rd1], %r1; ret;"
+    );
+    let case = Case::new("heap", &json(OUT, ""), ".param .u64 out", &body)
+        .declares(".extern .func (.param .b64 r) malloc(.param .b64 n);");
+    for (bytes, allocated) in [("4096", 0), ("8192", 1)] {
+        let run = case.run(&["--heap", bytes]);
+        assert_eq!((run.code, run.err.as_str()), (0, ""), "{bytes}");
+        assert_eq!(case.output("out.npy").1[0], allocated, "{bytes}");
+    }
+}
+
+#[test]
+fn notes_are_printed_and_do_not_fail() {
+    let body = format!(
+        "{STORE}\n.reg .pred %p; setp.lt.u32 %p, %r0, 16; @%p ret;
+        bar.sync 0; mov.u32 %r1, 5; st.global.u32 [%rd1], %r1; ret;"
+    );
+    let case = Case::new("note", &json(OUT, ""), ".param .u64 out", &body);
+    let run = case.run(&["--report", "json"]);
+    assert_eq!(run.code, 0);
+    assert!(run.err.starts_with("note[exited_before_barrier]: exited before a barrier"), "{}", run.err);
+    let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    assert_eq!(report["notes"][0]["kind"], "exited_before_barrier");
+    assert_eq!((report["findings"].as_array().map(Vec::len), case.output("out.npy").1[31]), (Some(0), 5));
 }
