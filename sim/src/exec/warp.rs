@@ -61,15 +61,17 @@ pub(crate) fn execute(warp: &mut Warp, op: &WarpOp, m: u32, strict: bool) -> Out
 
 /// Returns whether two instructions are the same, with the same qualifiers, regardless of their registers.
 pub(crate) fn same(a: &WarpOp, b: &WarpOp) -> bool {
-    match (a, b) {
-        (WarpOp::Shfl(a), WarpOp::Shfl(b)) => a.mode == b.mode,
-        (WarpOp::Vote(a, ..), WarpOp::Vote(b, ..)) => a == b,
-        (WarpOp::Match { all: a, a: x, .. }, WarpOp::Match { all: b, a: y, .. }) => {
-            a == b && std::mem::discriminant(x) == std::mem::discriminant(y)
+    use std::mem::discriminant;
+    match a {
+        WarpOp::Shfl(a) => matches!(b, WarpOp::Shfl(b) if a.mode == b.mode),
+        WarpOp::Vote(a, ..) => matches!(b, WarpOp::Vote(b, ..) if a == b),
+        WarpOp::Match { all: a, a: x, .. } => {
+            matches!(b, WarpOp::Match { all: b, a: y, .. } if a == b && discriminant(x) == discriminant(y))
         }
-        (WarpOp::Redux { f: a, .. }, WarpOp::Redux { f: b, .. }) => a == b,
-        (WarpOp::Elect(..), WarpOp::Elect(..)) => true,
-        _ => false,
+        WarpOp::Redux { f: a, .. } => matches!(b, WarpOp::Redux { f: b, .. } if a == b),
+        WarpOp::Elect(..) => matches!(b, WarpOp::Elect(..)),
+        // Lanes do not wait for each other at these.
+        WarpOp::ActiveMask(_) | WarpOp::MovMatrix(..) => false,
     }
 }
 

@@ -7,7 +7,8 @@
 use rustc_hash::FxHashSet;
 
 use crate::program::analysis::watch::{Touches, successors};
-use crate::program::code::{Alu, BarrierKind, Code, Control, D1, Guard, MbarrierFn, Memory, Op, R1, Reg};
+use crate::program::code::properties::{Agent, InFlight};
+use crate::program::code::{Alu, Code, D1, Guard, Op, R1, Reg};
 
 /// The maximum number of instructions visited for all loads of a kernel; after that, the remaining loads count as complete.
 const MAX_STEPS: usize = 1 << 22;
@@ -15,10 +16,13 @@ const MAX_STEPS: usize = 1 << 22;
 /// Returns, for each instruction, whether it reads shared memory and may still be in flight when a thread arrives at an mbarrier or starts
 /// an engine.
 pub(crate) fn loads(code: &Code, touches: &[Touches]) -> Vec<bool> {
-    let copies = code.instrs.iter().any(|instr| starts_copy(&instr.op));
+    let copies = code.instrs.iter().any(|instr| {
+        let properties = instr.op.properties();
+        properties.agent == Agent::Engine && properties.in_flight == InFlight::Released
+    });
     let mut steps = MAX_STEPS;
-    let mut left =
-        |at: usize| copies && is_load(&code.instrs[at].op) && is_given_away(code, touches, at, &mut steps);
+    let is_load = |at: usize| code.instrs[at].op.properties().in_flight == InFlight::Begins;
+    let mut left = |at: usize| copies && is_load(at) && is_given_away(code, touches, at, &mut steps);
     (0..code.instrs.len()).map(&mut left).collect()
 }
 
@@ -34,12 +38,11 @@ fn is_given_away(code: &Code, touches: &[Touches], at: usize, steps: &mut usize)
             *steps = left;
             let copy = copied(&instr.op).filter(|(from, _)| values.contains(from));
             let is_use = copy.is_none() && touches[to].reads.iter().any(|reg| values.contains(reg));
-            match &instr.op {
+            match instr.op.properties().in_flight {
                 _ if is_use => continue,
-                op if starts_copy(op) || arrives(op) => return true,
-                Op::Control(Control::Barrier(barrier)) if barrier.kind == BarrierKind::Arrive => return true,
-                Op::Control(Control::Barrier(_)) => continue,
-                _ => {}
+                InFlight::Released => return true,
+                InFlight::Complete => continue,
+                InFlight::Remain | InFlight::Begins => {}
             }
             let mut values = values.clone();
             if instr.guard == Guard::Always {
@@ -64,16 +67,4 @@ fn copied(op: &Op) -> Option<(Reg, Reg)> {
         Op::Alu(Alu::D1(D1::Mov, d, a)) => Some((Reg::D(a), Reg::D(d))),
         _ => None,
     }
-}
-
-fn is_load(op: &Op) -> bool {
-    matches!(op, Op::Memory(Memory::Ld(..) | Memory::LdR(..) | Memory::LdMatrix(_)))
-}
-
-fn arrives(op: &Op) -> bool {
-    matches!(op, Op::Memory(Memory::Mbarrier(mbarrier)) if matches!(mbarrier.f, MbarrierFn::Arrive(_)))
-}
-
-fn starts_copy(op: &Op) -> bool {
-    matches!(op, Op::Memory(Memory::Bulk(_) | Memory::BulkTensor(_)))
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::program::code::properties::Passes;
+use crate::program::code::properties::{Flow, Passes};
 use crate::program::code::{
     Access, Code, Control, D, Guard, Memory, Op, P, R, Reg, Slots, Space, Tensor, WarpOp, Watch, Watched,
     WatchedRegister,
@@ -223,11 +223,10 @@ fn spread(code: &Code, touches: &[Touches], watched: &mut Registers) {
 pub(crate) fn successors(code: &Code, at: usize) -> Vec<usize> {
     let instr = &code.instrs[at];
     let next = at + 1;
-    let mut to = match &instr.op {
-        Op::Control(Control::Branch(target)) => vec![*target as usize],
-        Op::Control(Control::BranchIndexed(_, targets)) => targets.iter().map(|&t| t as usize).collect(),
-        Op::Control(Control::Return | Control::Exit | Control::Trap) => vec![],
-        _ => return vec![next],
+    let mut to = match instr.op.properties().flow {
+        Flow::Next => return vec![next],
+        Flow::To(targets) => targets.iter().map(|&target| target as usize).collect(),
+        Flow::Ends => vec![],
     };
     if instr.guard != Guard::Always {
         to.push(next);

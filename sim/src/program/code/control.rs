@@ -1,6 +1,6 @@
 //! Control flow, calls and barriers.
 
-use crate::program::code::properties::{Passes, Properties};
+use crate::program::code::properties::{Flow, InFlight, Passes, Properties};
 use crate::program::code::{D, P, R, Reg};
 
 /// Instructions that change a lane's program counter or make it wait.
@@ -149,13 +149,21 @@ impl Control {
             Control::Fence(scope) => {
                 Properties { meets_blocks: *scope == FenceScope::Device, ..Properties::DEFAULT }
             }
-            Control::Branch(_)
-            | Control::BranchIndexed(..)
-            | Control::Return
-            | Control::Exit
-            | Control::Trap
-            | Control::Breakpoint
-            | Control::Barrier(_)
+            Control::Branch(target) => {
+                Properties { flow: Flow::To(std::slice::from_ref(target)), ..Properties::DEFAULT }
+            }
+            Control::BranchIndexed(_, targets) => {
+                Properties { flow: Flow::To(targets), ..Properties::DEFAULT }
+            }
+            Control::Return | Control::Exit | Control::Trap => {
+                Properties { flow: Flow::Ends, ..Properties::DEFAULT }
+            }
+            Control::Barrier(barrier) => {
+                let arrives = barrier.kind == BarrierKind::Arrive;
+                let in_flight = if arrives { InFlight::Released } else { InFlight::Complete };
+                Properties { in_flight, ..Properties::DEFAULT }
+            }
+            Control::Breakpoint
             | Control::WarpSync(_)
             | Control::ClusterArrive { .. }
             | Control::ClusterWait { .. }

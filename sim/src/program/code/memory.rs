@@ -1,7 +1,7 @@
 //! Instructions that read and write memory.
 
 use crate::program::code::MbarrierFn;
-use crate::program::code::properties::{Agent, Element, Passes, Properties};
+use crate::program::code::properties::{Agent, Element, InFlight, Passes, Properties};
 use std::ops::Range;
 
 use crate::arith::{Float, Int};
@@ -276,6 +276,7 @@ impl Memory {
                 meets_blocks: access.strong && access.meets_blocks(),
                 meets_lanes: access.strong,
                 awaits: if access.strong { 2 } else { u8::from(access.is_far()) },
+                in_flight: InFlight::Begins,
                 ..Properties::DEFAULT
             },
             Memory::StR(access, _) | Memory::St(access, _) => Properties {
@@ -297,12 +298,16 @@ impl Memory {
                 writes_global: bulk.reduce.is_none() && bulk.to.0 == Space::Global,
                 agent: Agent::Engine,
                 reduces: bulk.reduce.is_some(),
+                in_flight: InFlight::Released,
                 ..Properties::DEFAULT
             },
-            Memory::BulkTensor(tensor) => {
-                let (meets_blocks, writes_global) = (tensor.reduce.is_some(), tensor.reduce.is_none());
-                Properties { meets_blocks, writes_global, agent: Agent::Engine, ..Properties::DEFAULT }
-            }
+            Memory::BulkTensor(tensor) => Properties {
+                meets_blocks: tensor.reduce.is_some(),
+                writes_global: tensor.reduce.is_none(),
+                agent: Agent::Engine,
+                in_flight: InFlight::Released,
+                ..Properties::DEFAULT
+            },
             Memory::StoreAsync(op) => {
                 Properties { agent: Agent::Engine, reduces: op.reduce.is_some(), ..Properties::DEFAULT }
             }
@@ -311,9 +316,15 @@ impl Memory {
                 Properties { meets_blocks: true, agent: Agent::Engine, ..Properties::DEFAULT }
             }
             Memory::CpAsync(_) => Properties { agent: Agent::Copier, ..Properties::DEFAULT },
-            Memory::Mbarrier(op) => {
-                Properties { awaits: if tests_phase(op) { 3 } else { 0 }, ..Properties::DEFAULT }
-            }
+            Memory::Mbarrier(op) => Properties {
+                awaits: if tests_phase(op) { 3 } else { 0 },
+                in_flight: if matches!(op.f, MbarrierFn::Arrive(_)) {
+                    InFlight::Released
+                } else {
+                    InFlight::Remain
+                },
+                ..Properties::DEFAULT
+            },
             Memory::CpAsyncCommit
             | Memory::CpAsyncWait(_)
             | Memory::CpAsyncWaitAll
@@ -322,7 +333,6 @@ impl Memory {
             | Memory::MapCopy(_)
             | Memory::BulkCommit
             | Memory::BulkWait(_)
-            | Memory::LdMatrix(_)
             | Memory::FrameAddress { .. }
             | Memory::Isspacep { .. }
             | Memory::Alloca { .. }
@@ -340,6 +350,7 @@ impl Memory {
                 awaits: u8::from(!op.stores),
                 ..Properties::DEFAULT
             },
+            Memory::LdMatrix(_) => Properties { in_flight: InFlight::Begins, ..Properties::DEFAULT },
             Memory::StMatrix(_) => Properties { passes: Passes::Everything, ..Properties::DEFAULT },
         }
     }

@@ -24,6 +24,34 @@ pub(crate) struct Properties<'o> {
     pub(crate) agent: Agent,
     /// Whether it is a reduction by an asynchronous engine, which is atomic with respect to other reductions.
     pub(crate) reduces: bool,
+    /// The instructions to which it passes control.
+    pub(crate) flow: Flow<'o>,
+    /// What becomes of loads of the thread whose values have not been used.
+    pub(crate) in_flight: InFlight,
+}
+
+/// The instructions to which an instruction passes control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow<'o> {
+    /// The following instruction; the caller returns to it after a call.
+    Next,
+    /// One of these, or the following one if a guard does not hold.
+    To(&'o [u32]),
+    /// None, or the following one if a guard does not hold.
+    Ends,
+}
+
+/// What an instruction does with loads of its thread that may still be reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InFlight {
+    /// Nothing.
+    Remain,
+    /// It is such a load.
+    Begins,
+    /// It gives the memory to others without waiting for the loads.
+    Released,
+    /// It waits with the block, which completes them.
+    Complete,
 }
 
 /// An element in memory.
@@ -101,6 +129,8 @@ impl Properties<'_> {
         passes: Passes::Nothing,
         agent: Agent::Thread,
         reduces: false,
+        flow: Flow::Next,
+        in_flight: InFlight::Remain,
     };
 }
 
