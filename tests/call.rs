@@ -14,6 +14,7 @@ mod call {
     mod numbers;
     mod refusals;
     mod rows;
+    mod selection;
 
     #[cfg(feature = "cuda")]
     #[path = "../gpu/stand_in.rs"]

@@ -21,7 +21,9 @@ mod rows {
     mod quantize;
     mod reductions;
     mod rotary;
+    mod sample;
     mod scan;
     mod softmax;
     mod tilings;
+    mod top_k;
 }

@@ -38,6 +38,7 @@ mod gemm;
 mod operands;
 mod permute;
 mod rows;
+mod selection;
 
 pub use attention::{AttentionDerivatives, AttentionShape, HeadOrder, attention, attention_backward};
 pub use decode::{CacheShape, cached_attention};
@@ -46,3 +47,4 @@ pub use gemm::{FusedOperands, GemmOperand, GemmShape, fused_gemm, gated_gemm, ge
 pub use operands::{Rows, RowsMut};
 pub use permute::permute;
 pub use rows::{RotaryTables, cross_entropy, gated, norm, pointwise, residual_norm, rotary, softmax};
+pub use selection::{Sampling, sample, top_k};

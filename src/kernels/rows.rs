@@ -3,6 +3,7 @@
 
 mod adamw;
 mod ahead;
+mod candidates;
 mod columns;
 mod cross_entropy;
 mod dropout;
@@ -14,12 +15,14 @@ mod pointwise;
 mod quantize;
 mod reduction;
 mod rotary;
+mod sample;
 mod scan;
 mod softmax;
 mod softmax_backward;
 mod staged;
 mod team;
 mod tiling;
+mod top_k;
 
 pub use adamw::{AdamW, AdamWArgs};
 pub use columns::{ColumnReduction, ColumnReductionArgs};
@@ -34,7 +37,9 @@ pub use pointwise::{GatedArgs, GatedBackwardArgs, Pointwise, PointwiseArgs, Poin
 pub use quantize::{GatedQuantizeArgs, NormQuantizeArgs, Quantize, QuantizeArgs, Quantized, ScaleGroup};
 pub use reduction::{Reduction, RowReduction, RowReductionArgs};
 pub use rotary::{Rotary, RotaryArgs, RotaryPairs};
+pub use sample::{Sample, SampleArgs};
 pub use scan::CumulativeSum;
 pub use softmax::{CausalSoftmaxArgs, LengthsSoftmaxArgs, Softmax, SoftmaxArgs};
 pub use softmax_backward::{SoftmaxBackward, SoftmaxBackwardArgs};
 pub use tiling::RowTiling;
+pub use top_k::{TopK, TopKArgs};

@@ -69,6 +69,21 @@ impl Number for i8 {
     }
 }
 
+impl Number for i32 {
+    /// No result.
+    const NAN: Self = Self::MIN;
+    const RELATIVE: f64 = 0.0;
+    fn of(x: f64) -> Self {
+        x as Self
+    }
+    fn number(self) -> f64 {
+        self.into()
+    }
+    fn bits(self) -> u64 {
+        u64::from(self as u32)
+    }
+}
+
 impl Number for f32 {
     const NAN: Self = Self::NAN;
     const RELATIVE: f64 = 4e-6;
@@ -136,7 +151,10 @@ pub(super) fn assembled<A>(kernel: Result<Kernel<A>, BuildError>) -> Kernel<A> {
 type Bits = Vec<u64>;
 
 /// Runs a launch twice on every device, with results of NaN ahead of it, and returns what it wrote, which must be the same each time.
-fn found<R: PartialEq + std::fmt::Debug>(what: &str, run: &dyn Fn(&AnyDevice) -> R) -> R {
+pub(super) fn same_everywhere<R: PartialEq + std::fmt::Debug>(
+    what: &str,
+    run: &dyn Fn(&AnyDevice) -> R,
+) -> R {
     let found = devices::everywhere(|device| {
         if device.capability() != (9, 0) {
             return None;
@@ -183,7 +201,7 @@ pub(super) fn check<Y: Number>(
     expected: &dyn Fn(usize) -> Vec<f64>,
     absolute: f64,
 ) {
-    let found = found(what, &|device| {
+    let found = same_everywhere(what, &|device| {
         let mut y = empty::<Y>(device, shape);
         launch(device, &mut y);
         download(device, &y)
@@ -204,7 +222,7 @@ pub(super) fn check_with<Y: Number, H: Number>(
     expected: &dyn Fn(usize) -> (Vec<f64>, Vec<f64>),
     absolute: f64,
 ) {
-    let (y, h) = found(what, &|device| {
+    let (y, h) = same_everywhere(what, &|device| {
         let (mut y, mut h) = (empty::<Y>(device, shape), empty::<H>(device, other));
         launch(device, &mut y, &mut h);
         (download(device, &y), download(device, &h))

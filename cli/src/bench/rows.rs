@@ -9,6 +9,7 @@ mod models;
 mod permute;
 mod pointwise;
 mod reference;
+mod selection;
 mod table;
 
 use std::time::Duration;
@@ -86,6 +87,7 @@ impl Args {
             contenders.extend(backward::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(models::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(dropout::contenders(gpu, &buffers, &self.kernels)?);
+            contenders.extend(selection::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(permute::contenders(gpu, &buffers, &self.kernels)?);
             for contender in &contenders {
                 contender.verify(gpu, &mut buffers)?;

@@ -334,6 +334,17 @@ pub(super) const KERNELS: &[Ready] = &[
         ],
     },
     Ready {
+        name: "sample",
+        about: "a column of each row, drawn from softmax(x / temperature), restricted to the top k and to a probability p, or the largest; the divisor is one of n and the distance between rows",
+        target: Target::SM_80,
+        divisors: &[1, 8],
+        builds: &[
+            ("bf16", |module, divisor| rows::sample::<bf16>(module, divisor)),
+            ("f16",  |module, divisor| rows::sample::<f16>(module, divisor)),
+            ("f32",  |module, divisor| rows::sample::<f32>(module, divisor)),
+        ],
+    },
+    Ready {
         name: "silu",
         about: "y = silu(x) and y = silu(x)·u, and their derivatives, along rows of any length; the divisor is one of n and the distances between rows",
         target: Target::SM_80,
@@ -384,6 +395,17 @@ pub(super) const KERNELS: &[Ready] = &[
         builds: &[
             ("bf16", |module, _| linear::taylor::<bf16>(module)),
             ("f16",  |module, _| linear::taylor::<f16>(module)),
+        ],
+    },
+    Ready {
+        name: "top_k",
+        about: "the largest elements of each row and their columns: up to 32, for short rows, and up to 256, in rows of any length; the divisor is one of n and the distance between rows",
+        target: Target::SM_80,
+        divisors: &[1, 8],
+        builds: &[
+            ("bf16", |module, divisor| rows::top_k::<bf16>(module, divisor)),
+            ("f16",  |module, divisor| rows::top_k::<f16>(module, divisor)),
+            ("f32",  |module, divisor| rows::top_k::<f32>(module, divisor)),
         ],
     },
     Ready {

@@ -4,7 +4,7 @@ use warpwright::{
     kernels::{
         AdamW, ColumnReduction, CrossEntropy, CumulativeSum, Dropout, Embedding, Norm, NormBackward,
         NormFunction, Pointwise, PointwiseFunction, Quantize, Quantized, Reduction, Rotary, RotaryPairs,
-        RowReduction, RowTiling, ScaleGroup, Softmax, SoftmaxBackward,
+        RowReduction, RowTiling, Sample, ScaleGroup, Softmax, SoftmaxBackward, TopK,
     },
     ptx::{BuildError, Kernel, Module, Target},
     tiles::Convert,
@@ -180,6 +180,24 @@ where
         super::kernels::add(module, |target| sums.kernel::<T, T>(target))?;
     }
     Ok(())
+}
+
+/// Adds the kernels of up to 32 largest elements, by warps, and of up to 256, by blocks.
+pub(super) fn top_k<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Result<(), String>
+where
+    f32: Convert<T>,
+{
+    for (n, count) in [(256, 32), (1 << 20, 256)] {
+        let top_k = TopK::for_rows(module.target(), T::SIZE, &[n, divisor], count);
+        super::kernels::add(module, |target| top_k.kernel::<T>(target))?;
+    }
+    Ok(())
+}
+
+/// Adds sampling from rows of any length.
+pub(super) fn sample<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Result<(), String> {
+    let sample = Sample::for_rows(module.target(), T::SIZE, &[1 << 20, divisor]);
+    super::kernels::add(module, |target| sample.kernel::<T>(target))
 }
 
 /// Adds dropout of rows of any length, alone and in a residual sum before LayerNorm.

@@ -44,6 +44,15 @@ impl<'k> Team<'k> {
         }
     }
 
+    /// Returns whether `predicate` holds in any thread of a row that one warp or one block processes; synchronizes a block, but not a warp.
+    #[track_caller]
+    pub(super) fn any(&self, predicate: Val<'k, bool>) -> Val<'k, bool> {
+        match self.tiling.threads {
+            ..=32 => self.k.warp().any(predicate),
+            _ => self.k.this_block().any(predicate),
+        }
+    }
+
     /// Waits until all threads have read the results of earlier reductions, so that a loop may reuse their memory.
     #[track_caller]
     pub(super) fn finish_round(&self) {

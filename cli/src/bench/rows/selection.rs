@@ -1,0 +1,68 @@
+//! The largest elements of rows, and sampling.
+
+use std::cell::RefCell;
+
+use cudarc::driver::CudaSlice;
+use warpwright::{
+    gpu::Gpu,
+    kernels::{Sample, TopK},
+    tiles::Convert,
+};
+
+use super::{
+    contender::{Buffers, Contender, Launch},
+    element::Element,
+    forward::{TARGET, is_selected, load, shown},
+};
+use crate::bench::{Failed, Fallible};
+
+/// The numbers of largest elements.
+const COUNTS: [(&str, u32); 3] = [("top_8", 8), ("top_64", 64), ("top_256", 256)];
+
+/// Names, temperatures, and restrictions to a number of columns and to a probability.
+const RULES: [(&str, f32, u32, f32); 4] = [
+    ("argmax", 0.0, u32::MAX, 1.0),
+    ("sample", 1.0, u32::MAX, 1.0),
+    ("sample_top_k", 1.0, 50, 1.0),
+    ("sample_top_p", 1.0, u32::MAX, 0.9),
+];
+
+/// Loads the kernels of these names.
+pub(super) fn contenders<E: Element>(
+    gpu: &Gpu,
+    buffers: &Buffers<E>,
+    names: &[String],
+) -> Fallible<Vec<Contender<E>>>
+where
+    f32: Convert<E>,
+{
+    let (rows, stream) = (buffers.m as usize, gpu.stream());
+    let mut contenders = Vec::new();
+    let mut add = |name: String, launch: Launch<E>| {
+        contenders.push(Contender { name, bytes: buffers.matrix(), launch, reference: None });
+    };
+    for (name, count) in COUNTS.into_iter().filter(|(name, _)| is_selected(names, name)) {
+        let top_k = TopK::for_rows(TARGET, E::SIZE, &[buffers.n], count);
+        let kernel = load(gpu, &top_k.kernel::<E>(TARGET)?)?;
+        let values: CudaSlice<E::Stored> = stream.alloc_zeros(rows * count as usize)?;
+        let indices = stream.alloc_zeros::<i32>(rows * count as usize)?;
+        let results = RefCell::new((values, indices));
+        let launch: Launch<E> = Box::new(move |stream, Buffers { x, m, n, .. }| {
+            let (values, indices) = &mut *results.borrow_mut();
+            kernel.launch(stream, (&*x, *n, values, indices, *m, *n, count)).map_err(Failed::of)
+        });
+        add(format!("{name} {}", shown(top_k.tiling)), launch);
+    }
+    for (name, temperature, top_k, top_p) in RULES.into_iter().filter(|rule| is_selected(names, rule.0)) {
+        let sample = Sample::for_rows(TARGET, E::SIZE, &[buffers.n]);
+        let kernel = load(gpu, &sample.kernel::<E>(TARGET)?)?;
+        let tokens = RefCell::new(stream.alloc_zeros::<i32>(rows)?);
+        let launch: Launch<E> = Box::new(move |stream, Buffers { x, m, n, .. }| {
+            let tokens = &mut *tokens.borrow_mut();
+            let arguments = (&*x, *n, tokens, *m, *n, temperature, top_k, top_p, 1u64, 0u64);
+            kernel.launch(stream, arguments).map_err(Failed::of)
+        });
+        add(format!("{name} {}", shown(sample.tiling)), launch);
+    }
+    Ok(contenders)
+}

@@ -1,0 +1,116 @@
+//! The largest elements of rows, and sampling.
+
+use super::{
+    operands::{Rows, portable_target, refused},
+    rows::input,
+};
+use crate::{
+    kernels::{Sample, SampleArgs, TopK, TopKArgs},
+    run::{BufferMut, CallError, Called, Queue},
+    tiles::Convert,
+};
+
+/// The `count` largest elements of each of m rows of n elements, in descending order, and their columns, as in [`TopK`]; both results are m×`count`, without gaps between
+/// rows.
+///
+/// # Errors
+/// [`CallError`]; for a `count` that is not from 1 to 512.
+#[doc(alias = "topk")]
+pub fn top_k<'a, X>(
+    on: impl Into<Queue<'a>>,
+    [m, n]: [u32; 2],
+    count: u32,
+    x: impl Rows<'a, X>,
+    values: impl Into<BufferMut<'a, X>>,
+    indices: impl Into<BufferMut<'a, i32>>,
+) -> Result<Called, CallError>
+where
+    X: Convert<f32>,
+    f32: Convert<X>,
+{
+    const CALL: &str = "top_k";
+    let queue = on.into();
+    let target = portable_target(CALL, queue)?;
+    if !(1..=TopK::MOST).contains(&count) {
+        return Err(refused(CALL, format!("1 to {} elements of a row", TopK::MOST), count));
+    }
+    let (x, ldx) = input(x, n);
+    queue.launch::<_, _, TopKArgs<X>>(
+        CALL,
+        ([n, ldx], count.next_power_of_two()),
+        |(sizes, count)| TopK::for_rows(target, X::SIZE, sizes, *count),
+        |top_k| top_k.kernel(target),
+        (x, ldx, values.into(), indices.into(), m, n, count),
+    )
+}
+
+/// How a column is drawn, as in [`Sample`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampling {
+    /// The divisor of elements ahead of the softmax; 0 for the largest element.
+    pub temperature: f32,
+    /// The most columns that may be drawn, those of the largest elements; `u32::MAX` for all.
+    pub top_k: u32,
+    /// Columns are drawn that others of a total probability of less than this precede, from 0 to 1; 1 for all.
+    pub top_p: f32,
+    /// The key of the random numbers.
+    pub seed: u64,
+    /// Calls with the same seed take different offsets.
+    pub offset: u64,
+}
+
+impl Sampling {
+    /// Returns the rule for the softmax of whole rows at temperature 1.
+    pub const fn new(seed: u64, offset: u64) -> Self {
+        Self { temperature: 1.0, top_k: u32::MAX, top_p: 1.0, seed, offset }
+    }
+}
+
+/// A column of each of m rows of n elements, drawn from the softmax of the row.
+///
+/// ```
+/// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
+///
+/// let device = Simulator::new();
+/// let kernels = KernelCache::new(&device);
+/// // Two rows of three columns, of which the last or the first can be drawn.
+/// let x = device.upload(&[f32::NEG_INFINITY, f32::NEG_INFINITY, 1.0, 2.0, f32::NEG_INFINITY, f32::NEG_INFINITY])?;
+/// let mut tokens = device.output::<i32>(2)?;
+/// let sampling = call::Sampling { temperature: 0.7, top_k: 50, ..call::Sampling::new(1, 0) };
+/// call::sample(&kernels, [2, 3], sampling, &x, &mut tokens)?;
+/// assert_eq!(device.download(&tokens)?, [2, 0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// [`CallError`]; for a negative temperature, and a probability that is not one.
+#[doc(alias = "multinomial")]
+pub fn sample<'a, X>(
+    on: impl Into<Queue<'a>>,
+    [m, n]: [u32; 2],
+    sampling: Sampling,
+    x: impl Rows<'a, X>,
+    tokens: impl Into<BufferMut<'a, i32>>,
+) -> Result<Called, CallError>
+where
+    X: Convert<f32>,
+{
+    const CALL: &str = "sample";
+    let queue = on.into();
+    let target = portable_target(CALL, queue)?;
+    let Sampling { temperature, top_k, top_p, seed, offset } = sampling;
+    if temperature.is_nan() || temperature < 0.0 {
+        return Err(refused(CALL, "a temperature of 0 or more", temperature));
+    }
+    if !(0.0..=1.0).contains(&top_p) {
+        return Err(refused(CALL, "a probability from 0 to 1", top_p));
+    }
+    let (x, ldx) = input(x, n);
+    queue.launch::<_, _, SampleArgs<X>>(
+        CALL,
+        [n, ldx],
+        |sizes| Sample::for_rows(target, X::SIZE, sizes),
+        |sample| sample.kernel(target),
+        (x, ldx, tokens.into(), m, n, temperature, top_k, top_p, seed, offset),
+    )
+}

@@ -1,0 +1,105 @@
+//! The largest elements of rows.
+
+use super::{RowTiling, candidates::Candidates, tiling::Line};
+use crate::{
+    ptx::{BuildError, In, Kernel, Out, Target},
+    tiles::{Convert, row_major},
+};
+
+/// `(x, ldx, values, indices, m, n, count)`: x is m×n, with the row pitch `ldx` in elements; `values` and `indices` are m×`count`, without gaps between rows.
+pub type TopKArgs<X> = (In<X>, u32, Out<X>, Out<i32>, u32, u32, u32);
+
+/// The `count` largest elements of each row and their columns, in descending order; `count` is at least 1 and at most the number of threads of a row.
+///
+/// Of equal elements, those of lower columns come first; −0 equals 0, and is returned as 0. As in PyTorch, NaN is greater than all numbers. If a row has fewer elements, the
+/// remaining values are NaN, and the remaining indices −1.
+///
+/// Rows of any length are read once, in parts. Elements that are not less than the smallest of the `count` largest so far are collected in shared memory; when its
+/// slots, twice as many as threads, are full, they are sorted. Of n elements in random order, about `count` · ln n are collected. In the worst case, a row in ascending order,
+/// all of them are.
+#[doc(alias = "topk")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TopK {
+    /// How rows are divided among threads: warps, or a block of a power of two of threads for each row.
+    pub tiling: RowTiling,
+}
+
+/// The groups of 16 bytes that a thread loads at a time.
+const GROUPS: u32 = 3;
+/// The longest row of a warp, in groups.
+const MOST_OF_WARP: u32 = 128;
+/// The threads of the blocks that process longer rows.
+const THREADS: u32 = 256;
+
+impl TopK {
+    /// The maximum number of elements: threads of larger blocks have too few registers.
+    pub const MOST: u32 = 512;
+
+    /// Returns the kernel for up to `count` elements, at most [`MOST`](Self::MOST), of elements of `bytes` bytes in rows of these sizes; see [`RowTiling::for_rows`].
+    #[must_use]
+    pub fn for_rows(target: Target, bytes: u32, sizes: &[u32], count: u32) -> Self {
+        let chosen = RowTiling::for_rows(target, bytes, sizes);
+        let groups = chosen.groups(sizes);
+        let least = if groups <= MOST_OF_WARP { 32 } else { THREADS };
+        let threads = count.clamp(1, Self::MOST).next_power_of_two().max(least);
+        let rows = if threads == 32 { 4 } else { 1 };
+        let most = if chosen.unaligned { 2 } else { GROUPS };
+        let stripes = groups.div_ceil(threads).clamp(1, most);
+        // Unaligned rows take more registers.
+        let resident = if chosen.unaligned { 512 } else { 768 } / (threads * rows);
+        Self {
+            tiling: RowTiling {
+                threads,
+                rows,
+                cluster: 1,
+                stripes,
+                streamed: true,
+                resident,
+                ahead: 0,
+                ..chosen
+            },
+        }
+    }
+
+    /// Builds the kernel, named `top_256_bf16_any_by8` for up to 256 elements of bf16, and sizes that 8 divides.
+    ///
+    /// # Errors
+    /// Returns an error for an invalid tiling, and for a tiling in which a row is not processed by exactly one warp or one block of a power of two of threads.
+    pub fn kernel<X>(&self, target: Target) -> Result<Kernel<TopKArgs<X>>, BuildError>
+    where
+        X: Convert<f32>,
+        f32: Convert<X>,
+    {
+        let RowTiling { threads, rows, cluster, streamed, .. } = self.tiling;
+        let parameters = "x, ldx, values, indices, m, n, count";
+        let signature = format!("top_{threads}_{}_{}({parameters})", X::NAME, self.tiling);
+        Kernel::<TopKArgs<X>>::build(&signature, target, |k, (x, ldx, values, indices, m, n, count)| {
+            k.describe(format!(
+                "the largest elements of each row of x ({}), m×n, and their columns",
+                X::NAME
+            ));
+            let is_team = threads.is_power_of_two() && (threads == 32 || threads > 32 && rows == 1);
+            if !is_team || cluster > 1 || !streamed {
+                k.refuse(format!(
+                    "expected a warp, or a block of a power of two of threads, that reads a row in parts, found {:?}",
+                    self.tiling
+                ));
+                return;
+            }
+            let count = count.at_most(threads);
+            let row = self.tiling.row_of(k, [m, n, ldx]);
+            let candidates = Candidates::new(&row, count.max(1));
+            match row.of(x, ldx) {
+                Line::Aligned(x) => candidates.collect::<X>(&|part| row.stripes.load(&x, part)),
+                line => candidates.collect::<f32>(&|part| row.load(&line, part, f32::NEG_INFINITY)),
+            }
+
+            let results = k.stripes(row.thread, threads, 1, 1);
+            let key = candidates.sorted();
+            let layout = row_major(m, count);
+            let values = k.global(values, layout).row(row.at);
+            results.store(&values, 0, &results.with(&[key.element()]));
+            k.global(indices, layout).row(row.at).at(row.thread).store(key.col());
+        })
+    }
+}
