@@ -44,7 +44,7 @@ pub trait StageTiles<'k>: Sized + Sealed {
     message = "`{Self}` does not fill a stage of `{Tiles}`",
     note = "give one tile of global memory for each shared tile, of the same element type"
 )]
-pub trait Sources<'k, Tiles>: Sealed {
+pub trait Sources<'k, Tiles: StageTiles<'k>>: Sealed {
     #[doc(hidden)]
     fn fill(self, tiles: Tiles, at: &'static Location<'static>);
 }
@@ -89,7 +89,7 @@ impl<'k, T: TensorElement, const N: usize> StageTile<'k> for Sv<'k, T, N> {
     message = "`{Self}` does not fill `{Tile}`",
     note = "a tile of a matrix fills an `St`, a tile of a vector an `Sv`, of the same element type"
 )]
-pub trait SourceOf<'k, Tile>: Sealed {
+pub trait SourceOf<'k, Tile: StageTile<'k>>: Sealed {
     #[doc(hidden)]
     #[track_caller]
     fn begin_fill(&self, tile: &Tile);

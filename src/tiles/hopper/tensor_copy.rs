@@ -6,7 +6,7 @@ use super::{matrix::Blocks, schedule::Sharing};
 use crate::{
     ptx::{Hints, Mbarrier, Ptr, Readable, ReduceOp, Shared, SwizzleMode, Val, Writable, sealed::Sealed},
     tensor::{Boxes, TensorElement},
-    tiles::{Allocate, GlTile, SharedSwizzle, St, StageTile, Sv},
+    tiles::{Allocate, GlTile, SharedSwizzle, St, StageTile, StageTiles, Sv},
 };
 
 /// The maximum number of elements of a box along a dimension.
@@ -133,7 +133,7 @@ impl<T: TensorElement, A> Sealed for Source<'_, T, A> {}
     message = "`{Self}` is not loaded into `{Tile}` by a tensor copy",
     note = "a tile of a matrix, `a.tile(i, j)`, fills an `St` of the same element type"
 )]
-pub trait BoxSource<'k, Tile>: Sealed {
+pub trait BoxSource<'k, Tile: StageTile<'k>>: Sealed {
     /// Returns the number of bytes, out of `whole`, that arrive in the tile.
     #[doc(hidden)]
     fn bytes(&self, whole: u32) -> u32 {
@@ -355,7 +355,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
     message = "`{Self}` does not fill a stage of `{Tiles}`",
     note = "give one tile of global memory for each shared tile, of the same element type"
 )]
-pub trait BoxSources<'k, Tiles>: Sealed {
+pub trait BoxSources<'k, Tiles: StageTiles<'k>>: Sealed {
     /// Returns the number of bytes that arrive in the tiles.
     #[doc(hidden)]
     fn bytes(&self) -> u32;
