@@ -198,7 +198,7 @@ impl CopyAtom {
         (0..=7).map(|log| 128 >> log).find(|&bits| whole(bits)).unwrap_or(1)
     }
 
-    /// Returns which thread owns which unit of [`unit_bits`](Self::unit_bits). If several threads provide the same unit (idle
+    /// Returns which thread owns which unit of [`unit_bits`](Self::unit_bits) bits. If several threads provide the same unit (idle
     /// lanes of `ldmatrix`), the layout is covering but not bijective.
     ///
     /// # Errors

@@ -7,15 +7,15 @@ use super::error::{LayoutError, ModePath, at_least_1};
 use super::tuple::{Shape, Stride};
 
 impl Layout {
-    /// Converts to units of `factor` old units: divides strides by `factor` and, for modes of smaller stride, divides the extents instead,
-    /// rounding up.
+    /// Converts to units that are `factor` times as large. Strides that are multiples of `factor` are divided by it. For a smaller stride, the
+    /// extent is divided by `factor / |stride|`, rounding up, and the stride becomes ±1. Strides of 0 remain 0.
     ///
     /// Post-condition: if no extent is rounded up, a compact layout becomes a compact layout of `size / factor` elements; its value at `i`
     /// is `self(j) / factor`, where `j` is the index that corresponds to `i`.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Upcast`] if a stride neither divides `factor` nor is a multiple of it, [`LayoutError::TooSmall`] for a factor
-    /// below 1.
+    /// Returns [`LayoutError::Upcast`] if a stride neither divides `factor` nor is a multiple of it, and [`LayoutError::TooSmall`] if the
+    /// factor is below 1.
     pub fn upcast(&self, factor: i64) -> Result<Layout, LayoutError> {
         at_least_1("upcast factor", factor)?;
         let mut modes = Vec::new();

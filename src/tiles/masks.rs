@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Replaces the elements for which `f` holds by `value`: `t.fill_where(0.0, |row, col| row.eq(col))`. Computed in place.
+    /// Replaces the elements for which `f` holds with `value`: `t.fill_where(0.0, |row, col| row.eq(col))`. Computed in place.
     #[must_use]
     #[track_caller]
     pub fn fill_where(
@@ -45,7 +45,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self
     }
 
-    /// Replaces the elements above the main diagonal by `value`. In a square tile of attention scores, these are the scores of keys after
+    /// Replaces the elements above the main diagonal with `value`. In a square tile of attention scores, these are the scores of keys after
     /// the query.
     #[doc(alias = "make_causal")]
     #[must_use]
@@ -56,7 +56,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.tril(0, value)
     }
 
-    /// Replaces the elements below the main diagonal by `value`: the causal mask of a transposed tile.
+    /// Replaces the elements below the main diagonal with `value`: the causal mask of a transposed tile.
     #[doc(alias = "make_causal_t")]
     #[must_use]
     #[track_caller]
@@ -66,8 +66,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.triu(0, value)
     }
 
-    /// Keeps the lower triangle, the elements with `col ≤ row + diagonal`, and replaces the others by `value`. To apply the main diagonal
-    /// of a matrix to its tile at (`row0`, `col0`), pass `row0 − col0` as `diagonal`, which may be a register.
+    /// Keeps the lower triangle, the elements with `col ≤ row + diagonal`, and replaces the others with `value`. To mask the tile
+    /// at (`row0`, `col0`) of a matrix along the main diagonal of the whole matrix, pass `row0 − col0` as `diagonal`, which may be a register.
     #[must_use]
     #[track_caller]
     pub fn tril(self, diagonal: impl Into<Val<'k, i32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {
@@ -77,7 +77,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.fill_above(value, |row, col| col - row - diagonal, |row, col| row - col)
     }
 
-    /// Keeps the upper triangle, the elements with `col ≥ row + diagonal`, and replaces the others by `value`; see
+    /// Keeps the upper triangle, the elements with `col ≥ row + diagonal`, and replaces the others with `value`; see
     /// [`tril`](Self::tril).
     #[must_use]
     #[track_caller]
@@ -88,7 +88,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.fill_above(value, |row, col| row - col + diagonal, |row, col| col - row)
     }
 
-    /// Replaces the columns from `col` on by `value`, for example to mask the keys past the end of a sequence.
+    /// Replaces the elements in columns from `col` on with `value`, for example to mask the keys past the end of a sequence.
     #[must_use]
     #[track_caller]
     pub fn right_fill(self, col: impl Into<Val<'k, u32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {
@@ -98,7 +98,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.fill_above(value, |_, own| own - col, |_, own| -own - 1)
     }
 
-    /// Replaces the columns before `col` by `value`.
+    /// Replaces the elements in columns before `col` with `value`.
     #[must_use]
     #[track_caller]
     pub fn left_fill(self, col: impl Into<Val<'k, u32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {
@@ -108,7 +108,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.fill_above(value, |_, own| col - own, |_, own| own)
     }
 
-    /// Replaces the rows before `row` by `value`.
+    /// Replaces the elements in rows before `row` with `value`.
     #[must_use]
     #[track_caller]
     pub fn upper_fill(self, row: impl Into<Val<'k, u32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {
@@ -118,7 +118,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.fill_above(value, |own, _| row - own, |own, _| own)
     }
 
-    /// Replaces the rows from `row` on by `value`.
+    /// Replaces the elements in rows from `row` on with `value`.
     #[must_use]
     #[track_caller]
     pub fn lower_fill(self, row: impl Into<Val<'k, u32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {
@@ -128,7 +128,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.fill_above(value, |own, _| own - row, |own, _| -own - 1)
     }
 
-    /// Replaces the elements in rows before `row` and in columns from `col` on by `value`.
+    /// Replaces the elements in rows before `row` and in columns from `col` on with `value`.
     #[must_use]
     #[track_caller]
     pub fn upper_right_fill(

@@ -339,7 +339,7 @@ impl<'k> Striped<'k, f32> {
         sums.combined(|a, b| a + b)
     }
 
-    /// Replaces the elements of vector `index` of a row of `n` elements that are outside of the row by `value`. `n` is a multiple of the
+    /// Replaces the elements of vector `index` of a row of `n` elements that are outside of the row with `value`. `n` is a multiple of the
     /// number of adjacent elements, unless vectors begin later.
     #[must_use]
     #[track_caller]

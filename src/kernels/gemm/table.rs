@@ -88,7 +88,7 @@ impl GemmTable {
         self.entries.iter().find(is_of).map(|entry| entry.gemm)
     }
 
-    /// Returns the table's kernel, if it has one, or the kernel of [`Gemm::for_problem`].
+    /// Returns the table's kernel for this problem, or that of [`Gemm::for_problem`] if the table does not contain the problem.
     #[must_use]
     pub fn for_problem<T: TensorElement>(&self, a: MatrixOrder, b: MatrixOrder, size: [u32; 3]) -> Gemm {
         self.get::<T>(a, b, size).unwrap_or_else(|| Gemm::for_problem::<T>(a, b, size, self.multiprocessors))

@@ -27,7 +27,7 @@ impl AtomicSpace for SharedCluster {
 }
 impl AtomicSpace for Generic {}
 
-/// An element with atomic addition.
+/// An element type that supports atomic addition.
 #[diagnostic::on_unimplemented(message = "memory cannot add to `{Self}` atomically")]
 pub trait AtomicAdd: Element {
     /// The operation and the type: `".add.u32"`.

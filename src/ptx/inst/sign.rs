@@ -136,7 +136,7 @@ impl<'k, T: Real> Val<'k, T> {
     }
 }
 
-/// A floating-point type, or a pair, with the bits that are signs.
+/// A floating-point type, or a packed pair of one, whose sign bits are known.
 pub trait SignBits: Signed {
     #[doc(hidden)]
     const SIGNS: u64;

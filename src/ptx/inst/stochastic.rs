@@ -25,7 +25,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Returns four f32 as 8-bit floating-point numbers, the first in the low byte, each rounded up or down according to `random`, 32
-    /// random bits that should be independent for each call. Larger magnitudes become the largest finite number of their sign. Requires
+    /// random bits that should be independent for each call. Numbers out of range become the largest finite number of the same sign. Requires
     /// sm_100a.
     #[doc(alias = "cvt.rs.satfinite.e4m3x4.f32")]
     #[doc(alias = "cvt.rs.satfinite.e5m2x4.f32")]

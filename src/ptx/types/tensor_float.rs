@@ -7,7 +7,8 @@ const DROPPED: u32 = 0x1fff;
 /// Half a unit in the last place of tf32.
 const HALF: u32 = 0x1000;
 
-/// An f32 whose significand has 10 explicit bits instead of 23: `.tf32`. It occupies 32 bits, of which the lower 13 are 0.
+/// An f32 whose significand has 10 explicit bits instead of 23: `.tf32`. It occupies 32 bits; constructors and conversions
+/// clear the lower 13.
 ///
 /// `mma` multiplies tf32 and ignores the lower 13 bits of its operands, so buffers of tf32 may store any f32.
 #[allow(non_camel_case_types, reason = "named like the PTX type and like half's own types")]

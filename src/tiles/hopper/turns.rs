@@ -70,8 +70,8 @@ impl<'k, const C: usize> Turns<'k, C> {
     }
 }
 
-/// A baton that `C` consumer warpgroups pass to each other. In every round, each warpgroup holds it once, in the order of their ranks; the
-/// holder works while the others wait.
+/// A baton that `C` consumer warpgroups pass to each other. In every round, each warpgroup holds it once, in the order of their ranks. A
+/// warpgroup waits only when it is about to take the baton, and may do other work until then.
 ///
 /// ```
 /// # use warpwright::{prelude::*, tiles::{consumers, producer}};
