@@ -68,6 +68,28 @@ def state_space(c, b, x, steps, logs):
     return decayed_chunks(c, b, x * steps.unsqueeze(-1).to(x.dtype), steps * logs.view(1, -1, 1))
 
 
+def learned(x, maps):
+    """φ of Hedgehog: softmax(x·W) and softmax(−x·W)."""
+    mapped = (x @ maps).float()
+    return torch.cat([mapped.softmax(-1), (-mapped).softmax(-1)], -1).to(x.dtype)
+
+
+def hedgehog(q, k, v, of_q, of_k):
+    of_queries, of_keys = in_chunks(learned(q, of_q)), in_chunks(learned(k, of_k))
+    q, k, v = in_chunks(q), in_chunks(k), in_chunks(v)
+    before = lambda x: torch.cat([torch.zeros_like(x[:, :, :1]), x[:, :, :-1]], 2)
+    scores = (q @ torch.cat([before(k), k], -2).mT).float()
+    token = torch.arange(CHUNK, device=q.device).view(1, -1, 1)
+    key = torch.arange(-CHUNK, CHUNK, device=q.device).view(1, 1, -1)
+    chunk = torch.arange(q.shape[2], device=q.device).view(-1, 1, 1)
+    scores = scores.masked_fill((key > token) | (key + CHUNK * chunk < 0), -torch.inf)
+    weights = (scores - scores.amax(-1, keepdim=True)).exp()
+    states = before(shifted_sums((of_keys.mT @ v).float())).to(v.dtype)
+    sums = before(shifted_sums(of_keys.float().sum(-2))).unsqueeze(-2)
+    o = weights.to(v.dtype) @ torch.cat([before(v), v], -2) + of_queries @ states
+    return (o / (weights.sum(-1, keepdim=True) + (of_queries * sums).sum(-1, keepdim=True)).to(v.dtype)).flatten(2, 3)
+
+
 def problem(model, batches, heads, length):
     normal = lambda heads, columns: torch.randn(
         [batches, heads, length, columns], device="cuda", dtype=torch.bfloat16
@@ -75,6 +97,9 @@ def problem(model, batches, heads, length):
     if model.endswith("taylor"):
         inputs = normal(heads, 16), normal(heads, 16), normal(heads, 64)
         return taylor, (*inputs, model == "normalized-taylor")
+    if model == "hedgehog":
+        maps = [torch.randn([heads, 64, 64], device="cuda", dtype=torch.bfloat16) / 16 for _ in range(2)]
+        return hedgehog, (normal(heads, 64), normal(heads, 64), normal(heads, 64), *maps)
     if model == "decayed":
         logs = -torch.exp2(-8 * torch.arange(1, heads + 1, device="cuda") / heads)
         return decayed, (normal(heads, 128), normal(heads, 128), normal(heads, 128), logs)

@@ -12,6 +12,7 @@ mod require;
 
 mod linear {
     mod decayed;
+    mod hedgehog;
     mod matrices;
     mod state_space;
     mod taylor;

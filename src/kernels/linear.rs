@@ -6,11 +6,13 @@
 mod chunk;
 mod decay;
 mod decayed;
+mod hedgehog;
 mod inputs;
 mod state_space;
 mod taylor;
 
 pub use decayed::{DecayedAttention, DecayedAttentionArgs};
+pub use hedgehog::{Hedgehog, HedgehogArgs};
 pub use inputs::LinearAttentionArgs;
 pub use state_space::{StateSpace, StateSpaceArgs};
 pub use taylor::TaylorAttention;

@@ -107,7 +107,7 @@ fn equal_elements() {
     }
 }
 
-/// Rows all of whose elements are collected, some of them several times as many as there are slots.
+/// Rows of more elements than slots, all of which are collected.
 #[test]
 fn rows_in_order() {
     let ordered = |row: usize, col: usize| if row == 0 { col as f64 } else { -(col as f64) };

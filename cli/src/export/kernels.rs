@@ -185,6 +185,16 @@ pub(super) const KERNELS: &[Ready] = &[
         ],
     },
     Ready {
+        name: "hedgehog",
+        about: "causal attention with softmax over 64 to 128 tokens and learned features of softmax for older ones (Hedgehog): rows of 64 of Q and K, of 64 and 128 of V",
+        target: Target::SM_80,
+        divisors: &[],
+        builds: &[
+            ("bf16", |module, _| linear::hedgehog::<bf16>(module)),
+            ("f16",  |module, _| linear::hedgehog::<f16>(module)),
+        ],
+    },
+    Ready {
         name: "layernorm",
         about: "y = layernorm(x)·w and layernorm(x + r)·w along rows of up to 1024, 4096 and 16384 elements; the divisor is one of n and the distances between rows",
         target: Target::SM_80,

@@ -2,7 +2,7 @@
 
 use super::kernels::add;
 use warpwright::{
-    kernels::{DecayedAttention, FftConvolution, StateSpace, TaylorAttention},
+    kernels::{DecayedAttention, FftConvolution, Hedgehog, StateSpace, TaylorAttention},
     ptx::Module,
     tensor::{Arithmetic, FloatElement},
     tiles::{Convert, Product},
@@ -17,6 +17,17 @@ where
     [64, 128].into_iter().try_for_each(|size| {
         add(module, |target| DecayedAttention { key_size: size, value_size: size }.kernel::<T>(target))
     })
+}
+
+/// Adds Hedgehog, for two lengths of rows of V.
+pub(super) fn hedgehog<T>(module: &mut Module) -> Result<(), String>
+where
+    T: Arithmetic + Product<T, f32> + Convert<f32>,
+    f32: Convert<T>,
+{
+    [64, 128]
+        .into_iter()
+        .try_for_each(|value_size| add(module, |target| Hedgehog { value_size }.kernel::<T>(target)))
 }
 
 /// Adds the state space model, for two sizes of states.

@@ -21,7 +21,7 @@ pub type SampleArgs<X> = (In<X>, u32, Out<i32>, u32, u32, f32, u32, f32, u64, u6
 /// In the order of descending elements, of which equal ones are ordered by column, only those columns are drawn that fewer than `top_k` others precede, and others with a
 /// total probability of less than `top_p`; the first column always is. `u32::MAX` and 1 do not restrict columns. Both restrictions refer to the softmax of the whole row.
 ///
-/// With a temperature of 0 (or one that is negative or NaN), the column of the largest element is chosen, as by [`TopK`](super::TopK): the first NaN if there is one. So it is in a
+/// With a temperature of 0 (or one that is negative or NaN), the column of the largest element is chosen, as by [`TopK`](super::TopK): the first NaN if the row contains NaN. So it is in a
 /// row that has no softmax, because it contains NaN or +∞ or nothing but −∞. A row of no elements has column −1.
 ///
 /// The results depend on the elements, the arguments and the tiling: random numbers are those of [Philox4x32-10](crate::ptx::Builder::philox4x32) for the key `seed` and

@@ -11,6 +11,8 @@ pub(super) enum Model {
     NormalizedTaylor,
     /// Lightning Attention: a decay for each head
     Decayed,
+    /// Hedgehog: softmax over the latest tokens, learned features for older ones
+    Hedgehog,
     /// Mamba-2 with states of 64
     StateSpace64,
     /// Mamba-2 with states of 128
@@ -26,8 +28,14 @@ pub(super) struct Steps {
 }
 
 impl Model {
-    pub(super) const ALL: [Self; 5] =
-        [Self::Taylor, Self::NormalizedTaylor, Self::Decayed, Self::StateSpace64, Self::StateSpace128];
+    pub(super) const ALL: [Self; 6] = [
+        Self::Taylor,
+        Self::NormalizedTaylor,
+        Self::Decayed,
+        Self::Hedgehog,
+        Self::StateSpace64,
+        Self::StateSpace128,
+    ];
 
     /// Returns the name, which the rival also uses.
     pub(super) fn name(self) -> &'static str {
@@ -35,6 +43,7 @@ impl Model {
             Self::Taylor => "taylor",
             Self::NormalizedTaylor => "normalized-taylor",
             Self::Decayed => "decayed",
+            Self::Hedgehog => "hedgehog",
             Self::StateSpace64 => "state-space64",
             Self::StateSpace128 => "state-space128",
         }
@@ -45,6 +54,7 @@ impl Model {
         match self {
             Self::Taylor | Self::NormalizedTaylor => [16, 64],
             Self::Decayed => [128, 128],
+            Self::Hedgehog => [64, 64],
             Self::StateSpace64 => [64, 64],
             Self::StateSpace128 => [128, 64],
         }
@@ -73,6 +83,9 @@ impl Model {
             let total = if self == Self::Taylor { 1.0 } else { weights.iter().sum() };
             return weights.into_iter().map(|weight| weight / total).collect();
         }
+        if self == Self::Hedgehog {
+            return hedgehog(products);
+        }
         let mut log = 0.0;
         let step = |token: usize| match self {
             Self::Decayed => 1.0,
@@ -87,4 +100,15 @@ impl Model {
         weights.reverse();
         weights
     }
+}
+
+/// Returns the weights of Hedgehog with maps of zeros, whose 128 features are 1/64: softmax over the tokens of this chunk of 64 and of the one before it, and products of
+/// features for older ones.
+fn hedgehog(products: &[f64]) -> Vec<f64> {
+    let older = ((products.len() - 1) / 64).saturating_sub(1) * 64;
+    let max = products[older..].iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weight = |(j, s): (usize, &f64)| if j < older { 128.0 / 64.0 / 64.0 } else { f64::exp(s - max) };
+    let weights: Vec<f64> = products.iter().enumerate().map(weight).collect();
+    let total: f64 = weights.iter().sum();
+    weights.into_iter().map(|weight| weight / total).collect()
 }

@@ -7,8 +7,8 @@ use half::bf16;
 use warpwright::{
     gpu::{Gpu, time},
     kernels::{
-        DecayedAttention, DecayedAttentionArgs, LinearAttentionArgs, StateSpace, StateSpaceArgs,
-        TaylorAttention,
+        DecayedAttention, DecayedAttentionArgs, Hedgehog, HedgehogArgs, LinearAttentionArgs, StateSpace,
+        StateSpaceArgs, TaylorAttention,
     },
     ptx::{self, Target},
     run::Loaded,
@@ -39,6 +39,7 @@ impl fmt::Display for Sizes {
 enum Kernel {
     Taylor(Loaded<LinearAttentionArgs<ptx::bf16>>),
     Decayed(Loaded<DecayedAttentionArgs<ptx::bf16>>),
+    Hedgehog(Loaded<HedgehogArgs<ptx::bf16>>),
     StateSpace(Loaded<StateSpaceArgs<ptx::bf16>>),
 }
 
@@ -49,6 +50,10 @@ pub(super) struct Problem {
     kernel: Kernel,
     /// Q, K and V as bits.
     factors: [CudaSlice<u16>; 3],
+    /// The maps of the features of queries and keys, zeros, for Hedgehog.
+    maps: [CudaSlice<u16>; 2],
+    /// A factor of each head.
+    ones: CudaSlice<f32>,
     /// For each head, the factor of the value that is added to the result.
     skips: CudaSlice<f32>,
     steps: CudaSlice<f32>,
@@ -91,6 +96,9 @@ impl Problem {
                 let [key_size, value_size] = [d, e].map(|size| size as u32);
                 Kernel::Decayed(gpu.load(&DecayedAttention { key_size, value_size }.kernel(target)?)?)
             }
+            Model::Hedgehog => {
+                Kernel::Hedgehog(gpu.load(&Hedgehog { value_size: e as u32 }.kernel(target)?)?)
+            }
             Model::StateSpace64 | Model::StateSpace128 => {
                 let [state_size, head_size] = [d, e].map(|size| size as u32);
                 Kernel::StateSpace(gpu.load(&StateSpace { head_size, state_size }.kernel(target)?)?)
@@ -101,6 +109,8 @@ impl Problem {
             sizes,
             kernel,
             factors,
+            maps: [stream.alloc_zeros(heads * d * 64)?, stream.alloc_zeros(heads * d * 64)?],
+            ones: stream.clone_htod(&vec![1.0; heads])?,
             skips: stream.alloc_zeros(heads)?,
             steps: stream.clone_htod(&steps)?,
             logs: stream.clone_htod(&logs)?,
@@ -125,6 +135,11 @@ impl Problem {
             Kernel::Taylor(kernel) => kernel.launch(&self.stream, (q, k, v, o, [b, h, n], strides)),
             Kernel::Decayed(kernel) => {
                 kernel.launch(&self.stream, (q, k, v, &self.logs, o, state, [b, h, n], strides))
+            }
+            Kernel::Hedgehog(kernel) => {
+                let ([of_q, of_k], ones) = (&self.maps, &self.ones);
+                let arguments = (q, k, v, of_q, of_k, ones, ones, o, [b, h, n], strides, 1.0);
+                kernel.launch(&self.stream, arguments)
             }
             Kernel::StateSpace(kernel) => {
                 let [of_keys, of_values] = [of_heads(1, d), of_heads(h, e)];
