@@ -30,6 +30,7 @@ mod slice;
 mod state;
 pub mod table;
 mod target;
+mod text;
 pub mod traits;
 mod types;
 mod uniform;

@@ -7,21 +7,20 @@ use std::{
     panic::Location,
 };
 
-use rustc_hash::FxHashMap;
-
 use super::{
     dim::Dim,
     entry::{Declaration, Entry},
     error::{BuildError, BuildErrorKind},
-    facts::{Condition, Known, Numbered, Numbering, Order, RegFacts},
+    facts::{Condition, Known, Numbered, Numbering, Order, RegFacts, ValueFacts},
     in_place::Latest,
-    mnemonic::{Mnemonic, MnemonicText, Properties},
+    mnemonic::{Mnemonic, MnemonicText, Mnemonics, Properties},
     operand::Operand,
     params::ParamDecl,
     raw,
     shared::Arena,
     table,
     target::{Features, Target, Version},
+    text::Text,
     types::RegClass,
     uniform::{Divergence, Rule, Tracker, Uniformity},
 };
@@ -72,11 +71,14 @@ pub(crate) struct Asserted {
 pub(crate) struct Body {
     /// The kernel under construction.
     pub(crate) entry: Entry,
+    pub(super) text: Text,
     pub(crate) target: Target,
     /// The caller's line that all emitted lines are currently attributed to.
     pub(crate) located: Option<&'static Location<'static>>,
     error: Option<BuildError>,
     pub(super) registers: [Vec<RegFacts>; RegClass::ALL.len()],
+    /// The facts about the values of registers, in the order in which they became known.
+    pub(super) values: Vec<ValueFacts>,
     /// The expressions by which launches compute values of registers.
     pub(super) dims: Vec<Dim>,
     pub(super) open_blocks: Vec<u32>,
@@ -106,29 +108,29 @@ pub(crate) struct Body {
     barriers_taken: u32,
     pub(crate) shared: Arena,
     guard: Option<(RegId, bool)>,
-    /// The mnemonics looked up so far: kernels repeat few of them often.
-    mnemonics: FxHashMap<Box<str>, Mnemonic>,
+    mnemonics: Mnemonics,
     /// The first mnemonic of a raw line that is not in the table.
     unlisted: Option<Box<str>>,
     /// The uniformity of each register and of the open conditions.
     pub(crate) uniform: Tracker,
-    /// Buffers whose memory is used again: for a mnemonic, and for the end of a line that is changed.
-    mnemonic: String,
-    pub(super) rest: String,
 }
 
-/// The column at which operands start, and the spaces up to it.
-const OPERAND_COLUMN: usize = COLUMN.len();
-const COLUMN: &str = "                        ";
+/// The positions in the text of a line and of its mnemonic.
+struct Line {
+    start: usize,
+    mnemonic: usize,
+}
 
 impl Body {
     pub(crate) fn new(entry: Entry) -> Self {
         Self {
             target: entry.target,
             entry,
+            text: Text::default(),
             located: None,
             error: None,
             registers: Default::default(),
+            values: Vec::new(),
             dims: Vec::new(),
             open_blocks: vec![0],
             wgmma_groups: 0,
@@ -148,17 +150,16 @@ impl Body {
             barriers_taken: 0,
             shared: Arena::default(),
             guard: None,
-            mnemonics: FxHashMap::default(),
+            mnemonics: Mnemonics::new(),
             unlisted: None,
             uniform: Tracker::default(),
-            mnemonic: String::new(),
-            rest: String::new(),
         }
     }
 
     /// Returns the finished kernel, or the first error.
     pub(crate) fn finish(mut self, at: &'static Location<'static>) -> Result<Entry, BuildError> {
         self.leave_out_bypassed();
+        self.entry.text = std::mem::take(&mut self.text).into_string();
         let (fixed, dynamic, declaration) = self.shared.declaration(&self.shared_symbol());
         let (bytes, most) = (fixed + dynamic, self.target.max_shared_bytes());
         if bytes > most.into() {
@@ -291,16 +292,17 @@ impl Body {
         operands: &[Operand<'_>],
         at: &'static Location<'static>,
     ) {
-        let text = self.text_of(mnemonic);
-        let known = self.require(&text, at);
-        self.check_operands(operands, at);
+        let line = self.begin_instruction(mnemonic);
+        let known = self.mnemonic_of(&line, at);
+        self.use_operands(operands, at);
         if let Some(known) = known {
             let rule = known.properties.rule;
             let (results, sources) = rule.results_and_sources(operands);
-            let divergence = self.uniform.record(rule, &text, results, sources, at);
+            let mnemonic = self.mnemonics.text(known);
+            let divergence = self.uniform.record(rule, mnemonic, results, sources, at);
             self.fail_if(divergence);
         }
-        self.write(&text, None, operands, at);
+        self.write(line, None, operands, at);
         if let Some(result @ (Operand::Reg(_) | Operand::Vector(_) | Operand::Pair(..))) = operands.first() {
             result.for_each_register(&mut |reg| {
                 if reg.writes == RegId::IN_PLACE {
@@ -310,7 +312,6 @@ impl Body {
                 }
             });
         }
-        self.mnemonic = text;
     }
 
     /// Emits one instruction whose single result is a fresh register of `class`, or returns the register of an earlier
@@ -322,131 +323,133 @@ impl Body {
         operands: &[Operand<'_>],
         at: &'static Location<'static>,
     ) -> RegId {
-        let text = self.text_of(mnemonic);
-        let known = self.require(&text, at);
-        self.check_operands(operands, at);
-        let numbered = known.map_or(Numbered::Not, |known| self.look_up(known, class, operands));
-        let result = match numbered {
-            Numbered::Known(reg) => reg,
-            Numbered::New(_) | Numbered::Not => {
-                let reg = self.fresh(class);
-                if let Some(known) = known {
-                    let results = Some(&Operand::Reg(reg));
-                    let divergence = self.uniform.record(known.properties.rule, &text, results, operands, at);
-                    self.fail_if(divergence);
-                }
-                self.set_line(reg);
-                let operand = self.write(&text, Some(reg), operands, at);
-                let mut expression = None;
-                if let Numbered::New(new) = numbered {
-                    self.record(new, reg);
-                    expression = Some(new);
-                }
-                self.latest = Some(Latest { reg, operand, end: self.entry.text.len(), expression });
-                reg
+        let line = self.begin_instruction(mnemonic);
+        let known = self.mnemonic_of(&line, at);
+        let numbered = known.and_then(|known| self.number(known, class, operands));
+        let (reg, expression) = match numbered {
+            Some(Numbered::Known(reg)) => {
+                operands.iter().for_each(|operand| operand.for_each_register(&mut |reg| self.check_use(reg, at)));
+                self.text.truncate(line.start);
+                return reg;
             }
+            Some(Numbered::New(reg, expression)) => (reg, Some(expression)),
+            None => (self.fresh(class), None),
         };
-        self.mnemonic = text;
-        result
+        self.use_operands(operands, at);
+        if let Some(known) = known {
+            let (rule, mnemonic) = (known.properties.rule, self.mnemonics.text(known));
+            let divergence = self.uniform.record(rule, mnemonic, Some(&Operand::Reg(reg)), operands, at);
+            self.fail_if(divergence);
+        }
+        self.set_line(reg);
+        let operand = self.write(line, Some(reg), operands, at);
+        self.latest = Some(Latest { reg, operand, end: self.text.len(), expression });
+        reg
     }
 
-    /// Writes the mnemonic to a reused buffer.
-    fn text_of(&mut self, mnemonic: &dyn MnemonicText) -> String {
-        let mut text = std::mem::take(&mut self.mnemonic);
-        text.clear();
-        mnemonic.push_to(&mut text);
-        text
+    /// Starts the line of an instruction.
+    fn begin_instruction(&mut self, mnemonic: &dyn MnemonicText) -> Line {
+        let start = self.text.len();
+        self.begin_line();
+        let line = Line { start, mnemonic: self.text.len() };
+        mnemonic.push_to(&mut self.text);
+        line
     }
 
-    fn check_operands(&mut self, operands: &[Operand<'_>], at: &'static Location<'static>) {
+    /// Returns the mnemonic of a line that ends with it, as [`require`](Self::require) does.
+    fn mnemonic_of(&mut self, line: &Line, at: &'static Location<'static>) -> Option<Mnemonic> {
+        let mnemonic = self.text.since(line.mnemonic);
+        let known = self.mnemonics.find(mnemonic);
+        if known.is_some() {
+            return known;
+        }
+        let mnemonic = String::from_utf8_lossy(mnemonic).into_owned();
+        self.require(&mnemonic, at)
+    }
+
+    /// Checks and counts the uses of registers as operands.
+    fn use_operands(&mut self, operands: &[Operand<'_>], at: &'static Location<'static>) {
         for operand in operands {
-            operand.for_each_register(&mut |reg| self.check_use(reg, at));
+            operand.for_each_register(&mut |reg| self.use_register(reg, at));
         }
     }
 
-    /// Writes the line of an instruction, with `result` before the other operands, and returns the position of the first one in the
-    /// text.
+    fn use_register(&mut self, reg: RegId, at: &'static Location<'static>) {
+        self.check_use(reg, at);
+        self.count_use(reg);
+    }
+
+    /// Writes the operands of an instruction, with `result` before the others, and returns the position of the first one in the text.
     fn write(
         &mut self,
-        mnemonic: &str,
+        line: Line,
         result: Option<RegId>,
         operands: &[Operand<'_>],
         at: &'static Location<'static>,
     ) -> Range<usize> {
-        let start = self.entry.text.len();
-        self.begin_line(at);
-        self.entry.text.push_str(mnemonic);
-        for operand in operands {
-            operand.for_each_register(&mut |reg| self.count_use(reg));
-        }
-        let text = &mut self.entry.text;
         let (first, rest) = match result {
             Some(reg) => (Some(Operand::Reg(reg)), operands),
             None => (operands.first().copied(), operands.get(1..).unwrap_or_default()),
         };
         let mut position = 0..0;
         if let Some(operand) = first {
-            let column = text.len() - start;
-            text.push_str(&COLUMN[column.min(OPERAND_COLUMN - 1)..]);
-            position.start = text.len();
-            operand.push_to(text);
-            position.end = text.len();
+            self.text.pad_to_operands(line.start);
+            position.start = self.text.len();
+            operand.push_to(&mut self.text);
+            position.end = self.text.len();
         }
         for operand in rest {
-            text.push_str(", ");
-            operand.push_to(text);
+            self.text.push_str(", ");
+            operand.push_to(&mut self.text);
         }
-        text.push(';');
+        self.text.push_str(";");
         self.entry.instructions += 1;
         self.end_line(at);
         position
     }
 
     /// Writes the indentation and the guard, if any.
-    fn begin_line(&mut self, at: &'static Location<'static>) {
-        self.entry.text.push_str("    ");
+    fn begin_line(&mut self) {
+        self.text.push_str("    ");
         if let Some((reg, negated)) = self.guard {
-            self.check_use(reg, at);
-            self.count_use(reg);
-            self.entry.text.push_str(if negated { "@!" } else { "@" });
-            reg.push_to(&mut self.entry.text);
-            self.entry.text.push(' ');
+            self.text.push_str(if negated { "@!" } else { "@" });
+            self.text.push_register(reg);
+            self.text.push_str(" ");
         }
     }
 
+    /// Ends the line of an instruction.
     fn end_line(&mut self, at: &'static Location<'static>) {
-        self.entry.text.push('\n');
-        self.entry.marks.push(Mark { end: self.entry.text.len(), at: Some(at) });
+        if let Some((guard, _)) = self.guard {
+            self.use_register(guard, at);
+        }
+        self.text.push_str("\n");
+        self.entry.marks.push(Mark { end: self.text.len(), at: Some(at) });
     }
 
     /// Raises `.version` as an instruction requires, and rejects it if the target does not support it.
     pub(crate) fn require(&mut self, mnemonic: &str, at: &'static Location<'static>) -> Option<Mnemonic> {
-        if let Some(known) = self.mnemonics.get(mnemonic) {
-            return Some(*known);
+        if let Some(known) = self.mnemonics.find(mnemonic.as_bytes()) {
+            return Some(known);
         }
         let Some(properties) = Properties::of(mnemonic) else {
             self.fail(BuildErrorKind::UnknownInstruction { mnemonic: mnemonic.to_string() }, at);
             return None;
         };
         self.require_support(mnemonic, (properties.form.version, properties.form.needs), at);
-        let known = Mnemonic { number: self.mnemonics.len() as u32, properties };
-        self.mnemonics.insert(mnemonic.into(), known);
-        Some(known)
+        Some(self.mnemonics.add(mnemonic, properties))
     }
 
     /// Returns the mnemonic of an instruction emitted so far that may access global memory, the first one if the table has it.
     pub(crate) fn global_access(&self) -> Option<&str> {
-        let accesses = self
-            .mnemonics
-            .iter()
-            .filter(|(mnemonic, known)| known.properties.form.may_access_global(mnemonic));
-        let first = accesses.min_by_key(|(_, known)| known.number).map(|(mnemonic, _)| mnemonic);
-        first.or(self.unlisted.as_ref()).map(|mnemonic| &**mnemonic)
+        let mut mnemonics = self.mnemonics.iter();
+        let first = mnemonics.find(|(text, known)| known.properties.form.may_access_global(text));
+        first.map(|(text, _)| text).or(self.unlisted.as_deref())
     }
 
     /// Returns the number of a special register that never changes, if it was required before.
-    pub(super) fn special_number(&self, name: &str) -> Option<u32> {
-        self.mnemonics.get(name).filter(|known| known.properties.pure).map(|known| known.number)
+    pub(super) fn special_number(&mut self, name: &str) -> Option<u32> {
+        self.mnemonics.find(name.as_bytes()).filter(|known| known.properties.pure).map(|known| known.number)
     }
 
     /// Raises `.version`, and rejects features that the target does not support.
@@ -471,9 +474,9 @@ impl Body {
 
     /// Writes a line that is not an instruction: a label, a comment, a brace.
     pub(crate) fn line(&mut self, line: fmt::Arguments<'_>) {
-        let _ = self.entry.text.write_fmt(line);
-        self.entry.text.push('\n');
-        self.entry.marks.push(Mark { end: self.entry.text.len(), at: None });
+        let _ = self.text.write_fmt(line);
+        self.text.push_str("\n");
+        self.entry.marks.push(Mark { end: self.text.len(), at: None });
     }
 
     /// Writes raw text, marked as such; its requirements are known only for mnemonics in the table.
@@ -501,8 +504,8 @@ impl Body {
             }
         }
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            self.begin_line(at);
-            let _ = write!(self.entry.text, "{line} // raw");
+            self.begin_line();
+            let _ = write!(self.text, "{line} // raw");
             self.end_line(at);
         }
         Ok(())

@@ -31,7 +31,7 @@ use chain::Origin;
 pub(super) use chain::Step;
 pub(super) use condition::{Compared, Condition};
 pub(crate) use integer::Known;
-pub(super) use numbering::{Numbered, Numbering, Unrecorded, is_commutative, is_pure};
+pub(super) use numbering::{Numbered, Numbering, Recorded, is_commutative, is_pure};
 pub(crate) use order::Inside;
 pub(super) use order::Order;
 use order::TermId;
@@ -49,28 +49,51 @@ pub(super) struct RegFacts {
     shared: bool,
     /// Whether it may be written anywhere in the text, like the registers of a fragment: no expression of it is recorded.
     variable: bool,
-    /// The known facts about its value (integers only).
+    /// The line that defines it, if it is the single result of an instruction, and the number of its uses as an operand.
+    line: Option<u32>,
+    uses: u32,
+    /// The emitted loop that it belongs to: the innermost at its definition, or the one that carries it.
+    in_loop: u32,
+    /// The index in `Body::values` of the facts about its value, if there are any.
+    value: Option<u32>,
+}
+
+/// The facts about the value of a register, which are discarded when an instruction writes the register.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ValueFacts {
+    /// The known facts about an integer.
     known: Known,
     /// Whether some of them are assumed in an open block, so that conclusions must not leave the block. Otherwise, `Body::assumed`
     /// does not contain the register.
     local: bool,
-    /// The term that its value equals, if other registers may equal it.
+    /// The term that it equals, if other registers may equal it.
     term: Option<TermId>,
     /// The register from which it is a constant step.
     origin: Option<Origin>,
     /// The condition that it represents, as a predicate.
     condition: Option<u32>,
-    /// The line that defines it, if it is the single result of an instruction, and the number of its uses as an operand.
-    line: Option<u32>,
-    uses: u32,
-    /// The index in `Body::dims` of the expression by which a launch computes its value.
+    /// The index in `Body::dims` of the expression by which a launch computes it.
     dim: Option<u32>,
-    /// The emitted loop that it belongs to: the innermost at its definition, or the one that carries it.
-    in_loop: u32,
-    /// The kernel parameter whose buffer starts at its value.
+    /// The kernel parameter whose buffer starts at it.
     buffer: Option<u16>,
     /// The special register that it was read from.
     special: Option<&'static str>,
+}
+
+impl ValueFacts {
+    /// Returns no facts about a value of `width` bits.
+    fn nothing(width: u32) -> Self {
+        Self {
+            known: Known::nothing(width),
+            local: false,
+            term: None,
+            origin: None,
+            condition: None,
+            dim: None,
+            buffer: None,
+            special: None,
+        }
+    }
 }
 
 impl Body {
@@ -89,17 +112,10 @@ impl Body {
             version,
             shared: false,
             variable: false,
-            known: Known::nothing(width(class)),
-            local: false,
-            term: None,
-            origin: None,
-            condition: None,
             line: None,
             uses: 0,
-            dim: None,
-            buffer: None,
-            special: None,
             in_loop,
+            value: None,
         };
         let writes = match regs.get_mut(index) {
             Some(retired) => {
@@ -140,6 +156,21 @@ impl Body {
         &mut self.registers[reg.class.index()][reg.index as usize]
     }
 
+    /// Returns the facts about the register's value, if there are any.
+    fn value(&self, reg: RegId) -> Option<&ValueFacts> {
+        self.facts(reg).value.map(|index| &self.values[index as usize])
+    }
+
+    /// Returns the facts about the register's value, to add others.
+    fn value_mut(&mut self, reg: RegId) -> &mut ValueFacts {
+        let next = self.values.len() as u32;
+        let index = *self.facts_mut(reg).value.get_or_insert(next);
+        if index == next {
+            self.values.push(ValueFacts::nothing(width(reg.class)));
+        }
+        &mut self.values[index as usize]
+    }
+
     // ── Writes ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     /// Marks the register as overwritten, which invalidates older handles to it.
@@ -158,9 +189,7 @@ impl Body {
         }
         let facts = self.facts_mut(reg);
         facts.version += 1;
-        (facts.known, facts.local) = (Known::nothing(width(reg.class)), false);
-        (facts.term, facts.origin, facts.condition) = (None, None, None);
-        (facts.dim, facts.buffer, facts.special) = (None, None, None);
+        facts.value = None;
     }
 
     /// Records the next line as the definition of a register.
@@ -192,6 +221,12 @@ impl Body {
     pub(crate) fn is_current(&self, reg: RegId) -> bool {
         let facts = self.facts(reg);
         (facts.writes == reg.writes || reg.writes == RegId::IN_PLACE) && self.is_open(facts.block)
+    }
+
+    /// Returns whether a register can be used, and contains the value that it had at a version.
+    fn is_unchanged(&self, (reg, version): (RegId, u32)) -> bool {
+        let facts = self.facts(reg);
+        facts.version == version && !facts.variable && self.is_current(reg)
     }
 
     /// Returns whether the current position is in a block; all of it is in the kernel itself.
@@ -244,18 +279,19 @@ impl Body {
 
     /// Records the expression by which a launch computes the register's value.
     pub(crate) fn set_dim(&mut self, reg: RegId, dim: Dim) {
-        self.facts_mut(reg).dim = Some(self.dims.len() as u32);
+        let index = self.dims.len() as u32;
+        self.value_mut(reg).dim = Some(index);
         self.dims.push(dim);
     }
 
     /// Returns the expression, if any, by which a launch computes the register's value.
     pub(crate) fn dim(&self, reg: RegId) -> Option<Dim> {
-        self.facts(reg).dim.map(|index| self.dims[index as usize].clone())
+        self.value(reg)?.dim.map(|index| self.dims[index as usize].clone())
     }
 
     /// Returns the parameter that a register was loaded from.
     pub(crate) fn parameter(&self, reg: RegId) -> Option<usize> {
-        match self.dims[self.facts(reg).dim? as usize] {
+        match self.dims[self.value(reg)?.dim? as usize] {
             Dim::Param(parameter) => Some(parameter),
             _ => None,
         }
@@ -274,22 +310,22 @@ impl Body {
 
     /// Records the parameter whose buffer starts at a register's value.
     pub(crate) fn set_buffer(&mut self, reg: RegId, parameter: usize) {
-        self.facts_mut(reg).buffer = u16::try_from(parameter).ok();
+        self.value_mut(reg).buffer = u16::try_from(parameter).ok();
     }
 
     /// Returns the parameter whose buffer starts at a register's value.
     pub(crate) fn buffer(&self, reg: RegId) -> Option<usize> {
-        self.facts(reg).buffer.map(usize::from)
+        self.value(reg)?.buffer.map(usize::from)
     }
 
     /// Records the special register that `reg` was read from.
     pub(crate) fn set_special(&mut self, reg: RegId, name: &'static str) {
-        self.facts_mut(reg).special = Some(name);
+        self.value_mut(reg).special = Some(name);
     }
 
     /// Returns the special register that `reg` was read from.
     pub(crate) fn special(&self, reg: RegId) -> Option<&'static str> {
-        self.facts(reg).special
+        self.value(reg)?.special
     }
 
     // ── What its value can be ────────────────────────────────────────────────────────────────────────────────────
@@ -302,7 +338,8 @@ impl Body {
 
     /// Returns the known facts about the value; none about a value that was overwritten.
     pub(crate) fn known(&self, reg: RegId) -> Known {
-        if self.has_facts(reg) { self.facts(reg).known } else { Known::nothing(width(reg.class)) }
+        let value = self.value(reg).filter(|_| self.has_facts(reg));
+        value.map_or_else(|| Known::nothing(width(reg.class)), |value| value.known)
     }
 
     /// Returns the facts about an operand's value; a constant has `width` bits.
@@ -316,7 +353,7 @@ impl Body {
 
     /// Returns whether some facts about the register's value are assumed in an open block.
     pub(crate) fn is_local(&self, reg: RegId) -> bool {
-        self.facts(reg).local
+        self.value(reg).is_some_and(|value| value.local)
     }
 
     /// Returns whether some facts about an operand are assumed in an open block.
@@ -340,22 +377,26 @@ impl Body {
             return;
         }
         let block = *self.open_blocks.last().unwrap_or(&0);
-        let facts = self.facts_mut(reg);
-        let (before, after) = ((facts.known, facts.local), facts.known.and_also(known));
-        if after == before.0 || facts.variable {
+        let RegFacts { block: defined_in, variable, .. } = *self.facts(reg);
+        let value = self.value_mut(reg);
+        let (before, after) = ((value.known, value.local), value.known.and_also(known));
+        if after == before.0 || variable {
             return;
         }
-        (facts.known, facts.local) = (after, true);
-        if facts.block != block {
+        (value.known, value.local) = (after, true);
+        if defined_in != block {
             self.assumed.push((block, reg, before));
         }
     }
 
     /// Records facts about the register's value that hold wherever it is defined.
     pub(crate) fn set_known(&mut self, reg: RegId, known: Known) {
-        let facts = self.facts_mut(reg);
-        facts.known = facts.known.and_also(known);
-        if !facts.local {
+        if known == Known::nothing(width(reg.class)) {
+            return;
+        }
+        let value = self.value_mut(reg);
+        value.known = value.known.and_also(known);
+        if !value.local {
             return;
         }
         let same = |other: &RegId| other.class == reg.class && other.index == reg.index;
@@ -372,8 +413,8 @@ impl Body {
     /// Discards the assumptions of a block.
     pub(super) fn close_assumptions(&mut self, block: u32) {
         while let Some((_, reg, before)) = self.assumed.pop_if(|(assumed_in, ..)| *assumed_in == block) {
-            let facts = self.facts_mut(reg);
-            (facts.known, facts.local) = before;
+            let value = self.value_mut(reg);
+            (value.known, value.local) = before;
         }
         self.order.close(block);
     }

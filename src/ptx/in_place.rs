@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::{
     body::{Body, RegId},
-    facts::Unrecorded,
+    facts::Recorded,
     kernel::Builder,
     types::Scalar,
     val::Val,
@@ -22,14 +22,14 @@ pub(super) struct Latest {
     /// The length of the text after the instruction.
     pub(super) end: usize,
     /// The expression by which later instructions would find the result.
-    pub(super) expression: Option<Unrecorded>,
+    pub(super) expression: Option<Recorded>,
 }
 
 impl Body {
     /// Renames the result of the latest instruction from `reg` to `to`, and returns whether that was possible: `reg` is a fresh
     /// register of the same class that no instruction has read.
     fn redirect(&mut self, reg: RegId, to: RegId) -> bool {
-        let Some(latest) = self.latest.take_if(|latest| latest.end == self.entry.text.len()) else {
+        let Some(latest) = self.latest.take_if(|latest| latest.end == self.text.len()) else {
             return false;
         };
         let is_newest = reg.index + 1 == self.registers_of(reg.class);
@@ -39,7 +39,8 @@ impl Body {
             return false;
         }
         latest.expression.inspect(|&expression| self.forget(expression));
-        let end = self.rename_in_text(latest.operand, to);
+        self.text.replace(latest.operand, to);
+        let end = self.text.len();
         let at = self.entry.marks.last_mut().and_then(|line| {
             line.end = end;
             line.at
@@ -50,17 +51,6 @@ impl Body {
             self.uniform.write_unknown(to, at);
         }
         true
-    }
-
-    /// Replaces an operand of the last line by a register, and returns the length of the text.
-    fn rename_in_text(&mut self, operand: Range<usize>, to: RegId) -> usize {
-        let text = &mut self.entry.text;
-        self.rest.clear();
-        self.rest.push_str(&text[operand.end..]);
-        text.truncate(operand.start);
-        to.push_to(text);
-        text.push_str(&self.rest);
-        text.len()
     }
 }
 

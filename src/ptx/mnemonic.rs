@@ -2,6 +2,7 @@
 
 use std::{
     fmt::{self, Write},
+    hash::BuildHasher,
     sync::{PoisonError, RwLock},
 };
 
@@ -10,16 +11,17 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::{
     facts,
     table::{self, Form},
+    text::Text,
     uniform::Rule,
 };
 
 /// The text of a mnemonic: format arguments, or an array of parts, which are concatenated without the machinery of `fmt`.
 pub(crate) trait MnemonicText {
-    fn push_to(&self, text: &mut String);
+    fn push_to(&self, text: &mut Text);
 }
 
 impl MnemonicText for fmt::Arguments<'_> {
-    fn push_to(&self, text: &mut String) {
+    fn push_to(&self, text: &mut Text) {
         match self.as_str() {
             Some(whole) => text.push_str(whole),
             None => {
@@ -30,7 +32,7 @@ impl MnemonicText for fmt::Arguments<'_> {
 }
 
 impl<const N: usize> MnemonicText for [&str; N] {
-    fn push_to(&self, text: &mut String) {
+    fn push_to(&self, text: &mut Text) {
         self.iter().for_each(|part| text.push_str(part));
     }
 }
@@ -41,6 +43,47 @@ pub(crate) struct Mnemonic {
     /// Its number in the kernel.
     pub(super) number: u32,
     pub(super) properties: Properties,
+}
+
+/// The mnemonics and special registers of a kernel. Kernels repeat few of them often.
+pub(crate) struct Mnemonics {
+    /// In the order of their numbers.
+    all: Vec<(Box<str>, Mnemonic)>,
+    /// The number of the latest mnemonic with each hash.
+    latest: [u16; 64],
+}
+
+impl Mnemonics {
+    pub(super) fn new() -> Self {
+        Self { all: Vec::new(), latest: [0; 64] }
+    }
+
+    /// Returns the mnemonic with this text, if it was added.
+    pub(super) fn find(&mut self, text: &[u8]) -> Option<Mnemonic> {
+        let hash = FxBuildHasher.hash_one(text) as usize % self.latest.len();
+        let is_here = |(known, _): &(Box<str>, Mnemonic)| known.as_bytes() == text;
+        if !self.all.get(usize::from(self.latest[hash])).is_some_and(is_here) {
+            self.latest[hash] = self.all.iter().position(is_here)? as u16;
+        }
+        Some(self.all[usize::from(self.latest[hash])].1)
+    }
+
+    /// Adds a mnemonic.
+    pub(super) fn add(&mut self, text: &str, properties: Properties) -> Mnemonic {
+        let mnemonic = Mnemonic { number: self.all.len() as u32, properties };
+        self.all.push((text.into(), mnemonic));
+        mnemonic
+    }
+
+    /// Returns the text of a mnemonic.
+    pub(super) fn text(&self, mnemonic: Mnemonic) -> &str {
+        &self.all[mnemonic.number as usize].0
+    }
+
+    /// Returns all mnemonics, in the order in which they were added.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, Mnemonic)> {
+        self.all.iter().map(|(text, mnemonic)| (&**text, *mnemonic))
+    }
 }
 
 /// The properties of a mnemonic or a special register.

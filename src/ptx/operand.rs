@@ -2,10 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::{
-    body::RegId,
-    types::{RegClass, Scalar},
-};
+use super::{body::RegId, text::Text, types::Scalar};
 
 /// An untyped operand of an instruction.
 #[derive(Clone, Copy, Debug)]
@@ -101,105 +98,67 @@ impl Operand<'_> {
 }
 
 impl Operand<'_> {
-    /// Writes the operand. Most of a kernel's text is registers, which need no formatting of `std`.
-    pub(crate) fn push_to(&self, text: &mut String) {
+    /// Writes the operand.
+    #[inline]
+    pub(crate) fn push_to(&self, text: &mut Text) {
         match self {
-            Self::Reg(r) => r.push_to(text),
+            Self::Reg(r) => text.push_register(*r),
+            other => other.push_other_to(text),
+        }
+    }
+
+    fn push_other_to(&self, text: &mut Text) {
+        match self {
+            Self::Reg(r) => text.push_register(*r),
             Self::Imm(i) => {
                 let _ = (i.write)(i.bits, text);
             }
             Self::Name(n) => text.push_str(n),
             Self::Pair(a, b) => {
-                a.push_to(text);
-                text.push('|');
-                b.push_to(text);
+                text.push_register(*a);
+                text.push_str("|");
+                text.push_register(*b);
             }
             Self::Address { base, offset } => {
-                text.push('[');
+                text.push_str("[");
                 base.push_to(text);
                 if *offset != 0 {
                     text.push_str(if *offset < 0 { "+-" } else { "+" });
-                    push_decimal(text, offset.unsigned_abs());
+                    text.push_decimal(offset.unsigned_abs());
                 }
-                text.push(']');
+                text.push_str("]");
             }
             Self::Vector(items) => push_braces(items, text),
             Self::Tensor { map, coordinates } => {
-                text.push('[');
+                text.push_str("[");
                 map.push_to(text);
                 text.push_str(", ");
                 push_braces(coordinates, text);
-                text.push(']');
+                text.push_str("]");
             }
         }
     }
 }
 
 impl AddressBase<'_> {
-    fn push_to(&self, text: &mut String) {
+    fn push_to(&self, text: &mut Text) {
         match self {
-            Self::Reg(r) => r.push_to(text),
+            Self::Reg(r) => text.push_register(*r),
             Self::Name(n) => text.push_str(n),
         }
     }
 }
 
 /// Writes `{a, b}`.
-fn push_braces(items: &[Operand<'_>], text: &mut String) {
-    text.push('{');
+fn push_braces(items: &[Operand<'_>], text: &mut Text) {
+    text.push_str("{");
     for (i, item) in items.iter().enumerate() {
         if i > 0 {
             text.push_str(", ");
         }
         item.push_to(text);
     }
-    text.push('}');
-}
-
-impl RegId {
-    /// Writes the register's name.
-    pub(crate) fn push_to(self, text: &mut String) {
-        // One of a few constants: the copy needs no call.
-        match self.class {
-            RegClass::Pred => text.push_str(RegClass::Pred.prefix()),
-            RegClass::B32 => text.push_str(RegClass::B32.prefix()),
-            RegClass::F32 => text.push_str(RegClass::F32.prefix()),
-            other => text.push_str(other.prefix()),
-        }
-        push_decimal(text, self.index.into());
-    }
-}
-
-/// The three digits of each number below 1000.
-const DIGITS: &str = {
-    const BYTES: [u8; 3000] = {
-        let mut bytes = [0; 3000];
-        let mut at = 0;
-        while at < 3000 {
-            let place = [100, 10, 1][at % 3];
-            bytes[at] = b'0' + (at / 3 / place % 10) as u8;
-            at += 1;
-        }
-        bytes
-    };
-    match str::from_utf8(&BYTES) {
-        Ok(digits) => digits,
-        Err(_) => panic!("digits are ASCII"),
-    }
-};
-
-/// Appends a number in decimal digits: most are numbers of registers, of up to three digits.
-fn push_decimal(text: &mut String, number: u64) {
-    let at = 3 * (number % 1000) as usize;
-    match number {
-        0..10 => text.push_str(&DIGITS[at + 2..at + 3]),
-        10..100 => text.push_str(&DIGITS[at + 1..at + 3]),
-        100..1000 => text.push_str(&DIGITS[at..at + 3]),
-        _ => {
-            push_decimal(text, number / 1000);
-            text.push_str(&DIGITS[at..at + 3]);
-        }
-    }
+    text.push_str("}");
 }
 
 /// Writes a number in decimal digits.
@@ -207,18 +166,13 @@ pub(crate) fn write_decimal<W: Write + ?Sized>(w: &mut W, number: u64) -> fmt::R
     if number >= 10 {
         write_decimal(w, number / 10)?;
     }
-    w.write_char(digit(number))
-}
-
-/// Returns the last digit of a number.
-fn digit(number: u64) -> char {
-    char::from(b'0' + (number % 10) as u8)
+    w.write_char(char::from(b'0' + (number % 10) as u8))
 }
 
 impl fmt::Display for Operand<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = String::new();
+        let mut text = Text::default();
         self.push_to(&mut text);
-        f.write_str(&text)
+        f.write_str(&text.into_string())
     }
 }

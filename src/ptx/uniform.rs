@@ -46,6 +46,7 @@ impl Uniformity {
 
     /// Returns the uniformity of a result computed from two values with these uniformities.
     #[must_use]
+    #[inline]
     pub fn meet(self, other: Self) -> Self {
         match (self, other) {
             (same, other) if same == other => same,

@@ -5,7 +5,6 @@
 //! unread are removed when the kernel is finished.
 
 use super::{Body, RegId, condition::Condition};
-use crate::ptx::body::Mark;
 
 /// A step by a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,13 +31,13 @@ impl Body {
         let facts = self.facts(base);
         if !facts.variable {
             let origin = Origin { base, version: facts.version, step };
-            self.facts_mut(reg).origin = Some(origin);
+            self.value_mut(reg).origin = Some(origin);
         }
     }
 
     /// Returns the register from which `reg` is a step, if it still has the same value.
     pub(in crate::ptx) fn origin(&self, reg: RegId) -> Option<(RegId, Step)> {
-        let Origin { base, version, step } = self.facts(reg).origin?;
+        let Origin { base, version, step } = self.value(reg)?.origin?;
         (self.facts(base).version == version && self.is_current(base)).then_some((base, step))
     }
 
@@ -49,9 +48,9 @@ impl Body {
 
     /// Returns the registers that the line of a bypassed register reads.
     fn operands_of(&self, reg: RegId) -> Vec<RegId> {
-        let facts = self.facts(reg);
-        let condition = facts.condition.map(|number| self.conditions[number as usize]);
-        let mut operands = Vec::from_iter(facts.origin.map(|origin| origin.base));
+        let Some(value) = self.value(reg) else { return Vec::new() };
+        let condition = value.condition.map(|number| self.conditions[number as usize]);
+        let mut operands = Vec::from_iter(value.origin.map(|origin| origin.base));
         match condition {
             Some(Condition::Not(p)) => operands.push(p),
             Some(Condition::Compare(compared)) => {
@@ -87,18 +86,20 @@ impl Body {
             line_of(assumption.reg).is_none_or(|line| !left_out.contains(&line))
         });
         self.entry.asserted = asserted;
-        let (text, marks) = (std::mem::take(&mut self.entry.text), std::mem::take(&mut self.entry.marks));
-        self.entry.text.reserve(text.len());
-        self.entry.marks.reserve(marks.len());
-        let mut start = 0;
-        for (line, mark) in marks.into_iter().enumerate() {
-            if left_out.last() == Some(&line) {
-                left_out.pop();
-            } else {
-                self.entry.text.push_str(&text[start..mark.end]);
-                self.entry.marks.push(Mark { end: self.entry.text.len(), ..mark });
+        let marks = &mut self.entry.marks;
+        let text_of = |&line: &usize| if line == 0 { 0 } else { marks[line - 1].end }..marks[line].end;
+        let parts: Vec<_> = left_out.iter().rev().map(text_of).collect();
+        self.text.remove(&parts);
+        let (mut parts, mut removed) = (parts.into_iter().peekable(), 0);
+        marks.retain_mut(|mark| match parts.next_if(|part| part.end == mark.end) {
+            Some(part) => {
+                removed += part.len();
+                false
             }
-            start = mark.end;
-        }
+            None => {
+                mark.end -= removed;
+                true
+            }
+        });
     }
 }

@@ -30,7 +30,7 @@ impl Body {
     pub(in crate::ptx) fn set_condition(&mut self, predicate: RegId, condition: Condition) {
         let number = self.conditions.len() as u32;
         self.conditions.push(condition);
-        self.facts_mut(predicate).condition = Some(number);
+        self.value_mut(predicate).condition = Some(number);
     }
 
     /// Records that a predicate is the result of a comparison.
@@ -51,14 +51,11 @@ impl Body {
 
     /// Returns the condition that a predicate represents, if its operands still have the values that were compared.
     pub(in crate::ptx) fn condition(&self, predicate: RegId) -> Option<Condition> {
-        let condition = self.conditions[self.facts(predicate).condition? as usize];
+        let condition = self.conditions[self.value(predicate)?.condition? as usize];
         match condition {
             Condition::Compare(compared) => {
                 let unchanged = |(operand, version): (Operand<'static>, u32)| match operand {
-                    Operand::Reg(reg) => {
-                        let facts = self.facts(reg);
-                        facts.version == version && !facts.variable && self.is_current(reg)
-                    }
+                    Operand::Reg(reg) => self.is_unchanged((reg, version)),
                     _ => true,
                 };
                 compared.operands.into_iter().zip(compared.versions).all(unchanged).then_some(condition)

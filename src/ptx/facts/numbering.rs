@@ -5,6 +5,8 @@
 //! A result that several values share is no longer overwritten in place ([`Body::is_shared`]): accumulators and loop
 //! state that would overwrite it are moved to separate registers.
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::{Body, RegId};
@@ -137,59 +139,55 @@ impl Default for Numbering {
     }
 }
 
-/// The result of looking up an expression.
+/// The register of an expression.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ptx) enum Numbered {
     /// A register already contains its value.
     Known(RegId),
-    /// It must be emitted and then recorded.
-    New(Unrecorded),
-    /// It is not numbered.
-    Not,
+    /// It must be emitted with a fresh register as its result.
+    New(RegId, Recorded),
 }
 
-/// An expression whose value is not in a register.
+/// An expression whose register is recorded.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::ptx) struct Unrecorded(Expression);
+pub(in crate::ptx) struct Recorded(Expression);
 
 impl Body {
-    /// Looks up the expression of a pure instruction of class `class`.
-    pub(in crate::ptx) fn look_up(
+    /// Returns the register of a pure instruction's expression, which is of class `class`; `None` if it is not numbered.
+    pub(in crate::ptx) fn number(
         &mut self,
         mnemonic: Mnemonic,
         class: RegClass,
         operands: &[Operand<'_>],
-    ) -> Numbered {
-        let expression =
-            mnemonic.properties.pure.then(|| self.expression(mnemonic, class, operands)).flatten();
-        let Some(expression) = expression else { return Numbered::Not };
-        let known = self.numbering.values.get(&expression).copied();
-        let unchanged = known.filter(|&(reg, version)| {
-            let facts = self.facts(reg);
-            facts.version == version && !facts.variable && self.is_current(reg)
-        });
-        match unchanged {
-            Some((reg, _)) => {
+    ) -> Option<Numbered> {
+        if !mnemonic.properties.pure {
+            return None;
+        }
+        let expression = self.expression(mnemonic, class, operands)?;
+        let mut values = std::mem::take(&mut self.numbering.values);
+        let numbered = match values.entry(expression) {
+            Entry::Occupied(known) if self.is_unchanged(*known.get()) => {
+                let (reg, _) = *known.get();
                 self.facts_mut(reg).shared = true;
                 Numbered::Known(reg)
             }
-            None => Numbered::New(Unrecorded(expression)),
-        }
-    }
-
-    /// Records the register that an expression's value was written to.
-    pub(in crate::ptx) fn record(&mut self, Unrecorded(expression): Unrecorded, reg: RegId) {
-        let version = self.facts(reg).version;
-        self.numbering.values.insert(expression, (reg, version));
+            entry => {
+                let reg = self.fresh(class);
+                entry.insert_entry((reg, self.facts(reg).version));
+                Numbered::New(reg, Recorded(expression))
+            }
+        };
+        self.numbering.values = values;
+        Some(numbered)
     }
 
     /// Discards a recorded expression.
-    pub(in crate::ptx) fn forget(&mut self, Unrecorded(expression): Unrecorded) {
+    pub(in crate::ptx) fn forget(&mut self, Recorded(expression): Recorded) {
         self.numbering.values.remove(&expression);
     }
 
     fn expression(
-        &self,
+        &mut self,
         mnemonic: Mnemonic,
         class: RegClass,
         operands: &[Operand<'_>],
@@ -224,7 +222,7 @@ impl Body {
         Some(expression)
     }
 
-    fn plain(&self, operand: &Operand<'_>) -> Option<(u32, u64)> {
+    fn plain(&mut self, operand: &Operand<'_>) -> Option<(u32, u64)> {
         match *operand {
             Operand::Reg(reg) => {
                 let facts = self.facts(reg);

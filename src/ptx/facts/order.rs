@@ -139,12 +139,12 @@ pub(crate) enum Inside {
 impl Body {
     /// Returns the term of a register's value.
     fn term(&mut self, reg: RegId) -> TermId {
-        let facts = self.facts(reg);
-        let term = match (facts.term, self.parameter(reg), facts.special) {
+        let (known, special) = self.value(reg).map_or((None, None), |value| (value.term, value.special));
+        let term = match (known, self.parameter(reg), special) {
             (Some(term), ..) => return term,
             (None, Some(parameter), _) => Term::Parameter(parameter),
             (None, None, Some(special)) if super::is_pure(special) => Term::Special(special),
-            (None, None, _) => Term::Register(RegId { writes: 0, ..reg }, facts.version),
+            (None, None, _) => Term::Register(RegId { writes: 0, ..reg }, self.facts(reg).version),
         };
         self.order.number(term)
     }
@@ -161,7 +161,7 @@ impl Body {
     fn set_term(&mut self, reg: RegId, source: RegId, term: impl FnOnce(&mut Order, TermId) -> TermId) {
         if !self.facts(source).variable {
             let source = self.term(source);
-            self.facts_mut(reg).term = Some(term(&mut self.order, source));
+            self.value_mut(reg).term = Some(term(&mut self.order, source));
         }
     }
 

@@ -47,6 +47,7 @@ impl Sets {
         one.into_iter().chain(several.iter().copied())
     }
 
+    #[inline]
     pub(super) fn union(&mut self, a: Set, b: Set) -> Set {
         if a == b || b.is_empty() {
             return a;

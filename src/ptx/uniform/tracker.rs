@@ -85,8 +85,9 @@ impl Known {
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {
     facts: [Vec<Fact>; RegClass::ALL.len()],
-    /// The shape of the block, if declared.
-    pub(super) block: Option<[u32; 3]>,
+    /// The shape of the block, if declared, and its number of threads.
+    block: Option<[u32; 3]>,
+    threads: Option<u64>,
     pub(super) conditions: Vec<Condition>,
     pub(super) loops: Vec<OpenLoop>,
     pub(super) loop_count: u32,
@@ -102,13 +103,13 @@ pub(crate) struct Tracker {
 impl Tracker {
     pub(crate) fn declare_block(&mut self, shape: [u32; 3]) {
         self.block = Some(shape);
+        self.threads = Some(shape.iter().map(|&n| u64::from(n)).product());
     }
 
     /// Returns the level in normal form: a run that contains all threads of the block is the block.
     pub(super) fn normal(&self, level: Uniformity) -> Uniformity {
-        let threads = || self.block.map_or(u64::MAX, |shape| shape.iter().map(|&n| u64::from(n)).product());
         match level {
-            Uniformity::Threads(n) if u64::from(n) >= threads() => Uniformity::Block,
+            Uniformity::Threads(n) if self.threads.is_some_and(|all| u64::from(n) >= all) => Uniformity::Block,
             level => level,
         }
     }
@@ -225,6 +226,7 @@ impl Tracker {
 
     // ── Registers ────────────────────────────────────────────────────────────────────────────────────────────────
 
+    #[inline]
     fn meet(&mut self, a: Known, b: Known) -> Known {
         let level = a.level.meet(b.level);
         let set = if level == Uniformity::NONE { Set::EMPTY } else { self.sets.union(a.set, b.set) };
@@ -267,6 +269,7 @@ impl Tracker {
     }
 
     /// Records that a register is written, under the conditions opened since its definition or since the innermost loop started.
+    #[inline]
     fn write(&mut self, reg: RegId, known: Known, at: &'static Location<'static>) {
         let straight = self.loops.is_empty() && self.conditions.len() == self.fact(reg).conditions as usize;
         let known = if straight { known } else { self.under_conditions(reg, known) };
@@ -472,10 +475,9 @@ impl Tracker {
             (ResultRule::Barrier, [numbers @ .., _]) => numbers,
             _ => sources,
         };
-        let all = self.block.map(|shape| shape.iter().map(|&n| u64::from(n)).product::<u64>());
         match numbers.get(1).map(Operand::immediate_bits) {
             None => Uniformity::Block,
-            Some(count) if count.is_some() && count == all => Uniformity::Block,
+            Some(count) if count.is_some() && count == self.threads => Uniformity::Block,
             Some(_) => Uniformity::WARP,
         }
     }
@@ -510,14 +512,21 @@ impl Tracker {
     }
 
     /// Returns the uniformity of an operand.
+    #[inline]
     fn operand(&mut self, operand: &Operand<'_>) -> Known {
         match operand {
             Operand::Reg(reg) | Operand::Address { base: AddressBase::Reg(reg), .. } => self.read(*reg),
             Operand::Imm(_) | Operand::Address { base: AddressBase::Name(_), .. } => {
                 Known::at(Uniformity::Grid)
             }
+            other => self.inner_operands(other),
+        }
+    }
+
+    fn inner_operands(&mut self, operand: &Operand<'_>) -> Known {
+        match operand {
             Operand::Name(name) => self.special(name),
-            Operand::Vector(_) | Operand::Pair(..) | Operand::Tensor { .. } => {
+            _ => {
                 let mut all = Known::at(Uniformity::Grid);
                 operand.for_each_register(&mut |reg| {
                     let known = self.read(reg);
@@ -559,6 +568,7 @@ impl Tracker {
     }
 
     /// Returns the uniformity of an operation on these operands.
+    #[inline]
     fn compute(&mut self, operation: Operation, sources: &[Operand<'_>]) -> Known {
         let swapped;
         let sources = match sources {

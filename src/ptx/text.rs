@@ -1,0 +1,145 @@
+//! The text of a kernel under construction.
+
+use std::{fmt, ops::Range};
+
+use super::{body::RegId, types::RegClass};
+
+/// UTF-8 that grows by pieces of a few bytes.
+#[derive(Default)]
+pub(crate) struct Text {
+    bytes: Vec<u8>,
+    /// A buffer whose memory is used again, for the end of a text in which a name is replaced.
+    rest: Vec<u8>,
+}
+
+/// The column of a line at which operands start.
+const OPERAND_COLUMN: usize = 24;
+
+impl Text {
+    /// Returns the number of bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Returns the text from a position to the end.
+    pub(crate) fn since(&self, start: usize) -> &[u8] {
+        &self.bytes[start..]
+    }
+
+    #[inline]
+    pub(crate) fn push_str(&mut self, text: &str) {
+        self.bytes.extend_from_slice(text.as_bytes());
+    }
+
+    /// Appends the first `count` bytes. All `N` are copied, which takes no call, and the others are cut off.
+    #[inline]
+    fn push_first<const N: usize>(&mut self, count: usize, bytes: &[u8; N]) {
+        let end = self.bytes.len() + count;
+        self.bytes.extend_from_slice(bytes);
+        self.bytes.truncate(end);
+    }
+
+    /// Appends the name of a register.
+    #[inline]
+    pub(crate) fn push_register(&mut self, reg: RegId) {
+        let (length, prefix) = PREFIXES[reg.class.index()];
+        self.push_first(length, &prefix);
+        self.push_decimal(reg.index.into());
+    }
+
+    /// Appends a number in decimal digits: most are numbers of registers, of up to three digits.
+    #[inline]
+    pub(crate) fn push_decimal(&mut self, number: u64) {
+        match DIGITS.get(number as usize) {
+            Some(digits) => {
+                let count = 1 + usize::from(number >= 10) + usize::from(number >= 100);
+                self.push_first(count, digits);
+            }
+            None => self.push_long_decimal(number),
+        }
+    }
+
+    fn push_long_decimal(&mut self, number: u64) {
+        self.push_decimal(number / 10);
+        self.bytes.push(b'0' + (number % 10) as u8);
+    }
+
+    /// Appends spaces up to a column of the line that starts at `start`, at least one.
+    #[inline]
+    pub(crate) fn pad_to_operands(&mut self, start: usize) {
+        let spaces = (start + OPERAND_COLUMN).saturating_sub(self.bytes.len()).max(1);
+        self.push_first(spaces, &[b' '; OPERAND_COLUMN]);
+    }
+
+    /// Replaces a part of the text by the name of a register.
+    pub(crate) fn replace(&mut self, part: Range<usize>, reg: RegId) {
+        self.rest.clear();
+        self.rest.extend_from_slice(&self.bytes[part.end..]);
+        self.bytes.truncate(part.start);
+        self.push_register(reg);
+        self.bytes.extend_from_slice(&self.rest);
+    }
+
+    /// Removes the text from a position on.
+    #[inline]
+    pub(crate) fn truncate(&mut self, length: usize) {
+        self.bytes.truncate(length);
+    }
+
+    /// Removes parts of the text, which are in order.
+    pub(crate) fn remove(&mut self, parts: &[Range<usize>]) {
+        let mut end = parts.first().map_or(self.len(), |first| first.start);
+        for (i, part) in parts.iter().enumerate() {
+            let kept = part.end..parts.get(i + 1).map_or(self.len(), |next| next.start);
+            let length = kept.len();
+            self.bytes.copy_within(kept, end);
+            end += length;
+        }
+        self.truncate(end);
+    }
+
+    pub(crate) fn into_string(self) -> String {
+        String::from_utf8(self.bytes).expect("all parts are strings")
+    }
+}
+
+/// The prefix of the register names of each class, and its length.
+const PREFIXES: [(usize, [u8; 4]); RegClass::ALL.len()] = {
+    let mut prefixes = [(0, [0; 4]); RegClass::ALL.len()];
+    let mut class = 0;
+    while class < prefixes.len() {
+        let prefix = RegClass::ALL[class].prefix().as_bytes();
+        let (length, bytes) = &mut prefixes[class];
+        while *length < prefix.len() {
+            bytes[*length] = prefix[*length];
+            *length += 1;
+        }
+        class += 1;
+    }
+    prefixes
+};
+
+/// The digits of each number below 1000, from the left.
+static DIGITS: [[u8; 4]; 1000] = {
+    let mut digits = [[0; 4]; 1000];
+    let mut number = 0;
+    while number < digits.len() {
+        let (mut at, mut place) = (0, 100);
+        while place > 0 {
+            if number >= place || place == 1 {
+                digits[number][at] = b'0' + (number / place % 10) as u8;
+                at += 1;
+            }
+            place /= 10;
+        }
+        number += 1;
+    }
+    digits
+};
+
+impl fmt::Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.push_str(text);
+        Ok(())
+    }
+}
