@@ -15,6 +15,7 @@ mod in_place;
 mod index;
 mod inst;
 mod kernel;
+mod memo;
 mod mnemonic;
 mod module;
 mod operand;
@@ -57,6 +58,7 @@ pub use inst::{
     TensorMapEdit, TensorMapPtr, WgmmaA, lop3_table,
 };
 pub use kernel::{Builder, Kernel};
+pub(crate) use memo::Computation;
 pub use module::{Module, ModuleError};
 pub use params::{BUFFER_ALIGN, In, InOut, Out, ParamDecl, ParamKind, Params, TensorMap};
 pub use print::PrintValue;

@@ -13,6 +13,7 @@ use super::{
     error::{BuildError, BuildErrorKind},
     facts::{Condition, Known, Numbered, Numbering, Order, RegFacts, ValueFacts},
     in_place::Latest,
+    memo::Memo,
     mnemonic::{Mnemonic, MnemonicText, Mnemonics, Properties},
     operand::Operand,
     params::ParamDecl,
@@ -328,7 +329,9 @@ impl Body {
         let numbered = known.and_then(|known| self.number(known, class, operands));
         let (reg, expression) = match numbered {
             Some(Numbered::Known(reg)) => {
-                operands.iter().for_each(|operand| operand.for_each_register(&mut |reg| self.check_use(reg, at)));
+                operands
+                    .iter()
+                    .for_each(|operand| operand.for_each_register(&mut |reg| self.check_use(reg, at)));
                 self.text.truncate(line.start);
                 return reg;
             }
@@ -528,6 +531,7 @@ impl Body {
 /// The cell that all handles of a kernel refer to.
 pub(crate) struct Ctx {
     pub(crate) body: RefCell<Body>,
+    pub(crate) memo: RefCell<Memo>,
 }
 
 impl Ctx {
@@ -543,7 +547,7 @@ impl Ctx {
         if let Some(kind) = problem {
             body.fail(kind, at);
         }
-        Self { body: RefCell::new(body) }
+        Self { body: RefCell::new(body), memo: RefCell::default() }
     }
 
     /// Ends the kernel, and returns it or the first error.

@@ -11,6 +11,7 @@ use super::{
     extent::{Extent, ExtentMode},
     facts::Known,
     index::Index,
+    memo::Memo,
     mnemonic::MnemonicText,
     operand::Operand,
     params::{Params, sealed::Once},
@@ -58,6 +59,10 @@ impl Drop for Located<'_> {
 impl<'k> Builder<'k> {
     pub(crate) fn body(self) -> RefMut<'k, Body> {
         self.ctx.body.borrow_mut()
+    }
+
+    pub(crate) fn memo(self) -> RefMut<'k, Memo> {
+        self.ctx.memo.borrow_mut()
     }
 
     /// Returns the kernel's target.

@@ -5,6 +5,8 @@
 //! banks of the other value at that time. `selp` then returns both values to their registers, which takes less time than a second pass over
 //! the banks.
 
+use std::rc::Rc;
+
 use arrayvec::ArrayVec;
 
 use super::{
@@ -14,20 +16,25 @@ use super::{
     matrix_moves::Direction,
     memory::Tensor,
     moves::{Place, Widths, plan},
+    offset::{MAX_AXES, Offset, offsets},
     sides::Side,
+    step::Step,
 };
 use crate::{
     layout::{Layout, Swizzle},
-    ptx::{ReadWrite, RegId, Scalar, Shared, Val},
+    ptx::{Computation, ReadWrite, RegId, Scalar, Shared, Val, divisor::gcd},
 };
 
 /// Pairs of values that the lanes with one bit in their number access in the opposite order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 struct Exchange {
     /// The bit of the lane number.
     lane_bit: u32,
     /// The distance between the values of a pair, a power of two: value `v` without this bit and `v + distance`.
     distance: usize,
+    /// The lower values of all pairs, and both values of the first pair.
+    low: Rc<Layout<Step>>,
+    pair: Rc<Layout<Step>>,
 }
 
 /// The accesses of a warp to its part of a view.
@@ -54,14 +61,12 @@ pub(super) fn move_exchanged<'k, T: TensorElement>(
     memory: &Tensor<'k, Shared, T, ReadWrite>,
     fragment: &Fragment<'k, T>,
 ) -> bool {
-    let Some(accesses) = Accesses::of(memory) else { return false };
-    let (Some(registers), Some(exchange)) = (fragment.whole_registers(), accesses.best_exchange()) else {
+    let Some(part) = LaneParts::of(memory).filter(|_| memory.size() == fragment.size()) else { return false };
+    let (Some(registers), Some(exchange)) = (fragment.whole_registers(), memory.kernel().computed(part))
+    else {
         return false;
     };
-    if memory.size() != fragment.size() {
-        return false;
-    }
-    let Some((halves, swapped)) = halves(memory, exchange) else { return false };
+    let Some((halves, swapped)) = halves(memory, &exchange) else { return false };
     let k = memory.kernel();
     let low = (0..registers.len()).filter(|value| value & exchange.distance == 0);
     let pairs: Vec<[RegId; 2]> =
@@ -101,43 +106,80 @@ type Part<'k, T> = Tensor<'k, Shared, T, ReadWrite>;
 #[track_caller]
 fn halves<'k, T: TensorElement>(
     memory: &Part<'k, T>,
-    exchange: Exchange,
+    exchange: &Exchange,
 ) -> Option<([Part<'k, T>; 2], Val<'k, bool>)> {
-    let (distance, count) = (exchange.distance as i64, memory.size());
-    let low = Layout::new((distance, count / (2 * distance)), (1, 2 * distance)).ok()?;
-    let low = memory.layout.compose(&low).ok()?;
-    let pair = memory.layout.compose(&Layout::new(2, distance).ok()?).ok()?;
     let lane = memory.lanes.as_ref()?.lane;
     let bit = (lane >> exchange.lane_bit) & 1;
     let view = memory.resolved();
     let halves = [bit, bit ^ 1].map(|which| {
-        let mut half = view.with_layout(low.clone());
-        half.add_coordinate(&pair, which);
+        let mut half = view.with_layout(Rc::clone(&exchange.low));
+        half.add_coordinate(&exchange.pair, which);
         half
     });
     Some((halves, bit.ne(0)))
 }
 
-impl Accesses {
-    /// Returns the accesses to a lane's part whose elements fill registers.
+/// The parts of a warp's lanes: what determines the best exchange.
+#[derive(PartialEq)]
+struct LaneParts {
+    values: Rc<Layout<Step>>,
+    lanes: Rc<Layout<Step>>,
+    /// The constant offset of the first value, and the known alignment of the view's start in bytes.
+    offset: Step,
+    alignment: u64,
+    swizzle: Swizzle,
+    /// The size of a value in bytes.
+    size: u32,
+}
+
+impl LaneParts {
+    /// Returns the parts of which a lane's part is one, if its elements fill registers.
     fn of<T: TensorElement>(memory: &Part<'_, T>) -> Option<Self> {
-        let layout = &memory.lanes.as_deref()?.layout;
-        if T::PER_WORD != 1 || layout.size() != LANES as i64 {
-            return None;
-        }
-        let start = memory.start_alignment();
-        let place =
-            |offset| Place::Memory { offset, align: memory.alignment_from(start, &offset), together: 16 };
-        Some(Self {
-            lanes: std::array::from_fn(|lane| layout.index(lane as i64).component(0)),
-            places: memory.offsets(memory.size()).into_iter().map(place).collect(),
-            widths: Widths { element: T::SIZE, per_word: 1, widest: 16, partial: false },
+        let lanes = &memory.lanes.as_deref()?.layout;
+        (T::PER_WORD == 1 && lanes.size() == LANES as i64).then(|| Self {
+            values: Rc::clone(&memory.layout),
+            lanes: Rc::clone(lanes),
+            offset: memory.offset,
+            alignment: memory.start_alignment(),
             swizzle: memory.swizzle,
+            size: T::SIZE,
         })
     }
 
-    /// Returns the exchange that takes less time than accesses in the same order and any other exchange.
-    fn best_exchange(&self) -> Option<Exchange> {
+    fn accesses(&self) -> Accesses {
+        let size = u64::from(self.size);
+        let place = |offset: Offset| Place::Memory {
+            offset,
+            align: gcd(self.alignment, offset.elements.unsigned_abs() * size) as u32,
+            together: 16,
+        };
+        // Shared memory has no axes, and therefore no dynamic strides.
+        let offsets = offsets(&self.values, &self.offset, [false; MAX_AXES], self.values.size());
+        Accesses {
+            lanes: std::array::from_fn(|lane| self.lanes.index(lane as i64).component(0)),
+            places: offsets.into_iter().map(place).collect(),
+            widths: Widths { element: self.size, per_word: 1, widest: 16, partial: false },
+            swizzle: self.swizzle,
+        }
+    }
+}
+
+impl Computation for LaneParts {
+    type Result = Option<Exchange>;
+
+    fn compute(&self) -> Self::Result {
+        let (lane_bit, distance) = self.accesses().best_exchange()?;
+        let (between, count) = (distance as i64, self.values.size());
+        let low = Layout::new((between, count / (2 * between)), (1, 2 * between)).ok()?;
+        let pair = Layout::new(2, between).ok()?;
+        let [low, pair] = [self.values.compose(&low).ok()?, self.values.compose(&pair).ok()?].map(Rc::new);
+        Some(Exchange { lane_bit, distance, low, pair })
+    }
+}
+
+impl Accesses {
+    /// Returns the lane bit and the distance of the exchange that takes less time than accesses in the same order and any other exchange.
+    fn best_exchange(&self) -> Option<(u32, usize)> {
         let plain = self.accesses(&self.places);
         let passes = self.passes(&plain, |_| 0);
         if passes == plain.ideal() {
@@ -148,13 +190,16 @@ impl Accesses {
         let distances = (0..self.places.len().ilog2()).map(|bit| 1 << bit);
         for (distance, elements) in distances.filter_map(|distance| Some((distance, self.apart(distance)?))) {
             let half = self.accesses(&self.lower_values(distance, elements));
+            let ideal = half.time(half.ideal());
             for lane_bit in 0..LANES.ilog2() {
-                let passes = |first: usize| {
-                    self.passes(&half, |lane| ((lane >> lane_bit & 1) ^ first) as i64 * elements)
+                let time = |first: usize| {
+                    half.time(self.passes(&half, |lane| ((lane >> lane_bit & 1) ^ first) as i64 * elements))
                 };
-                let time = half.time(passes(0)) + half.time(passes(1)) + selects;
-                if time < least {
-                    (best, least) = (Some(Exchange { lane_bit, distance }), time);
+                // The second half takes at least the ideal time, so that most exchanges need no closer look.
+                let first = selects + if selects + 2 * ideal < least { time(0) } else { ideal };
+                let all = first + if first + ideal < least { time(1) } else { ideal };
+                if all < least {
+                    (best, least) = (Some((lane_bit, distance)), all);
                 }
             }
         }

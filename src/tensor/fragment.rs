@@ -19,14 +19,14 @@ pub struct Fragment<'k, T> {
     k: Builder<'k>,
     /// Handles that remain valid after writes.
     registers: Rc<[RegId]>,
-    layout: Layout,
+    layout: Rc<Layout>,
     offset: i64,
     kind: PhantomData<T>,
 }
 
 impl<T> Clone for Fragment<'_, T> {
     fn clone(&self) -> Self {
-        Self { registers: Rc::clone(&self.registers), layout: self.layout.clone(), ..*self }
+        Self { registers: Rc::clone(&self.registers), layout: Rc::clone(&self.layout), ..*self }
     }
 }
 
@@ -77,7 +77,7 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
             k.refuse(format!("expected a layout of at most {MOST_REGISTERS} registers, found {layout}"));
         }
         let registers = (0..if fits { words } else { 1 }).map(|_| k.fresh_changing(class)).collect();
-        Self { k, registers, layout: layout.clone(), offset: 0, kind: PhantomData }
+        Self { k, registers, layout: layout.clone().into(), offset: 0, kind: PhantomData }
     }
 
     /// Creates a fragment over existing registers that no other value owns.
@@ -85,7 +85,7 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         for register in &mut registers {
             *register = k.changing(*register);
         }
-        Self { k, registers: registers.into(), layout, offset: 0, kind: PhantomData }
+        Self { k, registers: registers.into(), layout: layout.into(), offset: 0, kind: PhantomData }
     }
 
     pub(crate) fn kernel(&self) -> Builder<'k> {
@@ -124,7 +124,7 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
 
     /// Returns the same registers with another layout.
     pub(crate) fn with_layout(&self, layout: Layout) -> Self {
-        Self { layout, ..self.clone() }
+        Self { layout: layout.into(), ..self.clone() }
     }
 
     #[track_caller]
@@ -156,7 +156,9 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
             ));
         }
         match self.layout.slice_and_offset(coord) {
-            Ok((layout, offset)) => Self { layout, offset: self.offset + offset, ..self.clone() },
+            Ok((layout, offset)) => {
+                Self { layout: layout.into(), offset: self.offset + offset, ..self.clone() }
+            }
             Err(error) => {
                 self.k.refuse(error.to_string());
                 self.clone()
@@ -184,7 +186,13 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
             self.k.refuse(format!("registers of {} cannot be seen as {}", T::NAME, U::NAME));
         }
         let offset = self.offset * old / new;
-        Fragment { k: self.k, registers: Rc::clone(&self.registers), layout, offset, kind: PhantomData }
+        Fragment {
+            k: self.k,
+            registers: Rc::clone(&self.registers),
+            layout: layout.into(),
+            offset,
+            kind: PhantomData,
+        }
     }
 
     // ── Registers ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -7,22 +7,22 @@ use std::rc::Rc;
 
 use super::{element::TensorElement, memory::Tensor, moved::Moved, space::TensorSpace, step::Step};
 use crate::{
-    layout::{Codomain, Layout, Tiler, TvLayout},
-    ptx::Val,
+    layout::{Codomain, Layout, LayoutError, Tiler, TvLayout},
+    ptx::{Computation, Val},
 };
 
 /// The distribution of a view over the lanes of a warp: the layout lane number → step, and this thread's lane.
 #[derive(Clone, Debug)]
 pub(super) struct Lanes<'k> {
     /// The layout of 32 lanes.
-    pub(super) layout: Layout<Step>,
+    pub(super) layout: Rc<Layout<Step>>,
     pub(super) lane: Val<'k, u32>,
 }
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// Converts lane 0's view to that of lane `lane`, by a layout of 32 lanes.
-    pub(super) fn in_lanes(self, layout: Layout<Step>, lane: Val<'k, u32>) -> Self {
-        Self { lanes: Some(Rc::new(Lanes { layout, lane })), ..self }
+    pub(super) fn in_lanes(self, layout: impl Into<Rc<Layout<Step>>>, lane: Val<'k, u32>) -> Self {
+        Self { lanes: Some(Rc::new(Lanes { layout: layout.into(), lane })), ..self }
     }
 
     /// Returns the view with this lane's start added.
@@ -67,18 +67,21 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// elements must have the layout of the first ones: nested modes do not carry from one block into the next.
     #[track_caller]
     pub(crate) fn rectangle(&self, size: [u32; 2], unit: [u32; 2], at: [Val<'k, u32>; 2]) -> Self {
-        let first = self.layout.compose(Tiler::from((size[0], size[1])));
-        let starts =
-            self.layout.zipped_divide(Tiler::from((unit[0], unit[1]))).and_then(|units| units.mode(1));
-        match (first, starts) {
-            (Ok(first), Ok(starts)) => {
+        let layout = Rc::clone(&self.layout);
+        let rectangles = self.kernel().computed(Rectangles {
+            layout,
+            size: size.map(Into::into),
+            unit: unit.map(Into::into),
+        });
+        match rectangles {
+            Ok((first, starts)) => {
                 let mut view = self.with_layout(first);
-                for (mode, at) in starts.modes().zip(at) {
-                    view.add_coordinate(&mode, at);
+                for (mode, at) in starts.iter().zip(at) {
+                    view.add_coordinate(mode, at);
                 }
                 view
             }
-            (Err(error), _) | (_, Err(error)) => {
+            Err(error) => {
                 self.kernel().refuse(error.to_string());
                 self.clone()
             }
@@ -87,14 +90,50 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
 
     /// Returns thread 0's part, and the layout of the other threads' offsets.
     #[track_caller]
-    fn part_by(&self, tv: &Layout) -> (Self, Layout<Step>) {
-        let parts = self.layout.compose(tv).and_then(|tv| Ok((tv.mode(0)?, tv.mode(1)?)));
-        let (threads, values) = parts.unwrap_or_else(|error| {
+    fn part_by(&self, tv: &Layout) -> (Self, Rc<Layout<Step>>) {
+        let parts = self.kernel().computed(Parts { layout: Rc::clone(&self.layout), tv: tv.clone() });
+        let [threads, values] = parts.unwrap_or_else(|error| {
             self.kernel().refuse(error.to_string());
-            (Layout::concat([]), Layout::concat([]))
+            [(); 2].map(|()| Rc::new(Layout::concat([])))
         });
         let mut part = self.with_layout(values);
         part.share(self);
         (part, threads)
+    }
+}
+
+/// Rectangles of a view.
+#[derive(PartialEq)]
+struct Rectangles {
+    layout: Rc<Layout<Step>>,
+    size: [i64; 2],
+    unit: [i64; 2],
+}
+
+impl Computation for Rectangles {
+    /// The layout of the first one, and the modes along which the others start.
+    type Result = Result<(Rc<Layout<Step>>, Rc<[Layout<Step>]>), LayoutError>;
+
+    fn compute(&self) -> Self::Result {
+        let first = self.layout.compose(Tiler::from(self.size))?;
+        let starts = self.layout.zipped_divide(Tiler::from(self.unit))?.mode(1)?;
+        Ok((first.into(), starts.modes().collect()))
+    }
+}
+
+/// The parts of threads, by a (thread, value) layout onto a view's elements.
+#[derive(PartialEq)]
+struct Parts {
+    layout: Rc<Layout<Step>>,
+    tv: Layout,
+}
+
+impl Computation for Parts {
+    /// The layouts of the threads' offsets and of a thread's values.
+    type Result = Result<[Rc<Layout<Step>>; 2], LayoutError>;
+
+    fn compute(&self) -> Self::Result {
+        let parts = self.layout.compose(&self.tv)?;
+        Ok([parts.mode(0)?.into(), parts.mode(1)?.into()])
     }
 }

@@ -52,7 +52,7 @@ impl Axis<'_> {
 /// into constant offsets. Clones are views of the same memory.
 pub struct Tensor<'k, S: Space, T, A> {
     pub(super) pointer: Ptr<'k, T, S, A>,
-    pub(super) layout: Layout<Step>,
+    pub(super) layout: Rc<Layout<Step>>,
     pub(super) axes: ArrayVec<Axis<'k>, MAX_AXES>,
     /// The constant distance in elements from the pointer to coordinate 0, and constant coordinates relative to the axes.
     pub(super) offset: Step,
@@ -72,10 +72,10 @@ pub struct Tensor<'k, S: Space, T, A> {
 impl<'k, S: Space, T, A> Tensor<'k, S, T, A> {
     /// Returns the same view through another pointer to the same address.
     pub(super) fn through<B>(&self, pointer: Ptr<'k, T, S, B>) -> Tensor<'k, S, T, B> {
-        self.seen(pointer, self.layout.clone())
+        self.seen(pointer, Rc::clone(&self.layout))
     }
 
-    fn seen<B>(&self, pointer: Ptr<'k, T, S, B>, layout: Layout<Step>) -> Tensor<'k, S, T, B> {
+    fn seen<B>(&self, pointer: Ptr<'k, T, S, B>, layout: Rc<Layout<Step>>) -> Tensor<'k, S, T, B> {
         Tensor {
             pointer,
             layout,
@@ -91,8 +91,8 @@ impl<'k, S: Space, T, A> Tensor<'k, S, T, A> {
     }
 
     /// Returns the same memory with another layout.
-    pub(super) fn with_layout(&self, layout: Layout<Step>) -> Self {
-        self.seen(self.pointer, layout)
+    pub(super) fn with_layout(&self, layout: impl Into<Rc<Layout<Step>>>) -> Self {
+        self.seen(self.pointer, layout.into())
     }
 }
 
@@ -112,7 +112,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     pub(super) fn of(pointer: Ptr<'k, T, S, A>, layout: Layout<Step>, swizzle: Swizzle) -> Self {
         Self {
             pointer,
-            layout,
+            layout: layout.into(),
             axes: ArrayVec::new(),
             offset: Step::default(),
             swizzle,
@@ -185,9 +185,10 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
 
     /// Returns the same view with another layout; if the algebra returned an error, records it and returns the view unchanged.
     #[track_caller]
-    pub(super) fn relaid(&self, layout: Result<Layout<Step>, impl Into<TensorError>>) -> Self {
+    pub(super) fn relaid(&self, layout: Result<impl Into<Rc<Layout<Step>>>, impl Into<TensorError>>) -> Self {
         match layout {
             Ok(layout) => {
+                let layout = layout.into();
                 self.check_view(&layout);
                 self.with_layout(layout)
             }

@@ -16,9 +16,41 @@ use super::{
     step::Step,
 };
 use crate::{
-    layout::{Codomain, Layout, Slot, Tile, Tiler, Tuple},
-    ptx::{Inside, Val},
+    layout::{Codomain, Layout, LayoutError, Slicer, Slot, Tile, Tiler, Tuple},
+    ptx::{Computation, Inside, Val},
 };
+
+/// The part of a view at constant coordinates.
+#[derive(PartialEq)]
+struct Slice {
+    layout: Rc<Layout<Step>>,
+    slicer: Slicer,
+}
+
+impl Computation for Slice {
+    /// The layout of the part, and the offset of its first element.
+    type Result = Result<(Rc<Layout<Step>>, Step), LayoutError>;
+
+    fn compute(&self) -> Self::Result {
+        let (layout, offset) = self.layout.slice_and_offset(self.slicer.clone())?;
+        Ok((layout.into(), offset))
+    }
+}
+
+/// The division of a view into tiles.
+#[derive(PartialEq)]
+struct Division {
+    layout: Rc<Layout<Step>>,
+    tiler: Tiler,
+}
+
+impl Computation for Division {
+    type Result = Result<Rc<Layout<Step>>, LayoutError>;
+
+    fn compute(&self) -> Self::Result {
+        Ok(self.layout.zipped_divide(&self.tiler)?.into())
+    }
+}
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// Returns the view that `coord` selects: `(.., 3)`, `(.., .., i)`. Entries may be integers, registers or `..`.
@@ -32,7 +64,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     fn sliced(&self, coord: &Indices<'k>) -> Self {
         let k = self.kernel();
         self.check_coord(coord);
-        match self.layout.slice_and_offset(constants(coord)) {
+        match k.computed(Slice { layout: Rc::clone(&self.layout), slicer: constants(coord) }) {
             Ok((layout, offset)) => {
                 let mut view = self.with_layout(layout);
                 view.offset.step(&offset, 1);
@@ -60,7 +92,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     pub fn local_tile(&self, tiler: impl Into<Tiler>, coord: impl Into<Indices<'k>>) -> Self {
         let (tiler, coord) = (tiler.into(), coord.into());
         self.check_tile(&tiler);
-        let tiled = self.zipped_divide(&tiler);
+        let division = Division { layout: Rc::clone(&self.layout), tiler: tiler.clone() };
+        let tiled = self.relaid(self.kernel().computed(division));
         let modes = tiled.layout.mode(0).map_or(1, |tile| tile.rank());
         let rest = tiled.layout.mode(1).map_or(1, |rest| rest.rank());
         let mut places = coord.modes().to_vec();

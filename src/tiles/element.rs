@@ -1,10 +1,12 @@
 //! Register-tile layouts as types, and the (thread, value) layouts that they denote.
 
+use std::rc::Rc;
+
 use super::vector_layout::{Aligned, Orthogonal, VectorLayout};
 use crate::{
     atoms::{ElementWidth, TileLayout, rt_base},
     layout::TvLayout,
-    ptx::sealed::Sealed,
+    ptx::{Computation, sealed::Sealed},
     tensor::{SubtileLength, TensorElement},
 };
 
@@ -51,6 +53,33 @@ impl RegisterLayout for Col {
 /// Returns the (lane, value) layout of a tile of `height`×`width` subtiles: [`rt_base`] repeated, subtiles in register order
 /// row by row.
 pub(super) fn register_layout<T: TensorElement, L: RegisterLayout>(height: usize, width: usize) -> TvLayout {
-    TvLayout::tiled(&rt_base(L::LAYOUT, ElementWidth::of(T::SIZE)), height as u32, width as u32)
-        .expect("a register tile has few elements")
+    RegisterTile::of::<T, L>(height, width).layout()
+}
+
+/// What determines the [`register_layout`] of a tile.
+#[derive(PartialEq)]
+pub(super) struct RegisterTile {
+    layout: TileLayout,
+    element: ElementWidth,
+    height: usize,
+    width: usize,
+}
+
+impl RegisterTile {
+    pub(super) fn of<T: TensorElement, L: RegisterLayout>(height: usize, width: usize) -> Self {
+        Self { layout: L::LAYOUT, element: ElementWidth::of(T::SIZE), height, width }
+    }
+
+    fn layout(&self) -> TvLayout {
+        TvLayout::tiled(&rt_base(self.layout, self.element), self.height as u32, self.width as u32)
+            .expect("a register tile has few elements")
+    }
+}
+
+impl Computation for RegisterTile {
+    type Result = Rc<TvLayout>;
+
+    fn compute(&self) -> Self::Result {
+        self.layout().into()
+    }
 }

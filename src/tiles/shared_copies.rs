@@ -5,7 +5,7 @@ use std::{fmt, panic::Location};
 use super::{
     allocate::{Filled, Owner, Pending},
     convert::{Convert, loaded, stored},
-    element::{RegisterLayout, register_layout},
+    element::{RegisterLayout, RegisterTile},
     registers::Registers,
     rt::Rt,
     st::St,
@@ -241,7 +241,8 @@ impl<'a, 'k, T: TensorElement> Rectangle<'a, 'k, T> {
         let part = |registers: &Fragment<'k, T>, col: Val<'k, u32>, width: usize| {
             let size = [unit[0] * H as u32, unit[1] * width as u32];
             let memory = self.tile.rectangle(size, unit, [row, col]);
-            each(registers, &memory.lane_part(&register_layout::<U, L>(H, width), lane));
+            let layout = self.tile.kernel().computed(RegisterTile::of::<U, L>(H, width));
+            each(registers, &memory.lane_part(&layout, lane));
         };
         if self.is_contiguous(W, unit[1]) {
             return part(registers, self.col, W);

@@ -109,7 +109,9 @@ impl Tracker {
     /// Returns the level in normal form: a run that contains all threads of the block is the block.
     pub(super) fn normal(&self, level: Uniformity) -> Uniformity {
         match level {
-            Uniformity::Threads(n) if self.threads.is_some_and(|all| u64::from(n) >= all) => Uniformity::Block,
+            Uniformity::Threads(n) if self.threads.is_some_and(|all| u64::from(n) >= all) => {
+                Uniformity::Block
+            }
             level => level,
         }
     }
