@@ -1,7 +1,7 @@
 //! The body of a kernel under construction, and the facts collected about it.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     fmt::{self, Write},
     ops::Range,
     panic::Location,
@@ -23,7 +23,7 @@ use super::{
     target::{Features, Target, Version},
     text::Text,
     types::RegClass,
-    uniform::{Divergence, Rule, Tracker, Uniformity},
+    uniform::{self, Divergence, Rule, Tracker, Uniformity},
 };
 
 /// A register handle: class, number, and the number of times the register had been overwritten when the handle was created.
@@ -122,16 +122,48 @@ struct Line {
     mnemonic: usize,
 }
 
+/// The largest tables of a kernel under construction. Those of a finished kernel are used for the next one of the thread, which then needs
+/// less memory from the system.
+#[derive(Default)]
+struct Tables {
+    registers: [Vec<RegFacts>; RegClass::ALL.len()],
+    values: Vec<ValueFacts>,
+    numbering: Numbering,
+    uniform: uniform::Facts,
+}
+
+/// The maximum number of registers in tables that are kept.
+const MOST_KEPT: usize = 1 << 14;
+
+impl Tables {
+    /// Keeps the memory for the next kernel.
+    fn keep(mut self) {
+        if self.registers.iter().map(Vec::len).sum::<usize>() > MOST_KEPT {
+            return;
+        }
+        self.registers.iter_mut().for_each(Vec::clear);
+        self.values.clear();
+        self.numbering.clear();
+        self.uniform.clear();
+        TABLES.set(Some(self));
+    }
+}
+
+thread_local! {
+    static TABLES: Cell<Option<Tables>> = const { Cell::new(None) };
+}
+
 impl Body {
     pub(crate) fn new(entry: Entry) -> Self {
+        let Tables { registers, values, numbering, uniform } = TABLES.take().unwrap_or_default();
         Self {
             target: entry.target,
             entry,
             text: Text::default(),
             located: None,
             error: None,
-            registers: Default::default(),
-            values: Vec::new(),
+            registers,
+            values,
             dims: Vec::new(),
             open_blocks: vec![0],
             wgmma_groups: 0,
@@ -142,7 +174,7 @@ impl Body {
             assumed: Vec::new(),
             order: Order::default(),
             conditions: Vec::new(),
-            numbering: Numbering::default(),
+            numbering,
             latest: None,
             retired: Default::default(),
             bypassed: Vec::new(),
@@ -153,7 +185,7 @@ impl Body {
             guard: None,
             mnemonics: Mnemonics::new(),
             unlisted: None,
-            uniform: Tracker::default(),
+            uniform: Tracker::new(uniform),
         }
     }
 
@@ -169,7 +201,9 @@ impl Body {
         (self.entry.static_shared_bytes, self.entry.dynamic_shared_bytes) = (fixed as u32, dynamic as u32);
         self.entry.module_declarations.extend(declaration);
         self.entry.registers = std::array::from_fn(|i| self.registers[i].len() as u32);
-        self.error.map_or(Ok(self.entry), Err)
+        let Self { entry, error, registers, values, numbering, uniform, .. } = self;
+        Tables { registers, values, numbering, uniform: uniform.into_facts() }.keep();
+        error.map_or(Ok(entry), Err)
     }
 
     /// Records the first error; later ones are usually its consequences.

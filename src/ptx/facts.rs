@@ -395,7 +395,9 @@ impl Body {
             return;
         }
         let value = self.value_mut(reg);
-        value.known = value.known.and_also(known);
+        if value.known != known {
+            value.known = value.known.and_also(known);
+        }
         if !value.local {
             return;
         }

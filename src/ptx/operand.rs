@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write};
 
+use arrayvec::ArrayString;
+
 use super::{body::RegId, text::Text, types::Scalar};
 
 /// An untyped operand of an instruction.
@@ -163,10 +165,25 @@ fn push_braces(items: &[Operand<'_>], text: &mut Text) {
 
 /// Writes a number in decimal digits.
 pub(crate) fn write_decimal<W: Write + ?Sized>(w: &mut W, number: u64) -> fmt::Result {
-    if number >= 10 {
-        write_decimal(w, number / 10)?;
+    fn push(digits: &mut ArrayString<20>, number: u64) {
+        if number >= 10 {
+            push(digits, number / 10);
+        }
+        digits.push(char::from(b'0' + (number % 10) as u8));
     }
-    w.write_char(char::from(b'0' + (number % 10) as u8))
+    let mut digits = ArrayString::new();
+    push(&mut digits, number);
+    w.write_str(&digits)
+}
+
+/// Writes a prefix of two characters and a number in `count` hexadecimal digits, in upper case.
+pub(crate) fn write_hexadecimal(w: &mut dyn Write, prefix: &str, number: u64, count: u32) -> fmt::Result {
+    let mut text = ArrayString::<18>::new();
+    text.push_str(prefix);
+    for place in (0..count).rev() {
+        text.push(char::from(b"0123456789ABCDEF"[(number >> (4 * place)) as usize & 15]));
+    }
+    w.write_str(&text)
 }
 
 impl fmt::Display for Operand<'_> {

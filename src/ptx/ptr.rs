@@ -61,7 +61,7 @@ impl AddressType for u64 {
     #[track_caller]
     fn element<'k>(k: Builder<'k>, base: Val<'k, u64>, index: Val<'k, u32>, bytes: u32) -> Val<'k, u64> {
         let operands = [index.operand(k), Val::from(bytes).operand(k), base.operand(k)];
-        k.result(format_args!("mad.wide.u32"), &operands)
+        k.result(["mad.wide.u32"], &operands)
     }
 }
 
@@ -254,7 +254,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
             None => {
                 let align = gcd(self.align, bytes.divisor());
                 let operands = [self.base.operand(self.k), bytes.operand(self.k)];
-                let base = self.k.result(format_args!("add.{}", S::Address::PTX), &operands);
+                let base = self.k.result(["add.", S::Address::PTX], &operands);
                 self.moved(base, align)
             }
         }
@@ -322,7 +322,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         }
         let offset = S::Address::from_bits(self.offset as u64);
         let operands = [self.base.operand(self.k), Val::from(offset).operand(self.k)];
-        let sum = self.k.result(format_args!("add.{}", S::Address::PTX), &operands);
+        let sum = self.k.result(["add.", S::Address::PTX], &operands);
         if let Some((reg, k)) = sum.reg() {
             k.body().set_divisor(reg, self.align().into());
         }

@@ -152,7 +152,7 @@ impl<'k> Visitor<'_, 'k> {
             Step::Merge { slots, parts } => {
                 let slot = self.k.body().fresh_outside(T::CLASS);
                 let value = value.immediate().unwrap_or_else(|| value.operand(self.k));
-                self.k.emit(format_args!("mov.{}", T::MEM), &[Operand::Reg(slot), value]);
+                self.k.emit(["mov.", T::MEM], &[Operand::Reg(slot), value]);
                 slots.push(slot);
                 parts.push(part);
             }
@@ -253,7 +253,7 @@ impl Slots {
             let value = match value {
                 Untyped::Reg(reg) if reads_slot(&value) => {
                     let copy = k.fresh(reg.class);
-                    k.emit(format_args!("mov.{}", reg.class.mov()), &[Operand::Reg(copy), Operand::Reg(reg)]);
+                    k.emit(["mov.", reg.class.mov()], &[Operand::Reg(copy), Operand::Reg(reg)]);
                     Untyped::Reg(copy)
                 }
                 _ => value,
@@ -266,7 +266,7 @@ impl Slots {
                 Untyped::Const(immediate) => Operand::Imm(immediate),
             };
             // The body may have computed other values in place of the old one.
-            k.emit(format_args!("mov.{}", slot.class.mov()), &[Operand::Reg(slot.in_place()), operand]);
+            k.emit(["mov.", slot.class.mov()], &[Operand::Reg(slot.in_place()), operand]);
         }
         for slot in &mut self.slots {
             *slot = k.body().overwrite(*slot);

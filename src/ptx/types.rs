@@ -13,7 +13,7 @@ pub use fp8::{e4m3, e5m2};
 pub use half::{bf16, f16};
 pub use tensor_float::tf32;
 
-use super::operand::write_decimal;
+use super::operand::{write_decimal, write_hexadecimal};
 
 /// The numbers that Rust does not have, for the prelude.
 pub(crate) mod numbers {
@@ -226,8 +226,8 @@ scalars! {
     B128,   "b128",   B128,  "b128", 16, false, |v| v.0,                                    B128,                                  |v, w| write!(w, "{:#x}", v.0);
     f16,    "f16",    Half,  "b16",  2,  false, |v| v.to_bits().into(),                     |b| f16::from_bits(b as u16),          |v, w| write!(w, "{:#06x}", v.to_bits());
     bf16,   "bf16",   Half,  "b16",  2,  false, |v| v.to_bits().into(),                     |b| bf16::from_bits(b as u16),         |v, w| write!(w, "{:#06x}", v.to_bits());
-    f32,    "f32",    F32,   "f32",  4,  true,  |v| v.to_bits().into(),                     |b| f32::from_bits(b as u32),          |v, w| write!(w, "0f{:08X}", v.to_bits());
-    f64,    "f64",    F64,   "f64",  8,  true,  |v| v.to_bits(),                            f64::from_bits,                        |v, w| write!(w, "0d{:016X}", v.to_bits());
+    f32,    "f32",    F32,   "f32",  4,  true,  |v| v.to_bits().into(),                     |b| f32::from_bits(b as u32),          |v, w| write_hexadecimal(w, "0f", v.to_bits().into(), 8);
+    f64,    "f64",    F64,   "f64",  8,  true,  |v| v.to_bits(),                            f64::from_bits,                        |v, w| write_hexadecimal(w, "0d", v.to_bits(), 16);
     f16x2,  "f16x2",  B32,   "b32",  4,  false, |v| pair(v.0[0].to_bits(), v.0[1].to_bits()), |b| f16x2([f16::from_bits(b as u16), f16::from_bits((b >> 16) as u16)]),    |v, w| write!(w, "{:#010x}", v.to_bits());
     bf16x2, "bf16x2", B32,   "b32",  4,  false, |v| pair(v.0[0].to_bits(), v.0[1].to_bits()), |b| bf16x2([bf16::from_bits(b as u16), bf16::from_bits((b >> 16) as u16)]), |v, w| write!(w, "{:#010x}", v.to_bits());
     e4m3,   "e4m3",   B32,   "b32",  4,  false, |v| v.to_bits().into(),                     |b| e4m3::from_bits(b as u8),          |v, w| write!(w, "{:#04x}", v.to_bits());

@@ -17,7 +17,7 @@ use super::divisor::gcd;
 pub use condition::ConditionKind;
 pub(crate) use condition::Divergence;
 pub(crate) use rule::Rule;
-pub(crate) use tracker::Tracker;
+pub(crate) use tracker::{Facts, Tracker};
 
 /// The threads that are known to have the same value in a register.
 ///

@@ -139,6 +139,13 @@ impl Default for Numbering {
     }
 }
 
+impl Numbering {
+    /// Forgets all expressions.
+    pub(in crate::ptx) fn clear(&mut self) {
+        self.values.clear();
+    }
+}
+
 /// The register of an expression.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ptx) enum Numbered {

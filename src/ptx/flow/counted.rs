@@ -126,7 +126,7 @@ impl<'k, T: Counter> Counted<'k, T> {
         let Self { k, steps: Steps { start, end, step }, label, .. } = *self;
         let counter = k.fresh(T::CLASS);
         k.body().uniform.set_changes(counter);
-        k.emit(format_args!("mov.{}", T::MEM), &[Operand::Reg(counter), start.operand(k)]);
+        k.emit(["mov.", T::MEM], &[Operand::Reg(counter), start.operand(k)]);
         if self.steps.constants().is_none() {
             k.branch_if(end.le(start), format_args!("$endfor{label}"));
         }
@@ -160,11 +160,11 @@ impl<'k, T: Counter> Counted<'k, T> {
         let goes_on = match last {
             Some(last) => {
                 let goes_on = i.lt(last);
-                k.emit(format_args!("add.{}", T::PTX), &next);
+                k.emit(["add.", T::PTX], &next);
                 goes_on
             }
             None => {
-                k.emit(format_args!("add.{}", T::PTX), &next);
+                k.emit(["add.", T::PTX], &next);
                 i.lt(end)
             }
         };

@@ -45,7 +45,7 @@ impl<T: Element, S: Prefetchable, A: Readable> CheckedPtr<'_, T, S, A> {
     #[track_caller]
     pub fn prefetch(self, into: Prefetch) {
         let (k, address) = (self.kernel(), self.pointer.operand());
-        let mnemonic = format_args!("prefetch{}{}", S::PTX, into.suffix());
+        let mnemonic = ["prefetch", S::PTX, into.suffix()];
         let _located = k.locate(Location::caller());
         k.emit_when(self.condition(), mnemonic, &[address]);
     }
@@ -117,7 +117,7 @@ impl<'k, T: Element, S: GenericWindow, A: Access> Ptr<'k, T, S, A> {
     pub fn generic(self) -> Ptr<'k, T, Generic, A> {
         let k = self.kernel();
         let address = S::widen(self.address());
-        let generic = k.result(format_args!("cvta{}.u64", S::PTX), &[address.operand(k)]);
+        let generic = k.result(["cvta", S::PTX, ".u64"], &[address.operand(k)]);
         Ptr::new(k, generic, self.align())
     }
 }
@@ -128,7 +128,7 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Generic, A> {
     #[track_caller]
     pub fn is_in<S: GenericWindow>(self) -> Val<'k, bool> {
         let k = self.kernel();
-        k.result(format_args!("isspacep{}", S::PTX), &[self.address().operand(k)])
+        k.result(["isspacep", S::PTX], &[self.address().operand(k)])
     }
 
     /// Returns the same address in space `S`.
@@ -142,7 +142,7 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Generic, A> {
     pub unsafe fn to_space<S: GenericWindow>(self) -> Ptr<'k, T, S, A> {
         let k = self.kernel();
         k.count_unsafe_access();
-        let address = k.result(format_args!("cvta.to{}.u64", S::PTX), &[self.address().operand(k)]);
+        let address = k.result(["cvta.to", S::PTX, ".u64"], &[self.address().operand(k)]);
         Ptr::new(k, S::narrow(address), self.align())
     }
 }

@@ -338,7 +338,7 @@ impl<'k, T: WideProduct> Val<'k, T> {
         match operands(self, other) {
             Known(a, b) => a.fold_mul_hi(b).into(),
             In(k) => {
-                let result = self.binary(k, format_args!("mul.hi.{}", T::PTX), other);
+                let result = self.binary(k, ["mul.hi.", T::PTX], other);
                 if self.is_natural(other) {
                     result.learn(self.known().mul_high(other.known()), self.is_local() || other.is_local());
                 }
@@ -380,7 +380,7 @@ impl<'k, T: Widen> Val<'k, T> {
             In(_) if self.is_constant(T::ONE) => other.cast(),
             In(k) => {
                 let operands = [self.operand(k), other.operand(k)];
-                k.integer::<T::Wide>(self.wide_product(other), format_args!("mul.wide.{}", T::PTX), &operands)
+                k.integer::<T::Wide>(self.wide_product(other), ["mul.wide.", T::PTX], &operands)
                     .with_dim(|| Some(self.dim()? * other.dim()?))
             }
         }
@@ -398,7 +398,7 @@ impl<'k, T: Widen> Val<'k, T> {
             In(k) => {
                 let known = self.wide_product(other).add(addend.known());
                 let operands = [self.operand(k), other.operand(k), addend.operand(k)];
-                k.integer::<T::Wide>(known, format_args!("mad.wide.{}", T::PTX), &operands)
+                k.integer::<T::Wide>(known, ["mad.wide.", T::PTX], &operands)
                     .with_dim(|| Some(self.dim()? * other.dim()? + addend.dim()?))
             }
         }
@@ -420,7 +420,7 @@ impl<'k, T: Divide + Numeric> Val<'k, T> {
             In(k) if self.is_natural(other) => {
                 let operands = [self.operand(k), other.operand(k)];
                 let known = self.known().div(other.known());
-                let result: Self = k.integer(known, format_args!("div.{}", T::PTX), &operands);
+                let result: Self = k.integer(known, ["div.", T::PTX], &operands);
                 if let Some((reg, _)) = result.reg() {
                     let mut body = k.body();
                     if let (Some((source, _)), Some(by)) = (self.reg(), other.as_constant()) {
@@ -430,7 +430,7 @@ impl<'k, T: Divide + Numeric> Val<'k, T> {
                 }
                 result
             }
-            In(k) => self.binary(k, format_args!("div{}.{}", T::ROUND, T::PTX), other),
+            In(k) => self.binary(k, ["div", T::ROUND, ".", T::PTX], other),
         }
     }
 }
@@ -445,13 +445,13 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
             In(k) if self.is_natural(other) => {
                 let operands = [self.operand(k), other.operand(k)];
                 let known = self.known().rem(other.known());
-                let result: Self = k.integer(known, format_args!("rem.{}", T::PTX), &operands);
+                let result: Self = k.integer(known, ["rem.", T::PTX], &operands);
                 if let Some((reg, _)) = result.reg() {
                     k.body().assume_divided(self.source(), other.source(), None, Some(reg));
                 }
                 result
             }
-            In(k) => self.binary(k, format_args!("rem.{}", T::PTX), other),
+            In(k) => self.binary(k, ["rem.", T::PTX], other),
         }
     }
 

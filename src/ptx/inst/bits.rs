@@ -85,7 +85,7 @@ impl<'k, T: WideBits> Val<'k, T> {
             None => self
                 .as_constant()
                 .map_or(self, |c| T::from_bits(c.to_bits().reverse_bits() >> (64 - 8 * T::BYTES)).into()),
-            Some((_, k)) => k.result(format_args!("brev.{}", T::UNTYPED), &[self.operand(k)]),
+            Some((_, k)) => k.result(["brev.", T::UNTYPED], &[self.operand(k)]),
         }
     }
 
@@ -107,7 +107,7 @@ impl<'k, T: WideBits> Val<'k, T> {
             (In(k), _) | (_, In(k)) => {
                 let [position, length] = [position, length].map(|amount| immediate::<T>(amount).operand(k));
                 let operands = [self.operand(k), into.operand(k), position, length];
-                k.result(format_args!("bfi.{}", T::UNTYPED), &operands)
+                k.result(["bfi.", T::UNTYPED], &operands)
             }
         }
     }
@@ -176,7 +176,7 @@ impl<'k, T: WideBits + Integer> Val<'k, T> {
                 let known = self.extracted(position, length);
                 let [position, length] = [position, length].map(|amount| immediate::<T>(amount).operand(k));
                 let operands = [self.operand(k), position, length];
-                k.integer(known, format_args!("bfe.{}", T::PTX), &operands)
+                k.integer(known, ["bfe.", T::PTX], &operands)
             }
             (None, Known(..), None) => self,
         }
@@ -228,7 +228,7 @@ impl<'k, T: Extend> Val<'k, T> {
             Known(a, n) => fold_extract(a, 0, mode.of(n)).into(),
             In(k) => {
                 let operands = [self.operand(k), bits.operand(k)];
-                k.result(format_args!("szext{}.{}", mode.suffix(), T::PTX), &operands)
+                k.result(["szext", mode.suffix(), ".", T::PTX], &operands)
             }
         }
     }
@@ -242,7 +242,7 @@ impl<'k> Val<'k, u32> {
         let (position, length) = (position.into(), length.into());
         match operands(position, length) {
             Known(p, n) => (field(mode.of(p), mode.of(n)) as u32).into(),
-            In(k) => position.binary(k, format_args!("bmsk{}.b32", mode.suffix()), length),
+            In(k) => position.binary(k, ["bmsk", mode.suffix(), ".b32"], length),
         }
     }
 

@@ -44,10 +44,9 @@ impl<'k> Val<'k, f32> {
                 let integer: i32 = self.as_constant().map_or(0, |c| fold::convert(c, rounding));
                 B::fold_clamp(integer.into()).into()
             }
-            Some((_, k)) => k.result(
-                format_args!("cvt{}.sat.{}.f32", rounding.integer_suffix(), B::MEM),
-                &[self.operand(k)],
-            ),
+            Some((_, k)) => {
+                k.result(["cvt", rounding.integer_suffix(), ".sat.", B::MEM, ".f32"], &[self.operand(k)])
+            }
         }
     }
 }
@@ -69,7 +68,7 @@ impl<'k> Val<'k, u32> {
         // The second source is the low byte; the third source moves up by both (PTX ISA, "cvt.pack").
         let pack = |low: Val<'k, i32>, high: Val<'k, i32>, above: Val<'k, u32>| {
             let operands = [high.operand(k), low.operand(k), above.operand(k)];
-            k.result::<u32>(format_args!("cvt.pack.sat.{}.s32.b32", B::MEM), &operands)
+            k.result::<u32>(["cvt.pack.sat.", B::MEM, ".s32.b32"], &operands)
         };
         let [a, b, c, d] = numbers;
         pack(a, b, pack(c, d, 0.into()))

@@ -59,7 +59,7 @@ impl<'k> Builder<'k> {
     #[doc(alias = "createpolicy.fractional")]
     #[track_caller]
     pub fn cache_policy(self, primary: Eviction) -> CachePolicy<'k> {
-        let mnemonic = format_args!("createpolicy.fractional{}.b64", primary.suffix());
+        let mnemonic = ["createpolicy.fractional", primary.suffix(), ".b64"];
         CachePolicy(self.result(mnemonic, &[]))
     }
 

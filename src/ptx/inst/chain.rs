@@ -76,7 +76,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         let known = self.known().mul(Known::constant(bits, width));
         let result: Self = if written == Product::Shifted && bits.is_power_of_two() {
             let amount = Val::from(bits.trailing_zeros());
-            k.integer(known, format_args!("shl.b{width}"), &[self.operand(k), amount.operand(k)])
+            k.integer(known, ["shl.", T::CLASS.mov()], &[self.operand(k), amount.operand(k)])
         } else {
             let operands = [self.operand(k), Val::from(factor).operand(k)];
             match written {

@@ -267,7 +267,7 @@ impl<'k, T: Numeric> Val<'k, T> {
         match operands(self, other) {
             Known(a, b) => if comparison.holds(a.fold_compare(b)) { u32::MAX } else { 0 }.into(),
             In(k) => {
-                let mnemonic = format_args!("set.{}.u32.{}", comparison.suffix(), T::PTX);
+                let mnemonic = ["set.", comparison.suffix(), ".u32.", T::PTX];
                 k.result(mnemonic, &[self.operand(k), other.operand(k)])
             }
         }
@@ -345,7 +345,7 @@ impl<'k, T: CompareEach> Val<'k, T> {
             In(k) => {
                 let (low, high) = (k.fresh(RegClass::Pred), k.fresh(RegClass::Pred));
                 let operands = [Operand::Pair(low, high), self.operand(k), other.operand(k)];
-                k.emit(format_args!("setp.{}.{}", comparison.suffix(), T::PTX), &operands);
+                k.emit(["setp.", comparison.suffix(), ".", T::PTX], &operands);
                 (Val::from_reg(low, k), Val::from_reg(high, k))
             }
         }
@@ -362,7 +362,7 @@ macro_rules! untyped {
                 let other = other.into();
                 match operands(self, other) {
                     Known(a, b) => (a == b).into(),
-                    In(k) => k.result(format_args!("setp.eq.{}", $t::PTX), &[self.operand(k), other.operand(k)]),
+                    In(k) => k.result(["setp.eq.", $t::PTX], &[self.operand(k), other.operand(k)]),
                 }
             }
 
@@ -373,7 +373,7 @@ macro_rules! untyped {
                 let other = other.into();
                 match operands(self, other) {
                     Known(a, b) => (a != b).into(),
-                    In(k) => k.result(format_args!("setp.ne.{}", $t::PTX), &[self.operand(k), other.operand(k)]),
+                    In(k) => k.result(["setp.ne.", $t::PTX], &[self.operand(k), other.operand(k)]),
                 }
             }
         }

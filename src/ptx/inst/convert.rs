@@ -1,7 +1,5 @@
 //! Conversion: `cvt`, and reinterpretation of bits.
 
-use std::fmt;
-
 use super::{ByteSized, Half};
 use crate::ptx::{
     fold::{self, Format, Integer, Numeric, Rounding},
@@ -71,19 +69,15 @@ impl<'k, T: Numeric> Val<'k, T> {
         let result = match (T::FORMAT, U::FORMAT) {
             _ if T::PTX == U::PTX => self.renamed(k),
             (Format::Integer { bits: a, .. }, Format::Integer { bits: b, .. }) if a == b => self.renamed(k),
-            (Format::Integer { .. }, Format::Integer { .. }) => self.cvt(k, format_args!("")),
+            (Format::Integer { .. }, Format::Integer { .. }) => self.cvt(k, ["", ""]),
             _ if is_bf16::<T>() && U::PTX == f32::PTX => self.widened(k),
             _ if is_bf16::<T>() && lacks_bf16(k) => self.widened::<f32>(k).convert(rounding),
-            (Format::Float { .. }, Format::Integer { .. }) => {
-                self.cvt(k, format_args!("{}", rounding.integer_suffix()))
-            }
+            (Format::Float { .. }, Format::Integer { .. }) => self.cvt(k, [rounding.integer_suffix(), ""]),
             _ if is_bf16::<U>() && T::PTX != f32::PTX && is_exact::<T, f32>() && lacks_bf16(k) => {
                 self.convert::<f32>(Rounding::Rn).convert(rounding)
             }
-            (Format::Float { .. }, Format::Float { .. }) if is_exact::<T, U>() => {
-                self.cvt(k, format_args!(""))
-            }
-            _ => self.cvt(k, format_args!("{}", rounding.suffix())),
+            (Format::Float { .. }, Format::Float { .. }) if is_exact::<T, U>() => self.cvt(k, ["", ""]),
+            _ => self.cvt(k, [rounding.suffix(), ""]),
         };
         if let (Format::Integer { signed, .. }, Format::Integer { bits, .. }) = (T::FORMAT, U::FORMAT) {
             let known = self.known();
@@ -113,17 +107,15 @@ impl<'k, T: Numeric> Val<'k, T> {
             // Conversions of floating-point numbers to integers saturate in any case.
             (Format::Float { .. }, Format::Integer { .. }) => self.convert(rounding),
             (from, to) if to_integer && fits(from, to) => self.convert(rounding),
-            (_, Format::Integer { .. }) => self.cvt(k, format_args!(".sat")),
-            _ if is_exact::<T, U>() && matches!(T::FORMAT, Format::Float { .. }) => {
-                self.cvt(k, format_args!(".sat"))
-            }
-            _ => self.cvt(k, format_args!("{}.sat", rounding.suffix())),
+            (_, Format::Integer { .. }) => self.cvt(k, ["", ".sat"]),
+            _ if is_exact::<T, U>() && matches!(T::FORMAT, Format::Float { .. }) => self.cvt(k, ["", ".sat"]),
+            _ => self.cvt(k, [rounding.suffix(), ".sat"]),
         }
     }
 
     #[track_caller]
-    fn cvt<U: Scalar>(self, k: Builder<'k>, modifiers: fmt::Arguments<'_>) -> Val<'k, U> {
-        k.result(format_args!("cvt{modifiers}.{}.{}", U::PTX, T::PTX), &[self.operand(k)])
+    fn cvt<U: Scalar>(self, k: Builder<'k>, [rounding, saturation]: [&str; 2]) -> Val<'k, U> {
+        k.result(["cvt", rounding, saturation, ".", U::PTX, ".", T::PTX], &[self.operand(k)])
     }
 
     /// Converts a bf16 to f32 by shifting it to the upper half; `cvt.f32.bf16`, with the same result, requires sm_90.
@@ -151,7 +143,7 @@ impl<'k, T: Integer> Val<'k, T> {
             Some((_, k)) => {
                 // Any register that is wide enough is a valid 8-bit source (PTX ISA, "Operand Size Exceeding Instruction-Type
                 // Size").
-                k.result(format_args!("cvt.{}.{}", B::Reg::PTX, B::MEM), &[self.operand(k)])
+                k.result(["cvt.", B::Reg::PTX, ".", B::MEM], &[self.operand(k)])
             }
         }
     }
@@ -162,7 +154,7 @@ impl<'k, T: Integer> Val<'k, T> {
     pub fn clamp_to<B: ByteSized>(self) -> Val<'k, B::Reg> {
         match self.reg() {
             None => self.as_constant().map_or(B::fold_clamp(0), |c| B::fold_clamp(as_i64(c))).into(),
-            Some((_, k)) => k.result(format_args!("cvt.sat.{}.{}", B::MEM, T::PTX), &[self.operand(k)]),
+            Some((_, k)) => k.result(["cvt.sat.", B::MEM, ".", T::PTX], &[self.operand(k)]),
         }
     }
 }
@@ -178,7 +170,7 @@ impl<'k> Val<'k, f32> {
                 .map_or(U::ZERO, |c| fold::convert::<f32, U>(c, rounding).fold_relu())
                 .into(),
             Some((_, k)) => {
-                k.result(format_args!("cvt{}.relu.{}.f32", rounding.suffix(), U::PTX), &[self.operand(k)])
+                k.result(["cvt", rounding.suffix(), ".relu.", U::PTX, ".f32"], &[self.operand(k)])
             }
         }
     }
@@ -200,7 +192,7 @@ impl<'k> Val<'k, f32> {
     pub fn to_tf32_with(self, rounding: Rounding) -> Val<'k, tf32> {
         match self.reg() {
             None => self.as_constant().map_or(tf32::ZERO, |c| fold::to_tf32(c, rounding)).into(),
-            Some((_, k)) => k.result(format_args!("cvt{}.tf32.f32", rounding.suffix()), &[self.operand(k)]),
+            Some((_, k)) => k.result(["cvt", rounding.suffix(), ".tf32.f32"], &[self.operand(k)]),
         }
     }
 
@@ -213,9 +205,7 @@ impl<'k> Val<'k, f32> {
                 let relu = |x: tf32| if x.to_bits() >> 31 == 1 { tf32::ZERO } else { x };
                 self.as_constant().map_or(tf32::ZERO, |c| relu(fold::to_tf32(c, rounding))).into()
             }
-            Some((_, k)) => {
-                k.result(format_args!("cvt{}.relu.tf32.f32", rounding.suffix()), &[self.operand(k)])
-            }
+            Some((_, k)) => k.result(["cvt", rounding.suffix(), ".relu.tf32.f32"], &[self.operand(k)]),
         }
     }
 }

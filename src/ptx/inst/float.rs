@@ -57,7 +57,7 @@ impl<'k, T: Float> Val<'k, T> {
         let known = (self.as_constant(), factor.as_constant(), addend.as_constant());
         match (known, kernel_of([self, factor, addend])) {
             ((Some(a), Some(b), Some(c)), _) => exact::fma(a, b, c, mode).into(),
-            (_, Some(k)) => self.ternary(k, format_args!("fma{}.{}", mode.suffix(), T::PTX), factor, addend),
+            (_, Some(k)) => self.ternary(k, ["fma", &mode.suffix(), ".", T::PTX], factor, addend),
             (_, None) => self,
         }
     }
@@ -138,7 +138,7 @@ impl<'k, T: Half> Val<'k, T> {
         let known = (self.as_constant(), factor.as_constant(), addend.as_constant());
         match (known, kernel_of([self, factor, addend])) {
             ((Some(a), Some(b), Some(c)), _) => a.fold_mad(b, c).fold_relu().into(),
-            (_, Some(k)) => self.ternary(k, format_args!("fma.rn.relu.{}", T::PTX), factor, addend),
+            (_, Some(k)) => self.ternary(k, ["fma.rn.relu.", T::PTX], factor, addend),
             (_, None) => self,
         }
     }
@@ -176,7 +176,7 @@ impl<'k, T: NanExtremum> Val<'k, T> {
         let other = other.into();
         match operands(self, other) {
             Known(a, b) => a.fold_nan_extremum(b, Ordering::Less).into(),
-            In(k) => self.binary(k, format_args!("min.NaN.{}", T::PTX), other),
+            In(k) => self.binary(k, ["min.NaN.", T::PTX], other),
         }
     }
 
@@ -187,7 +187,7 @@ impl<'k, T: NanExtremum> Val<'k, T> {
         let other = other.into();
         match operands(self, other) {
             Known(a, b) => a.fold_nan_extremum(b, Ordering::Greater).into(),
-            In(k) => self.binary(k, format_args!("max.NaN.{}", T::PTX), other),
+            In(k) => self.binary(k, ["max.NaN.", T::PTX], other),
         }
     }
 }
@@ -200,7 +200,7 @@ impl<'k, T: Real> Val<'k, T> {
         let mode = mode.into();
         match self.reg() {
             None => self.as_constant().map_or(self, |c| exact::div(T::ONE, c, mode).into()),
-            Some((_, k)) => k.result(format_args!("rcp{}.{}", mode.suffix(), T::PTX), &[self.operand(k)]),
+            Some((_, k)) => k.result(["rcp", &mode.suffix(), ".", T::PTX], &[self.operand(k)]),
         }
     }
 
@@ -211,7 +211,7 @@ impl<'k, T: Real> Val<'k, T> {
         let mode = mode.into();
         match self.reg() {
             None => self.as_constant().map_or(self, |c| exact::sqrt(c, mode).into()),
-            Some((_, k)) => k.result(format_args!("sqrt{}.{}", mode.suffix(), T::PTX), &[self.operand(k)]),
+            Some((_, k)) => k.result(["sqrt", &mode.suffix(), ".", T::PTX], &[self.operand(k)]),
         }
     }
 }

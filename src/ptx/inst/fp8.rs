@@ -100,7 +100,7 @@ impl<'k> Val<'k, u16> {
             Known(low, high) => negative.fold_pack::<T>([low, high]).into(),
             // The first source is the high byte (PTX ISA, "cvt").
             In(k) => k.result(
-                format_args!("cvt.rn.satfinite{}.{}.f32", negative.suffix(), T::PAIR),
+                ["cvt.rn.satfinite", negative.suffix(), ".", T::PAIR, ".f32"],
                 &[high.operand(k), low.operand(k)],
             ),
         }
@@ -131,9 +131,7 @@ impl<'k> Val<'k, u16> {
                 });
                 negative.fold(f16x2(halves)).into()
             }
-            Some((_, k)) => {
-                k.result(format_args!("cvt.rn{}.f16x2.{}", negative.suffix(), T::PAIR), &[self.operand(k)])
-            }
+            Some((_, k)) => k.result(["cvt.rn", negative.suffix(), ".f16x2.", T::PAIR], &[self.operand(k)]),
         }
     }
 }
@@ -161,10 +159,9 @@ impl<'k> Val<'k, f16x2> {
                 let pair = self.as_constant().map_or([f16::ZERO; 2], |pair| pair.0);
                 negative.fold_pack::<T>(pair.map(f32::from)).into()
             }
-            Some((_, k)) => k.result(
-                format_args!("cvt.rn.satfinite{}.{}.f16x2", negative.suffix(), T::PAIR),
-                &[self.operand(k)],
-            ),
+            Some((_, k)) => {
+                k.result(["cvt.rn.satfinite", negative.suffix(), ".", T::PAIR, ".f16x2"], &[self.operand(k)])
+            }
         }
     }
 }

@@ -130,7 +130,7 @@ impl<'k, T: Narrow24> Val<'k, T> {
         let other = other.into();
         match operands(self, other) {
             Known(a, b) => fold_mul24_lo(a, b).into(),
-            In(k) => self.binary(k, format_args!("mul24.lo.{}", T::PTX), other),
+            In(k) => self.binary(k, ["mul24.lo.", T::PTX], other),
         }
     }
 
@@ -141,7 +141,7 @@ impl<'k, T: Narrow24> Val<'k, T> {
         let other = other.into();
         match operands(self, other) {
             Known(a, b) => fold_mul24_hi(a, b).into(),
-            In(k) => self.binary(k, format_args!("mul24.hi.{}", T::PTX), other),
+            In(k) => self.binary(k, ["mul24.hi.", T::PTX], other),
         }
     }
 

@@ -56,11 +56,7 @@ impl<'k, T: Bits> Val<'k, T> {
             In(_) if self.settled().possible() & !other.settled().certain() == 0 => self,
             In(_) if other.settled().possible() & !self.settled().certain() == 0 => other,
             In(k) => k
-                .integer::<T>(
-                    a.and(b),
-                    format_args!("and.{}", T::UNTYPED),
-                    &[self.operand(k), other.operand(k)],
-                )
+                .integer::<T>(a.and(b), ["and.", T::UNTYPED], &[self.operand(k), other.operand(k)])
                 .with_dim(|| {
                     // Clearing the low bits rounds down.
                     let (value, mask) = match other.as_constant() {
@@ -81,9 +77,7 @@ impl<'k, T: Bits> Val<'k, T> {
             Known(a, b) => T::from_bits(a.to_bits() | b.to_bits()).into(),
             In(_) if other.settled().possible() & !self.settled().certain() == 0 => self,
             In(_) if self.settled().possible() & !other.settled().certain() == 0 => other,
-            In(k) => {
-                k.integer(a.or(b), format_args!("or.{}", T::UNTYPED), &[self.operand(k), other.operand(k)])
-            }
+            In(k) => k.integer(a.or(b), ["or.", T::UNTYPED], &[self.operand(k), other.operand(k)]),
         }
     }
 
@@ -94,9 +88,7 @@ impl<'k, T: Bits> Val<'k, T> {
             Known(a, b) => T::from_bits(a.to_bits() ^ b.to_bits()).into(),
             In(_) if other.settled().as_constant() == Some(0) => self,
             In(_) if self.settled().as_constant() == Some(0) => other,
-            In(k) => {
-                k.integer(a.xor(b), format_args!("xor.{}", T::UNTYPED), &[self.operand(k), other.operand(k)])
-            }
+            In(k) => k.integer(a.xor(b), ["xor.", T::UNTYPED], &[self.operand(k), other.operand(k)]),
         }
     }
 
@@ -112,7 +104,7 @@ impl<'k, T: Bits> Val<'k, T> {
             (In(k), None) => {
                 // Low zeros are preserved.
                 let known = facts::Known::multiple_of(power_of_two(self.divisor()), width);
-                k.integer(known, format_args!("shl.{}", T::UNTYPED), &[self.operand(k), amount.operand(k)])
+                k.integer(known, ["shl.", T::UNTYPED], &[self.operand(k), amount.operand(k)])
             }
         }
     }
@@ -132,7 +124,7 @@ impl<'k, T: Bits> Val<'k, T> {
                     None if T::ARITHMETIC => facts::Known::nothing(8 * T::BYTES),
                     None => facts::Known::at_most(self.known().most(), 8 * T::BYTES),
                 };
-                k.integer(known, format_args!("shr.{}", T::PTX), &[self.operand(k), amount.operand(k)])
+                k.integer(known, ["shr.", T::PTX], &[self.operand(k), amount.operand(k)])
             }
         }
     }
@@ -155,9 +147,7 @@ impl<T: Bits> Not for Val<'_, T> {
     fn not(self) -> Self {
         match self.reg() {
             None => self.as_constant().map_or(self, |c| T::from_bits(!c.to_bits()).into()),
-            Some((_, k)) => {
-                k.integer(self.known().not(), format_args!("not.{}", T::UNTYPED), &[self.operand(k)])
-            }
+            Some((_, k)) => k.integer(self.known().not(), ["not.", T::UNTYPED], &[self.operand(k)]),
         }
     }
 }

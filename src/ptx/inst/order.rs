@@ -59,14 +59,14 @@ impl Builder<'_> {
     #[doc(alias = "fence.acq_rel")]
     #[track_caller]
     pub fn fence(self, scope: MemoryScope) {
-        self.emit(format_args!("fence.acq_rel{}", scope.suffix()), &[]);
+        self.emit(["fence.acq_rel", scope.suffix()], &[]);
     }
 
     /// Emits a [`fence`](Self::fence) that is also in a total order with all other sequentially consistent fences.
     #[doc(alias = "fence.sc")]
     #[track_caller]
     pub fn fence_sc(self, scope: MemoryScope) {
-        self.emit(format_args!("fence.sc{}", scope.suffix()), &[]);
+        self.emit(["fence.sc", scope.suffix()], &[]);
     }
 
     /// Waits until this thread's earlier accesses are visible to the threads of the scope: the older form of

@@ -118,9 +118,7 @@ impl<'k, T: HalfPair> Val<'k, T> {
     pub fn pack_f32_saturating(low: impl Into<Val<'k, f32>>, high: impl Into<Val<'k, f32>>) -> Self {
         let (low, high) = (low.into(), high.into());
         match low.kernel().or(high.kernel()) {
-            Some(k) => {
-                k.result(format_args!("cvt.rn.satfinite.{}.f32", T::PTX), &[high.operand(k), low.operand(k)])
-            }
+            Some(k) => k.result(["cvt.rn.satfinite.", T::PTX, ".f32"], &[high.operand(k), low.operand(k)]),
             None => {
                 let half = |x: Val<'k, f32>| finite::<T::Half>(x.as_constant().unwrap_or_default());
                 Self::pack(half(low), half(high))
@@ -141,9 +139,7 @@ impl<'k, T: HalfPair> Val<'k, T> {
                 let pair = Self::pack_f32(low, high);
                 pair.as_constant().map_or(pair, |c| c.fold_relu().into())
             }
-            Some(k) => {
-                k.result(format_args!("cvt.rn.relu.{}.f32", T::PTX), &[high.operand(k), low.operand(k)])
-            }
+            Some(k) => k.result(["cvt.rn.relu.", T::PTX, ".f32"], &[high.operand(k), low.operand(k)]),
         }
     }
 

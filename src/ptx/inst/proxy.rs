@@ -41,7 +41,7 @@ impl Builder<'_> {
     #[doc(alias = "fence.proxy.async")]
     #[track_caller]
     pub fn fence_proxy_async(self, space: ProxySpace) {
-        self.emit(format_args!("fence.proxy.async{}", space.suffix()), &[]);
+        self.emit(["fence.proxy.async", space.suffix()], &[]);
     }
 
     /// Orders accesses to the same memory through different virtual addresses.
@@ -55,7 +55,7 @@ impl Builder<'_> {
     #[doc(alias = "fence.proxy.tensormap::generic.release")]
     #[track_caller]
     pub fn fence_proxy_tensormap_release(self, scope: MemoryScope) {
-        self.emit(format_args!("fence.proxy.tensormap::generic.release{}", scope.suffix()), &[]);
+        self.emit(["fence.proxy.tensormap::generic.release", scope.suffix()], &[]);
     }
 
     /// Emits an acquire fence with cluster scope for accesses to shared memory of the cluster only. Requires sm_90.

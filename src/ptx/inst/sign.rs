@@ -54,7 +54,7 @@ impl<'k, T: Signed> Val<'k, T> {
     pub fn abs(self) -> Self {
         match self.reg() {
             None => self.as_constant().map_or(self, |c| c.fold_abs().into()),
-            Some((_, k)) => k.result(format_args!("abs.{}", T::PTX), &[self.operand(k)]),
+            Some((_, k)) => k.result(["abs.", T::PTX], &[self.operand(k)]),
         }
     }
 }
@@ -66,7 +66,7 @@ impl<'k, T: Signed> Neg for Val<'k, T> {
     fn neg(self) -> Self {
         match self.reg() {
             None => self.as_constant().map_or(self, |c| c.fold_neg().into()),
-            Some((_, k)) => k.result(format_args!("neg.{}", T::PTX), &[self.operand(k)]),
+            Some((_, k)) => k.result(["neg.", T::PTX], &[self.operand(k)]),
         }
     }
 }
@@ -131,7 +131,7 @@ impl<'k, T: Real> Val<'k, T> {
     pub fn is(self, class: Class) -> Val<'k, bool> {
         match self.reg() {
             None => self.as_constant().is_some_and(|c| class.holds(c.to_bits(), T::BYTES)).into(),
-            Some((_, k)) => k.result(format_args!("testp.{}.{}", class.suffix(), T::PTX), &[self.operand(k)]),
+            Some((_, k)) => k.result(["testp.", class.suffix(), ".", T::PTX], &[self.operand(k)]),
         }
     }
 }
@@ -171,7 +171,7 @@ impl<'k, T: SignBits> Val<'k, T> {
         let (a, s) = (self.operand(k), sign.operand(k));
         match T::CLASS {
             // The first source provides the sign (PTX ISA, "copysign").
-            RegClass::F32 | RegClass::F64 => k.result(format_args!("copysign.{}", T::PTX), &[s, a]),
+            RegClass::F32 | RegClass::F64 => k.result(["copysign.", T::PTX], &[s, a]),
             RegClass::Half => {
                 let mask = |signs: u64| Val::from(signs as u16).operand(k);
                 let part = |x, bits| k.result::<T>(format_args!("and.b16"), &[x, mask(bits)]).operand(k);

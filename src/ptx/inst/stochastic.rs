@@ -21,7 +21,7 @@ impl<'k> Builder<'k> {
         // ptxas accepts no immediate as random bits.
         let random = Operand::Reg(random.into().in_register(self));
         let operands = [high.into().operand(self), low.into().operand(self), random];
-        self.result(format_args!("cvt.rs.{}.f32", P::PTX), &operands)
+        self.result(["cvt.rs.", P::PTX, ".f32"], &operands)
     }
 
     /// Returns four f32 as 8-bit floating-point numbers, the first in the low byte, each rounded up or down according to `random`, 32
@@ -39,7 +39,7 @@ impl<'k> Builder<'k> {
         let mut numbers = numbers.map(|number| Operand::Reg(number.in_register(self)));
         numbers.reverse();
         self.result(
-            format_args!("cvt.rs.satfinite.{}x4.f32", T::PTX),
+            ["cvt.rs.satfinite.", T::PTX, "x4.f32"],
             &[Operand::Vector(&numbers), Operand::Reg(random.into().in_register(self))],
         )
     }

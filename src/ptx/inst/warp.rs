@@ -89,7 +89,7 @@ impl<'k> Builder<'k> {
     pub(crate) fn emit_shuffle(self, how: Shuffle, result: RegId, value: RegId, lane: Operand<'_>) {
         let [clamp, mask] = [how.clamp(), FULL_MASK].map(|bits| Val::from(bits).operand(self));
         let operands = [Operand::Reg(result), Operand::Reg(value), lane, clamp, mask];
-        self.emit(format_args!("shfl.sync.{}.b32", how.suffix()), &operands);
+        self.emit(["shfl.sync.", how.suffix(), ".b32"], &operands);
     }
 
     /// Shuffles among the lanes of `mask` with an explicit clamp operand, and also returns whether the source lane is in range. Bits 0 to 4
@@ -111,7 +111,7 @@ impl<'k> Builder<'k> {
         let mask = mask.into().operand(self);
         let (result, in_range) = (self.fresh(T::CLASS), self.fresh(RegClass::Pred));
         let operands = [Operand::Pair(result, in_range), value, lane, clamp, mask];
-        self.emit(format_args!("shfl.sync.{}.b32", how.suffix()), &operands);
+        self.emit(["shfl.sync.", how.suffix(), ".b32"], &operands);
         (Val::from_reg(result, self), Val::from_reg(in_range, self))
     }
 
@@ -170,7 +170,7 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub fn match_any<T: Bits>(self, value: Val<'k, T>, mask: impl Into<Val<'k, u32>>) -> Val<'k, u32> {
         let operands = [value.operand(self), mask.into().operand(self)];
-        self.result(format_args!("match.any.sync.{}", T::UNTYPED), &operands)
+        self.result(["match.any.sync.", T::UNTYPED], &operands)
     }
 
     /// Returns `mask` if `value` is the same in all its lanes and 0 otherwise, and whether it is the same. Values must have 32 or 64 bits.
@@ -183,7 +183,7 @@ impl<'k> Builder<'k> {
     ) -> (Val<'k, u32>, Val<'k, bool>) {
         let (value, mask) = (value.operand(self), mask.into().operand(self));
         let (lanes, same) = (self.fresh(RegClass::B32), self.fresh(RegClass::Pred));
-        self.emit(format_args!("match.all.sync.{}", T::UNTYPED), &[Operand::Pair(lanes, same), value, mask]);
+        self.emit(["match.all.sync.", T::UNTYPED], &[Operand::Pair(lanes, same), value, mask]);
         (Val::from_reg(lanes, self), Val::from_reg(same, self))
     }
 

@@ -179,8 +179,8 @@ impl<'k> Builder<'k> {
     /// Emits `d = a · b + c` on words, with each operand in braces, or without braces for an instruction of a single thread.
     #[track_caller]
     pub(crate) fn product_of_words(self, mnemonic: &str, bare: bool, [d, a, b, c]: [&[RegId]; 4]) {
-        let operands = [d, a, b, c].map(|registers| self.words(registers));
-        let operands = operands.each_ref().map(|words| if bare { words[0] } else { Operand::Vector(words) });
+        let (d, a, b, c) = (self.words(d), self.words(a), self.words(b), self.words(c));
+        let operands = [&d, &a, &b, &c].map(|words| if bare { words[0] } else { Operand::Vector(words) });
         self.emit([mnemonic], &operands);
     }
 

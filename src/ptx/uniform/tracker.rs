@@ -84,7 +84,7 @@ impl Known {
 /// The uniformity of registers, and the conditions under which the current position is reached.
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {
-    facts: [Vec<Fact>; RegClass::ALL.len()],
+    facts: Facts,
     /// The shape of the block, if declared, and its number of threads.
     block: Option<[u32; 3]>,
     threads: Option<u64>,
@@ -100,7 +100,27 @@ pub(crate) struct Tracker {
     raised: Vec<(usize, RegId, Uniformity, Set)>,
 }
 
+/// The uniformity of the registers of each class.
+#[derive(Debug, Default)]
+pub(crate) struct Facts([Vec<Fact>; RegClass::ALL.len()]);
+
+impl Facts {
+    pub(crate) fn clear(&mut self) {
+        self.0.iter_mut().for_each(Vec::clear);
+    }
+}
+
 impl Tracker {
+    /// Starts a kernel; `facts` are empty.
+    pub(crate) fn new(facts: Facts) -> Self {
+        Self { facts, ..Self::default() }
+    }
+
+    /// Returns the memory for another kernel.
+    pub(crate) fn into_facts(self) -> Facts {
+        self.facts
+    }
+
     pub(crate) fn declare_block(&mut self, shape: [u32; 3]) {
         self.block = Some(shape);
         self.threads = Some(shape.iter().map(|&n| u64::from(n)).product());
@@ -118,7 +138,7 @@ impl Tracker {
 
     /// Adds a fresh register of a class, at the end or in place of a retired one.
     pub(crate) fn fresh(&mut self, class: RegClass, index: usize) {
-        let facts = &mut self.facts[class.index()];
+        let facts = &mut self.facts.0[class.index()];
         if facts.is_empty() {
             facts.reserve(COMMON_REGISTERS);
         }
@@ -156,11 +176,11 @@ impl Tracker {
     }
 
     fn fact(&self, reg: RegId) -> &Fact {
-        &self.facts[reg.class.index()][reg.index as usize]
+        &self.facts.0[reg.class.index()][reg.index as usize]
     }
 
     fn fact_mut(&mut self, reg: RegId) -> &mut Fact {
-        &mut self.facts[reg.class.index()][reg.index as usize]
+        &mut self.facts.0[reg.class.index()][reg.index as usize]
     }
 
     // ── Conditions on registers ──────────────────────────────────────────────────────────────────────────────────
@@ -368,7 +388,7 @@ impl Tracker {
             let Assumption { register, level, under } = self.assumptions[number as usize];
             let (class, index) = register;
             if facts[i].written_in < closed.id {
-                let fact = &mut self.facts[class][index];
+                let fact = &mut self.facts.0[class][index];
                 (fact.level, fact.set) = (level, under);
                 continue;
             }
@@ -389,14 +409,14 @@ impl Tracker {
                 let Condition { level, set, .. } = self.conditions[j];
                 known = self.meet(known, Known { level, set, index: None });
             }
-            let fact = &mut self.facts[class][index];
+            let fact = &mut self.facts.0[class][index];
             (fact.level, fact.set, fact.index) = (known.level, known.set, None);
         }
         divergence
     }
 
     fn facts_of(&self, (class, index): (usize, usize)) -> Fact {
-        self.facts[class][index]
+        self.facts.0[class][index]
     }
 
     /// Replaces reliance on an assumption of a closed loop by reliance on the assumptions under which it was checked.

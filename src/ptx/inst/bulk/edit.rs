@@ -197,10 +197,11 @@ impl<'k> TensorMapEdit<'k, Shared> {
     ) -> TensorMapPtr<'k, T, A> {
         let k = self.at.kernel();
         k.count_unsafe_access();
-        let mnemonic = format_args!(
-            "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release{}.sync.aligned",
-            scope.suffix()
-        );
+        let mnemonic = [
+            "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release",
+            scope.suffix(),
+            ".sync.aligned",
+        ];
         k.emit(mnemonic, &[to.operand(), self.at.operand(), immediate(MAP_BYTES)]);
         TensorMapPtr::new(k, to.generic().address(), None)
     }

@@ -124,7 +124,7 @@ impl<'k, T: Element, A> TensorMapPtr<'k, T, A> {
     #[track_caller]
     pub fn acquire(self, scope: MemoryScope) {
         let operands = [self.bytes().operand(), Operand::Imm(Immediate::new(MAP_BYTES))];
-        self.k.emit(format_args!("fence.proxy.tensormap::generic.acquire{}", scope.suffix()), &operands);
+        self.k.emit(["fence.proxy.tensormap::generic.acquire", scope.suffix()], &operands);
     }
 
     /// Returns the base of the operand `[map, {coordinates}]`, and records how the map is used.
