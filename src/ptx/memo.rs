@@ -43,3 +43,49 @@ impl Builder<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::ptx::{Kernel, Target};
+
+    #[derive(PartialEq)]
+    struct Doubled(usize);
+    #[derive(PartialEq)]
+    struct Tripled(usize);
+
+    impl Computation for Doubled {
+        type Result = Rc<usize>;
+
+        fn compute(&self) -> Rc<usize> {
+            (2 * self.0).into()
+        }
+    }
+
+    impl Computation for Tripled {
+        type Result = Rc<usize>;
+
+        fn compute(&self) -> Rc<usize> {
+            (3 * self.0).into()
+        }
+    }
+
+    #[test]
+    fn equal_computations_share_their_result() {
+        let kernel = Kernel::<()>::build("f", Target::SM_80, |k, ()| {
+            let first = k.computed(Doubled(1));
+            assert!(Rc::ptr_eq(&first, &k.computed(Doubled(1))));
+            // Also when there are more than are kept, and of another type with the same field.
+            for number in 0..2 * MOST_RESULTS {
+                assert_eq!(
+                    (*k.computed(Doubled(number)), *k.computed(Tripled(number))),
+                    (2 * number, 3 * number)
+                );
+            }
+            assert!(Rc::ptr_eq(&first, &k.computed(Doubled(1))));
+        });
+        assert!(kernel.is_ok());
+    }
+}

@@ -50,7 +50,7 @@ impl Text {
     /// Appends a number in decimal digits: most are numbers of registers, of up to three digits.
     #[inline]
     pub(crate) fn push_decimal(&mut self, number: u64) {
-        match DIGITS.get(number as usize) {
+        match DIGITS.get(usize::try_from(number).unwrap_or(usize::MAX)) {
             Some(digits) => {
                 let count = 1 + usize::from(number >= 10) + usize::from(number >= 100);
                 self.push_first(count, digits);
@@ -104,7 +104,7 @@ impl Text {
 }
 
 /// The prefix of the register names of each class, and its length.
-const PREFIXES: [(usize, [u8; 4]); RegClass::ALL.len()] = {
+static PREFIXES: [(usize, [u8; 4]); RegClass::ALL.len()] = {
     let mut prefixes = [(0, [0; 4]); RegClass::ALL.len()];
     let mut class = 0;
     while class < prefixes.len() {
@@ -141,5 +141,61 @@ impl fmt::Write for Text {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.push_str(text);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(write: impl FnOnce(&mut Text)) -> String {
+        let mut text = Text::default();
+        write(&mut text);
+        text.into_string()
+    }
+
+    #[test]
+    fn numbers_and_names_are_as_std_formats_them() {
+        for number in (0..2000).chain([99_999, 1_234_567, u32::MAX.into(), u64::MAX]) {
+            assert_eq!(text(|text| text.push_decimal(number)), number.to_string());
+        }
+        for class in RegClass::ALL {
+            for index in [0, 9, 10, 123, 4567] {
+                let reg = RegId { class, index, writes: 0 };
+                assert_eq!(text(|text| text.push_register(reg)), reg.to_string());
+            }
+        }
+    }
+
+    #[test]
+    fn operands_start_in_a_column_or_after_a_space() {
+        let line = |mnemonic: &str| {
+            text(|text| {
+                text.push_str("first\n");
+                text.push_str(mnemonic);
+                text.pad_to_operands(6);
+                text.push_str("x");
+            })
+        };
+        assert_eq!(line("    ret"), "first\n    ret                 x");
+        assert_eq!(
+            line("    a.mnemonic.of.more.than.a.column"),
+            "first\n    a.mnemonic.of.more.than.a.column x"
+        );
+    }
+
+    #[test]
+    fn parts_are_replaced_and_removed() {
+        let reg = RegId { class: RegClass::B64, index: 1234, writes: 0 };
+        let edited = |edit: &dyn Fn(&mut Text)| {
+            text(|text| {
+                text.push_str("one two three four");
+                edit(text);
+            })
+        };
+        assert_eq!(edited(&|text| text.replace(4..7, reg)), "one %rd1234 three four");
+        assert_eq!(edited(&|text| text.remove(&[])), "one two three four");
+        assert_eq!(edited(&|text| text.remove(&[0..4, 8..14])), "two four");
+        assert_eq!(edited(&|text| text.remove(&[3..7, 7..18])), "one");
     }
 }
