@@ -122,10 +122,11 @@ struct Line {
     mnemonic: usize,
 }
 
-/// The largest tables of a kernel under construction. Those of a finished kernel are used for the next one of the thread, which then needs
-/// less memory from the system.
+/// The text and the largest tables of a kernel under construction. Their memory is used for the next kernel of the thread, which then
+/// obtains little from the system: the first access to each page of new memory takes as long as writing several lines.
 #[derive(Default)]
 struct Tables {
+    text: Text,
     registers: [Vec<RegFacts>; RegClass::ALL.len()],
     values: Vec<ValueFacts>,
     numbering: Numbering,
@@ -141,11 +142,12 @@ impl Tables {
         if self.registers.iter().map(Vec::len).sum::<usize>() > MOST_KEPT {
             return;
         }
+        self.text.truncate(0);
         self.registers.iter_mut().for_each(Vec::clear);
         self.values.clear();
         self.numbering.clear();
         self.uniform.clear();
-        TABLES.set(Some(self));
+        let _ = TABLES.try_with(|tables| tables.set(Some(self)));
     }
 }
 
@@ -155,11 +157,12 @@ thread_local! {
 
 impl Body {
     pub(crate) fn new(entry: Entry) -> Self {
-        let Tables { registers, values, numbering, uniform } = TABLES.take().unwrap_or_default();
+        let Tables { text, registers, values, numbering, uniform } =
+            TABLES.try_with(Cell::take).ok().flatten().unwrap_or_default();
         Self {
             target: entry.target,
             entry,
-            text: Text::default(),
+            text,
             located: None,
             error: None,
             registers,
@@ -192,7 +195,7 @@ impl Body {
     /// Returns the finished kernel, or the first error.
     pub(crate) fn finish(mut self, at: &'static Location<'static>) -> Result<Entry, BuildError> {
         self.leave_out_bypassed();
-        self.entry.text = std::mem::take(&mut self.text).into_string();
+        self.entry.text = self.text.to_text();
         let (fixed, dynamic, declaration) = self.shared.declaration(&self.shared_symbol());
         let (bytes, most) = (fixed + dynamic, self.target.max_shared_bytes());
         if bytes > most.into() {
@@ -201,8 +204,8 @@ impl Body {
         (self.entry.static_shared_bytes, self.entry.dynamic_shared_bytes) = (fixed as u32, dynamic as u32);
         self.entry.module_declarations.extend(declaration);
         self.entry.registers = std::array::from_fn(|i| self.registers[i].len() as u32);
-        let Self { entry, error, registers, values, numbering, uniform, .. } = self;
-        Tables { registers, values, numbering, uniform: uniform.into_facts() }.keep();
+        let Self { entry, error, text, registers, values, numbering, uniform, .. } = self;
+        Tables { text, registers, values, numbering, uniform: uniform.into_facts() }.keep();
         error.map_or(Ok(entry), Err)
     }
 

@@ -190,6 +190,6 @@ impl fmt::Display for Operand<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = Text::default();
         self.push_to(&mut text);
-        f.write_str(&text.into_string())
+        f.write_str(&text.to_text())
     }
 }

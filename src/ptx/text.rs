@@ -98,8 +98,10 @@ impl Text {
         self.truncate(end);
     }
 
-    pub(crate) fn into_string(self) -> String {
-        String::from_utf8(self.bytes).expect("all parts are strings")
+    /// Returns a copy without spare memory.
+    pub(crate) fn to_text(&self) -> String {
+        // All parts are strings, so nothing is lost.
+        String::from_utf8_lossy(&self.bytes).into_owned()
     }
 }
 
@@ -151,7 +153,7 @@ mod tests {
     fn text(write: impl FnOnce(&mut Text)) -> String {
         let mut text = Text::default();
         write(&mut text);
-        text.into_string()
+        text.to_text()
     }
 
     #[test]
