@@ -388,6 +388,7 @@ impl Body {
     }
 
     /// Starts the line of an instruction.
+    #[inline]
     fn begin_instruction(&mut self, mnemonic: &dyn MnemonicText) -> Line {
         let start = self.text.len();
         self.begin_line();
@@ -397,6 +398,7 @@ impl Body {
     }
 
     /// Returns the mnemonic of a line that ends with it, as [`require`](Self::require) does.
+    #[inline]
     fn mnemonic_of(&mut self, line: &Line, at: &'static Location<'static>) -> Option<Mnemonic> {
         let mnemonic = self.text.since(line.mnemonic);
         let known = self.mnemonics.find(mnemonic);
@@ -408,12 +410,14 @@ impl Body {
     }
 
     /// Checks and counts the uses of registers as operands.
+    #[inline]
     fn use_operands(&mut self, operands: &[Operand<'_>], at: &'static Location<'static>) {
         for operand in operands {
             operand.for_each_register(&mut |reg| self.use_register(reg, at));
         }
     }
 
+    #[inline]
     fn use_register(&mut self, reg: RegId, at: &'static Location<'static>) {
         self.check_use(reg, at);
         self.count_use(reg);
@@ -449,6 +453,7 @@ impl Body {
     }
 
     /// Writes the indentation and the guard, if any.
+    #[inline]
     fn begin_line(&mut self) {
         self.text.push_str("    ");
         if let Some((reg, negated)) = self.guard {
@@ -459,6 +464,7 @@ impl Body {
     }
 
     /// Ends the line of an instruction.
+    #[inline]
     fn end_line(&mut self, at: &'static Location<'static>) {
         if let Some((guard, _)) = self.guard {
             self.use_register(guard, at);

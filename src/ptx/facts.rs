@@ -198,6 +198,7 @@ impl Body {
     }
 
     /// Counts a register among the operands of a line.
+    #[inline]
     pub(super) fn count_use(&mut self, reg: RegId) {
         self.facts_mut(reg).uses += 1;
     }
@@ -218,6 +219,7 @@ impl Body {
     // ── Where it is known ────────────────────────────────────────────────────────────────────────────────────────
 
     /// Returns whether the register's definition dominates the current position and the handle is current.
+    #[inline]
     pub(crate) fn is_current(&self, reg: RegId) -> bool {
         let facts = self.facts(reg);
         (facts.writes == reg.writes || reg.writes == RegId::IN_PLACE) && self.is_open(facts.block)
@@ -230,6 +232,7 @@ impl Body {
     }
 
     /// Returns whether the current position is in a block; all of it is in the kernel itself.
+    #[inline]
     fn is_open(&self, block: u32) -> bool {
         block == 0 || self.open_blocks.contains(&block)
     }

@@ -58,15 +58,20 @@ impl Mnemonics {
     }
 
     /// Returns the mnemonic with this text, if it was added.
+    #[inline]
     pub(super) fn find(&mut self, text: &[u8]) -> Option<Mnemonic> {
         let at = |position: usize| text.get(position).map_or(0, |&byte| usize::from(byte));
         let length = text.len();
         let hash = (length + 5 * at(0) + 3 * at(length / 2) + at(length.wrapping_sub(1))) % self.latest.len();
         let is_here = |(known, _): &(Box<str>, Mnemonic)| known.as_bytes() == text;
-        if !self.all.get(usize::from(self.latest[hash])).is_some_and(is_here) {
-            self.latest[hash] = self.all.iter().position(is_here)? as u16;
+        match self.all.get(usize::from(self.latest[hash])).filter(|known| is_here(known)) {
+            Some((_, mnemonic)) => Some(*mnemonic),
+            None => {
+                let position = self.all.iter().position(is_here)?;
+                self.latest[hash] = position as u16;
+                Some(self.all[position].1)
+            }
         }
-        Some(self.all[usize::from(self.latest[hash])].1)
     }
 
     /// Adds a mnemonic.

@@ -100,8 +100,7 @@ impl Text {
 
     /// Returns a copy without spare memory.
     pub(crate) fn to_text(&self) -> String {
-        // All parts are strings, so nothing is lost.
-        String::from_utf8_lossy(&self.bytes).into_owned()
+        str::from_utf8(&self.bytes).expect("all parts are strings").to_owned()
     }
 }
 

@@ -248,14 +248,14 @@ impl Tracker {
 
     // ── Registers ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    #[inline]
+    #[inline(always)]
     fn meet(&mut self, a: Known, b: Known) -> Known {
         let level = a.level.meet(b.level);
         let set = if level == Uniformity::NONE { Set::EMPTY } else { self.sets.union(a.set, b.set) };
         Known { level, set, index: None }
     }
 
-    #[inline]
+    #[inline(always)]
     fn read(&mut self, reg: RegId) -> Known {
         self.assume_carried(reg);
         let fact = self.fact(reg);
@@ -534,7 +534,7 @@ impl Tracker {
     }
 
     /// Returns the uniformity of an operand.
-    #[inline]
+    #[inline(always)]
     fn operand(&mut self, operand: &Operand<'_>) -> Known {
         match operand {
             Operand::Reg(reg) | Operand::Address { base: AddressBase::Reg(reg), .. } => self.read(*reg),
