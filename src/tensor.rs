@@ -50,7 +50,8 @@ pub use construct::SharedLayout;
 pub use copy::{copy, copy_if};
 pub(crate) use copy::{copy_issued, copy_or};
 pub use element::{
-    Arithmetic, Computed, ConvertibleElement, FloatElement, Length16, Length32, SubtileLength, TensorElement,
+    Arithmetic, Computed, ConvertibleElement, FloatElement, Length16, Length32, MappedElement, SubtileLength,
+    TensorElement,
 };
 pub(crate) use element::{SUBTILE_SIDE, bytes_of, element_types, splat, splat_value};
 pub use elementwise::{Elements, ReadElements, WriteElements, axpby, fill, sum, transform};

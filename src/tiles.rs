@@ -99,4 +99,4 @@ pub use transpose::SquareSubtiles;
 pub use vector::{ColVec, RowVec, Rv};
 pub use vector_layout::{Aligned, Broadcast, Naive, Orthogonal, VectorLayout};
 
-pub use crate::tensor::{Length16, Length32, SubtileLength};
+pub use crate::tensor::{Length16, Length32, MappedElement, SubtileLength};

@@ -111,15 +111,30 @@ macro_rules! element_types {
 }
 pub(crate) use element_types;
 
+/// An element type whose registers are values of one element or of a pair: all but the integers and bits of 8 and 16 bits, [`e4m3`] and
+/// [`e5m2`], which are packed into `u32`, so that arithmetic on a register would carry from one element to the next.
+#[diagnostic::on_unimplemented(
+    message = "functions of registers of `{Self}` would combine adjacent elements",
+    note = "a register is a `u32` of several packed elements: use `map_indexed` or `zip_elements` for functions of elements, `map_words` or \
+            `zip_words` for functions of the `u32`, or convert the tile"
+)]
+pub trait MappedElement: TensorElement {}
+
+macro_rules! mapped {
+    ($($t:ident)*) => { $(impl MappedElement for $t {})* };
+}
+
+mapped! { f16 bf16 u32 i32 B32 f16x2 bf16x2 tf32 f32 u64 i64 B64 f64 }
+
 /// An element type whose arithmetic instructions operate on one word at a time: [`bf16`], [`struct@f16`], `f32`, `f64` and integers of 32
 /// and 64 bits.
 pub trait Arithmetic:
-    TensorElement<Word: Number, Reg = Self> + Number + Computed<In = <Self as TensorElement>::Word>
+    MappedElement<Word: Number, Reg = Self> + Number + Computed<In = <Self as TensorElement>::Word>
 {
 }
 
 impl<T> Arithmetic for T where
-    T: TensorElement<Word: Number, Reg = T> + Number + Computed<In = <T as TensorElement>::Word>
+    T: MappedElement<Word: Number, Reg = T> + Number + Computed<In = <T as TensorElement>::Word>
 {
 }
 

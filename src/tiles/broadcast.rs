@@ -13,7 +13,7 @@ use super::{
 use crate::{
     layout::TvLayout,
     ptx::Val,
-    tensor::{Fragment, TensorElement, words_of},
+    tensor::{Fragment, MappedElement, TensorElement, words_of},
 };
 
 /// Returns, for each register of a tile, a word with the corresponding elements of a vector along `axis`, in the order of the registers.
@@ -69,7 +69,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         &self,
         vector: &ColVec<'k, U, H, L, T::Length>,
         f: impl Fn(Val<'k, T::Word>, Val<'k, U::Word>) -> Val<'k, T::Word>,
-    ) -> Self {
+    ) -> Self
+    where
+        T: MappedElement,
+    {
         self.zip_lines(vector.fragment(), 0, f)
     }
 
@@ -86,7 +89,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         &self,
         vector: &RowVec<'k, U, W, L, T::Length>,
         f: impl Fn(Val<'k, T::Word>, Val<'k, U::Word>) -> Val<'k, T::Word>,
-    ) -> Self {
+    ) -> Self
+    where
+        T: MappedElement,
+    {
         self.zip_lines(vector.fragment(), 1, f)
     }
 

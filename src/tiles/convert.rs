@@ -15,6 +15,7 @@ use crate::{
 ///
 /// f64 and integers of 32 and 64 bits convert to each other directly. All other conversions have the result of a conversion via f32, which
 /// rounds numbers with more than 24 significant bits twice. Results are rounded to nearest even; 8-bit and integer results saturate.
+#[doc(alias = "convertor")]
 #[diagnostic::on_unimplemented(
     message = "tiles of `{Self}` do not convert to `{U}`",
     note = "floating-point types and integers of 8, 32 and 64 bits convert to each other; other types convert with `map_to`"

@@ -13,6 +13,9 @@ use crate::{
 /// [`batch`](Self::batch) selects a matrix of the last two axes.
 ///
 /// Offsets and strides have 64 bits where required, so a matrix may have more than 2³² elements.
+#[doc(alias = "gl1")]
+#[doc(alias = "gl2")]
+#[doc(alias = "gl3")]
 #[doc(alias = "gl")]
 pub struct Gl<'k, T: TensorElement, A, const R: usize = 2> {
     tensor: Tensor<'k, Global, T, A>,
@@ -59,6 +62,7 @@ impl<'k> Builder<'k> {
     ///
     /// Rejected when the kernel is built in the same cases as [`tensor`](Self::tensor).
     #[track_caller]
+    #[doc(alias = "make_gl")]
     pub fn global<T: TensorElement, A, const R: usize>(
         self,
         pointer: Ptr<'k, T, Global, A>,
@@ -142,6 +146,7 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A> {
 
     /// Returns the tile that starts at element (`row`, `col`).
     #[track_caller]
+    #[doc(alias = "unit_coord")]
     pub fn tile_at(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> GlTile<'k, T, A> {
         GlTile { tensor: self.tensor.starting_at(&[row.into(), col.into()]), at: [0.into(); 2] }
     }

@@ -1,7 +1,10 @@
 //! Elementwise functions of register tiles and vectors.
 
 use super::{element::RegisterLayout, registers::Registers, rt::Rt, vector::Rv, vector_layout::VectorLayout};
-use crate::{ptx::Val, tensor::TensorElement};
+use crate::{
+    ptx::Val,
+    tensor::{MappedElement, TensorElement},
+};
 
 macro_rules! maps {
     ($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident, $what:literal) => {
@@ -11,7 +14,17 @@ macro_rules! maps {
             #[doc = concat!("Returns a ", $what, " of the results of `f` for every register: pairs of 16-bit elements, or single elements of 32 or 64 bits.")]
             #[must_use]
             #[track_caller]
-            pub fn map(&self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Self {
+            pub fn map(&self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Self
+            where
+                T: MappedElement,
+            {
+                self.map_words(f)
+            }
+
+            #[doc = concat!("Returns a ", $what, " of the results of `f` for every register, of any element type: elements of 8 and 16 bits without arithmetic are packed into a `u32`, lowest bits first.")]
+            #[must_use]
+            #[track_caller]
+            pub fn map_words(&self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Self {
                 self.computed(|_, word| f(word))
             }
 
@@ -22,7 +35,10 @@ macro_rules! maps {
             pub fn map_to<U: TensorElement>(
                 &self,
                 f: impl Fn(Val<'k, T::Word>) -> Val<'k, U::Word>,
-            ) -> $tile<'k, U, $($size,)* $layout> {
+            ) -> $tile<'k, U, $($size,)* $layout>
+            where
+                T: MappedElement,
+            {
                 const { assert!(T::PER_WORD == U::PER_WORD, "both types must have the same number of elements per register: convert one") };
                 let k = self.kernel();
                 let results = self.words().into_iter().map(|word| k.owned(|| f(word)));
@@ -33,7 +49,10 @@ macro_rules! maps {
             ///
             /// The last instruction of `f` writes directly to the tile's register, so a loop that carries the tile needs no `mov`.
             #[track_caller]
-            pub fn apply(&mut self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) {
+            pub fn apply(&mut self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>)
+            where
+                T: MappedElement,
+            {
                 self.rewrite(|_, word| f(word));
             }
 
@@ -44,6 +63,20 @@ macro_rules! maps {
             #[must_use]
             #[track_caller]
             pub fn zip<U: TensorElement>(
+                &self,
+                other: &$tile<'k, U, $($size,)* $layout>,
+                f: impl Fn(Val<'k, T::Word>, Val<'k, U::Word>) -> Val<'k, T::Word>,
+            ) -> Self
+            where
+                T: MappedElement,
+            {
+                self.zip_words(other, f)
+            }
+
+            #[doc = concat!("Returns a ", $what, " of the results of `f` for the corresponding registers of two, of any element types with the same number of elements per register; see [`map_words`](Self::map_words).")]
+            #[must_use]
+            #[track_caller]
+            pub fn zip_words<U: TensorElement>(
                 &self,
                 other: &$tile<'k, U, $($size,)* $layout>,
                 f: impl Fn(Val<'k, T::Word>, Val<'k, U::Word>) -> Val<'k, T::Word>,

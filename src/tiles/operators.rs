@@ -176,6 +176,7 @@ macro_rules! methods {
     ($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident) => {
         impl<'k, T: Computed, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
             /// Returns `self + left · right`, rounded once, computed in place.
+            #[doc(alias = "fma_AxCtB")]
             #[doc(alias = "fma")]
             #[must_use]
             #[track_caller]
@@ -192,6 +193,7 @@ macro_rules! methods {
             }
 
             /// Returns `self · factor + addend`, rounded once, computed in place.
+            #[doc(alias = "fma_AxBtC")]
             #[doc(alias = "fma")]
             #[must_use]
             #[track_caller]

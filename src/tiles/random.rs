@@ -174,6 +174,29 @@ impl<'k> RandomTile<'k> {
     }
 }
 
+impl<'k> RandomTile<'k> {
+    /// Returns the words of the elements of a vector at these coordinates, which are `size` elements of a row of the matrix, in any lane.
+    #[track_caller]
+    pub(super) fn of_vector(
+        &self,
+        at: &Coordinates<'k>,
+        values: impl Iterator<Item = usize>,
+        size: u32,
+    ) -> Vec<Val<'k, u32>> {
+        let Random { k, key, offset: [low, high] } = self.random;
+        let (row, first) = (self.at[0], self.at[1] * size);
+        let is_set = |coordinate: Val<'k, u32>| (coordinate & APART as u32).ne(0);
+        let (in_second_row, apart) = (is_set(row), !(APART as u32));
+        let word = |value: usize| {
+            let col = first + at.at(value);
+            let [a, b, c, d] = k.philox4x32([row & apart, col & apart, low, high], key);
+            let in_second_col = is_set(col);
+            in_second_row.select(in_second_col.select(d, c), in_second_col.select(b, a))
+        };
+        values.map(word).collect()
+    }
+}
+
 /// Which elements dropout keeps, by the upper 24 bits of their random words, and their factor.
 #[derive(Clone, Copy)]
 pub(crate) struct DropoutRule<'k> {

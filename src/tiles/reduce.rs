@@ -85,7 +85,7 @@ pub(super) const PRODUCT: Operation = Operation::Product;
 
 impl Operation {
     #[track_caller]
-    fn apply<'k, S: Numeric>(self, a: Val<'k, S>, b: Val<'k, S>) -> Val<'k, S> {
+    pub(super) fn apply<'k, S: Numeric>(self, a: Val<'k, S>, b: Val<'k, S>) -> Val<'k, S> {
         match self {
             Self::Scoped(combine) => combine.apply(a, b),
             Self::Product => a * b,

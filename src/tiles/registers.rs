@@ -87,6 +87,17 @@ pub(super) trait Registers<'k>: Distributed<'k> {
     }
 }
 
+/// Returns a tile or vector with copies of these values in its registers.
+#[track_caller]
+pub(super) fn from_values<'k, D: Registers<'k>>(k: Builder<'k>, values: &[Val<'k, WordOf<'k, D>>]) -> D {
+    k.check_whole_warps();
+    if values.len() != D::count() {
+        k.refuse(format!("expected the values of {} registers, found {}", D::count(), values.len()));
+        return k.zeros();
+    }
+    D::of_registers(k, values.iter().map(|&value| k.owned(|| value)).collect())
+}
+
 /// A function of the number and the value of a register.
 type OfWord<'f, 'k, W> = dyn Fn(usize, Val<'k, W>) -> Val<'k, W> + 'f;
 

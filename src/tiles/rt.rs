@@ -4,7 +4,7 @@ use std::{fmt, marker::PhantomData};
 
 use super::{
     element::{RegisterLayout, Row, register_layout},
-    registers::{Distributed, Registers, WordOf},
+    registers::{Distributed, Registers, WordOf, from_values},
 };
 use crate::{
     atoms::TileLayout,
@@ -38,8 +38,11 @@ impl<T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> fmt::D
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
     /// The number of rows.
     #[doc(alias = "rows")]
+    #[doc(alias = "TILE_ROW_DIM")]
     pub const ROWS: u32 = Self::SUBTILE[0] * H as u32;
     /// The number of columns.
+    #[doc(alias = "TILE_COL_DIM")]
+    #[doc(alias = "cols")]
     pub const COLS: u32 = Self::SUBTILE[1] * W as u32;
     /// The number of registers per lane.
     #[doc(alias = "registers_per_thread")]
@@ -120,8 +123,18 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
 
     /// Returns the lane's registers, in the order of [`fragment`](Self::fragment), to compute with or to inspect.
     /// A handle is rejected after the tile's register has been overwritten by `mma` or through a fragment.
+    #[doc(alias = "print")]
     pub fn registers(&self) -> Vec<Val<'k, T::Word>> {
         self.words()
+    }
+
+    /// Returns a tile whose registers have these values, in the order of [`fragment`](Self::fragment); the inverse of
+    /// [`registers`](Self::registers).
+    ///
+    /// Another number of values than [`REGISTERS`](Self::REGISTERS) is rejected when the kernel is built.
+    #[track_caller]
+    pub fn from_registers(k: Builder<'k>, values: impl AsRef<[Val<'k, T::Word>]>) -> Self {
+        from_values(k, values.as_ref())
     }
 
     /// Returns the registers of subtile (`i`, `j`).
@@ -209,6 +222,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Returns a tile or vector with one value in every element: `k.filled::<Rt<f32, 4, 4>>(1.0)`.
+    #[doc(alias = "constants")]
     #[doc(alias = "one")]
     #[doc(alias = "pos_infty")]
     #[doc(alias = "neg_infty")]

@@ -1,23 +1,24 @@
-//! Prefix sums along rows and columns of register tiles, and of vectors.
+//! Prefix sums, products, maxima and minima along rows and columns of register tiles, and of vectors.
 //!
 //! The digits of a coordinate along the line, from the lowest, are bits of the lane number or digits of the value number
 //! ([`TvLayout::along`](crate::layout::TvLayout::along)). For each digit, every group of elements that differ in lower digits only is
-//! combined with the groups before it: between lanes by a butterfly shuffle of the groups' totals, within a lane by sums.
+//! combined with the groups before it: between lanes by a butterfly shuffle of the groups' totals, within a lane directly. The total of a whole
+//! line is then in all of its lanes, and continues the next tile of the line.
 
 use std::{collections::BTreeMap, panic::Location};
 
 use super::{
-    coordinates::{lane_bits, value_offsets},
+    coordinates::{lane_bits, value_offsets, vector_values},
     element::RegisterLayout,
-    reduce::{Accumulate, for_each_element},
+    reduce::{Accumulate, MAX, MIN, Operation, PRODUCT, SUM, for_each_element},
     registers::Registers,
     rt::Rt,
-    vector::Rv,
+    vector::{ColVec, RowVec, Rv},
     vector_layout::VectorLayout,
 };
 use crate::{
     layout::{ThreadBit, TvLayout},
-    ptx::{Builder, RegId, Scalar, Shuffle, Val, shuffle, traits::Numeric},
+    ptx::{Builder, RegId, Scalar, Shuffle, Uniformity, Val, shuffle, traits::Numeric},
     tensor::{Fragment, TensorElement},
 };
 
@@ -27,55 +28,76 @@ struct Group<'k, S: Scalar> {
     at: i64,
     /// The numbers of its values.
     values: Vec<usize>,
-    /// The sum over the group, over all lanes that the digits reach.
+    /// The result over the group, over all lanes that the digits reach.
     total: Val<'k, S>,
 }
 
-/// Adds `before` to the prefix sums of a group's values.
-#[track_caller]
-fn add_before<'k, S: Numeric>(sums: &mut [Val<'k, S>], values: &[usize], before: Val<'k, S>) {
-    for &value in values {
-        sums[value] = sums[value] + before;
-    }
-}
-
-/// Combines groups whose coordinates differ by less than `span`, in order.
-#[track_caller]
-fn merge<'k, S: Numeric>(groups: Vec<Group<'k, S>>, span: i64, sums: &mut [Val<'k, S>]) -> Vec<Group<'k, S>> {
-    let mut merged: Vec<Group<'k, S>> = Vec::new();
-    for group in groups {
-        match merged.last_mut().filter(|last| last.at / span == group.at / span) {
-            Some(last) => {
-                add_before(sums, &group.values, last.total);
-                last.total = last.total + group.total;
-                last.values.extend(group.values);
-            }
-            None => merged.push(group),
-        }
-    }
-    merged
-}
-
-/// Replaces the elements of one line of a lane by their prefix sums along the line; `line` has coordinates and value numbers.
-#[track_caller]
-fn scan_line<'k, S: Numeric>(
+/// A scan: what it combines, and the results so far, by value number.
+struct Scan<'k, S: Scalar> {
     k: Builder<'k>,
-    line: BTreeMap<i64, usize>,
-    bits: &[ThreadBit],
-    sums: &mut [Val<'k, S>],
-) {
-    let group = |(at, value): (i64, usize)| Group { at, values: vec![value], total: sums[value] };
-    let mut groups: Vec<_> = line.into_iter().map(group).collect();
-    for bit in bits {
-        groups = merge(groups, bit.offset, sums);
-        let is_later = (k.lane().rank() & (1_u32 << bit.bit)).ne(0);
-        for group in &mut groups {
-            let other = shuffle(k, Shuffle::Bfly, group.total, (1 << bit.bit).into());
-            add_before(sums, &group.values, is_later.select(other, S::ZERO));
-            group.total = group.total + other;
+    how: Operation,
+    results: Vec<Val<'k, S>>,
+}
+
+impl<'k, S: Numeric> Scan<'k, S> {
+    /// Combines `before` with the results of a group's values.
+    #[track_caller]
+    fn add_before(&mut self, values: &[usize], before: Val<'k, S>) {
+        for &value in values {
+            self.results[value] = self.how.apply(self.results[value], before);
         }
     }
-    merge(groups, i64::MAX, sums);
+
+    /// Combines `before` with the results of a group's values if `is_later`.
+    #[track_caller]
+    fn add_before_if(&mut self, is_later: Val<'k, bool>, values: &[usize], before: Val<'k, S>) {
+        // Maxima have no neutral element: NaN and −∞ differ.
+        match self.how {
+            SUM => self.add_before(values, is_later.select(before, S::ZERO)),
+            PRODUCT => self.add_before(values, is_later.select(before, S::ONE)),
+            _ => {
+                for &value in values {
+                    let own = self.results[value];
+                    self.results[value] = is_later.select(self.how.apply(before, own), own);
+                }
+            }
+        }
+    }
+
+    /// Combines groups whose coordinates differ by less than `span`, in order.
+    #[track_caller]
+    fn merge(&mut self, groups: Vec<Group<'k, S>>, span: i64) -> Vec<Group<'k, S>> {
+        let mut merged: Vec<Group<'k, S>> = Vec::new();
+        for group in groups {
+            match merged.last_mut().filter(|last| last.at / span == group.at / span) {
+                Some(last) => {
+                    self.add_before(&group.values, last.total);
+                    last.total = self.how.apply(last.total, group.total);
+                    last.values.extend(group.values);
+                }
+                None => merged.push(group),
+            }
+        }
+        merged
+    }
+
+    /// Replaces the elements of one line of a lane by their results along the line; `line` has coordinates and value numbers. Returns the
+    /// result of the whole line.
+    #[track_caller]
+    fn scan_line(&mut self, line: BTreeMap<i64, usize>, bits: &[ThreadBit]) -> Val<'k, S> {
+        let group = |(at, value): (i64, usize)| Group { at, values: vec![value], total: self.results[value] };
+        let mut groups: Vec<_> = line.into_iter().map(group).collect();
+        for bit in bits {
+            groups = self.merge(groups, bit.offset);
+            let is_later = (self.k.lane().rank() & (1_u32 << bit.bit)).ne(0);
+            for group in &mut groups {
+                let other = shuffle(self.k, Shuffle::Bfly, group.total, (1 << bit.bit).into());
+                self.add_before_if(is_later, &group.values, other);
+                group.total = self.how.apply(group.total, other);
+            }
+        }
+        self.merge(groups, i64::MAX).pop().expect("a line has elements").total
+    }
 }
 
 /// Asserts that the sums of a tile's elements have subtiles of the same shape.
@@ -87,68 +109,158 @@ const fn assert_scans<T: Accumulate>() {
     );
 }
 
-/// Replaces the elements of a tile or vector of a layout by their prefix sums along an axis, in fresh registers.
+/// Returns the results of a tile or vector of a layout along an axis, by value number; `slots` has the index of each value's line. If there
+/// are results `before`, continues them, and appends the results of this tile's lines, by slot.
 #[track_caller]
-fn scan<'k, T: Accumulate>(fragment: &Fragment<'k, T>, layout: &TvLayout, axis: usize) -> Vec<RegId> {
-    let k = fragment.kernel();
+fn scan<'k, T: Accumulate>(
+    fragment: &Fragment<'k, T>,
+    layout: &TvLayout,
+    axis: usize,
+    slots: &[usize],
+    how: Operation,
+    before: &[Val<'k, T::Sum>],
+) -> Vec<Val<'k, T::Sum>> {
     let along = value_offsets(layout, axis);
-    let across =
-        if layout.shape().rank() == 1 { vec![0; along.len()] } else { value_offsets(layout, 1 - axis) };
     let mut bits = lane_bits(layout, axis);
     bits.sort_by_key(|bit| bit.offset);
-    let mut lines: BTreeMap<i64, BTreeMap<i64, usize>> = BTreeMap::new();
-    let mut sums = Vec::with_capacity(along.len());
+    let mut lines: BTreeMap<usize, BTreeMap<i64, usize>> = BTreeMap::new();
+    let mut scan = Scan { k: fragment.kernel(), how, results: Vec::with_capacity(along.len()) };
     for_each_element(fragment, &mut |value, element| {
-        lines.entry(across[value]).or_default().insert(along[value], value);
-        sums.push(element);
+        lines.entry(slots[value]).or_default().insert(along[value], value);
+        scan.results.push(element);
     });
-    k.all_owned(|| {
-        lines.into_values().for_each(|line| scan_line(k, line, &bits, &mut sums));
-        sums
-    })
+    let mut totals = Vec::with_capacity(lines.len());
+    for (slot, line) in lines {
+        let values: Vec<usize> = line.values().copied().collect();
+        totals.push(scan.scan_line(line, &bits));
+        if let Some(&before) = before.get(slot) {
+            scan.add_before(&values, before);
+        }
+    }
+    if !before.is_empty() {
+        scan.results.extend(totals);
+    }
+    scan.results
+}
+
+macro_rules! scans {
+    ($($what:literal $combined:literal $how:ident $row:ident $row_with:ident $col:ident $col_with:ident $vector:ident $vector_with:ident;)*) => {
+        impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {$(
+            #[doc = concat!("Returns the prefix ", $what, " along each row: element (i, j) of the result is the ", $combined, " of elements (i, 0) to (i, j), in")]
+            /// [`Accumulate::Sum`]. Tiles of 8-bit elements, whose results have subtiles of another shape, are first [widened](Self::widen).
+            ///
+            /// All lanes of the warp must take part. A [`Row`](super::Row) tile takes two shuffles per 8×8 elements.
+            #[doc(alias = "cumsum")]
+            #[doc(alias = "prefix sum")]
+            #[must_use]
+            #[track_caller]
+            pub fn $row(&self) -> Rt<'k, T::Sum, H, W, L> {
+                const { assert_scans::<T>() };
+                self.scanned(1, $how, &[]).0
+            }
+
+            #[doc = concat!("Returns the prefix ", $what, " along each row of a matrix whose tiles to the left have the results `before`, and the results of this and")]
+            /// those tiles, in place of `before`: a loop over the tiles of a row carries the vector.
+            #[must_use]
+            #[track_caller]
+            pub fn $row_with(
+                &self,
+                before: ColVec<'k, T::Sum, H, L, T::Length>,
+            ) -> (Rt<'k, T::Sum, H, W, L>, ColVec<'k, T::Sum, H, L, T::Length>) {
+                const { assert_scans::<T>() };
+                let (tile, totals) = self.scanned(1, $how, &before.words());
+                (tile, Rv::of_registers(self.kernel(), totals).combined_into(before, $how))
+            }
+
+            #[doc = concat!("Returns the prefix ", $what, " along each column; see [`", stringify!($row), "`](Self::", stringify!($row), ").")]
+            #[doc(alias = "cumsum")]
+            #[doc(alias = "prefix sum")]
+            #[must_use]
+            #[track_caller]
+            pub fn $col(&self) -> Rt<'k, T::Sum, H, W, L> {
+                const { assert_scans::<T>() };
+                self.scanned(0, $how, &[]).0
+            }
+
+            #[doc = concat!("Returns the prefix ", $what, " along each column of a matrix whose tiles above have the results `before`, and the results of this and those")]
+            /// tiles, in place of `before`.
+            #[must_use]
+            #[track_caller]
+            pub fn $col_with(
+                &self,
+                before: RowVec<'k, T::Sum, W, L, T::Length>,
+            ) -> (Rt<'k, T::Sum, H, W, L>, RowVec<'k, T::Sum, W, L, T::Length>) {
+                const { assert_scans::<T>() };
+                let (tile, totals) = self.scanned(0, $how, &before.words());
+                (tile, Rv::of_registers(self.kernel(), totals).combined_into(before, $how))
+            }
+        )*}
+
+        impl<'k, T: Accumulate, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {$(
+            #[doc = concat!("Returns the prefix ", $what, ": element i of the result is the ", $combined, " of elements 0 to i, in [`Accumulate::Sum`].")]
+            ///
+            /// All lanes of the warp must take part. A [`Naive`](super::Naive) vector takes the fewest shuffles, up to five.
+            #[doc(alias = "cumsum")]
+            #[doc(alias = "prefix sum")]
+            #[must_use]
+            #[track_caller]
+            pub fn $vector(&self) -> Rv<'k, T::Sum, N, V> {
+                self.scanned($how, &[]).0
+            }
+
+            #[doc = concat!("Returns the prefix ", $what, " of a vector whose elements before these have the result `before`, and the result of these and those elements,")]
+            /// the same in all lanes.
+            #[must_use]
+            #[track_caller]
+            pub fn $vector_with(
+                &self,
+                before: impl Into<Val<'k, T::Sum>>,
+            ) -> (Rv<'k, T::Sum, N, V>, Val<'k, T::Sum>) {
+                let before = before.into();
+                let (vector, totals) = self.scanned($how, &[before]);
+                let total = Val::from_reg(totals[0], self.kernel());
+                (vector, $how.apply(before, total).known_uniform(Uniformity::WARP))
+            }
+        )*}
+    };
+}
+
+scans! {
+    // what     one       combine rows                            columns                         vectors
+    "sums"     "sum"     SUM     row_scan      row_scan_with      col_scan      col_scan_with      scan      scan_with;
+    "products" "product" PRODUCT row_scan_prod row_scan_prod_with col_scan_prod col_scan_prod_with scan_prod scan_prod_with;
+    "maxima"   "maximum" MAX     row_scan_max  row_scan_max_with  col_scan_max  col_scan_max_with  scan_max  scan_max_with;
+    "minima"   "minimum" MIN     row_scan_min  row_scan_min_with  col_scan_min  col_scan_min_with  scan_min  scan_min_with;
 }
 
 impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Returns the prefix sums along each row: element (i, j) of the result is the sum of elements (i, 0) to (i, j), in
-    /// [`Accumulate::Sum`]. Tiles of 8-bit elements must first be [widened](Self::widen), because their sums have subtiles of another
-    /// shape.
-    ///
-    /// All lanes of the warp must take part. A [`Row`](super::Row) tile takes two shuffles per 8×8 elements.
-    #[doc(alias = "cumsum")]
-    #[doc(alias = "prefix sum")]
-    #[must_use]
+    /// Returns the results along `axis`; if there are results `before`, continues them, and also returns the registers of the results of
+    /// this tile's lines.
     #[track_caller]
-    pub fn row_scan(&self) -> Rt<'k, T::Sum, H, W, L> {
-        const { assert_scans::<T>() };
-        let k = self.kernel();
+    fn scanned(
+        &self,
+        axis: usize,
+        how: Operation,
+        before: &[Val<'k, T::Sum>],
+    ) -> (Rt<'k, T::Sum, H, W, L>, Vec<RegId>) {
+        let (k, layout) = (self.kernel(), Self::layout());
         let _located = k.locate(Location::caller());
-        Rt::of_registers(k, scan(&self.fragment, &Self::layout(), 1))
-    }
-
-    /// Returns the prefix sums along each column; see [`row_scan`](Self::row_scan).
-    #[doc(alias = "cumsum")]
-    #[doc(alias = "prefix sum")]
-    #[must_use]
-    #[track_caller]
-    pub fn col_scan(&self) -> Rt<'k, T::Sum, H, W, L> {
-        const { assert_scans::<T>() };
-        let k = self.kernel();
-        let _located = k.locate(Location::caller());
-        Rt::of_registers(k, scan(&self.fragment, &Self::layout(), 0))
+        let slots = vector_values(&layout, 1 - axis);
+        let mut registers = k.all_owned(|| scan(&self.fragment, &layout, axis, &slots, how, before));
+        let totals = registers.split_off(slots.len());
+        (Rt::of_registers(k, registers), totals)
     }
 }
 
 impl<'k, T: Accumulate, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Returns the prefix sums: element i of the result is the sum of elements 0 to i. Elements are summed in [`Accumulate::Sum`].
-    ///
-    /// All lanes of the warp must take part. A [`Naive`](super::Naive) vector takes the fewest shuffles, up to five.
-    #[doc(alias = "cumsum")]
-    #[doc(alias = "prefix sum")]
-    #[must_use]
+    /// Returns the results; if there is a result `before`, continues it, and also returns the register of the result of this vector.
     #[track_caller]
-    pub fn scan(&self) -> Rv<'k, T::Sum, N, V> {
-        let k = self.kernel();
+    fn scanned(&self, how: Operation, before: &[Val<'k, T::Sum>]) -> (Rv<'k, T::Sum, N, V>, Vec<RegId>) {
+        let (k, layout) = (self.kernel(), Self::layout());
         let _located = k.locate(Location::caller());
-        Rv::of_registers(k, scan(self.fragment(), &Self::layout(), 0))
+        let slots = vec![0; layout.values() as usize];
+        let mut registers = k.all_owned(|| scan(self.fragment(), &layout, 0, &slots, how, before));
+        let totals = registers.split_off(slots.len());
+        (Rv::of_registers(k, registers), totals)
     }
 }

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     layout::Layout,
     ptx::{Builder, FULL_MASK, ReadWrite, Scalar, Scope, Shared, Val},
-    tensor::{Fragment, Tensor, TensorElement, copy, in_order, words_of},
+    tensor::{Fragment, MappedElement, Tensor, TensorElement, copy, in_order, words_of},
 };
 
 impl<'k> Builder<'k> {
@@ -83,12 +83,24 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 
     /// Applies `f` to the tile in place, one register at a time like [`Rt::map`], with all warps of the block.
     #[track_caller]
-    pub fn map(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, St<'k, T, H, W, S>> {
+    pub fn map(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, St<'k, T, H, W, S>>
+    where
+        T: MappedElement,
+    {
+        self.map_words(f)
+    }
+
+    /// Replaces every register of the tile by the result of `f`, like [`Rt::map_words`], by all warps of the block.
+    #[track_caller]
+    pub fn map_words(
+        self,
+        f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>,
+    ) -> Pending<'k, St<'k, T, H, W, S>> {
         let at = Location::caller();
         let k = self.tile.tensor.kernel();
         self.update(|_, band| {
             let _located = k.locate(at);
-            band.map(&f)
+            band.map_words(&f)
         })
     }
 }
@@ -231,6 +243,8 @@ impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
     /// Stores `value` to every element, with all warps of the block.
+    #[doc(alias = "zero")]
+    #[doc(alias = "one")]
     #[track_caller]
     pub fn fill_with(self, value: T) -> Pending<'k, Self> {
         let k = self.tensor.kernel();
@@ -259,18 +273,56 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     }
 }
 
+impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
+    /// Stores one value to every element, by the first warp of the block.
+    #[doc(alias = "zero")]
+    #[doc(alias = "one")]
+    #[track_caller]
+    pub fn fill_with(self, value: T) -> Pending<'k, Self> {
+        let k = self.tensor.kernel();
+        let _located = k.locate(Location::caller());
+        let owner = self.owner;
+        self.store_with(|vector| {
+            owner.0.when_first_warp(|| vector.tile(0).store(&k.filled::<Rv<T, N, Naive>>(value)));
+        })
+    }
+
+    /// Copies another shared vector, and converts its elements, by the first warp of the block.
+    #[doc(alias = "copy")]
+    #[track_caller]
+    pub fn copy_from<U: Convert<T>>(self, from: &Filled<Sv<'k, U, N>>) -> Pending<'k, Self> {
+        let k = self.tensor.kernel();
+        let _located = k.locate(Location::caller());
+        let owner = self.owner;
+        self.store_with(|vector| {
+            owner.0.when_first_warp(|| vector.tile(0).store(&from.load::<Naive>()));
+        })
+    }
+}
+
 impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
     /// Applies `f` to the vector in place, one word at a time like [`Rv::map`], with all threads of the block.
     ///
     /// First waits at the block's barrier, because other threads may still be reading.
     #[track_caller]
-    pub fn map(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, Sv<'k, T, N>> {
+    pub fn map(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, Sv<'k, T, N>>
+    where
+        T: MappedElement,
+    {
+        self.map_words(f)
+    }
+
+    /// Replaces every word of the vector by the result of `f`, like [`Rv::map_words`], by all threads of the block.
+    ///
+    /// Waits at the block's barrier first, because other threads may still be reading.
+    #[track_caller]
+    pub fn map_words(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, Sv<'k, T, N>> {
         let at = Location::caller();
         let vector = self.release();
         let k = vector.tensor.kernel();
         {
             let _located = k.locate(at);
-            map_words(vector.owner, &vector.tensor, &f);
+            replace_words(vector.owner, &vector.tensor, &f);
         }
         vector.owner.pending(vector)
     }
@@ -302,7 +354,7 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
 
 /// Replaces every word of a vector by the result of `f`: word `i` is that of thread `i` modulo the number of threads.
 #[track_caller]
-fn map_words<'k, T: TensorElement>(
+fn replace_words<'k, T: TensorElement>(
     by: Owner<'k>,
     vector: &Tensor<'k, Shared, T, ReadWrite>,
     f: &dyn Fn(Val<'k, T::Word>) -> Val<'k, T::Word>,

@@ -56,6 +56,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     #[doc(alias = "num_elements")]
     pub const ELEMENTS: u32 = Self::ROWS * Self::COLS;
     /// The size in bytes, with the padding of [`Padded`](super::Padded) rows.
+    #[doc(alias = "size_bytes")]
     pub const BYTES: u32 = {
         assert!(H > 0 && W > 0, "a shared tile has at least one subtile along each axis");
         let row = T::SUBTILE_LENGTH as u64 * W as u64 * T::SIZE as u64 + padding::<T, S>() as u64;

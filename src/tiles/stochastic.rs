@@ -5,10 +5,13 @@ use std::panic::Location;
 use super::{
     blocks::moved,
     convert::assert_same_subtiles,
+    coordinates::Coordinates,
     element::RegisterLayout,
     random::RandomTile,
     registers::Registers,
     rt::Rt,
+    vector::Rv,
+    vector_layout::VectorLayout,
     widen::{Shapes, assert_same_matrix},
 };
 use crate::{
@@ -100,5 +103,36 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
             U::from_f32_at_random(k, &elements, random[0])
         });
         rounded.collect()
+    }
+}
+
+impl<'k, T: ConvertibleElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
+    /// Converts the elements to a 16-bit type `U`, each rounded up or down at random, like [`Rt::convert_stochastic`]. Requires sm_100a.
+    ///
+    /// `random.tile(row, i)` has the numbers of the `i`-th vector of this length in row `row` of the matrix. A register takes a call of
+    /// Philox.
+    #[doc(alias = "cvt.rs")]
+    #[must_use]
+    #[track_caller]
+    pub fn convert_stochastic<U: StochasticElement>(&self, random: &RandomTile<'k>) -> Rv<'k, U, N, V> {
+        const {
+            assert!(
+                T::SIZE > 1 && U::SIZE == 2,
+                "stochastic rounding of vectors is to 16-bit elements from elements of 16 bits or more"
+            );
+        }
+        let k = self.kernel();
+        let _located = k.locate(Location::caller());
+        let at = Coordinates::along(k, &Self::layout(), 0);
+        let mut elements: Vec<_> = self.words().into_iter().flat_map(T::to_f32).collect();
+        // The last register may be half used.
+        let values = at.offsets.len();
+        elements.resize(values.next_multiple_of(U::PER_WORD), 0.0.into());
+        let words = random.of_vector(&at, (0..values).step_by(U::PER_WORD), Self::LENGTH);
+        let rounded = || {
+            let pairs = elements.chunks(U::PER_WORD).zip(words);
+            pairs.map(|(elements, word)| U::from_f32_at_random(k, elements, word)).collect()
+        };
+        Rv::of_registers(k, k.all_owned(rounded))
     }
 }

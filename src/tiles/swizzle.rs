@@ -7,6 +7,7 @@ use crate::{
 };
 
 /// The swizzle of a shared tile, as a type.
+#[doc(alias = "swizzle_bytes")]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a swizzle",
     note = "swizzles are `Auto`, `Swizzle128`, `Swizzle64`, `Swizzle32`, `Padded` and `Plain`"

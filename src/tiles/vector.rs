@@ -4,7 +4,7 @@ use std::{fmt, marker::PhantomData};
 
 use super::{
     element::{RegisterLayout, Row},
-    registers::Registers,
+    registers::{Registers, from_values},
     vector_layout::{Orthogonal, VectorLayout},
 };
 use crate::{
@@ -119,6 +119,15 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     /// A handle is rejected after the vector's register has been overwritten.
     pub fn registers(&self) -> Vec<Val<'k, T::Word>> {
         self.words()
+    }
+
+    /// Returns a vector whose registers have these values, in the order of [`fragment`](Self::fragment); the inverse of
+    /// [`registers`](Self::registers).
+    ///
+    /// Another number of values than registers is rejected when the kernel is built.
+    #[track_caller]
+    pub fn from_registers(k: Builder<'k>, values: impl AsRef<[Val<'k, T::Word>]>) -> Self {
+        from_values(k, values.as_ref())
     }
 }
 

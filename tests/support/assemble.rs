@@ -25,10 +25,20 @@ pub(crate) fn everywhere(ptx: &str, target: Target) {
     }
 }
 
+/// Assembles a kernel like [`kernel`]. Returns the registers per thread; `None` if ptxas is missing.
+pub(crate) fn registers<A>(kernel: &Kernel<A>) -> Option<u32> {
+    assembled(&kernel.ptx(), kernel.entry().target)
+}
+
 /// Assembles a module: a spill, a warning or an advisory such as "(C7510)", which ptxas prints without failing, is a failure.
 pub(crate) fn module(ptx: &str, target: Target) {
+    assembled(ptx, target);
+}
+
+/// Assembles a module. Returns the registers per thread of its first kernel; `None` if ptxas is missing.
+fn assembled(ptx: &str, target: Target) -> Option<u32> {
     static FILES: AtomicUsize = AtomicUsize::new(0);
-    let Some(ptxas) = require::ptxas() else { return };
+    let ptxas = require::ptxas()?;
     let number = FILES.fetch_add(1, Ordering::Relaxed);
     let path = env::temp_dir().join(format!("warpwright-{}-{number}.ptx", process::id()));
     fs::write(&path, ptx).unwrap();
@@ -43,6 +53,8 @@ pub(crate) fn module(ptx: &str, target: Target) {
     if let Some(complaint) = log.lines().find(|line| is_complaint(line)) {
         panic!("{complaint}\n{log}\n{ptx}");
     }
+    let used = log.split("Used ").nth(1).and_then(|used| used.split(' ').next());
+    used.and_then(|used| used.parse().ok())
 }
 
 fn is_complaint(line: &str) -> bool {

@@ -8,7 +8,7 @@ use warpwright::{
 };
 
 use super::codes::Coded;
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 /// A reduction on the host.
 type Reduce = fn(f64, f64) -> f64;

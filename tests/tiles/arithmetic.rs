@@ -10,7 +10,7 @@ use warpwright::{
 };
 
 use super::codes::Coded;
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 /// Small whole numbers of both signs, so that every sum is exact.
 fn whole<T: Coded>(count: usize, seed: u32) -> (Vec<T>, Vec<f32>) {

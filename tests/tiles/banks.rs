@@ -13,7 +13,7 @@ use warpwright::{
     },
 };
 
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 /// An element whose bits differ from those of the elements 1, 2, 4, …, 64 rows or columns away.
 fn code<T: TensorElement>(row: u32, col: u32) -> T {

@@ -12,7 +12,7 @@ use warpwright::{
 };
 
 use super::{codes::Coded, numbers::Numeral};
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 fn numbers<T: Coded>(all: &[T]) -> Vec<f64> {
     all.iter().map(|x| x.to_f64()).collect()

@@ -10,7 +10,7 @@ use warpwright::{
 };
 
 use super::numbers::Numeral;
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 /// An element between 0 and 15: exact in every 8-bit type with three bits of fraction.
 fn number(at: usize) -> f64 {

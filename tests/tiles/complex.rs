@@ -9,7 +9,7 @@ use warpwright::{
 };
 
 use super::numbers::{Numeral, Random};
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 /// Whole complex numbers, small enough that every sum of the tests is exact.
 fn whole<T: Numeral>(count: usize, seed: u64) -> [Vec<T>; 2] {
@@ -298,6 +298,74 @@ fn exponentials_and_quotients() {
                 error <= 1e-5 * expected[0].hypot(expected[1]),
                 "{a} + i{b}: {:?}, expected {expected:?}",
                 found[at]
+            );
+        }
+    }
+}
+
+/// Products and quotients in place are those of the operators, to the bit: of tiles and of vectors.
+#[test]
+fn products_and_quotients_in_place() {
+    type Args = (In<f32>, In<f32>, Out<f32>, Out<f32>);
+    let kernel = Kernel::<Args>::build("complex", Target::SM_80, |k, (xre, xim, yre, yim)| {
+        k.block([32]);
+        k.grid([2]);
+        let x = [xre, xim].map(|part| k.global(part, row_major(64, 16)));
+        let y = [yre, yim].map(|part| k.global(part, row_major(8 * 16, 16)));
+        let (x, y) = (Cgl { re: x[0].clone(), im: x[1].clone() }, Cgl { re: y[0].clone(), im: y[1].clone() });
+        let block = k.ctaid_x();
+        let (a, b): (Crt<f32, 1, 1>, Crt<f32, 1, 1>) =
+            (x.tile(2 * block, 0).load(), x.tile(2 * block + 1, 0).load());
+        let (v, w): (Crv<f32, 1>, Crv<f32, 1>) =
+            (x.col(0).tile(2 * block).load(), x.col(1).tile(2 * block).load());
+        let (product, quotient) = (&a * &b, &a / &b);
+        let copy = || Crt { re: a.re.map(|x| x), im: a.im.map(|x| x) };
+        let (mut in_place, mut divided) = (copy(), copy());
+        in_place *= &b;
+        divided /= &b;
+        let (mut of_vectors, expected) = (Crv { re: v.re.map(|x| x), im: v.im.map(|x| x) }, &(&v * &w) / &w);
+        of_vectors *= &w;
+        of_vectors /= &w;
+        for (i, result) in (0u32..).zip([product, in_place, quotient, divided]) {
+            y.tile(block * 4 + i, 0).store(&result);
+        }
+        // The vectors replace the first columns of the products.
+        y.col(0).tile(block * 4).store(&expected);
+        y.col(0).tile(block * 4 + 1).store(&of_vectors);
+    })
+    .unwrap();
+    crate::assemble::kernel(&kernel);
+    let x = [3, 4].map(|seed| {
+        let mut random = Random(seed);
+        (0..1024).map(|_| f32::random(&mut random) + 4.0).collect::<Vec<_>>()
+    });
+    let found = everywhere(|device| {
+        let [xre, xim] = x.each_ref().map(|part| device.upload(part).unwrap());
+        let [mut yre, mut yim] = [(); 2].map(|()| device.output::<f32>(2048).unwrap());
+        device.launch(&kernel, (&xre, &xim, &mut yre, &mut yim)).unwrap();
+        pairs(&[device.download(&yre).unwrap(), device.download(&yim).unwrap()])
+    });
+    let x = pairs(&x);
+    for (at, results) in found
+        .chunks(512)
+        .enumerate()
+        .flat_map(|(pair, both)| (0..256).map(move |at| (pair * 256 + at, [both[at], both[256 + at]])))
+    {
+        assert_eq!(results[0], results[1], "element {at}");
+        let (pair, at) = (at / 256, at % 256);
+        let (a, b) = (x[pair / 2 * 512 + at], x[pair / 2 * 512 + 256 + at]);
+        if at % 16 != 0 {
+            let [re, im] = if pair % 2 == 0 {
+                product(a, b)
+            } else {
+                product(a, [b[0], -b[1]]).map(|part| part / (b[0] * b[0] + b[1] * b[1]))
+            };
+            let error = (results[0][0] - re).hypot(results[0][1] - im);
+            assert!(
+                error <= 1e-5 * (1.0 + re.hypot(im)),
+                "{a:?} and {b:?}: {:?}, expected {:?}",
+                results[0],
+                [re, im]
             );
         }
     }

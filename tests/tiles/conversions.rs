@@ -9,7 +9,7 @@ use warpwright::{
 };
 
 use super::numbers::Numeral;
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 /// An element type to which numbers are rounded to nearest even, integers and 8-bit types with saturation.
 trait Rounded: Numeral {

@@ -10,7 +10,7 @@ use warpwright::{
 };
 
 use super::numbers::Numeral;
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 const BLOCKS: usize = 2;
 
@@ -52,7 +52,7 @@ where
         let at = |tensor: u32| row_major(BLOCKS as u32 * tensor * rows, cols);
         let [x, y] = [x, y].map(|from| k.global(from, at(1)).tile(k.ctaid_x(), 0).load::<T, 2, 1, L>());
         let z = k.global(z, at(count));
-        let copy = || x.map(|word| word);
+        let copy = || x.map_words(|word| word);
         let mut divided = copy();
         divided /= &y;
         let mut next = k.ctaid_x() * count;

@@ -12,7 +12,7 @@ use warpwright::{
 };
 
 use super::codes::Coded;
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 type Function = fn(f64) -> f64;
 

@@ -8,7 +8,7 @@ use warpwright::{
 };
 
 use super::codes::{Coded, code, coded, expected};
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 /// The registers of a tile that each lane writes out one after the other.
 pub(super) fn dump<'k, T: Coded, const H: usize, const W: usize, L: RegisterLayout>(

@@ -3,10 +3,16 @@
 use std::cell::Cell;
 
 use pretty_assertions::assert_eq;
-use warpwright::{prelude::*, ptx::BuildErrorKind, run::Device, tensor::Computed, tiles::RegisterLayout};
+use warpwright::{
+    prelude::*,
+    ptx::BuildErrorKind,
+    run::Device,
+    tensor::Computed,
+    tiles::{Crt, RegisterLayout},
+};
 
 use super::{masks::value, numbers::Numeral};
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 /// The number of PTX instructions of a kernel whose loop carries a tile of `W` subtiles.
 fn instructions<const W: usize>() -> u32 {
@@ -186,4 +192,77 @@ fn carried_tiles_are_not_copied() {
     each::<bf16, Row>();
     each::<f16, Col>();
     each::<f64, Row>();
+}
+
+/// The same for elementary functions and for vectors that are broadcast or carried themselves.
+#[test]
+fn carried_functions_and_vectors_are_not_copied() {
+    type Carried<'k, T, const W: usize> = (Rt<'k, T, 1, W>, ColVec<'k, T, 1>, RowVec<'k, T, W>);
+    type Step<'a, T, const W: usize> = dyn for<'k> Fn(Carried<'k, T, W>) -> Carried<'k, T, W> + 'a;
+    fn check<T: Numeral, const W: usize>(name: &str, step: &Step<'_, T, W>) -> usize {
+        let kernel = Kernel::<(In<T>, Out<T>)>::build("carried(x, y)", Target::SM_90, |k, (x, y)| {
+            k.block([32]);
+            k.grid([1]);
+            let (x, y) = (k.global(x, row_major(64, 256)), k.global(y, row_major(64, 256)));
+            let start = (x.tile(0, 0).load(), x.col(0).tile(0).load(), x.row(0).tile(0).load());
+            let (tile, rows, cols) = k.fold(4u32, start, |_, state| step(state));
+            y.tile(0, 0).store(&tile);
+            y.col(200).tile(0).store(&rows);
+            y.row(20).tile(0).store(&cols);
+        });
+        copies(&kernel.unwrap_or_else(|error| panic!("{name} of {}: {error}", T::NAME)))
+    }
+    macro_rules! operations {
+        ($($t:ident: $($name:literal $step:expr;)*)*) => {$({
+            type T = $t;
+            $(
+                let found = [check::<T, 1>($name, &$step), check::<T, 3>($name, &$step)];
+                assert_eq!(found[0], found[1], "{} of {}", $name, stringify!($t));
+            )*
+        })*};
+    }
+    macro_rules! arithmetic {
+        ($($t:ident)*) => { operations! {$(
+            $t:
+            "vectors" |(mut t, rows, cols)| { t -= &rows; t *= &cols; (t + &rows, rows, cols) };
+            "carried vectors" |(t, mut rows, cols)| { rows *= T::of(2.0); (t, rows.max(T::of(1.0)), cols.mul_add(T::of(2.0), T::of(1.0))) };
+        )*} };
+    }
+    arithmetic! { f32 bf16 f16 f64 i32 }
+    operations! {
+        f64: "roots" |(t, rows, cols)| (t.sqrt(), rows.recip(), cols);
+    }
+    macro_rules! functions {
+        ($($t:ident)*) => { operations! {$(
+            $t:
+            "roots" |(t, rows, cols)| (t.sqrt().rsqrt(), rows.recip(), cols);
+            "exponentials" |(t, rows, cols)| (t.exp2(), rows.exp(), cols.log2());
+            "hyperbolic" |(t, rows, cols)| (t.tanh().silu(), rows.sigmoid(), cols.gelu_tanh());
+        )*} };
+    }
+    functions! { f32 bf16 f16 }
+}
+
+/// Complex tiles are multiplied and divided in place.
+#[test]
+fn carried_complex_tiles_are_not_copied() {
+    fn check<const W: usize>() -> usize {
+        let kernel = Kernel::<(In<f32>, Out<f32>)>::build("carried(x, y)", Target::SM_80, |k, (x, y)| {
+            k.block([32]);
+            k.grid([1]);
+            let (x, y) = (k.global(x, row_major(64, 256)), k.global(y, row_major(64, 256)));
+            let load =
+                |row: u32| Crt::<f32, 1, W> { re: x.tile(row, 0).load(), im: x.tile(row + 1, 0).load() };
+            let (z, _) = k.fold(4u32, (load(0), load(2)), |_, (mut z, factor)| {
+                z *= &factor;
+                z += &factor;
+                z /= &factor;
+                (z, factor)
+            });
+            y.tile(0, 0).store(&z.re);
+            y.tile(1, 0).store(&z.im);
+        });
+        copies(&kernel.unwrap())
+    }
+    assert_eq!(check::<1>(), check::<3>());
 }

@@ -11,7 +11,7 @@ use warpwright::{
     tiles::{Accumulate, Broadcast, RegisterLayout},
 };
 
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 /// A type with whole numbers.
 trait Whole: Accumulate<Sum = Self> + Arithmetic + Debug + PartialEq {

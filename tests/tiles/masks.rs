@@ -10,7 +10,7 @@ use warpwright::{
 };
 
 use super::numbers::Numeral;
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 const BLOCKS: usize = 2;
 
@@ -51,7 +51,7 @@ fn check<T: Numeral, L: RegisterLayout>() {
         let x = k.global(x, row_major(BLOCKS as u32 * rows, cols));
         let x = x.tile(k.ctaid_x(), 0).load::<T, 2, 1, L>();
         let y = k.global(y, row_major(BLOCKS as u32 * rows * count, cols));
-        let (nine, copy) = (value(T::of(9.0)), || x.map(|word| word));
+        let (nine, copy) = (value(T::of(9.0)), || x.map_words(|word| word));
         let results = [
             copy().tril(3, nine),
             copy().triu(k.var(-5).get(), nine),
@@ -64,7 +64,7 @@ fn check<T: Numeral, L: RegisterLayout>() {
             copy().upper_right_fill(10, 5, nine),
             copy().fill_where(nine, |row, col| row.eq(col)),
             copy().map_indexed(|_, (row, col), x| ((row + col) % 3).eq(0).select(nine, x)),
-            copy().zip(&k.filled(T::of(9.0)), |_, other| other),
+            copy().zip_words(&k.filled(T::of(9.0)), |_, other| other),
         ];
         for (i, result) in (0u32..).zip(&results) {
             y.tile(k.ctaid_x() * count + i, 0).store(result);

@@ -4,13 +4,13 @@ use warpwright::{
     kernels::{MatmulArgs, matmul, pitch_divisor},
     prelude::*,
     ptx::traits::HalfPair,
-    run::{AnyDevice, Device},
+    run::Device,
     tensor::TensorElement,
     tiles::Product,
 };
 
 use super::codes::Coded;
-use crate::devices::everywhere;
+use crate::cases::{Counted, everywhere};
 
 /// Normal deviates (Box and Muller) from a seed.
 fn normal<T: Coded>(count: usize, seed: u64) -> Vec<T> {
@@ -46,7 +46,7 @@ where
         everywhere(|device| self.run(&kernel, device))
     }
 
-    fn run(&self, kernel: &Kernel<MatmulArgs<T>>, device: &AnyDevice) -> Vec<u32> {
+    fn run(&self, kernel: &Kernel<MatmulArgs<T>>, device: &Counted<'_>) -> Vec<u32> {
         let [m, n, k] = self.sizes;
         let (a, b) = (device.upload(&self.a).unwrap(), device.upload(&self.b).unwrap());
         let mut d = device.output::<f32>((m * n) as usize).unwrap();

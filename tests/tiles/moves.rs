@@ -11,7 +11,7 @@ use warpwright::{
 };
 
 use super::numbers::Numeral;
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 /// The number of blocks; each works on a matrix of its own, below the others.
 const BLOCKS: usize = 2;

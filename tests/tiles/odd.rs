@@ -8,7 +8,7 @@ use warpwright::{
     tiles::{Aligned, Convert, Length32, Naive, Orthogonal, VectorLayout},
 };
 
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 /// A vector of 8-bit elements, loaded as such and as f32, and converted to another layout, in two blocks, up to an edge.
 fn bytes<T, const N: usize, V: VectorLayout, V2: VectorLayout>(
@@ -135,7 +135,7 @@ fn in_place<const N: usize>(threads: u32) {
             k.when_warp(0, |_| bytes.tile(0).store(&k.filled::<Rv<u8, N, Naive>>(3)));
         });
         // A word has four bytes.
-        let bytes = bytes.wait().map(|word| word + 0x0102_0304).wait();
+        let bytes = bytes.wait().map_words(|word| word + 0x0102_0304).wait();
         k.global(z, vector(32 * N as u32)).tile(k.ctaid_x()).store_shared(&bytes);
     })
     .unwrap();

@@ -12,7 +12,7 @@ use warpwright::{
 };
 
 use super::codes::Coded;
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 /// A matrix of f64 by rows.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,6 +68,7 @@ type Operation<'a, T, L, const H: usize, const W: usize> =
 
 /// The operations on tiles of one type, shape and layout, all of whose kernels are assembled together.
 struct Operations<T, L, const H: usize, const W: usize> {
+    target: Target,
     module: Module,
     count: usize,
     /// Those of both blocks, in the first and in the second launch.
@@ -80,10 +81,10 @@ where
     T: Coded,
     L: RegisterLayout,
 {
-    fn new() -> Self {
+    fn new(target: Target) -> Self {
         let tiles = [0, 1].map(|block| numbers(block, 16 * H, 16 * W));
         let tiles = [tiles.clone(), tiles.map(special)];
-        Self { module: Module::new(TARGET), count: 0, tiles, types: PhantomData }
+        Self { target, module: Module::new(target), count: 0, tiles, types: PhantomData }
     }
 
     /// Runs an operation on the tiles of two blocks in two launches, and compares the results with those of `reference` exactly.
@@ -119,7 +120,7 @@ where
         let (rows, cols) = (16 * H as u32, 16 * W as u32);
         self.count += 1;
         let kernel_name = format!("operation_{}", self.count);
-        let kernel = Kernel::<(In<T>, Out<f32>)>::build(&kernel_name, TARGET, |k, (x, y)| {
+        let kernel = Kernel::<(In<T>, Out<f32>)>::build(&kernel_name, self.target, |k, (x, y)| {
             k.block([32]);
             k.grid([2]);
             let shape = row_major(2 * rows, cols);
@@ -154,12 +155,14 @@ where
         }
     }
 
+    /// Assembles the kernels, if the registers of a thread suffice for two tiles of f32.
     fn assemble(self) {
-        crate::assemble::module(&self.module.ptx(), TARGET);
+        if H * W >= 16 {
+            return;
+        }
+        crate::assemble::module(&self.module.ptx(), self.target);
     }
 }
-
-const TARGET: Target = Target::SM_80;
 
 /// A line's reduction on the host.
 type Reduce = fn(&mut dyn Iterator<Item = f64>) -> f64;
@@ -196,7 +199,7 @@ fn single<'k, T: Convert<f32>, const H: usize, const W: usize, L: RegisterLayout
 }
 
 /// One operation of each kind on one type, shape and layout.
-fn each_kind<T, L, const H: usize, const W: usize>()
+fn each_kind<T, L, const H: usize, const W: usize>(target: Target)
 where
     T: Coded + warpwright::tiles::Accumulate<Sum = f32>,
     L: RegisterLayout,
@@ -204,7 +207,7 @@ where
     L::PerCol<T::Length>: Broadcast<L, H, W, W, T::Length>,
     f32: Convert<T>,
 {
-    let mut operations = Operations::<T, L, H, W>::new();
+    let mut operations = Operations::<T, L, H, W>::new(target);
     fn zeros<const H: usize, const W: usize, L: RegisterLayout>(k: Builder<'_>) -> Rt<'_, f32, H, W, L> {
         k.zeros()
     }
@@ -339,7 +342,7 @@ where
 }
 
 /// All operations on one type, shape and layout.
-fn all<T, L, const H: usize, const W: usize>()
+fn all<T, L, const H: usize, const W: usize>(target: Target)
 where
     T: Coded + warpwright::tiles::Accumulate<Sum = f32>,
     L: RegisterLayout,
@@ -347,7 +350,7 @@ where
     L::PerCol<T::Length>: Broadcast<L, H, W, W, T::Length>,
     f32: Convert<T>,
 {
-    let mut operations = Operations::<T, L, H, W>::new();
+    let mut operations = Operations::<T, L, H, W>::new(target);
     // Reductions, through the broadcast of their results.
     macro_rules! reduced {
         ($($row:ident $row_with:ident $col:ident $col_with:ident $all:ident $reduce:expr, $combine:expr;)*) => {$(
@@ -633,10 +636,10 @@ where
 }
 
 macro_rules! cases {
-    ($($name:ident $t:ty, $layout:ty, $h:literal by $w:literal;)*) => {$(
+    ($($name:ident $t:ty, $layout:ty, $h:literal by $w:literal, $target:ident;)*) => {$(
         #[test]
         fn $name() {
-            all::<$t, $layout, $h, $w>();
+            all::<$t, $layout, $h, $w>(Target::$target);
         }
     )*};
 }
@@ -645,7 +648,7 @@ macro_rules! kinds {
     ($($name:ident $t:ty, $layout:ty, $h:literal by $w:literal;)*) => {$(
         #[test]
         fn $name() {
-            each_kind::<$t, $layout, $h, $w>();
+            each_kind::<$t, $layout, $h, $w>(Target::SM_80);
         }
     )*};
 }
@@ -666,8 +669,12 @@ kinds! {
 }
 
 cases! {
-    f32_row_2_3  f32,  Row, 2 by 3;
-    f32_col_3_1  f32,  Col, 3 by 1;
-    bf16_row_1_2 bf16, Row, 1 by 2;
-    f16_col_2_2  f16,  Col, 2 by 2;
+    f32_row_2_3  f32,  Row, 2 by 3, SM_80;
+    f32_col_3_1  f32,  Col, 3 by 1, SM_80;
+    bf16_row_1_2 bf16, Row, 1 by 2, SM_80;
+    f16_col_2_2  f16,  Col, 2 by 2, SM_80;
+    // bf16 has instructions of its own.
+    bf16_on_sm_90     bf16, Row, 2 by 1, SM_90;
+    f32_of_16_subtiles  f32,  Row, 4 by 4, SM_80;
+    bf16_of_16_subtiles bf16, Col, 4 by 4, SM_90;
 }

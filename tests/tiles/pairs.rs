@@ -8,7 +8,7 @@ use warpwright::{
 };
 
 use super::numbers::{Numeral, Random};
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 /// x where bit 0 of the corresponding number is set, otherwise −1, for tiles and for vectors of them.
 fn selected<T: Numeral, U: Numeral, L: RegisterLayout>(bit: fn(Val<'_, U::Reg>) -> Val<'_, bool>) {

@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 use warpwright::{prelude::*, run::Device};
 
 use super::codes::coded;
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 /// The sum of the first `count` 16×32 tiles of a row of tiles, through `N` stages, by two warps of which each has a half.
 fn sum<const N: usize>(count: u32, known: bool) {

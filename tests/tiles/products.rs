@@ -1,14 +1,9 @@
 //! Products of register tiles, for every type that has an `mma`, every layout of the operands, and several shapes.
 
-use warpwright::{
-    prelude::*,
-    run::{AnyDevice, Device},
-    tensor::TensorElement,
-    tiles::Product,
-};
+use warpwright::{prelude::*, run::Device, tensor::TensorElement, tiles::Product};
 
 use super::numbers::{Numeral, Random};
-use crate::devices::everywhere;
+use crate::cases::{Counted, everywhere};
 
 /// The number of blocks, each of which multiplies matrices of its own.
 const BLOCKS: usize = 2;
@@ -77,7 +72,7 @@ impl<A: Numeral + Product<B, C>, B: Numeral, C: Numeral> Problem<A, B, C> {
     }
 
     /// The four results; the bits, so that NaN are compared too.
-    fn on(&self, kernel: &Kernel<Args<A, B, C>>, device: &AnyDevice) -> [Vec<u64>; 4] {
+    fn on(&self, kernel: &Kernel<Args<A, B, C>>, device: &Counted<'_>) -> [Vec<u64>; 4] {
         let [m, n, depth] = self.sizes;
         let (at, bt) = (transposed(&self.a, m, depth), transposed(&self.b, depth, n));
         let (a, at) = (device.upload(&self.a).unwrap(), device.upload(&at).unwrap());

@@ -8,7 +8,7 @@ use warpwright::{
 };
 
 use super::codes::Coded;
-use crate::{devices::everywhere, philox::philox};
+use crate::{cases::everywhere, philox::philox};
 
 const SEED: u64 = 0x0123_4567_89ab_cdef;
 const OFFSET: u64 = 0xfedc_ba98_0000_0007;

@@ -8,7 +8,7 @@ use warpwright::{
     tiles::{Aligned, Padded, vector},
 };
 
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 const WARPS: usize = 8;
 const BLOCKS: usize = 2;

@@ -12,7 +12,7 @@ use super::{
     codes::{Coded, code, coded, expected},
     global::dump,
 };
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 /// Fills a shared tile with `threads` threads from a matrix whose columns `divisor` divides, and loads it with the first warp.
 fn fill<T: Coded, const H: usize, const W: usize, S: SharedSwizzle, L: RegisterLayout>(

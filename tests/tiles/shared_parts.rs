@@ -12,7 +12,7 @@ use super::{
     codes::{code, coded},
     numbers::Numeral,
 };
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 /// Each of four warps changes a rectangle, two of them as columns, and then its rows of the tile; other elements stay.
 #[test]

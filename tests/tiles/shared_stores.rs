@@ -10,7 +10,7 @@ use warpwright::{
 };
 
 use super::codes::{Coded, code, coded};
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 fn bits<T: Coded>(all: &[T]) -> Vec<u64> {
     all.iter().map(|x| x.to_mem_bits()).collect()

@@ -1,8 +1,10 @@
 //! The softmax of rows that fit in a warp's registers, as shown in the documentation.
 
+use std::{fs, path::Path};
+
 use warpwright::{prelude::*, run::Device};
 
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 type Args = (In<bf16>, Out<bf16>, u32, u32);
 
@@ -45,5 +47,23 @@ fn rows_of_every_length() {
                 );
             }
         }
+    }
+}
+
+/// docs/tiles.md states the registers per thread that ptxas assigns.
+#[test]
+fn registers_per_thread() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/tiles.md")).unwrap();
+    let stated = |name: &str| -> u32 {
+        let after = text.split(&format!("`{name}` ")).find(|part| part.starts_with(char::is_numeric));
+        let number =
+            after.and_then(|after| after.split([' ', ',']).next()).and_then(|number| number.parse().ok());
+        number.unwrap_or_else(|| panic!("docs/tiles.md states the registers of `{name}`"))
+    };
+    let kernels =
+        [("softmax::<4>", softmax::<4>(Target::SM_80)), ("softmax::<16>", softmax::<16>(Target::SM_80))];
+    for (name, kernel) in kernels {
+        let Some(found) = crate::assemble::registers(&kernel.unwrap()) else { return };
+        assert!(found <= stated(name), "{name}: {found} registers, {} are documented", stated(name));
     }
 }

@@ -9,7 +9,7 @@ use warpwright::{
 };
 
 use super::numbers::{Numeral, Random};
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 /// Values and metadata of A, Bᵀ, C, C + A·B, the extents m, n and k.
 type Args<A, B, C> = (In<A>, In<u16>, In<B>, In<C>, Out<C>, u32, u32, u32);

@@ -8,7 +8,7 @@ use warpwright::{
 };
 
 use super::codes::{Coded, code, coded};
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 /// The canary that surrounds outputs: a NaN of every type.
 fn poison<T: Coded>() -> T {

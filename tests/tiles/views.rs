@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 use warpwright::{prelude::*, ptx, run::Device, tensor::Stride, tiles::GlLayout};
 
 use super::codes::{code, coded};
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 /// What is stored past the edges: nothing.
 const CANARY: f32 = -1.0;

@@ -5,8 +5,7 @@ use pretty_assertions::assert_eq;
 use warpwright::{
     prelude::*,
     ptx::{Element, Params},
-    run::{Device, Simulator},
-    sim::Arch,
+    run::Device,
     tiles::{Aligned, Broadcast, Convert, Naive, RegisterLayout, SaturatingElement, VectorLayout},
 };
 
@@ -14,7 +13,7 @@ use super::{
     codes::{Coded, code, coded},
     numbers::Numeral,
 };
-use crate::devices::everywhere;
+use crate::cases::everywhere;
 
 fn build<A: Params>(
     target: Target,
@@ -357,47 +356,6 @@ fn conversions_saturate() {
     }
     check::<f16>(65504.0);
     check::<bf16>(bf16::MAX.to_f32());
-}
-
-/// Stochastic rounding gives one of the two neighbors, and the number on average. No other available device has it.
-#[test]
-fn stochastic_rounding_is_right_on_average() {
-    let kernel =
-        Kernel::<(In<f32>, Out<bf16>, Out<e4m3>)>::build("random", Target::SM_100A, |k, (x, y, z)| {
-            k.block([32]);
-            k.grid([2]);
-            let b = k.ctaid_x();
-            let t: Rt<f32, 1, 2> = k.global(x, row_major(32, 32)).tile(b, 0).load();
-            let random = k.random(1, 2).tile(b, 0);
-            k.global(y, row_major(32, 32)).tile(b, 0).store(&t.convert_stochastic::<bf16>(&random));
-            let narrow: Rt<e4m3, 1, 1> = t.narrow_stochastic(&random);
-            k.global(z, row_major(32, 32)).tile(b, 0).store(&narrow);
-        })
-        .unwrap();
-    crate::assemble::kernel(&kernel);
-    let count = |what: &str| kernel.ptx().lines().filter(|line| line.trim().starts_with(what)).count();
-    assert_eq!((count("cvt.rs.bf16x2.f32"), count("cvt.rs.satfinite.e4m3x4.f32")), (8, 4));
-
-    let device = Simulator::new().arch(Arch::Sm100);
-    // A quarter of the way from 1 to the next bf16, and three quarters to the next e4m3.
-    for (number, up) in [(1.0 + 1.0 / 512.0, 0.25), (1.0 + 3.0 / 32.0, 0.75)] {
-        let x = device.upload(&[number; 32 * 32]).unwrap();
-        let mut y = device.output::<bf16>(32 * 32).unwrap();
-        let mut z = device.output::<e4m3>(32 * 32).unwrap();
-        device.launch(&kernel, (&x, &mut y, &mut z)).unwrap_or_else(|e| panic!("{e}"));
-        let share = |results: Vec<f32>, next: f32| {
-            assert!(results.iter().all(|&y| y == 1.0 || y == next), "{results:?}");
-            results.iter().filter(|&&y| y == next).count() as f32 / results.len() as f32
-        };
-        let found = match up {
-            0.25 => {
-                share(device.download(&y).unwrap().iter().map(|y| y.to_f32()).collect(), 1.0 + 1.0 / 128.0)
-            }
-            _ => share(device.download(&z).unwrap().iter().map(|z| z.to_f32()).collect(), 1.125),
-        };
-        // 1,024 draws have a standard deviation of 0.014.
-        assert!((found - up).abs() < 0.06, "{number} is rounded up in {found} of all cases");
-    }
 }
 
 /// The facts of a type are those of its layout.

@@ -89,7 +89,11 @@ impl TaylorAttention {
             |chunk, (past, divided), (q, keys, values)| {
                 let values_at = |j: usize| -> Rt<T, 1, 1, Col> {
                     let values = values.subtile(j as u32, warp.min(VALUES as u32 - 1)).load();
-                    if self.normalized { values.map(|pair| has_values.select(pair, one)) } else { values }
+                    if self.normalized {
+                        values.map_words(|pair| has_values.select(pair, one))
+                    } else {
+                        values
+                    }
                 };
                 // The weighted sums of 16 queries.
                 let sums = |i: usize| {

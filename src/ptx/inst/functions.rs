@@ -182,6 +182,7 @@ functions! { Elementary:
     /// Approximates the natural logarithm as log₂ x · ln 2, in f32. Error: at most 2^−22 for x between ½ and 2; elsewhere, at most 2^−22 of
     /// the result.
     #[doc(alias = "lg2.approx")]
+    #[doc(alias = "log")]
     ln = |k, x| T::in_f32(x, |x| k.lg2_approx_ftz(x) * std::f32::consts::LN_2);
 
     /// Approximates the hyperbolic tangent. Error: at most 2^−11 of the result for f32, 2^−10.9 for f16 and 2^−8 for bf16. Emits

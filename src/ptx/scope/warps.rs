@@ -4,6 +4,7 @@ use super::{Scope, by_own_methods, quotient, remainder, sealed};
 use crate::ptx::{FULL_MASK, kernel::Builder, uniform::Uniformity, val::Val};
 
 /// `N` consecutive warps of the block; the index of the first warp is a multiple of `N`.
+#[doc(alias = "group")]
 #[derive(Clone, Copy, Debug)]
 pub struct Warps<'k, const N: usize> {
     pub(super) k: Builder<'k>,
@@ -13,6 +14,7 @@ pub struct Warps<'k, const N: usize> {
 pub type Warp<'k> = Warps<'k, 1>;
 
 /// This thread's warpgroup: four warps, which execute `wgmma` together.
+#[doc(alias = "warpgroup")]
 pub type WarpGroup<'k> = Warps<'k, 4>;
 
 impl<'k, const N: usize> Warps<'k, N> {

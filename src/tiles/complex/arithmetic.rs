@@ -1,6 +1,6 @@
 //! Elementwise operations on complex tiles and vectors.
 
-use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
+use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
 use super::{Crt, Crv};
 use crate::{
@@ -77,6 +77,32 @@ macro_rules! in_place {
             fn sub_assign(&mut self, other: &Self) {
                 self.re -= &other.re;
                 self.im -= &other.im;
+            }
+        }
+
+        impl<'k, T: Computed, $(const $size: usize,)* $layout: $bound> MulAssign<&Self> for $complex<'k, T, $($size,)* $layout> {
+            #[track_caller]
+            fn mul_assign(&mut self, other: &Self) {
+                let (re, im) = (&self.im * &other.im, &self.re * &other.im);
+                self.re *= &other.re;
+                self.re -= &re;
+                self.im *= &other.re;
+                self.im += &im;
+            }
+        }
+
+        impl<'k, T: Computed<In: Divide>, $(const $size: usize,)* $layout: $bound> DivAssign<&Self> for $complex<'k, T, $($size,)* $layout> {
+            /// Computes the quotient by its definition: intermediate results overflow where the square of the divisor's magnitude does.
+            #[track_caller]
+            fn div_assign(&mut self, other: &Self) {
+                let norm = &other.re * &other.re + &other.im * &other.im;
+                let (re, im) = (&self.im * &other.im, &self.re * &other.im);
+                self.re *= &other.re;
+                self.re += &re;
+                self.re /= &norm;
+                self.im *= &other.re;
+                self.im -= &im;
+                self.im /= &norm;
             }
         }
 
