@@ -44,8 +44,10 @@ where
     })
 }
 
-fn chosen<X: Number>([_, n, ldx]: [usize; 3]) -> RowTiling {
-    Sample::for_rows(TARGET, X::SIZE, &[n, ldx].map(|size| size as u32)).tiling
+fn chosen<X: Number + Convert<f32>>([_, n, ldx]: [usize; 3]) -> RowTiling {
+    let on = |target| Sample::for_rows(target, X::SIZE, &[n, ldx].map(|size| size as u32));
+    assembled(on(Target::SM_80).kernel::<X>(Target::SM_80));
+    on(TARGET).tiling
 }
 
 /// The probabilities of the columns of a row.

@@ -56,7 +56,9 @@ where
     f32: Convert<X>,
 {
     let sizes = [n, ldx].map(|size| size as u32);
-    top::<X>(TopK::for_rows(TARGET, X::SIZE, &sizes, count as u32).tiling, shape, element);
+    let on = |target| TopK::for_rows(target, X::SIZE, &sizes, count as u32);
+    assembled(on(Target::SM_80).kernel::<X>(Target::SM_80));
+    top::<X>(on(TARGET).tiling, shape, element);
 }
 
 /// Rows, their lengths and distances, and the number of elements; aligned and not; a warp, a block, several parts.

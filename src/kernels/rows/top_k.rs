@@ -2,7 +2,7 @@
 
 use super::{RowTiling, candidates::Candidates, tiling::Line};
 use crate::{
-    ptx::{BuildError, In, Kernel, Out, Target},
+    ptx::{BuildError, Features, In, Kernel, Out, Target},
     tiles::{Convert, row_major},
 };
 
@@ -45,8 +45,9 @@ impl TopK {
         let rows = if threads == 32 { 4 } else { 1 };
         let most = if chosen.unaligned { 2 } else { GROUPS };
         let stripes = groups.div_ceil(threads).clamp(1, most);
-        // Unaligned rows take more registers.
-        let resident = if chosen.unaligned { 512 } else { 768 } / (threads * rows);
+        // Unaligned rows take more registers, and so do the instructions of earlier targets.
+        let is_narrow = !chosen.unaligned && target.features().contains(Features::HOPPER);
+        let resident = if is_narrow { 768 } else { 512 } / (threads * rows);
         Self {
             tiling: RowTiling {
                 threads,
