@@ -62,8 +62,13 @@ impl fmt::Display for Site {
 }
 
 impl Finding {
+    /// Returns whether a list contains the same finding at the same instructions, possibly in other threads.
+    pub(crate) fn is_in(&self, list: &[Finding]) -> bool {
+        list.iter().any(|old| old.same_place(self))
+    }
+
     /// Returns whether `other` is the same finding at the same instructions, possibly in other threads.
-    pub(crate) fn same_place(&self, other: &Finding) -> bool {
+    fn same_place(&self, other: &Finding) -> bool {
         let place = |site: &Site| (site.line, site.column);
         let sides = |finding: &Finding| (place(&finding.site), finding.other.as_ref().map(place));
         self.kind == other.kind && sides(self) == sides(other)

@@ -305,7 +305,7 @@ impl<'a> ClusterRun<'a> {
             let finding = self.finding(module, warp, &(fault, pc));
             let list = if finding.kind.is_note() { &mut self.notes } else { &mut self.findings };
             let has_room = finding.kind.is_note() || list.len() < self.cluster.machine.keep_going;
-            if has_room && !list.iter().any(|old| old.same_place(&finding)) {
+            if has_room && !finding.is_in(list) {
                 list.push(*finding);
             }
         }

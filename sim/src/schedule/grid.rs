@@ -82,19 +82,22 @@ impl Results {
         let mut findings = vec![];
         let last = self.failed.as_ref().map_or(u64::MAX, |(at, _)| *at);
         let unordered = races_between_blocks(machine, module);
-        let known = self.findings.into_iter().filter(|(at, _)| *at <= last).flat_map(|(_, found)| found);
+        // Whether later clusters ran depends on the threads.
+        let until_last = |lists: BTreeMap<u64, Vec<Finding>>| {
+            lists.into_iter().filter(move |(at, _)| *at <= last).flat_map(|(_, found)| found)
+        };
+        let known = until_last(self.findings);
         for finding in known.chain(self.failed.map(|(_, finding)| *finding)).chain(unordered) {
-            let told = findings.iter().any(|old: &Finding| old.same_place(&finding));
             if machine.keep_going == 0 {
                 return Err(Box::new(finding));
             }
-            if !told && findings.len() < machine.keep_going {
+            if !finding.is_in(&findings) && findings.len() < machine.keep_going {
                 findings.push(finding);
             }
         }
         let mut notes: Vec<Finding> = vec![];
-        for note in self.notes.into_values().flatten() {
-            if !notes.iter().any(|old| old.same_place(&note)) {
+        for note in until_last(self.notes) {
+            if !note.is_in(&notes) {
                 notes.push(note);
             }
         }

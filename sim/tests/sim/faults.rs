@@ -215,6 +215,21 @@ fn barriers_that_some_threads_miss() {
     assert_eq!(fault.notes.len(), 2, "{:?}", fault.notes);
 }
 
+/// Whether a later block runs beside the one that fails depends on the threads; the report does not.
+#[test]
+fn notes_of_blocks_after_a_failure_are_left_out() {
+    let text = text(
+        "mov.u32 %r1, %ctaid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bra B; mov.u64 %rd4, 16; st.global.u32 [%rd4], 1; ret;
+        B: setp.lt.u32 %p0, %r0, 16; @%p0 bra A; ret; A: bar.sync 0; ret;",
+    );
+    let shape = Launch { grid: [8, 1, 1], ..one_block(32) };
+    for _ in 0..20 {
+        let (_, report) =
+            run_on(&Sim::new().keep_going(9), &text, &shape, &[0; 32], 32).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!((report.stopped, report.findings.len(), report.notes), (true, 1, vec![]));
+    }
+}
+
 #[test]
 fn a_run_goes_on_after_threads_that_ended_before_a_barrier() {
     let text =
