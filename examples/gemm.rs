@@ -9,7 +9,7 @@
 use std::{error::Error, process::ExitCode};
 
 use warpwright::{
-    kernels::{Activation, Gemm, MatrixOrder},
+    kernels::{Activation, Gemm, GpuKind, MatrixOrder},
     prelude::*,
     run::{self, Device, Simulator},
 };
@@ -37,12 +37,8 @@ fn table(device: &impl Device) -> Result<(), Box<dyn Error>> {
         (200, 136, 328, MatrixOrder::Row, MatrixOrder::Col),
         (72, 520, 64, MatrixOrder::Col, MatrixOrder::Row),
     ] {
-        let chosen = Gemm::for_problem::<bf16>(
-            a_order,
-            b_order,
-            [m, n, k].map(|size| size as u32),
-            device.multiprocessors(),
-        );
+        let sizes = [m, n, k].map(|size| size as u32);
+        let chosen = Gemm::for_problem::<bf16, bf16>(a_order, b_order, sizes, &GpuKind::of(device));
         let gemm = Gemm { activation: Some(Activation::Silu), ..chosen };
         let kernel = gemm.kernel::<bf16, f32, bf16>()?;
         let (a, b) = (Matrix::new(m, k, a_order, 1), Matrix::new(k, n, b_order, 2));

@@ -26,7 +26,7 @@ pub use convolution::{FftConvolution, FftConvolutionArgs};
 pub use copy::{CopyArgs, copy_elements};
 pub use gemm::{
     Activation, BatchedGemmArgs, BlockScaledGemmArgs, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmEntry,
-    GemmResult, GemmSum, GemmTable, GemmTableError, GemmTile, GroupedGemmArgs, MatrixOrder,
+    GemmResult, GemmSum, GemmTable, GemmTableError, GemmTile, GpuKind, GroupedGemmArgs, MatrixOrder,
 };
 pub use linear::*;
 pub use matmul::{MatmulArgs, matmul, pitch_divisor};

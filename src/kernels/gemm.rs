@@ -1,8 +1,10 @@
 //! Matrix products on Hopper (sm_90a), with tensor copies and `wgmma`.
 
 mod activation;
+mod check;
 mod choice;
 mod epilogue;
+mod gpu_kind;
 mod kernel;
 mod problem;
 mod promoted;
@@ -12,7 +14,7 @@ mod table;
 mod tile;
 
 use crate::{
-    ptx::{BuildError, Builder, In, Kernel, Out, Target},
+    ptx::{BuildError, In, Kernel, Out, Target},
     tensor::TensorElement,
     tiles::{Convert, Product, Schedule, row_major, vector},
 };
@@ -23,6 +25,7 @@ use stages::{ColCol, ColRow, RowCol, RowRow};
 
 pub use activation::{Activation, GemmSum};
 pub use epilogue::{Epilogue, FusedGemmArgs};
+pub use gpu_kind::GpuKind;
 pub use promoted::BlockScaledGemmArgs;
 pub use result::GemmResult;
 pub use table::{GemmEntry, GemmTable, GemmTableError};
@@ -82,10 +85,11 @@ impl MatrixOrder {
 /// and elements past the edges of A and B count as zero.
 ///
 /// ```
-/// use warpwright::{kernels::{Gemm, MatrixOrder}, prelude::*};
+/// use warpwright::{kernels::{Gemm, GpuKind, MatrixOrder}, prelude::*};
 ///
-/// // The kernel for 1000×1000 results of depth 1000 on 132 multiprocessors; B is stored in columns.
-/// let gemm = Gemm::for_problem::<bf16>(MatrixOrder::Row, MatrixOrder::Col, [1000; 3], 132);
+/// // The kernel for 1000×1000 results of depth 1000 on an H100; B is stored in columns.
+/// let gpu = GpuKind { name: "NVIDIA H100 80GB HBM3".into(), capability: (9, 0), multiprocessors: 132 };
+/// let gemm = Gemm::for_problem::<bf16, bf16>(MatrixOrder::Row, MatrixOrder::Col, [1000; 3], &gpu);
 /// let kernel = gemm.kernel::<bf16, f32, bf16>()?;
 /// assert_eq!(kernel.name(), "gemm_bf16_row_col_64x128_cluster2x1");
 /// # Ok::<(), warpwright::ptx::BuildError>(())
@@ -288,8 +292,10 @@ impl Gemm {
             |k, (a, lda, b, ldb, d, ldd, m, n, length)| {
                 let problem = Problem::one(*self, true, (a, lda), (b, ldb), (d, ldd), [m, n, length]);
                 k.describe(format!("D = f(A·B₁) ⊙ (A·B₂): {}", self.matrices::<T, D>()));
-                self.check_orders::<T>(k);
-                D::emit_gated(self, &problem);
+                match self.check(T::SIZE) {
+                    Ok(()) => D::emit_gated(self, &problem),
+                    Err(why) => k.refuse(why),
+                }
             },
         )
     }
@@ -330,17 +336,6 @@ impl Gemm {
             kernels! {
                 Row Col RowCol;
             }
-        }
-    }
-
-    /// Rejects orders of operands that `wgmma` does not support: for types that are not 16 bits wide, rows must run along k.
-    fn check_orders<T: TensorElement>(&self, k: Builder<'_>) {
-        if T::SIZE != 2 && (self.a, self.b) != (MatrixOrder::Row, MatrixOrder::Col) {
-            k.refuse(format!(
-                "expected A in rows and B in columns for types other than those of 16 bits, found A in {} and B in {}",
-                self.a.plural(),
-                self.b.plural()
-            ));
         }
     }
 
@@ -386,7 +381,9 @@ impl Gemm {
     {
         let (k, activation) = (problem.k, self.activation);
         k.describe(format!("D = A·B: {}", self.matrices::<T, D>()));
-        self.check_orders::<T>(k);
+        if let Err(why) = self.check(T::SIZE) {
+            return k.refuse(why);
+        }
         if let Some(function) = activation.filter(|&function| problem.epilogue.is_none() && !C::has(function))
         {
             return k.refuse(format!("expected a function of {}, found {function}", C::NAME));
@@ -419,9 +416,8 @@ impl Gemm {
                     $(
                         ($a, $b, T16x64 | T64x64, 2) => split::<$stages, T, C, D, 4, 4, K, 1, 10, 2, 2, V>(problem),
                     )*
-                    (_, _, tile, parts) => problem.k.refuse(format!(
-                        "expected whole tiles, or tiles of 64 columns in 2 parts, found {tile} in {parts}"
-                    )),
+                    // Rejected by `check`.
+                    _ => {}
                 }
             };
         }

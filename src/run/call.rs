@@ -159,6 +159,18 @@ impl<'d> KernelCache<'d> {
         Queue { cache: self, stream: Some(stream) }
     }
 
+    /// Returns the name of the device: `NVIDIA H200`, `simulator`.
+    pub fn name(&self) -> String {
+        match &self.place {
+            #[cfg(feature = "sim")]
+            Place::Simulator(device) => device.name(),
+            #[cfg(feature = "cuda")]
+            Place::Device(device) => device.name(),
+            #[cfg(feature = "cuda")]
+            Place::Gpu { gpu, .. } => gpu.properties().name.clone(),
+        }
+    }
+
     /// Returns the compute capability of the device.
     pub fn capability(&self) -> (u32, u32) {
         match &self.place {

@@ -1,9 +1,9 @@
-//! Tables of tuned kernels: their text, the selection from them, and the table of an H200.
+//! Tables of tuned kernels: their text, the selection from them, and the committed ones.
 
 use pretty_assertions::assert_eq;
 use warpwright::{
     kernels::{
-        Gemm, GemmEntry, GemmTable, GemmTile,
+        Gemm, GemmEntry, GemmTable, GemmTile, GpuKind,
         MatrixOrder::{Col, Row},
     },
     prelude::*,
@@ -12,15 +12,20 @@ use warpwright::{
 
 const TEXT: &str = "\
 gpu: NVIDIA H200
+capability: 9.0
 multiprocessors: 132
 driver: CUDA 13.0
 date: 2026-11-23
 command: warpwright tune gemm --m 77,500 --n 88 --k 99 --dtype bf16,e4m3
-type A B m n k tile cluster parts group µs
-bf16 row col 77 88 99 64x64 1x1 2 4 12.5
-bf16 row row 500 88 99 128x192 1x2 1 32 40.0
-e4m3 row col 77 88 99 16x128 1x1 1 16 9.1
+T D A B m n k tile cluster parts group µs
+bf16 bf16 row col 77 88 99 64x64 1x1 2 4 12.5
+bf16 f32 row row 500 88 99 128x192 1x2 1 32 40.0
+e4m3 bf16 row col 77 88 99 16x128 1x1 1 16 9.1
 ";
+
+fn h200() -> GpuKind {
+    GpuKind { name: "NVIDIA H200".into(), capability: (9, 0), multiprocessors: 132 }
+}
 
 fn table() -> GemmTable {
     let of = |tile, cluster, parts, group| Gemm {
@@ -30,17 +35,28 @@ fn table() -> GemmTable {
         schedule: Schedule::grouped(group),
         ..Gemm::new(tile)
     };
-    let entry = |dtype: &str, size, gemm, micros| GemmEntry { dtype: dtype.into(), size, gemm, micros };
+    let entry = |operand: &str, result: &str, size, gemm, micros| GemmEntry {
+        operand: operand.into(),
+        result: result.into(),
+        size,
+        gemm,
+        micros,
+    };
     GemmTable {
-        gpu: "NVIDIA H200".into(),
-        multiprocessors: 132,
+        gpu: h200(),
         driver: "CUDA 13.0".into(),
         date: "2026-11-23".into(),
         command: "warpwright tune gemm --m 77,500 --n 88 --k 99 --dtype bf16,e4m3".into(),
         entries: vec![
-            entry("bf16", [77, 88, 99], of(GemmTile::T64x64, [1, 1], 2, 4), 12.5),
-            entry("bf16", [500, 88, 99], Gemm { b: Row, ..of(GemmTile::T128x192, [1, 2], 1, 32) }, 40.0),
-            entry("e4m3", [77, 88, 99], of(GemmTile::T16x128, [1, 1], 1, 16), 9.1),
+            entry("bf16", "bf16", [77, 88, 99], of(GemmTile::T64x64, [1, 1], 2, 4), 12.5),
+            entry(
+                "bf16",
+                "f32",
+                [500, 88, 99],
+                Gemm { b: Row, ..of(GemmTile::T128x192, [1, 2], 1, 32) },
+                40.0,
+            ),
+            entry("e4m3", "bf16", [77, 88, 99], of(GemmTile::T16x128, [1, 1], 1, 16), 9.1),
         ],
     }
 }
@@ -55,20 +71,21 @@ fn a_table_prints_and_parses() {
 fn the_entry_of_a_problem_is_chosen() {
     let table = table();
     let of = |number: usize| table.entries[number].gemm;
-    assert_eq!(table.for_problem::<bf16>(Row, Col, [77, 88, 99]), of(0));
-    assert_eq!(table.for_problem::<bf16>(Row, Row, [500, 88, 99]), of(1));
-    assert_eq!(table.for_problem::<e4m3>(Row, Col, [77, 88, 99]), of(2));
+    assert_eq!(table.for_problem::<bf16, bf16>(Row, Col, [77, 88, 99]), of(0));
+    assert_eq!(table.for_problem::<bf16, f32>(Row, Row, [500, 88, 99]), of(1));
+    assert_eq!(table.for_problem::<e4m3, bf16>(Row, Col, [77, 88, 99]), of(2));
 }
 
 #[test]
 fn other_problems_are_those_of_the_model() {
     let table = table();
-    let model = |b, size| Gemm::for_problem::<bf16>(Row, b, size, 132);
-    for (b, size) in [(Row, [77, 88, 99]), (Col, [88, 77, 99]), (Col, [77, 88, 100])] {
-        assert_eq!(table.get::<bf16>(Row, b, size), None);
-        assert_eq!(table.for_problem::<bf16>(Row, b, size), model(b, size));
+    let model = |b, size| Gemm::for_problem::<bf16, bf16>(Row, b, size, &h200());
+    for (b, size) in [(Row, [77, 88, 99]), (Col, [88, 77, 99]), (Col, [77, 88, 100]), (Row, [500, 88, 99])] {
+        assert_eq!(table.get::<bf16, bf16>(Row, b, size), None);
+        assert_eq!(table.for_problem::<bf16, bf16>(Row, b, size), model(b, size));
     }
-    assert_eq!(table.get::<f16>(Row, Col, [77, 88, 99]), None);
+    assert_eq!(table.get::<f16, bf16>(Row, Col, [77, 88, 99]), None);
+    assert_eq!(table.get::<bf16, f32>(Row, Col, [77, 88, 99]), None);
 }
 
 #[test]
@@ -79,51 +96,110 @@ fn errors_name_the_line() {
     };
     for (from, to, expected) in [
         ("gpu: ", "gpu ", "line 1: expected `gpu: …`, found `gpu NVIDIA H200`"),
-        ("132", "many", "line 2: expected a number, found `many`"),
-        ("date", "day", "line 4: expected `date: …`, found `day: 2026-11-23`"),
+        ("9.0", "90", "line 2: expected a compute capability such as 9.0, found `90`"),
+        ("132", "many", "line 3: expected a number from 1, found `many`"),
+        ("date", "day", "line 5: expected `date: …`, found `day: 2026-11-23`"),
         (
             " µs",
             "",
-            "line 6: expected `type A B m n k tile cluster parts group µs`, found `type A B m n k tile cluster parts group`",
+            "line 7: expected `T D A B m n k tile cluster parts group µs`, found `T D A B m n k tile cluster parts group`",
         ),
-        (" 12.5", "", "line 7: expected 11 fields, found 10"),
-        ("12.5", "fast", "line 7: expected a time in microseconds, found `fast`"),
-        ("row col 77", "row up 77", "line 7: expected row or col, found `up`"),
-        ("77 88 99 64", "77 0 99 64", "line 7: expected a number from 1, found `0`"),
-        ("64x64", "64x65", "line 7: expected a tile such as 128x192, found `64x65`"),
-        ("1x2", "12", "line 8: expected a cluster such as 2x1, found `12`"),
-        ("1x2 1 32", "1x2 2 32", "line 8: expected [1] parts for tiles of 128x192, found 2"),
+        (" 12.5", "", "line 8: expected 12 fields, found 11"),
+        ("12.5", "fast", "line 8: expected a time in microseconds, found `fast`"),
+        (
+            "bf16 bf16",
+            "b16 bf16",
+            "line 8: expected operands of bf16, f16, tf32, e4m3, e5m2, i8, u8, found `b16`",
+        ),
+        ("bf16 bf16", "bf16 i32", "line 8: expected a result of bf16, f16, f32, e4m3, e5m2, found `i32`"),
+        ("bf16 bf16", "i8 e4m3", "line 8: expected a result of i32, f32, bf16, f16, i8, u8, found `e4m3`"),
+        ("row col 77", "row up 77", "line 8: expected row or col, found `up`"),
+        ("77 88 99 64", "77 0 99 64", "line 8: expected a number from 1, found `0`"),
+        ("64x64", "64x65", "line 8: expected a tile such as 128x192, found `64x65`"),
+        ("64x64 1x1", "64x64 4x2", "line 8: expected clusters of 1 to 8 blocks, found 16"),
+        ("1x2", "12", "line 9: expected a cluster such as 2x1, found `12`"),
+        ("1x2", "0x2", "line 9: expected a number from 1, found `0`"),
+        (
+            "1x2 1 32",
+            "1x2 2 32",
+            "line 9: expected whole tiles, or tiles of 64 columns in 2 parts, found 128x192 in 2",
+        ),
+        (
+            "e4m3 bf16 row col",
+            "e4m3 bf16 row row",
+            "line 10: expected A in rows and B in columns for types other than those of 16 bits, found A in rows and B in rows",
+        ),
+        (
+            "16x128 1x1",
+            "16x128 1x2",
+            "line 10: expected A in rows and clusters of one column of tiles for tiles of 16 rows, found A in rows and 2 columns",
+        ),
+        (
+            "e4m3 bf16 row",
+            "bf16 bf16 row",
+            "line 10: expected one entry for each problem, found another on line 8",
+        ),
     ] {
         assert_eq!(of(from, to), expected);
     }
     let short = TEXT.lines().take(3).collect::<Vec<_>>().join("\n");
-    let error = short.parse::<GemmTable>().expect_err("no date").to_string();
-    assert_eq!(error, "line 4: expected `date`, found the end of the table");
+    let error = short.parse::<GemmTable>().expect_err("no driver").to_string();
+    assert_eq!(error, "line 4: expected `driver`, found the end of the table");
 }
 
+/// The committed tables state where they were measured, and contain kernels that can be built.
 #[test]
-fn the_table_of_an_h200_is_the_choice_for_132_multiprocessors() {
-    let table = GemmTable::h200();
-    assert_eq!((&*table.gpu, table.multiprocessors), ("NVIDIA H200", 132));
-    assert!(table.command.starts_with("warpwright tune gemm "), "{}", table.command);
-    assert!(table.driver.starts_with("CUDA ") && table.date.len() == 10, "{} {}", table.driver, table.date);
-    assert!(!table.entries.is_empty());
-    for entry in &table.entries {
-        let Gemm { a, b, .. } = entry.gemm;
-        assert_eq!(entry.dtype, "bf16");
-        assert_eq!(Gemm::for_problem::<bf16>(a, b, entry.size, 132), entry.gemm, "{entry}");
-        assert!(entry.gemm.kernel::<bf16, f32, bf16>().is_ok(), "{entry}");
-        assert!(entry.micros > 0.0, "{entry}");
+fn committed_tables_are_the_choice_for_their_gpus() {
+    let tables = GemmTable::committed();
+    assert_eq!(tables[0].gpu, h200());
+    for table in tables {
+        assert!(table.command.starts_with("warpwright tune gemm "), "{}", table.command);
+        assert!(
+            table.driver.starts_with("CUDA ") && table.date.len() == 10,
+            "{} {}",
+            table.driver,
+            table.date
+        );
+        assert!(!table.entries.is_empty());
+        for entry in &table.entries {
+            let Gemm { a, b, .. } = entry.gemm;
+            if (&*entry.operand, &*entry.result) == ("bf16", "bf16") {
+                let chosen = Gemm::for_problem::<bf16, bf16>(a, b, entry.size, &table.gpu);
+                assert_eq!(chosen, entry.gemm, "{entry}");
+                assert!(chosen.kernel::<bf16, f32, bf16>().is_ok(), "{entry}");
+            }
+        }
     }
 }
 
-/// A GPU with another number of multiprocessors has the choice of the model.
+/// A GPU with another name, compute capability or number of multiprocessors has the choice of the model.
 #[test]
 fn other_gpus_have_the_choice_of_the_model() {
-    let table = GemmTable::h200();
-    let differs = |entry: &GemmEntry| {
+    let table = &GemmTable::committed()[0];
+    let others = [
+        GpuKind { name: "NVIDIA H100 80GB HBM3".into(), ..h200() },
+        GpuKind { capability: (9, 1), ..h200() },
+        GpuKind { multiprocessors: 131, ..h200() },
+    ];
+    for gpu in others {
+        let differs = |entry: &GemmEntry| {
+            let Gemm { a, b, .. } = entry.gemm;
+            Gemm::for_problem::<bf16, bf16>(a, b, entry.size, &gpu) != entry.gemm
+        };
+        assert!(table.entries.iter().any(differs), "{gpu}");
+    }
+}
+
+/// Nor does the table apply to other types of results.
+#[test]
+fn other_results_have_the_choice_of_the_model() {
+    let table = &GemmTable::committed()[0];
+    let unnamed = GpuKind { name: String::new(), ..h200() };
+    for entry in &table.entries {
         let Gemm { a, b, .. } = entry.gemm;
-        Gemm::for_problem::<bf16>(a, b, entry.size, 131) != entry.gemm
-    };
-    assert!(table.entries.iter().any(differs));
+        assert_eq!(
+            Gemm::for_problem::<bf16, f32>(a, b, entry.size, &h200()),
+            Gemm::for_problem::<bf16, f32>(a, b, entry.size, &unnamed),
+        );
+    }
 }

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use cudarc::driver::CudaSlice;
 use warpwright::{
-    gpu::Gpu,
-    kernels::{Gemm, MatrixOrder},
+    gpu::{DeviceProperties, Gpu},
+    kernels::{Gemm, GpuKind, MatrixOrder},
 };
 
 use contender::{Boxed, Kind, Refusal};
@@ -235,7 +235,7 @@ impl Args {
     fn kernels<P: Precision>(&self, gpu: &Gpu, layout: Layout, size: Size) -> Fallible<Vec<Boxed<P>>> {
         let problem = size.0.map(|size| size as u32);
         let [a, b] = layout.0;
-        let chosen = Gemm::for_problem::<P::Factor>(a, b, problem, gpu.properties().multiprocessors);
+        let chosen = Gemm::for_problem::<P::Factor, P::Result>(a, b, problem, &gpu_kind(gpu));
         let mut kernels = vec![kernels::ours(
             gpu,
             format!("warpwright {}", described(&chosen)),
@@ -249,6 +249,12 @@ impl Args {
         }
         Ok(kernels)
     }
+}
+
+/// Returns the kind of a GPU, which selects the table of kernels.
+fn gpu_kind(gpu: &Gpu) -> GpuKind {
+    let DeviceProperties { name, capability, multiprocessors, .. } = gpu.properties();
+    GpuKind { name: name.clone(), capability: *capability, multiprocessors: *multiprocessors }
 }
 
 /// Returns the description of a kernel in the table: its tile, and what the blocks of a cluster share or divide.

@@ -3,7 +3,8 @@
 use super::operands::{Rows, RowsMut, refused};
 use crate::{
     kernels::{
-        Activation, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult, GemmSum, GemmTile, MatrixOrder,
+        Activation, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult, GemmSum, GemmTile, GpuKind,
+        MatrixOrder,
     },
     ptx::{bf16, e4m3, e5m2, f16, tf32},
     run::{BufferMut, BufferRef, CallError, Called, Queue},
@@ -104,7 +105,7 @@ where
     queue.launch::<_, _, GemmArgs<T, D>>(
         CALL,
         (*shape, any_ldd),
-        |_| shape.picked::<T>(queue, shape.n, any_ldd),
+        |_| shape.picked::<T, D>(queue, shape.n, any_ldd),
         Gemm::kernel::<T, T::Sum, D>,
         (a, lda, b, ldb, d, ldd, shape.m, shape.n, shape.k),
     )
@@ -135,7 +136,7 @@ where
     queue.launch::<_, _, GemmArgs<T, D>>(
         CALL,
         (*shape, any_ldd),
-        |_| for_gated(shape.picked::<T>(queue, both, any_ldd)),
+        |_| for_gated(shape.picked::<T, D>(queue, both, any_ldd)),
         Gemm::gated_kernel::<T, T::Sum, D>,
         (a, lda, b, ldb, d, ldd, shape.m, shape.n, shape.k),
     )
@@ -177,7 +178,7 @@ where
     queue.launch::<_, _, FusedGemmArgs<T, D>>(
         CALL,
         (*shape, any_ldd, epilogue),
-        |_| (shape.picked::<T>(queue, n, any_ldd), epilogue),
+        |_| (shape.picked::<T, D>(queue, n, any_ldd), epilogue),
         |(gemm, epilogue)| gemm.fused_kernel::<T, T::Sum, D>(*epilogue),
         (a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales),
     )
@@ -235,9 +236,14 @@ fn distance<T: TensorElement>(
 
 impl GemmShape {
     /// Returns the kernel for this many columns of B.
-    fn picked<T: TensorElement>(&self, queue: Queue<'_>, cols: u32, any_ldd: bool) -> Gemm {
-        let multiprocessors = queue.cache().multiprocessors();
-        let gemm = Gemm::for_problem::<T>(self.a, self.b, [self.m, cols, self.k], multiprocessors);
+    fn picked<T: TensorElement, D: TensorElement>(&self, queue: Queue<'_>, cols: u32, any_ldd: bool) -> Gemm {
+        let cache = queue.cache();
+        let gpu = GpuKind {
+            name: cache.name(),
+            capability: cache.capability(),
+            multiprocessors: cache.multiprocessors(),
+        };
+        let gemm = Gemm::for_problem::<T, D>(self.a, self.b, [self.m, cols, self.k], &gpu);
         Gemm { any_ldd, activation: self.activation, ..gemm }
     }
 }

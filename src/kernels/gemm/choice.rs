@@ -1,7 +1,7 @@
 //! The choice of a kernel for a problem.
 
-use super::{Gemm, GemmTable, GemmTile, MatrixOrder};
-use crate::tensor::TensorElement;
+use super::{Gemm, GemmTable, GemmTile, GpuKind, MatrixOrder};
+use crate::ptx::Element;
 
 /// The time of a block, in microseconds on an H200.
 struct Cost {
@@ -38,34 +38,28 @@ impl Gemm {
         whole.flat_map(|gemm| gemm.tile.parts().iter().map(move |&parts| Self { parts, ..gemm }))
     }
 
-    /// Returns the kernel for an m×n result of depth k, where `size` is `[m, n, k]`, with operands of `T`, on a GPU with this number of
-    /// multiprocessors. It is the kernel of the [table of an H200](GemmTable::h200) if the table contains the problem and the number of
-    /// multiprocessors is the same. Otherwise, it is the fastest kernel according to a model: the time is the number of waves of tiles
-    /// times the steps per tile, but at least the time to read the operands.
+    /// Returns the kernel for an m×n result of `D` and of depth k, where `size` is `[m, n, k]`, with operands of `T`, on a kind of GPU. It is
+    /// the kernel of the [table](GemmTable::committed) of this kind if the table contains the problem. Otherwise, it is the fastest kernel
+    /// according to a model: the time is the number of waves of tiles times the steps per tile, but at least the time to read the operands.
     #[must_use]
-    pub fn for_problem<T: TensorElement>(
+    pub fn for_problem<T: Element, D: Element>(
         a: MatrixOrder,
         b: MatrixOrder,
         size: [u32; 3],
-        multiprocessors: u32,
+        gpu: &GpuKind,
     ) -> Self {
-        let table = GemmTable::h200();
-        let tuned = table.get::<T>(a, b, size).filter(|_| table.multiprocessors == multiprocessors);
-        tuned.unwrap_or_else(|| Self::estimated::<T>(a, b, size, multiprocessors))
+        let mut tables = GemmTable::committed().iter().filter(|table| table.gpu == *gpu);
+        let tuned = tables.find_map(|table| table.get::<T, D>(a, b, size));
+        tuned.unwrap_or_else(|| Self::estimated(a, b, size, T::SIZE, gpu.multiprocessors))
     }
 
-    /// Returns the fastest kernel according to the model.
-    fn estimated<T: TensorElement>(
-        a: MatrixOrder,
-        b: MatrixOrder,
-        size: [u32; 3],
-        multiprocessors: u32,
-    ) -> Self {
-        let time = |gemm: &Self| gemm.estimated_micros(size, T::SIZE, multiprocessors.max(1));
+    /// Returns the fastest kernel for operands of this number of bytes according to the model.
+    fn estimated(a: MatrixOrder, b: MatrixOrder, size: [u32; 3], bytes: u32, multiprocessors: u32) -> Self {
+        let time = |gemm: &Self| gemm.estimated_micros(size, bytes, multiprocessors.max(1));
         let alone = Self::candidates(a, b, size[0]).filter(|gemm| gemm.cluster == [1, 1]);
         let best = alone.min_by(|a, b| time(a).total_cmp(&time(b)));
         let best = best.unwrap_or(Self { a, b, ..Self::new(GemmTile::T128x128) });
-        let cluster = if best.should_share(size, T::SIZE, multiprocessors) { [2, 1] } else { [1, 1] };
+        let cluster = if best.should_share(size, bytes, multiprocessors) { [2, 1] } else { [1, 1] };
         Self { cluster, ..best }
     }
 

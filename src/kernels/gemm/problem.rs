@@ -116,13 +116,6 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
                 "expected clusters of one row of tiles for several products and gated ones, found {rows}"
             ));
         }
-        let [height, _] = gemm.tile.size();
-        if height < 64 && (gemm.a == MatrixOrder::Col || cols > 1) {
-            k.refuse(format!(
-                "expected A in rows and clusters of one column of tiles for tiles of {height} rows, found A in {} and {cols} columns",
-                gemm.a.plural()
-            ));
-        }
         k.block([threads]);
         let blocks = rows.saturating_mul(cols).saturating_mul(gemm.parts);
         if blocks != 1 {

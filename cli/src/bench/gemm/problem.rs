@@ -1,6 +1,9 @@
 //! A product of one size, with its buffers, contenders and times.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use cudarc::driver::{CudaSlice, CudaStream};
 use warpwright::gpu::Gpu;
@@ -49,6 +52,10 @@ impl Timed {
 
 /// The maximum number of sets of buffers.
 const SETS: usize = 256;
+
+/// The number of times that the host's launches are timed, and the launches each time, which the stream queues without waiting.
+const HOST_SAMPLES: usize = 3;
+const QUEUED: u32 = 16;
 
 /// The number of results that are checked against sums of f64.
 const CHECKED: usize = 100;
@@ -106,9 +113,23 @@ impl<P: Precision> Problem<P> {
         Ok((verified, refused))
     }
 
-    /// Launches a contender once, and returns whether it computes the product.
-    pub(super) fn accepts(&mut self, contender: &mut dyn Contender<P>) -> bool {
-        contender.launch(&self.stream, &mut self.buffers[0]).is_ok()
+    /// Launches a contender once, and waits for it.
+    pub(super) fn run(&mut self, contender: &mut dyn Contender<P>) -> Fallible<()> {
+        contender.launch(&self.stream, &mut self.buffers[0])?;
+        Ok(self.stream.synchronize()?)
+    }
+
+    /// Returns the time in microseconds that the host takes to queue a launch.
+    pub(super) fn host_micros(&mut self, contender: &mut dyn Contender<P>) -> Fallible<f64> {
+        let mut least = Duration::MAX;
+        for _ in 0..HOST_SAMPLES {
+            self.stream.synchronize()?;
+            let start = Instant::now();
+            (0..QUEUED).try_for_each(|_| contender.launch(&self.stream, &mut self.buffers[0]))?;
+            least = least.min(start.elapsed());
+        }
+        self.stream.synchronize()?;
+        Ok(least.as_secs_f64() * 1e6 / f64::from(QUEUED))
     }
 
     /// Compares all results.

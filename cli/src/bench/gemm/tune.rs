@@ -1,44 +1,47 @@
 //! `warpwright tune gemm`.
 
+mod search;
+mod tuner;
+
 use std::{
-    collections::HashMap,
     fs,
     io::Write,
     path::PathBuf,
     process::ExitCode,
-    rc::Rc,
     time::{Duration, Instant},
 };
 
-use cudarc::driver::CudaSlice;
 use indicatif::{ProgressBar, ProgressStyle};
 use warpwright::{
     gpu::Gpu,
-    kernels::{Gemm, GemmEntry, GemmTable},
+    kernels::{GemmEntry, GemmTable},
     ptx::Element,
-    tiles::Schedule,
 };
 
 use super::{
-    contender::{Boxed, Kind},
-    kernels::{Shared, of_kernel, with_ldd},
+    described, gpu_kind, kernels,
     precision::{Dtype, Precision},
-    problem::{Contenders, Problem},
     shapes::{Layout, Shapes, Size},
 };
 use crate::{
     Error,
-    bench::{Failed, Fallible, normals::normals, provenance::Provenance, samples::Sampling},
+    bench::{Fallible, provenance::Provenance},
 };
+use search::Outcome;
+use tuner::Tuner;
 
 /// Finds the fastest kernels of `Gemm` for sizes on this GPU, and writes them as a table
 ///
 /// Every kernel that may be the fastest for a size is compiled and timed on random normal numbers; those within a few percent of the fastest
-/// one are timed again with several orders of tiles. Launches alternate, so that all kernels see the same clock.
+/// one are timed again with several orders of tiles. Launches alternate, so that all kernels see the same clock. The result of the fastest
+/// one is compared with that of cuBLASLt, and partly with sums in f64.
+///
+/// Kernels that fail or compute a wrong result are reported and left out, as are problems whose time is determined by the host, and types and
+/// layouts that no kernel has. The file is written after each problem, so that it contains all results if the command is interrupted.
 ///
 /// Programs read the table as `GemmTable`; `Gemm::for_problem` contains that of an H200.
 ///
-/// Exit codes: 0 if a table is written, 2 otherwise, or without a GPU.
+/// Exit codes: 0 if the table contains all problems, 1 if some are missing or a kernel failed, 2 if no table is written or without a GPU.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Rows of A, or several numbers, which are combined with all of --n and --k
@@ -67,26 +70,10 @@ pub(crate) struct Args {
     out: Option<PathBuf>,
 }
 
-/// Samples of each kernel in the first round, and of the fastest ones with each order of tiles in the second.
-const ROUNDS: [usize; 2] = [5, 11];
-const WARM_UP: Duration = Duration::from_millis(10);
-/// The time, relative to the fastest kernel's, up to which a kernel is in the second round, and the number of kernels there.
-const NEAR: f64 = 1.05;
-const MOST: usize = 3;
-/// The rows of tiles in a group.
-const GROUPS: [u32; 4] = [4, 8, 16, 32];
-
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode, Error> {
-        let table = self.table().map_err(|error| Error(error.to_string()))?;
-        match &self.out {
-            Some(path) => {
-                fs::write(path, table.to_string()).map_err(|error| Error::of(path.display(), error))?;
-            }
-            // The reader may close the pipe.
-            None => drop(write!(std::io::stdout(), "{table}")),
-        }
-        Ok(ExitCode::SUCCESS)
+        let complete = self.tune().map_err(|error| Error(error.to_string()))?;
+        Ok(if complete { ExitCode::SUCCESS } else { ExitCode::from(1) })
     }
 
     fn sizes(&self) -> Vec<Size> {
@@ -103,28 +90,103 @@ impl Args {
         sizes
     }
 
-    fn table(&self) -> Fallible<GemmTable> {
+    /// Writes the table, and returns whether it contains all problems and no kernel failed.
+    fn tune(&self) -> Fallible<bool> {
         let gpu = Gpu::new(0)?;
-        let Provenance { gpu: name, driver, date, command, .. } = Provenance::now(gpu.properties());
+        let Provenance { driver, date, command, .. } = Provenance::now(gpu.properties());
+        let table = GemmTable { gpu: gpu_kind(&gpu), driver, date, command, entries: Vec::new() };
+        let problems = self.sizes().len() * self.layout.len() * self.dtype.len();
+        let progress = Progress::new(problems, Duration::from_secs(self.seconds));
+        let mut results = Results { table, out: self.out.as_ref(), failures: 0, progress };
+        let mut each = self.dtype.iter();
+        let tuned =
+            each.try_for_each(|&dtype| with_precision!(dtype, P => self.tune_type::<P>(&gpu, &mut results)));
+        let complete = results.finish()?;
+        tuned.map(|()| complete)
+    }
+
+    /// Tunes all problems of a type, until the time is over.
+    fn tune_type<P: Precision>(&self, gpu: &Gpu, results: &mut Results<'_>) -> Fallible<()> {
+        let mut tuner = Tuner::<P>::new(gpu)?;
         let sizes = self.sizes();
-        let all = sizes.len() * self.layout.len() * self.dtype.len();
-        let progress = Progress::new(all, Duration::from_secs(self.seconds));
-        let mut entries = Vec::new();
-        for &dtype in &self.dtype {
-            with_precision!(dtype, P => {
-                Tuner::<P>::new(&gpu)?.tune(&sizes, &self.layout, &progress, &mut entries)
-            })?;
+        for &layout in &self.layout {
+            if let Err(why) = kernels::check::<P>(layout) {
+                results.skip(&format!("{}, layout {layout}", P::DTYPE), &why, sizes.len());
+                continue;
+            }
+            for &size in &sizes {
+                let problem = format!("{} {layout} {size}", P::DTYPE);
+                if !results.progress.begin(&problem) {
+                    return Ok(());
+                }
+                let outcome = tuner.fastest(layout, size);
+                results.add::<P>(&problem, size, outcome)?;
+                // After a fault of a kernel, every call fails.
+                gpu.synchronize().map_err(|error| format!("{problem}: {error}"))?;
+            }
         }
-        progress.bar.finish_and_clear();
-        if entries.len() < all {
-            eprintln!(
-                "{} of {all} problems in {} s: raise --seconds for the others",
-                entries.len(),
-                self.seconds
-            );
+        Ok(())
+    }
+}
+
+/// The results so far.
+struct Results<'a> {
+    table: GemmTable,
+    out: Option<&'a PathBuf>,
+    /// Problems without an entry, and kernels that failed.
+    failures: usize,
+    progress: Progress,
+}
+
+impl Results<'_> {
+    /// Reports problems that no kernel computes.
+    fn skip(&self, problems: &str, why: &dyn std::error::Error, count: usize) {
+        self.progress.report(problems, why);
+        self.progress.bar.inc(count as u64);
+    }
+
+    /// Adds the entry of a problem, and reports what failed.
+    fn add<P: Precision>(&mut self, problem: &str, size: Size, outcome: Outcome) -> Fallible<()> {
+        for (gemm, why) in &outcome.failures {
+            self.progress.report(&format!("{problem}: {}", described(gemm)), why);
         }
-        let multiprocessors = gpu.properties().multiprocessors;
-        Ok(GemmTable { gpu: name, multiprocessors, driver, date, command, entries })
+        self.failures += outcome.failures.len();
+        match outcome.fastest {
+            Ok((gemm, micros)) => {
+                let (operand, result) = (P::Factor::NAME.into(), P::Result::NAME.into());
+                let size = size.0.map(|size| size as u32);
+                self.table.entries.push(GemmEntry { operand, result, size, gemm, micros });
+                if let Some(path) = self.out {
+                    self.write(path)?;
+                }
+            }
+            Err(why) => {
+                self.progress.report(problem, &why);
+                self.failures += 1;
+            }
+        }
+        self.progress.bar.inc(1);
+        Ok(())
+    }
+
+    fn write(&self, path: &PathBuf) -> Result<(), Error> {
+        fs::write(path, self.table.to_string()).map_err(|error| Error::of(path.display(), error))
+    }
+
+    /// Prints the table unless it is in a file, and returns whether it is complete.
+    fn finish(self) -> Fallible<bool> {
+        let Progress { bar, end } = &self.progress;
+        let missing = bar.length().unwrap_or(0).saturating_sub(bar.position());
+        bar.finish_and_clear();
+        if missing > 0 && Instant::now() >= *end {
+            eprintln!("{missing} problems were not begun: --seconds is too short for them");
+        }
+        match self.out {
+            Some(path) => self.write(path)?,
+            // The reader may close the pipe.
+            None => drop(write!(std::io::stdout(), "{}", self.table)),
+        }
+        Ok(missing == 0 && self.failures == 0)
     }
 }
 
@@ -146,101 +208,13 @@ impl Progress {
     }
 
     /// Returns whether there is time for another problem.
-    fn begin(&self, problem: String) -> bool {
-        self.bar.set_message(problem);
+    fn begin(&self, problem: &str) -> bool {
+        self.bar.set_message(problem.to_owned());
         Instant::now() < self.end
     }
-}
 
-/// Kernels of a type, each compiled once for all sizes.
-struct Tuner<'g, P: Precision> {
-    gpu: &'g Gpu,
-    numbers: CudaSlice<P::StoredFactor>,
-    kernels: HashMap<Gemm, Shared<P>>,
-}
-
-/// A kernel, and the median of its times in microseconds.
-type Timed = (Gemm, f64);
-
-impl<'g, P: Precision> Tuner<'g, P> {
-    fn new(gpu: &'g Gpu) -> Fallible<Self> {
-        let numbers: Vec<_> = normals(1 << 24).map(P::factor).collect();
-        Ok(Self { gpu, numbers: gpu.stream().clone_htod(&numbers)?, kernels: HashMap::new() })
-    }
-
-    /// Adds an entry for each size in each layout, until the time is over.
-    fn tune(
-        &mut self,
-        sizes: &[Size],
-        layouts: &[Layout],
-        progress: &Progress,
-        entries: &mut Vec<GemmEntry>,
-    ) -> Fallible<()> {
-        for &layout in layouts {
-            for &size in sizes {
-                if !progress.begin(format!("{} {layout} {size}", P::DTYPE)) {
-                    return Ok(());
-                }
-                let (gemm, micros) = self.fastest(layout, size)?;
-                let size = size.0.map(|size| size as u32);
-                entries.push(GemmEntry { dtype: P::Factor::NAME.into(), size, gemm, micros });
-                progress.bar.inc(1);
-            }
-        }
-        Ok(())
-    }
-
-    fn fastest(&mut self, layout: Layout, size: Size) -> Fallible<Timed> {
-        let mut problem = Problem::<P>::new(self.gpu, &self.numbers, size, layout)?;
-        let [rows, ..] = size.0.map(|size| size as u32);
-        let candidates = Gemm::candidates(layout.0[0], layout.0[1], rows).collect::<Vec<_>>();
-        let first = self.times(&mut problem, size, candidates, ROUNDS[0])?;
-        let Some(&(_, least)) = first.first() else {
-            return Err(format!("{} {layout} {size}: no kernel was launched", P::DTYPE).into());
-        };
-        let near = first.into_iter().take_while(|(_, micros)| *micros <= least * NEAR).take(MOST);
-        let in_groups = |(gemm, _): Timed| {
-            // Groups of more rows than there are do not differ.
-            let tiles = rows.div_ceil(gemm.tile.size()[0]);
-            let groups = GROUPS.into_iter().filter(move |&group| group == GROUPS[0] || group / 2 < tiles);
-            groups.map(move |group| Gemm { schedule: Schedule::grouped(group), ..gemm })
-        };
-        let second = near.flat_map(in_groups).collect::<Vec<_>>();
-        let second = self.times(&mut problem, size, second, ROUNDS[1])?;
-        second.first().copied().ok_or_else(|| format!("{layout} {size}: no kernel was launched").into())
-    }
-
-    /// Times the kernels that accept the problem, in turn, and sorts them by time.
-    fn times(
-        &mut self,
-        problem: &mut Problem<P>,
-        size: Size,
-        kernels: Vec<Gemm>,
-        rounds: usize,
-    ) -> Fallible<Vec<Timed>> {
-        let mut contenders = Vec::new();
-        for gemm in kernels {
-            contenders.push((gemm, self.contender(gemm, size)?));
-        }
-        contenders.retain_mut(|(_, contender)| problem.accepts(&mut **contender));
-        let each: Contenders<'_, P> = contenders.iter_mut().map(|(_, contender)| &mut **contender).collect();
-        let timed = problem.times(each, Sampling { rounds, warm_up: WARM_UP })?;
-        let medians = timed.iter().map(|timed| timed.samples.median());
-        let mut timed: Vec<Timed> = contenders.iter().map(|(gemm, _)| *gemm).zip(medians).collect();
-        timed.sort_by(|a, b| a.1.total_cmp(&b.1));
-        Ok(timed)
-    }
-
-    fn contender(&mut self, gemm: Gemm, size: Size) -> Fallible<Boxed<P>> {
-        let gemm = with_ldd::<P>(gemm, size);
-        let kernel = match self.kernels.get(&gemm) {
-            Some(kernel) => Rc::clone(kernel),
-            None => {
-                let kernel = Rc::new(self.gpu.load(&P::kernel(gemm)?).map_err(Failed::of)?);
-                self.kernels.insert(gemm, Rc::clone(&kernel));
-                kernel
-            }
-        };
-        of_kernel(self.gpu, String::new(), Kind::Variant, gemm, kernel, size)
+    /// Prints a line on standard error.
+    fn report(&self, what: &str, why: impl std::fmt::Display) {
+        self.bar.suspend(|| eprintln!("{what}: {why}"));
     }
 }

@@ -1,0 +1,43 @@
+//! The GPUs to which measurements apply.
+
+use std::fmt;
+
+#[cfg(any(feature = "cuda", feature = "sim"))]
+use crate::run::Device;
+
+/// A kind of GPU: the properties that a GPU must have for the measurements of another one to apply to it.
+///
+/// ```
+/// use warpwright::kernels::GpuKind;
+///
+/// let gpu = GpuKind { name: "NVIDIA H200".into(), capability: (9, 0), multiprocessors: 132 };
+/// assert_eq!(gpu.to_string(), "NVIDIA H200 (sm_90, 132 multiprocessors)");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct GpuKind {
+    /// The device name: `NVIDIA H200`.
+    pub name: String,
+    /// The compute capability: `(9, 0)`.
+    pub capability: (u32, u32),
+    /// The number of multiprocessors.
+    pub multiprocessors: u32,
+}
+
+impl GpuKind {
+    /// Returns the kind of a device. The simulator's name is that of no GPU.
+    #[cfg(any(feature = "cuda", feature = "sim"))]
+    pub fn of(device: &impl Device) -> Self {
+        Self {
+            name: device.name(),
+            capability: device.capability(),
+            multiprocessors: device.multiprocessors(),
+        }
+    }
+}
+
+impl fmt::Display for GpuKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, capability: (major, minor), multiprocessors } = self;
+        write!(f, "{name} (sm_{major}{minor}, {multiprocessors} multiprocessors)")
+    }
+}
