@@ -67,7 +67,7 @@ pub use ptr::{
     Write,
 };
 pub use raw::{Raw, RawOperand};
-pub(crate) use scope::{AnyScope, Combine, quotient, reduce, remainder, shuffle};
+pub(crate) use scope::{AnyScope, Combine, pairs_of_warps, quotient, reduce, remainder, shuffle};
 pub use scope::{Block, Cluster, Lane, Scope, Warp, WarpGroup, Warps};
 pub use slice::Slice;
 pub use state::{State, Visitor};

@@ -61,6 +61,7 @@ mod tiles {
     mod numbers;
     mod odd;
     mod operations;
+    mod over_scopes;
     mod pairs;
     mod pipeline;
     mod products;

@@ -31,7 +31,7 @@ pub use cluster::Cluster;
 pub(crate) use exchange::shuffle;
 pub use lane::Lane;
 pub use reduce::Reducible;
-pub(crate) use reduce::{Combine, reduce};
+pub(crate) use reduce::{Combine, pairs_of_warps, reduce};
 pub use warps::{Warp, WarpGroup, Warps};
 
 mod sealed {

@@ -13,13 +13,16 @@ use super::{
 };
 use crate::{
     layout::TvLayout,
-    ptx::{Builder, Comparison, RegId, Scalar, Shuffle, Uniformity, Val, shuffle, traits::Numeric},
+    ptx::{
+        AnyScope, Builder, Comparison, Element, RegId, Scalar, Shuffle, Uniformity, Val, pairs_of_warps,
+        quotient, remainder, shuffle, traits::Numeric,
+    },
     tensor::{Arithmetic, Fragment},
 };
 
-/// An element and its index along the line.
+/// An element and its index along the line, or in the order of rows.
 #[derive(Clone, Copy)]
-struct Candidate<'k, S: Scalar> {
+pub(super) struct Candidate<'k, S: Scalar> {
     element: Val<'k, S>,
     index: Val<'k, u32>,
 }
@@ -35,7 +38,7 @@ impl<'k, S: Numeric> Candidate<'k, S> {
 
     /// Returns the better of two.
     #[track_caller]
-    fn or_better(self, other: Self, better: Comparison) -> Self {
+    pub(super) fn or_better(self, other: Self, better: Comparison) -> Self {
         let take = self.is_worse(other, better);
         Self {
             element: take.select(other.element, self.element),
@@ -50,6 +53,54 @@ impl<'k, S: Numeric> Candidate<'k, S> {
             element: shuffle(k, Shuffle::Bfly, element, distance.into()),
             index: shuffle(k, Shuffle::Bfly, index, distance.into()),
         }
+    }
+
+    /// Returns the candidate with an index that is higher by `distance`.
+    #[track_caller]
+    pub(super) fn moved(self, distance: Val<'k, u32>) -> Self {
+        Self { index: self.index + distance, ..self }
+    }
+
+    /// Returns the best of all lanes of a warp, each of which has that of its elements of a tile of a layout.
+    #[track_caller]
+    pub(super) fn of_warp(mut self, k: Builder<'k>, layout: &TvLayout, better: Comparison) -> Self {
+        for axis in 0..layout.shape().rank() {
+            for bit in lane_bits(layout, axis) {
+                self = self.or_better(self.of_lane(k, 1 << bit.bit), better);
+            }
+        }
+        self.known_uniform(Uniformity::WARP)
+    }
+
+    /// Returns the best of all warps of a scope, each of which has its own, through shared memory.
+    #[track_caller]
+    pub(super) fn of_scope(self, scope: AnyScope<'k>, better: Comparison) -> Self
+    where
+        S: Element<Reg = S>,
+    {
+        let k = scope.kernel();
+        let ((element, index), warps) = pairs_of_warps(scope, (self.element, self.index));
+        let mut best = Self { element, index };
+        for bit in (0..warps.trailing_zeros()).rev() {
+            best = best.or_better(best.of_lane(k, 1 << bit), better);
+        }
+        best.known_uniform(scope.uniformity())
+    }
+
+    #[track_caller]
+    fn known_uniform(self, uniformity: Uniformity) -> Self {
+        Self { element: self.element.known_uniform(uniformity), index: self.index.known_uniform(uniformity) }
+    }
+
+    /// Returns the element and its index.
+    pub(super) fn at(self) -> (Val<'k, S>, Val<'k, u32>) {
+        (self.element, self.index)
+    }
+
+    /// Returns the element, and its row and column in rows of `width` elements.
+    #[track_caller]
+    pub(super) fn in_rows_of(self, width: u32) -> (Val<'k, S>, (Val<'k, u32>, Val<'k, u32>)) {
+        (self.element, (quotient(self.index, width), remainder(self.index, width)))
     }
 }
 
@@ -96,9 +147,9 @@ fn best_registers<'k, T: Accumulate>(
     [elements, indices]
 }
 
-/// Returns the best element of a tile or vector and its coordinates, the same in all lanes; of equal ones, the first in the order of rows.
+/// Returns the best of a lane's elements of a tile or vector, with its index in rows of `width` elements; of equal ones, the first.
 #[track_caller]
-fn best_of_all<'k, T: Accumulate>(
+fn best_in_lane<'k, T: Accumulate>(
     fragment: &Fragment<'k, T>,
     layout: &TvLayout,
     width: u32,
@@ -115,21 +166,12 @@ fn best_of_all<'k, T: Accumulate>(
         let candidate = Candidate { element, index };
         best = Some(best.map_or(candidate, |best| best.or_better(candidate, better)));
     });
-    let mut best = best.expect("tiles and vectors have elements");
-    for axis in 0..axes.len() {
-        for bit in lane_bits(layout, axis) {
-            best = best.or_better(best.of_lane(k, 1 << bit.bit), better);
-        }
-    }
-    Candidate {
-        element: best.element.known_uniform(Uniformity::WARP),
-        index: best.index.known_uniform(Uniformity::WARP),
-    }
+    best.expect("tiles and vectors have elements")
 }
 
 /// Replaces the elements and indices of `best` by better ones of `own`, whose indices start at `first`, in place.
 #[track_caller]
-fn improve<'k, S, const N: usize, V>(
+pub(super) fn improve<'k, S, const N: usize, V>(
     (mut elements, mut indices): Extremes<'k, S, N, V>,
     (own, own_indices): &Extremes<'k, S, N, V>,
     first: Val<'k, u32>,
@@ -152,9 +194,19 @@ where
 }
 
 /// The best elements of lines, and their indices.
-type Extremes<'k, S, const N: usize, V> = (Rv<'k, S, N, V>, Rv<'k, u32, N, V>);
+pub(super) type Extremes<'k, S, const N: usize, V> = (Rv<'k, S, N, V>, Rv<'k, u32, N, V>);
 
 impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
+    #[track_caller]
+    pub(super) fn best_in_lane(&self, better: Comparison) -> Candidate<'k, T::Sum> {
+        best_in_lane(&self.fragment, &Self::layout(), Self::COLS, better)
+    }
+
+    #[track_caller]
+    pub(super) fn best_of_all(&self, better: Comparison) -> Candidate<'k, T::Sum> {
+        self.best_in_lane(better).of_warp(self.kernel(), &Self::layout(), better)
+    }
+
     #[track_caller]
     fn best<const N: usize, V: VectorLayout>(
         &self,
@@ -166,6 +218,14 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k
         let slots = vector_values(&layout, keep);
         let [elements, indices] = best_registers(&self.fragment, &layout, keep, &slots, better);
         (Rv::of_registers(k, elements), Rv::of_registers(k, indices))
+    }
+}
+
+impl<'k, T: Accumulate, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
+    #[track_caller]
+    pub(super) fn best_of_all(&self, better: Comparison) -> Candidate<'k, T::Sum> {
+        let (k, layout) = (self.kernel(), Self::layout());
+        best_in_lane(&self.fragment, &layout, 1, better).of_warp(k, &layout, better)
     }
 }
 
@@ -226,8 +286,8 @@ macro_rules! extremes {
                 pub fn $all(&self) -> (Val<'k, T::Sum>, (Val<'k, u32>, Val<'k, u32>)) {
                     let k = self.kernel();
                     let _located = k.locate(Location::caller());
-                    let best = best_of_all(&self.fragment, &Self::layout(), Self::COLS, Comparison::$comparison);
-                    (best.element, (best.index / Self::COLS, best.index % Self::COLS))
+                        let _located = self.kernel().locate(Location::caller());
+                    self.best_of_all(Comparison::$comparison).in_rows_of(Self::COLS)
                 }
             )*
         }
@@ -237,10 +297,8 @@ macro_rules! extremes {
             #[must_use]
             #[track_caller]
             pub fn $all(&self) -> (Val<'k, T::Sum>, Val<'k, u32>) {
-                let k = self.kernel();
-                let _located = k.locate(Location::caller());
-                let best = best_of_all(&self.fragment, &Self::layout(), 1, Comparison::$comparison);
-                (best.element, best.index)
+                let _located = self.kernel().locate(Location::caller());
+                self.best_of_all(Comparison::$comparison).at()
             }
         )*}
     };

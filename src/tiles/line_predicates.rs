@@ -6,7 +6,7 @@ use super::{
     coordinates::{lane_bits, vector_values},
     element::RegisterLayout,
     elements::Predicate,
-    reduce::{Accumulate, MAX, MIN, Operation, exchange, for_each_element},
+    reduce::{Accumulate, MAX, MIN, exchange, for_each_element},
     registers::Registers,
     rt::Rt,
     vector::{ColVec, RowVec, Rv},
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     layout::TvLayout,
-    ptx::{RegId, Val},
+    ptx::{Combine, RegId, Scope, Val},
     tensor::Fragment,
 };
 
@@ -24,7 +24,7 @@ fn along<'k, T: Accumulate>(
     fragment: &Fragment<'k, T>,
     layout: &TvLayout,
     keep: usize,
-    how: Operation,
+    how: Combine,
     f: &Predicate<'_, 'k, T>,
 ) -> Vec<RegId> {
     let (k, slots) = (fragment.kernel(), vector_values(layout, keep));
@@ -45,7 +45,7 @@ fn along<'k, T: Accumulate>(
 }
 
 macro_rules! predicates {
-    ($($which:literal $how:ident $row:ident $row_with:ident $col:ident $col_with:ident;)*) => {
+    ($($which:literal $how:ident $row:ident $row_with:ident $row_over:ident $col:ident $col_with:ident $col_over:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {$(
             #[doc = concat!("Returns 1 for each row if `f` holds for ", $which, " of its elements, otherwise 0.")]
             ///
@@ -67,6 +67,19 @@ macro_rules! predicates {
                 self.$row(f).combined_into(with, $how)
             }
 
+            #[doc = concat!("Returns 1 for each row if `f` holds for ", $which, " of its elements in the tiles of all warps of `scope`, which divide the columns among them, otherwise 0.")]
+            ///
+            /// All threads of the scope must take part. Uses the shared memory and barriers of [`Rv::all_reduce_max`].
+            #[must_use]
+            #[track_caller]
+            pub fn $row_over(
+                &self,
+                scope: impl Scope<'k>,
+                f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>,
+            ) -> ColVec<'k, u32, H, L, T::Length> {
+                self.$row(f).all_reduced(scope, $how)
+            }
+
             #[doc = concat!("Returns 1 for each column if `f` holds for ", $which, " of its elements, otherwise 0.")]
             ///
             /// All lanes of the warp must take part. Takes as many shuffles as [`col_max`](Self::col_max).
@@ -86,13 +99,26 @@ macro_rules! predicates {
             ) -> RowVec<'k, u32, W, L, T::Length> {
                 self.$col(f).combined_into(with, $how)
             }
+
+            #[doc = concat!("Returns 1 for each column if `f` holds for ", $which, " of its elements in the tiles of all warps of `scope`, which divide the rows among them, otherwise 0.")]
+            ///
+            /// All threads of the scope must take part. Uses the shared memory and barriers of [`Rv::all_reduce_max`].
+            #[must_use]
+            #[track_caller]
+            pub fn $col_over(
+                &self,
+                scope: impl Scope<'k>,
+                f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>,
+            ) -> RowVec<'k, u32, W, L, T::Length> {
+                self.$col(f).all_reduced(scope, $how)
+            }
         )*}
     };
 }
 
 predicates! {
-    "any" MAX row_any row_any_with col_any col_any_with;
-    "all" MIN row_all row_all_with col_all col_all_with;
+    "any" MAX row_any row_any_with row_any_over col_any col_any_with col_any_over;
+    "all" MIN row_all row_all_with row_all_over col_all col_all_with col_all_over;
 }
 
 impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
@@ -100,7 +126,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k
     fn where_lines<const N: usize, V: VectorLayout>(
         &self,
         keep: usize,
-        how: Operation,
+        how: Combine,
         f: &Predicate<'_, 'k, T>,
     ) -> Rv<'k, u32, N, V> {
         let k = self.kernel();

@@ -70,28 +70,10 @@ macro_rules! accumulate {
 
 element_types! { summed, accumulate }
 
-/// The operation that combines two elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operation {
-    /// One that scopes have too.
-    Scoped(Combine),
-    Product,
-}
-
-pub(super) const SUM: Operation = Operation::Scoped(Combine::Sum);
-pub(super) const MAX: Operation = Operation::Scoped(Combine::Max);
-pub(super) const MIN: Operation = Operation::Scoped(Combine::Min);
-pub(super) const PRODUCT: Operation = Operation::Product;
-
-impl Operation {
-    #[track_caller]
-    pub(super) fn apply<'k, S: Numeric>(self, a: Val<'k, S>, b: Val<'k, S>) -> Val<'k, S> {
-        match self {
-            Self::Scoped(combine) => combine.apply(a, b),
-            Self::Product => a * b,
-        }
-    }
-}
+pub(super) const SUM: Combine = Combine::Sum;
+pub(super) const PRODUCT: Combine = Combine::Product;
+pub(super) const MAX: Combine = Combine::Max;
+pub(super) const MIN: Combine = Combine::Min;
 
 /// The number of partial results per line of a lane: enough to hide the latency of dependent instructions.
 const PARTIAL: usize = 4;
@@ -134,7 +116,7 @@ pub(super) fn exchange<'k, S: Numeric>(
     k: Builder<'k>,
     values: &mut [Val<'k, S>],
     bits: &[ThreadBit],
-    how: Operation,
+    how: Combine,
 ) {
     for bit in bits {
         for value in &mut *values {
@@ -159,7 +141,7 @@ pub(super) fn for_each_element<'k, T: Accumulate>(
 fn in_lanes<'k, T: Accumulate>(
     fragment: &Fragment<'k, T>,
     slots: &[usize],
-    how: Operation,
+    how: Combine,
 ) -> Vec<Val<'k, T::Sum>> {
     let mut lines: Vec<Partial<'k, T::Sum>> = Vec::new();
     lines.resize_with(slots.iter().max().map_or(0, |most| most + 1), Partial::new);
@@ -175,7 +157,7 @@ fn along<'k, T: Accumulate>(
     layout: &TvLayout,
     keep: usize,
     slots: &[usize],
-    how: Operation,
+    how: Combine,
 ) -> Vec<RegId> {
     let k = fragment.kernel();
     let mut results = in_lanes(fragment, slots, how);
@@ -187,21 +169,15 @@ fn along<'k, T: Accumulate>(
 
 /// Combines the elements of each lane.
 #[track_caller]
-fn combined<'k, T: Accumulate>(fragment: &Fragment<'k, T>, how: Operation) -> Val<'k, T::Sum> {
+pub(super) fn combined<'k, T: Accumulate>(fragment: &Fragment<'k, T>, how: Combine) -> Val<'k, T::Sum> {
     let mut partial = Partial::new();
     for_each_element(fragment, &mut |_, element| partial.add(element, |a, b| how.apply(a, b)));
     partial.finish(|a, b| how.apply(a, b)).expect("tiles and vectors have elements")
 }
 
-/// Combines the elements of each lane by an operation of scopes.
-#[track_caller]
-pub(super) fn lane_result<'k, T: Accumulate>(fragment: &Fragment<'k, T>, how: Combine) -> Val<'k, T::Sum> {
-    combined(fragment, Operation::Scoped(how))
-}
-
 /// Reduces all elements to one value, the same in all lanes.
 #[track_caller]
-fn all<'k, T: Accumulate>(fragment: &Fragment<'k, T>, layout: &TvLayout, how: Operation) -> Val<'k, T::Sum> {
+fn all<'k, T: Accumulate>(fragment: &Fragment<'k, T>, layout: &TvLayout, how: Combine) -> Val<'k, T::Sum> {
     let k = fragment.kernel();
     let _located = k.locate(Location::caller());
     let mut results = [combined(fragment, how)];
@@ -292,7 +268,7 @@ reductions! {
 impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
     /// Reduces the tile to one element per index along axis `keep`.
     #[track_caller]
-    fn reduced<const N: usize, V: VectorLayout>(&self, keep: usize, how: Operation) -> Rv<'k, T::Sum, N, V> {
+    fn reduced<const N: usize, V: VectorLayout>(&self, keep: usize, how: Combine) -> Rv<'k, T::Sum, N, V> {
         let (k, layout) = (self.kernel(), Self::layout());
         let _located = k.locate(Location::caller());
         let slots = vector_values(&layout, keep);
@@ -337,7 +313,7 @@ partial_reductions! {
 impl<'k, S: Arithmetic<Word = S> + Numeric, const N: usize, V: VectorLayout> Rv<'k, S, N, V> {
     /// Combines the vector with `with`, in place of `with`.
     #[track_caller]
-    pub(super) fn combined_into(self, mut with: Self, how: Operation) -> Self {
+    pub(super) fn combined_into(self, mut with: Self, how: Combine) -> Self {
         let k = self.kernel();
         let _located = k.locate(Location::caller());
         let own = self.words();

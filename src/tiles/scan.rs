@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, panic::Location};
 use super::{
     coordinates::{lane_bits, value_offsets, vector_values},
     element::RegisterLayout,
-    reduce::{Accumulate, MAX, MIN, Operation, PRODUCT, SUM, for_each_element},
+    reduce::{Accumulate, MAX, MIN, PRODUCT, SUM, for_each_element},
     registers::Registers,
     rt::Rt,
     vector::{ColVec, RowVec, Rv},
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     layout::{ThreadBit, TvLayout},
-    ptx::{Builder, RegId, Scalar, Shuffle, Uniformity, Val, shuffle, traits::Numeric},
+    ptx::{Builder, Combine, RegId, Scalar, Shuffle, Uniformity, Val, shuffle, traits::Numeric},
     tensor::{Fragment, TensorElement},
 };
 
@@ -35,7 +35,7 @@ struct Group<'k, S: Scalar> {
 /// A scan: what it combines, and the results so far, by value number.
 struct Scan<'k, S: Scalar> {
     k: Builder<'k>,
-    how: Operation,
+    how: Combine,
     results: Vec<Val<'k, S>>,
 }
 
@@ -117,7 +117,7 @@ fn scan<'k, T: Accumulate>(
     layout: &TvLayout,
     axis: usize,
     slots: &[usize],
-    how: Operation,
+    how: Combine,
     before: &[Val<'k, T::Sum>],
 ) -> Vec<Val<'k, T::Sum>> {
     let along = value_offsets(layout, axis);
@@ -240,7 +240,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k
     fn scanned(
         &self,
         axis: usize,
-        how: Operation,
+        how: Combine,
         before: &[Val<'k, T::Sum>],
     ) -> (Rt<'k, T::Sum, H, W, L>, Vec<RegId>) {
         let (k, layout) = (self.kernel(), Self::layout());
@@ -255,7 +255,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k
 impl<'k, T: Accumulate, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     /// Returns the results; if there is a result `before`, continues it, and also returns the register of the result of this vector.
     #[track_caller]
-    fn scanned(&self, how: Operation, before: &[Val<'k, T::Sum>]) -> (Rv<'k, T::Sum, N, V>, Vec<RegId>) {
+    fn scanned(&self, how: Combine, before: &[Val<'k, T::Sum>]) -> (Rv<'k, T::Sum, N, V>, Vec<RegId>) {
         let (k, layout) = (self.kernel(), Self::layout());
         let _located = k.locate(Location::caller());
         let slots = vec![0; layout.values() as usize];

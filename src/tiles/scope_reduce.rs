@@ -5,64 +5,119 @@ use std::panic::Location;
 use super::{
     coordinates::is_first_owner,
     element::RegisterLayout,
-    reduce::{Accumulate, lane_result},
+    reduce::{Accumulate, MAX, MIN, PRODUCT, SUM, combined},
     registers::Registers,
     rt::Rt,
     vector::Rv,
     vector_layout::VectorLayout,
 };
-use crate::ptx::{Builder, Combine, Scope, Val, reduce, traits::Reducible};
+use crate::{
+    layout::TvLayout,
+    ptx::{
+        AnyScope, Combine, Scope, Val, reduce,
+        traits::{Numeric, Reducible},
+    },
+    tensor::Fragment,
+};
+
+/// Returns `value` if `is_counted` returns true, and otherwise a value that has no effect on the result. Repeated values have none on maxima and minima.
+#[track_caller]
+pub(super) fn counted<'k, S: Numeric>(
+    is_counted: impl FnOnce() -> Val<'k, bool>,
+    value: Val<'k, S>,
+    how: Combine,
+) -> Val<'k, S> {
+    match how {
+        Combine::Sum => is_counted().select(value, S::ZERO),
+        Combine::Product => is_counted().select(value, S::ONE),
+        Combine::Max | Combine::Min => value,
+    }
+}
+
+/// Combines the elements of each lane of a tile or vector of a layout, of which an element that several lanes own counts once.
+#[track_caller]
+pub(super) fn in_lane<'k, T: Accumulate>(
+    fragment: &Fragment<'k, T>,
+    layout: &TvLayout,
+    how: Combine,
+) -> Val<'k, T::Sum> {
+    counted(|| is_first_owner(fragment.kernel(), layout), combined(fragment, how), how)
+}
 
 /// Combines the elements of all parts of a scope: each lane its own, then all threads.
 #[track_caller]
 fn over<'k, D, S>(part: &D, scope: impl Scope<'k>, how: Combine) -> Val<'k, S>
 where
     D: Registers<'k, Element: Accumulate<Sum = S>>,
-    S: Reducible + crate::ptx::traits::Numeric,
+    S: Reducible + Numeric,
 {
-    let k: Builder<'k> = part.kernel();
+    let k = part.kernel();
     let _located = k.locate(Location::caller());
     k.check_warps(scope);
-    let own: Val<'k, S> = lane_result(part.fragment(), how);
-    // An element that several lanes own counts once.
-    let own = match how {
-        Combine::Sum => is_first_owner(k, &D::layout()).select(own, S::ZERO),
-        Combine::Max | Combine::Min => own,
-    };
-    reduce(scope, own, how)
+    reduce(scope.into(), in_lane(part.fragment(), &D::layout(), how), how)
 }
 
 macro_rules! reductions {
-    ($($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident, $what:literal;)*) => {$(
+    ($($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident, $part:literal;)*) => {
+        $(reductions! { @of $tile [$(const $size)*] $layout: $bound, $part:
+            "sum"     SUM     sum_over;
+            "product" PRODUCT product_over;
+            "maximum" MAX     maximum_over;
+            "minimum" MIN     minimum_over;
+        })*
+    };
+    (@of $tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident, $part:literal: $($what:literal $how:ident $over:ident;)*) => {
         impl<'k, T, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout>
         where
             T: Accumulate<Sum: Reducible>,
-        {
-            #[doc = concat!("Returns the sum of the elements of the ", $what, "s of all warps of `scope`, the same in all threads, which must all take part.")]
+        {$(
+            #[doc = concat!("Returns the ", $what, " of the elements of the ", $part, "s of all warps of `scope`, the same in all threads, which must all take part.")]
             #[must_use]
             #[track_caller]
-            pub fn sum_over(&self, scope: impl Scope<'k>) -> Val<'k, T::Sum> {
-                over(self, scope, Combine::Sum)
+            pub fn $over(&self, scope: impl Scope<'k>) -> Val<'k, T::Sum> {
+                over(self, scope, $how)
+            }
+        )*}
+
+        impl<'k, T: Accumulate, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
+            #[doc = concat!("Returns whether `f` holds for any element of the ", $part, "s of all warps of `scope`, the same in all threads, which must all take part.")]
+            #[track_caller]
+            pub fn any_over(
+                &self,
+                scope: impl Scope<'k>,
+                f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>,
+            ) -> Val<'k, bool> {
+                of_scope(scope, || self.any(f), |scope, holds| scope.any(holds))
             }
 
-            #[doc = concat!("Returns the maximum of the elements of the ", $what, "s of all warps of `scope`, the same in all threads, which must all take part.")]
-            #[must_use]
+            #[doc = concat!("Returns whether `f` holds for all elements of the ", $part, "s of all warps of `scope`, the same in all threads, which must all take part.")]
             #[track_caller]
-            pub fn maximum_over(&self, scope: impl Scope<'k>) -> Val<'k, T::Sum> {
-                over(self, scope, Combine::Max)
-            }
-
-            #[doc = concat!("Returns the minimum of the elements of the ", $what, "s of all warps of `scope`, the same in all threads, which must all take part.")]
-            #[must_use]
-            #[track_caller]
-            pub fn minimum_over(&self, scope: impl Scope<'k>) -> Val<'k, T::Sum> {
-                over(self, scope, Combine::Min)
+            pub fn all_over(
+                &self,
+                scope: impl Scope<'k>,
+                f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>,
+            ) -> Val<'k, bool> {
+                of_scope(scope, || self.all(f), |scope, holds| !scope.any(!holds))
             }
         }
-    )*};
+    };
 }
 
 reductions! {
     Rt [const H const W] L: RegisterLayout, "tile";
     Rv [const N] V: VectorLayout, "vector";
+}
+
+/// Combines a condition of each warp of a scope by `combine`, which is not needed for a single warp.
+#[track_caller]
+fn of_scope<'k, S: Scope<'k>>(
+    scope: S,
+    of_warp: impl FnOnce() -> Val<'k, bool>,
+    combine: impl FnOnce(AnyScope<'k>, Val<'k, bool>) -> Val<'k, bool>,
+) -> Val<'k, bool> {
+    let k = scope.kernel();
+    let _located = k.locate(Location::caller());
+    k.check_warps(scope);
+    let holds = of_warp();
+    if scope.size() == 32 { holds } else { combine(scope.into(), holds) }
 }

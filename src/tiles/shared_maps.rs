@@ -6,7 +6,6 @@ use super::{
     allocate::{Filled, Owner, Pending},
     convert::{Convert, assert_same_subtiles},
     element::RegisterLayout,
-    reduce::Accumulate,
     rt::Rt,
     shared_copies::{Rectangle, Storing, Subtile, SubtileMut},
     st::St,
@@ -165,79 +164,6 @@ impl<'k, T: TensorElement> SubtileUpdate<'_, 'k, T> {
         f: impl FnOnce(Rt<'k, T, H, W, L>) -> Rt<'k, T, H, W, L>,
     ) {
         update_part(self.from, &self.to, Location::caller(), f);
-    }
-}
-
-impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Returns whether `f` holds for any element of the tile. All threads of the block must take part and receive the same result.
-    #[doc(alias = "bar.red.or")]
-    #[track_caller]
-    pub fn any(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
-        self.any_band(&|band| band.any(&f))
-    }
-
-    /// Returns whether `f` holds for all elements of the tile. All threads of the block must take part and receive the same result.
-    #[doc(alias = "bar.red.or")]
-    #[track_caller]
-    pub fn all(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
-        !self.any_band(&|band| !band.all(&f))
-    }
-
-    /// Returns whether any element of the tile is NaN. All threads of the block must take part and receive the same result.
-    #[doc(alias = "hasnan")]
-    #[track_caller]
-    pub fn has_nan(&self) -> Val<'k, bool> {
-        self.any_band(&|band| band.has_nan())
-    }
-
-    /// Returns whether a condition holds for any 16 rows, which are divided among the warps of the block.
-    #[track_caller]
-    fn any_band(&self, f: &dyn Fn(Rt<'k, T, 1, W>) -> Val<'k, bool>) -> Val<'k, bool> {
-        let k = self.tile.tensor.kernel();
-        let _located = k.locate(Location::caller());
-        let found = k.var(0u32);
-        self.tile.owner.over_warps(H as u32, |row| {
-            let holds = f(self.subtile(row, 0).load());
-            found.update(|found| found | holds.select(1u32, 0u32));
-        });
-        self.tile.owner.0.any(found.get().ne(0))
-    }
-}
-
-macro_rules! vector_reductions {
-    ($($what:literal $all:ident;)*) => {
-        impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements, the same in all threads of the warp, which must all take part, and in all warps.")]
-            ///
-            /// Each calling warp loads the whole vector, so warps do not wait for each other. Elements are combined in [`Accumulate::Sum`].
-            #[must_use]
-            #[track_caller]
-            pub fn $all(&self) -> Val<'k, T::Sum> {
-                let k = self.tile.tensor.kernel();
-                let _located = k.locate(Location::caller());
-                let vector: Rv<'k, T, N, Naive> = self.load();
-                vector.$all()
-            }
-        )*}
-    };
-}
-
-vector_reductions! {
-    "sum" sum;
-    "product" product;
-    "maximum" maximum;
-    "minimum" minimum;
-}
-
-impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {
-    /// Returns whether any element of the vector is NaN. All threads of the block must take part and receive the same result.
-    #[doc(alias = "hasnan")]
-    #[track_caller]
-    pub fn has_nan(&self) -> Val<'k, bool> {
-        let k = self.tile.tensor.kernel();
-        let _located = k.locate(Location::caller());
-        let vector: Rv<'k, T, N, Naive> = self.load();
-        self.tile.owner.0.any(vector.has_nan())
     }
 }
 

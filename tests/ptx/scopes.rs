@@ -100,7 +100,7 @@ fn a_block_has_no_such_scope() {
     assert!(text.contains("expected 16 for groups of 64 threads, found 15 free"), "{text}");
 }
 
-/// Sum, maximum, minimum and both scans over a scope, of `x` in each thread of a block of that many threads, and again in
+/// Sum, maximum, minimum and both scans over a scope, and the product of other values, of `x` in each thread of a block of that many threads, and again in
 /// an emitted loop, compared with the host.
 macro_rules! check_reductions {
     ($t:ty, $target:expr, $threads:expr, $group:expr, $scope:path, $from:expr) => {{
@@ -122,13 +122,15 @@ macro_rules! check_reductions {
                 k.if_(i.eq(0), || scaled.set(<$t>::from($from(1))));
                 unsafe { y.at(at(5)).store(scope.sum(scaled.get())) };
             });
+            let factor = (block.thread() % 97).eq(5).select(<$t>::from($from(2)), <$t>::from($from(1)));
+            unsafe { y.at(at(6)).store(scope.product(factor)) };
         })
         .unwrap_or_else(|e| panic!("{e}"));
         let values: Vec<u32> = (0..threads as u32).map(|t| (t * 7 + t / 32) % 13).collect();
         let x: Vec<$t> = values.iter().map(|&v| $from(v as u8)).collect();
         let device = Simulator::new();
         let input = device.upload(&x).unwrap();
-        let mut y = device.output::<$t>(6 * threads).unwrap();
+        let mut y = device.output::<$t>(7 * threads).unwrap();
         device.launch(&kernel, (&input, &mut y)).unwrap_or_else(|e| panic!("{e}"));
         let found = device.download(&y).unwrap();
         let wide = |n: u32| <$t>::from_wide(n);
@@ -143,6 +145,7 @@ macro_rules! check_reductions {
                 wide(before + values[t]),
                 wide(before),
                 wide(sum),
+                wide(1 << (t / group * group..).take(group).filter(|other| other % 97 == 5).count()),
             ];
             for (row, expected) in expected.into_iter().enumerate() {
                 let what = (stringify!($t), $target, threads, group, row, t);

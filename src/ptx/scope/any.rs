@@ -26,6 +26,12 @@ impl fmt::Debug for AnyScope<'_> {
     }
 }
 
+impl<'k, S: Scope<'k>> From<S> for AnyScope<'k> {
+    fn from(scope: S) -> Self {
+        Self::of::<S>(scope.kernel())
+    }
+}
+
 impl<'k> AnyScope<'k> {
     /// Returns the block.
     pub(crate) fn block(k: Builder<'k>) -> Self {
@@ -45,7 +51,7 @@ impl<'k> AnyScope<'k> {
             thread: |k| S::current(k).thread(),
             sync: |k| S::current(k).sync(),
             any: |k, holds| {
-                reduce(S::current(k), holds.select(1u32, 0u32), Combine::Max)
+                reduce(Self::of::<S>(k), holds.select(1u32, 0u32), Combine::Max)
                     .ne(0)
                     .known_uniform(S::current(k).uniformity())
             },

@@ -6,7 +6,7 @@
 
 use std::panic::Location;
 
-use super::{Block, Scope, Warps, exchange::shuffle};
+use super::{AnyScope, Block, Warps, exchange::shuffle};
 use crate::ptx::{
     FULL_MASK, Shuffle,
     fold::{Number, Numeric},
@@ -73,17 +73,19 @@ reducible! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Combine {
     Sum,
+    Product,
     Max,
     Min,
 }
 
 impl Combine {
-    /// Returns the operation of `redux.sync`.
-    const fn redux(self) -> &'static str {
+    /// Returns the operation of `redux.sync`, if there is one.
+    const fn redux(self) -> Option<&'static str> {
         match self {
-            Self::Sum => "add",
-            Self::Max => "max",
-            Self::Min => "min",
+            Self::Sum => Some("add"),
+            Self::Product => None,
+            Self::Max => Some("max"),
+            Self::Min => Some("min"),
         }
     }
 
@@ -91,6 +93,7 @@ impl Combine {
     pub(crate) const fn neutral<T: Reducible>(self) -> T::In {
         match self {
             Self::Sum => T::NOTHING,
+            Self::Product => <T::In as Number>::ONE,
             Self::Max => T::LOWEST,
             Self::Min => T::HIGHEST,
         }
@@ -100,6 +103,7 @@ impl Combine {
     pub(crate) fn apply<'k, W: Numeric>(self, a: Val<'k, W>, b: Val<'k, W>) -> Val<'k, W> {
         match self {
             Self::Sum => a + b,
+            Self::Product => a * b,
             Self::Max => a.max(b),
             Self::Min => a.min(b),
         }
@@ -108,11 +112,13 @@ impl Combine {
 
 /// Returns the result in every lane of the warp.
 fn in_warp<'k, T: Reducible>(k: Builder<'k>, value: Val<'k, T::In>, how: Combine) -> Val<'k, T::In> {
-    let result = if T::REDUX && k.target().features().contains(Features::AMPERE) {
-        let operands = [Operand::Reg(value.in_register(k)), Val::from(FULL_MASK).operand(k)];
-        k.result(format_args!("redux.sync.{}.{}", how.redux(), <T::In as Scalar>::PTX), &operands)
-    } else {
-        butterfly(k, value, how, 32)
+    let has_redux = T::REDUX && k.target().features().contains(Features::AMPERE);
+    let result = match how.redux().filter(|_| has_redux) {
+        Some(operation) => {
+            let operands = [Operand::Reg(value.in_register(k)), Val::from(FULL_MASK).operand(k)];
+            k.result(format_args!("redux.sync.{operation}.{}", <T::In as Scalar>::PTX), &operands)
+        }
+        None => butterfly(k, value, how, 32),
     };
     result.known_uniform(Uniformity::WARP)
 }
@@ -140,8 +146,8 @@ fn scan_in_warp<'k, W: Numeric>(k: Builder<'k>, mut value: Val<'k, W>, lanes: u3
 }
 
 /// An array in shared memory with one value per warp of the block, of which the scope uses its own part.
-struct Partials<'k, W: Element, S> {
-    scope: S,
+struct Partials<'k, W: Element> {
+    scope: AnyScope<'k>,
     /// The scope's part.
     values: Ptr<'k, W, Shared>,
     /// Warps of the scope, and the number of this warp among them.
@@ -149,8 +155,8 @@ struct Partials<'k, W: Element, S> {
     warp: Val<'k, u32>,
 }
 
-impl<'k, W: Numeric + Element<Reg = W>, S: Scope<'k>> Partials<'k, W, S> {
-    fn new(scope: S) -> Self {
+impl<'k, W: Numeric + Element<Reg = W>> Partials<'k, W> {
+    fn new(scope: AnyScope<'k>) -> Self {
         let k = scope.kernel();
         let (all, warps) = (k.this_block().size() / 32, scope.size() / 32);
         let values = k.shared::<W>(all);
@@ -164,13 +170,15 @@ impl<'k, W: Numeric + Element<Reg = W>, S: Scope<'k>> Partials<'k, W, S> {
 
     /// Stores this warp's value from one lane, and waits for those of the other warps of the scope.
     fn store(&self, value: Val<'k, W>, from_lane: u32) {
-        let k = self.scope.kernel();
-        if k.in_loop() {
-            // Threads may still be reading values of the previous iteration.
-            self.scope.sync();
-        }
-        k.when(k.lane().rank().eq(from_lane), || self.values.at(self.warp).store(value));
+        sync_in_loop(self.scope);
+        self.store_unordered(value, from_lane);
         self.scope.sync();
+    }
+
+    /// Stores this warp's value from one lane.
+    fn store_unordered(&self, value: Val<'k, W>, from_lane: u32) {
+        let k = self.scope.kernel();
+        k.when(k.lane().rank().eq(from_lane), || self.values.at(self.warp).store(value));
     }
 
     /// Returns the scope's values, one per lane; `otherwise` in the remaining lanes.
@@ -178,15 +186,48 @@ impl<'k, W: Numeric + Element<Reg = W>, S: Scope<'k>> Partials<'k, W, S> {
         let lane = self.scope.kernel().lane().rank();
         self.values.at(lane).when(lane.lt(self.warps)).load_or(otherwise)
     }
+
+    /// Returns the scope's values, one per lane; the remaining lanes repeat them.
+    fn load_repeated(&self) -> Val<'k, W> {
+        let lane = super::remainder(self.scope.kernel().lane().rank(), self.warps.next_power_of_two());
+        let at = if self.warps.is_power_of_two() { lane } else { lane.min(self.warps - 1) };
+        self.values.at(at).load()
+    }
+}
+
+/// Emits a barrier inside an emitted loop, where threads may still be reading values of the previous iteration.
+fn sync_in_loop(scope: AnyScope<'_>) {
+    if scope.kernel().in_loop() {
+        scope.sync();
+    }
+}
+
+/// Returns the pairs of all warps of a scope, one per lane, and the number of lanes after which they are repeated. All lanes of a warp
+/// must have the same pair. The last pair may be repeated more often than others.
+#[track_caller]
+pub(crate) fn pairs_of_warps<'k, A, B>(
+    scope: AnyScope<'k>,
+    pair: (Val<'k, A>, Val<'k, B>),
+) -> ((Val<'k, A>, Val<'k, B>), u32)
+where
+    A: Numeric + Element<Reg = A>,
+    B: Numeric + Element<Reg = B>,
+{
+    let _located = scope.kernel().locate(Location::caller());
+    if scope.size() <= 32 {
+        return (pair, 1);
+    }
+    let (first, second) = (Partials::new(scope), Partials::new(scope));
+    sync_in_loop(scope);
+    first.store_unordered(pair.0, 0);
+    second.store_unordered(pair.1, 0);
+    scope.sync();
+    ((first.load_repeated(), second.load_repeated()), first.warps.next_power_of_two())
 }
 
 /// Combines the values of all threads of a scope.
 #[track_caller]
-pub(crate) fn reduce<'k, T: Reducible, S: Scope<'k>>(
-    scope: S,
-    value: Val<'k, T>,
-    how: Combine,
-) -> Val<'k, T> {
+pub(crate) fn reduce<'k, T: Reducible>(scope: AnyScope<'k>, value: Val<'k, T>, how: Combine) -> Val<'k, T> {
     let k = scope.kernel();
     let _located = k.locate(Location::caller());
     let mut result = in_warp::<T>(k, value.cast(), how);
@@ -203,7 +244,7 @@ pub(crate) fn reduce<'k, T: Reducible, S: Scope<'k>>(
 }
 
 #[track_caller]
-fn scan<'k, T: Reducible, S: Scope<'k>>(scope: S, value: Val<'k, T>, inclusive: bool) -> Val<'k, T> {
+fn scan<'k, T: Reducible>(scope: AnyScope<'k>, value: Val<'k, T>, inclusive: bool) -> Val<'k, T> {
     let k = scope.kernel();
     let _located = k.locate(Location::caller());
     let own = scan_in_warp::<T::In>(k, value.cast(), 32);
@@ -231,35 +272,41 @@ macro_rules! reductions {
             #[doc(alias = "redux.sync.add")]
             #[track_caller]
             pub fn sum<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
-                reduce(self, value.into(), Combine::Sum)
+                reduce(self.into(), value.into(), Combine::Sum)
+            }
+
+            /// Returns the product over the scope, bit-identical in all threads.
+            #[track_caller]
+            pub fn product<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
+                reduce(self.into(), value.into(), Combine::Product)
             }
 
             /// Returns the maximum over the scope; for floating-point types, numbers are preferred to NaN.
             #[doc(alias = "redux.sync.max")]
             #[track_caller]
             pub fn max<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
-                reduce(self, value.into(), Combine::Max)
+                reduce(self.into(), value.into(), Combine::Max)
             }
 
             /// Returns the minimum over the scope; for floating-point types, numbers are preferred to NaN.
             #[doc(alias = "redux.sync.min")]
             #[track_caller]
             pub fn min<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
-                reduce(self, value.into(), Combine::Min)
+                reduce(self.into(), value.into(), Combine::Min)
             }
 
             /// Returns the sum of the values of all threads up to and including this one.
             #[doc(alias = "prefix sum")]
             #[track_caller]
             pub fn inclusive_scan<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
-                scan(self, value.into(), true)
+                scan(self.into(), value.into(), true)
             }
 
             /// Returns the sum of the values of all threads before this one; 0 in the first.
             #[doc(alias = "prefix sum")]
             #[track_caller]
             pub fn exclusive_scan<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
-                scan(self, value.into(), false)
+                scan(self.into(), value.into(), false)
             }
         }
     };

@@ -95,7 +95,8 @@ fn scopes(text: &mut String) {
         })*};
     }
     scopes! {
-        "t.sum_over(scope)" |Operands { t, .. }, scope| t.sum_over(scope);
+        "t.sum_over(scope)" |Operands { t, .. }, scope| t.sum_over(scope),
+        "t.product_over(scope)" |Operands { t, .. }, scope| t.product_over(scope);
         "t.maximum_over(scope)" |Operands { t, .. }, scope| t.maximum_over(scope),
         "t.minimum_over(scope)" |Operands { t, .. }, scope| t.minimum_over(scope);
         "t.row_sum_over(scope)" |Operands { t, .. }, scope| t.row_sum_over(scope),
@@ -106,6 +107,26 @@ fn scopes(text: &mut String) {
         "t.col_prod_over(scope)" |Operands { t, .. }, scope| t.col_prod_over(scope);
         "t.col_max_over(scope)" |Operands { t, .. }, scope| t.col_max_over(scope),
         "t.col_min_over(scope)" |Operands { t, .. }, scope| t.col_min_over(scope);
+        "t.any_over(scope, |x| x.gt(0))" |Operands { t, .. }, scope| t.any_over(scope, positive);
+        "t.all_over(scope, |x| x.gt(0))" |Operands { t, .. }, scope| t.all_over(scope, positive);
+        "t.argmax_over(scope)" |Operands { t, .. }, scope| t.argmax_over(scope),
+        "t.argmin_over(scope)" |Operands { t, .. }, scope| t.argmin_over(scope);
+        "t.row_argmax_over(scope)" |Operands { t, .. }, scope| t.row_argmax_over(scope),
+        "t.row_argmin_over(scope)" |Operands { t, .. }, scope| t.row_argmin_over(scope);
+        "t.col_argmax_over(scope)" |Operands { t, .. }, scope| t.col_argmax_over(scope),
+        "t.col_argmin_over(scope)" |Operands { t, .. }, scope| t.col_argmin_over(scope);
+        "t.row_any_over(scope, |x| x.gt(0))" |Operands { t, .. }, scope| t.row_any_over(scope, positive),
+        "t.row_all_over(scope, |x| x.gt(0))" |Operands { t, .. }, scope| t.row_all_over(scope, positive);
+        "t.col_any_over(scope, |x| x.gt(0))" |Operands { t, .. }, scope| t.col_any_over(scope, positive),
+        "t.col_all_over(scope, |x| x.gt(0))" |Operands { t, .. }, scope| t.col_all_over(scope, positive);
+        "v.sum_over(scope)" |Operands { v, .. }, scope| v.sum_over(scope),
+        "v.product_over(scope)" |Operands { v, .. }, scope| v.product_over(scope);
+        "v.maximum_over(scope)" |Operands { v, .. }, scope| v.maximum_over(scope),
+        "v.minimum_over(scope)" |Operands { v, .. }, scope| v.minimum_over(scope);
+        "v.any_over(scope, |x| x.gt(0))" |Operands { v, .. }, scope| v.any_over(scope, positive);
+        "v.all_over(scope, |x| x.gt(0))" |Operands { v, .. }, scope| v.all_over(scope, positive);
+        "v.argmax_over(scope)" |Operands { v, .. }, scope| v.argmax_over(scope),
+        "v.argmin_over(scope)" |Operands { v, .. }, scope| v.argmin_over(scope);
         "v.all_reduce_sum(scope)" |Operands { v, .. }, scope| v.all_reduce_sum(scope),
         "v.all_reduce_prod(scope)" |Operands { v, .. }, scope| v.all_reduce_prod(scope);
         "v.all_reduce_max(scope)" |Operands { v, .. }, scope| v.all_reduce_max(scope),
@@ -125,6 +146,12 @@ fn scopes(text: &mut String) {
         "st.col_prod(sv).wait()" |Operands { k, .. }, scope| ones::<f32>(k, scope).col_prod(k.shared_tile_of::<Sv<f32, 1>>(scope)).wait();
         "st.col_max(sv).wait()" |Operands { k, .. }, scope| ones::<f32>(k, scope).col_max(k.shared_tile_of::<Sv<f32, 1>>(scope)).wait(),
         "st.col_min(sv).wait()" |Operands { k, .. }, scope| ones::<f32>(k, scope).col_min(k.shared_tile_of::<Sv<f32, 1>>(scope)).wait();
+        "st.sum()" |Operands { k, .. }, scope| ones::<f32>(k, scope).sum(),
+        "st.product()" |Operands { k, .. }, scope| ones::<f32>(k, scope).product();
+        "st.maximum()" |Operands { k, .. }, scope| ones::<f32>(k, scope).maximum(),
+        "st.minimum()" |Operands { k, .. }, scope| ones::<f32>(k, scope).minimum();
+        "st.argmax()" |Operands { k, .. }, scope| ones::<f32>(k, scope).argmax(),
+        "st.argmin()" |Operands { k, .. }, scope| ones::<f32>(k, scope).argmin();
         "st.any(|x| x.gt(0))" |Operands { k, .. }, scope| ones::<f32>(k, scope).any(positive);
         "st.all(|x| x.gt(0))" |Operands { k, .. }, scope| ones::<f32>(k, scope).all(positive);
         "st.has_nan()" |Operands { k, .. }, scope| ones::<f32>(k, scope).has_nan();

@@ -1,0 +1,101 @@
+//! Positions of the largest and smallest elements of tiles and vectors that are distributed over the warps of a scope.
+
+use std::panic::Location;
+
+use super::{
+    all_reduce::{Partials, sync_in_loop},
+    element::RegisterLayout,
+    extremes::{Extremes, improve},
+    reduce::Accumulate,
+    registers::Registers,
+    rt::Rt,
+    vector::{ColVec, RowVec, Rv},
+    vector_layout::VectorLayout,
+};
+use crate::{
+    ptx::{Comparison, Scope, Val, traits::Numeric},
+    tensor::Arithmetic,
+};
+
+/// Returns the best elements of lines, of which each warp has those of its part of `length` elements, in the order of the warps.
+#[track_caller]
+fn best_over<'k, S, const N: usize, V>(
+    (elements, mut indices): Extremes<'k, S, N, V>,
+    scope: impl Scope<'k>,
+    length: u32,
+    better: Comparison,
+) -> Extremes<'k, S, N, V>
+where
+    S: Arithmetic<Word = S> + Numeric,
+    V: VectorLayout,
+{
+    let k = elements.kernel();
+    let _located = k.locate(Location::caller());
+    let (warp, warps) = k.warp_of(scope);
+    let all = (
+        Partials::of_warps(k, scope, Rv::<S, N, V>::LENGTH),
+        Partials::of_warps(k, scope, Rv::<u32, N, V>::LENGTH),
+    );
+    let (Some(all_elements), Some(all_indices)) = all else { return (elements, indices) };
+    let first = warp * length;
+    indices.rewrite(|_, index| index + first);
+    sync_in_loop(scope);
+    all_elements.store(k.warp().rank(), &elements);
+    all_indices.store(k.warp().rank(), &indices);
+    scope.sync();
+    let part = |at| (all_elements.load::<N, V::Divided>(at), all_indices.load::<N, V::Divided>(at));
+    let (elements, indices) = (1..warps).fold(part(0), |best, at| improve(best, &part(at), 0.into(), better));
+    (elements.to_layout(), indices.to_layout())
+}
+
+macro_rules! extremes {
+    ($($what:literal $better:ident $row_over:ident $row:ident $col_over:ident $col:ident $over:ident;)*) => {
+        impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {$(
+            #[doc = concat!("Returns the ", $what, " of each row over the tiles of all warps of `scope`, which divide the columns among them, and the index of its column, the lowest of several; the same in every warp.")]
+            ///
+            /// The tiles are side by side, in the order of the warps. All threads of the scope must take part. Uses shared memory for two
+            /// vectors per warp of the block, and one barrier (two in emitted loops).
+            #[must_use]
+            #[track_caller]
+            pub fn $row_over(&self, scope: impl Scope<'k>) -> (ColVec<'k, T::Sum, H, L, T::Length>, ColVec<'k, u32, H, L, T::Length>) {
+                best_over(self.$row(), scope, Self::COLS, Comparison::$better)
+            }
+
+            #[doc = concat!("Returns the ", $what, " of each column over the tiles of all warps of `scope`, which divide the rows among them, and the index of its row, like [`", stringify!($row_over), "`](Self::", stringify!($row_over), ").")]
+            #[must_use]
+            #[track_caller]
+            pub fn $col_over(&self, scope: impl Scope<'k>) -> (RowVec<'k, T::Sum, W, L, T::Length>, RowVec<'k, u32, W, L, T::Length>) {
+                best_over(self.$col(), scope, Self::ROWS, Comparison::$better)
+            }
+
+            #[doc = concat!("Returns the ", $what, " of the elements of the tiles of all warps of `scope`, which are stacked in the order of the warps, and its row and column, the first of several in the order of rows; the same in all threads, which must all take part.")]
+            #[must_use]
+            #[track_caller]
+            pub fn $over(&self, scope: impl Scope<'k>) -> (Val<'k, T::Sum>, (Val<'k, u32>, Val<'k, u32>)) {
+                let k = self.kernel();
+                let _located = k.locate(Location::caller());
+                let first = k.warp_of(scope).0 * (Self::ROWS * Self::COLS);
+                let own = self.best_of_all(Comparison::$better).moved(first);
+                own.of_scope(scope.into(), Comparison::$better).in_rows_of(Self::COLS)
+            }
+        )*}
+
+        impl<'k, T: Accumulate, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {$(
+            #[doc = concat!("Returns the ", $what, " of the elements of the vectors of all warps of `scope`, which follow each other in the order of the warps, and its index, the lowest of several; the same in all threads, which must all take part.")]
+            #[must_use]
+            #[track_caller]
+            pub fn $over(&self, scope: impl Scope<'k>) -> (Val<'k, T::Sum>, Val<'k, u32>) {
+                let k = self.kernel();
+                let _located = k.locate(Location::caller());
+                let own = self.best_of_all(Comparison::$better).moved(k.warp_of(scope).0 * Self::LENGTH);
+                own.of_scope(scope.into(), Comparison::$better).at()
+            }
+        )*}
+    };
+}
+
+extremes! {
+    // what    better rows                       columns                    all
+    "maximum"  Gt     row_argmax_over row_argmax col_argmax_over col_argmax argmax_over;
+    "minimum"  Lt     row_argmin_over row_argmin col_argmin_over col_argmin argmin_over;
+}
