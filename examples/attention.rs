@@ -6,6 +6,9 @@
 //!
 //! Runs on the first GPU if its compute capability is 9.0, otherwise in the simulator.
 
+#[path = "support/errors.rs"]
+mod errors;
+
 use std::{error::Error, process::ExitCode};
 
 use warpwright::{
@@ -62,10 +65,10 @@ fn attend(device: &impl Device) -> Result<(), Box<dyn Error>> {
     let strides = [of_queries, of_keys, of_keys, of_queries];
     let launched = device.launch(&kernel, (&on_q, &on_k, &on_v, &mut o, &mut lse, sizes, strides, scale))?;
 
-    let error = largest_error([&q, &k, &v], &device.download(&o)?);
-    println!("kernel   {} in {:.2?}", kernel.name(), launched.time);
-    println!("error    at most {error:.5} of the weighted values");
-    if error > 1.0 / 128.0 { Err("the error exceeds the roundings of bf16".into()) } else { Ok(()) }
+    let case = format!("kernel   {} in {:.2?}", kernel.name(), launched.time);
+    // The roundings of bf16.
+    errors::check(&case, relative_errors([&q, &k, &v], &device.download(&o)?), 1.0 / 128.0)?;
+    Ok(())
 }
 
 /// Returns pseudo-random numbers from −2 to 2 for the rows of all heads.
@@ -78,9 +81,9 @@ fn numbers(seed: u32, heads: usize) -> Vec<bf16> {
     (0..LENGTH * heads * SIZE).map(number).collect()
 }
 
-/// Returns the largest error compared with f64, relative to the sum of the magnitudes of the weighted values.
-fn largest_error([q, k, v]: [&[bf16]; 3], found: &[bf16]) -> f64 {
-    let mut largest = 0.0f64;
+/// Returns the errors compared with f64, relative to the sum of the magnitudes of the weighted values.
+fn relative_errors([q, k, v]: [&[bf16]; 3], found: &[bf16]) -> Vec<f64> {
+    let mut errors = Vec::with_capacity(found.len());
     for (head, query) in (0..HEADS).flat_map(|head| (0..LENGTH).map(move |query| (head, query))) {
         let kv_head = head / (HEADS / KV_HEADS);
         let number = |matrix: &[bf16], heads: usize, head: usize, row: usize, col: usize| {
@@ -100,9 +103,8 @@ fn largest_error([q, k, v]: [&[bf16]; 3], found: &[bf16]) -> f64 {
                 .map(|(key, weight)| weight / total * number(v, KV_HEADS, kv_head, key, col));
             let (sum, magnitude) =
                 terms.fold((0.0, 0.0), |(sum, magnitude), term| (sum + term, magnitude + term.abs()));
-            let error = (number(found, HEADS, head, query, col) - sum).abs() / magnitude;
-            largest = if error.is_nan() { f64::INFINITY } else { largest.max(error) };
+            errors.push((number(found, HEADS, head, query, col) - sum) / magnitude);
         }
     }
-    largest
+    errors
 }

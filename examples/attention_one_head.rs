@@ -4,6 +4,11 @@
 //! cargo run --release --example attention_one_head
 //! ```
 
+#[path = "support/errors.rs"]
+mod errors;
+#[path = "support/numbers.rs"]
+mod numbers;
+
 use std::{error::Error, f32::consts::LOG2_E, process::ExitCode};
 
 use warpwright::{
@@ -71,7 +76,7 @@ fn demonstrate() -> Result<(), Box<dyn Error>> {
     println!("device   {}", device.describe());
     let kernel = attention(Target::SM_80)?;
     for (m, n) in [(64, 128), (100, 77), (17, 300)] {
-        let [q, keys, values] = [(m, 1), (n, 2), (n, 3)].map(|(rows, seed)| matrix(rows, seed));
+        let [q, keys, values] = [(m, 1), (n, 2), (n, 3)].map(|(rows, seed)| numbers::uniform(rows * D, seed));
         let mut o = device.output::<bf16>(m * D)?;
         let arguments = (
             &device.upload(&q)?,
@@ -82,39 +87,26 @@ fn demonstrate() -> Result<(), Box<dyn Error>> {
             n as u32,
         );
         let launched = device.launch(&kernel, arguments)?;
-        let error = largest_error(&q, &keys, &values, &device.download(&o)?);
-        println!("{m:>4} queries, {n:>4} keys in {:.2?}: largest error {error:.5}", launched.time);
+        let case = format!("{m:>4} queries, {n:>4} keys in {:.2?}", launched.time);
         // Weights and results are rounded to bf16; values are at most 1.
-        if error > 2.0 / 256.0 {
-            return Err("the error exceeds the rounding of bf16".into());
-        }
+        errors::check(&case, errors_of(&q, &keys, &values, &device.download(&o)?), 2.0 / 256.0)?;
     }
     Ok(())
 }
 
-/// Returns rows of pseudo-random numbers from −1 to 1.
-fn matrix(rows: usize, seed: u32) -> Vec<bf16> {
-    let mut state = seed;
-    let number = |_| {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        bf16::from_f32((state >> 16) as f32 / 32_768.0 - 1.0)
-    };
-    (0..rows * D).map(number).collect()
-}
-
-/// Returns the largest error of an element of `o`, compared with f64.
-fn largest_error(q: &[bf16], keys: &[bf16], values: &[bf16], o: &[bf16]) -> f64 {
+/// Returns the errors of the elements of `o`, compared with f64.
+fn errors_of(q: &[bf16], keys: &[bf16], values: &[bf16], o: &[bf16]) -> Vec<f64> {
     let dot =
         |a: &[bf16], b: &[bf16]| a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>();
-    let mut largest = 0.0_f64;
+    let mut errors = Vec::with_capacity(o.len());
     for (q, o) in q.chunks(D).zip(o.chunks(D)) {
         let weights: Vec<f64> = keys.chunks(D).map(|key| (dot(q, key) / (D as f64).sqrt()).exp()).collect();
         let total: f64 = weights.iter().sum();
         for (col, &found) in o.iter().enumerate() {
             let column = values.iter().skip(col).step_by(D);
             let expected = weights.iter().zip(column).map(|(w, &v)| w * f64::from(v)).sum::<f64>() / total;
-            largest = largest.max((f64::from(found) - expected).abs());
+            errors.push(f64::from(found) - expected);
         }
     }
-    largest
+    errors
 }

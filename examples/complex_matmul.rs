@@ -4,6 +4,11 @@
 //! cargo run --release --example complex_matmul
 //! ```
 
+#[path = "support/errors.rs"]
+mod errors;
+#[path = "support/numbers.rs"]
+mod numbers;
+
 use std::{error::Error, process::ExitCode};
 
 use warpwright::{
@@ -66,7 +71,10 @@ fn demonstrate() -> Result<(), Box<dyn Error>> {
     println!("device   {}", device.describe());
     let kernel = complex_matmul(Target::SM_80)?;
     for (m, n, k) in [(64, 64, 64), (100, 72, 136), (17, 136, 40)] {
-        let (a, b) = ([1, 2].map(|seed| matrix(m * k, seed)), [3, 4].map(|seed| matrix(k * n, seed)));
+        let (a, b) = (
+            [1, 2].map(|seed| numbers::uniform(m * k, seed)),
+            [3, 4].map(|seed| numbers::uniform(k * n, seed)),
+        );
         let inputs =
             (device.upload(&a[0])?, device.upload(&a[1])?, device.upload(&b[0])?, device.upload(&b[1])?);
         let (mut re, mut im) = (device.output::<f32>(m * n)?, device.output::<f32>(m * n)?);
@@ -74,31 +82,19 @@ fn demonstrate() -> Result<(), Box<dyn Error>> {
         let arguments =
             (&inputs.0, &inputs.1, &inputs.2, &inputs.3, &mut re, &mut im, sizes.0, sizes.1, sizes.2);
         let launched = device.launch(&kernel, arguments)?;
-        let error = largest_error(&a, &b, &[device.download(&re)?, device.download(&im)?], n);
-        println!("{m:>4}×{n:<3} by {k:>3} in {:.2?}: largest error {error:.2e}", launched.time);
+        let case = format!("{m:>4}×{n:<3} by {k:>3} in {:.2?}", launched.time);
         // The roundings of f32 in sums of 2k products of at most 1.
-        if error > 2.0 * k as f64 * f64::from(f32::EPSILON) {
-            return Err("the error exceeds the rounding of f32".into());
-        }
+        let allowed = 2.0 * k as f64 * f64::from(f32::EPSILON);
+        errors::check(&case, errors_of(&a, &b, &[device.download(&re)?, device.download(&im)?], n), allowed)?;
     }
     Ok(())
 }
 
-/// Returns pseudo-random numbers from −1 to 1.
-fn matrix(count: usize, seed: u32) -> Vec<bf16> {
-    let mut state = seed;
-    let number = |_| {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        bf16::from_f32((state >> 16) as f32 / 32_768.0 - 1.0)
-    };
-    (0..count).map(number).collect()
-}
-
-/// Returns the largest error of the real and imaginary parts of D, compared with f64.
-fn largest_error(a: &[Vec<bf16>; 2], b: &[Vec<bf16>; 2], d: &[Vec<f32>; 2], n: usize) -> f64 {
+/// Returns the errors of the real and imaginary parts of D, compared with f64.
+fn errors_of(a: &[Vec<bf16>; 2], b: &[Vec<bf16>; 2], d: &[Vec<f32>; 2], n: usize) -> Vec<f64> {
     let (m, depth) = (d[0].len() / n, b[0].len() / n);
     let number = |parts: &[Vec<bf16>; 2], at: usize| [f64::from(parts[0][at]), f64::from(parts[1][at])];
-    let mut largest = 0.0_f64;
+    let mut errors = Vec::with_capacity(2 * d[0].len());
     for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
         let mut expected = [0.0; 2];
         for k in 0..depth {
@@ -106,8 +102,8 @@ fn largest_error(a: &[Vec<bf16>; 2], b: &[Vec<bf16>; 2], d: &[Vec<f32>; 2], n: u
             expected = [expected[0] + a * c - b * d, expected[1] + a * d + b * c];
         }
         for (expected, found) in expected.iter().zip(d) {
-            largest = largest.max((f64::from(found[row * n + col]) - expected).abs());
+            errors.push(f64::from(found[row * n + col]) - expected);
         }
     }
-    largest
+    errors
 }

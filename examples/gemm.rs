@@ -6,6 +6,11 @@
 //!
 //! Runs on the first GPU if its compute capability is 9.0, otherwise in the simulator.
 
+#[path = "support/errors.rs"]
+mod errors;
+#[path = "support/numbers.rs"]
+mod numbers;
+
 use std::{error::Error, process::ExitCode};
 
 use warpwright::{
@@ -47,15 +52,9 @@ fn table(device: &impl Device) -> Result<(), Box<dyn Error>> {
         let (lda, ldb, sizes) = (a.stride(), b.stride(), (m as u32, n as u32, k as u32));
         let arguments = (&device_a, lda, &device_b, ldb, &mut d, n as u32, sizes.0, sizes.1, sizes.2);
         let launched = device.launch(&kernel, arguments)?;
-        let error = largest_error(&a, &b, &device.download(&d)?);
-        let name = kernel.name();
-        println!(
-            "{m:>4}×{n:<3} by {k:>3} in {:.2?} ({name}): largest relative error {error:.5}",
-            launched.time
-        );
-        if error > 1.0 / 128.0 {
-            return Err("the error exceeds the roundings of f32 and bf16".into());
-        }
+        let case = format!("{m:>4}×{n:<3} by {k:>3} in {:.2?} ({})", launched.time, kernel.name());
+        // The roundings of f32 and bf16.
+        errors::check(&case, relative_errors(&a, &b, &device.download(&d)?), 1.0 / 128.0)?;
     }
     Ok(())
 }
@@ -71,12 +70,7 @@ struct Matrix {
 impl Matrix {
     /// Returns a matrix of pseudo-random numbers from −1 to 1.
     fn new(rows: usize, cols: usize, order: MatrixOrder, seed: u32) -> Self {
-        let mut state = seed;
-        let number = |_| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            bf16::from_f32((state >> 16) as f32 / 32_768.0 - 1.0)
-        };
-        Self { rows, cols, order, elements: (0..rows * cols).map(number).collect() }
+        Self { rows, cols, order, elements: numbers::uniform(rows * cols, seed) }
     }
 
     fn at(&self, row: usize, col: usize) -> f64 {
@@ -91,17 +85,15 @@ impl Matrix {
     }
 }
 
-/// Returns the largest error compared with f64, relative to the sum of the magnitudes of the products, because sums of either sign may
-/// cancel.
-fn largest_error(a: &Matrix, b: &Matrix, found: &[bf16]) -> f64 {
-    let mut largest = 0.0f64;
+/// Returns the errors compared with f64, relative to the sum of the magnitudes of the products, because sums of either sign may cancel.
+fn relative_errors(a: &Matrix, b: &Matrix, found: &[bf16]) -> Vec<f64> {
+    let mut errors = Vec::with_capacity(found.len());
     for (row, col) in (0..a.rows).flat_map(|row| (0..b.cols).map(move |col| (row, col))) {
         let products = (0..a.cols).map(|i| a.at(row, i) * b.at(i, col));
         let (sum, magnitude) =
             products.fold((0.0, 1.0), |(sum, magnitude), p| (sum + p, magnitude + p.abs()));
         let expected = sum / (1.0 + (-sum).exp());
-        let error = (found[row * b.cols + col].to_f64() - expected).abs() / magnitude;
-        largest = if error.is_nan() { f64::INFINITY } else { largest.max(error) };
+        errors.push((found[row * b.cols + col].to_f64() - expected) / magnitude);
     }
-    largest
+    errors
 }

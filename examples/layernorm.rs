@@ -4,6 +4,9 @@
 //! cargo run --release --example layernorm
 //! ```
 
+#[path = "support/errors.rs"]
+mod errors;
+
 use std::{error::Error, process::ExitCode};
 
 use warpwright::{
@@ -60,20 +63,17 @@ fn demonstrate() -> Result<(), Box<dyn Error>> {
         let inputs = (device.upload(&x)?, device.upload(&w)?, device.upload(&b)?);
         let launched =
             device.launch(&kernel, (&inputs.0, &inputs.1, &inputs.2, &mut y, m as u32, n as u32))?;
-        let error = largest_error(&x, &w, &b, &device.download(&y)?);
-        println!("{m:>4}×{n:<4} in {:.2?}: largest error {error:.5}", launched.time);
+        let case = format!("{m:>4}×{n:<4} in {:.2?}", launched.time);
         // Half a unit in the last place of bf16 between 2 and 4.
-        if error > 1.0 / 120.0 {
-            return Err("the error exceeds the rounding of bf16".into());
-        }
+        errors::check(&case, errors_of(&x, &w, &b, &device.download(&y)?), 1.0 / 120.0)?;
     }
     Ok(())
 }
 
-/// Returns the largest error of the elements of `y`, compared with f64.
-fn largest_error(x: &[bf16], w: &[bf16], b: &[bf16], y: &[bf16]) -> f64 {
+/// Returns the errors of the elements of `y`, compared with f64.
+fn errors_of(x: &[bf16], w: &[bf16], b: &[bf16], y: &[bf16]) -> Vec<f64> {
     let n = w.len();
-    let mut largest = 0.0_f64;
+    let mut errors = Vec::with_capacity(y.len());
     for (x, y) in x.chunks(n).zip(y.chunks(n)) {
         let x: Vec<f64> = x.iter().map(|&x| x.into()).collect();
         let mean = x.iter().sum::<f64>() / n as f64;
@@ -81,8 +81,8 @@ fn largest_error(x: &[bf16], w: &[bf16], b: &[bf16], y: &[bf16]) -> f64 {
         let scale = 1.0 / (variance + f64::from(EPSILON)).sqrt();
         for (col, &found) in y.iter().enumerate() {
             let expected = (x[col] - mean) * scale * f64::from(w[col]) + f64::from(b[col]);
-            largest = largest.max((f64::from(found) - expected).abs());
+            errors.push(f64::from(found) - expected);
         }
     }
-    largest
+    errors
 }

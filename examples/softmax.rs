@@ -4,6 +4,9 @@
 //! cargo run --release --example softmax
 //! ```
 
+#[path = "support/errors.rs"]
+mod errors;
+
 use std::{error::Error, f32::consts::LOG2_E, process::ExitCode};
 
 use warpwright::{
@@ -47,23 +50,19 @@ fn demonstrate() -> Result<(), Box<dyn Error>> {
         let x: Vec<bf16> = (0..m * n).map(|i| bf16::from_f32((i * 37 % 101) as f32 / 12.0 - 4.0)).collect();
         let (x_device, mut y) = (device.upload(&x)?, device.output::<bf16>(m * n)?);
         let launched = device.launch(&kernel, (&x_device, &mut y, m as u32, n as u32))?;
-        let error = largest_error(&x, &device.download(&y)?, n);
-        println!("{m:>4}×{n:<4} in {:.2?}: largest relative error {error:.5}", launched.time);
+        let case = format!("{m:>4}×{n:<4} in {:.2?}", launched.time);
         // Half a unit in the last place of bf16, and the approximation of 2^x.
-        if error > 1.02 / 256.0 {
-            return Err("the error exceeds the rounding of bf16".into());
-        }
+        errors::check(&case, relative_errors(&x, &device.download(&y)?, n), 1.02 / 256.0)?;
     }
     Ok(())
 }
 
-/// Returns the largest relative error of a row of `y`, compared with f64.
-fn largest_error(x: &[bf16], y: &[bf16], n: usize) -> f64 {
-    let rows = x.chunks(n).zip(y.chunks(n)).map(|(x, y)| {
+/// Returns the relative errors of the elements of `y`, compared with f64.
+fn relative_errors(x: &[bf16], y: &[bf16], n: usize) -> Vec<f64> {
+    let rows = x.chunks(n).zip(y.chunks(n)).flat_map(|(x, y)| {
         let exponentials: Vec<f64> = x.iter().map(|&x| f64::from(x).exp()).collect();
         let sum: f64 = exponentials.iter().sum();
-        let errors = exponentials.iter().zip(y).map(|(e, &y)| (f64::from(y) * sum / e - 1.0).abs());
-        errors.fold(0.0, f64::max)
+        exponentials.into_iter().zip(y).map(move |(e, &y)| f64::from(y) * sum / e - 1.0)
     });
-    rows.fold(0.0, f64::max)
+    rows.collect()
 }
