@@ -6,6 +6,9 @@ mod atom_kernel;
 mod devices;
 #[path = "../sim/tests/support/npz.rs"]
 mod npz;
+#[path = "tiles/numbers.rs"]
+#[allow(dead_code, reason = "these tests use a part of each type")]
+mod numbers;
 #[path = "support/require.rs"]
 mod require;
 #[path = "../sim/tests/sim_arith/truth.rs"]

@@ -4,6 +4,9 @@
 mod assemble;
 #[path = "support/devices.rs"]
 mod devices;
+#[path = "tiles/numbers.rs"]
+#[allow(dead_code, reason = "these tests use only the lists of types")]
+mod numbers;
 #[path = "support/require.rs"]
 mod require;
 

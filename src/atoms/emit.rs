@@ -246,6 +246,6 @@ pub(super) fn fits<T: Scalar>(atom: &MmaAtom, operand: MmaOperand, count: usize)
     };
     let (wanted, found) = (class.decl(), T::PTX);
     Err(format!(
-        "{atom}: {operand:?} is {registers} registers `{wanted}` of {packed}, found {count} of {found}"
+        "{atom}: {operand:?}: expected {registers} registers `{wanted}` of {packed}, found {count} of {found}"
     ))
 }

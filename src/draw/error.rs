@@ -42,7 +42,7 @@ pub enum DrawError {
         cols: i64,
     },
     /// An access past the last one.
-    #[error("expected an access below {count}, the number of accesses of each warp, found {access}")]
+    #[error("expected an access below {count}, the number of accesses of all warps, found {access}")]
     Access {
         /// The access requested.
         access: usize,

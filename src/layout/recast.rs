@@ -42,8 +42,8 @@ impl Layout {
     /// Post-condition: `result.upcast(factor) = self`, except for strides of extent-1 modes.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Downcast`] if no mode has stride 1, [`LayoutError::Overflow`] beyond 64 bits, [`LayoutError::TooSmall`] for a
-    /// factor below 1.
+    /// Returns [`LayoutError::Downcast`] if no mode has stride 1, [`LayoutError::Overflow`] if a number does not fit in 64 bits, and
+    /// [`LayoutError::TooSmall`] if the factor is below 1.
     pub fn downcast(&self, factor: i64) -> Result<Layout, LayoutError> {
         at_least_1("downcast factor", factor)?;
         let modes = flat_modes(&self.shape, &self.stride);
@@ -66,7 +66,8 @@ impl Layout {
     /// `size(result) · new_bits = size(self) · old_bits`.
     ///
     /// # Errors
-    /// Returns the errors of [`upcast`](Self::upcast) and [`downcast`](Self::downcast); [`LayoutError::TooSmall`] for bits below 1.
+    /// Returns the errors of [`upcast`](Self::upcast) and [`downcast`](Self::downcast), and [`LayoutError::TooSmall`] if a number of bits is
+    /// below 1.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -87,7 +88,7 @@ impl Layout {
     /// Post-conditions: the shape is kept; `result(i) = factor · self(i)` for all `i`.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Overflow`] beyond 64 bits.
+    /// Returns [`LayoutError::Overflow`] if a number does not fit in 64 bits.
     pub fn scaled(&self, factor: i64) -> Result<Layout, LayoutError> {
         let scaled = flat_modes(&self.shape, &self.stride)
             .into_iter()

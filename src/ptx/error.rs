@@ -51,7 +51,7 @@ impl std::error::Error for BuildError {}
 #[non_exhaustive]
 pub enum BuildErrorKind {
     /// The target does not support an instruction.
-    #[error("`{mnemonic}` is found on {lowest} and its successors, but the target is {target}")]
+    #[error("`{mnemonic}`: expected target {lowest} or a successor that supports it, found {target}")]
     Unsupported {
         /// The instruction.
         mnemonic: String,
@@ -63,7 +63,9 @@ pub enum BuildErrorKind {
         target: Target,
     },
     /// The instruction is not in the instruction table.
-    #[error("no instruction `{mnemonic}` in the table: check its qualifiers, or write the line with `raw`")]
+    #[error(
+        "expected an instruction of the table, found `{mnemonic}`: check its qualifiers, or emit it with `raw`"
+    )]
     UnknownInstruction {
         /// The instruction as it would be emitted.
         mnemonic: String,
@@ -78,7 +80,7 @@ pub enum BuildErrorKind {
     },
     /// A register was overwritten after this handle was created.
     #[error(
-        "register {register} was overwritten after this handle to it was taken (by an accumulation in place, or by a loop that carries it)"
+        "register {register} was overwritten after this handle was created, by an accumulation in place or by a loop that carries it"
     )]
     Overwritten {
         /// The name of the register.
@@ -86,7 +88,7 @@ pub enum BuildErrorKind {
     },
     /// An emitted loop accumulates into a tile that it does not carry.
     #[error(
-        "register {register} is accumulated into inside an emitted loop that does not carry it: make the tile the loop's state"
+        "register {register} is accumulated into in an emitted loop that does not carry it: pass the tile to the loop as state"
     )]
     NotCarried {
         /// The name of the register.
@@ -94,7 +96,7 @@ pub enum BuildErrorKind {
     },
     /// A vector access is wider than the known alignment of the address.
     #[error(
-        "a {bytes}-byte access needs an address aligned to {bytes} bytes, but this one is known to be aligned to {known} only"
+        "access of {bytes} bytes: expected an address known to be a multiple of {bytes}, found one known to be a multiple of {known}"
     )]
     Misaligned {
         /// The width of the access, in bytes.
@@ -105,7 +107,7 @@ pub enum BuildErrorKind {
     /// A view that a launch cannot check, because it does not start at a buffer parameter.
     #[error(
         "expected a buffer parameter (`In`, `Out` or `InOut`) for `{view}`, found a computed pointer, whose extents a launch cannot \
-         check: make the view of the parameter, or vouch for the pointer with `unsafe {{ pointer.assume_valid() }}`"
+         check: make the view of the parameter, or assert that the pointer is valid with `unsafe {{ pointer.assume_valid() }}`"
     )]
     UncheckedPointer {
         /// The method that creates the view.
@@ -114,7 +116,7 @@ pub enum BuildErrorKind {
     /// A view that a launch cannot check, because its extents or strides are computed.
     #[error(
         "expected extents and strides of `{view}` made of constants and integer parameters, found a computed register, which a launch \
-         cannot check: pass the number as a parameter, or vouch for the pointer with `unsafe {{ pointer.assume_valid() }}`"
+         cannot check: pass the number as a parameter, or assert that the pointer is valid with `unsafe {{ pointer.assume_valid() }}`"
     )]
     UncheckedExtent {
         /// The method that creates the view.
@@ -122,8 +124,8 @@ pub enum BuildErrorKind {
     },
     /// An assumed divisor that no launch can check.
     #[error(
-        "expected a kernel parameter, which a launch checks to be a multiple of {divisor}, found a computed register: say it of the \
-         parameter, or vouch for the value with `unsafe {{ value.assume_multiple_of({divisor}) }}`"
+        "expected a kernel parameter, which a launch checks to be a multiple of {divisor}, found a computed register: declare it for the \
+         parameter, or assert it with `unsafe {{ value.assume_multiple_of({divisor}) }}`"
     )]
     UnknownMultiple {
         /// The divisor.
@@ -132,7 +134,7 @@ pub enum BuildErrorKind {
     /// A vector access that may extend past the end of its view.
     #[error(
         "expected index and length known to be multiples of {elements} for a vector of {elements} elements, found multiples of {known}: \
-         say `n.multiple_of({elements})`, which a launch checks, or take a slice of `n & !{}`", elements - 1
+         declare `n.multiple_of({elements})`, which a launch checks, or take a slice of `n & !{}`", elements - 1
     )]
     CutVector {
         /// The number of elements of the vector.
@@ -151,7 +153,7 @@ pub enum BuildErrorKind {
         target: Target,
     },
     /// A block, cluster or grid shape that no device supports.
-    #[error("{what}: {found} is not between 1 and {most}")]
+    #[error("{what}: expected 1 to {most}, found {found}")]
     BadShape {
         /// The kind of shape.
         what: &'static str,
@@ -172,7 +174,7 @@ pub enum BuildErrorKind {
     },
     /// The state that a loop body returns differs in shape from its initial state, or the states of two branches differ.
     #[error(
-        "expected {want} registers of state, as many as entered the loop or as the first branch gives, found {found}: a `Vec` or an `Option` must keep its length"
+        "expected {want} registers of state, as before the loop or in the first branch, found {found}: a `Vec` or an `Option` must keep its length"
     )]
     StateShape {
         /// The number of registers of the initial state.
@@ -199,13 +201,13 @@ pub enum BuildErrorKind {
         varies_at: Option<&'static Location<'static>>,
     },
     /// A name that is invalid in PTX.
-    #[error("`{name}` is not a PTX identifier")]
+    #[error("expected a PTX identifier, found `{name}`")]
     BadName {
         /// The name.
         name: String,
     },
     /// Two declarations of one module have the same name.
-    #[error("the name `{name}` is taken in this module")]
+    #[error("expected names that differ within a module, found `{name}` twice")]
     DuplicateName {
         /// The name.
         name: String,
@@ -219,13 +221,15 @@ pub enum BuildErrorKind {
         problem: String,
     },
     /// A value that must be a kernel parameter or a constant is computed.
-    #[error("{what} must be made of constants and integer kernel parameters")]
+    #[error(
+        "{what}: expected an expression of constants and integer kernel parameters, found a computed register"
+    )]
     NotAParameter {
         /// The purpose of the value.
         what: &'static str,
     },
     /// A size that is not a multiple of the required divisor.
-    #[error("{what}: {size} is not a multiple of {of}")]
+    #[error("{what}: expected a multiple of {of}, found {size}")]
     Indivisible {
         /// The purpose of the size.
         what: &'static str,
@@ -235,7 +239,7 @@ pub enum BuildErrorKind {
         of: u64,
     },
     /// A print format that does not match its values.
-    #[error("print format {format:?} takes {want} values, but {found} were given")]
+    #[error("print format {format:?}: expected {want} values, found {found}")]
     BadPrint {
         /// The format.
         format: String,
@@ -245,7 +249,7 @@ pub enum BuildErrorKind {
         found: usize,
     },
     /// A malformed placeholder in a print format, or one that its value does not support.
-    #[error("print format {format:?}: `{hole}` does not fit {value}")]
+    #[error("print format {format:?}: expected a placeholder for {value}, found `{hole}`")]
     BadHole {
         /// The format.
         format: String,

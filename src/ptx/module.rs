@@ -43,7 +43,7 @@ pub enum ModuleError {
         wanted: Target,
     },
     /// The module contains another declaration with this name, or a variable with this name and a different declaration.
-    #[error("kernel `{kernel}` brings the name `{name}`, which the module has for something else")]
+    #[error("kernel `{kernel}`: the module has another declaration of `{name}`")]
     DuplicateName {
         /// The name of the kernel.
         kernel: String,

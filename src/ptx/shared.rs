@@ -78,7 +78,7 @@ impl<'k> Builder<'k> {
     pub fn shared_aligned<T: Element>(self, count: u32, align: u32) -> Ptr<'k, T, Shared, ReadWrite> {
         if !align.is_power_of_two() || align > 1024 {
             self.fail(BuildErrorKind::Refused(format!(
-                "shared memory aligned to {align} bytes: not a power of two up to 1024"
+                "shared memory: expected an alignment that is a power of two up to 1024, found {align}"
             )));
             return self.shared_aligned(count, 1024);
         }

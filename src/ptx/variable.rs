@@ -124,7 +124,9 @@ impl<T: Element, S: VariableSpace> Variable<T, S> {
         let (bytes, most) = (self.bytes(), S::MAX_BYTES);
         let space = S::PTX;
         match bytes {
-            0 => Some(BuildErrorKind::Refused(format!("variable `{name}` has no elements"))),
+            0 => Some(BuildErrorKind::Refused(format!(
+                "variable `{name}`: expected at least 1 element, found none"
+            ))),
             _ if bytes > most => Some(BuildErrorKind::Refused(format!(
                 "variable `{name}` has {bytes} bytes, but a module has at most {most} of `{space}`"
             ))),

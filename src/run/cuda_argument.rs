@@ -17,7 +17,8 @@ use super::{argument::IntoNumber, plan::Seen};
 #[diagnostic::on_unimplemented(
     message = "a CUDA buffer of `{Self}` cannot store `{T}`",
     label = "the kernel expects `{T}` here",
-    note = "a buffer stores its own element type; in addition, `u8` stores e4m3 and e5m2, `u16` f16 and bf16, `u32` their packed pairs, `f32` tf32"
+    note = "a buffer stores its own element type; in addition, unsigned integers store 8- and 16-bit floats, packed pairs and tf32 of the same \
+            size, and `f32` stores tf32"
 )]
 pub trait StorageFor<T>: sealed::Stores<T> {}
 

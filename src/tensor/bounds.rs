@@ -108,11 +108,11 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     pub(super) fn check_threads(&self, index: Val<'k, u32>, threads: i64) {
         let k = self.kernel();
         if let Some(index) = index.as_constant().filter(|&index| i64::from(index) >= threads) {
-            k.refuse(format!("a part for thread {index} of {threads}"));
+            k.refuse(format!("expected a thread below {threads}, found thread {index}"));
         }
         let along_x = index.special().filter(|&name| name == "%tid.x").and(k.block_shape());
         if let Some([found, ..]) = along_x.filter(|shape| i64::from(shape[0]) < threads) {
-            k.refuse(format!("parts for {threads} threads in a block that has {found} along x"));
+            k.refuse(format!("expected parts for at most {found} threads, the threads of the block along x, found {threads}"));
         }
     }
 
@@ -133,8 +133,10 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     #[track_caller]
     pub(super) fn check_coord(&self, coord: &Indices<'k>) {
         if let Some((index, extent)) = self.outside(&self.layout, coord) {
-            self.kernel()
-                .refuse(format!("coordinate {index} in a mode of {extent}: the tensor has {}", self.shape()));
+            self.kernel().refuse(format!(
+                "coordinate {index} is out of bounds of a mode of {extent}: the tensor has shape {}",
+                self.shape()
+            ));
         }
     }
 

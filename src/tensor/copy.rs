@@ -139,7 +139,7 @@ pub(super) fn transfer<'k, T: TensorElement>(
         k.refuse(if to == from {
             format!("{} of {to} elements by one thread: slice the tensors first", how.what)
         } else {
-            format!("{} of {from} elements to {to}", how.what)
+            format!("{}: expected the same number of elements on both sides, found {from} and {to}", how.what)
         });
         return false;
     }

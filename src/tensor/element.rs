@@ -55,61 +55,73 @@ impl SubtileLength for Length32 {
 /// The length of a subtile across its words.
 pub(crate) const SUBTILE_SIDE: u32 = 16;
 
-macro_rules! elements {
-    ($($element:ty, $word:ty, $length:ty;)*) => {$(
-        impl TensorElement for $element {
-            type Word = $word;
-            type Length = $length;
-        }
-    )*};
-}
-
-elements! {
-    u8,     u32,     Length32;
-    i8,     u32,     Length32;
-    u16,    u32,     Length16;
-    i16,    u32,     Length16;
-    e4m3,   u32,     Length32;
-    e5m2,   u32,     Length32;
-    B16,    u32,     Length16;
-    f16,    f16x2,   Length16;
-    bf16,   bf16x2,  Length16;
-    u32,    u32,     Length16;
-    i32,    i32,     Length16;
-    B32,    B32,     Length16;
-    f16x2,  f16x2,   Length16;
-    bf16x2, bf16x2,  Length16;
-    tf32,   tf32,    Length16;
-    f32,    f32,     Length16;
-    u64,    u64,     Length16;
-    i64,    i64,     Length16;
-    B64,    B64,     Length16;
-    f64,    f64,     Length16;
-}
-
-/// Calls a macro with lists of element types that share a property, for traits of other modules.
+/// Calls a macro with the element types that have a property. The lists describe each type completely; the traits of this module and of
+/// others, and their impls, follow from them.
 macro_rules! element_types {
-    // Subtiles are square: all but those of 8 bits.
-    (square, $implement:ident) => {
-        $implement! { u16 i16 B16 f16 bf16 u32 i32 B32 f16x2 bf16x2 tf32 f32 u64 i64 B64 f64 }
-    };
-    // The type that sums are computed in.
-    (summed, $implement:ident) => {
+    // Every type, its register type and the length of its subtiles.
+    (words, $implement:ident) => {
         $implement! {
-            in themselves: f32 f64 i32 u32 i64 u64;
-            in f32: f16 bf16 tf32 e4m3 e5m2;
+            u8      u32     Length32;
+            i8      u32     Length32;
+            e4m3    u32     Length32;
+            e5m2    u32     Length32;
+            u16     u32     Length16;
+            i16     u32     Length16;
+            B16     u32     Length16;
+            f16     f16x2   Length16;
+            bf16    bf16x2  Length16;
+            u32     u32     Length16;
+            i32     i32     Length16;
+            B32     B32     Length16;
+            f16x2   f16x2   Length16;
+            bf16x2  bf16x2  Length16;
+            tf32    tf32    Length16;
+            f32     f32     Length16;
+            u64     u64     Length16;
+            i64     i64     Length16;
+            B64     B64     Length16;
+            f64     f64     Length16;
+        }
+    };
+    // The types with arithmetic, by the type that it is computed in.
+    (computed, $implement:ident) => {
+        $implement! {
+            in themselves: f16 bf16 f16x2 bf16x2 f32 f64 u32 i32 u64 i64;
+            in f32: e4m3 e5m2 tf32;
             in i32: i8 u8;
         }
     };
-    // Tiles convert to each other: through f32, or with one instruction between two types of the second list.
+    // The types with sums, by the type that they are computed in.
+    (summed, $implement:ident) => {
+        $implement! {
+            in themselves: f32 f64 i32 u32 i64 u64;
+            in f32: e4m3 e5m2 bf16 f16 tf32;
+            in i32: i8 u8;
+        }
+    };
+    // The types that convert to each other: through f32, or with one instruction between two types of the second list.
     (converted, $implement:ident) => {
         $implement! {
             through f32: e4m3 e5m2 bf16 f16 tf32 f32 i8 u8;
             directly: [f64 i32 u32 i64 u64];
         }
     };
+    (floating_point, $implement:ident) => {
+        $implement! { e4m3 e5m2 bf16 f16 tf32 f32 f64 }
+    };
 }
 pub(crate) use element_types;
+
+macro_rules! elements {
+    ($($t:ident $word:ident $length:ident;)*) => {$(
+        impl TensorElement for $t {
+            type Word = $word;
+            type Length = $length;
+        }
+    )*};
+}
+
+element_types! { words, elements }
 
 /// An element type whose registers are values of one element or of a pair: all but the integers and bits of 8 and 16 bits, [`e4m3`] and
 /// [`e5m2`], which are packed into `u32`, so that arithmetic on a register would carry from one element to the next.
@@ -121,10 +133,13 @@ pub(crate) use element_types;
 pub trait MappedElement: TensorElement {}
 
 macro_rules! mapped {
-    ($($t:ident)*) => { $(impl MappedElement for $t {})* };
+    ($($t:ident $word:ident $length:ident;)*) => { $( mapped! { $t in $word } )* };
+    (u32 in u32) => { impl MappedElement for u32 {} };
+    ($t:ident in u32) => {};
+    ($t:ident in $word:ident) => { impl MappedElement for $t {} };
 }
 
-mapped! { f16 bf16 u32 i32 B32 f16x2 bf16x2 tf32 f32 u64 i64 B64 f64 }
+element_types! { words, mapped }
 
 /// An element type whose arithmetic instructions operate on one word at a time: [`bf16`], [`struct@f16`], `f32`, `f64` and integers of 32
 /// and 64 bits.
@@ -163,7 +178,7 @@ pub trait Computed: TensorElement {
 }
 
 macro_rules! computed {
-    (themselves: $($own:ident)*; in f32: $($single:ident)*; in i32: $($byte:ident)*;) => {
+    (in themselves: $($own:ident)*; in f32: $($single:ident)*; in i32: $($byte:ident)*;) => {
         $(impl Computed for $own {
             type In = Self::Word;
 
@@ -203,11 +218,7 @@ macro_rules! computed {
     };
 }
 
-computed! {
-    themselves: f16 bf16 f32 f64 u32 i32 u64 i64 f16x2 bf16x2;
-    in f32: e4m3 e5m2 tf32;
-    in i32: i8 u8;
-}
+element_types! { computed, computed }
 
 /// Returns the bytes of a word as integers.
 #[track_caller]
@@ -260,7 +271,7 @@ macro_rules! floats {
     ($($t:ty)*) => {$( impl FloatElement for $t {} )*};
 }
 
-floats! { e4m3 e5m2 bf16 f16 tf32 f32 f64 }
+element_types! { floating_point, floats }
 
 /// Types of one element per word.
 macro_rules! single {

@@ -129,7 +129,11 @@ pub fn transform<'k, T: TensorElement, U: TensorElement>(
     let k = to.in_kernel();
     let _located = k.locate(Location::caller());
     if to.len() != from.len() {
-        k.refuse(format!("transform of {} elements to {}", from.len(), to.len()));
+        k.refuse(format!(
+            "transform: expected the same number of elements on both sides, found {} and {}",
+            from.len(),
+            to.len()
+        ));
         return;
     }
     each(to, "transform").for_each(|index| to.put(index, f(from.element(index))));
@@ -149,7 +153,11 @@ pub fn axpby<'k, T: TensorElement<Reg: Number>>(
     let (k, alpha, beta) = (y.in_kernel(), alpha.into(), beta.into());
     let _located = k.locate(Location::caller());
     if x.len() != y.len() {
-        k.refuse(format!("axpby of {} elements and {}", x.len(), y.len()));
+        k.refuse(format!(
+            "axpby: expected fragments or tensors of the same size, found {} and {} elements",
+            x.len(),
+            y.len()
+        ));
         return;
     }
     let zero = beta.as_constant().is_some_and(|beta| beta.to_bits() == 0);

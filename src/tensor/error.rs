@@ -18,7 +18,7 @@ pub enum TensorError {
     #[error(transparent)]
     Tv(#[from] TvError),
     /// A thread that is not part of a tiling.
-    #[error("{what}: thread {thread} of {threads}")]
+    #[error("{what}: expected a thread below {threads}, found {thread}")]
     Thread {
         /// The tiling.
         what: String,

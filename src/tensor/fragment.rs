@@ -133,7 +133,9 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
             Ok(layout) => {
                 let (wanted, found) = (self.offset + layout.cosize(), self.registers.len() * T::PER_WORD);
                 if wanted > found as i64 {
-                    self.k.refuse(format!("{layout} reaches {wanted} elements of a fragment of {found}"));
+                    self.k.refuse(format!(
+                        "{layout}: expected at most {found} elements, those of the fragment, found {wanted}"
+                    ));
                 }
                 self.with_layout(layout)
             }
@@ -183,7 +185,7 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
             Layout::concat([])
         });
         if T::Word::BYTES != U::Word::BYTES || self.offset * old % new != 0 {
-            self.k.refuse(format!("registers of {} cannot be seen as {}", T::NAME, U::NAME));
+            self.k.refuse(format!("recast of {} to {}: expected the same register size and a view that starts at a whole element", T::NAME, U::NAME));
         }
         let offset = self.offset * old / new;
         Fragment {
@@ -207,7 +209,7 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
     #[track_caller]
     fn check_element(&self, index: i64) {
         if !(0..self.size()).contains(&index) {
-            self.k.refuse(format!("element {index} of a fragment of {}", self.size()));
+            self.k.refuse(format!("expected an element below {}, found element {index}", self.size()));
         }
     }
 

@@ -129,7 +129,7 @@ pub fn gemm<'k, D: TensorElement, A: TensorElement, B: TensorElement, C: TensorE
         (3, 2, 2, 3) => (shape(true, false), a.extent(1), b.extent(1)),
         (3, 3, 3, 3) => (shape(true, true), a.extent(1), b.extent(1)),
         _ => {
-            k.refuse(format!("gemm of ranks {ranks:?}: see its table"));
+            k.refuse(format!("gemm: expected the ranks of a row of its table, found {ranks:?}"));
             return;
         }
     };
@@ -141,12 +141,15 @@ pub fn gemm<'k, D: TensorElement, A: TensorElement, B: TensorElement, C: TensorE
         let found: Vec<i64> =
             layout.shape().modes()[rest.min(layout.rank())..].iter().map(Tuple::size).collect();
         if found.iter().product::<i64>() != m * n || found.first().is_some_and(|&first| first != m) {
-            k.refuse(format!("gemm: {name} has rest {found:?}, but a and b make ({m}, {n})"));
+            k.refuse(format!("gemm: {name}: expected modes ({m}, {n}), those of a and b, found {found:?}"));
             return;
         }
     }
     if shape.depth && b.extent(last) != depth {
-        k.refuse(format!("gemm: a has {depth} steps of k and b {}", b.extent(last)));
+        k.refuse(format!(
+            "gemm: expected the same number of steps along k in a and b, found {depth} and {}",
+            b.extent(last)
+        ));
         return;
     }
     let _located = k.locate(Location::caller());
@@ -183,7 +186,7 @@ pub fn gemm<'k, D: TensorElement, A: TensorElement, B: TensorElement, C: TensorE
 #[track_caller]
 fn check_atom<D: TensorElement>(k: Builder<'_>, atom: &MmaAtom) {
     if !atom.is_emitted() || atom.sparsity().is_some() || atom.block_scale().is_some() {
-        k.refuse(format!("{} is not a single instruction on fragments", atom.name()));
+        k.refuse(format!("{}: expected an instruction that `gemm` emits on fragments", atom.name()));
     } else if atom.group() == Group::Thread && D::SIZE < 4 {
         // Halves are packed in pairs; a single one is computed in separate registers.
         k.refuse(format!("{} on packed {}: no such instruction on one half", atom.name(), D::NAME));

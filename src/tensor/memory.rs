@@ -257,7 +257,10 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
                 }
                 found
             }
-            Ok(_) => refuse("recast of a tensor with edges: recast a fragment instead".into()),
+            Ok(_) => refuse(
+                "recast: expected a tensor without edges, found one with edges: recast a fragment instead"
+                    .into(),
+            ),
             Err(error) => refuse(error.to_string()),
         };
         let bytes = self.offset.component(0) * i64::from(T::SIZE);
@@ -268,7 +271,10 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         );
         tensor.inner = if self.is_swizzled() { self.inner + bytes as u32 } else { self.inner };
         if self.is_swizzled() && !self.inner.is_multiple_of(U::SIZE) {
-            k.refuse(format!("recast to {}: the view may begin between two elements", U::NAME));
+            k.refuse(format!(
+                "recast to {}: expected a view that starts at a whole element, found one that may not",
+                U::NAME
+            ));
         }
         tensor
     }

@@ -21,7 +21,7 @@ impl<'k> Builder<'k> {
     pub fn predicates(self, layout: &Layout, values: Vec<Val<'k, bool>>) -> Predicates<'k> {
         let wanted = usize::try_from(layout.cosize()).unwrap_or(usize::MAX);
         if values.len() < wanted || values.is_empty() {
-            self.refuse(format!("predicates {layout} need {wanted} values, found {}", values.len()));
+            self.refuse(format!("predicates {layout}: expected {wanted} values, found {}", values.len()));
             return Predicates { layout: layout.clone(), values: vec![true.into(); wanted.clamp(1, 4096)] };
         }
         Predicates { layout: layout.clone(), values }

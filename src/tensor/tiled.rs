@@ -79,7 +79,7 @@ impl<'k> CopyThread<'_, 'k> {
     fn check<T: TensorElement>(&self, k: Builder<'k>) {
         let (found, wanted) = (8 * T::SIZE, self.copy.value_bits());
         if found != wanted {
-            k.refuse(format!("a tiled copy of {wanted}-bit elements on a tensor of {}", T::NAME));
+            k.refuse(format!("tiled copy: expected a tensor of {wanted}-bit elements, found {}", T::NAME));
         }
     }
 

@@ -93,9 +93,9 @@ impl<'k, S: Arithmetic<Word = S> + Numeric, const N: usize, V: VectorLayout> Rv<
 macro_rules! reductions {
     ($($what:literal $how:ident $all:ident $row_over:ident $row:ident $col_over:ident $col:ident;)*) => {
         impl<'k, S: Arithmetic<Word = S> + Numeric, const N: usize, V: VectorLayout> Rv<'k, S, N, V> {$(
-            #[doc = concat!("Returns the elementwise ", $what, " of the vectors of all warps of `scope`, the same in every warp.")]
+            #[doc = concat!("Returns the elementwise ", $what, " of the vectors of all warps of `scope`.")]
             ///
-            /// All threads of the scope must take part. Uses shared memory for one vector per warp of the block, and one barrier (two in
+            /// All threads of the scope must take part and receive the same result. Uses shared memory for one vector per warp of the block, and one barrier (two in
             /// emitted loops). If a loop accumulates a vector, reduce it once, after the loop.
             #[must_use]
             #[track_caller]
@@ -105,14 +105,14 @@ macro_rules! reductions {
         )*}
 
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {$(
-            #[doc = concat!("Returns the ", $what, " of each row over the tiles of all warps of `scope`, which divide the columns among them; the same in every warp, like [`Rv::", stringify!($all), "`].")]
+            #[doc = concat!("Returns the ", $what, " of each row of the tiles of all warps of `scope`, which contain different columns; every warp receives the result, as from [`Rv::", stringify!($all), "`].")]
             #[must_use]
             #[track_caller]
             pub fn $row_over(&self, scope: impl Scope<'k>) -> ColVec<'k, T::Sum, H, L, T::Length> {
                 self.$row().$all(scope)
             }
 
-            #[doc = concat!("Returns the ", $what, " of each column over the tiles of all warps of `scope`, which divide the rows among them; the same in every warp, like [`Rv::", stringify!($all), "`].")]
+            #[doc = concat!("Returns the ", $what, " of each column of the tiles of all warps of `scope`, which contain different rows; every warp receives the result, as from [`Rv::", stringify!($all), "`].")]
             #[must_use]
             #[track_caller]
             pub fn $col_over(&self, scope: impl Scope<'k>) -> RowVec<'k, T::Sum, W, L, T::Length> {

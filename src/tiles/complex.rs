@@ -66,7 +66,7 @@ macro_rules! both {
                 Self { re: k.zeros(), im: k.zeros() }
             }
 
-            #[doc = concat!("Returns a ", $what, " with one number in every element.")]
+            #[doc = concat!("Returns a ", $what, " in which every element is `re` + i · `im`.")]
             #[track_caller]
             pub fn filled(k: Builder<'k>, re: T, im: T) -> Self {
                 Self { re: k.filled(re), im: k.filled(im) }

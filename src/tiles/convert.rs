@@ -18,7 +18,7 @@ use crate::{
 #[doc(alias = "convertor")]
 #[diagnostic::on_unimplemented(
     message = "tiles of `{Self}` do not convert to `{U}`",
-    note = "floating-point types and integers of 8, 32 and 64 bits convert to each other; other types convert with `map_to`"
+    note = "types that convert from and to f32 (`ConvertibleElement`) convert to each other; other types convert with `map_to`"
 )]
 pub trait Convert<U: TensorElement>: TensorElement {
     /// Returns the same elements in words of `U`: in fresh registers if the types differ, otherwise in the given registers.

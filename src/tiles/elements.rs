@@ -30,7 +30,7 @@ fn element_of<'k, T: TensorElement>(word: Val<'k, T::Word>, slot: usize, k: Buil
     if T::PER_WORD == 1 { Val::from_reg(register, k) } else { k.extract::<T>(register, slot) }
 }
 
-/// Replaces each element by the result of `f` for the number of its value and the element, in place.
+/// Replaces each element with the result of `f` for the number of its value and the element, in place.
 #[track_caller]
 pub(super) fn rewrite_elements<'k, D: Registers<'k>>(
     tile: &mut D,
@@ -70,7 +70,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         [0, 1].map(|axis| Coordinates::along(k, &layout, axis))
     }
 
-    /// Replaces each element by the result of `f`, which receives the builder, the element's row and column in the tile, and its value:
+    /// Replaces each element with the result of `f`, which receives the builder, the element's row and column in the tile, and its value:
     /// `t.map_indexed(|k, (row, col), x| …)`. Computed in place.
     ///
     /// Packed elements are unpacked; if a function of whole registers suffices, [`apply`](Self::apply) is faster.
@@ -89,7 +89,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self
     }
 
-    /// Replaces each element by the result of `f` for its distance from a diagonal, row − col + `diagonal` as f32, and its value. A
+    /// Replaces each element with the result of `f` for its distance from a diagonal, row − col + `diagonal` as f32, and its value. A
     /// distance takes one addition. Computed in place.
     #[must_use]
     #[track_caller]
@@ -112,8 +112,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
 macro_rules! zips {
     ($($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident, $what:literal $(, $alike:ident)?;)*) => {$(
         impl<'k, T: TensorElement, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
-            #[doc = concat!("Replaces each element by the result of `f` for it and the corresponding element of a ", $what, " whose elements have another")]
-            /// width: `t.zip_elements(&mask, |x, bits| …)`. Computed in place.
+            #[doc = concat!("Replaces each element with the result of `f` for it and the corresponding element of another ", $what, ", whose elements may have a")]
+            /// different width: `t.zip_elements(&mask, |x, bits| …)`. Computed in place.
             ///
             /// Both tiles must have elements of 16 bits or more, or both must have 8-bit elements. Packed elements are unpacked; if both
             /// types have the same number of elements per register, [`zip`](Self::zip) is faster.
@@ -141,7 +141,7 @@ zips! {
 }
 
 impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Replaces each element by the result of `f`, which receives the builder, the element's index in the vector, and its value:
+    /// Replaces each element with the result of `f`, which receives the builder, the element's index in the vector, and its value:
     /// `v.map_indexed(|k, index, x| …)`. Computed in place.
     #[must_use]
     #[track_caller]
@@ -162,9 +162,9 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
 macro_rules! predicates {
     ($($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident, $what:literal;)*) => {$(
         impl<'k, T: Accumulate, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
-            #[doc = concat!("Returns whether `f` holds for any element of the ", $what, ", the same in all lanes, which must all take part.")]
+            #[doc = concat!("Returns whether `f` holds for any element of the ", $what, ".")]
             ///
-            /// `f` receives each element as [`Accumulate::Sum`], which is f32 for 8-bit and 16-bit floating-point types.
+            /// All lanes of the warp must take part and receive the same result. `f` receives each element as [`Accumulate::Sum`], which is f32 for 8-bit and 16-bit floating-point types.
             #[doc(alias = "vote.sync.any")]
             #[track_caller]
             pub fn any(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
@@ -174,9 +174,9 @@ macro_rules! predicates {
                 k.vote_any(own, FULL_MASK).known_uniform(Uniformity::WARP)
             }
 
-            #[doc = concat!("Returns whether `f` holds for all elements of the ", $what, ", the same in all lanes, which must all take part.")]
+            #[doc = concat!("Returns whether `f` holds for all elements of the ", $what, ".")]
             ///
-            /// `f` receives each element as [`Accumulate::Sum`], which is f32 for 8-bit and 16-bit floating-point types.
+            /// All lanes of the warp must take part and receive the same result. `f` receives each element as [`Accumulate::Sum`], which is f32 for 8-bit and 16-bit floating-point types.
             #[doc(alias = "vote.sync.all")]
             #[track_caller]
             pub fn all(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
@@ -186,7 +186,9 @@ macro_rules! predicates {
                 k.vote_all(own, FULL_MASK).known_uniform(Uniformity::WARP)
             }
 
-            #[doc = concat!("Returns whether any element of the ", $what, " is NaN, the same in all lanes, which must all take part.")]
+            #[doc = concat!("Returns whether any element of the ", $what, " is NaN.")]
+            ///
+            /// All lanes of the warp must take part and receive the same result.
             #[doc(alias = "hasnan")]
             #[track_caller]
             pub fn has_nan(&self) -> Val<'k, bool> {

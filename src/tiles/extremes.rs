@@ -233,16 +233,17 @@ macro_rules! extremes {
     ($($what:literal $comparison:ident $row:ident $row_with:ident $col:ident $col_with:ident $all:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
             $(
-                #[doc = concat!("Returns the ", $what, " of each row, and the index of its column, the lowest of several. An element that is compared with NaN is not replaced.")]
+                #[doc = concat!("Returns the ", $what, " of each row and the index of its column.")]
                 ///
-                /// All lanes of the warp must take part.
+                /// All lanes of the warp must take part. Of equal elements, the one with the lowest index is returned. A comparison with NaN
+                /// replaces no element.
                 #[must_use]
                 #[track_caller]
                 pub fn $row(&self) -> (ColVec<'k, T::Sum, H, L, T::Length>, ColVec<'k, u32, H, L, T::Length>) {
                     self.best(0, Comparison::$comparison)
                 }
 
-                #[doc = concat!("Returns the ", $what, " of each row and the corresponding element of `with`, and its index, computed in place of `with`.")]
+                #[doc = concat!("Returns the ", $what, " of each row and the corresponding element of `with`, with its index, in place of `with`.")]
                 ///
                 /// The tile's first column has index `first`. A loop over the tiles of a row carries `with`, which initially contains the
                 /// neutral element of the reduction with any index.
@@ -258,16 +259,17 @@ macro_rules! extremes {
                     improve(with, &own, first, Comparison::$comparison)
                 }
 
-                #[doc = concat!("Returns the ", $what, " of each column, and the index of its row, the lowest of several. An element that is compared with NaN is not replaced.")]
+                #[doc = concat!("Returns the ", $what, " of each column and the index of its row.")]
                 ///
-                /// All lanes of the warp must take part.
+                /// All lanes of the warp must take part. Of equal elements, the one with the lowest index is returned. A comparison with NaN
+                /// replaces no element.
                 #[must_use]
                 #[track_caller]
                 pub fn $col(&self) -> (RowVec<'k, T::Sum, W, L, T::Length>, RowVec<'k, u32, W, L, T::Length>) {
                     self.best(1, Comparison::$comparison)
                 }
 
-                #[doc = concat!("Returns the ", $what, " of each column and the corresponding element of `with`, and its index, computed in place of `with`; see [`", stringify!($row_with), "`](Self::", stringify!($row_with), ").")]
+                #[doc = concat!("Returns the ", $what, " of each column and the corresponding element of `with`, with its index, in place of `with`; see [`", stringify!($row_with), "`](Self::", stringify!($row_with), ").")]
                 #[must_use]
                 #[track_caller]
                 pub fn $col_with(
@@ -280,7 +282,10 @@ macro_rules! extremes {
                     improve(with, &own, first, Comparison::$comparison)
                 }
 
-                #[doc = concat!("Returns the ", $what, " of all elements, and its row and column, the first of several in the order of rows; the same in all lanes, which must all take part.")]
+                #[doc = concat!("Returns the ", $what, " of all elements, with its row and column.")]
+                ///
+                /// All lanes of the warp must take part and receive the same result. Of equal elements, the first in row-major order is
+                /// returned.
                 #[must_use]
                 #[track_caller]
                 pub fn $all(&self) -> (Val<'k, T::Sum>, (Val<'k, u32>, Val<'k, u32>)) {
@@ -293,7 +298,9 @@ macro_rules! extremes {
         }
 
         impl<'k, T: Accumulate, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements, and its index, the lowest of several; the same in all lanes, which must all take part.")]
+            #[doc = concat!("Returns the ", $what, " of all elements, with its index.")]
+            ///
+            /// All lanes of the warp must take part and receive the same result. Of equal elements, the one with the lowest index is returned.
             #[must_use]
             #[track_caller]
             pub fn $all(&self) -> (Val<'k, T::Sum>, Val<'k, u32>) {

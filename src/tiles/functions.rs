@@ -19,7 +19,7 @@ macro_rules! functions {
     };
     (@each $($($function:ident)*: $of:ident;)*) => {$($(
         #[doc(alias = "unary_map")]
-        #[doc = concat!("Replaces each element by the result of [`Builder::", stringify!($function), "`](crate::ptx::Builder::", stringify!($function), ").")]
+        #[doc = concat!("Replaces each element with the result of [`Builder::", stringify!($function), "`](crate::ptx::Builder::", stringify!($function), ").")]
         #[must_use]
         #[track_caller]
         pub fn $function(mut self) -> Self
@@ -42,7 +42,7 @@ macro_rules! all {
         }
 
         impl<'k, T: Computed, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
-            /// Replaces each element by its absolute value.
+            /// Replaces each element with its absolute value.
             #[must_use]
             #[track_caller]
             pub fn abs(mut self) -> Self

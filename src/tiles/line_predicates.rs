@@ -47,16 +47,18 @@ fn along<'k, T: Accumulate>(
 macro_rules! predicates {
     ($($which:literal $how:ident $row:ident $row_with:ident $row_over:ident $col:ident $col_with:ident $col_over:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {$(
-            #[doc = concat!("Returns 1 for each row if `f` holds for ", $which, " of its elements, otherwise 0.")]
+            #[doc = concat!("Returns, for each row, 1 if `f` holds for ", $which, " of its elements, and 0 otherwise.")]
             ///
-            /// All lanes of the warp must take part. Takes as many shuffles as [`row_max`](Self::row_max).
+            /// All lanes of the warp must take part. Requires as many shuffles as [`row_max`](Self::row_max).
             #[must_use]
             #[track_caller]
             pub fn $row(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> ColVec<'k, u32, H, L, T::Length> {
                 self.where_lines(0, $how, &f)
             }
 
-            #[doc = concat!("Returns 1 for each row if `f` holds for ", $which, " of its elements and of those that `with` stands for, otherwise 0: for the rows of a loop over tiles. Computed in place of `with`.")]
+            #[doc = concat!("Returns, for each row, 1 if `f` holds for ", $which, " of its elements in this tile and in the tiles whose results `with` contains, and 0 otherwise.")]
+            ///
+            /// Computed in place of `with`, which a loop over the tiles of a row carries.
             #[must_use]
             #[track_caller]
             pub fn $row_with(
@@ -67,7 +69,7 @@ macro_rules! predicates {
                 self.$row(f).combined_into(with, $how)
             }
 
-            #[doc = concat!("Returns 1 for each row if `f` holds for ", $which, " of its elements in the tiles of all warps of `scope`, which divide the columns among them, otherwise 0.")]
+            #[doc = concat!("Returns, for each row, 1 if `f` holds for ", $which, " of its elements in the tiles of all warps of `scope`, which contain different columns, and 0 otherwise.")]
             ///
             /// All threads of the scope must take part. Uses the shared memory and barriers of [`Rv::all_reduce_max`].
             #[must_use]
@@ -80,16 +82,16 @@ macro_rules! predicates {
                 self.$row(f).all_reduced(scope, $how)
             }
 
-            #[doc = concat!("Returns 1 for each column if `f` holds for ", $which, " of its elements, otherwise 0.")]
+            #[doc = concat!("Returns, for each column, 1 if `f` holds for ", $which, " of its elements, and 0 otherwise.")]
             ///
-            /// All lanes of the warp must take part. Takes as many shuffles as [`col_max`](Self::col_max).
+            /// All lanes of the warp must take part. Requires as many shuffles as [`col_max`](Self::col_max).
             #[must_use]
             #[track_caller]
             pub fn $col(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> RowVec<'k, u32, W, L, T::Length> {
                 self.where_lines(1, $how, &f)
             }
 
-            #[doc = concat!("Returns 1 for each column if `f` holds for ", $which, " of its elements and of those that `with` stands for, like [`", stringify!($row_with), "`](Self::", stringify!($row_with), ").")]
+            #[doc = concat!("Returns, for each column, 1 if `f` holds for ", $which, " of its elements in this tile and in the tiles whose results `with` contains, and 0 otherwise, like [`", stringify!($row_with), "`](Self::", stringify!($row_with), ").")]
             #[must_use]
             #[track_caller]
             pub fn $col_with(
@@ -100,7 +102,7 @@ macro_rules! predicates {
                 self.$col(f).combined_into(with, $how)
             }
 
-            #[doc = concat!("Returns 1 for each column if `f` holds for ", $which, " of its elements in the tiles of all warps of `scope`, which divide the rows among them, otherwise 0.")]
+            #[doc = concat!("Returns, for each column, 1 if `f` holds for ", $which, " of its elements in the tiles of all warps of `scope`, which contain different rows, and 0 otherwise.")]
             ///
             /// All threads of the scope must take part. Uses the shared memory and barriers of [`Rv::all_reduce_max`].
             #[must_use]

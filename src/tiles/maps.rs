@@ -11,7 +11,7 @@ macro_rules! maps {
         impl<'k, T: TensorElement, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
             #[doc(alias = "unary_map")]
             #[doc(alias = "unary_op")]
-            #[doc = concat!("Returns a ", $what, " of the results of `f` for every register: pairs of 16-bit elements, or single elements of 32 or 64 bits.")]
+            #[doc = concat!("Applies `f` to every register and returns a ", $what, " of the results. A register is a pair of 16-bit elements, or one element of 32 or 64 bits.")]
             #[must_use]
             #[track_caller]
             pub fn map(&self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Self
@@ -21,14 +21,14 @@ macro_rules! maps {
                 self.map_words(f)
             }
 
-            #[doc = concat!("Returns a ", $what, " of the results of `f` for every register, of any element type: elements of 8 and 16 bits without arithmetic are packed into a `u32`, lowest bits first.")]
+            #[doc = concat!("Applies `f` to every register and returns a ", $what, " of the results, for any element type: elements of 8 bits, and of 16 bits without arithmetic, are packed into a `u32`, lowest bits first.")]
             #[must_use]
             #[track_caller]
             pub fn map_words(&self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Self {
                 self.computed(|_, word| f(word))
             }
 
-            #[doc = concat!("Returns a ", $what, " of elements `U` of the results of `f` for every register, like [`map`](Self::map).")]
+            #[doc = concat!("Applies `f` to every register and returns a ", $what, " of the results, whose elements have type `U`, like [`map`](Self::map).")]
             /// Both types must have the same number of elements per register.
             #[must_use]
             #[track_caller]
@@ -45,7 +45,7 @@ macro_rules! maps {
                 Registers::of_registers(k, results.collect())
             }
 
-            #[doc = concat!("Replaces every register of the ", $what, " by the result of `f`, like [`map`](Self::map).")]
+            #[doc = concat!("Replaces every register of the ", $what, " with the result of `f`, like [`map`](Self::map).")]
             ///
             /// The last instruction of `f` writes directly to the tile's register, so a loop that carries the tile needs no `mov`.
             #[track_caller]
@@ -56,7 +56,7 @@ macro_rules! maps {
                 self.rewrite(|_, word| f(word));
             }
 
-            #[doc = concat!("Returns a ", $what, " of the results of `f` for the corresponding registers of two of the same shape and layout.")]
+            #[doc = concat!("Applies `f` to corresponding registers of two ", $what, "s of the same shape and layout, and returns a ", $what, " of the results.")]
             /// Their element types may differ, but must have the same number of elements per register.
             #[doc(alias = "bin_map")]
             #[doc(alias = "bin_op")]
@@ -73,7 +73,7 @@ macro_rules! maps {
                 self.zip_words(other, f)
             }
 
-            #[doc = concat!("Returns a ", $what, " of the results of `f` for the corresponding registers of two, of any element types with the same number of elements per register; see [`map_words`](Self::map_words).")]
+            #[doc = concat!("Applies `f` to corresponding registers of two ", $what, "s, of any element types with the same number of elements per register, and returns a ", $what, " of the results; see [`map_words`](Self::map_words).")]
             #[must_use]
             #[track_caller]
             pub fn zip_words<U: TensorElement>(

@@ -243,7 +243,7 @@ where
     T: Accumulate<Sum = f32> + ConvertibleElement,
     L: RegisterLayout,
 {
-    /// Replaces each element by 0 with probability `p` and multiplies the others by 1 / (1 − `p`). `p`, a constant or a register, must be
+    /// Sets each element to 0 with probability `p` and multiplies the others by 1 / (1 − `p`). `p`, a constant or a register, must be
     /// between 0 and 1. Computed in place; 16-bit elements are multiplied in f32 and rounded once.
     ///
     /// An element is kept if its number in [`uniform`](RandomTile::uniform) is at least `p`. The same call with the same `random` therefore

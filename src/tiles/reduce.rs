@@ -29,7 +29,7 @@ use crate::{
 /// `i32`, so that long sums do not lose precision.
 #[diagnostic::on_unimplemented(
     message = "tiles of `{Self}` cannot be reduced",
-    note = "reductions take tiles of floating-point types, `i8`, `u8`, and integers of 32 and 64 bits"
+    note = "reductions take tiles of types with arithmetic (`Computed`), except packed pairs"
 )]
 pub trait Accumulate: Computed {
     /// The type of the result.
@@ -203,7 +203,7 @@ macro_rules! reductions {
                     self.reduced(0, $how)
                 }
 
-                #[doc = concat!("Returns the ", $what, " of each row and the corresponding element of `with`, computed in place of `with`.")]
+                #[doc = concat!("Returns the ", $what, " of each row and the corresponding element of `with`, in place of `with`.")]
                 #[must_use]
                 #[track_caller]
                 pub fn $row_with(&self, with: ColVec<'k, T::Sum, H, L, T::Length>) -> ColVec<'k, T::Sum, H, L, T::Length> {
@@ -222,16 +222,16 @@ macro_rules! reductions {
                     self.reduced(1, $how)
                 }
 
-                #[doc = concat!("Returns the ", $what, " of each column and the corresponding element of `with`, computed in place of `with`.")]
+                #[doc = concat!("Returns the ", $what, " of each column and the corresponding element of `with`, in place of `with`.")]
                 #[must_use]
                 #[track_caller]
                 pub fn $col_with(&self, with: RowVec<'k, T::Sum, W, L, T::Length>) -> RowVec<'k, T::Sum, W, L, T::Length> {
                     self.$col().combined_into(with, $how)
                 }
 
-                #[doc = concat!("Returns the ", $what, " of all elements, the same in all lanes", $note, ".")]
+                #[doc = concat!("Returns the ", $what, " of all elements", $note, ".")]
                 ///
-                /// All lanes of the warp must take part. Elements are combined in [`Accumulate::Sum`].
+                /// All lanes of the warp must take part and receive the same result. Elements are combined in [`Accumulate::Sum`].
                 #[doc(alias = "shfl.sync.bfly")]
                 #[must_use]
                 #[track_caller]
@@ -243,9 +243,9 @@ macro_rules! reductions {
 
         impl<'k, T: Accumulate, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
             $(
-                #[doc = concat!("Returns the ", $what, " of all elements, the same in all lanes", $note, ".")]
+                #[doc = concat!("Returns the ", $what, " of all elements", $note, ".")]
                 ///
-                /// All lanes of the warp must take part. Elements are combined in [`Accumulate::Sum`].
+                /// All lanes of the warp must take part and receive the same result. Elements are combined in [`Accumulate::Sum`].
                 #[doc(alias = "shfl.sync.bfly")]
                 #[must_use]
                 #[track_caller]
@@ -280,7 +280,7 @@ macro_rules! partial_reductions {
     ($($what:literal $how:ident $in_lanes:ident $across:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
             $(
-                #[doc = concat!("Returns the ", $what, " of each row's elements of this lane and the element of `with`, in place of `with`. The lanes of a row have different results.")]
+                #[doc = concat!("Returns the ", $what, " of the elements of each row that this lane owns and the corresponding element of `with`, in place of `with`. The lanes of a row have different results.")]
                 #[track_caller]
                 pub(crate) fn $in_lanes(&self, with: ColVec<'k, T::Sum, H, L, T::Length>) -> ColVec<'k, T::Sum, H, L, T::Length> {
                     let (k, layout) = (self.kernel(), Self::layout());

@@ -107,7 +107,7 @@ impl<'k> Builder<'k> {
         let expected = 32 * u128::from(rows) * u128::from(cols);
         if u128::from(threads) != expected {
             self.refuse(format!(
-                "a grid of {rows}×{cols} warps is {expected} threads, but the block has {threads}"
+                "{rows}×{cols} warps: expected a block of {expected} threads, found {threads}"
             ));
         }
         divide(self.warp().into(), cols.into())

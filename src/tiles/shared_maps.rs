@@ -89,7 +89,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         self.map_words(f)
     }
 
-    /// Replaces every register of the tile by the result of `f`, like [`Rt::map_words`], by all warps of the block.
+    /// Replaces every register of the tile with the result of `f`, like [`Rt::map_words`]. All warps of the block must take part.
     #[track_caller]
     pub fn map_words(
         self,
@@ -104,7 +104,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     }
 }
 
-/// Replaces a rectangle by the result of `f`, by one warp.
+/// Replaces a rectangle with the result of `f`, with one warp.
 #[track_caller]
 fn update_part<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout>(
     from: Subtile<'_, 'k, T>,
@@ -157,7 +157,7 @@ impl<'k, T: TensorElement> Updating<'k, T> {
 }
 
 impl<'k, T: TensorElement> SubtileUpdate<'_, 'k, T> {
-    /// Replaces the rectangle by the result of `f` for its elements.
+    /// Replaces the rectangle with the result of `f` for its elements.
     #[track_caller]
     pub fn update<const H: usize, const W: usize, L: RegisterLayout>(
         self,
@@ -168,7 +168,7 @@ impl<'k, T: TensorElement> SubtileUpdate<'_, 'k, T> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
-    /// Stores `value` to every element, with all warps of the block.
+    /// Stores `value` in every element, with all warps of the block.
     #[doc(alias = "zero")]
     #[doc(alias = "one")]
     #[track_caller]
@@ -200,7 +200,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
 }
 
 impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
-    /// Stores one value to every element, by the first warp of the block.
+    /// Stores one value in every element, with the first warp of the block.
     #[doc(alias = "zero")]
     #[doc(alias = "one")]
     #[track_caller]
@@ -213,7 +213,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         })
     }
 
-    /// Copies another shared vector, and converts its elements, by the first warp of the block.
+    /// Copies another shared vector and converts its elements, with the first warp of the block.
     #[doc(alias = "copy")]
     #[track_caller]
     pub fn copy_from<U: Convert<T>>(self, from: &Filled<Sv<'k, U, N>>) -> Pending<'k, Self> {
@@ -238,7 +238,7 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
         self.map_words(f)
     }
 
-    /// Replaces every word of the vector by the result of `f`, like [`Rv::map_words`], by all threads of the block.
+    /// Replaces every word of the vector with the result of `f`, like [`Rv::map_words`]. All threads of the block must take part.
     ///
     /// Waits at the block's barrier first, because other threads may still be reading.
     #[track_caller]
@@ -278,7 +278,7 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
     }
 }
 
-/// Replaces every word of a vector by the result of `f`: word `i` is that of thread `i` modulo the number of threads.
+/// Replaces every word of a vector with the result of `f`: word `i` is that of thread `i` modulo the number of threads.
 #[track_caller]
 fn replace_words<'k, T: TensorElement>(
     by: Owner<'k>,

@@ -40,28 +40,28 @@ families! {
 }
 
 macro_rules! sizes {
-    ($($height:literal $width:literal $registers:literal: $single:ident $single_name:literal, $brain:ident $brain_name:literal, $half:ident $half_name:literal;)*) => {$(
+    ($($height:literal $width:literal $registers:literal $packed:literal: $single:ident $single_name:literal, $brain:ident $brain_name:literal, $half:ident $half_name:literal;)*) => {$(
         #[doc = concat!("A register tile of ", $height, "×", $width, " subtiles of f32: ", $registers, " registers per lane.")]
         #[doc(alias = $single_name)]
         pub type $single<'k, L = Row> = Rt<'k, f32, $height, $width, L>;
-        #[doc = concat!("A register tile of ", $height, "×", $width, " subtiles of bf16: ", $registers, " / 2 registers per lane.")]
+        #[doc = concat!("A register tile of ", $height, "×", $width, " subtiles of bf16: ", $packed, " registers per lane.")]
         #[doc(alias = $brain_name)]
         pub type $brain<'k, L = Row> = Rt<'k, bf16, $height, $width, L>;
-        #[doc = concat!("A register tile of ", $height, "×", $width, " subtiles of f16: ", $registers, " / 2 registers per lane.")]
+        #[doc = concat!("A register tile of ", $height, "×", $width, " subtiles of f16: ", $packed, " registers per lane.")]
         #[doc(alias = $half_name)]
         pub type $half<'k, L = Row> = Rt<'k, f16, $height, $width, L>;
     )*};
 }
 
 sizes! {
-    1 1  8: RtF32_1x1 "rt_fl_1x1", RtBf16_1x1 "rt_bf_1x1", RtF16_1x1 "rt_hf_1x1";
-    1 2 16: RtF32_1x2 "rt_fl_1x2", RtBf16_1x2 "rt_bf_1x2", RtF16_1x2 "rt_hf_1x2";
-    1 4 32: RtF32_1x4 "rt_fl_1x4", RtBf16_1x4 "rt_bf_1x4", RtF16_1x4 "rt_hf_1x4";
-    1 8 64: RtF32_1x8 "rt_fl_1x8", RtBf16_1x8 "rt_bf_1x8", RtF16_1x8 "rt_hf_1x8";
-    2 1 16: RtF32_2x1 "rt_fl_2x1", RtBf16_2x1 "rt_bf_2x1", RtF16_2x1 "rt_hf_2x1";
-    2 2 32: RtF32_2x2 "rt_fl_2x2", RtBf16_2x2 "rt_bf_2x2", RtF16_2x2 "rt_hf_2x2";
-    2 4 64: RtF32_2x4 "rt_fl_2x4", RtBf16_2x4 "rt_bf_2x4", RtF16_2x4 "rt_hf_2x4";
-    4 1 32: RtF32_4x1 "rt_fl_4x1", RtBf16_4x1 "rt_bf_4x1", RtF16_4x1 "rt_hf_4x1";
-    4 2 64: RtF32_4x2 "rt_fl_4x2", RtBf16_4x2 "rt_bf_4x2", RtF16_4x2 "rt_hf_4x2";
-    8 1 64: RtF32_8x1 "rt_fl_8x1", RtBf16_8x1 "rt_bf_8x1", RtF16_8x1 "rt_hf_8x1";
+    1 1  8  4: RtF32_1x1 "rt_fl_1x1", RtBf16_1x1 "rt_bf_1x1", RtF16_1x1 "rt_hf_1x1";
+    1 2 16  8: RtF32_1x2 "rt_fl_1x2", RtBf16_1x2 "rt_bf_1x2", RtF16_1x2 "rt_hf_1x2";
+    1 4 32 16: RtF32_1x4 "rt_fl_1x4", RtBf16_1x4 "rt_bf_1x4", RtF16_1x4 "rt_hf_1x4";
+    1 8 64 32: RtF32_1x8 "rt_fl_1x8", RtBf16_1x8 "rt_bf_1x8", RtF16_1x8 "rt_hf_1x8";
+    2 1 16  8: RtF32_2x1 "rt_fl_2x1", RtBf16_2x1 "rt_bf_2x1", RtF16_2x1 "rt_hf_2x1";
+    2 2 32 16: RtF32_2x2 "rt_fl_2x2", RtBf16_2x2 "rt_bf_2x2", RtF16_2x2 "rt_hf_2x2";
+    2 4 64 32: RtF32_2x4 "rt_fl_2x4", RtBf16_2x4 "rt_bf_2x4", RtF16_2x4 "rt_hf_2x4";
+    4 1 32 16: RtF32_4x1 "rt_fl_4x1", RtBf16_4x1 "rt_bf_4x1", RtF16_4x1 "rt_hf_4x1";
+    4 2 64 32: RtF32_4x2 "rt_fl_4x2", RtBf16_4x2 "rt_bf_4x2", RtF16_4x2 "rt_hf_4x2";
+    8 1 64 32: RtF32_8x1 "rt_fl_8x1", RtBf16_8x1 "rt_bf_8x1", RtF16_8x1 "rt_hf_8x1";
 }

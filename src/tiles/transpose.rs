@@ -24,10 +24,12 @@ use crate::{
 pub trait SquareSubtiles: TensorElement {}
 
 macro_rules! square {
-    ($($t:ty)*) => {$( impl SquareSubtiles for $t {} )*};
+    ($($t:ident $word:ident $length:ident;)*) => { $( square! { $t $length } )* };
+    ($t:ident Length16) => { impl SquareSubtiles for $t {} };
+    ($t:ident Length32) => {};
 }
 
-element_types! { square, square }
+element_types! { words, square }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
     /// Returns the transposed matrix in the other layout, in the same registers: no instruction is emitted.
@@ -120,7 +122,9 @@ fn steps(from: TvLayout, to: TvLayout) -> [TvLayout; 4] {
 
 /// The transpositions of 8-bit tiles, whose subtiles are 16×32 in the row layout and 32×16 in the column layout.
 macro_rules! bytes {
-    ($($t:ident)*) => {$(
+    ($($t:ident $word:ident $length:ident;)*) => { $( bytes! { $t $length } )* };
+    ($t:ident Length16) => {};
+    ($t:ident Length32) => {
         impl<'k, const H: usize, const W: usize> Rt<'k, $t, H, W, Row> {
             /// Returns the same matrix as a column tile: 32×32 elements are two subtiles on top of each other in the row layout, and two
             /// next to each other in the column layout. Other shapes do not compile.
@@ -161,10 +165,10 @@ macro_rules! bytes {
                 bytes_swapped::<_, H, W, Col, W2, H2, Row>(self).into_transposed()
             }
         }
-    )*};
+    };
 }
 
-bytes! { u8 i8 e4m3 e5m2 }
+element_types! { words, bytes }
 
 /// Moves 32×32 elements at a time to the other layout.
 #[track_caller]

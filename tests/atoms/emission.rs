@@ -37,22 +37,31 @@ fn wrong_operands_are_refused_at_the_callers_line() {
     let few = refused(Target::SM_80, |k| {
         let _: Vec<Val<'_, f32>> = k.mma(atom, &[pair(); 2], &[pair(); 2], &[sum(); 4]);
     });
-    assert_eq!(few, "SM80_16x8x16_F32BF16BF16F32_TN: A is 4 registers `.b32` of bf16x2, found 2 of bf16x2");
+    assert_eq!(
+        few,
+        "SM80_16x8x16_F32BF16BF16F32_TN: A: expected 4 registers `.b32` of bf16x2, found 2 of bf16x2"
+    );
     let other = refused(Target::SM_80, |k| {
         let _: Vec<Val<'_, f32>> = k.mma(atom, &[pair(); 4], &[halves(); 2], &[sum(); 4]);
     });
-    assert_eq!(other, "SM80_16x8x16_F32BF16BF16F32_TN: B is 2 registers `.b32` of bf16x2, found 2 of f16x2");
+    assert_eq!(
+        other,
+        "SM80_16x8x16_F32BF16BF16F32_TN: B: expected 2 registers `.b32` of bf16x2, found 2 of f16x2"
+    );
     let integers = refused(Target::SM_80, |k| {
         let _: Vec<Val<'_, i32>> = k.mma(atom, &[pair(); 4], &[pair(); 2], &[sum(); 4]);
     });
-    assert_eq!(integers, "SM80_16x8x16_F32BF16BF16F32_TN: D is 4 registers `.f32` of f32, found 4 of s32");
+    assert_eq!(
+        integers,
+        "SM80_16x8x16_F32BF16BF16F32_TN: D: expected 4 registers `.f32` of f32, found 4 of s32"
+    );
     let tensor_float = refused(Target::SM_80, |k| {
         let one = Val::from(tf32::ONE);
         let _: Vec<Val<'_, f32>> = k.mma(atom, &[one; 4], &[pair(); 2], &[sum(); 4]);
     });
     assert_eq!(
         tensor_float,
-        "SM80_16x8x16_F32BF16BF16F32_TN: A is 4 registers `.b32` of bf16x2, found 4 of tf32"
+        "SM80_16x8x16_F32BF16BF16F32_TN: A: expected 4 registers `.b32` of bf16x2, found 4 of tf32"
     );
     let bytes = mma_atom("SM89_16x8x32_F32E4M3E4M3F32_TN").unwrap();
     let single = refused(Target::SM_89, |k| {
@@ -60,13 +69,16 @@ fn wrong_operands_are_refused_at_the_callers_line() {
         let one = Val::from(e4m3::ONE);
         let _: Vec<Val<'_, f32>> = k.mma(bytes, &[one; 4], &[bits(); 2], &[sum(); 4]);
     });
-    assert_eq!(single, "SM89_16x8x32_F32E4M3E4M3F32_TN: A is 4 registers `.b32` of e4m3x4, found 4 of e4m3");
+    assert_eq!(
+        single,
+        "SM89_16x8x32_F32E4M3E4M3F32_TN: A: expected 4 registers `.b32` of e4m3x4, found 4 of e4m3"
+    );
     let old = refused(Target::SM_75, |k| {
         let _: Vec<Val<'_, f32>> = k.mma(atom, &[pair(); 4], &[pair(); 2], &[sum(); 4]);
     });
     assert_eq!(
         old,
-        "`mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32` is found on sm_80 and its successors, but the target is sm_75"
+        "`mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32`: expected target sm_80 or a successor that supports it, found sm_75"
     );
     let outside = refused(Target::SM_80, |k| {
         let mut c = [k.copy_of(sum()); 4];

@@ -150,7 +150,7 @@ fn products_need_sm_90a() {
     let text = error.expect_err("sm_90 has no wgmma").kind().to_string();
     assert_eq!(
         text,
-        "`wgmma.fence.sync.aligned` is found on sm_90a and its successors, but the target is sm_90"
+        "`wgmma.fence.sync.aligned`: expected target sm_90a or a successor that supports it, found sm_90"
     );
 }
 

@@ -58,7 +58,7 @@ macro_rules! words {
 
 words! {
     u16 as u16, i16 as u16, f16 as u16, bf16 as u16,
-    u32 as u32, i32 as u32, f32 as u32, f16x2 as u32, bf16x2 as u32,
+    u32 as u32, i32 as u32, f32 as u32, f16x2 as u32, bf16x2 as u32, tf32 as u32,
     u64 as u64, i64 as u64, f64 as u64
 }
 

@@ -1,10 +1,14 @@
 //! Buffers of every element type: uploaded, copied by a kernel through views and register tiles, and downloaded.
 
 use pretty_assertions::assert_eq;
-use warpwright::{prelude::*, ptx::Element, tensor::TensorElement};
+use warpwright::{
+    prelude::*,
+    ptx::{B16, B32, B64, Element},
+    run::Device,
+    tensor::TensorElement,
+};
 
-use crate::devices::everywhere;
-use warpwright::run::Device;
+use crate::{devices::everywhere, numbers::element_types};
 
 /// The elements with these bits.
 fn elements<T: Element>(len: usize) -> Vec<T> {
@@ -55,16 +59,14 @@ fn through_tiles<T: TensorElement>() {
     assert_eq!(found, bits(&x), "{}", T::NAME);
 }
 
-macro_rules! types {
-    ($function:ident: $($t:ty)*) => {$( $function::<$t>(); )*};
+macro_rules! all_through {
+    ($($t:ident)*) => {$(
+        through_slices::<$t>();
+        through_tiles::<$t>();
+    )*};
 }
 
 #[test]
-fn slices_of_every_type() {
-    types!(through_slices: u8 i8 u16 i16 u32 i32 u64 i64 f16 bf16 f32 f64 e4m3 e5m2 tf32);
-}
-
-#[test]
-fn register_tiles_of_every_type() {
-    types!(through_tiles: u8 i8 u16 i16 u32 i32 f16 bf16 f32 f64 e4m3 e5m2 tf32);
+fn buffers_of_every_type() {
+    element_types! { all, all_through }
 }

@@ -47,7 +47,7 @@ fn constants_past_the_end() {
                 let x = k.tensor_with_layout(x, &k.layout("(4,8):(1,4)"));
                 let _ = x.local_partition(&k.layout("(4,2):(1,4)"), 99.into());
             }),
-            "a part for thread 99 of 8",
+            "expected a thread below 8, found thread 99",
         ),
         (
             refusal(|k, x| {
@@ -55,14 +55,17 @@ fn constants_past_the_end() {
                 let mma = k.tiled_mma("SM80_16x8x8_F32TF32TF32F32_TN", "(1,2,1):(0,1,0)", (16, 8, 8));
                 let _ = mma.thread(k, k.tid_x()).partition_c(&x);
             }),
-            "parts for 64 threads in a block that has 32 along x",
+            "expected parts for at most 32 threads, the threads of the block along x, found 64",
         ),
-        (refusal(|k, _| k.fragment_of_shape::<f32>((2, 2)).set(50, 7.0)), "element 50 of a fragment of 4"),
+        (
+            refusal(|k, _| k.fragment_of_shape::<f32>((2, 2)).set(50, 7.0)),
+            "expected an element below 4, found element 50",
+        ),
         (
             refusal(|k, _| {
                 let _ = k.fragment_of_shape::<f32>((2, 2)).get(77);
             }),
-            "element 77 of a fragment of 4",
+            "expected an element below 4, found element 77",
         ),
         (
             refusal(|k, _| drop(k.fragment_of_shape::<f32>((2, 2)).slice((3, ..)))),

@@ -7,52 +7,35 @@ use warpwright::{
     tiles::{Convert, Length16},
 };
 
+use super::numbers::Numeral;
+
 /// An element type with small whole numbers.
 pub(super) trait Coded:
-    Arithmetic<Length = Length16> + FloatElement + Numeric + Convert<f32> + Convert<bf16> + Convert<f16>
+    Arithmetic<Length = Length16> + FloatElement + Numeric + Convert<f32> + Convert<bf16> + Convert<f16> + Numeral
 {
     /// The number in this type; exact up to 256.
-    fn code(number: u32) -> Self;
+    fn code(number: u32) -> Self {
+        Self::of(number.into())
+    }
     /// The number as f64, exactly.
-    fn to_f64(self) -> f64;
+    fn to_f64(self) -> f64 {
+        self.number()
+    }
     /// The nearest number.
-    fn from_f64(number: f64) -> Self;
-}
-
-impl Coded for bf16 {
-    fn code(number: u32) -> Self {
-        bf16::from_f32(number as f32)
-    }
-    fn to_f64(self) -> f64 {
-        self.into()
-    }
     fn from_f64(number: f64) -> Self {
-        bf16::from_f64(number)
+        Self::of(number)
     }
 }
 
-impl Coded for f16 {
-    fn code(number: u32) -> Self {
-        f16::from_f32(number as f32)
-    }
-    fn to_f64(self) -> f64 {
-        self.into()
-    }
-    fn from_f64(number: f64) -> Self {
-        f16::from_f64(number)
-    }
-}
-
-impl Coded for f32 {
-    fn code(number: u32) -> Self {
-        number as f32
-    }
-    fn to_f64(self) -> f64 {
-        self.into()
-    }
-    fn from_f64(number: f64) -> Self {
-        number as f32
-    }
+impl<T> Coded for T where
+    T: Arithmetic<Length = Length16>
+        + FloatElement
+        + Numeric
+        + Convert<f32>
+        + Convert<bf16>
+        + Convert<f16>
+        + Numeral
+{
 }
 
 /// Element (row, col): adjacent elements differ, and so do elements 8 or 16 apart in either direction.

@@ -9,7 +9,7 @@ use warpwright::{
     tiles::{Accumulate, RegisterLayout},
 };
 
-use super::numbers::Numeral;
+use super::numbers::{Numeral, element_types};
 use crate::cases::everywhere;
 
 const BLOCKS: usize = 2;
@@ -210,30 +210,28 @@ macro_rules! reductions {
     }};
 }
 
-macro_rules! types {
-    ($($test:ident: $t:ty;)*) => {$(
-        #[test]
-        fn $test() {
-            arithmetic::<$t, Row>();
-            arithmetic::<$t, Col>();
-            reductions!($t, Row, row_sum row_min row_argmax row_argmin_with row_any row_all, true);
-            reductions!($t, Col, col_sum col_min col_argmax col_argmin_with col_any col_all, false);
-        }
+macro_rules! arithmetic_of {
+    ($($t:ident)*) => {$(
+        arithmetic::<$t, Row>();
+        arithmetic::<$t, Col>();
     )*};
 }
 
-types! {
-    bf16_tiles: bf16;
-    f16_tiles: f16;
-    f32_tiles: f32;
-    f64_tiles: f64;
-    tf32_tiles: tf32;
-    e4m3_tiles: e4m3;
-    e5m2_tiles: e5m2;
-    i8_tiles: i8;
-    u8_tiles: u8;
-    i32_tiles: i32;
-    u64_tiles: u64;
+#[test]
+fn arithmetic_of_every_type() {
+    element_types! { computed, arithmetic_of }
+}
+
+macro_rules! reductions_of {
+    ($($t:ident)*) => {$(
+        reductions!($t, Row, row_sum row_min row_argmax row_argmin_with row_any row_all, true);
+        reductions!($t, Col, col_sum col_min col_argmax col_argmin_with col_any col_all, false);
+    )*};
+}
+
+#[test]
+fn reductions_of_every_type() {
+    element_types! { computed, reductions_of }
 }
 
 /// Across the words: along the sides of 32 elements of 8-bit subtiles.

@@ -58,7 +58,7 @@ fn warps_must_make_up_the_block() {
         k.block([96]);
         k.warp_grid(2, 2);
     });
-    assert!(text.contains("2×2 warps is 128 threads, but the block has 96"), "{text}");
+    assert!(text.contains("2×2 warps: expected a block of 128 threads, found 96"), "{text}");
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_loop_goes_forward() {
     let (text, _) = refused::<()>(Target::SM_80, line!() + 1, |k, ()| {
         k.for_(Steps::new(0u32, 4u32).by(0u32), |_| {});
     });
-    assert!(text.contains("a loop's step must be above 0, but it is 0"), "{text}");
+    assert!(text.contains("expected a loop step above 0, found 0"), "{text}");
 }
 
 #[test]

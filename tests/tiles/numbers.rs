@@ -1,9 +1,28 @@
-//! Element types as host numbers.
+//! The element types under test: what tiles of each support, and its numbers on the host.
 
 use warpwright::{
     ptx::{bf16, e4m3, e5m2, f16, tf32},
     tensor::TensorElement,
 };
+
+/// Calls a macro with the element types that have a property.
+#[allow(unused_macros, reason = "each test binary uses some of the lists")]
+macro_rules! element_types {
+    // Buffers, views and register tiles.
+    (all, $test:ident) => {
+        $test! { u8 i8 e4m3 e5m2 u16 i16 B16 f16 bf16 u32 i32 B32 f16x2 bf16x2 tf32 f32 u64 i64 B64 f64 }
+    };
+    // Arithmetic and reductions.
+    (computed, $test:ident) => {
+        $test! { e4m3 e5m2 i8 u8 f16 bf16 tf32 f32 i32 u32 f64 i64 u64 }
+    };
+    // Conversions to each other, through f32 unless both types are in the second list.
+    (converted, $test:ident) => {
+        $test! { through f32: e4m3 e5m2 i8 u8 f16 bf16 tf32 f32; directly: f64 i32 u32 i64 u64; }
+    };
+}
+#[allow(unused_imports, reason = "each test binary uses some of the lists")]
+pub(super) use element_types;
 
 /// A multiplicative generator with a full period.
 pub(super) struct Random(pub(super) u64);
@@ -17,8 +36,13 @@ impl Random {
 
 /// An element type as numbers.
 pub(super) trait Numeral: TensorElement {
-    /// The nearest element of the type to a number.
+    /// The element of the type that is nearest to a number; integers are rounded toward zero, and saturate.
     fn of(number: f64) -> Self;
+    /// The nearest element, the even one of two.
+    fn nearest(number: f64) -> Self {
+        let is_integer = Self::of(0.5).number() == 0.0;
+        Self::of(if is_integer { number.round_ties_even() } else { number })
+    }
     /// The number, exactly.
     fn number(self) -> f64;
     /// A number of the type's range that is not special: from the normal distribution, roughly, or any integer.

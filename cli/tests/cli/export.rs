@@ -111,7 +111,7 @@ fn invalid_options_are_errors_in_one_line() {
         ),
         (
             &["copy", "--type", "f32,f32"],
-            "`copy`: kernel `copy_f32` brings the name `copy_f32`, which the module has for something else",
+            "`copy`: kernel `copy_f32`: the module has another declaration of `copy_f32`",
         ),
     ] {
         let run = warpwright(["export", "--out", out].iter().chain(arguments));

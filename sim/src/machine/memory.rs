@@ -15,7 +15,7 @@ use crate::shadow::byte_set::ByteSet;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
     /// The address is not in an allocation.
-    #[error("{address:#x} is in no allocation")]
+    #[error("{address:#x} is not in an allocation")]
     Unknown {
         /// The address.
         address: u64,

@@ -43,7 +43,7 @@ pub enum SimError {
         found: usize,
     },
     /// The grid, block or cluster cannot be launched.
-    #[error("kernel `{kernel}` cannot be launched so: {reason}")]
+    #[error("kernel `{kernel}`: invalid launch: {reason}")]
     Shape {
         /// The kernel.
         kernel: String,

@@ -367,7 +367,7 @@ fn launches_that_do_not_fit() {
     );
     assert_eq!(
         launch(&one_block(64), &good),
-        "kernel `k` cannot be launched so: its .reqntid is (32, 1, 1), the block is (64, 1, 1)"
+        "kernel `k`: invalid launch: its .reqntid is (32, 1, 1), the block is (64, 1, 1)"
     );
     let huge = Launch { grid: [1, 70_000, 1], ..one_block(32) };
     assert!(launch(&huge, &good).contains("a grid of (1, 70000, 1) blocks"));

@@ -109,7 +109,7 @@ impl<'k, T: Counter> Counted<'k, T> {
     pub(super) fn new(k: Builder<'k>, steps: Steps<'k, T>) -> Option<Self> {
         let Steps { start, end, step } = steps;
         if step.as_constant().is_some_and(|step| step <= T::ZERO) {
-            k.refuse(format!("a loop's step must be above 0, but it is {step:?}"));
+            k.refuse(format!("expected a loop step above 0, found {step:?}"));
             return None;
         }
         if steps.constants().is_some_and(|(start, end)| start >= end) {

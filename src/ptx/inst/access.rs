@@ -17,7 +17,7 @@ macro_rules! safety {
     () => {
         "\n\n# Safety\n\nIn every launch, the accessed bytes must be inside one allocation that is live, and writable if they are \
          written. No other thread may write memory that an `In` parameter points to. \
-         [`Builder::slice`](crate::ptx::Builder::slice) needs no such promise."
+         [`Builder::slice`](crate::ptx::Builder::slice) has no such requirements."
     };
 }
 

@@ -80,14 +80,14 @@ macro_rules! both {
         }
 
         impl<'k, T: TensorElement, $(const $size: usize,)* $($swizzle: $bound)?> $complex<'k, T, $($size,)* $($swizzle)?> {
-            #[doc = concat!("Fills both parts from global memory with all threads of the block, like [`", stringify!($real), "::fill`].")]
+            #[doc = concat!("Fills both parts from global memory. All threads of the block must take part, as for [`", stringify!($real), "::fill`].")]
             #[track_caller]
             pub fn fill<A: Readable>(self, from: CglTile<'k, T, A, $rank>) -> Pending<'k, Self> {
                 let parts = self.re.fill(from.re).and(self.im.fill(from.im));
                 parts.map(|(re, im)| Filled { tile: Self { re: re.tile, im: im.tile } })
             }
 
-            #[doc = concat!("Fills both parts like [`fill`](Self::fill); out-of-bounds numbers become `re` + i · `im`, as for [`", stringify!($real), "::fill_or`].")]
+            #[doc = concat!("Fills both parts like [`fill`](Self::fill). Elements out of bounds become `re` + i · `im`, as for [`", stringify!($real), "::fill_or`].")]
             #[track_caller]
             pub fn fill_or<A: Readable>(self, from: CglTile<'k, T, A, $rank>, re: T, im: T) -> Pending<'k, Self> {
                 let parts = self.re.fill_or(from.re, re).and(self.im.fill_or(from.im, im));

@@ -1,16 +1,20 @@
 //! Conversions between f32 and the words of element types, as tiles use them.
 
+use std::fmt::Debug;
+
 use warpwright::{
-    ptx::{Val, bf16, bf16x2, e4m3, e5m2, f16, f16x2, tf32},
-    tensor::ConvertibleElement,
+    prelude::*,
+    ptx::Scalar as _,
+    tensor::{ConvertibleElement, TensorElement},
 };
 
-use super::{Operation, Word, operations};
+use super::{Operation, Word};
+use crate::numbers::{Numeral, element_types};
 
-/// The word of four elements, or of the first two.
-fn word<'k, T: ConvertibleElement>(elements: &[Val<'k, f32>]) -> Val<'k, T::Word> {
-    let words = T::from_f32(elements);
-    assert_eq!(words.len() * T::PER_WORD, elements.len());
+/// The first word of four elements, or of as many as it has.
+fn word<'k, T: ConvertibleElement>(elements: [Val<'k, f32>; 4]) -> Val<'k, T::Word> {
+    let words = T::from_f32(&elements[..T::PER_WORD]);
+    assert_eq!(words.len(), 1);
     words[0]
 }
 
@@ -21,57 +25,85 @@ fn element<T: ConvertibleElement>(word: Val<'_, T::Word>, slot: usize) -> Val<'_
     elements[slot]
 }
 
-operations! {
-    word_e4m3:    a f32, b f32, c f32, d f32 => u32,    word::<e4m3>(&[a, b, c, d]);
-    word_e5m2:    a f32, b f32, c f32, d f32 => u32,    word::<e5m2>(&[a, b, c, d]);
-    word_i8:      a f32, b f32, c f32, d f32 => u32,    word::<i8>(&[a, b, c, d]);
-    word_u8:      a f32, b f32, c f32, d f32 => u32,    word::<u8>(&[a, b, c, d]);
-    word_f16:     a f32, b f32               => f16x2,  word::<f16>(&[a, b]);
-    word_bf16:    a f32, b f32               => bf16x2, word::<bf16>(&[a, b]);
-    word_tf32:    a f32                      => u32,    word::<tf32>(&[a]).bits();
-    word_f32:     a f32                      => f32,    word::<f32>(&[a]);
-    word_f64:     a f32                      => f64,    word::<f64>(&[a]);
-    word_i32:     a f32                      => i32,    word::<i32>(&[a]);
-    element_e4m3: a u32                      => f32,    element::<e4m3>(a, 0);
-    element_e5m2: a u32                      => f32,    element::<e5m2>(a, 3);
-    element_i8:   a u32                      => f32,    element::<i8>(a, 1);
-    element_u8:   a u32                      => f32,    element::<u8>(a, 2);
-    element_f16:  a f16x2                    => f32,    element::<f16>(a, 1);
-    element_bf16: a bf16x2                   => f32,    element::<bf16>(a, 1);
-    element_tf32: a u32                      => f32,    element::<tf32>(a.bits(), 0);
-    element_f32:  a f32                      => f32,    element::<f32>(a, 0);
-    element_f64:  a f64                      => f32,    element::<f64>(a, 0);
-    element_i32:  a i32                      => f32,    element::<i32>(a, 0);
+/// Of each type: a word from its elements, and its first and its last element.
+macro_rules! conversions {
+    (through f32: $($narrow:ident)*; directly: $($wide:ident)*;) => { conversions! { $($narrow)* $($wide)* } };
+    ($($t:ident)*) => {
+        pub(super) const OPERATIONS: &[Operation] = &[$(
+            Operation {
+                name: concat!("word_", stringify!($t)),
+                arity: <$t as TensorElement>::PER_WORD,
+                apply: |words| word::<$t>(words.map(Word::of)).word(),
+            },
+            Operation {
+                name: concat!("first_of_", stringify!($t)),
+                arity: 1,
+                apply: |words| element::<$t>(Word::of(words[0]), 0).word(),
+            },
+            Operation {
+                name: concat!("last_of_", stringify!($t)),
+                arity: 1,
+                apply: |words| element::<$t>(Word::of(words[0]), <$t as TensorElement>::PER_WORD - 1).word(),
+            },
+        )*];
+    };
 }
 
-/// Words of all bytes in all slots: what they fold to is the host's number.
-fn bytes_widen<T: ConvertibleElement<Word = u32>>(host: impl Fn(u8) -> f32) {
+element_types! { converted, conversions }
+
+/// Element `slot` of a word's bits.
+fn host_element<T: Numeral>(word: u64, slot: usize) -> T {
+    T::from_mem_bits(word >> (8 * T::SIZE as usize * slot))
+}
+
+fn assert_same<T: Numeral>(found: f64, expected: f64, what: impl Debug) {
+    let is_same = found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan();
+    assert!(is_same, "{} of {what:x?}: found {found}, expected {expected}", T::NAME);
+}
+
+/// Words with each byte in each position: the elements that they fold to are the host's.
+fn words_widen<T: ConvertibleElement + Numeral>() {
     for byte in 0..=u8::MAX {
-        let bytes = [byte, byte ^ 0xff, byte.rotate_left(1), byte ^ 0x80];
-        let elements = T::to_f32(Val::from(u32::from_le_bytes(bytes)));
-        let found: Vec<u32> = elements.iter().map(|x| x.as_constant().unwrap().to_bits()).collect();
-        assert_eq!(found, bytes.map(|byte| host(byte).to_bits()), "{} {byte:#x}", T::NAME);
+        let word = u32::from_le_bytes([byte, byte ^ 0xff, byte.rotate_left(1), byte ^ 0x80]).into();
+        for (slot, found) in T::to_f32(T::Word::from_bits(word).into()).iter().enumerate() {
+            let found = found.as_constant().unwrap().into();
+            assert_same::<T>(found, host_element::<T>(word, slot).number(), (word, slot));
+        }
     }
 }
 
-#[test]
-fn words_of_bytes_widen_to_the_hosts_numbers() {
-    bytes_widen::<u8>(f32::from);
-    bytes_widen::<i8>(|byte| f32::from(byte as i8));
-    bytes_widen::<e4m3>(|byte| e4m3::from_bits(byte).to_f32());
-    bytes_widen::<e5m2>(|byte| e5m2::from_bits(byte).to_f32());
-}
-
-#[test]
-fn words_of_bytes_round_saturate_and_are_in_order() {
-    fn word<T: ConvertibleElement<Word = u32>>(numbers: [f32; 4]) -> [u8; 4] {
+/// Numbers that must be rounded, saturated or replaced: the word that they fold to has the host's elements, in order.
+fn elements_narrow<T: ConvertibleElement + Numeral>() {
+    let (nan, infinity) = (f32::NAN, f32::INFINITY);
+    let numbers = [
+        [0.5, 1.5, -129.0, 1e9],
+        [nan, -0.5, -infinity, -1.5],
+        [254.5, 255.5, -1.0, 0.3],
+        [449.0, -1e9, 1.0, 448.0],
+    ];
+    for numbers in numbers {
         let words = T::from_f32(&numbers.map(Val::from));
-        words[0].as_constant().unwrap().to_le_bytes()
+        for (word, numbers) in words.iter().zip(numbers.chunks(T::PER_WORD)) {
+            let word = word.as_constant().unwrap().to_bits();
+            for (slot, &number) in numbers.iter().enumerate() {
+                let expected = T::nearest(number.into()).number();
+                assert_same::<T>(host_element::<T>(word, slot).number(), expected, number);
+            }
+        }
     }
-    assert_eq!(word::<i8>([0.5, 1.5, -129.0, 1e9]), [0, 2, 0x80, 0x7f]);
-    assert_eq!(word::<i8>([f32::NAN, -0.5, f32::NEG_INFINITY, -1.5]), [0, 0, 0x80, 0xfe]);
-    assert_eq!(word::<u8>([254.5, 255.5, -1.0, f32::NAN]), [254, 255, 0, 0]);
-    let numbers = [0.3, -1e9, 449.0, 1.0];
-    assert_eq!(word::<e4m3>(numbers), numbers.map(|x| e4m3::from_f32(x).to_bits()));
-    assert_eq!(word::<e5m2>(numbers), numbers.map(|x| e5m2::from_f32(x).to_bits()));
+}
+
+/// Types of several elements per word.
+macro_rules! packed {
+    (through f32: $($t:ident)*; directly: $($wide:ident)*;) => {$(
+        if <$t as TensorElement>::PER_WORD > 1 {
+            words_widen::<$t>();
+            elements_narrow::<$t>();
+        }
+    )*};
+}
+
+#[test]
+fn words_are_those_of_the_host() {
+    element_types! { converted, packed }
 }
