@@ -1,4 +1,4 @@
-//! The instruction table: defines every instruction form once, with its operands and requirements.
+//! The instruction table: the operands and requirements of every instruction form.
 //!
 //! Emitters produce mnemonics that are looked up in the table: a mnemonic that matches no form is rejected, and
 //! the matching form determines `.version` and the supported targets. The tests expand every form, generate

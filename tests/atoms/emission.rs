@@ -84,7 +84,7 @@ fn wrong_operands_are_refused_at_the_callers_line() {
         let mut c = [k.copy_of(sum()); 4];
         k.for_(3u32, |_| k.mma_in_place(atom, &mut c, &[pair(); 4], &[pair(); 2]));
     });
-    assert!(outside.contains("accumulated into inside an emitted loop that does not carry it"), "{outside}");
+    assert!(outside.contains("accumulated into in an emitted loop that does not carry it"), "{outside}");
 }
 
 #[test]

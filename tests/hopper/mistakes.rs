@@ -75,7 +75,7 @@ fn a_loop_carries_its_products() {
         let _ = sum.map(|sum| sum.wait());
     });
     assert!(
-        text.ends_with("inside an emitted loop that does not carry it: make the tile the loop's state"),
+        text.ends_with("in an emitted loop that does not carry it: pass the tile to the loop as state"),
         "{text}"
     );
 }

@@ -458,7 +458,7 @@ fn views_that_no_launch_can_check_are_refused() {
         build(|k, y, n| {
             k.slice(y, n).at(k.tid_x() << 2u32).load_vector::<4>();
         }),
-        "expected index and length known to be multiples of 4 for a vector of 4 elements, found multiples of 1: say `n.multiple_of(4)`, which a launch checks, or take a slice of `n & !3`"
+        "expected index and length known to be multiples of 4 for a vector of 4 elements, found multiples of 1: declare `n.multiple_of(4)`, which a launch checks, or take a slice of `n & !3`"
     );
 }
 

@@ -216,7 +216,7 @@ fn bad_options_are_refused_in_a_line_and_nothing_is_written() {
     let (ptx, none) = (folder.file("m.ptx"), folder.file("none/d.npy"));
     let target = |target: &str| refused(&[&"--device", &"sim", &"--ptx", &ptx, &"--target", &target]);
     assert_eq!(target("sm_100a"), "--target sm_100a: simulator (sm_90) cannot run it");
-    assert!(target("sm_75").contains("the target is sm_75"), "{}", target("sm_75"));
+    assert!(target("sm_75").contains("found sm_75"), "{}", target("sm_75"));
     assert_eq!(
         target("sm_1"),
         "--target: unknown target `sm_1`: expected one of sm_75, sm_80, sm_86, sm_87, \

@@ -33,14 +33,14 @@ fn constants_past_the_end() {
                 let tile = k.shared_tensor::<f32>(&k.layout("(4,8):(1,4)"));
                 let _ = tile.slice((9, ..));
             }),
-            "coordinate 9 in a mode of 4",
+            "coordinate 9 is out of bounds of a mode of 4",
         ),
         (
             refusal(|k, x| {
                 let x = k.tensor_with_layout(x, &k.layout("(4,8):(1,4)"));
                 let _ = x.local_tile((4, 4), (0, 5));
             }),
-            "coordinate 5 in a mode of 2",
+            "coordinate 5 is out of bounds of a mode of 2",
         ),
         (
             refusal(|k, x| {
@@ -176,7 +176,9 @@ fn indices_that_may_be_past_the_end() {
     for (case, error) in past.into_iter().enumerate() {
         let error = error.unwrap_or_else(|| panic!("case {case} is not refused"));
         assert!(
-            ["known to be less", "in a mode of", "does not divide"].iter().any(|part| error.contains(part)),
+            ["known to be less", "out of bounds of a mode of", "does not divide"]
+                .iter()
+                .any(|part| error.contains(part)),
             "{error}"
         );
     }

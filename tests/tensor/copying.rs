@@ -205,7 +205,7 @@ fn what_would_alias_or_misalign_is_refused() {
         let (x, y) = (k.tensor_with_layout(x, &k.layout("8:1")), k.tensor_with_layout(y, &k.layout("6:1")));
         copy(&y, &x);
     });
-    assert_eq!(refusal(sizes), "copy of 8 elements to 6");
+    assert_eq!(refusal(sizes), "copy: expected the same number of elements on both sides, found 8 and 6");
 }
 
 #[test]

@@ -271,5 +271,5 @@ fn a_grid_of_warps_does_not_overflow() {
         k.block([64]);
         let _ = k.warp_grid(1 << 31, 1 << 31);
     });
-    assert!(text.contains("is 147573952589676412928 threads, but the block has 64"), "{text}");
+    assert!(text.contains("expected a block of 147573952589676412928 threads, found 64"), "{text}");
 }
