@@ -1,4 +1,4 @@
-//! Hopper's GEMM kernels: every type, order and tile compared with integer results, on every device, and assembled without advisories.
+//! GEMM kernels: every type, order and tile compared with integer results, on every device, and assembled without advisories.
 
 #[path = "support/assemble.rs"]
 mod assemble;
@@ -17,4 +17,5 @@ mod gemm {
     mod promoted;
     mod table;
     mod types;
+    mod warps;
 }

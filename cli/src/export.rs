@@ -100,7 +100,14 @@ impl Args {
             _ if ready.divisors.is_empty() => return Err("it has no --divisor".into()),
             divisors => divisors,
         };
-        let mut module = Module::new(self.target.unwrap_or(ready.target));
+        let target = self.target.unwrap_or(ready.target);
+        if ready.target.is_specific() && target != ready.target {
+            let only = ready.target;
+            return Err(format!(
+                "expected --target {only}, the only one that has its instructions, found {target}"
+            ));
+        }
+        let mut module = Module::new(target);
         for &divisor in divisors {
             if divisor != 1 && !ready.divisors.contains(&divisor) {
                 return Err(format!("expected a divisor of {}, found {divisor}", list(ready.divisors)));

@@ -1,9 +1,10 @@
 //! Matrix product on tensor cores with `mma.sync`, for any sizes, on sm_80 and later.
 
+use super::gemm::product_of_rows;
 use crate::{
     ptx::{BuildError, Builder, Global, In, Kernel, Out, Ptr, Read, Target, Val, Write, traits::HalfPair},
     tensor::TensorElement,
-    tiles::{Col, Filled, Gl, Product, Row, Rt, Schedule, St, Stage, row_major},
+    tiles::{Gl, Product, row_major},
 };
 
 /// `(a, b, d, m, n, k)`: A is m×k, B is k×n, and D is m×n, all row-major.
@@ -31,12 +32,12 @@ where
     let signature = format!("matmul_{}{suffix}(a, b, d, m, n, k)", T::NAME);
     Kernel::<MatmulArgs<T>>::build(&signature, target, |k, (a, b, d, m, n, depth)| {
         let factors = format!("A m×k, B k×n ({}), D m×n (f32)", T::NAME);
-        let problem = Problem::new(k, &factors, [a, b], d, [m, n, depth], divisor);
+        let Problem { a, b, d, size, .. } = &Problem::new(k, &factors, [a, b], d, [m, n, depth], divisor);
         if divisor.is_multiple_of(8) && target.max_shared_bytes() >= 160 << 10 {
-            problem.emit::<8, 16, 4, 3>(true);
+            product_of_rows::<T, 8, 16, 4>(k, [a, b], d, *size, true);
         } else {
             // Copies of single elements pass through registers, which leaves too few for fragments of two slices.
-            problem.emit::<8, 8, 2, 3>(divisor > 1);
+            product_of_rows::<T, 8, 8, 2>(k, [a, b], d, *size, divisor > 1);
         }
     })
 }
@@ -74,50 +75,6 @@ impl<'k, T: TensorElement> Problem<'k, T> {
             b: k.global(b, row_major(depth, n)),
             d: k.global(d, row_major(m, n)),
             size: [m, n, depth],
-        }
-    }
-}
-
-impl<'k, T: TensorElement<Word: HalfPair> + Product<T, f32>> Problem<'k, T> {
-    /// Emits the product in tiles of `M`×`N` subtiles, from `STAGES` stages of depth `K` subtiles. Each warp computes 4×4 subtiles. If `ahead`, it
-    /// loads the fragments of the next subtile's depth while it multiplies, and stores results in accesses of 16 bytes.
-    fn emit<const M: usize, const N: usize, const K: usize, const STAGES: usize>(&self, ahead: bool) {
-        let Self { k, a, b, d, size: [m, n, depth] } = self;
-        let [rows, cols] = [M as u32 / 4, N as u32 / 4];
-        k.block([32 * rows * cols]);
-        let (height, width) = (16 * M as u32, 16 * N as u32);
-        k.grid([m.tiles(height) * n.tiles(width)]);
-        // Blocks that run at the same time share rows of A and columns of B in the level-2 cache.
-        let (bi, bj) = Schedule::grouped(8).emit(k.ctaid_x(), m.ceil_div(height), n.ceil_div(width));
-        let (wi, wj) = k.warp_grid(rows, cols);
-
-        let stages = k.pipeline::<(St<T, M, K>, St<T, K, N>), STAGES>();
-        let (steps, zeros) = (depth.ceil_div(16 * K as u32), k.zeros::<Rt<f32, 4, 4>>());
-        let fill = |i, stage: Stage<'k, _>| stage.fill((a.tile(bi, i), b.tile(i, bj)));
-        let load = |(a, b): &(Filled<St<'k, T, M, K>>, Filled<St<'k, T, K, N>>), slice| {
-            let a: Rt<T, 4, 1, Row> = a.subtile(wi * 4, slice).load();
-            let b: Rt<T, 1, 4, Col> = b.subtile(slice, wj * 4).load();
-            (a, b)
-        };
-        let sum = if ahead {
-            stages.run_sliced(steps, K as u32, zeros, fill, load, |sum, (a, b)| sum.mma_ab(a, b))
-        } else {
-            stages.run(steps, zeros, fill, |sum, tiles| {
-                (0..K as u32).map(|slice| load(tiles, slice)).fold(sum, |sum, (a, b)| sum.mma_ab(&a, &b))
-            })
-        };
-
-        if !ahead {
-            d.tile(bi * rows + wi, bj * cols + wj).store(&sum);
-            return;
-        }
-        // A warp's results leave through shared memory, in rows of 128 bytes.
-        let mut staged = k.shared_tile_of::<St<f32, 1, 2>>(k.warp());
-        for (i, j) in (0..4).flat_map(|i| [(i, 0), (i, 1)]) {
-            let part = staged.store(&sum.subtile::<1, 2>(i, 2 * j)).wait();
-            let (row, col) = ((bi * rows + wi) * 4 + i as u32, (bj * cols + wj) * 2 + j as u32);
-            d.tile(row, col).store_shared(&part);
-            staged = part.release();
         }
     }
 }

@@ -127,6 +127,17 @@ impl Target {
         if self.specific { device == self.sm } else { device >= self.sm }
     }
 
+    /// Returns the newest target whose code runs on a device of compute capability `major.minor` and on all later ones; `None` before 7.5.
+    pub fn newest_portable(major: u32, minor: u32) -> Option<Self> {
+        let [major, minor] = [major, minor].map(|number| u16::try_from(number).unwrap_or(u16::MAX / 16));
+        // Devices of 12.x run code for sm_90, but have less shared memory.
+        let shared = if major == 12 { Self::SM_120A } else { Self::SM_90 }.max_shared_bytes();
+        let is_portable = |target: &Self| {
+            !target.specific && target.runs_on(major, minor) && target.max_shared_bytes() <= shared
+        };
+        Self::ALL.into_iter().rev().find(is_portable)
+    }
+
     /// Returns the features of this target.
     pub const fn features(self) -> Features {
         let mut f = Features::TURING;
@@ -215,6 +226,23 @@ mod tests {
             assert_eq!(t.to_string().parse(), Ok(t));
         }
         assert!("sm_99".parse::<Target>().unwrap_err().to_string().contains("sm_99"));
+    }
+
+    #[test]
+    fn portable_targets_run_on_later_devices() {
+        for ((major, minor), expected) in [
+            ((7, 0), None),
+            ((7, 5), Some(Target::SM_75)),
+            ((8, 0), Some(Target::SM_80)),
+            ((8, 6), Some(Target::SM_86)),
+            ((9, 0), Some(Target::SM_90)),
+            ((10, 0), Some(Target::SM_90)),
+            // 99 KiB of shared memory.
+            ((12, 0), Some(Target::SM_89)),
+            ((u32::MAX, 0), Some(Target::SM_90)),
+        ] {
+            assert_eq!(Target::newest_portable(major, minor), expected, "{major}.{minor}");
+        }
     }
 
     #[test]

@@ -6,7 +6,8 @@ use warpwright::{
         call::{self, FusedOperands, GemmShape},
     },
     prelude::*,
-    run::{BufferRef, Device, KernelCache},
+    run::{BufferRef, Device, KernelCache, Simulator},
+    sim::Arch,
 };
 
 use super::numbers::{
@@ -179,4 +180,41 @@ fn integers_are_summed_exactly() {
         let expected: Vec<i32> = (0..m * n).map(|at| element(at / n, at % n)).collect();
         assert_eq!(device.download(&d).expect("copied"), expected);
     });
+}
+
+/// The same call on devices without `wgmma`, for sizes whose rows are multiples of 16 bytes and for others.
+#[test]
+fn products_on_every_device() {
+    for (arch, target) in [
+        (Arch::Sm80, Target::SM_80),
+        (Arch::Sm86, Target::SM_86),
+        (Arch::Sm90, Target::SM_90A),
+        (Arch::Sm100, Target::SM_90),
+    ] {
+        let device = Simulator::new().arch(arch);
+        let kernels = KernelCache::new(&device);
+        for (sizes @ [m, n, k], any) in [([40, 136, 72], ""), ([33, 45, 67], "_any_ldd_any_size")] {
+            if target == Target::SM_90A && !any.is_empty() {
+                continue;
+            }
+            for (a_order, b_order) in
+                MatrixOrder::ALL.into_iter().flat_map(|a| MatrixOrder::ALL.map(|b| (a, b)))
+            {
+                let (a, b) = (Matrix::new(m, k, a_order, 1), Matrix::new(k, n, b_order, 2));
+                let on_a = device.upload(&a.elements).expect("room");
+                let on_b = device.upload(&b.elements).expect("room");
+                let mut d = device.output::<f32>(m * n).expect("room");
+                let shape = GemmShape { a: a_order, b: b_order, ..shape(sizes) };
+                let called = call::gemm(&kernels, &shape, &on_a, &on_b, &mut d).expect("launched");
+                assert_eq!(called.kernel.target, target);
+                let name = &called.kernel.name;
+                assert_eq!(name.contains("_any_size"), !any.is_empty(), "{name}");
+                assert!(name.ends_with(any), "{name}");
+                let found: Vec<f64> =
+                    device.download(&d).expect("copied").into_iter().map(f64::from).collect();
+                let what = format!("{target} {a_order:?} {b_order:?} {sizes:?}");
+                assert_near(&what, &found, &product(&a, &b, sizes), 1e-5 * k as f64);
+            }
+        }
+    }
 }

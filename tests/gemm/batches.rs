@@ -15,11 +15,15 @@ fn numbered(seed: usize, number: usize) -> impl Fn(usize, usize) -> i32 + Copy {
 
 #[test]
 fn products_at_equal_distances() {
-    let (m, n, k, batches) = (150, 136, 100, 3);
-    for (tile, cluster) in
-        [(GemmTile::T64x64, [1, 1]), (GemmTile::T128x128, [1, 1]), (GemmTile::T64x64, [1, 2])]
-    {
-        let gemm = Gemm { b: MatrixOrder::Col, cluster, ..Gemm::new(tile) };
+    let (m, n, k, batches) = (150, 136, 104, 3);
+    for (target, tile, cluster) in [
+        (Target::SM_90A, GemmTile::T64x64, [1, 1]),
+        (Target::SM_90A, GemmTile::T128x128, [1, 1]),
+        (Target::SM_90A, GemmTile::T64x64, [1, 2]),
+        (Target::SM_80, GemmTile::T64x64, [1, 1]),
+        (Target::SM_80, GemmTile::T128x256, [1, 1]),
+    ] {
+        let gemm = Gemm { target, b: MatrixOrder::Col, cluster, ..Gemm::new(tile) };
         let kernel = gemm.batched_kernel::<bf16, f32, f32>().expect("it builds");
         assemble::kernel(&kernel);
         let (a, b) = (Matrix::new(m, k, gemm.a, 0), Matrix::new(k, n, gemm.b, 8));
@@ -52,9 +56,13 @@ fn products_at_equal_distances() {
 
 #[test]
 fn groups_of_rows_have_their_own_factor() {
-    let (n, k, count) = (200, 100, 3);
-    for tile in [GemmTile::T64x128, GemmTile::T128x192] {
-        let gemm = Gemm { b: MatrixOrder::Col, ..Gemm::new(tile) };
+    let (n, k, count) = (200, 104, 3);
+    for (target, tile) in [
+        (Target::SM_90A, GemmTile::T64x128),
+        (Target::SM_90A, GemmTile::T128x192),
+        (Target::SM_80, GemmTile::T128x128),
+    ] {
+        let gemm = Gemm { target, b: MatrixOrder::Col, ..Gemm::new(tile) };
         let kernel = gemm.grouped_kernel::<bf16, f32, f32>().expect("it builds");
         assemble::kernel(&kernel);
         let height = tile.size()[0] as usize;

@@ -137,7 +137,8 @@ where
         Some(other) => panic!("{other} of integers is not an integer"),
     });
     for device in devices::all() {
-        if device.capability() != (9, 0) {
+        let (major, minor) = device.capability();
+        if !gemm.target.runs_on(major as u16, minor as u16) {
             continue;
         }
         let (on_a, on_b) = (device.upload(&a.elements::<T>(at_a)), device.upload(&b.elements::<T>(at_b)));

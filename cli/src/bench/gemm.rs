@@ -244,7 +244,7 @@ impl Args {
             size,
         )?];
         kernels.extend(kernels::promoted(gpu, layout, size)?);
-        for gemm in Gemm::candidates(a, b, problem[0]).filter(|_| self.sweep) {
+        for gemm in Gemm::candidates(chosen.target, a, b, problem[0]).filter(|_| self.sweep) {
             kernels.push(kernels::ours(gpu, described(&gemm), Kind::Variant, gemm, size)?);
         }
         Ok(kernels)

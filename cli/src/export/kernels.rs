@@ -176,8 +176,8 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "gemm",
-        about: "D = A·B: A m×k and B k×n in rows or columns, D m×n in rows, of the same type; tiles of 128×128 and 128×192",
-        target: Target::SM_90A,
+        about: "D = A·B: A m×k and B k×n in rows or columns, D m×n in rows, of the same type; for sm_90a, tiles of 128×128 and 128×192; for others, the largest tiles for rows of multiples of 16 bytes, and tiles of 128×128 for any sizes",
+        target: Target::SM_80,
         divisors: &[],
         builds: &[
             ("bf16", |module, _| add_gemms::<bf16>(module)),
@@ -463,10 +463,17 @@ where
     T: GemmResult + Product<T, f32>,
     f32: Convert<T>,
 {
-    for tile in [GemmTile::T128x128, GemmTile::T128x192] {
+    let target = module.target();
+    let of = |tile| Gemm { target, ..Gemm::new(tile) };
+    let largest = *GemmTile::for_target(target).last().expect("every target has tiles");
+    let gemms = if target == Target::SM_90A {
+        [of(GemmTile::T128x128), of(largest)]
+    } else {
+        [of(largest), Gemm { any_size: true, any_ldd: true, ..of(GemmTile::T128x128) }]
+    };
+    for gemm in gemms {
         for (a, b) in MatrixOrder::ALL.into_iter().flat_map(|a| MatrixOrder::ALL.map(|b| (a, b))) {
-            let gemm = Gemm { a, b, ..Gemm::new(tile) };
-            add(module, |_| gemm.kernel::<T, f32, T>())?;
+            add(module, |_| Gemm { a, b, ..gemm }.kernel::<T, f32, T>())?;
         }
     }
     Ok(())

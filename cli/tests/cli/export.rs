@@ -60,7 +60,7 @@ fn the_list_has_valid_options() {
         assert_eq!((run.code, run.err.as_str()), (0, ""), "{line}");
         let ptx = fs::read_to_string(folder.join(format!("{name}.ptx"))).expect("written");
         let kernels = match name {
-            // A product of each order of its two factors, and of two tiles.
+            // A product of each order of its two factors, for aligned rows and for any.
             "gemm" => 2 * 4,
             "attention" => 8,
             // Rows, with and without sums, and the end, of two lengths; keys with and without sums, and queries, for three masks each.
@@ -96,6 +96,25 @@ fn the_list_has_valid_options() {
     assert!(names.is_sorted() && names.len() >= 3, "{names:?}");
 }
 
+/// One name for all targets, which determine the instructions.
+#[test]
+fn products_are_exported_for_every_target() {
+    let folder = scratch("exported_products");
+    let out = folder.to_str().expect("a plain name");
+    for (target, tile, instruction) in [
+        ("sm_80", "128x256", "mma.sync.aligned.m16n8k16"),
+        ("sm_86", "128x128", "mma.sync.aligned.m16n8k16"),
+        ("sm_90a", "128x192", "wgmma.mma_async"),
+        ("sm_100a", "128x256", "mma.sync.aligned.m16n8k16"),
+    ] {
+        let run = warpwright(["export", "gemm", "--target", target, "--out", out]);
+        assert_eq!((run.code, run.err.as_str()), (0, ""), "{target}");
+        let ptx = fs::read_to_string(folder.join("gemm.ptx")).expect("written");
+        assert!(ptx.contains(&format!(".target {target}\n")) && ptx.contains(instruction), "{target}");
+        assert!(ptx.contains(&format!(".entry gemm_bf16_row_col_{tile}(")), "{target}");
+    }
+}
+
 #[test]
 fn invalid_options_are_errors_in_one_line() {
     let folder = scratch("not_exported");
@@ -105,6 +124,10 @@ fn invalid_options_are_errors_in_one_line() {
         (&["matmul", "--type", "f32"], "`matmul`: expected elements of bf16 or f16, found `f32`"),
         (&["matmul", "--divisor", "3"], "`matmul`: expected a divisor of 1, 2, 4 or 8, found 3"),
         (&["copy", "--divisor", "4"], "`copy`: it has no --divisor"),
+        (
+            &["attention", "--target", "sm_100a"],
+            "`attention`: expected --target sm_90a, the only one that has its instructions, found sm_100a",
+        ),
         (
             &["copy", "--files", "a-b"],
             "`copy`: expected a C identifier as the name of the files, found `a-b`",

@@ -6,7 +6,7 @@ use crate::{
         Activation, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult, GemmSum, GemmTile, GpuKind,
         MatrixOrder,
     },
-    ptx::{bf16, e4m3, e5m2, f16, tf32},
+    ptx::{Target, bf16, e4m3, e5m2, f16, tf32},
     run::{BufferMut, BufferRef, CallError, Called, Queue},
     tensor::TensorElement,
     tiles::{Convert, Product},
@@ -82,8 +82,9 @@ impl<D> Default for FusedOperands<'_, D> {
     }
 }
 
-/// Computes D = f(A·B) with the kernel of [`Gemm::for_problem`]. Requires sm_90a. The strides between the rows (or columns, in column
-/// order) of A and B must be multiples of 16 bytes; the stride between the rows of D may be any number of elements, at least n.
+/// Computes D = f(A·B) with the kernel of [`Gemm::for_problem`]: with `wgmma` on devices of compute capability 9.0, with `mma.sync` on
+/// others, from 8.0. On devices of compute capability 9.0, the strides between the rows (or columns, in column order) of A and B must be
+/// multiples of 16 bytes; the stride between the rows of D may be any number of elements, at least n.
 ///
 /// # Errors
 /// Returns [`CallError`], for example if factors that do not have 16 bits have orders other than A in rows and B in columns.
@@ -100,19 +101,19 @@ where
 {
     const CALL: &str = "gemm";
     let queue = on.into();
-    let distances = Distances::of(CALL, shape, shape.n, (a.rows(), b.rows()), d.rows_mut())?;
-    let Distances { a: (a, lda), b: (b, ldb), d: (d, ldd), any_ldd } = distances;
+    let distances = Distances::of(CALL, queue, shape, shape.n, (a.rows(), b.rows()), d.rows_mut())?;
+    let Distances { a: (a, lda), b: (b, ldb), d: (d, ldd), any } = distances;
     queue.launch::<_, _, GemmArgs<T, D>>(
         CALL,
-        (*shape, any_ldd),
-        |_| shape.picked::<T, D>(queue, shape.n, any_ldd),
+        (*shape, any),
+        |_| shape.picked::<T, D>(queue, shape.n, any),
         Gemm::kernel::<T, T::Sum, D>,
         (a, lda, b, ldb, d, ldd, shape.m, shape.n, shape.k),
     )
 }
 
 /// Computes D = f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ followed by those of B₂, and D has n columns (`shape.n`). With
-/// [`Activation::Silu`], this is SwiGLU.
+/// [`Activation::Silu`], this is SwiGLU. Requires a device of compute capability 9.0.
 ///
 /// # Errors
 /// Returns the errors of [`gemm`].
@@ -131,12 +132,12 @@ where
     const CALL: &str = "gated_gemm";
     let queue = on.into();
     let both = shape.n.checked_mul(2).ok_or_else(|| refused(CALL, "2n below 2³²", 2 * u64::from(shape.n)))?;
-    let distances = Distances::of(CALL, shape, both, (a.rows(), b.rows()), d.rows_mut())?;
-    let Distances { a: (a, lda), b: (b, ldb), d: (d, ldd), any_ldd } = distances;
+    let distances = Distances::of(CALL, queue, shape, both, (a.rows(), b.rows()), d.rows_mut())?;
+    let Distances { a: (a, lda), b: (b, ldb), d: (d, ldd), any } = distances;
     queue.launch::<_, _, GemmArgs<T, D>>(
         CALL,
-        (*shape, any_ldd),
-        |_| for_gated(shape.picked::<T, D>(queue, both, any_ldd)),
+        (*shape, any),
+        |_| for_gated(shape.picked::<T, D>(queue, both, any)),
         Gemm::gated_kernel::<T, T::Sum, D>,
         (a, lda, b, ldb, d, ldd, shape.m, shape.n, shape.k),
     )
@@ -160,8 +161,8 @@ where
 {
     const CALL: &str = "fused_gemm";
     let queue = on.into();
-    let distances = Distances::of(CALL, shape, shape.n, (a.rows(), b.rows()), d.rows_mut())?;
-    let Distances { a: (a, lda), b: (b, ldb), d: (d, ldd), any_ldd } = distances;
+    let distances = Distances::of(CALL, queue, shape, shape.n, (a.rows(), b.rows()), d.rows_mut())?;
+    let Distances { a: (a, lda), b: (b, ldb), d: (d, ldd), any } = distances;
     let FusedOperands { alpha, row_scales, col_scales, c, bias } = *operands;
     let epilogue = Epilogue {
         alpha: alpha.is_some(),
@@ -177,8 +178,8 @@ where
     let GemmShape { m, n, k, .. } = *shape;
     queue.launch::<_, _, FusedGemmArgs<T, D>>(
         CALL,
-        (*shape, any_ldd, epilogue),
-        |_| (shape.picked::<T, D>(queue, n, any_ldd), epilogue),
+        (*shape, any, epilogue),
+        |_| (shape.picked::<T, D>(queue, n, any), epilogue),
         |(gemm, epilogue)| gemm.fused_kernel::<T, T::Sum, D>(*epilogue),
         (a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales),
     )
@@ -189,54 +190,95 @@ struct Distances<'a, T, D> {
     a: (BufferRef<'a, T>, u32),
     b: (BufferRef<'a, T>, u32),
     d: (BufferMut<'a, D>, u32),
-    /// Whether the stride between the rows of D is not a multiple of 16 bytes.
-    any_ldd: bool,
+    any: AnyDistance,
+}
+
+/// What the kernel must support that copies of 16 bytes do not.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct AnyDistance {
+    /// Whether rows of A and B are not multiples of 16 bytes long and apart.
+    operands: bool,
+    /// Whether rows of D are not.
+    result: bool,
 }
 
 impl<'a, T: TensorElement, D: TensorElement> Distances<'a, T, D> {
     /// Checks the strides of a product whose B has this number of columns.
     fn of(
         call: &'static str,
+        queue: Queue<'_>,
         shape: &GemmShape,
         cols: u32,
         ((a, lda), (b, ldb)): (Operand<'a, T>, Operand<'a, T>),
         (d, ldd): (BufferMut<'a, D>, Option<u32>),
     ) -> Result<Self, CallError> {
         let GemmShape { m, n, k, .. } = *shape;
-        let lda = distance::<T>(call, "A", shape.a, [m, k], lda)?;
-        let ldb = distance::<T>(call, "B", shape.b, [k, cols], ldb)?;
-        let ldd = ldd.unwrap_or(n);
-        if ldd < n && m > 1 {
-            return Err(refused(call, format!("rows of D that are at least {n} elements apart"), ldd));
+        let lines_of_a = Lines::new(shape.a, [m, k], lda);
+        let lines_of_b = Lines::new(shape.b, [k, cols], ldb);
+        let lines_of_d = Lines::new(MatrixOrder::Row, [m, n], ldd);
+        if lines_of_d.distance < n && m > 1 {
+            let expected = format!("rows of D that are at least {n} elements apart");
+            return Err(refused(call, expected, lines_of_d.distance));
         }
-        let any_ldd = !(u64::from(ldd) * u64::from(D::SIZE)).is_multiple_of(16);
-        Ok(Self { a: (a, lda), b: (b, ldb), d: (d, ldd), any_ldd })
+        let any = if Gemm::target_of(queue.cache().capability()) == Target::SM_90A {
+            lines_of_a.check::<T>(call, "A")?;
+            lines_of_b.check::<T>(call, "B")?;
+            // Tensor copies clip rows of any length.
+            AnyDistance { operands: false, result: !is_whole::<D>(lines_of_d.distance) }
+        } else {
+            let operands = !(lines_of_a.are_whole::<T>() && lines_of_b.are_whole::<T>());
+            AnyDistance { operands, result: !lines_of_d.are_whole::<D>() }
+        };
+        let [lda, ldb, ldd] = [lines_of_a, lines_of_b, lines_of_d].map(|lines| lines.distance);
+        Ok(Self { a: (a, lda), b: (b, ldb), d: (d, ldd), any })
     }
 }
 
 type Operand<'a, T> = (BufferRef<'a, T>, Option<u32>);
 
-/// Returns the stride between the rows, or columns, of a factor.
-fn distance<T: TensorElement>(
-    call: &'static str,
-    name: &str,
+/// The rows, or columns, of a matrix that are contiguous.
+struct Lines {
     order: MatrixOrder,
-    [rows, cols]: [u32; 2],
-    distance: Option<u32>,
-) -> Result<u32, CallError> {
-    let (lines, length) = if order == MatrixOrder::Row { ("rows", cols) } else { ("columns", rows) };
-    let distance = distance.unwrap_or(length);
-    let multiple = 16 / T::SIZE;
-    if distance.is_multiple_of(multiple) {
-        return Ok(distance);
+    length: u32,
+    distance: u32,
+}
+
+impl Lines {
+    fn new(order: MatrixOrder, [rows, cols]: [u32; 2], distance: Option<u32>) -> Self {
+        let length = if order == MatrixOrder::Row { cols } else { rows };
+        Self { order, length, distance: distance.unwrap_or(length) }
     }
-    let expected = format!("{lines} of {name} that are a multiple of {multiple} elements apart");
-    Err(refused(call, expected, format!("{distance}: `pad_rows` copies others")))
+
+    /// Returns whether they are multiples of 16 bytes long and apart.
+    fn are_whole<T: TensorElement>(&self) -> bool {
+        is_whole::<T>(self.length) && is_whole::<T>(self.distance)
+    }
+
+    /// Rejects distances that are not multiples of 16 bytes.
+    fn check<T: TensorElement>(&self, call: &'static str, name: &str) -> Result<(), CallError> {
+        let distance = self.distance;
+        if is_whole::<T>(distance) {
+            return Ok(());
+        }
+        let lines = self.order.plural();
+        let expected = format!("{lines} of {name} that are a multiple of {} elements apart", 16 / T::SIZE);
+        Err(refused(call, expected, format!("{distance}: `pad_rows` copies others")))
+    }
+}
+
+/// Returns whether this number of elements is a multiple of 16 bytes.
+fn is_whole<T: TensorElement>(elements: u32) -> bool {
+    (u64::from(elements) * u64::from(T::SIZE)).is_multiple_of(16)
 }
 
 impl GemmShape {
     /// Returns the kernel for this many columns of B.
-    fn picked<T: TensorElement, D: TensorElement>(&self, queue: Queue<'_>, cols: u32, any_ldd: bool) -> Gemm {
+    fn picked<T: TensorElement, D: TensorElement>(
+        &self,
+        queue: Queue<'_>,
+        cols: u32,
+        any: AnyDistance,
+    ) -> Gemm {
         let cache = queue.cache();
         let gpu = GpuKind {
             name: cache.name(),
@@ -244,7 +286,12 @@ impl GemmShape {
             multiprocessors: cache.multiprocessors(),
         };
         let gemm = Gemm::for_problem::<T, D>(self.a, self.b, [self.m, cols, self.k], &gpu);
-        Gemm { any_ldd, activation: self.activation, ..gemm }
+        let tile = match gemm.tile {
+            GemmTile::T128x256 if any.operands => GemmTile::T128x128,
+            tile => tile,
+        };
+        let AnyDistance { operands: any_size, result: any_ldd } = any;
+        Gemm { tile, any_size, any_ldd, activation: self.activation, ..gemm }
     }
 }
 

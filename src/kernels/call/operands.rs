@@ -50,14 +50,7 @@ pub(super) fn refused(call: &'static str, expected: impl Into<String>, found: im
 /// Returns the newest target whose kernels run on the device and also on later ones.
 pub(super) fn portable_target(call: &'static str, queue: Queue<'_>) -> Result<Target, CallError> {
     let (major, minor) = queue.cache().capability();
-    let [of_major, of_minor] = [major, minor].map(|number| u16::try_from(number).unwrap_or(u16::MAX));
-    // Devices of 12.x run kernels for sm_90, but have less shared memory.
-    let shared = if of_major == 12 { Target::SM_120A } else { Target::SM_90 }.max_shared_bytes();
-    let runs = |target: &&Target| {
-        !target.is_specific() && target.runs_on(of_major, of_minor) && target.max_shared_bytes() <= shared
-    };
-    let newest = Target::ALL.iter().rev().find(runs).copied();
-    newest.ok_or_else(|| {
+    Target::newest_portable(major, minor).ok_or_else(|| {
         refused(call, "a device of compute capability 7.5 or later", format!("{major}.{minor}"))
     })
 }

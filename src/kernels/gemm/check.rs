@@ -1,15 +1,24 @@
 //! The combinations of fields that a kernel supports.
 
-use super::{Gemm, MatrixOrder};
+use super::{Gemm, GemmTile, MatrixOrder};
+use crate::ptx::Features;
 
 /// The maximum number of blocks of a cluster that every device supports (CUDA C++ Programming Guide, "Thread Block Clusters").
 const MOST_BLOCKS: u32 = 8;
 
 impl Gemm {
-    /// Checks that a kernel for factors of this number of bytes has this combination of orders, tile, cluster and parts.
+    /// Returns whether the target has `wgmma`.
+    pub(super) const fn has_wgmma(&self) -> bool {
+        self.target.features().contains(Features::WGMMA)
+    }
+
+    /// Checks that a kernel for factors of this number of bytes has this combination of target, orders, tile, cluster and parts.
     pub(super) fn check(&self, bytes: u32) -> Result<(), String> {
-        let Self { a, b, tile, cluster: [rows, cols], parts, .. } = *self;
-        // `wgmma` transposes tiles of 16 bits only.
+        let Self { target, a, b, tile, .. } = *self;
+        if !target.features().contains(Features::AMPERE) {
+            return Err(format!("expected sm_80 or later, found {target}"));
+        }
+        // `wgmma` transposes tiles of 16 bits only, `ldmatrix` too.
         if bytes != 2 && (a, b) != (MatrixOrder::Row, MatrixOrder::Col) {
             return Err(format!(
                 "expected A in rows and B in columns for types other than those of 16 bits, found A in {} and B in {}",
@@ -17,6 +26,22 @@ impl Gemm {
                 b.plural()
             ));
         }
+        let tiles = GemmTile::for_target(target);
+        if !tiles.contains(&tile) {
+            let tiles: Vec<_> = tiles.iter().map(GemmTile::to_string).collect();
+            return Err(format!("expected tiles of {} for {target}, found {tile}", tiles.join(", ")));
+        }
+        if self.has_wgmma() { self.check_clusters() } else { self.check_blocks() }
+    }
+
+    /// Checks that `what` is built for a target with `wgmma`.
+    pub(super) fn check_wgmma(&self, what: &str) -> Result<(), String> {
+        let target = self.target;
+        if self.has_wgmma() { Ok(()) } else { Err(format!("expected sm_90a for {what}, found {target}")) }
+    }
+
+    fn check_clusters(&self) -> Result<(), String> {
+        let Self { a, tile, cluster: [rows, cols], parts, .. } = *self;
         let [height, _] = tile.size();
         if height < 64 && (a == MatrixOrder::Col || cols > 1) {
             return Err(format!(
@@ -32,6 +57,23 @@ impl Gemm {
         let blocks = rows.saturating_mul(cols).saturating_mul(parts);
         if !(1..=MOST_BLOCKS).contains(&blocks) {
             return Err(format!("expected clusters of 1 to {MOST_BLOCKS} blocks, found {blocks}"));
+        }
+        if self.any_size {
+            return Err("expected strides that are multiples of 16 bytes for tensor copies, found any".into());
+        }
+        Ok(())
+    }
+
+    fn check_blocks(&self) -> Result<(), String> {
+        let Self { target, tile, cluster: [rows, cols], parts, .. } = *self;
+        if [rows, cols, parts] != [1; 3] {
+            return Err(format!(
+                "expected blocks without clusters for {target}, found {rows}x{cols} tiles in {parts} parts"
+            ));
+        }
+        // Elements that are copied one at a time pass through registers, which the sums of this tile occupy.
+        if self.any_size && tile == GemmTile::T128x256 {
+            return Err(format!("expected tiles of 64x64 or 128x128 for any sizes, found {tile}"));
         }
         Ok(())
     }

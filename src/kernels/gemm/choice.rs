@@ -1,7 +1,10 @@
 //! The choice of a kernel for a problem.
 
 use super::{Gemm, GemmTable, GemmTile, GpuKind, MatrixOrder};
-use crate::ptx::Element;
+use crate::{
+    ptx::{Element, Features, Target},
+    tiles::Schedule,
+};
 
 /// The time of a block, in microseconds on an H200.
 struct Cost {
@@ -27,20 +30,33 @@ const EXCHANGE: f64 = 1.0;
 const BANDWIDTH: f64 = 4.0e6;
 
 impl Gemm {
-    /// Returns the kernels that may be the fastest for problems with these orders and `m` rows of the result.
-    pub fn candidates(a: MatrixOrder, b: MatrixOrder, m: u32) -> impl Iterator<Item = Self> {
+    /// Returns the kernels of a target that may be the fastest for problems with these orders and `m` rows of the result.
+    pub fn candidates(target: Target, a: MatrixOrder, b: MatrixOrder, m: u32) -> impl Iterator<Item = Self> {
+        let has_wgmma = target.features().contains(Features::WGMMA);
         let few_rows = move |tile: &GemmTile| tile.size()[0] >= 64 || m <= 16 && a == MatrixOrder::Row;
-        let tiles = GemmTile::ALL.into_iter().filter(few_rows);
+        let tiles = GemmTile::for_target(target).iter().copied().filter(few_rows);
         let whole = tiles.flat_map(move |tile| {
-            let clusters: &[_] = if tile.size()[0] < 64 { &[[1, 1]] } else { &[[1, 1], [2, 1], [1, 2]] };
-            clusters.iter().map(move |&cluster| Self { a, b, cluster, ..Self::new(tile) })
+            let clusters: &[_] =
+                if !has_wgmma || tile.size()[0] < 64 { &[[1, 1]] } else { &[[1, 1], [2, 1], [1, 2]] };
+            clusters.iter().map(move |&cluster| Self { a, b, cluster, ..Self::of_target(target, tile) })
         });
-        whole.flat_map(|gemm| gemm.tile.parts().iter().map(move |&parts| Self { parts, ..gemm }))
+        whole.flat_map(move |gemm| {
+            let parts: &[_] = if has_wgmma { gemm.tile.parts() } else { &[1] };
+            parts.iter().map(move |&parts| Self { parts, ..gemm })
+        })
+    }
+
+    /// Returns the kernel of a target for the product of row-major matrices, in tiles of this size.
+    fn of_target(target: Target, tile: GemmTile) -> Self {
+        let gemm = Self { target, ..Self::new(tile) };
+        if gemm.has_wgmma() { gemm } else { Self { schedule: Schedule::grouped(8), ..gemm } }
     }
 
     /// Returns the kernel for an m×n result of `D` and of depth k, where `size` is `[m, n, k]`, with operands of `T`, on a kind of GPU. It is
     /// the kernel of the [table](GemmTable::committed) of this kind if the table contains the problem. Otherwise, it is the fastest kernel
     /// according to a model: the time is the number of waves of tiles times the steps per tile, but at least the time to read the operands.
+    /// Its target is sm_90a on GPUs of compute capability 9.0; on others, it is the newest one whose kernels also run on later GPUs, and
+    /// tiles are the largest that occupy all multiprocessors.
     #[must_use]
     pub fn for_problem<T: Element, D: Element>(
         a: MatrixOrder,
@@ -50,13 +66,35 @@ impl Gemm {
     ) -> Self {
         let mut tables = GemmTable::committed().iter().filter(|table| table.gpu == *gpu);
         let tuned = tables.find_map(|table| table.get::<T, D>(a, b, size));
-        tuned.unwrap_or_else(|| Self::estimated(a, b, size, T::SIZE, gpu.multiprocessors))
+        tuned.unwrap_or_else(|| match Self::target_of(gpu.capability) {
+            Target::SM_90A => Self::estimated(a, b, size, T::SIZE, gpu.multiprocessors),
+            target => Self::filling(target, [a, b], size, gpu.multiprocessors),
+        })
     }
 
-    /// Returns the fastest kernel for operands of this number of bytes according to the model.
+    /// Returns the target of the kernels for GPUs of a compute capability.
+    pub(in crate::kernels) fn target_of((major, minor): (u32, u32)) -> Target {
+        match Target::newest_portable(major, minor) {
+            _ if (major, minor) == (9, 0) => Target::SM_90A,
+            target => target.unwrap_or(Target::SM_75),
+        }
+    }
+
+    /// Returns the kernel of a target without `wgmma` with the largest tiles that occupy all multiprocessors.
+    fn filling(target: Target, [a, b]: [MatrixOrder; 2], [m, n, _]: [u32; 3], multiprocessors: u32) -> Self {
+        let fills = |tile: &&GemmTile| {
+            let [rows, cols] = tile.size();
+            u64::from(m.div_ceil(rows)) * u64::from(n.div_ceil(cols)) >= multiprocessors.into()
+        };
+        let tile = GemmTile::for_target(target).iter().rev().find(fills).copied();
+        Self { a, b, ..Self::of_target(target, tile.unwrap_or(GemmTile::T64x64)) }
+    }
+
+    /// Returns the fastest kernel of sm_90a for operands of this number of bytes according to the model.
     fn estimated(a: MatrixOrder, b: MatrixOrder, size: [u32; 3], bytes: u32, multiprocessors: u32) -> Self {
         let time = |gemm: &Self| gemm.estimated_micros(size, bytes, multiprocessors.max(1));
-        let alone = Self::candidates(a, b, size[0]).filter(|gemm| gemm.cluster == [1, 1]);
+        let candidates = Self::candidates(Target::SM_90A, a, b, size[0]);
+        let alone = candidates.filter(|gemm| gemm.cluster == [1, 1]);
         let best = alone.min_by(|a, b| time(a).total_cmp(&time(b)));
         let best = best.unwrap_or(Self { a, b, ..Self::new(GemmTile::T128x128) });
         let cluster = if best.should_share(size, bytes, multiprocessors) { [2, 1] } else { [1, 1] };

@@ -1,10 +1,14 @@
-//! The GEMM kernel, tile by tile.
+//! The kernel for sm_90a, tile by tile: tensor copies and `wgmma`.
 
 use super::{GemmSum, activation::activated, problem::Problem, stages::Stages};
 use crate::{
+    ptx::Val,
     tensor::TensorElement,
-    tiles::{Convert, Product, Rt, consumers, producer},
+    tiles::{Convert, Persistent, Producer, Product, Ring, Rt, StageTiles, consumers, producer},
 };
+
+/// The registers of a thread of the producer and of a consumer.
+const REGISTERS: [u32; 2] = [40, 232];
 
 /// Each resident block computes tiles of `M`×`N` subtiles. One thread loads `STAGES` stages ahead, each `K` subtiles deep. Two warpgroups
 /// take turns: while one multiplies, in `H` blocks of 64 rows, the other stores its result through `SLOTS` slots of `W` columns of
@@ -23,22 +27,14 @@ pub(super) fn in_turns<
     D: TensorElement + Convert<f32>,
     f32: Convert<D>,
 {
-    let (k, [height, _]) = (problem.k, problem.gemm.tile.size());
-    problem.launch(384);
-    let tiles = problem.tiles(height, 16 * N as u32);
-    let steps = problem.size[2].ceil_div(K as u32 * T::SUBTILE_LENGTH);
-    let ring = problem.prepared(tiles.ring::<S::Tiles, STAGES, 1>());
+    let k = problem.k;
+    let Resident { tiles, ring, steps } = problem.resident::<S::Tiles, STAGES>(384, [N, K]);
     let (turns, outbox) = (k.turns::<2>(), problem.outbox::<W, SLOTS, 2>());
     k.programmatic_launch();
 
     k.specialize(
-        producer(40, |p| {
-            tiles.each(|i, j| {
-                let (factors, i) = problem.factors(i, height);
-                p.run(&ring, steps, |step, stage| S::fill(stage, &factors, tiles, [i, j, step]));
-            });
-        }),
-        consumers::<2, _>(232, |c| {
+        producer(REGISTERS[0], |p| fill_all::<S, T, C, D, M, N, K, H, STAGES>(p, problem, tiles, &ring, [0.into(), steps])),
+        consumers::<2, _>(REGISTERS[1], |c| {
             tiles.each_in_turn(c, |turn, i, j| {
                 let zeros = [(); H].map(|()| k.zeros::<Rt<C, 1, N>>());
                 let sums = c.run_in_turn(&turns, turn, &ring, steps, zeros, S::multiply);
@@ -64,23 +60,16 @@ pub(super) fn split<
     D: TensorElement + Convert<f32>,
     f32: Convert<D>,
 {
-    let (k, [height, _]) = (problem.k, problem.gemm.tile.size());
-    problem.launch(256);
-    let tiles = problem.tiles(height, 16 * N as u32);
-    let ring = problem.prepared(tiles.ring::<S::Tiles, STAGES, 1>());
+    let k = problem.k;
+    let Resident { tiles, ring, steps } = problem.resident::<S::Tiles, STAGES>(256, [N, K]);
     let (shares, outbox) = (tiles.reduce_scatter::<C, H, N, P>(), problem.outbox::<W, 1, 1>());
     let part = tiles.part();
-    let (first, count) = part.of(problem.size[2].ceil_div(K as u32 * T::SUBTILE_LENGTH));
+    let (first, count) = part.of(steps);
     k.programmatic_launch();
 
     k.specialize(
-        producer(40, |p| {
-            tiles.each(|i, j| {
-                let (factors, i) = problem.factors(i, height);
-                p.run(&ring, count, |step, stage| S::fill(stage, &factors, tiles, [i, j, first + step]));
-            });
-        }),
-        consumers::<1, _>(232, |c| {
+        producer(REGISTERS[0], |p| fill_all::<S, T, C, D, M, N, K, H, STAGES>(p, problem, tiles, &ring, [first, count])),
+        consumers::<1, _>(REGISTERS[1], |c| {
             tiles.each(|i, j| {
                 let zeros = [(); H].map(|()| k.zeros::<Rt<C, 1, N>>());
                 let sums = c.run(&ring, count, zeros, S::multiply);
@@ -106,22 +95,14 @@ pub(super) fn gated<
     D: TensorElement,
     f32: Convert<D>,
 {
-    let (k, [height, _]) = (problem.k, problem.gemm.tile.size());
-    problem.launch(384);
-    let tiles = problem.tiles(height, 16 * G as u32);
-    let steps = problem.size[2].ceil_div(K as u32 * T::SUBTILE_LENGTH);
-    let ring = problem.prepared(tiles.ring::<S::Tiles, STAGES, 1>());
+    let k = problem.k;
+    let Resident { tiles, ring, steps } = problem.resident::<S::Tiles, STAGES>(384, [G, K]);
     let (turns, outbox) = (k.turns::<2>(), problem.outbox::<W, 1, 2>());
     k.programmatic_launch();
 
     k.specialize(
-        producer(40, |p| {
-            tiles.each(|i, j| {
-                let (factors, i) = problem.factors(i, height);
-                p.run(&ring, steps, |step, stage| S::fill(stage, &factors, tiles, [i, j, step]));
-            });
-        }),
-        consumers::<2, _>(232, |c| {
+        producer(REGISTERS[0], |p| fill_all::<S, T, C, D, M, N, K, H, STAGES>(p, problem, tiles, &ring, [0.into(), steps])),
+        consumers::<2, _>(REGISTERS[1], |c| {
             tiles.each_in_turn(c, |turn, i, j| {
                 let zeros = [(); H].map(|()| k.zeros::<Rt<C, 1, N>>());
                 let sums = c.run_in_turn(&turns, turn, &ring, steps, zeros, S::multiply);
@@ -134,4 +115,49 @@ pub(super) fn gated<
             });
         }),
     );
+}
+
+/// The tiles of a resident block, the ring that it fills for them, and the steps along k of a tile.
+struct Resident<'k, Tiles: StageTiles<'k>, const STAGES: usize> {
+    tiles: Persistent<'k>,
+    ring: Ring<'k, Tiles, STAGES, 1>,
+    steps: Val<'k, u32>,
+}
+
+impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
+    /// Declares the threads of a block, its tiles, which have `cols` columns of subtiles, and its stages, which are `depth` subtiles deep.
+    #[track_caller]
+    fn resident<Tiles: StageTiles<'k>, const STAGES: usize>(
+        &self,
+        threads: u32,
+        [cols, depth]: [usize; 2],
+    ) -> Resident<'k, Tiles, STAGES> {
+        self.launch(threads);
+        let [height, _] = self.gemm.tile.size();
+        let tiles = self.tiles(height, 16 * cols as u32);
+        let steps = self.size[2].ceil_div(depth as u32 * T::SUBTILE_LENGTH);
+        Resident { tiles, ring: self.prepared(tiles.ring()), steps }
+    }
+}
+
+/// Fills the stages of all tiles, for each of them those of `count` steps from step `first`.
+#[rustfmt::skip]
+#[track_caller]
+fn fill_all<'k, S, T, C, D, const M: usize, const N: usize, const K: usize, const H: usize, const STAGES: usize>(
+    p: Producer<'k>,
+    problem: &Problem<'k, T, D>,
+    tiles: Persistent<'k>,
+    ring: &Ring<'k, S::Tiles, STAGES, 1>,
+    [first, count]: [Val<'k, u32>; 2],
+) where
+    S: Stages<'k, T, C, M, N, K, H>,
+    T: TensorElement,
+    C: TensorElement,
+    D: TensorElement,
+{
+    let [height, _] = problem.gemm.tile.size();
+    tiles.each(|i, j| {
+        let (factors, i) = problem.factors(i, height);
+        p.run(ring, count, |step, stage| S::fill(stage, &factors, tiles, [i, j, first + step]));
+    });
 }

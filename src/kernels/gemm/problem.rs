@@ -1,5 +1,7 @@
 //! The matrices of a launch, in all forms of the kernel.
 
+use std::ops::Mul;
+
 use super::{Gemm, GemmSum, MatrixOrder, activation::activated, epilogue::Operands, stages::Factors};
 use crate::{
     ptx::{Builder, Global, Ptr, Read, Val, Write},
@@ -70,13 +72,40 @@ pub(super) struct Problem<'k, T: TensorElement, D: TensorElement> {
     pub(super) epilogue: Option<Operands<'k, D>>,
 }
 
-impl MatrixOrder {
-    /// Returns the extents in memory of a matrix of these rows and columns.
-    pub(super) fn extents<'k>(self, rows: Val<'k, u32>, cols: Val<'k, u32>) -> [Val<'k, u32>; 2] {
-        match self {
-            Self::Row => [rows, cols],
-            Self::Col => [cols, rows],
+impl Gemm {
+    /// Declares the divisors of sizes and strides that copies of 16 bytes require, and that launches check. Launches check those of tensor
+    /// copies anyway.
+    #[track_caller]
+    pub(super) fn declare_divisors<'k, T: TensorElement, D: TensorElement>(
+        &self,
+        size: [Val<'k, u32>; 3],
+        strides: [Val<'k, u32>; 3],
+    ) {
+        // The sizes along which A, B and D are contiguous: m, n or k.
+        let of_a = if self.a == MatrixOrder::Row { 2 } else { 0 };
+        let of_b = if self.b == MatrixOrder::Row { 1 } else { 2 };
+        for ((axis, stride), divisor) in [of_a, of_b, 1].into_iter().zip(strides).zip(self.divisors::<T, D>())
+        {
+            let _ = (size[axis].multiple_of(divisor), stride.multiple_of(divisor));
         }
+    }
+
+    /// Declares the divisors of the distances between matrices A, B and D of several products.
+    #[track_caller]
+    pub(super) fn declare_distances<'k, T: TensorElement, D: TensorElement>(
+        &self,
+        distances: [Val<'k, u32>; 3],
+    ) {
+        for (distance, divisor) in distances.into_iter().zip(self.divisors::<T, D>()) {
+            let _ = distance.multiple_of(divisor);
+        }
+    }
+
+    /// Returns the elements of A, B and D that one copy moves.
+    fn divisors<T: TensorElement, D: TensorElement>(&self) -> [u32; 3] {
+        let whole = |size, any| if any || self.has_wgmma() { 1 } else { 16 / size };
+        let of_operands = whole(T::SIZE, self.any_size);
+        [of_operands, of_operands, whole(D::SIZE, self.any_ldd)]
     }
 }
 
@@ -92,6 +121,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         (d, ldd): (Ptr<'k, D, Global, Write>, Val<'k, u32>),
         size: [Val<'k, u32>; 3],
     ) -> Self {
+        gemm.declare_divisors::<T, D>(size, [lda, ldb, ldd]);
         let [m, n, length] = size;
         Self {
             k: d.kernel(),
@@ -128,14 +158,18 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
     #[track_caller]
     pub(super) fn tiles(&self, rows: u32, cols: u32) -> Persistent<'k> {
         let Self { k, gemm, size: [m, n, _], .. } = self;
-        let rows = m.ceil_div(rows);
-        let rows = match self.batches {
-            Batches::Strided(count) => rows * count,
-            _ => rows,
-        };
+        let rows = self.of_all(m.ceil_div(rows));
         let [of_rows, of_cols] = gemm.cluster;
         let schedule = gemm.schedule.per_cluster(of_rows, of_cols).split(gemm.parts);
         k.persistent(schedule, rows, n.ceil_div(cols))
+    }
+
+    /// Returns the rows of tiles of all results, given those of one.
+    pub(super) fn of_all<R: Mul<Val<'k, u32>, Output = R>>(&self, rows: R) -> R {
+        match self.batches {
+            Batches::Strided(count) => rows * count,
+            _ => rows,
+        }
     }
 
     /// Returns the ring, with zeros where copies of fewer rows than a stage has do not write.
@@ -166,6 +200,13 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
             }
             _ => (0.into(), row),
         }
+    }
+
+    /// Returns the result that row `row` of tiles of `height` rows belongs to, and the row within it.
+    #[track_caller]
+    pub(super) fn result(&self, row: Val<'k, u32>, height: u32) -> (Gl<'k, D, Write>, Val<'k, u32>) {
+        let (number, row) = self.within(row, height);
+        (self.d.number(number), row)
     }
 
     /// Returns the factors for a row of tiles of `height` rows, and the row within A.
@@ -207,8 +248,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         D: Convert<f32>,
     {
         let [height, _] = self.gemm.tile.size();
-        let (number, row) = self.within(row, height);
-        let d = self.d.number(number);
+        let (d, row) = self.result(row, height);
         let to = |block| d.tile(row * H as u32 + block, col);
         let first = row * (height / 16);
         let activation = self.gemm.activation;
@@ -245,8 +285,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
     ) where
         f32: Convert<D>,
     {
-        let (number, row) = self.within(row, self.gemm.tile.size()[0]);
-        let d = self.d.number(number);
+        let (d, row) = self.result(row, self.gemm.tile.size()[0]);
         c.store(outbox, products, |block| d.tile(row * H as u32 + block, col));
     }
 }

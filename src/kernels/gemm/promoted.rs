@@ -2,7 +2,7 @@
 
 use super::{Gemm, GemmArgs, GemmResult, GemmTile, MatrixOrder, problem::Problem};
 use crate::{
-    ptx::{BuildError, Builder, In, Kernel, Out, Read, Target, Val},
+    ptx::{BuildError, Builder, In, Kernel, Out, Read, Val},
     tensor::TensorElement,
     tiles::{ColVec, Consumer, Convert, Gl, Product, Rt, St, consumers, producer, row_major},
 };
@@ -19,7 +19,7 @@ impl Gemm {
     /// products with about 14 bits (as in [`kernel`](Self::kernel)), so errors grow with the depth.
     ///
     /// # Errors
-    /// Returns an error for types that are not 8-bit floats, orders other than A in rows and B in columns, tiles other than 128×128 and
+    /// Returns an error for targets other than sm_90a, types that are not 8-bit floats, orders other than A in rows and B in columns, tiles other than 128×128 and
     /// 128×192, clusters, parts, and activations.
     #[doc(alias = "CUBLASLT_MATMUL_DESC_FAST_ACCUM")]
     pub fn promoted_kernel<T, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
@@ -31,7 +31,7 @@ impl Gemm {
         let signature = format!("{}(a, lda, b, ldb, d, ldd, m, n, k)", self.name::<T, D>("_promoted"));
         Kernel::<GemmArgs<T, D>>::build(
             &signature,
-            Target::SM_90A,
+            self.target,
             |k, (a, lda, b, ldb, d, ldd, m, n, length)| {
                 let problem = Problem::one(*self, false, (a, lda), (b, ldb), (d, ldd), [m, n, length]);
                 k.describe(format!("D = A·B, sums promoted to f32: {}", self.matrices::<T, D>()));
@@ -62,7 +62,7 @@ impl Gemm {
         let gemm = Self { tile: GemmTile::T128x128, ..*self };
         let name = gemm.name::<T, D>("_block_scaled");
         let signature = format!("{name}(a, lda, a_scales, b, ldb, b_scales, d, ldd, m, n, k)");
-        Kernel::<BlockScaledGemmArgs<T, D>>::build(&signature, Target::SM_90A, |k, parameters| {
+        Kernel::<BlockScaledGemmArgs<T, D>>::build(&signature, self.target, |k, parameters| {
             let (a, lda, a_scales, b, ldb, b_scales, d, ldd, m, n, length) = parameters;
             let blocks = length.ceil_div(BLOCK);
             let scales = BlockScales {
@@ -79,6 +79,10 @@ impl Gemm {
 
     /// Returns whether there is a kernel with promoted sums; otherwise rejects it.
     fn check_promoted<T: TensorElement>(&self, k: Builder<'_>) -> bool {
+        if let Err(why) = self.check_wgmma("promoted sums") {
+            k.refuse(why);
+            return false;
+        }
         let plain = Self {
             a: MatrixOrder::Row,
             b: MatrixOrder::Col,

@@ -26,7 +26,7 @@ pub trait GemmResult: TensorElement + Convert<f32> {
 }
 
 macro_rules! results {
-    ($($result:ty, $cols:literal, $of_part:literal;)*) => {$(
+    ($($result:ty, $cols:literal, $of_part:literal, $of_sums:literal;)*) => {$(
         impl GemmResult for $result {
             #[allow(private_interfaces, reason = "only called by the crate")]
             fn emit<T, C>(gemm: &Gemm, problem: &Problem<'_, T, Self>)
@@ -35,10 +35,11 @@ macro_rules! results {
                 C: GemmSum + Convert<Self> + Convert<f32>,
             {
                 // Stages are 128 bytes deep: two column subtiles of 4 bytes, or four of 2 or of 1.
-                if const { T::SIZE == 4 } {
-                    gemm.of_depth::<T, C, Self, 2, $cols, $of_part>(problem);
-                } else {
-                    gemm.of_depth::<T, C, Self, 4, $cols, $of_part>(problem);
+                match (gemm.has_wgmma(), const { T::SIZE == 4 }) {
+                    (true, true) => gemm.of_depth::<T, C, Self, 2, $cols, $of_part>(problem),
+                    (true, false) => gemm.of_depth::<T, C, Self, 4, $cols, $of_part>(problem),
+                    (false, true) => gemm.by_warps_of_depth::<T, C, Self, 2, 1, $of_sums, $cols>(problem),
+                    (false, false) => gemm.by_warps_of_depth::<T, C, Self, 4, 2, $of_sums, $cols>(problem),
                 }
             }
 
@@ -59,14 +60,14 @@ macro_rules! results {
 }
 
 results! {
-    // type, columns of subtiles that leave at a time, and those of a part of a tile
-    bf16, 4, 2;
-    f16,  4, 2;
-    f32,  2, 2;
-    tf32, 2, 2;
-    i32,  2, 2;
-    e4m3, 2, 1;
-    e5m2, 2, 1;
-    i8,   2, 1;
-    u8,   2, 1;
+    // type, columns of subtiles that leave at a time, those of a part of a tile, and columns of subtiles of sums that leave at a time
+    bf16, 4, 2, 4;
+    f16,  4, 2, 4;
+    f32,  2, 2, 2;
+    tf32, 2, 2, 2;
+    i32,  2, 2, 2;
+    e4m3, 2, 1, 4;
+    e5m2, 2, 1, 4;
+    i8,   2, 1, 4;
+    u8,   2, 1, 4;
 }

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-/// The part of a result that a warpgroup computes at a time: rows × columns.
+use crate::ptx::{Features, Target};
+
+/// The part of a result that a warpgroup or, on targets other than sm_90a, a block computes at a time: rows × columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GemmTile {
     /// 16×64, for results of at most 16 rows. Products take as long as with 64 rows, but loads of A take less time.
@@ -17,6 +19,8 @@ pub enum GemmTile {
     T128x128,
     /// 128×192, with the fewest reads of shared memory per product; for large results.
     T128x192,
+    /// 128×256, for large results, on targets other than sm_90a with 160 KiB of shared memory per block.
+    T128x256,
 }
 
 impl fmt::Display for GemmTile {
@@ -28,8 +32,26 @@ impl fmt::Display for GemmTile {
 
 impl GemmTile {
     /// All tiles.
-    pub const ALL: [Self; 6] =
-        [Self::T16x64, Self::T16x128, Self::T64x64, Self::T64x128, Self::T128x128, Self::T128x192];
+    pub const ALL: [Self; 7] = [
+        Self::T16x64,
+        Self::T16x128,
+        Self::T64x64,
+        Self::T64x128,
+        Self::T128x128,
+        Self::T128x192,
+        Self::T128x256,
+    ];
+
+    /// Returns the tiles of a target, from small to large.
+    pub const fn for_target(target: Target) -> &'static [Self] {
+        if target.features().contains(Features::WGMMA) {
+            &[Self::T16x64, Self::T16x128, Self::T64x64, Self::T64x128, Self::T128x128, Self::T128x192]
+        } else if target.max_shared_bytes() >= 160 << 10 {
+            &[Self::T64x64, Self::T128x128, Self::T128x256]
+        } else {
+            &[Self::T64x64, Self::T128x128]
+        }
+    }
 
     /// Returns the numbers of rows and columns.
     pub const fn size(self) -> [u32; 2] {
@@ -40,10 +62,11 @@ impl GemmTile {
             Self::T64x128 => [64, 128],
             Self::T128x128 => [128, 128],
             Self::T128x192 => [128, 192],
+            Self::T128x256 => [128, 256],
         }
     }
 
-    /// Returns the numbers of blocks of a cluster that may compute a tile together.
+    /// Returns the numbers of blocks of a cluster that may compute a tile together on sm_90a.
     pub const fn parts(self) -> &'static [u32] {
         match self {
             Self::T16x64 | Self::T64x64 => &[1, 2],

@@ -104,18 +104,25 @@ pub(super) fn ours<P: Precision>(
     gemm: Gemm,
     size: Size,
 ) -> Fallible<Boxed<P>> {
-    let gemm = with_ldd::<P>(gemm, size);
+    let gemm = for_contiguous::<P>(gemm, size);
     of_kernel(gpu, name, kind, gemm, Rc::new(gpu.load(&P::kernel(gemm)?)?), size)
 }
 
-/// Returns the kernel for contiguous results of a size.
-pub(super) fn with_ldd<P: Precision>(gemm: Gemm, size: Size) -> Gemm {
-    Gemm { any_ldd: !(size.0[1] as u32 * P::Result::SIZE).is_multiple_of(16), ..gemm }
+/// Returns the kernel for contiguous matrices of a size.
+pub(super) fn for_contiguous<P: Precision>(gemm: Gemm, size: Size) -> Gemm {
+    let [m, n, k] = size.0.map(|size| size as u32);
+    let is_any = |elements: u32, bytes: u32| !(elements * bytes).is_multiple_of(16);
+    let of_a = if gemm.a == MatrixOrder::Row { k } else { m };
+    let of_b = if gemm.b == MatrixOrder::Row { n } else { k };
+    // Tensor copies read padded factors instead.
+    let any_size =
+        gemm.target != Target::SM_90A && [of_a, of_b].iter().any(|&run| is_any(run, P::Factor::SIZE));
+    Gemm { any_ldd: is_any(n, P::Result::SIZE), any_size, ..gemm }
 }
 
 /// Loads the kernel of [`Gemm`] whose sums are promoted, if the type has one.
 pub(super) fn promoted<P: Precision>(gpu: &Gpu, layout: Layout, size: Size) -> Fallible<Option<Boxed<P>>> {
-    let gemm = with_ldd::<P>(layout.of(Gemm::new(GemmTile::T128x192)), size);
+    let gemm = for_contiguous::<P>(layout.of(Gemm::new(GemmTile::T128x192)), size);
     let Some(kernel) = P::promoted(gemm) else { return Ok(None) };
     let name = "warpwright, sums promoted".to_owned();
     of_kernel(gpu, name, Kind::Variant, gemm, Rc::new(gpu.load(&kernel?)?), size).map(Some)

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use super::{GemmEntry, GemmTable};
 use crate::{
     kernels::gemm::{Gemm, GemmTile, GpuKind, MatrixOrder},
-    ptx::{Element, bf16, e4m3, e5m2, f16, tf32},
+    ptx::{Element, Target, bf16, e4m3, e5m2, f16, tf32},
     tiles::Schedule,
 };
 
@@ -111,7 +111,8 @@ impl FromStr for GemmTable {
         }
         let mut entries: Vec<(GemmEntry, usize)> = Vec::new();
         for (text, line) in lines.lines.filter(|(text, _)| !text.trim().is_empty()) {
-            let entry: GemmEntry = text.parse().map_err(|problem| GemmTableError { line, problem })?;
+            let entry = GemmEntry::parse(text, Gemm::target_of(gpu.capability));
+            let entry = entry.map_err(|problem| GemmTableError { line, problem })?;
             if let Some((_, first)) = entries.iter().find(|(other, _)| other.problem() == entry.problem()) {
                 let problem = format!("expected one entry for each problem, found another on line {first}");
                 return Err(GemmTableError { line, problem });
@@ -123,10 +124,9 @@ impl FromStr for GemmTable {
     }
 }
 
-impl FromStr for GemmEntry {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
+impl GemmEntry {
+    /// Parses an entry of a table for this target.
+    fn parse(text: &str, target: Target) -> Result<Self, String> {
         let fields: Vec<&str> = text.split_whitespace().collect();
         let [operand, result, a, b, m, n, k, tile, cluster, parts, group, micros] = fields[..] else {
             return Err(format!("expected 12 fields, found {}", fields.len()));
@@ -145,6 +145,7 @@ impl FromStr for GemmEntry {
             None => return Err(expected("a cluster such as 2x1", cluster)),
         };
         let gemm = Gemm {
+            target,
             a: order(a)?,
             b: order(b)?,
             cluster,

@@ -105,7 +105,10 @@ fn measured(launches: &mut impl Launches, (gemm, micros): Timed) -> Result<Timed
 #[cfg(test)]
 mod tests {
     use super::{Failure, GROUPS, Gemm, Launches, Outcome, Schedule, fastest};
-    use warpwright::kernels::{GemmTile, MatrixOrder};
+    use warpwright::{
+        kernels::{GemmTile, MatrixOrder},
+        ptx::Target,
+    };
 
     /// Kernels that take as long as `micros` says.
     struct Fake<F> {
@@ -123,8 +126,8 @@ mod tests {
         }
 
         fn search(&mut self, rows: u32) -> Outcome {
-            let candidates: Vec<_> = Gemm::candidates(MatrixOrder::Row, MatrixOrder::Col, rows).collect();
-            fastest(self, &candidates, rows)
+            let candidates = Gemm::candidates(Target::SM_90A, MatrixOrder::Row, MatrixOrder::Col, rows);
+            fastest(self, &candidates.collect::<Vec<_>>(), rows)
         }
     }
 

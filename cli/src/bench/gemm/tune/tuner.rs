@@ -11,8 +11,8 @@ use warpwright::{
 use super::{
     super::{
         contender::{Boxed, Kind},
-        described,
-        kernels::{Shared, of_kernel, with_ldd},
+        described, gpu_kind,
+        kernels::{Shared, for_contiguous, of_kernel},
         precision::Precision,
         problem::{Contenders, Problem},
         rivals::rivals,
@@ -43,14 +43,17 @@ impl<'g, P: Precision> Tuner<'g, P> {
             Ok(problem) => problem,
             Err(why) => return Outcome { fastest: Err(why.to_string()), failures: Vec::new() },
         };
-        let ([a, b], rows) = (layout.0, size.0[0] as u32);
-        let candidates: Vec<_> = Gemm::candidates(a, b, rows).collect();
-        fastest(&mut OnGpu { tuner: self, problem, layout, size }, &candidates, rows)
+        let ([a, b], sizes @ [rows, ..]) = (layout.0, size.0.map(|size| size as u32));
+        let estimated = Gemm::for_problem::<P::Factor, P::Result>(a, b, sizes, &gpu_kind(self.gpu));
+        let candidates: Vec<_> = Gemm::candidates(estimated.target, a, b, rows).collect();
+        // The tile that every target has.
+        let simplest = Gemm { target: estimated.target, a, b, ..Gemm::new(GemmTile::T64x64) };
+        fastest(&mut OnGpu { tuner: self, problem, layout, size, simplest }, &candidates, rows)
     }
 
     fn contender(&mut self, gemm: Gemm, size: Size) -> Fallible<Boxed<P>> {
         let name = described(&gemm);
-        let gemm = with_ldd::<P>(gemm, size);
+        let gemm = for_contiguous::<P>(gemm, size);
         let kernel = match self.kernels.get(&gemm) {
             Some(kernel) => Rc::clone(kernel),
             None => {
@@ -69,6 +72,7 @@ struct OnGpu<'t, 'g, P: Precision> {
     problem: Problem<P>,
     layout: Layout,
     size: Size,
+    simplest: Gemm,
 }
 
 impl<P: Precision> OnGpu<'_, '_, P> {
@@ -89,7 +93,7 @@ impl<P: Precision> OnGpu<'_, '_, P> {
                 }
             }
         }
-        self.running(self.layout.of(Gemm::new(GemmTile::T64x64)))
+        self.running(self.simplest)
     }
 
     fn verified(&mut self, gemm: Gemm) -> Fallible<()> {

@@ -1,0 +1,136 @@
+//! The code for an order of the operands, a tile and a type of results.
+
+use super::{
+    Gemm, GemmResult, GemmSum, GemmTile,
+    MatrixOrder::{Col, Row},
+    kernel::{gated, in_turns, split},
+    mma_sync::by_warps,
+    problem::Problem,
+    stages::{ColCol, ColRow, RowCol, RowRow},
+};
+use crate::{
+    tensor::TensorElement,
+    tiles::{Convert, Product},
+};
+
+/// Expands `$kernels` for the orders that operands of `$t` may have: for others, nothing need be compiled.
+macro_rules! for_orders {
+    ($t:ident, $kernels:ident) => {
+        if const { $t::SIZE == 2 } {
+            $kernels! { Row Row RowRow; Row Col RowCol; Col Row ColRow; Col Col ColCol; }
+        } else {
+            $kernels! { Row Col RowCol; }
+        }
+    };
+}
+
+impl Gemm {
+    /// Emits the products of a launch.
+    pub(super) fn emit<T, C, D>(&self, problem: Problem<'_, T, D>)
+    where
+        T: TensorElement + Product<T, C>,
+        C: GemmSum + Convert<D> + Convert<f32>,
+        D: GemmResult,
+    {
+        let (k, activation) = (problem.k, self.activation);
+        k.describe(format!("D = A·B: {}", self.matrices::<T, D>()));
+        if let Err(why) = self.check(T::SIZE) {
+            return k.refuse(why);
+        }
+        if let Some(function) = activation.filter(|&function| problem.epilogue.is_none() && !C::has(function))
+        {
+            return k.refuse(format!("expected a function of {}, found {function}", C::NAME));
+        }
+        D::emit(self, &problem);
+    }
+
+    /// Emits the products of a target with `wgmma`, with stages of `K` subtiles of depth, and results that are stored `W` columns of
+    /// subtiles at a time, or `V` columns for tiles that several blocks compute together.
+    pub(super) fn of_depth<T, C, D, const K: usize, const W: usize, const V: usize>(
+        &self,
+        problem: &Problem<'_, T, D>,
+    ) where
+        T: TensorElement + Product<T, C>,
+        C: GemmSum + Convert<D> + Convert<f32>,
+        D: GemmResult,
+        f32: Convert<D>,
+    {
+        use GemmTile::{T16x64, T16x128, T64x64, T64x128, T128x128, T128x192};
+        macro_rules! kernels {
+            ($($a:ident $b:ident $stages:ident;)*) => {
+                match (self.a, self.b, self.tile, self.parts) {
+                    //                                                                        M  N   K  H  stages W slots
+                    $(
+                        ($a, $b, T16x64 | T64x64, 1) => in_turns::<$stages, T, C, D, 4, 4,  K, 1, 8, W, 1>(problem),
+                        ($a, $b, T16x128 | T64x128, 1) => in_turns::<$stages, T, C, D, 4, 8,  K, 1, 8, W, 2>(problem),
+                        ($a, $b, T128x128, 1) => in_turns::<$stages, T, C, D, 8, 8,  K, 2, 6, W, 2>(problem),
+                        ($a, $b, T128x192, 1) => in_turns::<$stages, T, C, D, 8, 12, K, 2, 4, W, 3>(problem),
+                    )*
+                    //                                                                  M  N  K  H  stages parts P  W
+                    $(
+                        ($a, $b, T16x64 | T64x64, 2) => split::<$stages, T, C, D, 4, 4, K, 1, 10, 2, 2, V>(problem),
+                    )*
+                    // Rejected by `check`.
+                    _ => {}
+                }
+            };
+        }
+        for_orders!(T, kernels);
+    }
+
+    /// Emits the products of a target without `wgmma`, with stages of `K` subtiles of depth for the largest tiles and of `L` for others,
+    /// whose shared memory is that of sm_86. Results are stored `Q` columns of subtiles, which are `P` of sums, at a time.
+    #[rustfmt::skip]
+    pub(super) fn by_warps_of_depth<T, C, D, const K: usize, const L: usize, const P: usize, const Q: usize>(&self, problem: &Problem<'_, T, D>)
+    where
+        T: TensorElement + Product<T, C>,
+        C: GemmSum + Convert<D> + Convert<f32>,
+        D: GemmResult,
+        f32: Convert<D>,
+    {
+        use GemmTile::{T64x64, T128x128, T128x256};
+        // Copies of single elements pass through registers, which leaves too few for fragments of two slices; those of 4 bytes are larger.
+        let ahead = !self.any_size && T::SIZE < 4;
+        macro_rules! kernels {
+            ($($a:ident $b:ident $stages:ident;)*) => {
+                match (self.a, self.b, self.tile) {
+                    //                                                            M  N   K  H  W  stages
+                    $(
+                        ($a, $b, T64x64) => by_warps::<$stages, T, C, D, 4, 4, L, 1, 4, 4, P, Q>(problem, ahead),
+                        ($a, $b, T128x128) => by_warps::<$stages, T, C, D, 8, 8, L, 2, 4, 3, P, Q>(problem, ahead),
+                        ($a, $b, T128x256) => by_warps::<$stages, T, C, D, 8, 16, K, 4, 4, 3, P, Q>(problem, ahead),
+                    )*
+                    // Rejected by `check`.
+                    _ => {}
+                }
+            };
+        }
+        for_orders!(T, kernels);
+    }
+
+    /// Emits a gated product with stages of `K` subtiles of depth, and results that are stored `W` columns of subtiles at a time.
+    pub(super) fn gated_of_depth<T, C, D, const K: usize, const W: usize>(&self, problem: &Problem<'_, T, D>)
+    where
+        T: TensorElement + Product<T, C>,
+        C: GemmSum + Convert<f32>,
+        D: GemmResult,
+        f32: Convert<D>,
+    {
+        use GemmTile::{T64x128, T128x128};
+        macro_rules! kernels {
+            ($($a:ident $b:ident $stages:ident;)*) => {
+                match (self.a, self.b, self.tile, self.parts) {
+                    //                                                               M  N  G  K  H  stages
+                    $(
+                        ($a, $b, T64x128, 1) => gated::<$stages, T, C, D, 4, 8, 4, K, 1, 8, W>(problem),
+                        ($a, $b, T128x128, 1) => gated::<$stages, T, C, D, 8, 8, 4, K, 2, 6, W>(problem),
+                    )*
+                    (_, _, tile, parts) => problem.k.refuse(format!(
+                        "expected whole tiles of 64×128 or 128×128 for a gated product, found {tile} in {parts} parts"
+                    )),
+                }
+            };
+        }
+        for_orders!(T, kernels);
+    }
+}

@@ -1,0 +1,173 @@
+//! The forms of the kernel: one product, products with additional operands, several products, and gated products.
+
+use super::{
+    BatchedGemmArgs, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult, GemmSum, GemmTile, GroupedGemmArgs,
+    epilogue::Operands,
+    problem::{Batches, Matrices, Problem},
+};
+use crate::{
+    ptx::{BuildError, Kernel},
+    tensor::TensorElement,
+    tiles::{Convert, Product, row_major, vector},
+};
+
+impl Gemm {
+    /// Builds the kernel, named after the types, orders, tile, cluster and function: `gemm_bf16_row_col_128x192`.
+    ///
+    /// # Errors
+    /// Returns an error if the table of [`Gemm`] does not contain the combination of types and orders, if the types do not support the
+    /// activation (integers support only relu), if a cluster has more than 8 blocks, or if `parts` is not supported for the tile.
+    pub fn kernel<T, C, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
+    where
+        T: TensorElement + Product<T, C>,
+        C: GemmSum + Convert<D> + Convert<f32>,
+        D: GemmResult,
+    {
+        let kernel = format!("{}(a, lda, b, ldb, d, ldd, m, n, k)", self.name::<T, D>(""));
+        Kernel::<GemmArgs<T, D>>::build(&kernel, self.target, |_, (a, lda, b, ldb, d, ldd, m, n, length)| {
+            self.emit::<T, C, D>(Problem::one(*self, false, (a, lda), (b, ldb), (d, ldd), [m, n, length]));
+        })
+    }
+
+    /// Builds the kernel of a product with additional operands. The sums of tiles of 128×192 and 128×256 leave no registers for these
+    /// operands, so the kernel uses tiles of 128×128 instead.
+    ///
+    /// ```
+    /// use warpwright::{kernels::{Activation, Epilogue, Gemm, GemmTile, MatrixOrder}, prelude::*};
+    ///
+    /// // A linear layer: D = relu(A·Bᵀ + bias).
+    /// let gemm = Gemm {
+    ///     b: MatrixOrder::Col,
+    ///     activation: Some(Activation::Relu),
+    ///     ..Gemm::new(GemmTile::T128x128)
+    /// };
+    /// let kernel = gemm.fused_kernel::<bf16, f32, bf16>(Epilogue { bias: true, ..Epilogue::default() })?;
+    /// assert_eq!(kernel.name(), "gemm_bf16_row_col_128x128_bias_relu");
+    /// # Ok::<(), warpwright::ptx::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the errors of [`kernel`](Self::kernel).
+    pub fn fused_kernel<T, C, D>(&self, epilogue: Epilogue) -> Result<Kernel<FusedGemmArgs<T, D>>, BuildError>
+    where
+        T: TensorElement + Product<T, C>,
+        C: GemmSum + Convert<D> + Convert<f32>,
+        D: GemmResult,
+    {
+        let tile = match self.tile {
+            GemmTile::T128x192 | GemmTile::T128x256 => GemmTile::T128x128,
+            tile => tile,
+        };
+        let gemm = Self { tile, ..*self };
+        let name = gemm.name::<T, D>(&epilogue.suffix());
+        let signature = format!(
+            "{name}(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)"
+        );
+        Kernel::<FusedGemmArgs<T, D>>::build(&signature, self.target, |k, parameters| {
+            let (a, lda, b, ldb, d, ldd, m, n, length, alpha, beta, c, ldc, bias, row_scales, col_scales) =
+                parameters;
+            let vector_of =
+                |pointer, length, present: bool| present.then(|| k.global(pointer, vector(length)));
+            let operands = Operands {
+                alpha: epilogue.alpha.then_some(alpha),
+                row_scales: vector_of(row_scales, m, epilogue.row_scales),
+                col_scales: vector_of(col_scales, n, epilogue.col_scales),
+                c: epilogue.c.then(|| (beta, k.global(c, row_major(m, n).with_row_stride(ldc)))),
+                bias: vector_of(bias, n, epilogue.bias),
+            };
+            let product = Problem::one(gemm, false, (a, lda), (b, ldb), (d, ldd), [m, n, length]);
+            gemm.emit::<T, C, D>(Problem { epilogue: Some(operands), ..product });
+        })
+    }
+
+    /// Builds the kernel of a batch of products of the same size, whose matrices are equally spaced. One launch computes all products.
+    ///
+    /// # Errors
+    /// Returns the errors of [`kernel`](Self::kernel), and an error for clusters of several rows of tiles.
+    #[doc(alias = "cublasGemmStridedBatched")]
+    pub fn batched_kernel<T, C, D>(&self) -> Result<Kernel<BatchedGemmArgs<T, D>>, BuildError>
+    where
+        T: TensorElement + Product<T, C>,
+        C: GemmSum + Convert<D> + Convert<f32>,
+        D: GemmResult,
+    {
+        let name = self.name::<T, D>("_batched");
+        let signature =
+            format!("{name}(a, lda, a_distance, b, ldb, b_distance, d, ldd, d_distance, m, n, k, batches)");
+        Kernel::<BatchedGemmArgs<T, D>>::build(&signature, self.target, |k, parameters| {
+            let (a, lda, a_distance, b, ldb, b_distance, d, ldd, d_distance, m, n, length, batches) =
+                parameters;
+            self.declare_divisors::<T, D>([m, n, length], [lda, ldb, ldd]);
+            self.declare_distances::<T, D>([a_distance, b_distance, d_distance]);
+            self.emit::<T, C, D>(Problem {
+                k,
+                gemm: *self,
+                a: Matrices::many(a, self.a.extents(m, length), lda, (batches, a_distance)),
+                b: Matrices::many(b, self.b.extents(length, n), ldb, (batches, b_distance)),
+                d: Matrices::many(d, [m, n], ldd, (batches, d_distance)),
+                size: [m, n, length],
+                batches: Batches::Strided(batches),
+                gated: false,
+                epilogue: None,
+            });
+        })
+    }
+
+    /// Builds the kernel of products with several B, as in a mixture of experts: the rows of A and D form groups of whole tiles, and
+    /// `groups` contains, for each row of tiles ([`GemmTile::size`]), the index of the B that it is multiplied by.
+    ///
+    /// # Errors
+    /// Returns the errors of [`kernel`](Self::kernel), and an error for clusters of several rows of tiles.
+    #[doc(alias = "MoE")]
+    pub fn grouped_kernel<T, C, D>(&self) -> Result<Kernel<GroupedGemmArgs<T, D>>, BuildError>
+    where
+        T: TensorElement + Product<T, C>,
+        C: GemmSum + Convert<D> + Convert<f32>,
+        D: GemmResult,
+    {
+        let name = self.name::<T, D>("_grouped");
+        let signature = format!("{name}(a, lda, b, ldb, b_distance, d, ldd, groups, m, n, k, count)");
+        Kernel::<GroupedGemmArgs<T, D>>::build(&signature, self.target, |k, parameters| {
+            let (a, lda, b, ldb, b_distance, d, ldd, groups, m, n, length, count) = parameters;
+            self.declare_divisors::<T, D>([m, n, length], [lda, ldb, ldd]);
+            self.declare_distances::<T, D>([0.into(), b_distance, 0.into()]);
+            let [height, _] = self.tile.size();
+            self.emit::<T, C, D>(Problem {
+                k,
+                gemm: *self,
+                a: Matrices::one(a, self.a.extents(m, length), lda),
+                b: Matrices::many(b, self.b.extents(length, n), ldb, (count, b_distance)),
+                d: Matrices::one(d, [m, n], ldd),
+                size: [m, n, length],
+                batches: Batches::Grouped(k.global(groups, vector(m.ceil_div(height)))),
+                gated: false,
+                epilogue: None,
+            });
+        })
+    }
+
+    /// Builds the kernel of a gated product, f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ followed by those of B₂, and D has n columns.
+    /// With [`Activation::Silu`], this is SwiGLU ([Shazeer 2020](https://arxiv.org/abs/2002.05202)).
+    ///
+    /// # Errors
+    /// Returns the errors of [`kernel`](Self::kernel), and an error for targets other than sm_90a, for tiles other than 64×128 and
+    /// 128×128, for `parts` other than 1, and for clusters of several rows of tiles.
+    #[doc(alias = "SwiGLU")]
+    #[doc(alias = "GeGLU")]
+    pub fn gated_kernel<T, C, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
+    where
+        T: TensorElement + Product<T, C>,
+        C: GemmSum + Convert<f32>,
+        D: GemmResult,
+    {
+        let kernel = format!("{}(a, lda, b, ldb, d, ldd, m, n, k)", self.name::<T, D>("_gated"));
+        Kernel::<GemmArgs<T, D>>::build(&kernel, self.target, |k, (a, lda, b, ldb, d, ldd, m, n, length)| {
+            let problem = Problem::one(*self, true, (a, lda), (b, ldb), (d, ldd), [m, n, length]);
+            k.describe(format!("D = f(A·B₁) ⊙ (A·B₂): {}", self.matrices::<T, D>()));
+            match self.check_wgmma("a gated product").and_then(|()| self.check(T::SIZE)) {
+                Ok(()) => D::emit_gated(self, &problem),
+                Err(why) => k.refuse(why),
+            }
+        })
+    }
+}

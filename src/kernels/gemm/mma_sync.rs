@@ -1,0 +1,246 @@
+//! The kernel for targets without `wgmma`: `cp.async`, `ldmatrix` and `mma.sync`.
+
+use super::{
+    Gemm, GemmSum, GemmTile,
+    activation::activated,
+    problem::{Batches, Matrices, Problem},
+    stages::{ColCol, ColRow, Factors, RowCol, RowRow},
+};
+use crate::{
+    ptx::{Builder, Read, State, Val, Write},
+    tensor::TensorElement,
+    tiles::{Col, Convert, Filling, Gl, Product, Row, Rt, Schedule, St, Stage, StageTiles},
+};
+
+/// Stages of `M`×`K` subtiles of A and `K`×`N` of B, for an order of A and of B in memory; each warp multiplies `H`×`W` subtiles.
+pub(super) trait WarpStages<
+    'k,
+    T: TensorElement,
+    C: TensorElement,
+    const M: usize,
+    const N: usize,
+    const K: usize,
+    const H: usize,
+    const W: usize,
+>
+{
+    type Tiles: StageTiles<'k>;
+    /// A warp's subtiles of A and of B of a slice, which is a subtile deep.
+    type Fragments: State<'k>;
+
+    /// Fills a stage with the tiles for row `i` and column `j` of tiles of the result, and this step along k.
+    fn fill(
+        stage: Stage<'k, Self::Tiles>,
+        factors: &Factors<'k, T>,
+        at: [Val<'k, u32>; 3],
+    ) -> Filling<'k, Self::Tiles>;
+
+    /// Loads the fragments of a slice for the warp in this row and column of warps.
+    fn load(
+        tiles: &<Self::Tiles as StageTiles<'k>>::Filled,
+        warp: [Val<'k, u32>; 2],
+        slice: u32,
+    ) -> Self::Fragments;
+
+    /// Adds the product of a slice.
+    fn multiply(sum: Rt<'k, C, H, W, Row>, fragments: &Self::Fragments) -> Rt<'k, C, H, W, Row>;
+}
+
+macro_rules! stages {
+    ($(
+        $name:ident, ($a_stage:ty, $b_stage:ty), ($a_fragment:ty, $b_fragment:ty),
+        |$a:ident, $b:ident, $i:ident, $j:ident, $step:ident| ($a_at:expr, $b_at:expr),
+        $product:ident;
+    )*) => {$(
+        impl<
+            'k, T: TensorElement + Product<T, C>, C: TensorElement,
+            const M: usize, const N: usize, const K: usize, const H: usize, const W: usize,
+        > WarpStages<'k, T, C, M, N, K, H, W> for $name
+        {
+            type Tiles = ($a_stage, $b_stage);
+            type Fragments = ($a_fragment, $b_fragment);
+
+            #[track_caller]
+            fn fill(
+                stage: Stage<'k, Self::Tiles>,
+                factors: &Factors<'k, T>,
+                [$i, $j, $step]: [Val<'k, u32>; 3],
+            ) -> Filling<'k, Self::Tiles> {
+                let ($a, $b): (&Gl<'k, T, Read>, &Gl<'k, T, Read>) = (&factors.a, &factors.b);
+                let ([a_row, a_col], [b_row, b_col]) = ($a_at, $b_at);
+                stage.fill(($a.tile(a_row, a_col), $b.tile(b_row, b_col)))
+            }
+
+            #[track_caller]
+            fn load(
+                ($a, $b): &<Self::Tiles as StageTiles<'k>>::Filled,
+                [row, col]: [Val<'k, u32>; 2],
+                slice: u32,
+            ) -> Self::Fragments {
+                let $step = Val::from(slice);
+                let a = {
+                    let $i = row * H as u32;
+                    let [row, col] = $a_at;
+                    $a.subtile(row, col).load()
+                };
+                let $j = col * W as u32;
+                let [row, col] = $b_at;
+                (a, $b.subtile(row, col).load())
+            }
+
+            #[track_caller]
+            fn multiply(sum: Rt<'k, C, H, W, Row>, (a, b): &Self::Fragments) -> Rt<'k, C, H, W, Row> {
+                sum.$product(a, b)
+            }
+        }
+    )*};
+}
+
+stages! {
+    RowRow,
+    (St<'k, T, M, K>, St<'k, T, K, N>), (Rt<'k, T, H, 1, Row>, Rt<'k, T, 1, W, Col>),
+    |a, b, i, j, step| ([i, step], [step, j]),
+    mma_ab;
+
+    RowCol,
+    (St<'k, T, M, K>, St<'k, T, N, K>), (Rt<'k, T, H, 1, Row>, Rt<'k, T, W, 1, Row>),
+    |a, b, i, j, step| ([i, step], [j, step]),
+    mma_abt;
+
+    ColRow,
+    (St<'k, T, K, M>, St<'k, T, K, N>), (Rt<'k, T, 1, H, Col>, Rt<'k, T, 1, W, Col>),
+    |a, b, i, j, step| ([step, i], [step, j]),
+    mma_atb;
+
+    ColCol,
+    (St<'k, T, K, M>, St<'k, T, N, K>), (Rt<'k, T, 1, H, Col>, Rt<'k, T, W, 1, Row>),
+    |a, b, i, j, step| ([step, i], [j, step]),
+    mma_atbt;
+}
+
+/// Each block computes a tile of `M`×`N` subtiles from `STAGES` stages of depth `K` subtiles, each warp `H`×`W` subtiles of it. If `ahead`, a
+/// warp loads the fragments of the next slice while it multiplies, and its results leave through shared memory.
+#[rustfmt::skip]
+#[track_caller]
+pub(super) fn by_warps<
+    'k, S, T, C, D,
+    const M: usize, const N: usize, const K: usize, const H: usize, const W: usize, const STAGES: usize, const P: usize, const Q: usize,
+>(
+    problem: &Problem<'k, T, D>,
+    ahead: bool,
+) where
+    S: WarpStages<'k, T, C, M, N, K, H, W>,
+    T: TensorElement,
+    C: GemmSum + Convert<D> + Convert<f32>,
+    D: TensorElement + Convert<f32>,
+    f32: Convert<D>,
+{
+    let k = problem.k;
+    let [rows, cols] = [(M / H) as u32, (N / W) as u32];
+    k.block([32 * rows * cols]);
+    let (height, width) = (16 * M as u32, 16 * N as u32);
+    let (row, bj) = problem.tile_of_block(height, width);
+    let warp: [Val<'k, u32>; 2] = k.warp_grid(rows, cols).into();
+    let (factors, bi) = problem.factors(row, height);
+
+    let stages = k.pipeline::<S::Tiles, STAGES>();
+    let (steps, zeros) = (problem.size[2].ceil_div(K as u32 * T::SUBTILE_LENGTH), k.zeros::<Rt<C, H, W>>());
+    let fill = |step, stage: Stage<'k, _>| S::fill(stage, &factors, [bi, bj, step]);
+    let sum = if ahead {
+        stages.run_sliced(steps, K as u32, zeros, fill, |tiles, slice| S::load(tiles, warp, slice), S::multiply)
+    } else {
+        stages.run(steps, zeros, fill, |sum, tiles| {
+            (0..K as u32).map(|slice| S::load(tiles, warp, slice)).fold(sum, |sum, fragments| S::multiply(sum, &fragments))
+        })
+    };
+
+    let (d, _) = problem.result(row, height);
+    let (row, col) = (|| bi * rows + warp[0], || bj * cols + warp[1]);
+    let function = problem.gemm.activation;
+    match &problem.epilogue {
+        None => store::<C, C, D, H, W, P, Q>(k, &d, sum, [&row, &col], ahead, |part, _| activated(function, part)),
+        Some(operands) => store::<C, f32, D, H, W, P, Q>(k, &d, sum, [&row, &col], ahead, |part, [block, half]| {
+            activated(function, operands.applied(&part, [row() * H as u32 + block, col() * 2 + half]))
+        }),
+    }
+}
+
+impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
+    /// Declares a block for each tile of `height`×`width` results, and returns the row and the column of this block's tile; the rows of all
+    /// results are counted in one sequence.
+    #[track_caller]
+    fn tile_of_block(&self, height: u32, width: u32) -> (Val<'k, u32>, Val<'k, u32>) {
+        let Self { k, size: [m, n, _], .. } = self;
+        k.grid([self.of_all(m.tiles(height)) * n.tiles(width)]);
+        // Blocks that run at the same time share rows of A and columns of B in the level-2 cache.
+        self.gemm.schedule.emit(k.ctaid_x(), self.of_all(m.ceil_div(height)), n.ceil_div(width))
+    }
+}
+
+/// Stores a warp's sums of `H`×`W` subtiles, each half row of subtiles as `finish` returns it, given the row and the half. `row` and `col`
+/// return those of the tile of them. If `staged`, results leave through shared memory, `P` columns of subtiles at a time, which are `Q` of
+/// `D`.
+#[rustfmt::skip]
+#[track_caller]
+fn store<'k, C, V, D, const H: usize, const W: usize, const P: usize, const Q: usize>(
+    k: Builder<'k>,
+    d: &Gl<'k, D, Write>,
+    sum: Rt<'k, C, H, W, Row>,
+    [row, col]: [&dyn Fn() -> Val<'k, u32>; 2],
+    staged: bool,
+    finish: impl Fn(Rt<'k, C, 1, 2, Row>, [u32; 2]) -> Rt<'k, V, 1, 2, Row>,
+) where
+    C: TensorElement,
+    V: Convert<D>,
+    D: TensorElement,
+{
+    let finish = |part: Rt<'k, C, 1, W, Row>, block| -> Rt<'k, V, 1, W, Row> {
+        let [left, right] = part.hsplit::<2, 2>();
+        Rt::hconcat([finish(left, [block, 0]), finish(right, [block, 1])])
+    };
+    let parts = sum.vsplit::<1, H>();
+    if !staged {
+        let mut block = 0;
+        let results = parts.map(|part| {
+            block += 1;
+            finish(part, block - 1)
+        });
+        return d.tile(row(), col()).store(&Rt::<V, H, W>::vconcat(results));
+    }
+    let mut tile = k.shared_tile_of::<St<D, 1, Q>>(k.warp());
+    for (part, block) in parts.into_iter().zip(0..) {
+        let results = finish(part, block);
+        for j in 0..W / P {
+            let part = results.subtile::<1, P>(0, P * j);
+            let stored = tile.store_with(|to| to.subtile(0, 0).store(&part)).wait();
+            d.tile(row() * H as u32 + block, col() * (W / P) as u32 + j as u32).store_shared(&stored);
+            tile = stored.release();
+        }
+    }
+}
+
+/// Emits the product of matrices in rows, whose size is m, n and k, with results of f32, like [`by_warps`].
+#[track_caller]
+pub(in crate::kernels) fn product_of_rows<'k, T, const M: usize, const N: usize, const K: usize>(
+    k: Builder<'k>,
+    [a, b]: [&Gl<'k, T, Read>; 2],
+    d: &Gl<'k, f32, Write>,
+    size: [Val<'k, u32>; 3],
+    ahead: bool,
+) where
+    T: TensorElement + Product<T, f32>,
+{
+    let gemm = Gemm { target: k.target(), schedule: Schedule::grouped(8), ..Gemm::new(GemmTile::T128x128) };
+    let problem = Problem {
+        k,
+        gemm,
+        a: Matrices::One(a.clone()),
+        b: Matrices::One(b.clone()),
+        d: Matrices::One(d.clone()),
+        size,
+        batches: Batches::One,
+        gated: false,
+        epilogue: None,
+    };
+    by_warps::<RowRow, T, f32, f32, M, N, K, 4, 4, 3, 2, 2>(&problem, ahead);
+}

@@ -1,0 +1,39 @@
+//! The order of an operand in memory.
+
+use crate::ptx::Val;
+
+/// The order of an operand in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MatrixOrder {
+    /// Rows are contiguous.
+    Row,
+    /// Columns are contiguous.
+    Col,
+}
+
+impl MatrixOrder {
+    /// Both orders.
+    pub const ALL: [Self; 2] = [Self::Row, Self::Col];
+
+    pub(in crate::kernels) const fn plural(self) -> &'static str {
+        match self {
+            Self::Row => "rows",
+            Self::Col => "columns",
+        }
+    }
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Row => "row",
+            Self::Col => "col",
+        }
+    }
+
+    /// Returns the extents in memory of a matrix of these rows and columns.
+    pub(super) fn extents<'k>(self, rows: Val<'k, u32>, cols: Val<'k, u32>) -> [Val<'k, u32>; 2] {
+        match self {
+            Self::Row => [rows, cols],
+            Self::Col => [cols, rows],
+        }
+    }
+}
