@@ -30,7 +30,7 @@ pub use gemm::{
 };
 pub use linear::*;
 pub use matmul::{MatmulArgs, matmul, pitch_divisor};
-pub use matmul_simt::matmul_simt;
+pub use matmul_simt::{MatmulSimt, SimtTile};
 pub use pad_rows::{PadRowsArgs, pad_rows};
 pub use permute::{Permute, PermuteArgs, PermuteError};
 pub use rows::*;

@@ -1,5 +1,7 @@
 //! Matrix product of f32 with fused multiply-adds, for any sizes.
 
+mod tile;
+
 use super::matmul::{MatmulArgs, Problem};
 use crate::{
     layout::Layout,
@@ -8,62 +10,92 @@ use crate::{
     tiles::{Schedule, St, Stage},
 };
 
-/// Builds the kernel of D = A·B, where A is m×k, B is k×n and D is m×n, of f32. All matrices are row-major, and each size is at least 1.
-/// Each element of D is computed by a chain of `fma` in the order of k. Tensor cores are not used, because they multiply f32 with the
-/// precision of tf32.
+pub use tile::SimtTile;
+
+/// The kernel of D = A·B, where A is m×k, B is k×n and D is m×n, of f32. All matrices are row-major, and each size is at least 1. Each
+/// element of D is computed by a chain of `fma` in the order of k, so that all kernels have the same results. Tensor cores are not used,
+/// because they multiply f32 with the precision of tf32.
 ///
-/// `divisor` must divide both n and k of every launch, which the launch checks: 4 allows 16-byte copies, 2 allows 8-byte copies, and 1
-/// allows any sizes. [`pitch_divisor`](super::pitch_divisor) computes the divisor.
+/// ```
+/// use warpwright::{kernels::{MatmulSimt, SimtTile}, prelude::*};
 ///
-/// The kernel is named `matmul_f32`, or `matmul_f32_by4` for a divisor of 4.
+/// // On 132 multiprocessors, 32 tiles of 256×128 would leave 100 of them idle.
+/// let simt = MatmulSimt::for_problem(Target::SM_90, [1000; 3], 132);
+/// assert_eq!((simt.tile, simt.divisor), (SimtTile::T64x128, 4));
+/// assert_eq!(simt.kernel(Target::SM_90)?.name(), "matmul_f32_64x128_by4");
+/// # Ok::<(), BuildError>(())
+/// ```
 ///
-/// A block of 256 threads computes a tile of D from three stages of depth 32. The tile is 256×128 if 4 divides `divisor` and the target has
-/// 160 KiB of shared memory per block, and 128×128 otherwise. Each thread owns 16×8 or 8×8 elements of the tile. It loads the next two
-/// columns of its rows of A and the next two rows of its columns of B while it multiplies the previous two.
-///
-/// # Errors
-/// Returns an error if the target is older than sm_80.
+/// A block computes a tile of D from three stages of depth 32. Each thread loads the next two columns of its rows of A and the next two rows
+/// of its columns of B while it multiplies the previous two.
 #[doc(alias = "sgemm")]
-pub fn matmul_simt(target: Target, divisor: u32) -> Result<Kernel<MatmulArgs<f32>>, BuildError> {
-    let suffix = if divisor == 1 { String::new() } else { format!("_by{divisor}") };
-    let signature = format!("matmul_f32{suffix}(a, b, d, m, n, k)");
-    Kernel::<MatmulArgs<f32>>::build(&signature, target, |k, (a, b, d, m, n, depth)| {
-        let problem = Problem::new(k, "A m×k, B k×n, D m×n (f32)", [a, b], d, [m, n, depth], divisor);
-        // Copies of fewer than 16 bytes take more registers.
-        if divisor.is_multiple_of(4) && target.max_shared_bytes() >= 160 << 10 {
-            problem.emit_simt::<16>();
-        } else {
-            problem.emit_simt::<8>();
-        }
-    })
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MatmulSimt {
+    /// The tile of a block.
+    pub tile: SimtTile,
+    /// A number that divides both n and k of every launch, which the launch checks: 4 allows 16-byte copies, 2 allows 8-byte copies, and 1
+    /// allows any sizes. [`pitch_divisor`](super::pitch_divisor) computes it.
+    pub divisor: u32,
 }
 
-/// The subtiles of a tile of D along n, and the columns of a thread.
-const N: usize = 8;
+impl MatmulSimt {
+    /// Builds the kernel, named after its tile and divisor: `matmul_f32_256x128_by4`, or `matmul_f32_128x128` for any sizes.
+    ///
+    /// # Errors
+    /// Returns an error if the target is older than sm_80, if the divisor is 0, or if [`SimtTile::all`] does not contain the tile.
+    pub fn kernel(&self, target: Target) -> Result<Kernel<MatmulArgs<f32>>, BuildError> {
+        let Self { tile, divisor } = *self;
+        let suffix = if divisor == 1 { String::new() } else { format!("_by{divisor}") };
+        let signature = format!("matmul_f32_{tile}{suffix}(a, b, d, m, n, k)");
+        Kernel::<MatmulArgs<f32>>::build(&signature, target, |k, (a, b, d, m, n, depth)| {
+            let problem = Problem::new(k, "A m×k, B k×n, D m×n (f32)", [a, b], d, [m, n, depth], divisor);
+            if SimtTile::all(target, divisor).all(|supported| supported != tile) {
+                return k.refuse(format!(
+                    "expected a divisor of 4 and a target with 160 KiB of shared memory per block for tiles of {tile}, found {divisor} and {target}"
+                ));
+            }
+            match tile {
+                //                                   M   N  rows and columns of warps
+                SimtTile::T256x128 => problem.emit::<16, 8, 4, 2>(),
+                SimtTile::T128x128 => problem.emit::<8, 8, 4, 2>(),
+                SimtTile::T128x64 => problem.emit::<8, 4, 4, 1>(),
+                SimtTile::T64x128 => problem.emit::<4, 8, 4, 2>(),
+                SimtTile::T64x64 => problem.emit::<4, 4, 4, 1>(),
+                SimtTile::T32x64 => problem.emit::<2, 4, 2, 1>(),
+            }
+        })
+    }
+}
+
 /// The subtiles of a stage along k.
 const DEPTH: usize = 2;
 /// The depth that a thread loads at a time.
 const STEP: usize = 2;
 /// The stages.
 const STAGES: usize = 3;
+/// The lanes of a warp along m and along n.
+const LANES: [usize; 2] = [4, 8];
+/// The adjacent columns of a thread.
+const ADJACENT: usize = 4;
 
 /// A stage: a tile of A and one of B.
-type Tiles<'k, const M: usize> = (St<'k, f32, M, DEPTH>, St<'k, f32, DEPTH, N>);
+type Tiles<'k, const M: usize, const N: usize> = (St<'k, f32, M, DEPTH>, St<'k, f32, DEPTH, N>);
 
 impl<'k> Problem<'k, f32> {
-    /// Emits the product in tiles of `M` subtiles along m, of which a thread has as many rows.
-    fn emit_simt<const M: usize>(&self) {
+    /// Emits the product in tiles of `M`×`N` subtiles, which `R`×`C` warps compute.
+    fn emit<const M: usize, const N: usize, const R: usize, const C: usize>(&self) {
         let Self { k, a, b, d, size: [m, n, depth] } = self;
         let [height, width, deep] = [M, N, DEPTH].map(|subtiles| 16 * subtiles as u32);
-        let thread = k.block([256]).thread();
+        let thread = k.block([32 * (R * C) as u32]).thread();
         k.grid([m.tiles(height) * n.tiles(width)]);
         // Blocks that run at the same time share rows of A and columns of B in the level-2 cache.
         let (bi, bj) = Schedule::grouped(8).emit(k.ctaid_x(), m.ceil_div(height), n.ceil_div(width));
 
-        let [of_a, of_b, of_d] = parts(M).map(|part| k.layout(&part));
-        let sums = k.fragment::<f32>(&in_order((M * N) as i64));
+        let share = Share::new([M, N], [R, C]);
+        let [of_a, of_b, of_d] = share.parts().map(|part| k.layout(&part));
+        let sums = k.fragment::<f32>(&in_order((share.rows * share.cols) as i64));
         fill(&sums, 0.0);
-        k.pipeline::<Tiles<'k, M>, STAGES>().run_sliced(
+        k.pipeline::<Tiles<'k, M, N>, STAGES>().run_sliced(
             depth.ceil_div(deep),
             deep / STEP as u32,
             (),
@@ -71,36 +103,86 @@ impl<'k> Problem<'k, f32> {
             |(a, b), step| {
                 [(a.tensor(), &of_a), (b.tensor(), &of_b)].map(|(tile, part)| own(&tile, part, thread, step))
             },
-            |(), [a, b]| multiply(*k, &sums, a, b),
+            |(), [a, b]| share.multiply(*k, &sums, a, b),
         );
         let tile = d.tensor().local_tile((height, width), (bi, bj));
         copy(&tile.part_of(&of_d, thread), &sums);
     }
 }
 
-/// Returns the layouts (thread, value) of a stage of A, of one of B, and of a tile of D, whose elements are numbered by columns. Values are, of A,
-/// columns of a step, rows and steps; of B, columns, rows of a step and steps; of D, columns and rows.
-///
-/// The threads are 8 lanes along n, 4 lanes along m, 4 warps along m and 2 along n. The lanes of a warp read adjacent rows of A and groups of four
-/// columns of B, which are in different banks.
-fn parts(m: usize) -> [String; 3] {
-    let (height, deep) = (16 * m, 16 * DEPTH);
-    let steps = deep / STEP;
-    [
-        format!("((8,4,4,2),({STEP},{m},{steps})):((0,1,4,0),({height},16,{}))", STEP * height),
-        format!(
-            "((8,4,4,2),((4,2),{STEP},{steps})):(({},0,0,{}),(({deep},{}),1,{STEP}))",
-            4 * deep,
-            32 * deep,
-            64 * deep
-        ),
-        format!(
-            "((8,4,4,2),((4,2),{m})):(({},1,4,{}),(({height},{}),16))",
-            4 * height,
-            32 * height,
-            64 * height
-        ),
-    ]
+/// The elements of a tile of D that a thread computes.
+#[derive(Clone, Copy)]
+struct Share {
+    /// The rows and columns of a thread.
+    rows: usize,
+    cols: usize,
+    /// The rows and columns of warps.
+    warps: [usize; 2],
+}
+
+impl Share {
+    /// Returns the share of a thread of this many rows and columns of warps in a tile of this many rows and columns of subtiles.
+    fn new([height, width]: [usize; 2], warps @ [rows, cols]: [usize; 2]) -> Self {
+        Self { rows: 16 * height / (LANES[0] * rows), cols: 16 * width / (LANES[1] * cols), warps }
+    }
+
+    /// Returns the layouts (thread, value) of a stage of A, of one of B, and of a tile of D, whose elements are numbered by columns. Values are,
+    /// of A, columns of a step, rows and steps; of B, columns, rows of a step and steps; of D, columns and rows.
+    ///
+    /// The lanes of a warp read adjacent rows of A and groups of four columns of B, which are in different banks.
+    fn parts(self) -> [String; 3] {
+        let Self { rows, cols, warps: [warp_rows, warp_cols] } = self;
+        let [lane_rows, lane_cols] = LANES;
+        let (apart, groups) = (lane_rows * warp_rows, cols / ADJACENT);
+        let (height, deep, steps) = (apart * rows, 16 * DEPTH, 16 * DEPTH / STEP);
+        let threads = format!("({lane_cols},{lane_rows},{warp_rows},{warp_cols})");
+        // The columns between groups of a thread, and between warps.
+        let (group, warp) = (lane_cols * ADJACENT, lane_cols * cols);
+        [
+            format!(
+                "({threads},({STEP},{rows},{steps})):((0,1,{lane_rows},0),({height},{apart},{}))",
+                STEP * height
+            ),
+            format!(
+                "({threads},(({ADJACENT},{groups}),{STEP},{steps})):(({},0,0,{}),(({deep},{}),1,{STEP}))",
+                ADJACENT * deep,
+                warp * deep,
+                group * deep
+            ),
+            format!(
+                "({threads},(({ADJACENT},{groups}),{rows})):(({},1,{lane_rows},{}),(({height},{}),{apart}))",
+                ADJACENT * height,
+                warp * height,
+                group * height
+            ),
+        ]
+    }
+
+    /// Adds the products of a step.
+    ///
+    /// Sums are visited in squares of four, in rows back and forth: each multiply-add has a factor in common with the one before, which is then not
+    /// read from the register file again.
+    #[track_caller]
+    fn multiply<'k>(self, k: Builder<'k>, sums: &Fragment<'k, f32>, a: &[Val<'k, f32>], b: &[Val<'k, f32>]) {
+        let Self { rows, cols, .. } = self;
+        let [a, b] = [a, b].map(|factor| factor.iter().map(|x| [x.in_register(k)]).collect::<Vec<_>>());
+        let sums: Vec<_> = sums.all_registers().chunks(cols).collect();
+        for step in 0..STEP {
+            for row in (0..rows).step_by(2) {
+                for col in (0..cols).step_by(2) {
+                    let col = if row % 4 == 0 { col } else { cols - 2 - col };
+                    for (row, col) in [(row, col), (row + 1, col), (row + 1, col + 1), (row, col + 1)] {
+                        let sum = [sums[row][col]];
+                        k.product_of_words(
+                            "fma.rn.f32",
+                            true,
+                            [&sum, &a[STEP * row + step], &b[cols * step + col], &sum],
+                        );
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Loads a thread's elements of a tile for a step.
@@ -115,29 +197,4 @@ fn own<'k>(
     let elements = Fragment::uninitialized(part.kernel(), &in_order(part.size()), f32::CLASS);
     copy(&elements, &part);
     words_of(&elements)
-}
-
-/// Adds the products of a step.
-///
-/// Sums are visited in squares of four, in rows back and forth: each multiply-add has a factor in common with the one before, which is then not
-/// read from the register file again.
-#[track_caller]
-fn multiply<'k>(k: Builder<'k>, sums: &Fragment<'k, f32>, a: &[Val<'k, f32>], b: &[Val<'k, f32>]) {
-    let [a, b] = [a, b].map(|factor| factor.iter().map(|x| [x.in_register(k)]).collect::<Vec<_>>());
-    let sums: Vec<_> = sums.all_registers().chunks(N).collect();
-    for step in 0..STEP {
-        for row in (0..sums.len()).step_by(2) {
-            for col in (0..N).step_by(2) {
-                let col = if row % 4 == 0 { col } else { N - 2 - col };
-                for (row, col) in [(row, col), (row + 1, col), (row + 1, col + 1), (row, col + 1)] {
-                    let sum = [sums[row][col]];
-                    k.product_of_words(
-                        "fma.rn.f32",
-                        true,
-                        [&sum, &a[STEP * row + step], &b[N * step + col], &sum],
-                    );
-                }
-            }
-        }
-    }
 }

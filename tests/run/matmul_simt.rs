@@ -3,7 +3,7 @@
 use crate::{assemble, devices};
 use proptest::prelude::*;
 use warpwright::{
-    kernels::{MatmulArgs, matmul_simt, pitch_divisor},
+    kernels::{MatmulArgs, MatmulSimt, SimtTile, pitch_divisor},
     prelude::*,
     run::{AnyDevice, Device},
 };
@@ -52,37 +52,73 @@ proptest! {
     #[test]
     fn any_sizes_are_exact(m in size(), n in size(), k in size()) {
         let devices = devices::all();
-        for target in [Target::SM_80, Target::SM_86] {
-            let kernel = matmul_simt(target, pitch_divisor(n as u32, k as u32).min(4)).expect("it builds");
-            for device in devices.iter().filter(|device| has_room(device, target)) {
-                check(device, &kernel, [m, n, k]);
+        let divisor = pitch_divisor(n as u32, k as u32).min(4);
+        // Two of the tiles each time.
+        for (number, tile) in SimtTile::all(Target::SM_80, divisor).enumerate() {
+            if number % 3 == (m + n) % 3 {
+                let kernel = MatmulSimt { tile, divisor }.kernel(Target::SM_80).expect("it builds");
+                for device in devices.iter().filter(|device| has_room(device, Target::SM_80)) {
+                    check(device, &kernel, [m, n, k]);
+                }
             }
         }
     }
 }
 
-/// Several tiles of both heights, their edges, and depths around those of stages.
+/// Several tiles of every size, their edges, and depths around those of stages.
 #[test]
 fn edges_of_tiles_are_exact() {
     let devices = devices::all();
     for (target, divisor) in
         [(Target::SM_90A, 4), (Target::SM_89, 4), (Target::SM_80, 2), (Target::SM_90A, 1)]
     {
-        let kernel = matmul_simt(target, divisor).expect("it builds");
-        assemble::kernel(&kernel);
-        for sizes in [[257, 132, 36], [255, 128, 32], [1, 4, 4], [128, 260, 28], [129, 124, 100]] {
-            let runs = |device: &&AnyDevice| {
-                has_room(device, target) && (target != Target::SM_90A || device.capability() == (9, 0))
-            };
-            for device in devices.iter().filter(runs) {
-                check(device, &kernel, sizes);
+        for tile in SimtTile::all(target, divisor) {
+            let kernel = MatmulSimt { tile, divisor }.kernel(target).expect("it builds");
+            assemble::kernel(&kernel);
+            for sizes in [[257, 132, 36], [255, 128, 32], [1, 4, 4], [128, 260, 28], [33, 68, 100]] {
+                let runs = |device: &&AnyDevice| {
+                    has_room(device, target) && (target != Target::SM_90A || device.capability() == (9, 0))
+                };
+                for device in devices.iter().filter(runs) {
+                    check(device, &kernel, sizes);
+                }
             }
         }
     }
 }
 
+/// Tiles are small enough that few multiprocessors are idle, and otherwise large.
 #[test]
-fn a_divisor_of_no_size_is_rejected() {
-    let error = matmul_simt(Target::SM_80, 0).map(drop).expect_err("0 divides no size").to_string();
+fn tiles_are_chosen_for_the_number_of_multiprocessors() {
+    let chosen = |target, sizes, multiprocessors| {
+        let MatmulSimt { tile, divisor } = MatmulSimt::for_problem(target, sizes, multiprocessors);
+        (tile.to_string(), divisor)
+    };
+    for (target, sizes, multiprocessors, tile, divisor) in [
+        (Target::SM_90, [4096; 3], 132, "256x128", 4),
+        (Target::SM_90, [2048; 3], 132, "256x128", 4),
+        (Target::SM_90, [1000; 3], 132, "64x128", 4),
+        (Target::SM_90, [512; 3], 132, "32x64", 4),
+        (Target::SM_90, [1; 3], 132, "32x64", 1),
+        // Large tiles require 16-byte copies, and shared memory.
+        (Target::SM_90, [4095, 4097, 4096], 132, "128x128", 1),
+        (Target::SM_86, [4096; 3], 84, "128x128", 4),
+        (Target::SM_90, [1000; 3], 1, "256x128", 4),
+    ] {
+        assert_eq!(chosen(target, sizes, multiprocessors), (tile.to_string(), divisor), "{sizes:?}");
+    }
+}
+
+#[test]
+fn invalid_tiles_and_divisors_are_rejected() {
+    let refused = |tile, divisor, target| {
+        MatmulSimt { tile, divisor }.kernel(target).map(drop).expect_err("it is rejected").to_string()
+    };
+    let error = refused(SimtTile::T64x64, 0, Target::SM_80);
     assert!(error.contains("expected a divisor of n and k, found 0"), "{error}");
+    for (divisor, target) in [(2, Target::SM_80), (4, Target::SM_86)] {
+        let error = refused(SimtTile::T256x128, divisor, target);
+        let expected = format!("for tiles of 256x128, found {divisor} and {target}");
+        assert!(error.ends_with(&expected), "{error}");
+    }
 }

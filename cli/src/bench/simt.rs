@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use cudarc::driver::{CudaSlice, CudaStream};
 use warpwright::{
     gpu::{CublasLtProduct, CublasLtTypes, Gpu, Order},
-    kernels::{MatmulArgs, matmul_simt, pitch_divisor},
+    kernels::{MatmulArgs, MatmulSimt, SimtTile},
     ptx::Target,
     run::Loaded,
 };
@@ -21,7 +21,7 @@ use super::{
 ///
 /// D = A·B, row-major, of random normal numbers. The kernel and the algorithms of cuBLASLt with sums in f32 are launched in turn, in another
 /// order each round; the table has the median, the rate relative to the fastest algorithm, and the 10th and 90th percentiles. Some elements of
-/// the result are compared with f64.
+/// the result are compared with f64, and all elements with those of other tiles, bit for bit.
 ///
 /// Exit codes: 0 if all results agree, 2 otherwise, or without a GPU or cuBLASLt.
 #[derive(clap::Args)]
@@ -29,6 +29,9 @@ pub(in crate::bench) struct Args {
     /// Sizes M,N,K, separated by semicolons
     #[arg(long, value_delimiter = ';', default_value = "2048,2048,2048;4096,4096,4096;8192,8192,8192")]
     sizes: Vec<Size>,
+    /// Also time the tiles that are not chosen
+    #[arg(long)]
+    sweep: bool,
     /// Samples of each contender
     #[arg(long, default_value_t = 20)]
     rounds: usize,
@@ -45,15 +48,18 @@ impl Args {
     }
 
     fn table(&self, gpu: &Gpu, size @ Size(sizes): Size) -> Fallible<()> {
-        let mut problem = Problem::new(gpu, sizes)?;
+        let mut problem = Problem::new(gpu, sizes, self.sweep)?;
         problem.verify()?;
-        let names: Vec<String> = std::iter::once("warpwright matmul_simt".to_owned())
-            .chain((0..problem.rival.algorithms()).map(|i| format!("cuBLASLt, algorithm {i}")))
-            .collect();
+        let tiles = problem.kernels.iter().map(|(tile, _)| format!("warpwright {tile}"));
+        let algorithms = (0..problem.rival.algorithms()).map(|i| format!("cuBLASLt, algorithm {i}"));
+        let names: Vec<String> = tiles.chain(algorithms).collect();
         let sampling = Sampling { rounds: self.rounds, warm_up: Duration::from_millis(self.warm_up_ms) };
         let stream = Arc::clone(&problem.stream);
         let samples = sampling.take(&stream, names.len(), |contender, _| problem.launch(contender))?;
-        let best = samples[1..].iter().map(|samples| samples.median()).fold(f64::INFINITY, f64::min);
+        let best = samples[problem.kernels.len()..]
+            .iter()
+            .map(|samples| samples.median())
+            .fold(f64::INFINITY, f64::min);
         println!("{size}");
         println!("    {:<28} {:>9} {:>9} {:>9}  10 % … 90 %", "", "µs", "TFLOP/s", "of best");
         for (name, samples) in names.iter().zip(&samples) {
@@ -69,7 +75,8 @@ impl Args {
 struct Problem {
     stream: Arc<CudaStream>,
     sizes: [usize; 3],
-    kernel: Loaded<MatmulArgs<f32>>,
+    /// The chosen kernel, and the others of a sweep.
+    kernels: Vec<(SimtTile, Loaded<MatmulArgs<f32>>)>,
     rival: CublasLtProduct,
     a: CudaSlice<f32>,
     b: CudaSlice<f32>,
@@ -77,17 +84,20 @@ struct Problem {
 }
 
 impl Problem {
-    fn new(gpu: &Gpu, sizes @ [m, n, k]: [usize; 3]) -> Fallible<Self> {
+    fn new(gpu: &Gpu, sizes @ [m, n, k]: [usize; 3], sweep: bool) -> Fallible<Self> {
         let stream = gpu.stream();
         let source = stream.clone_htod(&normals(1 << 22).collect::<Vec<_>>())?;
         let target = match gpu.properties().capability {
             (8, 6 | 9) | (12, _) => Target::SM_86,
             _ => Target::SM_80,
         };
-        let kernel = matmul_simt(target, pitch_divisor(n as u32, k as u32).min(4))?;
+        let multiprocessors = gpu.properties().multiprocessors;
+        let chosen = MatmulSimt::for_problem(target, sizes.map(|size| size as u32), multiprocessors);
+        let others = SimtTile::all(target, chosen.divisor).filter(|&tile| sweep && tile != chosen.tile);
+        let load = |tile| Ok((tile, gpu.load(&MatmulSimt { tile, ..chosen }.kernel(target)?)?));
         Ok(Self {
             sizes,
-            kernel: gpu.load(&kernel)?,
+            kernels: [chosen.tile].into_iter().chain(others).map(load).collect::<Fallible<_>>()?,
             rival: CublasLtProduct::new(&stream, CublasLtTypes::F32, sizes, [Order::Normal; 2])?,
             a: filled(&stream, &source, m * k, 1)?,
             b: filled(&stream, &source, k * n, 2)?,
@@ -96,23 +106,46 @@ impl Problem {
         })
     }
 
-    /// Queues the kernel, or an algorithm of cuBLASLt.
+    /// Queues a kernel, or an algorithm of cuBLASLt.
     fn launch(&mut self, contender: usize) -> Result<(), Failed> {
-        let Self { stream, sizes, kernel, rival, a, b, d } = self;
-        match contender.checked_sub(1) {
-            Some(algorithm) => rival.run(algorithm, a, b, d).map_err(Failed::of),
-            None => {
+        let Self { stream, sizes, kernels, rival, a, b, d } = self;
+        match kernels.get(contender) {
+            Some((_, kernel)) => {
                 let [m, n, k] = sizes.map(|size| size as u32);
                 kernel.launch(stream, (&*a, &*b, d, m, n, k)).map_err(Failed::of)
             }
+            None => rival.run(contender - kernels.len(), a, b, d).map_err(Failed::of),
         }
     }
 
-    /// Compares some elements of the kernel's result with f64.
+    /// Compares some elements of the chosen kernel's result with f64, and all elements with those of the other kernels.
     fn verify(&mut self) -> Fallible<()> {
-        self.launch(0)?;
+        let d = self.result(0)?;
+        self.compare(&d)?;
+        for other in 1..self.kernels.len() {
+            let found = self.result(other)?;
+            if let Some(at) = (0..d.len()).find(|&at| d[at].to_bits() != found[at].to_bits()) {
+                let (tile, n) = (self.kernels[other].0, self.sizes[1]);
+                let (row, col, expected, found) = (at / n, at % n, d[at], found[at]);
+                return Err(
+                    format!("{tile}: row {row}, column {col}: expected {expected}, found {found}").into()
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the result of a kernel.
+    fn result(&mut self, kernel: usize) -> Fallible<Vec<f32>> {
+        self.stream.memset_zeros(&mut self.d)?;
+        self.launch(kernel)?;
+        Ok(self.stream.clone_dtoh(&self.d)?)
+    }
+
+    /// Compares some elements of a result with f64.
+    fn compare(&self, d: &[f32]) -> Fallible<()> {
         let [m, n, k] = self.sizes;
-        let (b, d) = (self.stream.clone_dtoh(&self.b)?, self.stream.clone_dtoh(&self.d)?);
+        let b = self.stream.clone_dtoh(&self.b)?;
         for row in [0, m / 2, m - 1] {
             let a = self.stream.clone_dtoh(&self.a.slice(row * k..(row + 1) * k))?;
             for col in (0..n).step_by(97).chain([n - 1]) {

@@ -5,8 +5,8 @@ use std::fmt;
 use super::{linear, rows};
 use warpwright::{
     kernels::{
-        Attention, AttentionBackward, AttentionMask, Gemm, GemmResult, GemmTile, MatrixOrder, NormFunction,
-        Permute, PointwiseFunction, copy_elements, matmul, matmul_simt, transpose,
+        Attention, AttentionBackward, AttentionMask, Gemm, GemmResult, GemmTile, MatmulSimt, MatrixOrder,
+        NormFunction, Permute, PointwiseFunction, SimtTile, copy_elements, matmul, transpose,
     },
     ptx::{BuildError, Kernel, Module, Target, bf16, e4m3, e5m2, f16},
     tensor::TensorElement,
@@ -250,10 +250,10 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "matmul_simt",
-        about: "D = A·B without tensor cores: A m×k, B k×n, D m×n, row-major; the divisor is one of n and k",
+        about: "D = A·B without tensor cores: A m×k, B k×n, D m×n, row-major, in the largest tiles and in tiles of 64×64; the divisor is one of n and k",
         target: Target::SM_80,
         divisors: &[1, 2, 4],
-        builds: &[("f32", |module, divisor| add(module, |target| matmul_simt(target, divisor)))],
+        builds: &[("f32", |module, divisor| add_simt(module, divisor))],
     },
     Ready {
         name: "permute",
@@ -475,6 +475,15 @@ where
         for (a, b) in MatrixOrder::ALL.into_iter().flat_map(|a| MatrixOrder::ALL.map(|b| (a, b))) {
             add(module, |_| Gemm { a, b, ..gemm }.kernel::<T, f32, T>())?;
         }
+    }
+    Ok(())
+}
+
+/// Adds the largest tiles, and tiles for small results.
+fn add_simt(module: &mut Module, divisor: u32) -> Result<(), String> {
+    let largest = SimtTile::all(module.target(), divisor).next();
+    for tile in largest.into_iter().chain([SimtTile::T64x64]) {
+        add(module, |target| MatmulSimt { tile, divisor }.kernel(target))?;
     }
     Ok(())
 }

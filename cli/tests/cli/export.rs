@@ -68,7 +68,7 @@ fn the_list_has_valid_options() {
             // Three lengths of rows.
             "log_softmax" | "softmax" | "log_softmax_backward" | "softmax_backward" => 3,
             "layernorm_backward" | "rmsnorm_backward" => 3,
-            "cross_entropy" | "cumsum" | "embedding" | "top_k" => 2,
+            "cross_entropy" | "cumsum" | "embedding" | "matmul_simt" | "top_k" => 2,
             // Two sizes; sums and normalized.
             "decayed_attention" | "fft_convolution" | "hedgehog" | "state_space" | "taylor_attention" => 2,
             // Alone, behind a norm and behind a gate, with scales of three lengths of rows and of blocks.

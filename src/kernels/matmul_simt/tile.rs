@@ -1,0 +1,82 @@
+//! Tiles of a result, and the choice among them.
+
+use std::fmt;
+
+use super::MatmulSimt;
+use crate::{kernels::pitch_divisor, ptx::Target};
+
+/// The part of a result that a block computes: rows × columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SimtTile {
+    /// 32×64 by 64 threads, each with 4×8 elements.
+    T32x64,
+    /// 64×64 by 128 threads, each with 4×8 elements.
+    T64x64,
+    /// 64×128 by 256 threads, each with 4×8 elements.
+    T64x128,
+    /// 128×64 by 128 threads, each with 8×8 elements.
+    T128x64,
+    /// 128×128 by 256 threads, each with 8×8 elements.
+    T128x128,
+    /// 256×128 by 256 threads, each with 16×8 elements; for a divisor of 4 and targets with 160 KiB of shared memory per block.
+    T256x128,
+}
+
+impl fmt::Display for SimtTile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [rows, cols] = self.size();
+        write!(f, "{rows}x{cols}")
+    }
+}
+
+impl SimtTile {
+    /// Returns the tiles of a target and a divisor of n and k, from large to small.
+    pub fn all(target: Target, divisor: u32) -> impl Iterator<Item = Self> {
+        let tiles =
+            [Self::T256x128, Self::T128x128, Self::T128x64, Self::T64x128, Self::T64x64, Self::T32x64];
+        // Copies of fewer than 16 bytes take more registers.
+        let has_largest = divisor.is_multiple_of(4) && target.max_shared_bytes() >= 160 << 10;
+        tiles.into_iter().filter(move |&tile| has_largest || tile != Self::T256x128)
+    }
+
+    /// Returns the numbers of rows and columns.
+    pub const fn size(self) -> [u32; 2] {
+        match self {
+            Self::T32x64 => [32, 64],
+            Self::T64x64 => [64, 64],
+            Self::T64x128 => [64, 128],
+            Self::T128x64 => [128, 64],
+            Self::T128x128 => [128, 128],
+            Self::T256x128 => [256, 128],
+        }
+    }
+
+    /// Returns the estimated rate of multiply-adds of a multiprocessor, relative to that of the largest tile: smaller tiles load more operands per
+    /// multiply-add. That of 128×128 was measured on an H200.
+    const fn rate(self) -> f64 {
+        match self {
+            Self::T256x128 => 1.0,
+            Self::T128x128 => 0.95,
+            Self::T64x128 => 0.85,
+            Self::T128x64 | Self::T64x64 => 0.8,
+            Self::T32x64 => 0.65,
+        }
+    }
+}
+
+impl MatmulSimt {
+    /// Returns the kernel for an m×n result of depth k, where `size` is `[m, n, k]`, on a device of this number of multiprocessors. Tiles are
+    /// computed in rounds of one for each multiprocessor; the kernel is the one whose rounds take the least time.
+    #[must_use]
+    pub fn for_problem(target: Target, [m, n, k]: [u32; 3], multiprocessors: u32) -> Self {
+        let divisor = pitch_divisor(n, k).min(4);
+        let time = |tile: &SimtTile| {
+            let [rows, cols] = tile.size();
+            let tiles = u64::from(m.div_ceil(rows)) * u64::from(n.div_ceil(cols));
+            let rounds = tiles.div_ceil(multiprocessors.max(1).into());
+            rounds as f64 * f64::from(rows * cols) / tile.rate()
+        };
+        let tile = SimtTile::all(target, divisor).min_by(|a, b| time(a).total_cmp(&time(b)));
+        Self { tile: tile.unwrap_or(SimtTile::T128x128), divisor }
+    }
+}
