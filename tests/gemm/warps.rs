@@ -46,6 +46,7 @@ fn any_sizes() {
             let gemm = Gemm { target: Target::SM_80, a, b, any_size: true, any_ldd: true, ..Gemm::new(tile) };
             check::<bf16, f32, f32>(&gemm, Sizes { m: 131, n: 67, k: 45, gap: 3 });
             check::<f16, f32, f16>(&gemm, Sizes { m: 1, n: 1, k: 1, gap: 0 });
+            check::<f16, f32, f16>(&gemm, Sizes { m: 5, n: 9, k: 0, gap: 1 });
         }
         let gemm = Gemm { target: Target::SM_80, b: Col, any_ldd: true, ..Gemm::new(tile) };
         check::<bf16, f32, bf16>(&gemm, Sizes { m: 70, n: 133, k: 72, gap: 0 });

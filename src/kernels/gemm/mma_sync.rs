@@ -119,7 +119,8 @@ stages! {
 }
 
 /// Each block computes a tile of `M`×`N` subtiles from `STAGES` stages of depth `K` subtiles, each warp `H`×`W` subtiles of it. If `ahead`, a
-/// warp loads the fragments of the next slice while it multiplies, and its results leave through shared memory.
+/// warp loads the fragments of the next slice while it multiplies, and its results leave through shared memory, `P` columns of subtiles of sums
+/// at a time, which are `Q` columns of subtiles of `D`.
 #[rustfmt::skip]
 #[track_caller]
 pub(super) fn by_warps<
@@ -178,8 +179,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
 }
 
 /// Stores a warp's sums of `H`×`W` subtiles, each half row of subtiles as `finish` returns it, given the row and the half. `row` and `col`
-/// return those of the tile of them. If `staged`, results leave through shared memory, `P` columns of subtiles at a time, which are `Q` of
-/// `D`.
+/// return those of the tile of them. If `staged`, results leave through shared memory.
 #[rustfmt::skip]
 #[track_caller]
 fn store<'k, C, V, D, const H: usize, const W: usize, const P: usize, const Q: usize>(
