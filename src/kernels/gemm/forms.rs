@@ -147,7 +147,7 @@ impl Gemm {
     }
 
     /// Builds the kernel of a gated product, f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ followed by those of B₂, and D has n columns.
-    /// With [`Activation::Silu`], this is SwiGLU ([Shazeer 2020](https://arxiv.org/abs/2002.05202)).
+    /// With [`Activation::Silu`](super::Activation::Silu), this is SwiGLU ([Shazeer 2020](https://arxiv.org/abs/2002.05202)).
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel), and an error for targets other than sm_90a, for tiles other than 64×128 and
