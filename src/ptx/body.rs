@@ -590,11 +590,12 @@ impl Ctx {
         if let Some(kind) = problem {
             body.fail(kind, at);
         }
-        Self { body: RefCell::new(body), memo: RefCell::default() }
+        Self { body: RefCell::new(body), memo: RefCell::new(Memo::of_previous_kernel()) }
     }
 
     /// Ends the kernel, and returns it or the first error.
     pub(crate) fn finish(self, at: &'static Location<'static>) -> Result<Entry, BuildError> {
+        self.memo.into_inner().keep();
         let mut body = self.body.into_inner();
         body.instruction(&["ret"], &[], at);
         body.finish(at)

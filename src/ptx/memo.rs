@@ -1,6 +1,9 @@
-//! Results that a kernel needs repeatedly, such as the layouts of equal copies: each is computed once.
+//! Results that kernels need repeatedly, such as the layouts of equal copies: each is computed once.
 
-use std::any::{Any, TypeId};
+use std::{
+    any::{Any, TypeId},
+    cell::Cell,
+};
 
 use rustc_hash::FxHashMap;
 
@@ -14,22 +17,52 @@ pub(crate) trait Computation: PartialEq + Sized + 'static {
     fn compute(&self) -> Self::Result;
 }
 
-/// The results of a kernel under construction: a `Vec<(C, C::Result)>` for each type of computation.
+/// The results of the kernel under construction and of the thread's previous kernel, for each type of computation.
 #[derive(Default)]
-pub(crate) struct Memo(FxHashMap<TypeId, Box<dyn Any>>);
+pub(crate) struct Memo(FxHashMap<TypeId, Box<dyn Results>>);
+
+/// Computations of one type with their results: a `Vec<(C, C::Result)>`.
+trait Results: Any {
+    fn count(&self) -> usize;
+}
+
+impl<C: Computation> Results for Vec<(C, C::Result)> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+}
 
 /// The maximum number of results per type of computation: finding one takes less time than computing it.
-const MOST_RESULTS: usize = 32;
+const MOST_RESULTS: usize = 64;
+/// The maximum number of results that are kept for the next kernel, which has room for at least as many of its own.
+const MOST_KEPT: usize = MOST_RESULTS / 2;
+
+thread_local! {
+    static KEPT: Cell<Option<Memo>> = const { Cell::new(None) };
+}
 
 impl Memo {
+    /// Returns the results of the thread's previous kernel. Programs build similar kernels one after the other, and results do not
+    /// depend on the kernel.
+    pub(crate) fn of_previous_kernel() -> Self {
+        KEPT.try_with(Cell::take).ok().flatten().unwrap_or_default()
+    }
+
+    /// Keeps the results for the thread's next kernel.
+    pub(crate) fn keep(mut self) {
+        self.0.retain(|_, results| results.count() <= MOST_KEPT);
+        let _ = KEPT.try_with(|kept| kept.set(Some(self)));
+    }
+
     fn results<C: Computation>(&mut self) -> Option<&mut Vec<(C, C::Result)>> {
         let results = self.0.entry(TypeId::of::<C>());
-        results.or_insert_with(|| Box::new(Vec::<(C, C::Result)>::new())).downcast_mut()
+        let results: &mut dyn Any = &mut **results.or_insert_with(|| Box::new(Vec::<(C, C::Result)>::new()));
+        results.downcast_mut()
     }
 }
 
 impl Builder<'_> {
-    /// Returns the result of a computation, from an equal one of this kernel if there was one.
+    /// Returns the result of a computation, from an equal one of this kernel or the previous one if there was one.
     pub(crate) fn computed<C: Computation>(self, computation: C) -> C::Result {
         let found = self.memo().results::<C>().and_then(|results| {
             results.iter().find(|(known, _)| *known == computation).map(|(_, result)| result.clone())
@@ -87,5 +120,25 @@ mod tests {
             assert!(Rc::ptr_eq(&first, &k.computed(Doubled(1))));
         });
         assert!(kernel.is_ok());
+    }
+
+    /// The result of `Doubled(0)` in a kernel that computes as many others.
+    fn doubled(others: usize) -> Rc<usize> {
+        let mut found = None;
+        let kernel = Kernel::<()>::build("f", Target::SM_80, |k, ()| {
+            found = Some(k.computed(Doubled(0)));
+            (1..=others).for_each(|number| drop(k.computed(Doubled(number))));
+        });
+        assert!(kernel.is_ok());
+        found.expect("the closure was called")
+    }
+
+    #[test]
+    fn consecutive_kernels_share_results_unless_there_are_many() {
+        let first = doubled(MOST_KEPT - 1);
+        assert!(Rc::ptr_eq(&first, &doubled(MOST_KEPT)));
+        let later = doubled(0);
+        assert!(!Rc::ptr_eq(&first, &later));
+        assert!(Rc::ptr_eq(&later, &doubled(0)));
     }
 }
