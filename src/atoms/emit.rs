@@ -233,9 +233,9 @@ pub(super) fn fits<T: Scalar>(atom: &MmaAtom, operand: MmaOperand, count: usize)
         "f16" | "f16x2" => ty == MmaType::F16,
         "bf16" | "bf16x2" => ty == MmaType::Bf16,
         "tf32" => ty == MmaType::Tf32,
-        // A register contains a single one, an operand four.
-        "e4m3" | "e5m2" => false,
-        _ => true,
+        "u32" | "s32" | "b32" | "f32" | "f64" => true,
+        // A register contains one number of 8 bits, an operand four.
+        _ => false,
     };
     if count == registers as usize && T::CLASS == class && typed {
         return Ok(());
