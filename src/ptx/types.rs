@@ -15,7 +15,7 @@ pub use tensor_float::tf32;
 
 use super::operand::{write_decimal, write_hexadecimal};
 
-/// The numbers that Rust does not have, for the prelude.
+/// The numbers that Rust does not have, for the prelude and for modules that implement traits for every element type.
 pub(crate) mod numbers {
     pub use super::{bf16, bf16x2, e4m3, e5m2, f16, f16x2, tf32};
 }

@@ -4,10 +4,7 @@ use cudarc::driver::{CudaSlice, CudaView, CudaViewMut};
 
 use crate::{
     gpu,
-    ptx::{
-        B16, B32, B64, Element, In, InOut, Out, Params, bf16, bf16x2, e4m3, e5m2, f16, f16x2, storage_types,
-        tf32, traits::Param,
-    },
+    ptx::{B16, B32, B64, Element, In, InOut, Out, Params, numbers::*, storage_types, traits::Param},
 };
 
 use super::{argument::IntoNumber, plan::Seen};

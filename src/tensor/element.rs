@@ -3,9 +3,9 @@
 use arrayvec::ArrayVec;
 
 use crate::ptx::{
-    B16, B32, B64, Builder, Element, Rounding, Scalar, Val, bf16, bf16x2, e4m3, e5m2, f16, f16x2,
+    B16, B32, B64, Builder, Element, Rounding, Scalar, Val,
+    numbers::*,
     sealed::Sealed,
-    tf32,
     traits::{ByteSized, Number, Numeric},
 };
 

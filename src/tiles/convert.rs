@@ -4,9 +4,7 @@ use std::panic::Location;
 
 use super::{element::RegisterLayout, registers::Registers, rt::Rt, vector::Rv, vector_layout::VectorLayout};
 use crate::{
-    ptx::{
-        Builder, Format, RegId, Rounding, Scalar, Val, bf16, e4m3, e5m2, f16, f16x2, tf32, traits::Numeric,
-    },
+    ptx::{Builder, Format, RegId, Rounding, Scalar, Val, numbers::*, traits::Numeric},
     tensor::{ConvertibleElement, Fragment, TensorElement, element_types, in_order, splat, words_of},
 };
 

@@ -18,10 +18,7 @@ use super::{
 };
 use crate::{
     layout::{ThreadBit, TvLayout},
-    ptx::{
-        Builder, Combine, RegId, Scalar, Shuffle, Uniformity, Val, bf16, e4m3, e5m2, f16, shuffle, tf32,
-        traits::Numeric,
-    },
+    ptx::{Builder, Combine, RegId, Scalar, Shuffle, Uniformity, Val, numbers::*, shuffle, traits::Numeric},
     tensor::{Arithmetic, Computed, ConvertibleElement, Fragment, bytes_of, element_types, words_of},
 };
 

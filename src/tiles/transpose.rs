@@ -12,7 +12,7 @@ use super::{
 use crate::{
     atoms::{ElementWidth, TileLayout, rt_base},
     layout::{IntTuple, Layout, TvLayout},
-    ptx::{B16, B32, B64, RegId, Val, bf16, bf16x2, e4m3, e5m2, f16, f16x2, tf32},
+    ptx::{B16, B32, B64, RegId, Val, numbers::*},
     tensor::{TensorElement, element_types},
 };
 
