@@ -25,5 +25,6 @@ mod hopper {
     mod products;
     mod rings;
     mod schedules;
+    mod shares;
     mod sources;
 }

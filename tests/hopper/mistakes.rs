@@ -4,7 +4,10 @@ use warpwright::{
     prelude::*,
     ptx::{BuildError, Params, Read},
     tensor::TensorElement,
-    tiles::{Auto, Filled, InFlight, Padded, Plain, Schedule, SharedSwizzle, consumers, producer},
+    tiles::{
+        Auto, EmptyStage, Filled, FillingStage, InFlight, Padded, Plain, Schedule, SharedSwizzle, consumers,
+        producer,
+    },
 };
 
 /// Builds a kernel that must be rejected at `line`; returns the error.
@@ -257,4 +260,60 @@ fn roles_share_the_registers_of_the_block() {
         k.specialize(producer(176, |_| ()), consumers::<2, _>(160, |_| ()));
     });
     assert_eq!(text, "expected a producer of at most 160 registers, with which threads start, found 176");
+}
+
+/// A stage of 64×64 elements, in one block of the swizzle, and the copies that fill it.
+type Square<'k> = (St<'k, bf16, 4, 4>,);
+type Fill<'a> =
+    &'a dyn for<'k> Fn(EmptyStage<'k, Square<'k>>, &Gl<'k, bf16, Read>) -> FillingStage<'k, Square<'k>>;
+
+/// Builds a kernel whose ring is filled by `fill`, which must be rejected in this file; returns the error.
+fn not_filled(fill: Fill<'_>) -> String {
+    let error = Kernel::<(In<bf16>,)>::build("mistake", Target::SM_90A, |k, (x,)| {
+        k.block([256]);
+        let x = k.global(x, row_major(256, 256));
+        let ring = k.ring::<Square<'_>, 2, 1>();
+        k.specialize(
+            producer(40, |p| p.run(&ring, 1, |_, stage| fill(stage, &x))),
+            consumers::<1, _>(232, |c| c.each(&ring, 1, (), |_, (), _| ())),
+        );
+    })
+    .expect_err("the kernel must be refused");
+    assert_eq!(error.location().file(), file!(), "{error}");
+    error.kind().to_string()
+}
+
+#[test]
+fn parts_of_a_stage_are_equal_and_whole() {
+    assert_eq!(
+        not_filled(&|stage, x| stage.fill((GlTile::stacked(vec![x.tile(0, 0), x.tile(1, 0), x.tile(2, 0)]),))),
+        "tensor copy: expected tiles in equal parts of a shared tile of 64 rows and 64 columns, found 3"
+    );
+    assert_eq!(
+        not_filled(&|stage, x| stage.fill((x.tile(0, 0).left_of(x.tile(0, 1)),))),
+        "tensor copy: expected 2 parts of whole blocks of the swizzle, found 1 blocks"
+    );
+    assert_eq!(
+        not_filled(&|stage, x| stage.fill((x.tile(0, 0).first_rows(24),))),
+        "tensor copy: expected a divisor of the 64 rows of the shared tile, found 24"
+    );
+}
+
+#[test]
+fn outboxes_store_whole_units_of_rows() {
+    let text = refused::<()>(line!() + 1, &|k, ()| {
+        let _ = k.outbox::<bf16, 4, 1, 1>().first_rows(24);
+    });
+    assert_eq!(text, "expected 8, 16, 32 or 64 rows of an outbox, found 24");
+}
+
+#[test]
+fn each_part_of_a_tile_has_its_columns() {
+    let text = refused::<(u32,)>(line!() + 4, &|k, (n,)| {
+        k.block([256]);
+        k.cluster([2]);
+        let tiles = k.persistent(Schedule::linear().per_cluster(1, 1).split(2), n, 1);
+        let _ = tiles.reduce_scatter::<f32, 1, 4, 1>();
+    });
+    assert_eq!(text, "expected 4 columns of subtiles in parts of 1 for 2 blocks of a cluster, found 4 parts");
 }

@@ -121,3 +121,50 @@ fn adds() {
     check::<f32, 1, 4, 2, 2, 2>(To::Add);
     check::<bf16, 1, 4, 2, 2, 1>(To::Add);
 }
+
+/// Outboxes that store only the first rows of every 64, by tensor copies and by threads, with rows that end inside of a tile.
+#[test]
+fn stores_first_rows() {
+    for (rows, by_threads) in [8, 16, 32, 64].into_iter().flat_map(|rows| [(rows, false), (rows, true)]) {
+        let kernel = Kernel::<Args<bf16>>::build("send(x, d, m, n, pitch)", Target::SM_90A, |k, args| {
+            let (x, d, m, n, pitch) = args;
+            k.block([256]);
+            k.grid([1]);
+            let layout = row_major(m, n).with_row_stride(pitch);
+            let (x, d) = (k.global(x, layout), k.global(d, layout));
+            let outbox = k.outbox::<bf16, 4, 2, 1>().by_threads(by_threads).first_rows(rows);
+            k.specialize(
+                producer(40, |_| ()),
+                consumers::<1, _>(232, |c| {
+                    k.for_(n.ceil_div(128), |j| {
+                        // Block `b` has rows 64·b … of X, and stores the first of them to tile 1 − b of D.
+                        let tiles: [_; 2] = std::array::from_fn(|block| {
+                            x.tile_of(c.group(), block as u32, j).load::<f32, 1, 8, Row>()
+                        });
+                        c.store(&outbox, tiles, |block| d.tile(1 - block, j));
+                    });
+                }),
+            );
+        })
+        .unwrap();
+        crate::assemble::kernel(&kernel);
+        let pitches: &[usize] = if by_threads { &[208, 205] } else { &[208] };
+        for &pitch in pitches {
+            let (m, n, rows) = (128, 201, rows as usize);
+            let x: Vec<f64> = (0..m * pitch).map(|at| (at % 101) as f64).collect();
+            let found = everywhere(|device| {
+                let x = device.upload(&typed::<f32>(&x)).unwrap();
+                let mut d = device.upload(&typed::<bf16>(&vec![CANARY + 50.0; m * pitch])).unwrap();
+                device.launch(&kernel, (&x, &mut d, m as u32, n as u32, pitch as u32)).unwrap();
+                numbers(device.download(&d).unwrap())
+            });
+            let element = |at: usize| match (at / pitch, at % pitch) {
+                (row, col) if row < rows && col < n => x[(64 + row) * pitch + col],
+                (row, col) if row < 2 * rows && col < n => x[(row - rows) * pitch + col],
+                _ => CANARY + 50.0,
+            };
+            let what = format!("{rows} rows of pitch {pitch}, by threads: {by_threads}");
+            assert_same(&what, &found, &(0..m * pitch).map(element).collect::<Vec<_>>(), pitch);
+        }
+    }
+}

@@ -4,7 +4,7 @@ use warpwright::{
     prelude::*,
     ptx::Read,
     run::Device,
-    tiles::{Auto, SharedSwizzle, Swizzle32, consumers, producer},
+    tiles::{Auto, EmptyStage, FillingStage, SharedSwizzle, Swizzle32, consumers, producer},
 };
 
 use super::problem::assert_same;
@@ -139,4 +139,69 @@ fn permuted_batches() {
     check::<bf16, 4, Auto>(view, 2 * 40 * 3 * 64, [40, 64], &|row, col| {
         (row < 40).then_some(((40 + row) * 3 + 2) * 64 + col)
     });
+}
+
+/// A stage of 64×128 elements.
+type Wide<'k> = (St<'k, bf16, 4, 8>,);
+
+/// The copies from X, of 256×256 elements, that fill a stage.
+type Fill<'a> =
+    &'a dyn for<'k> Fn(EmptyStage<'k, Wide<'k>>, &Gl<'k, bf16, Read>) -> FillingStage<'k, Wide<'k>>;
+
+/// Fills three stages of a ring of two, which contains zeros at first; `element` is what each must contain at a row and column.
+fn check_parts(fill: Fill<'_>, element: &dyn Fn(usize, usize) -> Option<(usize, usize)>) {
+    let kernel = Kernel::<(In<bf16>, Out<bf16>)>::build("parts(x, y)", Target::SM_90A, |k, (x, y)| {
+        k.block([256]);
+        k.grid([1]);
+        let (x, y) = (k.global(x, row_major(256, 256)), k.global(y, row_major(3 * 64, 128)));
+        let ring = k.ring::<Wide<'_>, 2, 1>().zeroed();
+        k.specialize(
+            producer(40, |p| p.run(&ring, 3, |_, stage| fill(stage, &x))),
+            consumers::<1, _>(232, |c| {
+                c.each(&ring, 3, (), |step, (), (tile,)| {
+                    let tile: Rt<bf16, 1, 8> = tile.tile_of(c.group()).load();
+                    y.tile_of(c.group(), step, 0).store(&tile);
+                });
+            }),
+        );
+    })
+    .unwrap();
+    crate::assemble::kernel(&kernel);
+    // Every number up to 256 is a bf16, and neighbors in rows and in columns differ.
+    let code = |row: usize, col: usize| ((row * 37 + col * 11) % 251 + 1) as f64;
+    let found = everywhere(|device| {
+        let x: Vec<bf16> = (0..256 * 256).map(|at| bf16::of(code(at / 256, at % 256))).collect();
+        let x = device.upload(&x).unwrap();
+        let mut y = device.output::<bf16>(3 * 64 * 128).unwrap();
+        device.launch(&kernel, (&x, &mut y)).unwrap();
+        device.download(&y).unwrap().into_iter().map(bf16::number).collect::<Vec<_>>()
+    });
+    let of = |at: usize| element(at / 128 % 64, at % 128).map_or(0.0, |(row, col)| code(row, col));
+    assert_same("a stage", &found, &(0..3 * 64 * 128).map(of).collect::<Vec<_>>(), 128);
+}
+
+/// Tiles above each other, next to each other, and in a stack.
+#[test]
+fn several_tiles_in_one_shared_tile() {
+    check_parts(&|stage, x| stage.fill((x.tile(3, 1).above(x.tile(1, 0)),)), &|row, col| {
+        Some(if row < 32 { (96 + row, 128 + col) } else { (row, col) })
+    });
+    check_parts(&|stage, x| stage.fill((x.tile(1, 3).left_of(x.tile(2, 0)),)), &|row, col| {
+        Some(if col < 64 { (64 + row, 192 + col) } else { (128 + row, col - 64) })
+    });
+    let order = [7, 0, 5, 5u32];
+    check_parts(
+        &|stage, x| stage.fill((GlTile::stacked(order.map(|i| x.tile(i, 0)).to_vec()),)),
+        &|row, col| Some((16 * order[row / 16] as usize + row % 16, col)),
+    );
+}
+
+/// The other rows keep the zeros of the ring.
+#[test]
+fn first_rows_of_a_shared_tile() {
+    for rows in [8, 16, 32, 64] {
+        check_parts(&|stage, x| stage.fill((x.tile(3, 1).first_rows(rows),)), &|row, col| {
+            (row < rows as usize).then_some((3 * rows as usize + row, 128 + col))
+        });
+    }
 }
