@@ -15,7 +15,8 @@ use std::time::Duration;
 use cudarc::driver::CudaSlice;
 use warpwright::{
     gpu::{DeviceProperties, Gpu},
-    kernels::{Gemm, GpuKind, MatrixOrder},
+    kernels::{Gemm, GpuKind},
+    ptx::Target,
 };
 
 use contender::{Boxed, Kind, Refusal};
@@ -78,10 +79,10 @@ pub(in crate::bench) struct Args {
 /// The kernels for an architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Path {
-    /// `Gemm`, with `wgmma`
+    /// `Gemm` for this GPU, with `wgmma` on Hopper
     #[value(name = "sm_90a")]
     Sm90a,
-    /// `matmul`, with `mma.sync`; A and B of bf16 or f16 in rows
+    /// `Gemm` for targets without `wgmma`, with `mma.sync`
     #[value(name = "sm_80")]
     Sm80,
 }
@@ -105,6 +106,18 @@ macro_rules! with_precision {
 mod tune;
 pub(crate) use tune::Args as TuneArgs;
 
+impl Path {
+    /// Returns the kind of GPU for which kernels are chosen.
+    fn gpu_kind(self, gpu: &Gpu) -> GpuKind {
+        let kind = gpu_kind(gpu);
+        match self {
+            Self::Sm90a => kind,
+            // The kernels for later GPUs run on this one, too.
+            Self::Sm80 => GpuKind { capability: (10, 0), ..kind },
+        }
+    }
+}
+
 impl Args {
     pub(in crate::bench) fn tables(&self) -> Fallible<()> {
         self.check()?;
@@ -115,18 +128,8 @@ impl Args {
     fn check(&self) -> Fallible<()> {
         for &dtype in &self.dtype {
             for &layout in &self.layout {
-                if self.path.contains(&Path::Sm90a) {
-                    with_precision!(dtype, P => kernels::check::<P>(layout))
-                        .map_err(|error| format!("{dtype}, layout {layout}: {error}"))?;
-                }
-                let is_on_sm_80 = with_precision!(dtype, P => P::SM_80.is_some());
-                let in_rows = layout == Layout([MatrixOrder::Row; 2]);
-                if self.path.contains(&Path::Sm80) && !(is_on_sm_80 && in_rows) {
-                    return Err(format!(
-                        "path sm_80: expected bf16 or f16 and layout nn, found {dtype} and layout {layout}"
-                    )
-                    .into());
-                }
+                with_precision!(dtype, P => kernels::check::<P>(layout))
+                    .map_err(|error| format!("{dtype}, layout {layout}: {error}"))?;
             }
         }
         Ok(())
@@ -197,7 +200,7 @@ impl Args {
     fn ceilings<P: Precision>(&self, gpu: &Gpu) -> Fallible<Vec<Boxed<P>>> {
         let of_path = |path: &Path| match path {
             Path::Sm90a => Some(ceilings::wgmma(gpu)),
-            Path::Sm80 => P::SM_80.map(|sm_80| (sm_80.ceiling)(gpu)),
+            Path::Sm80 => P::MMA_SYNC.map(|load| load(gpu)),
         };
         self.path.iter().filter_map(of_path).collect()
     }
@@ -217,11 +220,8 @@ impl Args {
                 Err(why) => refused.push(Refusal { name: rival.0.to_string(), why: why.to_string() }),
             }
         }
-        if self.path.contains(&Path::Sm90a) {
-            contenders.extend(self.kernels(gpu, layout, size)?);
-        }
-        if let Some(sm_80) = P::SM_80.filter(|_| self.path.contains(&Path::Sm80)) {
-            contenders.push((sm_80.kernel)(gpu, size)?);
+        for path in &self.path {
+            contenders.extend(self.kernels(gpu, *path, layout, size)?);
         }
         let contenders = contenders.iter_mut().chain(ceilings).map(|contender| &mut **contender);
         let mut problem = Problem::<P>::new(gpu, numbers, size, layout)?;
@@ -232,20 +232,28 @@ impl Args {
     }
 
     /// Loads the kernel that is chosen for a size and, in a sweep, the kernels of all tiles.
-    fn kernels<P: Precision>(&self, gpu: &Gpu, layout: Layout, size: Size) -> Fallible<Vec<Boxed<P>>> {
+    fn kernels<P: Precision>(
+        &self,
+        gpu: &Gpu,
+        path: Path,
+        layout: Layout,
+        size: Size,
+    ) -> Fallible<Vec<Boxed<P>>> {
         let problem = size.0.map(|size| size as u32);
         let [a, b] = layout.0;
-        let chosen = Gemm::for_problem::<P::Factor, P::Result>(a, b, problem, &gpu_kind(gpu));
-        let mut kernels = vec![kernels::ours(
-            gpu,
-            format!("warpwright {}", described(&chosen)),
-            Kind::Chosen,
-            chosen,
-            size,
-        )?];
-        kernels.extend(kernels::promoted(gpu, layout, size)?);
-        for gemm in Gemm::candidates(chosen.target, a, b, problem[0]).filter(|_| self.sweep) {
-            kernels.push(kernels::ours(gpu, described(&gemm), Kind::Variant, gemm, size)?);
+        let chosen = Gemm::for_problem::<P::Factor, P::Result>(a, b, problem, &path.gpu_kind(gpu));
+        let instructions = if chosen.target == Target::SM_90A { "" } else { ", mma.sync" };
+        let chosen = kernels::for_contiguous::<P>(chosen, size);
+        let named = |gemm: &Gemm| format!("{}{instructions}", described(gemm));
+        let mut kernels =
+            vec![kernels::ours(gpu, format!("warpwright {}", named(&chosen)), Kind::Chosen, chosen, size)?];
+        if chosen.target == Target::SM_90A {
+            kernels.extend(kernels::promoted(gpu, layout, size)?);
+        }
+        let others =
+            if self.sweep { kernels::candidates::<P>(chosen.target, layout, size) } else { Vec::new() };
+        for gemm in others {
+            kernels.push(kernels::ours(gpu, named(&gemm), Kind::Variant, gemm, size)?);
         }
         Ok(kernels)
     }

@@ -286,12 +286,8 @@ impl GemmShape {
             multiprocessors: cache.multiprocessors(),
         };
         let gemm = Gemm::for_problem::<T, D>(self.a, self.b, [self.m, cols, self.k], &gpu);
-        let tile = match gemm.tile {
-            GemmTile::T128x256 if any.operands => GemmTile::T128x128,
-            tile => tile,
-        };
-        let AnyDistance { operands: any_size, result: any_ldd } = any;
-        Gemm { tile, any_size, any_ldd, activation: self.activation, ..gemm }
+        let gemm = if any.operands { gemm.with_any_size() } else { gemm };
+        Gemm { any_ldd: any.result, activation: self.activation, ..gemm }
     }
 }
 

@@ -72,6 +72,17 @@ impl Gemm {
         })
     }
 
+    /// Returns this kernel for rows of A and B of any length and stride ([`any_size`](Self::any_size)), with tiles of 128×128 if those of this one
+    /// are larger.
+    #[must_use]
+    pub const fn with_any_size(self) -> Self {
+        let tile = match self.tile {
+            GemmTile::T128x256 => GemmTile::T128x128,
+            tile => tile,
+        };
+        Self { tile, any_size: true, ..self }
+    }
+
     /// Returns the target of the kernels for GPUs of a compute capability.
     pub(in crate::kernels) fn target_of((major, minor): (u32, u32)) -> Target {
         match Target::newest_portable(major, minor) {

@@ -5,15 +5,10 @@ use std::{rc::Rc, sync::Arc};
 use cudarc::driver::{CudaSlice, CudaStream};
 use warpwright::{
     gpu::Gpu,
-    kernels::{
-        Gemm, GemmArgs, GemmTile, MatmulArgs, MatrixOrder, PadRowsArgs, matmul, pad_rows, pitch_divisor,
-    },
+    kernels::{Gemm, GemmArgs, GemmTile, MatrixOrder, PadRowsArgs, pad_rows},
     prelude::{BuildError, Target},
     ptx::Element,
-    ptx::traits::HalfPair,
     run::Loaded,
-    tensor::TensorElement,
-    tiles::Product,
 };
 
 use super::{
@@ -70,6 +65,10 @@ impl<P: Precision> Contender<P> for Ours<P> {
         self.kind
     }
 
+    fn unit(&self) -> Unit {
+        if self.gemm.target == Target::SM_90A { Unit::Wgmma } else { Unit::MmaSync }
+    }
+
     fn name(&self) -> String {
         self.name.clone()
     }
@@ -117,7 +116,16 @@ pub(super) fn for_contiguous<P: Precision>(gemm: Gemm, size: Size) -> Gemm {
     // Tensor copies read padded factors instead.
     let any_size =
         gemm.target != Target::SM_90A && [of_a, of_b].iter().any(|&run| is_any(run, P::Factor::SIZE));
-    Gemm { any_ldd: is_any(n, P::Result::SIZE), any_size, ..gemm }
+    let gemm = if any_size { gemm.with_any_size() } else { gemm };
+    Gemm { any_ldd: is_any(n, P::Result::SIZE), ..gemm }
+}
+
+/// Returns the kernels of a target that may be the fastest for contiguous matrices of a size.
+pub(super) fn candidates<P: Precision>(target: Target, layout: Layout, size: Size) -> Vec<Gemm> {
+    let [a, b] = layout.0;
+    // Tiles that do not support the size would be replaced by others.
+    let has_tile = |gemm: &Gemm| for_contiguous::<P>(*gemm, size).tile == gemm.tile;
+    Gemm::candidates(target, a, b, size.0[0] as u32).filter(has_tile).collect()
 }
 
 /// Loads the kernel of [`Gemm`] whose sums are promoted, if the type has one.
@@ -139,50 +147,11 @@ pub(super) fn of_kernel<P: Precision>(
 ) -> Fallible<Boxed<P>> {
     let [m, n, k] = size.0;
     let rows = |order, rows, cols| if order == MatrixOrder::Row { [rows, cols] } else { [cols, rows] };
-    let padded = [Padded::new(gpu, rows(gemm.a, m, k))?, Padded::new(gpu, rows(gemm.b, k, n))?];
+    let padded = if gemm.any_size {
+        [None, None]
+    } else {
+        [Padded::new(gpu, rows(gemm.a, m, k))?, Padded::new(gpu, rows(gemm.b, k, n))?]
+    };
     let name = if padded.iter().any(Option::is_some) { format!("{name}, factors padded") } else { name };
     Ok(Box::new(Ours::<P> { name, kind, size, gemm, kernel, padded }))
-}
-
-/// The kernel [`matmul`], which has results of f32.
-struct Matmul<T: TensorElement> {
-    size: Size,
-    kernel: Loaded<MatmulArgs<T>>,
-    d: CudaSlice<f32>,
-}
-
-impl<P: Precision> Contender<P> for Matmul<P::Factor> {
-    fn kind(&self) -> Kind {
-        Kind::Chosen
-    }
-
-    fn unit(&self) -> Unit {
-        Unit::MmaSync
-    }
-
-    fn name(&self) -> String {
-        "warpwright matmul, sm_80".into()
-    }
-
-    fn launch(&mut self, stream: &Arc<CudaStream>, buffers: &mut Buffers<P>) -> Result<(), Failed> {
-        let [m, n, k] = self.size.0.map(|size| size as u32);
-        let arguments = (&buffers.a, &buffers.b, &mut self.d, m, n, k);
-        self.kernel.launch(stream, arguments).map_err(Failed::of)
-    }
-
-    fn result(&self, stream: &Arc<CudaStream>, _: &Buffers<P>) -> Fallible<Option<Vec<f32>>> {
-        Ok(Some(stream.clone_dtoh(&self.d)?))
-    }
-}
-
-/// Loads the kernel [`matmul`] for row-major matrices.
-pub(super) fn on_sm_80<P>(gpu: &Gpu, size: Size) -> Fallible<Boxed<P>>
-where
-    P: Precision,
-    P::Factor: TensorElement<Word: HalfPair> + Product<P::Factor, f32>,
-{
-    let [m, n, k] = size.0;
-    let kernel = gpu.load(&matmul::<P::Factor>(Target::SM_80, pitch_divisor(n as u32, k as u32))?)?;
-    let d = gpu.stream().alloc_zeros(m * n)?;
-    Ok(Box::new(Matmul { size, kernel, d }))
 }

@@ -14,7 +14,7 @@ use warpwright::{
     tiles::{Convert, Product},
 };
 
-use super::{ceilings, contender::Boxed, kernels, shapes::Size};
+use super::{ceilings, contender::Boxed};
 use crate::bench::Fallible;
 
 /// The type of the factors.
@@ -54,11 +54,8 @@ impl fmt::Display for Dtype {
 pub(super) trait Stored: DeviceRepr + ValidAsZeroBits + Copy + 'static {}
 impl<T: DeviceRepr + ValidAsZeroBits + Copy + 'static> Stored for T {}
 
-/// The path of sm_80: its kernel for a size, with factors in rows, and the ceiling of its instruction.
-pub(super) struct Sm80<P: ?Sized> {
-    pub(super) kernel: fn(&Gpu, Size) -> Fallible<Boxed<P>>,
-    pub(super) ceiling: fn(&Gpu) -> Fallible<Boxed<P>>,
-}
+/// Loads a ceiling.
+pub(super) type LoadCeiling<P> = fn(&Gpu) -> Fallible<Boxed<P>>;
 
 /// A kernel, or the reason why it cannot be built.
 pub(super) type Built<T, D> = Result<Kernel<GemmArgs<T, D>>, BuildError>;
@@ -76,8 +73,8 @@ pub(super) trait Precision: 'static {
     const DTYPE: Dtype;
     /// The products of cuBLASLt of the same types, with their names.
     const RIVALS: &'static [(&'static str, CublasLtTypes)];
-    /// The path of sm_80, if it has these types.
-    const SM_80: Option<Sm80<Self>>;
+    /// The ceiling of `mma.sync`, if it was written for these types.
+    const MMA_SYNC: Option<LoadCeiling<Self>>;
     /// The maximum error of a correct result, relative to the result and to √k.
     const TOLERANCE: f32;
 
@@ -99,7 +96,7 @@ macro_rules! precisions {
     ($(
         $name:ident: $factor:ty as $stored_factor:ty, $sum:ty, $result:ty as $stored_result:ty, $tolerance:literal,
         |$normal:ident| $to_factor:expr, |$bits:ident| $to_number:expr, |$of:ident| $to_result:expr,
-        [$($rival:literal $types:expr),*], $sm_80:expr $(, $promoted:ident)?;
+        [$($rival:literal $types:expr),*], $mma_sync:expr $(, $promoted:ident)?;
     )*) => {$(
         #[derive(Debug)]
         pub(super) enum $name {}
@@ -114,7 +111,7 @@ macro_rules! precisions {
 
             const DTYPE: Dtype = Dtype::$name;
             const RIVALS: &'static [(&'static str, CublasLtTypes)] = &[$(($rival, $types)),*];
-            const SM_80: Option<Sm80<Self>> = $sm_80;
+            const MMA_SYNC: Option<LoadCeiling<Self>> = $mma_sync;
             const TOLERANCE: f32 = $tolerance;
 
             fn kernel(gemm: Gemm) -> Built<$factor, $result> {
@@ -143,10 +140,10 @@ macro_rules! precisions {
 precisions! {
     Bf16: bf16 as u16, f32, bf16 as u16, 0.02,
         |x| bf16::from_f32(x).to_bits(), |bits| bf16::from_bits(bits).to_f64(), |bits| bf16::from_bits(bits).to_f32(),
-        ["cuBLASLt" CublasLtTypes::Bf16], Some(Sm80 { kernel: kernels::on_sm_80, ceiling: ceilings::mma_sync });
+        ["cuBLASLt" CublasLtTypes::Bf16], Some(ceilings::mma_sync);
     F16: f16 as u16, f32, f16 as u16, 0.002,
         |x| f16::from_f32(x).to_bits(), |bits| f16::from_bits(bits).to_f64(), |bits| f16::from_bits(bits).to_f32(),
-        ["cuBLASLt" CublasLtTypes::F16], Some(Sm80 { kernel: kernels::on_sm_80, ceiling: ceilings::mma_sync });
+        ["cuBLASLt" CublasLtTypes::F16], Some(ceilings::mma_sync);
     // Rounded on the host: tensor cores ignore the other bits.
     Tf32: tf32 as f32, f32, f32 as f32, 0.001,
         |x| tf32::from_f32(x).to_f32(), |x| f64::from(x), |x| x,

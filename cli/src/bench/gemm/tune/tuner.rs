@@ -12,7 +12,7 @@ use super::{
     super::{
         contender::{Boxed, Kind},
         described, gpu_kind,
-        kernels::{Shared, for_contiguous, of_kernel},
+        kernels::{Shared, candidates, for_contiguous, of_kernel},
         precision::Precision,
         problem::{Contenders, Problem},
         rivals::rivals,
@@ -45,7 +45,7 @@ impl<'g, P: Precision> Tuner<'g, P> {
         };
         let ([a, b], sizes @ [rows, ..]) = (layout.0, size.0.map(|size| size as u32));
         let estimated = Gemm::for_problem::<P::Factor, P::Result>(a, b, sizes, &gpu_kind(self.gpu));
-        let candidates: Vec<_> = Gemm::candidates(estimated.target, a, b, rows).collect();
+        let candidates = candidates::<P>(estimated.target, layout, size);
         // The tile that every target has.
         let simplest = Gemm { target: estimated.target, a, b, ..Gemm::new(GemmTile::T64x64) };
         fastest(&mut OnGpu { tuner: self, problem, layout, size, simplest }, &candidates, rows)
