@@ -42,6 +42,7 @@ fn attend(device: &impl Device) -> Result<(), Box<dyn Error>> {
     println!("device   {}", device.describe());
     let [heads, kv_heads, length, size] = [HEADS, KV_HEADS, LENGTH, SIZE].map(|n| n as u32);
     let attention = Attention::for_problem(&AttentionProblem {
+        target: Target::SM_90A,
         head_size: size,
         value_size: size,
         mask: AttentionMask::Causal,

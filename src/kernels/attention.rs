@@ -1,4 +1,4 @@
-//! Attention on Hopper (sm_90a), with tensor copies and `wgmma`.
+//! Attention: on Hopper (sm_90a) with tensor copies and `wgmma`, on other targets with `cp.async` and `mma.sync`.
 
 mod backward;
 mod cached;
@@ -10,6 +10,7 @@ mod scores;
 mod softmax;
 mod visible;
 mod warpgroup;
+mod warps;
 
 use crate::{
     ptx::{BuildError, Builder, In, Kernel, Out, Target},
@@ -18,6 +19,7 @@ use crate::{
 };
 use forward::{Shape, forward};
 use inputs::{Inputs, Sizes};
+use warps::forward_by_warps;
 
 pub use backward::{
     AttentionBackward, AttentionFinishArgs, AttentionKeysArgs, AttentionQueriesArgs, AttentionRowsArgs,
@@ -67,23 +69,29 @@ pub struct AttentionExtras {
 /// The queries and keys that a block processes at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AttentionTile {
-    /// The number of warpgroups, 2 or 3, each of which processes 64 queries.
-    pub warpgroups: u32,
+    /// The number of queries.
+    pub queries: u32,
     /// The number of keys per step.
     pub keys: u32,
 }
 
 impl AttentionTile {
-    /// Returns all tiles of the kernels with these head sizes: `head_size` of Q and K, and `value_size` of V and O. The first tile is the
-    /// fastest for long sequences.
-    pub fn all(head_size: u32, value_size: u32) -> impl Iterator<Item = Self> {
-        let of_size = TILES.iter().filter(move |[d, e, ..]| [*d, *e] == [head_size, value_size]);
-        of_size.map(|&[.., warpgroups, keys]| Self { warpgroups, keys })
+    /// Returns all tiles of the kernels for a target with these head sizes: `head_size` of Q and K, and `value_size` of V and O. The first
+    /// tile is the fastest for long sequences.
+    pub fn all(target: Target, head_size: u32, value_size: u32) -> impl Iterator<Item = Self> {
+        let tiles = if uses_wgmma(target) { HOPPER_TILES } else { WARP_TILES };
+        let of_size = tiles.iter().filter(move |[d, e, ..]| [*d, *e] == [head_size, value_size]);
+        of_size.map(|&[.., queries, keys]| Self { queries, keys })
     }
 }
 
+/// Returns whether the kernels for a target multiply with `wgmma`.
+fn uses_wgmma(target: Target) -> bool {
+    target == Target::SM_90A
+}
+
 /// An attention kernel: O = softmax(`scale` · Q·Kᵀ)·V for each head, and the logarithm of the sum of exponentials of each row of `scale` ·
-/// Q·Kᵀ. Requires sm_90a.
+/// Q·Kᵀ. For sm_90a, or, with `mma.sync`, for sm_80 and later.
 ///
 /// Scores, exponentials and sums are f32. Exponentials are relative to a running maximum, which is updated only if an exponential would
 /// exceed 2⁸; they are rounded to `T` before they are multiplied by V. Elements of O are rounded to `T`. There may be up to 2³⁰ queries and
@@ -95,6 +103,8 @@ impl AttentionTile {
 #[doc(alias = "scaled_dot_product_attention")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Attention {
+    /// The target of the kernel.
+    pub target: Target,
     /// The head size of Q and K: 32, 64, 96, 128, 192 or 256.
     pub head_size: u32,
     /// The head size of V and O: 128 if that of Q and K is 192, otherwise that of Q and K.
@@ -103,28 +113,30 @@ pub struct Attention {
     pub mask: AttentionMask,
     /// The queries and keys that a block processes at a time.
     pub tile: AttentionTile,
-    /// The order of the tiles of queries (columns) of all heads (rows). With a causal mask, columns are counted from the last tile.
+    /// For sm_90a, the order of the tiles of queries (columns) of all heads (rows). With a causal mask, columns are counted from the last
+    /// tile.
     pub schedule: Schedule,
 }
 
 impl Attention {
-    /// Returns the kernel for these head sizes, with the tile that is fastest for long sequences.
+    /// Returns the kernel for a target and these head sizes, with the tile that is fastest for long sequences.
     #[must_use]
-    pub fn new(head_size: u32, value_size: u32, mask: AttentionMask) -> Self {
-        let none = AttentionTile { warpgroups: 2, keys: 128 };
-        let tile = AttentionTile::all(head_size, value_size).next().unwrap_or(none);
+    pub fn new(target: Target, head_size: u32, value_size: u32, mask: AttentionMask) -> Self {
+        let none = AttentionTile { queries: 128, keys: 128 };
+        let tile = AttentionTile::all(target, head_size, value_size).next().unwrap_or(none);
         // With a causal mask, the first tiles take the most steps.
         let schedule =
             if mask.is_causal() { Schedule::grouped(8).back_and_forth() } else { Schedule::linear() };
-        Self { head_size, value_size, mask, tile, schedule }
+        Self { target, head_size, value_size, mask, tile, schedule }
     }
 
     /// Returns the kernel with the tile that is fastest with a soft cap, because it leaves registers for computing the cap. Build it with
     /// [`kernel_with_extras`](Self::kernel_with_extras).
     #[must_use]
     pub fn with_tile_for_cap(self) -> Self {
-        let fewer = |tile: &AttentionTile| tile.warpgroups == 3 && tile.keys < self.tile.keys;
-        let tile = AttentionTile::all(self.head_size, self.value_size).find(fewer).unwrap_or(self.tile);
+        let fewer = |tile: &AttentionTile| tile.queries == 192 && tile.keys < self.tile.keys;
+        let mut all = AttentionTile::all(self.target, self.head_size, self.value_size);
+        let tile = all.find(fewer).unwrap_or(self.tile);
         Self { tile, ..self }
     }
 
@@ -142,7 +154,7 @@ impl Attention {
             self.name::<T>(),
             strides(MATRICES, &["batch", "head", "row"])
         );
-        Kernel::build(&signature, Target::SM_90A, |k, (q, keys, values, o, lse, sizes, strides, scale)| {
+        Kernel::build(&signature, self.target, |k, (q, keys, values, o, lse, sizes, strides, scale)| {
             let sizes = Sizes::of(sizes);
             let inputs = Inputs::new([q, keys, values], (o, lse), sizes, strides, scale);
             self.emit(k, inputs, None);
@@ -172,7 +184,7 @@ impl Attention {
         );
         Kernel::build(
             &signature,
-            Target::SM_90A,
+            self.target,
             |k, (q, keys, values, o, lse, sizes, strides, scale, of_heads, sinks_of_heads)| {
                 if let Some(cap) = soft_cap.filter(|cap| !(1e-3..=1e4).contains(cap)) {
                     k.refuse(format!("expected a cap of scores from 0.001 to 10000, found {cap}"));
@@ -208,7 +220,7 @@ impl Attention {
         );
         Kernel::<PackedAttentionArgs<T>>::build(
             &signature,
-            Target::SM_90A,
+            self.target,
             |k, (q, keys, values, o, lse, starts, sizes, longest, strides, scale)| {
                 let sizes = Sizes::of(sizes).with_longest(longest);
                 let strides = strides.map(|[head, row]| [0.into(), head, row]);
@@ -232,16 +244,16 @@ impl Attention {
         T: TensorElement + Product<T, f32>,
         f32: Convert<T>,
     {
-        let Self { head_size, value_size, mask, tile, schedule } = *self;
-        let AttentionTile { warpgroups, keys } = tile;
+        let Self { target, head_size, value_size, mask, tile, schedule } = *self;
+        let AttentionTile { queries, keys } = tile;
         let of_values = if value_size == head_size { String::new() } else { format!(" and {value_size}") };
         k.describe(format!(
-            "O = softmax(scale·Q·Kᵀ)·V with rows of {head_size}{of_values} ({}), {} mask; tiles of {}×{keys}",
+            "O = softmax(scale·Q·Kᵀ)·V with rows of {head_size}{of_values} ({}), {} mask; tiles of {queries}×{keys}",
             T::NAME,
             mask.name().replace('_', " "),
-            64 * warpgroups,
         ));
         if check_window(k, mask) {
+            let build = if uses_wgmma(target) { hopper } else { warps };
             build([head_size, value_size], tile, k, inputs, Shape { mask, schedule, soft_cap });
         }
     }
@@ -267,47 +279,63 @@ fn strides(matrices: &[&str], axes: &[&str]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Defines the head sizes, warpgroups and keys of a step that there are kernels for, and builds them for `D`, `E`, `M` and `N` subtiles of
-/// columns of K and of V, of queries and of keys, numbers of stages, and subtiles of columns that are stored at a time.
+/// Defines the head sizes, queries and keys of a step that there are kernels for, and a function that emits them with the following
+/// constants.
 macro_rules! tiles {
-    ($($size:literal, $value:literal, $warpgroups:literal, $keys:literal => $d:literal, $e:literal, $m:literal, $n:literal, $stages:literal, $queries:literal, $out:literal;)*) => {
-        const TILES: &[[u32; 4]] = &[$([$size, $value, $warpgroups, $keys]),*];
+    ($all:ident $build:ident $emit:ident: $($size:literal, $value:literal, $queries:literal, $keys:literal => $($constant:literal),*;)*) => {
+        const $all: &[[u32; 4]] = &[$([$size, $value, $queries, $keys]),*];
 
-        fn build<'k, T>(sizes: [u32; 2], tile: AttentionTile, k: Builder<'k>, inputs: Inputs<'k, T>, shape: Shape)
+        fn $build<'k, T>(sizes: [u32; 2], tile: AttentionTile, k: Builder<'k>, inputs: Inputs<'k, T>, shape: Shape)
         where
             T: TensorElement + Product<T, f32>,
             f32: Convert<T>,
         {
-            match [sizes[0], sizes[1], tile.warpgroups, tile.keys] {
-                $([$size, $value, $warpgroups, $keys] => forward::<T, $d, $e, $m, $n, $warpgroups, $stages, $queries, $out>(k, inputs, shape),)*
-                _ => refuse(k, sizes, tile),
+            match [sizes[0], sizes[1], tile.queries, tile.keys] {
+                $([$size, $value, $queries, $keys] => $emit::<T, $($constant),*>(k, inputs, shape),)*
+                _ => refuse(k, $all, sizes, tile),
             }
         }
     };
 }
 
-tiles! {
-    //  d,  e, C, keys =>  D,  E,  M,  N, stages, of queries, stored
-     32,  32, 3, 128 =>  2,  2, 12,  8, 4, 2, 2;
-     32,  32, 3,  96 =>  2,  2, 12,  6, 4, 2, 2;
-     64,  64, 3, 128 =>  4,  4, 12,  8, 3, 2, 4;
-     64,  64, 3,  96 =>  4,  4, 12,  6, 3, 2, 4;
-     64,  64, 2, 128 =>  4,  4,  8,  8, 3, 1, 4;
-     96,  96, 2, 128 =>  6,  6,  8,  8, 2, 1, 2;
-    128, 128, 2, 128 =>  8,  8,  8,  8, 2, 1, 4;
-    128, 128, 2,  80 =>  8,  8,  8,  5, 3, 1, 4;
-    128, 128, 2, 176 =>  8,  8,  8, 11, 2, 1, 4;
-    192, 128, 2, 128 => 12,  8,  8,  8, 2, 1, 4;
-    256, 256, 2,  64 => 16, 16,  8,  4, 2, 1, 4;
+// Subtiles of columns of K and of V, of queries and of keys, warpgroups, stages of keys and of queries, and subtiles of columns that are
+// stored at a time.
+tiles! { HOPPER_TILES hopper forward:
+    //  d,  e,   m, keys =>  D,  E,  M,  N, C, stages, of queries, stored
+     32,  32, 192, 128 =>  2,  2, 12,  8, 3, 4, 2, 2;
+     32,  32, 192,  96 =>  2,  2, 12,  6, 3, 4, 2, 2;
+     64,  64, 192, 128 =>  4,  4, 12,  8, 3, 3, 2, 4;
+     64,  64, 192,  96 =>  4,  4, 12,  6, 3, 3, 2, 4;
+     64,  64, 128, 128 =>  4,  4,  8,  8, 2, 3, 1, 4;
+     96,  96, 128, 128 =>  6,  6,  8,  8, 2, 2, 1, 2;
+    128, 128, 128, 128 =>  8,  8,  8,  8, 2, 2, 1, 4;
+    128, 128, 128,  80 =>  8,  8,  8,  5, 2, 3, 1, 4;
+    128, 128, 128, 176 =>  8,  8,  8, 11, 2, 2, 1, 4;
+    192, 128, 128, 128 => 12,  8,  8,  8, 2, 2, 1, 4;
+    256, 256, 128,  64 => 16, 16,  8,  4, 2, 2, 1, 4;
 }
 
-/// Rejects an unsupported tile.
-fn refuse(k: Builder<'_>, [head_size, value_size]: [u32; 2], tile: AttentionTile) {
-    let what = |[d, e, warpgroups, keys]: [u32; 4]| {
-        format!("{warpgroups} warpgroups and {keys} keys for rows of {d} and {e}")
+// Subtiles of columns of K and of V, of queries, of queries of a warp, and of keys, and stages. All fit into the shared memory of sm_86.
+tiles! { WARP_TILES warps forward_by_warps:
+    //  d,  e,   m, keys =>  D,  E, M, H, N, stages
+     32,  32, 128,  64 =>  2,  2, 8, 2, 4, 2;
+     64,  64, 128,  64 =>  4,  4, 8, 2, 4, 2;
+     64,  64,  64,  64 =>  4,  4, 4, 1, 4, 2;
+     96,  96, 128,  64 =>  6,  6, 8, 2, 4, 2;
+    128, 128, 128,  32 =>  8,  8, 8, 2, 2, 2;
+    128, 128, 128,  64 =>  8,  8, 8, 2, 4, 2;
+    128, 128,  64,  64 =>  8,  8, 4, 1, 4, 2;
+    192, 128, 128,  32 => 12,  8, 8, 2, 2, 2;
+    256, 256,  64,  32 => 16, 16, 4, 1, 2, 2;
+}
+
+/// Rejects an unsupported tile; there are kernels for `all`.
+fn refuse(k: Builder<'_>, all: &[[u32; 4]], [head_size, value_size]: [u32; 2], tile: AttentionTile) {
+    let what = |[d, e, queries, keys]: [u32; 4]| {
+        format!("{queries} queries and {keys} keys for rows of {d} and {e}")
     };
-    let expected: Vec<_> = TILES.iter().copied().map(what).collect();
-    let found = what([head_size, value_size, tile.warpgroups, tile.keys]);
+    let expected: Vec<_> = all.iter().copied().map(what).collect();
+    let found = what([head_size, value_size, tile.queries, tile.keys]);
     k.block([128]);
     k.refuse(format!("expected {}; found {found}", expected.join(", ")));
 }

@@ -1,7 +1,7 @@
 //! Caps of scores, slopes and sinks.
 
 use super::{
-    problem::{Added, Order, Sizes, check_with, mixed},
+    problem::{Added, Order, Sizes, TARGETS, check_with, mixed},
     sizes::ROWS,
 };
 use warpwright::{
@@ -18,16 +18,20 @@ fn large(which: char, at: [usize; 4]) -> f32 {
 }
 
 fn with(mask: AttentionMask, added: &Added) {
-    check_with::<bf16>(&Attention::new(64, 64, mask), added, SIZES, &large);
+    for target in TARGETS {
+        check_with::<bf16>(&Attention::new(target, 64, 64, mask), added, SIZES, &large);
+    }
 }
 
 const NONE: Added = Added { soft_cap: None, slopes: Vec::new(), sinks: Vec::new() };
 
 #[test]
 fn caps() {
-    for soft_cap in [2.0, 50.0] {
-        let attention = Attention::new(64, 64, AttentionMask::Full).with_tile_for_cap();
-        check_with::<bf16>(&attention, &Added { soft_cap: Some(soft_cap), ..NONE }, SIZES, &large);
+    for target in TARGETS {
+        for soft_cap in [2.0, 50.0] {
+            let attention = Attention::new(target, 64, 64, AttentionMask::Full).with_tile_for_cap();
+            check_with::<bf16>(&attention, &Added { soft_cap: Some(soft_cap), ..NONE }, SIZES, &large);
+        }
     }
 }
 
@@ -47,32 +51,38 @@ fn sinks() {
         let added = Added { sinks: sinks.to_vec(), ..NONE };
         with(AttentionMask::Full, &added);
         let sizes = Sizes { queries: 300, keys: 100, ..SIZES };
-        let attention = Attention::new(64, 64, AttentionMask::CausalFromEnd);
-        check_with::<bf16>(&attention, &added, sizes, &large);
+        for target in TARGETS {
+            let attention = Attention::new(target, 64, 64, AttentionMask::CausalFromEnd);
+            check_with::<bf16>(&attention, &added, sizes, &large);
+        }
     }
 }
 
 #[test]
 fn all_of_them() {
-    let added = Added { soft_cap: Some(10.0), slopes: vec![0.125, 0.5], sinks: vec![1.0, 2.0] };
-    for [head_size, value_size] in ROWS {
-        // Rows of 256 leave no registers for a window too.
-        let window = AttentionMask::Window { before: 120, after: 0 };
-        let mask = if head_size == 256 { AttentionMask::Full } else { window };
-        let attention = Attention::new(head_size, value_size, mask).with_tile_for_cap();
-        check_with::<bf16>(&attention, &added, SIZES, &large);
+    for target in TARGETS {
+        let added = Added { soft_cap: Some(10.0), slopes: vec![0.125, 0.5], sinks: vec![1.0, 2.0] };
+        for [head_size, value_size] in ROWS {
+            // Rows of 256 leave no registers for a window too.
+            let window = AttentionMask::Window { before: 120, after: 0 };
+            let mask = if head_size == 256 { AttentionMask::Full } else { window };
+            let attention = Attention::new(target, head_size, value_size, mask).with_tile_for_cap();
+            check_with::<bf16>(&attention, &added, SIZES, &large);
+        }
     }
 }
 
 #[test]
 fn caps_are_positive() {
-    for cap in [0.0, -1.0, 1e5, f32::NAN, f32::INFINITY] {
-        let extras = AttentionExtras { soft_cap: Some(cap), ..AttentionExtras::default() };
-        let attention = Attention::new(64, 64, AttentionMask::Full);
-        let found = attention.kernel_with_extras::<bf16>(extras).expect_err("it is rejected").to_string();
-        assert!(
-            found.contains(&format!("expected a cap of scores from 0.001 to 10000, found {cap}")),
-            "{found}"
-        );
+    for target in TARGETS {
+        for cap in [0.0, -1.0, 1e5, f32::NAN, f32::INFINITY] {
+            let extras = AttentionExtras { soft_cap: Some(cap), ..AttentionExtras::default() };
+            let attention = Attention::new(target, 64, 64, AttentionMask::Full);
+            let found = attention.kernel_with_extras::<bf16>(extras).expect_err("it is rejected").to_string();
+            assert!(
+                found.contains(&format!("expected a cap of scores from 0.001 to 10000, found {cap}")),
+                "{found}"
+            );
+        }
     }
 }

@@ -1,16 +1,18 @@
 //! Every mask, at lengths around those of tiles.
 
-use super::problem::{Order, Sizes, built, check, mixed};
+use super::problem::{Order, Sizes, TARGETS, built, check, mixed};
 use warpwright::{
     kernels::{Attention, AttentionMask},
     prelude::bf16,
 };
 
 fn lengths(head_size: u32, mask: AttentionMask, lengths: &[(usize, usize)]) {
-    let attention = Attention::new(head_size, head_size, mask);
-    let kernel = built::<bf16>(&attention);
-    for &(queries, keys) in lengths {
-        check(&attention, &kernel, Sizes::one(queries, keys), &mixed);
+    for target in TARGETS {
+        let attention = Attention::new(target, head_size, head_size, mask);
+        let kernel = built::<bf16>(&attention);
+        for &(queries, keys) in lengths {
+            check(&attention, &kernel, Sizes::one(queries, keys), &mixed);
+        }
     }
 }
 
@@ -63,19 +65,27 @@ fn windows_of_128() {
 #[test]
 fn windows_are_limited() {
     let mask = AttentionMask::Window { before: 0, after: 1 << 30 };
-    let found = Attention::new(64, 64, mask).kernel::<bf16>().expect_err("it is rejected").to_string();
-    let expected = "expected a window of less than 2³⁰ positions, found 0 before and 1073741824 after";
-    assert!(found.contains(expected), "{found}");
+    for target in TARGETS {
+        let found =
+            Attention::new(target, 64, 64, mask).kernel::<bf16>().expect_err("it is rejected").to_string();
+        let expected = "expected a window of less than 2³⁰ positions, found 0 before and 1073741824 after";
+        assert!(found.contains(expected), "{found}");
+    }
 }
 
 #[test]
 fn several_heads_in_both_orders() {
-    let attention = Attention::new(64, 64, AttentionMask::Causal);
-    let kernel = built::<bf16>(&attention);
-    for order in [Order::Heads, Order::Rows] {
-        for (batches, heads, kv_heads) in [(2, 3, 3), (1, 4, 2), (3, 2, 1)] {
-            let sizes = Sizes { batches, heads, kv_heads, queries: 210, keys: 150, order };
-            check(&attention, &kernel, sizes, &mixed);
+    for (target, mask) in TARGETS
+        .into_iter()
+        .flat_map(|target| [(target, AttentionMask::Causal), (target, AttentionMask::Full)])
+    {
+        let attention = Attention::new(target, 64, 64, mask);
+        let kernel = built::<bf16>(&attention);
+        for order in [Order::Heads, Order::Rows] {
+            for (batches, heads, kv_heads) in [(2, 3, 3), (1, 4, 2), (3, 2, 1)] {
+                let sizes = Sizes { batches, heads, kv_heads, queries: 210, keys: 150, order };
+                check(&attention, &kernel, sizes, &mixed);
+            }
         }
     }
 }

@@ -3,13 +3,14 @@
 use proptest::prelude::*;
 use warpwright::{
     kernels::{Attention, AttentionMask, AttentionProblem},
+    ptx::Target,
     tiles::Schedule,
 };
 
 /// Returns the steps of the block that has the most, relative to the mean; a tile takes one more, to start and to store.
 fn imbalance(problem: &AttentionProblem, attention: &Attention) -> f64 {
     let AttentionProblem { heads, queries, keys, multiprocessors, .. } = *problem;
-    let (height, step) = (64 * attention.tile.warpgroups, attention.tile.keys);
+    let (height, step) = (attention.tile.queries, attention.tile.keys);
     let columns = queries.div_ceil(height);
     let blocks = multiprocessors.min(heads * columns);
     let mut work = vec![0; blocks as usize];
@@ -30,6 +31,7 @@ fn imbalance(problem: &AttentionProblem, attention: &Attention) -> f64 {
 
 fn problem(head_size: u32, heads: u32, length: u32) -> AttentionProblem {
     AttentionProblem {
+        target: Target::SM_90A,
         head_size,
         value_size: head_size,
         mask: AttentionMask::Causal,
@@ -70,7 +72,7 @@ proptest! {
         let mask = if from_end { AttentionMask::CausalFromEnd } else { AttentionMask::Causal };
         let problem = AttentionProblem { mask, queries, keys, multiprocessors, ..problem(head_size, heads, 1) };
         let chosen = Attention::for_problem(&problem);
-        if multiprocessors * 64 * chosen.tile.warpgroups >= 300 * heads {
+        if multiprocessors * chosen.tile.queries >= 300 * heads {
             prop_assert_eq!(chosen.schedule, Schedule::grouped(heads).back_and_forth());
             return Ok(());
         }

@@ -1,7 +1,7 @@
 //! Sequences of different lengths, stored one after the other.
 
 use super::{
-    problem::{Element, Matrices, On, Order, Sizes, compare_row, everywhere, mixed, scale},
+    problem::{Element, Matrices, On, Order, Sizes, TARGETS, compare_row, everywhere, mixed, scale},
     reference::Reference,
 };
 use crate::assemble;
@@ -83,20 +83,26 @@ const LENGTHS: [&[(usize, usize)]; 3] =
 
 #[test]
 fn full() {
-    for lengths in LENGTHS {
-        check(&Attention::new(64, 64, AttentionMask::Full), lengths, &mixed);
+    for target in TARGETS {
+        for lengths in LENGTHS {
+            check(&Attention::new(target, 64, 64, AttentionMask::Full), lengths, &mixed);
+        }
     }
 }
 
 #[test]
 fn causal_from_end() {
-    for lengths in LENGTHS {
-        check(&Attention::new(128, 128, AttentionMask::CausalFromEnd), lengths, &mixed);
+    for target in TARGETS {
+        for lengths in LENGTHS {
+            check(&Attention::new(target, 128, 128, AttentionMask::CausalFromEnd), lengths, &mixed);
+        }
     }
 }
 
 #[test]
 fn windows() {
-    let mask = AttentionMask::Window { before: 70, after: 10 };
-    check(&Attention::new(64, 64, mask), LENGTHS[0], &mixed);
+    for target in TARGETS {
+        let mask = AttentionMask::Window { before: 70, after: 10 };
+        check(&Attention::new(target, 64, 64, mask), LENGTHS[0], &mixed);
+    }
 }

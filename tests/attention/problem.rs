@@ -51,6 +51,9 @@ halves! {
     f16  1.0 / 1024.0;
 }
 
+/// The targets whose kernels differ: `wgmma`, and `mma.sync`.
+pub(super) const TARGETS: [Target; 2] = [Target::SM_90A, Target::SM_80];
+
 /// The order of rows in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {

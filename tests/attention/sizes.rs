@@ -1,6 +1,6 @@
 //! Every length of rows, and both types.
 
-use super::problem::{Half, Order, Sizes, built, check, mixed};
+use super::problem::{Half, Order, Sizes, TARGETS, built, check, mixed};
 use warpwright::{
     kernels::{Attention, AttentionMask},
     prelude::*,
@@ -15,14 +15,16 @@ where
     f32: Convert<T>,
 {
     let sizes = Sizes { batches: 1, heads: 2, kv_heads: 1, queries: 230, keys: 300, order: Order::Rows };
-    for [head_size, value_size] in ROWS {
-        // Rows of 256 leave no registers for a mask: some are spilled, once a tile.
-        let mask = if head_size == 256 { AttentionMask::Full } else { AttentionMask::CausalFromEnd };
-        let attention = Attention::new(head_size, value_size, mask);
-        check(&attention, &built::<T>(&attention), sizes, &mixed);
+    for target in TARGETS {
+        for [head_size, value_size] in ROWS {
+            // Rows of 256 leave no registers for a mask: some are spilled, once a tile.
+            let mask = if head_size == 256 { AttentionMask::Full } else { AttentionMask::CausalFromEnd };
+            let attention = Attention::new(target, head_size, value_size, mask);
+            check(&attention, &built::<T>(&attention), sizes, &mixed);
+        }
+        let attention = Attention::new(target, 256, 256, AttentionMask::CausalFromEnd);
+        check(&attention, &attention.kernel::<T>().expect("a valid kernel"), sizes, &mixed);
     }
-    let attention = Attention::new(256, 256, AttentionMask::CausalFromEnd);
-    check(&attention, &attention.kernel::<T>().expect("a valid kernel"), sizes, &mixed);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Every tile and order of tiles, and invalid tiles.
 
-use super::problem::{Order, Sizes, built, check, mixed};
+use super::problem::{Order, Sizes, TARGETS, built, check, mixed};
 use warpwright::{
     kernels::{Attention, AttentionMask, AttentionTile},
     prelude::*,
@@ -12,10 +12,12 @@ const SIZES: Sizes =
     Sizes { batches: 1, heads: 2, kv_heads: 1, queries: 230, keys: 700, order: Order::Heads };
 
 fn every_tile(head_size: u32) {
-    for tile in AttentionTile::all(head_size, head_size) {
-        for mask in [AttentionMask::Full, AttentionMask::CausalFromEnd] {
-            let attention = Attention { tile, ..Attention::new(head_size, head_size, mask) };
-            check(&attention, &built::<bf16>(&attention), SIZES, &mixed);
+    for target in TARGETS {
+        for tile in AttentionTile::all(target, head_size, head_size) {
+            for mask in [AttentionMask::Full, AttentionMask::CausalFromEnd] {
+                let attention = Attention { tile, ..Attention::new(target, head_size, head_size, mask) };
+                check(&attention, &built::<bf16>(&attention), SIZES, &mixed);
+            }
         }
     }
 }
@@ -33,7 +35,8 @@ fn every_tile_of_128() {
 #[test]
 fn orders_of_tiles() {
     for schedule in [Schedule::linear(), Schedule::grouped(2), Schedule::linear().back_and_forth()] {
-        let attention = Attention { schedule, ..Attention::new(64, 64, AttentionMask::Causal) };
+        let attention =
+            Attention { schedule, ..Attention::new(Target::SM_90A, 64, 64, AttentionMask::Causal) };
         let kernel = built::<bf16>(&attention);
         let sizes = Sizes { heads: 3, kv_heads: 3, queries: 450, keys: 450, ..SIZES };
         check(&attention, &kernel, sizes, &mixed);
@@ -42,9 +45,11 @@ fn orders_of_tiles() {
 
 #[test]
 fn other_tiles_are_rejected() {
-    let tile = AttentionTile { warpgroups: 5, keys: 128 };
-    let attention = Attention { tile, ..Attention::new(64, 64, AttentionMask::Full) };
-    let found = attention.kernel::<bf16>().expect_err("it is rejected").to_string();
-    assert!(found.contains("expected 3 warpgroups and 128 keys for rows of 32 and 32, "), "{found}");
-    assert!(found.contains("found 5 warpgroups and 128 keys for rows of 64 and 64"), "{found}");
+    for (target, first) in TARGETS.into_iter().zip(["192 queries and 128 keys", "128 queries and 64 keys"]) {
+        let tile = AttentionTile { queries: 320, keys: 128 };
+        let attention = Attention { tile, ..Attention::new(target, 64, 64, AttentionMask::Full) };
+        let found = attention.kernel::<bf16>().expect_err("it is rejected").to_string();
+        assert!(found.contains(&format!("expected {first} for rows of 32 and 32, ")), "{found}");
+        assert!(found.contains("found 320 queries and 128 keys for rows of 64 and 64"), "{found}");
+    }
 }

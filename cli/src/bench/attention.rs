@@ -8,6 +8,7 @@ use std::{fmt, str::FromStr};
 use warpwright::{
     gpu::Gpu,
     kernels::{Attention, AttentionBackward, AttentionMask, AttentionProblem, AttentionTile},
+    ptx::Target,
     tiles::Schedule,
 };
 
@@ -37,6 +38,9 @@ pub(in crate::bench) struct Args {
     /// A command that times other implementations, such as "python3 benches/attention.py"
     #[arg(long)]
     rival: Option<String>,
+    /// The target of the kernels: sm_90a, or sm_80 for those without `wgmma`
+    #[arg(long, default_value_t = Target::SM_90A)]
+    target: Target,
     /// Also time all tiles and several orders of tiles
     #[arg(long)]
     sweep: bool,
@@ -99,11 +103,12 @@ impl Sizes {
         if mask == AttentionMask::Full { all } else { all / 2.0 }
     }
 
-    fn problem(&self, multiprocessors: u32) -> AttentionProblem {
+    fn problem(&self, target: Target, multiprocessors: u32) -> AttentionProblem {
         let Self { batches, heads, length, head_size, value_size, mask } = *self;
         let [heads, length, head_size, value_size] =
             [batches * heads, length, head_size, value_size].map(|size| size as u32);
         AttentionProblem {
+            target,
             head_size,
             value_size,
             mask,
@@ -154,7 +159,7 @@ impl Args {
                     let (names, rate) = (problem.names().to_vec(), ("TFLOP/s", 2.5 * sizes.flops() / 1e6));
                     self.rounds.table(&names, |at| problem.time(at), rival, rate)?;
                 } else {
-                    let kernels = kernels(sizes, multiprocessors, self.sweep);
+                    let kernels = kernels(sizes, self.target, multiprocessors, self.sweep);
                     let mut problem = Problem::new(&gpu, sizes, &kernels)?;
                     let (names, rate) = (problem.names().to_vec(), ("TFLOP/s", sizes.flops() / 1e6));
                     self.rounds.table(&names, |at| problem.time(at), rival, rate)?;
@@ -167,22 +172,22 @@ impl Args {
 
 /// Returns the kernels of derivatives.
 fn backward_kernels(sizes: Sizes, multiprocessors: u32) -> Vec<(String, AttentionBackward)> {
-    let backward = AttentionBackward::for_problem(&sizes.problem(multiprocessors));
+    let backward = AttentionBackward::for_problem(&sizes.problem(Target::SM_90A, multiprocessors));
     let deterministic = AttentionBackward { deterministic: true, ..backward };
     vec![("warpwright".into(), backward), ("warpwright, deterministic".into(), deterministic)]
 }
 
 /// Returns the kernel that is chosen for a problem and, in a sweep, other kernels.
-fn kernels(sizes: Sizes, multiprocessors: u32, sweep: bool) -> Vec<(String, Attention)> {
+fn kernels(sizes: Sizes, target: Target, multiprocessors: u32, sweep: bool) -> Vec<(String, Attention)> {
     let Sizes { head_size, value_size, mask, .. } = sizes;
     let [head_size, value_size] = [head_size, value_size].map(|size| size as u32);
-    let chosen = Attention::for_problem(&sizes.problem(multiprocessors));
-    let AttentionTile { warpgroups, keys } = chosen.tile;
-    let mut kernels = vec![(format!("warpwright {}x{keys}", 64 * warpgroups), chosen)];
+    let chosen = Attention::for_problem(&sizes.problem(target, multiprocessors));
+    let AttentionTile { queries, keys } = chosen.tile;
+    let mut kernels = vec![(format!("warpwright {queries}x{keys}"), chosen)];
     if sweep {
-        for tile in AttentionTile::all(head_size, value_size) {
-            let AttentionTile { warpgroups, keys } = tile;
-            kernels.push((format!("{}x{keys}", 64 * warpgroups), Attention { tile, ..chosen }));
+        for tile in AttentionTile::all(target, head_size, value_size) {
+            let AttentionTile { queries, keys } = tile;
+            kernels.push((format!("{queries}x{keys}"), Attention { tile, ..chosen }));
         }
         if mask != AttentionMask::Full {
             for group in [1, 2, 4, 8, 16, 1 << 20] {

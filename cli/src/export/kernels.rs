@@ -510,9 +510,11 @@ where
 {
     for size in [64, 128] {
         for mask in [AttentionMask::Full, AttentionMask::Causal, AttentionMask::CausalFromEnd] {
-            add(module, |_| Attention::new(size, size, mask).kernel::<T>())?;
+            add(module, |target| Attention::new(target, size, size, mask).kernel::<T>())?;
         }
-        add(module, |_| Attention::new(size, size, AttentionMask::CausalFromEnd).packed_kernel::<T>())?;
+        add(module, |target| {
+            Attention::new(target, size, size, AttentionMask::CausalFromEnd).packed_kernel::<T>()
+        })?;
     }
     Ok(())
 }

@@ -37,6 +37,15 @@ impl<'k, T> Inputs<'k, T> {
     }
 }
 
+impl<'k, T> Inputs<'k, T> {
+    /// Requires that all strides are multiples of `divisor`.
+    #[track_caller]
+    pub(super) fn aligned(self, divisor: u32) -> Self {
+        let strides = self.strides.map(|of| of.map(|stride| stride.multiple_of(divisor)));
+        Self { strides, ..self }
+    }
+}
+
 /// The numbers of heads and of rows; of packed sequences, of the rows of all of them.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes<'k> {

@@ -1,11 +1,13 @@
 //! The choice of a kernel for a problem.
 
-use super::{Attention, AttentionBackward, AttentionMask, AttentionTile, order};
-use crate::tiles::Schedule;
+use super::{Attention, AttentionBackward, AttentionMask, AttentionTile, order, uses_wgmma};
+use crate::{ptx::Target, tiles::Schedule};
 
 /// The sizes of a launch that determine which kernel is fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AttentionProblem {
+    /// The target of the kernel.
+    pub target: Target,
     /// The head size of Q and K.
     pub head_size: u32,
     /// The head size of V and O.
@@ -37,14 +39,22 @@ impl Attention {
     /// values fit in half of the level-2 cache of an H100; the size of the groups is chosen to minimize the total time.
     #[must_use]
     pub fn for_problem(problem: &AttentionProblem) -> Self {
-        let AttentionProblem { head_size, value_size, mask, heads, kv_heads, queries, keys, multiprocessors } =
-            *problem;
-        let attention = Self::new(head_size, value_size, mask);
-        if !mask.is_causal() {
+        let AttentionProblem {
+            target,
+            head_size,
+            value_size,
+            mask,
+            heads,
+            kv_heads,
+            queries,
+            keys,
+            multiprocessors,
+        } = *problem;
+        let attention = Self::new(target, head_size, value_size, mask);
+        if !mask.is_causal() || !uses_wgmma(target) {
             return attention;
         }
-        let AttentionTile { warpgroups, keys: step } = attention.tile;
-        let height = 64 * warpgroups;
+        let AttentionTile { queries: height, keys: step } = attention.tile;
         let read = u64::from(kv_heads.max(1)) * ROWS;
         if u64::from(multiprocessors) * u64::from(height) >= read {
             return Self { schedule: Schedule::grouped(heads.max(1)).back_and_forth(), ..attention };

@@ -27,13 +27,13 @@ impl<'k> Scores<'k> {
 
     /// Replaces products, of a tile that starts at this query and step, by scores.
     #[track_caller]
-    pub(super) fn of<const N: usize>(
+    pub(super) fn of<const H: usize, const N: usize>(
         self,
-        products: Rt<'k, f32, 1, N>,
+        products: Rt<'k, f32, H, N>,
         visible: Visible<'k>,
         query: Val<'k, u32>,
         step: Val<'k, u32>,
-    ) -> Rt<'k, f32, 1, N> {
+    ) -> Rt<'k, f32, H, N> {
         if self.is_scaled_later() {
             return products;
         }
@@ -52,6 +52,6 @@ impl<'k> Scores<'k> {
 /// Returns cap·tanh(score/cap) by tanh x = 2·sigmoid(2x) − 1, whose absolute error is about 10⁻⁶ of the cap; that of `tanh.approx` would
 /// be 5·10⁻⁴ of it.
 #[track_caller]
-fn capped<'k, const N: usize>(scores: Rt<'k, f32, 1, N>, cap: f32) -> Rt<'k, f32, 1, N> {
+fn capped<'k, const H: usize, const N: usize>(scores: Rt<'k, f32, H, N>, cap: f32) -> Rt<'k, f32, H, N> {
     (scores * (2.0 / cap)).sigmoid().mul_add(2.0 * cap, -cap)
 }

@@ -8,18 +8,18 @@ use crate::{
     tiles::{ColVec, Rt},
 };
 
-/// The maximum to which the weights of a warp's 16 rows are relative, a score of the row that no later one exceeds by much, and the sums of
+/// The maximum to which the weights of a warp's rows, `H` subtiles of them, are relative, a score of the row that no later one exceeds by much, and the sums of
 /// the weights exp(scale · (score − maximum)).
-pub(super) struct Softmax<'k> {
+pub(super) struct Softmax<'k, const H: usize = 1> {
     k: Builder<'k>,
     /// Of scores in exponents: weights are powers of two.
     factor: Val<'k, f32>,
-    max: ColVec<'k, f32, 1>,
+    max: ColVec<'k, f32, H>,
     /// In each lane, the sums of its own elements.
-    sums: ColVec<'k, f32, 1>,
+    sums: ColVec<'k, f32, H>,
 }
 
-impl<'k> State<'k> for Softmax<'k> {
+impl<'k, const H: usize> State<'k> for Softmax<'k, H> {
     #[track_caller]
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
         self.max.visit(visitor);
@@ -28,16 +28,16 @@ impl<'k> State<'k> for Softmax<'k> {
 }
 
 /// The factors by which the sums so far must be multiplied, because the maximum has increased.
-pub(super) struct Rescale<'k> {
+pub(super) struct Rescale<'k, const H: usize> {
     k: Builder<'k>,
-    factors: ColVec<'k, f32, 1>,
+    factors: ColVec<'k, f32, H>,
     /// Whether a factor is not 1; the same in all lanes.
     needed: Val<'k, bool>,
 }
 
-impl<'k> Rescale<'k> {
+impl<'k, const H: usize> Rescale<'k, H> {
     #[track_caller]
-    pub(super) fn apply<const D: usize>(self, mut sum: Rt<'k, f32, 1, D>) -> Rt<'k, f32, 1, D> {
+    pub(super) fn apply<const D: usize>(self, mut sum: Rt<'k, f32, H, D>) -> Rt<'k, f32, H, D> {
         self.k.if_(self.needed, || sum *= &self.factors);
         sum
     }
@@ -47,14 +47,20 @@ impl<'k> Rescale<'k> {
 /// weights of a row remain within the exponent range of every type.
 const MARGIN: f32 = 8.0;
 
-impl<'k> Softmax<'k> {
+impl<'k, const H: usize> Softmax<'k, H> {
+    /// Starts without keys.
+    #[track_caller]
+    pub(super) fn empty(k: Builder<'k>, factor: Val<'k, f32>) -> Self {
+        Self { k, factor, max: k.filled(f32::NEG_INFINITY), sums: k.zeros() }
+    }
+
     /// Starts with these scores, and replaces them by their weights.
     #[track_caller]
     pub(super) fn start<const N: usize>(
         k: Builder<'k>,
         factor: Val<'k, f32>,
-        scores: Rt<'k, f32, 1, N>,
-    ) -> (Self, Rt<'k, f32, 1, N>) {
+        scores: Rt<'k, f32, H, N>,
+    ) -> (Self, Rt<'k, f32, H, N>) {
         let mut softmax = Self { k, factor, max: scores.row_max(), sums: k.zeros() };
         let weights = softmax.weights(scores);
         (softmax, weights)
@@ -62,7 +68,7 @@ impl<'k> Softmax<'k> {
 
     /// Replaces the scores by their weights relative to the maximum, and adds these to the sums.
     #[track_caller]
-    fn weights<const N: usize>(&mut self, scores: Rt<'k, f32, 1, N>) -> Rt<'k, f32, 1, N> {
+    fn weights<const N: usize>(&mut self, scores: Rt<'k, f32, H, N>) -> Rt<'k, f32, H, N> {
         let shift = shift(&self.max, self.factor);
         let weights = scores.mul_add(self.factor, &shift.map(|shift| -shift)).exp2();
         self.sums = weights.row_sum_in_lanes(self.sums.map(|sum| sum));
@@ -73,8 +79,8 @@ impl<'k> Softmax<'k> {
     #[track_caller]
     pub(super) fn weigh<const N: usize>(
         self,
-        scores: Rt<'k, f32, 1, N>,
-    ) -> (Self, Rt<'k, f32, 1, N>, Rescale<'k>) {
+        scores: Rt<'k, f32, H, N>,
+    ) -> (Self, Rt<'k, f32, H, N>, Rescale<'k, H>) {
         let Self { k, factor, max, mut sums } = self;
         let peaks = scores.row_max_in_lanes(k.filled(f32::NEG_INFINITY));
         let excess = peaks.zip(&max, |peak, max| peak.mad(factor, -(max * factor + MARGIN)));
@@ -83,7 +89,7 @@ impl<'k> Softmax<'k> {
         let (max, factors) = k.if_else_with(
             needed,
             || {
-                let new_max = Rt::<f32, 1, 1>::row_max_across_lanes(&peaks).max(&max);
+                let new_max = Rt::<f32, H, 1>::row_max_across_lanes(&peaks).max(&max);
                 let factors = (max.map(|max| max * factor) - &shift(&new_max, factor)).exp2();
                 sums *= &factors;
                 (new_max, factors)
@@ -98,12 +104,12 @@ impl<'k> Softmax<'k> {
     /// Adds a key with this score, whose values are 0, to each row. Returns the divisors of the weighted sums of values, and the logarithms
     /// of the sums of exp(score).
     #[track_caller]
-    pub(super) fn finish(self, sink: Option<Val<'k, f32>>) -> (ColVec<'k, f32, 1>, ColVec<'k, f32, 1>) {
+    pub(super) fn finish(self, sink: Option<Val<'k, f32>>) -> (ColVec<'k, f32, H>, ColVec<'k, f32, H>) {
         let Self { k, factor, max, sums } = self;
-        let sums = Rt::<f32, 1, 1>::row_sum_across_lanes(&sums);
+        let sums = Rt::<f32, H, 1>::row_sum_across_lanes(&sums);
         let exponents = max * factor;
         // Without keys, the weighted sum is 0 too.
-        let divisor = |sums: &ColVec<'k, f32, 1>| sums.map(|sum| sum.eq(0.0).select(1.0, sum));
+        let divisor = |sums: &ColVec<'k, f32, H>| sums.map(|sum| sum.eq(0.0).select(1.0, sum));
         let Some(sink) = sink else {
             let logs = sums.map(|sum| k.log2(sum)) + &exponents;
             return (divisor(&sums), logs * LN_2);
@@ -120,6 +126,6 @@ impl<'k> Softmax<'k> {
 
 /// Returns the numbers to subtract from scores times `factor`.
 #[track_caller]
-fn shift<'k>(max: &ColVec<'k, f32, 1>, factor: Val<'k, f32>) -> ColVec<'k, f32, 1> {
+fn shift<'k, const H: usize>(max: &ColVec<'k, f32, H>, factor: Val<'k, f32>) -> ColVec<'k, f32, H> {
     max.map(base) * factor
 }

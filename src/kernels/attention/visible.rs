@@ -79,6 +79,15 @@ impl<'k> Range<'k> {
     }
 }
 
+impl<'k> Range<'k> {
+    /// Returns whether some keys of a step may not be visible to some queries.
+    #[track_caller]
+    pub(super) fn is_masked(self, step: Val<'k, u32>) -> Val<'k, bool> {
+        let ended = step.ge(self.whole);
+        self.begin.map_or(ended, |begin| step.lt(begin) | ended)
+    }
+}
+
 impl<'k> Visible<'k> {
     /// Returns the number of keys before the last one that is visible to a query before `end`.
     #[track_caller]
@@ -118,12 +127,12 @@ impl<'k> Visible<'k> {
 
     /// Replaces the scores of keys that are not visible by −∞, in a tile that starts at this query and step.
     #[track_caller]
-    pub(super) fn only<const N: usize>(
+    pub(super) fn only<const H: usize, const N: usize>(
         self,
-        scores: Rt<'k, f32, 1, N>,
+        scores: Rt<'k, f32, H, N>,
         query: Val<'k, u32>,
         step: Val<'k, u32>,
-    ) -> Rt<'k, f32, 1, N> {
+    ) -> Rt<'k, f32, H, N> {
         let first = step * self.step;
         let scores = scores.right_fill(self.keys.max(first) - first, f32::NEG_INFINITY);
         let position = self.position(query, step);

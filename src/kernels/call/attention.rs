@@ -1,11 +1,12 @@
 //! Attention and its gradients.
 
-use super::operands::refused;
+use super::operands::{portable_target, refused};
 use crate::{
     kernels::{
         Attention, AttentionArgs, AttentionBackward, AttentionFinishArgs, AttentionKeysArgs, AttentionMask,
         AttentionProblem, AttentionQueriesArgs, AttentionRowsArgs, AttentionTile,
     },
+    ptx::Target,
     run::{BufferMut, BufferRef, CallError, Called, Queue},
     tensor::TensorElement,
     tiles::{Convert, Product},
@@ -63,9 +64,10 @@ impl AttentionShape {
         }
     }
 
-    fn problem(&self, queue: Queue<'_>) -> AttentionProblem {
+    fn problem(&self, queue: Queue<'_>, target: Target) -> AttentionProblem {
         let Self { batches, heads, kv_heads, queries, keys, head_size, value_size, mask, .. } = *self;
         AttentionProblem {
+            target,
             head_size,
             value_size,
             mask,
@@ -140,7 +142,7 @@ struct Arguments {
 }
 
 /// Computes O = softmax(scale · Q·Kᵀ)·V for each head, and in `lse` the logarithms of the sums of exponentials, contiguous:
-/// `[batch][head][query]`. The kernel is that of [`Attention::for_problem`], which requires sm_90a.
+/// `[batch][head][query]`. The kernel is that of [`Attention::for_problem`]. Requires sm_80.
 ///
 /// ```
 /// use warpwright::{kernels::{AttentionMask, call}, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -178,7 +180,9 @@ where
     const CALL: &str = "attention";
     let queue = on.into();
     let AttentionShape { head_size, value_size, .. } = *shape;
-    if AttentionTile::all(head_size, value_size).next().is_none() {
+    let is_hopper = queue.cache().capability() == (9, 0);
+    let target = if is_hopper { Target::SM_90A } else { portable_target(CALL, queue)? };
+    if AttentionTile::all(target, head_size, value_size).next().is_none() {
         let expected = "rows of 32, 64, 96, 128 or 256 elements, or of 192 with values of 128";
         return Err(refused(CALL, expected, format!("rows of {head_size} with values of {value_size}")));
     }
@@ -186,7 +190,7 @@ where
     let strides = [of_queries, of_keys, of_values, of_results];
     queue.launch::<_, _, AttentionArgs<T>>(
         CALL,
-        shape.problem(queue),
+        shape.problem(queue, target),
         Attention::for_problem,
         Attention::kernel,
         (q.into(), k.into(), v.into(), o.into(), lse.into(), sizes, strides, scale),
@@ -253,7 +257,7 @@ where
     let (q, k, v) = (q.into(), k.into(), v.into());
     let AttentionDerivatives { o, lse, d_o, dq, dk, dv, workspace: [mut rows, mut sums] } = derivatives;
     let Arguments { sizes, of_queries, of_keys, scale, .. } = shape.arguments(CALL)?;
-    let problem = (shape.problem(queue), deterministic);
+    let problem = (shape.problem(queue, Target::SM_90A), deterministic);
     let pick = |(problem, deterministic): &(AttentionProblem, bool)| AttentionBackward {
         deterministic: *deterministic,
         ..AttentionBackward::for_problem(problem)

@@ -1,0 +1,158 @@
+//! Attention without `wgmma`: warps multiply with `mma.sync`, and copies to shared memory are `cp.async`. For sm_80 and later.
+
+use super::{
+    forward::Shape,
+    inputs::{Heads, Inputs, Sizes},
+    scores::Scores,
+    softmax::Softmax,
+    visible::Visible,
+};
+use crate::{
+    ptx::{Builder, State, Val, Visitor},
+    tensor::TensorElement,
+    tiles::{Col, Convert, Filled, Product, Row, Rt, St},
+};
+
+/// The queries of a warp.
+enum Queries<'k, T: TensorElement, const M: usize, const H: usize, const D: usize> {
+    Registers(Vec<Rt<'k, T, H, 1>>),
+    Shared(Filled<St<'k, T, M, D>>),
+}
+
+/// The weighted sum of the values so far, and the softmax.
+struct Running<'k, const H: usize, const E: usize> {
+    sum: Rt<'k, f32, H, E>,
+    softmax: Softmax<'k, H>,
+}
+
+impl<'k, const H: usize, const E: usize> State<'k> for Running<'k, H, E> {
+    #[track_caller]
+    fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        self.sum.visit(visitor);
+        self.softmax.visit(visitor);
+    }
+}
+
+/// The registers of a thread that its tiles may take, so that queries are kept in registers too.
+const REGISTERS: usize = 170;
+
+/// Emits the kernel for rows of `D` subtiles of Q and K, and `E` of V and O.
+///
+/// A block computes a tile of `M` subtiles of queries, `H` for each warp. While a step of `N` subtiles of keys and values is processed, the
+/// next ones are copied to shared memory, in `STAGES` stages.
+pub(super) fn forward_by_warps<
+    'k,
+    T,
+    const D: usize,
+    const E: usize,
+    const M: usize,
+    const H: usize,
+    const N: usize,
+    const STAGES: usize,
+>(
+    k: Builder<'k>,
+    inputs: Inputs<'k, T>,
+    Shape { mask, soft_cap, .. }: Shape,
+) where
+    T: TensorElement + Product<T, f32>,
+    f32: Convert<T>,
+{
+    k.block([32 * (M / H) as u32]);
+    let inputs = inputs.aligned(16 / T::SIZE);
+    let matrices = Heads::new(k, &inputs, 16 * D as u32, 16 * E as u32);
+    let sizes @ Sizes { batches, longest, .. } = inputs.sizes;
+    let height = 16 * M as u32;
+
+    // A block for each tile of queries. With a causal mask, the last tiles of all heads, which take the most steps, are first.
+    let (heads, columns) = (sizes.heads(), longest.ceil_div(height));
+    k.grid([batches * heads * columns]);
+    let at = k.ctaid_x();
+    let (row, column) = if mask.is_causal() {
+        let rows = batches * heads;
+        (at % rows, at / rows)
+    } else {
+        (at / columns, at % columns)
+    };
+    let (sequence, head) = (matrices.sequences.sequence(row / heads), row % heads);
+    let visible = Visible { mask, queries: sequence.queries, keys: sequence.keys, step: 16 * N as u32 };
+    let tile = visible.tile(column, columns);
+    let queries = k.shared_tile::<St<T, M, D>>();
+    let stages = k.pipeline::<(St<T, N, D>, St<T, N, E>), STAGES>();
+
+    sequence.if_has(k, tile * height, sequence.queries, || {
+        let [q, keys, values] = matrices.factors(sequence, head);
+        let row = k.warp() * H as u32;
+        let queries = queries.fill(q.tile(tile, 0)).wait();
+        let in_registers = 8 * H * E + 8 * H * N + 4 * H * D <= REGISTERS;
+        let queries: Queries<'k, T, M, H, D> = if in_registers {
+            Queries::Registers((0..D as u32).map(|col| queries.subtile(row, col).load()).collect())
+        } else {
+            Queries::Shared(queries)
+        };
+        let range = visible.range(tile * height, (tile + 1) * height);
+        let first_query = tile * height + row * 16;
+        let scores = Scores { scale: inputs.scale, soft_cap, slope: matrices.slope(head) };
+        let start = Running { sum: k.zeros(), softmax: Softmax::empty(k, scores.factor()) };
+        let Running { sum, softmax } = stages.run_indexed(
+            range.end - range.first,
+            start,
+            |i, stage| stage.fill((keys.tile(range.first + i, 0), values.tile(range.first + i, 0))),
+            |i, Running { sum, softmax }, (keys, values)| {
+                let step = range.first + i;
+                let scores = scores.of(products(k, &queries, row, keys), visible, first_query, step);
+                let scores = only_if(k, range.is_masked(step), scores, |scores| {
+                    visible.only(scores, first_query, step)
+                });
+                let (softmax, weights, rescale) = softmax.weigh(scores);
+                Running { sum: add_values(rescale.apply(sum), weights.convert(), values), softmax }
+            },
+        );
+        let (divisor, log) = softmax.finish(matrices.sink(head));
+        let (o, logs) = matrices.results(sequence, head, 16 * E as u32);
+        logs.tile(tile * (M / H) as u32 + k.warp()).store(&log);
+        o.tile(tile * (M / H) as u32 + k.warp(), 0).store(&(sum * &divisor.recip()));
+    });
+}
+
+/// Multiplies the queries of a warp, which start at this row of subtiles, by the keys of a step.
+#[track_caller]
+fn products<'k, T, const M: usize, const H: usize, const D: usize, const N: usize>(
+    k: Builder<'k>,
+    queries: &Queries<'k, T, M, H, D>,
+    row: Val<'k, u32>,
+    keys: &Filled<St<'k, T, N, D>>,
+) -> Rt<'k, f32, H, N>
+where
+    T: TensorElement + Product<T, f32>,
+{
+    (0..D as u32).fold(k.zeros(), |products: Rt<f32, H, N>, col| {
+        let keys = keys.subtile(0, col).load::<N, 1, Row>();
+        match queries {
+            Queries::Registers(queries) => products.mma_abt(&queries[col as usize], &keys),
+            Queries::Shared(queries) => products.mma_abt(&queries.subtile(row, col).load(), &keys),
+        }
+    })
+}
+
+/// Adds the weighted values of a step to the sum.
+#[track_caller]
+fn add_values<'k, T, const H: usize, const N: usize, const E: usize>(
+    sum: Rt<'k, f32, H, E>,
+    weights: Rt<'k, T, H, N>,
+    values: &Filled<St<'k, T, N, E>>,
+) -> Rt<'k, f32, H, E>
+where
+    T: TensorElement + Product<T, f32>,
+{
+    (0u32..)
+        .zip(weights.hsplit::<1, N>())
+        .fold(sum, |sum, (row, weights)| sum.mma_ab(&weights, &values.subtile(row, 0).load::<1, E, Col>()))
+}
+
+/// Applies `f`, which computes in place, if a condition holds.
+#[track_caller]
+fn only_if<'k, S>(k: Builder<'k>, condition: Val<'k, bool>, value: S, f: impl FnOnce(S) -> S) -> S {
+    let mut value = Some(value);
+    k.if_(condition, || value = value.take().map(f));
+    value.expect("the body of a condition is emitted")
+}
