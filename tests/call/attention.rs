@@ -5,7 +5,8 @@ use warpwright::{
         AttentionMask,
         call::{self, AttentionShape, HeadOrder},
     },
-    run::{Device, KernelCache},
+    run::{AnyDevice, Device, KernelCache, Simulator},
+    sim::Arch,
 };
 
 use super::numbers::{assert_near, downloaded_floats, downloaded_halves, halves, in_f64, on_hopper, results};
@@ -93,18 +94,31 @@ pub(super) fn lengths(shape: &AttentionShape) -> [usize; 3] {
 }
 
 fn check(shape: AttentionShape) {
-    on_hopper(|device| {
-        let kernels = KernelCache::new(device);
-        let lengths = lengths(&shape);
-        let [q, k, v] = [0, 1, 2].map(|which| halves(lengths[which], which as u32 + 1));
-        let [on_q, on_k, on_v] = [&q, &k, &v].map(|elements| device.upload(elements).expect("room"));
-        let (q, k, v) = (in_f64(&q), in_f64(&k), in_f64(&v));
-        let (expected_o, expected_lse) = Reference { shape, q: &q, k: &k, v: &v }.results();
-        let (mut o, mut lse) = (results(device, expected_o.len()), results(device, expected_lse.len()));
-        call::attention(&kernels, &shape, &on_q, &on_k, &on_v, &mut o, &mut lse).expect("launched");
-        assert_near("o", &downloaded_halves(device, &o), &expected_o, 0.01);
-        assert_near("lse", &downloaded_floats(device, &lse), &expected_lse, 1e-5);
-    });
+    on_hopper(|device| check_on(device, shape));
+}
+
+fn check_on(device: &AnyDevice, shape: AttentionShape) {
+    let kernels = KernelCache::new(device);
+    let lengths = lengths(&shape);
+    let [q, k, v] = [0, 1, 2].map(|which| halves(lengths[which], which as u32 + 1));
+    let [on_q, on_k, on_v] = [&q, &k, &v].map(|elements| device.upload(elements).expect("room"));
+    let (q, k, v) = (in_f64(&q), in_f64(&k), in_f64(&v));
+    let (expected_o, expected_lse) = Reference { shape, q: &q, k: &k, v: &v }.results();
+    let (mut o, mut lse) = (results(device, expected_o.len()), results(device, expected_lse.len()));
+    call::attention(&kernels, &shape, &on_q, &on_k, &on_v, &mut o, &mut lse).expect("launched");
+    assert_near("o", &downloaded_halves(device, &o), &expected_o, 0.01);
+    assert_near("lse", &downloaded_floats(device, &lse), &expected_lse, 1e-5);
+}
+
+/// Before and after Hopper, the kernels multiply with `mma.sync`.
+#[test]
+fn other_architectures_have_kernels() {
+    for arch in [Arch::Sm80, Arch::Sm89, Arch::Sm120] {
+        let device = AnyDevice::Sim(Simulator::new().arch(arch));
+        for (head_size, value_size) in [(64, 64), (192, 128), (256, 256)] {
+            check_on(&device, AttentionShape { value_size, ..AttentionShape::new(1, 2, 70, head_size) });
+        }
+    }
 }
 
 #[test]

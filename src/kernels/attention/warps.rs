@@ -14,6 +14,7 @@ use crate::{
 };
 
 /// The queries of a warp.
+#[allow(clippy::large_enum_variant, reason = "a kernel has one")]
 enum Queries<'k, T: TensorElement, const M: usize, const H: usize, const D: usize> {
     Registers(Vec<Rt<'k, T, H, 1>>),
     Shared(Filled<St<'k, T, M, D>>),

@@ -10,7 +10,7 @@ use warpwright::{
         Attention, AttentionArgs, AttentionBackward, AttentionFinishArgs, AttentionKeysArgs,
         AttentionQueriesArgs, AttentionRowsArgs,
     },
-    ptx,
+    ptx::{self, Target},
     run::Loaded,
 };
 
@@ -95,7 +95,8 @@ impl Problem {
     }
 
     fn forward(&mut self, gpu: &Gpu) -> Fallible<()> {
-        let kernel = Attention::for_problem(&self.sizes.problem(gpu.properties().multiprocessors));
+        let kernel =
+            Attention::for_problem(&self.sizes.problem(Target::SM_90A, gpu.properties().multiprocessors));
         let kernel: Loaded<AttentionArgs<ptx::bf16>> = gpu.load(&kernel.kernel()?)?;
         let (sizes, strides, scale) = self.numbers();
         let [q, k, v, _] = &self.inputs;
