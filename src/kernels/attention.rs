@@ -77,7 +77,7 @@ pub struct AttentionTile {
 
 impl AttentionTile {
     /// Returns all tiles of the kernels for a target with these head sizes: `head_size` of Q and K, and `value_size` of V and O. The first
-    /// tile is the fastest for long sequences.
+    /// tile is the fastest for long sequences of those that need no more registers than there are, with packed sequences too.
     pub fn all(target: Target, head_size: u32, value_size: u32) -> impl Iterator<Item = Self> {
         let tiles = if uses_wgmma(target) { HOPPER_TILES } else { WARP_TILES };
         let of_size = tiles.iter().filter(move |[d, e, ..]| [*d, *e] == [head_size, value_size]);
@@ -322,8 +322,8 @@ tiles! { WARP_TILES warps forward_by_warps:
      64,  64,  64,  64 =>  4,  4, 4, 1, 4, 2;
      64,  64, 128,  64 =>  4,  4, 8, 2, 4, 2;
      96,  96, 128,  64 =>  6,  6, 8, 2, 4, 2;
-    128, 128, 128,  64 =>  8,  8, 8, 2, 4, 2;
     128, 128, 128,  32 =>  8,  8, 8, 2, 2, 2;
+    128, 128, 128,  64 =>  8,  8, 8, 2, 4, 2;
     128, 128,  64,  64 =>  8,  8, 4, 1, 4, 2;
     192, 128, 128,  32 => 12,  8, 8, 2, 2, 2;
     256, 256,  64,  32 => 16, 16, 4, 1, 2, 2;

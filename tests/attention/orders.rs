@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use warpwright::{
-    kernels::{Attention, AttentionMask, AttentionProblem},
+    kernels::{Attention, AttentionMask, AttentionProblem, AttentionTile},
     ptx::Target,
     tiles::Schedule,
 };
@@ -40,6 +40,16 @@ fn problem(head_size: u32, heads: u32, length: u32) -> AttentionProblem {
         queries: length,
         keys: length,
         multiprocessors: 132,
+    }
+}
+
+/// Without `wgmma`, the steps with more keys are faster.
+#[test]
+fn steps_have_more_keys_without_wgmma() {
+    for (head_size, expected) in [(64, [64, 64]), (128, [128, 64]), (256, [64, 32])] {
+        let problem = AttentionProblem { target: Target::SM_80, ..problem(head_size, 16, 4096) };
+        let AttentionTile { queries, keys } = Attention::for_problem(&problem).tile;
+        assert_eq!([queries, keys], expected, "head size {head_size}");
     }
 }
 

@@ -51,7 +51,13 @@ impl Attention {
             multiprocessors,
         } = *problem;
         let attention = Self::new(target, head_size, value_size, mask);
-        if !mask.is_causal() || !uses_wgmma(target) {
+        if !uses_wgmma(target) {
+            // Twice the keys per step are faster; only the kernel for packed sequences lacks the registers.
+            let wider = |tile: &AttentionTile| tile.queries == attention.tile.queries && tile.keys == 64;
+            let tile = AttentionTile::all(target, head_size, value_size).find(wider);
+            return Self { tile: tile.unwrap_or(attention.tile), ..attention };
+        }
+        if !mask.is_causal() {
             return attention;
         }
         let AttentionTile { queries: height, keys: step } = attention.tile;
