@@ -72,6 +72,14 @@ pub trait Scope<'k>: Copy + Debug + sealed::Sealed {
     /// Waits until all threads of the scope have arrived; their earlier writes are then visible to all of them.
     #[track_caller]
     fn sync(self);
+
+    /// Returns whether a condition holds in any thread of the scope.
+    #[doc(hidden)]
+    #[track_caller]
+    fn any_thread(self, holds: Val<'k, bool>) -> Val<'k, bool> {
+        let most = reduce(self.into(), holds.select(1u32, 0u32), Combine::Max);
+        most.ne(0).known_uniform(self.uniformity())
+    }
 }
 
 /// The methods of [`Scope`], implemented by the inherent methods of the same names.

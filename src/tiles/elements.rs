@@ -169,7 +169,7 @@ macro_rules! predicates {
             #[track_caller]
             pub fn any(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
                 let k = self.kernel();
-                let own = fold_elements(&self.fragment, &f, &|a, b| a | b);
+                let own = any_in_lane(&self.fragment, &f);
                 let _located = k.locate(Location::caller());
                 k.vote_any(own, FULL_MASK).known_uniform(Uniformity::WARP)
             }
@@ -181,7 +181,7 @@ macro_rules! predicates {
             #[track_caller]
             pub fn all(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
                 let k = self.kernel();
-                let own = fold_elements(&self.fragment, &f, &|a, b| a & b);
+                let own = all_in_lane(&self.fragment, &f);
                 let _located = k.locate(Location::caller());
                 k.vote_all(own, FULL_MASK).known_uniform(Uniformity::WARP)
             }
@@ -203,6 +203,24 @@ macro_rules! predicates {
 
 /// A condition on an element.
 pub(super) type Predicate<'f, 'k, T> = dyn Fn(Val<'k, <T as Accumulate>::Sum>) -> Val<'k, bool> + 'f;
+
+/// Returns whether `f` holds for any element of this lane.
+#[track_caller]
+pub(super) fn any_in_lane<'k, T: Accumulate>(
+    fragment: &Fragment<'k, T>,
+    f: &Predicate<'_, 'k, T>,
+) -> Val<'k, bool> {
+    fold_elements(fragment, f, &|a, b| a | b)
+}
+
+/// Returns whether `f` holds for all elements of this lane.
+#[track_caller]
+pub(super) fn all_in_lane<'k, T: Accumulate>(
+    fragment: &Fragment<'k, T>,
+    f: &Predicate<'_, 'k, T>,
+) -> Val<'k, bool> {
+    fold_elements(fragment, f, &|a, b| a & b)
+}
 
 /// Combines the results of `f` for all elements of this lane.
 #[track_caller]

@@ -15,7 +15,8 @@ use crate::{
     layout::TvLayout,
     ptx::{
         AnyScope, Builder, Comparison, Element, RegId, Scalar, Shuffle, Uniformity, Val, pairs_of_warps,
-        quotient, remainder, shuffle, traits::Numeric,
+        quotient, remainder, shuffle,
+        traits::{Numeric, Reducible},
     },
     tensor::{Arithmetic, Fragment},
 };
@@ -25,6 +26,16 @@ use crate::{
 pub(super) struct Candidate<'k, S: Scalar> {
     element: Val<'k, S>,
     index: Val<'k, u32>,
+}
+
+/// Replaces NaN by the element that is worse than all others, so that every lane finds the same best one.
+#[track_caller]
+fn comparable<'k, S: Reducible<In = S>>(element: Val<'k, S>, better: Comparison) -> Val<'k, S> {
+    match better {
+        _ if !S::PTX.starts_with('f') => element,
+        Comparison::Gt => element.max(S::LOWEST),
+        _ => element.min(S::HIGHEST),
+    }
 }
 
 impl<'k, S: Numeric> Candidate<'k, S> {
@@ -118,7 +129,7 @@ fn best<'k, T: Accumulate>(
     let mut lines: Vec<Option<Candidate<'k, T::Sum>>> =
         vec![None; slots.iter().max().map_or(0, |most| most + 1)];
     for_each_element(fragment, &mut |at, element| {
-        let candidate = Candidate { element, index: along.at(at) };
+        let candidate = Candidate { element: comparable(element, better), index: along.at(at) };
         let line = &mut lines[slots[at]];
         *line = Some(line.map_or(candidate, |best| best.or_better(candidate, better)));
     });
@@ -163,7 +174,7 @@ fn best_in_lane<'k, T: Accumulate>(
             [rows, cols] => rows.at(at) * width + cols.at(at),
             axes => axes[0].at(at),
         };
-        let candidate = Candidate { element, index };
+        let candidate = Candidate { element: comparable(element, better), index };
         best = Some(best.map_or(candidate, |best| best.or_better(candidate, better)));
     });
     best.expect("tiles and vectors have elements")
@@ -235,8 +246,8 @@ macro_rules! extremes {
             $(
                 #[doc = concat!("Returns the ", $what, " of each row and the index of its column.")]
                 ///
-                /// All lanes of the warp must take part. Of equal elements, the one with the lowest index is returned. A comparison with NaN
-                /// replaces no element.
+                /// All lanes of the warp must take part. Of equal elements, the one with the lowest index is returned. NaN counts as the worst element:
+                /// −∞ for a maximum and +∞ for a minimum.
                 #[must_use]
                 #[track_caller]
                 pub fn $row(&self) -> (ColVec<'k, T::Sum, H, L, T::Length>, ColVec<'k, u32, H, L, T::Length>) {
@@ -261,8 +272,8 @@ macro_rules! extremes {
 
                 #[doc = concat!("Returns the ", $what, " of each column and the index of its row.")]
                 ///
-                /// All lanes of the warp must take part. Of equal elements, the one with the lowest index is returned. A comparison with NaN
-                /// replaces no element.
+                /// All lanes of the warp must take part. Of equal elements, the one with the lowest index is returned. NaN counts as the worst element:
+                /// −∞ for a maximum and +∞ for a minimum.
                 #[must_use]
                 #[track_caller]
                 pub fn $col(&self) -> (RowVec<'k, T::Sum, W, L, T::Length>, RowVec<'k, u32, W, L, T::Length>) {

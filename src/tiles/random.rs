@@ -6,9 +6,14 @@ use std::{
 };
 
 use super::{
-    coordinates::Coordinates, element::RegisterLayout, reduce::Accumulate, registers::Registers, rt::Rt,
+    coordinates::{Coordinates, lane_bits},
+    element::RegisterLayout,
+    reduce::Accumulate,
+    registers::Registers,
+    rt::Rt,
 };
 use crate::{
+    layout::TvLayout,
     ptx::{Builder, Rounding, Scalar, Val},
     tensor::{ConvertibleElement, TensorElement},
 };
@@ -141,37 +146,59 @@ impl<'k> RandomTile<'k> {
     {
         let k = self.random.k;
         let _located = k.locate(Location::caller());
-        let axes = Rt::<T, H, W, L>::coordinates(k);
-        let size = [Rt::<T, H, W, L>::ROWS, Rt::<T, H, W, L>::COLS];
-        Rt::of_registers(k, k.all_owned(|| self.elements(&axes, size, of)))
+        let (layout, size) = (Rt::<T, H, W, L>::layout(), [Rt::<T, H, W, L>::ROWS, Rt::<T, H, W, L>::COLS]);
+        Rt::of_registers(k, k.all_owned(|| self.elements(&layout, size, of)))
     }
 
-    /// Returns the results of `of` for each value of a lane, whose coordinates are `axes` in a tile of this size.
+    /// Returns the results of `of` for each value of a lane of a tile of this layout and size.
     #[track_caller]
     pub(super) fn elements<S: Scalar>(
         &self,
-        axes: &[Coordinates<'k>; 2],
+        layout: &TvLayout,
         size: [u32; 2],
         of: &OfWords<'_, 'k, S>,
     ) -> Vec<Val<'k, S>> {
         let Random { k, key, offset: [low, high] } = self.random;
-        let [first_row, first_col] = [0, 1].map(|axis| self.at[axis] * size[axis] + axes[axis].lane);
+        let axes = [0, 1].map(|axis| Coordinates::along(k, layout, axis));
+        let first = [0, 1].map(|axis| self.at[axis] * size[axis] + axes[axis].lane);
+        // Of 8-bit elements, the lane decides along one axis which of two elements that are 8 apart are its own.
+        let in_second = [0, 1].map(|axis| {
+            let is_of_lane = lane_bits(layout, axis).iter().any(|bit| i64::from(bit.offset) & APART != 0);
+            is_of_lane.then(|| is_second(first[axis]))
+        });
+        let first = [0, 1]
+            .map(|axis| if in_second[axis].is_some() { first[axis] & !(APART as u32) } else { first[axis] });
         let mut blocks: Vec<([i64; 2], [Val<'k, S>; 4])> = Vec::new();
         let coordinates = axes[0].offsets.iter().zip(&axes[1].offsets);
         let elements = coordinates.map(|(&row, &col)| {
-            // The first row and column of a lane are less than 8.
             let start = [row, col].map(|at| at & !APART);
-            let slot = (usize::from(row != start[0]) << 1) | usize::from(col != start[1]);
-            if let Some((_, results)) = blocks.iter().find(|(other, _)| *other == start) {
-                return results[slot];
-            }
-            let counter = [first_row + start[0] as u32, first_col + start[1] as u32, low, high];
-            let results = of(k.philox4x32(counter, key));
-            blocks.push((start, results));
-            results[slot]
+            let [second_row, second_col] = [row != start[0], col != start[1]];
+            let results = match blocks.iter().find(|(other, _)| *other == start) {
+                Some((_, results)) => *results,
+                None => {
+                    let counter = [first[0] + start[0] as u32, first[1] + start[1] as u32, low, high];
+                    let results = of(k.philox4x32(counter, key));
+                    blocks.push((start, results));
+                    results
+                }
+            };
+            let of_row = |second_row: bool| {
+                let result =
+                    |second_col: bool| results[(usize::from(second_row) << 1) | usize::from(second_col)];
+                in_second[1]
+                    .map_or_else(|| result(second_col), |second| second.select(result(true), result(false)))
+            };
+            in_second[0]
+                .map_or_else(|| of_row(second_row), |second| second.select(of_row(true), of_row(false)))
         });
         elements.collect()
     }
+}
+
+/// Returns whether a coordinate is that of the second of two elements that share a counter.
+#[track_caller]
+fn is_second(coordinate: Val<'_, u32>) -> Val<'_, bool> {
+    (coordinate & APART as u32).ne(0)
 }
 
 impl<'k> RandomTile<'k> {
@@ -185,12 +212,11 @@ impl<'k> RandomTile<'k> {
     ) -> Vec<Val<'k, u32>> {
         let Random { k, key, offset: [low, high] } = self.random;
         let (row, first) = (self.at[0], self.at[1] * size);
-        let is_set = |coordinate: Val<'k, u32>| (coordinate & APART as u32).ne(0);
-        let (in_second_row, apart) = (is_set(row), !(APART as u32));
+        let (in_second_row, apart) = (is_second(row), !(APART as u32));
         let word = |value: usize| {
             let col = first + at.at(value);
             let [a, b, c, d] = k.philox4x32([row & apart, col & apart, low, high], key);
-            let in_second_col = is_set(col);
+            let in_second_col = is_second(col);
             in_second_row.select(in_second_col.select(d, c), in_second_col.select(b, a))
         };
         values.map(word).collect()
@@ -254,7 +280,7 @@ where
         let (k, p) = (self.kernel(), p.into());
         {
             let _located = k.locate(Location::caller());
-            let words = random.elements(&Self::coordinates(k), [Self::ROWS, Self::COLS], &|words| words);
+            let words = random.elements(&Self::layout(), [Self::ROWS, Self::COLS], &|words| words);
             let dropout = DropoutRule::new(p);
             self.rewrite(|at, word| {
                 let own = words[at * T::PER_WORD..].iter();

@@ -18,7 +18,12 @@ use super::{
 };
 use crate::{
     layout::{ThreadBit, TvLayout},
-    ptx::{Builder, Combine, RegId, Scalar, Shuffle, Uniformity, Val, numbers::*, shuffle, traits::Numeric},
+    ptx::{
+        Builder, Combine, RegId, Scalar, Shuffle, Uniformity, Val,
+        numbers::*,
+        shuffle,
+        traits::{Numeric, Reducible},
+    },
     tensor::{Arithmetic, Computed, ConvertibleElement, Fragment, bytes_of, element_types, words_of},
 };
 
@@ -30,7 +35,7 @@ use crate::{
 )]
 pub trait Accumulate: Computed {
     /// The type of the result.
-    type Sum: Arithmetic<Word = Self::Sum> + Numeric;
+    type Sum: Arithmetic<Word = Self::Sum> + Numeric + Reducible<In = Self::Sum>;
 
     /// Returns a word's elements in that type, exactly.
     #[doc(hidden)]

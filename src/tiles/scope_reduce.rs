@@ -5,6 +5,7 @@ use std::panic::Location;
 use super::{
     coordinates::is_first_owner,
     element::RegisterLayout,
+    elements::{all_in_lane, any_in_lane},
     reduce::{Accumulate, MAX, MIN, PRODUCT, SUM, combined},
     registers::Registers,
     rt::Rt,
@@ -67,10 +68,7 @@ macro_rules! reductions {
         })*
     };
     (@of $tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident, $part:literal: $($what:literal $how:ident $over:ident;)*) => {
-        impl<'k, T, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout>
-        where
-            T: Accumulate<Sum: Reducible>,
-        {$(
+        impl<'k, T: Accumulate, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {$(
             #[doc = concat!("Returns the ", $what, " of the elements of the ", $part, "s of all warps of `scope`, the same in all threads, which must all take part.")]
             #[must_use]
             #[track_caller]
@@ -87,7 +85,9 @@ macro_rules! reductions {
                 scope: impl Scope<'k>,
                 f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>,
             ) -> Val<'k, bool> {
-                of_scope(scope, || self.any(f), |scope, holds| scope.any(holds))
+                self.kernel().check_warps(scope);
+                let _located = self.kernel().locate(Location::caller());
+                AnyScope::from(scope).any(any_in_lane(&self.fragment, &f))
             }
 
             #[doc = concat!("Returns whether `f` holds for all elements of the ", $part, "s of all warps of `scope`, the same in all threads, which must all take part.")]
@@ -97,7 +97,9 @@ macro_rules! reductions {
                 scope: impl Scope<'k>,
                 f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>,
             ) -> Val<'k, bool> {
-                of_scope(scope, || self.all(f), |scope, holds| !scope.any(!holds))
+                self.kernel().check_warps(scope);
+                let _located = self.kernel().locate(Location::caller());
+                !AnyScope::from(scope).any(!all_in_lane(&self.fragment, &f))
             }
         }
     };
@@ -106,18 +108,4 @@ macro_rules! reductions {
 reductions! {
     Rt [const H const W] L: RegisterLayout, "tile";
     Rv [const N] V: VectorLayout, "vector";
-}
-
-/// Combines a condition of each warp of a scope by `combine`, which is not needed for a single warp.
-#[track_caller]
-fn of_scope<'k, S: Scope<'k>>(
-    scope: S,
-    of_warp: impl FnOnce() -> Val<'k, bool>,
-    combine: impl FnOnce(AnyScope<'k>, Val<'k, bool>) -> Val<'k, bool>,
-) -> Val<'k, bool> {
-    let k = scope.kernel();
-    let _located = k.locate(Location::caller());
-    k.check_warps(scope);
-    let holds = of_warp();
-    if scope.size() == 32 { holds } else { combine(scope.into(), holds) }
 }

@@ -17,7 +17,7 @@ use super::{
     vector::{ColVec, RowVec, Rv},
     vector_layout::Naive,
 };
-use crate::ptx::{Combine, Comparison, Val, reduce, traits::Reducible};
+use crate::ptx::{Combine, Comparison, Val, reduce};
 
 impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
     /// Returns whether `f` holds for any element of the tile. All threads of the block must take part and receive the same result.
@@ -87,10 +87,7 @@ macro_rules! reductions {
             }
         )*}
 
-        impl<'k, T, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>>
-        where
-            T: Accumulate<Sum: Reducible>,
-        {$(
+        impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {$(
             #[doc = concat!("Returns the ", $what, " of all elements, the same in all threads of the block, which must all take part.")]
             ///
             /// Elements are combined in [`Accumulate::Sum`].
@@ -166,10 +163,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
     }
 
     #[track_caller]
-    fn reduced(&self, how: Combine) -> Val<'k, T::Sum>
-    where
-        T::Sum: Reducible,
-    {
+    fn reduced(&self, how: Combine) -> Val<'k, T::Sum> {
         let k = self.tile.tensor.kernel();
         let _located = k.locate(Location::caller());
         let mut all: Option<Val<'k, T::Sum>> = None;

@@ -95,7 +95,7 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
     #[track_caller]
     fn rounded_at_random<U: StochasticElement>(&self, random: &RandomTile<'k>) -> Vec<Val<'k, U::Word>> {
         let k = self.kernel();
-        let random = random.elements(&Self::coordinates(k), [Self::ROWS, Self::COLS], &|words| words);
+        let random = random.elements(&Self::layout(), [Self::ROWS, Self::COLS], &|words| words);
         let words = self.words();
         let words = words.chunks(U::PER_WORD / T::PER_WORD).zip(random.chunks(U::PER_WORD));
         let rounded = words.map(|(words, random)| {

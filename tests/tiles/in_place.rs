@@ -140,9 +140,34 @@ fn copies<A>(kernel: &Kernel<A>) -> usize {
     let copies = from_loop.lines().take_while(|line| !line.contains("bra")).filter_map(|line| {
         let (mnemonic, operands) = line.trim().split_once(' ')?;
         let (to, from) = operands.trim().trim_end_matches(';').split_once(", ")?;
-        (mnemonic.starts_with("mov.") && to.starts_with('%') && from.starts_with("%r")).then_some(())
+        (mnemonic.starts_with("mov.") && is_register(to) && is_register(from)).then_some(())
     });
     copies.count()
+}
+
+/// Whether an operand is a register of any class, such as `%fd12`; `%laneid` and the like have no number.
+fn is_register(operand: &str) -> bool {
+    operand.starts_with('%') && operand.ends_with(|last: char| last.is_ascii_digit())
+}
+
+/// Kernels that must copy are seen to do so: the loop exchanges two tiles.
+#[test]
+fn copies_are_counted() {
+    fn exchanged<T: Numeral>() -> usize {
+        let kernel = Kernel::<(In<T>, Out<T>)>::build("exchanged(x, y)", Target::SM_89, |k, (x, y)| {
+            k.block([32]);
+            k.grid([1]);
+            let load = |at: u32| -> Rt<T, 1, 1> { k.global(x, row_major(64, 64)).tile(at, 0).load() };
+            let (first, _) = k.fold(3u32, (load(0), load(1)), |_, (first, second)| (second, first));
+            k.global(y, row_major(64, 64)).tile(0, 0).store(&first);
+        });
+        copies(&kernel.unwrap())
+    }
+    for (name, copies, registers) in
+        [("f32", exchanged::<f32>(), 8), ("f64", exchanged::<f64>(), 8), ("bf16", exchanged::<bf16>(), 4)]
+    {
+        assert!(copies >= 2 * registers, "{name}: {copies} copies");
+    }
 }
 
 /// A loop that carries tiles of types that compute in themselves copies as many registers for a wide tile as for a narrow one, with each

@@ -103,21 +103,24 @@ fn is_above_minus_five<'k, S: Numeral + Numeric>(x: Val<'k, S>) -> Val<'k, bool>
     x.gt(S::of(-5.0))
 }
 
-/// The operations over a scope of a warp's tile `t` of numbers and `factors`.
+/// The operations over a scope of a warp's tile of numbers, which `load` loads again for some of them, and of one of factors.
 macro_rules! over_scope {
-    ($k:ident, $scope:ty, $t:ident, $factors:ident, $out:ident) => {{
+    ($k:ident, $scope:ty, $load:ident, $factors:ident, $out:ident) => {{
+        let t = $load();
         let scope = <$scope>::current($k);
-        $out.all($t.sum_over(scope));
-        $out.all($factors.product_over(scope));
-        $out.all($t.maximum_over(scope));
-        $out.all($t.minimum_over(scope));
-        $out.holds($t.any_over(scope, is_highest));
-        $out.holds($t.all_over(scope, is_above_lowest));
-        $out.positioned($t.argmax_over(scope));
-        $out.positioned($t.argmin_over(scope));
-        let (most, least) = ($t.row_max(), $t.col_min());
-        $out.all($t.col_max().sum_over(scope));
-        $out.all($factors.row_prod().product_over(scope));
+        $out.all(t.sum_over(scope));
+        $out.all($factors().product_over(scope));
+        $out.all(t.maximum_over(scope));
+        $out.all(t.minimum_over(scope));
+        $out.holds(t.any_over(scope, is_highest));
+        $out.holds(t.all_over(scope, is_above_lowest));
+        let t = $load();
+        $out.positioned(t.argmax_over(scope));
+        $out.positioned(t.argmin_over(scope));
+        let t = $load();
+        let (most, least) = (t.row_max(), t.col_min());
+        $out.all(t.col_max().sum_over(scope));
+        $out.all($factors().row_prod().product_over(scope));
         $out.all(most.maximum_over(scope));
         $out.all(most.minimum_over(scope));
         $out.holds(most.any_over(scope, is_highest));
@@ -126,18 +129,20 @@ macro_rules! over_scope {
             $out.all(element);
             $out.all(index);
         }
-        for (element, index) in [$t.row_argmax_over(scope), $t.row_argmin_over(scope)] {
+        let t = $load();
+        for (element, index) in [t.row_argmax_over(scope), t.row_argmin_over(scope)] {
             $out.row(element.convert());
             $out.row(index.convert());
         }
-        $out.row($t.row_any_over(scope, is_ten).convert());
-        $out.row($t.row_all_over(scope, is_above_minus_five).convert());
-        for (element, index) in [$t.col_argmax_over(scope), $t.col_argmin_over(scope)] {
+        $out.row(t.row_any_over(scope, is_ten).convert());
+        $out.row(t.row_all_over(scope, is_above_minus_five).convert());
+        let t = $load();
+        for (element, index) in [t.col_argmax_over(scope), t.col_argmin_over(scope)] {
             $out.col(element.convert());
             $out.col(index.convert());
         }
-        $out.col($t.col_any_over(scope, is_ten).convert());
-        $out.col($t.col_all_over(scope, is_above_minus_five).convert());
+        $out.col(t.col_any_over(scope, is_ten).convert());
+        $out.col(t.col_all_over(scope, is_above_minus_five).convert());
     }};
 }
 
@@ -190,8 +195,12 @@ fn expected_of_line(line: &[f64]) -> Vec<f64> {
 }
 
 /// Operations of one warp in its scope.
-type Over<T, const W: usize, L> =
-    dyn for<'k> Fn(Builder<'k>, &Rt<'k, T, 1, W, L>, &Rt<'k, T, 1, W, L>, &Outputs<'k>);
+type Over<T, const W: usize, L> = dyn for<'k> Fn(
+    Builder<'k>,
+    &dyn Fn() -> Rt<'k, T, 1, W, L>,
+    &dyn Fn() -> Rt<'k, T, 1, W, L>,
+    &Outputs<'k>,
+);
 
 /// The number of results for all elements, and for each line.
 const ALL: usize = 22;
@@ -218,7 +227,7 @@ where
             k.for_(ITERATIONS as u32, |i| {
                 let tile = (k.ctaid_x() * ITERATIONS as u32 + i) * WARPS as u32 + k.warp().rank();
                 let outputs = Outputs { k, tile, all, rows, cols, counts: Default::default() };
-                operations(k, &x.tile(tile, 0).load(), &factors.tile(tile, 0).load(), &outputs);
+                operations(k, &|| x.tile(tile, 0).load(), &|| factors.tile(tile, 0).load(), &outputs);
                 let counts = outputs.counts.map(|count| count.get() as usize);
                 assert_eq!(counts, [ALL, LINE, LINE]);
             });
@@ -271,7 +280,7 @@ where
 
 macro_rules! over {
     ($t:ty, $w:literal, $l:ty: $($group:literal $scope:ty),*) => {$(
-        over::<$t, $w, $l>(stringify!($scope), $group, &|k, t, factors, out| over_scope!(k, $scope, t, factors, out));
+        over::<$t, $w, $l>(stringify!($scope), $group, &|k, load, factors, out| over_scope!(k, $scope, load, factors, out));
     )*};
 }
 

@@ -3,6 +3,7 @@
 use pretty_assertions::assert_eq;
 use warpwright::{
     prelude::*,
+    ptx::e4m3,
     run::Device,
     tiles::{Accumulate, Random, RegisterLayout},
 };
@@ -193,6 +194,36 @@ fn dropout() {
         dropped::<f32, Row>(p);
         dropped::<bf16, Col>(p);
     }
+}
+
+/// Dropout of 8-bit elements, with the same random words as those of any other type.
+fn dropped_bytes<L: RegisterLayout>(rows: usize, cols: usize) {
+    let kernel = Kernel::<(In<e4m3>, Out<e4m3>)>::build("dropout(x, y)", Target::SM_89, |k, (x, y)| {
+        k.block([32]);
+        k.grid([(64 / rows) as u32, (64 / cols) as u32]);
+        let (x, y) = (k.global(x, row_major(64, 64)), k.global(y, row_major(64, 64)));
+        let (row, col) = (k.ctaid_x(), k.ctaid_y());
+        let t: Rt<e4m3, 1, 1, L> = x.tile(row, col).load();
+        y.tile(row, col).store(&t.dropout(0.5, &k.random(SEED, OFFSET).tile(row, col)));
+    })
+    .unwrap();
+    crate::assemble::kernel(&kernel);
+    let number = |at: usize| (at % 7 + 1) as f32;
+    let found = everywhere(|device| {
+        let x: Vec<e4m3> = (0..64 * 64).map(|at| e4m3::from_f32(number(at))).collect();
+        let mut y = device.output::<e4m3>(x.len()).unwrap();
+        device.launch(&kernel, (&device.upload(&x).unwrap(), &mut y)).unwrap();
+        device.download(&y).unwrap().into_iter().map(e4m3::to_f32).collect::<Vec<_>>()
+    });
+    let kept = |at: usize| word(at / 64, at % 64) >= 1 << 31;
+    let expected: Vec<f32> = (0..64 * 64).map(|at| if kept(at) { 2.0 * number(at) } else { 0.0 }).collect();
+    assert_eq!(found, expected, "{:?}", L::LAYOUT);
+}
+
+#[test]
+fn dropout_of_bytes() {
+    dropped_bytes::<Row>(16, 32);
+    dropped_bytes::<Col>(32, 16);
 }
 
 /// The numbers of Box and Muller in f64; their moments, and those of products of neighbors.

@@ -2,7 +2,7 @@
 
 use std::{fmt, panic::Location};
 
-use super::{Block, Combine, Scope, reduce};
+use super::{Block, Scope};
 use crate::ptx::{kernel::Builder, uniform::Uniformity, val::Val};
 
 /// A scope of any kind: the threads that own memory together.
@@ -36,8 +36,7 @@ impl<'k> AnyScope<'k> {
     /// Returns the block.
     pub(crate) fn block(k: Builder<'k>) -> Self {
         let rank: fn(Builder<'k>) -> Val<'k, u32> = |_| 0.into();
-        let any: fn(Builder<'k>, Val<'k, bool>) -> Val<'k, bool> = |k, holds| k.this_block().any(holds);
-        Self { is_block: true, rank, any, ..Self::of::<Block<'k>>(k) }
+        Self { is_block: true, rank, ..Self::of::<Block<'k>>(k) }
     }
 
     /// Returns the scope of one kind that contains this thread. Its rank is that in the block.
@@ -50,11 +49,7 @@ impl<'k> AnyScope<'k> {
             rank: |k| S::current(k).rank(),
             thread: |k| S::current(k).thread(),
             sync: |k| S::current(k).sync(),
-            any: |k, holds| {
-                reduce(Self::of::<S>(k), holds.select(1u32, 0u32), Combine::Max)
-                    .ne(0)
-                    .known_uniform(S::current(k).uniformity())
-            },
+            any: |k, holds| S::current(k).any_thread(holds),
         }
     }
 

@@ -63,6 +63,11 @@ impl sealed::Sealed for Block<'_> {}
 
 impl<'k> Scope<'k> for Block<'k> {
     by_own_methods!();
+
+    #[track_caller]
+    fn any_thread(self, holds: Val<'k, bool>) -> Val<'k, bool> {
+        self.any(holds)
+    }
 }
 
 impl<'k> Builder<'k> {

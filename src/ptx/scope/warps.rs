@@ -85,9 +85,15 @@ impl<'k, const N: usize> Warps<'k, N> {
             block.sync();
         } else {
             self.k.require_uniform(self, "bar.sync");
-            let first = self.k.named_barriers(Self::SIZE, self.scopes());
-            self.k.bar_sync(self.rank() + first, Self::SIZE);
+            self.k.bar_sync(self.named_barrier(), Self::SIZE);
         }
+    }
+
+    /// Returns the number of the scope's own barrier.
+    #[track_caller]
+    fn named_barrier(self) -> Val<'k, u32> {
+        let first = self.k.named_barriers(Self::SIZE, self.scopes());
+        self.rank() + first
     }
 }
 
@@ -95,6 +101,20 @@ impl<const N: usize> sealed::Sealed for Warps<'_, N> {}
 
 impl<'k, const N: usize> Scope<'k> for Warps<'k, N> {
     by_own_methods!();
+
+    #[track_caller]
+    fn any_thread(self, holds: Val<'k, bool>) -> Val<'k, bool> {
+        let block = self.k.this_block();
+        let any = if N == 1 {
+            self.k.vote_any(holds, FULL_MASK)
+        } else if block.size() == Self::SIZE {
+            block.any(holds)
+        } else {
+            self.k.require_uniform(self, "bar.red");
+            self.k.bar_red_or(self.named_barrier(), Self::SIZE, holds)
+        };
+        any.known_uniform(self.uniformity())
+    }
 }
 
 impl<'k> Builder<'k> {
