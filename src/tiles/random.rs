@@ -163,7 +163,7 @@ impl<'k> RandomTile<'k> {
         let first = [0, 1].map(|axis| self.at[axis] * size[axis] + axes[axis].lane);
         // Of 8-bit elements, the lane decides along one axis which of two elements that are 8 apart are its own.
         let in_second = [0, 1].map(|axis| {
-            let is_of_lane = lane_bits(layout, axis).iter().any(|bit| i64::from(bit.offset) & APART != 0);
+            let is_of_lane = lane_bits(layout, axis).iter().any(|bit| bit.offset & APART != 0);
             is_of_lane.then(|| is_second(first[axis]))
         });
         let first = [0, 1]
