@@ -65,8 +65,9 @@ impl<'k> Builder<'k> {
         let before = self.body().registers_of(T::CLASS);
         let value = compute();
         if value.reg().is_some_and(|(reg, _)| (reg.class, reg.index) == (register.class, register.index)) {
-            // Unchanged. A handle from before an earlier write is rejected.
-            return value.in_register(self);
+            // Unchanged. A handle from before an earlier write is rejected; that of the owner remains valid after later ones.
+            value.in_register(self);
+            return register;
         }
         let computed = value.reg().map(|(reg, _)| reg).filter(|reg| reg.index >= before);
         let redirected = computed.is_some_and(|reg| self.body().redirect(reg, register));

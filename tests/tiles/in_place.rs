@@ -209,6 +209,11 @@ fn carried_tiles_are_not_copied() {
             "mul_add" |(t, u)| (t.mul_add(&u, &u), u);
             "add_product" |(t, u)| (t.add_product(&u, &u), u);
             "masks" |(t, u)| (t.tril(3, value(T::of(1.0))), u.right_fill(5, value(T::of(2.0))));
+            "map_indexed, then arithmetic" |(t, u)| {
+                let mut t = t.map_indexed(|_, (row, col), x| row.eq(col).select(value(T::of(1.0)), x));
+                t += &u;
+                (t.max(T::of(1.0)), u)
+            };
             "map_indexed" |(t, u)| (t.map_indexed(|_, (row, col), x| row.eq(col).select(value(T::of(1.0)), x)), u);
         }
     }
