@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     layout::Layout,
-    ptx::{Builder, Combine, ReadWrite, Scope, Shared, Val, traits::Numeric},
+    ptx::{AnyScope, Builder, Combine, ReadWrite, Scope, Shared, Val, traits::Numeric},
     tensor::{Arithmetic, SharedLayout, Tensor, copy},
 };
 
@@ -69,21 +69,13 @@ impl<'k, S: Arithmetic<Word = S> + Numeric> Partials<'k, S> {
     }
 }
 
-/// Emits a barrier inside an emitted loop, where warps may still be reading vectors of the previous iteration.
-#[track_caller]
-pub(super) fn sync_in_loop<'k, S: Scope<'k>>(scope: S) {
-    if scope.kernel().in_loop() {
-        scope.sync();
-    }
-}
-
 impl<'k, S: Arithmetic<Word = S> + Numeric, const N: usize, V: VectorLayout> Rv<'k, S, N, V> {
     #[track_caller]
     pub(super) fn all_reduced(self, scope: impl Scope<'k>, how: Combine) -> Self {
         let k = self.kernel();
         let _located = k.locate(Location::caller());
         let Some(partials) = Partials::of_warps(k, scope, Self::LENGTH) else { return self };
-        sync_in_loop(scope);
+        AnyScope::from(scope).sync_in_loop();
         partials.store(k.warp().rank(), &self);
         scope.sync();
         partials.combined::<N, V::Divided>(how).to_layout()

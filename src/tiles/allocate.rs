@@ -95,9 +95,7 @@ impl<'k> Owner<'k> {
     /// about to be overwritten.
     #[track_caller]
     pub(super) fn sync_in_loop(self) {
-        if self.0.kernel().in_loop() {
-            self.0.sync();
-        }
+        self.0.sync_in_loop();
     }
 
     /// Returns the tile with data in flight that the threads of the scope store.

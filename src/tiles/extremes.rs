@@ -246,8 +246,8 @@ macro_rules! extremes {
             $(
                 #[doc = concat!("Returns the ", $what, " of each row and the index of its column.")]
                 ///
-                /// All lanes of the warp must take part. Of equal elements, the one with the lowest index is returned. NaN counts as the worst element:
-                /// −∞ for a maximum and +∞ for a minimum.
+                /// All lanes of the warp must take part. Of equal elements, the one with the lowest index is returned. NaN counts as the
+                /// worst element: −∞ for a maximum and +∞ for a minimum.
                 #[must_use]
                 #[track_caller]
                 pub fn $row(&self) -> (ColVec<'k, T::Sum, H, L, T::Length>, ColVec<'k, u32, H, L, T::Length>) {
@@ -272,8 +272,8 @@ macro_rules! extremes {
 
                 #[doc = concat!("Returns the ", $what, " of each column and the index of its row.")]
                 ///
-                /// All lanes of the warp must take part. Of equal elements, the one with the lowest index is returned. NaN counts as the worst element:
-                /// −∞ for a maximum and +∞ for a minimum.
+                /// All lanes of the warp must take part. Of equal elements, the one with the lowest index is returned. NaN counts as the
+                /// worst element: −∞ for a maximum and +∞ for a minimum.
                 #[must_use]
                 #[track_caller]
                 pub fn $col(&self) -> (RowVec<'k, T::Sum, W, L, T::Length>, RowVec<'k, u32, W, L, T::Length>) {
@@ -300,9 +300,7 @@ macro_rules! extremes {
                 #[must_use]
                 #[track_caller]
                 pub fn $all(&self) -> (Val<'k, T::Sum>, (Val<'k, u32>, Val<'k, u32>)) {
-                    let k = self.kernel();
-                    let _located = k.locate(Location::caller());
-                        let _located = self.kernel().locate(Location::caller());
+                    let _located = self.kernel().locate(Location::caller());
                     self.best_of_all(Comparison::$comparison).in_rows_of(Self::COLS)
                 }
             )*

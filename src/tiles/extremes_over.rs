@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use super::{
-    all_reduce::{Partials, sync_in_loop},
+    all_reduce::Partials,
     element::RegisterLayout,
     extremes::{Extremes, improve},
     reduce::Accumulate,
@@ -13,7 +13,7 @@ use super::{
     vector_layout::VectorLayout,
 };
 use crate::{
-    ptx::{Comparison, Scope, Val, traits::Numeric},
+    ptx::{AnyScope, Comparison, Scope, Val, traits::Numeric},
     tensor::Arithmetic,
 };
 
@@ -39,7 +39,7 @@ where
     let (Some(all_elements), Some(all_indices)) = all else { return (elements, indices) };
     let first = warp * length;
     indices.rewrite(|_, index| index + first);
-    sync_in_loop(scope);
+    AnyScope::from(scope).sync_in_loop();
     all_elements.store(k.warp().rank(), &elements);
     all_indices.store(k.warp().rank(), &indices);
     scope.sync();

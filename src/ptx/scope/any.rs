@@ -95,6 +95,15 @@ impl<'k> AnyScope<'k> {
         (self.sync)(self.k);
     }
 
+    /// Emits a barrier inside an emitted loop, where threads may still be reading data of the previous iteration that is about to be
+    /// overwritten.
+    #[track_caller]
+    pub(crate) fn sync_in_loop(self) {
+        if self.k.in_loop() {
+            self.sync();
+        }
+    }
+
     /// Returns whether a condition holds in any thread.
     #[track_caller]
     pub(crate) fn any(self, holds: Val<'k, bool>) -> Val<'k, bool> {

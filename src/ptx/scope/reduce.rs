@@ -170,7 +170,7 @@ impl<'k, W: Numeric + Element<Reg = W>> Partials<'k, W> {
 
     /// Stores this warp's value from one lane, and waits for those of the other warps of the scope.
     fn store(&self, value: Val<'k, W>, from_lane: u32) {
-        sync_in_loop(self.scope);
+        self.scope.sync_in_loop();
         self.store_unordered(value, from_lane);
         self.scope.sync();
     }
@@ -195,13 +195,6 @@ impl<'k, W: Numeric + Element<Reg = W>> Partials<'k, W> {
     }
 }
 
-/// Emits a barrier inside an emitted loop, where threads may still be reading values of the previous iteration.
-fn sync_in_loop(scope: AnyScope<'_>) {
-    if scope.kernel().in_loop() {
-        scope.sync();
-    }
-}
-
 /// Returns the pairs of all warps of a scope, one per lane, and the number of lanes after which they are repeated. All lanes of a warp
 /// must have the same pair. The last pair may be repeated more often than others.
 #[track_caller]
@@ -218,7 +211,7 @@ where
         return (pair, 1);
     }
     let (first, second) = (Partials::new(scope), Partials::new(scope));
-    sync_in_loop(scope);
+    scope.sync_in_loop();
     first.store_unordered(pair.0, 0);
     second.store_unordered(pair.1, 0);
     scope.sync();
