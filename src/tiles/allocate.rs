@@ -103,6 +103,25 @@ impl<'k> Owner<'k> {
         tensor::Pending::by(self.0, Filled { tile }, false)
     }
 
+    /// Rejects a destination with another owner than this one, the source's, whose warps each write a part.
+    #[track_caller]
+    pub(super) fn check_result(self, to: Self) {
+        let (own, found) = (self.0.uniformity(), to.0.uniformity());
+        if own != found {
+            self.0
+                .kernel()
+                .refuse(format!("expected a result that {own} own, like the source, found one of {found}"));
+        }
+    }
+
+    /// Rejects a destination whose owner has threads with other sources than this owner's: a block cannot copy the tile of each warp.
+    #[track_caller]
+    pub(super) fn check_copy(self, to: Self) {
+        if !self.0.uniformity().covers(to.0.uniformity()) {
+            self.check_result(to);
+        }
+    }
+
     /// Divides `count` items among the warps of the scope, like [`Builder::over_warps`].
     #[track_caller]
     pub(super) fn over_warps(self, count: u32, work: impl Fn(Val<'k, u32>)) {

@@ -23,6 +23,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     /// Uses the widest copy that the known alignment allows: `cp.async` of 16, 8 or 4 bytes (sm_80), otherwise loads and
     /// stores. Either way, the data are [`Pending`]. In an emitted loop, a barrier is emitted first, because threads may still
     /// be reading the tile of the previous iteration.
+    ///
+    /// Rejected when the kernel is built if the coordinates of `from` may differ between these threads.
     #[doc(alias = "load_async")]
     #[track_caller]
     pub fn fill<A: Readable>(self, from: GlTile<'k, T, A>) -> Pending<'k, Self> {
@@ -105,6 +107,8 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
     ///
     /// Adjacent threads store adjacent parts of a row, with the widest accesses that the known alignment allows. A register tile that is
     /// stored via shared memory ([`St::store_with`]) thus uses 16-byte accesses to global memory.
+    ///
+    /// Rejected when the kernel is built if the coordinates of the tile may differ between these threads.
     #[doc(alias = "store")]
     #[track_caller]
     pub fn store_shared<const H: usize, const W: usize, S: SharedSwizzle>(
@@ -205,6 +209,7 @@ fn fill<'k, T: TensorElement, A: Readable>(
     shape: &Shape,
 ) -> bool {
     let (k, from) = (to.kernel(), from.read_only());
+    k.check_copied_tile(from.coordinates(), by);
     let asynchronous = k.target().features().contains(Features::AMPERE);
     let bytes = aligned_bytes(&from).filter(|_| asynchronous).unwrap_or(16).max(T::SIZE);
     let mut copies = false;
@@ -224,6 +229,7 @@ fn fill_or<'k, T: TensorElement, A: Readable>(
     value: T,
 ) {
     let (k, from) = (to.kernel(), from.read_only());
+    k.check_copied_tile(from.coordinates(), by);
     let bytes = aligned_bytes(&from).unwrap_or(0).max(T::SIZE);
     Split::new(by.0.size(), shape, bytes).for_each_thread(by, shape.rows, T::SIZE, |tv, index| {
         let (to, from) = (to.part_of(tv, index), from.part_of(tv, index));
@@ -241,6 +247,7 @@ fn write_out<'k, T: TensorElement, A: Writable>(
     from: &Tensor<'k, Shared, T, ReadWrite>,
     shape: &Shape,
 ) {
+    to.kernel().check_copied_tile(to.coordinates(), by);
     // Rows that are not aligned are stored element by element: the elements of adjacent threads are then adjacent too.
     let bytes = aligned_bytes(to).unwrap_or(0).max(T::SIZE);
     Split::new(by.0.size(), shape, bytes).for_each_thread(by, shape.rows, T::SIZE, |tv, index| {

@@ -61,6 +61,21 @@ impl<'k> Builder<'k> {
         }
     }
 
+    /// Rejects a tile in global memory that differs between the threads of the scope that owns the shared tile, which copy it together.
+    #[track_caller]
+    pub(super) fn check_copied_tile(
+        self,
+        coordinates: impl IntoIterator<Item = Val<'k, u32>>,
+        owner: Owner<'k>,
+    ) {
+        let threads = owner.0.uniformity();
+        if !self.shared_by(coordinates).covers(threads) {
+            self.refuse(format!(
+                "expected the same tile for {threads}, which copy it together, but its coordinates may differ: use `assume_uniform` if they do not"
+            ));
+        }
+    }
+
     /// Rejects a block with threads that are not part of a whole warp, because each lane has a part of every tile.
     #[track_caller]
     pub(super) fn check_whole_warps(self) {

@@ -180,6 +180,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     }
 
     /// Copies another shared tile and converts its elements, with all warps of the block. The swizzles may differ.
+    ///
+    /// Rejected when the kernel is built if the other tile belongs to a smaller scope, such as a warp.
     #[doc(alias = "copy")]
     #[track_caller]
     pub fn copy_from<U: Convert<T>, Z: SharedSwizzle>(
@@ -190,6 +192,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         let k = self.tensor.kernel();
         let _located = k.locate(Location::caller());
         let owner = self.owner;
+        from.tile.owner.check_copy(owner);
         self.store_with(|tile| {
             owner.over_warps(H as u32, |row| {
                 let band: Rt<U, 1, W> = from.subtile(row, 0).load();
@@ -214,12 +217,15 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
     }
 
     /// Copies another shared vector and converts its elements, with the first warp of the block.
+    ///
+    /// Rejected when the kernel is built if the other vector belongs to a smaller scope, such as a warp.
     #[doc(alias = "copy")]
     #[track_caller]
     pub fn copy_from<U: Convert<T>>(self, from: &Filled<Sv<'k, U, N>>) -> Pending<'k, Self> {
         let k = self.tensor.kernel();
         let _located = k.locate(Location::caller());
         let owner = self.owner;
+        from.tile.owner.check_copy(owner);
         self.store_with(|vector| {
             owner.0.when_first_warp(|| vector.tile(0).store(&from.load::<Naive>()));
         })

@@ -71,6 +71,8 @@ macro_rules! reductions {
     ($($what:literal $how:ident $row:ident $col:ident $all:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {$(
             #[doc = concat!("Stores the ", $what, " of each row to a shared vector, by all warps of the block.")]
+            ///
+            /// Rejected when the kernel is built if the vector and the tile belong to different scopes.
             #[track_caller]
             pub fn $row(&self, to: Sv<'k, T::Sum, H>) -> Pending<'k, Sv<'k, T::Sum, H>> {
                 self.rows_reduced(to, |band| band.$row())
@@ -79,7 +81,8 @@ macro_rules! reductions {
             #[doc = concat!("Stores the ", $what, " of each column to a shared vector, by all warps of the block.")]
             ///
             /// Uses shared memory for one vector per 16 rows, and one barrier in addition to that of the result. `to` has one element per
-            /// column: `W` · 16, or `W` · 32 for 8-bit elements.
+            /// column: `W` · 16, or `W` · 32 for 8-bit elements. Rejected when the kernel is built if the vector and the tile belong to different
+            /// scopes.
             #[track_caller]
             pub fn $col<const N: usize>(&self, to: Sv<'k, T::Sum, N>) -> Pending<'k, Sv<'k, T::Sum, N>> {
                 const { assert!(Sv::<T::Sum, N>::LENGTH == St::<T, H, W, S>::COLS, "the vector must have one element per column") };
@@ -131,6 +134,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
     ) -> Pending<'k, Sv<'k, T::Sum, H>> {
         let k = self.tile.tensor.kernel();
         let _located = k.locate(Location::caller());
+        self.tile.owner.check_result(to.owner);
         to.store_with(|results| {
             self.tile.owner.over_warps(H as u32, |row| {
                 results.tile(row).store(&reduce(self.subtile(row, 0).load()));
@@ -148,6 +152,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
         let k = self.tile.tensor.kernel();
         let _located = k.locate(Location::caller());
         let (owner, rows) = (self.tile.owner, H as u32);
+        owner.check_result(to.owner);
         let scopes = k.this_block().size() / owner.0.size().max(1);
         let first = owner.0.rank() * rows;
         let partials = Partials::new(k, rows * scopes, Sv::<T::Sum, N>::LENGTH, first, rows);

@@ -153,6 +153,94 @@ fn two_warps_do_not_store_to_one_tile() {
     assert!(kernel.is_ok(), "{kernel:?}");
 }
 
+/// A shared tile of the block that each warp would fill with, or store to, another tile of global memory.
+#[test]
+fn the_threads_of_a_scope_copy_one_tile() {
+    fn each(line: u32, copy: impl for<'k> FnOnce(Builder<'k>, &Gl<'k, f32, ptx::ReadWrite>)) {
+        let (text, _) = refused::<(InOut<f32>,)>(Target::SM_80, line, |k, (x,)| {
+            k.block([128]);
+            copy(k, &k.global(x, row_major(128, 64)));
+        });
+        assert!(
+            text.contains("expected the same tile for all threads of the block, which copy it together"),
+            "{text}"
+        );
+    }
+    each(line!(), |k, x| drop(k.shared_tile::<St<f32, 1, 1>>().fill(x.tile(k.warp(), 0))));
+    each(line!(), |k, x| drop(k.shared_tile::<St<f32, 1, 1>>().fill(x.tile_at(0, k.warp() * 16))));
+    each(line!(), |k, x| drop(k.shared_tile::<Sv<f32, 1>>().fill(x.row(k.warp()).tile(0))));
+    each(line!(), |k, x| drop(k.shared_tile::<St<f32, 1, 1>>().fill_or(x.tile(k.warp(), 0), 1.0)));
+    each(line!(), |k, x| drop(k.shared_tile::<Sv<f32, 1>>().fill_or(x.row(0).tile(k.warp()), 1.0)));
+    each(line!(), |k, x| drop(k.shared_tile::<St<f32, 1, 1>>().fill(x.tile(k.tid_x(), 0))));
+    each(line!() + 2, |k, x| {
+        let tile = k.shared_tile::<St<f32, 1, 1>>().fill_with(0.0).wait();
+        x.tile(k.warp(), 0).store_shared(&tile);
+    });
+    each(line!() + 2, |k, x| {
+        let vector = k.shared_tile::<Sv<f32, 1>>().fill_with(0.0).wait();
+        x.row(k.warp()).tile(0).store_shared(&vector);
+    });
+    each(line!() + 3, |k, x| {
+        let warp = k.warp().rank();
+        let pipeline = k.pipeline::<(St<f32, 1, 1>,), 2>();
+        pipeline.run(4, (), |_, stage| stage.fill((x.tile(warp, 0),)), |(), _| ());
+    });
+    // The tile of one of the block's warps, which only that warp copies, and one whose coordinates are declared to be the same.
+    let kernel = Kernel::<(InOut<f32>,)>::build("tiles", Target::SM_80, |k, (x,)| {
+        k.block([128]);
+        let x = k.global(x, row_major(128, 64));
+        let tile = k.shared_tile_of::<St<f32, 1, 1>>(k.warp()).fill(x.tile(k.warp(), 0)).wait();
+        x.tile(k.warp(), 1).store_shared(&tile);
+        let row = (k.tid_x() / 128).assume_uniform(k.this_block());
+        let _ = k.shared_tile::<St<f32, 1, 1>>().fill(x.tile(row, 0)).wait();
+    });
+    assert!(kernel.is_ok(), "{kernel:?}");
+}
+
+/// A warp's vector would receive only the rows that the warp reduces, and a block's tile parts of the tiles of several warps.
+#[test]
+fn a_shared_result_has_the_owner_of_its_source() {
+    fn refusal(line: u32, write: impl for<'k> FnOnce(Builder<'k>)) -> String {
+        let write = |k: Builder<'_>, ()| {
+            k.block([64]);
+            write(k);
+        };
+        refused::<()>(Target::SM_80, line, write).0
+    }
+    fn tile<'k>(k: Builder<'k>) -> Filled<St<'k, f32, 2, 1>> {
+        k.shared_tile::<St<f32, 2, 1>>().fill_with(0.0).wait()
+    }
+    fn tile_of_warp<'k>(k: Builder<'k>) -> Filled<St<'k, f32, 2, 1>> {
+        k.shared_tile_of::<St<f32, 2, 1>>(k.warp()).fill_with(0.0).wait()
+    }
+    let of_block = [
+        refusal(line!(), |k| drop(tile(k).row_sum(k.shared_tile_of::<Sv<_, 2>>(k.warp())))),
+        refusal(line!(), |k| drop(tile(k).col_max(k.shared_tile_of::<Sv<_, 1>>(k.warp())))),
+    ];
+    for text in of_block {
+        let expected = "expected a result that all threads of the block own, like the source, found one of all lanes of the warp";
+        assert!(text.contains(expected), "{text}");
+    }
+    let of_warp = [
+        refusal(line!(), |k| drop(tile_of_warp(k).row_min(k.shared_tile::<Sv<_, 2>>()))),
+        refusal(line!(), |k| drop(k.shared_tile::<St<bf16, 2, 1>>().copy_from(&tile_of_warp(k)))),
+        refusal(line!() + 2, |k| {
+            let vector = k.shared_tile_of::<Sv<f32, 1>>(k.warp()).fill_with(0.0).wait();
+            let _ = k.shared_tile::<Sv<bf16, 1>>().copy_from(&vector);
+        }),
+    ];
+    for text in of_warp {
+        let expected = "expected a result that all lanes of the warp own, like the source, found one of all threads of the block";
+        assert!(text.contains(expected), "{text}");
+    }
+    // Each warp copies the block's tile.
+    let kernel = Kernel::<()>::build("copies", Target::SM_80, |k, ()| {
+        k.block([64]);
+        let _ = k.shared_tile_of::<St<bf16, 2, 1>>(k.warp()).copy_from(&tile(k)).wait();
+    });
+    assert!(kernel.is_ok(), "{kernel:?}");
+}
+
 #[test]
 fn the_lanes_of_a_warp_address_one_tile() {
     let (text, _) = refused::<(In<f32>,)>(Target::SM_80, line!() + 3, |k, (x,)| {
