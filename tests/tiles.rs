@@ -51,6 +51,7 @@ mod tiles {
     mod functions;
     mod global;
     mod in_place;
+    mod left_numbers;
     mod lines;
     mod listed;
     mod long;
@@ -58,6 +59,7 @@ mod tiles {
     mod matmul;
     mod mistakes;
     mod moves;
+    mod nan;
     mod numbers;
     mod odd;
     mod operations;

@@ -17,10 +17,10 @@ use super::{
 };
 use crate::{
     ptx::{
-        Val, bf16, f16,
+        Val, bf16, bf16x2, e4m3, e5m2, f16, f16x2, tf32,
         traits::{Divide, Number},
     },
-    tensor::Computed,
+    tensor::{Computed, element_types},
 };
 
 /// A function of two elements, or pairs of them.
@@ -112,16 +112,19 @@ macro_rules! operators {
 
 /// Numbers on the left: `1.0 - &t`.
 macro_rules! numbers_on_the_left {
-    ($($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident;)* => $types:tt $ops:tt) => {
-        $(numbers_on_the_left! { @types $tile [$(const $size)*] $layout: $bound => $types $ops })*
+    ($(in $how:ident: $($t:ident)*;)*) => {
+        $($(
+            numbers_on_the_left! { @ops $t Rt [const H const W] L: RegisterLayout }
+            numbers_on_the_left! { @ops $t Rv [const N] V: VectorLayout }
+        )*)*
     };
-    (@types $tile:ident $sizes:tt $layout:ident: $bound:ident => [$($t:ident)*] $ops:tt) => {
-        $(numbers_on_the_left! { @ops $tile $sizes $layout: $bound => $t $ops })*
+    (@ops $t:ident $tile:ident $sizes:tt $layout:ident: $bound:ident) => {
+        numbers_on_the_left! { @one $t $tile $sizes $layout: $bound => Add add + }
+        numbers_on_the_left! { @one $t $tile $sizes $layout: $bound => Sub sub - }
+        numbers_on_the_left! { @one $t $tile $sizes $layout: $bound => Mul mul * }
+        numbers_on_the_left! { @one $t $tile $sizes $layout: $bound => Div div / }
     };
-    (@ops $tile:ident $sizes:tt $layout:ident: $bound:ident => $t:ident {$($op:ident $method:ident $sign:tt;)*}) => {
-        $(numbers_on_the_left! { @one $tile $sizes $layout: $bound => $t $op $method $sign })*
-    };
-    (@one $tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident => $t:ident $op:ident $method:ident $sign:tt) => {
+    (@one $t:ident $tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident => $op:ident $method:ident $sign:tt) => {
         impl<'k, $(const $size: usize,)* $layout: $bound> $op<$tile<'k, $t, $($size,)* $layout>> for $t {
             type Output = $tile<'k, $t, $($size,)* $layout>;
 
@@ -143,23 +146,7 @@ macro_rules! numbers_on_the_left {
     };
 }
 
-numbers_on_the_left! {
-    Rt [const H const W] L: RegisterLayout;
-    Rv [const N] V: VectorLayout;
-    => [f32 f64 bf16 f16 i32] {
-        Add add +;
-        Sub sub -;
-        Mul mul *;
-    }
-}
-
-numbers_on_the_left! {
-    Rt [const H const W] L: RegisterLayout;
-    Rv [const N] V: VectorLayout;
-    => [f32 f64] {
-        Div div /;
-    }
-}
+element_types! { computed, numbers_on_the_left }
 
 operators! {
     Rt [const H const W] L: RegisterLayout;

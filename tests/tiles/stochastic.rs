@@ -16,8 +16,16 @@ fn row_of(block: usize) -> usize {
     block * 16 + 5 + 8 * block
 }
 
+/// The element of the type with this number of bits after the point at a place, and the distance to the next larger one; those of
+/// adjacent places differ.
+fn neighbors(bits: i32, at: usize) -> (f64, f64) {
+    let (mixed, steps) = (at / 32 * 37 + at % 32, 1 << bits);
+    let exponent = 2.0_f64.powi((mixed / steps % 12) as i32 - 6);
+    (exponent * (1.0 + (mixed % steps) as f64 / steps as f64), exponent / steps as f64)
+}
+
 /// Converts a tile to 16 and to 8 bits, and one of its rows as vectors, of which the aligned one has the pairs of the tile.
-fn check<H, B>([half, byte]: [(&str, f64); 2])
+fn check<H, B>([half, byte]: [(&str, i32); 2])
 where
     H: Numeral + StochasticElement + TensorElement<Length = Length16>,
     B: Numeral + StochasticElement + TensorElement<Length = Length32>,
@@ -50,9 +58,13 @@ where
     // 8 registers of the tile, and 4, 2 and 2 of the vectors.
     assert_eq!((count(half.0), count(byte.0)), (8 + 4 + 2 + 2, 4));
     let device = Simulator::new().arch(Arch::Sm100);
-    // A quarter of the way from 1 to the next number of 16 bits, and three quarters to the next of 8 bits.
-    for (next, up) in [(half.1, 0.25), (byte.1, 0.75)] {
-        let x = device.upload(&[(1.0 + next * up) as f32; 32 * 32]).unwrap();
+    // A quarter of the way to the next number of 16 bits, and three quarters to the next of 8 bits.
+    for (bits, up) in [(half.1, 0.25), (byte.1, 0.75)] {
+        let between = |at| {
+            let (low, distance) = neighbors(bits, at);
+            (low + distance * up) as f32
+        };
+        let x = device.upload(&(0..32 * 32).map(between).collect::<Vec<_>>()).unwrap();
         let (mut y, mut z) = (device.output::<H>(1024).unwrap(), device.output::<B>(1024).unwrap());
         let mut v = device.output::<H>(6 * 32).unwrap();
         device.launch(&kernel, (&x, &mut y, &mut z, &mut v)).unwrap_or_else(|e| panic!("{e}"));
@@ -62,20 +74,28 @@ where
             let of_tile = &y[row_of(block) * 32..][..32];
             assert_eq!(v[block * 96..][..32], *of_tile, "the aligned vector of block {block}");
         }
-        let results = match up {
-            0.25 => [y, v].concat(),
-            _ => device.download(&z).unwrap().into_iter().map(B::number).collect(),
+        // The results with the places of their elements in the tile.
+        let results: Vec<(usize, f64)> = match up {
+            0.25 => {
+                let row = |band: usize| (0..32).map(move |col| row_of(band / 3) * 32 + col);
+                y.into_iter().enumerate().chain((0..6).flat_map(row).zip(v)).collect()
+            }
+            _ => device.download(&z).unwrap().into_iter().map(B::number).enumerate().collect(),
         };
-        assert!(results.iter().all(|&y| y == 1.0 || y == 1.0 + next), "{results:?}");
-        let found = results.iter().filter(|&&y| y > 1.0).count() as f64 / results.len() as f64;
+        let is_up = |&(at, y): &(usize, f64)| {
+            let (low, distance) = neighbors(bits, at);
+            assert!(y == low || y == low + distance, "element {at}: {y}, expected {low} or {distance} more");
+            y > low
+        };
+        let found = results.iter().filter(|result| is_up(result)).count() as f64 / results.len() as f64;
         // 1,024 draws have a standard deviation of 0.014.
-        assert!((found - up).abs() < 0.06, "{} is rounded up in {found} of all cases", 1.0 + next * up);
+        assert!((found - up).abs() < 0.06, "numbers with {bits} bits are rounded up in {found} of all cases");
     }
 }
 
 /// Stochastic rounding gives one of the two neighbors, and the number on average.
 #[test]
 fn results_are_right_on_average() {
-    check::<bf16, e4m3>([("cvt.rs.bf16x2.f32", 1.0 / 128.0), ("cvt.rs.satfinite.e4m3x4.f32", 0.125)]);
-    check::<f16, e5m2>([("cvt.rs.f16x2.f32", 1.0 / 1024.0), ("cvt.rs.satfinite.e5m2x4.f32", 0.25)]);
+    check::<bf16, e4m3>([("cvt.rs.bf16x2.f32", 7), ("cvt.rs.satfinite.e4m3x4.f32", 3)]);
+    check::<f16, e5m2>([("cvt.rs.f16x2.f32", 10), ("cvt.rs.satfinite.e5m2x4.f32", 2)]);
 }

@@ -102,11 +102,15 @@ fn vectors_are_zipped_with_packed_tiles() {
     let kernel = build::<(In<bf16>, Out<bf16>)>(Target::SM_90, 32, &|k, (x, y)| {
         let t: Rt<bf16, 1, 2> = k.global(x, row_major(32, 32)).tile(k.ctaid_x(), 0).load();
         let (rows, cols) = (t.row_min().convert::<bf16>(), t.col_min().convert::<bf16>());
-        let t = t.zip_rows(&rows, |x, least| x.max(least)).zip_cols(&cols, |x, least| x - least);
-        let t = t + &Rt::<bf16, 1, 2>::broadcast(&cols);
+        let t = t.zip_rows(&rows, |x, least| x - least).zip_cols(&cols, |x, least| x.max(least));
+        let t = t - &Rt::<bf16, 1, 2>::broadcast(&cols);
         k.global(y, row_major(32, 32)).tile(k.ctaid_x(), 0).store(&t);
     });
-    let expected = each_launch(16, &|x| (0..512).map(|at| x(at / 32, at % 32)).collect());
+    let expected = each_launch(16, &|x| {
+        let row = |row: usize| (0..32).map(|col| x(row, col)).fold(999.0, f64::min);
+        let col = |col: usize| (0..16).map(|row| x(row, col)).fold(999.0, f64::min);
+        (0..512).map(|at| (x(at / 32, at % 32) - row(at / 32)).max(col(at % 32)) - col(at % 32)).collect()
+    });
     assert_eq!(run(&kernel, &coded::<bf16>(32, 32), 1024), expected);
 }
 
