@@ -15,8 +15,11 @@ fn number(at: usize) -> f64 {
     f64::from(1 << ((at * 7 + at / 32 * 3) % 4))
 }
 
+/// An operator with 8 on the left.
+type WithEight = fn(f64) -> f64;
+
 /// The results of 8 and an element, in the order of the kernel.
-const REFERENCES: [(&str, fn(f64) -> f64); 4] =
+const REFERENCES: [(&str, WithEight); 4] =
     [("+", |x| 8.0 + x), ("-", |x| 8.0 - x), ("*", |x| 8.0 * x), ("/", |x| 8.0 / x)];
 
 macro_rules! on_the_left {
