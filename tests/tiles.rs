@@ -81,6 +81,7 @@ mod tiles {
     mod stochastic;
     mod table;
     mod tensor;
+    mod vector_operands;
     mod vectors;
     mod views;
     mod vocabulary;
