@@ -85,6 +85,7 @@ mod tiles {
     mod vectors;
     mod views;
     mod vocabulary;
+    mod wide_shared;
     mod widths;
 }
 

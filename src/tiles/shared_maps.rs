@@ -51,6 +51,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     ///
     /// All operations on register tiles are available: `tile.update(|row, x| x * &scale.tile(row).load())` multiplies each row by an
     /// element of a shared vector. First waits at the block's barrier, because other threads may still be reading.
+    ///
+    /// A warp holds the 16 rows in registers, in 8 · `W` of them per lane for 32-bit elements. Update parts of tiles wider than about 16
+    /// subtiles with [`update_with`](Self::update_with); [`map`](Self::map) works at every width.
     #[doc(alias = "bin_map")]
     #[doc(alias = "row_map")]
     #[doc(alias = "col_map")]
@@ -96,12 +99,34 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>,
     ) -> Pending<'k, St<'k, T, H, W, S>> {
         let at = Location::caller();
-        let k = self.tile.tensor.kernel();
-        self.update(|_, band| {
-            let _located = k.locate(at);
-            band.map_words(&f)
-        })
+        let tile = self.release();
+        tile.owner.over_warps(H as u32, |row| match W {
+            ..=MOST_AT_ONCE => map_part::<T, W>(&tile.tensor, tile.owner, [row, 0.into()], at, &f),
+            _ => (0..W as u32)
+                .for_each(|col| map_part::<T, 1>(&tile.tensor, tile.owner, [row, col.into()], at, &f)),
+        });
+        tile.owner.pending(tile)
     }
+}
+
+/// The maximum width, in subtiles, of rows that a warp holds in registers as a whole: 128 registers of 64-bit elements. Elementwise operations
+/// process one subtile of wider rows at a time.
+const MOST_AT_ONCE: usize = 8;
+
+/// Replaces every register of a part of 16 rows with the result of `f`.
+#[track_caller]
+fn map_part<'k, T: TensorElement, const W: usize>(
+    tile: &Tensor<'k, Shared, T, ReadWrite>,
+    owner: Owner<'k>,
+    [row, col]: [Val<'k, u32>; 2],
+    at: &'static Location<'static>,
+    f: &dyn Fn(Val<'k, T::Word>) -> Val<'k, T::Word>,
+) {
+    let part = || Rectangle::new(tile, row, col);
+    update_part(Subtile(part()), &SubtileMut(part(), owner), at, |part: Rt<T, 1, W>| {
+        let _located = tile.kernel().locate(at);
+        part.map_words(f)
+    });
 }
 
 /// Replaces a rectangle with the result of `f`, with one warp.
@@ -195,8 +220,15 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         from.tile.owner.check_copy(owner);
         self.store_with(|tile| {
             owner.over_warps(H as u32, |row| {
-                let band: Rt<U, 1, W> = from.subtile(row, 0).load();
-                tile.subtile(row, 0).store(&band);
+                if W <= MOST_AT_ONCE {
+                    let band: Rt<U, 1, W> = from.subtile(row, 0).load();
+                    tile.subtile(row, 0).store(&band);
+                    return;
+                }
+                for col in 0..W as u32 {
+                    let part: Rt<U, 1, 1> = from.subtile(row, col).load();
+                    tile.subtile(row, col).store(&part);
+                }
             });
         })
     }
