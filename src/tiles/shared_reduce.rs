@@ -55,15 +55,32 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
     }
 }
 
+/// Conditions on the elements of a vector. Each calling warp loads the whole vector, so warps do not wait for each other.
 impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {
-    /// Returns whether any element of the vector is NaN. All threads of the block must take part and receive the same result.
+    /// Returns whether `f` holds for any element of the vector: the same in all threads of the warp, which must all take part, and in all
+    /// warps.
+    #[track_caller]
+    pub fn any(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
+        self.in_registers().any(f)
+    }
+
+    /// Returns whether `f` holds for all elements of the vector, like [`any`](Self::any).
+    #[track_caller]
+    pub fn all(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
+        self.in_registers().all(f)
+    }
+
+    /// Returns whether any element of the vector is NaN, like [`any`](Self::any).
     #[doc(alias = "hasnan")]
     #[track_caller]
     pub fn has_nan(&self) -> Val<'k, bool> {
-        let k = self.tile.tensor.kernel();
-        let _located = k.locate(Location::caller());
-        let vector: Rv<'k, T, N, Naive> = self.load();
-        self.tile.owner.0.any(vector.has_nan())
+        self.in_registers().has_nan()
+    }
+
+    #[track_caller]
+    fn in_registers(&self) -> Rv<'k, T, N, Naive> {
+        let _located = self.tile.tensor.kernel().locate(Location::caller());
+        self.load()
     }
 }
 
@@ -108,10 +125,7 @@ macro_rules! reductions {
             #[must_use]
             #[track_caller]
             pub fn $all(&self) -> Val<'k, T::Sum> {
-                let k = self.tile.tensor.kernel();
-                let _located = k.locate(Location::caller());
-                let vector: Rv<'k, T, N, Naive> = self.load();
-                vector.$all()
+                self.in_registers().$all()
             }
         )*}
     };
@@ -204,6 +218,15 @@ macro_rules! extremes {
             #[track_caller]
             pub fn $all(&self) -> (Val<'k, T::Sum>, (Val<'k, u32>, Val<'k, u32>)) {
                 self.extreme(Comparison::$better).in_rows_of(Rt::<T, 1, W>::COLS)
+            }
+        )*}
+
+        impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {$(
+            #[doc = concat!("Returns the ", $what, " of all elements, and its index, the lowest of several; the same in all threads of the warp, which must all take part, and in all warps.")]
+            #[must_use]
+            #[track_caller]
+            pub fn $all(&self) -> (Val<'k, T::Sum>, Val<'k, u32>) {
+                self.in_registers().$all()
             }
         )*}
     };

@@ -128,35 +128,54 @@ fn reductions<T: Accumulate + Numeral>()
 where
     T::Sum: Numeral,
 {
-    type Args<T> = (In<T>, Out<<T as Accumulate>::Sum>);
-    let kernel = Kernel::<Args<T>>::build("reductions(x, y)", Target::SM_80, |k, (x, y)| {
+    type Args<T> = (In<T>, Out<<T as Accumulate>::Sum>, Out<u32>);
+    let kernel = Kernel::<Args<T>>::build("reductions(x, y, z)", Target::SM_80, |k, (x, y, z)| {
         k.block([96]);
         k.grid([2]);
         let v = k.shared_tile::<Sv<T, 4>>().fill(k.global(x, vector(128)).tile(k.ctaid_x())).wait();
-        let results = [v.sum(), v.product(), v.maximum(), v.minimum()];
-        let y = k.slice(y, 2 * 96 * 4);
-        let first = (k.ctaid_x() * 96 + k.tid_x()) * 4;
+        let ((most, first_most), (least, first_least)) = (v.argmax(), v.argmin());
+        let results = [v.sum(), v.product(), v.maximum(), v.minimum(), most, least];
+        let (y, z) = (k.slice(y, 2 * 96 * 6), k.slice(z, 2 * 96 * 6));
+        let first = (k.ctaid_x() * 96 + k.tid_x()) * 6;
         (0u32..).zip(results).for_each(|(i, result)| y.at(first + i).store(result));
+        let one = || T::Sum::of(1.0);
+        let conditions =
+            [v.any(|x| x.gt(one())), v.any(|x| x.lt(one())), v.all(|x| x.ge(one())), v.all(|x| x.le(one()))];
+        let queries =
+            [first_most, first_least].into_iter().chain(conditions.map(|holds| holds.select(1u32, 0u32)));
+        (0u32..).zip(queries).for_each(|(i, result)| z.at(first + i).store(result));
     });
     let kernel = kernel.unwrap();
     crate::assemble::kernel(&kernel);
-    // Powers of two, of which few are not 1: exact in every type.
-    let number = |launch: usize, at: usize| if (at + launch) % 13 == 5 { 2.0 } else { 1.0 };
+    // Powers of two, of which few are not 1: exact in every type. The first block of the second launch begins with a 2.
+    let number = |launch: usize, at: usize| if (at + launch * 5) % 13 == 5 { 2.0 } else { 1.0 };
     let found = everywhere(|device| {
-        let mut y = device.upload(&[T::Sum::of(-77.0); 2 * 96 * 4]).unwrap();
+        let mut y = device.upload(&[T::Sum::of(-77.0); 2 * 96 * 6]).unwrap();
+        let mut z = device.upload(&[77u32; 2 * 96 * 6]).unwrap();
         [0, 1].map(|launch| {
             let x: Vec<T> = (0..128).map(|at| T::of(number(launch, at))).collect();
-            device.launch(&kernel, (&device.upload(&x).unwrap(), &mut y)).unwrap();
-            device.download(&y).unwrap().into_iter().map(|y| y.number()).collect::<Vec<_>>()
+            device.launch(&kernel, (&device.upload(&x).unwrap(), &mut y, &mut z)).unwrap();
+            let y: Vec<f64> = device.download(&y).unwrap().into_iter().map(|y| y.number()).collect();
+            (y, device.download(&z).unwrap())
         })
     });
-    for (launch, found) in found.into_iter().enumerate() {
+    for (launch, (found, queries)) in found.into_iter().enumerate() {
+        let all = |block: usize| (0..64).map(move |at| number(launch, 64 * block + at));
         let expected = (0..2).flat_map(|block| {
-            let all = || (0..64).map(move |at| number(launch, 64 * block + at));
-            let results = [all().sum(), all().product(), 2.0, 1.0];
-            results.into_iter().cycle().take(96 * 4)
+            let results = [all(block).sum(), all(block).product(), 2.0, 1.0, 2.0, 1.0];
+            results.into_iter().cycle().take(96 * 6)
         });
         assert_eq!(found, expected.collect::<Vec<_>>(), "{}, launch {launch}", T::NAME);
+        let expected = (0..2).flat_map(|block| {
+            let first = |number: f64| all(block).position(|x| x == number).unwrap() as u32;
+            [first(2.0), first(1.0), 1, 0, 1, 0].into_iter().cycle().take(96 * 6)
+        });
+        assert_eq!(
+            queries,
+            expected.collect::<Vec<_>>(),
+            "positions and conditions of {}, launch {launch}",
+            T::NAME
+        );
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use warpwright::{
     prelude::*,
+    ptx::e5m2,
     tensor::{FloatElement, TensorElement},
     tiles::{Crt, Product, RegisterLayout, SparseProduct, SparseRt},
 };
@@ -11,20 +12,20 @@ use warpwright::{
 use super::emitted::{BEGIN, Operands, codes, common, counted};
 
 /// The product of a sparse tile and a tile of zeros, in either form.
-pub(super) fn sparse_product<'k, T: SparseProduct<T, C>, C: TensorElement>(
-    operands: Operands<'k, T>,
+pub(super) fn sparse_product<'k, A: SparseProduct<B, C>, B: TensorElement, C: TensorElement>(
+    operands: Operands<'k, A>,
     is_transposed: bool,
 ) -> Rt<'k, C, 1, 1> {
     let Operands { k, values, metadata, .. } = operands;
-    let a = k.sparse(values, metadata, 16, 2 * T::SUBTILE_LENGTH);
-    let a: SparseRt<'_, T, 1, 1> = a.tile(0, 0).load();
+    let a = k.sparse(values, metadata, 16, 2 * A::SUBTILE_LENGTH);
+    let a: SparseRt<'_, A, 1, 1> = a.tile(0, 0).load();
     let sum = k.zeros::<Rt<C, 1, 1>>();
     if is_transposed {
-        let b = k.zeros::<Rt<T, 1, 2>>();
+        let b = k.zeros::<Rt<B, 1, 2>>();
         k.comment(BEGIN);
         sum.mma_abt_sparse(&a, &b)
     } else {
-        let b = k.zeros::<Rt<T, 2, 1, Col>>();
+        let b = k.zeros::<Rt<B, 2, 1, Col>>();
         k.comment(BEGIN);
         sum.mma_ab_sparse(&a, &b)
     }
@@ -67,9 +68,9 @@ fn of_tiles<A: Product<B, C>, B: TensorElement, C: TensorElement>() -> String {
 }
 
 /// Returns the instructions of both products with a sparse left operand, which stores half of twice as many columns.
-fn of_sparse<T: SparseProduct<T, C>, C: TensorElement>() -> String {
+fn of_sparse<A: SparseProduct<B, C>, B: TensorElement, C: TensorElement>() -> String {
     let lists = [false, true].map(|is_transposed| {
-        counted::<T>("a sparse product", &|operands| drop(sparse_product::<T, C>(operands, is_transposed)))
+        counted::<A>("a sparse product", &|operands| drop(sparse_product::<A, B, C>(operands, is_transposed)))
     });
     common(&["mma_ab_sparse", "mma_abt_sparse"], &lists)
 }
@@ -103,25 +104,32 @@ pub(super) fn write(text: &mut String) {
          many rows.\n\n| A, B | sum | {dense} | {sparse} | {complex} |\n| --- | --- | --- | --- | --- |\n"
     );
     macro_rules! rows {
-        ($($a:ident $b:ident $c:ident: $($sparse:ident)?, $($complex:ident)?;)*) => {$(
-            let [sparse, complex] = [
-                Vec::<String>::from([$($sparse::<$a, $c>())?]).join(""),
-                Vec::<String>::from([$($complex::<$a, $b, $c>())?]).join(""),
-            ];
+        ($($a:ident $b:ident $c:ident: $sparse:tt $complex:tt;)*) => {$(
             let dense = of_tiles::<$a, $b, $c>();
+            let (sparse, complex) = (rows!(@$sparse $a $b $c), rows!(@$complex $a $b $c));
             let _ = writeln!(text, "| {}, {} | {} | {dense} | {sparse} | {complex} |", stringify!($a), stringify!($b), stringify!($c));
         )*};
+        (@sparse $a:ident $b:ident $c:ident) => { of_sparse::<$a, $b, $c>() };
+        (@complex $a:ident $b:ident $c:ident) => { of_complex::<$a, $b, $c>() };
+        (@none $a:ident $b:ident $c:ident) => { "–" };
     }
     rows! {
-        bf16 bf16 f32: of_sparse, of_complex;
-        f16 f16 f32:   of_sparse, of_complex;
-        f16 f16 f16:   of_sparse, of_complex;
-        tf32 tf32 f32: of_sparse, of_complex;
-        f64 f64 f64:   , of_complex;
-        e4m3 e4m3 f32: of_sparse, of_complex;
-        e4m3 e4m3 f16: , ;
-        e4m3 e5m2 f32: , ;
-        i8 i8 i32:     of_sparse, ;
-        u8 i8 i32:     , ;
+        bf16 bf16 f32: sparse complex;
+        f16  f16  f32: sparse complex;
+        f16  f16  f16: sparse complex;
+        tf32 tf32 f32: sparse complex;
+        f64  f64  f64: none   complex;
+        e4m3 e4m3 f32: sparse complex;
+        e4m3 e5m2 f32: sparse complex;
+        e5m2 e4m3 f32: sparse complex;
+        e5m2 e5m2 f32: sparse complex;
+        e4m3 e4m3 f16: none   complex;
+        e4m3 e5m2 f16: none   complex;
+        e5m2 e4m3 f16: none   complex;
+        e5m2 e5m2 f16: none   complex;
+        i8   i8   i32: sparse none;
+        i8   u8   i32: sparse none;
+        u8   i8   i32: sparse none;
+        u8   u8   i32: sparse none;
     }
 }

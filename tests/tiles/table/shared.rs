@@ -166,6 +166,9 @@ fn scopes(text: &mut String) {
         "sv.update(|v| -v).wait()" |Operands { k, x, .. }, scope| row_of(k, &x, scope).update(|v| -v).wait();
         "sv.sum()" |Operands { k, x, .. }, scope| row_of(k, &x, scope).sum(), "sv.product()" |Operands { k, x, .. }, scope| row_of(k, &x, scope).product();
         "sv.maximum()" |Operands { k, x, .. }, scope| row_of(k, &x, scope).maximum(), "sv.minimum()" |Operands { k, x, .. }, scope| row_of(k, &x, scope).minimum();
+        "sv.argmax()" |Operands { k, x, .. }, scope| row_of(k, &x, scope).argmax(), "sv.argmin()" |Operands { k, x, .. }, scope| row_of(k, &x, scope).argmin();
+        "sv.any(|x| x.gt(0))" |Operands { k, x, .. }, scope| row_of(k, &x, scope).any(positive);
+        "sv.all(|x| x.gt(0))" |Operands { k, x, .. }, scope| row_of(k, &x, scope).all(positive);
         "sv.has_nan()" |Operands { k, x, .. }, scope| row_of(k, &x, scope).has_nan();
         "sv.add_with(|sv| sv.add(0, &v)).wait()" |Operands { k, x, v, .. }, scope| row_of(k, &x, scope).add_with(|to| to.add(0, &v)).wait();
         "y.row(0).tile(0).store_shared(&sv)" |Operands { k, x, y, .. }, scope| y.row(0).tile(0).store_shared(&row_of(k, &x, scope));

@@ -129,12 +129,12 @@ fn rows() -> Vec<(&'static str, Emitted)> {
         "`mma_abt` of e5m2 in f16": e5m2, |Operands { k, t, .. }| k.zeros::<Rt<f16, 1, 1>>().mma_abt(&t, &t);
         "`mma_abt` of u8": u8, |Operands { k, t, .. }| k.zeros::<Rt<i32, 1, 1>>().mma_abt(&t, &t);
         "`mma_abt` of i8": i8, |Operands { k, t, .. }| k.zeros::<Rt<i32, 1, 1>>().mma_abt(&t, &t);
-        "`mma_abt_sparse` of f16 in f16": f16, |operands| sparse_product::<_, f16>(operands, true);
-        "`mma_abt_sparse` of f16 in f32": f16, |operands| sparse_product::<_, f32>(operands, true);
-        "`mma_abt_sparse` of bf16": bf16, |operands| sparse_product::<_, f32>(operands, true);
-        "`mma_abt_sparse` of tf32": tf32, |operands| sparse_product::<_, f32>(operands, true);
-        "`mma_abt_sparse` of e4m3": e4m3, |operands| sparse_product::<_, f32>(operands, true);
-        "`mma_abt_sparse` of u8": u8, |operands| sparse_product::<_, i32>(operands, true);
+        "`mma_abt_sparse` of f16 in f16": f16, |operands| sparse_product::<_, _, f16>(operands, true);
+        "`mma_abt_sparse` of f16 in f32": f16, |operands| sparse_product::<_, _, f32>(operands, true);
+        "`mma_abt_sparse` of bf16": bf16, |operands| sparse_product::<_, _, f32>(operands, true);
+        "`mma_abt_sparse` of tf32": tf32, |operands| sparse_product::<_, _, f32>(operands, true);
+        "`mma_abt_sparse` of e4m3": e4m3, |operands| sparse_product::<_, e4m3, f32>(operands, true);
+        "`mma_abt_sparse` of u8": u8, |operands| sparse_product::<_, u8, i32>(operands, true);
     }
 }
 
