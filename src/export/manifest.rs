@@ -82,7 +82,7 @@ pub struct KernelManifest {
     /// (`CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`).
     pub grid: Option<[String; 3]>,
     /// The number of accesses, views and raw lines whose safety only the kernel's author ensures; if 0, the kernel cannot access memory
-    /// outside of its buffers.
+    /// outside its buffers.
     pub unsafe_accesses: u32,
     /// Shared memory per block.
     pub shared_bytes: SharedBytes,

@@ -61,12 +61,12 @@ pub struct AttentionExtras {
     /// the positions; without a mask, the first query has the position of the first key. Distances of 2²⁴ or more are rounded.
     #[doc(alias = "ALiBi")]
     pub slopes: bool,
-    /// Attention sinks: adds exp(sink) to the sum of the exponentials of each row, like a key with this score whose values are 0.
+    /// Attention sinks: adds exp(sink) to the sum of the exponentials of each row, as a key with this score and values of 0 would.
     #[doc(alias = "attention sink")]
     pub sinks: bool,
 }
 
-/// The queries and keys that a block processes at a time.
+/// The numbers of queries and keys that a block processes at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AttentionTile {
     /// The number of queries.
@@ -77,7 +77,8 @@ pub struct AttentionTile {
 
 impl AttentionTile {
     /// Returns all tiles of the kernels for a target with these head sizes: `head_size` of Q and K, and `value_size` of V and O. The first
-    /// tile is the fastest for long sequences of those that need no more registers than there are, with packed sequences too.
+    /// tile is the fastest for long sequences among the tiles whose kernels, including those for packed sequences, do not exceed the
+    /// available registers.
     pub fn all(target: Target, head_size: u32, value_size: u32) -> impl Iterator<Item = Self> {
         let tiles = if uses_wgmma(target) { HOPPER_TILES } else { WARP_TILES };
         let of_size = tiles.iter().filter(move |[d, e, ..]| [*d, *e] == [head_size, value_size]);
@@ -91,7 +92,7 @@ fn uses_wgmma(target: Target) -> bool {
 }
 
 /// An attention kernel: O = softmax(`scale` · Q·Kᵀ)·V for each head, and the logarithm of the sum of exponentials of each row of `scale` ·
-/// Q·Kᵀ. For sm_90a, or, with `mma.sync`, for sm_80 and later.
+/// Q·Kᵀ. The target is sm_90a or, with `mma.sync`, sm_80 or later.
 ///
 /// Scores, exponentials and sums are f32. Exponentials are relative to a running maximum, which is updated only if an exponential would
 /// exceed 2⁸; they are rounded to `T` before they are multiplied by V. Elements of O are rounded to `T`. There may be up to 2³⁰ queries and
@@ -111,7 +112,7 @@ pub struct Attention {
     pub value_size: u32,
     /// The keys that a query attends to.
     pub mask: AttentionMask,
-    /// The queries and keys that a block processes at a time.
+    /// The numbers of queries and keys that a block processes at a time.
     pub tile: AttentionTile,
     /// For sm_90a, the order of the tiles of queries (columns) of all heads (rows). With a causal mask, columns are counted from the last
     /// tile.
@@ -279,8 +280,7 @@ fn strides(matrices: &[&str], axes: &[&str]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Defines the head sizes, queries and keys of a step that there are kernels for, and a function that emits them with the following
-/// constants.
+/// Defines the supported head sizes, queries and keys of a step, and a function that emits their kernels with the following constants.
 macro_rules! tiles {
     ($all:ident $build:ident $emit:ident: $($size:literal, $value:literal, $queries:literal, $keys:literal => $($constant:literal),*;)*) => {
         const $all: &[[u32; 4]] = &[$([$size, $value, $queries, $keys]),*];

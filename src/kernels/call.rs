@@ -1,4 +1,4 @@
-//! Functions that pick a kernel, build it if no earlier call had the same problem, and launch it.
+//! Functions that choose a kernel, build it if no earlier call had the same problem, and launch it.
 //!
 //! The first argument is a `&KernelCache`, or the result of `KernelCache::on` to queue the kernel on a stream. Sizes, inputs and results
 //! follow. An input is anything that converts into a [`BufferRef`](crate::run::BufferRef): `&Buffer<T>`, `&CudaSlice<U>` or `&CudaView<U>`.

@@ -58,7 +58,7 @@ pub type GroupedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u
 ///
 /// On sm_90a, the kernel loads with tensor copies and multiplies with `wgmma`. It is persistent: the grid has as many blocks as the GPU has
 /// multiprocessors. On other targets, the kernel loads with `cp.async`, multiplies with `mma.sync`, and has a block for each tile; e4m3 and
-/// e5m2 require sm_89. Tiles that extend past the edges of D are clipped, and elements past the edges of A and B count as zero.
+/// e5m2 require sm_89 or later. Tiles that extend past the edges of D are clipped, and elements past the edges of A and B count as zero.
 ///
 /// ```
 /// use warpwright::{kernels::{Gemm, GpuKind, MatrixOrder}, prelude::*};
@@ -91,11 +91,11 @@ pub struct Gemm {
     pub cluster: [u32; 2],
     /// The order of the tiles.
     pub schedule: Schedule,
-    /// The number of blocks of a cluster that compute a tile together, each of them a part of the sum over k: 1, or 2 for tiles of 64
-    /// columns. With 2, a result of few tiles occupies more multiprocessors. Only 1 without `wgmma`.
+    /// The number of blocks of a cluster that compute a tile together, each of which computes a part of the sum over k: 1, or 2 for tiles of
+    /// 64 columns. With 2, a result of few tiles occupies more multiprocessors. Only 1 without `wgmma`.
     pub parts: u32,
-    /// Whether `ldd` may have any value. If so, D is stored by threads rather than by tensor copies, which takes longer but overlaps with
-    /// the products of the next tile. Without `wgmma`, it also says whether rows of D may have any length; otherwise they must be multiples
+    /// Whether `ldd` may have any value. If so, D is stored by threads rather than by tensor copies, which takes longer but overlaps with the
+    /// products of the next tile. Without `wgmma`, it also determines whether rows of D may have any length; otherwise they must be multiples
     /// of 16 bytes.
     pub any_ldd: bool,
     /// Whether rows (or columns, in column order) of A and B may have any length and stride; otherwise both must be multiples of 16 bytes.

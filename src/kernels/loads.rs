@@ -2,7 +2,7 @@
 
 use crate::ptx::Builder;
 
-/// Keeps ptxas from loading what follows from shared memory before this, into registers that it does not have.
+/// Prevents ptxas from moving later loads from shared memory before this point, where registers for their results are not available.
 #[track_caller]
 pub(super) fn load_no_further(k: Builder<'_>) {
     k.warp().sync();

@@ -57,8 +57,8 @@ impl TvLayout {
     /// Creates a named (thread, value) layout onto the column-major index of a tile of `shape`, with one value per register.
     ///
     /// # Errors
-    /// Returns [`TvError::Rank`] if the layout is not of rank 2, [`TvError::TooLarge`] for more than 4 194 304 elements of the tile or
-    /// values of all threads, [`TvError::Outside`] if a value is outside of the tile, or [`TvError::Layout`] for an invalid shape.
+    /// Returns [`TvError::Rank`] if the layout is not of rank 2, [`TvError::TooLarge`] for more than 4 194 304 elements of the tile or values
+    /// of all threads, [`TvError::Outside`] if a value is outside the tile, or [`TvError::Layout`] for an invalid shape.
     pub fn new(name: impl Into<String>, shape: impl Into<Shape>, layout: Layout) -> Result<Self, TvError> {
         let tv = TvLayout {
             name: name.into(),

@@ -139,7 +139,7 @@ impl Body {
         self.retired[newest.class.index()] += 1;
     }
 
-    /// Returns a fresh register, defined outside of the innermost open block, which is a branch.
+    /// Returns a fresh register, defined outside the innermost open block, which is a branch.
     pub(crate) fn fresh_outside(&mut self, class: RegClass) -> RegId {
         let reg = self.fresh(class);
         let outer = self.open_blocks.len().saturating_sub(2);

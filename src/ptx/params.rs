@@ -22,8 +22,8 @@ pub struct Out<T>(PhantomData<fn() -> T>);
 #[derive(Debug)]
 pub struct InOut<T>(PhantomData<fn() -> T>);
 
-/// A tensor map of a buffer, `TensorMap<In<T>>`, `TensorMap<Out<T>>` or `TensorMap<InOut<T>>`: through it, copies move boxes of a
-/// tensor between the buffer and shared memory. The launch creates it. Requires sm_90.
+/// A tensor map of a buffer, `TensorMap<In<T>>`, `TensorMap<Out<T>>` or `TensorMap<InOut<T>>`: through it, copies move boxes of a tensor
+/// between the buffer and shared memory. The launch creates it. Requires sm_90 or later.
 #[doc(alias = "CUtensorMap")]
 #[doc(alias = "TMA")]
 #[derive(Debug)]

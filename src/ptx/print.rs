@@ -33,8 +33,8 @@ impl<'k> Builder<'k> {
     ///
     /// The text appears when the host synchronizes with the device; in the simulator, immediately. No newline is added.
     ///
-    /// Rejected when the kernel is built: formats that do not match their values ([`BuildErrorKind::BadPrint`],
-    /// [`BuildErrorKind::BadHole`]), and calls within [`Builder::when`], which cannot guard a call.
+    /// The builder rejects formats that do not match their values ([`BuildErrorKind::BadPrint`], [`BuildErrorKind::BadHole`]), and calls
+    /// within [`Builder::when`], which cannot guard a call.
     ///
     /// ```
     /// use warpwright::prelude::*;

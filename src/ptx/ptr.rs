@@ -87,7 +87,7 @@ spaces! {
     /// Memory of a block.
     #[doc(alias = ".shared")]
     Shared, u32, ".shared", true;
-    /// Memory of any block of the cluster: [`Ptr::in_block`] returns such an address. Requires sm_90.
+    /// Memory of any block of the cluster: [`Ptr::in_block`] returns such an address. Requires sm_90 or later.
     #[doc(alias = ".shared::cluster")]
     SharedCluster, u32, ".shared::cluster", true;
     /// Memory of a thread.

@@ -166,9 +166,8 @@ impl<'k> Builder<'k> {
     /// open a scope with its own declarations. Lines of raw PTX are marked `// raw` in the output. Instructions in the
     /// table are checked against the target as usual; state the requirements of others with [`Raw::needs`].
     ///
-    /// Rejected when the kernel is built ([`BuildErrorKind::BadRaw`]): a placeholder without a binding, a binding without a
-    /// placeholder, a name bound twice, text that does not end a statement, and, in [`Builder::when`], anything but one
-    /// unguarded instruction.
+    /// The builder rejects the following ([`BuildErrorKind::BadRaw`]): a placeholder without a binding, a binding without a placeholder, a
+    /// name bound twice, text that does not end a statement, and, in [`Builder::when`], anything but one unguarded instruction.
     ///
     /// ```
     /// use warpwright::prelude::*;

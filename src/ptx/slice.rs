@@ -59,8 +59,8 @@ impl<'k> Builder<'k> {
     /// `len` is a constant, an integer parameter, or a sum or product of these; [`Dim`](super::Dim) products such as
     /// `m.into_dim() * n` are computed in 64 bits.
     ///
-    /// Rejected when the kernel is built: a pointer that is not a buffer parameter, and a length that a launch cannot
-    /// compute. [`Slice::first`] and [`Slice::skip`], which accept any register, return parts of a slice.
+    /// The builder rejects a pointer that is not a buffer parameter, and a length that a launch cannot compute. [`Slice::first`] and
+    /// [`Slice::skip`], which accept any register, return parts of a slice.
     #[track_caller]
     pub fn slice<T: Element, A>(
         self,

@@ -235,8 +235,8 @@ impl<'k, T: Scalar> Val<'k, T> {
     /// Requires that `divisor` divide this integer, a kernel parameter; every launch checks this. Known divisors determine the widths of
     /// vector accesses and remove predicates.
     ///
-    /// Rejected when the kernel is built: a computed register that is not known to be a multiple, because no launch can check it;
-    /// use [`assume_multiple_of`](Self::assume_multiple_of) instead.
+    /// The builder rejects a computed register that is not known to be a multiple, because no launch can check it; use
+    /// [`assume_multiple_of`](Self::assume_multiple_of) instead.
     #[track_caller]
     pub fn multiple_of(self, divisor: u32) -> Self {
         if let Repr::Reg(reg, k) = self.0 {
@@ -267,7 +267,7 @@ impl<'k, T: Scalar> Val<'k, T> {
 impl<'k> Val<'k, u32> {
     /// Requires that this integer, a kernel parameter, be at most `most`; every launch checks this.
     ///
-    /// Rejected when the kernel is built: a computed register that is not known to be at most `most`, because no launch can check it.
+    /// The builder rejects a computed register that is not known to be at most `most`, because no launch can check it.
     #[must_use]
     #[track_caller]
     pub fn at_most(self, most: u32) -> Self {

@@ -42,8 +42,8 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
     /// Returns the boxes of `rows`×`cols` elements of this matrix. Elements past the edges are read as zero. If they are `written`, those
     /// past the edges are not, nor are the [ends of rows](Self::row_ends).
     ///
-    /// Rejected when the kernel is built: a view that is not part of a buffer parameter with extents that a launch can compute, and
-    /// rows whose elements are not adjacent. `None` then.
+    /// The builder rejects a view that is not part of a buffer parameter with extents that a launch can compute, and rows whose elements are
+    /// not adjacent; the result is then `None`.
     #[track_caller]
     pub(crate) fn boxes(
         &self,

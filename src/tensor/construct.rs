@@ -83,8 +83,8 @@ impl<'k> Builder<'k> {
     /// Returns a tensor in global memory: `k.tensor(a, [m, k], [1, m])` is column-major. Extents and strides are integers or
     /// registers; static strides cost no instructions. Each launch checks that the buffer contains the tensor.
     ///
-    /// Rejected when the kernel is built: a pointer that is not a buffer parameter, and extents or strides that a launch cannot
-    /// compute, unless `unsafe` code asserts that the pointer is valid ([`Ptr::assume_valid`]).
+    /// The builder rejects a pointer that is not a buffer parameter, and extents or strides that a launch cannot compute, unless `unsafe`
+    /// code asserts that the pointer is valid ([`Ptr::assume_valid`]).
     ///
     /// Coordinates have 32 bits, offsets 64: a launch rejects more than 2³² − 2¹⁶ coordinates along a mode.
     #[doc(alias = "make_tensor")]
@@ -140,8 +140,8 @@ impl<'k> Builder<'k> {
     /// Allocates an uninitialized tensor in the block's shared memory. It can be written; waiting for the data returns the view that can be
     /// read ([`Pending::wait`](super::Pending::wait)).
     ///
-    /// Rejected when the kernel is built: a layout in which two coordinates share an address, more than 2²⁰ elements, and a
-    /// swizzle that would split elements.
+    /// The builder rejects a layout in which two coordinates share an address, more than 2²⁰ elements, and a swizzle that would split
+    /// elements.
     #[doc(alias = "MoYeSharedArray")]
     #[track_caller]
     pub fn shared_tensor<T: TensorElement>(

@@ -253,8 +253,8 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         })
     }
 
-    /// Returns a copy of element `index`, counted in the order of the view's shape. Rejected when the kernel is built if the index is out
-    /// of bounds.
+    /// Returns a copy of element `index`, counted in the order of the view's shape. The builder rejects the call if the index is out of
+    /// bounds.
     #[track_caller]
     pub fn get(&self, index: i64) -> Val<'k, T::Reg> {
         self.check_element(index);
@@ -262,7 +262,7 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         self.k.extract::<T>(self.register(word), slot)
     }
 
-    /// Writes element `index`, counted in the order of the view's shape. Rejected when the kernel is built if the index is out of bounds.
+    /// Writes element `index`, counted in the order of the view's shape. The builder rejects the call if the index is out of bounds.
     #[track_caller]
     pub fn set(&self, index: i64, value: impl Into<Val<'k, T::Reg>>) {
         self.check_element(index);

@@ -109,7 +109,7 @@ fn values_first<'k, T: TensorElement>(part: &Fragment<'k, T>, shape: Shape) -> F
 /// `a` and `b` may be in shared memory; each step of k is then loaded first. Consecutive columns n traverse m in alternating directions, so
 /// that each instruction shares an operand with the previous one. All threads of the instruction's group must execute the call.
 ///
-/// Rejected when the kernel is built: other ranks, and extents that differ.
+/// The builder rejects other ranks, and extents that differ.
 #[doc(alias = "gemm!")]
 #[track_caller]
 pub fn gemm<'k, D: TensorElement, A: TensorElement, B: TensorElement, C: TensorElement>(

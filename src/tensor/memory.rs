@@ -199,8 +199,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Returns the elements that `tiler` selects, mode by mode. Rejected when the kernel is built if it selects elements past the end of
-    /// the tensor.
+    /// Returns the elements that `tiler` selects, mode by mode. The builder rejects the call if it selects elements past the end of the
+    /// tensor.
     #[doc(alias = "composition")]
     #[must_use]
     #[track_caller]

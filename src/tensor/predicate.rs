@@ -57,7 +57,7 @@ impl<'k> Predicates<'k> {
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// Returns a predicate for each element of the view: whether it is inside the tensor from which the view was sliced.
     ///
-    /// Rejected when the kernel is built if there are more elements than a thread can process.
+    /// The builder rejects the call if there are more elements than a thread can process.
     #[doc(alias = "elem_less")]
     #[must_use]
     #[track_caller]

@@ -94,8 +94,7 @@ impl<'k> CopyThread<'_, 'k> {
 
 /// Copies with the instruction of a tiled copy, over all rest modes of the partitions.
 ///
-/// Rejected when the kernel is built if an address is not known to be aligned, or if values are not contiguous, as the
-/// instruction requires.
+/// The builder rejects the call if an address is not known to be aligned, or if values are not contiguous, as the instruction requires.
 #[doc(alias = "copyto!")]
 #[track_caller]
 pub fn copy_tiled<'k, T: TensorElement, D: Destination<'k, T>>(

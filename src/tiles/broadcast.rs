@@ -56,8 +56,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         Self::of_registers(k, k.all_owned(words))
     }
 
-    /// Returns a tile of the results of `f` for each register and the corresponding elements of a vector with one element per row, like
-    /// [`zip`](Self::zip): `t.zip_rows(&max, |x, max| (x - max).max(-8.0))`.
+    /// Applies `f`, as [`zip`](Self::zip) does, to each register and the corresponding elements of a vector with one element per row:
+    /// `t.zip_rows(&max, |x, max| (x - max).max(-8.0))`.
     #[doc(alias = "row_map")]
     #[doc(alias = "add_row")]
     #[doc(alias = "sub_row")]
@@ -76,8 +76,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.zip_lines(vector.fragment(), 0, f)
     }
 
-    /// Returns a tile of the results of `f` for each register and the corresponding elements of a vector with one element per column, like
-    /// [`zip_rows`](Self::zip_rows).
+    /// Applies `f`, as [`zip`](Self::zip) does, to each register and the corresponding elements of a vector with one element per column.
     #[doc(alias = "col_map")]
     #[doc(alias = "add_col")]
     #[doc(alias = "sub_col")]

@@ -48,8 +48,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Starts to add this warp's tile atomically to the elements from the start of a vector, in the order of its registers. They must be in
-    /// bounds or out of bounds together.
+    /// Starts to add this warp's tile atomically to the elements from the start of a vector, in the order of its registers. Either all or
+    /// none of these elements must be in bounds.
     #[doc(alias = "cp.reduce.async.bulk")]
     #[track_caller]
     pub(crate) fn add_by_register<T, const W: usize>(
@@ -64,7 +64,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
         let _located = k.locate(Location::caller());
         let (lane, elements) = (k.lane().rank(), 256 * W as u32);
         let own = outbox.base.at((self.rank() * WARPS + self.warp()) * elements);
-        // The copy of the tile before has read it.
+        // The copy of the preceding tile has read the memory.
         k.if_(lane.eq(0), || k.cp_async_bulk_wait_group_read(0));
         k.warp().sync();
         for (i, words) in tile.registers().chunks_exact(VECTOR as usize).enumerate() {
@@ -81,7 +81,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
 }
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
-    /// Stores the registers of a tile of 32-bit elements, a multiple of 4 of each lane.
+    /// Stores the registers of a tile of 32-bit elements. The number of registers per lane must be a multiple of 4.
     #[track_caller]
     pub(crate) fn store_by_register<const H: usize, const W: usize, L: RegisterLayout>(
         self,
@@ -98,7 +98,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
 }
 
 impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A, 1> {
-    /// Loads the registers of a tile of 32-bit elements, a multiple of 4 of each lane.
+    /// Loads the registers of a tile of 32-bit elements. The number of registers per lane must be a multiple of 4.
     #[track_caller]
     pub(crate) fn load_by_register<const H: usize, const W: usize, L: RegisterLayout>(
         self,

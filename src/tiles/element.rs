@@ -10,10 +10,10 @@ use crate::{
     tensor::{SubtileLength, TensorElement},
 };
 
-/// The layout of register tiles whose words run along rows: [`TileLayout::Row`].
+/// The layout of register tiles whose words contain adjacent elements of a row: [`TileLayout::Row`].
 #[derive(Clone, Copy, Debug)]
 pub enum Row {}
-/// The layout of register tiles whose words run along columns: [`TileLayout::Col`].
+/// The layout of register tiles whose words contain adjacent elements of a column: [`TileLayout::Col`].
 #[derive(Clone, Copy, Debug)]
 pub enum Col {}
 

@@ -39,7 +39,7 @@ fn comparable<'k, S: Reducible<In = S>>(element: Val<'k, S>, better: Comparison)
 }
 
 impl<'k, S: Numeric> Candidate<'k, S> {
-    /// Returns whether another is better; of equal ones, that with the lower index.
+    /// Returns whether another candidate is better: of equal elements, the one with the lower index.
     #[track_caller]
     fn is_worse(self, other: Self, better: Comparison) -> Val<'k, bool> {
         let is_better = other.element.compare(better, self.element);
@@ -72,7 +72,7 @@ impl<'k, S: Numeric> Candidate<'k, S> {
         Self { index: self.index + distance, ..self }
     }
 
-    /// Returns the best of all lanes of a warp, each of which has that of its elements of a tile of a layout.
+    /// Returns the best of the candidates of all lanes of a warp, which are the best of the lane's elements of a tile of a layout.
     #[track_caller]
     pub(super) fn of_warp(mut self, k: Builder<'k>, layout: &TvLayout, better: Comparison) -> Self {
         for axis in 0..layout.shape().rank() {
@@ -83,7 +83,7 @@ impl<'k, S: Numeric> Candidate<'k, S> {
         self.known_uniform(Uniformity::WARP)
     }
 
-    /// Returns the best of all warps of a scope, each of which has its own, through shared memory.
+    /// Returns the best of the candidates of all warps of a scope, which exchange them through shared memory.
     #[track_caller]
     pub(super) fn of_scope(self, scope: AnyScope<'k>, better: Comparison) -> Self
     where
@@ -295,7 +295,7 @@ macro_rules! extremes {
 
                 #[doc = concat!("Returns the ", $what, " of all elements, with its row and column.")]
                 ///
-                /// All lanes of the warp must take part and receive the same result. Of equal elements, the first in row-major order is
+                /// All lanes of the warp must take part; all receive the same result. Of equal elements, the first in row-major order is
                 /// returned.
                 #[must_use]
                 #[track_caller]
@@ -309,7 +309,8 @@ macro_rules! extremes {
         impl<'k, T: Accumulate, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {$(
             #[doc = concat!("Returns the ", $what, " of all elements, with its index.")]
             ///
-            /// All lanes of the warp must take part and receive the same result. Of equal elements, the one with the lowest index is returned.
+            /// All lanes of the warp must take part; all receive the same result. Of equal elements, the one with the lowest index is
+            /// returned.
             #[must_use]
             #[track_caller]
             pub fn $all(&self) -> (Val<'k, T::Sum>, Val<'k, u32>) {

@@ -65,7 +65,7 @@ macro_rules! all {
                 self
             }
 
-            /// Clamps each element to the range from `low` to `high`, each of which is a number, a tile, or a vector that is broadcast. NaN
+            /// Clamps each element to the range from `low` to `high`. Each bound is a number, a tile, or a vector that is broadcast. NaN
             /// becomes `low`.
             #[must_use]
             #[track_caller]

@@ -8,11 +8,11 @@ use crate::tensor::TensorElement;
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
     /// Returns the tile whose column `j` is column `from(j)` of this tile. A column may be used more than once.
     ///
-    /// All lanes of the warp must take part. The shuffles are derived from the layout: there are none if each lane already owns the
-    /// elements that it needs, as for `j ^ 8` and, in a [`Row`](super::Row) tile of 16-bit elements, `j ^ 1`; there is one per register for
-    /// `j ^ 2`.
+    /// All lanes of the warp must take part. The shuffles are derived from the layout: `j ^ 2` requires one per register; no shuffle is
+    /// emitted if each lane already owns the elements that it needs, as for `j ^ 8` and, in a [`Row`](super::Row) tile of 16-bit elements,
+    /// for `j ^ 1`.
     ///
-    /// Rejected when the kernel is built if `from` returns a column that the tile does not have.
+    /// The builder rejects the call if `from` returns a column that the tile does not have.
     #[must_use]
     #[track_caller]
     pub fn gather_cols(&self, from: impl Fn(u32) -> u32) -> Self {

@@ -60,7 +60,7 @@ impl<'k> Builder<'k> {
     /// `k.global(q, contiguous([batches, heads, m, n]))` a batch of matrices. Each launch checks that the buffer is large enough for the
     /// tensor.
     ///
-    /// Rejected when the kernel is built in the same cases as [`tensor`](Self::tensor).
+    /// The builder rejects the call in the same cases as [`tensor`](Self::tensor).
     #[track_caller]
     #[doc(alias = "make_gl")]
     pub fn global<T: TensorElement, A, const R: usize>(
@@ -83,7 +83,7 @@ impl<'k, T: TensorElement, A, const R: usize> Gl<'k, T, A, R> {
     /// Returns the same elements with the axes in another order, without emitting instructions: axis `order[i]` becomes axis `i`. With the
     /// order `[0, 2, 1, 3]`, a tensor of `[batches, rows, heads, cols]` consists of one matrix for each batch and head.
     ///
-    /// Rejected when the kernel is built if `order` is not a permutation.
+    /// The builder rejects the call if `order` is not a permutation.
     #[doc(alias = "axis")]
     #[must_use]
     #[track_caller]

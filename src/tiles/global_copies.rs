@@ -48,9 +48,9 @@ impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A> {
         self.load_filled(T::from_mem_bits(0))
     }
 
-    /// Loads a register tile like [`load`](Self::load); elements past the matrix's edges are `fill`, such as −∞ before a maximum.
+    /// Loads a register tile as [`load`](Self::load) does, but elements past the matrix's edges are `fill`: for example, −∞ for a maximum.
     ///
-    /// Rejected when the kernel is built if the matrix's element type cannot represent `fill` exactly.
+    /// The builder rejects the call if the matrix's element type cannot represent `fill` exactly.
     #[track_caller]
     pub fn load_or<U, const H: usize, const W: usize, L>(self, fill: U) -> Rt<'k, U, H, W, L>
     where
@@ -89,9 +89,9 @@ impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A, 1> {
         self.load_filled(T::from_mem_bits(0))
     }
 
-    /// Loads a register vector like [`load`](Self::load); elements past the end are `fill`.
+    /// Loads a register vector as [`load`](Self::load) does, but elements past the end are `fill`.
     ///
-    /// Rejected when the kernel is built if the element type in memory cannot represent `fill` exactly.
+    /// The builder rejects the call if the element type in memory cannot represent `fill` exactly.
     #[track_caller]
     pub fn load_or<U, const N: usize, V>(self, fill: U) -> Rv<'k, U, N, V>
     where
@@ -129,7 +129,7 @@ impl<'k, T: TensorElement, A: Readable> Gl<'k, T, A, 1> {
         self.tile(col).load()
     }
 
-    /// Loads tile `col` like [`row_vector`](Self::row_vector); elements past the end are `fill`.
+    /// Loads tile `col` as [`row_vector`](Self::row_vector) does, but elements past the end are `fill`.
     #[track_caller]
     pub fn row_vector_or<U: TensorElement, const W: usize>(
         &self,
@@ -155,7 +155,7 @@ impl<'k, T: TensorElement, A: Readable> Gl<'k, T, A, 1> {
         self.tile(row).load()
     }
 
-    /// Loads tile `row` like [`col_vector`](Self::col_vector); elements past the end are `fill`.
+    /// Loads tile `row` as [`col_vector`](Self::col_vector) does, but elements past the end are `fill`.
     #[track_caller]
     pub fn col_vector_or<U: TensorElement, const H: usize>(
         &self,
@@ -201,7 +201,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
     }
 }
 
-/// Returns the element in memory that is loaded as `fill`; rejects a value that has none.
+/// Returns the element in memory that is converted to `fill` when it is loaded; rejects a `fill` without such an element.
 #[track_caller]
 fn exactly<T: Convert<U>, U: TensorElement>(k: Builder<'_>, fill: U) -> T {
     let exact = T::exactly(fill);

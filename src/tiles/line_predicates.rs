@@ -58,7 +58,7 @@ macro_rules! predicates {
 
             #[doc = concat!("Returns, for each row, 1 if `f` holds for ", $which, " of its elements in this tile and in the tiles whose results `with` contains, and 0 otherwise.")]
             ///
-            /// Computed in place of `with`, which a loop over the tiles of a row carries.
+            /// The result replaces `with`, which a loop over the tiles of a row carries.
             #[must_use]
             #[track_caller]
             pub fn $row_with(

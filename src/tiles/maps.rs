@@ -57,7 +57,7 @@ macro_rules! maps {
             }
 
             #[doc = concat!("Applies `f` to corresponding registers of two ", $what, "s of the same shape and layout, and returns a ", $what, " of the results.")]
-            /// Their element types may differ, but must have the same number of elements per register.
+            /// The element types may differ, but must have the same number of elements per register.
             #[doc(alias = "bin_map")]
             #[doc(alias = "bin_op")]
             #[must_use]

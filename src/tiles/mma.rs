@@ -95,9 +95,9 @@ const HALVES: usize = 2;
 /// The registers of a subtile as an operand of `mma`.
 ///
 /// The register of element `e` of pair `p + 2q` contains rows `8p …` and, along k, the elements `2t + e + 8q` of lane 4g + t; words of
-/// several elements have no `e`. A *step* along k is the pair (e, q), which selects one register per half `p`. In one step, the four
-/// lanes of a quad provide the k of a column of registers of A and of B, in whatever order: since A and B use the same one, the
-/// products are the same. Every `mma` takes the halves of A first, then the steps.
+/// several elements have no `e`. A *step* along k is the pair (e, q), which selects one register per half `p`. In one step, the four lanes of
+/// a quad provide the k of a column of registers of A and of B. A and B use the same order along k, so the order does not affect the
+/// products. Every `mma` takes the halves of A first, then the steps.
 #[derive(Clone, Copy)]
 pub(super) struct Operand<'t>(pub(super) &'t [RegId]);
 
@@ -143,7 +143,7 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
     ///
     /// Accumulates in place: the tile's own registers are overwritten. All lanes of the warp must take part.
     ///
-    /// Rejected when the kernel is built if the target has no instruction for these types.
+    /// The builder rejects the call if the target has no instruction for these types.
     #[doc(alias = "mma_AB")]
     #[doc(alias = "mma.sync")]
     #[must_use]

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::ptx::{Builder, Ptr, Shared, State, Val};
 
-/// A ring of `N` stages in shared memory, each of which contains one tile of every type in the tuple `Tiles`.
+/// A pipeline of `N` stages in shared memory. Each stage contains one tile of every type in the tuple `Tiles`.
 ///
 /// ```
 /// # use warpwright::prelude::*;
@@ -84,9 +84,9 @@ impl<'k, Tiles: StageTiles<'k>> Stage<'k, Tiles> {
 impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
     /// Processes `count` stages in order, with up to `N − 1` later stages in flight.
     ///
-    /// `fill` is called for the first stages and once in the loop; `work` is called once and borrows the stage. All threads of
-    /// the block must execute the call. One barrier per iteration makes the copies visible to all threads and orders their
-    /// reads of the stage that is filled next before the new copies.
+    /// `fill` is called for the first stages and once in the loop; `work` is called once and borrows the stage. All threads of the block must
+    /// execute the call. One barrier per iteration makes the copies visible to all threads, and orders reads of a stage before the copies
+    /// that fill the stage again.
     #[track_caller]
     pub fn run<S: State<'k>>(
         self,
@@ -101,7 +101,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         self.emit(count, state, fill, work)
     }
 
-    /// Processes stages like [`run`](Self::run), and also passes the index of the stage to `work`, for masks and positions that depend on
+    /// Processes stages as [`run`](Self::run) does, and also passes the index of the stage to `work`, for masks and positions that depend on
     /// it.
     #[track_caller]
     pub fn run_indexed<S: State<'k>>(
@@ -202,7 +202,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         let state = (state, fragments, offsets.0, offsets.1);
         let (state, ..) = k.fold(count, state, |i, (mut state, mut fragments, read, write)| {
             let (stage, following) = (self.stage_at(read), self.next(read));
-            // Not among the first loads, which the next products wait for, nor before those that follow the barrier.
+            // Neither among the first loads, for which the next products wait, nor before the loads that follow the barrier.
             let filled_in = 1.min(slices.saturating_sub(2));
             for slice in 0..slices {
                 let is_last = slice + 1 == slices;

@@ -1,4 +1,4 @@
-//! Random numbers of the elements of a matrix, each a function of a seed and the element's coordinates, and dropout.
+//! Dropout, and random numbers for the elements of a matrix. Each number is a function of a seed and the element's coordinates.
 
 use std::{
     f32::consts::{LN_2, TAU},
@@ -30,8 +30,8 @@ const TWO_32: f32 = (1u64 << 32) as f32;
 /// The truth table of a ⊕ b ⊕ c.
 const XOR: u8 = 0x96;
 
-/// The distance along both axes of the elements that share a counter. A lane owns both elements of a row or column of a subtile that
-/// are 8 apart in both layouts, unless they have 8 bits.
+/// The distance along both axes of the elements that share a counter. In both layouts, a lane owns both elements of a row or column of a
+/// subtile that are 8 apart, unless they have 8 bits.
 const APART: i64 = 8;
 
 impl<'k> Builder<'k> {
@@ -161,7 +161,7 @@ impl<'k> RandomTile<'k> {
         let Random { k, key, offset: [low, high] } = self.random;
         let axes = [0, 1].map(|axis| Coordinates::along(k, layout, axis));
         let first = [0, 1].map(|axis| self.at[axis] * size[axis] + axes[axis].lane);
-        // Of 8-bit elements, the lane decides along one axis which of two elements that are 8 apart are its own.
+        // For 8-bit elements, the lane determines along one axis which of two elements that are 8 apart it owns.
         let in_second = [0, 1].map(|axis| {
             let is_of_lane = lane_bits(layout, axis).iter().any(|bit| bit.offset & APART != 0);
             is_of_lane.then(|| is_second(first[axis]))
@@ -226,13 +226,13 @@ impl<'k> RandomTile<'k> {
 /// Which elements dropout keeps, by the upper 24 bits of their random words, and their factor.
 #[derive(Clone, Copy)]
 pub(crate) struct DropoutRule<'k> {
-    /// The least of those bits.
+    /// The smallest value of these bits for which an element is kept.
     least: Val<'k, u32>,
     scale: Val<'k, f32>,
 }
 
 impl<'k> DropoutRule<'k> {
-    /// Returns the rule for 0 with probability `p`, from 0 to 1.
+    /// Returns the rule that sets an element to 0 with probability `p`, from 0 to 1.
     #[track_caller]
     pub(crate) fn new(p: Val<'k, f32>) -> Self {
         Self {
@@ -241,7 +241,7 @@ impl<'k> DropoutRule<'k> {
         }
     }
 
-    /// Returns an element with dropout, by its random word.
+    /// Returns an element after dropout, given its random word.
     #[track_caller]
     pub(crate) fn applied(self, x: Val<'k, f32>, random: Val<'k, u32>) -> Val<'k, f32> {
         (random >> 8).ge(self.least).select(x * self.scale, 0.0)

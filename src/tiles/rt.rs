@@ -103,7 +103,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     /// Returns the lane, register and slot of element (`row`, `col`).
     ///
     /// # Errors
-    /// Returns [`TvError::Coordinate`] if the element is outside of the tile.
+    /// Returns [`TvError::Coordinate`] if the element is outside the tile.
     pub fn owner(row: u32, col: u32) -> Result<Owner, TvError> {
         Self::fragment().owner((row, col))
     }
@@ -131,7 +131,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     /// Returns a tile whose registers have these values, in the order of [`fragment`](Self::fragment); the inverse of
     /// [`registers`](Self::registers).
     ///
-    /// Another number of values than [`REGISTERS`](Self::REGISTERS) is rejected when the kernel is built.
+    /// The builder rejects the call if the number of values is not [`REGISTERS`](Self::REGISTERS).
     #[track_caller]
     pub fn from_registers(k: Builder<'k>, values: impl AsRef<[Val<'k, T::Word>]>) -> Self {
         from_values(k, values.as_ref())
@@ -154,7 +154,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
 
     /// Copies a fragment's registers to a tile, in the order of [`into_fragment`](Self::into_fragment).
     ///
-    /// Fragments that do not match the tile's registers in order are rejected when the kernel is built.
+    /// The builder rejects fragments whose registers do not match those of the tile, in this order.
     #[track_caller]
     pub fn from_fragment(k: Builder<'k>, fragment: &Fragment<'k, T>) -> Self {
         k.check_whole_warps();

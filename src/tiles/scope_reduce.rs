@@ -21,7 +21,8 @@ use crate::{
     tensor::Fragment,
 };
 
-/// Returns `value` if `is_counted` returns true, and otherwise a value that has no effect on the result. Repeated values have none on maxima and minima.
+/// Returns `value` if `is_counted` returns true, and otherwise a value that has no effect on the result. For maxima and minima, always
+/// returns `value`, because repeated values have no effect on them.
 #[track_caller]
 pub(super) fn counted<'k, S: Numeric>(
     is_counted: impl FnOnce() -> Val<'k, bool>,
@@ -35,7 +36,7 @@ pub(super) fn counted<'k, S: Numeric>(
     }
 }
 
-/// Combines the elements of each lane of a tile or vector of a layout, of which an element that several lanes own counts once.
+/// Combines the elements of each lane of a tile or vector of a layout; an element that several lanes own counts once.
 #[track_caller]
 pub(super) fn in_lane<'k, T: Accumulate>(
     fragment: &Fragment<'k, T>,

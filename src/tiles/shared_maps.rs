@@ -206,7 +206,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
 
     /// Copies another shared tile and converts its elements, with all warps of the block. The swizzles may differ.
     ///
-    /// Rejected when the kernel is built if the other tile belongs to a smaller scope, such as a warp.
+    /// The builder rejects the call if the other tile belongs to a smaller scope, such as a warp.
     #[doc(alias = "copy")]
     #[track_caller]
     pub fn copy_from<U: Convert<T>, Z: SharedSwizzle>(
@@ -250,7 +250,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
 
     /// Copies another shared vector and converts its elements, with the first warp of the block.
     ///
-    /// Rejected when the kernel is built if the other vector belongs to a smaller scope, such as a warp.
+    /// The builder rejects the call if the other vector belongs to a smaller scope, such as a warp.
     #[doc(alias = "copy")]
     #[track_caller]
     pub fn copy_from<U: Convert<T>>(self, from: &Filled<Sv<'k, U, N>>) -> Pending<'k, Self> {

@@ -20,21 +20,21 @@ use super::{
 use crate::ptx::{Combine, Comparison, Val, reduce};
 
 impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Returns whether `f` holds for any element of the tile. All threads of the block must take part and receive the same result.
+    /// Returns whether `f` holds for any element of the tile. All threads of the block must take part; all receive the same result.
     #[doc(alias = "bar.red.or")]
     #[track_caller]
     pub fn any(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
         self.any_band(&|band| band.any(&f))
     }
 
-    /// Returns whether `f` holds for all elements of the tile. All threads of the block must take part and receive the same result.
+    /// Returns whether `f` holds for all elements of the tile. All threads of the block must take part; all receive the same result.
     #[doc(alias = "bar.red.or")]
     #[track_caller]
     pub fn all(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
         !self.any_band(&|band| !band.all(&f))
     }
 
-    /// Returns whether any element of the tile is NaN. All threads of the block must take part and receive the same result.
+    /// Returns whether any element of the tile is NaN. All threads of the block must take part; all receive the same result.
     #[doc(alias = "hasnan")]
     #[track_caller]
     pub fn has_nan(&self) -> Val<'k, bool> {
@@ -89,7 +89,7 @@ macro_rules! reductions {
         impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {$(
             #[doc = concat!("Stores the ", $what, " of each row to a shared vector, by all warps of the block.")]
             ///
-            /// Rejected when the kernel is built if the vector and the tile belong to different scopes.
+            /// The builder rejects the call if the vector and the tile belong to different scopes.
             #[track_caller]
             pub fn $row(&self, to: Sv<'k, T::Sum, H>) -> Pending<'k, Sv<'k, T::Sum, H>> {
                 self.rows_reduced(to, |band| band.$row())
@@ -98,7 +98,7 @@ macro_rules! reductions {
             #[doc = concat!("Stores the ", $what, " of each column to a shared vector, by all warps of the block.")]
             ///
             /// Uses shared memory for one vector per 16 rows, and one barrier in addition to that of the result. `to` has one element per
-            /// column: `W` · 16, or `W` · 32 for 8-bit elements. Rejected when the kernel is built if the vector and the tile belong to different
+            /// column: `W` · 16, or `W` · 32 for 8-bit elements. The builder rejects the call if the vector and the tile belong to different
             /// scopes.
             #[track_caller]
             pub fn $col<const N: usize>(&self, to: Sv<'k, T::Sum, N>) -> Pending<'k, Sv<'k, T::Sum, N>> {

@@ -69,7 +69,7 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
     /// Accumulates in place like [`mma_ab`](Self::mma_ab), with half as many instructions. All lanes of the warp must take part. B of tf32
     /// first moves between the lanes of each quad.
     ///
-    /// Rejected when the kernel is built if the target has no instruction for these types.
+    /// The builder rejects the call if the target has no instruction for these types.
     ///
     /// ```
     /// # use warpwright::{prelude::*, tiles::SparseRt};

@@ -90,7 +90,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
 
     /// Returns a tile of another type in the same memory: `tile.reuse::<St<f32, 4, 4>>()`. The other tile must not be larger.
     ///
-    /// Rejected when the kernel is built if the address is not known to be aligned as the other tile's swizzle requires.
+    /// The builder rejects the call if the address is not known to be aligned as the other tile's swizzle requires.
     #[track_caller]
     pub fn reuse<Tile: Allocate<'k>>(self) -> Tile {
         reuse(self)

@@ -31,7 +31,7 @@ pub trait StageTiles<'k>: Sized + Sealed {
     #[doc(hidden)]
     #[track_caller]
     fn at(base: Ptr<'k, u8, Shared>) -> Self;
-    /// Computes the lane-dependent parts of the tiles' addresses outside of the loop that uses them.
+    /// Computes the lane-dependent parts of the tiles' addresses outside the loop that uses them.
     #[doc(hidden)]
     #[track_caller]
     fn prepare(&self);
@@ -39,7 +39,7 @@ pub trait StageTiles<'k>: Sized + Sealed {
     fn filled(self) -> Self::Filled;
 }
 
-/// A tuple of tiles in global memory that fill a stage of `Tiles`, one for each tile of the stage.
+/// A tuple of tiles in global memory that fill a stage of `Tiles`: one for each tile of the stage.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not fill a stage of `{Tiles}`",
     note = "give one tile of global memory for each shared tile, of the same element type"
@@ -65,7 +65,7 @@ fn take<'k>(next: &mut Ptr<'k, u8, Shared>, bytes: u32) -> Ptr<'k, u8, Shared> {
     note = "stages consist of shared tiles `St` and shared vectors `Sv`"
 )]
 pub trait StageTile<'k>: Allocate<'k> {
-    /// Computes the lane-dependent parts of the addresses outside of the loop that uses them.
+    /// Computes the lane-dependent parts of the addresses outside the loop that uses them.
     #[doc(hidden)]
     #[track_caller]
     fn prepare(&self);

@@ -54,10 +54,10 @@ macro_rules! stochastic {
 stochastic! { f16 bf16; e4m3 e5m2 }
 
 impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Converts the elements to a 16-bit type `U`, each rounded up or down at random, such that the expected value is the exact number.
+    /// Converts the elements to a 16-bit type `U`, each rounded up or down at random, so that the expected value is the exact number.
     /// Requires sm_100a.
     ///
-    /// The two elements of a register share a word of `random`; the hardware uses different bits of it for each.
+    /// The two elements of a register share a word of `random`; the hardware uses different bits of the word for each element.
     #[doc(alias = "cvt.rs")]
     #[must_use]
     #[track_caller]
@@ -68,8 +68,8 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
         Rt::of_registers(k, k.all_owned(|| self.rounded_at_random::<U>(random)))
     }
 
-    /// Converts elements of 16 bits or more to an 8-bit type `U` like [`narrow`](Self::narrow), but rounds each up or down at random like
-    /// [`convert_stochastic`](Self::convert_stochastic). Requires sm_100a.
+    /// Converts elements of 16 bits or more to an 8-bit type `U` like [`narrow`](Self::narrow), but rounds each up or down at random, as
+    /// [`convert_stochastic`](Self::convert_stochastic) does. Requires sm_100a.
     #[doc(alias = "cvt.rs")]
     #[must_use]
     #[track_caller]
@@ -109,8 +109,8 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
 impl<'k, T: ConvertibleElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     /// Converts the elements to a 16-bit type `U`, each rounded up or down at random, like [`Rt::convert_stochastic`]. Requires sm_100a.
     ///
-    /// `random.tile(row, i)` has the numbers of the `i`-th vector of this length in row `row` of the matrix. A register takes a call of
-    /// Philox.
+    /// `random.tile(row, i)` contains the numbers for vector `i` of this length in row `row` of the matrix. Each register requires one call
+    /// of Philox.
     #[doc(alias = "cvt.rs")]
     #[must_use]
     #[track_caller]

@@ -40,7 +40,7 @@ pub struct Striped<'k, T: TensorElement> {
 impl<'k> Builder<'k> {
     /// Returns the arrangement of `count` stripes of `threads` · `adjacent` elements, for the thread with index `thread`.
     ///
-    /// Rejected when the kernel is built if one of the numbers is 0, or a stripe has more than 65,536 elements.
+    /// The builder rejects the call if one of the numbers is 0, or a stripe has more than 65,536 elements.
     #[track_caller]
     pub fn stripes(
         self,
@@ -103,7 +103,7 @@ impl<'k> Stripes<'k> {
         Striped { stripes: self, words: vec![value.into(); self.per_thread() as usize] }
     }
 
-    /// Returns a vector of elements in registers, of which this thread has these.
+    /// Returns a vector of which this thread owns these elements.
     pub(crate) fn with<T: TensorElement<Word = T> + Scalar>(self, elements: &[Val<'k, T>]) -> Striped<'k, T> {
         Striped { stripes: self, words: elements.to_vec() }
     }
@@ -120,7 +120,7 @@ impl<'k> Stripes<'k> {
         self.load_or(from, index, T::from_mem_bits(0))
     }
 
-    /// Loads vector `index` of a row like [`load`](Self::load); elements past the end are `fill`.
+    /// Loads vector `index` of a row as [`load`](Self::load) does, but elements past the end are `fill`.
     #[track_caller]
     pub fn load_or<T: TensorElement, A: Readable>(
         self,
@@ -339,7 +339,7 @@ impl<'k> Striped<'k, f32> {
         sums.combined(|a, b| a + b)
     }
 
-    /// Replaces the elements of vector `index` of a row of `n` elements that are outside of the row with `value`. `n` is a multiple of the
+    /// Replaces the elements of vector `index` of a row of `n` elements that are outside the row with `value`. `n` is a multiple of the
     /// number of adjacent elements, unless vectors begin later.
     #[must_use]
     #[track_caller]

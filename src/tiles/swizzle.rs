@@ -58,8 +58,8 @@ swizzles! {
     Plain, false, |row| (Swizzle::NONE, row);
 }
 
-/// Returns the unused bytes after each row of elements `T`: rows are then an odd multiple of the bytes apart that four lanes access
-/// in a row of a fragment, two elements each, or of the 16 bytes of a row of `ldmatrix`.
+/// Returns the number of unused bytes after each row of elements `T`. The distance between rows is then an odd multiple of 16 bytes, a row of
+/// `ldmatrix`, or of the bytes of a fragment's row that four lanes access, two elements each.
 pub(super) const fn padding<T: TensorElement, S: SharedSwizzle>() -> u32 {
     match T::SIZE {
         _ if !S::PADDED => 0,

@@ -126,8 +126,8 @@ macro_rules! bytes {
     ($t:ident Length16) => {};
     ($t:ident Length32) => {
         impl<'k, const H: usize, const W: usize> Rt<'k, $t, H, W, Row> {
-            /// Returns the same matrix as a column tile: 32×32 elements are two subtiles on top of each other in the row layout, and two
-            /// next to each other in the column layout. Other shapes do not compile.
+            /// Returns the same matrix as a column tile. 32×32 elements are two subtiles, one above the other in the row layout, and side by
+            /// side in the column layout. Other shapes do not compile.
             ///
             /// All lanes of the warp must take part. A subtile requires 8 `shfl`.
             #[must_use]

@@ -124,7 +124,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     /// Returns a vector whose registers have these values, in the order of [`fragment`](Self::fragment); the inverse of
     /// [`registers`](Self::registers).
     ///
-    /// Another number of values than registers is rejected when the kernel is built.
+    /// The builder rejects the call if the number of values is not the number of registers.
     #[track_caller]
     pub fn from_registers(k: Builder<'k>, values: impl AsRef<[Val<'k, T::Word>]>) -> Self {
         from_values(k, values.as_ref())
@@ -132,9 +132,9 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
 }
 
 impl<'k, T: TensorElement<Word = T> + Scalar, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Returns element `index` to all lanes. All of them must take part. Emits one `shfl` (two for 64-bit elements).
+    /// Returns element `index` to all lanes of the warp, all of which must take part. Emits one `shfl` (two for 64-bit elements).
     ///
-    /// Rejected when the kernel is built if the vector has no such element.
+    /// The builder rejects the call if the vector has no such element.
     #[track_caller]
     pub fn get(&self, index: u32) -> Val<'k, T> {
         let k = self.kernel();

@@ -20,7 +20,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
         self.to_vector()
     }
 
-    /// Returns the same elements in another vector layout, like [`to_layout`](Self::to_layout), possibly one with another unit of length.
+    /// Returns the same elements in another vector layout, whose unit of length may differ. Otherwise like [`to_layout`](Self::to_layout).
     /// For example, the column sums of an `Rt<e4m3, 1, 2>` become a vector of a tile of wider elements:
     /// `let sums: RowVec<f32, 4> = q.col_sum().to_vector();`. Other lengths do not compile.
     #[must_use]

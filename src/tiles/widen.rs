@@ -71,7 +71,7 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
     }
 
     /// Converts elements of 16 bits or more to an 8-bit type `U`, rounded to nearest even and saturated; the reverse of
-    /// [`widen`](Self::widen). All lanes of the warp must take part. A subtile of `U` takes 4 `shfl` after the conversion.
+    /// [`widen`](Self::widen). All lanes of the warp must take part. A subtile of `U` requires 4 `shfl`, after the conversion.
     #[doc(alias = "copy")]
     #[must_use]
     #[track_caller]
@@ -88,7 +88,7 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
     }
 }
 
-/// Asserts that two tiles have as many rows and columns.
+/// Asserts that two tiles have the same numbers of rows and columns.
 pub(super) const fn assert_same_matrix<
     T,
     U,

@@ -36,7 +36,8 @@ pub type AttentionQueriesArgs<T> =
 const AXES: &[&str] = &["batch", "head", "row"];
 const SIZES: &str = "batches, kv_heads, group, queries, keys";
 
-/// Kernels that compute the gradients of [attention](super::Attention) with respect to Q, K and V, in three launches. Requires sm_90a.
+/// Kernels that compute the gradients of [attention](super::Attention) with respect to Q, K and V, in three launches. All of these kernels
+/// require sm_90a.
 ///
 /// With P = exp(`scale` · Q·Kᵀ − lse), dP = dO·Vᵀ, δ the row sums of dO ∘ O, and dS = P ∘ (dP − δ), the gradients are dV = Pᵀ·dO, dK =
 /// `scale` · dSᵀ·Q and dQ = `scale` · dS·K. dK and dV are summed over the query heads that share them.
@@ -47,7 +48,7 @@ const SIZES: &str = "batches, kv_heads, group, queries, keys";
 /// 3. [`finish_kernel`](Self::finish_kernel) scales and rounds dQ.
 ///
 /// If `deterministic`, the second kernel omits dQ, and [`queries_kernel`](Self::queries_kernel) computes dQ in place of the third kernel.
-/// It computes Q·Kᵀ and dO·Vᵀ again: there are 7 matrix products instead of 5, but `sums` is not needed.
+/// This recomputes Q·Kᵀ and dO·Vᵀ, so there are 7 matrix products instead of 5, but `sums` is not needed.
 ///
 /// Sums are f32; P and dS are rounded to `T` before they are multiplied. The gradients of a query without keys are 0.
 ///
@@ -214,7 +215,7 @@ impl AttentionBackward {
     }
 }
 
-/// Defines the head sizes that there are kernels for, and builds them for `D` subtiles of columns, `M` of the queries of a step, and `Q` of the
+/// Defines the supported head sizes, and builds their kernels for `D` subtiles of columns, `M` of the queries of a step, and `Q` of the
 /// columns of dQ that a warpgroup computes.
 macro_rules! sizes {
     ($($size:literal => $d:literal, $m:literal, $q:literal, $stages:literal, $swizzle:ty;)*) => {

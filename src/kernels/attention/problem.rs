@@ -29,8 +29,8 @@ pub struct AttentionProblem {
 /// The bytes of keys and values that remain in the level-2 cache: half of an H100's.
 const CACHED: u64 = 25 << 20;
 
-/// The queries that must be multiplied with each key that comes from memory, so that an H100 or H200 does not wait for it: at 660 TFLOP/s, 300
-/// rows take 2.2 TB/s.
+/// The queries that must be multiplied with each key that comes from memory, so that an H100 or H200 does not wait for the key: at 660
+/// TFLOP/s, 300 rows take 2.2 TB/s.
 const ROWS: u64 = 300;
 
 impl Attention {
@@ -88,7 +88,7 @@ fn steps(problem: &AttentionProblem, step: u32, end: u32) -> u32 {
 }
 
 impl AttentionBackward {
-    /// Returns the kernels for a problem, like [`Attention::for_problem`]: with a causal mask, the tiles of keys are ordered by groups of
+    /// Returns the kernels for a problem. As in [`Attention::for_problem`], the tiles of keys are ordered, with a causal mask, by groups of
     /// heads whose queries, dO and sums fit in half of the level-2 cache of an H100; the size of the groups is chosen to minimize the total
     /// time. The head sizes of V and Q must be equal.
     #[must_use]

@@ -8,8 +8,8 @@ use crate::{
     tiles::{ColVec, Rt},
 };
 
-/// The maximum to which the weights of a warp's rows, `H` subtiles of them, are relative, a score of the row that no later one exceeds by much, and the sums of
-/// the weights exp(scale · (score − maximum)).
+/// The state of the softmax of a warp's rows, `H` subtiles of them: for each row, the maximum, which is a score that no later score exceeds
+/// by much, and the sum of the weights exp(scale · (score − maximum)).
 pub(super) struct Softmax<'k, const H: usize = 1> {
     k: Builder<'k>,
     /// Of scores in exponents: weights are powers of two.
@@ -114,7 +114,7 @@ impl<'k, const H: usize> Softmax<'k, H> {
             let logs = sums.map(|sum| k.log2(sum)) + &exponents;
             return (divisor(&sums), logs * LN_2);
         };
-        // Relative to the greater one of both, so that neither weight overflows.
+        // Relative to the greater of the two, so that neither weight overflows.
         let sink = sink * LOG2_E;
         let most = exponents.map(|exponent| base(exponent.max(sink)));
         let powers = (exponents - &most).exp2();

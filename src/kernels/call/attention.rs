@@ -142,7 +142,7 @@ struct Arguments {
 }
 
 /// Computes O = softmax(scale · Q·Kᵀ)·V for each head, and in `lse` the logarithms of the sums of exponentials, contiguous:
-/// `[batch][head][query]`. The kernel is that of [`Attention::for_problem`]. Requires sm_80.
+/// `[batch][head][query]`. The kernel is that of [`Attention::for_problem`]. Requires sm_80 or later.
 ///
 /// ```
 /// use warpwright::{kernels::{AttentionMask, call}, prelude::*, run::{Device, KernelCache, Simulator}};

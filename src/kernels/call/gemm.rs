@@ -82,9 +82,9 @@ impl<D> Default for FusedOperands<'_, D> {
     }
 }
 
-/// Computes D = f(A·B) with the kernel of [`Gemm::for_problem`]: with `wgmma` on devices of compute capability 9.0, with `mma.sync` on
-/// others, from 8.0. On devices of compute capability 9.0, the strides between the rows (or columns, in column order) of A and B must be
-/// multiples of 16 bytes; the stride between the rows of D may be any number of elements, at least n.
+/// Computes D = f(A·B) with the kernel of [`Gemm::for_problem`]: with `wgmma` on devices of compute capability 9.0, with `mma.sync` on other
+/// devices of compute capability 8.0 or later. On devices of compute capability 9.0, the strides between the rows (or columns, in column
+/// order) of A and B must be multiples of 16 bytes; the stride between the rows of D may be any number of elements, at least n.
 ///
 /// # Errors
 /// Returns [`CallError`], for example if factors that do not have 16 bits have orders other than A in rows and B in columns.
@@ -193,12 +193,12 @@ struct Distances<'a, T, D> {
     any: AnyDistance,
 }
 
-/// What the kernel must support that copies of 16 bytes do not.
+/// The rows that the kernel must support although 16-byte copies do not.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct AnyDistance {
     /// Whether rows of A and B are not multiples of 16 bytes long and apart.
     operands: bool,
-    /// Whether rows of D are not.
+    /// The same for rows of D.
     result: bool,
 }
 

@@ -10,11 +10,11 @@ use crate::{
     tiles::Convert,
 };
 
-/// The `count` largest elements of each of m rows of n elements, in descending order, and their columns, as in [`TopK`]; both results are m×`count`, without gaps between
-/// rows.
+/// Computes the `count` largest elements of each of m rows of n elements, in descending order, and their columns, as [`TopK`] does. Both
+/// results are m×`count` matrices without gaps between rows.
 ///
 /// # Errors
-/// [`CallError`]; for a `count` that is not from 1 to 512.
+/// Returns [`CallError`], for example if `count` is not from 1 to 512.
 #[doc(alias = "topk")]
 pub fn top_k<'a, X>(
     on: impl Into<Queue<'a>>,
@@ -44,18 +44,19 @@ where
     )
 }
 
-/// How a column is drawn, as in [`Sample`].
+/// The parameters with which [`Sample`] draws a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
-    /// The divisor of elements ahead of the softmax; 0 for the largest element.
+    /// The divisor of the elements before the softmax; 0 selects the largest element.
     pub temperature: f32,
-    /// The most columns that may be drawn, those of the largest elements; `u32::MAX` for all.
+    /// The maximum number of columns that may be drawn, which are those of the largest elements; `u32::MAX` for all.
     pub top_k: u32,
-    /// Columns are drawn that others of a total probability of less than this precede, from 0 to 1; 1 for all.
+    /// A limit from 0 to 1: a column may be drawn only if the total probability of the columns that precede it is less than this limit; 1 for
+    /// all columns.
     pub top_p: f32,
     /// The key of the random numbers.
     pub seed: u64,
-    /// Calls with the same seed take different offsets.
+    /// An offset that distinguishes calls with the same seed, so that their random numbers differ.
     pub offset: u64,
 }
 
@@ -66,7 +67,7 @@ impl Sampling {
     }
 }
 
-/// A column of each of m rows of n elements, drawn from the softmax of the row.
+/// Draws a column of each of m rows of n elements from the softmax of the row.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -83,7 +84,7 @@ impl Sampling {
 /// ```
 ///
 /// # Errors
-/// [`CallError`]; for a negative temperature, and a probability that is not one.
+/// Returns [`CallError`], for example if the temperature is negative or `top_p` is not from 0 to 1.
 #[doc(alias = "multinomial")]
 pub fn sample<'a, X>(
     on: impl Into<Queue<'a>>,

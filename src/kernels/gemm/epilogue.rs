@@ -30,7 +30,7 @@ pub struct Epilogue {
 }
 
 impl Epilogue {
-    /// Returns the part of a kernel's name.
+    /// Returns the part of a kernel's name that describes the epilogue.
     pub(super) fn suffix(&self) -> String {
         let parts = [
             (self.alpha, "_alpha"),

@@ -24,7 +24,7 @@ pub struct GpuKind {
 }
 
 impl GpuKind {
-    /// Returns the kind of a device. The simulator's name is that of no GPU.
+    /// Returns the kind of a device. The simulator's name differs from the names of all GPUs.
     #[cfg(any(feature = "cuda", feature = "sim"))]
     pub fn of(device: &impl Device) -> Self {
         Self {

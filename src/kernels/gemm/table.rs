@@ -11,8 +11,8 @@ pub use text::GemmTableError;
 
 /// The fastest kernels that `warpwright tune gemm` found on a GPU, one for each problem, with the conditions of the measurement.
 ///
-/// The text of a table has one line for each of the fields below and one line for each entry. Reading it checks that every entry is a kernel
-/// that [`Gemm`] has, and that each problem has one entry:
+/// The text of a table has one line for each of the fields below and one line for each entry. Parsing the text checks that [`Gemm`] supports
+/// the kernel of every entry, and that each problem has one entry:
 ///
 /// ```
 /// use warpwright::{kernels::{GemmTable, MatrixOrder}, prelude::*};

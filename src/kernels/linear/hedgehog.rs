@@ -10,15 +10,18 @@ use crate::{
     tiles::{Col, Convert, Filled, Gl, Product, Row, RowVec, Rt, St, contiguous, vector},
 };
 
-/// `(q, k, v, q_maps, k_maps, alphas, betas, o, [batches, heads, length], strides, scale)`: like [`LinearAttentionArgs`](super::LinearAttentionArgs), with a contiguous
-/// 64×64 matrix of each head in `q_maps` and `k_maps`, and a number of each head in `alphas` and `betas`.
+/// `(q, k, v, q_maps, k_maps, alphas, betas, o, [batches, heads, length], strides, scale)`: like
+/// [`LinearAttentionArgs`](super::LinearAttentionArgs), with a contiguous 64×64 matrix for each head in `q_maps` and `k_maps`, and a number
+/// for each head in `alphas` and `betas`.
 pub type HedgehogArgs<T> =
     (In<T>, In<T>, In<T>, In<T>, In<T>, In<f32>, In<f32>, Out<T>, [u32; 3], [[u32; 3]; 4], f32);
 
-/// A kernel of causal attention with softmax over the latest tokens, and learned features of softmax for older ones: oᵢ = Σ wᵢⱼ · vⱼ / Σ wᵢⱼ over j ≤ i, where
+/// A kernel for causal attention with softmax over the latest tokens, and learned features for older ones: oᵢ = Σ wᵢⱼ · vⱼ / Σ wᵢⱼ over j ≤
+/// i, where
 ///
-/// - wᵢⱼ = α · e^(sᵢⱼ − max sᵢ) with s = scale · qᵢ·kⱼ, for tokens of the same chunk of 64 tokens as i and of the chunk before;
-/// - wᵢⱼ = β · φ(qᵢ)·φ(kⱼ) for older tokens, with the 128 features φ(x) = \[softmax(x·W), softmax(−x·W)\]. Queries and keys have their own maps W for each head.
+/// - wᵢⱼ = α · e^(sᵢⱼ − max sᵢ) with s = scale · qᵢ·kⱼ, for tokens of the same chunk of 64 tokens as i and of the preceding chunk;
+/// - wᵢⱼ = β · φ(qᵢ)·φ(kⱼ) for older tokens, with the 128 features φ(x) = \[softmax(x·W), softmax(−x·W)\]. Queries and keys have separate
+///   maps W for each head.
 ///
 /// The maximum is over the tokens of the first kind. `scale` and α must be positive, and β must not be negative.
 ///
@@ -136,7 +139,7 @@ where
         sizes.length.ceil_div(CHUNK),
         start,
         |i, stage| {
-            // The first chunk stands for the one before it, whose weights are 0.
+            // For the first chunk, the preceding chunk is the chunk itself, with weights of 0.
             let before = i.max(1) - 1;
             let (keys_before, values_before) = (keys.tile(before, 0), values.tile(before, part));
             stage.fill((keys.tile(i, 0), values.tile(i, part), keys_before, values_before))
@@ -270,7 +273,7 @@ where
     }
 }
 
-/// The tokens ahead of the two latest chunks.
+/// The tokens before the two latest chunks.
 struct Past<'k> {
     /// Σ vᵀ·φ(k), for the 16 columns of V of a warp.
     values: Rt<'k, f32, 1, FEATURES>,

@@ -46,7 +46,7 @@ impl AdamW {
         Self { tiling }
     }
 
-    /// Builds the kernel, named `adamw_f32_f32_any_by4` for parameters and gradients of f32, and sizes that 4 divides.
+    /// Builds the kernel, named `adamw_f32_f32_any_by4` for parameters and gradients of f32, and sizes that are multiples of 4.
     ///
     /// # Errors
     /// Returns an error for an invalid or unaligned tiling.

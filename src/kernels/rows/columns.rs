@@ -30,7 +30,7 @@ impl ColumnReduction {
         Self { tiling: RowTiling { threads: 256, stripes: 1, streamed: true, ..tiling }, function }
     }
 
-    /// Builds the kernel, named `column_sum_bf16_any_by8` for sums of bf16 in rows whose sizes 8 divides.
+    /// Builds the kernel, named `column_sum_bf16_any_by8` for sums of bf16 in rows whose sizes are multiples of 8.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling.

@@ -20,7 +20,7 @@ pub type CrossEntropyBackwardArgs<X> = (In<X>, u32, In<i32>, In<f32>, In<f32>, O
 /// `logs` receives the log-sum-exp of each row, from which the gradient is computed: dxⱼ = (e^(xⱼ − log) − [j = target]) · dloss. Rows
 /// whose target is `ignored` have loss 0 and gradient 0. If any other target is not the index of a column, the loss is NaN.
 ///
-/// Rows of any length are read once, in parts, with a running maximum.
+/// Rows may have any length; each is read once, in parts, with a running maximum.
 #[doc(alias = "nll_loss")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CrossEntropy {
@@ -38,10 +38,10 @@ impl CrossEntropy {
         Self { tiling, backward: RowTiling::for_elements(target, bytes, sizes) }
     }
 
-    /// Builds the kernel of the losses, named `cross_entropy_bf16_any_by8` for bf16 and sizes that 8 divides.
+    /// Builds the kernel of the losses, named `cross_entropy_bf16_any_by8` for bf16 and sizes that are multiples of 8.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling, and for clusters below sm_90.
+    /// Returns an error for an invalid tiling, and for clusters on targets older than sm_90.
     pub fn kernel<X>(&self, target: Target) -> Result<Kernel<CrossEntropyArgs<X>>, BuildError>
     where
         X: Convert<f32>,

@@ -20,7 +20,7 @@ const WORDS: u32 = 4;
 ///
 /// Element (i, j) is kept if the upper 24 bits of its random word are at least `p` · 2²⁴. The word is word j mod 4 of
 /// [Philox4x32-10](crate::ptx::Builder::philox4x32) for the counter (i, ⌊j / 4⌋, `offset`) and the key `seed`, low words first. No mask is
-/// stored: the same launch on the gradient with respect to y computes the gradient with respect to x, also for the dropout in
+/// stored: the same launch on the gradient with respect to y computes the gradient with respect to x, including that of the dropout in
 /// [`Norm::dropout_kernel`](super::Norm::dropout_kernel).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Dropout {
@@ -35,7 +35,7 @@ impl Dropout {
         Self { tiling: RowTiling::for_elements(target, bytes, sizes) }
     }
 
-    /// Builds the kernel, named `dropout_bf16_any_by8` for bf16 and sizes that 8 divides.
+    /// Builds the kernel, named `dropout_bf16_any_by8` for bf16 and sizes that are multiples of 8.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling.

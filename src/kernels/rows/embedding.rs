@@ -34,7 +34,7 @@ impl Embedding {
         Self { tiling: RowTiling::for_elements(target, bytes, sizes) }
     }
 
-    /// Builds the kernel of y = table\[indices\], named `gather_bf16_any_by8` for bf16 and sizes that 8 divides.
+    /// Builds the kernel of y = table\[indices\], named `gather_bf16_any_by8` for bf16 and sizes that are multiples of 8.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling.

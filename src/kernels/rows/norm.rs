@@ -71,7 +71,7 @@ impl Norm {
         let groups = tiling.groups(sizes);
         let copied = match (function, groups) {
             _ if tiling.unaligned || bytes > 4 || !target.features().contains(Features::AMPERE) => tiling,
-            // The weights and the bias are more bytes than the row: several rows have them in common.
+            // The weights and the bias have more bytes than a row, so several rows share them.
             (NormFunction::Layer, 2049..=4096) if bytes < 4 => tiling.copied(groups, 4, 2, 2),
             (NormFunction::Layer, 1025..=2048) => tiling.copied(groups, 8, 1, 1),
             // Two rows have the weights in common.
@@ -81,8 +81,8 @@ impl Norm {
         Self { tiling: if copied.fits(target, bytes, 1) { copied } else { tiling }, function }
     }
 
-    /// Returns the kernel for residual sums, like [`for_rows`](Self::for_rows). Because there are two input matrices, fewer rows pass
-    /// through shared memory.
+    /// Returns the kernel for residual sums; see [`for_rows`](Self::for_rows). Because there are two input matrices, fewer rows pass through
+    /// shared memory.
     #[must_use]
     pub fn for_residual_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = match RowTiling::for_copied_rows(target, bytes, sizes) {
@@ -98,10 +98,11 @@ impl Norm {
         Self { tiling, function }
     }
 
-    /// Builds the kernel of norm(x) · w, named `rmsnorm_bf16_8192_by8` for bf16, rows of up to 8192 elements, and sizes that 8 divides.
+    /// Builds the kernel of norm(x) · w, named `rmsnorm_bf16_8192_by8` for bf16, rows of up to 8192 elements, and sizes that are multiples of
+    /// 8.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling, and for clusters below sm_90.
+    /// Returns an error for an invalid tiling, and for clusters on targets older than sm_90.
     pub fn kernel<X, W, Y>(&self, target: Target) -> Result<Kernel<NormArgs<X, W, Y>>, BuildError>
     where
         X: Convert<f32>,
@@ -255,7 +256,7 @@ impl Norm {
     }
 }
 
-/// What elements of a row are normalized with.
+/// The statistics with which a row is normalized.
 #[derive(Clone, Copy)]
 pub(super) struct Statistics<'k> {
     function: NormFunction,
@@ -265,7 +266,7 @@ pub(super) struct Statistics<'k> {
 }
 
 impl<'k> Statistics<'k> {
-    /// Computes them of a row; outside of it, `x` is 0.
+    /// Computes the statistics of a row; outside the row, `x` is 0.
     #[track_caller]
     pub(super) fn of(
         row: &Row<'k>,
@@ -286,7 +287,7 @@ impl<'k> Statistics<'k> {
         Self { scale: row.k.rsqrt(squares * per_element + epsilon), ..unscaled }
     }
 
-    /// Returns the deviations from the mean, and 0 outside of the row.
+    /// Returns the deviations from the mean, and 0 outside the row.
     #[track_caller]
     fn centered(&self, row: &Row<'k>, part: Val<'k, u32>, x: &Striped<'k, f32>) -> Striped<'k, f32> {
         match self.function {
@@ -295,7 +296,7 @@ impl<'k> Statistics<'k> {
         }
     }
 
-    /// Returns norm(x), and 0 outside of the row.
+    /// Returns norm(x), and 0 outside the row.
     #[track_caller]
     pub(super) fn normalized(
         &self,

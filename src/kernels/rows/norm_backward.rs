@@ -45,7 +45,7 @@ impl NormBackward {
     /// Builds the kernel. `parts` must be a multiple of the number of rows of a block.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling or one that reads rows in parts, and for clusters below sm_90.
+    /// Returns an error for an invalid tiling or one that reads rows in parts, and for clusters on targets older than sm_90.
     pub fn kernel<X, W>(&self, target: Target) -> Result<Kernel<NormBackwardArgs<X, W>>, BuildError>
     where
         X: Convert<f32>,

@@ -113,7 +113,7 @@ impl Pointwise {
         Self { tiling: RowTiling::for_elements(target, bytes, sizes), function }
     }
 
-    /// Builds the kernel of y = f(x), named `silu_bf16_any_by8` for bf16 and sizes that 8 divides.
+    /// Builds the kernel of y = f(x), named `silu_bf16_any_by8` for bf16 and sizes that are multiples of 8.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling.

@@ -78,7 +78,7 @@ impl Quantize {
         let tiling = match group {
             ScaleGroup::Row => of_rows,
             ScaleGroup::Block => {
-                // Blocks of rows that are not aligned have elements of several threads in turn, each of which is accessed by itself.
+                // In rows that are not aligned, adjacent elements of a block belong to different threads and are accessed separately.
                 let adjacent = if of_rows.unaligned { 1 } else { of_rows.adjacent };
                 let threads = (BLOCK / adjacent).min(32);
                 let stripes = BLOCK / (threads * adjacent);
@@ -100,10 +100,12 @@ impl Quantize {
         Self { tiling, group }
     }
 
-    /// Builds the kernel, named `quantize_row_bf16_e4m3_8192_by8` for bf16, e4m3, rows of up to 8192 elements, and sizes that 8 divides.
+    /// Builds the kernel, named `quantize_row_bf16_e4m3_8192_by8` for bf16, e4m3, rows of up to 8192 elements, and sizes that are multiples
+    /// of 8.
     ///
     /// # Errors
-    /// Returns an error for a tiling that is invalid or does not fit the group, for clusters below sm_90, and for e4m3 below sm_89.
+    /// Returns an error for a tiling that is invalid or does not fit the group, for clusters on targets older than sm_90, and for e4m3 on
+    /// targets older than sm_89.
     pub fn kernel<X, Q>(&self, target: Target) -> Result<Kernel<QuantizeArgs<X, Q>>, BuildError>
     where
         X: Convert<f32>,

@@ -88,7 +88,7 @@ impl RowReduction {
         Self { tiling: RowTiling::for_reductions(target, bytes, sizes), function }
     }
 
-    /// Builds the kernel, named `row_sum_bf16_8192_by8` for sums of bf16, rows of up to 8192 elements, and sizes that 8 divides.
+    /// Builds the kernel, named `row_sum_bf16_8192_by8` for sums of bf16, rows of up to 8192 elements, and sizes that are multiples of 8.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling.

@@ -55,8 +55,8 @@ impl Rotary {
         Self { threads: (half / adjacent).next_power_of_two().min(32), adjacent, pairs, inverse: false }
     }
 
-    /// Builds the kernel, named `rotary_halves_bf16_by8` or `rotary_adjacent_bf16_by8` for bf16 and sizes that 8 divides, with `_inverse`
-    /// before the type for negated angles.
+    /// Builds the kernel, named `rotary_halves_bf16_by8` or `rotary_adjacent_bf16_by8` for bf16 and sizes that are multiples of 8, with
+    /// `_inverse` before the type for negated angles.
     ///
     /// # Errors
     /// Returns an error if the number of threads is not a power of two up to 32.

@@ -16,20 +16,23 @@ use crate::{
 /// `(x, ldx, tokens, m, n, temperature, top_k, top_p, seed, offset)`: x is m×n, with the row pitch `ldx` in elements; `tokens` has m elements.
 pub type SampleArgs<X> = (In<X>, u32, Out<i32>, u32, u32, f32, u32, f32, u64, u64);
 
-/// A column of each row, drawn with the probabilities softmax(x / `temperature`).
+/// A kernel that draws a column of each row with the probabilities softmax(x / `temperature`).
 ///
-/// In the order of descending elements, of which equal ones are ordered by column, only those columns are drawn that fewer than `top_k` others precede, and others with a
-/// total probability of less than `top_p`; the first column always is. `u32::MAX` and 1 do not restrict columns. Both restrictions refer to the softmax of the whole row.
+/// Columns are ordered by descending element; columns of equal elements are in ascending order. A column may be drawn if fewer than `top_k`
+/// columns precede it, and if the total probability of these is less than `top_p`; the first column may always be drawn. `u32::MAX` and 1 do
+/// not restrict columns. Both restrictions refer to the softmax of the whole row.
 ///
-/// With a temperature of 0 (or one that is negative or NaN), the column of the largest element is chosen, as by [`TopK`](super::TopK): the first NaN if the row contains NaN. So it is in a
-/// row that has no softmax, because it contains NaN or +∞ or nothing but −∞. A row of no elements has column −1.
+/// With a temperature of 0 (or one that is negative or NaN), the column of the largest element is chosen, as by [`TopK`](super::TopK): the
+/// first NaN if the row contains NaN. The same applies to a row that has no softmax, because it contains NaN or +∞, or only −∞. The result of
+/// a row without elements is −1.
 ///
 /// The results depend on the elements, the arguments and the tiling: random numbers are those of [Philox4x32-10](crate::ptx::Builder::philox4x32) for the key `seed` and
 /// counters (row, group, `offset`), low words first. Launches with the same seed, such as those of the steps of a model, must use different offsets.
 ///
-/// Rows of any length are read once if all columns may be drawn, in parts. A thread's elements of a part are a group, which competes with the others in an exponential race: the group with the smallest
-/// quotient of an exponentially distributed number and its sum of exponentials wins, and one of its elements is drawn. Otherwise, the row is read again to count the columns
-/// that precede the one that was drawn; if these are too many, the next round draws only from these.
+/// If all columns may be drawn, rows of any length are read once, in parts. A thread's elements of a part form a group. The groups compete in
+/// an exponential race: the group with the smallest quotient of an exponentially distributed number and its sum of exponentials wins, and one
+/// of its elements is drawn. If columns are restricted, the row is read again to count the columns that precede the drawn column; if there
+/// are too many, the next round draws only from these.
 #[doc(alias = "multinomial")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sample {
@@ -72,7 +75,7 @@ impl Sample {
         }
     }
 
-    /// Builds the kernel, named `sample_bf16_any_by8` for bf16 and sizes that 8 divides.
+    /// Builds the kernel, named `sample_bf16_any_by8` for bf16 and sizes that are multiples of 8.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling, and for a tiling in which a row is not read in parts by a warp or a block.
@@ -162,7 +165,7 @@ struct Place<'k> {
 }
 
 impl<'k> Place<'k> {
-    /// Whether this element precedes another one.
+    /// Returns whether this element precedes another one.
     #[track_caller]
     fn precedes(self, other: Self) -> Val<'k, bool> {
         self.x.gt(other.x) | (self.x.eq(other.x) & self.col.lt(other.col))
@@ -298,7 +301,7 @@ impl<'k, X: Convert<f32>> Race<'_, 'k, X> {
         self.k.philox4x32([self.row.at, round * groups + group, low, high], self.seed)
     }
 
-    /// Draws an element of the group of the winner; its thread does so for all others.
+    /// Draws an element of the winning group; the group's thread does so for all other threads.
     #[track_caller]
     fn of_group(&self, winner: Winner<'k>, round: Val<'k, u32>, before: Place<'k>) -> Place<'k> {
         let (k, row) = (self.k, self.row);

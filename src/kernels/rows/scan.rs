@@ -7,9 +7,9 @@ use crate::{
     tiles::Convert,
 };
 
-/// A kernel for cumulative sums along rows: yⱼ is the sum of x over the columns up to j, or before j.
+/// A kernel for cumulative sums along rows: yⱼ is the sum of the elements of x in the columns up to j, including or excluding column j.
 ///
-/// Sums are f32, in an order that depends only on the tiling, and each result is rounded once. Rows may have any length.
+/// Sums are computed in f32, in an order that depends only on the tiling, and each result is rounded once. Rows may have any length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CumulativeSum {
     /// How rows are divided among threads: a warp or a block processes each row in parts of one group per thread.
@@ -29,7 +29,8 @@ impl CumulativeSum {
         Self { tiling, inclusive }
     }
 
-    /// Builds the kernel, named `cumsum_bf16_any_by8` for bf16 and sizes that 8 divides, and `cumsum_before_…` if it is not inclusive.
+    /// Builds the kernel, named `cumsum_bf16_any_by8` for bf16 and sizes that are multiples of 8, and `cumsum_before_…` if it is not
+    /// inclusive.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling, and for a tiling in which a row is not processed by exactly one warp or block, or a thread

@@ -31,10 +31,10 @@ impl SoftmaxBackward {
         Self { tiling: RowTiling::for_rows(target, bytes, sizes), log: false }
     }
 
-    /// Builds the kernel, named `softmax_backward_bf16_8192_by8` for bf16, rows of up to 8192 elements, and sizes that 8 divides.
+    /// Builds the kernel, named `softmax_backward_bf16_8192_by8` for bf16, rows of up to 8192 elements, and sizes that are multiples of 8.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling, and for clusters below sm_90.
+    /// Returns an error for an invalid tiling, and for clusters on targets older than sm_90.
     pub fn kernel<Y, X>(&self, target: Target) -> Result<Kernel<SoftmaxBackwardArgs<Y, X>>, BuildError>
     where
         Y: Convert<f32>,

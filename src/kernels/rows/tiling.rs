@@ -19,7 +19,7 @@ pub struct RowTiling {
     pub threads: u32,
     /// The number of rows per block; more than 1 only if a row has at most 32 threads.
     pub rows: u32,
-    /// The number of blocks that process a row together, as a cluster: 1, or a power of two up to 8 (sm_90).
+    /// The number of blocks that process a row together, as a cluster: 1, or a power of two up to 8, which requires sm_90 or later.
     pub cluster: u32,
     /// The number of adjacent elements that a thread accesses together, at most 16 bytes at a time; a power of two.
     pub adjacent: u32,
@@ -33,7 +33,7 @@ pub struct RowTiling {
     /// The number of resident blocks per multiprocessor that the registers of a thread must allow; 0 for no limit.
     pub resident: u32,
     /// The number of rows that a team buffers in shared memory: with more than 1, the next rows are copied while a row is processed. 0 if
-    /// rows are loaded directly into registers. Requires sm_80.
+    /// rows are loaded directly into registers. Requires sm_80 or later.
     pub ahead: u32,
     /// The number of rows that a team processes one after the other, if they pass through shared memory. It is small, so that all blocks
     /// finish at about the same time and the rows in progress are close to each other, and is reduced if some multiprocessors would
@@ -600,7 +600,7 @@ impl<'k> Row<'k> {
         (self.n + self.tiling.slack()).ceil_div(self.stripes.length())
     }
 
-    /// Loads part `part` of a row as f32; elements outside of it are `fill`, which `T` represents.
+    /// Loads part `part` of a row as f32; elements outside it are `fill`, which `T` represents.
     #[track_caller]
     pub(super) fn load<T: Convert<f32>, A: Readable>(
         &self,
@@ -621,7 +621,7 @@ impl<'k> Row<'k> {
         }
     }
 
-    /// Replaces the elements of part `part` that are outside of the row by 0.
+    /// Replaces the elements of part `part` that are outside the row by 0.
     #[track_caller]
     pub(super) fn zeroed_outside(&self, part: Val<'k, u32>, values: &Striped<'k, f32>) -> Striped<'k, f32> {
         values.fill_outside(part, self.n, 0.0)

@@ -62,7 +62,7 @@ impl TopK {
         }
     }
 
-    /// Builds the kernel, named `top_256_bf16_any_by8` for up to 256 elements of bf16, and sizes that 8 divides.
+    /// Builds the kernel, named `top_256_bf16_any_by8` for up to 256 elements of bf16, and sizes that are multiples of 8.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling, and for a tiling in which a row is not processed by exactly one warp or one block of a power of two of threads.

@@ -38,7 +38,7 @@ pub enum TvError {
         /// The number of elements of the tile, or of the values of all threads.
         found: i64,
     },
-    /// A value outside of the tile.
+    /// A value outside the tile.
     #[error(
         "{name}: expected indices within the tile {shape}, found {index} at thread {thread}, value {value}"
     )]

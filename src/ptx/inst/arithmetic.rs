@@ -20,7 +20,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// Returns whether bf16 `add`, `sub`, `mul` and `setp` are missing: they require sm_90; on sm_80, `fma` gives the same results.
+/// Returns whether bf16 `add`, `sub`, `mul` and `setp` are missing: they require sm_90 or later; on sm_80, `fma` gives the same results.
 pub(super) fn lacks_bf16_arithmetic<T: Scalar>(k: Builder<'_>) -> bool {
     T::PTX.starts_with("bf16") && !k.target().features().contains(Features::HOPPER)
 }
@@ -268,7 +268,7 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
             body.learn(result, facts::Known::at_most(most, 8 * T::BYTES), local);
             body.set_ceil_div(result, source, by);
             drop(body);
-            // What holds only in a branch must not be recorded for a register that is also used outside of it.
+            // What holds only in a branch must not be recorded for a register that is also used outside it.
             if let (false, Ok(by)) = (local, u32::try_from(by)) {
                 return Val::from_reg(result, k).with_dim(|| Some(self.dim()?.ceil_div(by)));
             }

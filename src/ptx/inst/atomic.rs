@@ -212,7 +212,7 @@ impl<'k, T: Element, S: AtomicSpace> Reduction<'k, T, S> {
 macro_rules! operations {
     ($name:ident $(-> $result:ty, $word:ty)?) => {
         impl<'k, T: AtomicAdd, S: AtomicSpace> $name<'k, T, S> {
-            /// Adds `value`. f16 requires sm_70, bf16 sm_90; floating-point sums are rounded to nearest even.
+            /// Adds `value`. f16 requires sm_70 or later, bf16 sm_90 or later; floating-point sums are rounded to nearest even.
             #[allow(clippy::should_implement_trait, reason = "it adds to memory")]
             #[track_caller]
             pub fn add(self, value: impl Into<Val<'k, T::Reg>>) $(-> $result)? {
@@ -272,8 +272,8 @@ operations! { Atomic -> Val<'k, T::Reg>, Val<'k, u32> }
 operations! { Reduction }
 
 impl<'k, T: AtomicAdd> Reduction<'k, T, Global> {
-    /// Adds to `N` adjacent elements, each atomically: 2 or 4 elements of f32, f16, bf16 or pairs, or 8 elements of f16 or bf16. The
-    /// address must be known to be aligned to the vector. Requires sm_90.
+    /// Adds to `N` adjacent elements, each atomically: 2 or 4 elements of f32, f16, bf16 or pairs, or 8 elements of f16 or bf16. The address
+    /// must be known to be aligned to the vector. Requires sm_90 or later.
     #[doc(alias = "red.v4")]
     #[track_caller]
     pub fn add_vector<const N: usize>(self, values: [Val<'k, T::Reg>; N]) {

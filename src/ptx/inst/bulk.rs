@@ -74,14 +74,14 @@ impl<'k> Hints<'k> {
 }
 
 impl Builder<'_> {
-    /// Commits all bulk copies from shared memory that this thread has started since the last commit as a group. Requires sm_90.
+    /// Commits all bulk copies from shared memory that this thread has started since the last commit as a group. Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.commit_group")]
     #[track_caller]
     pub fn cp_async_bulk_commit_group(self) {
         self.emit(format_args!("cp.async.bulk.commit_group"), &[]);
     }
 
-    /// Waits until at most the `pending` newest bulk groups of this thread are in flight; the others are complete. Requires sm_90.
+    /// Waits until at most the `pending` newest bulk groups of this thread are in flight; the others are complete. Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.wait_group")]
     #[track_caller]
     pub fn cp_async_bulk_wait_group(self, pending: u32) {
@@ -89,7 +89,7 @@ impl Builder<'_> {
     }
 
     /// Waits until all but the `pending` newest bulk groups of this thread have read their shared memory, which may then be overwritten.
-    /// Requires sm_90.
+    /// Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.wait_group.read")]
     #[track_caller]
     pub fn cp_async_bulk_wait_group_read(self, pending: u32) {

@@ -55,7 +55,7 @@ impl<'k> CachePolicy<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns a policy with priority `primary` for all accesses. Requires sm_80.
+    /// Returns a policy with priority `primary` for all accesses. Requires sm_80 or later.
     #[doc(alias = "createpolicy.fractional")]
     #[track_caller]
     pub fn cache_policy(self, primary: Eviction) -> CachePolicy<'k> {
@@ -64,7 +64,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Returns a policy with priority `primary` for a fraction of the accesses, above 0 and at most 1, and `secondary`,
-    /// [`First`](Eviction::First) or [`Unchanged`](Eviction::Unchanged), for the others. Requires sm_80.
+    /// [`First`](Eviction::First) or [`Unchanged`](Eviction::Unchanged), for the others. Requires sm_80 or later.
     #[doc(alias = "createpolicy.fractional")]
     #[track_caller]
     pub fn cache_policy_fraction(
@@ -79,7 +79,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Returns a policy with priority `primary` for the first `bytes` bytes from `start`, and `secondary`, [`First`](Eviction::First) or
-    /// [`Unchanged`](Eviction::Unchanged), for the rest of the first `window` bytes. Requires sm_80.
+    /// [`Unchanged`](Eviction::Unchanged), for the rest of the first `window` bytes. Requires sm_80 or later.
     #[doc(alias = "createpolicy.range")]
     #[track_caller]
     pub fn cache_policy_range<T: Element, A>(
@@ -94,7 +94,7 @@ impl<'k> Builder<'k> {
         CachePolicy(self.result(mnemonic, &operands))
     }
 
-    /// Converts the bits of an access property of `cudaAccessPolicyWindow` to a policy. Requires sm_80.
+    /// Converts the bits of an access property of `cudaAccessPolicyWindow` to a policy. Requires sm_80 or later.
     #[doc(alias = "createpolicy.cvt")]
     #[track_caller]
     pub fn cache_policy_of_access_property(self, bits: impl Into<Val<'k, u64>>) -> CachePolicy<'k> {
@@ -107,7 +107,7 @@ const LINE: u32 = 128;
 
 impl<'k, T: Element, A: Writable> Ptr<'k, T, Global, A> {
     /// Discards the 128 bytes from this address without writing them back to memory; until they are written, their values are undefined.
-    /// Requires sm_80.
+    /// Requires sm_80 or later.
     ///
     /// # Safety
     ///
@@ -120,7 +120,7 @@ impl<'k, T: Element, A: Writable> Ptr<'k, T, Global, A> {
 }
 
 impl<'k, T: Element, A> Ptr<'k, T, Global, A> {
-    /// Sets the eviction priority of the 128 bytes from this address to [`Normal`](Eviction::Normal). Requires sm_80.
+    /// Sets the eviction priority of the 128 bytes from this address to [`Normal`](Eviction::Normal). Requires sm_80 or later.
     ///
     /// # Safety
     ///

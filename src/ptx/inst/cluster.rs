@@ -32,7 +32,7 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Shared, A> {
 }
 
 impl<'k, T: Element, A: Access> Ptr<'k, T, Generic, A> {
-    /// Returns the same address, which must be in shared memory, in the block with rank `rank` of the cluster. Requires sm_90.
+    /// Returns the same address, which must be in shared memory, in the block with rank `rank` of the cluster. Requires sm_90 or later.
     #[doc(alias = "mapa.u64")]
     #[track_caller]
     pub fn in_block(self, rank: impl Into<Val<'k, u32>>) -> Self {
@@ -41,7 +41,7 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Generic, A> {
         self.in_space(k.result(format_args!("mapa.u64"), &operands))
     }
 
-    /// Returns the rank of the block whose shared memory contains the address. Requires sm_90.
+    /// Returns the rank of the block whose shared memory contains the address. Requires sm_90 or later.
     #[doc(alias = "getctarank.u64")]
     #[track_caller]
     pub fn block_rank(self) -> Val<'k, u32> {
@@ -51,7 +51,7 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Generic, A> {
 }
 
 impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
-    /// Returns the rank of the block whose shared memory contains the address. Requires sm_90.
+    /// Returns the rank of the block whose shared memory contains the address. Requires sm_90 or later.
     #[doc(alias = "getctarank")]
     #[track_caller]
     pub fn block_rank(self) -> Val<'k, u32> {
@@ -124,22 +124,22 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
 }
 
 impl Builder<'_> {
-    /// Arrives at the barrier of the cluster without waiting. The lanes of a warp may have diverged; every thread of the cluster must
-    /// arrive once. Earlier writes are visible after the wait. Requires sm_90.
+    /// Arrives at the barrier of the cluster without waiting. The lanes of a warp may have diverged; every thread of the cluster must arrive
+    /// once. Earlier writes are visible after the wait. Requires sm_90 or later.
     #[doc(alias = "barrier.cluster.arrive")]
     #[track_caller]
     pub fn barrier_cluster_arrive(self) {
         self.emit(format_args!("barrier.cluster.arrive"), &[]);
     }
 
-    /// Arrives like [`barrier_cluster_arrive`](Self::barrier_cluster_arrive), without ordering earlier accesses. Requires sm_90.
+    /// Arrives like [`barrier_cluster_arrive`](Self::barrier_cluster_arrive), without ordering earlier accesses. Requires sm_90 or later.
     #[doc(alias = "barrier.cluster.arrive.relaxed")]
     #[track_caller]
     pub fn barrier_cluster_arrive_relaxed(self) {
         self.emit(format_args!("barrier.cluster.arrive.relaxed"), &[]);
     }
 
-    /// Waits until all threads of the cluster have arrived. The lanes of a warp may have diverged. Requires sm_90.
+    /// Waits until all threads of the cluster have arrived. The lanes of a warp may have diverged. Requires sm_90 or later.
     #[doc(alias = "barrier.cluster.wait")]
     #[track_caller]
     pub fn barrier_cluster_wait(self) {

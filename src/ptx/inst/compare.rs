@@ -314,8 +314,8 @@ unit_masks! {
 }
 
 impl<'k, T: UnitMask> Val<'k, T> {
-    /// Returns 1 if the comparison holds and 0 otherwise, in the compared type; separately for each half of a pair. bf16
-    /// requires sm_90.
+    /// Returns 1 if the comparison holds and 0 otherwise, in the compared type; separately for each half of a pair. bf16 requires sm_90 or
+    /// later.
     #[doc(alias = "set")]
     #[track_caller]
     pub fn compare_unit(self, comparison: Comparison, other: impl Into<Self>) -> Self {
@@ -328,7 +328,7 @@ impl<'k, T: UnitMask> Val<'k, T> {
 }
 
 impl<'k, T: CompareEach> Val<'k, T> {
-    /// Compares the low halves and the high halves. bf16 requires sm_90.
+    /// Compares the low halves and the high halves. bf16 requires sm_90 or later.
     #[doc(alias = "setp")]
     #[track_caller]
     pub fn compare_each(

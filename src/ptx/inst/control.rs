@@ -76,8 +76,8 @@ impl<'k> Builder<'k> {
     /// and allows the next kernel to start. Instructions before the call, such as the initialization of barriers, overlap with the end of
     /// the preceding kernel.
     ///
-    /// All threads must execute the call. It is rejected after an access to global memory, and in conditions, loops and roles. Requires
-    /// sm_90.
+    /// All threads must execute the call. It is rejected after an access to global memory, and in conditions, loops and roles. Requires sm_90
+    /// or later.
     #[doc(alias = "programmatic dependent launch")]
     #[doc(alias = "PDL")]
     #[track_caller]
@@ -98,7 +98,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Waits until the grids on which this grid depends are complete and their writes are visible; returns immediately if this is not a
-    /// dependent launch. Requires sm_90.
+    /// dependent launch. Requires sm_90 or later.
     #[doc(alias = "griddepcontrol.wait")]
     #[doc(alias = "cudaGridDependencySynchronize")]
     #[track_caller]
@@ -106,7 +106,7 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("griddepcontrol.wait"), &[]);
     }
 
-    /// Allows dependent grids to start once all blocks have executed this call or have ended. Requires sm_90.
+    /// Allows dependent grids to start once all blocks have executed this call or have ended. Requires sm_90 or later.
     #[doc(alias = "griddepcontrol.launch_dependents")]
     #[doc(alias = "cudaTriggerProgrammaticLaunchCompletion")]
     #[track_caller]

@@ -118,7 +118,7 @@ impl<'k, T: Numeric> Val<'k, T> {
         k.result(["cvt", rounding, saturation, ".", U::PTX, ".", T::PTX], &[self.operand(k)])
     }
 
-    /// Converts a bf16 to f32 by shifting it to the upper half; `cvt.f32.bf16`, with the same result, requires sm_90.
+    /// Converts a bf16 to f32 by shifting it to the upper half; `cvt.f32.bf16`, with the same result, requires sm_90 or later.
     #[track_caller]
     fn widened<U: Scalar>(self, k: Builder<'k>) -> Val<'k, U> {
         let halves = [Val::from(0u16).operand(k), self.operand(k)];
@@ -160,7 +160,7 @@ impl<'k, T: Integer> Val<'k, T> {
 }
 
 impl<'k> Val<'k, f32> {
-    /// Converts to f16 or bf16, with [`Rounding::Rn`] or [`Rounding::Rz`], and replaces negative numbers with 0. Requires sm_80.
+    /// Converts to f16 or bf16, with [`Rounding::Rn`] or [`Rounding::Rz`], and replaces negative numbers with 0. Requires sm_80 or later.
     #[doc(alias = "cvt.relu")]
     #[track_caller]
     pub fn convert_relu<U: Numeric + Half>(self, rounding: Rounding) -> Val<'k, U> {
@@ -175,7 +175,7 @@ impl<'k> Val<'k, f32> {
         }
     }
 
-    /// Converts to tf32, rounding to nearest, ties away from zero. Requires sm_80.
+    /// Converts to tf32, rounding to nearest, ties away from zero. Requires sm_80 or later.
     #[doc(alias = "cvt.rna.tf32.f32")]
     #[track_caller]
     pub fn to_tf32(self) -> Val<'k, tf32> {
@@ -185,7 +185,7 @@ impl<'k> Val<'k, f32> {
         }
     }
 
-    /// Converts to tf32, with [`Rounding::Rn`] or [`Rounding::Rz`]. Requires sm_90.
+    /// Converts to tf32, with [`Rounding::Rn`] or [`Rounding::Rz`]. Requires sm_90 or later.
     #[doc(alias = "cvt.rn.tf32.f32")]
     #[doc(alias = "cvt.rz.tf32.f32")]
     #[track_caller]
@@ -196,7 +196,7 @@ impl<'k> Val<'k, f32> {
         }
     }
 
-    /// Returns [`to_tf32_with`](Self::to_tf32_with) with negative numbers replaced by 0. Requires sm_90.
+    /// Returns [`to_tf32_with`](Self::to_tf32_with) with negative numbers replaced by 0. Requires sm_90 or later.
     #[doc(alias = "cvt.rn.relu.tf32.f32")]
     #[track_caller]
     pub fn to_tf32_relu(self, rounding: Rounding) -> Val<'k, tf32> {

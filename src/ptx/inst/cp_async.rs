@@ -16,7 +16,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
     /// of bounds, as for [`CheckedPtr::load_vector`].
     ///
     /// The data arrive after [`Builder::cp_async_commit_group`] and [`Builder::cp_async_wait_group`] of this thread; they are visible to
-    /// other threads after a subsequent barrier. Copies of 16 bytes bypass L1 (`.cg`); smaller ones do not (`.ca`). Requires sm_80.
+    /// other threads after a subsequent barrier. Copies of 16 bytes bypass L1 (`.cg`); smaller ones do not (`.ca`). Requires sm_80 or later.
     #[doc(alias = "cp.async")]
     #[track_caller]
     pub fn copy_async<const BYTES: u32>(self, from: CheckedPtr<'k, T, Global, impl Readable>) {
@@ -36,8 +36,8 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
         self.copy_async_bytes(from, BYTES, CpAsyncCache::Best, BYTES.into(), hints);
     }
 
-    /// Starts copying the first `valid` bytes like [`copy_async`](Self::copy_async); the rest of the `BYTES` bytes become zero. If `valid`
-    /// is 0, nothing is read. Requires sm_80.
+    /// Starts copying the first `valid` bytes like [`copy_async`](Self::copy_async); the rest of the `BYTES` bytes become zero. If `valid` is
+    /// 0, nothing is read. Requires sm_80 or later.
     ///
     /// # Safety
     ///
@@ -73,7 +73,7 @@ pub enum PrefetchSize {
     B256,
 }
 
-/// Hints of `cp.async` for the level-2 cache. Requires sm_80.
+/// Hints of `cp.async` for the level-2 cache. Requires sm_80 or later.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CopyHints<'k> {
     /// The prefetch size.
@@ -135,21 +135,21 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
 }
 
 impl Builder<'_> {
-    /// Commits all copies that this thread has started since the last commit as a group. Requires sm_80.
+    /// Commits all copies that this thread has started since the last commit as a group. Requires sm_80 or later.
     #[doc(alias = "cp.async.commit_group")]
     #[track_caller]
     pub fn cp_async_commit_group(self) {
         self.emit(format_args!("cp.async.commit_group"), &[]);
     }
 
-    /// Waits until at most the `pending` newest groups of this thread are in flight. Requires sm_80.
+    /// Waits until at most the `pending` newest groups of this thread are in flight. Requires sm_80 or later.
     #[doc(alias = "cp.async.wait_group")]
     #[track_caller]
     pub fn cp_async_wait_group(self, pending: u32) {
         self.emit(format_args!("cp.async.wait_group"), &[Operand::Imm(Immediate::new(pending))]);
     }
 
-    /// Waits for all copies of this thread, whether committed or not. Requires sm_80.
+    /// Waits for all copies of this thread, whether committed or not. Requires sm_80 or later.
     #[doc(alias = "cp.async.wait_all")]
     #[track_caller]
     pub fn cp_async_wait_all(self) {

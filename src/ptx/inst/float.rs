@@ -62,7 +62,7 @@ impl<'k, T: Float> Val<'k, T> {
         }
     }
 
-    /// Rounds to an integral value: `x.round(Rounding::Rm)` is the floor. bf16 requires sm_90.
+    /// Rounds to an integral value: `x.round(Rounding::Rm)` is the floor. bf16 requires sm_90 or later.
     #[doc(alias = "cvt.rni")]
     #[track_caller]
     pub fn round(self, rounding: Rounding) -> Self {
@@ -130,7 +130,7 @@ halves! {
 }
 
 impl<'k, T: Half> Val<'k, T> {
-    /// Returns `self · factor + addend`, rounded once, with negative results replaced by 0. Requires sm_80.
+    /// Returns `self · factor + addend`, rounded once, with negative results replaced by 0. Requires sm_80 or later.
     #[doc(alias = "fma.relu")]
     #[track_caller]
     pub fn fma_relu(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -169,7 +169,7 @@ macro_rules! nan_extrema {
 nan_extrema! { f16 bf16 f16x2 bf16x2 }
 
 impl<'k, T: NanExtremum> Val<'k, T> {
-    /// Returns the minimum; NaN if either operand is NaN. Requires sm_80.
+    /// Returns the minimum; NaN if either operand is NaN. Requires sm_80 or later.
     #[doc(alias = "min.NaN")]
     #[track_caller]
     pub fn min_nan(self, other: impl Into<Self>) -> Self {
@@ -180,7 +180,7 @@ impl<'k, T: NanExtremum> Val<'k, T> {
         }
     }
 
-    /// Returns the maximum; NaN if either operand is NaN. Requires sm_80.
+    /// Returns the maximum; NaN if either operand is NaN. Requires sm_80 or later.
     #[doc(alias = "max.NaN")]
     #[track_caller]
     pub fn max_nan(self, other: impl Into<Self>) -> Self {

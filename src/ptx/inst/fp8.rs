@@ -1,4 +1,4 @@
-//! Conversion of 8-bit floating-point numbers: `cvt` of `.e4m3x2` and `.e5m2x2`, which requires sm_89.
+//! Conversion of 8-bit floating-point numbers: `cvt` of `.e4m3x2` and `.e5m2x2`, which requires sm_89 or later.
 
 use super::{
     Half,
@@ -78,8 +78,8 @@ impl Negative {
 }
 
 impl<'k> Val<'k, u16> {
-    /// Returns a packed pair of 8-bit floating-point numbers, the first in the low byte: `Val::pack_fp8::<e4m3>(x, y)`. Rounds to
-    /// nearest even; larger magnitudes and infinities become the largest finite number of their sign. Requires sm_89.
+    /// Returns a packed pair of 8-bit floating-point numbers, the first in the low byte: `Val::pack_fp8::<e4m3>(x, y)`. Rounds to nearest
+    /// even; larger magnitudes and infinities become the largest finite number of their sign. Requires sm_89 or later.
     #[doc(alias = "cvt.rn.satfinite.e4m3x2.f32")]
     #[doc(alias = "cvt.rn.satfinite.e5m2x2.f32")]
     #[track_caller]
@@ -87,7 +87,7 @@ impl<'k> Val<'k, u16> {
         Self::packed_fp8::<T>(low.into(), high.into(), Negative::Kept)
     }
 
-    /// Returns [`pack_fp8`](Self::pack_fp8) with negative numbers replaced by 0. Requires sm_89.
+    /// Returns [`pack_fp8`](Self::pack_fp8) with negative numbers replaced by 0. Requires sm_89 or later.
     #[doc(alias = "cvt.rn.satfinite.relu.e4m3x2.f32")]
     #[track_caller]
     pub fn pack_fp8_relu<T: Fp8>(low: impl Into<Val<'k, f32>>, high: impl Into<Val<'k, f32>>) -> Self {
@@ -106,7 +106,7 @@ impl<'k> Val<'k, u16> {
         }
     }
 
-    /// Returns both numbers of a packed pair in f16, exactly: `pair.unpack_fp8::<e4m3>()`. Requires sm_89.
+    /// Returns both numbers of a packed pair in f16, exactly: `pair.unpack_fp8::<e4m3>()`. Requires sm_89 or later.
     #[doc(alias = "cvt.rn.f16x2.e4m3x2")]
     #[doc(alias = "cvt.rn.f16x2.e5m2x2")]
     #[track_caller]
@@ -114,7 +114,7 @@ impl<'k> Val<'k, u16> {
         self.unpacked_fp8::<T>(Negative::Kept)
     }
 
-    /// Returns [`unpack_fp8`](Self::unpack_fp8) with negative numbers replaced by 0. Requires sm_89.
+    /// Returns [`unpack_fp8`](Self::unpack_fp8) with negative numbers replaced by 0. Requires sm_89 or later.
     #[doc(alias = "cvt.rn.relu.f16x2.e4m3x2")]
     #[track_caller]
     pub fn unpack_fp8_relu<T: Fp8>(self) -> Val<'k, f16x2> {
@@ -137,7 +137,7 @@ impl<'k> Val<'k, u16> {
 }
 
 impl<'k> Val<'k, f16x2> {
-    /// Rounds both halves like [`Val::pack_fp8`]: `pair.to_fp8::<e4m3>()`. Requires sm_89.
+    /// Rounds both halves like [`Val::pack_fp8`]: `pair.to_fp8::<e4m3>()`. Requires sm_89 or later.
     #[doc(alias = "cvt.rn.satfinite.e4m3x2.f16x2")]
     #[doc(alias = "cvt.rn.satfinite.e5m2x2.f16x2")]
     #[track_caller]
@@ -145,7 +145,7 @@ impl<'k> Val<'k, f16x2> {
         self.narrowed::<T>(Negative::Kept)
     }
 
-    /// Returns [`to_fp8`](Self::to_fp8) with negative numbers replaced by 0. Requires sm_89.
+    /// Returns [`to_fp8`](Self::to_fp8) with negative numbers replaced by 0. Requires sm_89 or later.
     #[doc(alias = "cvt.rn.satfinite.relu.e4m3x2.f16x2")]
     #[track_caller]
     pub fn to_fp8_relu<T: Fp8>(self) -> Val<'k, u16> {
@@ -168,7 +168,7 @@ impl<'k> Val<'k, f16x2> {
 
 impl<'k> Val<'k, f32> {
     /// Rounds to an 8-bit floating-point type like [`Val::pack_fp8`], which converts two numbers at the cost of one: `x.to_fp8::<e4m3>()`.
-    /// Requires sm_89.
+    /// Requires sm_89 or later.
     #[doc(alias = "cvt.rn.satfinite.e4m3x2.f32")]
     #[track_caller]
     pub fn to_fp8<T: Fp8>(self) -> Val<'k, T> {
@@ -178,7 +178,7 @@ impl<'k> Val<'k, f32> {
 }
 
 impl<'k, T: Fp8> Val<'k, T> {
-    /// Returns the same number in f32; NaN becomes 0x7fff_ffff. Requires sm_89.
+    /// Returns the same number in f32; NaN becomes 0x7fff_ffff. Requires sm_89 or later.
     #[doc(alias = "cvt.rn.f16x2.e4m3x2")]
     #[track_caller]
     pub fn to_f32(self) -> Val<'k, f32> {

@@ -51,7 +51,7 @@ impl<'k> Val<'k, i32> {
         ternary!(self, factor.into(), addend.into(), fold, "mad.hi.sat.s32")
     }
 
-    /// Returns the minimum, or 0 if it is negative. Requires sm_90.
+    /// Returns the minimum, or 0 if it is negative. Requires sm_90 or later.
     #[doc(alias = "min.relu")]
     #[track_caller]
     pub fn min_relu(self, other: impl Into<Self>) -> Self {
@@ -62,7 +62,7 @@ impl<'k> Val<'k, i32> {
         }
     }
 
-    /// Returns the maximum of both operands and 0. Requires sm_90.
+    /// Returns the maximum of both operands and 0. Requires sm_90 or later.
     #[doc(alias = "max.relu")]
     #[track_caller]
     pub fn max_relu(self, other: impl Into<Self>) -> Self {

@@ -86,7 +86,7 @@ impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
 
 impl<'k, T: Element, A: Writable> Ptr<'k, T, Shared, A> {
     /// Stores `N` (1, 2 or 4) matrices of 8×8 16-bit elements; addresses and elements are those of [`ldmatrix`](Ptr::ldmatrix). Requires
-    /// sm_90.
+    /// sm_90 or later.
     #[track_caller]
     pub fn stmatrix<const N: usize, P: Scalar>(self, values: [Val<'k, P>; N]) {
         self.store_matrices("", values);
@@ -128,7 +128,7 @@ impl<'k> Builder<'k> {
         self.result(format_args!("movmatrix.sync.aligned.m8n8.trans.b16"), &[matrix.operand(self)])
     }
 
-    /// Returns `A·B + C` with A 16×16, B 16×8, C 16×8: `C` is four `f32` or two [`f16x2`] registers. Requires sm_80.
+    /// Returns `A·B + C` with A 16×16, B 16×8, C 16×8: `C` is four `f32` or two [`f16x2`] registers. Requires sm_80 or later.
     #[doc(alias = "mma.m16n8k16")]
     #[track_caller]
     pub fn mma_m16n8k16<P: HalfPair, C: Accumulator<P>, const N: usize>(
@@ -140,7 +140,8 @@ impl<'k> Builder<'k> {
         self.mma_into_fresh("m16n8k16", &a, &b, c)
     }
 
-    /// Returns `A·B + C` with A 16×8, B 8×8, C 16×8: `C` is four `f32` or two [`f16x2`] registers. Requires sm_75; bf16 requires sm_80.
+    /// Returns `A·B + C` with A 16×8, B 8×8, C 16×8: `C` is four `f32` or two [`f16x2`] registers. Requires sm_75 or later; bf16 requires
+    /// sm_80 or later.
     #[doc(alias = "mma.m16n8k8")]
     #[track_caller]
     pub fn mma_m16n8k8<P: HalfPair, C: Accumulator<P>, const N: usize>(

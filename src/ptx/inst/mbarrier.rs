@@ -17,8 +17,8 @@ use crate::ptx::{
 /// A phase is complete when the expected number of arrivals has been reached and all expected bytes have been copied. Phases alternate
 /// between parity 0 and 1: a wait for parity `p` returns once the current phase has the other parity, so the first phase is awaited with
 /// parity 0. Barriers are allocated by [`Builder::mbarriers`]. `S` is [`SharedCluster`] for a barrier of another block, which
-/// [`in_block`](Self::in_block) returns; threads can arrive at such a barrier but not wait for it. Requires sm_80; copies and clusters
-/// require sm_90.
+/// [`in_block`](Self::in_block) returns; threads can arrive at such a barrier but not wait for it. Requires sm_80 or later; copies and
+/// clusters require sm_90 or later.
 ///
 /// By default, arrivals are `.release` and waits `.acquire`, with block scope; [`relaxed`](Self::relaxed) and
 /// [`scope`](Self::scope) return the same barrier with other semantics: `full.scope(MemoryScope::Cluster).wait(0)`.
@@ -237,8 +237,8 @@ impl<'k> Mbarrier<'k> {
         self.poll("test_wait.parity", parity.into(), None)
     }
 
-    /// Suspends the thread until the phase of `state` is complete or a system-dependent time has passed, and returns whether
-    /// it is complete. Requires sm_90.
+    /// Suspends the thread until the phase of `state` is complete or a system-dependent time has passed, and returns whether it is complete.
+    /// Requires sm_90 or later.
     #[doc(alias = "mbarrier.try_wait")]
     #[track_caller]
     pub fn try_wait(self, state: Val<'k, u64>) -> Val<'k, bool> {
@@ -251,8 +251,8 @@ impl<'k> Mbarrier<'k> {
         self.poll("try_wait", state, Some(nanoseconds.into()))
     }
 
-    /// Suspends the thread until the phase of this parity is complete or a system-dependent time has passed, and returns
-    /// whether it is complete. Requires sm_90.
+    /// Suspends the thread until the phase of this parity is complete or a system-dependent time has passed, and returns whether it is
+    /// complete. Requires sm_90 or later.
     #[doc(alias = "mbarrier.try_wait.parity")]
     #[track_caller]
     pub fn try_wait_parity(self, parity: impl Into<Val<'k, u32>>) -> Val<'k, bool> {
@@ -292,14 +292,14 @@ macro_rules! arrivals {
                 self.arrival("arrive", $space::PTX, None)
             }
 
-            /// Arrives `count` times. Requires sm_90.
+            /// Arrives `count` times. Requires sm_90 or later.
             #[doc(alias = "mbarrier.arrive")]
             #[track_caller]
             pub fn arrive_count(self, count: impl Into<Val<'k, u32>>) $(-> $state)? {
                 self.arrival("arrive", $counted, Some(count.into()))
             }
 
-            /// Increases the number of expected bytes, and arrives. Requires sm_90.
+            /// Increases the number of expected bytes, and arrives. Requires sm_90 or later.
             #[doc(alias = "mbarrier.arrive.expect_tx")]
             #[track_caller]
             pub fn arrive_expect_tx(self, bytes: impl Into<Val<'k, u32>>) $(-> $state)? {
@@ -313,14 +313,14 @@ macro_rules! arrivals {
                 self.arrival("arrive_drop", $space::PTX, None)
             }
 
-            /// Arrives `count` times, and all later phases expect `count` arrivals fewer. Requires sm_90.
+            /// Arrives `count` times, and all later phases expect `count` arrivals fewer. Requires sm_90 or later.
             #[doc(alias = "mbarrier.arrive_drop")]
             #[track_caller]
             pub fn arrive_drop_count(self, count: impl Into<Val<'k, u32>>) $(-> $state)? {
                 self.arrival("arrive_drop", $counted, Some(count.into()))
             }
 
-            /// Increases the number of expected bytes, and arrives for the last time. Requires sm_90.
+            /// Increases the number of expected bytes, and arrives for the last time. Requires sm_90 or later.
             #[doc(alias = "mbarrier.arrive_drop.expect_tx")]
             #[track_caller]
             pub fn arrive_drop_expect_tx(self, bytes: impl Into<Val<'k, u32>>) $(-> $state)? {

@@ -8,7 +8,7 @@ pub enum MemoryScope {
     /// The threads of the block.
     #[doc(alias = ".cta")]
     Cta,
-    /// The threads of the cluster. Requires sm_90.
+    /// The threads of the cluster. Requires sm_90 or later.
     #[doc(alias = ".cluster")]
     Cluster,
     /// The threads of the device.

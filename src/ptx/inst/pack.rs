@@ -111,7 +111,7 @@ impl<'k, T: HalfPair> Val<'k, T> {
     }
 
     /// Returns [`pack_f32`](Self::pack_f32) with larger magnitudes and infinities replaced by the largest finite number of their sign; NaN
-    /// remains NaN. Requires sm_80.
+    /// remains NaN. Requires sm_80 or later.
     #[doc(alias = "cvt.rn.satfinite.f16x2.f32")]
     #[doc(alias = "cvt.rn.satfinite.bf16x2.f32")]
     #[track_caller]
@@ -126,7 +126,7 @@ impl<'k, T: HalfPair> Val<'k, T> {
         }
     }
 
-    /// Returns [`pack_f32`](Self::pack_f32) with negative numbers replaced by 0. Requires sm_80.
+    /// Returns [`pack_f32`](Self::pack_f32) with negative numbers replaced by 0. Requires sm_80 or later.
     #[doc(alias = "cvt.rn.relu.bf16x2.f32")]
     #[track_caller]
     pub fn pack_f32_relu(low: impl Into<Val<'k, f32>>, high: impl Into<Val<'k, f32>>) -> Self

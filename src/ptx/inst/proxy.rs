@@ -29,15 +29,15 @@ impl ProxySpace {
 
 impl Builder<'_> {
     /// Makes this thread's [initialization](crate::ptx::Mbarrier::init) of barriers visible to the cluster and to asynchronous copies.
-    /// Requires sm_90.
+    /// Requires sm_90 or later.
     #[doc(alias = "fence.mbarrier_init")]
     #[track_caller]
     pub fn fence_mbarrier_init(self) {
         self.emit(format_args!("fence.mbarrier_init.release.cluster"), &[]);
     }
 
-    /// Orders this thread's ordinary accesses with accesses of the async proxy, for example before bulk copies or `wgmma` read data that
-    /// the thread has stored. Requires sm_90.
+    /// Orders this thread's ordinary accesses with accesses of the async proxy, for example before bulk copies or `wgmma` read data that the
+    /// thread has stored. Requires sm_90 or later.
     #[doc(alias = "fence.proxy.async")]
     #[track_caller]
     pub fn fence_proxy_async(self, space: ProxySpace) {
@@ -51,21 +51,21 @@ impl Builder<'_> {
         self.emit(format_args!("fence.proxy.alias"), &[]);
     }
 
-    /// Orders this thread's changes to a tensor map before a later acquire of the map in `scope`. Requires sm_90.
+    /// Orders this thread's changes to a tensor map before a later acquire of the map in `scope`. Requires sm_90 or later.
     #[doc(alias = "fence.proxy.tensormap::generic.release")]
     #[track_caller]
     pub fn fence_proxy_tensormap_release(self, scope: MemoryScope) {
         self.emit(["fence.proxy.tensormap::generic.release", scope.suffix()], &[]);
     }
 
-    /// Emits an acquire fence with cluster scope for accesses to shared memory of the cluster only. Requires sm_90.
+    /// Emits an acquire fence with cluster scope for accesses to shared memory of the cluster only. Requires sm_90 or later.
     #[doc(alias = "fence.acquire.sync_restrict")]
     #[track_caller]
     pub fn fence_acquire_restricted(self) {
         self.emit(format_args!("fence.acquire.sync_restrict::shared::cluster.cluster"), &[]);
     }
 
-    /// Emits a release fence with cluster scope for accesses to shared memory of the block only. Requires sm_90.
+    /// Emits a release fence with cluster scope for accesses to shared memory of the block only. Requires sm_90 or later.
     #[doc(alias = "fence.release.sync_restrict")]
     #[track_caller]
     pub fn fence_release_restricted(self) {
@@ -73,7 +73,7 @@ impl Builder<'_> {
     }
 
     /// Emits a fence like [`fence_acquire_restricted`](Self::fence_acquire_restricted) that also orders ordinary accesses with those of the
-    /// async proxy. Requires sm_90.
+    /// async proxy. Requires sm_90 or later.
     #[doc(alias = "fence.proxy.async::generic.acquire.sync_restrict")]
     #[track_caller]
     pub fn fence_proxy_async_acquire_restricted(self) {
@@ -82,7 +82,7 @@ impl Builder<'_> {
     }
 
     /// Emits a fence like [`fence_release_restricted`](Self::fence_release_restricted) that also orders ordinary accesses with those of the
-    /// async proxy. Requires sm_90.
+    /// async proxy. Requires sm_90 or later.
     #[doc(alias = "fence.proxy.async::generic.release.sync_restrict")]
     #[track_caller]
     pub fn fence_proxy_async_release_restricted(self) {

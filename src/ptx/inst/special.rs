@@ -91,7 +91,7 @@ special_registers! {
     nsmid: u32 = "%nsmid";
     /// Returns the number of the launch in its context.
     gridid: u64 = "%gridid";
-    /// Returns whether the launch specified the cluster shape. Requires sm_90, like all cluster registers below.
+    /// Returns whether the launch specified the cluster shape. Requires sm_90 or later, like all cluster registers below.
     is_explicit_cluster: bool = "%is_explicit_cluster";
     /// Returns the x index of the cluster in the grid.
     clusterid_x: u32 = "%clusterid.x";

@@ -193,7 +193,7 @@ impl<'k> Builder<'k> {
         self.result(format_args!("activemask.b32"), &[])
     }
 
-    /// Returns the index of one lane of `mask`, the same in all lanes, and whether it is this lane. Requires sm_90.
+    /// Returns the index of one lane of `mask`, the same in all lanes, and whether it is this lane. Requires sm_90 or later.
     #[doc(alias = "elect.sync")]
     #[track_caller]
     pub fn elect(self, mask: impl Into<Val<'k, u32>>) -> (Val<'k, u32>, Val<'k, bool>) {
@@ -227,16 +227,16 @@ macro_rules! reductions {
 }
 
 reductions! {
-    /// Returns the sum over the lanes of `mask`. Requires sm_80.
+    /// Returns the sum over the lanes of `mask`. Requires sm_80 or later.
     redux_add, "add", PTX;
-    /// Returns the minimum over the lanes of `mask`. Requires sm_80.
+    /// Returns the minimum over the lanes of `mask`. Requires sm_80 or later.
     redux_min, "min", PTX;
-    /// Returns the maximum over the lanes of `mask`. Requires sm_80.
+    /// Returns the maximum over the lanes of `mask`. Requires sm_80 or later.
     redux_max, "max", PTX;
-    /// Returns the bits that are 1 in all lanes of `mask`. Requires sm_80.
+    /// Returns the bits that are 1 in all lanes of `mask`. Requires sm_80 or later.
     redux_and, "and", UNTYPED;
-    /// Returns the bits that are 1 in any lane of `mask`. Requires sm_80.
+    /// Returns the bits that are 1 in any lane of `mask`. Requires sm_80 or later.
     redux_or, "or", UNTYPED;
-    /// Returns the bits that are 1 in an odd number of lanes of `mask`. Requires sm_80.
+    /// Returns the bits that are 1 in an odd number of lanes of `mask`. Requires sm_80 or later.
     redux_xor, "xor", UNTYPED;
 }

@@ -3,7 +3,7 @@
 use super::{Scope, by_own_methods, sealed};
 use crate::ptx::{dim::Dim, kernel::Builder, uniform::Uniformity, val::Val};
 
-/// The blocks of the cluster, whose shape is [declared](Builder::cluster). Requires sm_90.
+/// The blocks of the cluster, whose shape is [declared](Builder::cluster). Requires sm_90 or later.
 #[derive(Clone, Copy, Debug)]
 pub struct Cluster<'k> {
     k: Builder<'k>,

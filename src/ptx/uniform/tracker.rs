@@ -159,7 +159,7 @@ impl Tracker {
         }
     }
 
-    /// Records that a fresh register is defined outside of the innermost condition.
+    /// Records that a fresh register is defined outside the innermost condition.
     pub(crate) fn define_outside(&mut self, reg: RegId) {
         let outer = self.conditions.len().saturating_sub(1) as u32;
         self.fact_mut(reg).conditions = outer;

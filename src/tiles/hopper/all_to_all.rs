@@ -37,9 +37,9 @@ impl<'k> Persistent<'k> {
 }
 
 impl<'k> Consumer<'k, 1> {
-    /// Sends to each block that computes a part of the same tile its columns of `tile` (`P` columns of subtiles per part, in order) and the
-    /// vector `of_rows`. Returns the columns and vectors sent to this block, in the order of the parts. All of these blocks must take part,
-    /// with all threads of the warpgroup.
+    /// Sends the vector `of_rows` to each block that computes a part of the same tile, with the part's columns of `tile`: `P` columns of
+    /// subtiles per part, in the order of the parts. Returns the columns and vectors sent to this block, in the same order. All threads of
+    /// the warpgroup in each of these blocks must take part.
     #[doc(alias = "DSMEM")]
     #[track_caller]
     pub fn all_to_all<T, const N: usize, const P: usize>(

@@ -39,7 +39,7 @@ const SLOTS: u32 = 2;
 /// ```
 pub struct Assembly<'k, T, const H: usize, const W: usize, const C: usize> {
     base: Ptr<'k, u8, Shared>,
-    /// Of each slot, completes a phase when all warps have written their rows.
+    /// One barrier per slot, which completes a phase when all warps have written their rows.
     full: Mbarrier<'k>,
     /// The number of tiles that this warpgroup has contributed to.
     round: Var<'k, u32>,

@@ -16,8 +16,8 @@ use crate::{
 const THREADS: u32 = 128;
 const VECTOR: usize = 4;
 
-/// Shared memory through which each thread of a block obtains `registers` registers from the same thread of every block that computes a
-/// part of the same tile, itself included.
+/// Shared memory through which each thread of a block obtains `registers` registers from the same thread of every block that computes a part
+/// of the same tile, including its own block.
 pub(super) struct PartExchange<'k, T> {
     k: Builder<'k>,
     registers: usize,
@@ -28,7 +28,7 @@ pub(super) struct PartExchange<'k, T> {
     received: Ptr<'k, T, Shared>,
     /// Completes a phase when the registers of all blocks have arrived.
     full: Mbarrier<'k>,
-    /// Completes a phase when all blocks have read what they had received.
+    /// Completes a phase when all blocks have read the registers that they received.
     empty: Mbarrier<'k>,
     parity: Var<'k, u32>,
 }
@@ -74,8 +74,8 @@ const fn bytes(registers: usize) -> u32 {
 }
 
 impl<'k> Consumer<'k, 1> {
-    /// Sends `of(rank)` to each block that computes a part of the same tile, by the number of its part, and returns what they sent to this
-    /// one, in the order of the parts. All of these blocks must take part, with all threads of the warpgroup.
+    /// Sends `of(rank)` to each block that computes a part of the same tile, where `rank` is the index of the part, and returns the registers
+    /// sent to this block, in the order of the parts. All threads of the warpgroup in each of these blocks must take part.
     #[doc(alias = "st.async")]
     #[doc(alias = "DSMEM")]
     #[track_caller]

@@ -42,9 +42,9 @@ use crate::{
 pub struct InFlight<'k, R> {
     k: Builder<'k>,
     tile: R,
-    /// The number of groups that the kernel had committed with the last product, if there was one.
+    /// The number of groups that the kernel had committed after the last product; `None` without a product.
     group: Option<u32>,
-    /// Whether the sum is zero although its registers are not: the first product overwrites them.
+    /// Whether the sum is zero although its registers have not been cleared: the first product overwrites them.
     is_zero: bool,
 }
 
@@ -55,8 +55,8 @@ impl<R> fmt::Debug for InFlight<'_, R> {
 }
 
 impl<'k> WarpGroup<'k> {
-    /// Starts accumulating products of this warpgroup in the register tile of each warp, which contains 16 of the group's 64 rows, or in an
-    /// array of such tiles for consecutive blocks of 64 rows.
+    /// Starts accumulating products of this warpgroup in each warp's register tile, which contains 16 of the group's 64 rows, or in an array
+    /// of such tiles for consecutive blocks of 64 rows.
     ///
     /// Create the tiles before other products are in flight; otherwise, ptxas makes the code wait for these products before it writes the
     /// registers of the accumulators (C7515).
@@ -64,8 +64,8 @@ impl<'k> WarpGroup<'k> {
         InFlight::complete(self.kernel(), tiles)
     }
 
-    /// Starts accumulating products from zero, like [`accumulate`](Self::accumulate), but without instructions that write zeros: the first
-    /// product overwrites the registers, even while other products are in flight.
+    /// Starts accumulating products from zero, without instructions that write zeros: the first product overwrites the registers, even while
+    /// other products are in flight. Otherwise like [`accumulate`](Self::accumulate).
     ///
     /// `group.accumulate_from_zero::<Rt<f32, 1, 8>>().mma_abt(q, k)` computes only the product.
     #[doc(alias = "scale-d")]
@@ -74,8 +74,8 @@ impl<'k> WarpGroup<'k> {
         self.accumulate_anew(R::undefined(self.kernel()))
     }
 
-    /// Starts accumulating products like [`accumulate_from_zero`](Self::accumulate_from_zero), in the registers of tiles whose elements are
-    /// no longer needed, such as tiles carried by a loop.
+    /// Starts accumulating products from zero, as [`accumulate_from_zero`](Self::accumulate_from_zero) does, but in the registers of tiles
+    /// whose elements are no longer needed, such as tiles that a loop carries.
     #[doc(alias = "scale-d")]
     pub fn accumulate_anew<R: Accumulators<'k>>(self, tiles: R) -> InFlight<'k, R> {
         InFlight { is_zero: true, ..InFlight::complete(self.kernel(), tiles) }
@@ -164,8 +164,8 @@ macro_rules! products {
             /// Adds A·B. A has `M`×`K` subtiles (64 rows per accumulator) and is in shared memory or in the warps' registers. B has `K`×`N`
             /// subtiles and is in shared memory.
             ///
-            /// Rejected when the kernel is built if `wgmma` does not support the layout of an operand in shared memory (such as rows along
-            /// m or n for types that are not 16 bits wide), or if the target is not sm_90a.
+            /// The builder rejects the call if `wgmma` does not support the layout of an operand in shared memory (such as rows along m or n
+            /// for types that are not 16 bits wide), or if the target is not sm_90a.
             #[doc(alias = "wgmma.mma_async")]
             #[doc(alias = "mma_AB")]
             #[track_caller]

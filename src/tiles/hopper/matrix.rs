@@ -8,8 +8,7 @@ use crate::{
     tiles::{Allocate, Filled, SharedSwizzle, St},
 };
 
-/// How the rows of a shared tile are distributed over memory: column blocks, one after the other, each with one swizzled row per row
-/// of the tile.
+/// The distribution of a shared tile's rows over memory: consecutive column blocks, each with one swizzled row per row of the tile.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Blocks {
     pub(super) swizzle: SwizzleMode,
@@ -22,7 +21,7 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Returns the blocks of a tile of type `St<T, H, W, S>`, or why tensor copies and `wgmma` do not know its layout.
+    /// Returns the blocks of a tile of type `St<T, H, W, S>`, or the reason why tensor copies and `wgmma` do not support its layout.
     pub(super) fn of<T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>()
     -> Result<Self, String> {
         let (rows, row) = (St::<'_, T, H, W, S>::ROWS, St::<'_, T, H, W, S>::COLS * T::SIZE);
@@ -78,7 +77,7 @@ pub(super) struct Descriptors<'k> {
     pub(super) order: Order,
     /// One for each step of 32 bytes along k (16 rows if the operand is major in M or N); none if it was rejected.
     pub(super) steps: Vec<MatrixDescriptor<'k>>,
-    /// The distance of blocks of 64 rows or columns along m in bytes.
+    /// The distance in bytes between blocks of 64 rows or columns along m.
     pub(super) rows_64: u32,
 }
 

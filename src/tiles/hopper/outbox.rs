@@ -81,8 +81,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
         self.send(None, outbox, tiles, |tile: Rt<'k, U, 1, W, Row>, _| tile, to);
     }
 
-    /// Stores the results of `map` like [`store`](Self::store). `map` receives tiles of 16 rows and `P` columns of subtiles, with the index
-    /// of the block of 64 rows and the index of the tile in the block. `P` must divide `W`; smaller values require fewer registers.
+    /// Stores the results of `map`, as [`store`](Self::store) does. `map` receives tiles of 16 rows and `P` columns of subtiles, with the
+    /// index of the block of 64 rows and the index of the tile in the block. `P` must divide `W`; smaller values require fewer registers.
     #[track_caller]
     pub fn store_mapped<
         T,
@@ -111,8 +111,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
         self.send(None, outbox, tiles, map, to);
     }
 
-    /// Converts the warpgroup's tiles and adds them to global memory, like [`store`](Self::store). Each element is added atomically, in any
-    /// order.
+    /// Converts the warpgroup's tiles and adds them to global memory. Each element is added atomically, in any order. Otherwise like
+    /// [`store`](Self::store).
     #[doc(alias = "cp.reduce.async.bulk.tensor")]
     #[track_caller]
     pub fn add<T, U, A, const W: usize, const SLOTS: usize, const N: usize, const H: usize, S>(
@@ -205,7 +205,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
                         T::NAME
                     ));
             }
-            // A matrix without whole units has no map.
+            // A matrix without whole units does not have a map.
             let copied = ends.as_ref().map_or(true.into(), |ends| (ends.first + col).lt(ends.start));
             k.if_(issues & copied, || to.store_boxes(op, &staged, size, col));
             k.if_(issues, || k.cp_async_bulk_commit_group());

@@ -15,7 +15,7 @@ const REGISTERS: usize = 8;
 /// Shared memory through which the blocks of a cluster that compute parts of the same tile add their partial sums: `H` blocks of 64 rows
 /// and `N` columns of subtiles. Each block obtains the totals of `P` columns of subtiles.
 ///
-/// Each register is sent to the same register of the same thread in another block, so the order of the elements does not matter.
+/// Each register is added to the same register of the same thread in another block, so the order of the elements does not matter.
 pub struct ReduceScatter<'k, T, const H: usize, const N: usize, const P: usize> {
     exchange: PartExchange<'k, T>,
 }
@@ -58,7 +58,7 @@ impl<'k> Persistent<'k> {
 
 impl<'k> Consumer<'k, 1> {
     /// Adds the tiles of the blocks that compute parts of the same tile, in the order of the parts, and returns the totals of this part's
-    /// columns. All of these blocks must take part, with all threads of the warpgroup.
+    /// columns. All threads of the warpgroup in each of these blocks must take part.
     #[doc(alias = "st.async")]
     #[doc(alias = "DSMEM")]
     #[track_caller]

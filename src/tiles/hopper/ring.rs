@@ -26,12 +26,12 @@ pub struct Ring<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> {
     base: Ptr<'k, u8, Shared>,
     /// The full barriers, then the empty ones.
     barriers: Mbarrier<'k>,
-    /// The blocks of the cluster that fill and release stages together, if there are others than this one.
+    /// The blocks of the cluster that fill and release stages together, if this block is not the only one.
     blocks: Option<Blocks<'k>>,
-    /// The stage that this thread, a producer or a consumer, processes next. Of a power of two of stages, it counts on: the bit above those
-    /// of the stage is the parity of its phase.
+    /// The stage that this thread, a producer or a consumer, processes next. If the number of stages is a power of two, the count continues
+    /// after the last stage: its lowest bits are the index of the stage, and the next bit is the parity of the stage's phase.
     stage: Var<'k, u32>,
-    /// The parity of its phase, of other numbers of stages.
+    /// The parity of the stage's phase, if the number of stages is not a power of two.
     parity: Var<'k, u32>,
     tiles: PhantomData<Tiles>,
 }
@@ -58,7 +58,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k> Persistent<'k> {
-    /// Creates a ring like [`Builder::ring`], but only blocks that can share loads fill and release stages together: the blocks of the
+    /// Creates a ring as [`Builder::ring`] does, but only blocks that can share loads fill and release stages together: the blocks of the
     /// cluster that compute the same [part](Persistent::part) of different tiles.
     #[track_caller]
     pub fn ring<Tiles: StageTiles<'k>, const N: usize, const C: usize>(self) -> Ring<'k, Tiles, N, C> {
@@ -93,7 +93,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
 }
 
 impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, N, C> {
-    /// Fills the stages with zeros, for tiles that copies fill only in part. All threads of the block must execute the call.
+    /// Fills the stages with zeros, for tiles that copies fill only partly. All threads of the block must execute the call.
     #[must_use]
     #[track_caller]
     pub fn zeroed(self) -> Self {
@@ -147,7 +147,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         self.parity.set(wraps.select(parity ^ 1, parity));
     }
 
-    /// Waits for the next stage to be empty, has `fill` fill it, and moves on.
+    /// Waits until the next stage is empty, fills it with `fill`, and advances.
     #[track_caller]
     fn fill_next(&self, fill: impl FnOnce(EmptyStage<'k, Tiles>) -> FillingStage<'k, Tiles>) {
         let (stage, parity) = self.position();
@@ -158,7 +158,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         self.advance();
     }
 
-    /// Waits for the next stage to be full, and moves on.
+    /// Waits until the next stage is full, and advances.
     #[track_caller]
     fn receive_next(&self) -> Received<'k, Tiles> {
         let (stage, parity) = self.position();
@@ -168,7 +168,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         Received { tiles, stage }
     }
 
-    /// Moves to the stage after this number of stages.
+    /// Advances by this number of stages.
     #[track_caller]
     fn move_to(&self, number: Val<'k, u32>) {
         if N.is_power_of_two() {
@@ -178,7 +178,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         self.parity.set(quotient(number, N as u32) & 1);
     }
 
-    /// Accumulates the products of `count` stages; `received` is called when all of them have arrived, with products in flight.
+    /// Accumulates the products of `count` stages; `received` is called when all stages have arrived, with products in flight.
     #[track_caller]
     fn accumulate<R: Accumulators<'k>>(
         &self,
@@ -272,7 +272,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
         ring.accumulate(count, sum, work, || ())
     }
 
-    /// Waits for this warpgroup's turn and then accumulates like [`run`](Self::run). Each stage is read by one warpgroup. `count` must be
+    /// Waits for this warpgroup's turn and then accumulates as [`run`](Self::run) does. Each stage is read by one warpgroup. `count` must be
     /// the same in every turn.
     #[track_caller]
     pub fn run_in_turn<Tiles: StageTiles<'k>, R: Accumulators<'k>, const N: usize>(
@@ -286,7 +286,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
     ) -> R {
         let count = count.into();
         let _located = ring.k.locate(Location::caller());
-        // The barrier of a stage tells two phases apart: a warpgroup must not wait for one before the previous one was awaited.
+        // The barrier of a stage distinguishes only two phases, so a warpgroup must not wait for a phase before the previous one has been
+        // awaited.
         turns.wait(self, turn);
         ring.move_to(turn.number * count);
         ring.accumulate(count, sum, work, || turns.pass_on(self))

@@ -18,8 +18,8 @@ pub struct Consumer<'k, const C: usize> {
     rank: Val<'k, u32>,
 }
 
-/// The registers of a multiprocessor, and the maximum of a thread (CUDA C++ Programming Guide, "Technical Specifications per Compute
-/// Capability").
+/// The number of registers of a multiprocessor, and the maximum number per thread (CUDA C++ Programming Guide, "Technical Specifications per
+/// Compute Capability").
 const REGISTERS: u32 = 1 << 16;
 const MOST_REGISTERS: u32 = 255;
 
@@ -84,9 +84,8 @@ pub fn consumers<'k, const C: usize, F: FnOnce(Consumer<'k, C>)>(registers: u32,
 
 impl<'k> Builder<'k> {
     /// Divides the block of 128·(1 + C) threads into a producer warpgroup (the first) and `C` consumer warpgroups, and redistributes
-    /// registers among them (`setmaxnreg`: multiples of 8 from 24 to 256). Requires sm_90a. Rejected when the kernel is built: barriers of
-    /// the block in either role, roles that need more registers than the block has, and a producer with more registers per thread than
-    /// threads start with.
+    /// registers among them (`setmaxnreg`: multiples of 8 from 24 to 256). Requires sm_90a. The builder rejects barriers of the block in
+    /// either role, roles that need more registers than the block has, and a producer with more registers per thread than threads start with.
     ///
     /// At the end, all blocks of a cluster wait for each other, because stages are filled and released across blocks.
     #[doc(alias = "setmaxnreg")]
@@ -108,7 +107,7 @@ impl<'k> Builder<'k> {
                 ));
         }
         let limit = (REGISTERS / expected / 8 * 8).min(MOST_REGISTERS);
-        // A thread that waits for registers that no other has waits forever.
+        // A thread that waits for registers that no other thread releases waits forever.
         let (launched, found) = (
             limit * (1 + C as u32),
             C as u64 * u64::from(consumers.registers) + u64::from(producer.registers),
@@ -126,7 +125,7 @@ impl<'k> Builder<'k> {
                 producer.registers
             ));
         }
-        // ptxas must know how many registers a thread has before they are redistributed: as many as one resident block leaves.
+        // ptxas must know the number of registers of a thread before they are redistributed: that of one resident block.
         k.min_blocks(1);
         let group = k.warp_group();
         let index = group.rank();

@@ -21,7 +21,7 @@ pub struct Schedule {
     group: u32,
     /// The rows and columns of tiles that the blocks of a cluster compute at the same time; by default, one column.
     cluster: Option<[u32; 2]>,
-    /// Whether every second round of tiles goes to the blocks in reverse.
+    /// Whether every second round of tiles is assigned to the blocks in reverse order.
     back_and_forth: bool,
     /// The blocks of a cluster that compute a tile together.
     parts: u32,
@@ -110,7 +110,7 @@ impl Schedule {
         if self.group == 1 {
             return (number / cols, number % cols);
         }
-        // A group of more rows than there are would overflow.
+        // A group of more rows than the result has would overflow.
         let group = rows.min(self.group);
         let of_group = cols * group;
         let first = number / of_group * group;
@@ -166,12 +166,12 @@ pub struct Sharing<'k> {
 pub struct Persistent<'k> {
     k: Builder<'k>,
     schedule: Schedule,
-    /// In rectangles of a cluster.
+    /// In units of the rectangle of a cluster.
     rows: Val<'k, u32>,
     cols: Val<'k, u32>,
-    /// The tiles of a cluster.
+    /// The rows and columns of tiles that a cluster computes at the same time.
     cluster: [u32; 2],
-    /// The blocks for each of them.
+    /// The number of blocks per tile.
     parts: u32,
 }
 
@@ -204,8 +204,8 @@ impl<'k> Builder<'k> {
     /// this block: `k.persistent(Schedule::grouped(8), m.ceil_div(128), n.ceil_div(256))`.
     ///
     /// The blocks of a cluster compute adjacent tiles at the same time ([`Schedule::per_cluster`]); tiles past the last row or column are
-    /// also computed, but loads from them give zero, and stores to them have no effect. Rejected when the kernel is built if a launch
-    /// cannot compute `rows` and `cols`.
+    /// also computed, but loads from them give zero, and stores to them have no effect. The builder rejects the call if a launch cannot
+    /// compute `rows` and `cols`.
     #[track_caller]
     pub fn persistent(
         self,

@@ -77,8 +77,8 @@ impl<T: TensorElement, A> fmt::Debug for FirstRows<'_, T, A> {
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns a tile of `rows` rows as a source that fills only the first rows of a shared tile. `rows` must be a multiple of 8 that
-    /// divides the height of the shared tile. In a copy of a whole tile, rows past the edge would take as long as other rows.
+    /// Returns a tile of `rows` rows as a source that fills only the first rows of a shared tile. `rows` must be a multiple of 8 that divides
+    /// the height of the shared tile. A copy of the whole tile would take as long for rows past the edge as for other rows.
     pub fn first_rows(self, rows: u32) -> FirstRows<'k, T, A> {
         FirstRows { tile: self, rows }
     }
@@ -139,7 +139,7 @@ pub trait BoxSource<'k, Tile: StageTile<'k>>: Sealed {
     fn bytes(&self, whole: u32) -> u32 {
         whole
     }
-    /// Starts the copies to the tile, by one thread; their completion is signaled at `barrier`.
+    /// Starts the copies to the tile, which signal their completion at `barrier`. One thread executes the call.
     #[doc(hidden)]
     #[track_caller]
     fn copy_to(&self, tile: &Tile, barrier: Mbarrier<'k>);
@@ -203,8 +203,8 @@ impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
         Joined { tiles: vec![self, other], axis: 1 }
     }
 
-    /// Returns a source that fills the rows of a shared tile from `tiles`, such as the pages of a sequence, in order. All tiles have the
-    /// same height, a multiple of 8 rows; together, they have the height of the shared tile.
+    /// Returns a source that fills the rows of a shared tile from `tiles`, from top to bottom; the tiles may be pages of a sequence. All
+    /// tiles have the same height, a multiple of 8 rows; together, they have the height of the shared tile.
     pub fn stacked(tiles: Vec<Self>) -> Joined<'k, T, A> {
         Joined { tiles, axis: 0 }
     }
@@ -328,8 +328,9 @@ fn load<'k, T: TensorElement, A: Readable>(
 }
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
-    /// Starts to copy as many rows of a shared tile as this tile of `size` elements has to its columns from `col`, or to combine them, by
-    /// one thread, as part of its next bulk group.
+    /// Starts copying the first `size[0]` rows of a shared tile to the columns of this tile from `col` on, or reducing them into these
+    /// columns. `size` is the numbers of rows and columns of this tile. One thread executes the call; the copies are part of its next bulk
+    /// group.
     #[track_caller]
     pub(super) fn store_boxes<const H: usize, const W: usize, S: SharedSwizzle>(
         &self,
@@ -359,7 +360,7 @@ pub trait BoxSources<'k, Tiles: StageTiles<'k>>: Sealed {
     /// Returns the number of bytes that arrive in the tiles.
     #[doc(hidden)]
     fn bytes(&self) -> u32;
-    /// Starts the copies to the tiles, by one thread; their completion is signaled at `barrier`.
+    /// Starts the copies to the tiles, which signal their completion at `barrier`. One thread executes the call.
     #[doc(hidden)]
     #[track_caller]
     fn copy_to(&self, tiles: &Tiles, barrier: Mbarrier<'k>);

@@ -10,7 +10,7 @@ use crate::ptx::{Builder, Mbarrier, Val, Var, quotient};
 #[doc(alias = "ping-pong")]
 pub struct Turns<'k, const C: usize> {
     k: Builder<'k>,
-    /// One for each warpgroup, which completes a phase when its turn comes.
+    /// One barrier for each warpgroup, which completes a phase when the warpgroup's turn begins.
     barriers: Mbarrier<'k>,
 }
 
@@ -95,7 +95,7 @@ impl<'k, const C: usize> Turns<'k, C> {
 #[doc(alias = "ping-pong")]
 pub struct Baton<'k, const C: usize> {
     turns: Turns<'k, C>,
-    /// How often this warpgroup has held it.
+    /// The number of times that this warpgroup has held the baton.
     round: Var<'k, u32>,
 }
 
@@ -114,7 +114,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Waits for the baton, executes `work`, which is called once, and passes the baton on. All warpgroups must execute this equally often.
+    /// Waits for the baton, executes `work`, which is called once, and passes the baton on. All warpgroups must execute the call the same
+    /// number of times.
     #[track_caller]
     pub fn hold<R>(self, baton: &Baton<'k, C>, work: impl FnOnce() -> R) -> R {
         let k = baton.turns.k;

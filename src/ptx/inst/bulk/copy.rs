@@ -40,8 +40,8 @@ fn check_size(k: Builder<'_>, bytes: Val<'_, u32>) {
 }
 
 impl<'k, T: Element, S: SharedSpace, W: Writable> Ptr<'k, T, S, W> {
-    /// Starts copying `bytes` bytes, a multiple of 16, from global memory to this address; completion is signaled at `barrier`, which must
-    /// be in the same block. Both addresses must be known to be aligned to 16 bytes. Requires sm_90.
+    /// Starts copying `bytes` bytes, a multiple of 16, from global memory to this address; completion is signaled at `barrier`, which must be
+    /// in the same block. Both addresses must be known to be aligned to 16 bytes. Requires sm_90 or later.
     ///
     /// # Safety
     ///
@@ -71,8 +71,8 @@ impl<'k, T: Element, S: SharedSpace, W: Writable> Ptr<'k, T, S, W> {
 }
 
 impl<'k, T: Element, W: Writable> Ptr<'k, T, SharedCluster, W> {
-    /// Starts copying `bytes` bytes, a multiple of 16, from this block's shared memory to this address; completion is signaled at
-    /// `barrier`, which must be in the block of the destination. Both addresses must be known to be aligned to 16 bytes. Requires sm_90.
+    /// Starts copying `bytes` bytes, a multiple of 16, from this block's shared memory to this address; completion is signaled at `barrier`,
+    /// which must be in the block of the destination. Both addresses must be known to be aligned to 16 bytes. Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.shared::cluster.shared::cta")]
     #[track_caller]
     pub fn copy_bulk_shared<R: Readable>(
@@ -113,7 +113,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, SharedCluster, W> {
 impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
     /// Starts copying `bytes` bytes, a multiple of 16, from shared memory to this address, as part of this thread's next
     /// [group](Builder::cp_async_bulk_commit_group). Both addresses must be known to be aligned to 16 bytes. Data stored by threads must
-    /// first be ordered by a [`fence_proxy_async`](Builder::fence_proxy_async). Requires sm_90.
+    /// first be ordered by a [`fence_proxy_async`](Builder::fence_proxy_async). Requires sm_90 or later.
     ///
     /// # Safety
     ///
@@ -189,8 +189,8 @@ impl<'k, T: Element, W: Writable> CheckedPtr<'k, T, Global, W> {
 }
 
 impl<'k, T: Element, R: Readable> Ptr<'k, T, Global, R> {
-    /// Starts loading `bytes` bytes, a multiple of 16, into the level-2 cache. The address must be known to be aligned to 16 bytes.
-    /// Requires sm_90.
+    /// Starts loading `bytes` bytes, a multiple of 16, into the level-2 cache. The address must be known to be aligned to 16 bytes. Requires
+    /// sm_90 or later.
     ///
     /// # Safety
     ///

@@ -46,7 +46,7 @@ pub struct BufferMap {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns the map that the launch passes for `map`; equal maps are passed once. Requires sm_90.
+    /// Returns the map that the launch passes for `map`; equal maps are passed once. Requires sm_90 or later.
     #[track_caller]
     pub(crate) fn buffer_map<T: Element, A>(self, map: BufferMap) -> TensorMapPtr<'k, T, A> {
         let mut body = self.body();
@@ -112,14 +112,15 @@ impl<'k, T: Element, A> TensorMapPtr<'k, T, A> {
         Ptr::new(self.k, self.address, MAP_ALIGN)
     }
 
-    /// Loads the map into the descriptor cache. It is sufficient if one thread executes this at the start of a kernel. Requires sm_90.
+    /// Loads the map into the descriptor cache. It is sufficient if one thread executes this at the start of a kernel. Requires sm_90 or
+    /// later.
     #[doc(alias = "prefetch.tensormap")]
     #[track_caller]
     pub fn prefetch_descriptor(self) {
         self.k.emit(format_args!("prefetch.tensormap"), &[self.bytes().operand()]);
     }
 
-    /// Makes changes to the map that were released in `scope` visible to this thread's tensor copies. Requires sm_90.
+    /// Makes changes to the map that were released in `scope` visible to this thread's tensor copies. Requires sm_90 or later.
     #[doc(alias = "fence.proxy.tensormap::generic.acquire")]
     #[track_caller]
     pub fn acquire(self, scope: MemoryScope) {
