@@ -9,14 +9,15 @@ use crate::{
 /// `(x, ldx, values, indices, m, n, count)`: x is m×n, with the row pitch `ldx` in elements; `values` and `indices` are m×`count`, without gaps between rows.
 pub type TopKArgs<X> = (In<X>, u32, Out<X>, Out<i32>, u32, u32, u32);
 
-/// The `count` largest elements of each row and their columns, in descending order; `count` is at least 1 and at most the number of threads of a row.
+/// A kernel that finds the `count` largest elements of each row and their columns, in descending order. `count` is at least 1 and at most the
+/// number of threads of a row.
 ///
 /// Of equal elements, those of lower columns come first; −0 equals 0, and is returned as 0. As in PyTorch, NaN is greater than all numbers. If a row has fewer elements, the
 /// remaining values are NaN, and the remaining indices −1.
 ///
-/// Rows of any length are read once, in parts. Elements that are not less than the smallest of the `count` largest so far are collected in shared memory; when its
-/// slots, twice as many as threads, are full, they are sorted. Of n elements in random order, about `count` · ln n are collected. In the worst case, a row in ascending order,
-/// all of them are.
+/// Rows of any length are read once, in parts. Elements that are not less than the smallest of the `count` largest so far are collected in
+/// shared memory; when its slots, twice as many as threads, are full, they are sorted. Of n elements in random order, about `count` · ln n
+/// are collected; in the worst case, a row in ascending order, all are.
 #[doc(alias = "topk")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TopK {
