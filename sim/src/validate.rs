@@ -1,4 +1,4 @@
-//! Validation of PTX without execution, as a second opinion to ptxas.
+//! Validation of PTX without execution, independent of ptxas.
 //!
 //! The simulator's parser and decoder check syntax, names, types and operands; this module checks what execution does not
 //! require: the versions and targets of features.

@@ -180,7 +180,7 @@ impl CopyAtom {
         }
     }
 
-    /// Returns the layout of a side in elements of `bits` bits: (thread, element) → element.
+    /// Returns the layout of a side for elements of `bits` bits: (thread, value) → index of the element.
     ///
     /// # Errors
     /// Returns [`LayoutError::Upcast`] if an element is split between threads.

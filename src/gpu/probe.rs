@@ -41,7 +41,7 @@ pub enum Unavailable {
     /// No driver library is installed, or none can be loaded.
     #[error("no NVIDIA driver: none of {tried} could be loaded")]
     NoDriver {
-        /// The names tried, abbreviated.
+        /// The names that were tried, as an abbreviated list.
         tried: String,
     },
     /// The library lacks a symbol that every supported driver has, as stub libraries do.

@@ -1,4 +1,4 @@
-//! Simplification: the same function with fewer modes.
+//! Simplification: equivalent layouts with fewer modes.
 
 use super::codomain::Codomain;
 use super::construct::{Layout, Mode, flat_modes};

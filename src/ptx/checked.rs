@@ -15,14 +15,14 @@ use super::{
 /// If the condition does not hold, loads return 0 and nothing is read or written; the instruction is predicated, so there is no
 /// branch. If the condition is known to hold, there is no predicate. Accesses through the pointer are therefore safe.
 ///
-/// Returned by [`Slice::at`](super::Slice::at) and [`Ptr::when`], for example.
+/// For example, [`Slice::at`](super::Slice::at) and [`Ptr::when`] return such pointers.
 pub struct CheckedPtr<'k, T, S: Space, A = ReadWrite> {
     pub(super) pointer: Ptr<'k, T, S, A>,
     pub(super) inside: Val<'k, bool>,
     /// The granularity of the bounds: from here on, groups of elements whose size divides this number are entirely in or out of
     /// bounds; 0 for any size.
     pub(super) together: u64,
-    /// The innermost block in which it was made: what is known of the element may hold there only.
+    /// The innermost block in which the pointer was created; facts about the element may hold only there.
     pub(super) made_in: u32,
 }
 
@@ -57,7 +57,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
 }
 
 impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
-    /// Returns the kernel that the pointer belongs to.
+    /// Returns the builder of the kernel to which the pointer belongs.
     pub fn kernel(self) -> Builder<'k> {
         self.pointer.kernel()
     }
@@ -72,7 +72,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.inside
     }
 
-    /// Returns the pointer to the first of `together` elements that are in bounds or out of bounds together.
+    /// Returns the pointer to the first of `together` elements, either all or none of which are in bounds.
     pub(crate) fn in_groups_of(self, together: u64) -> Self {
         Self { together, ..self }
     }

@@ -75,13 +75,13 @@ impl Dim {
         Self::Max(self.into(), other.into_dim().into())
     }
 
-    /// Returns the value for given parameter values, or `None` if it or an intermediate value overflows; `parameter(i)` is the value of
-    /// integer parameter `i`. The number of multiprocessors is assumed to be the maximum number of blocks of a grid.
+    /// Returns the value for given parameter values, or `None` if the value or an intermediate value overflows; `parameter(i)` is the value
+    /// of integer parameter `i`. The number of multiprocessors is assumed to be the maximum number of blocks of a grid.
     pub fn evaluate(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         self.evaluate_on(u32::MAX, parameter)
     }
 
-    /// Returns the value on a device with this number of multiprocessors, like [`evaluate`](Self::evaluate).
+    /// Returns the value on a device with this number of multiprocessors; otherwise like [`evaluate`](Self::evaluate).
     pub fn evaluate_on(&self, multiprocessors: u32, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         let value = |dim: &Self| dim.evaluate_on(multiprocessors, parameter);
         match self {

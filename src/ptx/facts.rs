@@ -333,7 +333,8 @@ impl Body {
 
     // ── What its value can be ────────────────────────────────────────────────────────────────────────────────────
 
-    /// Returns whether facts about the register are facts about the value of this handle: it was not overwritten since.
+    /// Returns whether facts about the register are facts about the value of this handle, because the register has not been overwritten
+    /// since.
     pub(super) fn has_facts(&self, reg: RegId) -> bool {
         let facts = self.facts(reg);
         !facts.variable && (facts.writes == reg.writes || reg.writes == RegId::IN_PLACE)

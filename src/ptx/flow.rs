@@ -186,8 +186,8 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Emits one instruction with a predicate, like [`when`](Self::when), but without a block in which the condition is known to hold:
-    /// nothing else is computed there.
+    /// Emits one instruction with a predicate, as [`when`](Self::when) does, but without a block in which the condition is known to hold,
+    /// because nothing else is computed under the condition.
     #[track_caller]
     pub(crate) fn emit_when(
         self,
@@ -208,7 +208,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Guards all further instructions with a predicate, and returns the previous guard, of which there must be none.
+    /// Guards all further instructions with a predicate, and returns the previous guard, which must be `None`.
     #[track_caller]
     fn open_guard(self, condition: RegId) -> Option<(RegId, bool)> {
         let guard = self.without_not(condition, false);

@@ -16,7 +16,7 @@ pub use format::{Format, Rounding};
 
 use super::types::{Scalar, bf16, bf16x2, f16, f16x2};
 
-/// A type with arithmetic instructions.
+/// A type that supports arithmetic instructions.
 pub trait Number: Scalar {
     /// The rounding modifier of floating-point arithmetic, which keeps ptxas from contracting it: `".rn"`; empty for integers.
     const ROUND: &'static str;
@@ -60,7 +60,7 @@ pub trait Integer: Numeric {
     fn fold_rem(self, other: Self) -> Self;
 }
 
-/// A scalar floating-point type with arithmetic instructions.
+/// A scalar floating-point type that supports arithmetic instructions.
 pub trait Float: Numeric {}
 
 macro_rules! integers {

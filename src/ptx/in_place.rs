@@ -1,6 +1,6 @@
 //! Values computed in place: the instruction that computes a register's next value writes the register itself.
 //!
-//! An instruction is emitted before it is known where its result goes. If the result replaces the value of a register that its
+//! An instruction is emitted before the builder knows the destination of its result. If the result replaces the value of a register that its
 //! owner writes in place, and no line follows, the instruction's result operand is renamed.
 
 use std::ops::Range;

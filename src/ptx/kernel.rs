@@ -276,7 +276,7 @@ impl<'k> Builder<'k> {
         self.body().entry.max_registers = Some(registers);
     }
 
-    /// Declares the number of blocks per cluster in x, y and z, `.reqnctapercluster` (sm_90), and returns the cluster.
+    /// Declares the number of blocks per cluster in x, y and z, `.reqnctapercluster`, and returns the cluster. Requires sm_90 or later.
     #[doc(alias = ".reqnctapercluster")]
     #[track_caller]
     pub fn cluster<const N: usize>(self, blocks: [u32; N]) -> Cluster<'k> {
@@ -329,8 +329,8 @@ impl<'k> Builder<'k> {
         self.body().entry.description = text.into();
     }
 
-    /// Records the extent of a view of the buffer that starts at `pointer`, for launches to check. A view that they could not
-    /// check is rejected, unless the pointer is assumed valid.
+    /// Records the extent of a view of the buffer that starts at `pointer`, for launches to check. A view that launches cannot check is
+    /// rejected, unless the pointer is assumed valid.
     #[track_caller]
     pub(crate) fn promise_extent<T: Element, A>(
         self,
@@ -362,7 +362,7 @@ impl<'k> Builder<'k> {
         *self.body().open_blocks.last().unwrap_or(&0)
     }
 
-    /// Rejects the use of what was made in a block that has ended, where what is known of it may not hold.
+    /// Rejects the use of a value that was created in a block that has ended, because facts about the value may hold only in that block.
     #[track_caller]
     pub(crate) fn check_open(self, block: u32) {
         let is_open = self.body().open_blocks.contains(&block);

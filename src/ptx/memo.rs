@@ -1,4 +1,4 @@
-//! Results that kernels need repeatedly, such as the layouts of equal copies: each is computed once.
+//! A cache for the results of computations that kernels repeat, such as the layouts of equal copies.
 
 use std::{
     any::{Any, TypeId},
@@ -34,7 +34,7 @@ impl<C: Computation> Results for Vec<(C, C::Result)> {
 
 /// The maximum number of results per type of computation: finding one takes less time than computing it.
 const MOST_RESULTS: usize = 64;
-/// The maximum number of results that are kept for the next kernel, which has room for at least as many of its own.
+/// The maximum number of results that are kept for the next kernel, so that the kernel can add at least as many.
 const MOST_KEPT: usize = MOST_RESULTS / 2;
 
 thread_local! {
@@ -62,7 +62,7 @@ impl Memo {
 }
 
 impl Builder<'_> {
-    /// Returns the result of a computation, from an equal one of this kernel or the previous one if there was one.
+    /// Returns the result of a computation: if available, the cached result of an equal one.
     pub(crate) fn computed<C: Computation>(self, computation: C) -> C::Result {
         let found = self.memo().results::<C>().and_then(|results| {
             results.iter().find(|(known, _)| *known == computation).map(|(_, result)| result.clone())

@@ -199,7 +199,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         self.assumed_valid
     }
 
-    /// Returns the kernel that the pointer belongs to.
+    /// Returns the builder of the kernel to which the pointer belongs.
     pub fn kernel(self) -> Builder<'k> {
         self.k
     }

@@ -47,12 +47,12 @@ mod sealed {
     note = "scopes are `Lane`, `Warp`, `Warps<N>`, `WarpGroup`, `Block` and `Cluster`, as `k.warp()` and `k.block([128])` return them"
 )]
 pub trait Scope<'k>: Copy + Debug + sealed::Sealed {
-    /// Returns the scope of this kind that contains this thread. Rejected if the block's shape is not
-    /// [declared](Builder::block) or has no such scope.
+    /// Returns the scope of this kind that contains this thread. The builder rejects the call if the block's shape is not
+    /// [declared](Builder::block) or does not contain such a scope.
     #[track_caller]
     fn current(k: Builder<'k>) -> Self;
 
-    /// Returns the kernel.
+    /// Returns the builder of the kernel to which the scope belongs.
     fn kernel(self) -> Builder<'k>;
 
     /// Returns the uniformity that a condition must have to be equal for all threads of the scope.
@@ -164,8 +164,8 @@ impl<'k, T: Scalar> Val<'k, T> {
         self.uniformity().covers(scope.uniformity())
     }
 
-    /// Assumes that all threads of `scope` have the same value. The builder cannot derive this itself for values loaded from memory, for
-    /// example. The assumption holds until the end of the current branch or loop. The simulator checks it.
+    /// Assumes that all threads of `scope` have the same value. For example, the builder cannot derive this for values loaded from memory.
+    /// The assumption holds until the end of the current branch or loop. The simulator checks it.
     ///
     /// ```
     /// use warpwright::prelude::*;

@@ -23,7 +23,7 @@ const MAX_STATIC_BYTES: u64 = 48 << 10;
 pub(crate) struct Arena {
     bytes: u64,
     align: u32,
-    /// A part that alignment has left free, from its first to behind its last byte.
+    /// A gap that alignment has left: the offsets of its first byte and of the byte after its last one.
     gap: (u64, u64),
 }
 

@@ -31,8 +31,9 @@ pub struct Visitor<'a, 'k> {
     step: Step<'a>,
 }
 
-/// What a visit does. `parts` describes what the first visit met, one by one; every later visit must meet the same, regardless of the implementation of
-/// [`State`]: a view that is known to be inside its buffer must not receive the registers of another value.
+/// The purpose of a visit. `parts` describes the sequence of values of the first visit. Every later visit must present the same sequence,
+/// regardless of the implementation of [`State`]: a view that is known to be inside its buffer must not receive the registers of another
+/// value.
 #[derive(Debug)]
 enum Step<'a> {
     /// After the first branch: moves each value to a register that outlives the branch.
@@ -57,7 +58,7 @@ impl<'k> Visitor<'_, 'k> {
         !matches!(self.step, Step::Leave { .. })
     }
 
-    /// Visits a value that may be shared with others: the loop copies it to a separate register.
+    /// Visits a value whose register other values may use: the loop copies the value to a separate register.
     #[track_caller]
     pub fn shared<T: Scalar>(&mut self, value: &mut Val<'k, T>) {
         self.value(value, false);
@@ -186,7 +187,7 @@ fn other_value<T: Scalar>() -> String {
     format!("expected state to have the same values at every visit, found another of type {}", T::PTX)
 }
 
-/// The registers that contain a loop's state, and what the first visit met.
+/// The registers that contain a loop's state, and the sequence of values of the first visit.
 pub(crate) struct Slots {
     slots: Vec<RegId>,
     parts: Vec<u64>,

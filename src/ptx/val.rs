@@ -13,9 +13,9 @@ use super::{
 
 /// A value of type `T` in kernel `'k`: a constant known to the host, or a register.
 ///
-/// Values are `Copy` and immutable. Arithmetic on two constants is evaluated on the host and emits nothing; any other
-/// operation emits an instruction into the kernel that the register belongs to. A register of one kernel cannot be used in
-/// another: `'k` is invariant and unique to each kernel.
+/// Values are `Copy` and immutable. Arithmetic on two constants is evaluated on the host and emits nothing; any other operation emits an
+/// instruction into the kernel to which the register belongs. A register of one kernel cannot be used in another: `'k` is invariant and
+/// unique to each kernel.
 ///
 /// A value that must change across iterations of an emitted loop is a [`Var`](super::Var) or loop state.
 ///

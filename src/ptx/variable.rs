@@ -78,7 +78,7 @@ impl<T: Element> Variable<T, Global> {
         Self::new(name, values.len(), values)
     }
 
-    /// Creates an array of `count` zeros in device memory.
+    /// Creates an array in device memory with `count` elements, which are initially 0.
     pub fn zeroed(name: &str, count: usize) -> Self {
         Self::new(name, count, &[])
     }

@@ -177,8 +177,8 @@ impl TiledMma {
         self.layout_tv(MmaOperand::B)
     }
 
-    /// Returns the layout (thread, value) → tile of C, column-major `(m, n)`. Threads that differ only in K own the same elements
-    /// (CuTe's map extends past the tile for them).
+    /// Returns the layout (thread, value) → tile of C, column-major `(m, n)`. Threads that differ only in K own the same elements; for these
+    /// threads, CuTe's map extends past the tile.
     ///
     /// # Errors
     /// Returns the errors of the layout algebra.

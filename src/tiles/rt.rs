@@ -116,7 +116,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         Self::fragment().elements(lane.into())
     }
 
-    /// Panics unless every element has exactly one owner; the message names the element.
+    /// Asserts that every element has exactly one owner; the panic message names the first element that does not.
     pub fn assert_bijective() {
         Self::fragment().assert_bijective();
     }

@@ -2,8 +2,8 @@
 //!
 //! PTX ISA, "Floating Point Instructions" and "Half Precision Floating Point Instructions". Results are correctly rounded. `ftz` replaces
 //! subnormal operands and results by zeros of the same sign; `sat` clamps results to [0, 1] and replaces NaN by +0. A NaN result is
-//! `0x7fffffff` (f32) or `0x7fff` (f16, bf16) regardless of the operands. f64 propagates a NaN operand, quieted (if there are several, that
-//! of the second operand, then the third, then the first; for `div`, the first); if no operand is NaN, a NaN result is
+//! `0x7fffffff` (f32) or `0x7fff` (f16, bf16) regardless of the operands. In f64, a NaN operand is quieted and propagated; of several, the
+//! second operand takes precedence, then the third, then the first (for `div`, the first). If no operand is NaN, a NaN result is
 //! `0xfff8000000000000`.
 
 use super::format::{Float, Round};
@@ -69,8 +69,8 @@ pub fn contracted(
 
 /// Returns `a · b + c` on f16 or bf16 with `.relu`: a negative result becomes +0, and NaN remains the canonical NaN.
 ///
-/// `.oob` does not require another function: the bits of the out-of-bounds NaN, for which it gives 0, are not documented, and for every NaN
-/// tried on an H200 (`0x7fff`, `0xffff`, quiet and signaling NaNs) the result is the same as without `.oob`.
+/// `.oob` gives 0 for the out-of-bounds NaN, whose bits are not documented. It does not require another function, because for every NaN tried
+/// on an H200 (`0x7fff`, `0xffff`, quiet and signaling NaNs) the result is the same as without `.oob`.
 #[doc(alias = "fma.rn.relu.f16")]
 pub fn fma_relu(ty: Float, ftz: bool, a: u64, b: u64, c: u64) -> u64 {
     let bits = fma(ty, Round::Rn, ftz, false, a, b, c);

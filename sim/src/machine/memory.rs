@@ -199,7 +199,8 @@ impl Memory {
         Ok(start)
     }
 
-    /// Creates the memory of a device whose addresses below 2^47 are those of the host; only [`map`](Self::map) allocates memory there.
+    /// Creates the memory of a device that shares the addresses below 2⁴⁷ with the host; only [`map`](Self::map) allocates memory at these
+    /// addresses.
     pub fn with_host_addresses() -> Self {
         let slots = (0..HOST_SLOTS).map(|_| Slot::Reserved).collect();
         Self { slots, shared_slots: HOST_SLOTS, ..Self::default() }

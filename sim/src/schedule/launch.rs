@@ -152,7 +152,7 @@ impl<'a> Sim<'a> {
         self
     }
 
-    /// Continues after findings that do not prevent it (races, uninitialized reads, missing waits), and returns up to `limit` of them in
+    /// Continues after findings that do not end the run (races, uninitialized reads, missing waits), and returns up to `limit` of them in
     /// [`Report::findings`], one per kind and position in the text.
     ///
     /// A finding that ends the run (such as an out-of-bounds access) is the last one, and [`Report::stopped`] is then set. With 0, the

@@ -28,13 +28,14 @@ impl Sparsity {
         Sparsity { chunk, unit, bits_per_unit, metadata_bits, wide: bits >= 16 }
     }
 
-    /// Returns the number of consecutive elements of a row of which half are stored: 4; 2 for tf32; 8 for 4-bit elements.
+    /// Returns the size of a chunk, which is a group of consecutive elements of a row of which half are stored: 2 for tf32, 8 for 4-bit
+    /// elements, and 4 for other types.
     #[must_use]
     pub const fn chunk(&self) -> u32 {
         self.chunk
     }
 
-    /// Returns the number of elements that are stored or dropped together: 1; 2 for 4-bit elements.
+    /// Returns the number of elements that are stored or dropped together: 2 for 4-bit elements, and 1 for other types.
     #[must_use]
     pub const fn unit(&self) -> u32 {
         self.unit

@@ -1,4 +1,4 @@
-//! Checks that every element of a tile has an owner, or exactly one.
+//! Checks that every element of a tile has at least one owner, or exactly one.
 
 use super::{TvError, TvLayout};
 
@@ -30,10 +30,10 @@ impl TvLayout {
         self.check_covering()
     }
 
-    /// Panics if [`check_covering`](Self::check_covering) fails; for tests.
+    /// Asserts that every element has at least one owner, for tests.
     ///
     /// # Panics
-    /// Panics if an element has no owner; the message names it.
+    /// Panics if [`check_covering`](Self::check_covering) fails; the message names the element.
     #[track_caller]
     pub fn assert_covering(&self) {
         if let Err(error) = self.check_covering() {
@@ -41,10 +41,10 @@ impl TvLayout {
         }
     }
 
-    /// Panics if [`check_bijective`](Self::check_bijective) fails; for tests.
+    /// Asserts that every element has exactly one owner, for tests.
     ///
     /// # Panics
-    /// Panics if an element has several owners or none; the message names it.
+    /// Panics if [`check_bijective`](Self::check_bijective) fails; the message names the element.
     #[track_caller]
     pub fn assert_bijective(&self) {
         if let Err(error) = self.check_bijective() {

@@ -71,7 +71,7 @@ impl TvLayout {
         self.first_owner(index).ok_or_else(|| self.unowned(index))
     }
 
-    /// Returns all owners of an element, in order. Visits every value of every thread.
+    /// Returns all owners of an element, in the order of threads, then of values. Visits every value of every thread.
     ///
     /// # Errors
     /// Returns [`TvError::Coordinate`] for a coordinate outside the tile.

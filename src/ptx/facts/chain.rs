@@ -1,7 +1,6 @@
-//! Chains: a multiplication, addition or shift by a constant that is applied to the result of another becomes a single instruction on the
-//! first register.
+//! Chains: two consecutive multiplications, additions or shifts by constants become a single instruction on the first register.
 //!
-//! Intermediate instructions are emitted before it is known that a later instruction bypasses them. Instructions whose results remain
+//! An intermediate instruction is emitted before the builder knows that a later instruction bypasses it. Instructions whose results remain
 //! unread are removed when the kernel is finished.
 
 use super::{Body, RegId, condition::Condition};

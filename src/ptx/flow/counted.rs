@@ -98,8 +98,8 @@ pub(super) struct Counted<'k, T: Counter> {
     k: Builder<'k>,
     steps: Steps<'k, T>,
     label: u32,
-    /// The last value of the counter with a next iteration, if the counter may overflow past the end: it is compared before it is
-    /// incremented.
+    /// The last value of the counter that is followed by another iteration, if the counter may overflow past the end; the counter is then
+    /// compared before it is incremented.
     last: Option<Val<'k, T>>,
 }
 

@@ -1,7 +1,7 @@
 //! Floating-point arithmetic on constants with any rounding: exact, or with a sticky bit for the discarded part.
 //!
-//! A result has 127 bits. Discarded bits are recorded as a one in the last bit, far below the position at which any
-//! format rounds, so rounding is correct.
+//! A result has 127 bits. If a discarded bit is 1, the last bit of the result is set. That bit is far below the position at which any format
+//! rounds, so rounding is correct.
 
 use std::cmp::Ordering;
 
@@ -21,17 +21,17 @@ pub struct Mode {
 }
 
 impl Mode {
-    /// Round to nearest even.
+    /// Rounds to nearest even.
     pub const RN: Self = Self { rounding: Rounding::Rn, ftz: false, sat: false };
 
-    /// Flushes subnormal inputs and results to zero of the same sign: `.ftz` (f32, f16).
+    /// Returns this mode with subnormal inputs and results flushed to zero of the same sign: `.ftz` (f32, f16).
     #[doc(alias = ".ftz")]
     #[must_use]
     pub const fn ftz(self) -> Self {
         Self { ftz: true, ..self }
     }
 
-    /// Clamps the result to 0 … 1, where NaN gives 0: `.sat` (f32, f16).
+    /// Returns this mode with results clamped to 0 … 1, where NaN gives 0: `.sat` (f32, f16).
     #[doc(alias = ".sat")]
     #[must_use]
     pub const fn sat(self) -> Self {

@@ -16,9 +16,9 @@ pub enum Prefetch {
     L1,
     /// L2.
     L2,
-    /// L2, with eviction priority `evict_last`. Global memory only, sm_80.
+    /// L2, with eviction priority `evict_last`. Only for global memory; requires sm_80 or later.
     L2EvictLast,
-    /// L2, with eviction priority `evict_normal`. Global memory only, sm_80.
+    /// L2, with eviction priority `evict_normal`. Only for global memory; requires sm_80 or later.
     L2EvictNormal,
 }
 

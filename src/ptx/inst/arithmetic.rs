@@ -193,13 +193,14 @@ impl<'k, T: Number> Val<'k, T> {
     }
 }
 
-/// A type with division: integers, whose quotients are truncated, and f32, f64, f16, bf16 and pairs, whose quotients are correctly rounded.
+/// A type that supports division: integers, whose quotients are truncated, and f32, f64, f16, bf16 and pairs, whose quotients are correctly
+/// rounded.
 pub trait Divide: Number {
     #[doc(hidden)]
     fn quotient<'k>(dividend: Val<'k, Self>, divisor: Val<'k, Self>) -> Val<'k, Self>;
 }
 
-/// An integer type with division.
+/// An integer type that supports division.
 pub trait IntegerDivision: Integer + Divide + PartialOrd {}
 
 impl<T: Integer + Divide + PartialOrd> IntegerDivision for T {}

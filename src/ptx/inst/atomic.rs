@@ -11,7 +11,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A space with atomic operations: global, shared (of the block or of the cluster), or generic.
+/// A space that supports atomic operations: global, shared (of the block or of the cluster), or generic.
 pub trait AtomicSpace: Space {
     /// The default scope; if `None`, the device.
     #[doc(hidden)]

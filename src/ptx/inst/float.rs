@@ -76,7 +76,7 @@ impl<'k, T: Float> Val<'k, T> {
     }
 }
 
-/// Returns the kernel of the first value that is in a register.
+/// Returns the builder of the kernel of the first value that is in a register.
 pub(super) fn kernel_of<'k, T: Scalar, const N: usize>(values: [Val<'k, T>; N]) -> Option<Builder<'k>> {
     values.iter().find_map(Val::kernel)
 }

@@ -14,7 +14,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A type with square roots and reciprocals: f32, f64, f16, bf16 and pairs.
+/// A type that supports square roots and reciprocals: f32, f64, f16, bf16 and pairs.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no roots and reciprocals",
     note = "f32, f64, f16, bf16, f16x2 and bf16x2 have them"
@@ -28,7 +28,7 @@ pub trait Root: Scalar {
     fn emit_rsqrt<'k>(k: Builder<'k>, x: Val<'k, Self>) -> Val<'k, Self>;
 }
 
-/// A type with elementary functions: f32, f16, bf16 and pairs.
+/// A type that supports elementary functions: f32, f16, bf16 and pairs.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no elementary functions",
     note = "f32, f16, bf16, f16x2 and bf16x2 have them; for f64, PTX has only square roots and reciprocals"

@@ -93,7 +93,7 @@ impl<'k, T: Integer> Val<'k, T> {
     }
 }
 
-/// A type with 24-bit products: `u32`, `i32`.
+/// A type that supports 24-bit products: `u32`, `i32`.
 pub trait Narrow24: Integer {
     /// Returns the low 24 bits as a number of the type.
     #[doc(hidden)]

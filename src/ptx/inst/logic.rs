@@ -13,7 +13,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A type with logic and shift instructions: the integers and [`B16`], [`B32`], [`B64`].
+/// A type that supports logic and shift instructions: the integers and [`B16`], [`B32`], [`B64`].
 pub trait Bits: Scalar {
     /// The untyped PTX type of the same width: `"b32"`.
     const UNTYPED: &'static str;

@@ -13,7 +13,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A type with negative numbers.
+/// A type that can represent negative numbers.
 pub trait Signed: Number {
     #[doc(hidden)]
     fn fold_neg(self) -> Self;

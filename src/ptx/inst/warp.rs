@@ -193,7 +193,7 @@ impl<'k> Builder<'k> {
         self.result(format_args!("activemask.b32"), &[])
     }
 
-    /// Returns the index of one lane of `mask`, the same in all lanes, and whether it is this lane. Requires sm_90 or later.
+    /// Returns the index of one lane of `mask`, which is the same in all lanes, and whether that lane is this one. Requires sm_90 or later.
     #[doc(alias = "elect.sync")]
     #[track_caller]
     pub fn elect(self, mask: impl Into<Val<'k, u32>>) -> (Val<'k, u32>, Val<'k, bool>) {

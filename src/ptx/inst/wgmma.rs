@@ -44,10 +44,10 @@ impl SwizzleMode {
 /// The layout of an operand of `wgmma` in shared memory (PTX ISA, "Matrix Descriptor Format", "Strides").
 ///
 /// The operand consists of core matrices of 8 rows of 16 bytes, or, with a swizzle, 8 rows of the swizzle's width. For a K-major operand, a
-/// row is a run of k, and `stride_bytes` is the distance between groups of 8 rows along M or N; without a swizzle, `leading_bytes` is the
-/// distance between core matrices along K. For an operand that is major in M or N, a row is a run of m or n. Without a swizzle,
-/// `stride_bytes` is the distance between core matrices along M or N, and `leading_bytes` is that along K; with a swizzle, it is the other
-/// way around.
+/// row contains consecutive elements along k, and `stride_bytes` is the distance between groups of 8 rows along M or N; without a swizzle,
+/// `leading_bytes` is the distance between core matrices along K. For an operand that is major in M or N, a row contains consecutive elements
+/// along m or n. Without a swizzle, `stride_bytes` is the distance between core matrices along M or N, and `leading_bytes` is that along K;
+/// with a swizzle, the two distances are exchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MatrixLayout {
     /// The leading dimension byte offset: a multiple of 16 below 2¹⁸.
@@ -62,7 +62,7 @@ pub struct MatrixLayout {
 }
 
 impl MatrixLayout {
-    /// Returns the words of a descriptor of address 0, or why there is none.
+    /// Returns the words of a descriptor of address 0, or the reason why no descriptor exists.
     fn words(self) -> Result<[u32; 2], String> {
         for (name, bytes) in [("leading", self.leading_bytes), ("stride", self.stride_bytes)] {
             if !bytes.is_multiple_of(16) || bytes >= 1 << 18 {
@@ -169,7 +169,7 @@ const MOST: usize = 128;
 impl<'k> Builder<'k> {
     /// Orders this thread's accesses to registers before later `wgmma`: before the first product, after writes to accumulators or to
     /// registers of A, and in a loop, before the products of each iteration, where ptxas would otherwise insert one. All threads of the
-    /// warpgroup must execute it. Requires sm_90a.
+    /// warpgroup must execute the call. Requires sm_90a.
     #[doc(alias = "wgmma.fence")]
     #[doc(alias = "warpgroup_arrive")]
     #[track_caller]

@@ -18,7 +18,7 @@ pub(super) struct Spec {
     pub(super) conversion: String,
 }
 
-/// Splits a format at its placeholders; an error contains the malformed placeholder or lone brace.
+/// Splits a format at its placeholders; the error is the malformed placeholder or lone brace.
 pub(super) fn pieces(format: &str) -> Result<Vec<Piece>, String> {
     let mut pieces = Vec::new();
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! All threads of the block.
+//! The scope of all threads of the block.
 
 use super::{Scope, by_own_methods, sealed};
 use crate::ptx::{FULL_MASK, kernel::Builder, uniform::Uniformity, val::Val};

@@ -1,4 +1,4 @@
-//! All threads of the cluster.
+//! The scope of all threads of the cluster.
 
 use super::{Scope, by_own_methods, sealed};
 use crate::ptx::{dim::Dim, kernel::Builder, uniform::Uniformity, val::Val};

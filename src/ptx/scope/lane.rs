@@ -1,4 +1,4 @@
-//! One thread.
+//! The scope of a single thread.
 
 use super::{Scope, by_own_methods, sealed};
 use crate::ptx::{kernel::Builder, uniform::Uniformity, val::Val};

@@ -1,4 +1,4 @@
-//! A warp, several warps, a warpgroup.
+//! The scopes of a warp, several warps, or a warpgroup.
 
 use super::{Scope, by_own_methods, quotient, remainder, sealed};
 use crate::ptx::{FULL_MASK, kernel::Builder, uniform::Uniformity, val::Val};
@@ -72,8 +72,8 @@ impl<'k, const N: usize> Warps<'k, N> {
     /// Waits until all threads of the scope have arrived: `bar.warp.sync` for one warp, `bar.sync` on a named barrier for
     /// several.
     ///
-    /// Every scope of several warps that is smaller than the block uses its own named barrier, one of the block's barriers 1 to 15.
-    /// Rejected if too few of them remain.
+    /// Every scope of several warps that is smaller than the block uses its own named barrier, one of the block's barriers 1 to 15. The
+    /// builder rejects the call if too few barriers remain.
     #[doc(alias = "bar.warp.sync")]
     #[doc(alias = "bar.sync")]
     #[track_caller]

@@ -185,7 +185,7 @@ impl e4m3 {
         self.0 & 0x7f == NAN
     }
 
-    /// Returns whether the number is not NaN.
+    /// Returns whether the number is finite, that is, not NaN.
     pub const fn is_finite(self) -> bool {
         !self.is_nan()
     }

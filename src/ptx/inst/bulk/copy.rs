@@ -174,8 +174,8 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
 }
 
 impl<'k, T: Element, W: Writable> CheckedPtr<'k, T, Global, W> {
-    /// Combines the elements from here with those of shared memory, like [`Ptr::reduce_bulk_out`], if they are in bounds: all of them must be in
-    /// bounds or out of bounds together.
+    /// Combines the elements from here with those of shared memory if they are in bounds, as [`Ptr::reduce_bulk_out`] does. Either all or
+    /// none of the elements must be in bounds.
     #[track_caller]
     pub(crate) fn reduce_bulk_out<R: Readable>(self, op: ReduceOp, from: Ptr<'k, T, Shared, R>, bytes: u32) {
         let k = self.kernel();

@@ -58,8 +58,7 @@ pub struct TensorMapEdit<'k, S: Space> {
 }
 
 impl<'k> Builder<'k> {
-    /// Allocates an uninitialized tensor map in shared memory, to which the bytes of an existing map ([`TensorMapPtr::bytes`]) may be
-    /// copied.
+    /// Allocates an uninitialized tensor map in shared memory. The bytes of an existing map ([`TensorMapPtr::bytes`]) may be copied to it.
     #[track_caller]
     pub fn shared_tensor_map(self) -> TensorMapEdit<'k, Shared> {
         TensorMapEdit { at: self.shared_aligned(MAP_BYTES / 4, MAP_BYTES), space: ".shared::cta" }

@@ -102,7 +102,7 @@ impl<'k, T: Element, A> TensorMapPtr<'k, T, A> {
         Self { k, address, parameter, kind: PhantomData }
     }
 
-    /// Returns the kernel that the map belongs to.
+    /// Returns the builder of the kernel to which the map belongs.
     pub fn kernel(self) -> Builder<'k> {
         self.k
     }
