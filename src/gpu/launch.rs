@@ -232,7 +232,7 @@ impl Function {
         unsafe { self.prepare(config, args)?.launch() }
     }
 
-    /// Checks a launch like [`launch`](Self::launch), without queueing it.
+    /// Checks a launch as [`launch`](Self::launch) does, but without queueing it.
     ///
     /// # Errors
     /// Returns the errors of [`launch`](Self::launch).

@@ -67,7 +67,7 @@ impl Module {
         Self::load_with(gpu, ptx, &LoadOptions::default())
     }
 
-    /// Compiles and loads PTX text like [`Module::load`], with options.
+    /// Compiles and loads PTX text as [`Module::load`] does, but with options.
     ///
     /// # Errors
     /// Returns the errors of [`Module::load`].

@@ -10,9 +10,9 @@ impl Layout {
     ///
     /// Broadcast modes are ignored; strides count by their absolute values.
     ///
-    /// Post-conditions, with `n = size(filter(self))`: the values increase; the sums of a value of `self` and a value of the
-    /// result are all distinct; `n · size(result) ≥ cotarget`. If each stride is a multiple of the span of the smaller ones, the
-    /// sums are `0, 1, 2 …` without gaps.
+    /// Postconditions, with `n = size(filter(self))`: the values increase; the sums of a value of `self` and a value of the result are all
+    /// distinct; `n · size(result) ≥ cotarget`. If each stride is a multiple of the span of the smaller ones, the sums are `0, 1, 2 …`
+    /// without gaps.
     ///
     /// # Errors
     /// Returns [`LayoutError::Complement`] if a stride is smaller than the span of the smaller strides, so that copies would overlap;

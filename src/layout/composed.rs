@@ -84,7 +84,7 @@ impl ComposedLayout {
 
     /// Returns the modes kept by `at`; the offset of the fixed coordinates is added before the swizzle.
     ///
-    /// Post-condition: for every coordinate `c` of the slice, `self(at with c filled in) = slice(c)`.
+    /// Postcondition: for every coordinate `c` of the slice, `self(at with c filled in) = slice(c)`.
     ///
     /// # Errors
     /// Returns the errors of [`Layout::slice_and_offset`].

@@ -67,7 +67,7 @@ impl Layout {
     /// fastest, and modes with equal numbers are ordered from left to right. A leaf of `order` applies to a whole nested mode,
     /// which is then column-major.
     ///
-    /// Post-condition: the layout is a bijection onto `0..size`.
+    /// Postcondition: the layout is a bijection onto `0..size`.
     ///
     /// # Errors
     /// Returns the errors of [`Layout::new`], and [`LayoutError::Order`] if `order` does not nest within `shape`.

@@ -13,8 +13,8 @@ impl<D: Codomain> Layout<D> {
     ///
     /// If a tile does not divide its mode, the number of tiles is rounded up: the last tiles extend past the end and need predicates.
     ///
-    /// Post-conditions for a layout as the tiler: `result((i, 0)) = self(tiler(i))` and
-    /// `result((i, j)) = self(tiler(i) + complement(j))`; every index below `size(self)` occurs.
+    /// Postconditions for a layout as the tiler: `result((i, 0)) = self(tiler(i))` and `result((i, j)) = self(tiler(i) + complement(j))`;
+    /// every index below `size(self)` occurs.
     ///
     /// # Errors
     /// Returns the errors of [`complement`](Layout::complement), including for a tiler whose repetitions leave a gap;
@@ -50,10 +50,10 @@ impl<D: Codomain> Layout<D> {
         by_mode.apply(self, tiler)
     }
 
-    /// Divides like [`logical_divide`](Self::logical_divide) and regroups the modes as `((tile, tile, …), (rest, rest, …))`.
+    /// Divides as [`logical_divide`](Self::logical_divide) does, and regroups the modes as `((tile, tile, …), (rest, rest, …))`.
     ///
-    /// Post-conditions: the rank is 2. For a layout as the tiler, the result is that of `logical_divide`; for a tuple, mode `(0, i)` is
-    /// mode `(i, 0)` of that result, mode `(1, i)` is its mode `(i, 1)`, and the modes past the end of the tiler follow in mode 1.
+    /// Postconditions: the rank is 2. For a layout as the tiler, the result is that of `logical_divide`; for a tuple, mode `(0, i)` is mode
+    /// `(i, 0)` of that result, mode `(1, i)` is its mode `(i, 1)`, and the modes past the end of the tiler follow in mode 1.
     ///
     /// # Errors
     /// Returns the errors of [`logical_divide`](Self::logical_divide); [`LayoutError::Unsplit`] for `..` at a mode whose rank is not 2.
@@ -65,9 +65,9 @@ impl<D: Codomain> Layout<D> {
         self.split_by(operation, &tiler)?.tile_unzip(&tiler, operation)
     }
 
-    /// Divides like [`zipped_divide`](Self::zipped_divide) and unpacks the rest modes: `((tile, tile, …), rest, rest, …)`.
+    /// Divides as [`zipped_divide`](Self::zipped_divide) does, and unpacks the rest modes: `((tile, tile, …), rest, rest, …)`.
     ///
-    /// Post-condition: the values are those of `zipped_divide`, in order.
+    /// Postcondition: the values are those of `zipped_divide`, in the same order.
     ///
     /// # Errors
     /// Returns the errors of [`zipped_divide`](Self::zipped_divide).
@@ -75,9 +75,9 @@ impl<D: Codomain> Layout<D> {
         self.gathered_divide("tiled_divide", tiler.into())?.with_unpacked_rest()
     }
 
-    /// Divides like [`zipped_divide`](Self::zipped_divide) and unpacks the tile and rest modes: `(tile, tile, …, rest, rest, …)`.
+    /// Divides as [`zipped_divide`](Self::zipped_divide) does, and unpacks the tile and rest modes: `(tile, tile, …, rest, rest, …)`.
     ///
-    /// Post-condition: the values are those of `zipped_divide`, in order.
+    /// Postcondition: the values are those of `zipped_divide`, in the same order.
     ///
     /// # Errors
     /// Returns the errors of [`zipped_divide`](Self::zipped_divide).

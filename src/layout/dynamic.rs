@@ -40,7 +40,7 @@ impl BasisVector {
 impl Layout<BasisVector> {
     /// Returns the layout of offsets for given values of the dynamic strides.
     ///
-    /// Post-condition: `result(i) = self(i).bind(units)` for all `i`.
+    /// Postcondition: `result(i) = self(i).bind(units)` for all `i`.
     ///
     /// # Errors
     /// Returns [`LayoutError::Overflow`] if the largest offset exceeds 64 bits.

@@ -88,8 +88,8 @@ impl Layout {
 
     /// Returns the bits that any offset may have set.
     ///
-    /// Post-condition: `self(i) & !bits = 0` for all `i`. The result may contain bits that no offset has, if modes carry into
-    /// one another or an extent is not a power of 2.
+    /// Postcondition: `self(i) & !bits = 0` for all `i`. The result may contain bits that no offset has, if modes carry into one another or
+    /// an extent is not a power of 2.
     #[must_use]
     pub fn bits(&self) -> i64 {
         let modes: Vec<(i64, i64)> = self
@@ -115,7 +115,7 @@ impl Layout {
     /// Returns the coordinate of an offset: for each extent `(offset / stride) mod extent`, and 0 for strides of 0 (CuTe's `idx2crd` with a
     /// stride).
     ///
-    /// Post-condition for a compact layout: `self.at(result) = offset` for every offset of the layout.
+    /// Postcondition for a compact layout: `self.at(result) = offset` for every offset of the layout.
     #[doc(alias = "idx2crd")]
     #[must_use]
     pub fn coord_of_offset(&self, offset: i64) -> Coord {

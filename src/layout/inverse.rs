@@ -12,8 +12,8 @@ impl Layout {
     /// result ends at the first offset at which no further mode starts. Broadcast modes are skipped. The result is at least
     /// `1:0`.
     ///
-    /// Post-conditions: as above; for an injective layout, no longer layout has this property. If modes of equal stride overlap,
-    /// a longer one may exist; the result is then the same as CuTe's.
+    /// Postconditions: as above; for an injective layout, no longer layout has this property. If modes of equal stride overlap, a longer one
+    /// may exist; the result is then the same as CuTe's.
     #[must_use]
     pub fn right_inverse(&self) -> Layout {
         let mut run = Vec::new();
@@ -84,8 +84,7 @@ impl Layout {
     /// Returns a layout `r` with `self(r(i)) = i` and `other(r(i)) = i` for all `i < size(r)`: the elements that are contiguous in
     /// both, in order. It is a common prefix of both [right inverses](Self::right_inverse).
     ///
-    /// Post-conditions: as above; if both layouts are injective, no longer layout has this property, and the operation is
-    /// commutative.
+    /// Postconditions: as above; if both layouts are injective, no longer layout has this property, and the operation is commutative.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -113,7 +112,7 @@ impl Layout {
     /// Returns the number of elements that are contiguous in both layouts, in order. A vector whose length divides it can be
     /// moved in one access.
     ///
-    /// Post-condition: the result is the size of [`max_common_layout`](Self::max_common_layout).
+    /// Postcondition: the result is the size of [`max_common_layout`](Self::max_common_layout).
     #[must_use]
     pub fn max_common_vector(&self, other: &Layout) -> i64 {
         self.max_common_layout(other).size()
@@ -122,8 +121,8 @@ impl Layout {
     /// Returns the length of the longest aligned vector: the largest `n` such that the modes contiguous from offset 0 fill whole multiples
     /// of `n`, and all other strides are multiples of `n`.
     ///
-    /// Post-condition: the offsets of the layout consist of whole groups `n · q .. n · (q + 1)`. Memory
-    /// aligned to `n` elements can therefore be moved `n` elements at a time.
+    /// Postcondition: the offsets of the layout consist of whole groups `n · q .. n · (q + 1)`. Memory aligned to `n` elements can therefore
+    /// be moved `n` elements at a time.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -145,8 +144,7 @@ impl Layout {
 
     /// Returns the coordinates that `self` maps to 0 because their strides are 0.
     ///
-    /// Post-conditions: `self(result(i)) = 0` for all `i`; `size(result) = size(self) / size(filter(self))`, except for extents
-    /// of 1.
+    /// Postconditions: `self(result(i)) = 0` for all `i`; `size(result) = size(self) / size(filter(self))`, except for extents of 1.
     #[doc(alias = "kernel")]
     #[must_use]
     pub fn nullspace(&self) -> Layout {
@@ -165,7 +163,7 @@ impl Layout {
 /// Distributes `count` elements over a shape. Starting with the first mode, each mode receives the greatest common divisor of its extent
 /// and the remaining count.
 ///
-/// Post-conditions: the result's size divides `count` and its values increase; every layout of that shape composes with it.
+/// Postconditions: the result's size divides `count` and its values increase; every layout of that shape composes with it.
 ///
 /// # Errors
 /// Returns [`LayoutError::Extent`] if an extent is below 1, [`LayoutError::TooSmall`] if `count` is below 1.

@@ -8,8 +8,8 @@ impl Layout {
     /// Returns a compact layout of the same shape, with strides in the same order. Broadcast modes (stride 0) remain broadcast,
     /// and modes of equal stride, which share offsets in `self`, share them in the result.
     ///
-    /// Post-conditions: the shape is kept; modes with different strides keep their order; exactly the broadcast modes and those of
-    /// extent 1 have stride 0; a compact layout is unchanged as a function.
+    /// Postconditions: the shape is kept; modes with different strides keep their order; exactly the broadcast modes and those of extent 1
+    /// have stride 0; a compact layout is unchanged as a function.
     #[doc(alias = "make_layout_like")]
     #[must_use]
     pub fn like(&self) -> Layout {
@@ -21,7 +21,7 @@ impl Layout {
     /// fastest and column-major, and its broadcast modes are kept; the other modes follow in the order of their strides,
     /// broadcast modes first. Modes of equal stride, which share offsets in `self`, share registers in the result.
     ///
-    /// Post-condition: for an injective layout, a bijection of the same size onto registers `0..size`.
+    /// Postcondition: for an injective layout, a bijection of the same size onto registers `0..size`.
     ///
     /// # Errors
     /// Returns the errors of [`Layout::new`].

@@ -39,7 +39,7 @@ impl<D: Codomain> Layout<D> {
 
     /// Returns the modes with the indices in `order`, in that order; modes may be omitted or repeated.
     ///
-    /// Post-conditions: the rank is that of `order`; mode `i` is mode `order[i]` of `self`.
+    /// Postconditions: the rank is that of `order`; mode `i` is mode `order[i]` of `self`.
     ///
     /// # Errors
     /// Returns [`LayoutError::ModeRange`] if a mode does not exist.
@@ -50,7 +50,7 @@ impl<D: Codomain> Layout<D> {
 
     /// Returns the layout with its modes in reverse order: for a matrix, the transpose.
     ///
-    /// Post-condition: `result((…, b, a)) = self((a, b, …))`.
+    /// Postcondition: `result((…, b, a)) = self((a, b, …))`.
     #[must_use]
     pub fn transpose(&self) -> Layout<D> {
         let mut modes: Vec<_> = self.modes().collect();
@@ -60,7 +60,7 @@ impl<D: Codomain> Layout<D> {
 
     /// Groups modes `begin..end` into one.
     ///
-    /// Post-conditions: mode `begin` of the result consists of modes `begin..end` of `self`, and the others are unchanged;
+    /// Postconditions: mode `begin` of the result consists of modes `begin..end` of `self`, and the others are unchanged;
     /// `result(i) = self(i)` for all `i`.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl<D: Codomain> Layout<D> {
 
     /// Appends modes `1:0` up to rank `rank`.
     ///
-    /// Post-conditions: the rank is at least `rank`; the first modes are those of `self`; `result(i) = self(i)` for all `i < size`.
+    /// Postconditions: the rank is at least `rank`; the first modes are those of `self`; `result(i) = self(i)` for all `i < size`.
     #[must_use]
     pub fn append(&self, rank: usize) -> Layout<D> {
         if self.rank() >= rank {
@@ -83,7 +83,7 @@ impl<D: Codomain> Layout<D> {
 
     /// Prepends modes `1:0` up to rank `rank`.
     ///
-    /// Post-conditions: the rank is at least `rank`; the last modes are those of `self`; `result(i) = self(i)` for all `i`.
+    /// Postconditions: the rank is at least `rank`; the last modes are those of `self`; `result(i) = self(i)` for all `i`.
     #[must_use]
     pub fn prepend(&self, rank: usize) -> Layout<D> {
         if self.rank() >= rank {
@@ -95,7 +95,7 @@ impl<D: Codomain> Layout<D> {
 
     /// Returns all leaves as one flat tuple of modes.
     ///
-    /// Post-condition: `result(i) = self(i)` for all `i`.
+    /// Postcondition: `result(i) = self(i)` for all `i`.
     #[must_use]
     pub fn flatten(&self) -> Layout<D> {
         Layout { shape: self.shape.flatten(), stride: self.stride.flatten() }

@@ -10,8 +10,8 @@ impl Layout {
     /// Returns `(self, copies)`: this layout, and the offsets of its copies in the order of the tiler. A tuple of tilers
     /// multiplies mode by mode; further modes, and those marked `..`, are unchanged.
     ///
-    /// Post-conditions for a layout as the tiler: mode 0 is `self`; the copies in mode 1 are disjoint if the tiler is injective,
-    /// and follow its order. Copies first fill gaps between the modes of `self`, then the offsets after it.
+    /// Postconditions for a layout as the tiler: mode 0 is `self`; the copies in mode 1 are disjoint if the tiler is injective, and follow
+    /// its order. Copies first fill gaps between the modes of `self`, then the offsets after it.
     ///
     /// # Errors
     /// Returns [`LayoutError::Complement`] if a stride is smaller than the span of the smaller strides, so that copies would overlap;
@@ -49,10 +49,10 @@ impl Layout {
         Layout::concat([self.clone(), copies]).checked()
     }
 
-    /// Multiplies like [`logical_product`](Self::logical_product) and regroups the modes as `((block, block, …), (copies, copies, …))`.
+    /// Multiplies as [`logical_product`](Self::logical_product) does, and regroups the modes as `((block, block, …), (copies, copies, …))`.
     ///
-    /// Post-conditions: the rank is 2. For a layout as the tiler, the result is that of `logical_product`; for a tuple, mode `(0, i)` is
-    /// mode `(i, 0)` of that result, mode `(1, i)` is its mode `(i, 1)`, and the modes past the end of the tiler follow in mode 1.
+    /// Postconditions: the rank is 2. For a layout as the tiler, the result is that of `logical_product`; for a tuple, mode `(0, i)` is mode
+    /// `(i, 0)` of that result, mode `(1, i)` is its mode `(i, 1)`, and the modes past the end of the tiler follow in mode 1.
     ///
     /// # Errors
     /// Returns the errors of [`logical_product`](Self::logical_product); [`LayoutError::Unsplit`] for `..` at a mode whose rank is not 2.
@@ -64,9 +64,9 @@ impl Layout {
         self.repeat_by(operation, &tiler)?.tile_unzip(&tiler, operation)
     }
 
-    /// Multiplies like [`zipped_product`](Self::zipped_product) and unpacks the copies: `((block, block, …), copies, copies, …)`.
+    /// Multiplies as [`zipped_product`](Self::zipped_product) does, and unpacks the copies: `((block, block, …), copies, copies, …)`.
     ///
-    /// Post-condition: the values are those of `zipped_product`, in order.
+    /// Postcondition: the values are those of `zipped_product`, in the same order.
     ///
     /// # Errors
     /// Returns the errors of [`zipped_product`](Self::zipped_product).
@@ -74,9 +74,10 @@ impl Layout {
         self.gathered_product("tiled_product", tiler.into())?.with_unpacked_rest()
     }
 
-    /// Multiplies like [`zipped_product`](Self::zipped_product) and unpacks the blocks and copies: `(block, block, …, copies, copies, …)`.
+    /// Multiplies as [`zipped_product`](Self::zipped_product) does, and unpacks the blocks and copies:
+    /// `(block, block, …, copies, copies, …)`.
     ///
-    /// Post-condition: the values are those of `zipped_product`, in order.
+    /// Postcondition: the values are those of `zipped_product`, in the same order.
     ///
     /// # Errors
     /// Returns the errors of [`zipped_product`](Self::zipped_product).
@@ -86,7 +87,7 @@ impl Layout {
 
     /// Returns adjacent copies of this layout: mode `i` is `(self_i, tiler_i)`.
     ///
-    /// Post-condition: the rank is the larger of the ranks of `self` and `tiler`; the layout of lower rank is padded with `1:0`.
+    /// Postcondition: the rank is the larger of the ranks of `self` and `tiler`; the layout of lower rank is padded with `1:0`.
     ///
     /// # Errors
     /// Returns the errors of [`logical_product`](Self::logical_product).
@@ -97,7 +98,7 @@ impl Layout {
 
     /// Returns interleaved copies of this layout: mode `i` is `(tiler_i, self_i)`.
     ///
-    /// Post-condition: the rank is the larger of the ranks of `self` and `tiler`; the layout of lower rank is padded with `1:0`.
+    /// Postcondition: the rank is the larger of the ranks of `self` and `tiler`; the layout of lower rank is padded with `1:0`.
     ///
     /// # Errors
     /// Returns the errors of [`logical_product`](Self::logical_product).
@@ -114,7 +115,7 @@ impl Layout {
 
     /// Repeats this layout to fill `target`, in the order of the modes or in the order given by `order`.
     ///
-    /// Post-conditions: mode `i` of the result has the size of mode `i` of `target`; the offsets below `size(self)` are those of `self`.
+    /// Postconditions: mode `i` of the result has the size of mode `i` of `target`; the offsets below `size(self)` are those of `self`.
     ///
     /// # Errors
     /// Returns [`LayoutError::Rank`] if `target` has fewer modes than `self`, [`LayoutError::Divides`] if a mode of `self` does not divide

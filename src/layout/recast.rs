@@ -10,8 +10,8 @@ impl Layout {
     /// Converts to units that are `factor` times as large. Strides that are multiples of `factor` are divided by it. For a smaller stride, the
     /// extent is divided by `factor / |stride|`, rounding up, and the stride becomes ±1. Strides of 0 remain 0.
     ///
-    /// Post-condition: if no extent is rounded up, a compact layout becomes a compact layout of `size / factor` elements; its value at `i`
-    /// is `self(j) / factor`, where `j` is the index that corresponds to `i`.
+    /// Postcondition: if no extent is rounded up, a compact layout becomes a compact layout of `size / factor` elements; its value at `i` is
+    /// `self(j) / factor`, where `j` is the index that corresponds to `i`.
     ///
     /// # Errors
     /// Returns [`LayoutError::Upcast`] if a stride neither divides `factor` nor is a multiple of it, and [`LayoutError::TooSmall`] if the
@@ -39,7 +39,7 @@ impl Layout {
 
     /// Converts to units `factor` times smaller: modes of stride 1 become longer, the other strides grow.
     ///
-    /// Post-condition: `result.upcast(factor) = self`, except for strides of extent-1 modes.
+    /// Postcondition: `result.upcast(factor) = self`, except for strides of extent-1 modes.
     ///
     /// # Errors
     /// Returns [`LayoutError::Downcast`] if no mode has stride 1, [`LayoutError::Overflow`] if a number does not fit in 64 bits, and
@@ -62,7 +62,7 @@ impl Layout {
     /// Converts from elements of `old_bits` to elements of `new_bits`: a [`downcast`](Self::downcast) if the new size divides the
     /// old, an [`upcast`](Self::upcast) if the old divides the new, otherwise an upcast followed by a downcast.
     ///
-    /// Post-condition: if no extent is rounded up, a compact layout stays compact with the same number of bits:
+    /// Postcondition: if no extent is rounded up, a compact layout stays compact with the same number of bits:
     /// `size(result) · new_bits = size(self) · old_bits`.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ impl Layout {
 
     /// Multiplies all strides by `factor`, for example to convert elements to bytes.
     ///
-    /// Post-conditions: the shape is kept; `result(i) = factor · self(i)` for all `i`.
+    /// Postconditions: the shape is kept; `result(i) = factor · self(i)` for all `i`.
     ///
     /// # Errors
     /// Returns [`LayoutError::Overflow`] if a number does not fit in 64 bits.

@@ -65,7 +65,7 @@ impl<D: Codomain> Layout<D> {
 
     /// Returns the modes kept by `at`, and the value of the coordinates it fixes.
     ///
-    /// Post-condition: for every coordinate `c` of the slice, `self(at with c filled in) = slice(c) + offset`.
+    /// Postcondition: for every coordinate `c` of the slice, `self(at with c filled in) = slice(c) + offset`.
     ///
     /// # Errors
     /// Returns [`LayoutError::Coordinate`] if `at` does not nest within the shape.
@@ -84,7 +84,7 @@ impl<D: Codomain> Layout<D> {
 
     /// Returns the modes that `at` fixes, the complement of [`slice`](Self::slice).
     ///
-    /// Post-condition: the sizes of `slice(at)` and `dice(at)` multiply to that of `self`.
+    /// Postcondition: the sizes of `slice(at)` and `dice(at)` multiply to that of `self`.
     ///
     /// # Errors
     /// Returns [`LayoutError::Coordinate`] if `at` does not nest within the shape.
@@ -96,7 +96,7 @@ impl<D: Codomain> Layout<D> {
 
     /// Returns this layout and the value of `coord`: the start of a tile of the same layout.
     ///
-    /// Post-condition: for nested coordinates, `self(coord + c) = self(c) + offset`.
+    /// Postcondition: for nested coordinates, `self(coord + c) = self(c) + offset`.
     ///
     /// # Errors
     /// Returns [`LayoutError::Coordinate`] if `coord` does not nest within the shape.

@@ -72,7 +72,7 @@ impl Swizzle {
 
     /// Converts the swizzle to units of `factor` old units.
     ///
-    /// Post-condition: `result(i) = self(i · factor) / factor`.
+    /// Postcondition: `result(i) = self(i · factor) / factor`.
     ///
     /// # Errors
     /// Returns [`LayoutError::SwizzleUnit`] if `factor` is not a power of 2 or splits units that the swizzle keeps contiguous.
@@ -88,7 +88,7 @@ impl Swizzle {
 
     /// Converts the swizzle to units `factor` times smaller.
     ///
-    /// Post-condition: `result(i) = self(i / factor) · factor + i % factor`.
+    /// Postcondition: `result(i) = self(i / factor) · factor + i % factor`.
     ///
     /// # Errors
     /// Returns [`LayoutError::SwizzleUnit`] if `factor` is not a power of 2, [`LayoutError::Swizzle`] beyond bit 62.
@@ -126,7 +126,7 @@ impl Swizzle {
     /// Computes how to obtain `swizzle(x + offset)` from `swizzle(x)`, for all `x ≥ 0` whose set bits are among `bits`. The
     /// register is swizzled once; each further element costs at most one exclusive or.
     ///
-    /// Post-condition: `apply(x + offset) = (apply(x) ^ xor) + add`.
+    /// Postcondition: `apply(x + offset) = (apply(x) ^ xor) + add`.
     ///
     /// Returns `None` if `offset`, modulo the period, has bits among `bits`: in that case, the sum may carry and must be swizzled as a
     /// whole. The bits of a partition are [`Layout::bits`](super::Layout::bits) of its threads' modes.

@@ -68,7 +68,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Emits `then` and `otherwise` like [`if_else`](Self::if_else), and returns the value of the branch that is executed.
+    /// Emits `then` and `otherwise` as [`if_else`](Self::if_else) does, and returns the value of the branch that is executed.
     ///
     /// Both closures return the same type, a [`State`], like the body of a loop.
     ///

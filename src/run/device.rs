@@ -80,7 +80,8 @@ pub trait Device: Backend + fmt::Debug {
         start(self, kernel.entry(), None, args.values())
     }
 
-    /// Runs a kernel like [`launch`](Device::launch), on a grid of `grid` blocks in x, y and z instead of that of the kernel's grid rule.
+    /// Runs a kernel as [`launch`](Device::launch) does, but on a grid of `grid` blocks in x, y and z instead of that of the kernel's grid
+    /// rule.
     ///
     /// # Errors
     /// Returns the errors of [`launch`](Device::launch).

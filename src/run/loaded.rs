@@ -58,7 +58,7 @@ impl Gpu {
         self.load_with(kernel, &WITH_LINES)
     }
 
-    /// Compiles and loads a kernel like [`load`](Gpu::load), with these options instead of the default, which keeps Rust lines for
+    /// Compiles and loads a kernel as [`load`](Gpu::load) does, but with these options instead of the default, which keeps Rust lines for
     /// profilers.
     ///
     /// # Errors
@@ -87,8 +87,8 @@ impl<A: Params> Loaded<A> {
         self.start(stream, None, args)
     }
 
-    /// Queues the kernel like [`launch`](Loaded::launch), on a grid of `grid` blocks in x, y and z instead of that of the kernel's grid
-    /// rule.
+    /// Queues the kernel as [`launch`](Loaded::launch) does, but on a grid of `grid` blocks in x, y and z instead of that of the kernel's
+    /// grid rule.
     ///
     /// # Errors
     /// Returns the errors of [`launch`](Loaded::launch).
@@ -133,7 +133,7 @@ impl<A: Params> Loaded<A> {
         Ok(work(&mut Prepared(prepared)))
     }
 
-    /// Queues the kernel like [`launch`](Self::launch), with arguments whose types are erased.
+    /// Queues the kernel as [`launch`](Self::launch) does, but with arguments whose types are erased.
     pub(super) fn launch_erased(
         &self,
         stream: &CudaStream,

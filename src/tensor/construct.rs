@@ -98,7 +98,7 @@ impl<'k> Builder<'k> {
         self.tensor_with_strides(pointer, extents, strides.map(Stride::from))
     }
 
-    /// Returns a tensor like [`tensor`](Self::tensor); strides may have 64 bits.
+    /// Returns a tensor as [`tensor`](Self::tensor) does, but strides may have 64 bits.
     #[track_caller]
     pub fn tensor_with_strides<T: TensorElement, A, const R: usize>(
         self,

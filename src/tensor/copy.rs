@@ -76,7 +76,7 @@ pub fn copy_if<'k, T: TensorElement, D: Destination<'k, T>>(
     dst.done(transfer(to, from, Some(predicates), &how))
 }
 
-/// Copies like [`copy`] to a fragment, and reads elements past the edges as `fill`.
+/// Copies to a fragment as [`copy`] does, but reads elements past the edges as `fill`.
 #[track_caller]
 pub(crate) fn copy_or<'k, T: TensorElement>(dst: &Fragment<'k, T>, src: &impl Source<'k, T>, fill: T) {
     let (to, from) = (dst.destination(), src.source());

@@ -104,7 +104,7 @@ impl TiledCopy {
         Self::from_tv(atom, value_bits, mma.layout_a_tv()?, (m, k).into())
     }
 
-    /// Creates a copy like [`for_a`](Self::for_a), for operand B.
+    /// Creates a copy as [`for_a`](Self::for_a) does, but for operand B.
     ///
     /// # Errors
     /// Returns the errors of [`new`](Self::new).
@@ -114,7 +114,7 @@ impl TiledCopy {
         Self::from_tv(atom, value_bits, mma.layout_b_tv()?, (n, k).into())
     }
 
-    /// Creates a copy like [`for_a`](Self::for_a), for the accumulator, which may also be the source.
+    /// Creates a copy as [`for_a`](Self::for_a) does, but for the accumulator, which may also be the source.
     ///
     /// # Errors
     /// Returns the errors of [`new`](Self::new).

@@ -46,8 +46,8 @@ fn words<'k, T: ConvertibleElement, U: SaturatingElement>(
 }
 
 impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Converts the elements to a 16-bit type `U` like [`convert`](Self::convert); numbers that would overflow, and infinities, become the
-    /// largest finite number with their sign. Requires sm_80 or later.
+    /// Converts the elements to a 16-bit type `U` as [`convert`](Self::convert) does, but numbers that would overflow, and infinities, become
+    /// the largest finite number of the same sign. Requires sm_80 or later.
     #[doc(alias = "cvt.rn.satfinite")]
     #[must_use]
     #[track_caller]

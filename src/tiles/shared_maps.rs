@@ -83,7 +83,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         tile.owner.pending(tile)
     }
 
-    /// Applies `f` to the tile in place, one register at a time like [`Rt::map`], with all warps of the block.
+    /// Applies `f` to the tile in place, one register at a time as [`Rt::map`] does, with all warps of the block.
     #[track_caller]
     pub fn map(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, St<'k, T, H, W, S>>
     where
@@ -265,7 +265,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
 }
 
 impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
-    /// Applies `f` to the vector in place, one word at a time like [`Rv::map`], with all threads of the block.
+    /// Applies `f` to the vector in place, one word at a time as [`Rv::map`] does, with all threads of the block.
     ///
     /// First waits at the block's barrier, because other threads may still be reading.
     #[track_caller]

@@ -66,8 +66,8 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
     /// Returns this tile plus A·B, where A is sparse and has `M`×2`W` subtiles, of which half are stored, and B has `K`×`N` subtiles with
     /// `K` = 2`W`. [`SparseProduct`] lists the types and instructions.
     ///
-    /// Accumulates in place like [`mma_ab`](Self::mma_ab), with half as many instructions. All lanes of the warp must take part. B of tf32
-    /// first moves between the lanes of each quad.
+    /// Accumulates in place as [`mma_ab`](Self::mma_ab) does, but with half as many instructions. All lanes of the warp must take part. B of
+    /// tf32 first moves between the lanes of each quad.
     ///
     /// The builder rejects the call if the target has no instruction for these types.
     ///

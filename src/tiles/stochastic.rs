@@ -68,7 +68,7 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
         Rt::of_registers(k, k.all_owned(|| self.rounded_at_random::<U>(random)))
     }
 
-    /// Converts elements of 16 bits or more to an 8-bit type `U` like [`narrow`](Self::narrow), but rounds each up or down at random, as
+    /// Converts elements of 16 bits or more to an 8-bit type `U` as [`narrow`](Self::narrow) does, but rounds each up or down at random, as
     /// [`convert_stochastic`](Self::convert_stochastic) does. Requires sm_100a.
     #[doc(alias = "cvt.rs")]
     #[must_use]

@@ -268,7 +268,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         }
     }
 
-    /// Stores the tiles of a gated product like [`store`](Self::store).
+    /// Stores the tiles of a gated product, as [`store`](Self::store) does.
     #[track_caller]
     pub(super) fn store_products<
         const H: usize,

@@ -115,7 +115,7 @@ impl<'k> Turns<'k> {
         }
     }
 
-    /// Emits `work` for each row like [`each`](Self::each), with a state that it passes on from row to row.
+    /// Emits `work` for each row as [`each`](Self::each) does, but with a state that it passes on from row to row.
     #[track_caller]
     pub(super) fn fold<S: State<'k>>(
         &self,

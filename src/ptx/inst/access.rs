@@ -64,7 +64,7 @@ macro_rules! accesses {
             self.accessed().load_vector()
         }
 
-        /// Loads a vector like [`load_vector`](Self::load_vector), with a cache operator or an ordering.
+        /// Loads a vector as [`load_vector`](Self::load_vector) does, but with a cache operator or an ordering.
         $(#[doc = $safety])?
         #[track_caller]
         pub $($unsafe)? fn load_vector_with<const N: usize>(self, how: Load) -> [Val<'k, T::Reg>; N]
@@ -107,7 +107,7 @@ macro_rules! accesses {
             self.accessed().store_vector(values);
         }
 
-        /// Stores a vector like [`store_vector`](Self::store_vector), with a cache operator or an ordering.
+        /// Stores a vector as [`store_vector`](Self::store_vector) does, but with a cache operator or an ordering.
         $(#[doc = $safety])?
         #[track_caller]
         pub $($unsafe)? fn store_vector_with<const N: usize>(self, how: Store, values: [Val<'k, T::Reg>; N])

@@ -101,7 +101,7 @@ macro_rules! quotients {
 quotients! {
     /// Approximates x / y to 2 ulp for |y| between 2^−126 and 2^126; for larger finite |y|, the result is 0 (NaN if x is infinite).
     div_approx = "div.approx.f32";
-    /// Approximates x / y like [`div_approx`](Self::div_approx), with subnormals flushed to zero.
+    /// Approximates x / y as [`div_approx`](Self::div_approx) does, but with subnormals flushed to zero.
     div_approx_ftz = "div.approx.ftz.f32";
     /// Approximates x / y to 2 ulp for all y.
     div_full = "div.full.f32";

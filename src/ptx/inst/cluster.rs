@@ -132,7 +132,8 @@ impl Builder<'_> {
         self.emit(format_args!("barrier.cluster.arrive"), &[]);
     }
 
-    /// Arrives like [`barrier_cluster_arrive`](Self::barrier_cluster_arrive), without ordering earlier accesses. Requires sm_90 or later.
+    /// Arrives as [`barrier_cluster_arrive`](Self::barrier_cluster_arrive) does, but without ordering earlier accesses. Requires sm_90 or
+    /// later.
     #[doc(alias = "barrier.cluster.arrive.relaxed")]
     #[track_caller]
     pub fn barrier_cluster_arrive_relaxed(self) {

@@ -224,7 +224,7 @@ const fn is_pair(ptx: &str) -> bool {
 impl<'k, T: Number> Val<'k, T> {
     /// Compares two numbers: `x.compare(Comparison::Ltu, y)`.
     ///
-    /// Below sm_90, bf16 is compared as f32, with the same result.
+    /// On targets older than sm_90, bf16 is compared as f32, with the same result.
     #[doc(alias = "setp")]
     #[track_caller]
     pub fn compare(self, comparison: Comparison, other: impl Into<Self>) -> Val<'k, bool> {

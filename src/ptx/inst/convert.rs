@@ -49,8 +49,8 @@ impl<'k, T: Numeric> Val<'k, T> {
     ///
     /// Conversions between integers of the same width emit no instruction. Conversions of bf16 from and to types other than f32 take one
     /// instruction on sm_90; on earlier targets, they use f32 as an intermediate type, with the same result. Integers of 32 or 64 bits and
-    /// f64 cannot be converted to bf16 with a single rounding below sm_90 and are rejected there; convert via f32 explicitly if double
-    /// rounding is acceptable.
+    /// f64 cannot be converted to bf16 with a single rounding on targets older than sm_90 and are rejected there; convert via f32 explicitly
+    /// if double rounding is acceptable.
     #[doc(alias = "cvt")]
     #[track_caller]
     pub fn cast<U: Numeric>(self) -> Val<'k, U> {

@@ -23,7 +23,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
         self.copy_async_with::<BYTES>(from, CopyHints::default());
     }
 
-    /// Starts copying like [`copy_async`](Self::copy_async), with a prefetch size or a cache policy.
+    /// Starts copying as [`copy_async`](Self::copy_async) does, but with a prefetch size or a cache policy.
     #[doc(alias = "cp.async.L2::cache_hint")]
     #[track_caller]
     pub fn copy_async_with<const BYTES: u32>(
@@ -36,8 +36,8 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
         self.copy_async_bytes(from, BYTES, CpAsyncCache::Best, BYTES.into(), hints);
     }
 
-    /// Starts copying the first `valid` bytes like [`copy_async`](Self::copy_async); the rest of the `BYTES` bytes become zero. If `valid` is
-    /// 0, nothing is read. Requires sm_80 or later.
+    /// Starts copying the first `valid` bytes as [`copy_async`](Self::copy_async) does; the rest of the `BYTES` bytes become zero. If `valid`
+    /// is 0, nothing is read. Requires sm_80 or later.
     ///
     /// # Safety
     ///

@@ -137,7 +137,7 @@ impl<'k> Val<'k, u16> {
 }
 
 impl<'k> Val<'k, f16x2> {
-    /// Rounds both halves like [`Val::pack_fp8`]: `pair.to_fp8::<e4m3>()`. Requires sm_89 or later.
+    /// Rounds both halves as [`Val::pack_fp8`] does: `pair.to_fp8::<e4m3>()`. Requires sm_89 or later.
     #[doc(alias = "cvt.rn.satfinite.e4m3x2.f16x2")]
     #[doc(alias = "cvt.rn.satfinite.e5m2x2.f16x2")]
     #[track_caller]
@@ -167,7 +167,7 @@ impl<'k> Val<'k, f16x2> {
 }
 
 impl<'k> Val<'k, f32> {
-    /// Rounds to an 8-bit floating-point type like [`Val::pack_fp8`], which converts two numbers at the cost of one: `x.to_fp8::<e4m3>()`.
+    /// Rounds to an 8-bit floating-point type as [`Val::pack_fp8`] does, which converts two numbers at the cost of one: `x.to_fp8::<e4m3>()`.
     /// Requires sm_89 or later.
     #[doc(alias = "cvt.rn.satfinite.e4m3x2.f32")]
     #[track_caller]

@@ -166,8 +166,8 @@ functions! { Root:
 }
 
 functions! { Elementary:
-    /// Approximates 2^x. Relative error: at most 2^−22 for f32, 2^−9.9 for f16 and 2^−7 for bf16. Emits `ex2.approx`; below sm_90, bf16 is
-    /// computed in f32.
+    /// Approximates 2^x. Relative error: at most 2^−22 for f32, 2^−9.9 for f16 and 2^−7 for bf16. Emits `ex2.approx`; on targets older than
+    /// sm_90, bf16 is computed in f32.
     #[doc(alias = "ex2.approx")]
     exp2 = |k, x| k.native(T::ex2(k), x, |x| k.ex2_approx_ftz(x));
 
@@ -186,7 +186,7 @@ functions! { Elementary:
     ln = |k, x| T::in_f32(x, |x| k.lg2_approx_ftz(x) * std::f32::consts::LN_2);
 
     /// Approximates the hyperbolic tangent. Error: at most 2^−11 of the result for f32, 2^−10.9 for f16 and 2^−8 for bf16. Emits
-    /// `tanh.approx`; below sm_90, bf16 is computed in f32.
+    /// `tanh.approx`; on targets older than sm_90, bf16 is computed in f32.
     #[doc(alias = "tanh.approx")]
     tanh = |k, x| k.native(T::tanh(k), x, |x| k.tanh_approx(x));
 

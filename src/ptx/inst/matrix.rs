@@ -59,7 +59,7 @@ impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
         self.load_matrices("")
     }
 
-    /// Loads matrices like [`ldmatrix`](Self::ldmatrix), and transposes each.
+    /// Loads matrices as [`ldmatrix`](Self::ldmatrix) does, and transposes each.
     #[doc(alias = "ldmatrix.trans")]
     #[track_caller]
     pub fn ldmatrix_trans<const N: usize, P: Scalar>(self) -> [Val<'k, P>; N] {
@@ -92,7 +92,7 @@ impl<'k, T: Element, A: Writable> Ptr<'k, T, Shared, A> {
         self.store_matrices("", values);
     }
 
-    /// Stores matrices like [`stmatrix`](Self::stmatrix), and transposes each.
+    /// Stores matrices as [`stmatrix`](Self::stmatrix) does, and transposes each.
     #[doc(alias = "stmatrix.trans")]
     #[track_caller]
     pub fn stmatrix_trans<const N: usize, P: Scalar>(self, values: [Val<'k, P>; N]) {

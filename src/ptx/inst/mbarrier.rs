@@ -192,7 +192,7 @@ impl<'k> Mbarrier<'k> {
         self.at.kernel().emit(format_args!("cp.async.mbarrier.arrive.shared.b64"), &[self.at.operand()]);
     }
 
-    /// Arrives like [`arrive_after_copies`](Self::arrive_after_copies), but as one of the arrivals that [`init`](Self::init) specified.
+    /// Arrives as [`arrive_after_copies`](Self::arrive_after_copies) does, but as one of the arrivals that [`init`](Self::init) specified.
     #[doc(alias = "cp.async.mbarrier.arrive.noinc")]
     #[track_caller]
     pub fn arrive_after_copies_counted(self) {
@@ -245,7 +245,7 @@ impl<'k> Mbarrier<'k> {
         self.poll("try_wait", state, None)
     }
 
-    /// Waits like [`try_wait`](Self::try_wait), for at most about `nanoseconds`.
+    /// Waits as [`try_wait`](Self::try_wait) does, but for at most about `nanoseconds`.
     #[track_caller]
     pub fn try_wait_for(self, state: Val<'k, u64>, nanoseconds: impl Into<Val<'k, u32>>) -> Val<'k, bool> {
         self.poll("try_wait", state, Some(nanoseconds.into()))
@@ -259,7 +259,7 @@ impl<'k> Mbarrier<'k> {
         self.poll("try_wait.parity", parity.into(), None)
     }
 
-    /// Waits like [`try_wait_parity`](Self::try_wait_parity), for at most about `nanoseconds`.
+    /// Waits as [`try_wait_parity`](Self::try_wait_parity) does, but for at most about `nanoseconds`.
     #[track_caller]
     pub fn try_wait_parity_for(
         self,
@@ -342,7 +342,7 @@ impl<'k> Mbarrier<'k> {
         self.arrival("arrive.noComplete", ".shared", Some(count.into()))
     }
 
-    /// Arrives like [`arrive_no_complete`](Self::arrive_no_complete), and all later phases expect `count` arrivals fewer.
+    /// Arrives as [`arrive_no_complete`](Self::arrive_no_complete) does, and all later phases expect `count` arrivals fewer.
     #[doc(alias = "mbarrier.arrive_drop.noComplete")]
     #[track_caller]
     pub fn arrive_drop_no_complete(self, count: impl Into<Val<'k, u32>>) -> Val<'k, u64> {

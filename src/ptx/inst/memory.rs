@@ -106,7 +106,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.load_with(Load::Default)
     }
 
-    /// Loads the element like [`load`](Self::load), with a value other than 0 for out-of-bounds elements.
+    /// Loads the element as [`load`](Self::load) does, but with a value other than 0 for out-of-bounds elements.
     #[track_caller]
     pub fn load_or(self, otherwise: T::Reg) -> Val<'k, T::Reg>
     where
@@ -116,7 +116,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         value
     }
 
-    /// Loads the element like [`load`](Self::load), with a cache operator or an ordering.
+    /// Loads the element as [`load`](Self::load) does, but with a cache operator or an ordering.
     #[track_caller]
     pub fn load_with(self, how: Load) -> Val<'k, T::Reg>
     where
@@ -138,7 +138,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.load_vector_with(Load::Default)
     }
 
-    /// Loads a vector like [`load_vector`](Self::load_vector), with a value other than 0 for out-of-bounds elements.
+    /// Loads a vector as [`load_vector`](Self::load_vector) does, but with a value other than 0 for out-of-bounds elements.
     #[track_caller]
     pub fn load_vector_or<const N: usize>(self, otherwise: T::Reg) -> [Val<'k, T::Reg>; N]
     where
@@ -149,7 +149,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.load_values(Load::Default, otherwise)
     }
 
-    /// Loads a vector like [`load_vector`](Self::load_vector), with a cache operator or an ordering.
+    /// Loads a vector as [`load_vector`](Self::load_vector) does, but with a cache operator or an ordering.
     #[track_caller]
     pub fn load_vector_with<const N: usize>(self, how: Load) -> [Val<'k, T::Reg>; N]
     where
@@ -196,7 +196,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.store_with(Store::Default, value);
     }
 
-    /// Stores the element like [`store`](Self::store), with a cache operator or an ordering.
+    /// Stores the element as [`store`](Self::store) does, but with a cache operator or an ordering.
     #[track_caller]
     pub fn store_with(self, how: Store, value: impl Into<Val<'k, T::Reg>>)
     where
@@ -216,7 +216,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.store_vector_with(Store::Default, values);
     }
 
-    /// Stores a vector like [`store_vector`](Self::store_vector), with a cache operator or an ordering.
+    /// Stores a vector as [`store_vector`](Self::store_vector) does, but with a cache operator or an ordering.
     #[track_caller]
     pub fn store_vector_with<const N: usize>(self, how: Store, values: [Val<'k, T::Reg>; N])
     where

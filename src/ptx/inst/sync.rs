@@ -27,7 +27,7 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("bar.arrive"), &[barrier.into().operand(self), threads.into().operand(self)]);
     }
 
-    /// Waits like [`sync_threads`](Self::sync_threads), and returns the number of threads in which `predicate` holds.
+    /// Waits as [`sync_threads`](Self::sync_threads) does, and returns the number of threads in which `predicate` holds.
     #[doc(alias = "bar.red.popc")]
     #[doc(alias = "__syncthreads_count")]
     #[track_caller]
@@ -35,7 +35,7 @@ impl<'k> Builder<'k> {
         self.bar_red("popc.u32", 0.into(), None, predicate.into())
     }
 
-    /// Waits like [`sync_threads`](Self::sync_threads), and returns whether `predicate` holds in all threads.
+    /// Waits as [`sync_threads`](Self::sync_threads) does, and returns whether `predicate` holds in all threads.
     #[doc(alias = "bar.red.and")]
     #[doc(alias = "__syncthreads_and")]
     #[track_caller]
@@ -43,7 +43,7 @@ impl<'k> Builder<'k> {
         self.bar_red("and.pred", 0.into(), None, predicate.into())
     }
 
-    /// Waits like [`sync_threads`](Self::sync_threads), and returns whether `predicate` holds in any thread.
+    /// Waits as [`sync_threads`](Self::sync_threads) does, and returns whether `predicate` holds in any thread.
     #[doc(alias = "bar.red.or")]
     #[doc(alias = "__syncthreads_or")]
     #[track_caller]
@@ -51,7 +51,7 @@ impl<'k> Builder<'k> {
         self.bar_red("or.pred", 0.into(), None, predicate.into())
     }
 
-    /// Waits like [`bar_sync`](Self::bar_sync), and returns the number of participating threads in which `predicate` holds.
+    /// Waits as [`bar_sync`](Self::bar_sync) does, and returns the number of participating threads in which `predicate` holds.
     #[doc(alias = "bar.red.popc")]
     #[track_caller]
     pub fn bar_red_popc(
@@ -63,7 +63,7 @@ impl<'k> Builder<'k> {
         self.bar_red("popc.u32", barrier.into(), Some(threads.into()), predicate.into())
     }
 
-    /// Waits like [`bar_sync`](Self::bar_sync), and returns whether `predicate` holds in all participating threads.
+    /// Waits as [`bar_sync`](Self::bar_sync) does, and returns whether `predicate` holds in all participating threads.
     #[doc(alias = "bar.red.and")]
     #[track_caller]
     pub fn bar_red_and(
@@ -75,7 +75,7 @@ impl<'k> Builder<'k> {
         self.bar_red("and.pred", barrier.into(), Some(threads.into()), predicate.into())
     }
 
-    /// Waits like [`bar_sync`](Self::bar_sync), and returns whether `predicate` holds in any participating thread.
+    /// Waits as [`bar_sync`](Self::bar_sync) does, and returns whether `predicate` holds in any participating thread.
     #[doc(alias = "bar.red.or")]
     #[track_caller]
     pub fn bar_red_or(
@@ -102,7 +102,7 @@ impl<'k> Builder<'k> {
         self.result(format_args!("bar.red.{operation}"), &operands)
     }
 
-    /// Waits like [`bar_sync`](Self::bar_sync), except that the lanes of a warp may have diverged: each lane arrives separately.
+    /// Waits as [`bar_sync`](Self::bar_sync) does, except that the lanes of a warp may have diverged: each lane arrives separately.
     #[doc(alias = "barrier.sync")]
     #[track_caller]
     pub fn barrier_sync(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {
@@ -110,7 +110,7 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("barrier.sync"), &operands);
     }
 
-    /// Arrives like [`bar_arrive`](Self::bar_arrive), except that the lanes of a warp may have diverged: each lane arrives separately.
+    /// Arrives as [`bar_arrive`](Self::bar_arrive) does, except that the lanes of a warp may have diverged: each lane arrives separately.
     #[doc(alias = "barrier.arrive")]
     #[track_caller]
     pub fn barrier_arrive(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {

@@ -76,7 +76,7 @@ impl<'k> Cluster<'k> {
         self.k.emit(format_args!("barrier.cluster.arrive.aligned"), &[]);
     }
 
-    /// Arrives like [`arrive`](Self::arrive), without ordering earlier accesses.
+    /// Arrives as [`arrive`](Self::arrive) does, but without ordering earlier accesses.
     #[doc(alias = "barrier.cluster.arrive.relaxed")]
     #[track_caller]
     pub fn arrive_relaxed(self) {

@@ -80,8 +80,8 @@ impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
         self.emit_load("tile", to, &Position::new(self.kernel(), coordinates), barrier, hints);
     }
 
-    /// Starts copying a column of pixels like [`load`](Self::load), through a map of 3 to 5 dimensions in im2col mode; `offsets` shifts the
-    /// pixels along each spatial dimension.
+    /// Starts copying a column of pixels as [`load`](Self::load) does, but through a map of 3 to 5 dimensions in im2col mode; `offsets`
+    /// shifts the pixels along each spatial dimension.
     #[doc(alias = "im2col")]
     #[track_caller]
     pub fn load_im2col<
@@ -177,7 +177,7 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
         self.emit_store(None, "tile", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts copying pixels like [`store`](Self::store), through a map of 3 to 5 dimensions in im2col mode.
+    /// Starts copying pixels as [`store`](Self::store) does, but through a map of 3 to 5 dimensions in im2col mode.
     #[doc(alias = "im2col_no_offs")]
     #[track_caller]
     pub fn store_im2col<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
@@ -204,7 +204,7 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
         self.emit_store(Some(op), "tile", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts combining pixels like [`reduce`](Self::reduce), through a map of 3 to 5 dimensions in im2col mode.
+    /// Starts combining pixels as [`reduce`](Self::reduce) does, but through a map of 3 to 5 dimensions in im2col mode.
     #[doc(alias = "cp.reduce.async.bulk.tensor")]
     #[track_caller]
     pub fn reduce_im2col<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
