@@ -11,7 +11,7 @@ impl<D: Codomain> Layout<D> {
     /// Splits each mode in two, `(tile, rest)`: the elements that the tiler selects, and the offsets of its repetitions. A tuple
     /// of tilers divides mode by mode; further modes, and those marked `..`, are not split.
     ///
-    /// If a tile does not divide its mode, the number of tiles is rounded up: the last tiles extend past the end and need predicates.
+    /// If a tile does not divide its mode, the number of tiles is rounded up: the last tiles extend past the end and require predicates.
     ///
     /// Postconditions for a layout as the tiler: `result((i, 0)) = self(tiler(i))` and `result((i, j)) = self(tiler(i) + complement(j))`;
     /// every index below `size(self)` occurs.

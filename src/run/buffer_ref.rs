@@ -1,4 +1,4 @@
-//! Buffers of any owner, for calls that pick their kernel.
+//! Buffers of any owner, for calls that choose their kernel.
 
 use std::{fmt, marker::PhantomData};
 

@@ -1,4 +1,4 @@
-//! Kernels that are picked, built and loaded by their first call.
+//! Kernels that are chosen, built and loaded by their first call.
 
 use std::{
     any::{Any, TypeId},
@@ -27,12 +27,12 @@ use crate::ptx::{BuildError, Entry, Kernel, Params, Target};
 /// The maximum number of problems of one type that are remembered, and of kernels that are kept for them.
 const MOST_KEPT: usize = 4096;
 
-/// A cache of the kernels that were built and loaded for one device. A call with the same problem as an earlier one reuses its kernel,
-/// which is not picked, built, compiled or loaded again; on a GPU, tensor maps of the same buffers are not encoded again.
+/// A cache of the kernels that were built and loaded for one device. A call with the same problem as an earlier one reuses its kernel, which
+/// is not chosen, built, compiled or loaded again; on a GPU, tensor maps of the same buffers are not encoded again.
 ///
-/// A cache is created from `&Simulator`, `&GpuDevice` or `&AnyDevice`, or from `&Gpu`. Calls with a cache of the first kind take the
-/// [`Buffer`](super::Buffer)s of the device and wait for the kernel. Calls with a cache of a `Gpu` also take buffers of cudarc, and queue
-/// the kernel on the default stream or, with `KernelCache::on`, on another one.
+/// A cache is created from `&Simulator`, `&GpuDevice` or `&AnyDevice`, or from `&Gpu`. Calls with a cache of one of the first three take the
+/// [`Buffer`](super::Buffer)s of the device and wait for the kernel. Calls with a cache of a `Gpu` also take buffers of cudarc, and queue the
+/// kernel on the default stream or, with `KernelCache::on`, on another one.
 ///
 /// ```
 /// use warpwright::{kernels::{call, NormFunction}, prelude::*, run::{self, Device, KernelCache}};
@@ -79,7 +79,7 @@ struct Ready<A> {
     loaded: OnceLock<Loaded<A>>,
 }
 
-/// The kernel that a call picked.
+/// The kernel that a call chose.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Picked {
@@ -152,7 +152,7 @@ impl<'d> KernelCache<'d> {
         device.into()
     }
 
-    /// Returns this cache with another stream of the GPU on which calls queue their kernels. Calls are refused unless the cache was created
+    /// Returns this cache with another stream of the GPU, on which calls queue their kernels. Calls are refused unless the cache was created
     /// from `&Gpu`.
     #[cfg(feature = "cuda")]
     pub fn on<'q>(&'q self, stream: &'q CudaStream) -> Queue<'q> {
@@ -210,7 +210,7 @@ impl<'d> KernelCache<'d> {
         of_type.get(key).map(Arc::clone)
     }
 
-    /// Keeps a kernel for a problem, unless another thread was faster; returns the one that is kept.
+    /// Keeps a kernel for a problem unless another thread has already done so; returns the kernel that is kept.
     fn keep<P, A>(&self, key: (&'static str, P), ready: Arc<Ready<A>>) -> Arc<Ready<A>>
     where
         P: Eq + Hash + Send + 'static,

@@ -136,7 +136,7 @@ pub enum RunError {
         /// The device that should run it.
         device: String,
     },
-    /// A buffer was passed to a device that it does not belong to.
+    /// A buffer was passed to a device to which it does not belong.
     #[error("expected a buffer of {device}, found one of another device")]
     OtherBuffer {
         /// The device.

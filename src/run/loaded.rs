@@ -101,8 +101,8 @@ impl<A: Params> Loaded<A> {
         self.start(stream, Some(grid), args)
     }
 
-    /// Checks a launch on the grid of the kernel's grid rule and creates its tensor maps, without queueing it, and passes the prepared
-    /// launch to `work`. Use it for launches that are repeated with the same arguments. The buffers stay borrowed until `work` returns.
+    /// Checks a launch on the grid of the kernel's grid rule and creates its tensor maps, without queueing it, and passes the prepared launch
+    /// to `work`. Use this method for launches that are repeated with the same arguments. The buffers stay borrowed until `work` returns.
     ///
     /// ```no_run
     /// use warpwright::{gpu::Gpu, prelude::*};
@@ -260,8 +260,9 @@ impl Code {
     }
 }
 
-/// Returns the multiprocessors that run a block each at the same time. Those of a cluster are in one group of multiprocessors, whose number is no
-/// multiple of that of a large cluster: clusters of 4 leave some of an H200's idle, and one that must wait for them would take as long again.
+/// Returns the number of multiprocessors that run one block each at the same time. The blocks of a cluster run in one group of
+/// multiprocessors, whose number is not a multiple of the size of a large cluster: clusters of 4 leave some multiprocessors of an H200 idle,
+/// and a cluster that must wait for the others would take as long again.
 fn resident(gpu: &Gpu, entry: &Entry, function: &Function) -> Result<u32, RunError> {
     let all = gpu.properties().multiprocessors;
     let (Some(cluster), Some(block)) = (entry.cluster, entry.block) else { return Ok(all) };

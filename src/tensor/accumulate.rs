@@ -22,8 +22,9 @@ pub trait AtomicElement: TensorElement<Word: AtomicAdd<Reg = Self::Word>> + Atom
 
 impl<T: TensorElement<Word: AtomicAdd<Reg = T::Word>> + AtomicAdd> AtomicElement for T {}
 
-/// Adds a fragment to global memory atomically where `condition` holds, element by element in the order of their shapes: on sm_90,
-/// 16 bytes of f32, f16 or bf16 in one instruction; pairs of f16 (bf16 on sm_90) elsewhere. Elements past the edges are omitted.
+/// Adds a fragment to global memory atomically where `condition` holds, element by element in the order of their shapes. On sm_90 and later,
+/// one instruction adds 16 bytes of f32, f16 or bf16; otherwise, pairs of f16 (bf16 on sm_90 and later) are added. Elements past the edges
+/// are omitted.
 #[track_caller]
 pub(crate) fn add_global<'k, T: AtomicElement>(
     dst: &Tensor<'k, Global, T, ReadWrite>,

@@ -1,9 +1,9 @@
 //! Copies between shared memory and fragments without bank conflicts.
 //!
-//! If all lanes of a warp access their values in the same order, lanes whose values differ by a multiple of 128 bytes use the same banks.
-//! If the lanes with a certain bit in their index access each pair of values at a certain distance in the opposite order, they use the
-//! banks of the other value at that time. `selp` then returns both values to their registers, which takes less time than a second pass over
-//! the banks.
+//! If all lanes of a warp access their values in the same order, lanes whose values differ by a multiple of 128 bytes use the same banks. If
+//! the lanes with a certain bit set in their index access the two values of each pair, which are a certain distance apart, in the opposite
+//! order, these lanes use other banks than the remaining lanes at any time. `selp` then returns both values to their registers, which takes
+//! less time than a second pass over the banks.
 
 use std::rc::Rc;
 
@@ -25,7 +25,7 @@ use crate::{
     ptx::{Computation, ReadWrite, RegId, Scalar, Shared, Val, divisor::gcd},
 };
 
-/// Pairs of values that the lanes with one bit in their number access in the opposite order.
+/// Pairs of values that the lanes with a certain bit set in their number access in the opposite order.
 #[derive(Clone, Debug)]
 struct Exchange {
     /// The bit of the lane number.

@@ -13,8 +13,8 @@ use crate::{
     ptx::{Builder, Dim, Element, ExtentMode, Global, IntoDim, Ptr, Shared, Val, Write},
 };
 
-/// Returns the placeholder for a dynamic extent in a tensor of `modes` modes, such that their product fits in 64 bits.
-/// Coordinates past it are extrapolated.
+/// Returns the placeholder for a dynamic extent in a tensor of `modes` modes, so that their product fits in 64 bits. Coordinates past it are
+/// extrapolated.
 fn run_time_extent(modes: usize) -> i64 {
     DYNAMIC_EXTENT.min(1 << (62 / modes.max(1)))
 }

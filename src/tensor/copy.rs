@@ -21,10 +21,10 @@ pub(super) const MOST_ELEMENTS: i64 = 4096;
 ///
 /// - the widest accesses, up to 16 bytes, that both layouts and the known alignment of the addresses allow;
 /// - from global to shared memory, `cp.async` if the target supports it and an access has 4, 8 or 16 bytes;
-/// - between shared memory and registers, `ldmatrix` and `stmatrix` (sm_90) if one side is a thread's part of an operand of a product
-///   ([`MmaThread::partition`](super::MmaThread::partition), possibly sliced along its rest modes), the other side is a fragment of the
-///   same shape, and the rows of the matrices are contiguous and aligned for all threads. The widest form that fits is used, plain or
-///   transposed. All lanes of a warp must execute such a copy, like the product itself;
+/// - between shared memory and registers, `ldmatrix` and `stmatrix` (sm_90 or later) if one side is a thread's part of an operand of a
+///   product ([`MmaThread::partition`](super::MmaThread::partition), possibly sliced along its rest modes), the other side is a fragment of
+///   the same shape, and the rows of the matrices are contiguous and aligned for all threads. The widest form that fits is used, plain or
+///   transposed. All lanes of a warp must execute such a copy, as they must execute the product itself;
 /// - between shared memory and a fragment of 32- or 64-bit elements, if a warp's lanes would access the same banks: half of the lanes
 ///   access two elements in the opposite order, and `selp` exchanges them;
 /// - elements past the edges of a tensor created by [`Builder::tensor`] are read as 0 and not written.
@@ -59,7 +59,7 @@ fn move_by_warp<'k, T: TensorElement>(
     move_matrices(direction, memory, fragment) || move_exchanged(direction, memory, fragment)
 }
 
-/// Copies only the elements for which `predicates` hold, like [`copy`]; the others are neither read nor written.
+/// Copies as [`copy`] does, but only the elements for which `predicates` hold; the others are neither read nor written.
 ///
 /// A vector is moved as a whole if its elements share a predicate. Data always pass through registers, because `cp.async` would
 /// write zeros to elements that must be preserved.

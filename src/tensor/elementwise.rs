@@ -117,7 +117,7 @@ pub fn fill<'k, T: TensorElement>(to: &impl WriteElements<'k, T>, value: impl In
     each(to, "fill").for_each(|index| to.put(index, value));
 }
 
-/// Applies `f` to each element of `from` and writes the result to the corresponding element of `to`, in order of their shapes.
+/// Applies `f` to each element of `from` and writes the result to the corresponding element of `to`, in the order of their shapes.
 ///
 /// The builder rejects the call if the sizes differ, or if there are more elements than a thread can process.
 #[track_caller]

@@ -10,8 +10,8 @@ use crate::layout::{Codomain, Coord, Layout, LayoutError, Slicer, Slot, Tile, Ti
 /// Returns the tile of `tensor` at block coordinate `coord`: `(tile modes …, kept rest modes …)`. Entries of `coord` that are `..` keep
 /// their mode of the rest; modes past the end of `coord` are also kept.
 ///
-/// Element `i` of the tile at block `b` is element `b · extent + i` of the tensor, mode by mode. If a tile does not divide a mode, the
-/// number of tiles is rounded up: the last tiles extend past the end and need predicates.
+/// Element `i` of the tile at block `b` is element `b · extent + i` of the tensor, mode by mode. If a tile does not divide a mode, the number
+/// of tiles is rounded up: the last tiles extend past the end and require predicates.
 ///
 /// # Errors
 /// Returns the errors of [`Layout::zipped_divide`].

@@ -37,8 +37,9 @@ pub fn load_matrices<'k, T: TensorElement, A: Readable>(
     });
 }
 
-/// Stores matrices to shared memory with the `stmatrix` of a tiled copy (sm_90): `src` contains the registers in the order of the copy, and
-/// `dst` is the result of [`partition_d`](super::CopyThread::partition_d). All lanes of the warp must execute the call.
+/// Stores matrices to shared memory with the `stmatrix` of a tiled copy, which requires sm_90 or later: `src` contains the registers in the
+/// order of the copy, and `dst` is the result of [`partition_d`](super::CopyThread::partition_d). All lanes of the warp must execute the
+/// call.
 #[doc(alias = "stmatrix")]
 #[track_caller]
 pub fn store_matrices<'k, T: TensorElement, A: Writable>(

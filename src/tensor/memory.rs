@@ -63,7 +63,7 @@ pub struct Tensor<'k, S: Space, T, A> {
     pub(super) divided_whole: bool,
     /// Set in a lane's part of a warp's view, to whose start the lane's offset has not been added.
     pub(super) lanes: Option<Rc<Lanes<'k>>>,
-    /// The innermost block in which it was cut: what is known of its coordinates may hold there only.
+    /// The innermost block in which the view was created; facts about its coordinates may hold only there.
     pub(super) cut_in: u32,
     /// In shared memory, the view of which all threads take their parts.
     pub(super) shared_view: Option<Rc<Tensor<'k, S, T, ReadWrite>>>,
@@ -148,7 +148,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.layout.size()
     }
 
-    /// Returns the number of elements of mode `index`; 1 past the last mode.
+    /// Returns the number of elements of mode `index`; 1 for an index past the last mode.
     #[must_use]
     pub fn size_of(&self, index: usize) -> i64 {
         self.layout.shape().mode(index).map_or(1, IntTuple::size)

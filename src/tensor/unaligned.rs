@@ -151,8 +151,8 @@ impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
 }
 
 impl<'k, T: TensorElement, A: Writable> UnalignedRow<'k, T, A> {
-    /// Stores the elements of groups that start at these elements of the row; those before its start and past its end are not
-    /// written. Groups that are aligned and do not cross an end are stored at once.
+    /// Stores the elements of groups that start at these elements of the row; those before its start and past its end are not written. Groups
+    /// that are aligned and do not cross an end are stored in one access.
     #[track_caller]
     pub(crate) fn store(&self, starts: &[Val<'k, u32>], words: &[Val<'k, T::Word>]) {
         let k = self.kernel();

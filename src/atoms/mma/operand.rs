@@ -10,9 +10,9 @@ pub enum MmaOperand {
     A,
     /// Matrix B, transposed as in CuTe: n rows, k columns.
     B,
-    /// Rows m, columns n.
+    /// Matrix C: m rows, n columns.
     C,
-    /// Rows m, columns n.
+    /// Matrix D: m rows, n columns.
     D,
 }
 

@@ -1,4 +1,4 @@
-//! Partners along an axis of a tile: the other elements in a reduction, a broadcast or a mask.
+//! Movement along an axis of a tile, to the other elements of a reduction, a broadcast or a mask.
 
 use super::{TvError, TvLayout};
 use crate::layout::{
