@@ -14,14 +14,11 @@ use std::{error::Error, process::ExitCode};
 use warpwright::{
     prelude::*,
     run::{self, Device},
-    tiles::{Cgl, Crt},
+    tiles::{Cgl, Crt, Cst},
 };
 
 /// `(a_re, a_im, b_re, b_im, d_re, d_im, m, n, k)`.
 type Args = (In<bf16>, In<bf16>, In<bf16>, In<bf16>, Out<f32>, Out<f32>, u32, u32, u32);
-
-/// The shared tiles of a stage: real and imaginary parts of A and of B.
-type Tiles<'k> = (St<'k, bf16, 4, 2>, St<'k, bf16, 4, 2>, St<'k, bf16, 2, 4>, St<'k, bf16, 2, 4>);
 
 /// D = A·B with A m×k, B k×n, D m×n, complex and row-major; n and k are multiples of 8. A block of 2×2 warps computes 64×64 elements of D.
 fn complex_matmul(target: Target) -> Result<Kernel<Args>, BuildError> {
@@ -37,19 +34,14 @@ fn complex_matmul(target: Target) -> Result<Kernel<Args>, BuildError> {
         let (row, col) = (k.ctaid_y(), k.ctaid_x());
         let (warp_row, warp_col) = k.warp_grid(2, 2);
 
-        let stages = k.pipeline::<Tiles<'_>, 3>();
+        let stages = k.pipeline::<(Cst<bf16, 4, 2>, Cst<bf16, 2, 4>), 3>();
         let sum = stages.run(
             depth.ceil_div(32),
             Crt::<f32, 2, 2>::zeros(k),
-            |i, stage| {
-                stage.fill((a.re.tile(row, i), a.im.tile(row, i), b.re.tile(i, col), b.im.tile(i, col)))
-            },
-            |sum, (a_re, a_im, b_re, b_im)| {
-                let [re, im] = [a_re, a_im].map(|a| a.subtile(warp_row * 2, 0).load());
-                let a: Crt<bf16, 2, 2> = Crt { re, im };
-                let [re, im] = [b_re, b_im].map(|b| b.subtile(0, warp_col * 2).load());
-                let b: Crt<bf16, 2, 2, Col> = Crt { re, im };
-                sum.mma_ab(&a, &b)
+            |i, stage| stage.fill((a.tile(row, i), b.tile(i, col))),
+            |sum, (a, b)| {
+                let a: Crt<bf16, 2, 2> = a.subtile(warp_row * 2, 0).load();
+                sum.mma_ab(&a, &b.subtile(0, warp_col * 2).load())
             },
         );
         d.tile(row * 2 + warp_row, col * 2 + warp_col).store(&sum);

@@ -64,7 +64,7 @@ mod widen;
 pub use allocate::{Allocate, Filled, Owner, Pending};
 pub use atomics::Adding;
 pub(crate) use by_register::RegisterOutbox;
-pub use complex::{Cgl, CglTile, ComplexStoring, ComplexSubtile, ComplexSubtileMut, Crt, Crv, Cst, Csv};
+pub use complex::{Cgl, CglTile, Complex, ComplexOperand, Crt, Crv, Cst, Csv};
 pub use convert::Convert;
 pub use element::{Col, RegisterLayout, Row};
 pub use fill::GlTileOr;

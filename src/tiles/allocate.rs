@@ -8,10 +8,12 @@ use crate::{
 };
 
 /// A tile or vector that a copy or store is filling: [`wait`](tensor::Pending::wait) returns it as [`Filled`].
-pub type Pending<'k, Tile> = tensor::Pending<'k, Filled<Tile>>;
+pub type Pending<'k, Tile> = tensor::Pending<'k, <Tile as Allocate<'k>>::Filled>;
 
 /// A tile or vector that a kernel can allocate in shared memory; see [`Builder::shared_tile`].
 pub trait Allocate<'k>: Sized + Sealed {
+    /// The tile or vector after its data have arrived: [`Filled`], of complex ones a pair of them.
+    type Filled;
     /// The size in bytes.
     const BYTES: u32;
 
@@ -42,7 +44,12 @@ pub trait Allocate<'k>: Sized + Sealed {
 
     /// Returns the scope that owns the memory.
     #[doc(hidden)]
+    #[track_caller]
     fn owner(&self) -> Owner<'k>;
+
+    /// Returns the tile as one whose data have arrived.
+    #[doc(hidden)]
+    fn filled(self) -> Self::Filled;
 }
 
 /// The scope that owns the memory of a tile.
@@ -99,8 +106,8 @@ impl<'k> Owner<'k> {
     }
 
     /// Returns the tile with data in flight that the threads of the scope store.
-    pub(super) fn pending<Tile>(self, tile: Tile) -> Pending<'k, Tile> {
-        tensor::Pending::by(self.0, Filled { tile }, false)
+    pub(super) fn pending<Tile: Allocate<'k>>(self, tile: Tile) -> Pending<'k, Tile> {
+        tensor::Pending::by(self.0, tile.filled(), false)
     }
 
     /// Rejects a destination with another owner than this one, the source's, whose warps each write a part.

@@ -59,7 +59,7 @@ impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite, 1> {
 /// A shared tile or vector to which warps add in the closure of [`Filled::add_with`].
 #[derive(Debug)]
 pub struct Adding<Tile> {
-    to: Tile,
+    pub(super) to: Tile,
 }
 
 impl<'k, T: AtomicElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
@@ -70,7 +70,7 @@ impl<'k, T: AtomicElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     #[track_caller]
     pub fn add_with(self, add: impl FnOnce(&Adding<Storing<'k, T>>)) -> Pending<'k, St<'k, T, H, W, S>> {
         let tile = self.release();
-        add(&Adding { to: Storing { tile: tile.tensor.clone(), owner: tile.owner } });
+        add(&Adding { to: tile.storing() });
         tile.owner.pending(tile)
     }
 }
@@ -103,7 +103,7 @@ impl<'k, T: AtomicElement, const N: usize> Filled<Sv<'k, T, N>> {
     #[track_caller]
     pub fn add_with(self, add: impl FnOnce(&Adding<StoringVector<'k, T>>)) -> Pending<'k, Sv<'k, T, N>> {
         let tile = self.release();
-        add(&Adding { to: StoringVector { vector: tile.tensor.clone(), owner: tile.owner } });
+        add(&Adding { to: tile.storing() });
         tile.owner.pending(tile)
     }
 }

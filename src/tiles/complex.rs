@@ -1,127 +1,146 @@
-//! Complex tiles and vectors: the real and the imaginary parts as two tiles or vectors of the same type.
+//! Complex numbers, vectors, tiles and matrices: the real and the imaginary parts as a pair.
+//!
+//! Operations that treat both parts alike are methods of the pair that call the real method for each part. Only products, quotients,
+//! functions and closures of complex numbers combine the parts.
 
-mod arithmetic;
-mod memory;
+#[macro_use]
 mod parts;
+mod arithmetic;
+mod functions;
+mod masks;
+mod memory;
 mod products;
 mod shared;
+mod shared_views;
 
-use std::fmt;
-
-pub use memory::{Cgl, CglTile};
-pub use parts::{ComplexStoring, ComplexSubtile, ComplexSubtileMut};
-pub use shared::{Cst, Csv};
+pub use arithmetic::ComplexOperand;
 
 use super::{
-    convert::Convert,
     element::{RegisterLayout, Row},
+    gl::{Gl, GlTile},
     rt::Rt,
-    transpose::SquareSubtiles,
+    st::St,
+    sv::Sv,
+    swizzle::Auto,
     vector::Rv,
     vector_layout::{Orthogonal, VectorLayout},
 };
 use crate::{
-    ptx::{Builder, State, Visitor},
+    ptx::{Builder, State, Visitor, sealed::Sealed},
     tensor::TensorElement,
 };
 
+/// A complex number, vector, tile or matrix: the real and the imaginary parts, each of type `P`.
+///
+/// [`Crt`], [`Crv`], [`Cst`], [`Csv`] and [`Cgl`] are pairs of the real types. Any method of these applies to both parts with
+/// [`map_parts`](Self::map_parts), for example to dropout of a tile, in which both parts of an element are dropped together:
+///
+/// ```
+/// # use warpwright::{prelude::*, tiles::Crt};
+/// # Kernel::<()>::build("c", Target::SM_80, |k, ()| {
+/// # k.block([32]);
+/// # k.grid([1]);
+/// let z: Crt<f32, 1, 1> = Crt::filled(k, 1.0, -2.0);
+/// let random = k.random(1, 2).tile(0, 0);
+/// let z = z.map_parts(|part| part.dropout(0.1, &random));
+/// let largest = z.as_ref().map_parts(|part| part.row_max());    // of the parts, separately
+/// # drop((z, largest));
+/// # })?;
+/// # Ok::<(), warpwright::ptx::BuildError>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Complex<P> {
+    /// The real part.
+    pub re: P,
+    /// The imaginary part.
+    pub im: P,
+}
+
 /// A tile of complex numbers: two register tiles of the same type.
 #[doc(alias = "crt")]
-pub struct Crt<'k, T: TensorElement, const H: usize, const W: usize, L = Row> {
-    /// The real parts.
-    pub re: Rt<'k, T, H, W, L>,
-    /// The imaginary parts.
-    pub im: Rt<'k, T, H, W, L>,
-}
+pub type Crt<'k, T, const H: usize, const W: usize, L = Row> = Complex<Rt<'k, T, H, W, L>>;
 
 /// A vector of complex numbers: two register vectors of the same type.
 #[doc(alias = "crv")]
-pub struct Crv<'k, T: TensorElement, const N: usize, V = Orthogonal> {
-    /// The real parts.
-    pub re: Rv<'k, T, N, V>,
-    /// The imaginary parts.
-    pub im: Rv<'k, T, N, V>,
+pub type Crv<'k, T, const N: usize, V = Orthogonal> = Complex<Rv<'k, T, N, V>>;
+
+/// A tile of complex numbers in shared memory: two shared tiles of the same type, with the states of [`St`]. After its data have arrived,
+/// it is a pair of [`Filled`](super::Filled) tiles.
+#[doc(alias = "cst")]
+pub type Cst<'k, T, const H: usize, const W: usize, S = Auto> = Complex<St<'k, T, H, W, S>>;
+
+/// A vector of complex numbers in shared memory: two shared vectors of the same type.
+#[doc(alias = "csv")]
+pub type Csv<'k, T, const N: usize> = Complex<Sv<'k, T, N>>;
+
+/// A complex tensor of rank `R` in global memory, by default a matrix: two tensors of the same size, each with its own strides.
+///
+/// Real and imaginary parts that alternate in memory are two views of one tensor, which has another axis:
+///
+/// ```
+/// # use warpwright::{prelude::*, tiles::{Cgl, Crt}};
+/// # Kernel::<(In<f32>, u32, u32)>::build("c", Target::SM_80, |k, (x, m, n)| {
+/// # k.block([32]);
+/// # k.grid([1]);
+/// let x = k.global(x, contiguous([m, n, 2.into()])).permuted([2, 0, 1]);
+/// let x = Cgl { re: x.batch(0), im: x.batch(1) };
+/// let tile: Crt<f32, 1, 1> = x.tile(0, 0).load();
+/// # drop(tile);
+/// # })?;
+/// # Ok::<(), warpwright::ptx::BuildError>(())
+/// ```
+#[doc(alias = "cgl")]
+pub type Cgl<'k, T, A, const R: usize = 2> = Complex<Gl<'k, T, A, R>>;
+
+/// A tile of a complex matrix or vector in global memory.
+pub type CglTile<'k, T, A, const R: usize = 2> = Complex<GlTile<'k, T, A, R>>;
+
+impl<P> Complex<P> {
+    /// Returns references to the parts.
+    pub fn as_ref(&self) -> Complex<&P> {
+        Complex { re: &self.re, im: &self.im }
+    }
+
+    /// Applies `f` to both parts, the real part first.
+    pub fn map_parts<Q>(self, mut f: impl FnMut(P) -> Q) -> Complex<Q> {
+        Complex { re: f(self.re), im: f(self.im) }
+    }
+
+    /// Applies `f` to the real parts of two pairs and to their imaginary parts.
+    pub fn zip_parts<Q, R>(self, other: Complex<Q>, mut f: impl FnMut(P, Q) -> R) -> Complex<R> {
+        Complex { re: f(self.re, other.re), im: f(self.im, other.im) }
+    }
 }
 
-macro_rules! both {
-    ($($complex:ident [$(const $size:ident)*] $layout:ident: $bound:ident, $what:literal, $real:literal;)*) => {$(
-        impl<T: TensorElement, $(const $size: usize,)* $layout: $bound> fmt::Debug for $complex<'_, T, $($size,)* $layout> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_struct(stringify!($complex)).field("re", &self.re).field("im", &self.im).finish()
-            }
-        }
+impl<P: Sealed> Sealed for Complex<P> {}
 
-        impl<'k, T: TensorElement, $(const $size: usize,)* $layout: $bound> State<'k> for $complex<'k, T, $($size,)* $layout> {
-            #[track_caller]
-            fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
-                self.re.visit(visitor);
-                self.im.visit(visitor);
-            }
-        }
+impl<'k, P: State<'k>> State<'k> for Complex<P> {
+    #[track_caller]
+    fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        self.re.visit(visitor);
+        self.im.visit(visitor);
+    }
+}
 
+macro_rules! constants {
+    ($($complex:ident [$(const $size:ident)*] $layout:ident: $bound:ident, $what:literal;)*) => {$(
         impl<'k, T: TensorElement, $(const $size: usize,)* $layout: $bound> $complex<'k, T, $($size,)* $layout> {
             #[doc = concat!("Returns a ", $what, " of zeros.")]
             #[track_caller]
             pub fn zeros(k: Builder<'k>) -> Self {
-                Self { re: k.zeros(), im: k.zeros() }
+                Complex { re: k.zeros(), im: k.zeros() }
             }
 
             #[doc = concat!("Returns a ", $what, " in which every element is `re` + i · `im`.")]
             #[track_caller]
             pub fn filled(k: Builder<'k>, re: T, im: T) -> Self {
-                Self { re: k.filled(re), im: k.filled(im) }
-            }
-
-            #[doc = concat!("Converts both parts, like [`", $real, "::convert`].")]
-            #[must_use]
-            #[track_caller]
-            pub fn convert<U: TensorElement>(&self) -> $complex<'k, U, $($size,)* $layout>
-            where
-                T: Convert<U>,
-            {
-                $complex { re: self.re.convert(), im: self.im.convert() }
+                Complex { re: k.filled(re), im: k.filled(im) }
             }
         }
     )*};
 }
 
-both! {
-    Crt [const H const W] L: RegisterLayout, "tile", "Rt";
-    Crv [const N] V: VectorLayout, "vector", "Rv";
-}
-
-impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Crt<'k, T, H, W, L> {
-    /// Returns a copy of the subtiles that start at subtile (`row`, `col`), like [`Rt::subtile`].
-    #[must_use]
-    #[track_caller]
-    pub fn subtile<const H2: usize, const W2: usize>(&self, row: usize, col: usize) -> Crt<'k, T, H2, W2, L> {
-        Crt { re: self.re.subtile(row, col), im: self.im.subtile(row, col) }
-    }
-
-    /// Returns the transposed matrix in the other layout, in the same registers, like [`Rt::into_transposed`].
-    #[must_use]
-    #[track_caller]
-    pub fn into_transposed(self) -> Crt<'k, T, W, H, L::Transposed> {
-        Crt { re: self.re.into_transposed(), im: self.im.into_transposed() }
-    }
-
-    /// Returns the same matrix in the other layout, like [`Rt::swap_layout`].
-    #[must_use]
-    #[track_caller]
-    pub fn swap_layout(&self) -> Crt<'k, T, H, W, L::Transposed>
-    where
-        T: SquareSubtiles,
-    {
-        Crt { re: self.re.swap_layout(), im: self.im.swap_layout() }
-    }
-
-    /// Returns the transposed matrix in the same layout, without conjugation, like [`Rt::transpose`].
-    #[must_use]
-    #[track_caller]
-    pub fn transpose(&self) -> Crt<'k, T, W, H, L>
-    where
-        T: SquareSubtiles,
-    {
-        Crt { re: self.re.transpose(), im: self.im.transpose() }
-    }
+constants! {
+    Crt [const H const W] L: RegisterLayout, "tile";
+    Crv [const N] V: VectorLayout, "vector";
 }

@@ -25,7 +25,11 @@ type RegisterOf<'k, D> = <<D as Distributed<'k>>::Element as Element>::Reg;
 
 /// Returns the element in slot `slot` of a word.
 #[track_caller]
-fn element_of<'k, T: TensorElement>(word: Val<'k, T::Word>, slot: usize, k: Builder<'k>) -> Val<'k, T::Reg> {
+pub(super) fn element_of<'k, T: TensorElement>(
+    word: Val<'k, T::Word>,
+    slot: usize,
+    k: Builder<'k>,
+) -> Val<'k, T::Reg> {
     let register = word.in_register(k);
     if T::PER_WORD == 1 { Val::from_reg(register, k) } else { k.extract::<T>(register, slot) }
 }
@@ -53,11 +57,19 @@ fn rewritten_word<'k, T: TensorElement>(
 ) -> Val<'k, T::Word> {
     let elements =
         numbers.take(T::PER_WORD).enumerate().map(|(slot, at)| f(at, element_of::<T>(word, slot, k)));
-    let elements: ArrayVec<_, 4> = elements.collect();
-    let register = match elements[..] {
+    word_of::<T>(k, &elements.collect::<ArrayVec<_, 4>>())
+}
+
+/// Returns a word of these elements, of which there may be fewer than slots.
+#[track_caller]
+pub(super) fn word_of<'k, T: TensorElement>(
+    k: Builder<'k>,
+    elements: &[Val<'k, T::Reg>],
+) -> Val<'k, T::Word> {
+    let register = match *elements {
         [element] => element.in_register(k),
         [low, high] if T::PER_WORD == 4 => k.word::<T>(&[low, high, low, high]),
-        _ => k.word::<T>(&elements),
+        _ => k.word::<T>(elements),
     };
     Val::from_reg(register, k)
 }

@@ -115,15 +115,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
         self,
         tile: &Filled<St<'k, T, H, W, S>>,
     ) {
-        self.write_out(&tile.tile);
-    }
-
-    /// Stores a shared tile, which must be filled.
-    #[track_caller]
-    pub(super) fn write_out<const H: usize, const W: usize, S: SharedSwizzle>(
-        self,
-        tile: &St<'k, T, H, W, S>,
-    ) {
+        let tile = &tile.tile;
         let [rows, cols] = [St::<T, H, W, S>::ROWS, St::<T, H, W, S>::COLS];
         let _located = self.kernel().locate(Location::caller());
         write_out(tile.owner, &self.tensor([rows, cols]), &tile.tensor, &Shape::of::<T, S>(rows, cols));
@@ -134,12 +126,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
     /// Stores a shared vector with all threads of the block; elements past the end are not written.
     #[track_caller]
     pub fn store_shared<const N: usize>(self, vector: &Filled<Sv<'k, T, N>>) {
-        self.write_out(&vector.tile);
-    }
-
-    /// Stores a shared vector, which must be filled.
-    #[track_caller]
-    pub(super) fn write_out<const N: usize>(self, vector: &Sv<'k, T, N>) {
+        let vector = &vector.tile;
         let length = Sv::<T, N>::LENGTH;
         let _located = self.kernel().locate(Location::caller());
         write_out(vector.owner, &self.tensor([length]), &vector.tensor, &Shape::of::<T, Plain>(1, length));
@@ -170,15 +157,17 @@ impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: Share
     SourceOf<'k, St<'k, T, H, W, S>> for GlTileOr<'k, T, A, 2>
 {
     #[track_caller]
-    fn begin_fill(&self, tile: &St<'k, T, H, W, S>) {
+    fn begin_fill(&self, tile: &St<'k, T, H, W, S>) -> bool {
         tile.begin_fill_or(&self.tile, self.value);
+        false
     }
 }
 
 impl<'k, T: TensorElement, A: Readable, const N: usize> SourceOf<'k, Sv<'k, T, N>> for GlTileOr<'k, T, A, 1> {
     #[track_caller]
-    fn begin_fill(&self, vector: &Sv<'k, T, N>) {
+    fn begin_fill(&self, vector: &Sv<'k, T, N>) -> bool {
         vector.begin_fill_or(&self.tile, self.value);
+        false
     }
 }
 

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// A function of two elements, or pairs of them.
-type Binary<'f, 'k, T> =
+pub(super) type Binary<'f, 'k, T> =
     dyn Fn(Val<'k, <T as Computed>::In>, Val<'k, <T as Computed>::In>) -> Val<'k, <T as Computed>::In> + 'f;
 
 /// Combines each register with the operand's word, in place.

@@ -37,19 +37,41 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         col: usize,
         f: impl FnOnce(Rt<'k, T, H2, W2, L>) -> Rt<'k, T, H2, W2, L>,
     ) -> Self {
-        let k = self.kernel();
-        if !Self::contains::<H2, W2>(k, row, col) {
-            return self;
-        }
-        let mut registers = self.fragment.all_registers().to_vec();
+        let Some(places) = Self::places::<H2, W2>(self.kernel(), row, col) else { return self };
+        let part = f(self.part_at(&places));
+        self.with_part(&places, &part)
+    }
+
+    /// Returns the numbers of the registers of the `H2`×`W2` subtiles that start at subtile (`row`, `col`), or rejects them.
+    #[track_caller]
+    pub(super) fn places<const H2: usize, const W2: usize>(
+        k: Builder<'k>,
+        row: usize,
+        col: usize,
+    ) -> Option<Vec<usize>> {
         let subtiles =
             (row..row + H2).flat_map(|i| (col..col + W2).map(move |j| (i * W + j) * Self::SUBTILE_REGISTERS));
-        let places: Vec<usize> = subtiles.flat_map(|first| first..first + Self::SUBTILE_REGISTERS).collect();
-        let part = f(Rt::of_registers(k, places.iter().map(|&at| registers[at]).collect()));
+        let registers = || subtiles.flat_map(|first| first..first + Self::SUBTILE_REGISTERS).collect();
+        Self::contains::<H2, W2>(k, row, col).then(registers)
+    }
+
+    /// Returns the part in these registers, to be put back with [`with_part`](Self::with_part).
+    pub(super) fn part_at<const H2: usize, const W2: usize>(&self, places: &[usize]) -> Rt<'k, T, H2, W2, L> {
+        let registers = self.fragment.all_registers();
+        Rt::of_registers(self.kernel(), places.iter().map(|&at| registers[at]).collect())
+    }
+
+    /// Returns the tile with another part in these registers.
+    pub(super) fn with_part<const H2: usize, const W2: usize>(
+        self,
+        places: &[usize],
+        part: &Rt<'k, T, H2, W2, L>,
+    ) -> Self {
+        let mut registers = self.fragment.all_registers().to_vec();
         for (&at, &register) in places.iter().zip(part.fragment.all_registers()) {
             registers[at] = register;
         }
-        Self::of_registers(k, registers)
+        Self::of_registers(self.kernel(), registers)
     }
 
     /// Rejects a part that reaches past the tile's edge.

@@ -40,6 +40,9 @@ pub trait Accumulate: Computed {
     /// Returns a word's elements in that type, exactly.
     #[doc(hidden)]
     fn elements(word: Val<'_, Self::Word>) -> ArrayVec<Val<'_, Self::Sum>, 4>;
+    /// Returns the word of these elements, each rounded once; integers of 8 bits saturate.
+    #[doc(hidden)]
+    fn word<'k>(elements: &ArrayVec<Val<'k, Self::Sum>, 4>) -> Val<'k, Self::Word>;
 }
 
 macro_rules! accumulate {
@@ -50,6 +53,10 @@ macro_rules! accumulate {
             fn elements(word: Val<'_, Self>) -> ArrayVec<Val<'_, Self>, 4> {
                 [word].into_iter().collect()
             }
+
+            fn word<'k>(elements: &ArrayVec<Val<'k, Self>, 4>) -> Val<'k, Self> {
+                elements[0]
+            }
         })*
         $(impl Accumulate for $half {
             type Sum = f32;
@@ -58,6 +65,11 @@ macro_rules! accumulate {
             fn elements(word: Val<'_, Self::Word>) -> ArrayVec<Val<'_, f32>, 4> {
                 <Self as ConvertibleElement>::to_f32(word)
             }
+
+            #[track_caller]
+            fn word<'k>(elements: &ArrayVec<Val<'k, f32>, 4>) -> Val<'k, Self::Word> {
+                <Self as ConvertibleElement>::from_f32(elements)[0]
+            }
         })*
         $(impl Accumulate for $byte {
             type Sum = i32;
@@ -65,6 +77,11 @@ macro_rules! accumulate {
             #[track_caller]
             fn elements(word: Val<'_, u32>) -> ArrayVec<Val<'_, i32>, 4> {
                 bytes_of::<$byte>(word).into()
+            }
+
+            #[track_caller]
+            fn word<'k>(elements: &ArrayVec<Val<'k, i32>, 4>) -> Val<'k, u32> {
+                Val::pack_bytes::<$byte>(std::array::from_fn(|slot| elements[slot]))
             }
         })*
     };

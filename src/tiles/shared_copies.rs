@@ -18,15 +18,6 @@ use crate::{
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
-    /// Loads the tile, which must be filled, into registers.
-    #[track_caller]
-    pub(super) fn load_whole<U: TensorElement, L: RegisterLayout>(&self) -> Rt<'k, U, H, W, L>
-    where
-        T: Convert<U>,
-    {
-        Subtile(Rectangle::new(&self.tensor, 0.into(), 0.into())).load_as()
-    }
-
     /// Stores a register tile of the same size with one warp and converts its elements. Uses `stmatrix` if the target supports it (sm_90).
     #[track_caller]
     pub fn store<U: Convert<T>, L: RegisterLayout>(self, tile: &Rt<'k, U, H, W, L>) -> Pending<'k, Self> {
@@ -54,8 +45,13 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     #[track_caller]
     pub fn store_with(self, store: impl FnOnce(&Storing<'k, T>)) -> Pending<'k, Self> {
         self.owner.sync_in_loop();
-        store(&Storing { tile: self.tensor.clone(), owner: self.owner });
+        store(&self.storing());
         self.owner.pending(self)
+    }
+
+    /// Returns the tile for stores.
+    pub(super) fn storing(&self) -> Storing<'k, T> {
+        Storing { tile: self.tensor.clone(), owner: self.owner }
     }
 }
 
@@ -123,7 +119,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     #[track_caller]
     pub fn load<L: RegisterLayout>(&self) -> Rt<'k, T, H, W, L> {
         const { assert_whole::<T, T, L>() };
-        self.tile.load_whole()
+        self.subtile(0, 0).load()
     }
 
     /// Loads the whole tile like [`load`](Self::load) and converts its elements.
@@ -133,7 +129,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         T: Convert<U>,
     {
         const { assert_whole::<T, U, L>() };
-        self.tile.load_whole()
+        self.subtile(0, 0).load_as()
     }
 
     /// Returns the rectangle that starts at subtile (`row`, `col`), in units of 16×16 subtiles (16×32 for 8-bit elements):

@@ -63,12 +63,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         f: impl Fn(Val<'k, u32>, Rt<'k, T, 1, W>) -> Rt<'k, T, 1, W>,
     ) -> Pending<'k, St<'k, T, H, W, S>> {
         let at = Location::caller();
-        let tile = self.release();
-        tile.owner.over_warps(H as u32, |row| {
-            let part = || Rectangle::new(&tile.tensor, row, 0.into());
-            update_part(Subtile(part()), &SubtileMut(part(), tile.owner), at, |band| f(row, band));
-        });
-        tile.owner.pending(tile)
+        let owner = self.tile.owner;
+        self.update_with(|tile| {
+            owner.over_warps(H as u32, |row| tile.subtile(row, 0).update_at(at, |band| f(row, band)));
+        })
     }
 
     /// Updates rectangles of the tile in place, each with any warp:
@@ -79,7 +77,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     #[track_caller]
     pub fn update_with(self, update: impl FnOnce(&Updating<'k, T>)) -> Pending<'k, St<'k, T, H, W, S>> {
         let tile = self.release();
-        update(&Updating { to: Storing { tile: tile.tensor.clone(), owner: tile.owner } });
+        update(&tile.updating());
         tile.owner.pending(tile)
     }
 
@@ -99,13 +97,13 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>,
     ) -> Pending<'k, St<'k, T, H, W, S>> {
         let at = Location::caller();
-        let tile = self.release();
-        tile.owner.over_warps(H as u32, |row| match W {
-            ..=MOST_AT_ONCE => map_part::<T, W>(&tile.tensor, tile.owner, [row, 0.into()], at, &f),
-            _ => (0..W as u32)
-                .for_each(|col| map_part::<T, 1>(&tile.tensor, tile.owner, [row, col.into()], at, &f)),
-        });
-        tile.owner.pending(tile)
+        let owner = self.tile.owner;
+        self.update_with(|tile| {
+            owner.over_warps(H as u32, |row| match W {
+                ..=MOST_AT_ONCE => map_part::<T, W>(tile.subtile(row, 0), at, &f),
+                _ => (0..W as u32).for_each(|col| map_part::<T, 1>(tile.subtile(row, col), at, &f)),
+            });
+        })
     }
 }
 
@@ -116,36 +114,34 @@ const MOST_AT_ONCE: usize = 8;
 /// Replaces every register of a part of 16 rows with the result of `f`.
 #[track_caller]
 fn map_part<'k, T: TensorElement, const W: usize>(
-    tile: &Tensor<'k, Shared, T, ReadWrite>,
-    owner: Owner<'k>,
-    [row, col]: [Val<'k, u32>; 2],
+    part: SubtileUpdate<'_, 'k, T>,
     at: &'static Location<'static>,
     f: &dyn Fn(Val<'k, T::Word>) -> Val<'k, T::Word>,
 ) {
-    let part = || Rectangle::new(tile, row, col);
-    update_part(Subtile(part()), &SubtileMut(part(), owner), at, |part: Rt<T, 1, W>| {
-        let _located = tile.kernel().locate(at);
+    let k = part.to.1.0.kernel();
+    part.update_at(at, |part: Rt<T, 1, W>| {
+        let _located = k.locate(at);
         part.map_words(f)
     });
 }
 
-/// Replaces a rectangle with the result of `f`, with one warp.
+/// Replaces what `load` returns with the result of `f` for it, with one warp.
 #[track_caller]
-fn update_part<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout>(
-    from: Subtile<'_, 'k, T>,
-    to: &SubtileMut<'_, 'k, T>,
+pub(super) fn replace_part<'k, Part>(
+    k: Builder<'k>,
     at: &'static Location<'static>,
-    f: impl FnOnce(Rt<'k, T, H, W, L>) -> Rt<'k, T, H, W, L>,
+    load: impl FnOnce() -> Part,
+    f: impl FnOnce(Part) -> Part,
+    store: impl FnOnce(&Part),
 ) {
-    let k = to.1.0.kernel();
     let new = f({
         let _located = k.locate(at);
-        from.load()
+        load()
     });
     let _located = k.locate(at);
     // Lanes store elements that others have loaded.
     k.sync_warp(FULL_MASK);
-    to.store(&new);
+    store(&new);
 }
 
 /// A shared tile whose rectangles warps update in the closure of [`Filled::update_with`].
@@ -157,8 +153,8 @@ pub struct Updating<'k, T: TensorElement> {
 /// A rectangle of a shared tile that a warp updates, with the size of the register tile into which it is loaded.
 #[derive(Debug)]
 pub struct SubtileUpdate<'a, 'k, T: TensorElement> {
-    from: Subtile<'a, 'k, T>,
-    to: SubtileMut<'a, 'k, T>,
+    pub(super) from: Subtile<'a, 'k, T>,
+    pub(super) to: SubtileMut<'a, 'k, T>,
 }
 
 impl<'k, T: TensorElement> Updating<'k, T> {
@@ -188,11 +184,27 @@ impl<'k, T: TensorElement> SubtileUpdate<'_, 'k, T> {
         self,
         f: impl FnOnce(Rt<'k, T, H, W, L>) -> Rt<'k, T, H, W, L>,
     ) {
-        update_part(self.from, &self.to, Location::caller(), f);
+        self.update_at(Location::caller(), f);
+    }
+
+    /// Updates the rectangle as [`update`](Self::update) does, with instructions of the line `at`.
+    #[track_caller]
+    fn update_at<const H: usize, const W: usize, L: RegisterLayout>(
+        self,
+        at: &'static Location<'static>,
+        f: impl FnOnce(Rt<'k, T, H, W, L>) -> Rt<'k, T, H, W, L>,
+    ) {
+        let k = self.to.1.0.kernel();
+        replace_part(k, at, || self.from.load(), f, |new| self.to.store(new));
     }
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
+    /// Returns the tile, in which no thread reads anymore, for updates.
+    pub(super) fn updating(&self) -> Updating<'k, T> {
+        Updating { to: self.storing() }
+    }
+
     /// Stores `value` in every element, with all warps of the block.
     #[doc(alias = "zero")]
     #[doc(alias = "one")]
@@ -213,24 +225,29 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         self,
         from: &Filled<St<'k, U, H, W, Z>>,
     ) -> Pending<'k, Self> {
+        let _located = self.tensor.kernel().locate(Location::caller());
+        self.owner.sync_in_loop();
+        self.copy(from);
+        self.owner.pending(self)
+    }
+
+    /// Emits the copy from another tile, with all warps of the block.
+    #[track_caller]
+    pub(super) fn copy<U: Convert<T>, Z: SharedSwizzle>(&self, from: &Filled<St<'k, U, H, W, Z>>) {
         const { assert_same_subtiles::<T, U>() };
-        let k = self.tensor.kernel();
-        let _located = k.locate(Location::caller());
-        let owner = self.owner;
-        from.tile.owner.check_copy(owner);
-        self.store_with(|tile| {
-            owner.over_warps(H as u32, |row| {
-                if W <= MOST_AT_ONCE {
-                    let band: Rt<U, 1, W> = from.subtile(row, 0).load();
-                    tile.subtile(row, 0).store(&band);
-                    return;
-                }
-                for col in 0..W as u32 {
-                    let part: Rt<U, 1, 1> = from.subtile(row, col).load();
-                    tile.subtile(row, col).store(&part);
-                }
-            });
-        })
+        from.tile.owner.check_copy(self.owner);
+        let to = self.storing();
+        self.owner.over_warps(H as u32, |row| {
+            if W <= MOST_AT_ONCE {
+                let band: Rt<U, 1, W> = from.subtile(row, 0).load();
+                to.subtile(row, 0).store(&band);
+                return;
+            }
+            for col in 0..W as u32 {
+                let part: Rt<U, 1, 1> = from.subtile(row, col).load();
+                to.subtile(row, col).store(&part);
+            }
+        });
     }
 }
 
@@ -254,13 +271,17 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
     #[doc(alias = "copy")]
     #[track_caller]
     pub fn copy_from<U: Convert<T>>(self, from: &Filled<Sv<'k, U, N>>) -> Pending<'k, Self> {
-        let k = self.tensor.kernel();
-        let _located = k.locate(Location::caller());
-        let owner = self.owner;
-        from.tile.owner.check_copy(owner);
-        self.store_with(|vector| {
-            owner.0.when_first_warp(|| vector.tile(0).store(&from.load::<Naive>()));
-        })
+        let _located = self.tensor.kernel().locate(Location::caller());
+        self.owner.sync_in_loop();
+        self.copy(from);
+        self.owner.pending(self)
+    }
+
+    /// Emits the copy from another vector, with the first warp of the block.
+    #[track_caller]
+    pub(super) fn copy<U: Convert<T>>(&self, from: &Filled<Sv<'k, U, N>>) {
+        from.tile.owner.check_copy(self.owner);
+        self.owner.0.when_first_warp(|| SubvectorMut::of(self).store(&from.load::<Naive>()));
     }
 }
 
@@ -304,13 +325,15 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
         let vector = self.release();
         let k = vector.tensor.kernel();
         vector.owner.0.when_first_warp(|| {
-            let new = f({
-                let _located = k.locate(at);
-                Subvector::of(&vector).load()
-            });
-            let _located = k.locate(at);
-            k.sync_warp(FULL_MASK);
-            SubvectorMut::of(&vector).store(&new);
+            replace_part(
+                k,
+                at,
+                || Subvector::of(&vector).load(),
+                f,
+                |new| {
+                    SubvectorMut::of(&vector).store(new);
+                },
+            );
         });
         vector.owner.pending(vector)
     }

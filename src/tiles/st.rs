@@ -129,6 +129,7 @@ impl<T: TensorElement, const H: usize, const W: usize, S> Sealed for St<'_, T, H
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Allocate<'k>
     for St<'k, T, H, W, S>
 {
+    type Filled = Filled<Self>;
     const BYTES: u32 = Self::BYTES;
 
     #[track_caller]
@@ -153,6 +154,10 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> All
 
     fn owner(&self) -> Owner<'k> {
         self.owner
+    }
+
+    fn filled(self) -> Filled<Self> {
+        Filled { tile: self }
     }
 }
 

@@ -2,13 +2,7 @@
 
 use std::panic::Location;
 
-use super::{
-    allocate::{Allocate, Filled},
-    gl::GlTile,
-    st::St,
-    sv::Sv,
-    swizzle::SharedSwizzle,
-};
+use super::{allocate::Allocate, gl::GlTile, st::St, sv::Sv, swizzle::SharedSwizzle};
 use crate::{
     ptx::{Ptr, Readable, Shared, sealed::Sealed},
     tensor::TensorElement,
@@ -62,7 +56,7 @@ fn take<'k>(next: &mut Ptr<'k, u8, Shared>, bytes: u32) -> Ptr<'k, u8, Shared> {
 /// A shared tile or vector of a stage.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a pipeline's stage",
-    note = "stages consist of shared tiles `St` and shared vectors `Sv`"
+    note = "stages consist of shared tiles `St`, shared vectors `Sv` and their complex pairs `Cst` and `Csv`"
 )]
 pub trait StageTile<'k>: Allocate<'k> {
     /// Computes the lane-dependent parts of the addresses outside the loop that uses them.
@@ -90,31 +84,32 @@ impl<'k, T: TensorElement, const N: usize> StageTile<'k> for Sv<'k, T, N> {
     note = "a tile of a matrix fills an `St`, a tile of a vector an `Sv`, of the same element type"
 )]
 pub trait SourceOf<'k, Tile: StageTile<'k>>: Sealed {
+    /// Starts the copy into the tile and returns whether it is asynchronous.
     #[doc(hidden)]
     #[track_caller]
-    fn begin_fill(&self, tile: &Tile);
+    fn begin_fill(&self, tile: &Tile) -> bool;
 }
 
 impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: SharedSwizzle>
     SourceOf<'k, St<'k, T, H, W, S>> for GlTile<'k, T, A>
 {
     #[track_caller]
-    fn begin_fill(&self, tile: &St<'k, T, H, W, S>) {
-        tile.begin_fill(self);
+    fn begin_fill(&self, tile: &St<'k, T, H, W, S>) -> bool {
+        tile.begin_fill(self)
     }
 }
 
 impl<'k, T: TensorElement, A: Readable, const N: usize> SourceOf<'k, Sv<'k, T, N>> for GlTile<'k, T, A, 1> {
     #[track_caller]
-    fn begin_fill(&self, vector: &Sv<'k, T, N>) {
-        vector.begin_fill(self);
+    fn begin_fill(&self, vector: &Sv<'k, T, N>) -> bool {
+        vector.begin_fill(self)
     }
 }
 
 macro_rules! stages {
     ($($tile:ident $from:ident $n:tt),*) => {
         impl<'k, $($tile: StageTile<'k>),*> StageTiles<'k> for ($($tile,)*) {
-            type Filled = ($(Filled<$tile>,)*);
+            type Filled = ($($tile::Filled,)*);
             const STAGE_BYTES: u32 = 0 $(+ $tile::BYTES.next_multiple_of(STAGE_ALIGN))*;
             const BYTES: u32 = 0 $(+ $tile::BYTES)*;
 
@@ -130,7 +125,7 @@ macro_rules! stages {
             }
 
             fn filled(self) -> Self::Filled {
-                ($(Filled { tile: self.$n },)*)
+                ($(self.$n.filled(),)*)
             }
         }
 

@@ -37,6 +37,7 @@ impl<T: TensorElement, const N: usize> fmt::Debug for Sv<'_, T, N> {
 impl<T: TensorElement, const N: usize> Sealed for Sv<'_, T, N> {}
 
 impl<'k, T: TensorElement, const N: usize> Allocate<'k> for Sv<'k, T, N> {
+    type Filled = Filled<Self>;
     const BYTES: u32 = {
         assert!(N > 0, "a shared vector has at least 16 elements");
         Self::LENGTH * T::SIZE
@@ -63,6 +64,10 @@ impl<'k, T: TensorElement, const N: usize> Allocate<'k> for Sv<'k, T, N> {
 
     fn owner(&self) -> Owner<'k> {
         self.owner
+    }
+
+    fn filled(self) -> Filled<Self> {
+        Filled { tile: self }
     }
 }
 
@@ -92,8 +97,13 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
     #[track_caller]
     pub fn store_with(self, store: impl FnOnce(&StoringVector<'k, T>)) -> Pending<'k, Self> {
         self.owner.sync_in_loop();
-        store(&StoringVector { vector: self.tensor.clone(), owner: self.owner });
+        store(&self.storing());
         self.owner.pending(self)
+    }
+
+    /// Returns the vector for stores.
+    pub(super) fn storing(&self) -> StoringVector<'k, T> {
+        StoringVector { vector: self.tensor.clone(), owner: self.owner }
     }
 
     /// Returns a tile or vector of another type in the same memory, like [`St::reuse`].

@@ -1,5 +1,10 @@
 //! Complex tiles.
 
+mod memory;
+mod operations;
+mod rounding;
+mod shared;
+
 use pretty_assertions::assert_eq;
 use warpwright::{
     prelude::*,
@@ -28,6 +33,10 @@ fn product([a, b]: [f64; 2], [c, d]: [f64; 2]) -> [f64; 2] {
 
 fn sum([a, b]: [f64; 2], [c, d]: [f64; 2]) -> [f64; 2] {
     [a + c, b + d]
+}
+
+fn conj([a, b]: [f64; 2]) -> [f64; 2] {
+    [a, -b]
 }
 
 type Args<T, C> = (In<T>, In<T>, In<T>, In<T>, Out<C>, Out<C>);

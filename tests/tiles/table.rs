@@ -22,7 +22,8 @@ fn document() -> String {
          elements, or 16×32 elements of 8 bits), in the order of their first use. Larger tiles repeat them per subtile, except the shuffles of \
          reductions. f16 represents all types with the same instructions; u32 is like i32, e5m2 like e4m3, and u8 like i8; 64-bit integers use \
          64-bit instructions. The tests generate this file from the kernels.\n\nIn the tables, `t` and `u` are register tiles, `v` is a vector, `c` a \
-         complex tile, `st` and `sv` are shared tiles and vectors, and `x` and `y` are matrices in global memory. A row with several operations \
+         complex tile or vector, `st` and `sv` are shared tiles and vectors, `cst` is a complex shared tile, and `x` and `y` are matrices in \
+         global memory, `z` a complex one. A row with several operations \
          lists the instructions of the first; the others emit the same number, with `min` in place of `max`, `mul` in place of `add`, `all` and `and` \
          in place of `any` and `or`, or with other conditions. Operators and methods of vectors that tiles also have emit \
          the instructions of tiles, for fewer registers.\n\n## Types\n",

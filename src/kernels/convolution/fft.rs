@@ -6,7 +6,7 @@ use crate::{
     kernels::loads::load_no_further,
     ptx::{BuildError, Builder, Global, In, IntoDim, Kernel, Out, Ptr, Read, Rounding, Target, Val, Write},
     tensor::{FloatElement, TensorElement},
-    tiles::{Cgl, Col, Convert, Crt, Cst, Filled, Product, Row, Rt, St, contiguous},
+    tiles::{Cgl, Col, Complex, Convert, Crt, Cst, Filled, Product, Row, Rt, St, contiguous},
 };
 
 /// `(u, re, im, y, [batches, channels, length], [of_u, of_y])`: U and Y contain a sequence of `length` numbers for each batch and channel.
@@ -102,7 +102,8 @@ where
     let filter = shared(filter);
     let twiddles = shared(roots(k, warp * 16, n * n));
     let transforms = shared(roots(k, warp * 16, n));
-    let own_rows = |of: &Filled<Cst<'k, T, W, W>>| of.subtile(warp, 0).load::<1, W, Row>().convert::<f32>();
+    let own_rows =
+        |of: &Complex<Filled<St<'k, T, W, W>>>| of.subtile(warp, 0).load::<1, W, Row>().convert::<f32>();
     let transform_rows = |rows: Crt<'k, f32, 1, W>| {
         let mut sums = Crt::zeros(k);
         for at in 0..W {
@@ -143,7 +144,7 @@ where
 fn real_part<'k, T, const W: usize>(
     k: Builder<'k>,
     rows: &Crt<'k, T, 1, W>,
-    columns: &Filled<Cst<'k, T, W, W>>,
+    columns: &Complex<Filled<St<'k, T, W, W>>>,
 ) -> Rt<'k, f32, 1, W>
 where
     T: TensorElement + FloatElement + Product<T, f32>,

@@ -1,112 +1,65 @@
 //! Complex vectors and matrices in global memory.
 
-use super::{Crt, Crv, Cst, Csv};
+use super::{Cgl, CglTile, Complex, Crt, Crv};
 use crate::{
-    ptx::{Readable, Scope, Val, Writable},
-    tensor::TensorElement,
+    ptx::{ReadWrite, Readable, Scope, Val, Writable},
+    tensor::{AtomicElement, TensorElement},
     tiles::{
-        allocate::Filled,
-        convert::Convert,
-        element::RegisterLayout,
-        gl::{Batch, Gl, GlTile},
-        swizzle::SharedSwizzle,
-        vector_layout::VectorLayout,
+        allocate::Filled, convert::Convert, element::RegisterLayout, fill::GlTileOr, gl::Batch, st::St,
+        sv::Sv, swizzle::SharedSwizzle, vector_layout::VectorLayout,
     },
 };
 
-/// A complex tensor of rank `R` in global memory, by default a matrix: two tensors of the same size.
-#[doc(alias = "cgl")]
-#[derive(Clone, Debug)]
-pub struct Cgl<'k, T: TensorElement, A, const R: usize = 2> {
-    /// The real parts.
-    pub re: Gl<'k, T, A, R>,
-    /// The imaginary parts.
-    pub im: Gl<'k, T, A, R>,
-}
-
-/// A tile of a complex matrix or vector in global memory.
-#[derive(Clone, Debug)]
-pub struct CglTile<'k, T: TensorElement, A, const R: usize = 2> {
-    pub(super) re: GlTile<'k, T, A, R>,
-    pub(super) im: GlTile<'k, T, A, R>,
-}
-
 impl<'k, T: TensorElement, A, const R: usize> Cgl<'k, T, A, R> {
-    /// Returns the matrix at the coordinates of all axes but the last two, like [`Gl::batch`].
-    #[must_use]
-    #[track_caller]
-    pub fn batch<B: Batch<'k, R> + Copy>(&self, at: B) -> Cgl<'k, T, A> {
-        Cgl { re: self.re.batch(at), im: self.im.batch(at) }
+    by_reference! {
+        batch "Returns the matrix at the coordinates of all axes but the last two" "Gl" [B: Batch<'k, R> + Copy] (at: B) -> Cgl<'k, T, A>;
+        permuted "Returns the same numbers with the axes in another order" "Gl" (order: [usize; R]) -> Self;
     }
 }
 
 impl<'k, T: TensorElement, A> Cgl<'k, T, A> {
-    /// Returns the tile at (`row`, `col`), in units of tiles, like [`Gl::tile`].
-    pub fn tile(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> CglTile<'k, T, A> {
-        let (row, col) = (row.into(), col.into());
-        CglTile { re: self.re.tile(row, col), im: self.im.tile(row, col) }
+    by_reference! {
+        tile "Returns the tile at (`row`, `col`), in units of tiles" "Gl" (row: impl Into<Val<'k, u32>> + Copy, col: impl Into<Val<'k, u32>> + Copy) -> CglTile<'k, T, A>;
+        tile_at "Returns the tile that starts at element (`row`, `col`)" "Gl" (row: impl Into<Val<'k, u32>> + Copy, col: impl Into<Val<'k, u32>> + Copy) -> CglTile<'k, T, A>;
+        tile_of "Returns this warp's part of the scope's tile (`row`, `col`)" "Gl" (scope: impl Scope<'k>, row: impl Into<Val<'k, u32>> + Copy, col: impl Into<Val<'k, u32>> + Copy) -> CglTile<'k, T, A>;
+        transposed "Returns the transpose, without conjugation" "Gl" () -> Self;
+        row "Returns a row as a vector" "Gl" (row: impl Into<Val<'k, u32>> + Copy) -> Cgl<'k, T, A, 1>;
+        col "Returns a column as a vector" "Gl" (col: impl Into<Val<'k, u32>> + Copy) -> Cgl<'k, T, A, 1>;
+        skip "Returns the matrix without its first `rows` rows and `cols` columns" "Gl" (rows: impl Into<Val<'k, u32>> + Copy, cols: impl Into<Val<'k, u32>> + Copy) -> Self;
     }
 
-    /// Returns the tile that starts at element (`row`, `col`), like [`Gl::tile_at`].
+    /// Returns the matrix of `rows`×`cols` numbers that starts at (`row`, `col`), as [`Gl::sub_matrix`](crate::tiles::Gl::sub_matrix) does.
+    #[must_use]
     #[track_caller]
-    pub fn tile_at(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> CglTile<'k, T, A> {
-        let (row, col) = (row.into(), col.into());
-        CglTile { re: self.re.tile_at(row, col), im: self.im.tile_at(row, col) }
-    }
-
-    /// Returns this warp's part of the scope's tile (`row`, `col`), like [`Gl::tile_of`].
-    #[track_caller]
-    pub fn tile_of(
+    pub fn sub_matrix(
         &self,
-        scope: impl Scope<'k>,
-        row: impl Into<Val<'k, u32>>,
-        col: impl Into<Val<'k, u32>>,
-    ) -> CglTile<'k, T, A> {
-        let (row, col) = (row.into(), col.into());
-        CglTile { re: self.re.tile_of(scope, row, col), im: self.im.tile_of(scope, row, col) }
-    }
-
-    /// Returns the transpose, without conjugation, like [`Gl::transposed`].
-    #[must_use]
-    pub fn transposed(&self) -> Self {
-        Cgl { re: self.re.transposed(), im: self.im.transposed() }
-    }
-
-    /// Returns a row as a vector, like [`Gl::row`].
-    #[must_use]
-    #[track_caller]
-    pub fn row(&self, row: impl Into<Val<'k, u32>>) -> Cgl<'k, T, A, 1> {
-        let row = row.into();
-        Cgl { re: self.re.row(row), im: self.im.row(row) }
-    }
-
-    /// Returns a column as a vector, like [`Gl::col`].
-    #[must_use]
-    #[track_caller]
-    pub fn col(&self, col: impl Into<Val<'k, u32>>) -> Cgl<'k, T, A, 1> {
-        let col = col.into();
-        Cgl { re: self.re.col(col), im: self.im.col(col) }
+        (row, col): (impl Into<Val<'k, u32>>, impl Into<Val<'k, u32>>),
+        (rows, cols): (impl Into<Val<'k, u32>>, impl Into<Val<'k, u32>>),
+    ) -> Self {
+        let (start, size) = ((row.into(), col.into()), (rows.into(), cols.into()));
+        Complex { re: self.re.sub_matrix(start, size), im: self.im.sub_matrix(start, size) }
     }
 }
 
 impl<'k, T: TensorElement, A> Cgl<'k, T, A, 1> {
-    /// Returns tile `index`, like [`Gl::tile`](Gl#method.tile-1).
-    pub fn tile(&self, index: impl Into<Val<'k, u32>>) -> CglTile<'k, T, A, 1> {
-        let index = index.into();
-        CglTile { re: self.re.tile(index), im: self.im.tile(index) }
+    by_reference! {
+        tile "Returns tile `index`" "Gl" (index: impl Into<Val<'k, u32>> + Copy) -> CglTile<'k, T, A, 1>;
+        tile_at "Returns the tile that starts at element `start`" "Gl" (start: impl Into<Val<'k, u32>> + Copy) -> CglTile<'k, T, A, 1>;
+        tile_of "Returns this warp's part of the scope's tile `index`" "Gl" (scope: impl Scope<'k>, index: impl Into<Val<'k, u32>> + Copy) -> CglTile<'k, T, A, 1>;
+    }
+}
+
+impl<'k, T: TensorElement, A, const R: usize> CglTile<'k, T, A, R> {
+    /// Returns the tile with `re` + i · `im` in place of the numbers past the edges, as [`GlTile::or`](crate::tiles::GlTile::or) does.
+    #[must_use]
+    pub fn or(self, re: T, im: T) -> Complex<GlTileOr<'k, T, A, R>> {
+        Complex { re: self.re.or(re), im: self.im.or(im) }
     }
 }
 
 impl<'k, T: TensorElement, A: Readable> CglTile<'k, T, A> {
-    /// Loads both parts and converts their elements, like [`GlTile::load`].
-    #[track_caller]
-    pub fn load<U, const H: usize, const W: usize, L>(self) -> Crt<'k, U, H, W, L>
-    where
-        T: Convert<U>,
-        U: TensorElement,
-        L: RegisterLayout,
-    {
-        Crt { re: self.re.load(), im: self.im.load() }
+    by_value! {
+        load "Loads both parts and converts their elements" "GlTile" [U: TensorElement, const H: usize, const W: usize, L: RegisterLayout] () -> Crt<'k, U, H, W, L> where [T: Convert<U>];
     }
 
     /// Loads both parts like [`load`](Self::load); elements past the matrix's edges are the number `re` + i · `im`.
@@ -117,20 +70,13 @@ impl<'k, T: TensorElement, A: Readable> CglTile<'k, T, A> {
         U: TensorElement,
         L: RegisterLayout,
     {
-        Crt { re: self.re.load_or(re), im: self.im.load_or(im) }
+        Complex { re: self.re.load_or(re), im: self.im.load_or(im) }
     }
 }
 
 impl<'k, T: TensorElement, A: Readable> CglTile<'k, T, A, 1> {
-    /// Loads both parts of a vector and converts their elements; elements past the end are 0.
-    #[track_caller]
-    pub fn load<U, const N: usize, V>(self) -> Crv<'k, U, N, V>
-    where
-        T: Convert<U>,
-        U: TensorElement,
-        V: VectorLayout,
-    {
-        Crv { re: self.re.load(), im: self.im.load() }
+    by_value! {
+        load "Loads both parts of a vector and converts their elements" "GlTile" [U: TensorElement, const N: usize, V: VectorLayout] () -> Crv<'k, U, N, V> where [T: Convert<U>];
     }
 
     /// Loads both parts of a vector like [`load`](Self::load); elements past the end are the number `re` + i · `im`.
@@ -141,12 +87,12 @@ impl<'k, T: TensorElement, A: Readable> CglTile<'k, T, A, 1> {
         U: TensorElement,
         V: VectorLayout,
     {
-        Crv { re: self.re.load_or(re), im: self.im.load_or(im) }
+        Complex { re: self.re.load_or(re), im: self.im.load_or(im) }
     }
 }
 
 impl<'k, T: TensorElement, A: Writable> CglTile<'k, T, A> {
-    /// Stores both parts and converts their elements, like [`GlTile::store`].
+    /// Stores both parts and converts their elements, as [`GlTile::store`](crate::tiles::GlTile::store) does.
     #[track_caller]
     pub fn store<U, const H: usize, const W: usize, L>(self, tile: &Crt<'k, U, H, W, L>)
     where
@@ -157,14 +103,14 @@ impl<'k, T: TensorElement, A: Writable> CglTile<'k, T, A> {
         self.im.store(&tile.im);
     }
 
-    /// Stores a shared tile with all threads of the block, like [`GlTile::store_shared`].
+    /// Stores a shared tile with all threads of the block, as [`GlTile::store_shared`](crate::tiles::GlTile::store_shared) does.
     #[track_caller]
     pub fn store_shared<const H: usize, const W: usize, S: SharedSwizzle>(
         self,
-        tile: &Filled<Cst<'k, T, H, W, S>>,
+        tile: &Complex<Filled<St<'k, T, H, W, S>>>,
     ) {
-        self.re.write_out(&tile.tile.re);
-        self.im.write_out(&tile.tile.im);
+        self.re.store_shared(&tile.re);
+        self.im.store_shared(&tile.im);
     }
 }
 
@@ -182,8 +128,29 @@ impl<'k, T: TensorElement, A: Writable> CglTile<'k, T, A, 1> {
 
     /// Stores a shared vector with all threads of the block.
     #[track_caller]
-    pub fn store_shared<const N: usize>(self, vector: &Filled<Csv<'k, T, N>>) {
-        self.re.write_out(&vector.tile.re);
-        self.im.write_out(&vector.tile.im);
+    pub fn store_shared<const N: usize>(self, vector: &Complex<Filled<Sv<'k, T, N>>>) {
+        self.re.store_shared(&vector.re);
+        self.im.store_shared(&vector.im);
+    }
+}
+
+impl<'k, T: AtomicElement> CglTile<'k, T, ReadWrite> {
+    /// Atomically adds both parts of a register tile to the matrix, as [`GlTile::add`](crate::tiles::GlTile::add) does: each part of a number
+    /// separately.
+    #[doc(alias = "red")]
+    #[track_caller]
+    pub fn add<const H: usize, const W: usize, L: RegisterLayout>(self, tile: &Crt<'k, T, H, W, L>) {
+        self.re.add(&tile.re);
+        self.im.add(&tile.im);
+    }
+}
+
+impl<'k, T: AtomicElement> CglTile<'k, T, ReadWrite, 1> {
+    /// Atomically adds both parts of a register vector to the vector in memory.
+    #[doc(alias = "red")]
+    #[track_caller]
+    pub fn add<const N: usize, V: VectorLayout>(self, vector: &Crv<'k, T, N, V>) {
+        self.re.add(&vector.re);
+        self.im.add(&vector.im);
     }
 }

@@ -1,156 +1,294 @@
 //! Complex tiles and vectors in shared memory, with the same states as real ones.
 
-use std::fmt;
+use std::panic::Location;
 
-use super::{Crt, Crv, memory::CglTile};
+use super::{Complex, Crt, Crv, Cst, Csv};
 use crate::{
-    ptx::{Builder, Ptr, Readable, Shared, State, Visitor, sealed::Sealed},
-    tensor::TensorElement,
+    ptx::{Builder, Ptr, Shared, Val},
+    tensor::{self, AtomicElement, TensorElement},
     tiles::{
-        allocate::{Allocate, Filled, Owner, Pending},
+        allocate::{Allocate, Filled, Owner, Pending, reuse},
+        atomics::Adding,
         convert::Convert,
         element::RegisterLayout,
-        shared_copies::assert_whole,
+        fill::GlTileOr,
+        gl::GlTile,
+        shared_copies::{Storing, assert_whole},
+        shared_maps::{Updating, replace_part},
         st::St,
-        sv::{Subvector, Sv},
-        swizzle::{Auto, SharedSwizzle},
-        vector_layout::VectorLayout,
+        stages::{SourceOf, StageTile},
+        sv::{StoringVector, Subvector, SubvectorMut, Sv},
+        swizzle::SharedSwizzle,
+        vector_layout::{Naive, VectorLayout},
     },
 };
 
-/// A tile of complex numbers in shared memory: two shared tiles of the same type. It has the states of [`St`]: [`Pending`] while a copy or
-/// store fills it, [`Filled`] when its data can be read.
-#[doc(alias = "cst")]
-pub struct Cst<'k, T: TensorElement, const H: usize, const W: usize, S = Auto> {
-    pub(super) re: St<'k, T, H, W, S>,
-    pub(super) im: St<'k, T, H, W, S>,
+impl<'k, P: Allocate<'k>> Allocate<'k> for Complex<P> {
+    type Filled = Complex<P::Filled>;
+    const BYTES: u32 = 2 * P::BYTES;
+
+    #[track_caller]
+    fn alignment(k: Builder<'k>) -> u32 {
+        P::alignment(k)
+    }
+
+    #[track_caller]
+    fn at(pointer: Ptr<'k, u8, Shared>) -> Self {
+        // The size of a tile is a multiple of the period of its swizzle.
+        Complex { re: P::at(pointer), im: P::at(pointer.byte_offset(P::BYTES.into())) }
+    }
+
+    fn address(&self) -> Ptr<'k, u8, Shared> {
+        self.re.address()
+    }
+
+    fn owned_by(self, owner: Owner<'k>) -> Self {
+        self.map_parts(|part| part.owned_by(owner))
+    }
+
+    /// Rejects parts that different scopes own, which no barrier protects.
+    #[track_caller]
+    fn owner(&self) -> Owner<'k> {
+        let Complex { re, im } = self.as_ref().map_parts(Allocate::owner);
+        re.check_result(im);
+        re
+    }
+
+    fn filled(self) -> Self::Filled {
+        self.map_parts(Allocate::filled)
+    }
 }
 
-/// A vector of complex numbers in shared memory: two shared vectors of the same type.
-#[doc(alias = "csv")]
-pub struct Csv<'k, T: TensorElement, const N: usize> {
-    pub(super) re: Sv<'k, T, N>,
-    pub(super) im: Sv<'k, T, N>,
+impl<'k, P: StageTile<'k>> StageTile<'k> for Complex<P> {
+    #[track_caller]
+    fn prepare(&self) {
+        self.re.prepare();
+        self.im.prepare();
+    }
 }
 
-macro_rules! both {
-    ($($complex:ident $real:ident [$(const $size:ident)*] [$($swizzle:ident: $bound:ident)?] $rank:literal;)*) => {$(
-        impl<T: TensorElement, $(const $size: usize,)* $($swizzle: $bound)?> fmt::Debug for $complex<'_, T, $($size,)* $($swizzle)?> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_struct(stringify!($complex)).field("re", &self.re).field("im", &self.im).finish()
-            }
-        }
-
-        impl<'k, T: TensorElement, $(const $size: usize,)* $($swizzle: $bound)?> State<'k> for $complex<'k, T, $($size,)* $($swizzle)?> {
-            #[track_caller]
-            fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
-                self.re.visit(visitor);
-                self.im.visit(visitor);
-            }
-        }
-
-        impl<T: TensorElement, $(const $size: usize,)* $($swizzle: $bound)?> Sealed for $complex<'_, T, $($size,)* $($swizzle)?> {}
-
-        impl<'k, T: TensorElement, $(const $size: usize,)* $($swizzle: $bound)?> Allocate<'k> for $complex<'k, T, $($size,)* $($swizzle)?> {
-            const BYTES: u32 = 2 * <$real<'k, T, $($size,)* $($swizzle)?> as Allocate<'k>>::BYTES;
-
-            #[track_caller]
-            fn alignment(k: Builder<'k>) -> u32 {
-                <$real<'k, T, $($size,)* $($swizzle)?>>::alignment(k)
-            }
-
-            #[track_caller]
-            fn at(pointer: Ptr<'k, u8, Shared>) -> Self {
-                // The size of a tile is a multiple of the period of its swizzle.
-                let im = pointer.byte_offset(<$real<'k, T, $($size,)* $($swizzle)?> as Allocate<'k>>::BYTES.into());
-                Self { re: Allocate::at(pointer), im: Allocate::at(im) }
-            }
-
-            fn address(&self) -> Ptr<'k, u8, Shared> {
-                self.re.address()
-            }
-
-            fn owned_by(self, owner: Owner<'k>) -> Self {
-                Self { re: self.re.owned_by(owner), im: self.im.owned_by(owner) }
-            }
-
-            fn owner(&self) -> Owner<'k> {
-                self.re.owner()
-            }
-        }
-
-        impl<'k, T: TensorElement, $(const $size: usize,)* $($swizzle: $bound)?> $complex<'k, T, $($size,)* $($swizzle)?> {
-            #[doc = concat!("Fills both parts from global memory. All threads of the block must take part, as for [`", stringify!($real), "::fill`].")]
-            #[track_caller]
-            pub fn fill<A: Readable>(self, from: CglTile<'k, T, A, $rank>) -> Pending<'k, Self> {
-                let parts = self.re.fill(from.re).and(self.im.fill(from.im));
-                parts.map(|(re, im)| Filled { tile: Self { re: re.tile, im: im.tile } })
-            }
-
-            #[doc = concat!("Fills both parts like [`fill`](Self::fill). Elements out of bounds become `re` + i · `im`, as for [`", stringify!($real), "::fill_or`].")]
-            #[track_caller]
-            pub fn fill_or<A: Readable>(self, from: CglTile<'k, T, A, $rank>, re: T, im: T) -> Pending<'k, Self> {
-                let parts = self.re.fill_or(from.re, re).and(self.im.fill_or(from.im, im));
-                parts.map(|(re, im)| Filled { tile: Self { re: re.tile, im: im.tile } })
-            }
-        }
-    )*};
+impl<'k, P: StageTile<'k>, G: SourceOf<'k, P>> SourceOf<'k, Complex<P>> for Complex<G> {
+    #[track_caller]
+    fn begin_fill(&self, tile: &Complex<P>) -> bool {
+        let of_parts = [self.re.begin_fill(&tile.re), self.im.begin_fill(&tile.im)];
+        of_parts.contains(&true)
+    }
 }
 
-both! {
-    Cst St [const H const W] [S: SharedSwizzle] 2;
-    Csv Sv [const N] [] 1;
+impl<'k, P: StageTile<'k>> Complex<P> {
+    /// Fills both parts from global memory, as [`St::fill`] does and [`Sv::fill`]. All threads of the block must take part.
+    #[doc(alias = "load_async")]
+    #[track_caller]
+    pub fn fill<G: SourceOf<'k, P>>(self, from: Complex<G>) -> Pending<'k, Self> {
+        let owner = self.owner();
+        owner.sync_in_loop();
+        let asynchronous = {
+            let _located = self.address().kernel().locate(Location::caller());
+            from.begin_fill(&self)
+        };
+        tensor::Pending::by(owner.0, self.filled(), asynchronous)
+    }
+
+    /// Fills both parts like [`fill`](Self::fill). Elements out of bounds become `re` + i · `im`, as for [`St::fill_or`].
+    #[track_caller]
+    pub fn fill_or<T: TensorElement, A, const R: usize>(
+        self,
+        from: Complex<GlTile<'k, T, A, R>>,
+        re: T,
+        im: T,
+    ) -> Pending<'k, Self>
+    where
+        GlTileOr<'k, T, A, R>: SourceOf<'k, P>,
+    {
+        self.fill(from.or(re, im))
+    }
+
+    /// Stores to both parts in a closure.
+    #[track_caller]
+    fn stored(self, store: impl FnOnce(&Self)) -> Pending<'k, Self> {
+        let owner = self.owner();
+        owner.sync_in_loop();
+        store(&self);
+        owner.pending(self)
+    }
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Cst<'k, T, H, W, S> {
-    /// Stores a register tile of the same size with one warp and converts its elements, like [`St::store`].
+    /// Stores a register tile of the same size with one warp and converts its elements, as [`St::store`] does.
     #[track_caller]
     pub fn store<U: Convert<T>, L: RegisterLayout>(self, tile: &Crt<'k, U, H, W, L>) -> Pending<'k, Self> {
-        let parts = self.re.store(&tile.re).and(self.im.store(&tile.im));
-        parts.map(|(re, im)| Filled { tile: Self { re: re.tile, im: im.tile } })
+        const { assert_whole::<T, U, L>() };
+        let _located = self.address().kernel().locate(Location::caller());
+        self.store_with(|whole| whole.subtile(0, 0).store(tile))
+    }
+
+    /// Stores register tiles of several warps to rectangles of the tile, as [`St::store_with`] does.
+    #[track_caller]
+    pub fn store_with(self, store: impl FnOnce(&Complex<Storing<'k, T>>)) -> Pending<'k, Self> {
+        self.stored(|tile| store(&tile.as_ref().map_parts(St::storing)))
+    }
+
+    /// Stores `re` + i · `im` in every element, with all warps of the block, as [`St::fill_with`] does.
+    #[doc(alias = "zero")]
+    #[doc(alias = "one")]
+    #[track_caller]
+    pub fn fill_with(self, re: T, im: T) -> Pending<'k, Self> {
+        let (k, owner) = (self.address().kernel(), self.owner());
+        let _located = k.locate(Location::caller());
+        let band = Crt::<T, 1, W>::filled(k, re, im);
+        self.store_with(|tile| owner.over_warps(H as u32, |row| tile.subtile(row, 0).store(&band)))
+    }
+
+    /// Copies another complex shared tile and converts its elements, with all warps of the block, as [`St::copy_from`] does.
+    #[doc(alias = "copy")]
+    #[track_caller]
+    pub fn copy_from<U: Convert<T>, Z: SharedSwizzle>(
+        self,
+        from: &Complex<Filled<St<'k, U, H, W, Z>>>,
+    ) -> Pending<'k, Self> {
+        let _located = self.address().kernel().locate(Location::caller());
+        self.stored(|tile| {
+            tile.re.copy(&from.re);
+            tile.im.copy(&from.im);
+        })
     }
 }
 
 impl<'k, T: TensorElement, const N: usize> Csv<'k, T, N> {
-    /// Stores a register vector of the same length with one warp and converts its elements, like [`Sv::store`].
+    /// Stores a register vector of the same length with one warp and converts its elements, as [`Sv::store`] does.
     #[track_caller]
     pub fn store<U: Convert<T>, V: VectorLayout>(self, vector: &Crv<'k, U, N, V>) -> Pending<'k, Self> {
-        let parts = self.re.store(&vector.re).and(self.im.store(&vector.im));
-        parts.map(|(re, im)| Filled { tile: Self { re: re.tile, im: im.tile } })
+        let _located = self.address().kernel().locate(Location::caller());
+        self.store_with(|whole| whole.tile(0).store(vector))
+    }
+
+    /// Stores register vectors of several warps to parts of the vector, as [`Sv::store_with`] does.
+    #[track_caller]
+    pub fn store_with(self, store: impl FnOnce(&Complex<StoringVector<'k, T>>)) -> Pending<'k, Self> {
+        self.stored(|vector| store(&vector.as_ref().map_parts(Sv::storing)))
+    }
+
+    /// Stores `re` + i · `im` in every element, with the first warp of the block, as [`Sv::fill_with`] does.
+    #[doc(alias = "zero")]
+    #[doc(alias = "one")]
+    #[track_caller]
+    pub fn fill_with(self, re: T, im: T) -> Pending<'k, Self> {
+        let (k, owner) = (self.address().kernel(), self.owner());
+        let _located = k.locate(Location::caller());
+        self.store_with(|vector| {
+            owner.0.when_first_warp(|| vector.tile(0).store(&Crv::<T, N, Naive>::filled(k, re, im)));
+        })
+    }
+
+    /// Copies another complex shared vector and converts its elements, with the first warp of the block, as [`Sv::copy_from`] does.
+    #[doc(alias = "copy")]
+    #[track_caller]
+    pub fn copy_from<U: Convert<T>>(self, from: &Complex<Filled<Sv<'k, U, N>>>) -> Pending<'k, Self> {
+        let _located = self.address().kernel().locate(Location::caller());
+        self.stored(|vector| {
+            vector.re.copy(&from.re);
+            vector.im.copy(&from.im);
+        })
     }
 }
 
-impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<Cst<'k, T, H, W, S>> {
-    /// Loads the whole tile into registers, like [`Filled::<St>::load`](Filled#method.load).
+impl<'k, P: Allocate<'k>> Complex<P> {
+    /// Returns a complex tile or vector of another type, whose parts are in the memory of the parts of this one, as [`St::reuse`] does.
     #[track_caller]
-    pub fn load<L: RegisterLayout>(&self) -> Crt<'k, T, H, W, L> {
-        self.load_as()
-    }
-
-    /// Loads the whole tile into registers and converts its elements.
-    #[track_caller]
-    pub fn load_as<U: TensorElement, L: RegisterLayout>(&self) -> Crt<'k, U, H, W, L>
-    where
-        T: Convert<U>,
-    {
-        const { assert_whole::<T, U, L>() };
-        Crt { re: self.tile.re.load_whole(), im: self.tile.im.load_whole() }
+    pub fn reuse<Q: Allocate<'k>>(self) -> Complex<Q> {
+        Complex { re: reuse(self.re), im: reuse(self.im) }
     }
 }
 
-impl<'k, T: TensorElement, const N: usize> Filled<Csv<'k, T, N>> {
-    /// Loads the whole vector into registers and converts its elements.
+impl<'k, P: Allocate<'k>> Complex<Filled<P>> {
+    /// Waits once, until all threads have finished reading both parts, as [`Filled::release`] does; the tile can then be filled again.
+    #[doc(alias = "sync")]
     #[track_caller]
-    pub fn load_as<U: TensorElement, V: VectorLayout>(&self) -> Crv<'k, U, N, V>
-    where
-        T: Convert<U>,
-    {
-        Crv { re: Subvector::of(&self.tile.re).load_as(), im: Subvector::of(&self.tile.im).load_as() }
+    pub fn release(self) -> Complex<P> {
+        let tile = self.map_parts(|part| part.tile);
+        tile.owner().0.sync();
+        tile
+    }
+}
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>
+    Complex<Filled<St<'k, T, H, W, S>>>
+{
+    /// Updates the tile in place, 16 rows at a time, with all warps of the block, as [`Filled::update`] does: `f` receives the index of these
+    /// rows, in units of subtiles, and their elements, and returns the new elements.
+    #[doc(alias = "bin_map")]
+    #[doc(alias = "row_map")]
+    #[doc(alias = "col_map")]
+    #[track_caller]
+    pub fn update(
+        self,
+        f: impl Fn(Val<'k, u32>, Crt<'k, T, 1, W>) -> Crt<'k, T, 1, W>,
+    ) -> Pending<'k, Cst<'k, T, H, W, S>> {
+        let at = Location::caller();
+        let owner = self.re.tile.owner;
+        self.update_with(|tile| {
+            owner.over_warps(H as u32, |row| tile.subtile(row, 0).update_at(at, |band| f(row, band)));
+        })
     }
 
-    /// Loads the whole vector into registers.
+    /// Updates rectangles of the tile in place, each with any warp, as [`Filled::update_with`] does.
     #[track_caller]
-    pub fn load<V: VectorLayout>(&self) -> Crv<'k, T, N, V> {
-        self.load_as()
+    pub fn update_with(
+        self,
+        update: impl FnOnce(&Complex<Updating<'k, T>>),
+    ) -> Pending<'k, Cst<'k, T, H, W, S>> {
+        let tile = self.release();
+        update(&tile.as_ref().map_parts(St::updating));
+        tile.owner().pending(tile)
+    }
+
+    /// Atomically adds register tiles of any warps to rectangles of the tile, as [`Filled::add_with`] does: each part of a number separately.
+    #[doc(alias = "add_into")]
+    #[track_caller]
+    pub fn add_with(
+        self,
+        add: impl FnOnce(&Complex<Adding<Storing<'k, T>>>),
+    ) -> Pending<'k, Cst<'k, T, H, W, S>>
+    where
+        T: AtomicElement,
+    {
+        let tile = self.release();
+        add(&tile.as_ref().map_parts(|part| Adding { to: part.storing() }));
+        tile.owner().pending(tile)
+    }
+}
+
+impl<'k, T: TensorElement, const N: usize> Complex<Filled<Sv<'k, T, N>>> {
+    /// Updates the vector in place, with the first warp of the block, as [`Filled::update`](Filled#method.update-1) does.
+    #[track_caller]
+    pub fn update(
+        self,
+        f: impl FnOnce(Crv<'k, T, N, Naive>) -> Crv<'k, T, N, Naive>,
+    ) -> Pending<'k, Csv<'k, T, N>> {
+        let at = Location::caller();
+        let vector = self.release();
+        let (k, owner) = (vector.address().kernel(), vector.owner());
+        owner.0.when_first_warp(|| {
+            let load = || vector.as_ref().map_parts(|part| Subvector::of(part).load());
+            replace_part(k, at, load, f, |new| {
+                vector.as_ref().map_parts(SubvectorMut::of).store(new);
+            });
+        });
+        owner.pending(vector)
+    }
+
+    /// Atomically adds register vectors of any warps to parts of the vector, as [`Filled::add_with`](Filled#method.add_with-1) does.
+    #[doc(alias = "add_into")]
+    #[track_caller]
+    pub fn add_with(
+        self,
+        add: impl FnOnce(&Complex<Adding<StoringVector<'k, T>>>),
+    ) -> Pending<'k, Csv<'k, T, N>>
+    where
+        T: AtomicElement,
+    {
+        let vector = self.release();
+        add(&vector.as_ref().map_parts(|part| Adding { to: part.storing() }));
+        vector.owner().pending(vector)
     }
 }

@@ -9,7 +9,7 @@ use warpwright::{
     prelude::*,
     ptx::traits::Numeric,
     tensor::TensorElement,
-    tiles::{Accumulate, Aligned, Crt, Crv, Naive},
+    tiles::{Accumulate, Aligned, Complex, Crt, Crv, Naive},
 };
 
 use super::{
@@ -69,9 +69,21 @@ fn shaped<'k, T: TensorElement, const H: usize, const W: usize>(k: Builder<'k>) 
     tile
 }
 
+/// Returns 0.
+fn zero<T: Numeral>() -> T {
+    T::of(0.0)
+}
+
 /// Returns a complex tile of the operands.
 fn complex<'k, T: TensorElement>(t: Rt<'k, T, 1, 1>, u: Rt<'k, T, 1, 1>) -> Crt<'k, T, 1, 1> {
     Crt { re: t, im: u }
+}
+
+/// Returns a complex vector, before the operation begins.
+fn complex_vector<'k, T: TensorElement>(k: Builder<'k>, v: Rv<'k, T, 1>) -> Crv<'k, T, 1> {
+    let vector = Crv { re: v.map_words(|x| x), im: v };
+    k.comment(BEGIN);
+    vector
 }
 
 pub(super) fn write(text: &mut String) {
@@ -291,18 +303,66 @@ fn vectors_and_complex(text: &mut String) {
             "&c + &d" |Operands { t, u, .. }| { let c = complex(t, u); &c + &c };
             "&c * &d" |Operands { t, u, .. }| { let c = complex(t, u); &c * &c };
             "&c / &d" |Operands { t, u, .. }| { let c = complex(t, u); Div::div(&c, &c) };
-            "&c * &per_row" |Operands { t, u, v, .. }| {
-                let v = Crv { re: v.map(|x| x), im: v };
-                &complex(t, u) * &v
-            };
+            "&c * &per_row" |Operands { k, t, u, v, .. }| { let v = complex_vector(k, v); &complex(t, u) * &v };
+            "c.mul_add(&d, &e)" |Operands { k, t, u, .. }| { let d = Crt::filled(k, zero::<T>(), zero::<T>()); k.comment(BEGIN); complex(t, u).mul_add(&d, &d) },
+            "c.add_product(&d, &e)" |Operands { k, t, u, .. }| { let d = Crt::filled(k, zero::<T>(), zero::<T>()); k.comment(BEGIN); complex(t, u).add_product(&d, &d) };
+            "c.recip()" |Operands { t, u, .. }| complex(t, u).recip();
             "c.conj()" |Operands { t, u, .. }| complex(t, u).conj();
             "c.scale(2)" |Operands { t, u, .. }| complex(t, u).scale(of::<T>(2.0));
             "c.exp()" |Operands { t, u, .. }| complex(t, u).exp();
+            "c.abs_squared()" |Operands { t, u, .. }| complex(t, u).abs_squared();
+            "c.abs()" |Operands { t, u, .. }| complex(t, u).abs();
+            "c.map(|z| Complex { re: z.im, im: -z.re })" |Operands { t, u, .. }| complex(t, u).map(|z| Complex { re: z.im, im: -z.re });
+            "c.zip(&d, |z, w| Complex { re: z.re + w.im, im: w.re })"
+                |Operands { t, u, .. }| { let c = complex(t, u); c.zip(&c, |z, w| Complex { re: z.re + w.im, im: w.re }) };
+            "c.map_indexed(|_, (row, col), z| Complex { re: row.eq(col).select(z.re, z.im), im: z.im })"
+                |Operands { t, u, .. }| complex(t, u).map_indexed(|_, (row, col), z| Complex { re: row.eq(col).select(z.re, z.im), im: z.im });
+            "c.row_sum()" |Operands { t, u, .. }| complex(t, u).row_sum();
+            "c.col_sum()" |Operands { t, u, .. }| complex(t, u).col_sum();
+            "c.sum()" |Operands { t, u, .. }| complex(t, u).sum();
+            "c.row_sum_with(sums)" |Operands { k, t, u, .. }| { let sums = Crv::zeros(k); k.comment(BEGIN); complex(t, u).row_sum_with(sums) };
+            "c.col_sum_with(sums)" |Operands { k, t, u, .. }| { let sums = Crv::zeros(k); k.comment(BEGIN); complex(t, u).col_sum_with(sums) };
+            "c.row_scan()" |Operands { t, u, .. }| complex(t, u).row_scan();
+            "c.col_scan()" |Operands { t, u, .. }| complex(t, u).col_scan();
+            "c.scan()" |Operands { k, v, .. }| complex_vector(k, v).scan();
+            "c.has_nan()" |Operands { t, u, .. }| complex(t, u).has_nan();
+            "c.causal(0, 0)" |Operands { t, u, .. }| complex(t, u).causal(zero::<T>(), zero::<T>());
+            "c.causal_transposed(0, 0)" |Operands { t, u, .. }| complex(t, u).causal_transposed(zero::<T>(), zero::<T>());
+            "c.tril(3, 0, 0)" |Operands { t, u, .. }| complex(t, u).tril(3, zero::<T>(), zero::<T>());
+            "c.triu(3, 0, 0)" |Operands { t, u, .. }| complex(t, u).triu(3, zero::<T>(), zero::<T>());
+            "c.right_fill(5, 0, 0)" |Operands { t, u, .. }| complex(t, u).right_fill(5, zero::<T>(), zero::<T>());
+            "c.left_fill(5, 0, 0)" |Operands { t, u, .. }| complex(t, u).left_fill(5, zero::<T>(), zero::<T>());
+            "c.upper_fill(5, 0, 0)" |Operands { t, u, .. }| complex(t, u).upper_fill(5, zero::<T>(), zero::<T>());
+            "c.lower_fill(5, 0, 0)" |Operands { t, u, .. }| complex(t, u).lower_fill(5, zero::<T>(), zero::<T>());
+            "c.upper_right_fill(5, 5, 0, 0)" |Operands { t, u, .. }| complex(t, u).upper_right_fill(5, 5, zero::<T>(), zero::<T>());
+            "c.fill_where(0, 0, |row, col| row.lt(5) & col.ge(5))" |Operands { t, u, .. }| complex(t, u).fill_where(zero::<T>(), zero::<T>(), |row, col| row.lt(5) & col.ge(5));
+            "c.dropout(0.1, &random)" |Operands { k, t, u, .. }| complex(t, u).dropout(0.1, &k.random(1, 2).tile(0, 0));
             "c.convert::<f16>()" |Operands { t, u, .. }| complex(t, u).convert::<f16>();
+            "c.convert_saturating::<f16>()" |Operands { t, u, .. }| complex(t, u).convert_saturating::<f16>();
+            "c.narrow::<e4m3, 1, 1>()" |Operands { k, .. }| {
+                let (t, u) = (k.zeros::<Rt<T, 1, 2>>(), k.zeros::<Rt<T, 1, 2>>());
+                k.comment(BEGIN);
+                Crt { re: t, im: u }.narrow::<e4m3, 1, 1>()
+            };
+            "c.widen::<T, 1, 2>()" |Operands { k, .. }| {
+                let (t, u) = (k.zeros::<Rt<e4m3, 1, 1>>(), k.zeros::<Rt<e4m3, 1, 1>>());
+                k.comment(BEGIN);
+                Crt { re: t, im: u }.widen::<T, 1, 2>()
+            };
             "c.swap_layout()" |Operands { t, u, .. }| complex(t, u).swap_layout(), "c.transpose()" |Operands { t, u, .. }| complex(t, u).transpose();
-            "c.into_transposed()" |Operands { t, u, .. }| complex(t, u).into_transposed();
+            "c.gather_cols(|j| j ^ 2)" |Operands { t, u, .. }| complex(t, u).gather_cols(|col| col ^ 2);
+            "c.to_layout::<Aligned>()" |Operands { k, v, .. }| complex_vector(k, v).to_layout::<Aligned>(),
+            "c.to_vector::<1, Aligned>()" |Operands { k, v, .. }| complex_vector(k, v).to_vector::<1, Aligned>();
+            "c.into_transposed()" |Operands { t, u, .. }| complex(t, u).into_transposed(),
+            "c.vsplit::<1, 1>()" |Operands { t, u, .. }| complex(t, u).vsplit::<1, 1>(), "c.hsplit::<1, 1>()" |Operands { t, u, .. }| complex(t, u).hsplit::<1, 1>(),
+            "Crt::vconcat(tiles)" |Operands { t, u, .. }| Crt::<T, 1, 1>::vconcat([complex(t, u)]), "Crt::hconcat(tiles)" |Operands { t, u, .. }| Crt::<T, 1, 1>::hconcat([complex(t, u)]),
+            "c.update_subtile(0, 0, |c| c)" |Operands { t, u, .. }| complex(t, u).update_subtile(0, 0, |c: Crt<T, 1, 1>| c);
             "c.subtile::<1, 1>(0, 0)" |Operands { t, u, .. }| complex(t, u).subtile::<1, 1>(0, 0);
             "Crt::zeros(k)" |Operands { k, .. }| Crt::<T, 1, 1>::zeros(k), "Crt::filled(k, 0, 0)" |Operands { k, .. }| Crt::<T, 1, 1>::filled(k, of::<T>(0.0), of::<T>(0.0));
+            "Crt::broadcast(&per_row)" |Operands { k, v, .. }| Crt::<T, 1, 1>::broadcast(&complex_vector(k, v));
+        }
+        "Elements of complex vectors" [f32 i32] {
+            "c.get(5)" |Operands { k, v, .. }| complex_vector(k, v).get(5);
         }
     }
 }

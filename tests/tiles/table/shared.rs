@@ -5,7 +5,7 @@ use std::fmt::Write;
 use warpwright::{
     prelude::*,
     ptx::Read,
-    tiles::{Filled, Naive, Orthogonal},
+    tiles::{Complex, Crt, Crv, Cst, Filled, Naive, Orthogonal},
 };
 
 use super::{
@@ -131,6 +131,10 @@ fn scopes(text: &mut String) {
         "v.all_reduce_prod(scope)" |Operands { v, .. }, scope| v.all_reduce_prod(scope);
         "v.all_reduce_max(scope)" |Operands { v, .. }, scope| v.all_reduce_max(scope),
         "v.all_reduce_min(scope)" |Operands { v, .. }, scope| v.all_reduce_min(scope);
+        "c.sum_over(scope)" |Operands { t, u, .. }, scope| Crt { re: t, im: u }.sum_over(scope);
+        "c.row_sum_over(scope)" |Operands { t, u, .. }, scope| Crt { re: t, im: u }.row_sum_over(scope);
+        "c.col_sum_over(scope)" |Operands { t, u, .. }, scope| Crt { re: t, im: u }.col_sum_over(scope);
+        "c.all_reduce_sum(scope)" |Operands { k, .. }, scope| Crv::<f32, 1>::zeros(k).all_reduce_sum(scope);
         "x.tile_of(scope, 0, 0).load()" |Operands { x, .. }, scope| x.tile_of(scope, 0, 0).load::<f32, 1, 1, Row>();
         "st.fill(x.tile(0, 0)).wait()" |Operands { k, x, .. }, scope| k.shared_tile_of::<St<f32, 1, 1>>(scope).fill(x.tile(0, 0)).wait();
         "st.fill_or(x.tile(0, 0), 1.0).wait()" |Operands { k, x, .. }, scope| k.shared_tile_of::<St<f32, 1, 1>>(scope).fill_or(x.tile(0, 0), 1.0).wait();
@@ -158,6 +162,12 @@ fn scopes(text: &mut String) {
         "st.add_with(|st| st.add(0, 0, &t)).wait()" |Operands { k, t, .. }, scope| ones::<f32>(k, scope).add_with(|to| to.add(0, 0, &t)).wait();
         "y.tile(0, 0).store_shared(&st)" |Operands { k, y, .. }, scope| y.tile(0, 0).store_shared(&ones::<f32>(k, scope));
         "st.release()" |Operands { k, .. }, scope| ones::<f32>(k, scope).release();
+        "cst.fill(z.tile(0, 0)).wait()" |Operands { k, x, .. }, scope| {
+            let z = Complex { re: x.clone(), im: x };
+            k.shared_tile_of::<Cst<f32, 1, 1>>(scope).fill(z.tile(0, 0)).wait()
+        };
+        "cst.fill_with(1.0, 2.0).wait()" |Operands { k, .. }, scope| k.shared_tile_of::<Cst<f32, 1, 1>>(scope).fill_with(1.0, 2.0).wait();
+        "cst.update(|row, c| -c).wait()" |Operands { k, .. }, scope| k.shared_tile_of::<Cst<f32, 1, 1>>(scope).fill_with(1.0, 2.0).wait().update(|_, band| -band).wait();
         "sv.fill(x.row(0).tile(0)).wait()" |Operands { k, x, .. }, scope| k.shared_tile_of::<Sv<f32, 1>>(scope).fill(x.row(0).tile(0)).wait();
         "sv.fill_with(1.0).wait()" |Operands { k, .. }, scope| k.shared_tile_of::<Sv<f32, 1>>(scope).fill_with(1.0).wait();
         "sv.copy_from(&other).wait()" |Operands { k, x, .. }, scope| k.shared_tile_of::<Sv<f32, 1>>(scope).copy_from(&row_of(k, &x, scope)).wait();

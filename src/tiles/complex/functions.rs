@@ -1,0 +1,247 @@
+//! Functions of the elements of complex tiles and vectors.
+
+use std::panic::Location;
+
+use super::{
+    Complex, Crt, Crv,
+    arithmetic::{ComplexOperand, Formula, Number, replace, words_for, words_of_parts},
+};
+use crate::{
+    ptx::{
+        Builder, Val,
+        traits::{Divide, Elementary, Root, Signed},
+    },
+    tensor::{Computed, MappedElement, TensorElement},
+    tiles::{
+        element::RegisterLayout,
+        elements::{element_of, word_of},
+        operand::Elementwise,
+        reduce::Accumulate,
+        registers::{Distributed, Registers, WordOf},
+        rt::Rt,
+        vector::Rv,
+        vector_layout::VectorLayout,
+    },
+};
+
+macro_rules! functions {
+    ($($complex:ident $real:ident [$(const $size:ident)*] $layout:ident: $bound:ident;)*) => {$(
+        impl<'k, T: TensorElement, $(const $size: usize,)* $layout: $bound> $complex<'k, T, $($size,)* $layout> {
+            /// Returns the complex conjugate, computed in place.
+            #[must_use]
+            #[track_caller]
+            pub fn conj(self) -> Self
+            where
+                T: Computed<In: Signed>,
+            {
+                Complex { re: self.re, im: -self.im }
+            }
+
+            /// Multiplies in place by a real factor: a number, a tile or vector of the same shape, or a vector that is broadcast.
+            #[must_use]
+            #[track_caller]
+            pub fn scale<R>(self, factor: R) -> Self
+            where
+                T: Computed,
+                R: Elementwise<'k, $real<'k, T, $($size,)* $layout>> + Copy,
+            {
+                Complex { re: self.re * factor, im: self.im * factor }
+            }
+
+            /// Returns `self · factor + addend`, computed in place. Each part is rounded twice: after each real product.
+            #[doc(alias = "fma")]
+            #[must_use]
+            #[track_caller]
+            pub fn mul_add(
+                mut self,
+                factor: impl ComplexOperand<'k, $real<'k, T, $($size,)* $layout>>,
+                addend: impl ComplexOperand<'k, $real<'k, T, $($size,)* $layout>>,
+            ) -> Self
+            where
+                T: Accumulate<Sum: Signed>,
+            {
+                let (factor, addend) = (words_for(&self, factor), words_for(&self, addend));
+                let formula = Formula {
+                    first: &|[z, w, sum]| Complex { re: (-z.im).mad(w.im, sum.re), im: z.im.mad(w.re, sum.im) },
+                    im: &|[z, w, _], first| z.re.mad(w.im, first.im),
+                    re: &|[z, w, _], first| z.re.mad(w.re, first.re),
+                };
+                replace(&mut self, |k, own, in_place| formula.apply::<T>(k, &[own, factor, addend], in_place));
+                self
+            }
+
+            /// Returns `self + left · right`, computed in place. Each part is rounded twice: after each real product.
+            #[doc(alias = "fma")]
+            #[must_use]
+            #[track_caller]
+            pub fn add_product(
+                mut self,
+                left: impl ComplexOperand<'k, $real<'k, T, $($size,)* $layout>>,
+                right: impl ComplexOperand<'k, $real<'k, T, $($size,)* $layout>>,
+            ) -> Self
+            where
+                T: Accumulate<Sum: Signed>,
+            {
+                let (left, right) = (words_for(&self, left), words_for(&self, right));
+                let formula = Formula {
+                    first: &|[sum, z, w]| Complex { re: (-z.im).mad(w.im, sum.re), im: z.im.mad(w.re, sum.im) },
+                    im: &|[_, z, w], first| z.re.mad(w.im, first.im),
+                    re: &|[_, z, w], first| z.re.mad(w.re, first.re),
+                };
+                replace(&mut self, |k, own, in_place| formula.apply::<T>(k, &[own, left, right], in_place));
+                self
+            }
+
+            /// Replaces each number z by conj(z) / |z|², computed in place: the square overflows before the result does.
+            #[must_use]
+            #[track_caller]
+            pub fn recip(mut self) -> Self
+            where
+                T: Accumulate<Sum: Signed + Divide>,
+            {
+                let formula = Formula {
+                    first: &|[z]| Complex { re: z.re.mad(z.re, z.im * z.im), im: z.im },
+                    im: &|[z], first| -z.im / first.re,
+                    re: &|[z], first| z.re / first.re,
+                };
+                replace(&mut self, |k, own, in_place| formula.apply::<T>(k, &[own], in_place));
+                self
+            }
+
+            /// Replaces each number a + ib by its exponential e^a · (cos b + i sin b), computed with approximations; see
+            /// [`Builder::exp`](crate::ptx::Builder::exp), [`cos`](crate::ptx::Builder::cos) and [`sin`](crate::ptx::Builder::sin).
+            /// Elements of 16 bits are rounded once.
+            #[must_use]
+            #[track_caller]
+            pub fn exp(mut self) -> Self
+            where
+                T: Accumulate<Sum: Elementary>,
+            {
+                let k = self.re.kernel();
+                let formula = Formula {
+                    first: &|[z]| Complex { re: k.exp(z.re), im: k.cos(z.im) },
+                    im: &|[z], first| k.sin(z.im) * first.re,
+                    re: &|_, first| first.im * first.re,
+                };
+                replace(&mut self, |k, own, in_place| formula.apply::<T>(k, &[own], in_place));
+                self
+            }
+
+            /// Returns the squares of the magnitudes, |z|² = fma(a, a, b · b) for z = a + ib.
+            #[doc(alias = "norm_sqr")]
+            #[must_use]
+            #[track_caller]
+            pub fn abs_squared(&self) -> $real<'k, T, $($size,)* $layout>
+            where
+                T: Accumulate,
+            {
+                magnitudes(self, &|square| square)
+            }
+
+            /// Returns the magnitudes |z|, the roots of [`abs_squared`](Self::abs_squared), which overflow where the squares do. Maxima and
+            /// conditions apply to the result: `z.abs().row_argmax()`.
+            #[doc(alias = "norm")]
+            #[must_use]
+            #[track_caller]
+            pub fn abs(&self) -> $real<'k, T, $($size,)* $layout>
+            where
+                T: Accumulate<Sum: Root>,
+            {
+                let k = self.re.kernel();
+                magnitudes(self, &|square| k.sqrt(square))
+            }
+
+            /// Applies `f` to every pair of registers and returns the results, as [`Rt::map`] does: `z.map(|z| Complex { re: z.im, im: z.re })`.
+            #[doc(alias = "unary_map")]
+            #[must_use]
+            #[track_caller]
+            pub fn map(&self, f: impl Fn(Number<'k, T::Word>) -> Number<'k, T::Word>) -> Self
+            where
+                T: MappedElement,
+            {
+                let words = words_of_parts(self);
+                mapped(self, &|at| f(words.as_ref().map_parts(|part| part[at])))
+            }
+
+            /// Applies `f` to corresponding pairs of registers and returns the results, as [`Rt::zip`] does.
+            #[doc(alias = "bin_map")]
+            #[must_use]
+            #[track_caller]
+            pub fn zip(&self, other: &Self, f: impl Fn(Number<'k, T::Word>, Number<'k, T::Word>) -> Number<'k, T::Word>) -> Self
+            where
+                T: MappedElement,
+            {
+                let words = [self, other].map(words_of_parts);
+                mapped(self, &|at| {
+                    let [own, other] = words.each_ref().map(|words| words.as_ref().map_parts(|part| part[at]));
+                    f(own, other)
+                })
+            }
+        }
+    )*};
+}
+
+functions! {
+    Crt Rt [const H const W] L: RegisterLayout;
+    Crv Rv [const N] V: VectorLayout;
+}
+
+/// The type in which products of the elements of `P` are computed.
+type SumOf<'k, P> = <<P as Distributed<'k>>::Element as Accumulate>::Sum;
+
+/// Returns the results of `f` for the squares of the magnitudes of all elements, in fresh registers.
+#[track_caller]
+fn magnitudes<'k, P: Registers<'k, Element: Accumulate>>(
+    of: &Complex<P>,
+    f: &dyn Fn(Val<'k, SumOf<'k, P>>) -> Val<'k, SumOf<'k, P>>,
+) -> P {
+    let k = of.re.kernel();
+    let _located = k.locate(Location::caller());
+    let im = of.im.words();
+    of.re.computed(|at, re| {
+        let parts = P::Element::elements(re).into_iter().zip(P::Element::elements(im[at]));
+        P::Element::word(&parts.map(|(a, b)| f(a.mad(a, b * b))).collect())
+    })
+}
+
+/// Returns the results of `f` for the number of each register, in fresh registers.
+#[track_caller]
+fn mapped<'k, P: Registers<'k>>(
+    like: &Complex<P>,
+    f: &dyn Fn(usize) -> Number<'k, WordOf<'k, P>>,
+) -> Complex<P> {
+    let k = like.re.kernel();
+    let mut re = k.all_owned(|| {
+        let (re, im): (Vec<_>, Vec<_>) = (0..P::count()).map(f).map(|z| (z.re, z.im)).unzip();
+        [re, im].concat()
+    });
+    let im = re.split_off(P::count());
+    Complex { re, im }.map_parts(|registers| P::of_registers(k, registers))
+}
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Crt<'k, T, H, W, L> {
+    /// Returns the results of `f` for each element, which receives the builder, the element's row and column in the tile, and the element,
+    /// as [`Rt::map_indexed`] does: `z.map_indexed(|k, (row, col), z| …)`.
+    #[must_use]
+    #[track_caller]
+    pub fn map_indexed(
+        &self,
+        f: impl Fn(Builder<'k>, (Val<'k, u32>, Val<'k, u32>), Number<'k, T::Reg>) -> Number<'k, T::Reg>,
+    ) -> Self {
+        let k = self.re.kernel();
+        let [rows, cols] = {
+            let _located = k.locate(Location::caller());
+            Rt::<T, H, W, L>::coordinates(k)
+        };
+        let words = words_of_parts(self);
+        mapped(self, &|at| {
+            let results = (0..T::PER_WORD).map(|slot| {
+                let value = at * T::PER_WORD + slot;
+                let element = words.as_ref().map_parts(|part| element_of::<T>(part[at], slot, k));
+                f(k, (rows.at(value), cols.at(value)), element)
+            });
+            let (re, im): (Vec<_>, Vec<_>) = results.map(|z| (z.re, z.im)).unzip();
+            Complex { re, im }.map_parts(|part| word_of::<T>(k, &part))
+        })
+    }
+}

@@ -1,0 +1,49 @@
+//! Masks of complex tiles: elements on one side of a diagonal, a row or a column become one complex number.
+
+use super::{Complex, Crt};
+use crate::{ptx::Val, tensor::TensorElement, tiles::element::RegisterLayout};
+
+macro_rules! masks {
+    ($($name:ident $what:literal ($($argument:ident: $number:ident),*);)*) => {
+        impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Crt<'k, T, H, W, L> {$(
+            #[doc = concat!("Replaces the elements ", $what, " with `re` + i · `im`, as [`Rt::", stringify!($name), "`](crate::tiles::Rt::", stringify!($name), ") does.")]
+            #[must_use]
+            #[track_caller]
+            pub fn $name(
+                self,
+                $($argument: impl Into<Val<'k, $number>>,)*
+                re: impl Into<Val<'k, T::Reg>>,
+                im: impl Into<Val<'k, T::Reg>>,
+            ) -> Self {
+                $(let $argument = $argument.into();)*
+                Complex { re: self.re.$name($($argument,)* re), im: self.im.$name($($argument,)* im) }
+            }
+        )*}
+    };
+}
+
+masks! {
+    causal            "above the main diagonal" ();
+    causal_transposed "below the main diagonal" ();
+    tril              "with `col` > `row` + `diagonal`" (diagonal: i32);
+    triu              "with `col` < `row` + `diagonal`" (diagonal: i32);
+    right_fill        "in columns from `col` on" (col: u32);
+    left_fill         "in columns before `col`" (col: u32);
+    upper_fill        "in rows before `row`" (row: u32);
+    lower_fill        "in rows from `row` on" (row: u32);
+    upper_right_fill  "in rows before `row` and in columns from `col` on" (row: u32, col: u32);
+}
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Crt<'k, T, H, W, L> {
+    /// Replaces the elements for whose row and column `f` holds with `re` + i · `im`, as [`Rt::fill_where`](crate::tiles::Rt::fill_where) does.
+    #[must_use]
+    #[track_caller]
+    pub fn fill_where(
+        self,
+        re: impl Into<Val<'k, T::Reg>>,
+        im: impl Into<Val<'k, T::Reg>>,
+        f: impl Fn(Val<'k, u32>, Val<'k, u32>) -> Val<'k, bool>,
+    ) -> Self {
+        Complex { re: self.re.fill_where(re, &f), im: self.im.fill_where(im, &f) }
+    }
+}
