@@ -129,7 +129,7 @@ impl<'k> Owner<'k> {
         }
     }
 
-    /// Divides `count` items among the warps of the scope, like [`Builder::over_warps`].
+    /// Divides `count` items among the warps of the scope, as [`Builder::over_warps`] does.
     #[track_caller]
     pub(super) fn over_warps(self, count: u32, work: impl Fn(Val<'k, u32>)) {
         let (warp, warps) = self.0.warp();

@@ -24,7 +24,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     /// stores. Either way, the data are [`Pending`]. In an emitted loop, a barrier is emitted first, because threads may still
     /// be reading the tile of the previous iteration.
     ///
-    /// Rejected when the kernel is built if the coordinates of `from` may differ between these threads.
+    /// The builder rejects the call if the coordinates of `from` may differ between these threads.
     #[doc(alias = "load_async")]
     #[track_caller]
     pub fn fill<A: Readable>(self, from: GlTile<'k, T, A>) -> Pending<'k, Self> {
@@ -65,7 +65,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
 }
 
 impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
-    /// Fills the vector from global memory with all threads of the block, like [`St::fill`]; elements past the end become 0.
+    /// Fills the vector from global memory with all threads of the block, as [`St::fill`] does; elements past the end become 0.
     #[doc(alias = "load_async")]
     #[track_caller]
     pub fn fill<A: Readable>(self, from: GlTile<'k, T, A, 1>) -> Pending<'k, Self> {
@@ -108,7 +108,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
     /// Adjacent threads store adjacent parts of a row, with the widest accesses that the known alignment allows. A register tile that is
     /// stored via shared memory ([`St::store_with`]) thus uses 16-byte accesses to global memory.
     ///
-    /// Rejected when the kernel is built if the coordinates of the tile may differ between these threads.
+    /// The builder rejects the call if the coordinates of the tile may differ between these threads.
     #[doc(alias = "store")]
     #[track_caller]
     pub fn store_shared<const H: usize, const W: usize, S: SharedSwizzle>(

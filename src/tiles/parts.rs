@@ -6,7 +6,7 @@ use crate::{ptx::Builder, tensor::TensorElement};
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
     /// Returns a copy of the `H2`×`W2` subtiles that start at subtile (`row`, `col`).
     ///
-    /// Rejected when the kernel is built if the part extends past the tile's edge.
+    /// The builder rejects the call if the part extends past the tile's edge.
     #[doc(alias = "subtile_inplace")]
     #[must_use]
     #[track_caller]
@@ -27,7 +27,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     /// Replaces the `H2`×`W2` subtiles that start at subtile (`row`, `col`) by the result of `f`, in place: the argument of `f` owns these
     /// registers of the tile.
     ///
-    /// Rejected when the kernel is built if the part extends past the tile's edge.
+    /// The builder rejects the call if the part extends past the tile's edge.
     #[doc(alias = "subtile_inplace")]
     #[must_use]
     #[track_caller]

@@ -90,7 +90,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         self.map_words(f)
     }
 
-    /// Replaces every register of the tile with the result of `f`, like [`Rt::map_words`]. All warps of the block must take part.
+    /// Replaces every register of the tile with the result of `f`, as [`Rt::map_words`] does. All warps of the block must take part.
     #[track_caller]
     pub fn map_words(
         self,
@@ -297,7 +297,7 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
         self.map_words(f)
     }
 
-    /// Replaces every word of the vector with the result of `f`, like [`Rv::map_words`]. All threads of the block must take part.
+    /// Replaces every word of the vector with the result of `f`, as [`Rv::map_words`] does. All threads of the block must take part.
     ///
     /// Waits at the block's barrier first, because other threads may still be reading.
     #[track_caller]

@@ -64,7 +64,7 @@ impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {
         self.in_registers().any(f)
     }
 
-    /// Returns whether `f` holds for all elements of the vector, like [`any`](Self::any).
+    /// Returns whether `f` holds for all elements of the vector. [`any`](Self::any) explains which threads take part.
     #[track_caller]
     pub fn all(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
         self.in_registers().all(f)
