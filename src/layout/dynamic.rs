@@ -28,7 +28,7 @@ use super::error::LayoutError;
 pub const DYNAMIC_EXTENT: i64 = 1 << 31;
 
 impl BasisVector {
-    /// Evaluates a linear form whose dimensions count `units`; missing units are 0, sums wrap at 64 bits.
+    /// Returns the sum of each component times its entry of `units`. Missing entries are 0, and the arithmetic wraps at 64 bits.
     #[must_use]
     pub fn bind(&self, units: &[i64]) -> i64 {
         let terms =

@@ -181,7 +181,7 @@ impl<'k> Builder<'k> {
         self.body().line(format_args!(""));
     }
 
-    /// Copies `value` to a fresh register that contains no other value.
+    /// Copies `value` to a fresh register that nothing else uses.
     #[track_caller]
     pub fn copy_of<T: Scalar>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
         let copy = self.fresh(T::CLASS);

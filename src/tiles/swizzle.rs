@@ -70,15 +70,15 @@ pub(super) const fn padding<T: TensorElement, S: SharedSwizzle>() -> u32 {
 
 /// Returns the swizzled layout of a shared tile of `rows`×`cols` elements `T`: `(row, (col in block, block))`.
 ///
-/// A swizzled tile consists of consecutive column blocks, each as wide as one swizzled row. Within a block, rows are contiguous,
-/// and the 16-byte chunks of a row are permuted by the row index. These are the 128-, 64- and 32-byte modes of TMA and
+/// A swizzled tile consists of consecutive column blocks, each as wide as one swizzled row. Within a block, rows are contiguous, and the
+/// 16-byte chunks of a row are permuted by the row index. The layouts are those of the 128-, 64- and 32-byte swizzle modes of TMA and
 /// `wgmma` (PTX ISA, "Shared Memory Matrix Layout").
 ///
 /// This is the layout of [`St`](super::St) for any size.
 ///
 /// # Errors
-/// Returns an error if the swizzled row is longer than the tile's row. Tiles whose rows are not a multiple of the swizzled row are rejected
-/// at allocation.
+/// Returns an error if the swizzled row is longer than the tile's row. Tiles whose row length is not a multiple of the swizzled row length
+/// are rejected at allocation.
 pub fn shared_layout<T: TensorElement, S: SharedSwizzle>(
     rows: u32,
     cols: u32,

@@ -63,13 +63,13 @@ const MOST_UNALIGNED: u32 = 1 << 30;
 
 impl RowTiling {
     /// Returns the tiling for rows of at most `sizes[0]` elements. `bytes` is the larger of the sizes of the elements that are read and
-    /// written. `sizes` contains the length of rows and all row pitches, or divisors of these. Rows are unaligned unless all of `sizes` are
-    /// multiples of 16 bytes.
+    /// written. The other entries of `sizes` are row pitches, or divisors of these. Rows are aligned only if every entry, in bytes, is a
+    /// multiple of 16.
     ///
-    /// The fastest tiling on an H200 is a warp for short rows, and for longer rows a block in which each thread has 32 bytes and at least
-    /// two blocks fit on a multiprocessor. For still longer rows of f32, it is a block with up to 32 elements per thread, then a cluster of
-    /// up to 8 blocks. Long rows of 16-bit elements, and all long rows on targets without clusters, are read in parts; their second read
-    /// hits the level-2 cache.
+    /// The fastest tiling on an H200 is a warp for short rows, and for longer rows a block with 32 bytes per thread; for elements narrower
+    /// than 32 bits, blocks are small enough for two to fit on a multiprocessor. For still longer rows of f32, it is a block with up to 32
+    /// elements per thread, then a cluster of up to 8 blocks. Long rows of 16-bit elements, and all long rows on targets without clusters,
+    /// are read twice, in parts; the second read hits the level-2 cache.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let adjacent = (16 / bytes).max(1);

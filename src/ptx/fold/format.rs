@@ -63,7 +63,7 @@ impl Rounding {
     }
 }
 
-/// The format of a number type's bits.
+/// The bit format of a numeric type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// An integer, in two's complement if it is signed.

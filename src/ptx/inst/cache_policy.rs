@@ -33,7 +33,7 @@ impl Eviction {
     }
 }
 
-/// A cache policy in a register, which copies accept as a hint: 64 opaque bits.
+/// A cache policy: 64 opaque bits in a register. Copy instructions accept it as a hint.
 #[derive(Clone, Copy, Debug)]
 pub struct CachePolicy<'k>(Val<'k, u64>);
 

@@ -161,7 +161,7 @@ impl<'k> Builder<'k> {
         self.when_warps::<4>(rank, work);
     }
 
-    /// Emits `work` only for the scope of `N` consecutive warps whose rank is `rank`.
+    /// Emits `work` in a branch that only the scope of `N` consecutive warps with rank `rank` executes.
     #[track_caller]
     pub fn when_warps<const N: usize>(self, rank: impl Into<Val<'k, u32>>, work: impl FnOnce(Warps<'k, N>)) {
         let warps = self.warps::<N>();

@@ -62,8 +62,8 @@ const E5M2: Fp8 = Fp8 { digits: 2, bias: 15, max: 0x7b };
 
 /// An 8-bit floating-point number with 4 bits of exponent and 3 of significand: `.e4m3`.
 ///
-/// Magnitudes reach 448; the format has NaN (0x7f, 0xff), but no infinities. Arithmetic uses other types: `mma` multiplies e4m3, and
-/// [`Val::to_f32`](crate::ptx::Val::to_f32) converts to f32.
+/// Finite magnitudes reach 448; the format has NaN (0x7f, 0xff), but no infinities. There are no scalar arithmetic instructions: `mma`
+/// multiplies e4m3, and [`Val::to_f32`](crate::ptx::Val::to_f32) converts to f32.
 #[allow(non_camel_case_types, reason = "named like the PTX type and like half's own types")]
 #[doc(alias = "fp8e4m3")]
 #[doc(alias = "float8_e4m3fn")]
@@ -73,8 +73,8 @@ pub struct e4m3(u8);
 
 /// An 8-bit floating-point number with 5 bits of exponent and 2 of significand: `.e5m2`, the upper half of an f16.
 ///
-/// Finite magnitudes reach 57,344; the format has infinities and NaN. Arithmetic uses other types: `mma` multiplies e5m2, and
-/// [`Val::to_f32`](crate::ptx::Val::to_f32) converts to f32.
+/// Finite magnitudes reach 57,344; the format has infinities and NaN. There are no scalar arithmetic instructions: `mma` multiplies e5m2,
+/// and [`Val::to_f32`](crate::ptx::Val::to_f32) converts to f32.
 #[allow(non_camel_case_types, reason = "named like the PTX type and like half's own types")]
 #[doc(alias = "fp8e5m2")]
 #[doc(alias = "float8_e5m2")]
@@ -110,8 +110,8 @@ macro_rules! formats {
                 self.0
             }
 
-            /// Rounds to nearest even; larger magnitudes and infinities become the largest finite number of their sign, and NaN becomes the
-            /// positive [`NAN`](Self::NAN).
+            /// Rounds to nearest even; numbers out of range and infinities become the largest finite number with the same sign, and NaN
+            /// becomes the positive [`NAN`](Self::NAN).
             #[doc = concat!("\n\nThe result of `cvt.rn.satfinite.", stringify!($t), "x2.f32`.")]
             pub fn from_f32(x: f32) -> Self {
                 Self($format.narrow(x, $format.max))

@@ -42,8 +42,8 @@ impl tf32 {
         self.0
     }
 
-    /// Rounds to nearest, ties away from zero: the result of `cvt.rna.tf32.f32`, which all targets with tf32 support. NaN keeps the upper
-    /// bits of its payload; if these are 0, it becomes infinity.
+    /// Rounds to nearest, ties away from zero: the result of `cvt.rna.tf32.f32`, an instruction of all targets that support tf32. NaN keeps
+    /// the upper bits of its payload; if these are 0, it becomes infinity.
     pub const fn from_f32(x: f32) -> Self {
         let half = if x.is_finite() { HALF } else { 0 };
         Self::from_bits(x.to_bits() + half)

@@ -48,7 +48,7 @@ macro_rules! functions {
                 Complex { re: self.re * factor, im: self.im * factor }
             }
 
-            /// Returns `self · factor + addend`, computed in place. Each part is rounded twice: after each real product.
+            /// Returns `self · factor + addend`, computed in place. Each part is two fused multiply-adds, and is thus rounded twice.
             #[doc(alias = "fma")]
             #[must_use]
             #[track_caller]
@@ -70,7 +70,7 @@ macro_rules! functions {
                 self
             }
 
-            /// Returns `self + left · right`, computed in place. Each part is rounded twice: after each real product.
+            /// Returns `self + left · right`, computed in place. Each part is two fused multiply-adds, and is thus rounded twice.
             #[doc(alias = "fma")]
             #[must_use]
             #[track_caller]

@@ -193,7 +193,7 @@ impl<'k, T: TensorElement, const N: usize> Csv<'k, T, N> {
 }
 
 impl<'k, P: Allocate<'k>> Complex<P> {
-    /// Returns a complex tile or vector of another type, whose parts are in the memory of the parts of this one, as [`St::reuse`] does.
+    /// Returns a complex tile or vector of another type, whose parts reuse the memory of the parts of this one. See [`St::reuse`].
     #[track_caller]
     pub fn reuse<Q: Allocate<'k>>(self) -> Complex<Q> {
         Complex { re: reuse(self.re), im: reuse(self.im) }

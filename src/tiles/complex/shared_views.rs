@@ -59,7 +59,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle>
         both(self.re.col_sum(to.re), self.im.col_sum(to.im))
     }
 
-    /// Returns whether either part of any element is NaN, as [`Filled::has_nan`] does.
+    /// Returns whether either part of any element is NaN. See [`Filled::has_nan`].
     #[track_caller]
     pub fn has_nan(&self) -> Val<'k, bool> {
         self.re.has_nan() | self.im.has_nan()
