@@ -91,16 +91,19 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub(in crate::tiles) fn warp_of(self, scope: impl Scope<'k>) -> (Val<'k, u32>, u32) {
         let warps = scope.size() / 32;
-        if !Uniformity::Block.covers(scope.uniformity()) {
-            self.refuse("expected a scope of whole warps of a block to divide a tile among".into());
-        }
         self.check_warps(scope);
         (if warps > 1 { scope.thread() >> 5 } else { 0.into() }, warps.max(1))
     }
 
-    /// Rejects a scope that does not consist of whole warps.
+    /// Rejects a scope that does not consist of whole warps of one block, such as a lane or a cluster.
     #[track_caller]
     pub(super) fn check_warps(self, scope: impl Scope<'k>) {
+        if !Uniformity::Block.covers(scope.uniformity()) {
+            self.refuse(
+                "expected a scope of whole warps of a block to divide a tile among, found a cluster".into(),
+            );
+            return;
+        }
         let threads = scope.size();
         if threads == 0 || !threads.is_multiple_of(32) {
             self.refuse(format!(

@@ -28,7 +28,6 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
     }
 
     /// Returns whether `f` holds for all elements of the tile. All threads of the block must take part; all receive the same result.
-    #[doc(alias = "bar.red.or")]
     #[track_caller]
     pub fn all(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
         !self.any_band(&|band| !band.all(&f))

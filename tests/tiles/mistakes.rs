@@ -340,6 +340,27 @@ fn the_parts_of_warps_divide_a_tile() {
     );
 }
 
+/// The memory through which warps combine results belongs to one block.
+#[test]
+fn the_warps_of_a_cluster_do_not_reduce() {
+    fn each(line: u32, reduce: impl for<'k> FnOnce(Rt<'k, f32, 1, 1>, Cluster<'k>)) {
+        let (text, _) = refused::<()>(Target::SM_90, line, |k, ()| {
+            k.block([64]);
+            k.grid([2]);
+            k.cluster([2]);
+            reduce(k.zeros(), k.this_cluster());
+        });
+        let expected = "expected a scope of whole warps of a block to divide a tile among, found a cluster";
+        assert!(text.contains(expected), "{text}");
+    }
+    each(line!(), |t, cluster| _ = t.sum_over(cluster));
+    each(line!(), |t, cluster| _ = t.maximum_over(cluster));
+    each(line!(), |t, cluster| _ = t.any_over(cluster, |x| x.gt(0.0)));
+    each(line!(), |t, cluster| _ = t.all_over(cluster, |x| x.gt(0.0)));
+    each(line!(), |t, cluster| _ = t.argmax_over(cluster));
+    each(line!(), |t, cluster| drop(t.row_sum_over(cluster)));
+}
+
 #[test]
 fn parts_divide_a_shared_vector() {
     let (text, _) = refused::<()>(Target::SM_80, line!() + 3, |k, ()| {

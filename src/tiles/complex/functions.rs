@@ -92,7 +92,7 @@ macro_rules! functions {
                 self
             }
 
-            /// Replaces each number z by conj(z) / |z|², computed in place: the square overflows before the result does.
+            /// Replaces each number z by conj(z) / |z|², computed in place: the square overflows and underflows before the result does.
             #[must_use]
             #[track_caller]
             pub fn recip(mut self) -> Self

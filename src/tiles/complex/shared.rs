@@ -215,7 +215,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>
     Complex<Filled<St<'k, T, H, W, S>>>
 {
     /// Updates the tile in place, 16 rows at a time, with all warps of the block, as [`Filled::update`] does: `f` receives the index of these
-    /// rows, in units of subtiles, and their elements, and returns the new elements.
+    /// rows, in units of subtiles, and their elements, and returns the new elements. Both parts of the rows are in registers: update parts of
+    /// tiles wider than about 8 subtiles with [`update_with`](Self::update_with).
     #[doc(alias = "bin_map")]
     #[doc(alias = "row_map")]
     #[doc(alias = "col_map")]
