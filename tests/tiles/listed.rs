@@ -157,17 +157,47 @@ fn names_in(cell: &str) -> Vec<&str> {
     names
 }
 
+/// The rows of a table of docs/tiles.md, by its first line after the heading "From ThunderKittens", without rows that are headings.
+fn rows_of_thunderkittens(text: &str, first: &str) -> Vec<String> {
+    let rows =
+        text.lines().skip_while(|line| *line != "## From ThunderKittens").skip_while(|line| *line != first);
+    let rows = rows.take_while(|line| line.starts_with('|')).skip(2);
+    rows.filter(|row| !row.starts_with("| **")).map(str::to_owned).collect()
+}
+
+fn docs() -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/tiles.md")).unwrap()
+}
+
+/// What is below the level of tiles is used in the files that its row names.
+#[test]
+fn names_below_tiles_have_tests() {
+    let rows = rows_of_thunderkittens(&docs(), "| ThunderKittens | warpwright | tests |");
+    assert!(rows.len() >= 10, "{} rows", rows.len());
+    for row in rows {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").collect();
+        let [_, here, files] = cells[..] else { panic!("three cells: {row}") };
+        let used: BTreeSet<String> = files
+            .split('`')
+            .filter(|span| span.ends_with(".rs"))
+            .flat_map(|file| {
+                let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+                let source = fs::read_to_string(path).unwrap_or_else(|error| panic!("{file}: {error}"));
+                words(&tokens(&source))
+            })
+            .collect();
+        let missing: Vec<&str> = names_in(here).into_iter().filter(|name| !used.contains(*name)).collect();
+        assert!(missing.is_empty(), "{row}: {missing:?}");
+    }
+}
+
 /// Each row of the map from ThunderKittens' names has tests that use what the row names.
 #[test]
 fn names_of_thunderkittens_have_tests() {
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/tiles.md")).unwrap();
-    let rows = text.lines().skip_while(|line| *line != "## From ThunderKittens").skip(1);
-    let rows =
-        rows.skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|')).skip(2);
-    let rows: Vec<&str> = rows.filter(|row| !row.starts_with("| **")).collect();
+    let rows = rows_of_thunderkittens(&docs(), "| ThunderKittens | warpwright | test |");
     assert!(rows.len() > 60, "a row for each type and operation: {}", rows.len());
     let (mut modules, mut untested) = (Modules::default(), Vec::new());
-    for row in rows {
+    for row in &rows {
         let cells: Vec<&str> = row.trim_matches('|').split(" | ").collect();
         let [_, here, tests] = cells[..] else { panic!("three cells: {row}") };
         let tests = tests_of(tests);
