@@ -74,7 +74,7 @@ pub(super) type Number<'k, S> = Complex<Val<'k, S>>;
 /// A part of a result, computed from the operands and from the intermediate results of both parts.
 type Part<'f, 'k, S, const N: usize> = dyn Fn([Number<'k, S>; N], Number<'k, S>) -> Val<'k, S> + 'f;
 
-/// A function of `N` complex numbers. The imaginary part of the result is computed first and may replace that of the first operand, on
+/// A function of `N` complex numbers. The imaginary part of the result is computed first and may replace that of an operand, on
 /// which the real part then depends only through the intermediate results.
 pub(super) struct Formula<'f, 'k, S: Scalar, const N: usize> {
     /// Returns the intermediate results.
@@ -201,6 +201,21 @@ fn product<'k, T: Accumulate<Sum: Signed>>(
         first: &|[z, w]| Complex { re: z.im * w.im, im: z.im * w.re },
         im: &|[z, w], first| z.re.mad(w.im, first.im),
         re: &|[z, w], first| z.re.mad(w.re, -first.re),
+    };
+    formula.apply::<T>(k, operands, in_place)
+}
+
+/// Returns z · w + sum.
+#[track_caller]
+pub(super) fn product_sum<'k, T: Accumulate<Sum: Signed>>(
+    k: Builder<'k>,
+    operands: &[Words<'k, T>; 3],
+    in_place: InPlace<'_>,
+) -> Complex<Vec<RegId>> {
+    let formula = Formula {
+        first: &|[z, w, sum]| Complex { re: (-z.im).mad(w.im, sum.re), im: z.im.mad(w.re, sum.im) },
+        im: &|[z, w, _], first| z.re.mad(w.im, first.im),
+        re: &|[z, w, _], first| z.re.mad(w.re, first.re),
     };
     formula.apply::<T>(k, operands, in_place)
 }

@@ -4,7 +4,7 @@ use std::panic::Location;
 
 use super::{
     Complex, Crt, Crv,
-    arithmetic::{ComplexOperand, Formula, Number, replace, words_for, words_of_parts},
+    arithmetic::{ComplexOperand, Formula, Number, product_sum, replace, words_for, words_of_parts},
 };
 use crate::{
     ptx::{
@@ -61,12 +61,7 @@ macro_rules! functions {
                 T: Accumulate<Sum: Signed>,
             {
                 let (factor, addend) = (words_for(&self, factor), words_for(&self, addend));
-                let formula = Formula {
-                    first: &|[z, w, sum]| Complex { re: (-z.im).mad(w.im, sum.re), im: z.im.mad(w.re, sum.im) },
-                    im: &|[z, w, _], first| z.re.mad(w.im, first.im),
-                    re: &|[z, w, _], first| z.re.mad(w.re, first.re),
-                };
-                replace(&mut self, |k, own, in_place| formula.apply::<T>(k, &[own, factor, addend], in_place));
+                replace(&mut self, |k, own, in_place| product_sum::<T>(k, &[own, factor, addend], in_place));
                 self
             }
 
@@ -83,12 +78,7 @@ macro_rules! functions {
                 T: Accumulate<Sum: Signed>,
             {
                 let (left, right) = (words_for(&self, left), words_for(&self, right));
-                let formula = Formula {
-                    first: &|[sum, z, w]| Complex { re: (-z.im).mad(w.im, sum.re), im: z.im.mad(w.re, sum.im) },
-                    im: &|[_, z, w], first| z.re.mad(w.im, first.im),
-                    re: &|[_, z, w], first| z.re.mad(w.re, first.re),
-                };
-                replace(&mut self, |k, own, in_place| formula.apply::<T>(k, &[own, left, right], in_place));
+                replace(&mut self, |k, own, in_place| product_sum::<T>(k, &[left, right, own], in_place));
                 self
             }
 
