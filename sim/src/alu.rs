@@ -19,10 +19,10 @@ use crate::machine::registers::Regs;
 use crate::program::code::{Alu, Clock, Kept, Logic, P, Reg, Set, Setp};
 use crate::program::spaces::SHARED_BITS;
 
-/// The mask of the offset in a shared address.
+/// The mask that selects the offset from a shared address.
 const OFFSET: u64 = (1 << SHARED_BITS) - 1;
 
-/// Copies the operands of a later `fma`, and then executes the instruction.
+/// Copies registers that a later `fma` reads, and then executes the instruction.
 #[inline(never)]
 fn keep(regs: &mut Regs, kept: &Kept, m: u32, clock: u64) {
     for &(to, from) in &kept.copies {
@@ -32,8 +32,8 @@ fn keep(regs: &mut Regs, kept: &Kept, m: u32, clock: u64) {
     execute_portably(regs, &kept.alu, m, clock);
 }
 
-/// Executes instructions like [`execute`], on a machine without fused multiply-add. Not inlined, because it takes as long to compile as a
-/// run loop.
+/// Executes one instruction as [`execute`] does, on a machine without fused multiply-add. It is not inlined, because it takes as long to
+/// compile as a run loop.
 #[inline(never)]
 pub(crate) fn execute_portably(regs: &mut Regs, alu: &Alu, m: u32, clock: u64) {
     execute::<false>(regs, alu, m, clock);
@@ -277,7 +277,7 @@ fn compared(regs: &Regs, op: Compare, ty: Ty, ftz: bool, a: Reg, b: Reg) -> u32 
     }
 }
 
-/// Compares the upper halves of pairs.
+/// Returns the lanes in which `a op b` holds for the upper halves of pairs.
 fn compared_upper(regs: &Regs, op: Compare, ty: Ty, ftz: bool, a: Reg, b: Reg) -> u32 {
     let (a, b) = (regs.get(a), regs.get(b));
     test64(&a, &b, |a, b| compare(ty, op, ftz, a >> 16 & 0xffff, b >> 16 & 0xffff))

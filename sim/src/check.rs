@@ -3,8 +3,8 @@
 //! All memory accesses pass through this module: every instruction announces its accesses here before it performs them, and a checked run
 //! counts, orders and checks them in one place.
 //!
-//! Announced accesses have valid addresses. An access by a whole warp is announced once. If its lanes may access different allocations or
-//! blocks, it is announced as a request of the warp, and then for each lane.
+//! An access by a whole warp is announced once. If its lanes may access different allocations or blocks, it is announced as a request of
+//! the warp, and then again for each allocation, block or lane. Addresses are valid unless stated otherwise.
 
 pub(crate) mod counted;
 pub(crate) mod counting;
@@ -226,7 +226,7 @@ impl Cluster<'_> {
         self.check_global_load(access, all, access.size(), 1 << lane)
     }
 
-    /// Announces a store by lanes to global memory, whose addresses are not yet known to be valid.
+    /// Announces a store by lanes to global memory, at addresses that are not yet known to be valid.
     #[inline(always)]
     pub(crate) fn before_global_stores(&mut self, access: &Access, all: &Lanes64, m: u32) {
         if access.strong {
@@ -247,7 +247,7 @@ impl Cluster<'_> {
         self.check_global_store(access, all, access.size(), m, value)
     }
 
-    /// Records that bytes become an allocation of the device heap, so that earlier accesses to them are irrelevant.
+    /// Records that `bytes` bytes become an allocation of the device heap, which makes earlier accesses to them irrelevant.
     pub(crate) fn before_heap_block(&mut self, address: u64, bytes: u64) {
         if let Some(global) = &self.machine.shadow.global {
             global.forget(address, bytes);
@@ -298,7 +298,7 @@ impl Cluster<'_> {
         self.count_bytes(|moved| moved.param_read += access.size() * u64::from(m.count_ones()));
     }
 
-    /// Announces a store of values that leave the block, which must not be undefined.
+    /// Announces a store of values that become visible outside the block and therefore must not be undefined.
     pub(crate) fn before_leaving(
         &mut self,
         warp: &mut Warp,
@@ -314,7 +314,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Announces `cp.async` copies by the lanes of `m`, of `bytes` bytes to the block's shared memory.
+    /// Announces `cp.async` copies of `bytes` bytes each to the block's shared memory by the lanes of `m`.
     pub(crate) fn before_copies(&mut self, to: &Lanes64, bytes: u64, m: u32) -> Outcome<()> {
         for lane in lanes(m) {
             let place = Place { rank: self.at, offset: to[lane] as usize };
@@ -323,7 +323,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Announces the reads of these copies: `sizes` bytes each from global memory, for `bytes` bytes each that will be written.
+    /// Announces the reads of these copies: each lane reads its number of bytes in `sizes` from global memory, and writes `bytes` bytes.
     pub(crate) fn before_copied_loads(
         &mut self,
         from: &Lanes64,
@@ -376,7 +376,7 @@ impl Cluster<'_> {
         self.check_copy(place, bytes, lane, if values { Copier::Values } else { Copier::Engine })
     }
 
-    /// Announces an access by an asynchronous engine to runs of bytes of global memory, `bytes` in total.
+    /// Announces an access by an asynchronous engine to ranges of global memory with `bytes` bytes in total.
     pub(crate) fn before_engine_global(
         &mut self,
         runs: impl FnOnce() -> Vec<(u64, u64)>,

@@ -13,14 +13,14 @@ pub use crate::report::footprint::Footprint;
 pub use crate::report::kinds::{Checks, FindingKind, UnknownCheck, UnknownKind};
 pub use crate::report::selection::Selection;
 
-/// The results of a launch in addition to its outputs.
+/// The report of a launch: counts, findings and printed output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// The output of device-side `printf`, one string per call: in the order of blocks and, within a block, of execution.
     pub printed: Vec<String>,
     /// The number of blocks in the grid.
     pub blocks: u64,
-    /// The total counts.
+    /// The counts of the whole launch.
     pub counts: Counts,
     /// The counts of each executed instruction, in the order of the text; empty if
     /// [`Checks::COUNTS`](crate::Checks::COUNTS) is off.
@@ -34,8 +34,8 @@ pub struct Report {
     /// The findings. Empty unless the launch continues after findings
     /// ([`Sim::keep_going`](crate::Sim::keep_going)); otherwise, the first finding is an error.
     pub findings: Vec<Finding>,
-    /// What hardware executes as defined, but rarely as intended ([`FindingKind::is_note`]), one per kind and position in the text. Notes
-    /// neither end a run nor count as findings.
+    /// The notes: reports of behavior that is defined, but rarely intended ([`FindingKind::is_note`]); one per kind and position in the
+    /// text. Notes neither end a run nor count as findings.
     pub notes: Vec<Finding>,
     /// The bytes of global memory that the launch accessed; empty unless [`Sim::footprint`](crate::Sim::footprint) is set.
     pub footprint: Footprint,
@@ -53,7 +53,7 @@ pub struct Contraction {
     pub sum: u32,
 }
 
-/// The allocations by one `malloc` call of the text that a launch did not free.
+/// The heap allocations that one `malloc` call in the text made and the launch did not free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leak {
     /// The 1-based line of the call in the PTX text.
@@ -94,7 +94,7 @@ impl Report {
         self.counts.sectors_per_request()
     }
 
-    /// Returns the number of warp instructions of one class.
+    /// Returns the number of executed warp instructions of one class.
     pub fn instructions(&self, class: InstructionClass) -> u64 {
         let lines = self.lines.iter().filter(|line| line.class == class);
         lines.map(|line| line.counts.warp_instructions).sum()

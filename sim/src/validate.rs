@@ -18,7 +18,7 @@ use crate::text::lexer::Pos;
 use crate::validate::target::{Needs, Target, Version};
 
 /// Returns every error in a text, in order: unknown or malformed instructions, wrong operands, undefined and duplicate
-/// names, features that the module's `.version` or `.target` does not support. `file` is the file name in the errors.
+/// names, and features that the module's `.version` or `.target` does not support. `file` is the file name in the errors.
 ///
 /// A text is valid if ptxas accepts it. Operands and qualifiers of instructions that the simulator does not support (textures,
 /// `tcgen05`, `multimem` …) are not checked.

@@ -1,4 +1,4 @@
-//! The approximate functions, by type.
+//! Dispatch of the approximate functions by type.
 
 use crate::arith::Float;
 use crate::arith::approx::{

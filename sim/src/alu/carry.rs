@@ -21,7 +21,7 @@ pub(crate) fn execute(regs: &mut Regs, m: u32, op: &Carry) {
     };
     let flag = match (op.read, op.kind) {
         (true, _) => regs.p(op.flag),
-        // The flag of a subtraction says that nothing was borrowed.
+        // In subtractions, the flag is set if there is no borrow.
         (false, CarryKind::Sub) => u32::MAX,
         (false, _) => 0,
     };

@@ -1,4 +1,4 @@
-//! `cvt`.
+//! The forms of `cvt`.
 
 use crate::arith::cvt::{cvt as convert, cvt_stochastic, extend, packed_bits};
 use crate::arith::{Float, Int, Round, Ty};
@@ -69,8 +69,8 @@ pub(crate) fn unpack(regs: &mut Regs, m: u32, op: &CvtUnpack) {
     regs.put_r(op.d, m, &out);
 }
 
-/// Executes `cvt.rs`. Each half of the random bits is used for the same half of the numbers; of the two numbers of a half, the first uses
-/// the bits in reverse order. The PTX ISA specifies the division among two numbers; the division among four was measured on a B200, for
+/// Executes `cvt.rs`. The upper half of the random bits rounds the first half of the numbers, and the lower half the others. If two numbers
+/// share 16 bits, the first uses them in reverse order. The PTX ISA specifies this for two numbers; for four, it was measured on a B200 with
 /// e4m3.
 pub(crate) fn stochastic(regs: &mut Regs, m: u32, op: &CvtStochastic) {
     let random = *regs.r(op.random);

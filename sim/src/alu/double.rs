@@ -6,7 +6,7 @@ use crate::machine::registers::Regs;
 use crate::program::code::{D, D1, D2, D3, DR, Narrow, R, Widen};
 use crate::program::spaces::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 
-/// The result of a 64-bit remainder by zero on an H200: ones in the low half.
+/// The result of a 64-bit remainder by zero on an H200.
 const ALL_ONES: u64 = u64::MAX;
 
 #[inline(always)]

@@ -1,4 +1,4 @@
-//! Floating-point instructions at full generality, lane by lane.
+//! Floating-point instructions with any modifiers, executed lane by lane.
 
 use crate::alu::approx;
 use crate::arith::minmax::{minmax, minmax3};

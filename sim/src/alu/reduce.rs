@@ -1,4 +1,4 @@
-//! The functions of reducing copies.
+//! The reductions of asynchronous copies.
 
 use crate::arith::minmax::{Extremum, MinMaxMode, minmax};
 use crate::arith::{Round, float};

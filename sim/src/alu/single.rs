@@ -30,7 +30,7 @@ fn fused(a: f32, b: f32, c: f32) -> f32 {
     let error = (product - (sum - back)) + (c - back);
     let bits = sum.to_bits();
     let inexact = u64::from(error.abs() > 0.0);
-    // An error of the other sign: the sum was rounded away from zero.
+    // If the error has the opposite sign, the sum was rounded away from zero.
     let outwards = (error.to_bits() ^ bits) >> 63 & inexact;
     f64::from_bits(bits.wrapping_sub(outwards) | inexact) as f32
 }

@@ -1,4 +1,4 @@
-//! Video instructions.
+//! Execution of video instructions.
 
 use crate::arith::video::{Source, Then, mad, scalar, simd};
 use crate::machine::registers::Regs;

@@ -28,7 +28,7 @@ impl Default for CvtMode {
     }
 }
 
-/// Converts the low bits of a register.
+/// Converts a value in the low bits of a register to another type.
 ///
 /// - Integer to integer wraps, or clamps with `.sat`.
 /// - Float to integer rounds and always clamps. NaN gives 0 if both types have 32 bits or fewer; otherwise, it gives the target's highest
@@ -126,7 +126,7 @@ fn float_to_float(to: Float, from: Float, mode: CvtMode, bits: u64) -> u64 {
     if to == from && mode == (CvtMode { round: mode.round, ..CvtMode::default() }) {
         return bits & to.mask();
     }
-    // f16 reaches far below the f32 subnormals: `.ftz` changes nothing there.
+    // `.ftz` has no effect on conversions to f16.
     let ftz = mode.ftz && to != Float::F16;
     let bits = from.flush(ftz && from == Float::F32, bits);
     let value = match Unpacked::new(from, bits) {

@@ -93,7 +93,7 @@ pub fn div(ty: Float, round: Round, ftz: bool, a: u64, b: u64) -> u64 {
             if infinite { Unpacked::Inf { sign } } else { Unpacked::Zero { sign } }
         }
         (Unpacked::Finite(x), Unpacked::Finite(y)) => {
-            // 53 bits at most in both: the quotient has 57 bits at least.
+            // Both significands have at most 53 bits, so the quotient has at least 74.
             let up = x.significand.leading_zeros() as i32 - 1;
             let numerator = x.significand << up;
             Unpacked::Finite(Exact {
@@ -104,7 +104,7 @@ pub fn div(ty: Float, round: Round, ftz: bool, a: u64, b: u64) -> u64 {
             })
         }
     };
-    // Of two NaNs the dividend passes on, unlike elsewhere.
+    // If both operands are NaN, the dividend is propagated, unlike in other operations.
     finish(ty, mode, &[b, a], pack(ty, mode, quotient))
 }
 
@@ -123,7 +123,7 @@ pub fn sqrt(ty: Float, round: Round, ftz: bool, a: u64) -> u64 {
         x @ (Unpacked::Nan | Unpacked::Zero { .. } | Unpacked::Inf { sign: false }) => x,
         x if x.sign() => Unpacked::Nan,
         Unpacked::Finite(x) => {
-            // An even exponent, and at least 124 bits: the root has 62.
+            // The exponent becomes even, and the significand has at least 126 bits, so the root has at least 63.
             let up = x.significand.leading_zeros() as i32 - 2;
             let up = up + ((x.exponent - up) & 1);
             let square = x.significand << up;
@@ -159,7 +159,7 @@ fn native(
             let bits = u64::from(result.to_bits());
             match result.abs() {
                 x if x.is_nan() => Some(ty.canonical_nan()),
-                // The smallest normal number may have been rounded up from below, which `.ftz` flushes.
+                // The smallest normal number may result from rounding up a smaller number, which `.ftz` may flush.
                 x if mode.ftz && x == f32::MIN_POSITIVE => None,
                 _ => Some(ty.flush(mode.ftz, bits)),
             }

@@ -57,7 +57,7 @@ pub enum Float {
     F32,
     /// IEEE binary64: 11 exponent bits, 52 fraction bits.
     F64,
-    /// A 32-bit register of which tensor cores read 8 exponent bits and 10 fraction bits; they ignore the low 13 bits.
+    /// 32 bits, of which tensor cores read the sign, 8 exponent bits and 10 fraction bits; they ignore the low 13 bits.
     Tf32,
     /// 8 bits: 4 exponent bits, 3 fraction bits; no infinity; NaN is `0x7f`.
     E4m3,

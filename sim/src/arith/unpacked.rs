@@ -116,7 +116,7 @@ impl Exact {
             1..=127 => {
                 (self.significand >> shift, self.significand & ((1 << shift) - 1), 1u128 << (shift - 1))
             }
-            // Below 2^128 units: less than half of one.
+            // At least 128 bits are cut off: the number is treated as less than half a unit.
             _ => (0, u128::from(self.significand != 0), 2),
         };
         let inexact = cut != 0 || self.sticky;
@@ -146,7 +146,7 @@ impl Exact {
         }
         let exponent = self.top().max(lowest);
         let (significand, _) = self.round_to(exponent - fraction_bits, round);
-        // The hidden bit of a normal number adds one to the field, a carry out of the fraction another.
+        // The hidden bit of a normal number adds one to the field; a carry out of the fraction adds another.
         let field = u128::from((exponent - lowest) as u32) << fraction_bits;
         let magnitude = (field + significand) << ty.padding();
         if magnitude > u128::from(ty.max_finite()) {
@@ -156,8 +156,8 @@ impl Exact {
         sign | magnitude as u64
     }
 
-    /// Returns the bits in a format. The magnitude is rounded up if the first `digits` discarded bits and `random` add up to at least a
-    /// unit, otherwise down. Overflow gives the largest finite number.
+    /// Returns the bits of the number in a format. The magnitude is rounded up if the first `digits` discarded bits and `random` add up to
+    /// at least a unit, otherwise down. Overflow gives the largest finite number.
     pub(super) fn pack_stochastic(self, ty: Float, digits: u32, random: u32) -> u64 {
         let lowest = 1 - ty.bias();
         let exponent = self.top().max(lowest);
@@ -169,11 +169,11 @@ impl Exact {
         sign | magnitude.min(ty.max_finite().into()) as u64
     }
 
-    /// Returns the bits in ue8m0: a power of two near the magnitude, clamped to 2^-127 .. 2^127.
+    /// Returns the bits of the number in ue8m0: a power of two near the magnitude, clamped to 2^-127 .. 2^127.
     fn pack_exponent(self, round: Round) -> u64 {
         let exponent = self.top();
         let (power, _) = Self { sign: false, ..self }.round_to(exponent, round);
-        // The significand is between one and two units: rounding gives one or two.
+        // The significand is at least one and less than two units, so rounding gives one or two.
         let exponent = exponent + i32::from(power == 2);
         (exponent + 127).clamp(0, 254) as u64
     }

@@ -133,7 +133,7 @@ impl Then {
         let part = if let Self::Merge(part, _) = self { part } else { Part::Word };
         let value = if sat { part.clamp(signed, value) } else { value };
         let number = |register| Part::Word.read(signed, register);
-        // Unclamped results wrap to the register before they meet another.
+        // Unclamped results wrap to 32 bits before they are combined with another register.
         let wrapped = number(value as u32);
         match self {
             Self::Write => value as u32,
@@ -173,7 +173,7 @@ pub fn mad(
     let product = negate(product_negated, a.value() * b.value());
     let addend = negate(c_negated, Part::Word.read(c_signed, c));
     let sum = product + addend + i64::from(plus_one);
-    // The result is signed as soon as anything in it can be negative.
+    // The result is signed if any of its terms can be negative.
     let signed = a.signed || b.signed || c_signed || product_negated || c_negated;
     Then::Write.finish(signed, sat, sum >> shift.min(63))
 }

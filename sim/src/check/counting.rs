@@ -19,7 +19,7 @@ impl Cluster<'_> {
     #[inline]
     pub(super) fn count_shared(&mut self, all: &Lanes64, bytes: u64, m: u32, write: bool) {
         let Some(counts) = self.counts() else { return };
-        // Wider accesses are made by half or a quarter of the lanes at a time.
+        // Accesses wider than a word are served for a half or a quarter of the lanes at a time.
         let group = match bytes {
             0..=4 => 32,
             5..=8 => 16,
@@ -197,7 +197,7 @@ fn sectors(all: &Lanes64, bytes: u64, m: u32) -> u64 {
 
 /// Like [`sectors`], for addresses in any order.
 fn sorted_sectors(all: &Lanes64, bytes: u64, m: u32) -> u64 {
-    // Accesses are aligned and of at most 32 bytes, so that each touches one sector; other ones touch two.
+    // An access of at most 32 bytes touches one sector if it is aligned, and at most two otherwise.
     let mut touched = [0; 64];
     let mut count = 0;
     for lane in lanes(m) {

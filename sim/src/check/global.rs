@@ -35,7 +35,7 @@ pub(crate) fn races_between_blocks(machine: &Machine<'_>, module: &Module) -> Ve
     global.races().into_iter().map(finding).collect()
 }
 
-/// The word that begins at a byte of the value that a lane stores.
+/// A function that returns the word that begins at a byte of the value that a lane stores.
 pub(crate) type Value<'a> = &'a dyn Fn(usize, u64) -> u32;
 
 impl Cluster<'_> {
@@ -125,7 +125,7 @@ impl Cluster<'_> {
         self.global_race(found, all, Manner::Atomic)
     }
 
-    /// Checks an access that is ordered like its instruction.
+    /// Checks an access against earlier accesses by the threads of the cluster and by other clusters.
     pub(super) fn check_global(
         &mut self,
         all: &Lanes64,

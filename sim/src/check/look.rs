@@ -40,7 +40,7 @@ pub(crate) fn look(
             Space::Local => LOCAL_WINDOW..PARAM_WINDOW,
             _ => SHARED_WINDOW..LOCAL_WINDOW,
         };
-        // A null pointer stays one until it is used.
+        // Null pointers may be converted; only their use is an error.
         if let Some(lane) = lanes(mask).find(|&lane| values[lane] != 0 && !window.contains(&values[lane])) {
             let message = format!(
                 "address conversion: {:#x} is converted to {} space, which does not contain it",

@@ -27,7 +27,7 @@ pub(crate) enum Copier {
     Engine,
 }
 
-/// The bytes that a lane is about to write.
+/// A function that returns one byte of the value that a lane is about to write.
 pub(crate) type NewBytes<'a> = &'a dyn Fn(usize, usize) -> u8;
 
 impl Cluster<'_> {
@@ -212,7 +212,7 @@ impl Cluster<'_> {
         self.note(Fault::at(FindingKind::MbarrierMisuse, lane, message))
     }
 
-    /// Returns whether two accesses write the same bytes.
+    /// Returns whether two conflicting accesses write the same values.
     fn harmless(
         &self,
         conflict: &Conflict,
@@ -230,7 +230,7 @@ impl Cluster<'_> {
         (conflict.byte..conflict.byte + self.shadow.races.unit()).all(|byte| {
             let within = |lane: usize| byte.checked_sub(all[lane] as usize).filter(|&at| at < bytes);
             let Some(at) = within(lane) else { return true };
-            // The same instruction may have stored there a turn of a loop ago: then the value is in memory.
+            // If the same instruction stored there in an earlier iteration of a loop, the value is already in memory.
             let old = match within(other.lane).filter(|_| together) {
                 Some(at) => Some(new(other.lane, at)),
                 None => {
@@ -301,7 +301,7 @@ impl Cluster<'_> {
         if let Some(writer) = self.unfenced_write(place, bytes) {
             self.report_missing_fence(place, writer, lane, "reads")?;
         }
-        // What products read is followed to the sums.
+        // Undefined values that products read are propagated to the sums instead.
         if !product && self.checks(Checks::UNINITIALIZED_SHARED) {
             let shared = &self.ctas[place.rank].shared;
             if let Err(fault) = shared.initialized(place.offset, bytes, lane, "an asynchronous operation") {
@@ -318,7 +318,7 @@ impl Cluster<'_> {
         if self.checks(Checks::SHARED_RACES) {
             let access = races::Access { warp: self.warp, lane, pc: self.pc, kind: AccessKind::Copy };
             match self.shadow.races.write(place.rank, place.offset, bytes, access) {
-                // Reductions are atomic towards each other.
+                // Reductions are atomic with respect to each other.
                 Some(conflict) if self.is_reduction(self.pc) && self.is_reduction(conflict.other.pc) => {}
                 Some(conflict) => return self.report(conflict, AccessKind::Copy, lane, by != Copier::Thread),
                 None => {}

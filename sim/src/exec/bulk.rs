@@ -48,12 +48,12 @@ impl Transfer {
         };
         let bytes = u64::from(self.bytes);
         let runs = || self.tile.as_ref().map_or_else(|| vec![(address, bytes)], |tile| tile.runs());
-        // Copies of different blocks are taken to bring different bytes.
+        // Copies by different clusters are assumed to write different values.
         let value = cluster.number as u32;
         cluster.before_engine_global(runs, bytes, lane, manner, &|_, _| value)
     }
 
-    /// Informs the race checker that the copy is complete.
+    /// Records for the race checker that the copy is complete.
     fn made(&self, cluster: &mut Cluster<'_>) {
         if !cluster.racing() {
             return;

@@ -58,7 +58,7 @@ pub(crate) fn execute(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &Mbarrier,
             MbarrierFn::CopiesArrive { noinc } => {
                 sound(cluster, place, lane)?;
                 async_copy::count(cluster, warp, lane, place);
-                // Without `.noinc` the arrival was added to those waited for.
+                // Without `.noinc`, the arrival is first added to the pending count, so it has no net effect.
                 if *noinc {
                     let op =
                         Arrive { count: None, expect: None, drop: false, no_complete: false, state: None };
@@ -78,7 +78,7 @@ fn store(cluster: &mut Cluster<'_>, place: Place, bits: u64) {
     shared.written.mark(place.offset as u64, 8);
 }
 
-/// Returns the object at an address, if one was initialized there.
+/// Returns the object at an address, or a fault if the bits cannot be those of an object.
 fn sound(cluster: &Cluster<'_>, place: Place, lane: usize) -> Outcome<State> {
     let state = State::unpack(load(cluster, place));
     if state.is_sound() {
@@ -201,7 +201,7 @@ fn arrive(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &Arrive, place: Place,
     Ok(())
 }
 
-/// Returns the numbers of arrivals and bytes for which the object of a waiting lane still waits.
+/// Returns the numbers of arrivals and bytes that the mbarrier polled by a lane still requires.
 pub(crate) fn standing(
     cluster: &mut Cluster<'_>,
     warp: &Warp,

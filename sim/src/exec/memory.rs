@@ -65,7 +65,7 @@ pub(crate) fn execute<const CHECKED: bool>(
             warp.regs.put_p(*d, m, inside);
             Ok(())
         }
-        // The run loop needs to know whether it waits.
+        // Executed by the run loop, which must know whether the lanes still wait.
         Memory::Mbarrier(_) => Ok(()),
         Memory::PendingCount { d, state } => {
             let counts = warp.regs.d(*state).map(|bits| State::unpack(bits).pending);

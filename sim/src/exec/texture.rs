@@ -51,7 +51,7 @@ fn fetch_from<const CHECKED: bool>(
 ) -> Outcome<()> {
     let selections: [Selection; 32] = std::array::from_fn(|lane| select(warp, op, texture, lane));
     if let Some(channel) = op.gathered {
-        // From the lower left, against the clock.
+        // Counterclockwise from the lower left.
         for (&d, corner) in op.d.iter().zip([0b10, 0b11, 0b01, 0b00]) {
             let texels = texels::<CHECKED>(cluster, warp, op, texture, &selections, corner, m)?;
             warp.regs.put_r(d, m, &texels[usize::from(channel)]);

@@ -70,12 +70,12 @@ pub(crate) fn same(a: &WarpOp, b: &WarpOp) -> bool {
         }
         WarpOp::Redux { f: a, .. } => matches!(b, WarpOp::Redux { f: b, .. } if a == b),
         WarpOp::Elect(..) => matches!(b, WarpOp::Elect(..)),
-        // Lanes do not wait for each other at these.
+        // Lanes do not wait for each other at these instructions.
         WarpOp::ActiveMask(_) | WarpOp::MovMatrix(..) => false,
     }
 }
 
-/// Returns the registers that an instruction reads, and whether they are negated, and the registers that it writes.
+/// Returns the registers that an instruction reads, each with whether it is negated, and the registers that it writes.
 fn operands(op: &WarpOp) -> (Vec<(Reg, bool)>, Vec<Reg>) {
     let plain = |reg| (reg, false);
     match op {
@@ -176,7 +176,7 @@ fn shfl(warp: &mut Warp, op: &Shfl, m: u32, strict: bool) -> Outcome<()> {
             let message = format!("shfl reads lane {from}, which {why}");
             return Err(Fault::at(FindingKind::ShflInactiveLane, lane, message));
         }
-        // A lane that takes no part gives 0, as on an H200.
+        // A source lane that does not participate gives 0, as on an H200.
         out[lane] = if m >> from & 1 == 1 { a[from] } else { 0 };
     }
     warp.regs.put_r(op.d, m, &out);

@@ -97,7 +97,7 @@ impl BarrierState {
         let released = std::mem::take(&mut self.released);
         let warps = std::mem::take(&mut self.warps);
         self.finished.push(Finished { phase, reduction, warps, released });
-        // No thread still waits for a phase this old: it would have blocked the later ones.
+        // No thread still waits for a phase this old, because later phases could not have completed without it.
         if self.finished.len() > 64 {
             self.finished.remove(0);
         }

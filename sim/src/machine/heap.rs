@@ -14,7 +14,7 @@ const ALIGN: u64 = 16;
 /// The size of a block's header in bytes.
 const HEADER: u64 = 16;
 
-/// The minimum and the maximum number of unused addresses after a block. Within these bounds, it is the size of the block.
+/// The minimum and the maximum number of unused addresses after a block. Within these bounds, the gap is as large as the block.
 const LEAST_GAP: u64 = 256;
 const MOST_GAP: u64 = 1 << 16;
 

@@ -4,8 +4,8 @@ use crate::machine::options::Arg;
 use crate::machine::tensor_map::{TensorMap, TensorMapError, TensorSwizzle};
 use crate::program::code::TensorType;
 
-/// A tensor map in im2col mode, with the parameters of `cuTensorMapEncodeIm2col`. The innermost dimension is that of the channels; one to
-/// three spatial dimensions and, outermost, the dimension of the images follow.
+/// A tensor map in im2col mode, with the parameters of `cuTensorMapEncodeIm2col`. From the innermost, the dimensions are the channels, one to
+/// three spatial dimensions, and the images.
 #[doc(alias = "cuTensorMapEncodeIm2col")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Im2colMap {
@@ -17,7 +17,7 @@ pub struct Im2colMap {
     pub dims: Vec<u64>,
     /// The distances in bytes between consecutive elements along each dimension except the innermost; multiples of 16.
     pub strides: Vec<u64>,
-    /// For each spatial dimension, the first pixel of the bounding box, as an offset from the first pixel of the image: minus the
+    /// For each spatial dimension, the first pixel of the bounding box, as an offset from the first pixel of the image: the negative
     /// padding.
     pub lower_corner: Vec<i32>,
     /// For each spatial dimension, the last pixel of the bounding box, as an offset from the last pixel of the image.

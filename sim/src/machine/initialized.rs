@@ -5,16 +5,16 @@ use std::ops::Range;
 use crate::machine::memory::{Allocation, Memory, MemoryError};
 
 impl Memory {
-    /// Records which bytes of later allocations are written by kernels and by the host. Reads of other bytes by kernels are reported as
-    /// [`UninitializedGlobalRead`](crate::FindingKind::UninitializedGlobalRead). Host memory and module variables are not tracked.
+    /// Enables the recording of which bytes of later allocations are written, by kernels or by the host. Kernels that read other bytes are
+    /// reported ([`UninitializedGlobalRead`](crate::FindingKind::UninitializedGlobalRead)). Host memory and module variables are not tracked.
     #[must_use]
     pub fn record_writes(mut self) -> Self {
         self.records_writes = true;
         self
     }
 
-    /// Returns the ranges of addresses that were never written, among `bytes` bytes from `address` on; empty if writes to the allocation
-    /// are not recorded.
+    /// Returns the address ranges of the bytes that were never written, among the `bytes` bytes from `address` on; empty if writes to the
+    /// allocation are not recorded.
     ///
     /// # Errors
     /// Returns an error if the bytes are not all in one live allocation.

@@ -72,7 +72,7 @@ pub enum MemoryError {
     },
 }
 
-/// An allocation, whose words any thread may read and write.
+/// An allocation, whose words all threads may read and write.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) start: u64,
@@ -283,7 +283,7 @@ impl Memory {
         if start != address {
             return Err(MemoryError::NotTheStart { address, start });
         }
-        // There are few addresses that the host has too: these are used again.
+        // Addresses that the host also uses are scarce, so they are reused.
         let shared = slot_of(address) < self.shared_slots;
         self.slots[slot_of(address)] = if shared { Slot::Reserved } else { Slot::Freed(size) };
         Ok(())
@@ -323,8 +323,8 @@ impl Memory {
         Ok(self.load(module)[index])
     }
 
-    /// Loads a module whose `.managed` variables the host can access. `map` provides their memory as in [`map`](Self::map); its second
-    /// argument is the size in bytes.
+    /// Loads a module whose `.managed` variables the host can access. `map` provides the memory of each variable as in the method
+    /// [`map`](Self::map); its arguments are an address and the variable's size in bytes.
     pub fn load_mapped(
         &mut self,
         module: &Module,

@@ -1,4 +1,4 @@
-//! Options of a launch: the architecture, the contraction and the arguments.
+//! Options of a launch (architecture and contraction), and kernel arguments.
 
 use std::str::FromStr;
 
@@ -87,17 +87,17 @@ impl FromStr for Arch {
     }
 }
 
-/// Whether a `mul` and a dependent `add` or `sub` without rounding modifiers are fused, which the PTX ISA leaves unspecified.
+/// The contraction of a `mul` and a dependent `add` or `sub` without rounding modifiers, which the PTX ISA allows but does not require.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Contract {
-    /// They are fused into one `fma` if ptxas 13.0 fuses them, as it does for most pairs within a basic block.
+    /// Fuses them into one `fma` if ptxas 13.0 does, as it does for most pairs within a basic block.
     #[default]
     Ptxas,
-    /// They are never fused; each result is rounded.
+    /// Never fuses them; each result is rounded.
     Never,
 }
 
-/// A kernel argument, as the bytes of its parameter.
+/// A kernel argument: the bytes of the parameter's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arg {
     pub(crate) bytes: Vec<u8>,

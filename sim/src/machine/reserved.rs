@@ -84,7 +84,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Ends the reservation of the range of `bytes` addresses that starts at `start`.
+    /// Ends the reservation of the range of `bytes` addresses that starts at `start`, and removes its mappings.
     #[doc(alias = "cuMemAddressFree")]
     pub fn unreserve(&mut self, start: u64, bytes: u64) {
         let freed = self.slots.iter_mut().skip(slot_of(start)).take(slots(bytes) as usize);

@@ -370,7 +370,7 @@ impl<'a> Cluster<'a> {
         (self.machine.code, Where { warp: self.warp, lane: 0, pc: self.pc })
     }
 
-    /// Returns the executing warp and the clocks of its cluster, which the order of clusters requires.
+    /// Returns the executing warp and the clocks of its cluster, which the methods of [`Order`] require.
     pub(crate) fn inside(&self) -> Inside<'_> {
         Inside { warp: self.warp, clocks: self.clocks() }
     }

@@ -80,7 +80,7 @@ pub struct Texture {
     pub sampler: Sampler,
 }
 
-/// The object to which a handle of a kernel refers.
+/// The object to which a handle refers.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Object {
     Texture(Texture),
@@ -88,13 +88,13 @@ pub(super) enum Object {
 }
 
 impl Memory {
-    /// Creates a texture, and returns its handle for kernels.
+    /// Creates a texture, and returns the handle to pass to kernels.
     #[doc(alias = "cudaCreateTextureObject")]
     pub fn create_texture(&mut self, texture: Texture) -> u64 {
         self.add_object(Object::Texture(texture))
     }
 
-    /// Creates a surface, and returns its handle for kernels.
+    /// Creates a surface, and returns the handle to pass to kernels.
     #[doc(alias = "cudaCreateSurfaceObject")]
     pub fn create_surface(&mut self, image: Image) -> u64 {
         self.add_object(Object::Surface(image))
@@ -112,7 +112,7 @@ impl Memory {
         self.created_objects
     }
 
-    /// Returns the texture with a handle.
+    /// Returns the texture to which a handle refers.
     pub(crate) fn texture(&self, handle: u64) -> Option<&Texture> {
         match self.objects.get(&handle) {
             Some(Object::Texture(texture)) => Some(texture),
@@ -120,7 +120,7 @@ impl Memory {
         }
     }
 
-    /// Returns the image of the surface with a handle.
+    /// Returns the image of the surface to which a handle refers.
     pub(crate) fn surface(&self, handle: u64) -> Option<&Image> {
         match self.objects.get(&handle) {
             Some(Object::Surface(image)) => Some(image),

@@ -13,7 +13,7 @@ use crate::program::module::Module;
 pub enum Trace {
     /// The instructions on a 1-based line of the text.
     Line(u32),
-    /// The instructions of the warp with this index, in every block.
+    /// The instructions of the warp with this index in each block.
     Warp(u32),
 }
 

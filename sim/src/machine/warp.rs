@@ -111,9 +111,9 @@ pub(crate) struct Warp {
     pub(crate) chosen: u32,
     /// The number of instructions since a group that could run was last passed over.
     pub(crate) impatience: u32,
-    /// The number of times this has happened.
+    /// The number of times that a group that had waited too long took precedence.
     pub(crate) turns: u32,
-    /// Whether the warp has read memory that others may change in this turn.
+    /// Whether the warp has accessed memory that other threads may change, in this turn.
     pub(crate) polled: bool,
     pub(crate) shadow: WarpShadow,
     /// The number of registers of each thread, and whether this number is exact.

@@ -307,7 +307,7 @@ pub(crate) enum Builtin {
     Malloc,
     /// `free(pointer)`.
     Free,
-    /// A function without a body, which is an error when it is called.
+    /// A function without a body; calling it is an error.
     Missing,
 }
 

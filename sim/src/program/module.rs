@@ -14,7 +14,7 @@ use crate::text::error::ParseError;
 use crate::text::lexer::Pos;
 use crate::text::parser;
 
-/// A validated PTX module. Cheap to clone.
+/// A validated PTX module, which is cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Module {
     inner: Arc<Inner>,
@@ -96,7 +96,7 @@ impl Module {
         Self::parse_file("kernel.ptx", text)
     }
 
-    /// Parses and validates PTX text like [`Module::parse`], with a file name for reports.
+    /// Parses and validates PTX text as [`Module::parse`] does; reports name the file `file`.
     ///
     /// # Errors
     /// Returns the errors of [`Module::parse`].
@@ -104,7 +104,7 @@ impl Module {
         Self::parse_all(file, text).map_err(|mut errors| errors.swap_remove(0))
     }
 
-    /// Parses and validates PTX text like [`Module::parse_file`], but returns all errors (at least one) instead of the first.
+    /// Parses and validates PTX text as [`Module::parse_file`] does, but returns all errors (at least one) instead of the first.
     pub(crate) fn parse_all(file: &str, text: &str) -> Result<Self, Vec<ParseError>> {
         let build = || {
             let ast = parser::parse(text)?;
@@ -162,7 +162,7 @@ impl Module {
         linked.map_err(|error| error.in_file(&self.inner.file))
     }
 
-    /// Returns the file name for reports.
+    /// Returns the file name of the text in reports.
     pub fn file(&self) -> &str {
         &self.inner.file
     }
@@ -206,14 +206,14 @@ impl Module {
         outer.chain(inner).filter(|v| v.space == Space::Shared).max_by_key(bytes).map(|v| v.pos)
     }
 
-    /// Returns the source line of an instruction, if the text contains it.
+    /// Returns the source line of an instruction, if the text contains a `.loc` for it.
     pub(crate) fn source_of(&self, code: &Code, meta: &Meta) -> Option<SourceLocation> {
         let loc = code.locs.get(meta.loc as usize)?;
         let file = self.source_file(loc.file).unwrap_or("?").to_string();
         Some(SourceLocation { file, line: loc.line, column: loc.column })
     }
 
-    /// Returns the line of the text with a 1-based number; empty past the end.
+    /// Returns line `line` of the text, counted from 1; empty past the end.
     pub fn line(&self, line: u32) -> &str {
         self.inner.text.lines().nth(line.saturating_sub(1) as usize).unwrap_or("")
     }
@@ -234,7 +234,7 @@ pub struct Param {
     pub name: String,
     /// The type in the text, such as `u64`, `f32` or `b8[128]`.
     pub ty: String,
-    /// The offset in the parameter space in bytes.
+    /// The offset in bytes in the parameter space.
     pub offset: usize,
     /// The size in bytes.
     pub size: usize,
@@ -266,24 +266,24 @@ impl<'m> Entry<'m> {
         self.kernel.params.iter().map(param).collect()
     }
 
-    /// Returns the integers of a directive such as `maxntid`, `maxnreg`, `minnctapersm`, if the kernel has it.
+    /// Returns the integer arguments of the directive `name`, such as `maxntid`, `maxnreg` or `minnctapersm`, if the kernel has it.
     pub fn directive(&self, name: &str) -> Option<&'m [u64]> {
         self.function.directives.iter().find(|d| d.name == name).map(|d| &d.values[..])
     }
 
-    /// Returns the block shape required by `.reqntid`, with 1 for missing extents.
+    /// Returns the block shape required by `.reqntid`, if the kernel has it, with 1 for missing extents.
     #[doc(alias = ".reqntid")]
     pub fn reqntid(&self) -> Option<[u32; 3]> {
         self.directive("reqntid").map(extents)
     }
 
-    /// Returns the cluster shape required by `.reqnctapercluster`.
+    /// Returns the cluster shape required by `.reqnctapercluster`, if the kernel has it, with 1 for missing extents.
     #[doc(alias = ".reqnctapercluster")]
     pub fn reqnctapercluster(&self) -> Option<[u32; 3]> {
         self.directive("reqnctapercluster").map(extents)
     }
 
-    /// Returns the size in bytes of statically declared shared memory that the kernel and its callees use; 0 if they contain an
+    /// Returns the size in bytes of the statically declared shared memory that the kernel and its callees use; 0 if they contain an
     /// unsupported instruction.
     pub fn static_shared_bytes(&self) -> usize {
         self.code().map_or(0, |code| code.static_shared as usize)

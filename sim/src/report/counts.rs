@@ -36,19 +36,19 @@ pub struct Counts {
     pub branches: u64,
     /// The number of branches whose lanes diverge.
     pub divergent_branches: u64,
-    /// The number of warp-wide loads, stores and atomics to shared memory.
+    /// The number of warp-wide accesses to shared memory: loads, stores and atomics.
     pub shared_requests: u64,
     /// The number of wavefronts of these requests: passes over the 32 banks of 4 bytes.
     pub shared_wavefronts: u64,
     /// The number of wavefronts that these requests would need without bank conflicts.
     pub shared_wavefronts_ideal: u64,
-    /// The number of warp-wide loads, stores, atomics and `cp.async` to global memory.
+    /// The number of warp-wide accesses to global memory: loads, stores, atomics and `cp.async`.
     pub global_requests: u64,
     /// The number of 32-byte sectors that these requests access.
     pub global_sectors: u64,
-    /// The number of sectors that the same number of adjacent bytes would occupy.
+    /// The number of sectors that the accessed bytes would occupy if they were adjacent.
     pub global_sectors_ideal: u64,
-    /// The number of multiplications and additions of tensor cores.
+    /// The number of multiplications and additions that tensor cores perform.
     pub tensor_flops: u64,
     /// The number of bytes moved, by state space.
     pub bytes: Bytes,
@@ -96,7 +96,7 @@ impl Counts {
     }
 }
 
-/// The class of an instruction, by the kind of its work.
+/// The class of an instruction, under which reports count it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum InstructionClass {
@@ -133,7 +133,7 @@ pub enum InstructionClass {
 }
 
 impl InstructionClass {
-    /// Returns the name in reports, such as `tensor`.
+    /// Returns the name of the class in reports, such as `tensor`.
     pub fn name(self) -> &'static str {
         match self {
             InstructionClass::Integer => "integer",
@@ -161,7 +161,7 @@ impl std::fmt::Display for InstructionClass {
     }
 }
 
-/// The counts of one instruction of the text.
+/// The counts of one instruction in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineCounts {
     /// The 1-based line of the PTX text.
@@ -172,7 +172,7 @@ pub struct LineCounts {
     pub mnemonic: String,
     /// The class of the instruction.
     pub class: InstructionClass,
-    /// The source line, if the text contains it.
+    /// The source line, if the text contains a `.loc` for the instruction.
     pub source: Option<SourceLocation>,
     /// The counts of the instruction.
     pub counts: Counts,

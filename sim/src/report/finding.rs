@@ -17,7 +17,7 @@ pub struct SourceLocation {
     pub column: u32,
 }
 
-/// The location of an event.
+/// The location of a finding: kernel, block, thread and instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// The name of the kernel.
@@ -36,7 +36,7 @@ pub struct Site {
     pub column: u32,
     /// The instruction's full mnemonic.
     pub mnemonic: String,
-    /// The source line, if the text contains it.
+    /// The source line, if the text contains a `.loc` for the instruction.
     pub source: Option<SourceLocation>,
     pub(crate) file: String,
     pub(crate) text: String,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Defines the kinds that are always reported, and the checks with the kinds that each reports; every kind has a description and a name.
+/// Defines the kinds that are always reported, the checks, and the kinds that each check reports; every kind has a description and a name.
 macro_rules! findings {
     (
         always { $($(#[doc = $always_doc:literal])* $always:ident = $always_name:literal;)* }
@@ -12,7 +12,7 @@ macro_rules! findings {
             $check:ident { $($(#[doc = $doc:literal])* $kind:ident = $name:literal;)* }
         )*
     ) => {
-        /// The kinds of bugs that are detected while a kernel runs.
+        /// The kinds of findings that are reported while a kernel runs.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum FindingKind {
@@ -42,8 +42,8 @@ macro_rules! findings {
                 lines.trim_start()
             }
 
-            /// Returns whether it is a note: hardware defines what happens, so that a run continues and [`Report::notes`](crate::Report::notes)
-            /// lists it, not [`Report::findings`](crate::Report::findings).
+            /// Returns whether findings of this kind are notes: their behavior is defined, so the run continues, and
+            /// [`Report::notes`](crate::Report::notes) lists them instead of [`Report::findings`](crate::Report::findings).
             pub fn is_note(self) -> bool {
                 matches!(self, FindingKind::ExitedBeforeBarrier)
             }
@@ -64,7 +64,7 @@ macro_rules! findings {
         }
 
         bitflags::bitflags! {
-            /// The enabled checks, in addition to the rules that are always enforced (bounds, alignment, masks, deadlock).
+            /// A set of optional checks. Other rules (bounds, alignment, masks, deadlock) are always enforced.
             #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
             pub struct Checks: u32 {
                 $(
@@ -263,7 +263,7 @@ impl Checks {
     }
 }
 
-/// Parses `all`, `none`, or a comma-separated list of names of checks and of kinds of findings.
+/// Parses `all`, `none`, or a comma-separated list of names of checks and of kinds of findings; a kind selects the check that reports it.
 impl FromStr for Checks {
     type Err = UnknownCheck;
 

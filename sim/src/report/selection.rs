@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use crate::report::{Checks, UnknownCheck};
 
-/// The checks of a program that uses a driver based on the simulator.
+/// The checks that are enabled for a program that uses a driver based on the simulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selection {
     /// The checks of kernels.
@@ -35,7 +35,7 @@ impl Selection {
     /// The names of the checks of host operations.
     pub const HOST: [&str; 3] = ["uninitialized_copies", "stream_races", "invalid_launches"];
 
-    /// Returns the check of host operations that has this name, or whose findings have it.
+    /// Returns the check of host operations that has this name, or that reports findings of a kind with this name.
     fn host(&mut self, name: &str) -> Option<&mut bool> {
         let Self { uninitialized_copies, stream_races, invalid_launches, .. } = self;
         let checks = [uninitialized_copies, stream_races, invalid_launches];
@@ -50,7 +50,7 @@ impl Selection {
     }
 }
 
-/// Parses `all`, `none`, or a comma-separated list of names of checks and of kinds of findings.
+/// Parses `all`, `none`, or a comma-separated list of names of checks and of kinds of findings; a kind selects the check that reports it.
 impl FromStr for Selection {
     type Err = UnknownCheck;
 

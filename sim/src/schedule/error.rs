@@ -9,15 +9,15 @@ pub enum SimError {
     /// The module does not contain the kernel.
     #[error("the module has no kernel `{name}`; it has {}", .entries.join(", "))]
     UnknownEntry {
-        /// The name requested.
+        /// The requested name.
         name: String,
-        /// The names of the kernels.
+        /// The names of the kernels in the module.
         entries: Vec<String>,
     },
     /// The number of arguments differs from the number of parameters.
     #[error("kernel `{kernel}`: expected {expected} arguments, found {found}")]
     ArgumentCount {
-        /// The kernel.
+        /// The kernel's name.
         kernel: String,
         /// The number of parameters.
         expected: usize,
@@ -29,7 +29,7 @@ pub enum SimError {
         "argument {index} of kernel `{kernel}`: parameter `{name}` of type .{ty} takes {expected} bytes, found {found}"
     )]
     ArgumentSize {
-        /// The kernel.
+        /// The kernel's name.
         kernel: String,
         /// The 0-based index of the argument.
         index: usize,
@@ -42,10 +42,10 @@ pub enum SimError {
         /// The size of the argument in bytes.
         found: usize,
     },
-    /// The grid, block or cluster cannot be launched.
+    /// The shape of the grid, block or cluster is invalid.
     #[error("kernel `{kernel}`: invalid launch: {reason}")]
     Shape {
-        /// The kernel.
+        /// The kernel's name.
         kernel: String,
         /// The reason.
         reason: String,
@@ -53,7 +53,7 @@ pub enum SimError {
     /// The kernel, or one of its callees, contains an instruction that the simulator does not support.
     #[error("kernel `{kernel}` cannot run: {reason}, line {line}")]
     Unsupported {
-        /// The kernel.
+        /// The kernel's name.
         kernel: String,
         /// The instruction, and the reason why it is not supported.
         reason: String,

@@ -18,7 +18,7 @@ use crate::schedule::grid::OnProgress;
 use crate::shadow::GridShadow;
 use crate::shadow::footprint::Touched;
 
-/// The shape of a launch.
+/// The shape of a launch: grid, block, cluster and dynamic shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
     /// The number of blocks along x, y, z.
@@ -128,15 +128,15 @@ impl<'a> Sim<'a> {
         self
     }
 
-    /// Sets whether a `mul` and a dependent `add` or `sub` without rounding modifiers are fused.
+    /// Sets whether a `mul` and a dependent `add` or `sub` without rounding modifiers are fused; the default is [`Contract::Ptxas`].
     #[must_use]
     pub fn contract(mut self, contract: Contract) -> Self {
         self.contract = contract;
         self
     }
 
-    /// Sets the size in bytes of the device heap, from which kernels allocate with `malloc`, including headers of 16 bytes. As in CUDA, the
-    /// first launch on a [`Memory`] of a kernel that calls `malloc` or `free` fixes the size. The default is 8 MiB.
+    /// Sets the size in bytes of the device heap, from which kernels allocate with `malloc`, including headers of 16 bytes. The default is
+    /// 8 MiB. As in CUDA, the size is fixed by the first launch, on a [`Memory`], of a kernel that calls `malloc` or `free`.
     #[doc(alias = "cudaLimitMallocHeapSize")]
     #[must_use]
     pub fn heap(mut self, bytes: u64) -> Self {
@@ -145,7 +145,7 @@ impl<'a> Sim<'a> {
     }
 
     /// Sets the maximum number of warp instructions of a block (or of a cluster, if the launch has clusters), after which the run is
-    /// aborted.
+    /// aborted; the default is 2³¹.
     #[must_use]
     pub fn step_limit(mut self, instructions: u64) -> Self {
         self.step_limit = instructions;
@@ -156,7 +156,7 @@ impl<'a> Sim<'a> {
     /// [`Report::findings`], one per kind and position in the text.
     ///
     /// A finding that ends the run (such as an out-of-bounds access) is the last one, and [`Report::stopped`] is then set. With 0, the
-    /// default, the first finding is the error [`SimError::Fault`].
+    /// default, the launch returns the first finding as the error [`SimError::Fault`].
     #[must_use]
     pub fn keep_going(mut self, limit: usize) -> Self {
         self.keep_going = limit;
@@ -179,14 +179,14 @@ impl<'a> Sim<'a> {
         self
     }
 
-    /// Calls `f` with the numbers of completed and total blocks, from the thread that completed a block.
+    /// Calls `f` with the numbers of completed and of total blocks whenever a block or cluster completes, on the thread that ran it.
     #[must_use]
     pub fn on_progress(mut self, f: impl Fn(u64, u64) + Send + Sync + 'a) -> Self {
         self.progress = Some(Box::new(f));
         self
     }
 
-    /// Calls `f` after each instruction selected by `what`; blocks then run one after the other.
+    /// Calls `f` after each instruction selected by `what`; blocks then take turns instead of running in parallel.
     #[must_use]
     pub fn on_step(mut self, what: Trace, f: impl Fn(&Step<'_>) + Send + Sync + 'a) -> Self {
         self.trace = Some((what, Box::new(f)));

@@ -49,7 +49,7 @@ fn ex2_of_normal_range(x: u32) -> u32 {
     if magnitude >= 0x4380_0000 {
         return if x == magnitude { INFINITY } else { 0 };
     }
-    // x in fixed point with 23 fraction bits; a negative one rounds as its complement does.
+    // x in fixed point with 23 fraction bits; a negative x that is not an integer is the complement of |x|.
     let (exponent, fraction) = if magnitude == 0 { (-127, 0) } else { normalized(magnitude) };
     let significand = fraction | 1 << 23;
     let fixed = if exponent >= 0 {
@@ -136,7 +136,7 @@ pub fn tanh(x: u32) -> u32 {
             let (exponent, fraction) = normalized(magnitude);
             let binade = &TANH_BINADES[(exponent - TANH_LOWEST_EXPONENT) as usize];
             let row = binade.first + (fraction >> (23 - binade.index_bits));
-            // 17 bits below the index, as in the other functions; the rest is not looked at.
+            // The 17 bits below the index, as in the other functions; lower bits are ignored.
             let offset = fraction << binade.index_bits >> 6 & 0x1_ffff;
             let [c0, c1, c2] = tables::TANH[row as usize].map(u64::from);
             let linear = (c1 * u64::from(offset)) << 17 << binade.shifts[0];

@@ -49,7 +49,7 @@ pub fn rcp(ftz: bool, x: u32) -> u32 {
 
 /// Returns the reciprocal of a number in [1, 2), given the 23 bits after the leading one.
 pub(super) fn rcp_of_significand(sign: bool, fraction: u32) -> u32 {
-    // Seven bits select the segment: the offset is one bit shorter than what the squarer takes.
+    // Seven bits select the segment, so the offset is one bit shorter than the operand of the squarer.
     let offset = fraction & 0xffff;
     truncated(sign, RCP.sum(fraction >> 16, offset, square(offset << 1) >> 2), RCP.fraction_bits)
 }

@@ -61,7 +61,7 @@ impl TensorArch {
             Self::Sm75 | Self::Sm80 | Self::Sm89 => 24,
             Self::Sm90 | Self::Sm100 | Self::Sm120 => 25,
         };
-        // Ampere and Ada have products for 16 bytes of a row; a longer K is two steps.
+        // On Ampere and Ada, one step multiplies 16 bytes of a row; a larger K takes two steps.
         let step = match self {
             Self::Sm80 | Self::Sm89 => (128 / ty.bits() as usize).min(k),
             _ => k,

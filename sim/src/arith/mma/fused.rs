@@ -132,7 +132,7 @@ pub(super) fn round_sum(datapath: Datapath, acc: Accumulator, terms: &[Term]) ->
     let bits = match acc {
         Accumulator::F16 => exact.pack(Float::F16, Round::Rn, false),
         Accumulator::F32 => {
-            // Truncation stays below 2^128; what reaches it becomes infinity.
+            // Truncation would give the largest finite number; sums of 2^128 or more become infinity.
             let round = if exact.top() >= 128 { Round::Rn } else { Round::Rz };
             let dropped = (23 - datapath.result_bits) as u32;
             exact.pack(Float::F32, round, false) >> dropped << dropped

@@ -19,7 +19,8 @@ pub fn rows(satfinite: bool, shape: Shape, a: &[i16], b: &[i16], c: &mut [i32]) 
     }
 }
 
-/// [`rows`] for a sparse A (`mma.sp`): `a` is M×K/2, and `k_of` contains, for each of its elements, the k of the element of B to multiply.
+/// Computes [`rows`] with a sparse A (`mma.sp`): `a` is M×K/2, and `k_of` contains, for each of its elements, the k of the element of B to
+/// multiply.
 #[doc(alias = "mma.sp.s32.s8.s8.s32")]
 pub fn sparse_rows(satfinite: bool, shape: Shape, a: &[i16], k_of: &[u16], b: &[i16], c: &mut [i32]) {
     let products = shape.k / 2;

@@ -68,8 +68,8 @@ impl TensorOp {
         }
     }
 
-    /// [`TensorOp::rows`] for a sparse A (`mma.sp`): `a` is M×K/2, and `k_of` contains, for each of its elements, the k of the element of B
-    /// to multiply.
+    /// Computes [`TensorOp::rows`] with a sparse A (`mma.sp`): `a` is M×K/2, and `k_of` contains, for each of its elements, the k of the
+    /// element of B to multiply.
     ///
     /// Elements of B that are not multiplied by an element of A have no effect, even if they are infinite or NaN.
     #[doc(alias = "mma.sp")]
@@ -116,7 +116,7 @@ pub fn mma_tile<const M: usize, const N: usize, const K: usize>(
     mma_rows(arch, ty, acc, Shape { n: N, k: K }, a.as_flattened(), b.as_flattened(), d.as_flattened_mut());
 }
 
-/// Computes a dense `mma` on f16 or bf16 like [`mma_tile`], `C ← A · B + C`, with dynamic extents.
+/// Computes a dense `mma` on f16 or bf16 as [`mma_tile`] does, but with dynamic extents and in place: `C ← A · B + C`.
 pub fn mma_rows(
     arch: TensorArch,
     ty: Float,

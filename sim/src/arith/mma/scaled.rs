@@ -1,6 +1,6 @@
 //! Products of floats of at most 8 bits on Blackwell: `.kind::f8f6f4`, `.kind::mxf8f6f4`, `.kind::mxf4`, `.kind::mxf4nvf4`.
 //!
-//! Factors may have scales, which blocks of elements along k share. An instruction is one fused dot-add (MMA-Sim, measured on Blackwell):
+//! Factors may have scales, each for a block of elements along k. An instruction is one fused dot-add (MMA-Sim, measured on Blackwell):
 //! the exponents of the scales are added to those of the products. Products of 4-bit factors, eight to a word, are first summed exactly in
 //! groups of 16, and only the scales determine the exponents of these sums.
 
@@ -46,7 +46,7 @@ impl SmallOp {
             let scale = self.scale.map(|ty| {
                 let one = |scales: &[u8]| {
                     let bits = scales.get(i).copied().unwrap_or_default();
-                    // ue4m3 has no sign: its bit is ignored.
+                    // ue4m3 has no sign; the bit of e4m3's sign is ignored.
                     operand(ty, u32::from(if ty == Float::Ue8m0 { bits } else { bits & 0x7f }))
                 };
                 product(one(scales.a), one(scales.b))

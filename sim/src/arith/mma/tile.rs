@@ -120,7 +120,7 @@ impl Decoder {
 
     #[inline(always)]
     fn all_finite(&self, numbers: &[u32]) -> bool {
-        // Without branches: magnitudes have no sign bit, so signed comparison serves.
+        // A signed maximum requires no branches; magnitudes have no sign bit.
         let largest = numbers.iter().map(|bits| (bits & self.magnitude) as i32).fold(0, i32::max);
         largest < self.infinity as i32
     }
@@ -259,7 +259,7 @@ fn truncate_to_f32(sums: &Sums, result_bits: i32) -> [u32; LANES] {
     std::array::from_fn(|lane| {
         let exact = sums.sum[lane];
         let nearest = exact as f32;
-        // One step toward zero if rounding went away from it, except where 2^128 was really reached.
+        // Takes one step toward zero if rounding increased the magnitude, unless the exact sum is 2^128 or more.
         let away = f64::from(nearest).abs() > exact.abs() && exact.abs() < power_of_two(128);
         let bits = (nearest.to_bits() - u32::from(away)) >> dropped << dropped;
         if bits << 1 == 0 { 0 } else { bits }

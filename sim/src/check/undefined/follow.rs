@@ -141,7 +141,7 @@ pub(crate) fn misuse(cluster: &Cluster<'_>, lane: usize, taint: &Taint, what: &s
     }
     let fault = Fault::at(kind, lane, sentence(&origin, what));
     Some(match kind {
-        // Shared memory is read before others have written it: the read is where to look first.
+        // The bug is usually that another thread has not written the bytes yet, so the read is the first location.
         FindingKind::UninitializedSharedRead => fault.reported_at(at).with(Some(here)),
         _ => fault.with((at.pc != cluster.pc).then_some(at)),
     })

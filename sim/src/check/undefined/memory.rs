@@ -24,7 +24,7 @@ pub(crate) fn load<M: Partial>(
     m: u32,
 ) {
     for lane in lanes(m) {
-        // In shared memory compilers copy padding in some ways only.
+        // In shared memory, compilers copy padding only by accesses of certain kinds.
         let may_be_padding = M::KIND != FindingKind::UninitializedSharedRead || access.may_be_padding();
         let padding = may_be_padding && memory.touched(lane, access.structure(all[lane]));
         for (i, &reg) in (0..).zip(d) {
@@ -35,7 +35,7 @@ pub(crate) fn load<M: Partial>(
             let unwritten = Origin { kind: M::KIND, at: Where { lane, ..at }, address, padding };
             let partly = bits & low_bytes(access.bytes.into()) != low_bytes(access.bytes.into());
             let mut origin = origin.unwrap_or(unwritten);
-            // Bit fields are set one by one, in words that were not written before.
+            // Bit fields are set one by one in words that may not have been written before.
             origin.padding |=
                 partly && (may_be_padding || origin.kind != FindingKind::UninitializedSharedRead);
             undefined.set(register, lane, Taint { bits, origin: Some(origin) });
@@ -135,7 +135,7 @@ pub(crate) fn store<M: Partial>(
             if bits == 0 {
                 continue;
             }
-            // An object of an empty class is a byte that is never written, and is copied nevertheless.
+            // An object of an empty class occupies a byte that is never written but is copied.
             let empty = taint.origin.is_none() && bytes == 1;
             let mut origin = origin(&taint, Where { lane, ..at });
             origin.padding |= empty;

@@ -38,7 +38,7 @@ pub(super) fn multiply(
             integer::bit_rows(op, shape, a, b, &mut sums);
             c.iter_mut().zip(sums).for_each(|(c, sum)| *c = sum as u32);
         }
-        // With scales, from the executor.
+        // Computed in `small` and, for f64, by the executors of `mma` and `wmma`.
         Numbers::Small { .. } | Numbers::F64 => {}
     }
 }

@@ -13,7 +13,7 @@ pub(super) fn multiply(scratch: &mut Scratch, regs: &Regs, op: &Mma, small: Smal
     let Scratch { a, b, c } = scratch;
     let shape = Shape { n: op.extents.n, k: op.extents.k };
     if !small.grouped {
-        // In a byte, 4 bits have two bits of padding on either side, and 6 bits two above.
+        // In a byte, a 4-bit element has two bits of padding on either side; a 6-bit element has two above.
         unpad(small.ty.0, a);
         unpad(small.ty.1, b);
     }

@@ -22,15 +22,15 @@ pub(super) fn k_of(regs: &Regs, sparse: Sparse, extents: Extents, numbers: &Numb
         let (group, half) = (row % 8, row / 8);
         let word = |lane: usize| u64::from(metadata[4 * group + lane]);
         let bits_of_row = match per_row {
-            // One lane of four holds both rows of the group.
+            // One lane of four provides the metadata of both rows of the group.
             16 => word(selector & 3) >> (16 * half) & 0xffff,
-            // Two lanes: a row each for narrow elements, half of both rows for wider ones.
+            // Two lanes: each provides one row for narrow elements, or half of both rows for wider ones.
             32 if bits <= 8 => word(2 * (selector & 1) + half),
             32 => {
                 let part = |lane: usize| word(2 * (selector & 1) + lane) >> (16 * half) & 0xffff;
                 part(0) | part(1) << 16
             }
-            // Four lanes: two for each row.
+            // Four lanes provide the metadata, two for each row.
             _ => word(half) | word(2 + half) << 32,
         };
         for element in 0..k / 2 {

@@ -19,7 +19,7 @@ use crate::program::code::{
     Preset, R, R1, R2, R3, Reg, Space, Value,
 };
 
-/// Fuses products and sums like ptxas; [`Code::contractions`] contains the information to undo it.
+/// Fuses products and sums as ptxas does; [`Code::contractions`] contains the information to undo this.
 pub(crate) fn fuse(code: &mut Code, touches: &mut [Touches], starts: &[usize]) {
     if !touches.iter().any(|touches| touches.contractible) {
         return;
@@ -244,7 +244,7 @@ impl<'c> Body<'c> {
             }
             if let Some(product) = operation.filter(Operation::is_product)
                 && instr.guard == Guard::Always
-                // ptxas multiplies constants itself, with rounding.
+                // ptxas folds products of constants, with rounding.
                 && !product.operands.iter().all(|reg| self.constants.contains(reg))
             {
                 holds.insert(product.d, Held { product: self.products.len(), negative: false });
@@ -271,7 +271,7 @@ impl<'c> Body<'c> {
             numbers.entry(*reg).or_insert(next);
         }
         let words = numbers.len().div_ceil(64);
-        // Read in each part before a write, and written.
+        // The registers that each part reads before it writes them, and those that it writes.
         let mut live = vec![vec![0u64; words]; self.part_count()];
         let mut written = live.clone();
         for part in 0..self.part_count() {
@@ -371,8 +371,8 @@ fn copied(instr: &Instr) -> Option<(Reg, Option<Form>)> {
     }
 }
 
-/// Returns whether ptxas ends a basic block at this instruction: it branches around guarded instructions that it cannot guard,
-/// and calls internal functions for divisions and roots.
+/// Returns whether ptxas ends a basic block at this instruction. For example, it calls internal functions for divisions and roots, and
+/// branches around instructions whose guard it cannot keep.
 fn divides(instr: &Instr) -> bool {
     match &instr.op {
         Op::Alu(Alu::Float(op)) => match op.f {
@@ -410,7 +410,7 @@ fn rewrite(code: &mut Code, touches: &mut [Touches], at: usize, product: &Produc
     });
     let Some(sum) = Operation::of(&code.instrs[at].op) else { return };
     let addend = sum.operands[1 - taken.operand];
-    // The second operand of `sub` counts negatively.
+    // The second operand of `sub` is subtracted.
     let subtracts = |operand: usize| sum.f == FloatFn::Sub && operand == 1;
     let minus_product = taken.negative ^ subtracts(taken.operand);
     let minus_addend = subtracts(1 - taken.operand);

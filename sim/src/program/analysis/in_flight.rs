@@ -51,7 +51,7 @@ fn is_given_away(code: &Code, touches: &[Touches], at: usize, steps: &mut usize)
             values.extend(copy.map(|(_, to)| to));
             values.sort_unstable();
             values.dedup();
-            // Without a register, nothing can use the value, and the assembler omits the load.
+            // If no register contains the value, nothing can use it, and ptxas omits the load.
             if !values.is_empty() && seen.insert((to, values.clone())) {
                 paths.push((to, values));
             }

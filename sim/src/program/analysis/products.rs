@@ -23,7 +23,7 @@ pub(crate) fn mark(code: &mut Code, touches: &[Touches]) {
     if registers.is_empty() {
         return;
     }
-    // Compilers copy accumulators around before they are waited for; ptxas makes such copies wait or disappear.
+    // Compilers copy accumulators before waiting for them; ptxas delays such copies or removes them.
     loop {
         let before = registers.len();
         for instr in &code.instrs {

@@ -150,7 +150,7 @@ fn shuffled(op: &Op) -> Option<Reg> {
     }
 }
 
-/// Returns the registers that are loaded by accesses for which `by` holds.
+/// Returns the registers that are loaded by accesses for which `by` returns true.
 fn loaded(code: &Code, touches: &[Touches], by: impl Fn(&Access) -> bool) -> Vec<Reg> {
     let loads = code.instrs.iter().zip(touches).filter(|(instr, _)| match &instr.op {
         Op::Memory(Memory::Ld(access, _) | Memory::LdR(access, _)) => by(access),
@@ -170,7 +170,7 @@ fn matrices<'c>(code: &'c Code, touches: &'c [Touches]) -> impl Iterator<Item = 
     loads.flat_map(|(_, touches)| touches.writes.iter().copied())
 }
 
-/// Returns a predicate for loads of memory that may never have been written, which is local or shared memory.
+/// Returns a predicate that selects loads from local and shared memory, which may never have been written.
 fn partial_at_first(code: &Code) -> impl Fn(&Access) -> bool {
     let local = code.frame > 0 || code.callees.iter().any(|callee| callee.frame > 0);
     let shared = code.static_shared > 0 || code.uses_dynamic_shared;
@@ -265,7 +265,7 @@ fn undefined_uses(code: &Code, touches: &[Touches], range: std::ops::Range<usize
     }
     let block_of = |at: usize| leaders.partition_point(|&leader| leader <= at) - 1;
     let end_of = |block: usize| leaders.get(block + 1).copied().unwrap_or(range.end);
-    // Written on every path to the start of each block; unreached blocks count as all written.
+    // The registers that every path to the start of each block writes; for unreached blocks, all registers.
     let mut before: Vec<Bits> = vec![vec![u64::MAX; words]; leaders.len()];
     before[0] = vec![0; words];
     let mut work = vec![0];

@@ -129,7 +129,7 @@ pub(crate) enum Alu {
     },
     Setp(Box<Setp>),
     Set(Box<Set>),
-    /// Scalar or packed floating-point arithmetic at full generality.
+    /// Scalar or packed floating-point arithmetic with any modifiers.
     Float(Box<FloatOp>),
     /// `testp`.
     Testp {

@@ -3,7 +3,7 @@
 use crate::arith::{Float, Int};
 use crate::program::code::{Addr, R, Reg, Space};
 
-/// The functions of reducing copies.
+/// The operations of reducing copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReduceFn {
     AddInt(Int),
@@ -77,7 +77,7 @@ pub(crate) struct BulkTensor {
     pub(crate) reduce: Option<TensorReduce>,
 }
 
-/// The functions of reducing tensor copies; the map determines the type.
+/// The operations of reducing tensor copies; the map determines the type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TensorReduce {
     Add,

@@ -48,7 +48,7 @@ pub(crate) enum Control {
     },
     /// A pragma that states that a value is uniform.
     Uniform(Uniform),
-    /// Prefetches and hints, whose effect no order of execution can observe.
+    /// Prefetches and hints, which have no effect on results.
     Hint,
 }
 
@@ -145,7 +145,7 @@ impl Control {
             Control::Call(call) => {
                 Properties { passes: Passes::Arguments(&call.args), ..Properties::DEFAULT }
             }
-            // Around a fence ordinary accesses meet other blocks too.
+            // With fences of device scope, ordinary accesses may also communicate between blocks.
             Control::Fence(scope) => {
                 Properties { meets_blocks: *scope == FenceScope::Device, ..Properties::DEFAULT }
             }

@@ -78,7 +78,7 @@ pub(crate) struct Access {
 const UNIT: u64 = 16;
 
 impl Access {
-    /// Returns the number of bytes that a lane accesses.
+    /// Returns the number of bytes that each lane accesses.
     pub(crate) fn size(&self) -> u64 {
         u64::from(self.bytes) * u64::from(self.count)
     }
@@ -311,7 +311,7 @@ impl Memory {
             Memory::StoreAsync(op) => {
                 Properties { agent: Agent::Engine, reduces: op.reduce.is_some(), ..Properties::DEFAULT }
             }
-            // Which clusters are left depends on what others do.
+            // The clusters that remain depend on the progress of the others.
             Memory::TryCancel(_) => {
                 Properties { meets_blocks: true, agent: Agent::Engine, ..Properties::DEFAULT }
             }
@@ -338,7 +338,7 @@ impl Memory {
             | Memory::Alloca { .. }
             | Memory::StackSave(_)
             | Memory::StackRestore(_) => Properties::DEFAULT,
-            // How large texels are is known when they are fetched.
+            // The size of texels is known only when they are fetched.
             Memory::Fetch(_) => Properties {
                 element: Some(Element { space: Some(Space::Global), bytes: 1 }),
                 awaits: 1,

@@ -16,7 +16,7 @@ pub(crate) struct Properties<'o> {
     pub(crate) writes_global: bool,
     /// Whether lanes may exchange values through it, so that other groups of the warp run earlier.
     pub(crate) meets_lanes: bool,
-    /// How well it explains the wait of a loop; 0 if loops do not wait for it.
+    /// How well the instruction explains that a loop waits; 0 if loops never wait for it.
     pub(crate) awaits: u8,
     /// The registers whose undefined bits it propagates; all other registers that it reads must be defined.
     pub(crate) passes: Passes<'o>,
@@ -26,7 +26,7 @@ pub(crate) struct Properties<'o> {
     pub(crate) reduces: bool,
     /// The instructions to which it passes control.
     pub(crate) flow: Flow<'o>,
-    /// What becomes of loads of the thread whose values have not been used.
+    /// The effect on earlier loads of the thread whose values have not been used.
     pub(crate) in_flight: InFlight,
 }
 
@@ -41,16 +41,16 @@ pub(crate) enum Flow<'o> {
     Ends,
 }
 
-/// What an instruction does with loads of its thread that may still be reading.
+/// The effect of an instruction on loads of its thread that may still be in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InFlight {
-    /// Nothing.
+    /// No effect.
     Remain,
-    /// It is such a load.
+    /// The instruction is such a load.
     Begins,
-    /// It gives the memory to others without waiting for the loads.
+    /// The instruction releases the memory to other threads without waiting for the loads.
     Released,
-    /// It waits with the block, which completes them.
+    /// The instruction waits for the block, which completes the loads.
     Complete,
 }
 

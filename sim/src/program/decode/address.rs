@@ -51,7 +51,7 @@ impl<'m> Decoder<'_, '_, 'm> {
                     ));
                 }
             };
-            // ptxas lets those of copies and matrices pass.
+            // ptxas accepts 32-bit addresses of copies and of matrices.
             if let (Base::R(_), Space::Global | Space::Generic, 64) =
                 (base, space, self.body.builder.symbols.address_size)
                 && !matches!(self.i.opcode(), "cp" | "ldmatrix" | "stmatrix" | "wmma")

@@ -295,7 +295,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         let a = self.src(1, ty)?;
         let b = if sources > 1 { self.src(2, ty)? } else { a };
         let c = if sources > 2 { self.src(3, ty)? } else { a };
-        // A rounded `rcp.ftz.f64` flushes nothing.
+        // `.ftz` has no effect on a rounded `rcp` of f64.
         let ftz = words.has("ftz") && (f, ty) != (FloatFn::Rcp, Type::F64);
         let sat = words.has("sat");
         let round = words.round().unwrap_or(Round::Rn);
@@ -435,7 +435,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         self.float_op(FloatFn::MinMax(which, mode), ty, words, 2)
     }
 
-    /// Allows only the qualifiers `allowed`, like `allow`, and at most one rounding.
+    /// Rejects qualifiers that are not in `allowed`, as the method `allow` does, and more than one rounding.
     pub(super) fn allow_one_rounding(&self, words: &Words<'_>, allowed: &[&str]) -> Decoded<()> {
         self.allow(&words.0, allowed)?;
         let mut roundings = words.0.iter().filter(|word| round_of(word).is_some());

@@ -167,7 +167,7 @@ impl<'m> Builder<'m> {
         let code = &mut self.code;
         let is_heap = |callee: &Callee| matches!(callee.builtin, Some(Builtin::Malloc | Builtin::Free));
         code.uses_heap = code.callees.iter().any(is_heap);
-        // Which block gets which address must not depend on the machine.
+        // The addresses that `malloc` returns must not depend on the machine.
         code.communicates = code.uses_heap || code.instrs.iter().any(|i| i.op.properties().meets_blocks);
         let waits = |i: &Instr| matches!(i.op, Op::Control(Control::GridWait));
         code.waits_for_grid = code.instrs.iter().any(waits);

@@ -377,7 +377,7 @@ fn packed(ty: Type) -> Option<Float> {
 
 /// Returns the instruction of an integer conversion that requires no arithmetic, if it is one. `width` is that of the destination register.
 fn int_to_int(to: Int, from: Int, width: u32, d: Reg, a: Reg) -> Option<Alu> {
-    // What decides the result: the narrower type's bits, extended by its sign where it is the source's.
+    // The result consists of the bits of the narrower type, extended to the width of the register as this type requires.
     let narrow = if to.bits() <= from.bits() { to } else { from };
     let keeps_to_width = to.bits() == width || narrow.signed() == to.signed() || !narrow.signed();
     if !keeps_to_width {

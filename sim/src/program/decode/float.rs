@@ -32,7 +32,7 @@ impl Decoder<'_, '_, '_> {
                 }
             }
             ("rcp" | "sqrt", Type::F32 | Type::F64) => {
-                // A rounded `rcp` of f64 may say `.ftz`, which has no meaning for f64.
+                // A rounded `rcp` of f64 may have `.ftz`, which has no effect on f64.
                 let ftz: &[&str] = if ty == Type::F32 || approx || name == "rcp" { &["ftz"] } else { &[] };
                 let allowed = [&["rn", "rz", "rm", "rp", "approx"], ftz].concat();
                 self.allow_one_rounding(&words, &allowed)?;

@@ -72,7 +72,7 @@ impl<'c, 'b, 'm> Decoder<'c, 'b, 'm> {
         Ok(())
     }
 
-    /// Divides the registers that an instruction reads by the effect of an undefined value in them: copying and computing are not findings.
+    /// Classifies the registers that an instruction reads by the effect of an undefined value: copying and computing are not findings.
     fn touches(&mut self, op: &Op) -> Touches {
         let [uses, mut sinks, defs] = [&mut self.uses, &mut self.sinks, &mut self.defs].map(std::mem::take);
         let reads = [&uses[..], &sinks].concat();

@@ -302,7 +302,7 @@ impl Decoder<'_, '_, '_> {
             return Err(self.no_such_type(ty));
         }
         self.arity(if or.is_some() { 6 } else { 5 })?;
-        // Of a larger table ptxas takes the low byte.
+        // ptxas uses the low byte of a larger table.
         let lut = self.constant(4, "the table of `lop3`")? as u8;
         let Some(or) = or else {
             let (d, a, b) = (self.dst_r(0, ty)?, self.src_r(1, ty)?, self.src_r(2, ty)?);

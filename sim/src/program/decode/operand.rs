@@ -91,7 +91,7 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
-    /// Returns the components of a vector operand like [`Self::elements`], but rejects any number other than `want`.
+    /// Returns the components of a vector operand as [`Self::elements`] does, but rejects any number of them other than `want`.
     pub(super) fn elements_of(&mut self, operand: &Operand, want: usize) -> Decoded<Vec<Operand>> {
         let elements = self.elements(operand)?;
         if elements.len() == want {

@@ -35,7 +35,7 @@ pub(super) fn canonical(order: Order, words: &[String]) -> Vec<&str> {
         }
     }
     let Some(rank) = order(&ordered) else { return ordered };
-    // Most are in order already; the sort is stable and so keeps what has equal rank.
+    // Most qualifiers are already in order. The sort is stable, so qualifiers of equal rank keep their order.
     if !ordered.is_sorted_by_key(|word| rank(word)) {
         ordered.sort_by_key(|word| rank(word));
     }

@@ -1,4 +1,4 @@
-//! Pragmas with which the author of a kernel makes statements that a checked run verifies.
+//! Pragmas that state properties of a kernel, which a checked run verifies.
 //!
 //! `.pragma "warpwright.uniform %r5 32";` states that all threads of each group of 32 consecutive threads of the block have the same value
 //! in `%r5`; with `block` or `cluster` in place of the number, all threads of the block or cluster. A final `@%p1` or `@!%p1` restricts the

@@ -42,7 +42,7 @@ fn fixed(name: &str, part: Option<&str>) -> Option<(Special, u32)> {
         ("%cluster_nctarank", None) => Special::ClusterNctaRank,
         ("%is_explicit_cluster", None) => return Some((Special::IsExplicitCluster, 1)),
         ("%total_smem_size" | "%aggr_smem_size", None) => Special::TotalSmemSize,
-        // Nothing is reserved here: the addresses are past the end, so that an access to them is found.
+        // The simulator reserves no shared memory: these addresses are past the end, so accesses to them are reported.
         ("%reserved_smem_offset_0" | "%reserved_smem_offset_1", None) => Special::TotalSmemSize,
         ("%dynamic_smem_size", None) => Special::DynamicSmemSize,
         ("%reserved_smem_offset_begin" | "%reserved_smem_offset_end" | "%reserved_smem_offset_cap", None) => {

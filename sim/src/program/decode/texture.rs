@@ -40,7 +40,7 @@ fn geometry_of(word: &str) -> Option<Geometry> {
 impl Decoder<'_, '_, '_> {
     /// Decodes `tex.geom.v4.dtype.ctype d, [texture, {coordinates}]`.
     fn tex(&mut self) -> Decoded<Memory> {
-        // Images have one level, which is the one that is asked for.
+        // Images have a single level, so the requested level is ignored.
         let has_level = self.m.eat("level");
         if has_level || self.m.eat("base") {
             self.refuse_mipmaps(self.m.peek() != Some("grad"))?;

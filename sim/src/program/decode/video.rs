@@ -146,7 +146,7 @@ impl Decoder<'_, '_, '_> {
         let then = match (then, part) {
             (Some(then), _) => then(self.video_register(self.operand(3), signed, false)?),
             (_, Some(part)) => VideoThen::Merge(part, self.video_register(self.operand(3), signed, false)?),
-            // ptxas takes a third source that nothing is done with.
+            // ptxas accepts a third source that has no effect.
             _ if self.count() == 4 => {
                 self.video_register(self.operand(3), signed, false)?;
                 VideoThen::Write

@@ -72,7 +72,7 @@ impl Decoder<'_, '_, '_> {
             (true, false) => 2,
         };
         let scales = if float { 2 } else { 0 };
-        // Everything after the descriptors may be left out together.
+        // All operands after the descriptors may be omitted together.
         let metadata = if sparse { 2 } else { 0 };
         if self.count() != 3 || sparse {
             self.arity(4 + metadata + scales + transposes)?;
@@ -122,7 +122,7 @@ impl Decoder<'_, '_, '_> {
 fn known(extents: &Extents, numbers: &Numbers) -> bool {
     let Extents { m, n, k } = *extents;
     let any_n = n % 8 == 0 && (8..=256).contains(&n);
-    // Integers have every multiple of 8 up to 32, then of 16.
+    // For integers, N is a multiple of 8 up to 32, and a multiple of 16 above.
     let integer_n = any_n && (n <= 32 || n % 16 == 0);
     m == 64
         && match numbers {

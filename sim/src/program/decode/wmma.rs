@@ -29,7 +29,7 @@ fn shapes(ty: &str) -> &'static [&'static str] {
 /// `elements` elements; single bits are counted in words of 32.
 fn factor_registers(ty: &str, elements: usize) -> Option<(usize, Type, u32)> {
     Some(match ty {
-        // Every shape has eight registers, however small the matrix.
+        // A fragment of any shape has eight registers, even if the matrix is smaller.
         "f16" => (8, Type::B32, 16),
         "bf16" => (elements / 64, Type::B32, 16),
         "tf32" => (elements / 32, Type::B32, 32),
@@ -94,7 +94,7 @@ impl Decoder<'_, '_, '_> {
         }
         let ty = self.m.next().unwrap_or("");
         let Some(Extents { m, n, k }) = extents(shape) else { return Err(self.unknown()) };
-        // Single bits come in words.
+        // Single bits are stored in words of 32.
         let k = if ty == "b1" { k / 32 } else { k };
         let (rows, columns) = match matrix {
             Matrix::A => (m, k),
@@ -137,7 +137,7 @@ impl Decoder<'_, '_, '_> {
             }
         }
         let shape = self.m.next().unwrap_or("");
-        // The one rounding that is carried out; compilers print it last.
+        // The only supported rounding; compilers print it after the types.
         self.m.eat("rn");
         let mut words = vec![];
         while let Some(word) = self.m.peek().filter(|word| !matches!(*word, "satfinite" | "rn")) {
