@@ -13,7 +13,7 @@ use warpwright::layout::{
 /// The maximum size of a generated layout.
 pub const MAX_ELEMENTS: i64 = 512;
 
-/// Generates a nested shape: extents 1 to 8, depth at most 3.
+/// Generates a nested shape with extents 1 to 8, a depth of at most 3, and a size of at most [`MAX_ELEMENTS`].
 pub fn shape() -> impl Strategy<Value = Shape> {
     nested(prop_oneof![3 => 2..=8_i64, 1 => Just(1_i64)])
 }
@@ -25,12 +25,12 @@ fn nested(extent: impl Strategy<Value = i64> + 'static) -> impl Strategy<Value =
         .prop_filter("a size that tests can enumerate", |shape: &Shape| shape.size() <= MAX_ELEMENTS)
 }
 
-/// Generates a layout with small strides of both signs and broadcast modes.
+/// Generates a layout with strides from −40 to 40, including broadcast modes.
 pub fn signed_layout() -> impl Strategy<Value = Layout> {
     with_strides(prop_oneof![1 => Just(0_i64), 2 => 1..=4_i64, 2 => -40..=40_i64])
 }
 
-/// Generates a layout without negative strides.
+/// Generates a layout with strides from 0 to 64.
 pub fn layout() -> impl Strategy<Value = Layout> {
     with_strides(
         prop_oneof![1 => Just(0_i64), 2 => 1..=4_i64, 2 => select(vec![6_i64, 8, 12, 16, 24, 32, 40, 64])],
@@ -45,12 +45,12 @@ fn with_strides(stride: impl Strategy<Value = i64> + 'static) -> impl Strategy<V
     })
 }
 
-/// Generates a bijection onto `0..size`: compact, with the modes in any order.
+/// Generates a compact layout with the modes in any order, a bijection onto `0..size`.
 pub fn compact() -> impl Strategy<Value = Layout> {
     ordered(Just(1_i64))
 }
 
-/// Generates an injective layout: compact with gaps between the modes, in any order.
+/// Generates an injective layout: modes in any order, with possible gaps between them.
 pub fn injective() -> impl Strategy<Value = Layout> {
     ordered(prop_oneof![3 => Just(1_i64), 1 => 2..=4_i64])
 }
@@ -76,7 +76,7 @@ pub fn padded() -> impl Strategy<Value = Layout> {
     })
 }
 
-/// Generates strides that grow in a random order, each gap widened by a factor of `gap`.
+/// Generates a layout whose strides grow in a random order of the modes; each stride is widened by a factor from `gap`.
 fn ordered(gap: impl Strategy<Value = i64> + 'static) -> impl Strategy<Value = Layout> {
     (shape(), vec((any::<u16>(), gap), 12)).prop_filter_map("a valid layout", |(shape, keys)| {
         let extents: Vec<i64> = shape.leaves().copied().collect();
@@ -119,7 +119,7 @@ fn slice_of(shape: &Shape, coord: &Coord, choose: &mut impl FnMut() -> u8) -> Sl
     }
 }
 
-/// Generates a tiler for a layout, made of extents and strided layouts, for the whole layout or by mode. Most tilers divide the layout.
+/// Generates a tiler of extents and strided layouts, for the whole layout or by mode. Most tilers divide the layout.
 pub fn tiler(layout: &Layout) -> impl Strategy<Value = Tiler> + use<> {
     let whole = tile(layout.size());
     let modes: Vec<_> = layout.modes().map(|mode| tile(mode.size()).boxed()).collect();
@@ -143,7 +143,7 @@ fn tile(size: i64) -> impl Strategy<Value = Tiler> {
     })
 }
 
-/// Generates a swizzle of up to 3 bits whose period is below 4096.
+/// Generates a swizzle of up to 3 bits with a period of at most 4096.
 pub fn swizzle() -> impl Strategy<Value = Swizzle> {
     (0..=3_u32, 0..=5_u32, -4..=4_i32).prop_filter_map("bits that do not overlap", |(bits, base, shift)| {
         Swizzle::new(bits, base, shift).ok()

@@ -1,4 +1,4 @@
-//! Generators for property tests on [`warpwright`]'s layouts and fragments.
+//! Generators for property tests of [`warpwright`]'s layouts and fragments.
 //!
 //! ```
 //! use proptest::prelude::*;

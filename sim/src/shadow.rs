@@ -1,7 +1,7 @@
 //! The state of the checkers at each level: grid, cluster, block and warp. It is data only; the rules are in `check`.
 //!
-//! A new kind of state is a type in the file of its subject and a field of its level. It is empty at the start of each launch, cluster,
-//! block or warp. Whether bytes of memory are defined is stored with the memory.
+//! To add a kind of state, define its type in a file named after its subject, and add a field to the struct of its level. State is empty at
+//! the start of each launch, cluster, block or warp. Whether bytes of memory are defined is stored with the memory.
 
 pub(crate) mod byte_set;
 pub(crate) mod clocks;
@@ -60,7 +60,7 @@ pub(crate) struct ClusterShadow {
     pub(crate) postponed: Option<(Box<Fault>, usize, u32)>,
 }
 
-/// The state of one of its blocks.
+/// The state of one block of the cluster.
 #[derive(Debug, Default)]
 pub(crate) struct BlockShadow {
     pub(crate) end: End,
@@ -68,7 +68,7 @@ pub(crate) struct BlockShadow {
     pub(crate) waited_for_grid: bool,
 }
 
-/// The state of one of its warps.
+/// The state of one warp of the cluster.
 #[derive(Debug, Default)]
 pub(crate) struct WarpShadow {
     pub(crate) undefined: Undefined,
@@ -92,7 +92,7 @@ impl GridShadow {
 impl ClusterShadow {
     /// Resets the state for a cluster of `blocks` blocks with `threads` threads and `bytes` bytes of shared memory each.
     pub(crate) fn start(&mut self, code: &Code, checks: Checks, (blocks, threads): (u32, u32), bytes: usize) {
-        // What is large is used again, the rest starts empty.
+        // Large state is reused; the rest starts empty.
         *self = Self {
             races: take(&mut self.races),
             threads: take(&mut self.threads),

@@ -1,7 +1,7 @@
 //! The simulator's arithmetic compared with results of an H200, and with itself.
 //!
-//! `sim/tests/data/truth` holds a small part of a recording of single instructions. The environment variable
-//! `WARPWRIGHT_TRUTH` names another folder of the same form to run instead.
+//! `sim/tests/data/truth` contains a small part of a recording of single instructions. The environment variable
+//! `WARPWRIGHT_TRUTH` names another folder of the same format to run instead.
 
 #[path = "sim_arith/fragments.rs"]
 mod fragments;

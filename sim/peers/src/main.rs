@@ -1,4 +1,4 @@
-//! Compares results and speed of warpwright's simulator and of `ptoxide`, the other PTX interpreter on crates.io, on the same PTX.
+//! Compares results and speed of warpwright's simulator and of `ptoxide`, another PTX interpreter on crates.io, on the same PTX.
 
 use std::time::{Duration, Instant};
 

@@ -13,7 +13,7 @@ use crate::schedule::run::{Faulted, Stop, run};
 use crate::schedule::spin;
 use crate::schedule::spin::Spin;
 
-/// The number of polling instructions in a turn after which the turn counts as polling.
+/// The number of instructions in a turn of a polling warp that count as one idle round. Shorter turns may not reach the polling instruction.
 const LOOK: u64 = 64;
 
 /// The number of instructions that a warp executes before the next warp has its turn.
@@ -126,7 +126,7 @@ impl<'a> ClusterRun<'a> {
             idle &= match stop {
                 Stop::Turn => {
                     waited = waited.max((turn / LOOK) as u32);
-                    // Turns that are too short for the check are inconclusive.
+                    // Turns that are too short to poll are inconclusive, and count as idle.
                     warp.polled || turn < LOOK
                 }
                 Stop::Yielded | Stop::Blocked => true,
@@ -227,7 +227,7 @@ impl<'a> ClusterRun<'a> {
         Some(self.finding(module, warp, &(fault, pc)))
     }
 
-    /// Executes asynchronous copies; faults of these are attributed to warp `i`.
+    /// Executes asynchronous copies; their faults are attributed to warp `i`.
     fn copies<T>(
         &mut self,
         module: &Module,
@@ -270,7 +270,7 @@ impl<'a> ClusterRun<'a> {
         self.cluster.events
     }
 
-    /// Returns the output of device-side printf.
+    /// Takes the output of device-side `printf`.
     pub(crate) fn take_printed(&mut self) -> Vec<String> {
         std::mem::take(&mut self.cluster.printed)
     }

@@ -82,7 +82,7 @@ impl Results {
         let mut findings = vec![];
         let last = self.failed.as_ref().map_or(u64::MAX, |(at, _)| *at);
         let unordered = races_between_blocks(machine, module);
-        // Whether later clusters ran depends on the threads.
+        // The findings of later clusters are left out: whether those ran depends on the timing of host threads.
         let until_last = |lists: BTreeMap<u64, Vec<Finding>>| {
             lists.into_iter().filter(move |(at, _)| *at <= last).flat_map(|(_, found)| found)
         };
@@ -106,7 +106,7 @@ impl Results {
         let mut statements = 0;
         for (line, instr) in profile.iter_mut().zip(&machine.code.instrs) {
             if matches!(instr.op, Op::Control(Control::Uniform(_))) {
-                // Not an instruction of the hardware.
+                // Pragmas are not instructions of the hardware.
                 statements += std::mem::take(line).warp_instructions;
             }
             complete(&instr.op, line);
@@ -260,7 +260,7 @@ fn try_again(
     results.count(0, &profile);
 }
 
-/// Takes over the results of a cluster that was run again.
+/// Records the results of a cluster that was run again.
 fn settle(results: &mut Results, cluster: &mut ClusterRun<'_>, outcome: Result<(), Box<Finding>>) {
     results.take(cluster);
     results.warp_instructions += cluster.warp_instructions();
@@ -285,7 +285,7 @@ fn in_turns(
     let mut spare: Vec<ClusterRun<'_>> = vec![];
     let (mut done, mut warp_instructions) = (0, 0);
     let mut random = machine.seed.map(Random::new);
-    // Clusters in a row that could not move, and changes to memory so far.
+    // The number of consecutive clusters that could not make progress, and of changes to memory so far.
     let (mut stuck, mut changes) = (0, 0);
     loop {
         if let Some(random) = &mut random
@@ -307,7 +307,7 @@ fn in_turns(
             Ok(Progress::Stuck) => {
                 stuck += 1;
                 let alone = running.len() as u64 + 1;
-                // Taking turns at random, one that can move may be long in coming.
+                // If turns are random, a cluster that can make progress may not be chosen for a long time.
                 let patience = if random.is_some() { 64 * alone } else { alone };
                 if stuck >= patience && (machine.next_cluster.load(Relaxed) >= clusters || alone >= resident)
                 {

@@ -135,7 +135,7 @@ fn choose(cluster: &mut Cluster<'_>, warp: &mut Warp) -> Result<Option<usize>, F
     if warp.impatience < PATIENCE {
         return Ok(Some(first));
     }
-    // Someone has waited long: the next one in the same order goes instead, and so in turn.
+    // A group has waited too long: the groups other than the first now run in turn, in the same order.
     warp.impatience = 0;
     let mut waiting: Vec<usize> = (0..warp.groups.len()).filter(|&i| ready(&warp.groups[i])).collect();
     waiting.sort_by_key(|&i| order(&warp.groups[i]));

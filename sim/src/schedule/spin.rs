@@ -91,7 +91,7 @@ pub(crate) fn search(cluster: &mut Cluster<'_>, warp: &mut Warp, steps: u64) -> 
     let events = cluster.events;
     let mut start = Start::of(warp);
     let (mut ran, mut back) = (0, 0);
-    // The state to come back to is taken anew after 8, 16, 32 … steps, so that it is soon within the loop (Brent).
+    // The reference state is replaced after 8, 16, 32 … steps, so that it is soon a state of the loop (Brent's algorithm).
     let (mut age, mut limit) = (0, 8);
     for step in 0..steps {
         warp.impatience = if step % 2 == 1 { PATIENCE } else { 0 };
@@ -118,7 +118,7 @@ pub(crate) fn search(cluster: &mut Cluster<'_>, warp: &mut Warp, steps: u64) -> 
                     }
                 }
             }
-            // Lanes that exchange values must come back together.
+            // Lanes that exchange values must return to the state after the exchange.
             if matches!(op, Op::Warp(_)) {
                 back &= !warp.chosen;
             }

@@ -206,7 +206,7 @@ impl Clocks {
         let row = &self.known[warp * self.agents..(warp + 1) * self.agents];
         let (warps, engines) = row.split_at(self.warps);
         let least = |known: &[Time]| known.iter().fold(Time::MAX, |least, &time| least.min(time));
-        // Who knows all that an engine did need not ask either.
+        // A warp that knows all accesses of an engine does not have to compare times with it.
         let engines = engines.iter().zip(&self.worked);
         let engines = engines.fold(
             Time::MAX,
@@ -287,7 +287,7 @@ impl Clocks {
         for (mine, &theirs) in row.iter_mut().zip(object) {
             *mine = (*mine).max(theirs);
         }
-        // What the warp's own lanes released orders them among each other.
+        // Accesses that lanes of this warp released are now ordered for all its lanes.
         let own = object.get(warp).copied().unwrap_or(0);
         self.lanes[warp] = self.lanes[warp].max(own);
         self.refresh(warp);

@@ -101,7 +101,7 @@ impl Races {
             && self.shadows.iter().all(|s| s.units.len() == units)
             && self.clocks.now() < END / 2;
         if fits {
-            // Copies that were in flight when the last cluster ended are older than everything now.
+            // Copies that were in flight when the previous cluster ended are ordered before all accesses of this one.
             for shadow in &mut self.shadows {
                 let pending = |r: &Record| r.time() == PENDING;
                 let records = shadow.units.iter_mut().flat_map(|u| [&mut u.write, &mut u.read]);

@@ -15,7 +15,7 @@ use crate::report::fault::Where;
 /// The origin of an undefined value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
-    /// The finding of using it.
+    /// The kind of finding that a use of the value causes.
     pub(crate) kind: FindingKind,
     /// The first instruction that read the uninitialized value.
     pub(crate) at: Where,
@@ -124,7 +124,7 @@ impl Undefined {
 
 /// Memory that may contain undefined values.
 pub(crate) trait Partial {
-    /// The finding of using it.
+    /// The kind of finding that a use of such a value causes.
     const KIND: FindingKind;
 
     /// Returns the undefined bits of up to 8 bytes, and their origin, if they were stored.

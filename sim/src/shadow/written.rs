@@ -43,7 +43,7 @@ impl Written {
 
     #[inline(always)]
     fn full<const WORDS: usize>(&self, all: &[u64; 32]) -> bool {
-        // All are looked up, without a branch for each.
+        // Looks up all words, without a branch for each.
         let full = all.iter().fold(15, |full, address| {
             let first = (address >> 2) as usize;
             let words = self.bytes.get(first..first + WORDS).unwrap_or(&[0]);

@@ -316,7 +316,7 @@ fn integer(text: &str) -> Option<u64> {
     }
     digits.chars().try_fold(0u64, |value, c| {
         let digit = c.to_digit(radix)?;
-        // As ptxas does: a constant wraps, unless a digit follows one that has filled all 64 bits.
+        // As in ptxas, a constant wraps, but no digit may follow once all 64 bits are in use.
         (value >> 63 == 0).then(|| value.wrapping_mul(radix.into()).wrapping_add(digit.into()))
     })
 }

@@ -132,7 +132,7 @@ fn random_bits_round_up_or_down() {
     assert_eq!(halves(x, x, 0x17ff_17ff), 0x3c00_3c00);
     assert_eq!(halves(x, x, 0x1800_17ff), 0x3c01_3c00);
     assert_eq!(halves(x, -x, 0xe000_1800), 0x3c00_bc01);
-    // Subnormal, and below the smallest one.
+    // A subnormal number, and one below the smallest subnormal number.
     assert_eq!(halves(2f32.powi(-24), 2f32.powi(-25), 0x0fff), 0x0001_0000);
     assert_eq!(halves(2f32.powi(-24), 2f32.powi(-25), 0x1000), 0x0001_0001);
     assert_eq!(halves(1e9, f32::NEG_INFINITY, 0), 0x7bff_fbff);
@@ -150,7 +150,7 @@ fn four_numbers_share_two_halves_of_the_random_bits() {
         stochastic("cvt.rs.satfinite.e4m3x4.f32 %r2, {%f0, %f1, %f2, %f3}, %r1", numbers, random)
             .to_be_bytes()
     };
-    // Half a unit: the highest of the bits decides, for the first and the third number the lowest one of its half.
+    // Half a unit: one random bit decides. It is the highest bit of a half or, for the first and the third number, the lowest.
     let x = 1.0 + 1.0 / 16.0;
     assert_eq!(bytes([x; 4], 0), [0x38; 4]);
     assert_eq!(bytes([x; 4], 0x0001_0000), [0x39, 0x38, 0x38, 0x38]);
@@ -214,7 +214,7 @@ fn canceled_blocks_do_not_start() {
     for seed in [None, Some(1), Some(2)] {
         let mut memory = Memory::new();
         let counts = memory.alloc(400 * 4);
-        // More than are resident at a time.
+        // More blocks than can be resident at a time.
         let launch = Launch { grid: [20, 20, 1], ..one_block(1024) };
         let sim = match seed {
             Some(seed) => Sim::new().seed(seed),

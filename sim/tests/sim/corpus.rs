@@ -1,6 +1,6 @@
 //! Kernels compiled by nvcc, clang and Triton, with the results of an H200.
 //!
-//! `WARPWRIGHT_CORPUS` names a folder with more cases of the same form.
+//! `WARPWRIGHT_CORPUS` names a folder with more cases in the same format.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

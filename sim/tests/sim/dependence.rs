@@ -57,7 +57,7 @@ fn what_the_preceding_launch_has_written_is_accessed_after_the_wait() {
     let nothing = |_: &mut Memory, _: u64| ();
     assert_eq!(launch(&["write", "late"], nothing), Err(FindingKind::MissingGridWait));
     assert_eq!(launch(&["write", "right"], nothing), Ok(()));
-    // Another launch is in between, whose own wait covers the first one, or a copy of the host's.
+    // No finding if another launch, or a copy by the host, is between the write and the access.
     assert_eq!(launch(&["right", "late"], nothing), Err(FindingKind::MissingGridWait));
     assert_eq!(launch(&["late"], nothing), Ok(()));
     let by_host = |memory: &mut Memory, x| memory.write(x, &[1; 128]).expect("in bounds");

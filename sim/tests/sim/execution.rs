@@ -97,7 +97,7 @@ fn different_instructions_do_not_meet() {
     assert_eq!(error.kind(), Some(FindingKind::Deadlock));
 }
 
-/// Memory does not change for a long time, but a register counts.
+/// A kernel is not stuck if memory does not change for a long time but a register counts.
 #[test]
 fn long_computations_are_no_deadlocks() {
     let polling =
@@ -113,7 +113,7 @@ fn long_computations_are_no_deadlocks() {
     assert_eq!(outputs(by_the_clock, 32, &[0]), [0; 32]);
 }
 
-/// Blocks that wait for each other's ordinary stores end on any machine, although they race.
+/// Blocks that wait for each other's ordinary stores terminate on any machine, although they race.
 #[test]
 fn blocks_may_talk_through_ordinary_accesses() {
     for fence in ["membar.gl;", ""] {
@@ -130,7 +130,7 @@ fn blocks_may_talk_through_ordinary_accesses() {
     }
 }
 
-/// `setmaxnreg.inc` waits for registers that other warps return to the pool, which `.maxnreg` sizes per thread.
+/// `setmaxnreg.inc` waits for registers that other warps return to the pool. `.maxnreg` determines the initial registers of each thread.
 #[test]
 fn registers_are_waited_for() {
     let module = |give: &str| {
@@ -191,7 +191,7 @@ fn lanes_loop_as_often_as_they_like() {
 
 #[test]
 fn a_lane_may_spin_on_another_of_its_warp() {
-    // Lane 0 waits for what lane 31, on the other side of the branch, writes.
+    // Lane 0 waits for a store by lane 31, which is on the other side of the branch.
     for wait in ["ld.volatile.shared.u32 %r2, [flag];", "atom.shared.or.b32 %r2, [flag], 0;"] {
         let body = format!(
             ".shared .u32 flag; setp.eq.u32 %p0, %r0, 0; @%p0 st.shared.u32 [flag], 0; bar.warp.sync -1;
@@ -582,7 +582,7 @@ fn alloca_grows_the_frame_and_calls_go_behind_it() {
 
 #[test]
 fn rare_forms_compute() {
-    // What `body` leaves in %r2, with a carry before it.
+    // The value of `%r2` after `body`, which starts with the carry flag set.
     let one = |body: &str| {
         let body = format!(
             ".reg .b16 %h<4>; .reg .f64 %fd<8>; mov.u32 %r3, -1; add.cc.u32 %r3, %r3, 1; {body} st.global.u32 [%rd3], %r2;"

@@ -153,7 +153,7 @@ fn uninitialized_shared_memory() {
     let used = fault.other.as_ref().map(|site| (site.mnemonic.as_str(), site.line - fault.site.line));
     assert_eq!((fault.site.mnemonic.as_str(), used), ("ld.shared.u32", Some(("st.global.u16", 1))));
     clean(&body(64), 64);
-    // A byte at a time counts too.
+    // Single bytes are tracked too.
     assert_eq!(
         finding(
             ".shared .b8 s[4]; st.shared.u8 [s], %r0; ld.shared.u16 %h0, [s]; st.global.u16 [%rd3], %h0;",
@@ -181,7 +181,7 @@ fn a_copy_that_nobody_waited_for_has_not_arrived() {
              cp.async.commit_group; {wait} ld.shared.u32 %r1, [s]; st.global.u32 [%rd0], %r1; cp.async.wait_all;"
         )
     };
-    // Checked, that is a finding; unchecked, the old value is read.
+    // With checks, this is a finding; without them, the load returns the old value.
     for wait in ["", "cp.async.wait_group 1;"] {
         let fault = finding(&body(wait), 1);
         assert_eq!(fault.kind, FindingKind::AsyncCopyUnwaited);
@@ -198,7 +198,7 @@ fn a_copy_that_nobody_waited_for_has_not_arrived() {
 #[test]
 fn barriers_that_some_threads_miss() {
     let divergent = "setp.lt.u32 %p0, %r0, 16; @%p0 bra A; ret; A: bar.sync 0; ret;";
-    // The rest of the warp has ended: the half that is left is the warp, but not the block.
+    // Half of the warp has exited: the other half is all that remains of the warp, but not all threads of the block.
     let (_, report) =
         run_on(&Sim::new(), &text(divergent), &one_block(32), &[0; 32], 32).unwrap_or_else(|e| panic!("{e}"));
     let [note] = &report.notes[..] else { panic!("expected one note, found {:?}", report.notes) };
@@ -215,7 +215,7 @@ fn barriers_that_some_threads_miss() {
     assert_eq!(fault.notes.len(), 2, "{:?}", fault.notes);
 }
 
-/// Whether a later block runs beside the one that fails depends on the threads; the report does not.
+/// Whether a later block runs alongside the one that fails depends on the timing of host threads; the report does not.
 #[test]
 fn notes_of_blocks_after_a_failure_are_left_out() {
     let text = text(
@@ -283,7 +283,7 @@ fn endless_loops_end() {
     let cases = [
         ("L: bra L;", FindingKind::Deadlock),
         ("L: ld.global.u32 %r2, [%rd0]; setp.eq.u32 %p0, %r2, 0; @%p0 bra L;", FindingKind::Deadlock),
-        // Something counts, so that it might end.
+        // A register counts, so the loop might end.
         ("L: add.u32 %r2, %r2, 1; bra L;", FindingKind::StepLimit),
     ];
     for (body, kind) in cases {

@@ -71,7 +71,7 @@ fn instructions_are_valid_where_ptxas_takes_them() {
             let first = TARGETS.iter().find(|target| takes(target)).expect("a target");
             judge(since, first, true);
             if at > 0 {
-                // Either the instruction or the target is not there yet.
+                // In the preceding version, either the instruction or the target does not exist.
                 judge(VERSIONS[at - 1], first, false);
             }
         }

@@ -42,7 +42,7 @@ fn a_full_heap_gives_null() {
     let mut memory = Memory::new();
     let out = memory.alloc(8 * 64);
     let body = format!("mov.u64 %rd3, 48; {MALLOC} st.global.u64 [%rd1], %rd4;");
-    // 48 bytes and a header of 16, 20 times.
+    // Space for 20 blocks of 48 bytes, each with a header of 16 bytes.
     run(&Sim::new().heap(20 * 64 + 63), &body, 2, &mut memory, out);
     let blocks = words(&memory, out, 64);
     let got: Vec<u64> = blocks.iter().copied().filter(|&block| block != 0).collect();
@@ -51,7 +51,7 @@ fn a_full_heap_gives_null() {
     let mut apart = got.clone();
     apart.sort_unstable();
     assert!(apart.windows(2).all(|pair| pair[1] - pair[0] >= 48));
-    // Its size stays what it is.
+    // The size of the heap does not change.
     run(&Sim::new(), &body, 1, &mut memory, out);
     assert_eq!(words(&memory, out, 32), [0; 32]);
 }
@@ -81,7 +81,7 @@ fn blocks_outlive_the_launch_and_are_told_of() {
     let call = report.lines.iter().find(|line| line.mnemonic == "call.uni").expect("it ran");
     assert_eq!(report.leaks, [Leak { line: call.line, blocks: 64, bytes: 64 * 40 }]);
     report.assert_clean();
-    // The host cannot access them.
+    // The host cannot access the blocks.
     let block = words(&memory, out, 1)[0];
     assert!(memory.read(block, &mut [0; 4]).is_err() && memory.free(block).is_err());
     let take = format!(
@@ -94,7 +94,7 @@ fn blocks_outlive_the_launch_and_are_told_of() {
 
 #[test]
 fn a_block_that_is_reused_is_no_race() {
-    // Room for one block at a time, over and over.
+    // The heap has space for one block, which is allocated and freed repeatedly.
     let body = format!(
         "and.b32 %r3, %r0, 31; setp.ne.u32 %p1, %r3, 0; @%p1 ret; mov.u32 %r4, 0;
          L: mov.u64 %rd3, 1024; {MALLOC} setp.eq.u64 %p2, %rd4, 0; @%p2 bra N; st.u32 [%rd4], %r0; ld.u32 %r5, [%rd4];

@@ -33,7 +33,7 @@ fn source() -> String {
         "mov.u32 %r7, sb;",
         "shr.u32 %r8, %r3, 5;",  // warp
         "and.b32 %r9, %r3, 31;", // lane
-        // Copies: A has 4 chunks of 16 bytes in a row of 32, B has 8 in a row of 64; two rows sets each.
+        // Copies: a row of A has 4 chunks of 16 bytes, a row of B has 8; each thread copies two chunks of each.
         "shr.u32 %r10, %r3, 2;", // row of A
         "and.b32 %r11, %r3, 3;", // chunk of A
         "shl.b32 %r12, %r4, 6;",

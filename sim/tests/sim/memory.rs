@@ -54,7 +54,7 @@ fn copies_of_any_alignment() {
 fn kernels_and_the_host_share_words() {
     let mut memory = Memory::with_host_addresses();
     let host = words(4);
-    // The first address is refused, as if the host used it.
+    // The first address is rejected, as if the host already used it.
     let mut asked = vec![];
     let map = |address| {
         asked.push(address);
@@ -69,7 +69,7 @@ fn kernels_and_the_host_share_words() {
     assert_eq!(memory.allocation(address + 15), Some((address, 16)));
     assert_eq!(memory.allocation(address + 16), None);
 
-    // A freed address is used again; those of devices are not.
+    // A freed host address is reused; device addresses are not.
     memory.free(address).expect("allocated");
     assert_eq!(memory.map(16, |at| (at == address).then_some(host)), Ok(address));
     let device = memory.alloc(4);

@@ -126,6 +126,6 @@ fn functions_are_checked_once_however_many_kernels_call_them() {
     let module = parse(&text);
     let counts = launch(&module, "k999").expect("runs").counts;
     assert_eq!(counts.warp_instructions, 2 + 32 * FUNCTIONS as u64 + 299);
-    // Each function for each kernel would be ten million instructions.
+    // Checking every function for every kernel would process about ten million instructions.
     assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
 }

@@ -93,7 +93,7 @@ pub(crate) fn mutate(
     )
 }
 
-/// Returns the text with one register or number replaced by another of the same text. Most such texts still run.
+/// Returns the text with one register or number replaced by another one from the same text. Most such texts still run.
 pub(crate) fn exchange(text: &str, random: &mut SplitMix) -> String {
     let operands: Vec<(usize, usize)> =
         tokens(text).into_iter().filter(|&(a, b)| matches!(class(&text[a..b]), 1 | 2)).collect();

@@ -1,7 +1,7 @@
 //! `validate` compared with ptxas on damaged kernels: one token of a compiler's kernel is changed, and both determine whether the result is
 //! valid PTX.
 //!
-//! `WARPWRIGHT_CORPUS` names a folder of cases, `WARPWRIGHT_MUTATIONS` is the number of texts, `WARPWRIGHT_SEED` selects them.
+//! `WARPWRIGHT_CORPUS` names a folder of cases, `WARPWRIGHT_MUTATIONS` is the number of texts, and `WARPWRIGHT_SEED` selects them:
 //! `cargo test --release --test sim -- --ignored --nocapture mutated`
 
 use std::path::{Path, PathBuf};

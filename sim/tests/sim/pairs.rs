@@ -127,7 +127,7 @@ fn marked(body: &str) -> Vec<u32> {
     (1..).zip(text.lines()).filter(|(_, line)| line.contains("HERE")).map(|(number, _)| number).collect()
 }
 
-/// Returns an error that describes what is wrong with a pair.
+/// Returns an error that describes the failure of a pair.
 fn check(pair: &Pair) -> Result<(), String> {
     let lines = marked(pair.bug);
     let sim = || Sim::new().step_limit(STEP_LIMIT);
@@ -196,7 +196,7 @@ fn names_tell_the_pairs_apart() {
 
 #[test]
 fn every_kind_has_a_pair() {
-    // These depend on an earlier launch, or on what the host has written.
+    // These kinds depend on an earlier launch or on writes by the host, and are tested elsewhere.
     let elsewhere = [FindingKind::MissingGridWait, FindingKind::UninitializedGlobalRead];
     let missing: Vec<_> = FindingKind::ALL
         .iter()

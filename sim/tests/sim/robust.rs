@@ -1,4 +1,4 @@
-//! Damaged text is rejected or runs; it never panics and never hangs.
+//! Damaged text is rejected or runs; the simulator never panics or hangs.
 
 use proptest::prelude::*;
 
@@ -72,7 +72,7 @@ fn exercise(text: &str) -> bool {
         let args: Vec<Arg> = entry.params().iter().map(|param| Arg::bytes(bytes(param.size))).collect();
         let block = entry.reqntid().unwrap_or([48, 1, 1]);
         let launch = Launch { grid: [2, 1, 1], block, dynamic_shared_bytes: 64, cluster: None };
-        // Whatever the outcome, it must come.
+        // The launch must end, whatever its outcome.
         let sim = Sim::new().step_limit(20_000).keep_going(8);
         let _ = sim.launch(&module, entry.name(), &launch, &args, &mut memory);
     }

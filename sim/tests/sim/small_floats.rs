@@ -208,10 +208,10 @@ fn groups_of_small_products_are_exact() {
     product.a.fill(0x2);
     product.b.fill(0x2);
     product.c.fill(0.0);
-    // Blocks of 32 ones, at 2^0 and 2^-36 of it: 2^-31 is representable next to nothing, but truncated next to 32.
+    // Blocks of 32 ones with scales 2^0 and 2^-36: the second sum, 2^-31, is representable, but is truncated when it is added to 32.
     product.scales = ([127, 127 - 36].repeat(16), [127, 127].repeat(8));
     assert_eq!(product.run([[0; 2]; 2]), [32.0; 128]);
-    // Of blocks that cancel, the smaller one remains; 2^-31 is 16 units of 2^-35.
+    // If the first block cancels, the sum of the second one remains; 2^-31 is 16 units of 2^-35.
     product.a.chunks_mut(64).for_each(|row| row[..16].fill(0xa));
     assert_eq!(product.run([[0; 2]; 2]), [2f32.powi(-31); 128]);
     // A scale that is NaN makes its row NaN.

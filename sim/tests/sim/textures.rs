@@ -111,7 +111,7 @@ fn layers_cubes_gathers_and_indices() {
     let row = "tex.a1d.v4.f32.f32 {%r5, %r6, %r7, %r8}, [%rd1, {%r0, %f1}];";
     assert_eq!(first(&fetch(row, &ramp(), &at, deep, SAMPLER)), [2.0, 102.0, 102.0]);
 
-    // Against the clock from the lower left, whatever the filter.
+    // Counterclockwise from the lower left, regardless of the filter.
     let gather = "tld4.r.2d.v4.f32.f32 {%r5, %r6, %r7, %r8}, [%rd1, {%f1, %f2}];";
     let flat = |start| image(start, TexelType::F32, 1, [4, 3, 1]);
     let found = fetch(gather, &ramp(), &[[2.0, 1.0, 0.0, 0.0]], flat, SAMPLER);
@@ -132,7 +132,7 @@ fn layers_cubes_gathers_and_indices() {
     let clamped = Sampler { normalized: true, ..SAMPLER };
     assert_eq!(first(&fetch(cube, &faces, &at, cubes, clamped)), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
 
-    // Outside of linear memory is the border, 0.
+    // Outside of linear memory, fetches return the border, 0.
     let index = "cvt.rzi.s32.f32 %r9, %f1; tex.1d.v4.f32.s32 {%r5, %r6, %r7, %r8}, [%rd1, {%r9}];";
     let border = Sampler { modes: [AddressMode::Border; 3], ..SAMPLER };
     let at = [[3.0; 4], [4.0; 4], [-1.0; 4]];
@@ -168,7 +168,7 @@ fn surfaces_are_stored_and_loaded() {
         st.global.v4.u32 [%rd2], {%r5, %r6, %r7, %r8};";
     let contents: Vec<u8> = (0..16).collect();
     let (found, left) = run(body, &contents, &[[0; 4]; 3], surface).expect("no finding");
-    // The third thread is outside: what it stores is lost, and it loads 0, or what the last texel has.
+    // The third thread is outside: its stores have no effect, and its loads return 0 or, with `.clamp`, the last texel.
     assert_eq!(found[0], [0x0b0a_0908, 0x0908, 0x0b0a, 0x08]);
     assert_eq!(found[2], [0x0f0e_0d0c, 0, 0, 0]);
     assert_eq!(left[..8], [0, 0, 8, 9, 1, 0, 12, 13]);

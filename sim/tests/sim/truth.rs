@@ -1,6 +1,7 @@
 //! Single instructions with the results of an H200, run as PTX text: parsing, operands, data movement and arithmetic.
 //!
-//! `WARPWRIGHT_TRUTH` names a folder with more recordings of the same form; `WARPWRIGHT_TRUTH_ONLY` is a part of a name.
+//! `WARPWRIGHT_TRUTH` names a folder with more recordings in the same format; `WARPWRIGHT_TRUTH_ONLY` selects recordings by a part of
+//! their names.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -99,7 +99,7 @@ fn copies_of_unset_members_are_no_mistake() {
          E: bar.sync 0; ld.u32 %r6, [%rd5]; ld.u32 %r7, [%rd5+4]; add.s64 %rd9, %rd5, 8; ld.u32 %r8, [%rd5+8];
          ld.u32 %r9, [%rd9+4]; st.u32 [%rd1+4], %r7; st.u32 [%rd1], %r6; st.u32 [%rd1+8], %r8; st.u32 [%rd1+12], %r9; ret;",
     );
-    // An object of an empty class is a byte that is never written; a lambda that contains one is copied and called.
+    // An object of an empty class occupies a byte that is never written; a lambda that contains one is copied and called.
     clean(
         "st.u8 [%SP+16], %rs7; mov.f32 %f1, 0f3F800000; st.f32 [%SP+20], %f1; ld.u8 %rs1, [%SP+16]; ld.u8 %rs2, [%SP+17];
          ld.u8 %rs3, [%SP+18]; ld.u8 %rs4, [%SP+19]; ld.u32 %r1, [%SP+20]; st.u8 [%SP+32], %rs1; st.u8 [%SP+33], %rs2;
@@ -109,7 +109,7 @@ fn copies_of_unset_members_are_no_mistake() {
          .reg .b64 %sp; .local .align 4 .b8 l[8]; mov.u64 %sp, l; cvta.local.u64 %sp, %sp; ld.param.u32 %y, [p];
          st.u32 [%sp], %y; ld.param.f32 %x, [p+4]; st.f32 [%sp+4], %x; ld.f32 %x, [%sp+4]; st.param.f32 [v], %x; ret;",
     );
-    // The bit fields of cooperative_groups: each is set in a word that holds the others.
+    // The bit fields of cooperative_groups: each is set in a word that contains the others.
     clean(
         "add.u64 %rd2, %SP, 8; { .param .b64 p; st.param.b64 [p], %rd2; call.uni f, (p); } ld.u64 %rd3, [%SP+8]; ld.u64 %rd4, [%SP+16];
          st.u64 [%SP+32], %rd3; st.u64 [%SP+40], %rd4; ld.u32 %r1, [%SP+32]; bfe.u32 %r2, %r1, 1, 7; setp.ne.u32 %p1, %r2, 6;
@@ -123,7 +123,7 @@ fn copies_of_unset_members_are_no_mistake() {
 
 #[test]
 fn registers_of_a_recursive_function_are_the_activations_own() {
-    // The inner call copies what was never set, through a register that the outer one has set.
+    // The inner call copies a value that was never set, through a register that the outer call has set.
     let found = findings(
         "{ .param .b32 q; .param .b32 v; st.param.b32 [q], 1; call.uni (v), f, (q); ld.param.b32 %r1, [v]; }
          st.global.u32 [%rd1], %r1; ret; } .func (.param .b32 v) f(.param .b32 q) { .reg .b32 %a<5>; .reg .pred %p;

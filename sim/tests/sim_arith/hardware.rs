@@ -8,7 +8,7 @@ use warpwright_sim::arith::{Float, Round, approx, float};
 
 #[test]
 fn flushing_looks_at_the_rounded_result() {
-    // The exact sum is just below the smallest normal number, its rounding is not.
+    // The exact sum is just below the smallest normal number, but the rounded sum is not.
     assert_eq!(float::fma(Float::F16, Round::Rn, true, false, 0x0400, 0x0400, 0x8400), 0x8400);
     assert_eq!(float::fma(Float::F16, Round::Rz, true, false, 0x0400, 0x0400, 0x8400), 0x8000);
     assert_eq!(approx::div(true, 0x0080_0001, 0x3f80_0001), 0x0080_0000);
@@ -37,7 +37,7 @@ fn of_two_f64_nans_one_passes_on() {
         assert_eq!(min(Float::F64, MinMaxMode::default(), a, b), b);
         assert_eq!(max(Float::F64, MinMaxMode::default(), a, b), b);
     }
-    // With one NaN nothing is open.
+    // With only one NaN operand, the result does not depend on the order of operands.
     let (one, nan) = (0x3ff0_0000_0000_0000, 0xfff8_0000_0000_0007);
     assert_eq!(float::div(Float::F64, Round::Rn, false, one, nan), nan);
     assert_eq!(min(Float::F64, MinMaxMode::default(), one, nan), one);

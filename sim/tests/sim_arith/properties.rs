@@ -13,7 +13,7 @@ use warpwright_sim::arith::{
 fn approximately(name: &str, x: f32, got: u32, want: f64, relative: f64, absolute: f64) {
     let got = f64::from(f32::from_bits(got));
     let error = (got - want).abs();
-    // Below the normal range the error is that of the format.
+    // Below the normal range, the error of the format is added.
     let floor = f64::from(f32::from_bits(1));
     assert!(error <= want.abs() * relative + absolute + floor, "{name}({x:e}) = {got:e}, exactly {want:e}");
 }

@@ -47,9 +47,9 @@ impl Sparse {
         for row in 0..m {
             let (group, half) = (row % 8, row / 8);
             let bits = match bits_per_row {
-                // One lane of four: both rows of the group.
+                // One lane of four provides both rows of the group.
                 16 => u64::from(metadata(4 * group + self.selector) >> (16 * half) & 0xffff),
-                // Two lanes: a row each for 8-bit elements, a half of both rows for wider ones.
+                // Two lanes: each provides one row for 8-bit elements, or half of both rows for wider ones.
                 32 if self.opcode.bits_of(1) == 8 => {
                     u64::from(metadata(4 * group + 2 * self.selector + half))
                 }
@@ -58,7 +58,7 @@ impl Sparse {
                         |i| u64::from(metadata(4 * group + 2 * self.selector + i) >> (16 * half) & 0xffff);
                     part(0) | part(1) << 16
                 }
-                // Four lanes: two for each row.
+                // Four lanes, two for each row.
                 _ => {
                     let word = |i| u64::from(metadata(4 * group + i));
                     word(half) | word(2 + half) << 32

@@ -75,7 +75,7 @@ fn enter(
 ) -> Outcome<()> {
     let depth = warp.stacks[lane].len();
     let caller = u64::from(warp.sp[lane]);
-    // With `alloca` a frame is longer than its function's variables.
+    // With `alloca`, a frame may be larger than its function's variables.
     let frame = (caller + u64::from(call.frame)).max(warp.top_of(lane).next_multiple_of(FRAME_ALIGN));
     let top = frame + u64::from(callee.frame);
     if top > MAX_STACK || depth >= MAX_DEPTH {
@@ -128,7 +128,7 @@ fn taint_of(cluster: &Cluster<'_>, warp: &Warp, lane: usize, place: Place) -> Ta
     }
 }
 
-/// Writes the values that were read, and bytes of the frame that starts at one location, to the other frame and to registers.
+/// Passes arguments or results: writes the values `taken` to registers and to the frame at `frame`, and copies from the frame at `source`.
 fn give(
     cluster: &Cluster<'_>,
     warp: &mut Warp,

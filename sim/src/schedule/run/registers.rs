@@ -6,7 +6,7 @@ use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 use crate::schedule::run::step::{Step, hold};
 
-/// The number of lanes of a warp, each of which has the registers.
+/// The number of lanes of a warp; each lane has its own registers.
 const LANES: u32 = 32;
 
 /// Executes `setmaxnreg.inc` (`more`) or `.dec` for a whole warp.
@@ -22,7 +22,7 @@ pub(super) fn request(
         return Ok(Step::Next);
     }
     let has = warp.max_registers;
-    // Without `.maxnreg` it is the assembler's choice how many registers a thread starts with.
+    // Without `.maxnreg`, ptxas chooses the number of registers with which threads start.
     if warp.knows_registers && (if more { count < has } else { count > has }) {
         let (which, how) = if more { ("inc", "fewer") } else { ("dec", "more") };
         let message =

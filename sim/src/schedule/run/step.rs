@@ -29,7 +29,7 @@ pub(super) enum Step {
     Yield,
 }
 
-/// Splits the lanes of `mask` off the group, to wait at its instruction; the other lanes continue after it.
+/// Splits the lanes of `mask` off the group, so that they wait at its instruction; the other lanes continue after it.
 pub(super) fn hold(warp: &mut Warp, group: &mut Group, mask: u32, wait: Wait) -> Step {
     warp.groups.push(Group { mask, wait, ..*group });
     group.mask &= !mask;
@@ -402,7 +402,7 @@ fn barrier_step(
         let message = format!("a barrier for {expected} threads: the count is a positive multiple of 32");
         return Err(Fault::new(FindingKind::InvalidOperand, message));
     }
-    // Counted barriers count whole warps.
+    // Barriers with a thread count count whole warps.
     let threads = if barrier.threads.is_some() && barrier.aligned { 32 } else { mask.count_ones() };
     let votes = match barrier.kind {
         BarrierKind::Popc(_, p, negated)

@@ -137,7 +137,7 @@ impl Agent {
             if warp == inside.warp {
                 return mine;
             }
-            // Either of the two has executed a fence.
+            // The accesses of the other warp are released by a fence of either warp.
             let known = clocks.known(inside.warp, warp);
             let theirs = fenced(warp);
             known.min(mine).max(if theirs <= known { theirs } else { 0 })
@@ -249,12 +249,12 @@ impl Order {
             (other.0 != 0 && unordered).then_some(other)
         };
         let ((plain, wrote), (strong, stored), reader) = (last(0), last(2), last(4));
-        // Equal values do no harm; what an atomic leaves depends on what was there.
+        // Writes of equal values are harmless, but the result of an atomic depends on the previous value.
         let differs = |other: &Accessor| !who.same_value(*other);
         let valued = stored & 1 == 1;
         let plain = || foreign((plain, wrote));
         let last_strong = || foreign((strong, stored >> 1));
-        // What a strong write wrote may be read late, but hardly the result of atomics of a cluster that was waited for.
+        // A plain read of a location that a cluster updates atomically is intentional unless something was acquired from that cluster.
         let awaited = || {
             let [last, earlier] = [(strong, stored), last(6)].map(|(other, stored)| {
                 let is_awaited = stored & 1 == 0 && known.includes(other.cluster());

@@ -184,7 +184,7 @@ impl Page {
     /// and whether both write.
     pub(super) fn races(&self) -> impl Iterator<Item = (usize, Accessor, Accessor, bool)> {
         let is_read = self.readers.get().is_some() || self.segments.get().is_some();
-        // Of segments that are written once and never read, there is nothing to find.
+        // Segments that are written once and never read have no races.
         let units = if is_read || self.writers.get().is_some() { 0..PAGE } else { 0..0 };
         units.filter_map(|unit| {
             let (one, other, both) = self.race(unit)?;
@@ -215,7 +215,7 @@ impl Page {
 
     fn race(&self, unit: usize) -> Option<(Accessor, Accessor, bool)> {
         let [first, last, low, high] = self.writers(unit)?;
-        // Where two values were written by two clusters, they are among these.
+        // If two clusters wrote different values, at least one of these pairs differs in cluster and value.
         let pairs = [(last, first), (high, low), (last, low), (last, high), (first, low), (first, high)];
         let writers = pairs.into_iter().find(|(a, b)| a.cluster() != b.cluster() && !a.same_value(*b));
         let readers = || {

@@ -174,7 +174,7 @@ impl ThreadRaces {
     /// Resets the state for another cluster.
     pub(crate) fn start(&mut self, code: &Code, now: Time) {
         if now <= self.started {
-            // The clocks were reset: old times mean nothing.
+            // The clocks were reset, so recorded times are meaningless.
             self.pages.clear();
         }
         self.started = now;
@@ -263,7 +263,7 @@ impl ThreadRaces {
         if write.time() >= floor && !write.same_thread(mine) {
             let ordered = clocks.ordered((write.warp(), write.lane()), write.time(), (mine.warp(), lane));
             if !ordered {
-                // A thread may read back what it wrote although others write the same value.
+                // A thread may read back what it wrote even if others write the same value.
                 let wrote = self.equal.get(&unit).is_some_and(|all| all.iter().any(|w| w.same_thread(mine)));
                 return (!wrote).then(|| Other::writer(write));
             }
@@ -363,7 +363,7 @@ impl ThreadRaces {
         }
     }
 
-    /// Checks and records a write of a unit that other threads may have accessed without an order.
+    /// Checks and records a write of a unit to which other threads may have made unordered accesses.
     fn write_beside(
         &mut self,
         clocks: &Clocks,
@@ -385,7 +385,7 @@ impl ThreadRaces {
             other != NONE && !other.same_thread(mine) && !clocks.ordered(from, other.time(), me)
         };
         let writer = Some(write).filter(unordered);
-        // What an atomic leaves depends on what was there.
+        // The result of an atomic depends on the previous value.
         let equal = Some(value) == old && matches!(manner, Manner::Write | Manner::Strong);
         if let Some(writer) = writer.filter(|_| !equal) {
             return Some(Other::writer(writer));
@@ -394,7 +394,7 @@ impl ThreadRaces {
             if unordered(&strong) {
                 return Some(Other::writer(strong));
             }
-            // Readers of another warp, except of what their own warp wrote with the same value.
+            // Reads by another warp race, unless that warp itself wrote the same value.
             let reader = reads.into_iter().filter(unordered).find(|reader| {
                 reader.warp() != mine.warp() && writer.is_none_or(|writer| writer.warp() != reader.warp())
             });
@@ -408,7 +408,7 @@ impl ThreadRaces {
         None
     }
 
-    /// Records a write whose value another thread wrote again.
+    /// Records an earlier, unordered write of the same value.
     fn note_equal(&mut self, clocks: &Clocks, unit: UnitId, writer: Record) {
         let all = self.equal.entry(unit).or_default();
         if all.last().is_some_and(|last| last.time() < clocks.oldest()) {

@@ -191,7 +191,7 @@ impl Parser<'_> {
     /// Parses `+ constant` or `- constant`.
     pub(super) fn signed_sum(&mut self) -> Parsed<i128> {
         let token = self.token();
-        // The sign stays: it is the sign of the sum's first term.
+        // The sign is not consumed, because it is the sign of the sum's first term.
         match self.sum()? {
             Constant::Int(value) => Ok(value),
             _ => Err(self.error_at(token, "an offset is an integer")),

@@ -72,7 +72,7 @@ pub(super) const PAIRS: &[Pair] = &[
          cp.async.mbarrier.arrive.noinc.shared.b64 [bar];
          ld.shared.u32 %r9, [%r2]; // HERE
          ",
-        // Who waits for its own copies needs no mbarrier.
+        // A thread that waits for its own copies does not have to wait for the mbarrier.
         "@%p0 mbarrier.init.shared.b64 [bar], 64; bar.sync 0; cp.async.ca.shared.global [%r2], [%rd4], 4;
          cp.async.mbarrier.arrive.noinc.shared.b64 [bar]; cp.async.wait_all; bar.sync 0; ld.shared.u32 %r9, [%r3];",
     ),
@@ -94,7 +94,7 @@ pub(super) const PAIRS: &[Pair] = &[
          mbarrier.arrive.expect_tx.shared.b64 %rd9, [bar], 256;
          cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 256, [bar]; // HERE
          W: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0; @!%p4 bra W;",
-        // What was only read before a barrier of the block needs none.
+        // Data that are only read before a barrier of the block do not require a fence.
         "st.shared.u32 [%r2], %r0; fence.proxy.async.shared::cta;
          @%p0 mbarrier.init.shared.b64 [bar], 1; bar.sync 0; ld.shared.u32 %r9, [%r3]; bar.sync 0; @!%p0 bra W;
          mbarrier.arrive.expect_tx.shared.b64 %rd9, [bar], 256;
@@ -116,7 +116,7 @@ pub(super) const PAIRS: &[Pair] = &[
          cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 128, [s+8192]; // HERE
          V: mbarrier.try_wait.parity.shared.b64 %p4, [s+8192], 0; @!%p4 bra V;
          E:",
-        // The first value has been used before, the second is behind a fence.
+        // The first value is used before the arrival; the second load is followed by a fence.
         "st.shared.u32 [%r2], %r0; fence.proxy.async.shared::cta;
          @%p0 mbarrier.init.shared.b64 [bar], 32; @%p0 mbarrier.init.shared.b64 [s+8192], 1; bar.sync 0; @!%p2 bra P;
          ld.shared.u32 %r9, [%r3]; add.u32 %r9, %r9, 1;
@@ -197,7 +197,7 @@ pub(super) const PAIRS: &[Pair] = &[
              V: mbarrier.try_wait.parity.shared.b64 %p4, [s+8192], 0; @!%p4 bra V;
              E:"
         ),
-        // One thread of a warpgroup that has waited speaks for all four warps.
+        // One thread of a warpgroup that has waited may arrive for all four warps.
         super::tile!(
             "@%p0 mbarrier.init.shared.b64 [bar], 1; @%p0 mbarrier.init.shared.b64 [s+8192], 1; bar.sync 0;
              setp.lt.u32 %p4, %r0, 128; @!%p4 bra P; wgmma.fence.sync.aligned;
@@ -220,7 +220,7 @@ pub(super) const PAIRS: &[Pair] = &[
             "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %rd10, %rd10, 1, 1, 1, 0, 0; // HERE
              wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"
         ),
-        // Compilers set accumulators where they please; a chain of products needs one fence.
+        // Compilers may move the initialization of accumulators past the fence; a chain of products requires only one fence.
         super::tile!(
             "wgmma.fence.sync.aligned; mov.f32 %f0, 0f00000000;
              wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %rd10, %rd10, 1, 1, 1, 0, 0;

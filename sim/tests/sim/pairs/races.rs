@@ -106,7 +106,7 @@ pub(super) const PAIRS: &[Pair] = &[
         GlobalRace,
         (4, 32),
         "@%p0 st.global.u32 [%rd0], %r1; // HERE",
-        // Equal values do no harm.
+        // Writes of equal values are harmless.
         "@%p0 st.global.u32 [%rd0], %r4;",
     ),
     blocks(
@@ -156,7 +156,7 @@ pub(super) const PAIRS: &[Pair] = &[
               bra E; R:
               ld.global.u32 %r9, [%rd0]; // HERE
               E:",
-        // Each block reads what it wrote itself.
+        // Each block reads the value that it wrote itself.
         "st.global.u32 [%rd0], 1; bar.sync 0; ld.global.u32 %r9, [%rd0];",
     ),
     blocks(
@@ -264,7 +264,7 @@ pub(super) const PAIRS: &[Pair] = &[
          L: ld.volatile.global.u32 %r9, [%rd0]; setp.lt.u32 %p4, %r9, 3; @%p4 bra L;
          ld.global.u32 %r10, [%rd0+64]; // HERE
          E:",
-        // The first guess of a loop may be any value.
+        // The first guess of a loop with `atom.cas` may be any value.
         "@!%p0 bra E; membar.gl; atom.global.add.u32 %r9, [%rd0], 1;
          L: ld.volatile.global.u32 %r9, [%rd0]; setp.lt.u32 %p4, %r9, 3; @%p4 bra L; ld.global.u32 %r10, [%rd0+64];
          M: mov.u32 %r11, %r10; add.u32 %r12, %r10, 1; atom.global.cas.b32 %r10, [%rd0+64], %r11, %r12;

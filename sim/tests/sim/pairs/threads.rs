@@ -22,7 +22,7 @@ pub(super) const PAIRS: &[Pair] = &[
          ld.global.v4.u32 {%r10, %r11, %r12, %r13}, [%rd5]; // HERE
          add.u32 %r10, %r10, %r10;
          st.global.v4.u32 [%rd5], {%r10, %r11, %r12, %r13}; // HERE",
-        // Equal values do no harm.
+        // Writes of equal values are harmless.
         "and.b32 %r9, %r0, 31; mad.lo.u32 %r9, %r1, 32, %r9; mul.wide.u32 %rd5, %r9, 16; add.s64 %rd6, %rd0, %rd5;
          add.s64 %rd5, %rd1, %rd5; ld.global.v4.u32 {%r10, %r11, %r12, %r13}, [%rd5]; add.u32 %r10, %r10, %r10;
          st.global.v4.u32 [%rd6], {%r10, %r11, %r12, %r13};",
@@ -66,7 +66,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "@%p2 st.global.u32 [%rd0], 1; // HERE
          ld.global.u32 %r9, [%rd0]; // HERE
          ",
-        // Each thread reads what it wrote itself.
+        // Each thread reads the value that it wrote itself.
         "st.global.u32 [%rd0], 1; ld.global.u32 %r9, [%rd0]; st.global.u32 [%rd0], 1; ld.global.u32 %r9, [%rd0];",
     ),
     pair(

@@ -136,7 +136,7 @@ pub(super) const PAIRS: &[Pair] = &[
              @%p4 bra E; // HERE
              st.global.u32 [%rd3], %r0; E:"
         ),
-        // Compilers load early what a condition then leaves out.
+        // Compilers hoist loads whose values a condition then discards.
         array!(
             "ld.local.u32 %r9, [a+16]; setp.gt.u32 %p4, %r9, %r0; setp.lt.u32 %p5, %r0, 0; and.pred %p4, %p4, %p5;
              @%p4 bra E; st.global.u32 [%rd3], %r0; E:"
@@ -315,7 +315,7 @@ pub(super) const PAIRS: &[Pair] = &[
              setp.lt.u32 %p4, %r9, %r0;
              @%p4 st.global.u32 [%rd3], %r0;"
         ),
-        // A merge loads the next key of both lists; at the end of one, it uses the other's, regardless of the comparison.
+        // A merge loads the next key of both lists; at the end of one list, it uses the key of the other, regardless of the comparison.
         half!(
             "ld.shared.u32 %r9, [%r2+4]; setp.lt.u32 %p4, %r9, %r0; setp.lt.u32 %p5, %r0, 15; and.pred %p4, %p4, %p5;
              selp.b32 %r10, %r9, %r0, %p4; @%p4 st.global.u32 [%rd3], %r10;"
