@@ -4,7 +4,7 @@
 //! registers without types, as PTX does. The functions follow the PTX ISA and, where it does not specify the behavior (the bits of NaN
 //! results, approximations, and the sums of tensor cores), an H200 (sm_90).
 //!
-//! Subjects: [`float`] (add, mul, fma, div, sqrt), [`approx`] (the special function unit), [`minmax`], [`compare`],
+//! Modules: [`float`] (add, mul, fma, div, sqrt), [`approx`] (the special function unit), [`minmax`], [`compare`],
 //! [`sign`], [`cvt`], [`int`], [`bits`], [`video`], and [`mma`] for the tensor cores.
 
 pub mod approx;

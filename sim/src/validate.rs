@@ -42,7 +42,7 @@ pub fn validate(file: &str, text: &str) -> Vec<ParseError> {
 
 type Demands = Rc<[(Version, Needs)]>;
 
-/// The features that a module may use.
+/// The check of the features that a module uses against its version and target.
 struct Features<'t> {
     text: &'t str,
     version: Version,

@@ -195,7 +195,7 @@ fn sectors(all: &Lanes64, bytes: u64, m: u32) -> u64 {
     count
 }
 
-/// Like [`sectors`], for addresses in any order.
+/// Returns the same as [`sectors`], for addresses in any order.
 fn sorted_sectors(all: &Lanes64, bytes: u64, m: u32) -> u64 {
     // An access of at most 32 bytes touches one sector if it is aligned, and at most two otherwise.
     let mut touched = [0; 64];

@@ -48,7 +48,7 @@ impl Shared {
 }
 
 impl Place {
-    /// Returns the position of `bytes` bytes, aligned to `bytes`.
+    /// Returns the position of `bytes` bytes at an address, which must be in bounds and a multiple of `bytes`.
     pub(crate) fn locate(
         cluster: &Cluster<'_>,
         space: Space,
@@ -60,7 +60,7 @@ impl Place {
         Self::of_range(cluster, space, lane, address, bytes, bytes, what)
     }
 
-    /// Returns the position of `bytes` bytes, aligned to `align`.
+    /// Returns the position of `bytes` bytes at an address, which must be in bounds and a multiple of `align`.
     pub(crate) fn of_range(
         cluster: &Cluster<'_>,
         space: Space,

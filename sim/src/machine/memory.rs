@@ -133,7 +133,8 @@ pub(crate) enum Found<'a> {
 
 /// The global memory of one simulated device.
 ///
-/// Allocations are never adjacent, so every access outside of its buffer is detected. Contents are initially zero.
+/// Allocations are not adjacent, except those mapped by [`remap`](Self::remap), so accesses past the end of a buffer are detected. Contents
+/// are initially zero.
 #[derive(Debug, Default)]
 pub struct Memory {
     pub(super) slots: Vec<Slot>,
@@ -155,7 +156,7 @@ impl Memory {
     /// The size in bytes of the address range that each allocation has to itself. The range starts at a multiple of this size.
     pub const RANGE: u64 = 1 << REGION_BITS;
 
-    /// Creates the memory of a device, without allocations.
+    /// Creates the memory of a device, without any allocations.
     pub fn new() -> Self {
         Self::default()
     }

@@ -11,7 +11,7 @@ use crate::shadow::byte_set::ByteSet;
 pub struct Mapping {
     /// The first device address.
     pub start: u64,
-    /// The host memory.
+    /// The host memory, in words of 32 bits.
     pub words: &'static [AtomicU32],
     /// Whether kernels may only read it.
     pub read_only: bool,

@@ -118,7 +118,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Like [`site`](Self::site), for any cluster of the grid.
+    /// Returns a location as [`site`](Self::site) does, for any cluster of the grid.
     pub(crate) fn site_of(&self, module: &Module, place: Elsewhere) -> Site {
         let warps = self.warps() as usize;
         let rank = (place.warp / warps) as u32;
@@ -396,7 +396,7 @@ impl<'a> Cluster<'a> {
         self.note_at(fault, warp, pc)
     }
 
-    /// Like [`note`](Self::note), for an instruction of another warp.
+    /// Records a finding as [`note`](Self::note) does, for an instruction of any warp.
     pub(crate) fn note_at(&mut self, fault: Box<Fault>, warp: usize, pc: u32) -> Outcome<()> {
         if self.machine.keep_going == 0 && !fault.kind.is_note() {
             return Err(fault);

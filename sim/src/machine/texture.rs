@@ -59,13 +59,14 @@ pub enum AddressMode {
 /// The settings for fetching texels from a texture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampler {
-    /// The address mode of each dimension. [`Wrap`](AddressMode::Wrap) and [`Mirror`](AddressMode::Mirror) require normalized coordinates.
+    /// The address mode of each dimension. Without normalized coordinates, [`Wrap`](AddressMode::Wrap) and [`Mirror`](AddressMode::Mirror)
+    /// act as [`Clamp`](AddressMode::Clamp).
     pub modes: [AddressMode; 3],
     /// Whether neighboring texels are interpolated linearly.
     pub linear: bool,
     /// Whether coordinates are normalized: the image extends from 0 to 1 instead of from 0 to its extent.
     pub normalized: bool,
-    /// Whether 8-bit and 16-bit integers are fetched as floating-point numbers, unsigned ones in 0 … 1 and signed ones in −1 … 1.
+    /// Whether 8-bit and 16-bit integers are fetched as floating-point numbers, unsigned integers in [0, 1] and signed ones in [−1, 1].
     pub unit_range: bool,
     /// The color of the border.
     pub border: [f32; 4],
@@ -139,7 +140,7 @@ impl TexelType {
         }
     }
 
-    /// Returns whether channels are fetched as floating-point numbers; `unit_range` is the field of [`Sampler`].
+    /// Returns whether channels of this type are fetched as floating-point numbers; `unit_range` is [`Sampler::unit_range`].
     pub fn is_float(self, unit_range: bool) -> bool {
         match self {
             Self::F16 | Self::F32 => true,

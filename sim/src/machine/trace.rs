@@ -11,7 +11,7 @@ use crate::program::module::Module;
 /// The selection of the instructions to trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trace {
-    /// The instructions on a 1-based line of the text.
+    /// The instructions on this line of the text, counted from 1.
     Line(u32),
     /// The instructions of the warp with this index in each block.
     Warp(u32),

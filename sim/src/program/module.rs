@@ -96,7 +96,7 @@ impl Module {
         Self::parse_file("kernel.ptx", text)
     }
 
-    /// Parses and validates PTX text as [`Module::parse`] does; reports name the file `file`.
+    /// Parses and validates PTX text as [`Module::parse`] does, with `file` as the file name in reports.
     ///
     /// # Errors
     /// Returns the errors of [`Module::parse`].

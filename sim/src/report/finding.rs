@@ -78,11 +78,11 @@ impl Finding {
 /// A bug, or a [note](FindingKind::is_note), that the simulator reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The kind of the bug.
+    /// The kind of the finding.
     pub kind: FindingKind,
-    /// The description of the bug.
+    /// A description of the finding.
     pub message: String,
-    /// The location of the bug.
+    /// The location of the finding.
     pub site: Site,
     /// The location of the other access or instruction, if there are two.
     pub other: Option<Site>,

@@ -176,7 +176,7 @@ impl Clocks {
         from == to || time < self.lanes[warp] || among_some()
     }
 
-    /// Like [`lanes_know`](Self::lanes_know), for accesses of several lanes that are not distinguished.
+    /// Returns whether an access of any other lane of the warp at `time` is ordered before the current accesses of lane `to`.
     pub(crate) fn several_lanes_known(&self, warp: usize, to: usize, time: Time) -> bool {
         (0..32).any(|from| from != to && self.lanes_know(warp, from, to, time))
     }
@@ -267,7 +267,7 @@ impl Clocks {
         }
     }
 
-    /// Like [`release`](Self::release), for a relaxed arrival, which releases only the accesses before the warp's last fence.
+    /// Does the same as [`release`](Self::release) for a relaxed arrival, which releases only the accesses before the warp's last fence.
     pub(crate) fn release_relaxed(&mut self, warp: usize, object: &mut Knowledge) {
         object.resize(self.agents, 0);
         for (other, time) in object.iter_mut().enumerate() {

@@ -18,7 +18,7 @@ pub(crate) struct Copy {
     pub(crate) mbarriers: Vec<Place>,
 }
 
-/// The counted copies of a cluster for which no thread can have waited yet.
+/// The counted copies of a cluster whose completion no thread can have observed yet.
 #[derive(Debug, Default)]
 pub(crate) struct CountedCopies {
     /// The copies, by warp and lane.

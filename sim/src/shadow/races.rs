@@ -131,7 +131,8 @@ impl Races {
         start >> self.shift..(start + bytes + self.unit - 1) >> self.shift
     }
 
-    /// Records the reads, one word per lane, that are clearly ordered after the writes, and returns the other lanes. Units must be words.
+    /// Records the reads, one word per lane, that are known to be ordered after the writes, and returns the lanes of the other reads. Units
+    /// must be words.
     #[inline(always)]
     pub(crate) fn read_words(&mut self, rank: usize, all: &Lanes64, warp: usize, pc: u32) -> u32 {
         let base = Record::new(self.clocks.now(), pc, warp, 0, false);
@@ -170,7 +171,7 @@ impl Races {
         left
     }
 
-    /// Like [`read_words`](Self::read_words), for writes.
+    /// Records writes as [`read_words`](Self::read_words) records reads.
     #[inline(always)]
     pub(crate) fn write_words(&mut self, rank: usize, all: &Lanes64, warp: usize, pc: u32) -> u32 {
         let base = Record::new(self.clocks.now(), pc, warp, 0, false);
@@ -437,7 +438,7 @@ impl Races {
         found.map(|write| write.access(AccessKind::Write))
     }
 
-    /// Like [`unfenced_write`](Self::unfenced_write), for the reads since the last write.
+    /// Returns a read since the last write that no proxy fence orders, under the conditions of [`unfenced_write`](Self::unfenced_write).
     pub(crate) fn unfenced_read(
         &self,
         rank: usize,

@@ -180,7 +180,7 @@ pub struct Variable {
     pub ty: Name,
     /// `.ptr [.space] [.align n]` of a kernel parameter.
     pub pointer: Option<Box<PointerAttribute>>,
-    /// `.attribute(…)` words.
+    /// The words in `.attribute(…)`.
     pub attributes: Box<[String]>,
     /// The name.
     pub name: Name,
@@ -234,14 +234,14 @@ pub enum FunctionKind {
     Func,
 }
 
-/// A function.
+/// A kernel or a device function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
     /// The visibility.
     pub linkage: Linkage,
     /// `.entry` or `.func`.
     pub kind: FunctionKind,
-    /// `.attribute(…)` words.
+    /// The words in `.attribute(…)`.
     pub attributes: Vec<String>,
     /// The return parameters of a `.func`.
     pub returns: Vec<Variable>,
@@ -321,7 +321,7 @@ pub struct Prototype {
     pub pos: Pos,
 }
 
-/// `.loc`.
+/// A `.loc` directive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loc {
     /// The index of the `.file`.

@@ -52,22 +52,22 @@ impl ParseError {
         self
     }
 
-    /// Returns the 1-based line of the text.
+    /// Returns the line of the error in the text, counted from 1.
     pub fn line(&self) -> u32 {
         self.0.line
     }
 
-    /// Returns the 1-based column, in characters.
+    /// Returns the column of the error in characters, counted from 1.
     pub fn column(&self) -> u32 {
         self.0.column
     }
 
-    /// Returns the number of characters that the error refers to, at least 1.
+    /// Returns the number of characters to which the error refers, at least 1.
     pub fn length(&self) -> u32 {
         self.0.len
     }
 
-    /// Returns the line of the text, or the beginning of a very long line.
+    /// Returns the text of the line that contains the error, or the beginning of a very long line.
     pub fn text(&self) -> &str {
         &self.0.text
     }

@@ -23,12 +23,12 @@ pub(crate) fn weights([x, y, z]: &[Selected; 3]) -> [u32; CORNERS] {
     weights
 }
 
-/// Returns the part of a weight that belongs to the second texel, rounded to nearest, ties up.
+/// Returns the part of a weight that belongs to the second texel, rounded to nearest, with ties rounded up.
 fn share(weight: u32, part: u32) -> u32 {
     (weight * part + FRACTIONS / 2) / FRACTIONS
 }
 
-/// Like [`share`], with ties down.
+/// Returns the same as [`share`], but with ties rounded down.
 fn share_down(weight: u32, part: u32) -> u32 {
     (weight * part).div_ceil(FRACTIONS / 2) / 2
 }

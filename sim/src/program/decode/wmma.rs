@@ -41,7 +41,7 @@ fn factor_registers(ty: &str, elements: usize) -> Option<(usize, Type, u32)> {
     })
 }
 
-/// Returns the same as [`factor_registers`] for C and D.
+/// Returns the same as [`factor_registers`] for a fragment of C or D.
 fn sum_registers(ty: &str, elements: usize) -> Option<(usize, Type, u32)> {
     Some(match ty {
         "f16" => (elements / 64, Type::B32, 16),

@@ -153,7 +153,7 @@ impl ClusterRun<'_> {
         let warp = &self.warps[i];
         let cta = &self.cluster.ctas[warp.cta];
         let goes_round = |warp: &Warp| warp.groups.iter().any(|g| g.wait == Wait::Ready);
-        // Threads that may still come, for all that is known of their loops.
+        // The number of threads of warps that are in loops and may therefore still arrive.
         let coming = |all: &dyn Fn(&Warp) -> bool| {
             let warps = self.warps.iter().filter(|w| all(w) && goes_round(w));
             warps.map(|w| w.live.count_ones()).sum::<u32>()
