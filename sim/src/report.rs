@@ -16,13 +16,13 @@ pub use crate::report::selection::Selection;
 /// The report of a launch: counts, findings and printed output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The output of device-side `printf`, one string per call: in the order of blocks and, within a block, of execution.
+    /// The output of device-side `printf`, one string per call: in the order of blocks (or clusters) and, within each, of execution.
     pub printed: Vec<String>,
     /// The number of blocks in the grid.
     pub blocks: u64,
     /// The counts of the whole launch.
     pub counts: Counts,
-    /// The counts of each executed instruction, in the order of the text; empty if
+    /// The counts of each executed instruction of the kernel, and then of the functions that it calls; empty if
     /// [`Checks::COUNTS`](crate::Checks::COUNTS) is off.
     pub lines: Vec<LineCounts>,
     /// The pairs of `mul` and `add` or `sub` in the kernel and its callees that are executed as one `fma`; see
@@ -34,8 +34,8 @@ pub struct Report {
     /// The findings. Empty unless the launch continues after findings
     /// ([`Sim::keep_going`](crate::Sim::keep_going)); otherwise, the first finding is an error.
     pub findings: Vec<Finding>,
-    /// The notes: reports of behavior that is defined, but rarely intended ([`FindingKind::is_note`]); one per kind and position in the
-    /// text. Notes neither end a run nor count as findings.
+    /// The notes: reports of behavior that is defined, but rarely intended ([`FindingKind::is_note`]); one per kind and instruction (or pair
+    /// of instructions). Notes neither end a run nor count as findings.
     pub notes: Vec<Finding>,
     /// The bytes of global memory that the launch accessed; empty unless [`Sim::footprint`](crate::Sim::footprint) is set.
     pub footprint: Footprint,

@@ -20,8 +20,8 @@ use crate::validate::target::{Needs, Target, Version};
 /// Returns every error in a text, in order: unknown or malformed instructions, wrong operands, undefined and duplicate
 /// names, and features that the module's `.version` or `.target` does not support. `file` is the file name in the errors.
 ///
-/// A text is valid if ptxas accepts it. Operands and qualifiers of instructions that the simulator does not support (textures,
-/// `tcgen05`, `multimem` …) are not checked.
+/// A text is valid if ptxas accepts it. Operands and qualifiers of instructions that the simulator does not support (`tcgen05`,
+/// `multimem`, `txq` …) are not checked.
 ///
 /// ```
 /// let text = ".version 7.0\n.target sm_80\n.entry k() {\n    .reg .b32 %r<2>;\n    add.u32 %r1, %r2, 1;\n    ret;\n}";
@@ -137,7 +137,7 @@ impl<'t> Features<'t> {
         }
     }
 
-    /// Records at most one error per position.
+    /// Records an error unless the module's version and target support the feature `what`; at most one error per position.
     fn demand(&mut self, pos: Pos, len: usize, what: impl Display, version: Version, needs: Needs) {
         let message = if self.version < version {
             format!("{what} needs version {version} of PTX; this is {}", self.version)

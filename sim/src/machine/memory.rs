@@ -211,8 +211,8 @@ impl Memory {
     /// unused addresses, each the start of a range of 64 GiB, until it returns the words that the host can access there.
     ///
     /// # Errors
-    /// Returns [`MemoryError::TooLarge`] if `map` accepts no address, or if this memory was not created by
-    /// [`with_host_addresses`](Self::with_host_addresses).
+    /// Returns [`MemoryError::TooLarge`] if `bytes` exceeds [`RANGE`](Self::RANGE), if `map` does not return enough words for any unused
+    /// address, or if this memory was not created by [`with_host_addresses`](Self::with_host_addresses).
     #[doc(alias = "cudaMallocManaged")]
     pub fn map(
         &mut self,

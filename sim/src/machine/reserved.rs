@@ -21,7 +21,7 @@ impl Memory {
     /// Reserves a range of `bytes` addresses without memory, and returns its first address, a multiple of 64 GiB.
     ///
     /// # Errors
-    /// Returns [`MemoryError::TooLarge`] if too few addresses are available.
+    /// Returns [`MemoryError::TooLarge`] if `bytes` exceeds 2⁴⁶.
     #[doc(alias = "cuMemAddressReserve")]
     pub fn reserve(&mut self, bytes: u64) -> Result<u64, MemoryError> {
         const MOST: u64 = 1 << 46;

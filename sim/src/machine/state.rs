@@ -46,7 +46,7 @@ pub(crate) struct Machine<'a> {
     pub(crate) tensor: TensorArch,
     pub(crate) checks: Checks,
     pub(crate) step_limit: u64,
-    /// The number of findings to collect before the run ends; with 0, it ends at the first finding.
+    /// The maximum number of findings to collect; with 0, the run ends at the first finding.
     pub(crate) keep_going: usize,
     /// The seed of a random interleaving.
     pub(crate) seed: Option<u64>,

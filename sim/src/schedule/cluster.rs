@@ -299,7 +299,7 @@ impl<'a> ClusterRun<'a> {
         std::mem::take(&mut self.notes)
     }
 
-    /// Converts the violations noted during execution into findings, one per instruction.
+    /// Converts the violations noted during execution into findings, one per kind and instruction (or pair of instructions).
     fn tell(&mut self, module: &Module) {
         for (fault, warp, pc) in std::mem::take(&mut self.cluster.noted) {
             let finding = self.finding(module, warp, &(fault, pc));

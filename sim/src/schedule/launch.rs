@@ -152,11 +152,11 @@ impl<'a> Sim<'a> {
         self
     }
 
-    /// Continues after findings that do not end the run (races, uninitialized reads, missing waits), and returns up to `limit` of them in
-    /// [`Report::findings`], one per kind and position in the text.
+    /// Continues after findings that do not end the run (races, uninitialized reads, missing waits), and returns up to `limit` findings in
+    /// [`Report::findings`], one per kind and instruction (or pair of instructions).
     ///
-    /// A finding that ends the run (such as an out-of-bounds access) is the last one, and [`Report::stopped`] is then set. With 0, the
-    /// default, the launch returns the first finding as the error [`SimError::Fault`].
+    /// If a finding ends the run (such as an out-of-bounds access), [`Report::stopped`] is set. With 0, the default, the launch returns the
+    /// first finding as the error [`SimError::Fault`].
     #[must_use]
     pub fn keep_going(mut self, limit: usize) -> Self {
         self.keep_going = limit;
