@@ -292,7 +292,7 @@ mod tests {
         #[test]
         fn fused_multiply_add_rounds_once(a in any::<u32>(), b in any::<u32>(), c in any::<u32>(), near in any::<bool>()) {
             let (a, b) = (f32::from_bits(a), f32::from_bits(b));
-            // Sums that nearly cancel, and halfway cases, need c close to the product.
+            // Sums that nearly cancel, and halfway cases, require a c close to the negated product.
             let c = if near { f32::from_bits((a * b).to_bits().wrapping_add(c % 64) ^ 1 << 31) } else { f32::from_bits(c) };
             let (got, want) = (fused(a, b, c), a.mul_add(b, c));
             prop_assert!(got.to_bits() == want.to_bits() || (got.is_nan() && want.is_nan()), "{a:e} {b:e} {c:e}: {got:e} {want:e}");

@@ -49,7 +49,7 @@ impl Cluster<'_> {
         m: u32,
     ) -> Outcome<()> {
         self.record_bytes(all, bytes, m, Manner::Read, access.strong)?;
-        // A strong load races with no thread of the cluster.
+        // A strong load does not race with threads of the cluster.
         if !access.strong {
             self.check_threads(all, bytes, m, Manner::Read, |_, _| 0)?;
         }

@@ -127,8 +127,8 @@ impl Tile {
         let mut address = self.map.address;
         let size = self.map.ty.bytes() as u64;
         for (i, &dim) in self.map.dims.iter().enumerate() {
-            // Stores write whole units of 16 bytes of a row, also past its end (observed on an H200, bf16 and f32 rows of 1 to 20
-            // elements); loads fill from the first element past it.
+            // Stores write whole 16-byte units of a row, even past its end (observed on an H200 with bf16 and f32 rows of 1 to 20
+            // elements); loads fill from the first element past the end.
             let end = if i == 0 && self.stores { (dim * size).next_multiple_of(16) / size } else { dim };
             let at = u64::try_from(position[i]).ok().filter(|&at| at < end)?;
             let stride = if i == 0 { size } else { self.map.strides[i - 1] };

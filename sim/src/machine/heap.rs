@@ -183,7 +183,7 @@ mod tests {
         let second = heap.allocate(20, 2).expect("there is room");
         assert!(second >= first + 32 + LEAST_GAP);
         assert!(matches!(heap.free(first), Err(BadFree::Twice(_))));
-        // No addresses are left for wide gaps: those of the freed block are used again, then new ones with narrow gaps.
+        // No addresses are left for wide gaps, so those of the freed block are reused, and then new ones with narrow gaps.
         let more: Vec<u64> = (0..100).map_while(|_| heap.allocate(20, 3)).collect();
         assert_eq!(more[0], first);
         assert!(more[1..].is_sorted_by(|one, other| one + 48 <= *other));

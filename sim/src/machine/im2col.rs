@@ -163,7 +163,7 @@ mod tests {
         let bytes = map().encode().expect("a valid map");
         let tiled = TensorMap::decode(&bytes).expect("a map");
         let columns = Columns::decode(&bytes, &tiled).expect("in im2col mode");
-        // Rows are -1 to 3, lines -1 to 2.
+        // The bounding box has columns -1 to 3 and rows -1 to 2.
         let positions = columns.positions(&tiled, &[8, 2, 2, 0], &[1, 2]);
         let found: Vec<_> = positions.iter().map(|p| (p[1], p[2], p[3])).collect();
         assert_eq!(found, [(3, 4, 0), (4, 4, 0), (0, 1, 1), (1, 1, 1), (2, 1, 1), (3, 1, 1), (4, 1, 1)]);

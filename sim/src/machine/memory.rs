@@ -133,7 +133,7 @@ pub(crate) enum Found<'a> {
 
 /// The global memory of one simulated device.
 ///
-/// Allocations are not adjacent, except those mapped by [`remap`](Self::remap), so accesses past the end of a buffer are detected. Contents
+/// Allocations are not adjacent, except those mapped by [`remap`](Memory::remap), so accesses past the end of a buffer are detected. Contents
 /// are initially zero.
 #[derive(Debug, Default)]
 pub struct Memory {

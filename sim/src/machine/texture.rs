@@ -217,7 +217,7 @@ impl Texture {
     /// Selects texels by a floating-point coordinate. With `neighbors`, selects two texels even if the sampler does not interpolate.
     pub(crate) fn select(&self, axis: usize, coordinate: f32, neighbors: bool) -> Selected {
         let (extent, mode) = (self.image.extent[axis], self.mode(axis));
-        // Far outside, only the fraction counts, and it is not lost in the product.
+        // `Wrap` and `Mirror` reduce coordinates before the multiplication, which would lose the fraction of large ones.
         let scaled = match (self.sampler.normalized, mode) {
             (false, _) => coordinate,
             (true, AddressMode::Wrap) => (coordinate - coordinate.floor()) * extent as f32,

@@ -28,7 +28,7 @@ pub(crate) fn loads(code: &Code, touches: &[Touches]) -> Vec<bool> {
 
 /// Returns whether a path from the load at `at` releases the memory before it uses one of the values.
 fn is_given_away(code: &Code, touches: &[Touches], at: usize, steps: &mut usize) -> bool {
-    // Instructions that have been executed, with the registers that then have a value of the load.
+    // Executed instructions, each with the registers that contain a value of the load afterward.
     let mut paths: Vec<(usize, Vec<Reg>)> = vec![(at, touches[at].writes.clone())];
     let mut seen = FxHashSet::default();
     while let Some((from, values)) = paths.pop() {

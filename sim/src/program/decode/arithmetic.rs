@@ -407,7 +407,7 @@ impl<'m> Decoder<'_, '_, 'm> {
         let c = if sources > 2 { self.src(3, Type::B64)? } else { a };
         let round = words.round().unwrap_or(Round::Rn);
         let ftz = words.has("ftz");
-        // ptxas 13.0 fuses pairs even if they name a rounding.
+        // ptxas 13.0 fuses pairs even with `.rn`.
         self.contractible = round == Round::Rn;
         let pairs = FloatOp { f, ty: Float::F32, pair: true, round, ftz, sat: false, d, a, b, c };
         Ok(Alu::Float(Box::new(pairs)))

@@ -23,7 +23,7 @@ impl Decoder<'_, '_, '_> {
             return self.store_async(true);
         }
         let relaxed = self.m.eat("relaxed");
-        // A reduction reads nothing, so that it cannot acquire.
+        // A reduction returns no value, so it cannot acquire.
         let orders: &[&str] = if red { &["release"] } else { &["acquire", "release", "acq_rel"] };
         let synchronizes = !relaxed && self.m.eat_any(orders);
         let before = self.scope();

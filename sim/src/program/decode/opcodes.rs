@@ -25,7 +25,7 @@ pub(super) struct Opcodes {
     pub(super) decode: Decode,
 }
 
-/// A method that decodes the qualifiers and operands in order; others are errors.
+/// A method that decodes the qualifiers and operands in order; qualifiers that remain are errors.
 type Decode = fn(&mut Decoder<'_, '_, '_>) -> Decoded<Op>;
 
 /// The class in which instructions are counted.

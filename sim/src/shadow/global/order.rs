@@ -192,7 +192,7 @@ impl Order {
         fenced[inside.warp] = (self.now, own);
     }
 
-    /// Returns the own time of a cluster, which is that of its clocks.
+    /// Returns the own time of a cluster: the time of its clocks or, without clocks, the global time.
     fn own(&self, clocks: Option<&Clocks>) -> OwnTime {
         clocks.map_or_else(|| self.now.min((1 << OWN_BITS) - 1) as OwnTime, Clocks::now)
     }

@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_cluster_reads_back_what_it_wrote() {
-        // Both write the same values only if they are one cluster's.
+        // Only the accesses of cluster 2 race with those of cluster 1.
         assert_eq!(races(&[(1, Some(1), 8..16), (1, None, 0..24), (2, Some(2), 0..1)]), [0]);
         assert_eq!(races(&[(1, Some(1), 8..16), (1, None, 0..24), (2, None, 10..11)]), [10]);
     }
