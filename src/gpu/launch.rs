@@ -56,7 +56,7 @@ impl LaunchConfig {
         Self { cooperative: true, ..self }
     }
 
-    /// Allows the launch to start early, if `programmatic`.
+    /// Sets whether the launch may start before the preceding kernel in the stream has ended.
     #[must_use]
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION")]
     pub const fn programmatic(self, programmatic: bool) -> Self {

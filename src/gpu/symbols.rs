@@ -52,10 +52,10 @@ macro_rules! driver_api {
             }
 
             $(
-                /// The driver call of this name.
+                /// Calls the driver function of this name.
                 ///
                 /// # Safety
-                /// As the CUDA driver API requires of its arguments.
+                /// The arguments must be valid for this function of the CUDA driver API.
                 pub(crate) unsafe fn $name(&self, $($arg: $ty),*) -> Result<(), CallFailed> {
                     // SAFETY: forwarded to the caller.
                     unsafe { (self.$name)($($arg),*) }.check(stringify!($name))

@@ -76,7 +76,7 @@ impl Swizzle {
     }
 }
 
-/// The minimum size of a fetch to the level-2 cache.
+/// The minimum size of a fetch into the level-2 cache.
 #[doc(alias = "CUtensorMapL2promotion")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u32)]

@@ -28,21 +28,23 @@ pub use cached::{CachedAttention, CachedAttentionArgs, PagedAttentionArgs};
 pub use problem::AttentionProblem;
 pub use visible::AttentionMask;
 
-/// `(q, k, v, o, lse, [batches, kv_heads, group, queries, keys], strides, scale)`: K and V consist of `batches`·`kv_heads` matrices of
+/// The arguments of the kernel that [`Attention::kernel`] builds:
+/// `(q, k, v, o, lse, [batches, kv_heads, group, queries, keys], strides, scale)`. K and V consist of `batches`·`kv_heads` matrices of
 /// `keys` rows. For each of these, Q and O contain `group` matrices of `queries` rows, one for each query head that attends to these keys.
 /// `strides` contains the strides between batches, between heads and between rows, in elements, for each of Q, K, V and O. All strides must
 /// be multiples of 16 bytes. `lse` is contiguous: `batches`·`kv_heads`·`group`·`queries`.
 pub type AttentionArgs<T> = (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [u32; 5], [[u32; 3]; 4], f32);
 
-/// [`AttentionArgs`] followed by `(…, slopes, sinks)`, each with one number per head. A buffer that the kernel does not read may have any
-/// length.
+/// The arguments of the kernel that [`Attention::kernel_with_extras`] builds: [`AttentionArgs`] followed by `(…, slopes, sinks)`, each with
+/// one number per head. A buffer that the kernel does not read may have any length.
 pub type AttentionExtrasArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [u32; 5], [[u32; 3]; 4], f32, In<f32>, In<f32>);
 
-/// `(q, k, v, o, lse, [query_starts, key_starts], [sequences, kv_heads, group, queries, keys], longest, strides, scale)`: the sequences are
-/// packed into `queries` rows of Q and O and `keys` rows of K and V. The starts are the first row of each sequence, in order, followed by
-/// the end of the last sequence. For each sequence, the first `longest` queries are computed, rounded up to whole tiles. `strides` contains
-/// those between heads and between rows. `lse` is contiguous: `kv_heads`·`group`·`queries`.
+/// The arguments of the kernel that [`Attention::packed_kernel`] builds:
+/// `(q, k, v, o, lse, [query_starts, key_starts], [sequences, kv_heads, group, queries, keys], longest, strides, scale)`. The sequences are
+/// packed into `queries` rows of Q and O and `keys` rows of K and V. `query_starts` and `key_starts` contain the first row of each sequence,
+/// in order, followed by the end of the last sequence. For each sequence, the first `longest` queries are computed, rounded up to whole
+/// tiles. `strides` contains the strides between heads and between rows. `lse` is contiguous: `kv_heads`·`group`·`queries`.
 #[doc(alias = "cu_seqlens")]
 #[doc(alias = "varlen")]
 pub type PackedAttentionArgs<T> =

@@ -5,7 +5,7 @@ use crate::{
     tensor::{TensorElement, copy},
 };
 
-/// `(x, y, n)`: n elements.
+/// The arguments of the kernel that [`copy_elements`] builds: `(x, y, n)`, where x and y have n elements.
 pub type CopyArgs<T> = (In<T>, Out<T>, u32);
 
 /// Threads per block.

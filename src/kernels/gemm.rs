@@ -33,18 +33,21 @@ pub use result::GemmResult;
 pub use table::{GemmEntry, GemmTable, GemmTableError};
 pub use tile::GemmTile;
 
-/// `(a, lda, b, ldb, d, ldd, m, n, k)`: A is m×k, B is k×n, and D is m×n. `lda`, `ldb` and `ldd` are the leading dimensions in elements:
-/// the strides between the rows (or columns, in column order) of A and B, and between the rows of D. They must be multiples of 16 bytes,
-/// except `ldd` with [`Gemm::any_ldd`], and `lda` and `ldb` with [`Gemm::any_size`]. If rows of D overlap, the values of D are unspecified.
+/// The arguments of the kernel that [`Gemm::kernel`] builds: `(a, lda, b, ldb, d, ldd, m, n, k)`. A is m×k, B is k×n, and D is m×n. `lda`,
+/// `ldb` and `ldd` are the leading dimensions in elements: the strides between the rows (or columns, in column order) of A and B, and
+/// between the rows of D. They must be multiples of 16 bytes, except `ldd` with [`Gemm::any_ldd`], and `lda` and `ldb` with
+/// [`Gemm::any_size`]. If rows of D overlap, the values of D are unspecified.
 pub type GemmArgs<T, D> = (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32);
 
-/// `(a, lda, a_distance, b, ldb, b_distance, d, ldd, d_distance, m, n, k, batches)`: the parameters of [`GemmArgs`] for `batches` products,
+/// The arguments of the kernel that [`Gemm::batched_kernel`] builds:
+/// `(a, lda, a_distance, b, ldb, b_distance, d, ldd, d_distance, m, n, k, batches)`, the parameters of [`GemmArgs`] for `batches` products,
 /// and the distances between consecutive matrices, in elements. These must be multiples of 16 bytes, or 0 for an operand that all products
 /// share.
 pub type BatchedGemmArgs<T, D> = (In<T>, u32, u32, In<T>, u32, u32, Out<D>, u32, u32, u32, u32, u32, u32);
 
-/// `(a, lda, b, ldb, b_distance, d, ldd, groups, m, n, k, count)`: the parameters of [`GemmArgs`] for `count` matrices B that are
-/// `b_distance` elements apart, and `groups`, which contains the index of a B for each row of tiles.
+/// The arguments of the kernel that [`Gemm::grouped_kernel`] builds: `(a, lda, b, ldb, b_distance, d, ldd, groups, m, n, k, count)`, the
+/// parameters of [`GemmArgs`] for `count` matrices B that are `b_distance` elements apart, and `groups`, which contains the index of a B
+/// for each row of tiles.
 pub type GroupedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u32>, u32, u32, u32, u32);
 
 /// A GEMM kernel, which computes D = f(A·B) for any m, n and k, with operands of `T`, sums of `C` and results of `D`. Its target, sm_80 or

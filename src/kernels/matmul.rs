@@ -7,7 +7,7 @@ use crate::{
     tiles::{Gl, Product, row_major},
 };
 
-/// `(a, b, d, m, n, k)`: A is m×k, B is k×n, and D is m×n, all row-major.
+/// The arguments of the kernel that [`matmul`] builds: `(a, b, d, m, n, k)`. A is m×k, B is k×n, and D is m×n, all row-major.
 pub type MatmulArgs<T> = (In<T>, In<T>, Out<f32>, u32, u32, u32);
 
 /// Builds the kernel of D = A·B, where A is m×k and B is k×n, of `T` (bf16 or f16), and D is m×n, of f32. All matrices are row-major, and

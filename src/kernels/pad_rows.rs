@@ -6,7 +6,8 @@ use crate::{
     tiles::row_major,
 };
 
-/// `(x, ldx, y, ldy, m, n)`: x and y are m×n, with row pitches `ldx` and `ldy` in elements.
+/// The arguments of the kernel that [`pad_rows`] builds: `(x, ldx, y, ldy, m, n)`, where x and y are m×n, with row pitches `ldx` and `ldy`
+/// in elements.
 pub type PadRowsArgs<T> = (In<T>, u32, Out<T>, u32, u32, u32);
 
 /// Elements of a row in flight per lane.

@@ -9,10 +9,10 @@ use crate::{
 };
 use axes::Axes;
 
-/// `(x, y, extents, x_strides, y_strides)`: `extents` are those of five axes. The last two axes, rows and columns, form the matrices that
-/// blocks process. Columns are contiguous in x, so `x_strides` are the strides of the other four axes, in elements. If the kernel copies
-/// rows, the same is true of y. If it transposes, rows are contiguous in y, and the last of `y_strides` is the stride of columns.
-/// [`Permute::arguments`] computes `extents` and strides.
+/// The arguments of the kernel that [`Permute::kernel`] builds: `(x, y, extents, x_strides, y_strides)`, where `extents` contains those of
+/// five axes. The last two axes, rows and columns, form the matrices that blocks process. Columns are contiguous in x, so `x_strides`
+/// contains the strides of the other four axes, in elements. If the kernel copies rows, the same is true of y. If it transposes, rows are
+/// contiguous in y, and the last of `y_strides` is the stride of columns. [`Permute::arguments`] computes `extents` and strides.
 pub type PermuteArgs<T> = (In<T>, Out<T>, [u32; 5], [u32; 4], [u32; 4]);
 
 /// The maximum number of axes.

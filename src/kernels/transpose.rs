@@ -9,7 +9,7 @@ use crate::{
     tiles::row_major,
 };
 
-/// `(x, y, m, n)`: x is m×n and y is n×m, both row-major.
+/// The arguments of the kernel that [`transpose`] builds: `(x, y, m, n)`, where x is m×n and y is n×m, both row-major.
 pub type TransposeArgs<T> = (In<T>, Out<T>, u32, u32);
 
 /// Rows and columns of a block's tile.

@@ -30,9 +30,9 @@ const MOST_KEPT: usize = 4096;
 /// A cache of the kernels that were built and loaded for one device. A call with the same problem as an earlier one reuses its kernel, which
 /// is not chosen, built, compiled or loaded again; on a GPU, tensor maps of the same buffers are not encoded again.
 ///
-/// A cache is created from `&Simulator`, `&GpuDevice` or `&AnyDevice`, or from `&Gpu`. Calls with a cache of one of the first three take the
-/// [`Buffer`](super::Buffer)s of the device and wait for the kernel. Calls with a cache of a `Gpu` also take buffers of cudarc, and queue the
-/// kernel on the default stream or, with `KernelCache::on`, on another one.
+/// A cache is created from `&Simulator`, `&GpuDevice` or `&AnyDevice`, or from `&Gpu`. With one of the first three, calls take the
+/// [`Buffer`](super::Buffer)s of the device and wait for the kernel. With a `Gpu`, calls also take buffers of cudarc, and queue the kernel on
+/// the default stream or, with `KernelCache::on`, on another one.
 ///
 /// ```
 /// use warpwright::{kernels::{call, NormFunction}, prelude::*, run::{self, Device, KernelCache}};

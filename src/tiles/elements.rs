@@ -127,8 +127,8 @@ macro_rules! zips {
             #[doc = concat!("Replaces each element with the result of `f` for it and the corresponding element of another ", $what, ", whose elements may have a")]
             /// different width: `t.zip_elements(&mask, |x, bits| …)`. Computed in place.
             ///
-            /// Both tiles must have elements of 16 bits or more, or both must have 8-bit elements. Packed elements are unpacked; if both
-            /// types have the same number of elements per register, [`zip`](Self::zip) is faster.
+            /// Tiles must both have elements of 16 bits or more, or both have 8-bit elements. Packed elements are unpacked; if both types
+            /// have the same number of elements per register, [`zip`](Self::zip) is faster.
             #[must_use]
             #[track_caller]
             pub fn zip_elements<U: TensorElement>(
@@ -176,7 +176,8 @@ macro_rules! predicates {
         impl<'k, T: Accumulate, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
             #[doc = concat!("Returns whether `f` holds for any element of the ", $what, ".")]
             ///
-            /// All lanes of the warp must take part and receive the same result. `f` receives each element as [`Accumulate::Sum`], which is f32 for 8-bit and 16-bit floating-point types.
+            /// All lanes of the warp must take part and receive the same result. `f` receives each element as [`Accumulate::Sum`], which is
+            /// f32 for 8-bit and 16-bit floating-point types.
             #[doc(alias = "vote.sync.any")]
             #[track_caller]
             pub fn any(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
@@ -188,7 +189,8 @@ macro_rules! predicates {
 
             #[doc = concat!("Returns whether `f` holds for all elements of the ", $what, ".")]
             ///
-            /// All lanes of the warp must take part and receive the same result. `f` receives each element as [`Accumulate::Sum`], which is f32 for 8-bit and 16-bit floating-point types.
+            /// All lanes of the warp must take part and receive the same result. `f` receives each element as [`Accumulate::Sum`], which is
+            /// f32 for 8-bit and 16-bit floating-point types.
             #[doc(alias = "vote.sync.all")]
             #[track_caller]
             pub fn all(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {

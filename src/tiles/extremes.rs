@@ -254,7 +254,7 @@ macro_rules! extremes {
                     self.best(0, Comparison::$comparison)
                 }
 
-                #[doc = concat!("Returns the ", $what, " of each row and the corresponding element of `with`, with its index, in place of `with`.")]
+                #[doc = concat!("Returns, for each row, the ", $what, " of its elements and the corresponding element of `with`, with its index; the result replaces `with`.")]
                 ///
                 /// The tile's first column has index `first`. A loop over the tiles of a row carries `with`, which initially contains the
                 /// neutral element of the reduction with any index.
@@ -280,7 +280,7 @@ macro_rules! extremes {
                     self.best(1, Comparison::$comparison)
                 }
 
-                #[doc = concat!("Returns the ", $what, " of each column and the corresponding element of `with`, with its index, in place of `with`; see [`", stringify!($row_with), "`](Self::", stringify!($row_with), ").")]
+                #[doc = concat!("Returns, for each column, the ", $what, " of its elements and the corresponding element of `with`, with its index; the result replaces `with`. See [`", stringify!($row_with), "`](Self::", stringify!($row_with), ").")]
                 #[must_use]
                 #[track_caller]
                 pub fn $col_with(

@@ -51,24 +51,25 @@ where
 macro_rules! extremes {
     ($($what:literal $better:ident $row_over:ident $row:ident $col_over:ident $col:ident $over:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {$(
-            #[doc = concat!("Returns the ", $what, " of each row over the tiles of all warps of `scope`, which divide the columns among them, and the index of its column, the lowest of several; the same in every warp.")]
+            #[doc = concat!("Returns the ", $what, " of each row over the tiles of all warps of `scope`, which contain different columns, with the index of its column.")]
             ///
-            /// The tiles are side by side, in the order of the warps. All threads of the scope must take part. Uses shared memory for two
-            /// vectors per warp of the block, and one barrier (two in emitted loops).
+            /// The tiles are side by side, in the order of the warps. Of equal elements, the one with the lowest index is returned. All
+            /// threads of the scope must take part; every warp receives the same result. Uses shared memory for two vectors per warp of the
+            /// block, and one barrier (two in emitted loops).
             #[must_use]
             #[track_caller]
             pub fn $row_over(&self, scope: impl Scope<'k>) -> (ColVec<'k, T::Sum, H, L, T::Length>, ColVec<'k, u32, H, L, T::Length>) {
                 best_over(self.$row(), scope, Self::COLS, Comparison::$better)
             }
 
-            #[doc = concat!("Returns the ", $what, " of each column over the tiles of all warps of `scope`, which divide the rows among them, and the index of its row, like [`", stringify!($row_over), "`](Self::", stringify!($row_over), ").")]
+            #[doc = concat!("Returns the ", $what, " of each column over the tiles of all warps of `scope`, which contain different rows, with the index of its row, like [`", stringify!($row_over), "`](Self::", stringify!($row_over), ").")]
             #[must_use]
             #[track_caller]
             pub fn $col_over(&self, scope: impl Scope<'k>) -> (RowVec<'k, T::Sum, W, L, T::Length>, RowVec<'k, u32, W, L, T::Length>) {
                 best_over(self.$col(), scope, Self::ROWS, Comparison::$better)
             }
 
-            #[doc = concat!("Returns the ", $what, " of the elements of the tiles of all warps of `scope`, which are stacked in the order of the warps, and its row and column, the first of several in the order of rows; the same in all threads, which must all take part.")]
+            #[doc = concat!("Returns the ", $what, " of all elements of the tiles of all warps of `scope`, which are stacked in the order of the warps, with its row and column. Of equal elements, the first in row-major order is returned. All threads of the scope must take part; all receive the same result.")]
             #[must_use]
             #[track_caller]
             pub fn $over(&self, scope: impl Scope<'k>) -> (Val<'k, T::Sum>, (Val<'k, u32>, Val<'k, u32>)) {
@@ -81,7 +82,7 @@ macro_rules! extremes {
         )*}
 
         impl<'k, T: Accumulate, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {$(
-            #[doc = concat!("Returns the ", $what, " of the elements of the vectors of all warps of `scope`, which follow each other in the order of the warps, and its index, the lowest of several; the same in all threads, which must all take part.")]
+            #[doc = concat!("Returns the ", $what, " of all elements of the vectors of all warps of `scope`, which are concatenated in the order of the warps, with its index. Of equal elements, the one with the lowest index is returned. All threads of the scope must take part; all receive the same result.")]
             #[must_use]
             #[track_caller]
             pub fn $over(&self, scope: impl Scope<'k>) -> (Val<'k, T::Sum>, Val<'k, u32>) {

@@ -19,7 +19,7 @@ macro_rules! functions {
     };
     (@each $($($function:ident)*: $of:ident;)*) => {$($(
         #[doc(alias = "unary_map")]
-        #[doc = concat!("Replaces each element with the result of [`Builder::", stringify!($function), "`](crate::ptx::Builder::", stringify!($function), ").")]
+        #[doc = concat!("Applies [`Builder::", stringify!($function), "`](crate::ptx::Builder::", stringify!($function), ") to each element, in place.")]
         #[must_use]
         #[track_caller]
         pub fn $function(mut self) -> Self
@@ -42,7 +42,7 @@ macro_rules! all {
         }
 
         impl<'k, T: Computed, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
-            /// Replaces each element with its absolute value.
+            /// Replaces each element with its absolute value, in place.
             #[must_use]
             #[track_caller]
             pub fn abs(mut self) -> Self
@@ -55,7 +55,7 @@ macro_rules! all {
                 self
             }
 
-            /// Replaces negative elements and NaN by 0.
+            /// Replaces negative elements and NaN with 0, in place.
             #[must_use]
             #[track_caller]
             pub fn relu(mut self) -> Self {
@@ -65,8 +65,8 @@ macro_rules! all {
                 self
             }
 
-            /// Clamps each element to the range from `low` to `high`. Each bound is a number, a tile, or a vector that is broadcast. NaN
-            /// becomes `low`.
+            /// Clamps each element to the range from `low` to `high`, in place. Each bound is a number, a tile, or a vector that is broadcast.
+            /// NaN becomes `low`.
             #[must_use]
             #[track_caller]
             pub fn clamp(mut self, low: impl Elementwise<'k, Self>, high: impl Elementwise<'k, Self>) -> Self {

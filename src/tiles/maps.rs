@@ -21,7 +21,7 @@ macro_rules! maps {
                 self.map_words(f)
             }
 
-            #[doc = concat!("Applies `f` to every register and returns a ", $what, " of the results, for any element type: elements of 8 bits, and of 16 bits without arithmetic, are packed into a `u32`, lowest bits first.")]
+            #[doc = concat!("Applies `f` to every register and returns a ", $what, " of the results, for any element type. 8-bit elements, and 16-bit elements of types without arithmetic, are packed into a `u32`, the first element in the lowest bits.")]
             #[must_use]
             #[track_caller]
             pub fn map_words(&self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Self {
@@ -47,7 +47,7 @@ macro_rules! maps {
 
             #[doc = concat!("Replaces every register of the ", $what, " with the result of `f`, like [`map`](Self::map).")]
             ///
-            /// The last instruction of `f` writes directly to the tile's register, so a loop that carries the tile needs no `mov`.
+            /// The last instruction of `f` writes directly to the register, so a loop that carries the result needs no `mov`.
             #[track_caller]
             pub fn apply(&mut self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>)
             where

@@ -97,7 +97,7 @@ pub(super) const MIN: Combine = Combine::Min;
 /// The number of partial results per line of a lane: enough to hide the latency of dependent instructions.
 const PARTIAL: usize = 4;
 
-/// Combines elements as they are added.
+/// The partial results of a line of a lane, to which elements are added one at a time.
 struct Partial<'k, S: Scalar> {
     results: ArrayVec<Val<'k, S>, PARTIAL>,
     /// The number of elements.
@@ -222,7 +222,9 @@ macro_rules! reductions {
                     self.reduced(0, $how)
                 }
 
-                #[doc = concat!("Returns the ", $what, " of each row and the corresponding element of `with`, in place of `with`.")]
+                #[doc = concat!("Returns, for each row, the ", $what, " of its elements and the corresponding element of `with`.")]
+                ///
+                /// The result replaces `with`, which a loop over the tiles of a row carries. All lanes of the warp must take part.
                 #[must_use]
                 #[track_caller]
                 pub fn $row_with(&self, with: ColVec<'k, T::Sum, H, L, T::Length>) -> ColVec<'k, T::Sum, H, L, T::Length> {
@@ -241,7 +243,9 @@ macro_rules! reductions {
                     self.reduced(1, $how)
                 }
 
-                #[doc = concat!("Returns the ", $what, " of each column and the corresponding element of `with`, in place of `with`.")]
+                #[doc = concat!("Returns, for each column, the ", $what, " of its elements and the corresponding element of `with`.")]
+                ///
+                /// The result replaces `with`, which a loop over the tiles of a column carries. All lanes of the warp must take part.
                 #[must_use]
                 #[track_caller]
                 pub fn $col_with(&self, with: RowVec<'k, T::Sum, W, L, T::Length>) -> RowVec<'k, T::Sum, W, L, T::Length> {
@@ -299,7 +303,7 @@ macro_rules! partial_reductions {
     ($($what:literal $how:ident $in_lanes:ident $across:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
             $(
-                #[doc = concat!("Returns the ", $what, " of the elements of each row that this lane owns and the corresponding element of `with`, in place of `with`. The lanes of a row have different results.")]
+                #[doc = concat!("Returns, for each row, the ", $what, " of the elements that this lane owns and the corresponding element of `with`. The result replaces `with`; the lanes of a row have different results.")]
                 #[track_caller]
                 pub(crate) fn $in_lanes(&self, with: ColVec<'k, T::Sum, H, L, T::Length>) -> ColVec<'k, T::Sum, H, L, T::Length> {
                     let (k, layout) = (self.kernel(), Self::layout());
@@ -309,7 +313,7 @@ macro_rules! partial_reductions {
                     ColVec::<T::Sum, H, L, T::Length>::of_registers(k, own).combined_into(with, $how)
                 }
 
-                #[doc = concat!("Returns the ", $what, " of the results of all lanes of a row.")]
+                #[doc = concat!("Returns, for each row, the ", $what, " of the results of all lanes that own elements of it.")]
                 #[track_caller]
                 pub(crate) fn $across(of_lanes: &ColVec<'k, T::Sum, H, L, T::Length>) -> ColVec<'k, T::Sum, H, L, T::Length> {
                     let k = of_lanes.kernel();

@@ -147,9 +147,9 @@ macro_rules! scans {
     ($($what:literal $combined:literal $how:ident $row:ident $row_with:ident $col:ident $col_with:ident $vector:ident $vector_with:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {$(
             #[doc = concat!("Returns the prefix ", $what, " along each row: element (i, j) of the result is the ", $combined, " of elements (i, 0) to (i, j), in")]
-            /// [`Accumulate::Sum`]. Tiles of 8-bit elements, whose results have subtiles of another shape, are first [widened](Self::widen).
+            /// [`Accumulate::Sum`]. Tiles of 8-bit elements, whose results have subtiles of another shape, must first be [widened](Self::widen).
             ///
-            /// All lanes of the warp must take part. A [`Row`](super::Row) tile takes two shuffles per 8×8 elements.
+            /// All lanes of the warp must take part. A [`Row`](super::Row) tile requires two shuffles per 8×8 elements.
             #[doc(alias = "cumsum")]
             #[doc(alias = "prefix sum")]
             #[must_use]
@@ -159,8 +159,9 @@ macro_rules! scans {
                 self.scanned(1, $how, &[]).0
             }
 
-            #[doc = concat!("Returns the prefix ", $what, " along each row of a matrix whose tiles to the left have the results `before`, and the results of this and")]
-            /// those tiles, in place of `before`: a loop over the tiles of a row carries the vector.
+            #[doc = concat!("Returns the prefix ", $what, " along each row, continued from the tiles to the left: `before` contains the result of each row over")]
+            /// those tiles. Also returns the result of each row over those tiles and this one, which replaces `before` and which a loop over
+            /// the tiles of a row carries.
             #[must_use]
             #[track_caller]
             pub fn $row_with(
@@ -182,8 +183,8 @@ macro_rules! scans {
                 self.scanned(0, $how, &[]).0
             }
 
-            #[doc = concat!("Returns the prefix ", $what, " along each column of a matrix whose tiles above have the results `before`, and the results of this and those")]
-            /// tiles, in place of `before`.
+            #[doc = concat!("Returns the prefix ", $what, " along each column, continued from the tiles above: `before` contains the result of each column over")]
+            /// those tiles. Also returns the result of each column over those tiles and this one, which replaces `before`.
             #[must_use]
             #[track_caller]
             pub fn $col_with(
@@ -199,7 +200,7 @@ macro_rules! scans {
         impl<'k, T: Accumulate, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {$(
             #[doc = concat!("Returns the prefix ", $what, ": element i of the result is the ", $combined, " of elements 0 to i, in [`Accumulate::Sum`].")]
             ///
-            /// All lanes of the warp must take part. A [`Naive`](super::Naive) vector takes the fewest shuffles, up to five.
+            /// All lanes of the warp must take part. A [`Naive`](super::Naive) vector requires the fewest shuffles, up to five.
             #[doc(alias = "cumsum")]
             #[doc(alias = "prefix sum")]
             #[must_use]
@@ -208,7 +209,7 @@ macro_rules! scans {
                 self.scanned($how, &[]).0
             }
 
-            #[doc = concat!("Returns the prefix ", $what, " of a vector whose elements before these have the result `before`, and the result of these and those elements,")]
+            #[doc = concat!("Returns the prefix ", $what, ", continued from preceding elements whose result is `before`. Also returns the result over those elements and this vector,")]
             /// the same in all lanes.
             #[must_use]
             #[track_caller]

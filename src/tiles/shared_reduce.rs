@@ -56,8 +56,8 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
 
 /// Conditions on the elements of a vector. Each calling warp loads the whole vector, so warps do not wait for each other.
 impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {
-    /// Returns whether `f` holds for any element of the vector: the same in all threads of the warp, which must all take part, and in all
-    /// warps.
+    /// Returns whether `f` holds for any element of the vector. All threads of the warp must take part; all of them, in every calling warp,
+    /// receive the same result.
     #[track_caller]
     pub fn any(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
         self.in_registers().any(f)
@@ -86,7 +86,7 @@ impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {
 macro_rules! reductions {
     ($($what:literal $how:ident $row:ident $col:ident $all:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {$(
-            #[doc = concat!("Stores the ", $what, " of each row to a shared vector, by all warps of the block.")]
+            #[doc = concat!("Stores the ", $what, " of each row to the shared vector `to`. All threads of the block must take part.")]
             ///
             /// The builder rejects the call if the vector and the tile belong to different scopes.
             #[track_caller]
@@ -94,7 +94,7 @@ macro_rules! reductions {
                 self.rows_reduced(to, |band| band.$row())
             }
 
-            #[doc = concat!("Stores the ", $what, " of each column to a shared vector, by all warps of the block.")]
+            #[doc = concat!("Stores the ", $what, " of each column to the shared vector `to`. All threads of the block must take part.")]
             ///
             /// Uses shared memory for one vector per 16 rows, and one barrier in addition to that of the result. `to` has one element per
             /// column: `W` · 16, or `W` · 32 for 8-bit elements. The builder rejects the call if the vector and the tile belong to different
@@ -107,7 +107,7 @@ macro_rules! reductions {
         )*}
 
         impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements, the same in all threads of the block, which must all take part.")]
+            #[doc = concat!("Returns the ", $what, " of all elements. All threads of the block must take part; all receive the same result.")]
             ///
             /// Elements are combined in [`Accumulate::Sum`].
             #[must_use]
@@ -118,7 +118,7 @@ macro_rules! reductions {
         )*}
 
         impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements, the same in all threads of the warp, which must all take part, and in all warps.")]
+            #[doc = concat!("Returns the ", $what, " of all elements. All threads of the warp must take part; all of them, in every calling warp, receive the same result.")]
             ///
             /// Each calling warp loads the whole vector, so warps do not wait for each other. Elements are combined in [`Accumulate::Sum`].
             #[must_use]
@@ -212,7 +212,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
 macro_rules! extremes {
     ($($what:literal $better:ident $all:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements, and its row and column, the first of several in the order of rows; the same in all threads of the block, which must all take part.")]
+            #[doc = concat!("Returns the ", $what, " of all elements, with its row and column. Of equal elements, the first in row-major order is returned. All threads of the block must take part; all receive the same result.")]
             #[must_use]
             #[track_caller]
             pub fn $all(&self) -> (Val<'k, T::Sum>, (Val<'k, u32>, Val<'k, u32>)) {
@@ -221,7 +221,7 @@ macro_rules! extremes {
         )*}
 
         impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements, and its index, the lowest of several; the same in all threads of the warp, which must all take part, and in all warps.")]
+            #[doc = concat!("Returns the ", $what, " of all elements, with its index. Of equal elements, the one with the lowest index is returned. All threads of the warp must take part; all of them, in every calling warp, receive the same result.")]
             #[must_use]
             #[track_caller]
             pub fn $all(&self) -> (Val<'k, T::Sum>, Val<'k, u32>) {

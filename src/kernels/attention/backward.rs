@@ -16,20 +16,24 @@ use crate::{
 };
 use inputs::{Inputs, PADDING};
 
-/// `(o, d_o, lse, rows, sums, [batches, kv_heads, group, queries, keys], strides)`: `rows` and `sums` are intermediate results, whose
+/// The arguments of the kernel that [`AttentionBackward::rows_kernel`] builds:
+/// `(o, d_o, lse, rows, sums, [batches, kv_heads, group, queries, keys], strides)`, where `rows` and `sums` are intermediate results, whose
 /// lengths [`AttentionBackward::workspace`] returns. `strides` contains the strides of O and dO.
 pub type AttentionRowsArgs<T> = (In<T>, In<T>, In<f32>, Out<f32>, Out<f32>, [u32; 5], [[u32; 3]; 2]);
 
-/// `(q, k, v, d_o, rows, sums, dk, dv, [batches, kv_heads, group, queries, keys], strides, scale)`: `strides` contains the strides of Q, K,
-/// V, dO, dK and dV.
+/// The arguments of the kernel that [`AttentionBackward::keys_kernel`] builds:
+/// `(q, k, v, d_o, rows, sums, dk, dv, [batches, kv_heads, group, queries, keys], strides, scale)`, where `strides` contains the strides of
+/// Q, K, V, dO, dK and dV.
 pub type AttentionKeysArgs<T> =
     (In<T>, In<T>, In<T>, In<T>, In<f32>, InOut<f32>, Out<T>, Out<T>, [u32; 5], [[u32; 3]; 6], f32);
 
-/// `(sums, dq, [batches, kv_heads, group, queries, keys], strides, scale)`: `strides` contains the strides of dQ.
+/// The arguments of the kernel that [`AttentionBackward::finish_kernel`] builds:
+/// `(sums, dq, [batches, kv_heads, group, queries, keys], strides, scale)`, where `strides` contains the strides of dQ.
 pub type AttentionFinishArgs<T> = (In<f32>, Out<T>, [u32; 5], [u32; 3], f32);
 
-/// `(q, k, v, d_o, rows, dq, [batches, kv_heads, group, queries, keys], strides, scale)`: `strides` contains the strides of Q, K, V, dO and
-/// dQ.
+/// The arguments of the kernel that [`AttentionBackward::queries_kernel`] builds:
+/// `(q, k, v, d_o, rows, dq, [batches, kv_heads, group, queries, keys], strides, scale)`, where `strides` contains the strides of Q, K, V,
+/// dO and dQ.
 pub type AttentionQueriesArgs<T> =
     (In<T>, In<T>, In<T>, In<T>, In<f32>, Out<T>, [u32; 5], [[u32; 3]; 5], f32);
 

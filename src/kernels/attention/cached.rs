@@ -16,14 +16,16 @@ use crate::{
 use merge::merged;
 use pages::Caches;
 
-/// `(q, k, v, o, lse, lengths, [batches, kv_heads, group, keys], of_queries, of_keys, scale)`: each of `batches`·`kv_heads` caches consists
+/// The arguments of the kernel that [`CachedAttention::kernel`] builds:
+/// `(q, k, v, o, lse, lengths, [batches, kv_heads, group, keys], of_queries, of_keys, scale)`. Each of `batches`·`kv_heads` caches consists
 /// of `keys` rows of K and V, of which the first `lengths[batch]` are in use, and serves the queries of `group` consecutive heads.
 /// `of_queries` contains the strides of Q and O between batches and between heads; `of_keys` contains those of K and V between batches,
 /// between heads and between rows. `lse` is contiguous: `batches`·`kv_heads`·`group`.
 pub type CachedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, In<u32>, [u32; 4], [[u32; 2]; 2], [[u32; 3]; 2], f32);
 
-/// `(q, k, v, o, lse, lengths, tables, [batches, kv_heads, group, pages, table], of_queries, of_keys, scale)`: like
+/// The arguments of the kernel that [`CachedAttention::paged_kernel`] builds:
+/// `(q, k, v, o, lse, lengths, tables, [batches, kv_heads, group, pages, table], of_queries, of_keys, scale)`, like
 /// [`CachedAttentionArgs`], but keys and values are stored in `pages` pages. Row `batch` of `tables`, of `table` elements, contains the
 /// page indices of a sequence. `of_keys` contains the strides of K and V between pages, between heads and between rows.
 #[doc(alias = "paged_attention")]

@@ -11,7 +11,7 @@ use crate::{
     tiles::Convert,
 };
 
-/// The parameters that determine which elements [`Dropout`] replaces by 0.
+/// The parameters that determine which elements [`Dropout`] replaces with 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DropoutMask {
     /// The probability that an element becomes 0, from 0 to 1.

@@ -87,7 +87,7 @@ impl<D> Default for FusedOperands<'_, D> {
 /// order) of A and B must be multiples of 16 bytes; the stride between the rows of D may be any number of elements, at least n.
 ///
 /// # Errors
-/// Returns [`CallError`], for example if factors that do not have 16 bits have orders other than A in rows and B in columns.
+/// Returns [`CallError`], for example, for factors that are not 16 bits wide, if A is not row-major or B is not column-major.
 pub fn gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,
     shape: &GemmShape,

@@ -14,7 +14,7 @@ use crate::{
 /// Computes y = norm(x) · w along each of the m rows of n elements; w has n elements.
 ///
 /// # Errors
-/// Returns [`CallError`].
+/// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
 #[doc(alias = "RMSNorm")]
 #[doc(alias = "LayerNorm")]
 pub fn norm<'a, X, W, Y>(
@@ -48,7 +48,7 @@ where
 /// Computes h = x + r, rounded to the type of h, and y = norm(h) · w along each of the m rows of n elements.
 ///
 /// # Errors
-/// Returns [`CallError`].
+/// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
 #[doc(alias = "add_rmsnorm")]
 pub fn residual_norm<'a, X, W, Y>(
     on: impl Into<Queue<'a>>,
@@ -82,7 +82,7 @@ where
 /// Computes y = softmax(`scale` · x) along each of the m rows of n elements, or its natural logarithm if `log`. `scale` must be positive.
 ///
 /// # Errors
-/// Returns [`CallError`].
+/// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
 pub fn softmax<'a, X, Y>(
     on: impl Into<Queue<'a>>,
     log: bool,
@@ -116,7 +116,7 @@ where
 /// has loss 0.
 ///
 /// # Errors
-/// Returns [`CallError`].
+/// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
 pub fn cross_entropy<'a, X>(
     on: impl Into<Queue<'a>>,
     [m, n]: [u32; 2],
@@ -145,7 +145,7 @@ where
 /// Computes y = f(x) for each element of an m×n matrix.
 ///
 /// # Errors
-/// Returns [`CallError`].
+/// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
 pub fn pointwise<'a, X, Y>(
     on: impl Into<Queue<'a>>,
     function: PointwiseFunction,
@@ -174,7 +174,7 @@ where
 /// Computes y = f(x) · u for each element of m×n matrices. With [`PointwiseFunction::Silu`], this is SwiGLU.
 ///
 /// # Errors
-/// Returns [`CallError`].
+/// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
 #[doc(alias = "SwiGLU")]
 #[doc(alias = "GeGLU")]
 pub fn gated<'a, X, Y>(
@@ -214,7 +214,7 @@ pub struct RotaryTables<'a> {
     pub rows: u32,
     /// The number of pairs of each head that are rotated.
     pub half: u32,
-    /// The position of each token: as many elements as there are tokens.
+    /// The position of each token, one element per token.
     pub positions: BufferRef<'a, i32>,
 }
 

@@ -49,10 +49,10 @@ where
 pub struct Sampling {
     /// The divisor of the elements before the softmax; 0 selects the largest element.
     pub temperature: f32,
-    /// The maximum number of columns that may be drawn, which are those of the largest elements; `u32::MAX` for all.
+    /// The number of columns that may be drawn, those of the largest elements; `u32::MAX` allows all columns.
     pub top_k: u32,
-    /// A limit from 0 to 1: a column may be drawn only if the total probability of the columns that precede it is less than this limit; 1 for
-    /// all columns.
+    /// A limit from 0 to 1: a column may be drawn only if the total probability of the columns that precede it is less than this limit; 1
+    /// allows all columns.
     pub top_p: f32,
     /// The key of the random numbers.
     pub seed: u64,

@@ -6,7 +6,8 @@ use crate::{
     tiles::{Convert, Gl, Row, Rt},
 };
 
-/// `(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)`: the parameters of [`GemmArgs`](super::GemmArgs),
+/// The arguments of the kernel that [`Gemm::fused_kernel`](super::Gemm::fused_kernel) builds:
+/// `(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)`, the parameters of [`GemmArgs`](super::GemmArgs),
 /// and those of an [`Epilogue`]. Parameters that the epilogue does not use are not read, and their buffers may be empty. C and D must be
 /// different buffers.
 pub type FusedGemmArgs<T, D> =

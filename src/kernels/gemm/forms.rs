@@ -16,7 +16,7 @@ impl Gemm {
     ///
     /// # Errors
     /// Returns an error if the table of [`Gemm`] does not contain the combination of types and orders, if the types do not support the
-    /// activation (integers support only relu), if a cluster has more than 8 blocks, or if `parts` is not supported for the tile.
+    /// activation (integers support only ReLU), if a cluster has more than 8 blocks, or if `parts` is not supported for the tile.
     pub fn kernel<T, C, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
     where
         T: TensorElement + Product<T, C>,

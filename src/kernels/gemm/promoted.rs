@@ -7,20 +7,20 @@ use crate::{
     tiles::{ColVec, Consumer, Convert, Gl, Product, Rt, St, consumers, producer, row_major},
 };
 
-/// `(a, lda, a_scales, b, ldb, b_scales, d, ldd, m, n, k)`: the parameters of [`GemmArgs`] and the scales of
-/// [`Gemm::block_scaled_kernel`].
+/// The arguments of the kernel that [`Gemm::block_scaled_kernel`] builds: `(a, lda, a_scales, b, ldb, b_scales, d, ldd, m, n, k)`, the
+/// parameters of [`GemmArgs`] and the scales of blocks of A and B.
 pub type BlockScaledGemmArgs<T, D> = (In<T>, u32, In<f32>, In<T>, u32, In<f32>, Out<D>, u32, u32, u32, u32);
 
 /// The elements of a block of scales along k, and columns of B.
 const BLOCK: u32 = 128;
 
 impl Gemm {
-    /// Builds the kernel of a product of 8-bit floats whose sums are promoted: added in f32 every 128 elements. Tensor cores sum 8-bit
-    /// products with about 14 bits (as in [`kernel`](Self::kernel)), so errors grow with the depth.
+    /// Builds the kernel of a product of 8-bit floats whose sums are promoted: after every 128 elements along k, they are added in f32. In
+    /// [`kernel`](Self::kernel), tensor cores sum the products of 8-bit floats with about 14 bits, so errors grow with the depth.
     ///
     /// # Errors
-    /// Returns an error for targets other than sm_90a, types that are not 8-bit floats, orders other than A in rows and B in columns, tiles other than 128×128 and
-    /// 128×192, clusters, parts, and activations.
+    /// Returns an error for targets other than sm_90a, types that are not 8-bit floats, orders other than A in rows and B in columns, tiles
+    /// other than 128×128 and 128×192, clusters, `parts` other than 1, and activations.
     #[doc(alias = "CUBLASLT_MATMUL_DESC_FAST_ACCUM")]
     pub fn promoted_kernel<T, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
     where

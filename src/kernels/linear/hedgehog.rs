@@ -10,7 +10,8 @@ use crate::{
     tiles::{Col, Convert, Filled, Gl, Product, Row, RowVec, Rt, St, contiguous, vector},
 };
 
-/// `(q, k, v, q_maps, k_maps, alphas, betas, o, [batches, heads, length], strides, scale)`: like
+/// The arguments of the kernel that [`Hedgehog::kernel`] builds:
+/// `(q, k, v, q_maps, k_maps, alphas, betas, o, [batches, heads, length], strides, scale)`, like
 /// [`LinearAttentionArgs`](super::LinearAttentionArgs), with a contiguous 64×64 matrix for each head in `q_maps` and `k_maps`, and a number
 /// for each head in `alphas` and `betas`.
 pub type HedgehogArgs<T> =

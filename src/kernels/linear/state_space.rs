@@ -13,7 +13,8 @@ use crate::{
     tiles::{Convert, Naive, Product, Row, St, Sv, contiguous, vector},
 };
 
-/// `(x, dt, a, b, c, d, y, state, [batches, groups, heads, length], strides)`: X and Y consist of a matrix of `length` rows for each batch
+/// The arguments of the kernel that [`StateSpace::kernel`] builds:
+/// `(x, dt, a, b, c, d, y, state, [batches, groups, heads, length], strides)`. X and Y consist of a matrix of `length` rows for each batch
 /// and each of `groups`·`heads` heads; B and C consist of a matrix for each batch and group. `strides` contains the strides of X, B, C, Y
 /// and dt, in elements: each between batches, between heads or groups, and between tokens. All strides except those of dt must be multiples
 /// of 8. A and D contain one number per head. The states are contiguous `head_size`×`state_size` matrices, one for each batch and head.

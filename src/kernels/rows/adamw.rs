@@ -6,8 +6,9 @@ use crate::{
     tiles::Convert,
 };
 
-/// `(p, g, mean, square, ld, m, n, rate, beta1, beta2, epsilon, decay, correction1, correction2)`: parameters, gradients, and the averages
-/// of gradients and of their squares, all m×n with the row pitch `ld` in elements.
+/// The arguments of the kernel that [`AdamW::kernel`] builds:
+/// `(p, g, mean, square, ld, m, n, rate, beta1, beta2, epsilon, decay, correction1, correction2)`. The parameters, the gradients, and
+/// the averages of the gradients and of their squares are m×n, with the row pitch `ld` in elements.
 pub type AdamWArgs<P, G> =
     (InOut<P>, In<G>, InOut<f32>, InOut<f32>, u32, u32, u32, f32, f32, f32, f32, f32, f32, f32);
 

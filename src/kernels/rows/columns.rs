@@ -6,7 +6,8 @@ use crate::{
     tiles::Convert,
 };
 
-/// `(x, ldx, y, ldy, parts, m, n)`: x is m×n and y is `parts`×n, with row pitches `ldx` and `ldy` in elements.
+/// The arguments of the kernel that [`ColumnReduction::kernel`] builds: `(x, ldx, y, ldy, parts, m, n)`, where x is m×n and y is `parts`×n,
+/// with row pitches `ldx` and `ldy` in elements.
 pub type ColumnReductionArgs<X> = (In<X>, u32, Out<f32>, u32, u32, u32, u32);
 
 /// A kernel that reduces columns: row `p` of y contains the results over the rows p, p + `parts`, … of x.

@@ -10,7 +10,8 @@ use crate::{
     tiles::{Convert, DropoutRule, Striped},
 };
 
-/// `(x, ldx, y, ldy, m, n, p, seed, offset)`: x and y are m×n, with row pitches `ldx` and `ldy` in elements.
+/// The arguments of the kernel that [`Dropout::kernel`] builds: `(x, ldx, y, ldy, m, n, p, seed, offset)`, where x and y are m×n, with row
+/// pitches `ldx` and `ldy` in elements.
 pub type DropoutArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, u64, u64);
 
 /// The number of elements that share a counter.

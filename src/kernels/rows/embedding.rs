@@ -9,11 +9,12 @@ use crate::{
 /// The f32 elements that are added in one instruction.
 const VECTOR: usize = 4;
 
-/// `(table, ldt, indices, y, ldy, rows, m, n)`: the table is `rows`×n, there are m indices, and y is m×n. Row pitches are `ldt` and `ldy`,
-/// in elements.
+/// The arguments of the kernel that [`Embedding::kernel`] builds: `(table, ldt, indices, y, ldy, rows, m, n)`, where the table is `rows`×n,
+/// there are m indices, and y is m×n. Row pitches are `ldt` and `ldy`, in elements.
 pub type GatherArgs<X> = (In<X>, u32, In<i32>, Out<X>, u32, u32, u32, u32);
 
-/// `(x, ldx, indices, table, ldt, rows, m, n)`: x is m×n, there are m indices, and the table is `rows`×n.
+/// The arguments of the kernel that [`Embedding::add_kernel`] builds: `(x, ldx, indices, table, ldt, rows, m, n)`, where x is m×n, there
+/// are m indices, and the table is `rows`×n.
 pub type ScatterAddArgs<X> = (In<X>, u32, In<i32>, InOut<f32>, u32, u32, u32, u32);
 
 /// Kernels that select rows of a table, y = table\[indices\], and compute the gradient of this selection, table\[indices\] += x.

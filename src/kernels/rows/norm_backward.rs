@@ -6,7 +6,8 @@ use crate::{
     tiles::Convert,
 };
 
-/// `(x, ldx, w, dy, lddy, dx, lddx, dw, db, parts, m, n, epsilon)`: x, dy and dx are m×n, w has n elements, and dw and db are `parts`×n.
+/// The arguments of the kernel that [`NormBackward::kernel`] builds: `(x, ldx, w, dy, lddy, dx, lddx, dw, db, parts, m, n, epsilon)`, where
+/// x, dy and dx are m×n, w has n elements, and dw and db are `parts`×n.
 pub type NormBackwardArgs<X, W> =
     (In<X>, u32, In<W>, In<X>, u32, Out<X>, u32, Out<f32>, Out<f32>, u32, u32, u32, f32);
 

@@ -9,13 +9,15 @@ use crate::{
     tiles::Convert,
 };
 
-/// `(x, ldx, y, ldy, m, n)`: x and y are m×n, with row pitches `ldx` and `ldy` in elements.
+/// The arguments of the kernel that [`Pointwise::kernel`] builds: `(x, ldx, y, ldy, m, n)`, where x and y are m×n, with row pitches `ldx`
+/// and `ldy` in elements.
 pub type PointwiseArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32);
 
-/// `(x, ldx, u, ldu, y, ldy, m, n)`: like [`PointwiseArgs`]; u is m×n.
+/// The arguments of the kernel that [`Pointwise::gated_kernel`] builds: `(x, ldx, u, ldu, y, ldy, m, n)`, like [`PointwiseArgs`]; u is m×n.
 pub type GatedArgs<X, Y> = (In<X>, u32, In<X>, u32, Out<Y>, u32, u32, u32);
 
-/// `(x, ldx, u, ldu, dy, lddy, dx, lddx, du, lddu, m, n)`: like [`GatedArgs`]; dy, dx and du are m×n.
+/// The arguments of the kernel that [`Pointwise::gated_backward_kernel`] builds: `(x, ldx, u, ldu, dy, lddy, dx, lddx, du, lddu, m, n)`,
+/// like [`GatedArgs`]; dy, dx and du are m×n.
 pub type GatedBackwardArgs<X> = (In<X>, u32, In<X>, u32, In<X>, u32, Out<X>, u32, Out<X>, u32, u32, u32);
 
 /// A function that is applied to each element.

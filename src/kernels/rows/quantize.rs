@@ -11,14 +11,16 @@ use crate::{
     tiles::{Convert, Striped},
 };
 
-/// `(x, ldx, q, ldq, scales, lds, m, n)`: x and q are m×n, with row pitches `ldx` and `ldq` in elements. The scales are m×`lds`, and each
-/// row has one scale or ⌈n/128⌉ scales.
+/// The arguments of the kernel that [`Quantize::kernel`] builds: `(x, ldx, q, ldq, scales, lds, m, n)`, where x and q are m×n, with row
+/// pitches `ldx` and `ldq` in elements. The scales are m×`lds`, and each row has one scale or ⌈n/128⌉ scales.
 pub type QuantizeArgs<X, Q> = (In<X>, u32, Out<Q>, u32, Out<f32>, u32, u32, u32);
 
-/// `(x, ldx, w, q, ldq, scales, lds, m, n, epsilon)`: like [`QuantizeArgs`]; w has n elements.
+/// The arguments of the kernel that [`Quantize::norm_kernel`] builds: `(x, ldx, w, q, ldq, scales, lds, m, n, epsilon)`, like
+/// [`QuantizeArgs`]; w has n elements.
 pub type NormQuantizeArgs<X, W, Q> = (In<X>, u32, In<W>, Out<Q>, u32, Out<f32>, u32, u32, u32, f32);
 
-/// `(x, ldx, u, ldu, q, ldq, scales, lds, m, n)`: like [`QuantizeArgs`]; u is m×n.
+/// The arguments of the kernel that [`Quantize::gated_kernel`] builds: `(x, ldx, u, ldu, q, ldq, scales, lds, m, n)`, like
+/// [`QuantizeArgs`]; u is m×n.
 pub type GatedQuantizeArgs<X, Q> = (In<X>, u32, In<X>, u32, Out<Q>, u32, Out<f32>, u32, u32, u32);
 
 /// An element type to which numbers are quantized.

@@ -6,7 +6,8 @@ use crate::{
     tiles::Convert,
 };
 
-/// `(x, ldx, y, m, n)`: x is m×n, with the row pitch `ldx` in elements; y has m elements.
+/// The arguments of the kernel that [`RowReduction::kernel`] builds: `(x, ldx, y, m, n)`, where x is m×n, with the row pitch `ldx` in
+/// elements; y has m elements.
 pub type RowReductionArgs<X> = (In<X>, u32, Out<f32>, u32, u32);
 
 /// A function that reduces many elements to one.

@@ -6,8 +6,9 @@ use crate::{
     tiles::{Convert, Gl, Stripes, row_major, vector},
 };
 
-/// `(x, ldx, cos, sin, ldt, rows, positions, tokens, heads, half, y, ldy, m, n)`: x and y are m×n, with row pitches `ldx` and `ldy` in
-/// elements; the tables are `rows`×`half`, with the row pitch `ldt`; there are `tokens` positions.
+/// The arguments of the kernel that [`Rotary::kernel`] builds:
+/// `(x, ldx, cos, sin, ldt, rows, positions, tokens, heads, half, y, ldy, m, n)`, where x and y are m×n, with row pitches `ldx` and `ldy`
+/// in elements; the tables are `rows`×`half`, with the row pitch `ldt`; there are `tokens` positions.
 pub type RotaryArgs<X> =
     (In<X>, u32, In<f32>, In<f32>, u32, u32, In<i32>, u32, u32, u32, Out<X>, u32, u32, u32);
 

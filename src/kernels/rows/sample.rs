@@ -13,7 +13,8 @@ use crate::{
     tiles::{Convert, Striped},
 };
 
-/// `(x, ldx, tokens, m, n, temperature, top_k, top_p, seed, offset)`: x is m×n, with the row pitch `ldx` in elements; `tokens` has m elements.
+/// The arguments of the kernel that [`Sample::kernel`] builds: `(x, ldx, tokens, m, n, temperature, top_k, top_p, seed, offset)`, where x
+/// is m×n, with the row pitch `ldx` in elements; `tokens` has m elements.
 pub type SampleArgs<X> = (In<X>, u32, Out<i32>, u32, u32, f32, u32, f32, u64, u64);
 
 /// A kernel that draws a column of each row with the probabilities softmax(x / `temperature`).

@@ -13,14 +13,16 @@ use crate::{
     tiles::{Convert, vector},
 };
 
-/// `(x, ldx, y, ldy, m, n, scale)`: x and y are m×n, with row pitches `ldx` and `ldy` in elements.
+/// The arguments of the kernel that [`Softmax::kernel`] builds: `(x, ldx, y, ldy, m, n, scale)`, where x and y are m×n, with row pitches
+/// `ldx` and `ldy` in elements.
 pub type SoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32);
 
-/// `(x, ldx, y, ldy, m, n, scale, queries, first)`: like [`SoftmaxArgs`]; row `i` sees the first `first` + `i` mod `queries` columns.
+/// The arguments of the kernel that [`Softmax::causal_kernel`] builds: `(x, ldx, y, ldy, m, n, scale, queries, first)`, like
+/// [`SoftmaxArgs`]; row `i` sees the first `first` + `i` mod `queries` columns.
 pub type CausalSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, u32, i32);
 
-/// `(x, ldx, y, ldy, m, n, scale, lengths, count, rows)`: like [`SoftmaxArgs`]; row `i` sees the first `lengths[i / rows]` columns, or no
-/// columns if `i / rows` is not less than `count`.
+/// The arguments of the kernel that [`Softmax::lengths_kernel`] builds: `(x, ldx, y, ldy, m, n, scale, lengths, count, rows)`, like
+/// [`SoftmaxArgs`]; row `i` sees the first `lengths[i / rows]` columns, or no columns if `i / rows` is not less than `count`.
 pub type LengthsSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, In<u32>, u32, u32);
 
 /// Kernels that compute y = softmax(`scale` · x) along rows, or its natural logarithm. `scale`, the reciprocal of a temperature, must be

@@ -8,7 +8,8 @@ use crate::{
     tiles::Convert,
 };
 
-/// `(y, ldy, dy, lddy, dx, lddx, m, n, scale)`: y, dy and dx are m×n, with row pitches `ldy`, `lddy` and `lddx` in elements.
+/// The arguments of the kernel that [`SoftmaxBackward::kernel`] builds: `(y, ldy, dy, lddy, dx, lddx, m, n, scale)`, where y, dy and dx are
+/// m×n, with row pitches `ldy`, `lddy` and `lddx` in elements.
 pub type SoftmaxBackwardArgs<Y, X> = (In<Y>, u32, In<Y>, u32, Out<X>, u32, u32, u32, f32);
 
 /// A kernel that computes the gradient of y = softmax(`scale` · x) from y: dx = `scale` · y · (dy − Σ dy · y), or, for the logarithm, dx =

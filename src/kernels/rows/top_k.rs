@@ -6,7 +6,8 @@ use crate::{
     tiles::{Convert, row_major},
 };
 
-/// `(x, ldx, values, indices, m, n, count)`: x is m×n, with the row pitch `ldx` in elements; `values` and `indices` are m×`count`, without gaps between rows.
+/// The arguments of the kernel that [`TopK::kernel`] builds: `(x, ldx, values, indices, m, n, count)`, where x is m×n, with the row pitch
+/// `ldx` in elements; `values` and `indices` are m×`count`, without gaps between rows.
 pub type TopKArgs<X> = (In<X>, u32, Out<X>, Out<i32>, u32, u32, u32);
 
 /// A kernel that finds the `count` largest elements of each row and their columns, in descending order. `count` is at least 1 and at most the

@@ -15,8 +15,8 @@ use crate::ptx::{
 /// The last section of the documentation of every `unsafe` access.
 macro_rules! safety {
     () => {
-        "\n\n# Safety\n\nIn every launch, the accessed bytes must be inside one allocation that is live, and writable if they are \
-         written. No other thread may write memory that an `In` parameter points to. \
+        "\n\n# Safety\n\nIn every launch, the accessed bytes must be inside one live allocation, which must be writable if \
+         they are written. No other thread may write memory that an `In` parameter points to. \
          [`Builder::slice`](crate::ptx::Builder::slice) has no such requirements."
     };
 }
@@ -24,7 +24,7 @@ macro_rules! safety {
 /// Defines the accesses of a pointer: `unsafe` with the end of their documentation, or safe.
 macro_rules! accesses {
     ($space:ident $(: $unsafe:tt $safety:expr)?) => {
-        /// Adds a condition: accesses happen only if it holds; otherwise, loads return 0.
+        /// Returns the pointer with a condition: accesses happen only if it holds; otherwise, loads return 0.
         $(#[doc = $safety])?
         #[track_caller]
         pub $($unsafe)? fn when(self, condition: impl Into<Val<'k, bool>>) -> CheckedPtr<'k, T, $space, A> {
@@ -132,7 +132,7 @@ macro_rules! atomics {
             self.accessed().atomic()
         }
 
-        /// Returns the reductions of the element, which are atomic operations without a result. By default, they are relaxed, with block
+        /// Returns the reductions on the element, which are atomic operations without a result. By default, they are relaxed, with block
         /// scope in shared memory of the block, cluster scope in shared memory of the cluster, and device scope elsewhere:
         /// `sum.reduction().add(x)`.
         $(#[doc = $safety])?

@@ -183,36 +183,36 @@ macro_rules! comparisons {
 }
 
 comparisons! { Number:
-    /// `self == other`; false if either is NaN.
+    /// Returns whether `self == other`; false if either is NaN.
     eq, Eq, "setp.eq";
-    /// `self != other`; false if either is NaN, as in PTX. [`neu`](Self::neu) corresponds to Rust's `!=`, which is true in that case.
+    /// Returns whether `self != other`; false if either is NaN, as in PTX. [`neu`](Self::neu) corresponds to Rust's `!=`, which is true in that case.
     ne, Ne, "setp.ne";
-    /// `self < other`; false if either is NaN.
+    /// Returns whether `self < other`; false if either is NaN.
     lt, Lt, "setp.lt";
-    /// `self <= other`; false if either is NaN.
+    /// Returns whether `self <= other`; false if either is NaN.
     le, Le, "setp.le";
-    /// `self > other`; false if either is NaN.
+    /// Returns whether `self > other`; false if either is NaN.
     gt, Gt, "setp.gt";
-    /// `self >= other`; false if either is NaN.
+    /// Returns whether `self >= other`; false if either is NaN.
     ge, Ge, "setp.ge";
 }
 
 comparisons! { Float:
-    /// `self == other`, or either is NaN.
+    /// Returns whether `self == other`, or either is NaN.
     equ, Equ, "setp.equ";
-    /// `self != other`, or either is NaN.
+    /// Returns whether `self != other`, or either is NaN.
     neu, Neu, "setp.neu";
-    /// `self < other`, or either is NaN.
+    /// Returns whether `self < other`, or either is NaN.
     ltu, Ltu, "setp.ltu";
-    /// `self <= other`, or either is NaN.
+    /// Returns whether `self <= other`, or either is NaN.
     leu, Leu, "setp.leu";
-    /// `self > other`, or either is NaN.
+    /// Returns whether `self > other`, or either is NaN.
     gtu, Gtu, "setp.gtu";
-    /// `self >= other`, or either is NaN.
+    /// Returns whether `self >= other`, or either is NaN.
     geu, Geu, "setp.geu";
-    /// Neither operand is NaN.
+    /// Returns whether neither operand is NaN.
     num, Num, "setp.num";
-    /// At least one operand is NaN.
+    /// Returns whether at least one operand is NaN.
     nan, Nan, "setp.nan";
 }
 

@@ -8,7 +8,7 @@ use crate::ptx::val::Val;
 macro_rules! rank {
     ([$($generics:tt)*] $scope:ty) => {
         impl<'k, $($generics)*> From<$scope> for Val<'k, u32> {
-            /// Returns the rank of the scope.
+            /// Returns the rank of the scope, as its method `rank` does.
             #[track_caller]
             fn from(scope: $scope) -> Self {
                 scope.rank()

@@ -261,27 +261,27 @@ macro_rules! reductions {
     ([$($generics:tt)*] $scope:ty, $threads:literal) => {
         #[doc = concat!("Reductions and scans over ", $threads, ". All threads must take part.")]
         impl<'k, $($generics)*> $scope {
-            /// Returns the sum over the scope, bit-identical in all threads.
+            /// Returns the sum of the values of all threads, bit-identical in all of them.
             #[doc(alias = "redux.sync.add")]
             #[track_caller]
             pub fn sum<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
                 reduce(self.into(), value.into(), Combine::Sum)
             }
 
-            /// Returns the product over the scope, bit-identical in all threads.
+            /// Returns the product of the values of all threads, bit-identical in all of them.
             #[track_caller]
             pub fn product<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
                 reduce(self.into(), value.into(), Combine::Product)
             }
 
-            /// Returns the maximum over the scope; for floating-point types, numbers are preferred to NaN.
+            /// Returns the maximum of the values of all threads; for floating-point types, numbers are preferred to NaN.
             #[doc(alias = "redux.sync.max")]
             #[track_caller]
             pub fn max<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
                 reduce(self.into(), value.into(), Combine::Max)
             }
 
-            /// Returns the minimum over the scope; for floating-point types, numbers are preferred to NaN.
+            /// Returns the minimum of the values of all threads; for floating-point types, numbers are preferred to NaN.
             #[doc(alias = "redux.sync.min")]
             #[track_caller]
             pub fn min<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
@@ -305,5 +305,5 @@ macro_rules! reductions {
     };
 }
 
-reductions! { [const N: usize] Warps<'k, N>, "the warps" }
-reductions! { [] Block<'k>, "the block, of a multiple of 32 threads" }
+reductions! { [const N: usize] Warps<'k, N>, "the threads of `N` consecutive warps" }
+reductions! { [] Block<'k>, "the threads of the block, whose number must be a multiple of 32" }

@@ -27,7 +27,7 @@ use crate::{
 macro_rules! functions {
     ($($complex:ident $real:ident [$(const $size:ident)*] $layout:ident: $bound:ident;)*) => {$(
         impl<'k, T: TensorElement, $(const $size: usize,)* $layout: $bound> $complex<'k, T, $($size,)* $layout> {
-            /// Returns the complex conjugate, computed in place.
+            /// Replaces each number with its complex conjugate, in place.
             #[must_use]
             #[track_caller]
             pub fn conj(self) -> Self
@@ -82,7 +82,7 @@ macro_rules! functions {
                 self
             }
 
-            /// Replaces each number z by conj(z) / |z|², computed in place: the square overflows and underflows before the result does.
+            /// Replaces each number z with its reciprocal conj(z) / |z|², in place. The square overflows and underflows before the result does.
             #[must_use]
             #[track_caller]
             pub fn recip(mut self) -> Self
@@ -98,7 +98,7 @@ macro_rules! functions {
                 self
             }
 
-            /// Replaces each number a + ib by its exponential e^a · (cos b + i sin b), computed with approximations; see
+            /// Replaces each number a + ib with its exponential e^a · (cos b + i sin b), computed with approximations; see
             /// [`Builder::exp`](crate::ptx::Builder::exp), [`cos`](crate::ptx::Builder::cos) and [`sin`](crate::ptx::Builder::sin).
             /// Elements of 16 bits are rounded once.
             #[must_use]
@@ -117,7 +117,7 @@ macro_rules! functions {
                 self
             }
 
-            /// Returns the squares of the magnitudes, |z|² = fma(a, a, b · b) for z = a + ib.
+            /// Returns the squared magnitudes |z|² = fma(a, a, b · b) for z = a + ib.
             #[doc(alias = "norm_sqr")]
             #[must_use]
             #[track_caller]
@@ -128,8 +128,8 @@ macro_rules! functions {
                 magnitudes(self, &|square| square)
             }
 
-            /// Returns the magnitudes |z|, the roots of [`abs_squared`](Self::abs_squared), which overflow where the squares do. Maxima and
-            /// conditions apply to the result: `z.abs().row_argmax()`.
+            /// Returns the magnitudes |z|, the square roots of [`abs_squared`](Self::abs_squared), which overflow where the squares do. Complex
+            /// numbers are not ordered, so maxima and conditions are taken of magnitudes: `z.abs().row_argmax()`.
             #[doc(alias = "norm")]
             #[must_use]
             #[track_caller]

@@ -53,28 +53,28 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Cr
     by_reference! {
         convert "Converts the elements of both parts" "Rt" [U: TensorElement] () -> Crt<'k, U, H, W, L> where [T: Convert<U>];
         convert_saturating "Converts the elements of both parts with saturation" "Rt" [U: SaturatingElement] () -> Crt<'k, U, H, W, L> where [T: ConvertibleElement];
-        widen "Converts 8-bit elements to wider ones" "Rt" [U: ConvertibleElement, const H2: usize, const W2: usize] () -> Crt<'k, U, H2, W2, L> where [T: ConvertibleElement];
+        widen "Converts 8-bit elements to a wider type" "Rt" [U: ConvertibleElement, const H2: usize, const W2: usize] () -> Crt<'k, U, H2, W2, L> where [T: ConvertibleElement];
         narrow "Converts elements to 8 bits" "Rt" [U: ConvertibleElement, const H2: usize, const W2: usize] () -> Crt<'k, U, H2, W2, L> where [T: ConvertibleElement];
         swap_layout "Returns the same matrix in the other layout" "Rt" () -> Crt<'k, T, H, W, L::Transposed> where [T: SquareSubtiles];
         transpose "Returns the transposed matrix in the same layout, without conjugation" "Rt" () -> Crt<'k, T, W, H, L> where [T: SquareSubtiles];
-        gather_cols "Returns the tile with other columns" "Rt" (from: impl Fn(u32) -> u32 + Copy) -> Self;
+        gather_cols "Returns the tile whose column `j` is column `from(j)` of this tile" "Rt" (from: impl Fn(u32) -> u32 + Copy) -> Self;
         subtile "Returns a copy of the subtiles that start at subtile (`row`, `col`)" "Rt" [const H2: usize, const W2: usize] (row: usize, col: usize) -> Crt<'k, T, H2, W2, L>;
         row_sum "Returns the sum of each row" "Rt" () -> RowSums<'k, T, H, L> where [T: Accumulate];
         col_sum "Returns the sum of each column" "Rt" () -> ColSums<'k, T, W, L> where [T: Accumulate];
-        row_sum_over "Returns the sum of each row of the tiles of all warps of `scope`" "Rt" (scope: impl Scope<'k>) -> RowSums<'k, T, H, L> where [T: Accumulate];
-        col_sum_over "Returns the sum of each column of the tiles of all warps of `scope`" "Rt" (scope: impl Scope<'k>) -> ColSums<'k, T, W, L> where [T: Accumulate];
-        row_scan "Returns the prefix sums of each row" "Rt" () -> Crt<'k, T::Sum, H, W, L> where [T: Accumulate];
-        col_scan "Returns the prefix sums of each column" "Rt" () -> Crt<'k, T::Sum, H, W, L> where [T: Accumulate];
+        row_sum_over "Returns the sum of each row over the tiles of all warps of `scope`" "Rt" (scope: impl Scope<'k>) -> RowSums<'k, T, H, L> where [T: Accumulate];
+        col_sum_over "Returns the sum of each column over the tiles of all warps of `scope`" "Rt" (scope: impl Scope<'k>) -> ColSums<'k, T, W, L> where [T: Accumulate];
+        row_scan "Returns the prefix sums along each row" "Rt" () -> Crt<'k, T::Sum, H, W, L> where [T: Accumulate];
+        col_scan "Returns the prefix sums along each column" "Rt" () -> Crt<'k, T::Sum, H, W, L> where [T: Accumulate];
         sum "Returns the sum of all elements" "Rt" () -> Complex<Val<'k, T::Sum>> where [T: Accumulate];
-        sum_over "Returns the sum of the tiles of all warps of `scope`" "Rt" (scope: impl Scope<'k>) -> Complex<Val<'k, T::Sum>> where [T: Accumulate];
+        sum_over "Returns the sum of all elements of the tiles of all warps of `scope`" "Rt" (scope: impl Scope<'k>) -> Complex<Val<'k, T::Sum>> where [T: Accumulate];
     }
 
     by_value! {
         into_transposed "Returns the transposed matrix in the other layout, in the same registers, without conjugation" "Rt" () -> Crt<'k, T, W, H, L::Transposed>;
-        dropout "Sets elements to 0 at random, both parts together" "Rt" (p: impl Into<Val<'k, f32>> + Copy, random: &RandomTile<'k>) -> Self where [T: Accumulate<Sum = f32> + ConvertibleElement];
+        dropout "Sets both parts of random elements to 0 and scales the other elements" "Rt" (p: impl Into<Val<'k, f32>> + Copy, random: &RandomTile<'k>) -> Self where [T: Accumulate<Sum = f32> + ConvertibleElement];
     }
 
-    /// Returns the sum of each row and the corresponding element of `with`, in place of `with`, as [`Rt::row_sum_with`] does.
+    /// Returns, for each row, the sum of its elements and the corresponding element of `with`, as [`Rt::row_sum_with`] does.
     #[must_use]
     #[track_caller]
     pub fn row_sum_with(&self, with: RowSums<'k, T, H, L>) -> RowSums<'k, T, H, L>
@@ -84,7 +84,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Cr
         Complex { re: self.re.row_sum_with(with.re), im: self.im.row_sum_with(with.im) }
     }
 
-    /// Returns the sum of each column and the corresponding element of `with`, in place of `with`, as [`Rt::col_sum_with`] does.
+    /// Returns, for each column, the sum of its elements and the corresponding element of `with`, as [`Rt::col_sum_with`] does.
     #[must_use]
     #[track_caller]
     pub fn col_sum_with(&self, with: ColSums<'k, T, W, L>) -> ColSums<'k, T, W, L>
@@ -110,7 +110,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Cr
         vector.as_ref().map_parts(|part| Rt::broadcast(part))
     }
 
-    /// Replaces the `H2`×`W2` subtiles that start at subtile (`row`, `col`) by the result of `f`, in place, as [`Rt::update_subtile`] does.
+    /// Replaces the `H2`×`W2` subtiles that start at subtile (`row`, `col`) with the result of `f`, as [`Rt::update_subtile`] does.
     #[must_use]
     #[track_caller]
     pub fn update_subtile<const H2: usize, const W2: usize>(
@@ -178,13 +178,13 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Crv<'k, T, N, V> {
         get "Returns element `index` to all lanes" "Rv" (index: u32) -> Complex<Val<'k, T>> where [T: TensorElement<Word = T> + Scalar];
         scan "Returns the prefix sums" "Rv" () -> Crv<'k, T::Sum, N, V> where [T: Accumulate];
         sum "Returns the sum of all elements" "Rv" () -> Complex<Val<'k, T::Sum>> where [T: Accumulate];
-        sum_over "Returns the sum of the vectors of all warps of `scope`" "Rv" (scope: impl Scope<'k>) -> Complex<Val<'k, T::Sum>> where [T: Accumulate];
+        sum_over "Returns the sum of all elements of the vectors of all warps of `scope`" "Rv" (scope: impl Scope<'k>) -> Complex<Val<'k, T::Sum>> where [T: Accumulate];
     }
 
     by_value! {
         to_layout "Returns the same elements in another vector layout" "Rv" [V2: VectorLayout] () -> Crv<'k, T, N, V2>;
         to_vector "Returns the same elements in another vector layout or unit of length" "Rv" [const M: usize, V2: VectorLayout] () -> Crv<'k, T, M, V2>;
-        all_reduce_sum "Returns the sum of the vectors of all warps of `scope`, element by element" "Rv" (scope: impl Scope<'k>) -> Self where [T: Arithmetic<Word = T> + Numeric];
+        all_reduce_sum "Returns the elementwise sum of the vectors of all warps of `scope`" "Rv" (scope: impl Scope<'k>) -> Self where [T: Arithmetic<Word = T> + Numeric];
     }
 
     /// Returns whether either part of any element is NaN, as [`Rv::has_nan`](crate::tiles::Rv::has_nan) does.

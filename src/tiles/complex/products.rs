@@ -15,7 +15,7 @@ use crate::{
 macro_rules! products {
     ($($method:ident($a:ident $b:ident): $formula:literal, A $ah:ident $aw:ident $al:ident, B $bh:ident $bw:ident $bl:ident;)*) => {
         impl<'k, C: TensorElement, const M: usize, const N: usize> Crt<'k, C, M, N, Row> {$(
-            #[doc = concat!("Returns this tile plus ", $formula, ", as [`Rt::", stringify!($method), "`] does: four real products.")]
+            #[doc = concat!("Returns this tile plus ", $formula, ", as [`Rt::", stringify!($method), "`] does, with four real products.")]
             ///
             /// Accumulates in place. The imaginary parts of A are negated once, in fresh registers.
             #[must_use]

@@ -8,7 +8,8 @@ use crate::{
     tiles::Convert,
 };
 
-/// `(x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon, p, seed, offset)`: the parameters of
+/// The arguments of the kernel that [`Norm::dropout_kernel`](super::Norm::dropout_kernel) builds:
+/// `(x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon, p, seed, offset)`, the parameters of
 /// [`ResidualBiasedNormArgs`](super::ResidualBiasedNormArgs) and the last three of [`DropoutArgs`](crate::kernels::DropoutArgs).
 pub type DropoutNormArgs<X, W, Y> =
     (In<X>, u32, In<X>, u32, In<W>, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32, f32, u64, u64);
