@@ -45,7 +45,7 @@ impl Span<'_> {
 /// An error, or a note.
 #[derive(Clone, Debug)]
 pub(super) struct Diagnostic<'a> {
-    /// Whether it is a note, not an error.
+    /// Whether the diagnostic is a note rather than an error.
     pub(super) is_note: bool,
     /// The kind of error, if it has a name.
     pub(super) id: Option<&'a str>,
@@ -60,7 +60,7 @@ pub(super) struct Diagnostic<'a> {
 }
 
 impl Diagnostic<'_> {
-    /// Prints it to standard error.
+    /// Prints the diagnostic to standard error.
     pub(super) fn print(&self) {
         let colors = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let renderer = if colors { Renderer::styled() } else { Renderer::plain() };

@@ -109,7 +109,7 @@ enum What {
 
     /// The banks of shared memory that one access of a warp touches, and its conflicts
     Banks {
-        /// A layout of (thread, value) onto elements, or a swizzled one onto bytes
+        /// A layout that maps (thread, value) to elements, or a swizzled layout that maps (thread, value) to bytes
         expression: String,
 
         /// Bytes per element
@@ -120,7 +120,7 @@ enum What {
         #[arg(long, default_value_t = 1)]
         vector: i64,
 
-        /// Number of the access; those of warp 0 come first
+        /// Number of the access to draw, from 0; accesses of warp 0 come first
         #[arg(long, default_value_t = 0)]
         access: usize,
 

@@ -45,7 +45,7 @@ pub(super) struct Args {
     #[arg(long = "type", value_name = "TYPES", value_delimiter = ',')]
     types: Vec<String>,
 
-    /// Numbers that divide sizes in every launch, separated by commas: 1,8; a kernel for each. Larger ones allow wider accesses
+    /// Divisors of the sizes of every launch, separated by commas: 1,8. A kernel is built for each; larger divisors allow wider accesses
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     divisor: Vec<u32>,
 

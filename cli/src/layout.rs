@@ -19,7 +19,7 @@ pub(super) use value::Value;
 
 /// Evaluates expressions of the layout algebra, such as 'logical_divide((8,16):(16,1), (4:1, 8:1))'
 ///
-/// Functions have CuTe's names, and layouts its notation: (4,(2,2)):(2,(1,8)). Swizzles are S<3,4,3>, swizzled layouts
+/// Functions and layouts are written as in CuTe: (4,(2,2)):(2,(1,8)). Swizzles are S<3,4,3>, swizzled layouts
 /// S<3,4,3> o 0 o (8,64):(128,2); `o` composes. Prints the result, its size and cosize, whether it is injective, and its table.
 #[derive(clap::Args)]
 pub(super) struct Args {

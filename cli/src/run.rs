@@ -11,8 +11,8 @@ use warpwright_sim::{Arch, Selection};
 
 /// Runs a CUDA program without a GPU and reports the bugs of its kernels
 ///
-/// The program finds the library `warpwright-cuda` in place of NVIDIA's driver, and `warpwright-cudart` in place of the runtime library. Its kernels must be PTX, in a text or in a fat binary (nvcc: `-arch=sm_80`, or
-/// `-gencode arch=compute_80,code=compute_80`).
+/// The program finds the library `warpwright-cuda` in place of NVIDIA's driver, and `warpwright-cudart` in place of the runtime library. Its
+/// kernels must be available as PTX, in text or in a fat binary (nvcc: `-arch=sm_80`, or `-gencode arch=compute_80,code=compute_80`).
 ///
 /// Findings are printed to standard error as they happen. Exit codes: that of the program, 86 if its kernels have findings, 2 if it cannot
 /// be started.
@@ -38,7 +38,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// Maximum number of findings of a launch before its kernel stops
+    /// Number of findings after which the kernel of a launch stops
     #[arg(long, value_name = "N", default_value_t = 100)]
     keep_going: u32,
 
@@ -85,7 +85,7 @@ fn checks_help() -> String {
     format!("{}; and, of the program's operations, {}", super::sim::checks_help(), Selection::HOST.join(", "))
 }
 
-/// The file that Cargo builds from the package `warpwright-cuda`.
+/// The file name of the library that Cargo builds from the package `warpwright-cuda`.
 const LIBRARY: &str = "libwarpwright_cuda.so";
 
 /// The environment variable with the folders in which the dynamic linker searches for libraries.
@@ -163,7 +163,7 @@ fn code(status: std::process::ExitStatus) -> u8 {
     status.code().or(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-/// The file that Cargo builds from the package `warpwright-cudart`, required only by programs that use the runtime library.
+/// The file name of the library that Cargo builds from the package `warpwright-cudart`; only programs that use the runtime library require it.
 const RUNTIME: &str = "libwarpwright_cudart.so";
 
 /// A folder with the libraries under the names of NVIDIA's libraries, removed when dropped.

@@ -108,7 +108,7 @@ impl TileType {
         }
     }
 
-    /// Returns the type with all parameters.
+    /// Returns the name of the type, with all parameters.
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Registers(registers) => &registers.name,
@@ -389,9 +389,9 @@ const VECTOR_LAYOUTS: [(&str, VectorMaps); 3] = [
 /// The swizzle of a shared tile.
 #[derive(Clone, Copy)]
 struct Swizzled {
-    /// Returns the bytes of a swizzled row in a tile with rows of a number of bytes.
+    /// Returns the bytes of a swizzled row in a tile with rows of this many bytes.
     block: fn(u32) -> u32,
-    /// Returns the layout in bytes of a tile, from the size of its elements, its rows and its columns.
+    /// Returns the layout in bytes of a tile, given the size of its elements and the numbers of its rows and columns.
     bytes: fn(u32, u32, u32) -> Result<ComposedLayout, TensorError>,
 }
 

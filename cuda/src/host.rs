@@ -65,7 +65,7 @@ pub(crate) fn map(address: u64, bytes: usize) -> Option<HostPtr> {
     let wanted = ptr::with_exposed_provenance_mut(address as usize);
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let found = map_pages(wanted, bytes, access, UNUSED | libc::MAP_FIXED_NOREPLACE, -1)?;
-    // Kernels before Linux 4.17 take the address for a hint.
+    // Linux kernels before 4.17 treat the address as a hint.
     if found.0 as u64 == address {
         return Some(found);
     }
@@ -125,7 +125,7 @@ fn map_pages(wanted: *mut libc::c_void, bytes: usize, access: i32, flags: i32, f
 
 /// Writes the program's buffered output, so that later output appears after it.
 pub(crate) fn flush_stdio() {
-    // SAFETY: a null pointer is all streams.
+    // SAFETY: a null pointer denotes all streams.
     unsafe { libc::fflush(ptr::null_mut()) };
 }
 

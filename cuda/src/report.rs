@@ -17,7 +17,7 @@ pub(crate) struct Run {
     /// The number of launches that were executed.
     pub(crate) launches: u64,
     findings: Vec<Found>,
-    /// What hardware executes as defined, but rarely as intended.
+    /// Operations that are defined in hardware, but rarely intended.
     notes: Vec<Found>,
     /// The launches and copies that could not be executed, with the reasons.
     refused: Vec<String>,

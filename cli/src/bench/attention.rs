@@ -17,9 +17,9 @@ use problem::Problem;
 
 /// Times attention on random normal numbers, next to other implementations
 ///
-/// O = softmax(Q·Kᵀ / √d)·V in bf16 for batches of heads with as many queries as keys. All contenders are timed in turn, in another order each
-/// round; the table has the median, and the 10th and 90th percentiles. With a causal mask, half of the operations are counted. Some rows of
-/// each result are compared with f64.
+/// O = softmax(Q·Kᵀ / √d)·V in bf16 for batches of heads with as many queries as keys. All contenders are timed in turn, in a different order
+/// each round; the table shows the median, and the 10th and 90th percentiles. With a causal mask, half of the operations are counted. Some
+/// rows of each result are compared with f64.
 ///
 /// Exit codes: 0 if all results agree, 2 otherwise, or without a GPU.
 #[derive(clap::Args)]
@@ -30,7 +30,7 @@ pub(in crate::bench) struct Args {
     /// Masks: full, causal
     #[arg(long, default_value = "full,causal", value_delimiter = ',')]
     masks: Vec<Mask>,
-    /// Elements of each matrix; they determine the number of heads
+    /// Number of elements of each matrix, which determines the number of heads
     #[arg(long, default_value_t = 1 << 26)]
     elements: usize,
     #[command(flatten)]
@@ -44,7 +44,7 @@ pub(in crate::bench) struct Args {
     /// Also time all tiles and several orders of tiles
     #[arg(long)]
     sweep: bool,
-    /// Time the derivatives by Q, K and V, with 2.5 times the operations
+    /// Time the gradients with respect to Q, K and V, with 2.5 times the operations
     #[arg(long, conflicts_with = "sweep")]
     backward: bool,
 }
@@ -170,7 +170,7 @@ impl Args {
     }
 }
 
-/// Returns the kernels of derivatives.
+/// Returns the kernels of the gradients.
 fn backward_kernels(sizes: Sizes, multiprocessors: u32) -> Vec<(String, AttentionBackward)> {
     let backward = AttentionBackward::for_problem(&sizes.problem(Target::SM_90A, multiprocessors));
     let deterministic = AttentionBackward { deterministic: true, ..backward };

@@ -9,8 +9,9 @@ use problem::{Contender, Problem};
 
 /// Times attention of one query for each head to a cache of keys and values
 ///
-/// All sequences are of one length. Rates are those of the bytes of keys and values. Contenders are timed in turn, in another order each round; the
-/// table has the median, and the 10th and 90th percentiles. Some rows of each result are compared with f64, if the caches have at most 4 GB.
+/// All sequences have the same length. Rates are bytes of keys and values per second. Contenders are timed in turn, in a different order each
+/// round; the table shows the median, and the 10th and 90th percentiles. Some rows of each result are compared with f64, if the caches have
+/// at most 4 GB.
 ///
 /// Exit codes: 0 if all results agree, 2 otherwise, or without a GPU.
 #[derive(clap::Args)]
@@ -21,13 +22,13 @@ pub(in crate::bench) struct Args {
     /// Lengths of caches
     #[arg(long, default_value = "4096,32768,131072", value_delimiter = ',')]
     lengths: Vec<usize>,
-    /// Heads of queries
+    /// Number of query heads
     #[arg(long, default_value_t = 64)]
     heads: usize,
-    /// Heads of keys
+    /// Number of KV heads
     #[arg(long, default_value_t = 8)]
     kv_heads: usize,
-    /// The length of a row
+    /// Number of elements per row of Q, K and V
     #[arg(long, default_value_t = 128)]
     head_size: usize,
     #[command(flatten)]
@@ -35,7 +36,7 @@ pub(in crate::bench) struct Args {
     /// A command that times other implementations, such as "python3 benches/attention.py"
     #[arg(long)]
     rival: Option<String>,
-    /// Also time all numbers of parts
+    /// Also time every supported number of blocks per sequence
     #[arg(long)]
     sweep: bool,
 }

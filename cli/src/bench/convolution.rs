@@ -21,8 +21,8 @@ use super::{
 
 /// Times convolutions by Fourier transforms on random normal numbers, next to other implementations
 ///
-/// All contenders are timed in turn, in another order each round; the table has the median, the bytes of sequences and results per second, and
-/// the 10th and 90th percentiles. Some numbers of the result are compared with f64.
+/// All contenders are timed in turn, in a different order each round; the table shows the median, the bytes of sequences and results per
+/// second, and the 10th and 90th percentiles. Some elements of the result are compared with f64.
 ///
 /// Exit codes: 0 if all results agree, 2 otherwise, or without a GPU.
 #[derive(clap::Args)]
@@ -30,10 +30,10 @@ pub(in crate::bench) struct Args {
     /// Lengths of sequences and transforms, separated by commas
     #[arg(long, default_value = "1024,4096", value_delimiter = ',', value_parser = positive())]
     lengths: Vec<usize>,
-    /// Sequences of each channel
+    /// Number of sequences per channel
     #[arg(long, default_value_t = 16, value_parser = positive())]
     batches: usize,
-    /// Channels, each of which has a filter
+    /// Number of channels, each of which has a filter
     #[arg(long, default_value_t = 1024, value_parser = positive())]
     channels: usize,
     #[command(flatten)]
@@ -64,7 +64,7 @@ impl Args {
     }
 }
 
-/// The kernel on its buffers.
+/// The kernel, with its buffers.
 struct Problem {
     stream: Arc<CudaStream>,
     sizes: [usize; 3],

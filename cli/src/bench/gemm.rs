@@ -29,10 +29,10 @@ use shapes::{Layout, Shapes};
 
 use super::{Fallible, normals::normals, provenance::Provenance, samples::Sampling};
 
-/// Times products of matrices of random normal numbers, next to cuBLASLt
+/// Times products of matrices of random normal numbers, alongside cuBLASLt
 ///
-/// D = A·B, with A m×k and B k×n by rows or columns and D m×n by rows. All contenders are launched in turn, in a different order each round,
-/// with buffers that exceed the level-2 cache: the kernel chosen for the size, algorithms of cuBLASLt, and, as the ceiling, a loop of
+/// D = A·B, with A m×k and B k×n in row or column order, and D m×n row-major. All contenders are launched in turn, in a different order each
+/// round, with buffers that exceed the level-2 cache: the kernel chosen for the size, algorithms of cuBLASLt, and, as the ceiling, a loop of
 /// tensor-core instructions that does not access global memory.
 ///
 /// The table shows the median time, the rate, the times of cuBLASLt's fastest algorithm ("best"), of its default and of the ceiling divided
@@ -56,19 +56,19 @@ pub(in crate::bench) struct Args {
     /// The kernels
     #[arg(long, value_delimiter = ',', default_value = "sm_90a")]
     path: Vec<Path>,
-    /// Samples of each contender
+    /// Number of samples per contender
     #[arg(long, default_value_t = 30)]
     rounds: usize,
     /// Milliseconds of warm-up
     #[arg(long, default_value_t = 300)]
     warm_up_ms: u64,
-    /// Algorithms of cuBLASLt
+    /// Maximum number of cuBLASLt algorithms to time
     #[arg(long, default_value_t = 4)]
     algorithms: usize,
     /// Also time all tile sizes, with several cluster sizes and tile orders
     #[arg(long)]
     sweep: bool,
-    /// Time the host instead: building a kernel of each type and layout, compilation by the driver, and the launch
+    /// Time the host instead: building a kernel of each type and layout, compiling it with the driver, and launching it
     #[arg(long, conflicts_with_all = ["sizes", "shapes", "path", "sweep"])]
     overhead: bool,
     /// Print one JSON object per line instead of tables
@@ -259,7 +259,7 @@ impl Args {
     }
 }
 
-/// Returns the kind of a GPU, which selects the table of kernels.
+/// Returns the kind of a GPU, by which the table of kernels is selected.
 fn gpu_kind(gpu: &Gpu) -> GpuKind {
     let DeviceProperties { name, capability, multiprocessors, .. } = gpu.properties();
     GpuKind { name: name.clone(), capability: *capability, multiprocessors: *multiprocessors }

@@ -11,8 +11,8 @@ use problem::{Problem, Sizes};
 
 /// Times linear attention on random normal numbers, next to other implementations
 ///
-/// All contenders are timed in turn, in another order each round; the table has the median, the bytes that must be read and written per
-/// second, and the 10th and 90th percentiles. Some rows of each result are compared with f64.
+/// All contenders are timed in turn, in a different order each round; the table shows the median, the bytes that must be read and written
+/// per second, and the 10th and 90th percentiles. Some rows of each result are compared with f64.
 ///
 /// Exit codes: 0 if all results agree, 2 otherwise, or without a GPU.
 #[derive(clap::Args)]
@@ -23,10 +23,10 @@ pub(in crate::bench) struct Args {
     /// Lengths of sequences, separated by commas
     #[arg(long, default_value = "1024,2048,3072,6144,12288", value_delimiter = ',', value_parser = positive())]
     lengths: Vec<usize>,
-    /// Sequences
+    /// Number of sequences
     #[arg(long, default_value_t = 16, value_parser = positive())]
     batches: usize,
-    /// Heads of each sequence
+    /// Number of heads per sequence
     #[arg(long, default_value_t = 16, value_parser = positive())]
     heads: usize,
     #[command(flatten)]

@@ -9,10 +9,10 @@ use super::{
 /// How often contenders are timed.
 #[derive(clap::Args)]
 pub(super) struct Rounds {
-    /// Samples of each contender
+    /// Number of samples per contender
     #[arg(long, default_value_t = 20)]
     pub(super) rounds: usize,
-    /// Rounds of warm-up
+    /// Number of warm-up rounds
     #[arg(long, default_value_t = 3)]
     warm_up: usize,
 }
@@ -25,7 +25,7 @@ struct Row {
 }
 
 impl Rounds {
-    /// Times all contenders, in another order each round, and prints a table with the rate of `work` per microsecond.
+    /// Times all contenders, in a different order each round, and prints a table with the rate of `work` per microsecond.
     pub(super) fn table(
         &self,
         ours: &[String],

@@ -24,16 +24,16 @@ use super::{Fallible, samples::Sampling};
 use contender::{Buffers, Contender};
 use element::{Dtype, Element};
 
-/// Times the kernels on rows next to the driver's copy
+/// Times the kernels on rows of matrices, alongside a copy by the driver
 ///
-/// A matrix of random normal numbers, of as many rows as fill the given bytes, is read and results are written. All contenders are launched in turn,
-/// in another order each round; the table has the median, the bytes that must be read and written per second, and this rate relative to that of
-/// the driver's copy of the matrix. Some rows of each result are compared with f64.
+/// The kernels read a matrix of random normal numbers with as many rows as fit in the given size. All contenders are launched in turn, in a
+/// different order each round; the table shows the median, the bytes that must be read and written per second, and this rate relative to that
+/// of the driver's copy of the matrix. Some rows of each result are compared with f64.
 ///
 /// Exit codes: 0 if all results agree, 2 otherwise, or without a GPU.
 #[derive(clap::Args)]
 pub(in crate::bench) struct Args {
-    /// Kernels, separated by commas; all if there are none
+    /// Kernels, separated by commas; all by default
     #[arg(value_delimiter = ',')]
     kernels: Vec<String>,
     /// Lengths of rows, separated by commas
@@ -46,13 +46,13 @@ pub(in crate::bench) struct Args {
     /// Element types, separated by commas: bf16, f16, f32
     #[arg(long, default_value = "bf16,f32", value_delimiter = ',')]
     dtype: Vec<Dtype>,
-    /// Bytes of the matrix, in MiB
+    /// Size of the matrix in MiB
     #[arg(long, default_value_t = 1024)]
     mib: usize,
-    /// Samples of each contender
+    /// Number of samples per contender
     #[arg(long, default_value_t = 12)]
     rounds: usize,
-    /// Warm-up ahead of each table
+    /// Milliseconds of warm-up before each table
     #[arg(long, default_value_t = 100)]
     warm_up_ms: u64,
     /// Also time other tilings

@@ -17,10 +17,10 @@ use super::{
     samples::Sampling,
 };
 
-/// Times matrix products of f32 without tensor cores, next to cuBLASLt
+/// Times matrix products of f32 without tensor cores, alongside cuBLASLt
 ///
-/// D = A·B, row-major, of random normal numbers. The kernel and the algorithms of cuBLASLt with sums in f32 are launched in turn, in another
-/// order each round; the table has the median, the rate relative to the fastest algorithm, and the 10th and 90th percentiles. Some elements of
+/// D = A·B, row-major, of random normal numbers. The kernel and the algorithms of cuBLASLt with sums in f32 are launched in turn, in a different
+/// order each round; the table shows the median, the rate relative to the fastest algorithm, and the 10th and 90th percentiles. Some elements of
 /// the result are compared with f64, and all elements with those of other tiles, bit for bit.
 ///
 /// Exit codes: 0 if all results agree, 2 otherwise, or without a GPU or cuBLASLt.
@@ -32,7 +32,7 @@ pub(in crate::bench) struct Args {
     /// Also time the tiles that are not chosen
     #[arg(long)]
     sweep: bool,
-    /// Samples of each contender
+    /// Number of samples per contender
     #[arg(long, default_value_t = 20)]
     rounds: usize,
     /// Milliseconds of warm-up
@@ -71,7 +71,7 @@ impl Args {
     }
 }
 
-/// A product of the kernel and of cuBLASLt, on the same factors.
+/// A product that the kernels and cuBLASLt compute from the same factors.
 struct Problem {
     stream: Arc<CudaStream>,
     sizes: [usize; 3],

@@ -16,7 +16,7 @@ use warpwright::{
 /// Builds the kernel of one element type for a divisor of its sizes, and adds it to a module.
 type Build = fn(&mut Module, u32) -> Result<(), String>;
 
-/// Ready-to-use kernels of one name.
+/// The ready-to-use kernels that are exported under one name.
 pub(super) struct Ready {
     pub(super) name: &'static str,
     /// A one-line description.
@@ -519,7 +519,7 @@ where
     Ok(())
 }
 
-/// Adds the derivatives of attention for two lengths of rows.
+/// Adds the gradients of attention for two lengths of rows.
 fn add_attention_backward<T>(module: &mut Module) -> Result<(), String>
 where
     T: TensorElement + Product<T, f32> + Convert<f32>,

@@ -1,4 +1,4 @@
-//! Linear attention and convolutions that can be exported.
+//! The exported kernels of linear attention and convolutions.
 
 use super::kernels::add;
 use warpwright::{
@@ -41,7 +41,7 @@ where
     })
 }
 
-/// Adds linear attention with the Taylor map, as sums and normalized.
+/// Adds linear attention with the Taylor expansion, with and without normalization.
 pub(super) fn taylor<T>(module: &mut Module) -> Result<(), String>
 where
     T: Arithmetic + Product<T, f32> + Convert<f32>,

@@ -16,7 +16,7 @@ const LENGTHS: [u32; 3] = [1024, 4096, 16384];
 /// A function that chooses a tiling, given the target, the size of elements in bytes, and the sizes of rows.
 type Tiling<'f> = dyn Fn(Target, u32, &[u32]) -> RowTiling + 'f;
 
-/// Adds a kernel for each length of rows, whose sizes `divisor` divides, of elements of `bytes` bytes.
+/// Adds a kernel for each length of rows, with elements of `bytes` bytes and sizes that `divisor` divides.
 pub(super) fn add<A>(
     module: &mut Module,
     bytes: u32,
@@ -61,7 +61,7 @@ where
     })
 }
 
-/// Adds the derivative of softmax, or of its logarithm.
+/// Adds the gradient of softmax, or of its logarithm.
 pub(super) fn softmax_backward<T: Convert<f32>>(
     module: &mut Module,
     divisor: u32,
@@ -76,7 +76,7 @@ where
     })
 }
 
-/// Adds the derivative of a norm.
+/// Adds the gradients of a norm.
 pub(super) fn norm_backward<T: Convert<f32>>(
     module: &mut Module,
     divisor: u32,
@@ -92,7 +92,7 @@ where
     Ok(())
 }
 
-/// Adds the loss and its derivative, for rows of any length.
+/// Adds the loss of cross-entropy and its gradient, for rows of any length.
 pub(super) fn cross_entropy<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Result<(), String>
 where
     f32: Convert<T>,
@@ -102,7 +102,7 @@ where
     super::kernels::add(module, |target| kernels.backward_kernel::<T>(target))
 }
 
-/// Adds a function of elements, its gated form, and the derivatives of both, for rows of any length.
+/// Adds an elementwise function, its gated form, and the gradients of both, for rows of any length.
 pub(super) fn pointwise<T: Convert<f32>>(
     module: &mut Module,
     divisor: u32,
@@ -145,7 +145,7 @@ pub(super) fn quantize<T: Convert<f32>, Q: Quantized>(module: &mut Module, divis
 where
     f32: Convert<T> + Convert<Q>,
 {
-    // Blocks are those of rows of any length.
+    // The kernels with a scale for each block process rows of any length.
     let lengths = LENGTHS.map(|n| (ScaleGroup::Row, n)).into_iter().chain([(ScaleGroup::Block, 1 << 20)]);
     for (group, n) in lengths {
         let kernels = Quantize::for_rows(group, module.target(), T::SIZE, &[n, divisor]);
@@ -182,7 +182,7 @@ where
     Ok(())
 }
 
-/// Adds the kernels of up to 32 largest elements, by warps, and of up to 256, by blocks.
+/// Adds the kernels that find up to 32 largest elements, by warps, and up to 256, by blocks.
 pub(super) fn top_k<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Result<(), String>
 where
     f32: Convert<T>,

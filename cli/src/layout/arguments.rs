@@ -22,7 +22,7 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    /// Returns the message for a call of `name`, which is not repeated.
+    /// Returns the message for a call of `name`, without repeating the name.
     pub(super) fn whole(name: &str, problem: &str) -> String {
         match problem.strip_prefix(name) {
             Some(rest) if rest.starts_with([':', ' ']) => problem.to_owned(),

@@ -55,7 +55,7 @@ macro_rules! each {
     };
 }
 
-/// Applies a method that is defined only for layouts of offsets, also within a swizzle.
+/// Applies a method that is defined only for layouts of offsets, which may be within a swizzle.
 macro_rules! within {
     ($args:expr, |$layout:ident| $body:expr) => {
         match $args.value(0)? {
@@ -254,7 +254,7 @@ fn small<'a, 'b>(args: &'a Arguments<'b>) -> Result<&'a Arguments<'b>, Fault> {
     Ok(args)
 }
 
-/// Returns a rank to pad to.
+/// Returns the rank to which a layout is padded.
 fn rank(args: &Arguments<'_>) -> Result<usize, Fault> {
     match args.mode(1)? {
         rank if rank <= 64 => Ok(rank),
@@ -401,7 +401,7 @@ fn accesses(args: &Arguments<'_>) -> Answer {
     ))
 }
 
-/// Returns, for each access, the passes of its phases.
+/// Returns, for each access, the number of passes over the banks in each of its phases.
 fn conflicts(args: &Arguments<'_>) -> Answer {
     let (accesses, width) = warps(args)?;
     let cost = |lanes: Vec<u64>| Ok(list(bank_conflicts(lanes, width)?.passes.into_iter().map(i64::from)));

@@ -1,4 +1,4 @@
-//! The help of `--check`, whose names [`Checks`] parses.
+//! The help text of `--check`, whose argument [`Checks`] parses.
 
 use warpwright_sim::Checks;
 

@@ -9,7 +9,7 @@ use warpwright_sim::{Counts, LineCounts, Module, Report, SourceLocation};
 /// Maximum number of PTX lines in the table.
 const MOST_LINES: usize = 40;
 
-/// Returns a summary, then the lines by decreasing number of warp instructions.
+/// Returns a summary, followed by the lines in decreasing order of warp instructions.
 pub(super) fn table(kernel: &str, report: &Report, module: &Module) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.

@@ -1,4 +1,4 @@
-//! "Memory Management": arrays. "Texture Object Management", "Surface Object Management".
+//! Functions of the sections "Memory Management" (arrays), "Texture Object Management" and "Surface Object Management".
 
 use crate::copy::{Copy3D, Side, copy_box};
 use crate::driver::ready;

@@ -1,4 +1,4 @@
-//! "Memory Management": copies.
+//! Functions of the section "Memory Management": copies.
 
 use crate::array::element_size;
 use crate::driver::{primary, ready};

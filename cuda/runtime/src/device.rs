@@ -1,4 +1,4 @@
-//! "Device Management" and "Peer Device Memory Access".
+//! Functions of the sections "Device Management" and "Peer Device Memory Access".
 
 use crate::driver::{device, driver, primary, ready, reset, set_device};
 use crate::error::{Error, Fallible};

@@ -1,4 +1,4 @@
-//! "Event Management".
+//! Functions of the section "Event Management".
 
 use crate::driver::ready;
 use crate::{Address, entries, stream_of};

@@ -1,4 +1,4 @@
-//! "Execution Control".
+//! Functions of the section "Execution Control".
 
 use crate::driver::ready;
 use crate::error::{Error, Fallible};

@@ -1,4 +1,4 @@
-//! "Graph Management", and stream capture.
+//! Functions of the section "Graph Management", and stream capture.
 
 use crate::copy::{linear, params};
 use crate::driver::ready;

@@ -1,4 +1,4 @@
-//! "Memory Management": allocation and fills, "Unified Addressing", "Stream Ordered Memory Allocator".
+//! Functions of the sections "Memory Management" (allocation and fills), "Unified Addressing" and "Stream Ordered Memory Allocator".
 
 use crate::driver::ready;
 use crate::error::{Error, Fallible};

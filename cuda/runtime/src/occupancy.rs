@@ -1,4 +1,4 @@
-//! "Occupancy".
+//! Functions of the section "Occupancy".
 
 use crate::driver::ready;
 use crate::execution::driver_config;

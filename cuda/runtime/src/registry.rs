@@ -258,7 +258,7 @@ entries! {
     }
 
     fn __cudaGetKernel(out: Address, function: Address) {
-        // Each call of a kernel asks for it first. The function itself identifies it as well.
+        // Host code requests the kernel here before each call of it. The function's address also identifies the kernel.
         set(out, function)
     }
 

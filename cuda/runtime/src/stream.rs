@@ -1,4 +1,4 @@
-//! "Stream Management".
+//! Functions of the section "Stream Management".
 
 use crate::driver::ready;
 use crate::memory_at::out;

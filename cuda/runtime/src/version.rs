@@ -1,4 +1,4 @@
-//! "Version Management" and "Driver Entry Point Access".
+//! Functions of the sections "Version Management" and "Driver Entry Point Access".
 
 use crate::driver::{driver, ready};
 use crate::error::Error;

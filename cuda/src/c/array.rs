@@ -1,4 +1,4 @@
-//! "Memory Management": arrays. "Texture Object Management", "Surface Object Management".
+//! Functions of the sections "Memory Management" (arrays), "Texture Object Management" and "Surface Object Management".
 
 use super::pointers::{In, Out};
 use super::transfer::{Side, copy_box};

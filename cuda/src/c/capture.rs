@@ -1,4 +1,4 @@
-//! "Stream Management": capture.
+//! Functions of the section "Stream Management": capture.
 
 use super::pointers::{In, Out};
 use crate::c::entries;
@@ -85,7 +85,7 @@ entries! {
 
     fn cuThreadExchangeStreamCaptureMode(mode: Out<u32>) {
         context::current()?;
-        // The modes differ in the calls that they forbid other threads, of which none is forbidden here.
+        // The modes differ in the calls that they forbid to other threads; here, no mode forbids any.
         mode.get().map(drop)
     }
 }

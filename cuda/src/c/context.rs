@@ -1,4 +1,4 @@
-//! "Context Management" and "Peer Context Memory Access".
+//! Functions of the sections "Context Management" and "Peer Context Memory Access".
 
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -1,4 +1,4 @@
-//! "Device Management" and "Primary Context Management".
+//! Functions of the sections "Device Management" and "Primary Context Management".
 
 use std::ffi::c_char;
 

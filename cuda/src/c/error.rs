@@ -1,4 +1,4 @@
-//! "Error Handling".
+//! Functions of the section "Error Handling".
 
 use super::pointers::{Out, StaticText};
 use crate::c::{Entry, call};

@@ -1,4 +1,4 @@
-//! "Event Management".
+//! Functions of the section "Event Management".
 
 use super::pointers::Out;
 use crate::c::entries;

@@ -1,4 +1,4 @@
-//! "Execution Control": attributes of functions.
+//! Functions of the section "Execution Control": attributes of functions.
 
 use super::pointers::{Out, StaticText};
 use crate::c::entries;

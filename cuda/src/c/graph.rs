@@ -1,4 +1,4 @@
-//! "Graph Management".
+//! Functions of the section "Graph Management".
 
 use super::launch::arguments;
 use super::memory::check_free;

@@ -1,4 +1,4 @@
-//! "Execution Control": launches.
+//! Functions of the section "Execution Control": launches.
 
 use super::pointers::{Callback, In};
 use crate::c::entries;

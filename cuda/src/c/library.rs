@@ -1,4 +1,4 @@
-//! "Library Management".
+//! Functions of the section "Library Management".
 
 use super::image::{self, Options};
 use super::pointers::{In, Out, StaticText, Text};

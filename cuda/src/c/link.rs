@@ -1,4 +1,4 @@
-//! "Module Management": the linker.
+//! Functions of the section "Module Management": the linker.
 
 use super::image::{self, Options};
 use super::pointers::{In, Out, Text};

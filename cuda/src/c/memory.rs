@@ -1,4 +1,4 @@
-//! "Memory Management": allocation.
+//! Functions of the section "Memory Management": allocation.
 
 use super::pointers::Out;
 use crate::c::entries;
@@ -12,7 +12,7 @@ use crate::host::HostPtr;
 
 /// Stores the address of new memory.
 fn store<T: Copy>(out: Out<T>, alloc: impl FnOnce() -> Fallible<T>) -> Fallible {
-    // Nothing is allocated without a place for its address.
+    // Without an address at which to store the result, nothing is allocated.
     if out.is_null() { Err(Code::INVALID_VALUE) } else { out.set(alloc()?) }
 }
 

@@ -1,4 +1,4 @@
-//! "Memory Management": fills.
+//! Functions of the section "Memory Management": fills.
 
 use crate::c::entries;
 use crate::code::Fallible;

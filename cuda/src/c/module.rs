@@ -1,4 +1,4 @@
-//! "Module Management".
+//! Functions of the section "Module Management".
 
 use super::image::{self, Options};
 use super::pointers::{In, Out, Text};

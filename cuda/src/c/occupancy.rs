@@ -1,4 +1,4 @@
-//! "Occupancy".
+//! Functions of the section "Occupancy".
 
 use super::launch::Config;
 use super::pointers::{In, Out};

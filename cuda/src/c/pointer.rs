@@ -1,4 +1,4 @@
-//! "Unified Addressing".
+//! Functions of the section "Unified Addressing".
 
 use super::pointers::{In, Out};
 use crate::c::entries;
@@ -55,7 +55,7 @@ entries! {
         let found = memory::find(address);
         for (name, out) in names.list(count as usize)?.into_iter().zip(outs.list(count as usize)?) {
             match &found {
-                // What an address does not have is null, not an error.
+                // An attribute that the memory does not have is null rather than an error.
                 Some(found) => attribute(out, name, address, found).or_else(|_| out.cast().set(0usize))?,
                 None if matches!(name, 1 | 3 | 4 | 11 | 12 | 17) => out.cast().set(0usize)?,
                 None if name == 9 => out.cast().set(-2i32)?,

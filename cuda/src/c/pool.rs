@@ -1,4 +1,4 @@
-//! "Stream Ordered Memory Allocator": pools.
+//! Functions of the section "Stream Ordered Memory Allocator": pools.
 
 use super::pointers::{In, Out};
 use crate::c::entries;

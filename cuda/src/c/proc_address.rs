@@ -1,4 +1,4 @@
-//! "Driver Entry Point Access".
+//! Functions of the section "Driver Entry Point Access".
 
 use std::collections::HashMap;
 use std::sync::{Once, OnceLock};
@@ -82,7 +82,7 @@ fn get(symbol: Text, out: Out<usize>, version: i32, flags: u64, status: Out<u32>
         NOT_FOUND
     });
     out.set(found.unwrap_or(0))?;
-    // With a place for the status, a missing function is not an error.
+    // If the status can be stored, a missing function is not an error.
     if found.is_some() || !status.is_null() { Ok(()) } else { Err(Code::NOT_FOUND) }
 }
 

@@ -1,4 +1,4 @@
-//! "Initialization", "Version Management", and the end of the process.
+//! Functions of the sections "Initialization" and "Version Management", and the end of the process.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,4 @@
-//! "Stream Management".
+//! Functions of the section "Stream Management".
 
 use super::pointers::Out;
 use crate::c::entries;

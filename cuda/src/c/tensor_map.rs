@@ -1,4 +1,4 @@
-//! "Tensor Map Object Management".
+//! Functions of the section "Tensor Map Object Management".
 
 use super::pointers::{In, Out};
 use crate::c::entries;

@@ -1,4 +1,4 @@
-//! "Memory Management": copies.
+//! Functions of the section "Memory Management": copies.
 
 use super::pointers::In;
 use crate::c::entries;

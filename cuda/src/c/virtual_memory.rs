@@ -1,4 +1,4 @@
-//! "Virtual Memory Management".
+//! Functions of the section "Virtual Memory Management".
 
 use super::pointers::{In, Out};
 use super::pool::{DEVICE, Location};

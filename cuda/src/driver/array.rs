@@ -150,7 +150,7 @@ impl Resource {
 pub(crate) fn create_texture(resource: Resource, sampler: Sampler) -> Fallible<u64> {
     let image = resource.image()?;
     let sampler = match resource {
-        // Only indices select texels of linear memory; what is outside is 0.
+        // Texels of linear memory are selected only by index; texels out of bounds are 0.
         Resource::Linear { .. } => Sampler {
             modes: [AddressMode::Border; 3],
             border: [0.0; 4],

@@ -94,7 +94,7 @@ impl Context {
     }
 
     fn release(self: &Arc<Self>) {
-        // What is pending is completed first; a fault does not matter any more.
+        // Pending operations are completed first; a fault no longer matters.
         let _ = self.synchronize();
         Stream::destroy_all(self);
         Event::destroy_all(self);

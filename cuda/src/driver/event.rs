@@ -85,7 +85,7 @@ impl Event {
         match (self.lock().clone(), stream.capturing()) {
             (Recorded::Captured(Capturing { capture, last }), _) => capture.join(stream, last),
             (_, Some(capturing)) => {
-                // What is executed cannot depend on what is not.
+                // Operations that are executed cannot depend on operations that are only captured.
                 capturing.capture.invalidate();
                 Err(Code::STREAM_CAPTURE_ISOLATION)
             }

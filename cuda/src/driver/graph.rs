@@ -256,7 +256,7 @@ impl Executable {
 
     pub(crate) fn execute(&self, whole: &Execution) -> Fallible {
         let steps = lock(&self.steps).clone();
-        // Steps without branches are in order; those of a child graph are to others as the child.
+        // The steps of a chain are in order, so they need no branches. The steps of a child graph have the branch of the child.
         let is_chain =
             steps.iter().enumerate().skip(1).all(|(index, step)| step.after.contains(&(index - 1)));
         let branches = if is_chain || whole.branch.is_some() { vec![] } else { branches(&steps) };

@@ -201,7 +201,7 @@ pub(crate) fn free(address: u64) -> Fallible {
     let context = context::current()?;
     let is_of_graph = graph_memory::size(address).is_some();
     if is_of_graph {
-        // It may be that a graph allocates it that is pending.
+        // A pending graph may allocate this memory.
         graph_memory::submit_free(address).map_err(|_| unknown(address))?;
         let _ = context.synchronize();
     }

@@ -71,7 +71,7 @@ impl Operation {
             Self::Staged(copy) => copy.execute(execution),
             Self::Fill(fill) => fill.execute(execution),
             Self::Host(f) => {
-                // It may tell the program that what it follows is complete.
+                // The function may inform the program that the operations before it are complete.
                 execution.position.reach_host();
                 f();
                 Ok(())

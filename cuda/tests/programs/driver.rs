@@ -11,7 +11,7 @@ fn passes(name: &str, settings: &[(&str, &str)], stdout: &str) {
 
 #[test]
 fn wrong_arguments_and_stale_handles() {
-    // What it does with memory that was freed is a finding whatever the checks.
+    // Uses of freed memory are findings even without optional checks.
     passes("errors", &[("CHECK", "none"), ("EXIT_STATUS", "0")], "done\n");
 }
 

@@ -132,12 +132,12 @@ impl Program {
         }
     }
 
-    /// Runs it with these settings.
+    /// Runs the program with these settings.
     pub(super) fn run(&self, settings: &[(&str, &str)]) -> Ran {
         self.run_with(&[], settings)
     }
 
-    /// Runs it with arguments.
+    /// Runs the program with arguments and settings.
     pub(super) fn run_with(&self, arguments: &[&str], settings: &[(&str, &str)]) -> Ran {
         let output = Command::new(self.folder.join("program"))
             .args(arguments)
@@ -150,7 +150,7 @@ impl Program {
         Ran { stdout: text(output.stdout), stderr: text(output.stderr), status: output.status.code() }
     }
 
-    /// Returns the path of a file in its folder.
+    /// Returns the path of a file in the program's folder.
     pub(super) fn file(&self, name: &str) -> String {
         self.folder.join(name).display().to_string()
     }

@@ -40,7 +40,7 @@ fn passes(options: &[&str], ran: &Ran) {
     let expected = "scale of 4 bytes\nscale of 8 bytes\nscale of 4 bytes\nscale of 4 bytes\nscale of 4 bytes\nscale of 4 bytes\n\
                         cudaErrorIllegalAddress: an illegal memory access was encountered\ndone\n";
     assert_eq!((ran.stdout.as_str(), ran.status), (expected, Some(86)), "{options:?}: {}", ran.stderr);
-    // The program makes two launches that are invalid, on purpose.
+    // The program deliberately makes two invalid launches.
     let findings = ran.stderr.matches("warpwright: invalid_launch").count();
     assert_eq!(findings, 2, "{}", ran.stderr);
     assert!(
@@ -67,7 +67,7 @@ fn a_program_linked_with_versions_of_symbols_starts() {
     let Some(program) = Program::cuda_versioned("race", &["-arch=sm_80"]) else { return };
     let ran = program.run(&[]);
     assert_eq!((ran.stdout.as_str(), ran.status), ("no error\n", Some(86)), "{}", ran.stderr);
-    // What the dynamic linker says shows that the program asks for versions.
+    // The dynamic linker's message shows that the program requests symbol versions.
     assert!(ran.stderr.contains("libcudart.so.13: no version information available"), "{}", ran.stderr);
 }
 

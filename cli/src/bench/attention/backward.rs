@@ -1,4 +1,4 @@
-//! The kernels of derivatives on the buffers of a problem.
+//! The kernels of the gradients of attention, with the buffers of a problem.
 
 use std::sync::Arc;
 

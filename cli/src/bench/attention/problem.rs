@@ -1,4 +1,4 @@
-//! The kernels on the buffers of a problem.
+//! The kernels of attention, with the buffers of a problem.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The kernels on the buffers of a problem.
+//! The kernels of attention to caches, with the buffers of a problem.
 
 use std::{fmt, sync::Arc};
 
@@ -41,7 +41,7 @@ pub(super) struct Problem {
     stream: Arc<CudaStream>,
     sizes: Sizes,
     q: CudaSlice<u16>,
-    /// Keys and values, which contiguous caches and pages share: a page is the next rows of a head.
+    /// Keys and values, which contiguous caches and pages share: the rows of a head are divided into consecutive pages.
     caches: [CudaSlice<u16>; 2],
     o: CudaSlice<u16>,
     lse: CudaSlice<f32>,

@@ -1,4 +1,4 @@
-//! The costs of a kernel before it runs: building it, its compilation by the driver, and its launch.
+//! The costs of a kernel before it runs: building it, compiling it with the driver, and launching it.
 
 use std::time::Instant;
 

@@ -30,7 +30,7 @@ use crate::{
 use search::Outcome;
 use tuner::Tuner;
 
-/// Finds the fastest kernels of `Gemm` for sizes on this GPU, and writes them as a table
+/// Finds the fastest `Gemm` kernels for the given sizes on this GPU, and writes them as a table
 ///
 /// Every kernel that may be the fastest for a size is compiled and timed on random normal numbers; those within a few percent of the fastest
 /// one are timed again with several orders of tiles. Launches alternate, so that all kernels see the same clock. The result of the fastest
@@ -39,18 +39,18 @@ use tuner::Tuner;
 /// Kernels that fail or compute a wrong result are reported and left out, as are problems whose time is determined by the host, and types and
 /// layouts that no kernel has. The file is written after each problem, so that it contains all results if the command is interrupted.
 ///
-/// Programs read the table as `GemmTable`; `Gemm::for_problem` contains that of an H200.
+/// Programs read the table as `GemmTable`; `Gemm::for_problem` uses a table measured on an H200.
 ///
 /// Exit codes: 0 if the table contains all problems, 1 if some are missing or a kernel failed, 2 if no table is written or without a GPU.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Rows of A, or several numbers, which are combined with all of --n and --k
+    /// Numbers of rows of A, separated by commas, each combined with every --n and --k
     #[arg(long, value_delimiter = ',', requires_all = ["n", "k"], value_parser = clap::value_parser!(u32).range(1..))]
     m: Vec<u32>,
-    /// Columns of B
+    /// Numbers of columns of B
     #[arg(long, value_delimiter = ',', requires_all = ["m", "k"], value_parser = clap::value_parser!(u32).range(1..))]
     n: Vec<u32>,
-    /// Columns of A and rows of B
+    /// Numbers of columns of A and rows of B
     #[arg(long, value_delimiter = ',', requires_all = ["m", "n"], value_parser = clap::value_parser!(u32).range(1..))]
     k: Vec<u32>,
     /// Sets of sizes
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     /// The orders of A and B: n for rows, t for columns
     #[arg(long, value_delimiter = ',', default_value = "nt")]
     layout: Vec<Layout>,
-    /// Seconds after which no other size is begun
+    /// Seconds after which no other size is started
     #[arg(long, default_value_t = 120)]
     seconds: u64,
     /// The file to write; standard output by default

@@ -7,7 +7,7 @@ use super::problem::Sizes;
 pub(super) enum Model {
     /// Based: weights 1 + s + s²/2
     Taylor,
-    /// The same, divided by their sum
+    /// Based: the same weights, divided by their sum
     NormalizedTaylor,
     /// Lightning Attention: a decay for each head
     Decayed,
@@ -102,8 +102,8 @@ impl Model {
     }
 }
 
-/// Returns the weights of Hedgehog with maps of zeros, whose 128 features are 1/64: softmax over the tokens of this chunk of 64 and of the one before it, and products of
-/// features for older ones.
+/// Returns the weights of Hedgehog with maps of zeros, whose 128 features are 1/64: softmax over the tokens of this chunk of 64 and of the one
+/// before it, and products of features for older ones.
 fn hedgehog(products: &[f64]) -> Vec<f64> {
     let older = ((products.len() - 1) / 64).saturating_sub(1) * 64;
     let max = products[older..].iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -1,4 +1,4 @@
-//! A kernel on its buffers.
+//! A kernel of linear attention, with its buffers.
 
 use std::{fmt, sync::Arc};
 

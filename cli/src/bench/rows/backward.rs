@@ -1,4 +1,4 @@
-//! The derivatives of norms, softmax and cross-entropy, and its losses.
+//! The gradients of norms and softmax; the losses of cross-entropy and their gradient.
 
 use std::cell::RefCell;
 
@@ -86,7 +86,7 @@ where
     Ok(contenders)
 }
 
-/// The derivative of norm(x) · w, where that of the result is r.
+/// Returns a row of the gradient with respect to x of norm(x) · w, where the gradient with respect to the result is r.
 fn norm(function: NormFunction, Rows { x, r, w, .. }: &Rows) -> Vec<f64> {
     let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
     let centers = |x: &[f64]| if function == NormFunction::Layer { mean(x) } else { 0.0 };

@@ -21,7 +21,7 @@ fn of_both(f: fn(f64, f64) -> f64) -> Reference {
     Box::new(move |rows| rows.x.iter().zip(&rows.r).map(|(&x, &r)| f(x, r)).collect())
 }
 
-/// Loads SiLU, SwiGLU and their derivatives, if they are among these names.
+/// Loads SiLU, SwiGLU and their gradients, if these names contain them.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
     buffers: &Buffers<E>,
@@ -63,7 +63,7 @@ where
     }
     if is_selected(names, "swiglu_backward") {
         let kernel = load(gpu, &kernels.gated_backward_kernel::<E>(TARGET)?)?;
-        // The result's derivative is x, whose second read hits the level-2 cache.
+        // The gradient with respect to the result is x, whose second read hits the level-2 cache.
         let launch: Launch<E> = Box::new(move |stream, Buffers { x, r, y, h, m, n, .. }| {
             let arguments = (&*x, *n, &*r, *n, &*x, *n, y, *n, h, *n, *m, *n);
             kernel.launch(stream, arguments).map_err(Failed::of)

@@ -1,4 +1,4 @@
-//! The table of a length.
+//! The table for rows of one length.
 
 use warpwright::ptx;
 

@@ -83,13 +83,13 @@ fn sorted(
 
 /// Returns a kernel with several orders of tiles, for a result of this number of rows.
 fn in_groups(gemm: Gemm, rows: u32) -> impl Iterator<Item = Gemm> {
-    // Groups of more rows than there are do not differ.
+    // A group cannot have more rows of tiles than the result, so larger groups are equal.
     let tiles = rows.div_ceil(gemm.tile.size()[0]);
     let groups = GROUPS.into_iter().filter(move |&group| group == GROUPS[0] || group / 2 < tiles);
     groups.map(move |group| Gemm { schedule: Schedule::grouped(group), ..gemm })
 }
 
-/// Returns the time of a kernel, unless it is that of the host, which says nothing about the kernel.
+/// Returns the time of a kernel, unless the time of the host may determine it.
 fn measured(launches: &mut impl Launches, (gemm, micros): Timed) -> Result<Timed, Failure> {
     let host = launches.host_micros(gemm)?;
     if micros < HOST * host {

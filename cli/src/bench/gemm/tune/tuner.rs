@@ -37,7 +37,7 @@ impl<'g, P: Precision> Tuner<'g, P> {
         Ok(Self { gpu, numbers: gpu.stream().clone_htod(&numbers)?, kernels: HashMap::new() })
     }
 
-    /// Searches the fastest kernel for a problem.
+    /// Searches for the fastest kernel for a problem.
     pub(super) fn fastest(&mut self, layout: Layout, size: Size) -> Outcome {
         let problem = match Problem::new(self.gpu, &self.numbers, size, layout) {
             Ok(problem) => problem,
