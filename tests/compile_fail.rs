@@ -1,4 +1,4 @@
-//! Mistakes that must not compile, with the messages that people see.
+//! Programs that must not compile, with the messages of the compiler.
 
 #[test]
 fn mistakes_do_not_compile() {

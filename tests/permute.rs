@@ -37,7 +37,7 @@ numbered! {
     e4m3, u8;
 }
 
-/// The elements behind the result, which remain as they are.
+/// The number of elements after the result, which must not change.
 const CANARIES: usize = 70;
 
 fn check<T: Numbered>(extents: &[u32], order: &[usize]) {

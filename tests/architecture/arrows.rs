@@ -66,7 +66,7 @@ fn depth(name: &str) -> usize {
 /// Returns every name at the root of the crate that the source uses, with its line.
 fn reached(name: &str, tokens: &[Placed]) -> Vec<(String, usize)> {
     let mut out = Vec::new();
-    // How deep in braces we are, and at which depths inline modules began.
+    // The current depth of braces, and the depths at which inline modules began.
     let (mut braces, mut modules) = (0, Vec::new());
     for (at, (token, line)) in tokens.iter().enumerate() {
         match token {

@@ -21,7 +21,7 @@ fn complaints(name: &str, bytes: &[u8]) -> Vec<String> {
     for (number, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
         let line = String::from_utf8_lossy(line);
         for place in places() {
-            // The same letters inside a longer path or an address are something else.
+            // The same letters inside a longer path or an address do not count.
             let begins =
                 |at: usize| !line[..at].ends_with(|c: char| c.is_alphanumeric() || "_-.)}".contains(c));
             if line.match_indices(&place).any(|(at, _)| begins(at)) {

@@ -223,7 +223,7 @@ fn every_side_of_a_copy_is_whole() {
         for side in [CopySide::Source, CopySide::Destination] {
             let map = atom.fragment(side).expect("it lies within");
             map.assert_covering();
-            // Only idle lanes, whose address does not count, repeat what others hold.
+            // Only idle lanes, whose addresses are ignored, repeat the elements of other lanes.
             let repeats = map.layout().size() / map.rows();
             assert_eq!(repeats > 1, map.check_bijective().is_err(), "{atom} {side:?}");
         }

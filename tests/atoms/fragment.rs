@@ -169,7 +169,7 @@ fn every_operand_of_every_atom_is_whole() {
     for atom in mma_atoms() {
         for operand in MmaOperand::ALL {
             let Ok(map) = atom.fragment(operand) else {
-                // Every thread reads all of what is in shared memory.
+                // Every thread reads the whole operand in shared memory.
                 assert_eq!(atom.source(operand), Source::Shared, "{atom} {operand:?}");
                 let (rows, cols) = atom.operand_size(operand);
                 let values = atom.layout(operand).mode(1).expect("values");

@@ -86,7 +86,7 @@ fn extras(ours: &MmaAtom, theirs: &Value, layouts: &HashMap<&str, &str>) {
         assert_same(&layout, layouts[id], &format!("{} {key}", ours.name()));
     }
     if let Some(id) = theirs.get("E").and_then(Value::as_str) {
-        // CuTe counts the elements of A that the metadata speak of: as many as bits, or twice as many for 4-bit elements.
+        // CuTe counts the elements of A that the metadata describe: one per bit, or two per bit for 4-bit elements.
         let sparsity = ours.sparsity().expect("CuTe has metadata");
         let theirs = layout(layouts[id]);
         let per_bit = 2 * sparsity.unit() / sparsity.bits_per_unit();

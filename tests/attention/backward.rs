@@ -1,4 +1,4 @@
-//! The derivatives of attention, in f64 and on every device.
+//! The gradients of attention, compared with f64 on every device.
 
 use super::{
     problem::{Element, GAP, Half, Order, Rows, Sizes, each, mixed},
@@ -19,11 +19,11 @@ const NAMES: [char; 5] = ['q', 'k', 'v', 'o', 'd'];
 struct Matrices<T> {
     sizes: Sizes,
     size: usize,
-    /// Of heads of queries, and of keys.
+    /// The rows of query heads, and those of KV heads.
     rows: [Rows; 2],
     /// Q, K, V, O and dO.
     factors: [Vec<T>; 5],
-    /// The same in f64.
+    /// The factors in f64.
     numbers: [Vec<f64>; 5],
     lse: Vec<f32>,
 }

@@ -27,7 +27,7 @@ struct Problem<'a> {
 const GAP: usize = 8;
 
 impl Problem<'_> {
-    /// Returns where row `row` of a head of a sequence is, in rows of a cache: batch or page, head, row.
+    /// Returns the position of row `row` of a head of a sequence, in rows of a cache: batch or page, head, row.
     fn row(&self, table: &[u32], batch: usize, head: usize, row: usize) -> usize {
         let (outer, rows, within) = match self.page {
             None => (batch, self.capacity, row),
@@ -36,12 +36,12 @@ impl Problem<'_> {
         (outer * self.kv_heads + head) * rows + within
     }
 
-    /// The pages of a sequence.
+    /// Returns the number of pages of a sequence.
     fn table(&self) -> usize {
         self.page.map_or(0, |page| self.capacity.div_ceil(page))
     }
 
-    /// Numbers of pages in another order than those of the sequences, and one past the last where there are no rows.
+    /// Returns page indices in a different order than the sequences; entries without rows contain an invalid index.
     fn tables(&self) -> Vec<u32> {
         let count = self.table() * self.lengths.len();
         let mut tables = vec![u32::MAX; count];

@@ -44,7 +44,7 @@ fn slopes() {
     }
 }
 
-/// Sinks above and below all scores, that weigh nothing, and with rows that have no keys.
+/// Sinks above and below all scores, sinks without weight, and sinks of rows that have no keys.
 #[test]
 fn sinks() {
     for sinks in [[0.5, -3.0], [300.0, f32::NEG_INFINITY]] {

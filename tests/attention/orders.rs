@@ -7,7 +7,7 @@ use warpwright::{
     tiles::Schedule,
 };
 
-/// Returns the steps of the block that has the most, relative to the mean; a tile takes one more, to start and to store.
+/// Returns the number of steps of the busiest block, relative to the mean; each tile takes one additional step, to start and to store.
 fn imbalance(problem: &AttentionProblem, attention: &Attention) -> f64 {
     let AttentionProblem { heads, queries, keys, multiprocessors, .. } = *problem;
     let (height, step) = (attention.tile.queries, attention.tile.keys);

@@ -13,7 +13,7 @@ use warpwright::{
 
 const HEADS: usize = 2;
 
-/// Checks sequences of these numbers of queries and keys, with rows that belong to none before and behind them.
+/// Checks sequences of these numbers of queries and keys, with rows before and after them that belong to no sequence.
 fn check(attention: &Attention, lengths: &[(usize, usize)], element: Element<'_>) {
     let kernel: Kernel<PackedAttentionArgs<bf16>> = attention.packed_kernel().expect("a valid kernel");
     assemble::kernel(&kernel);

@@ -92,7 +92,7 @@ impl Sizes {
 
 /// Rows of numbers for each batch and head, with gaps of NaN between rows.
 pub(super) struct Rows {
-    /// Between batches, between heads and between rows.
+    /// The strides between batches, between heads and between rows.
     strides: [usize; 3],
     pub(super) length: usize,
 }
@@ -120,7 +120,7 @@ impl Rows {
     }
 }
 
-/// An element of Q, K or V: of which, batch, head, row and column.
+/// Returns an element, given the matrix (`q`, `k` or `v`) and the batch, head, row and column.
 pub(super) type Element<'a> = &'a dyn Fn(char, [usize; 4]) -> f32;
 
 /// Numbers between −1.5 and 1.5, all different.
@@ -192,7 +192,7 @@ pub(super) struct On<T: Half> {
     pub(super) lse: Buffer<f32>,
 }
 
-/// What a launch computed.
+/// The results of a launch.
 pub(super) struct Found {
     pub(super) o: Vec<u16>,
     pub(super) lse: Vec<f32>,
@@ -240,16 +240,16 @@ pub(super) fn check<T: Half>(
     compare(attention, sizes, &matrices, &found, &Added::default());
 }
 
-/// What is added to attention.
+/// The extensions of attention that a kernel computes, with their data.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Added {
     pub(super) soft_cap: Option<f32>,
-    /// Of each head, if there are any.
+    /// The slope of each head, if any.
     pub(super) slopes: Vec<f32>,
     pub(super) sinks: Vec<f32>,
 }
 
-/// [`check`] of a kernel with additions.
+/// Checks a kernel with extensions, as [`check`] does.
 pub(super) fn check_with<T: Half>(attention: &Attention, added: &Added, sizes: Sizes, element: Element<'_>)
 where
     f32: Convert<T>,
@@ -313,7 +313,7 @@ fn compare<T: Half>(
     }
 }
 
-/// Compares a row of O, the elements behind it, and its logarithm.
+/// Compares a row of O, the elements after it, and its logarithm.
 pub(super) fn compare_row<T: Half>(what: &str, expected: &Expected, row: &[u16], lse: f32) {
     let Expected { o, lse: expected_lse } = expected;
     let number = |bits: u16| T::of_bits(bits).number();

@@ -9,9 +9,9 @@ pub(super) struct Reference<'a> {
     pub(super) mask: AttentionMask,
     pub(super) queries: usize,
     pub(super) keys: usize,
-    /// Of a query and a key, times the scale.
+    /// The score of a query and a key, times the scale.
     pub(super) score: &'a dyn Fn(usize, usize) -> f64,
-    /// Of a key and a column.
+    /// The value of a key in a column.
     pub(super) value: &'a dyn Fn(usize, usize) -> f64,
     pub(super) columns: usize,
     pub(super) soft_cap: Option<f64>,
@@ -19,9 +19,9 @@ pub(super) struct Reference<'a> {
     pub(super) sink: Option<f64>,
 }
 
-/// What a kernel must compute for a query.
+/// The expected results for a query.
 pub(super) struct Expected {
-    /// Of each column, with the sum of the weighted absolute values.
+    /// The result in each column, with the sum of the weighted absolute values.
     pub(super) o: Vec<[f64; 2]>,
     pub(super) lse: f64,
 }

@@ -7,7 +7,7 @@ use warpwright::{
     tiles::Schedule,
 };
 
-/// More queries and keys than one tile of every size, none of them whole, and more steps than stages.
+/// More queries and keys than one tile of every size, but not multiples of any tile; more steps than stages.
 const SIZES: Sizes =
     Sizes { batches: 1, heads: 2, kv_heads: 1, queries: 230, keys: 700, order: Order::Heads };
 

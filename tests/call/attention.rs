@@ -20,7 +20,7 @@ pub(super) struct Reference<'a> {
 }
 
 impl Reference<'_> {
-    /// Returns where a row of queries or keys begins; these have `heads` heads of `rows` rows of `size` elements.
+    /// Returns the offset at which a row of queries or keys begins; these have `heads` heads of `rows` rows of `size` elements.
     pub(super) fn at(&self, [heads, rows, size]: [u32; 3], [batch, head, row]: [usize; 3]) -> usize {
         let [heads, rows, size] = [heads, rows, size].map(|n| n as usize);
         size * match self.shape.order {

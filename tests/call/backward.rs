@@ -1,4 +1,4 @@
-//! The derivatives of attention.
+//! The gradients of attention.
 
 use warpwright::{
     kernels::{
@@ -14,7 +14,7 @@ use super::{
     numbers::{assert_near, downloaded_halves, halves, in_f64, on_hopper, results},
 };
 
-/// Returns the derivatives by Q, K and V.
+/// Returns the gradients with respect to Q, K and V.
 fn derivatives(of: &Reference<'_>, d_o: &[f64]) -> [Vec<f64>; 3] {
     let AttentionShape { batches, heads, queries, head_size, .. } = of.shape;
     let scale = 1.0 / f64::from(head_size).sqrt();

@@ -54,7 +54,7 @@ fn kernels_are_picked_for_each_problem_and_built_once() {
     let (_, other) = call("b", 31);
     assert_eq!((other.reused, picked.get(), built.get()), (false, 4, 3));
 
-    // A problem that equals what determined the kernel of another one.
+    // A problem that equals the choice that determined the kernel of another problem.
     let (y, other) = call("a", 3);
     assert_eq!((y, other.reused, picked.get(), built.get()), (vec![0.0, 0.0], false, 5, 4));
 
@@ -73,7 +73,7 @@ fn failures_are_not_kept() {
     for _ in 0..2 {
         let build = |_: &u32| {
             Kernel::<Scaled>::build("bad(x, y, n)", Target::SM_80, |k, (x, _, n)| {
-                // More than any device has.
+                // More threads than any device supports.
                 k.block([4096]);
                 k.slice(x, n).at(0).load();
             })

@@ -17,7 +17,7 @@ use super::numbers::{
 /// A matrix without gaps.
 struct Matrix {
     elements: Vec<bf16>,
-    /// Between rows and between columns.
+    /// The strides between rows and between columns.
     strides: [usize; 2],
 }
 
@@ -47,7 +47,7 @@ fn shape(sizes: [usize; 3]) -> GemmShape {
 fn products_of_every_order_agree_with_f64() {
     on_hopper(|device| {
         let kernels = KernelCache::new(device);
-        // Sizes that are multiples of 8, as contiguous factors require, and of no tile.
+        // Sizes that are multiples of 8, as contiguous factors require, but not of any tile.
         let sizes @ [m, n, k] = [40, 136, 72];
         for (a_order, b_order) in MatrixOrder::ALL.into_iter().flat_map(|a| MatrixOrder::ALL.map(|b| (a, b)))
         {
@@ -74,7 +74,7 @@ fn rows_may_be_any_distance_apart() {
         let (on_a, on_b) =
             (device.upload(&a.elements).expect("room"), device.upload(&b.elements).expect("room"));
         let (a_rows, b_rows) = ((&on_a, lda as u32), (&on_b, ldb as u32));
-        // A tensor copy stores the first result, threads the second one.
+        // The first result is stored by a tensor copy, the second by threads.
         for ldd in [36, 35] {
             let mut d = results(device, (m - 1) * ldd + n);
             let called = call::gemm(&kernels, &shape(sizes), a_rows, b_rows, (&mut d, ldd as u32));

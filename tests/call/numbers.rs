@@ -8,7 +8,7 @@ use warpwright::{
 
 use crate::devices;
 
-/// The elements behind each result, which remain as they are.
+/// The number of elements after each result, which must not change.
 const CANARIES: usize = 40;
 
 /// Runs on every device that runs sm_90a.
@@ -35,7 +35,7 @@ pub(super) fn in_f64(elements: &[bf16]) -> Vec<f64> {
     elements.iter().map(|x| x.to_f64()).collect()
 }
 
-/// A buffer for results, and canaries behind them.
+/// A buffer for results, followed by canaries.
 pub(super) fn results<T: Element>(device: &AnyDevice, len: usize) -> Buffer<T> {
     device.output(len + CANARIES).expect("room")
 }

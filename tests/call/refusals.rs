@@ -111,7 +111,7 @@ fn products() {
         assert_eq!(refused(shape, ldd), expected);
     }
 
-    // Orders of types of 8 bits, which building refuses.
+    // Orders that the builder rejects for 8-bit types.
     let bytes = device.zeros::<e4m3>(64 * 64).expect("room");
     let error = call::gemm(&kernels, &shape, &bytes, &bytes, &mut d).expect_err("refused").to_string();
     let expected = "expected A in rows and B in columns for types other than those of 16 bits, found A in rows and B in rows";

@@ -15,11 +15,11 @@ use warpwright::{
 use super::numbers::{assert_near, downloaded_floats, downloaded_halves, halves, in_f64, numbers, results};
 use crate::devices;
 
-/// Rows, their lengths and distances.
+/// The number of rows, their length, and the stride between them.
 const SIZES: [[usize; 3]; 3] = [[3, 64, 64], [2, 1001, 1003], [5, 7, 8]];
 const EPSILON: f32 = 1e-5;
 
-/// A matrix with gaps, and what its rows contain.
+/// A matrix with gaps, and the elements of its rows.
 struct Matrix {
     buffer: Buffer<bf16>,
     rows: Vec<Vec<f64>>,
@@ -33,7 +33,7 @@ impl Matrix {
     }
 }
 
-/// Returns the rows of a result; what is between them must be NaN.
+/// Returns the rows of a result; the elements between them must be NaN.
 fn rows_of(found: &[f64], [_, n, ld]: [usize; 3]) -> Vec<f64> {
     assert!(found.iter().enumerate().all(|(at, x)| at % ld < n || x.is_nan()), "wrote between rows");
     found.iter().enumerate().filter(|(at, _)| at % ld < n).map(|(_, &x)| x).collect()
@@ -266,7 +266,7 @@ fn long_rows_run_on_every_architecture() {
     }
 }
 
-/// No row is too long to be refused.
+/// Sizes that exceed all buffers are rejected, however large they are.
 #[test]
 fn rows_beyond_all_buffers_are_refused() {
     let device = Simulator::new();

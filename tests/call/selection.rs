@@ -33,7 +33,7 @@ fn the_largest_elements_and_columns_drawn_from_them() {
         let expected: Vec<_> = expected.collect();
         assert_eq!(found, expected);
 
-        // What is drawn among the largest, with several offsets, is one of them.
+        // For several offsets, a column drawn among the largest elements is one of them.
         let mut tokens = device.output::<i32>(m).expect("room");
         for offset in 0..5 {
             let sampling = Sampling { top_k: count as u32, ..Sampling::new(7, offset) };

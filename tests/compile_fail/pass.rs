@@ -1,5 +1,5 @@
-// What compiles: one of each, so that the cases beside it fail for the reason they name. (It also makes trybuild build
-// rather than check, which `const { assert!(..) }` needs.)
+// The valid counterparts of the other cases, so that these fail for the reason that they name. (This file also makes trybuild
+// build rather than check, which `const { assert!(..) }` requires.)
 use warpwright::prelude::*;
 
 fn main() {

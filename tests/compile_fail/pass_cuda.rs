@@ -1,4 +1,4 @@
-//! What is right where the cases of `run/cuda/` are wrong.
+//! The valid counterparts of the cases of `run/cuda/`.
 
 use cudarc::driver::{CudaSlice, CudaStream, CudaView};
 use warpwright::{

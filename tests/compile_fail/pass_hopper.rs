@@ -1,4 +1,4 @@
-// What compiles: one of each, so that the cases of Hopper fail for the reason they name.
+// The valid counterparts of the cases of Hopper, so that these fail for the reason that they name.
 use warpwright::{
     prelude::*,
     tiles::{Schedule, consumers, producer},

@@ -1,4 +1,4 @@
-//! What is right where the cases of `run/` are wrong.
+//! The valid counterparts of the cases of `run/`.
 
 use warpwright::{
     prelude::*,

@@ -81,7 +81,7 @@ pub(super) fn views() -> Kernel<Views> {
 
 type Mapped = (TensorMap<In<bf16>>, Out<u32>, TensorMap<InOut<f32>>, u32);
 
-/// Tensor maps beside a buffer and a number.
+/// Tensor maps in addition to a buffer and a number.
 pub(super) fn mapped() -> Kernel<Mapped> {
     Kernel::<Mapped>::build("mapped(tiles, y, sums, n)", Target::SM_90, |k, (tiles, _, sums, _)| {
         k.block([32]);

@@ -97,7 +97,7 @@ fn headers_go_with_cuda_h() {
     compile_everywhere(&dir, "beside_old", &source);
 }
 
-/// A driver that prints what it is given, and that fails on request.
+/// A driver that prints its arguments, and that fails on request.
 #[test]
 fn launches_create_the_maps() {
     let dir = folder("maps_launch");

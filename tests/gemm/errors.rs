@@ -59,7 +59,7 @@ fn parts_and_rows_that_are_not_implemented() {
     );
 }
 
-/// The error of a launch with these distances of rows, and this many elements of A.
+/// The error of a launch with these strides between rows, and this many elements of A.
 fn launch(lda: u32, ldb: u32, ldd: u32, elements: usize) -> String {
     let gemm = Gemm::new(GemmTile::T64x64);
     let kernel = gemm.kernel::<bf16, f32, bf16>().expect("it builds");

@@ -23,7 +23,7 @@ pub(super) struct Sizes {
 /// An element type with the conversions that the tests use.
 pub(super) trait Entry: TensorElement + PartialEq + Debug {
     fn of(value: i32) -> Self;
-    /// The element without a value, in gaps: NaN, or the largest integer.
+    /// The element in gaps: NaN, or the largest integer.
     const GAP: i32;
 }
 

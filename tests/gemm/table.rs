@@ -190,7 +190,7 @@ fn other_gpus_have_the_choice_of_the_model() {
     }
 }
 
-/// Nor does the table apply to other types of results.
+/// The table does not apply to other types of results.
 #[test]
 fn other_results_have_the_choice_of_the_model() {
     let table = &GemmTable::committed()[0];

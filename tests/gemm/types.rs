@@ -6,7 +6,7 @@ use warpwright::{
     prelude::*,
 };
 
-/// More than one tile of every size, none of them whole, and more steps than stages.
+/// More than one tile of every size, but not multiples of any tile; more steps than stages.
 const SIZES: Sizes = Sizes { m: 150, n: 200, k: 600, gap: 16 };
 
 /// All tiles, and all orders of the factors if `any_order`, otherwise A in rows and B in columns.

@@ -9,7 +9,7 @@ use warpwright::{
     prelude::*,
 };
 
-/// More than one tile of every size, none of them whole, and more steps than stages; rows of multiples of 16 bytes, for all types.
+/// More than one tile of every size, but not multiples of any tile; more steps than stages; rows of multiples of 16 bytes for all types.
 const SIZES: Sizes = Sizes { m: 176, n: 272, k: 592, gap: 16 };
 
 /// All tiles, and all orders of the factors if `any_order`, otherwise A in rows and B in columns.

@@ -79,7 +79,7 @@ fn each_rule_has_its_message() {
         text(base.cluster([3, 1, 1])),
         "expected a grid that is a multiple of the cluster [3, 1, 1], found [4, 1, 1]"
     );
-    // Three extents whose product passes u64.
+    // Three extents whose product exceeds u64.
     let huge = [u32::MAX; 3];
     assert!(matches!(check(base.cluster(huge)), Err(LaunchError::ClusterTooLarge { .. })));
 }

@@ -143,7 +143,7 @@ fn views_on_two_streams() {
     let mut a = one.clone_htod(&vec![1f32; n]).expect("copied");
     let mut b = one.alloc_zeros::<f32>(n).expect("allocated");
     let config = LaunchConfig::new([n as u32 / 256, 1, 1], [128, 1, 1]);
-    // Back and forth between the streams, half a buffer at a time: right only if each launch waits for the last.
+    // Alternates between the streams, half a buffer at a time: correct only if each launch waits for the previous one.
     for _ in 0..10 {
         let (from, mut to) = (a.slice(..n / 2), b.slice_mut(..n / 2));
         let mut args = Args::new(&one);
@@ -258,7 +258,7 @@ fn timing() {
     assert!(timings.min() > 1.0 && timings.median() < 1e6, "{timings:?}");
 }
 
-/// What a caller's own error looks like.
+/// An example of a caller's own error type.
 #[derive(Debug)]
 #[allow(dead_code, reason = "printed when the test fails")]
 enum Failure {
@@ -285,7 +285,7 @@ fn tensor_map() {
     let matrix = TiledTensor { address, ..super::tensor_map::matrix() };
     let map = TensorMap::encode(&gpu, &matrix).expect("every rule is kept");
     assert_ne!(map.as_bytes(), &[0; 128]);
-    // The rules at their edges, as the driver sees them.
+    // The driver accepts maps at the limit of each rule.
     for change in super::tensor_map::ALLOWED {
         let mut edge = matrix.clone();
         change(&mut edge);

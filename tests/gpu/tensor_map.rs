@@ -24,7 +24,7 @@ fn complaint(change: impl FnOnce(&mut TiledTensor)) -> String {
     tensor.check().expect_err("this breaks a rule").to_string()
 }
 
-/// Changes to [`matrix`] that go to the edge of a rule.
+/// Changes to [`matrix`] that reach the limit of a rule.
 pub(super) const ALLOWED: [fn(&mut TiledTensor); 6] = [
     |_| {},
     |t| t.dims = vec![1 << 32, 1],

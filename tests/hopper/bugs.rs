@@ -133,7 +133,7 @@ fn mutants(mnemonic: &str, mutate: &dyn Fn(&str) -> String) -> Vec<(String, End)
     mutated.into_iter().map(run).collect()
 }
 
-/// Each mutant must be found, as one of these kinds.
+/// Asserts that the simulator finds each mutant, as one of these kinds.
 #[track_caller]
 fn found(mnemonic: &str, mutate: &dyn Fn(&str) -> String, kinds: &[FindingKind]) {
     for (line, end) in mutants(mnemonic, mutate) {
@@ -175,7 +175,7 @@ fn wrong_parities() {
     found("mbarrier.try_wait", &mutate, &kinds);
 }
 
-/// Neither a stage that is never released, nor one that is never filled.
+/// A stage that is never released, and one that is never filled.
 #[test]
 fn missing_arrivals() {
     found("mbarrier.arrive", &removed, &[FindingKind::MbarrierNeverCompletes, FindingKind::MbarrierMisuse]);

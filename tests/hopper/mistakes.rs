@@ -198,7 +198,7 @@ fn a_role_does_not_wait_for_the_block() {
     }
 }
 
-/// A tile of a buffer and of a size that only launches know.
+/// A tile of a buffer, given a size that is known only at launch.
 type Source<'s> =
     dyn for<'k> Fn(Builder<'k>, Ptr<'k, bf16, Global, Read>, Val<'k, u32>) -> GlTile<'k, bf16, Read> + 's;
 

@@ -76,7 +76,7 @@ where
     for (m, n, pitch) in
         [(most.0, 2 * most.1, 2 * most.1), (most.0 - 5, part, 2 * most.1 + 8), (3, whole, 16)]
     {
-        // Two rows more than the kernel knows.
+        // Two more rows than the extents in the kernel.
         let elements = (m + 2) * pitch;
         let x: Vec<f64> = (0..elements).map(|at| (at % 15) as f64 - 7.0).collect();
         let found = everywhere(|device| {

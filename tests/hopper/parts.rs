@@ -89,7 +89,7 @@ fn a_transposed_matrix_is_the_other_order() {
     });
 }
 
-/// A part with an index that only a thread knows: each of two warpgroups has its half of the rows of A.
+/// A part whose index is in a register: each of two warpgroups multiplies its half of the rows of A.
 #[test]
 fn rows_of_a_warpgroup() {
     let kernel = Kernel::<Args>::build("halves(a, b, d)", Target::SM_90A, |k, (a, b, d)| {

@@ -76,7 +76,7 @@ fn every_order_with_swizzle_32() {
 /// A, Bᵀ, C, D.
 type Args<A, B, C> = (In<A>, In<B>, In<C>, Out<C>);
 
-/// Where A is.
+/// The location of A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Left {
     Shared,
@@ -106,7 +106,7 @@ where
     kernel
 }
 
-/// Runs it on every device.
+/// Runs a kernel on every device.
 fn check<A, B, C, const K: usize, const N: usize>(kernel: &Kernel<Args<A, B, C>>, from: Left)
 where
     A: Numeral,

@@ -77,7 +77,7 @@ fn several_tiles_of_each_cluster() {
     check::<1, 4, 1>(4, 150, coded);
 }
 
-/// Sums are those in the order of the parts: 1 and 10⁸ have none in f32.
+/// Parts are added in order, which determines the sum: 1 + 10⁸ is not exact in f32.
 #[test]
 fn parts_are_added_in_order() {
     check::<1, 4, 1>(4, 1, |part, at| [1e8, 1.0, -1e8, (at % 7) as f64][part as usize]);

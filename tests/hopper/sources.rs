@@ -99,7 +99,7 @@ fn one_row() {
     check::<bf16, 4, Auto>(view, 7, [1, 7], &inside([1, 7], 7));
 }
 
-/// Columns are those of a 16-byte unit of the row.
+/// Tiles may begin at any row, and at columns whose offset is a multiple of 16 bytes.
 #[test]
 fn tiles_at_any_row() {
     let view: View<'_, bf16> = &|k, x, [m, n]| k.global(x, row_major(m, n)).tile_at(3, 8);

@@ -53,7 +53,7 @@ fn copies_apart(block: &Layout) -> i64 {
     modes.map(|(extent, stride)| extent * stride).max().unwrap_or(1)
 }
 
-/// A right side for compositions.
+/// A right operand of compositions.
 fn right_side() -> impl Strategy<Value = Layout> {
     prop_oneof![layout(), compact(), signed_layout(), two_modes()]
 }

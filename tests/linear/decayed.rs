@@ -11,7 +11,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Computes a kernel, and compares it with the recurrence, and that with sums over all keys.
+/// Runs a kernel and compares its results with the recurrence, and the recurrence with sums over all keys.
 fn check<T: Half>(attention: DecayedAttention, sizes: Sizes)
 where
     f32: Convert<T>,
@@ -52,7 +52,7 @@ where
                     *size += q.abs() * of_state;
                 }
             }
-            // By definition, for one column: Σ λ^(i − j) · (qᵢ·kⱼ) · vⱼ, and what is left of the first state.
+            // By definition, for one column: Σ λ^(i − j) · (qᵢ·kⱼ) · vⱼ, and the contribution of the first state.
             let col = i % e;
             let past: f64 = (0..d).map(|row| q[row] * first[row * e + col]).sum();
             let keys =
@@ -78,7 +78,7 @@ fn rows() {
     );
 }
 
-/// A head of one token, a chunk and one more, and none: the state remains.
+/// Heads of one token, of one more token than a chunk, and of no tokens, which leaves the state unchanged.
 #[test]
 fn lengths() {
     for length in [0, 1, 63, 65] {

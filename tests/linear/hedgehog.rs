@@ -32,7 +32,7 @@ fn features<T: Half>(x: &[f64], map: &[T]) -> Vec<f64> {
     softmax(1.0).chain(softmax(-1.0)).collect()
 }
 
-/// Computes a kernel, and compares it with sums over all keys, and their older part with the recurrence of features.
+/// Runs a kernel and compares its results with sums over all keys, and the part of older keys with the recurrence of features.
 fn check<T: Half>(hedgehog: Hedgehog, sizes: Sizes, scale: f32)
 where
     f32: Convert<T>,
@@ -94,7 +94,7 @@ fn rows() {
     );
 }
 
-/// A head of one token, and of chunks with one token more or less, and none.
+/// Heads of one token, of one token more or less than whole chunks, and of no tokens.
 #[test]
 fn lengths() {
     for length in [0, 1, 63, 64, 65, 127, 128, 129, 193] {

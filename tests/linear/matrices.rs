@@ -79,7 +79,7 @@ impl<T: Half> Matrices<T> {
         self.elements[from..from + self.cols].iter().map(|x| x.number()).collect()
     }
 
-    /// Compares a row with expected numbers, each with the sum of the absolute values of its terms. What follows the row must be NaN.
+    /// Compares a row with expected numbers, each with the sum of the absolute values of its terms. The elements after the row must be NaN.
     pub(super) fn compare(&self, what: &str, at: (usize, usize), row: usize, expected: &[[f64; 2]]) {
         for (col, (found, [expected, size])) in self.row(at, row).into_iter().zip(expected).enumerate() {
             let agrees = (found - expected).abs() <= size * T::ERROR + 1e-6;

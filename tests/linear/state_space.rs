@@ -4,7 +4,7 @@ use super::matrices::{Matrices, Sizes, States, assembled, everywhere_with, mixed
 use crate::half::Half;
 use warpwright::{kernels::StateSpace, prelude::*, run::Device, tiles::Convert};
 
-/// Computes a kernel with `groups` pairs of B and C, and compares it with the recurrence, and that with the semiseparable matrix.
+/// Runs a kernel with `groups` pairs of B and C and compares its results with the recurrence, and that with the semiseparable matrix.
 fn check<T: Half>(model: StateSpace, sizes: Sizes, groups: usize)
 where
     f32: Convert<T>,
@@ -89,7 +89,7 @@ fn rows() {
     check::<f16>(StateSpace { head_size: 128, state_size: 128 }, sizes, 1);
 }
 
-/// A head of one token, a chunk and one more, and none: the state remains.
+/// Heads of one token, of one more token than a chunk, and of no tokens, which leaves the state unchanged.
 #[test]
 fn lengths() {
     for length in [0, 1, 63, 65] {

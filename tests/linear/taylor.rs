@@ -25,7 +25,7 @@ fn features(x: &[f64]) -> Vec<f64> {
     [1.0].into_iter().chain(linear).chain(quadratic).collect()
 }
 
-/// Computes a kernel with numbers of a scale, and compares it with sums over all keys and with the recurrence of features.
+/// Runs a kernel on numbers of a scale and compares its results with sums over all keys and with the recurrence of features.
 fn check<T: Half>(normalized: bool, sizes: Sizes, scale: f64)
 where
     f32: Convert<T>,
@@ -97,7 +97,7 @@ fn normalized_sums() {
     check::<f16>(true, Sizes { batches: 2, heads: 1, length: 64, rows_first: true }, 1.0);
 }
 
-/// A head of one token, a chunk and one more, and none.
+/// Heads of one token, of one more token than a chunk, and of no tokens.
 #[test]
 fn lengths() {
     for length in [0, 1, 63, 65] {

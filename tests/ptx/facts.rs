@@ -22,7 +22,7 @@ fn instructions(write: impl for<'k> FnOnce(Builder<'k>, Val<'k, u32>, Ptr<'k, u3
         .collect()
 }
 
-/// What a kernel of one thread stores.
+/// Returns the numbers that a kernel of one thread stores.
 fn results(
     count: usize,
     n: u32,
@@ -80,7 +80,7 @@ fn bits_that_are_known_cost_nothing() {
     assert!(!compared.iter().any(|line| line.contains("setp") || line.contains("bra")), "{compared:#?}");
 }
 
-/// Where `n` is 1, `n + 1` is 2, but what leaves the branch is still refused.
+/// In a branch where `n` is 1, `n + 1` is 2, but a value that leaves the branch is still rejected.
 #[test]
 fn what_is_assumed_in_a_branch_does_not_leave_it() {
     let refused = |escape: for<'k> fn(Val<'k, u32>) -> Val<'k, u32>| {
@@ -147,7 +147,7 @@ fn quotients_are_rounded_up_without_wrapping_around() {
     }
 }
 
-/// How often a loop runs.
+/// Returns the number of iterations of a loop.
 fn count<'k>(k: Builder<'k>, steps: Steps<'k, u32>) -> Val<'k, u32> {
     let count = k.var(0u32);
     k.for_(steps, |_| count.update(|count| count + 1));
@@ -174,7 +174,7 @@ fn loops_near_the_largest_number_end() {
     }
 }
 
-/// A loop whose end is known to be far from the largest number, or a multiple of the step, is as short as one by ones.
+/// A loop whose end is known to be far from the largest number, or to be a multiple of the step, is as short as a loop with step 1.
 #[test]
 fn steps_cost_nothing_where_they_are_safe() {
     let count = |steps: &dyn for<'k> Fn(Val<'k, u32>) -> Steps<'k, u32>| {
@@ -198,7 +198,7 @@ fn grid_rules_take_parameters_as_they_are() {
     let mut y = device.output::<u32>(6).expect("memory");
     device.launch(&kernel, (&mut y, 2, 129)).expect("it runs");
     assert_eq!(device.download(&y).expect("the result"), [1; 6]);
-    // Blocks past the rule would make accesses that nothing checks.
+    // Blocks past the grid rule would make unchecked accesses.
     let beyond =
         device.launch_grid(&kernel, [2, 4, 1], (&mut y, 2, 129)).expect_err("more blocks than the rule");
     assert_eq!(

@@ -37,7 +37,7 @@ struct Operation {
     apply: for<'k> fn([Val<'k, u64>; 4]) -> Val<'k, u64>,
 }
 
-/// A type of operand, taken from the low bits of a word and put there, without changing them.
+/// A type of operand, stored in the low bits of a word without changes.
 trait Word<'k>: Sized {
     fn of(word: Val<'k, u64>) -> Self;
     fn word(self) -> Val<'k, u64>;
@@ -71,7 +71,7 @@ impl<'k> Word<'k> for Val<'k, bool> {
     }
 }
 
-/// A list of operations: name, operands and their types, type of the result, and what it is.
+/// A list of operations: name, operands and their types, type of the result, and the expression.
 macro_rules! operations {
     ($($name:ident: $($x:ident $t:ty),+ => $u:ty, $body:expr;)*) => {
         pub(super) const OPERATIONS: &[Operation] = &[$(Operation {
@@ -124,8 +124,8 @@ fn available(target: Target) -> Vec<&'static Operation> {
     all().filter(exists).collect()
 }
 
-/// What the simulator makes of operations on `registers`, a set of which each thread has, and `constants`: for each
-/// operation, set of constants and choice of which operands are registers, the results of all threads.
+/// Returns the simulator's results of operations on `registers`, one set per thread, and `constants`: for each operation, set of
+/// constants and choice of the operands that are registers, the results of all threads.
 fn simulate(target: Target, operations: &[&Operation], registers: &[Bits], constants: &[Bits]) -> Vec<u64> {
     let rows: usize = operations.iter().map(|operation| constants.len() * operation.masks().count()).sum();
     let kernel = Kernel::<(In<u64>, Out<u64>)>::build("operations(x, out)", target, |k, (x, out)| {
@@ -217,7 +217,7 @@ fn folding_gives_what_the_instruction_gives(target: Target, at_least: usize) {
         ..Config::default()
     });
     let registers = proptest::collection::vec(bits(), THREADS);
-    // Besides constants of any kind those that identities look for: 0, 1 and all ones, 1.0 and −0.0 of f32, a width.
+    // In addition to arbitrary constants, those that identities recognize: 0, 1 and all ones, 1.0 and −0.0 of f32, a width.
     let constants = proptest::collection::vec(bits(), 4).prop_map(|mut constants| {
         constants.extend([0, 1, u64::MAX, 0x3f80_0000, 0x8000_0000, 32].map(|bits| [bits; 4]));
         constants
@@ -264,7 +264,7 @@ fn folding_gives_what_sm_75_gives() {
     folding_gives_what_the_instruction_gives(Target::SM_75, 650);
 }
 
-/// Operands: any bits, those at which something happens in one type or other, and floats near 1.
+/// Operands: arbitrary bits, special values of each type, and floats near 1.
 fn bits() -> impl Strategy<Value = Bits> {
     #[rustfmt::skip]
     let edges = vec![

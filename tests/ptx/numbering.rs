@@ -26,7 +26,7 @@ fn count(lines: &[String], mnemonic: &str) -> usize {
     lines.iter().filter(|line| line.starts_with(mnemonic)).count()
 }
 
-/// What one thread of a kernel stores, run in the simulator.
+/// Returns the number that one thread of a kernel stores in the simulator.
 fn result(n: u32, write: impl for<'k> FnOnce(Builder<'k>, Val<'k, u32>) -> Val<'k, u32>) -> u32 {
     let kernel = Kernel::<(Out<u32>, u32)>::build("f(y, n)", Target::SM_80, |k, (y, n)| {
         k.block([1]);
@@ -114,7 +114,7 @@ fn a_loops_state_is_another_value_in_each_iteration() {
     assert_eq!(found, 35 + a * 5 + b);
 }
 
-/// The counter is compared with the end after it was counted up, whatever was compared before.
+/// The counter is compared with the end after each increment, regardless of earlier comparisons.
 #[test]
 fn a_counter_is_compared_anew() {
     let found = result(5, |k, n| {
@@ -163,7 +163,7 @@ fn shared_values_are_not_accumulated_into() {
     }
 }
 
-/// A value that a predicated load may replace is not known by what it was before.
+/// Facts about a value no longer hold after a predicated load that may replace it.
 #[test]
 fn a_replaced_value_has_no_facts_of_the_old_one() {
     let kernel = Kernel::<(In<u32>, Out<u32>, u32)>::build("f(x, y, n)", Target::SM_80, |_, (x, y, n)| {

@@ -124,7 +124,7 @@ proptest! {
         factor in any::<u32>(),
     ) {
         let rows = run(12, |k, lane, out| {
-            // Adding 0 that the builder does not know to be one keeps the words in registers.
+            // Adding a 0 that the builder does not recognize as 0 keeps the words in registers.
             let zero = lane & !lane;
             let [a, b] = [a, b].map(|x| words(x).map(|word| zero + word));
             let long = [k.add_words(a, b), k.sub_words(a, b), k.mad_words(a, zero + factor, b)];

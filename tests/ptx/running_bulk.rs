@@ -141,7 +141,7 @@ fn boxes(swizzle: SwizzleMode) -> Kernel<Boxes> {
         });
         block.sync();
         full.wait(0);
-        // Every element of the box, wherever it is.
+        // Every element of the box, regardless of its position.
         let (i, j) = (block.thread() >> 5, block.thread() & 31);
         let chunk = match swizzle {
             SwizzleMode::B128 => (j >> 2) ^ (i & 7),

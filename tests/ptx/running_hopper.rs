@@ -54,7 +54,7 @@ fn handoff(rounds: u32, waits: bool) -> Kernel<(Out<u32>,)> {
                     if waits {
                         full.wait(i & 1);
                     }
-                    // Of another lane: only the barrier orders it.
+                    // The element of another lane: only the barrier orders the accesses.
                     out.at(i * 32 + lane).store(slot.at(31 - lane).load());
                     empty.arrive();
                 });
@@ -107,7 +107,7 @@ fn states_counts_and_bytes_complete_phases() {
             note(bit(barrier.test_wait(last)));
             note(bit(barrier.test_wait_parity(0)));
             note(bit(barrier.test_wait_parity(1)));
-            // From now on three: two that are dropped count in this phase.
+            // Later phases expect three arrivals; the two that are dropped still count in this phase.
             barrier.arrive_drop();
             barrier.arrive_drop_no_complete(1);
             barrier.relaxed().arrive_count(2);
@@ -185,7 +185,7 @@ fn blocks_of_a_cluster_share_memory() {
         let (out, lane) = (k.slice(out, 8 * 32 * 4), k.laneid());
         let cells = k.shared::<u32>(32);
         let total = k.shared::<u32>(1);
-        // Orders nothing.
+        // A relaxed arrival does not order accesses.
         cluster.arrive_relaxed();
         cluster.wait();
         cells.at(lane).store(block.rank() * 1000 + lane);
@@ -193,7 +193,7 @@ fn blocks_of_a_cluster_share_memory() {
         cluster.sync();
         let next = (block.rank() + 1) & 3;
         let there = cells.at(lane).in_block(next);
-        // Everyone adds to the first block's total, and takes the next block's cell.
+        // Every thread adds to the first block's total, and takes the next block's cell.
         total.in_block(0).reduction().add(lane);
         let mut row = k.ctaid_x() * 128 + lane;
         let mut note = |value| {

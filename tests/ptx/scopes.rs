@@ -8,7 +8,7 @@ use warpwright::{
     run::{Device, Simulator},
 };
 
-/// What every thread of a block of this shape computes.
+/// Returns the number that every thread of a block of this shape computes.
 fn each_thread<const N: usize>(
     shape: [u32; N],
     write: impl for<'k> FnOnce(Builder<'k>, Block<'k>) -> Val<'k, u32>,

@@ -55,7 +55,7 @@ proptest! {
     }
 }
 
-/// Kernels whose shared arrays are all empty, as those of a size that happens to be 0, have an address for them.
+/// If all shared arrays of a kernel are empty, because a size happens to be 0, they still have an address.
 #[test]
 fn empty_arrays_have_an_address() {
     for align in [8, 1024] {

@@ -29,7 +29,7 @@ fn accepted(result: Result<Kernel<Args>, BuildError>) {
     }
 }
 
-/// Asserts that the collective on one line is refused for the condition on another, and what its kind is.
+/// Asserts that the collective operation on one line is rejected because of the condition, of this kind, on another line.
 #[track_caller]
 fn refused(
     result: Result<Kernel<Args>, BuildError>,
@@ -140,7 +140,7 @@ fn a_barrier_of_the_block_under_a_branch_of_one_warp() {
     });
     let [condition, collective] = lines.get();
     refused(kernel, collective, (ConditionKind::If, condition), Uniformity::Block);
-    // A warp agrees on it.
+    // The condition is the same for all threads of a warp.
     accepted(build(|k, _, _, _| k.if_(k.tid_x().lt(32), || k.sync_warp(FULL_MASK))));
     accepted(build(|k, _, _, n| k.if_(n.lt(32), || k.sync_threads())));
 }
@@ -217,7 +217,7 @@ fn threads_that_left_a_loop_do_not_come_back_to_its_collectives() {
     });
     refused(kernel, line.get(), (ConditionKind::Break, line.get() + 1), Uniformity::Block);
 
-    // Those that go on to the next iteration do.
+    // Threads that continue with the next iteration do reach it.
     accepted(build(|k, x, _, n| {
         k.loop_(|l| {
             k.sync_threads();
@@ -235,7 +235,7 @@ fn threads_that_left_a_loop_do_not_come_back_to_its_collectives() {
     });
     refused(kernel, line.get() + 1, (ConditionKind::Continue, line.get()), Uniformity::Block);
 
-    // A warp that has left the inner loop is missed in the outer one's iteration only if it leaves that too.
+    // A warp that leaves the inner loop still reaches the rest of the outer loop's iteration.
     accepted(build(|k, _, _, n| {
         k.for_(n, |_| {
             k.for_(k.tid_x() >> 5, |_| k.sync_warp(FULL_MASK));
@@ -260,7 +260,7 @@ fn a_loop_carries_what_is_as_uniform_as_it_came_in() {
             (b + 1, a)
         });
     }));
-    // What comes back differs from lane to lane, but nothing relied on it.
+    // The value at the back edge differs between lanes, but no collective operation relied on it.
     accepted(build(|k, _, y, n| {
         let sum = k.fold(n, Val::from(0u32), |i, sum| sum + i + k.laneid());
         unsafe { y.store(sum) };
@@ -290,7 +290,7 @@ fn a_loop_that_carries_a_value_away_from_uniformity() {
     });
     refused(kernel, line.get(), (ConditionKind::If, line.get()), Uniformity::WARP);
 
-    // A warp's own value is enough for a warp's collective, and not for the block's.
+    // A warp-uniform value is sufficient for a collective operation of the warp, but not of the block.
     accepted(build(|k, _, _, n| {
         k.fold(n, Val::from(0u32), |_, sum| {
             k.if_(sum.lt(100), || k.sync_warp(FULL_MASK));

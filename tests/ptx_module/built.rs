@@ -3,7 +3,7 @@
 use crate::ptxas;
 use warpwright::ptx::{BuildError, BuildErrorKind, Builder, Kernel, Params, Target};
 
-/// Builds the same kernel for an old and a new target and assembles both; gives the text of the old.
+/// Builds the same kernel for an old and a new target and assembles both; returns the text for the old target.
 pub(super) fn built<A: Params>(
     signature: &str,
     write: impl for<'k> Fn(Builder<'k>, A::Handles<'k>),
@@ -26,7 +26,7 @@ pub(super) fn refused<A: Params>(write: impl for<'k> FnOnce(Builder<'k>, A::Hand
     refused.kind().clone()
 }
 
-/// The lines of a kernel's body that contain one of these words, without indentation and runs of blanks.
+/// The lines of a kernel's body that contain one of these words, without indentation and repeated spaces.
 pub(super) fn lines(ptx: &str, words: &[&str]) -> Vec<String> {
     ptx.lines()
         .filter(|line| words.iter().any(|word| line.contains(word)))

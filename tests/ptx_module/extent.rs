@@ -42,7 +42,7 @@ proptest! {
     }
 }
 
-/// What is `⌈n / 64⌉` only in a branch that excludes large `n` is not an extent outside of it.
+/// A value that equals `⌈n / 64⌉` only in a branch that excludes large `n` is not an extent outside the branch.
 #[test]
 fn a_quotient_that_may_wrap_is_not_an_extent() {
     use warpwright::{prelude::*, ptx::BuildErrorKind};

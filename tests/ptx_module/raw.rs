@@ -108,7 +108,7 @@ fn the_caller_says_what_the_rest_needs() {
     );
 }
 
-/// What is wrong with a raw line.
+/// Returns the problem with a raw line.
 fn problem(write: impl for<'k> FnOnce(Builder<'k>, Val<'k, u32>)) -> String {
     match refused::<(u32,)>(|k, (x,)| write(k, x)) {
         BuildErrorKind::BadRaw { problem, .. } => problem,

@@ -1,4 +1,4 @@
-//! The derivatives of norms, of softmax and of cross-entropy.
+//! The gradients of norms, of softmax and of cross-entropy.
 
 use super::matrix::{Number, Shape, assembled, check, check_with, mixed, row};
 use warpwright::{

@@ -85,7 +85,7 @@ fn every_tiling_keeps_the_same_elements() {
     }
 }
 
-/// All elements, and none: also of NaN and ∞, which are dropped as others are.
+/// Probabilities 0 and 1 keep and drop all elements, including NaN and ∞.
 #[test]
 fn probabilities_of_0_and_1() {
     let tiling = Dropout::for_rows(TARGET, 4, &[100]).tiling;

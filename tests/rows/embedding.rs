@@ -7,7 +7,7 @@ const TARGET: Target = Target::SM_90A;
 /// The rows of the table.
 const ROWS: usize = 11;
 
-/// Rows of the table, several of them often, and numbers that are none.
+/// Indices of rows of the table, some of which are repeated, and indices that do not refer to a row.
 fn index(i: usize) -> i32 {
     match i % 7 {
         3 => -1,

@@ -9,7 +9,7 @@ use warpwright::{
 /// Element types, and the error that a result may have.
 pub(super) trait Number: warpwright::tensor::TensorElement + PartialEq {
     const NAN: Self;
-    /// Of the rounding, and of what is computed in f32.
+    /// The relative error of rounding and of the computation in f32.
     const RELATIVE: f64;
     fn of(x: f64) -> Self;
     fn number(self) -> f64;
@@ -55,7 +55,7 @@ impl Number for e4m3 {
 }
 
 impl Number for i8 {
-    /// No result: the smallest one is −127.
+    /// A number that is not a result: the smallest result is −127.
     const NAN: Self = Self::MIN;
     const RELATIVE: f64 = 0.0;
     fn of(x: f64) -> Self {
@@ -70,7 +70,7 @@ impl Number for i8 {
 }
 
 impl Number for i32 {
-    /// No result.
+    /// A number that is not a result.
     const NAN: Self = Self::MIN;
     const RELATIVE: f64 = 0.0;
     fn of(x: f64) -> Self {
@@ -175,8 +175,8 @@ fn download<T: Number>(device: &AnyDevice, buffer: &Buffer<T>) -> Bits {
     device.download(buffer).expect("copied").into_iter().map(Number::bits).collect()
 }
 
-/// Compares a row with what is expected: numbers may differ by the relative error of their type and by `absolute`. What is between this
-/// row and the next must be NaN still.
+/// Compares a row with the expected numbers, from which it may differ by the relative error of its type and by `absolute`. The elements
+/// between this row and the next must still be NaN.
 fn compare<T: Number>(what: &str, found: &Bits, shape: Shape, row: usize, expected: &[f64], absolute: f64) {
     let from = row * shape.pitch;
     for (col, expected) in expected.iter().enumerate() {

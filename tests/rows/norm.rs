@@ -147,7 +147,7 @@ fn deviations_of_distant_numbers() {
     }
 }
 
-/// As in PyTorch: NaN and ±∞ make the mean square, and so the whole row, NaN or 0; other rows are not concerned.
+/// As in PyTorch: NaN and ±∞ make the mean square, and so the whole row, NaN or 0; other rows are not affected.
 #[test]
 fn rows_of_special_numbers() {
     for (function, n) in [

@@ -29,7 +29,7 @@ fn w(col: usize) -> f64 {
     mixed(7, col)
 }
 
-/// What a row is quantized as: the numbers, and their scales.
+/// Returns the quantized numbers of a row, and their scales.
 fn quantized<Q: Quantized>(group: ScaleGroup, x: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let length = if group == ScaleGroup::Row { x.len() } else { 128 };
     let scale = |x: &[f64]| {
@@ -128,7 +128,7 @@ where
     );
 }
 
-/// Half of the distance between the smallest numbers of e4m3, and of i8, and what is computed in f32.
+/// Half of the distance between the smallest numbers of e4m3, and of i8, and the error of the computation in f32.
 const OF_E4M3: f64 = 0.00098;
 const OF_I8: f64 = 0.5003;
 

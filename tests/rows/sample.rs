@@ -69,7 +69,8 @@ fn probabilities(x: &[f64], rule: Rule) -> Vec<f64> {
     kept.iter().map(|term| term / preceding).collect()
 }
 
-/// Pearson's χ² test of how often columns were drawn: rejects 1 of 1000 correct results. Adjacent columns that are expected less than 5 times are one.
+/// Pearson's χ² test of the numbers of draws of columns: rejects 1 of 1000 correct results. Adjacent columns that are expected less than 5
+/// times are combined.
 fn assert_distributed(what: &str, tokens: &[i32], probabilities: &[f64]) {
     let mut counts = vec![0.0; probabilities.len()];
     for &token in tokens {
@@ -96,7 +97,7 @@ fn assert_distributed(what: &str, tokens: &[i32], probabilities: &[f64]) {
     assert!(deviation < 3.09, "{what}: χ² {square} of {freedom} degrees, {deviation} deviations");
 }
 
-/// Rows that are all the same.
+/// Checks the distribution of columns drawn from equal rows.
 fn distributed<X: Number + Convert<f32>>(tiling: RowTiling, size @ [_, n, _]: [usize; 3], rule: Rule) {
     let of_row = |_: usize, col: usize| mixed(1, col);
     let tokens = drawn::<X>(tiling, size, rule, &of_row);

@@ -96,7 +96,7 @@ fn logarithms_of_f16_in_bf16() {
     shapes::<f16, bf16>(true);
 }
 
-/// As in PyTorch, NaN, +∞ and nothing but −∞ make a row NaN, wherever they are; other rows are not concerned.
+/// As in PyTorch, NaN, +∞, or only −∞ make a row NaN, regardless of their positions; other rows are not affected.
 #[test]
 fn rows_of_special_numbers() {
     let element = |row: usize, col: usize| match (row % 8, col) {
@@ -148,7 +148,7 @@ fn causal_masks() {
 #[test]
 fn masks_of_lengths() {
     let (n, rows) = (3000, 2);
-    // The last row has no length, and sees nothing.
+    // The last row has no length, and therefore sees no columns.
     let lengths: [u32; 4] = [1777, 3000, 1, 0];
     for (streamed, divisor) in [(false, 8), (true, 8), (false, 1), (true, 1)] {
         let softmax = Softmax::for_rows(TARGET, 2, &[n as u32, divisor]);

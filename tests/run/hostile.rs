@@ -166,7 +166,7 @@ proptest! {
     }
 
     /// A matrix of any sizes and pitch, in a buffer of any length: a launch runs if and only if the buffer contains it, and elements
-    /// outside are not there.
+    /// out of bounds are not accessed.
     #[test]
     fn matrices_stay_inside(matrix in matrix()) {
         let kernel = matrix_kernel();
@@ -363,10 +363,10 @@ impl Views {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 800, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Tiles of tiles and parts of threads of any tensor, at any index: what builds fills nothing outside of the buffer.
+    /// Tiles of tiles and parts of threads of any tensor, at any index: kernels that can be built write nothing outside the buffer.
     #[test]
     fn views_of_tensors_stay_inside(views in views()) {
-        // What may leave the buffer does not build.
+        // Kernels whose accesses may leave the buffer cannot be built.
         let Some(kernel) = views.kernel() else { return Ok(()) };
         prop_assert_eq!(kernel.entry().unsafe_accesses, 0);
         let [m, n] = views.extents;
@@ -395,7 +395,7 @@ fn modes_along_one_axis_are_added() {
             let fours = k.tensor(y, [extent], [1.into()]).zipped_divide(4);
             fill(&fours.local_tile((2, 2), (k.ctaid_x(), 0u32)), 7);
         });
-        // What may leave the buffer does not build.
+        // Kernels whose accesses may leave the buffer cannot be built.
         let Ok(kernel) = kernel else { continue };
         built += 1;
         let device = Simulator::new();
@@ -405,7 +405,7 @@ fn modes_along_one_axis_are_added() {
     assert!(built > 0);
 }
 
-/// A view carried through a loop takes its edges along: the tile that is compared is that of the iteration.
+/// A view carried through a loop keeps its own edges: the tile that is compared is that of the iteration.
 #[test]
 fn a_carried_view_is_compared_with_its_own_edge() {
     type Args = (InOut<u32>, u32, u32);
@@ -427,7 +427,7 @@ fn a_carried_view_is_compared_with_its_own_edge() {
     assert_eq!(device.download(&y).unwrap(), [tile(1), tile(0), tile(2), tile(3)].concat());
 }
 
-/// Views that no launch can check do not build.
+/// Views that no launch can check are build errors.
 #[test]
 fn views_that_no_launch_can_check_are_refused() {
     assert_eq!(

@@ -132,7 +132,7 @@ fn negative_numbers_have_divisors_too() {
     }
 }
 
-/// What the kernel says of its matrices, every buffer must hold: here 3 rows of 5, 8 apart, in columns next to each other.
+/// Every buffer must contain the matrix that the kernel declares: here, 3 rows of 5 adjacent elements, 8 elements apart.
 #[test]
 fn buffers_that_are_too_short_are_refused() {
     let device = Simulator::new();

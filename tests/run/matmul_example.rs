@@ -62,7 +62,7 @@ impl Folder {
         self.file(name)
     }
 
-    /// Names of the files in it.
+    /// The names of the files in the folder.
     fn names(&self) -> Vec<OsString> {
         let mut names: Vec<_> = fs::read_dir(&self.0)
             .expect("it exists")
@@ -244,7 +244,7 @@ fn help_is_no_error() {
     assert!(text.contains("--device <DEVICE>"), "{text}");
 }
 
-/// A sum of products by the rule that the bound stands for: groups, each aligned to its largest exponent and cut off after
+/// A sum of products in the arithmetic on which the bound is based: groups, each aligned to its largest exponent and cut off after
 /// `bits`, the sum cut off to an f32.
 fn tensor_core(a: &[bf16], b: &[bf16], group: usize, bits: i32) -> f32 {
     let mut sum = 0.0f32;
@@ -279,8 +279,8 @@ fn factor() -> impl Strategy<Value = bf16> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever the factors, results of Ampere's and of Hopper's arithmetic hold, and one that is off by more than twice
-    /// the bound does not.
+    /// For any factors, results of Ampere's and of Hopper's arithmetic are within the bound, and a result whose error exceeds
+    /// twice the bound is not.
     #[test]
     fn the_bound_holds(pairs in prop::collection::vec((factor(), factor()), 1..100)) {
         let (a, b): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();

@@ -37,7 +37,7 @@ fn buffers_beyond_all_memory_are_errors() {
     assert_eq!(bytes(device.zeros(3).expect("room")), [0; 3]);
 }
 
-/// The kernel computes `m * n` in 32 bits, and a launch must not take what is left of it for the size.
+/// The kernel computes `m * n` in 32 bits, and a launch must not use the truncated product as the size.
 #[test]
 fn extents_do_not_wrap() {
     let device = Simulator::new();

@@ -12,7 +12,7 @@ use warpwright::{
 
 use super::{atoms, support::numbers};
 
-/// The first thing that is refused of what `body` does with `x`.
+/// Returns the first error of the operations of `body` on `x`.
 #[track_caller]
 fn refusal(body: impl for<'k> Fn(Builder<'k>, Ptr<'k, f32, Global, ReadWrite>)) -> String {
     let built = Kernel::<(InOut<f32>,)>::build("refused(x)", Target::SM_80, |k, (x,)| {
@@ -146,7 +146,7 @@ fn inputs_are_summed_and_outputs_filled() {
     assert_eq!(device.download(&to).unwrap(), expect);
 }
 
-/// What an index in a register does to a tensor whose accesses are not compared with an edge: refused, unless it is known to be inside.
+/// An index in a register is rejected for a tensor whose accesses are not compared with an edge, unless it is known to be in bounds.
 #[test]
 fn indices_that_may_be_past_the_end() {
     type Args = (InOut<f32>, u32);
@@ -167,7 +167,7 @@ fn indices_that_may_be_past_the_end() {
         refused(|k, x, _| {
             drop(k.tensor_with_layout(x, &k.layout("32:1")).local_partition(&k.layout("32:1"), k.tid_x()));
         }),
-        // The tile is inside, so nothing is compared: not what is past the tile either.
+        // The tile is in bounds, so accesses are not compared with an edge, and accesses past the tile are rejected.
         refused(|k, x, n| drop(row_of(k, x, n).slice((n, ..)))),
         refused(|k, x, n| drop(row_of(k, x, n).slice((16, ..)))),
         refused(|k, x, n| drop(row_of(k, x, n).local_partition(&k.layout("(16,2):(2,1)"), k.tid_x()))),

@@ -64,7 +64,7 @@ proptest! {
         prop_assert_eq!(part.offset + part.layout.at(i).unwrap(), whole);
     }
 
-    /// All of every operand's tile is held, and C once by the threads that do not share K.
+    /// Threads own every element of each operand's tile; of C, threads that do not share K own each element once.
     #[test]
     fn products_cover_their_operands(atoms_mn in (1..=3_i64, 1..=3_i64), grow in (1..=2_i64, 1..=2_i64)) {
         let atom = atoms::mma("SM80_16x8x16_F32F16F16F32_TN");

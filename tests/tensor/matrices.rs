@@ -145,7 +145,7 @@ fn walk<'k, T: TensorElement>(
 }
 
 impl InShared {
-    /// Takes x through shared memory and registers to y. Checks that all came through, and how often instructions are written.
+    /// Copies x through shared memory and registers to y. Checks that y equals x, and the numbers of emitted instructions.
     #[track_caller]
     fn loads<T: TensorElement + PartialEq + std::fmt::Debug>(
         &self,
@@ -170,7 +170,7 @@ impl InShared {
         passes(&kernel.unwrap(), self.layout, values, instructions);
     }
 
-    /// Takes x through registers and shared memory to y, and checks the same.
+    /// Copies x through registers and shared memory to y, with the same checks.
     #[track_caller]
     fn stores(&self, instructions: &[(&str, usize)]) {
         let kernel = Kernel::<(In<u16>, Out<u16>)>::build("stores(x, y)", self.target, |k, (x, y)| {

@@ -71,7 +71,7 @@ fn partitions(case: &Value, copy: &TiledCopy, source: &str, destination: &str) {
     }
 }
 
-/// The same function.
+/// Asserts that two layouts are the same function.
 fn same(found: &Layout, expect: &Layout, name: &str) {
     let values = |layout: &Layout| layout.values().collect::<Vec<_>>();
     assert_eq!(values(found), values(expect), "{name}: {found} for {expect}");
@@ -100,7 +100,7 @@ fn tiled_products() {
             let name = format!("{name}, {x}");
             let map = mma.map(operand).unwrap();
             map.assert_covering();
-            // CuTe's C runs past its tile for threads beyond the first along K, who hold the same as the first.
+            // CuTe's C runs past its tile for threads beyond the first along K, which own the same elements as the first.
             let ks = mma.thr_layout_vmnk().shape().modes()[3].size();
             if operand != Operand::C || ks == 1 {
                 same(map.layout(), &layout(&case[format!("layout{x}_tv")]), &name);

@@ -34,7 +34,7 @@ use product::{Order, Size, run_and_check};
 pub(super) const SIZES: [Size; 3] =
     [Size { m: 128, n: 128, k: 24 }, Size { m: 4, n: 8, k: 4 }, Size { m: 132, n: 140, k: 20 }];
 
-/// The product is right on all devices.
+/// Asserts that the product is correct on all devices.
 pub(super) fn everywhere(
     kernel: &Kernel<product::Args>,
     size: Size,
@@ -168,7 +168,7 @@ fn one_warp(wait: impl for<'k> FnOnce(Builder<'k>, Pending<'k, Tiles<'k>>) -> Ti
     kernel.unwrap()
 }
 
-/// What a device makes of factors of small integers, and what it should.
+/// Returns the results of a device for factors of small integers, and the expected results.
 fn halves(device: &impl Device, kernel: &Kernel<Halves>) -> Result<[Vec<f32>; 2], RunError> {
     let half = |i: usize| f16::from_f32((i % 13) as f32 - 6.0);
     let (a, b): (Vec<_>, Vec<_>) = ((0..256).map(half).collect(), (0..128).map(|i| half(i * 5)).collect());

@@ -48,7 +48,7 @@ pub(super) fn coded<T: Coded>(rows: u32, cols: u32) -> Vec<T> {
     (0..rows).flat_map(|row| (0..cols).map(move |col| code(row, col))).collect()
 }
 
-/// What each register of each lane must hold if element (row, col) of the tile is `element(row, col)`: lane-major.
+/// Returns the expected contents of each register of each lane if element (row, col) of the tile is `element(row, col)`: lane-major.
 pub(super) fn expected<T: Coded>(tile: &TvLayout, element: impl Fn(u32, u32) -> T) -> Vec<u32> {
     let mut words = vec![0u32; (32 * tile.registers()) as usize];
     for lane in 0..32 {

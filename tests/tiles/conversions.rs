@@ -13,7 +13,7 @@ use crate::cases::everywhere;
 
 /// A type of a conversion.
 trait Converted: Numeral {
-    /// Whether conversions between this type and others of which this is true are a single instruction; all others go through f32.
+    /// Whether conversions between this type and others of which this is true are a single instruction; all others pass through f32.
     const DIRECT: bool;
 }
 

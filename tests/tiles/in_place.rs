@@ -150,7 +150,7 @@ fn is_register(operand: &str) -> bool {
     operand.starts_with('%') && operand.ends_with(|last: char| last.is_ascii_digit())
 }
 
-/// Kernels that must copy are seen to do so: the loop exchanges two tiles.
+/// Copies are counted where they are necessary: the loop exchanges two tiles.
 #[test]
 fn copies_are_counted() {
     fn exchanged<T: Numeral>() -> usize {

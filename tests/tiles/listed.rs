@@ -169,7 +169,7 @@ fn docs() -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/tiles.md")).unwrap()
 }
 
-/// What is below the level of tiles is used in the files that its row names.
+/// The names below the level of tiles are used in the files that their rows name.
 #[test]
 fn names_below_tiles_have_tests() {
     let rows = rows_of_thunderkittens(&docs(), "| ThunderKittens | warpwright | tests |");
@@ -211,7 +211,7 @@ fn names_of_thunderkittens_have_tests() {
     assert!(untested.is_empty(), "tests that do not use what their rows name:\n{}", untested.join("\n"));
 }
 
-/// A test does not use what another one of its module does.
+/// The words of a test do not include those of other tests of its module.
 #[test]
 fn words_are_those_of_one_test() {
     let tests = Tests::of_source(

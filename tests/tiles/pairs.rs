@@ -78,7 +78,7 @@ fn conditions_over_several_tiles() {
             let b = k.ctaid_x();
             let start = (k.filled::<ColVec<u32, 1>>(0), k.filled::<ColVec<u32, 1>>(1));
             let (any, all) = k.fold(n.ceil_div(32), start, |j, (any, all)| {
-                // Elements past the edge are positive or not, whichever changes nothing.
+                // Elements past the edge are positive or not, whichever does not change the result.
                 let low: Rt<bf16, 1, 2> = x.tile(b, j).load_or(bf16::from_f32(-1.0));
                 let high: Rt<bf16, 1, 2> = x.tile(b, j).load_or(bf16::from_f32(1.0));
                 (low.row_any_with(any, positive), high.row_all_with(all, positive))

@@ -43,7 +43,7 @@ fn sum<const N: usize>(count: u32, known: bool) {
     );
 }
 
-/// The work on a stage sees its number: here each tile is weighted by it.
+/// The work on a stage receives the number of the stage: here, each tile is weighted by it.
 #[test]
 fn work_knows_its_stage() {
     type Args = (In<f32>, Out<f32>);
@@ -135,8 +135,8 @@ fn slices_are_loaded_ahead() {
     }
 }
 
-/// A pipeline that an emitted loop runs again and again, as a persistent kernel does: the stages are not filled anew before
-/// every warp is done with them.
+/// A pipeline that an emitted loop runs again and again, as a persistent kernel does: the stages are not filled again before
+/// every warp has finished reading them.
 #[test]
 fn again_and_again() {
     let kernel = Kernel::<(In<f32>, Out<f32>, u32)>::build("again", Target::SM_80, |k, (a, d, rounds)| {

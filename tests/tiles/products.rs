@@ -142,7 +142,7 @@ where
     let mut whole =
         Problem::<A, B, C>::new(sizes, || A::small(&mut a), || B::small(&mut b), || C::small(&mut c));
     whole.check(&kernel, 0.0);
-    // Products that no exchange of elements along k, m or n leaves as they are.
+    // Products that change if any elements along k, m or n are exchanged.
     let any = Problem::<A, B, C>::new(sizes, || A::random(&mut a), || B::random(&mut b), || C::small(&mut c));
     any.check(&kernel, precision);
     if A::of(f64::NAN).number().is_nan() {

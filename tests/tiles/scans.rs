@@ -21,7 +21,7 @@ fn number(launch: usize, at: usize, is_factor: bool) -> f64 {
     }
 }
 
-/// What a scan combines, on the host.
+/// The operation of a scan, on the host.
 type Combine = fn(f64, f64) -> f64;
 
 const COMBINED: [(Combine, bool); 4] =

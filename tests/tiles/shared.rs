@@ -52,7 +52,7 @@ fn fill_widths<T: Coded, L: RegisterLayout>() {
     fill::<T, 1, 4, Auto, L>(32, 31, 118, 2, Target::SM_80);
     fill::<T, 2, 2, Auto, L>(128, 49, 57, 1, Target::SM_80);
     fill::<T, 3, 1, Auto, L>(96, 90, 24, 8, Target::SM_80);
-    // Threads that do not come out even with the tile's chunks.
+    // The number of threads does not divide the number of the tile's chunks.
     fill::<T, 2, 3, Auto, L>(160, 64, 96, 8, Target::SM_80);
     fill::<T, 1, 3, Auto, L>(64, 20, 90, 2, Target::SM_80);
     // Large and wide.

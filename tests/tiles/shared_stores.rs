@@ -52,7 +52,7 @@ where
     let at = |row: u32, col: u32| match col / width {
         _ if row >= 128 => T::from_f64(f64::NAN),
         1 => code::<T>(row, col),
-        // What the tile had past the matrix is zero, and was not stored; the tile across has columns of the first one.
+        // The elements of the tile past the matrix are zero, and were not stored; the tile across has columns of the first one.
         2 if col - width < cols => code::<T>(row, col - width),
         _ => T::from_f64(f64::NAN),
     };

@@ -17,7 +17,7 @@ fn number(launch: usize, at: usize) -> f64 {
     ((at * 37 + at / 16 * 11 + launch * 5) % 101 % 7) as f64
 }
 
-/// What fills elements past an edge.
+/// The number that fills elements past an edge.
 const FILL: f64 = 5.0;
 
 /// The subtiles along the height of a shared tile.

@@ -146,7 +146,7 @@ fn widest() {
     }
 }
 
-/// A vector stored by all its owners would be as many stores; the one that does it is lane 0 of the copies.
+/// Of the lanes that own copies of an element, only the first stores it.
 #[test]
 fn rows_and_columns_of_a_matrix() {
     type Args = (In<f32>, Out<f32>, u32, u32);

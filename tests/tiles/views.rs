@@ -6,7 +6,7 @@ use warpwright::{prelude::*, ptx, run::Device, tensor::Stride, tiles::GlLayout};
 use super::codes::{code, coded};
 use crate::cases::everywhere;
 
-/// What is stored past the edges: nothing.
+/// The number past the edges, which must not be overwritten.
 const CANARY: f32 = -1.0;
 
 /// Copies a matrix of a view, tile by tile of 16×32, through registers or shared memory, from a tensor of `elements` to another with the same layout; two blocks, of

@@ -34,7 +34,7 @@ fn accesses<A>(kernel: &Kernel<A>) -> BTreeSet<u32> {
     widths.collect()
 }
 
-/// What a kernel does with two matrices.
+/// The work of a kernel on two matrices.
 type Work<'f, T> = dyn for<'k> Fn(Builder<'k>, &Gl<'k, T, Read>, &Gl<'k, T, Write>) + 'f;
 
 /// A kernel that works on matrices of tiles of this size, whose number of rows is known only at launch.

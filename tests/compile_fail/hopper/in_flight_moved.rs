@@ -1,4 +1,4 @@
-// A product moves the accumulator; what it was before cannot be waited for.
+// A product consumes the accumulator, which can then no longer be waited for.
 use warpwright::prelude::*;
 fn main() {
     let _ = Kernel::<(In<bf16>,)>::build("k", Target::SM_90A, |k, (a,)| {

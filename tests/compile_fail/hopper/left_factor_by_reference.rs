@@ -1,4 +1,4 @@
-// A register tile is given by value.
+// A register tile is passed by value.
 use warpwright::prelude::*;
 fn main() {
     let _ = Kernel::<(In<bf16>,)>::build("k", Target::SM_90A, |k, (a,)| {

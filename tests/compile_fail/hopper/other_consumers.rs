@@ -1,4 +1,4 @@
-// A ring of two consumers is not read by one.
+// A ring of two consumers cannot be read by one.
 use warpwright::{
     prelude::*,
     tiles::{consumers, producer},

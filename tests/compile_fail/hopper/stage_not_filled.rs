@@ -1,4 +1,4 @@
-// The producer gives back a stage that it has filled.
+// The producer must return a stage that it has filled.
 use warpwright::{
     prelude::*,
     tiles::{consumers, producer},

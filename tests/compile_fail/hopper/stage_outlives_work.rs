@@ -1,4 +1,4 @@
-// A stage of `run` or `each` is not read after the call.
+// A stage of `run` or `each` cannot be read after the call.
 use warpwright::{
     prelude::*,
     tiles::{consumers, producer},

@@ -1,4 +1,4 @@
-// A stage is not read after it was released.
+// A stage cannot be read after it has been released.
 use warpwright::{
     prelude::*,
     tiles::{consumers, producer},

@@ -1,4 +1,4 @@
-// A register of one kernel does not fit into another.
+// A register of one kernel cannot be used in another.
 use warpwright::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-// A register of one type does not add to one of another.
+// Registers of different types cannot be added.
 use warpwright::prelude::*;
 fn main() {
     let _ = Kernel::<(In<f32>, Out<f32>, u32,)>::build("k", Target::SM_90, |k, (x, y, n,)| {

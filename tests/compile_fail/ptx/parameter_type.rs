@@ -1,4 +1,4 @@
-// A `String` is no kernel parameter.
+// A `String` is not a valid kernel parameter.
 use warpwright::prelude::*;
 
 fn main() {

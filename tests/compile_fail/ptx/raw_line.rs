@@ -1,4 +1,4 @@
-// A raw line may do anything: it is written in `unsafe` code only.
+// A raw line is not checked, so it requires `unsafe` code.
 use warpwright::prelude::*;
 fn main() {
     let _ = Kernel::<(Out<u32>,)>::build("k", Target::SM_90, |k, (y,)| {

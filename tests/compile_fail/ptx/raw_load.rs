@@ -1,4 +1,4 @@
-// Nothing keeps an address inside its buffer: a plain pointer to global memory is read in `unsafe` code only.
+// The address of a plain pointer may be outside its buffer, so loads from global memory through it require `unsafe` code.
 use warpwright::prelude::*;
 fn main() {
     let _ = Kernel::<(In<f32>, Out<f32>, u32,)>::build("k", Target::SM_90, |k, (x, y, n,)| {

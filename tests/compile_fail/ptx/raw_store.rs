@@ -1,4 +1,4 @@
-// A plain pointer to global memory is written in `unsafe` code only.
+// Stores to global memory through a plain pointer require `unsafe` code.
 use warpwright::prelude::*;
 fn main() {
     let _ = Kernel::<(Out<f32>, u32,)>::build("k", Target::SM_90, |k, (y, n,)| {

@@ -1,4 +1,4 @@
-// An `Out` buffer is not read.
+// An `Out` buffer cannot be read.
 use warpwright::prelude::*;
 fn main() {
     let _ = Kernel::<(In<f32>, Out<f32>, u32,)>::build("k", Target::SM_90, |k, (x, y, n,)| {

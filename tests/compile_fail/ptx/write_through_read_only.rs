@@ -1,4 +1,4 @@
-// An `In` buffer is not written.
+// An `In` buffer cannot be written.
 use warpwright::prelude::*;
 fn main() {
     let _ = Kernel::<(In<f32>, Out<f32>, u32,)>::build("k", Target::SM_90, |k, (x, y, n,)| {

@@ -1,4 +1,4 @@
-// Specialized warps get their own scope, which is not the block: a barrier of the block would wait for the other warps.
+// Specialized warps receive their own scope, which is not the block: a barrier of the block would wait for the other warps.
 use warpwright::prelude::*;
 fn main() {
     let _ = Kernel::<(Out<u32>,)>::build("k", Target::SM_90, |k, (y,)| {

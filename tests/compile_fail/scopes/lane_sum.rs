@@ -1,4 +1,4 @@
-// A lane is one thread, which has nothing to sum with; a warp and a block do.
+// A lane is a single thread, so it has no sum; a warp and a block do.
 use warpwright::prelude::*;
 fn main() {
     let _ = Kernel::<(Out<u32>,)>::build("k", Target::SM_90, |k, (y,)| {

@@ -1,4 +1,4 @@
-// A lane is one thread, which has nobody to vote with.
+// A lane is a single thread, so it has no votes.
 use warpwright::prelude::*;
 fn main() {
     let _ = Kernel::<(Out<u32>,)>::build("k", Target::SM_90, |k, (y,)| {

@@ -1,4 +1,4 @@
-// One warp is not a warpgroup: what four warps do together needs all four.
+// One warp is not a warpgroup: operations of a warpgroup require all four warps.
 use warpwright::prelude::*;
 fn main() {
     let _ = Kernel::<(Out<u32>,)>::build("k", Target::SM_90, |k, (y,)| {

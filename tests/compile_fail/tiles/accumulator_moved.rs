@@ -1,4 +1,4 @@
-// `mma` accumulates in place: the tile that went in is gone.
+// `mma` accumulates in place and consumes the tile.
 use warpwright::prelude::*;
 fn main() {
     let _ = Kernel::<(u32,)>::build("k", Target::SM_90, |k, (_n,)| {

@@ -1,4 +1,4 @@
-// A tile that nothing was copied to is not read.
+// A tile that has not been filled cannot be read.
 use warpwright::prelude::*;
 fn main() {
     let _ = Kernel::<(u32,)>::build("k", Target::SM_90, |k, (_n,)| {

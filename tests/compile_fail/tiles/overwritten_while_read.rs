@@ -1,4 +1,4 @@
-// A filled tile is not filled again before all threads are done with it.
+// A filled tile cannot be filled again before all threads have finished reading it.
 use warpwright::prelude::*;
 fn main() {
     let _ = Kernel::<(In<bf16>,)>::build("k", Target::SM_90, |k, (a,)| {

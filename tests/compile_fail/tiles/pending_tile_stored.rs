@@ -1,4 +1,4 @@
-//! A shared tile is stored to a matrix before the stores that fill it were waited for.
+//! A shared tile is stored to a matrix before the stores that fill it have been waited for.
 
 use warpwright::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A shared vector is loaded before its copy was waited for.
+//! A shared vector is loaded before its copy has been waited for.
 
 use warpwright::{prelude::*, tiles::Naive};
 

@@ -1,4 +1,4 @@
-// A tile is not released while a rectangle of it is in use.
+// A tile cannot be released while a rectangle of it is in use.
 use warpwright::prelude::*;
 fn main() {
     let _ = Kernel::<(In<bf16>,)>::build("k", Target::SM_90, |k, (a,)| {

@@ -1,4 +1,4 @@
-// A shared tile of bf16 is not filled from a matrix of f16.
+// A shared tile of bf16 cannot be filled from a matrix of f16.
 use warpwright::prelude::*;
 fn main() {
     let _ = Kernel::<(In<f16>,)>::build("k", Target::SM_90, |k, (h,)| {

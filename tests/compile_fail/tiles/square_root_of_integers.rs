@@ -1,4 +1,4 @@
-//! A root of integers.
+//! The square root of integers.
 
 use warpwright::prelude::*;
 

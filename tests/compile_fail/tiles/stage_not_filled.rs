@@ -1,4 +1,4 @@
-// The pipeline's first closure gives back a stage that it has filled.
+// The pipeline's first closure must return a stage that it has filled.
 use warpwright::prelude::*;
 fn main() {
     let _ = Kernel::<(In<bf16>,)>::build("k", Target::SM_90, |k, (a,)| {

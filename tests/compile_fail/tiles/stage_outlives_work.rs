@@ -1,4 +1,4 @@
-// A stage is borrowed for one call of the work: nothing of it goes into the next.
+// A stage is borrowed for one call of the closure and cannot be kept for the next.
 use warpwright::prelude::*;
 fn main() {
     let _ = Kernel::<(In<bf16>,)>::build("k", Target::SM_80, |k, (a,)| {

@@ -1,4 +1,4 @@
-// A tile is not stored to an `In` buffer.
+// A tile cannot be stored to an `In` buffer.
 use warpwright::prelude::*;
 fn main() {
     let _ = Kernel::<(In<bf16>,)>::build("k", Target::SM_90, |k, (a,)| {

@@ -1,4 +1,4 @@
-//! A part of a tile is loaded before the stores of the other warps were waited for.
+//! A part of a tile is loaded before the stores of the other warps have been waited for.
 
 use warpwright::prelude::*;
 

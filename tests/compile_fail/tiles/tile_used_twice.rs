@@ -1,4 +1,4 @@
-//! A tile computed in place is used again.
+//! A tile is used again after an operation that computes in place.
 
 use warpwright::prelude::*;
 

@@ -1,4 +1,4 @@
-// A tile whose copy was not waited for is not read.
+// A tile cannot be read before its copy has been waited for.
 use warpwright::prelude::*;
 fn main() {
     let _ = Kernel::<(In<bf16>,)>::build("k", Target::SM_90, |k, (a,)| {

@@ -1,4 +1,4 @@
-//! A tile is used after its parts own its registers.
+//! A tile is used after it has been split into parts, which own its registers.
 
 use warpwright::prelude::*;
 

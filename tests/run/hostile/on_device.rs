@@ -30,7 +30,7 @@ impl<T: DeviceRepr + Copy + Debug + PartialEq> Guarded<T> {
         self.all.slice_mut(CANARIES..end)
     }
 
-    /// The content of the buffer, after a look at the canaries.
+    /// Checks the canaries, and returns the contents of the buffer.
     fn content(&self) -> Result<Vec<T>, TestCaseError> {
         let all = self.stream.clone_dtoh(&self.all).expect("copied");
         let (before, rest) = all.split_at(CANARIES);

@@ -12,7 +12,7 @@ use warpwright::{
 use super::{super::numbers::Numeral, conj, pairs, product, sum};
 use crate::cases::everywhere;
 
-/// What replaces numbers past the edges, and those that masks replace.
+/// The number that replaces numbers past the edges, and those that masks select.
 const FILL: [f64; 2] = [5.0, 2.0];
 const MASK: [f64; 2] = [9.0, -8.0];
 

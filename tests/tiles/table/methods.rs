@@ -114,7 +114,7 @@ fn implementing(head: &[Placed]) -> Vec<Placed> {
     head[start..].to_vec()
 }
 
-/// A macro of a file: the tokens of its definition, and what it is invoked with.
+/// A macro of a file: the tokens of its definition, and those with which it is invoked.
 struct Macro<'a> {
     range: Range<usize>,
     definition: &'a [Placed],

@@ -25,7 +25,7 @@ const TARGETS: [Target; 8] = [
     Target::SM_120A,
 ];
 
-/// What the targets emit for an operation.
+/// The instructions that the targets emit for an operation.
 enum Emitted {
     /// All targets from this one emit the same.
     Alike(Target),
@@ -59,7 +59,7 @@ fn of_targets<T: TensorElement>(operation: &Operation<'_, T>) -> Emitted {
     Emitted::Different(found.iter().map(cell).collect())
 }
 
-/// The names of operations with what the targets emit.
+/// The names of operations with the instructions that the targets emit.
 fn rows() -> Vec<(&'static str, Emitted)> {
     macro_rules! targets {
         ($($name:literal: $t:ty, |$operands:pat_param| $operation:expr;)*) => {
