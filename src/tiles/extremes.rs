@@ -280,7 +280,7 @@ macro_rules! extremes {
                     self.best(1, Comparison::$comparison)
                 }
 
-                #[doc = concat!("Returns, for each column, the ", $what, " of its elements and the corresponding element of `with`, with its index; the result replaces `with`. See [`", stringify!($row_with), "`](Self::", stringify!($row_with), ").")]
+                #[doc = concat!("Returns, for each column, the ", $what, " of its elements and the corresponding element of `with`, with its index; the result replaces `with`.\n\nSee [`", stringify!($row_with), "`](Self::", stringify!($row_with), ").")]
                 #[must_use]
                 #[track_caller]
                 pub fn $col_with(

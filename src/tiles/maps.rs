@@ -11,7 +11,7 @@ macro_rules! maps {
         impl<'k, T: TensorElement, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
             #[doc(alias = "unary_map")]
             #[doc(alias = "unary_op")]
-            #[doc = concat!("Applies `f` to every register and returns a ", $what, " of the results. A register is a pair of 16-bit elements, or one element of 32 or 64 bits.")]
+            #[doc = concat!("Applies `f` to every register and returns a ", $what, " of the results.\n\nA register is a pair of 16-bit elements, or one element of 32 or 64 bits.")]
             #[must_use]
             #[track_caller]
             pub fn map(&self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Self
@@ -21,7 +21,7 @@ macro_rules! maps {
                 self.map_words(f)
             }
 
-            #[doc = concat!("Applies `f` to every register and returns a ", $what, " of the results, for any element type. 8-bit elements, and 16-bit elements of types without arithmetic, are packed into a `u32`, the first element in the lowest bits.")]
+            #[doc = concat!("Applies `f` to every register and returns a ", $what, " of the results, for any element type.\n\n8-bit elements, and 16-bit elements of types without arithmetic, are packed into a `u32`, the first element in the lowest bits.")]
             #[must_use]
             #[track_caller]
             pub fn map_words(&self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Self {

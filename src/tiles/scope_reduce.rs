@@ -70,7 +70,7 @@ macro_rules! reductions {
     };
     (@of $tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident, $part:literal: $($what:literal $how:ident $over:ident;)*) => {
         impl<'k, T: Accumulate, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements of the ", $part, "s of all warps of `scope`. All threads of the scope must take part; all receive the same result.")]
+            #[doc = concat!("Returns the ", $what, " of all elements of the ", $part, "s of all warps of `scope`.\n\nAll threads of the scope must take part; all receive the same result.")]
             #[must_use]
             #[track_caller]
             pub fn $over(&self, scope: impl Scope<'k>) -> Val<'k, T::Sum> {
@@ -79,7 +79,7 @@ macro_rules! reductions {
         )*}
 
         impl<'k, T: Accumulate, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
-            #[doc = concat!("Returns whether `f` holds for any element of the ", $part, "s of all warps of `scope`. All threads of the scope must take part; all receive the same result.")]
+            #[doc = concat!("Returns whether `f` holds for any element of the ", $part, "s of all warps of `scope`.\n\nAll threads of the scope must take part; all receive the same result.")]
             #[track_caller]
             pub fn any_over(
                 &self,
@@ -91,7 +91,7 @@ macro_rules! reductions {
                 AnyScope::from(scope).any(any_in_lane(&self.fragment, &f))
             }
 
-            #[doc = concat!("Returns whether `f` holds for all elements of the ", $part, "s of all warps of `scope`. All threads of the scope must take part; all receive the same result.")]
+            #[doc = concat!("Returns whether `f` holds for all elements of the ", $part, "s of all warps of `scope`.\n\nAll threads of the scope must take part; all receive the same result.")]
             #[track_caller]
             pub fn all_over(
                 &self,

@@ -86,7 +86,7 @@ impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {
 macro_rules! reductions {
     ($($what:literal $how:ident $row:ident $col:ident $all:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {$(
-            #[doc = concat!("Stores the ", $what, " of each row to the shared vector `to`. All threads of the block must take part.")]
+            #[doc = concat!("Stores the ", $what, " of each row to the shared vector `to`.\n\nAll threads of the block must take part.")]
             ///
             /// The builder rejects the call if the vector and the tile belong to different scopes.
             #[track_caller]
@@ -94,7 +94,7 @@ macro_rules! reductions {
                 self.rows_reduced(to, |band| band.$row())
             }
 
-            #[doc = concat!("Stores the ", $what, " of each column to the shared vector `to`. All threads of the block must take part.")]
+            #[doc = concat!("Stores the ", $what, " of each column to the shared vector `to`.\n\nAll threads of the block must take part.")]
             ///
             /// Uses shared memory for one vector per 16 rows, and one barrier in addition to that of the result. `to` has one element per
             /// column: `W` · 16, or `W` · 32 for 8-bit elements. The builder rejects the call if the vector and the tile belong to different
@@ -107,7 +107,7 @@ macro_rules! reductions {
         )*}
 
         impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements. All threads of the block must take part; all receive the same result.")]
+            #[doc = concat!("Returns the ", $what, " of all elements.\n\nAll threads of the block must take part; all receive the same result.")]
             ///
             /// Elements are combined in [`Accumulate::Sum`].
             #[must_use]
@@ -118,7 +118,7 @@ macro_rules! reductions {
         )*}
 
         impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements. All threads of the warp must take part; all of them, in every calling warp, receive the same result.")]
+            #[doc = concat!("Returns the ", $what, " of all elements.\n\nAll threads of the warp must take part; all of them, in every calling warp, receive the same result.")]
             ///
             /// Each calling warp loads the whole vector, so warps do not wait for each other. Elements are combined in [`Accumulate::Sum`].
             #[must_use]
@@ -212,7 +212,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
 macro_rules! extremes {
     ($($what:literal $better:ident $all:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements, with its row and column. Of equal elements, the first in row-major order is returned. All threads of the block must take part; all receive the same result.")]
+            #[doc = concat!("Returns the ", $what, " of all elements, with its row and column.\n\nOf equal elements, the first in row-major order is returned. All threads of the block must take part; all receive the same result.")]
             #[must_use]
             #[track_caller]
             pub fn $all(&self) -> (Val<'k, T::Sum>, (Val<'k, u32>, Val<'k, u32>)) {
@@ -221,7 +221,7 @@ macro_rules! extremes {
         )*}
 
         impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements, with its index. Of equal elements, the one with the lowest index is returned. All threads of the warp must take part; all of them, in every calling warp, receive the same result.")]
+            #[doc = concat!("Returns the ", $what, " of all elements, with its index.\n\nOf equal elements, the one with the lowest index is returned. All threads of the warp must take part; all of them, in every calling warp, receive the same result.")]
             #[must_use]
             #[track_caller]
             pub fn $all(&self) -> (Val<'k, T::Sum>, Val<'k, u32>) {

@@ -100,8 +100,8 @@ fn a_block_has_no_such_scope() {
     assert!(text.contains("expected 16 for groups of 64 threads, found 15 free"), "{text}");
 }
 
-/// Sum, maximum, minimum and both scans over a scope, and the product of other values, of `x` in each thread of a block of that many threads, and again in
-/// an emitted loop, compared with the host.
+/// Compares the sum, maximum, minimum and both scans of `x` over a scope, and the product of other values, with the host's: once, and in
+/// an emitted loop.
 macro_rules! check_reductions {
     ($t:ty, $target:expr, $threads:expr, $group:expr, $scope:path, $from:expr) => {{
         let (threads, group) = ($threads as usize, $group as usize);

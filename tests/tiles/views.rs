@@ -9,8 +9,8 @@ use crate::cases::everywhere;
 /// The number past the edges, which must not be overwritten.
 const CANARY: f32 = -1.0;
 
-/// Copies a matrix of a view, tile by tile of 16×32, through registers or shared memory, from a tensor of `elements` to another with the same layout; two blocks, of
-/// which each takes every other row of tiles.
+/// Copies a matrix of a view, tile by tile of 16×32, through registers or shared memory, from a tensor of `elements` to another with the
+/// same layout; two blocks, of which each takes every other row of tiles.
 fn copied<const R: usize>(
     elements: u32,
     layout: impl for<'k> Fn(Val<'k, u32>) -> GlLayout<'k, R>,

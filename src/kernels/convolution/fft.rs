@@ -71,8 +71,8 @@ struct Inputs<'k, T> {
 
 /// Emits the kernel for sequences that are matrices of `W` subtiles of rows and columns. Each warp has 16 rows of the results of each step.
 ///
-/// F(u) is (F·U ∘ R)·F with the symmetric matrix F of the transform of a row and roots of unity R; the element in row i and column j is number i + j·n. As
-/// F⁻¹(z) is the conjugate of F(z̄) / n², the inverse has the same steps, in the reverse order.
+/// F(u) is (F·U ∘ R)·F with the symmetric matrix F of the transform of a row and roots of unity R; the element in row i and column j is
+/// number i + j·n. As F⁻¹(z) is the conjugate of F(z̄) / n², the inverse has the same steps, in the reverse order.
 fn emit<'k, T, const W: usize>(k: Builder<'k>, inputs: Inputs<'k, T>)
 where
     T: TensorElement + FloatElement + Product<T, f32> + Convert<f32>,

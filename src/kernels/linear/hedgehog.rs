@@ -26,7 +26,8 @@ pub type HedgehogArgs<T> =
 ///
 /// The maximum is over the tokens of the first kind. `scale` and α must be positive, and β must not be negative.
 ///
-/// Sums and softmax are f32. Features, weights relative to their sum, and the state, Σ φ(kⱼ)ᵀ·vⱼ over older tokens, are rounded to `T` before they are multiplied.
+/// Sums and softmax are f32. Features, weights relative to their sum, and the state, Σ φ(kⱼ)ᵀ·vⱼ over older tokens, are rounded to `T`
+/// before they are multiplied.
 #[doc(alias = "LoLCATs")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hedgehog {
@@ -108,7 +109,8 @@ struct Inputs<'k, T> {
     scale: Val<'k, f32>,
 }
 
-/// Emits the kernel for rows of `D` subtiles of Q and K. Each warp computes the weights and features of 16 tokens of a chunk, and 16 columns of V of their sums.
+/// Emits the kernel for rows of `D` subtiles of Q and K. Each warp computes the weights and features of 16 tokens of a chunk, and 16
+/// columns of V of their sums.
 fn emit<'k, T>(k: Builder<'k>, inputs: Inputs<'k, T>, value_size: u32)
 where
     T: TensorElement + Product<T, f32> + Convert<f32>,

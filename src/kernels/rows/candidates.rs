@@ -6,8 +6,8 @@ use crate::{
     tiles::{Convert, Striped},
 };
 
-/// The position of an element in the order of a selection: keys of greater elements are greater, and among equal ones, those of lower columns. NaN is greater than all
-/// numbers, and −0 equals 0. No element has key 0.
+/// The position of an element in the order of a selection: keys of greater elements are greater, and among equal ones, those of lower
+/// columns. NaN is greater than all numbers, and −0 equals 0. No element has key 0.
 #[derive(Clone, Copy)]
 pub(super) struct Key<'k>(pub(super) Val<'k, u64>);
 
@@ -42,8 +42,8 @@ const SIGN: u32 = 1 << 31;
 /// The elements of a thread that are collected together; the keys of more take too many registers.
 const TOGETHER: usize = 4;
 
-/// The candidates of a row, which a warp or a block of a power of two of threads collects: two slots per thread. When the slots are full, they are sorted, and all but the
-/// `count` largest are discarded; from then on, only greater elements are collected.
+/// The candidates of a row, which a warp or a block of a power of two of threads collects: two slots per thread. When the slots are full,
+/// they are sorted, and all but the `count` largest are discarded; from then on, only greater elements are collected.
 pub(super) struct Candidates<'a, 'k> {
     row: &'a Row<'k>,
     /// The keys of this row.
@@ -101,8 +101,8 @@ impl<'a, 'k> Candidates<'a, 'k> {
         });
     }
 
-    /// Collects those of the `pending` elements of part `part` whose keys are greater than `least`. Returns a bit for each element for which no slot was left, and whether the
-    /// warp had such elements.
+    /// Collects those of the `pending` elements of part `part` whose keys are greater than `least`. Returns a bit for each element for
+    /// which no slot was left, and whether the warp had such elements.
     #[track_caller]
     fn collect_part<T: Convert<f32>>(
         &self,
@@ -148,8 +148,8 @@ impl<'a, 'k> Candidates<'a, 'k> {
         Key(self.keys.at(self.row.thread).load())
     }
 
-    /// Appends the elements for which the condition holds, of all lanes; each has the number of its bit. Returns a bit for each element of this lane for which no slot was left, and not 0 if the warp had
-    /// such elements.
+    /// Appends the elements for which the condition holds, of all lanes; each has the number of its bit. Returns a bit for each element of
+    /// this lane for which no slot was left, and not 0 if the warp had such elements.
     #[track_caller]
     fn append(&self, elements: &[(u32, Key<'k>, Val<'k, bool>)]) -> (Val<'k, u32>, Val<'k, u32>) {
         let (k, warp) = (self.row.k, self.row.k.warp());
@@ -182,7 +182,8 @@ impl<'a, 'k> Candidates<'a, 'k> {
             k.when(slot.ge(found), || self.keys.at(slot).store(0u64));
         }
         self.row.team.sync();
-        // Bitonic: runs of `size` sorted keys, in alternating directions, whose halves are merged. Loops, because ptxas keeps the addresses of unrolled steps in registers.
+        // Bitonic: runs of `size` sorted keys, in alternating directions, whose halves are merged. Loops, because ptxas keeps the addresses
+        // of unrolled steps in registers.
         k.for_(1..slots.ilog2() + 1, |exponent| {
             let size = Val::from(1u32) << exponent;
             k.for_(exponent, |step| {

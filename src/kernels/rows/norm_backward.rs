@@ -16,10 +16,10 @@ const BLOCKS: u32 = 4;
 
 /// A kernel that computes the gradients of y = norm(x) · w + b: dx, and partial sums of dw and db.
 ///
-/// With g = dy · w and x̂ = norm(x), dx = (g − mean(g · x̂) · x̂) · scale, and LayerNorm also subtracts mean(g) inside the parentheses.
-/// Over the rows p, p + `parts`, … of x, row `p` of dw contains the sums of dy · x̂, and row `p` of db the sums of dy;
-/// [`ColumnReduction`](super::ColumnReduction) adds the rows. Results therefore depend on `parts`, but not on the order in which blocks
-/// run. The rows must fit in the registers of the [tiling](RowTiling).
+/// With g = dy · w, x̂ = norm(x), and r the root by which norm divides, dx = (g − mean(g · x̂) · x̂) / r; for LayerNorm, mean(g) is also
+/// subtracted inside the parentheses. Over the rows p, p + `parts`, … of x, row `p` of dw contains the sums of dy · x̂, and row `p` of db
+/// the sums of dy; [`ColumnReduction`](super::ColumnReduction) adds the rows. Results therefore depend on `parts`, but not on the order in
+/// which blocks run. The rows must fit in the registers of the [tiling](RowTiling).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NormBackward {
     /// How rows are divided among threads; rows are not read in parts.

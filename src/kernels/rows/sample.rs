@@ -27,8 +27,9 @@ pub type SampleArgs<X> = (In<X>, u32, Out<i32>, u32, u32, f32, u32, f32, u64, u6
 /// first NaN if the row contains NaN. The same applies to a row that has no softmax, because it contains NaN or +∞, or only −∞. The result of
 /// a row without elements is −1.
 ///
-/// The results depend on the elements, the arguments and the tiling: random numbers are those of [Philox4x32-10](crate::ptx::Builder::philox4x32) for the key `seed` and
-/// counters (row, group, `offset`), low words first. Launches with the same seed, such as those of the steps of a model, must use different offsets.
+/// The results depend on the elements, the arguments and the tiling: random numbers are those of
+/// [Philox4x32-10](crate::ptx::Builder::philox4x32) for the key `seed` and counters (row, group, `offset`), low words first. Launches with
+/// the same seed, such as those of the steps of a model, must use different offsets.
 ///
 /// If all columns may be drawn, rows of any length are read once, in parts. A thread's elements of a part form a group. The groups compete in
 /// an exponential race: the group with the smallest quotient of an exponentially distributed number and its sum of exponentials wins, and one

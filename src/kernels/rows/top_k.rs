@@ -13,8 +13,8 @@ pub type TopKArgs<X> = (In<X>, u32, Out<X>, Out<i32>, u32, u32, u32);
 /// A kernel that finds the `count` largest elements of each row and their columns, in descending order. `count` is at least 1 and at most the
 /// number of threads of a row.
 ///
-/// Of equal elements, those of lower columns come first; −0 equals 0, and is returned as 0. As in PyTorch, NaN is greater than all numbers. If a row has fewer elements, the
-/// remaining values are NaN, and the remaining indices −1.
+/// Of equal elements, those of lower columns come first; −0 equals 0, and is returned as 0. As in PyTorch, NaN is greater than all numbers.
+/// If a row has fewer elements, the remaining values are NaN, and the remaining indices −1.
 ///
 /// Rows of any length are read once, in parts. Elements that are not less than the smallest of the `count` largest so far are collected in
 /// shared memory; when its slots, twice as many as threads, are full, they are sorted. Of n elements in random order, about `count` · ln n
@@ -37,7 +37,8 @@ impl TopK {
     /// The maximum number of elements: threads of larger blocks have too few registers.
     pub const MOST: u32 = 512;
 
-    /// Returns the kernel for up to `count` elements, at most [`MOST`](Self::MOST), of elements of `bytes` bytes in rows of these sizes; see [`RowTiling::for_rows`].
+    /// Returns the kernel that finds up to `count` elements, at most [`MOST`](Self::MOST), of `bytes` bytes each in rows of these sizes; see
+    /// [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32], count: u32) -> Self {
         let chosen = RowTiling::for_rows(target, bytes, sizes);
@@ -67,7 +68,8 @@ impl TopK {
     /// Builds the kernel, named `top_256_bf16_any_by8` for up to 256 elements of bf16, and sizes that are multiples of 8.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling, and for a tiling in which a row is not processed by exactly one warp or one block of a power of two of threads.
+    /// Returns an error for an invalid tiling, and for a tiling in which a row is not processed by exactly one warp or one block of a power
+    /// of two of threads.
     pub fn kernel<X>(&self, target: Target) -> Result<Kernel<TopKArgs<X>>, BuildError>
     where
         X: Convert<f32>,

@@ -8,7 +8,7 @@ use crate::{
     tiles::Convert,
 };
 
-/// The arguments of the kernel that [`Norm::dropout_kernel`](super::Norm::dropout_kernel) builds:
+/// The arguments of the kernel that [`Norm::dropout_kernel`] builds:
 /// `(x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon, p, seed, offset)`, the parameters of
 /// [`ResidualBiasedNormArgs`](super::ResidualBiasedNormArgs) and the last three of [`DropoutArgs`](crate::kernels::DropoutArgs).
 pub type DropoutNormArgs<X, W, Y> =
