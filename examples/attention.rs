@@ -34,7 +34,7 @@ fn main() -> ExitCode {
 
 fn demonstrate() -> Result<(), Box<dyn Error>> {
     let first = run::first();
-    // sm_90a runs on compute capability 9.0 alone.
+    // Kernels for sm_90a run only on compute capability 9.0.
     if first.capability() == (9, 0) { attend(&first) } else { attend(&Simulator::new()) }
 }
 
@@ -54,7 +54,7 @@ fn attend(device: &impl Device) -> Result<(), Box<dyn Error>> {
     });
     let kernel = attention.kernel::<bf16>()?;
 
-    // Rows of all heads are next to each other: the layout that projections give.
+    // The rows of all heads of a position are adjacent, as projections store them.
     let [q, k, v] = [(1, HEADS), (2, KV_HEADS), (3, KV_HEADS)].map(|(seed, heads)| numbers(seed, heads));
     let strides = |heads: u32| [length * heads * size, size, heads * size];
     let (of_queries, of_keys) = (strides(heads), strides(kv_heads));

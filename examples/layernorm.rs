@@ -32,7 +32,7 @@ fn layernorm<const W: usize>(target: Target) -> Result<Kernel<Args>, BuildError>
 
         let mut t: Rt<f32, 1, W> = x.tile(row, 0).load();
         t -= &(t.row_sum() * per_element);
-        // Past the edge, the elements of x were 0 and are minus the mean now.
+        // Elements past the edge were loaded as 0; now they are minus the mean.
         t = t.right_fill(n, 0.0);
         let variance = (&t * &t).row_sum() * per_element;
         t *= &(variance + EPSILON).rsqrt();

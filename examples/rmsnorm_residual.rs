@@ -47,7 +47,7 @@ fn rmsnorm(divisor: u32, target: Target) -> Result<Kernel<Args>, BuildError> {
         let mean = squares.sum_over(block) / n.cast::<f32>();
         let scale = k.rsqrt(mean + EPSILON);
         k.for_(steps, |step| {
-            // What is stored in h, rounded, so that y depends on h only.
+            // The rounded values that are stored in h, so that y depends only on h.
             let sum: Part = (x.tile(part(k, step)).load::<f32, 32, Naive>() + r.tile(part(k, step)).load())
                 .convert::<bf16>()
                 .convert();

@@ -1,5 +1,5 @@
 //! Computes a transformer block as in Llama (RMSNorm, projections, rotary embeddings, causal attention with grouped heads, residual sums,
-//! and a SwiGLU MLP) with one call for each step, which picks the kernel, and compares the result with f64.
+//! and a SwiGLU MLP) with one call for each step, which chooses and launches a kernel, and compares the result with f64.
 //!
 //! ```text
 //! cargo run --release --example transformer_block
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
 
 fn demonstrate() -> Fallible<()> {
     let first = run::first();
-    // sm_90a runs on compute capability 9.0 alone.
+    // Kernels for sm_90a run only on compute capability 9.0.
     if first.capability() == (9, 0) {
         run_block(&first, KernelCache::new(&first))
     } else {
@@ -63,7 +63,7 @@ fn run_block(device: &impl Device, kernels: KernelCache<'_>) -> Fallible<()> {
     let y = block.forward(&device.upload(&x)?)?;
     let error = relative_error(&weights.forward(&x), &device.download(&y)?);
     println!("error    {error:.5} of the root mean square");
-    // NaN is not less, either.
+    // NaN fails this comparison too.
     if error < 0.01 { Ok(()) } else { Err("the error exceeds the roundings of bf16".into()) }
 }
 
@@ -228,7 +228,7 @@ impl<'d, D: Device> Block<'d, D> {
 
 impl Weights {
     fn new() -> Self {
-        // Projections of numbers of about the same size.
+        // With this scale, projections preserve the magnitude of the numbers.
         let matrix = |outputs: usize, inputs: usize, seed| {
             numbers(outputs * inputs, seed, (3.0 / inputs as f32).sqrt())
         };

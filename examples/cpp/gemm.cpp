@@ -1,5 +1,5 @@
 // Runs an exported product with tensor maps on the first NVIDIA GPU and checks every element of its result: D = A B with A m x k
-// in rows, B k x n in columns and D m x n in rows, all bf16. The launch creates a tensor map for each matrix.
+// row-major, B k x n column-major and D m x n row-major, all bf16. The launch creates a tensor map for each matrix.
 //
 //     gemm [gemm.ptx [m n k]]
 //
@@ -27,7 +27,7 @@ constexpr auto prepare = gemm_bf16_row_col_128x128_prepare;
 constexpr auto check = gemm_bf16_row_col_128x128_check;
 constexpr auto launch = gemm_bf16_row_col_128x128_launch;
 
-// Elements between rows (of B, columns): tensor maps require multiples of 16 bytes.
+// The elements between the starts of rows (of B, columns): tensor maps require multiples of 16 bytes.
 std::uint32_t pitch(std::uint32_t length) { return (length + 7) / 8 * 8; }
 
 // Elements past the end of D, which the kernel must not write, like those between its rows.

@@ -1,4 +1,4 @@
-// What the programs share on the host: arguments, files, matrices.
+// Host code that both programs use: arguments, files, matrices.
 #pragma once
 
 #include "bf16.h"

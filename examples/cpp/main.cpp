@@ -20,7 +20,7 @@
 
 namespace {
 
-// The exported kernel for any sizes, and the faster one for n and k that 8 divides.
+// The exported kernel for any sizes, and the faster one for n and k that are multiples of 8.
 struct AnySize {
     using Args = matmul_bf16_args;
     static constexpr const char *name = MATMUL_BF16_NAME;
@@ -90,7 +90,7 @@ bool verify(const Size &size, const std::vector<std::uint16_t> &a, const std::ve
                 sum += product;
                 magnitude += std::abs(product);
             }
-            // Products of bf16 are exact in f32; each of the k sums loses at most 2^-23 of what is summed.
+            // Products of bf16 are exact in f32; each of the k sums is off by at most 2^-23 of the magnitude.
             const double bound = size.k * std::ldexp(magnitude, -23);
             const float found = d[std::size_t{row} * size.n + column];
             const double error = std::abs(found - sum);

@@ -1,6 +1,6 @@
 //! The check of an example's results.
 
-/// Prints the largest of some errors, and returns an error if it is not at most `allowed`. NaN is larger than any number.
+/// Prints the largest absolute value of `errors`, and returns an error if it exceeds `allowed`. NaN counts as larger than any number.
 pub(crate) fn check(case: &str, errors: impl IntoIterator<Item = f64>, allowed: f64) -> Result<(), String> {
     let largest =
         errors.into_iter().map(f64::abs).max_by(f64::total_cmp).ok_or("expected results, found none")?;
