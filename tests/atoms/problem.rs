@@ -4,6 +4,7 @@ use warpwright::{
     atoms::{BitOp, Group, MmaAtom, MmaOperand, MmaType},
     layout::TvLayout,
 };
+use warpwright_reference::{Term, sum_of_terms};
 
 use super::numbers::{decode, encode, range};
 
@@ -138,16 +139,16 @@ impl Problem {
     /// Returns the exact D of ±A·B, added to C if `accumulate`.
     pub(crate) fn signed_product(&self, atom: &MmaAtom, sign: i64, accumulate: bool) -> Vec<i64> {
         let (m, n, k) = sizes(atom);
-        let term = |a: i64, b: i64| match atom.bit_op() {
-            None => a * b,
-            Some(BitOp::Xor) => a ^ b,
-            Some(BitOp::And) => a & b,
+        let term = match atom.bit_op() {
+            None => Term::Product,
+            Some(BitOp::Xor) => Term::Xor,
+            Some(BitOp::And) => Term::And,
         };
         let mut d = Vec::with_capacity(m * n);
         for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
             let (a, b) = (&self.a[i * k..(i + 1) * k], &self.b[j * k..(j + 1) * k]);
             let start = if accumulate { self.c[i * n + j] } else { 0 };
-            let sum = start + sign * a.iter().zip(b).map(|(&a, &b)| term(a, b)).sum::<i64>();
+            let sum = start + sign * sum_of_terms(term, a, b);
             d.push(match atom.operand_type(MmaOperand::D) {
                 MmaType::S32 if atom.saturates() => sum.clamp(i32::MIN.into(), i32::MAX.into()),
                 MmaType::S32 => i64::from(sum as i32),

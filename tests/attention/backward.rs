@@ -11,6 +11,7 @@ use warpwright::{
     run::{AnyDevice, Buffer, Device},
     tiles::Convert,
 };
+use warpwright_reference::{add_scaled, dot, dot_with_size};
 
 /// Q, K, V, O and dO.
 const NAMES: [char; 5] = ['q', 'k', 'v', 'o', 'd'];
@@ -83,7 +84,7 @@ impl<T: Half> Matrices<T> {
                 dot(self.row(0, [batch, head, query]), self.row(1, [batch, kv_head, key]))
                     / (self.size as f64).sqrt()
             },
-            value: &|key, col| self.row(2, [batch, kv_head, key])[col],
+            value: &|key| self.row(2, [batch, kv_head, key]),
             columns: self.size,
             soft_cap: None,
             slope: 0.0,
@@ -112,7 +113,7 @@ impl<T: Half> Matrices<T> {
         let mut results = [0, 1, 1].map(|of_keys| vec![[0.0; 2]; self.rows[of_keys].length]);
         for (batch, head, query) in each([batches, heads, queries]) {
             let [q, o, d_o] = [0, 3, 4].map(|which| self.row(which, [batch, head, query]));
-            let [delta, size_of_delta] = sums(o, d_o);
+            let [delta, size_of_delta] = dot_with_size(o, d_o);
             let lse = f64::from(self.lse[(batch * heads + head) * queries + query]);
             let visible = self.with_reference(mask, [batch, head], |reference| {
                 let score = |key| reference.score(query, key);
@@ -122,31 +123,18 @@ impl<T: Half> Matrices<T> {
                 let at = [batch, self.kv_head(head), key];
                 let [k, v] = [1, 2].map(|which| self.row(which, at));
                 let p = (score - lse).exp();
-                let [dp, size_of_dp] = sums(d_o, v);
+                let [dp, size_of_dp] = dot_with_size(d_o, v);
                 let ds = [p * (dp - delta) * scale, p * (size_of_dp + size_of_delta) * scale];
                 let of_query = self.rows[0].at(batch, head, query);
                 let of_key = self.rows[1].at(at[0], at[1], key);
                 let terms = [(0, of_query, ds, k), (1, of_key, ds, q), (2, of_key, [p, p], d_o)];
-                for (which, start, [factor, size], row) in terms {
-                    for (col, x) in row.iter().enumerate() {
-                        let [sum, sizes] = &mut results[which][start + col];
-                        *sum += factor * x;
-                        *sizes += size * x.abs();
-                    }
+                for (which, start, factors, row) in terms {
+                    add_scaled(&mut results[which][start..], factors, row);
                 }
             }
         }
         results
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    sums(a, b)[0]
-}
-
-/// Returns the sum of products, and that of their absolute values.
-fn sums(a: &[f64], b: &[f64]) -> [f64; 2] {
-    a.iter().zip(b).fold([0.0; 2], |[sum, size], (a, b)| [sum + a * b, size + (a * b).abs()])
 }
 
 /// The buffers of a launch.

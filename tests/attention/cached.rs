@@ -11,6 +11,7 @@ use warpwright::{
     run::Device,
     tiles::Convert,
 };
+use warpwright_reference::dot;
 
 /// The sequences of a problem, and the rows of a cache.
 #[derive(Clone, Copy, Debug)]
@@ -122,22 +123,18 @@ where
         Some((o, lse))
     });
     let (o, lse) = found.expect("the simulator has every capability");
+    let [q, k, v] = [&q, &k, &v].map(|matrix| matrix.iter().map(|x| x.number()).collect::<Vec<_>>());
     for (batch, head) in (0..batches).flat_map(|batch| (0..heads).map(move |head| (batch, head))) {
         let kv_head = head / (heads / kv_heads);
         let at = batch * heads + head;
-        let number = |matrix: &[T], row: usize, col: usize| {
-            matrix[problem.row(&tables, batch, kv_head, row) * size + col].number()
-        };
-        let score = |_, key| {
-            let products = (0..size).map(|col| q[at * pitch + col].number() * number(&k, key, col));
-            products.sum::<f64>() * f64::from(scale)
-        };
+        let start = |key| problem.row(&tables, batch, kv_head, key) * size;
+        let score = |_, key| dot(&q[at * pitch..][..size], &k[start(key)..][..size]) * f64::from(scale);
         let reference = Reference {
             mask: AttentionMask::Full,
             queries: 1,
             keys: lengths[batch],
             score: &score,
-            value: &|key, col| number(&v, key, col),
+            value: &|key| &v[start(key)..][..size],
             columns: size,
             soft_cap: None,
             slope: 0.0,

@@ -10,6 +10,7 @@ use warpwright::{
     prelude::*,
     run::Device,
 };
+use warpwright_reference::dot;
 
 const HEADS: usize = 2;
 
@@ -42,19 +43,19 @@ fn check(attention: &Attention, lengths: &[(usize, usize)], element: Element<'_>
     for (at, &(of_sequence, keys)) in lengths.iter().enumerate() {
         let (first_query, first_key) = (of_queries[at], of_keys[at]);
         for head in 0..HEADS {
-            let number = |which: usize, head, row, col| matrices.number(which, [0, head, row], col);
             let score = |query, key| {
-                let terms = (0..attention.head_size as usize).map(|col| {
-                    number(0, head, first_query + query, col) * number(1, 0, first_key + key, col)
-                });
-                terms.sum::<f64>() * f64::from(scale(attention))
+                let (q, k) = (
+                    matrices.row(0, [0, head, first_query + query]),
+                    matrices.row(1, [0, 0, first_key + key]),
+                );
+                dot(q, k) * f64::from(scale(attention))
             };
             let reference = Reference {
                 mask: attention.mask,
                 queries: of_sequence,
                 keys,
                 score: &score,
-                value: &|key, col| number(2, 0, first_key + key, col),
+                value: &|key| matrices.row(2, [0, 0, first_key + key]),
                 columns: attention.value_size as usize,
                 soft_cap: None,
                 slope: 0.0,

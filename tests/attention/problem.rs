@@ -1,6 +1,6 @@
 //! Launches of kernels, and the comparison of their results with f64.
 
-use super::reference::{Expected, Reference};
+use super::reference::Reference;
 use crate::{assemble, devices};
 use warpwright::{
     kernels::{Attention, AttentionArgs, AttentionExtras, AttentionExtrasArgs},
@@ -9,6 +9,7 @@ use warpwright::{
     tensor::TensorElement,
     tiles::{Convert, Product},
 };
+use warpwright_reference::{Expected, dot};
 
 /// The type of Q, K, V and O.
 pub(super) trait Half: TensorElement + Product<Self, f32> + PartialEq {
@@ -147,6 +148,8 @@ pub(super) struct Matrices<T> {
     pub(super) factors: [Vec<T>; 3],
     /// The factors in f64.
     in_f64: [Vec<f64>; 3],
+    /// The columns of Q, K and V.
+    columns: [usize; 3],
 }
 
 impl<T: Half> Matrices<T> {
@@ -167,21 +170,16 @@ impl<T: Half> Matrices<T> {
             elements
         });
         let in_f64 = factors.each_ref().map(|factor| factor.iter().map(|x| x.number()).collect());
-        Self { rows, factors, in_f64 }
+        Self { rows, factors, in_f64, columns: [d, d, e] }
     }
 
     pub(super) fn strides(&self) -> [[u32; 3]; 4] {
         self.rows.each_ref().map(Rows::numbers)
     }
 
-    /// An element of Q, K or V in a column of a row of a batch and head.
-    pub(super) fn number(&self, which: usize, at: [usize; 3], col: usize) -> f64 {
-        self.tail_of_row(which, at)[col]
-    }
-
-    /// The elements of Q, K or V from a row of a batch and head on.
-    fn tail_of_row(&self, which: usize, [batch, head, row]: [usize; 3]) -> &[f64] {
-        &self.in_f64[which][self.rows[which].at(batch, head, row)..]
+    /// Returns a row of Q, K or V of a batch and head.
+    pub(super) fn row(&self, which: usize, [batch, head, row]: [usize; 3]) -> &[f64] {
+        &self.in_f64[which][self.rows[which].at(batch, head, row)..][..self.columns[which]]
     }
 }
 
@@ -287,17 +285,15 @@ fn compare<T: Half>(
     for (batch, head) in (0..batches).flat_map(|batch| (0..heads).map(move |head| (batch, head))) {
         let kv_head = head / (heads / kv_heads);
         let score = |query, key| {
-            let q = matrices.tail_of_row(0, [batch, head, query]);
-            let k = matrices.tail_of_row(1, [batch, kv_head, key]);
-            let products = q.iter().zip(k).take(attention.head_size as usize).map(|(q, k)| q * k);
-            products.sum::<f64>() * f64::from(scale(attention))
+            let (q, k) = (matrices.row(0, [batch, head, query]), matrices.row(1, [batch, kv_head, key]));
+            dot(q, k) * f64::from(scale(attention))
         };
         let reference = Reference {
             mask: attention.mask,
             queries,
             keys,
             score: &score,
-            value: &|key, col| matrices.number(2, [batch, kv_head, key], col),
+            value: &|key| matrices.row(2, [batch, kv_head, key]),
             columns: attention.value_size as usize,
             soft_cap: added.soft_cap.map(f64::from),
             slope: added.slopes.get(head).copied().unwrap_or(0.0).into(),

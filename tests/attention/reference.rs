@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use warpwright::kernels::AttentionMask;
+use warpwright_reference::{Expected, weighted_values};
 
 /// The softmax of a head's scores, with the values of its keys.
 pub(super) struct Reference<'a> {
@@ -11,19 +12,12 @@ pub(super) struct Reference<'a> {
     pub(super) keys: usize,
     /// The score of a query and a key, times the scale.
     pub(super) score: &'a dyn Fn(usize, usize) -> f64,
-    /// The value of a key in a column.
-    pub(super) value: &'a dyn Fn(usize, usize) -> f64,
+    /// The values of a key.
+    pub(super) value: &'a dyn Fn(usize) -> &'a [f64],
     pub(super) columns: usize,
     pub(super) soft_cap: Option<f64>,
     pub(super) slope: f64,
     pub(super) sink: Option<f64>,
-}
-
-/// The expected results for a query.
-pub(super) struct Expected {
-    /// The result in each column, with the sum of the weighted absolute values.
-    pub(super) o: Vec<[f64; 2]>,
-    pub(super) lse: f64,
 }
 
 impl Reference<'_> {
@@ -57,24 +51,10 @@ impl Reference<'_> {
         capped - self.slope * (self.position(query) - key as i64).abs() as f64
     }
 
+    /// Computes what a kernel must compute for a query.
     pub(super) fn row(&self, query: usize) -> Expected {
         let visible = self.visible(query);
         let scores: Vec<f64> = visible.clone().map(|key| self.score(query, key)).collect();
-        let all = scores.iter().copied().chain(self.sink);
-        let max = all.clone().fold(f64::NEG_INFINITY, f64::max);
-        if max == f64::NEG_INFINITY && !scores.iter().any(|score| score.is_nan()) {
-            return Expected { o: vec![[0.0; 2]; self.columns], lse: f64::NEG_INFINITY };
-        }
-        let total: f64 = all.map(|score| (score - max).exp()).sum();
-        let mut o = vec![[0.0; 2]; self.columns];
-        for (key, score) in visible.zip(scores) {
-            let weight = (score - max).exp() / total;
-            for (col, [sum, size]) in o.iter_mut().enumerate() {
-                let term = weight * (self.value)(key, col);
-                *sum += term;
-                *size += term.abs();
-            }
-        }
-        Expected { o, lse: max + total.ln() }
+        weighted_values(&scores, self.sink, self.columns, &|index| (self.value)(visible.start + index))
     }
 }

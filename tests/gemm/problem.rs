@@ -10,6 +10,7 @@ use warpwright::{
     tensor::TensorElement,
     tiles::{Convert, Product},
 };
+use warpwright_reference::dot_of_integers;
 
 /// The sizes of a product, and the elements after each row or column of a matrix in memory.
 #[derive(Clone, Copy, Debug)]
@@ -103,7 +104,7 @@ pub(super) fn product(
 ) -> impl Fn(usize, usize) -> i32 {
     let rows_of_a: Vec<Vec<i32>> = (0..m).map(|row| (0..k).map(|i| a(row, i)).collect()).collect();
     let cols_of_b: Vec<Vec<i32>> = (0..n).map(|col| (0..k).map(|i| b(i, col)).collect()).collect();
-    move |row, col| std::iter::zip(&rows_of_a[row], &cols_of_b[col]).map(|(a, b)| a * b).sum()
+    move |row, col| dot_of_integers(&rows_of_a[row], &cols_of_b[col])
 }
 
 /// Checks a product on every device, bit for bit, its gaps included, and the kernel with ptxas.

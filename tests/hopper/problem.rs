@@ -37,11 +37,7 @@ impl Problem {
 
     /// The product alone.
     pub(super) fn product(&self) -> Vec<f64> {
-        let element = |at: usize| {
-            let (row, col) = (at / self.n, at % self.n);
-            (0..self.depth).map(|k| self.a[row * self.depth + k] * self.b[k * self.n + col]).sum()
-        };
-        (0..self.m * self.n).map(element).collect()
+        warpwright_reference::product(&self.a, &self.b, [self.m, self.n, self.depth])
     }
 
     /// C + `times` · A·B.

@@ -3,13 +3,10 @@
 use super::matrices::{Matrices, Sizes, States, assembled, everywhere_with, mixed};
 use crate::half::Half;
 use warpwright::{kernels::DecayedAttention, prelude::*, run::Device, tiles::Convert};
+use warpwright_reference::dot;
 
 /// The logarithms of the decays of heads: none, and some of Lightning Attention's.
 const DECAYS: [f32; 3] = [0.0, -0.05, -1.0];
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
 
 /// Runs a kernel and compares its results with the recurrence, and the recurrence with sums over all keys.
 fn check<T: Half>(attention: DecayedAttention, sizes: Sizes)

@@ -3,16 +3,13 @@
 use super::matrices::{Matrices, Sizes, assembled, everywhere, mixed};
 use crate::half::Half;
 use warpwright::{kernels::Hedgehog, prelude::*, run::Device, tiles::Convert};
+use warpwright_reference::{add_scaled, dot};
 
 const CHUNK: usize = 64;
 const HALF: usize = 64;
 /// The factors of the weights of the latest and of older tokens, of each head.
 const ALPHAS: [f32; 3] = [1.0, 0.25, 2.0];
 const BETAS: [f32; 3] = [1.0, 3.0, 0.0];
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
 
 /// A map of a head, `rows`×64.
 fn map<T: Half>(which: usize, head: usize, rows: usize) -> Vec<T> {
@@ -68,14 +65,11 @@ where
             let past = (0..older).map(|j| beta * dot(&of_query, &of_keys[j]));
             let weights: Vec<f64> = past.chain(scores.iter().map(|s| alpha * (s - max).exp())).collect();
             let total: f64 = weights.iter().sum();
-            let expected: Vec<[f64; 2]> = (0..e)
-                .map(|col| {
-                    let terms = weights.iter().zip(&v).map(|(weight, v)| weight * v[col] / total);
-                    let [sum, size] = terms.fold([0.0; 2], |[sum, size], x| [sum + x, size + x.abs()]);
-                    // Features, weights and the state are rounded.
-                    [sum, 2.0 * size]
-                })
-                .collect();
+            let mut expected = vec![[0.0; 2]; e];
+            for (weight, v) in weights.iter().map(|weight| weight / total).zip(&v) {
+                // Features, weights and the state are rounded.
+                add_scaled(&mut expected, [weight, 2.0 * weight.abs()], v);
+            }
             found.compare(&format!("{hedgehog:?}, {sizes:?}"), at, i, &expected);
         }
     }

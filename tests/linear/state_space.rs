@@ -3,6 +3,7 @@
 use super::matrices::{Matrices, Sizes, States, assembled, everywhere_with, mixed};
 use crate::half::Half;
 use warpwright::{kernels::StateSpace, prelude::*, run::Device, tiles::Convert};
+use warpwright_reference::dot;
 
 /// Runs a kernel with `groups` pairs of B and C and compares its results with the recurrence, and that with the semiseparable matrix.
 fn check<T: Half>(model: StateSpace, sizes: Sizes, groups: usize)
@@ -67,8 +68,7 @@ where
             let col = i % p;
             let (mut log, mut defined) = (0.0, skip * x_i[col]);
             for j in (0..=i).rev() {
-                let product: f64 = c_i.iter().zip(b.row(group, j)).map(|(c, b)| c * b).sum();
-                defined += f64::exp(log) * product * step(j) * x.row(at, j)[col];
+                defined += f64::exp(log) * dot(&c_i, &b.row(group, j)) * step(j) * x.row(at, j)[col];
                 log += step(j) * a;
             }
             defined += f64::exp(log) * (0..n).map(|k| c_i[k] * first[col * n + k]).sum::<f64>();

@@ -3,12 +3,9 @@
 use super::matrices::{Matrices, Sizes, assembled, everywhere, mixed};
 use crate::half::Half;
 use warpwright::{kernels::TaylorAttention, prelude::*, run::Device, tiles::Convert};
+use warpwright_reference::{add_scaled, dot};
 
 const COLUMNS: [usize; 3] = [16, 16, 64];
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
 
 fn absolute(row: &[f64]) -> Vec<f64> {
     row.iter().map(|x| x.abs()).collect()
@@ -67,10 +64,7 @@ where
                 let weights =
                     [weight(dot(&q, &key) / 4.0), weight(dot(&absolute(&q), &absolute(&key)) / 4.0)];
                 total += weights[0];
-                for (sums, value) in expected.iter_mut().zip(v.row(at, j)) {
-                    sums[0] += weights[0] * value;
-                    sums[1] += weights[1] * value.abs();
-                }
+                add_scaled(&mut expected, weights, &v.row(at, j));
             }
             for (col, sums) in expected.iter_mut().enumerate() {
                 if normalized {

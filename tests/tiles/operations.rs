@@ -43,6 +43,23 @@ impl Matrix {
     fn map(&self, f: impl Fn(usize, usize, f64) -> f64) -> Self {
         Self::from_fn(self.rows, self.cols, |row, col| f(row, col, self.at(row, col)))
     }
+
+    /// A matrix of the same size with one number everywhere.
+    fn full(&self, number: f64) -> Self {
+        self.map(|_, _, _| number)
+    }
+
+    /// A matrix of the same size with one number for each row.
+    fn per_row(&self, number: impl Fn(usize) -> f64) -> Self {
+        let numbers: Vec<f64> = (0..self.rows).map(number).collect();
+        self.map(|row, _, _| numbers[row])
+    }
+
+    /// A matrix of the same size with one number for each column.
+    fn per_col(&self, number: impl Fn(usize) -> f64) -> Self {
+        let numbers: Vec<f64> = (0..self.cols).map(number).collect();
+        self.map(|_, col, _| numbers[col])
+    }
 }
 
 /// The tile of a block: small whole numbers, different in each.
@@ -161,11 +178,11 @@ const MAX: Reduce = |line| line.fold(f64::NEG_INFINITY, f64::max);
 const MIN: Reduce = |line| line.fold(f64::INFINITY, f64::min);
 
 fn rows_reduced(x: &Matrix, f: Reduce) -> Matrix {
-    x.map(|row, _, _| f(&mut x.row(row)))
+    x.per_row(|row| f(&mut x.row(row)))
 }
 
 fn cols_reduced(x: &Matrix, f: Reduce) -> Matrix {
-    x.map(|_, col, _| f(&mut x.col(col)))
+    x.per_col(|col| f(&mut x.col(col)))
 }
 
 /// The first index of the largest element.
@@ -204,14 +221,13 @@ where
     operations.check("row_max", &|k, t| zeros(k) + &t.row_max(), &|x| rows_reduced(x, MAX));
     operations.check("col_sum", &|k, t| zeros(k) + &t.col_sum(), &|x| cols_reduced(x, SUM));
     operations.check("col_min", &|k, t| zeros(k) + &t.col_min(), &|x| cols_reduced(x, MIN));
-    operations.check("maximum", &|k, t| zeros(k) + t.maximum(), &|x| {
-        x.map(|_, _, _| MAX(&mut x.elements.iter().copied()))
-    });
+    operations
+        .check("maximum", &|k, t| zeros(k) + t.maximum(), &|x| x.full(MAX(&mut x.elements.iter().copied())));
     operations.check("row_argmin", &|k, t| zeros(k) + &t.row_argmin().1.map_to::<f32>(|x| x.cast()), &|x| {
-        x.map(|row, _, _| argmin(x.row(row)))
+        x.per_row(|row| argmin(x.row(row)))
     });
     operations.check("col_argmax", &|k, t| zeros(k) + &t.col_argmax().1.map_to::<f32>(|x| x.cast()), &|x| {
-        x.map(|_, col, _| argmax(x.col(col)))
+        x.per_col(|col| argmax(x.col(col)))
     });
     operations
         .check("row_scan", &|_, t| t.row_scan(), &|x| x.map(|row, col, _| x.row(row).take(col + 1).sum()));
@@ -236,7 +252,7 @@ where
             t -= &v;
             t
         },
-        &|x| x.map(|row, _, element| element - MAX(&mut x.row(row))),
+        &|x| x.per_row(|row| MAX(&mut x.row(row))).map(|row, col, reduced| x.at(row, col) - reduced),
     );
     operations.check(
         "tile + vector per column",
@@ -244,7 +260,7 @@ where
             let v = t.col_max();
             t.convert::<f32>() + &v
         },
-        &|x| x.map(|_, col, element| element + MAX(&mut x.col(col))),
+        &|x| x.per_col(|col| MAX(&mut x.col(col))).map(|row, col, reduced| x.at(row, col) + reduced),
     );
     operations.check(
         "packed tile - vector per row",
@@ -254,7 +270,7 @@ where
                 t - &v
             })
         },
-        &|x| x.map(|row, _, element| element - MAX(&mut x.row(row))),
+        &|x| x.per_row(|row| MAX(&mut x.row(row))).map(|row, col, reduced| x.at(row, col) - reduced),
     );
     operations.check(
         "packed tile * vector per column",
@@ -264,7 +280,7 @@ where
                 t * &v
             })
         },
-        &|x| x.map(|_, col, element| element * MAX(&mut x.col(col))),
+        &|x| x.per_col(|col| MAX(&mut x.col(col))).map(|row, col, reduced| x.at(row, col) * reduced),
     );
     // A norm: the squares of a vector of sums, and a polynomial of it.
     operations.check(
@@ -274,13 +290,13 @@ where
             let squares = &v * &v;
             zeros(k) + squares.sum()
         },
-        &|x| x.map(|_, _, _| (0..x.rows).map(|row| SUM(&mut x.row(row)).powi(2)).sum()),
+        &|x| x.full((0..x.rows).map(|row| SUM(&mut x.row(row)).powi(2)).sum()),
     );
     operations.check(
         "polynomial of a vector",
         &|k, t| zeros(k) + &t.col_max().map(|x| x * x + x * 3.0 - 1.0),
         &|x| {
-            x.map(|_, col, _| {
+            x.per_col(|col| {
                 let max = MAX(&mut x.col(col));
                 max * max + max * 3.0 - 1.0
             })
@@ -305,7 +321,7 @@ where
     });
     operations.check("has_nan", &|k, t| zeros(k) + t.has_nan().select(1.0f32, 0.0f32), &|x| {
         let yes = f64::from(u8::from(x.elements.iter().any(|x| x.is_nan())));
-        x.map(|_, _, _| yes)
+        x.full(yes)
     });
     operations.check(
         "a part of the tile",
@@ -349,7 +365,7 @@ where
                     let with = k.filled::<Rt<f32, H, W, L>>(1.5).col_max();
                     k.zeros::<Rt<f32, H, W, L>>() + &t.$col_with(with)
                 }, &|x| cols_reduced(x, $reduce).map(|_, _, sum| $combine(sum, 1.5)));
-            operations.check(stringify!($all), &|k, t| k.zeros::<Rt<f32, H, W, L>>() + t.$all(), &|x| x.map(|_, _, _| $reduce(&mut x.elements.iter().copied())));
+            operations.check(stringify!($all), &|k, t| k.zeros::<Rt<f32, H, W, L>>() + t.$all(), &|x| x.full($reduce(&mut x.elements.iter().copied())));
         )*};
     }
     reduced! {
@@ -394,7 +410,7 @@ where
             let few = powers(&t).map_indexed(|_, (_, col), x| col.lt(2).select(x, 1.0));
             k.zeros::<Rt<f32, H, W, L>>() + few.product()
         },
-        &|x| x.map(|_, _, _| PRODUCT(&mut (0..x.rows).flat_map(|row| [0, 1].map(|col| x.at(row, col))))),
+        &|x| x.full(PRODUCT(&mut (0..x.rows).flat_map(|row| [0, 1].map(|col| x.at(row, col))))),
     );
     operations.check(
         "product of a vector",
@@ -402,16 +418,16 @@ where
             k.zeros::<Rt<f32, H, W, L>>()
                 + powers(&t).map_indexed(|_, (_, col), x| col.eq(0).select(x, 1.0)).row_prod().product()
         },
-        &|x| x.map(|_, _, _| PRODUCT(&mut (0..x.rows).map(|row| x.at(row, 0)))),
+        &|x| x.full(PRODUCT(&mut (0..x.rows).map(|row| x.at(row, 0)))),
     );
     // Vectors.
     operations.check("sum of a vector", &|k, t| k.zeros::<Rt<f32, H, W, L>>() + t.row_max().sum(), &|x| {
-        x.map(|_, _, _| (0..x.rows).map(|row| MAX(&mut x.row(row))).sum())
+        x.full((0..x.rows).map(|row| MAX(&mut x.row(row))).sum())
     });
     operations.check(
         "maximum of a vector",
         &|k, t| k.zeros::<Rt<f32, H, W, L>>() + t.col_sum().maximum(),
-        &|x| x.map(|_, _, _| (0..x.cols).map(|col| SUM(&mut x.col(col))).fold(f64::NEG_INFINITY, f64::max)),
+        &|x| x.full((0..x.cols).map(|col| SUM(&mut x.col(col))).fold(f64::NEG_INFINITY, f64::max)),
     );
     operations.check(
         "elements of a vector by index",
@@ -419,7 +435,7 @@ where
             let indexed = t.row_sum().map_indexed(|_, index, x| x + index.cast::<f32>() * 100.0);
             k.zeros::<Rt<f32, H, W, L>>() + &indexed
         },
-        &|x| x.map(|row, _, _| SUM(&mut x.row(row)) + 100.0 * row as f64),
+        &|x| x.per_row(|row| SUM(&mut x.row(row)) + 100.0 * row as f64),
     );
     // Extremes and their positions.
     operations.check(
@@ -430,7 +446,7 @@ where
             sum += &at.map_to::<f32>(|x| x.cast::<f32>() * 16.0);
             sum
         },
-        &|x| x.map(|row, _, _| MAX(&mut x.row(row)) + 16.0 * argmax(x.row(row))),
+        &|x| x.per_row(|row| MAX(&mut x.row(row)) + 16.0 * argmax(x.row(row))),
     );
     operations.check(
         "col_argmin",
@@ -440,7 +456,7 @@ where
             sum += &at.map_to::<f32>(|x| x.cast::<f32>() * 16.0);
             sum
         },
-        &|x| x.map(|_, col, _| MIN(&mut x.col(col)) + 16.0 * argmin(x.col(col))),
+        &|x| x.per_col(|col| MIN(&mut x.col(col)) + 16.0 * argmin(x.col(col))),
     );
     macro_rules! with_positions {
         ($($arg:ident $arg_with:ident $max:ident $line:ident $lines:ident $best:ident $first:ident $beats:tt $start:literal;)*) => {$(
@@ -452,38 +468,36 @@ where
                     let mut sum = k.zeros::<Rt<f32, H, W, L>>() + &best;
                     sum += &at.map_to::<f32>(|x| x.cast::<f32>() * 16.0);
                     sum
-                }, &|x| x.map(|row, col, _| {
-                    let _ = (row, col);
-                    let best = $best(&mut x.$line($lines(row, col)));
+                }, &|x| x.$lines(|line| {
+                    let best = $best(&mut x.$line(line));
                     let beaten = best $beats $start;
                     if beaten {
-                        best + 16.0 * (100.0 + $first(x.$line($lines(row, col))))
+                        best + 16.0 * (100.0 + $first(x.$line(line)))
                     } else {
                         $start + 16_000.0
                     }
                 }));
         )*};
     }
-    let (of_row, of_col) = (|row: usize, _: usize| row, |_: usize, col: usize| col);
     with_positions! {
-        row_argmax row_argmax_with row_max row of_row MAX argmax > 5.5;
-        col_argmax col_argmax_with col_max col of_col MAX argmax > 5.5;
-        row_argmin row_argmin_with row_max row of_row MIN argmin < -3.5;
-        col_argmin col_argmin_with col_max col of_col MIN argmin < -3.5;
+        row_argmax row_argmax_with row_max row per_row MAX argmax > 5.5;
+        col_argmax col_argmax_with col_max col per_col MAX argmax > 5.5;
+        row_argmin row_argmin_with row_max row per_row MIN argmin < -3.5;
+        col_argmin col_argmin_with col_max col per_col MIN argmin < -3.5;
     }
     macro_rules! positions_of_all {
         ($($arg:ident $best:ident;)*) => {$(
             operations.check(concat!(stringify!($arg), " of a tile"), &|k, t| {
                     let (best, (row, col)) = t.$arg();
                     k.zeros::<Rt<f32, H, W, L>>() + (best + (row * 16 * W as u32 + col).cast::<f32>() * 16.0)
-                }, &|x| x.map(|_, _, _| {
+                }, &|x| x.full({
                     let best = $best(&mut x.elements.iter().copied());
                     best + 16.0 * $arg(x.elements.iter().copied())
                 }));
             operations.check(concat!(stringify!($arg), " of a vector"), &|k, t| {
                     let (best, at) = t.row_sum().$arg();
                     k.zeros::<Rt<f32, H, W, L>>() + (best + at.cast::<f32>() * 1024.0)
-                }, &|x| x.map(|_, _, _| {
+                }, &|x| x.full({
                     let sums = || (0..x.rows).map(|row| SUM(&mut x.row(row)));
                     $best(&mut sums()) + 1024.0 * $arg(sums())
                 }));
@@ -496,7 +510,7 @@ where
     operations.check(
         "minimum of a vector",
         &|k, t| k.zeros::<Rt<f32, H, W, L>>() + t.row_sum().minimum(),
-        &|x| x.map(|_, _, _| (0..x.rows).map(|row| SUM(&mut x.row(row))).fold(f64::INFINITY, f64::min)),
+        &|x| x.full((0..x.rows).map(|row| SUM(&mut x.row(row))).fold(f64::INFINITY, f64::min)),
     );
     operations.check(
         "any and all of a vector",
@@ -509,7 +523,7 @@ where
             let maxima = || (0..x.rows).map(|row| MAX(&mut x.row(row)));
             let any = f64::from(u8::from(maxima().any(|x| x > 5.0)));
             let all = f64::from(u8::from(maxima().all(|x| x >= 5.0)));
-            x.map(|_, _, _| any + 2.0 * all)
+            x.full(any + 2.0 * all)
         },
     );
     // Scans.
@@ -524,10 +538,10 @@ where
             operations.check(concat!("tile ", stringify!($sign), " tile"), &|_, t| single({ let u = &t + two; &u $sign &t }), &|x| x.map(|_, _, x| (x + 2.0) $sign x));
             operations.check(concat!("tile ", stringify!($in_place), " tile"), &|_, t| single({ let mut u = &t + two; u $in_place &t; u }), &|x| x.map(|_, _, x| (x + 2.0) $sign x));
             operations.check(concat!("tile ", stringify!($sign), " number"), &|_, t| single(t $sign two), &|x| x.map(|_, _, x| x $sign 2.0));
-            operations.check(concat!("tile ", stringify!($sign), " vector per row"), &|_, t| { let v = t.row_max(); t.convert::<f32>() $sign &v }, &|x| x.map(|row, _, element| element $sign MAX(&mut x.row(row))));
-            operations.check(concat!("tile ", stringify!($sign), " vector per column"), &|_, t| { let v = t.col_max(); t.convert::<f32>() $sign &v }, &|x| x.map(|_, col, element| element $sign MAX(&mut x.col(col))));
-            operations.check(concat!("tile ", stringify!($sign), " packed vector per row"), &|_, t| single({ let v = t.row_max().convert::<T>(); t $sign &v }), &|x| x.map(|row, _, element| element $sign MAX(&mut x.row(row))));
-            operations.check(concat!("tile ", stringify!($sign), " packed vector per column"), &|_, t| single({ let v = t.col_max().convert::<T>(); t $sign &v }), &|x| x.map(|_, col, element| element $sign MAX(&mut x.col(col))));
+            operations.check(concat!("tile ", stringify!($sign), " vector per row"), &|_, t| { let v = t.row_max(); t.convert::<f32>() $sign &v }, &|x| x.per_row(|row| MAX(&mut x.row(row))).map(|row, col, reduced| x.at(row, col) $sign reduced));
+            operations.check(concat!("tile ", stringify!($sign), " vector per column"), &|_, t| { let v = t.col_max(); t.convert::<f32>() $sign &v }, &|x| x.per_col(|col| MAX(&mut x.col(col))).map(|row, col, reduced| x.at(row, col) $sign reduced));
+            operations.check(concat!("tile ", stringify!($sign), " packed vector per row"), &|_, t| single({ let v = t.row_max().convert::<T>(); t $sign &v }), &|x| x.per_row(|row| MAX(&mut x.row(row))).map(|row, col, reduced| x.at(row, col) $sign reduced));
+            operations.check(concat!("tile ", stringify!($sign), " packed vector per column"), &|_, t| single({ let v = t.col_max().convert::<T>(); t $sign &v }), &|x| x.per_col(|col| MAX(&mut x.col(col))).map(|row, col, reduced| x.at(row, col) $sign reduced));
         )*};
     }
     elementwise! { + +=; - -=; * *=; }
@@ -608,7 +622,7 @@ where
     // Questions about all elements.
     macro_rules! asked {
         ($($name:literal $ask:ident($($argument:expr)?), $answer:expr;)*) => {$(
-            operations.check($name, &|_, t| single({ let yes = t.$ask($($argument)?).select(1.0f32, 0.0f32); t.map_indexed(|_, _, _| yes.cast::<T>()) }), &|x| { let yes = f64::from(u8::from($answer(x))); x.map(|_, _, _| yes) });
+            operations.check($name, &|_, t| single({ let yes = t.$ask($($argument)?).select(1.0f32, 0.0f32); t.map_indexed(|_, _, _| yes.cast::<T>()) }), &|x| { let yes = f64::from(u8::from($answer(x))); x.full(yes) });
         )*};
     }
     asked! {
