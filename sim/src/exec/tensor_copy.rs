@@ -122,30 +122,40 @@ impl Tile {
         position
     }
 
-    /// Returns the global address of an element by its coordinates; `None` outside the tensor.
-    fn address(&self, position: &[i64; 5]) -> Option<u64> {
-        let mut address = self.map.address;
+    /// Returns the global address of the first element of the tensor's row at these coordinates; `None` outside the tensor.
+    fn row(&self, position: &[i64; 5]) -> Option<u64> {
+        let outer = self.map.dims.iter().zip(position).skip(1).zip(&self.map.strides);
+        outer.into_iter().try_fold(self.map.address, |address, ((&dim, &at), stride)| {
+            let at = u64::try_from(at).ok().filter(|&at| at < dim)?;
+            Some(address.wrapping_add(at.wrapping_mul(*stride)))
+        })
+    }
+
+    /// Returns the global address of each element of the box; `None` outside the tensor.
+    fn addresses(&self) -> impl Iterator<Item = Option<u64>> + '_ {
         let size = self.map.ty.bytes() as u64;
-        for (i, &dim) in self.map.dims.iter().enumerate() {
-            // Stores write whole 16-byte units of a row, even past its end (observed on an H200 with bf16 and f32 rows of 1 to 20
-            // elements); loads fill from the first element past the end.
-            let end = if i == 0 && self.stores { (dim * size).next_multiple_of(16) / size } else { dim };
-            let at = u64::try_from(position[i]).ok().filter(|&at| at < end)?;
-            let stride = if i == 0 { size } else { self.map.strides[i - 1] };
-            address = address.wrapping_add(at.wrapping_mul(stride));
-        }
-        Some(address)
+        let (row, step) = (self.map.extent(0), i64::from(self.map.element_strides[0]));
+        // Stores write whole 16-byte units of a row, even past its end (observed on an H200 with bf16 and f32 rows of 1 to 20
+        // elements); loads fill from the first element past the end.
+        let dim = self.map.dims[0];
+        let end = if self.stores { (dim * size).next_multiple_of(16) / size } else { dim };
+        (0..self.elements()).step_by(row).flat_map(move |first| {
+            let position = self.position(first);
+            let start = self.row(&position);
+            (0..row as i64).map(move |i| {
+                let at = u64::try_from(position[0] + i * step).ok().filter(|&at| at < end)?;
+                Some(start?.wrapping_add(at * size))
+            })
+        })
     }
 
     /// Rejects a tile whose part inside the tensor extends past the buffer.
     fn check(&self, cluster: &Cluster<'_>, lane: usize, doing: Doing) -> Outcome<()> {
         let element = self.map.ty.bytes() as u64;
         let (mut low, mut high) = (u64::MAX, 0);
-        for index in 0..self.elements() {
-            if let Some(address) = self.address(&self.position(index)) {
-                low = low.min(address);
-                high = high.max(address + element);
-            }
+        for address in self.addresses().flatten() {
+            low = low.min(address);
+            high = high.max(address + element);
         }
         if low < high {
             reach(cluster.machine, lane, low, high - low, doing)?;
@@ -157,8 +167,7 @@ impl Tile {
     pub(crate) fn runs(&self) -> Vec<(u64, u64)> {
         let element = self.map.ty.bytes() as u64;
         let mut runs: Vec<(u64, u64)> = vec![];
-        for index in 0..self.elements() {
-            let Some(address) = self.address(&self.position(index)) else { continue };
+        for address in self.addresses().flatten() {
             match runs.last_mut() {
                 Some((start, bytes)) if *start + *bytes == address => *bytes += element,
                 _ => runs.push((address, element)),
@@ -179,11 +188,10 @@ impl Tile {
 /// Executes a tensor copy.
 pub(crate) fn make(cluster: &mut Cluster<'_>, transfer: &Transfer, tile: &Tile) {
     let element = tile.map.ty.bytes();
-    let elements = tile.elements();
     match transfer.from {
         End::Global(_) => {
-            for index in 0..elements {
-                let value = match tile.address(&tile.position(index)) {
+            for (index, address) in tile.addresses().enumerate() {
+                let value = match address {
                     Some(address) => global_element(cluster, address, element),
                     None => tile.fill(),
                 };
@@ -197,8 +205,8 @@ pub(crate) fn make(cluster: &mut Cluster<'_>, transfer: &Transfer, tile: &Tile) 
             }
         }
         End::Shared(place) => {
-            for index in 0..elements {
-                let Some(address) = tile.address(&tile.position(index)) else { continue };
+            for (index, address) in tile.addresses().enumerate() {
+                let Some(address) = address else { continue };
                 let from = tile.map.swizzle.apply((place.offset + index * element) as u64) as usize;
                 let value = shared_element(cluster, place.rank, from, element);
                 match transfer.reduce {

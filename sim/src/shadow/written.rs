@@ -41,6 +41,13 @@ impl Written {
             }
     }
 
+    /// Returns whether all of the 16 bytes at an address are known to be written and defined.
+    pub(crate) fn surely_unit(&self, address: u64) -> bool {
+        let first = (address >> 2) as usize;
+        self.is_sound()
+            && self.bytes.get(first..first + 4).is_some_and(|words| words.iter().all(|&word| word == 15))
+    }
+
     #[inline(always)]
     fn full<const WORDS: usize>(&self, all: &[u64; 32]) -> bool {
         // Looks up all words, without a branch for each.

@@ -43,14 +43,18 @@ impl Source {
         })
     }
 
-    /// Returns the first row and the address of each 16-byte unit.
-    fn units(&self) -> impl Iterator<Item = (usize, usize)> {
+    /// Returns the row and the k of the first element of each 16-byte unit, and the address of the unit.
+    fn units(&self) -> impl Iterator<Item = (usize, usize, usize)> {
         let per_unit = 128 / self.bits as usize;
         let (outer, inner) = if self.mn_major { (self.k, self.rows) } else { (self.rows, self.k) };
         (0..outer).flat_map(move |o| (0..inner).step_by(per_unit).map(move |i| (o, i))).map(move |(o, i)| {
             let (row, k) = if self.mn_major { (i, o) } else { (o, i) };
-            (row, self.descriptor.address(self.first + row, k, self.bits as usize, self.mn_major))
+            (row, k, self.address(row, k))
         })
+    }
+
+    fn address(&self, row: usize, k: usize) -> usize {
+        self.descriptor.address(self.first + row, k, self.bits as usize, self.mn_major)
     }
 
     /// Returns the rows with undefined elements, and the address of an undefined byte, if any.
@@ -58,8 +62,8 @@ impl Source {
         let mut rows = vec![false; self.rows];
         let mut first = None;
         let written = &shared.written;
-        for (row, address) in self.units() {
-            if address + 16 > shared.bytes as usize || written.surely(&[address as u64; 32], 16) {
+        for (row, _, address) in self.units() {
+            if address + 16 > shared.bytes as usize || written.surely_unit(address as u64) {
                 continue;
             }
             for byte in 0..16 {
@@ -77,7 +81,7 @@ impl Source {
     /// Announces all bytes that will be read.
     fn announce(&self, cluster: &mut Cluster<'_>, warp: &Warp) -> Outcome<()> {
         let limit = cluster.ctas[warp.cta].shared.bytes as usize;
-        for (_, address) in self.units() {
+        for (_, _, address) in self.units() {
             if address + 16 <= limit {
                 let place = Place { rank: warp.cta, offset: address };
                 cluster.before_engine_read(place, 16, 0, true)?;
@@ -92,24 +96,34 @@ impl Source {
 
     /// Reads all elements in row order.
     fn read(&self, shared: &Shared, out: &mut [u32]) -> Outcome<()> {
-        let bytes = self.bits as usize / 8;
         let mask = u32::MAX >> (32 - self.bits);
-        for row in 0..self.rows {
-            for k in 0..self.k {
-                let address = self.descriptor.address(self.first + row, k, self.bits as usize, self.mn_major);
-                if address + bytes > shared.bytes as usize {
-                    return Err(Fault::new(
-                        FindingKind::SharedOutOfBounds,
-                        format!(
-                            "shared memory out of bounds: wgmma reads {address:#x}; the block has {} bytes",
-                            shared.bytes
-                        ),
-                    ));
-                }
-                out[row * self.k + k] = shared.words[address / 4] >> (8 * (address % 4)) & mask;
+        let distance = if self.mn_major { self.k } else { 1 };
+        for (row, k, address) in self.units() {
+            if address + 16 > shared.bytes as usize {
+                return Err(self.outside(shared));
+            }
+            let words = &shared.words[address / 4..][..4];
+            let elements = words
+                .iter()
+                .flat_map(|word| (0..32).step_by(self.bits as usize).map(move |bit| word >> bit & mask));
+            for (i, element) in elements.enumerate() {
+                out[row * self.k + k + i * distance] = element;
             }
         }
         Ok(())
+    }
+
+    /// Returns the error for a matrix that extends past shared memory.
+    #[cold]
+    fn outside(&self, shared: &Shared) -> Box<Fault> {
+        let elements = (0..self.rows).flat_map(|row| (0..self.k).map(move |k| self.address(row, k)));
+        let end = shared.bytes as usize;
+        let address =
+            elements.into_iter().find(|address| address + self.bits as usize / 8 > end).unwrap_or(end);
+        Fault::new(
+            FindingKind::SharedOutOfBounds,
+            format!("shared memory out of bounds: wgmma reads {address:#x}; the block has {end} bytes"),
+        )
     }
 }
 
