@@ -82,7 +82,11 @@ fn list(text: &str) -> Result<String, warpwright_sim::UnknownCheck> {
 
 /// Returns the help text of the option, with all names.
 fn checks_help() -> String {
-    format!("{}; and, of the program's operations, {}", super::sim::checks_help(), Selection::HOST.join(", "))
+    format!(
+        "{}; for operations of the program, also {}",
+        super::sim::checks_help(),
+        Selection::HOST.join(", ")
+    )
 }
 
 /// The file name of the library that Cargo builds from the package `warpwright-cuda`.

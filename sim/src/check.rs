@@ -1,17 +1,20 @@
 //! Checkers: the rules of a checked run, in addition to those that every run enforces.
 //!
 //! All memory accesses pass through this module: every instruction announces its accesses here before it performs them, and a checked run
-//! counts, orders and checks them in one place.
+//! counts, orders and checks them in one place. So do all synchronizations.
 //!
 //! An access by a whole warp is announced once. If its lanes may access different allocations or blocks, it is announced as a request of
 //! the warp, and then again for each allocation, block or lane. Addresses are valid unless stated otherwise.
 
+mod barriers;
+mod copies;
 pub(crate) mod counted;
 pub(crate) mod counting;
 mod dependence;
 mod footprint;
 pub(crate) mod global;
 pub(crate) mod look;
+mod mbarriers;
 pub(crate) mod products;
 pub(crate) mod remote;
 pub(crate) mod shared;

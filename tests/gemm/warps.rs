@@ -99,7 +99,7 @@ fn what_only_wgmma_has() {
         ),
         (
             Gemm { any_size: true, ..on(Target::SM_90A) },
-            "expected strides that are multiples of 16 bytes for tensor copies, found any",
+            "expected strides that are multiples of 16 bytes for tensor copies, found `any_size`",
         ),
     ] {
         let found = refused(&gemm);

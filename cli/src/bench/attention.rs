@@ -152,7 +152,7 @@ impl Args {
                 let rival = rival.as_mut().map(|rival| (rival, request.as_str()));
                 if self.backward {
                     if value_size != head_size {
-                        return Err("derivatives: expected rows of V as long as those of Q".into());
+                        return Err("--backward: expected a value size equal to the head size".into());
                     }
                     let mut problem =
                         backward::Problem::new(&gpu, sizes, &backward_kernels(sizes, multiprocessors))?;

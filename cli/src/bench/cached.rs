@@ -66,12 +66,10 @@ impl Args {
         let mut rival = self.rival.as_deref().map(Rival::start).transpose()?;
         if let Some(length) = self.lengths.iter().find(|length| **length == 0 || !length.is_multiple_of(128))
         {
-            return Err(format!("expected lengths of whole pages, of 128 rows, found {length}").into());
+            return Err(format!("expected lengths that are multiples of 128, found {length}").into());
         }
         if kv_heads == 0 || !heads.is_multiple_of(kv_heads) {
-            return Err(
-                format!("expected a multiple of {kv_heads} heads of keys, found {heads} heads").into()
-            );
+            return Err(format!("expected a multiple of {kv_heads} KV heads, found {heads} heads").into());
         }
         for (&length, &batches) in self.lengths.iter().flat_map(|n| self.batches.iter().map(move |b| (n, b)))
         {

@@ -34,7 +34,7 @@ pub(super) struct Ready {
 pub(super) const KERNELS: &[Ready] = &[
     Ready {
         name: "adamw",
-        about: "a step of AdamW on matrices of parameters, gradients and their averages, with rows of any length; the divisor is one of n and the distances between rows",
+        about: "a step of AdamW on matrices of parameters, gradients and their averages, with rows of any length; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
         builds: &[
@@ -45,7 +45,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "add",
-        about: "y = x + u along rows of any length; the divisor is one of n and the distances between rows",
+        about: "y = x + u along rows of any length; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
         builds: &[
@@ -90,7 +90,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "cross_entropy",
-        about: "losses ln Σ e^x − x[target] along rows of any length, and their derivative; the divisor is one of n and the distances between rows",
+        about: "losses ln Σ e^x − x[target] along rows of any length, and their gradient; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
         builds: &[
@@ -101,7 +101,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "cumsum",
-        about: "cumulative sums along rows of any length, with and without the element itself; the divisor is one of n and the distances between rows",
+        about: "cumulative sums along rows of any length, with and without the element itself; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
         builds: &[
@@ -112,7 +112,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "decayed_attention",
-        about: "causal linear attention with a decay for each head: rows of 64 and 128",
+        about: "causal linear attention with one decay per head: rows of 64 and 128",
         target: Target::SM_80,
         divisors: &[],
         builds: &[
@@ -122,7 +122,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "dropout",
-        about: "dropout(x) along rows of any length, and layernorm(dropout(x) + r)·w + b along rows of up to 1024, 4096 and 16384 elements; the divisor is one of n and the distances between rows",
+        about: "dropout(x) along rows of any length, and layernorm(dropout(x) + r)·w + b along rows of up to 1024, 4096 and 16384 elements; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
         builds: &[
@@ -133,7 +133,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "embedding",
-        about: "y = table[indices], and table[indices] += x, with rows of any length; the divisor is one of n and the distances between rows",
+        about: "y = table[indices], and table[indices] += x, with rows of any length; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
         builds: &[
@@ -154,7 +154,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "gelu",
-        about: "y = gelu(x) and y = gelu(x)·u, and their derivatives, along rows of any length; the divisor is one of n and the distances between rows",
+        about: "y = gelu(x) and y = gelu(x)·u, and their gradients, along rows of any length; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
         builds: &[
@@ -165,7 +165,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "gelu_tanh",
-        about: "y = gelu_tanh(x) and y = gelu_tanh(x)·u, and their derivatives, along rows of any length; the divisor is one of n and the distances between rows",
+        about: "y = gelu_tanh(x) and y = gelu_tanh(x)·u, and their gradients, along rows of any length; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
         builds: &[
@@ -196,7 +196,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "layernorm",
-        about: "y = layernorm(x)·w and layernorm(x + r)·w along rows of up to 1024, 4096 and 16384 elements; the divisor is one of n and the distances between rows",
+        about: "y = layernorm(x)·w and layernorm(x + r)·w along rows of up to 1024, 4096 and 16384 elements; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
         builds: &[
@@ -207,7 +207,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "layernorm_backward",
-        about: "the derivatives of layernorm(x)·w + b along rows of up to 1024, 4096 and 8192 elements; the divisor is one of n and the distances between rows",
+        about: "the gradients of layernorm(x)·w + b along rows of up to 1024, 4096 and 8192 elements; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
         builds: &[
@@ -218,7 +218,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "log_softmax",
-        about: "y = log softmax(scale·x) along rows of up to 1024, 4096 and 16384 elements; the divisor is one of n and the distances between rows",
+        about: "y = log softmax(scale·x) along rows of up to 1024, 4096 and 16384 elements; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
         builds: &[
@@ -229,7 +229,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "log_softmax_backward",
-        about: "dx of y = log softmax(scale·x), from y and dy, along rows of up to 1024, 4096 and 16384 elements; the divisor is one of n and the distances between rows",
+        about: "dx of y = log softmax(scale·x), from y and dy, along rows of up to 1024, 4096 and 16384 elements; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
         builds: &[
@@ -240,7 +240,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "matmul",
-        about: "D = A·B in f32: A m×k, B k×n, D m×n, row-major; the divisor is one of n and k",
+        about: "D = A·B in f32: A m×k, B k×n, D m×n, row-major; the divisor must divide n and k",
         target: Target::SM_80,
         divisors: &[1, 2, 4, 8],
         builds: &[
@@ -250,7 +250,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "matmul_simt",
-        about: "D = A·B without tensor cores: A m×k, B k×n, D m×n, row-major, in the largest tiles and in tiles of 64×64; the divisor is one of n and k",
+        about: "D = A·B without tensor cores: A m×k, B k×n, D m×n, row-major, in the largest tiles and in tiles of 64×64; the divisor must divide n and k",
         target: Target::SM_80,
         divisors: &[1, 2, 4],
         builds: &[("f32", |module, divisor| add_simt(module, divisor))],
@@ -268,7 +268,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "quantize_e4m3",
-        about: "x, rmsnorm(x)·w and silu(x)·u as e4m3 with scales of rows of up to 1024, 4096 and 16384 elements, and of blocks of 128; the divisor is one of n and the distances between rows",
+        about: "x, rmsnorm(x)·w and silu(x)·u as e4m3 with scales of rows of up to 1024, 4096 and 16384 elements, and of blocks of 128; the divisor must divide n and the row strides",
         target: Target::SM_89,
         divisors: &[1, 8],
         builds: &[
@@ -279,7 +279,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "quantize_s8",
-        about: "x, rmsnorm(x)·w and silu(x)·u as s8 with scales of rows of up to 1024, 4096 and 16384 elements, and of blocks of 128; the divisor is one of n and the distances between rows",
+        about: "x, rmsnorm(x)·w and silu(x)·u as s8 with scales of rows of up to 1024, 4096 and 16384 elements, and of blocks of 128; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
         builds: &[
@@ -290,7 +290,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "reductions",
-        about: "sum, mean, maximum, minimum and L2 norm of each row and column of an m×n matrix; the divisor is one of n and the distances between rows",
+        about: "sum, mean, maximum, minimum and L2 norm of each row and column of an m×n matrix; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
         builds: &[
@@ -301,7 +301,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "relu",
-        about: "y = relu(x) and y = relu(x)·u, and their derivatives, along rows of any length; the divisor is one of n and the distances between rows",
+        about: "y = relu(x) and y = relu(x)·u, and their gradients, along rows of any length; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
         builds: &[
@@ -312,7 +312,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "rmsnorm",
-        about: "y = rmsnorm(x)·w and rmsnorm(x + r)·w along rows of up to 1024, 4096 and 16384 elements; the divisor is one of n and the distances between rows",
+        about: "y = rmsnorm(x)·w and rmsnorm(x + r)·w along rows of up to 1024, 4096 and 16384 elements; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
         builds: &[
@@ -323,7 +323,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "rmsnorm_backward",
-        about: "the derivatives of rmsnorm(x)·w + b along rows of up to 1024, 4096 and 8192 elements; the divisor is one of n and the distances between rows",
+        about: "the gradients of rmsnorm(x)·w + b along rows of up to 1024, 4096 and 8192 elements; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
         builds: &[
@@ -334,7 +334,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "rotary",
-        about: "rotary position embeddings of both pairings, and their inverses; the divisor is one of half the rotated elements, n and the distances between rows",
+        about: "rotary position embeddings of both pairings, and their inverses; the divisor must divide half the rotated elements, n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
         builds: &[
@@ -345,7 +345,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "sample",
-        about: "a column of each row, drawn from softmax(x / temperature), restricted to the top k and to a probability p, or the largest; the divisor is one of n and the distance between rows",
+        about: "a column of each row, drawn from softmax(x / temperature), restricted to the top k and to a probability p, or the largest; the divisor must divide n and the row stride",
         target: Target::SM_80,
         divisors: &[1, 8],
         builds: &[
@@ -356,7 +356,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "silu",
-        about: "y = silu(x) and y = silu(x)·u, and their derivatives, along rows of any length; the divisor is one of n and the distances between rows",
+        about: "y = silu(x) and y = silu(x)·u, and their gradients, along rows of any length; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
         builds: &[
@@ -367,7 +367,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "softmax",
-        about: "y = softmax(scale·x) along rows of up to 1024, 4096 and 16384 elements; the divisor is one of n and the distances between rows",
+        about: "y = softmax(scale·x) along rows of up to 1024, 4096 and 16384 elements; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
         builds: &[
@@ -378,7 +378,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "softmax_backward",
-        about: "dx of y = softmax(scale·x), from y and dy, along rows of up to 1024, 4096 and 16384 elements; the divisor is one of n and the distances between rows",
+        about: "dx of y = softmax(scale·x), from y and dy, along rows of up to 1024, 4096 and 16384 elements; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
         builds: &[
@@ -409,7 +409,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "top_k",
-        about: "the largest elements of each row and their columns: up to 32, for short rows, and up to 256, in rows of any length; the divisor is one of n and the distance between rows",
+        about: "the largest elements of each row and their columns: up to 32, for short rows, and up to 256, in rows of any length; the divisor must divide n and the row stride",
         target: Target::SM_80,
         divisors: &[1, 8],
         builds: &[
@@ -420,7 +420,7 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "transpose",
-        about: "y = xᵀ: x m×n, y n×m, row-major; the divisor is one of m and n",
+        about: "y = xᵀ: x m×n, y n×m, row-major; the divisor must divide m and n",
         target: Target::SM_75,
         divisors: &[1, 4],
         builds: &[

@@ -5,8 +5,8 @@ use warpwright_sim::Checks;
 /// Returns the help text of the option, with all names.
 pub(crate) fn long_help() -> String {
     format!(
-        "What to watch beyond bounds, alignment and deadlock: `all`, `none`, or names with commas between:\n{}; \
-         or the names of kinds as findings print them",
+        "Checks beyond bounds, alignment and deadlock: `all`, `none`, or a comma-separated list of:\n{}; \
+         or of kinds of findings, by their names in the report",
         Checks::names().join(", ")
     )
 }

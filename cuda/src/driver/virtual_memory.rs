@@ -154,7 +154,7 @@ pub(crate) fn free(start: u64, size: u64) -> Fallible {
     let mut all = reservations();
     let found = all.get(&start).filter(|found| found.size == size && found.mappings.is_empty());
     let host = found.ok_or(Code::INVALID_VALUE)?.host;
-    memory::lock().unreserve(start, size);
+    memory::lock().unreserve(start, size).map_err(|_| Code::INVALID_VALUE)?;
     host::unmap(host, size as usize);
     all.remove(&start);
     Ok(())

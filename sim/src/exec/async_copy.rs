@@ -12,7 +12,6 @@ use crate::program::code::{CpAsync, Space};
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 use crate::shadow::place::Place;
-use crate::shadow::races::{Access, AccessKind};
 use std::sync::atomic::Ordering::Relaxed;
 
 pub(crate) fn issue<const CHECKED: bool>(
@@ -130,34 +129,24 @@ pub(crate) fn wait_all(cluster: &mut Cluster<'_>, warp: &mut Warp, m: u32) {
 /// Makes an mbarrier count a lane's copies.
 pub(crate) fn count(cluster: &mut Cluster<'_>, warp: &mut Warp, lane: usize, mbarrier: Place) {
     arrive(cluster, warp, |other, _| other == lane, true);
-    if cluster.racing() {
-        cluster.shadow.counted.count(cluster.warp, lane, mbarrier);
-    }
+    cluster.after_counting(lane, mbarrier);
 }
 
 /// Completes copies, for their own threads or, if they are counted, for threads that wait for an mbarrier.
 fn arrive(cluster: &mut Cluster<'_>, warp: &mut Warp, ready: impl Fn(usize, u32) -> bool, counted: bool) {
-    let (rank, warp_number, racing) = (cluster.at, cluster.warp, cluster.racing());
-    let shared = &mut cluster.ctas[rank].shared;
     let mut at = 0;
     while at < warp.copies.pending.len() {
         let entry = &mut warp.copies.entries[warp.copies.pending[at]];
         let arrived =
             lanes(entry.mask).filter(|&l| ready(l, entry.group[l])).fold(0, |mask, l| mask | 1 << l);
         for lane in lanes(arrived) {
+            let shared = &mut cluster.cta().shared;
             for i in 0..entry.bytes / 4 {
                 shared.set(entry.to[lane] + 4 * i, lane, u32::MAX, entry.data[lane][i as usize]);
             }
             shared.written.mark(entry.to[lane], entry.bytes);
-            if racing {
-                let access = Access { warp: warp_number, lane, pc: entry.pc, kind: AccessKind::Write };
-                let (offset, bytes) = (entry.to[lane] as usize, entry.bytes as usize);
-                if counted {
-                    cluster.shadow.counted.add(access, entry.group[lane], Place { rank, offset }, bytes);
-                } else {
-                    cluster.shadow.races.arrived(rank, offset, bytes, access);
-                }
-            }
+            let group = counted.then_some(entry.group[lane]);
+            cluster.after_async_copy((lane, entry.pc), (entry.to[lane], entry.bytes), group);
         }
         entry.mask &= !arrived;
         if entry.mask == 0 {

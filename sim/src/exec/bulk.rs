@@ -5,7 +5,7 @@
 
 use crate::alu::reduce::reduce;
 use crate::exec::global::{Doing, reach};
-use crate::exec::mbarrier::{complete_tx, initialized};
+use crate::exec::mbarrier::complete_tx;
 use crate::exec::memory::addresses;
 use crate::exec::tensor_copy;
 use crate::lanes::lanes;
@@ -19,7 +19,6 @@ use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
 use crate::shadow::global::Manner;
 use crate::shadow::place::Place;
-use crate::shadow::races::{Access, AccessKind};
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Transfer {
@@ -52,28 +51,6 @@ impl Transfer {
         let value = cluster.number as u32;
         cluster.before_engine_global(runs, bytes, lane, manner, &|_, _| value)
     }
-
-    /// Records for the race checker that the copy is complete.
-    fn made(&self, cluster: &mut Cluster<'_>) {
-        if !cluster.racing() {
-            return;
-        }
-        let (warp, pc) = self.issuer;
-        let bytes = self.bytes as usize;
-        for &to in &self.to {
-            if let End::Shared(place) = to {
-                let engine = cluster.shadow.races.clocks.engine();
-                let access = Access { warp: engine, lane: 0, pc, kind: AccessKind::Write };
-                cluster.shadow.races.arrived(place.rank, place.offset, bytes, access);
-                if cluster.block_of(warp) != place.rank {
-                    cluster.shadow.races.visit(place.rank, engine, Access { warp, ..access });
-                }
-            }
-        }
-        if let End::Shared(place) = self.from {
-            cluster.shadow.races.read_done(place.rank, place.offset, bytes, warp);
-        }
-    }
 }
 
 impl Notify {
@@ -81,7 +58,7 @@ impl Notify {
     fn check(&self, cluster: &mut Cluster<'_>, lane: usize) -> Outcome<()> {
         match self {
             Notify::Mbarriers(places) => {
-                places.iter().try_for_each(|&place| initialized(cluster, place, lane))
+                places.iter().try_for_each(|&place| cluster.before_mbarrier_use(place, lane))
             }
             Notify::Group { .. } => Ok(()),
         }
@@ -318,7 +295,7 @@ fn run(cluster: &mut Cluster<'_>, due: impl Fn(&Notify) -> bool) -> Outcome<bool
         any = true;
         cluster.events += 1;
         make(cluster, &transfer);
-        transfer.made(cluster);
+        cluster.after_transfer(&transfer);
         if let Notify::Mbarriers(places) = notify {
             for place in places {
                 complete_tx(cluster, place, 0, transfer.bytes)?;

@@ -11,10 +11,8 @@ use crate::machine::mbarrier::{MAX_COUNT, State};
 use crate::machine::warp::Warp;
 use crate::program::code::{Arrive, Mbarrier, MbarrierFn, PhaseOperand};
 use crate::report::FindingKind;
-use crate::report::fault::{Fault, Outcome, Where};
-use crate::shadow::mbarrier::Passing;
+use crate::report::fault::{Fault, Outcome};
 use crate::shadow::place::Place;
-use crate::shadow::races::{Access, AccessKind};
 
 /// Executes one instruction; returns whether all its lanes must still wait, so that other warps should run first.
 pub(crate) fn execute(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &Mbarrier, m: u32) -> Outcome<bool> {
@@ -24,14 +22,14 @@ pub(crate) fn execute(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &Mbarrier,
         let place = Place::locate(cluster, op.space, lane, all[lane], 8, "an mbarrier operation")?;
         cluster.visit(place.rank, lane)?;
         if !matches!(op.f, MbarrierFn::Init(_)) {
-            initialized(cluster, place, lane)?;
+            cluster.before_mbarrier_use(place, lane)?;
         }
         match &op.f {
             MbarrierFn::Init(count) => init(cluster, place, lane, warp.regs.r(*count)[lane])?,
             MbarrierFn::Inval => {
                 sound(cluster, place, lane)?;
                 store(cluster, place, 0);
-                cluster.shadow.mbarriers.remove(&place);
+                cluster.after_mbarrier_inval(place);
             }
             MbarrierFn::ExpectTx(bytes) => {
                 let mut state = sound(cluster, place, lane)?;
@@ -50,7 +48,7 @@ pub(crate) fn execute(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &Mbarrier,
                     complete = done(sound(cluster, place, lane)?);
                 }
                 if complete {
-                    acquire(cluster, place);
+                    cluster.after_mbarrier_wait(place);
                 }
                 waiting &= !complete;
                 warp.regs.put_p(*d, 1 << lane, u32::from(complete) << lane);
@@ -98,59 +96,14 @@ fn init(cluster: &mut Cluster<'_>, place: Place, lane: usize, count: u32) -> Out
             format!("an mbarrier for {count} arrivals; the limits are 1 and {MAX_COUNT}"),
         ));
     }
-    let known = cluster.shadow.mbarriers.contains_key(&place);
-    if known && in_phase(cluster, place) {
+    if cluster.is_mbarrier(place) && in_phase(cluster, place) {
         let what =
             format!("the mbarrier at {:#x} is initialized again in the middle of a phase", place.offset);
         cluster.note(misuse(lane, what))?;
     }
     store(cluster, place, State::new(count).pack());
-    let access = Access { warp: cluster.warp, lane, pc: cluster.pc, kind: AccessKind::Write };
-    let init = cluster.racing().then(|| (access, cluster.shadow.races.clocks.now()));
-    cluster.shadow.mbarriers.insert(place, Passing { init, ..Passing::default() });
+    cluster.after_mbarrier_init(place, lane);
     Ok(())
-}
-
-/// Checks whether a lane may use an mbarrier, which must have been initialized before.
-pub(crate) fn initialized(cluster: &mut Cluster<'_>, place: Place, lane: usize) -> Outcome<()> {
-    let passing = cluster.shadow.mbarriers.get(&place);
-    let Some((init, time)) = passing.and_then(|passing| passing.init) else { return Ok(()) };
-    if cluster.shadow.races.clocks.ordered((init.warp, init.lane), time, (cluster.warp, lane)) {
-        return Ok(());
-    }
-    let at = place.offset;
-    let fault =
-        misuse(lane, format!("nothing orders this use of the mbarrier at {at:#x} after its initialization"));
-    cluster.note(fault.with(Some(Where { warp: init.warp, lane: init.lane, pc: init.pc })))
-}
-
-/// Releases the accesses of the executing warp (or of the copy engine); `completes` states whether this ends the phase.
-fn release(cluster: &mut Cluster<'_>, place: Place, engine: bool, completes: bool) {
-    if !cluster.racing() {
-        return;
-    }
-    let copies = completes && cluster.complete_counted(place);
-    let passing = cluster.shadow.mbarriers.entry(place).or_default();
-    if copies {
-        let copier = cluster.shadow.races.clocks.copier();
-        cluster.shadow.races.clocks.release_engine(copier, &mut passing.released);
-    }
-    if engine {
-        let engine = cluster.shadow.races.clocks.engine();
-        cluster.shadow.races.clocks.release_engine(engine, &mut passing.released);
-    } else {
-        cluster.shadow.races.clocks.release(cluster.warp, &mut passing.released);
-    }
-    if completes {
-        passing.completed.clone_from(&passing.released);
-    }
-}
-
-/// Records that the executing warp has observed the completion of a phase.
-fn acquire(cluster: &mut Cluster<'_>, place: Place) {
-    if let (true, Some(passing)) = (cluster.racing(), cluster.shadow.mbarriers.get(&place)) {
-        cluster.shadow.races.clocks.acquire(cluster.warp, &passing.completed);
-    }
 }
 
 /// Returns the number of bytes for which a phase waits, increased by `bytes` (PTX ISA, "mbarrier: Tracking asynchronous operations": the
@@ -169,7 +122,7 @@ pub(crate) fn complete_tx(cluster: &mut Cluster<'_>, place: Place, lane: usize, 
     let phase = state.phase;
     state.tx -= bytes as i32;
     state.advance();
-    release(cluster, place, true, state.phase != phase);
+    cluster.after_mbarrier_arrival(place, true, state.phase != phase);
     store(cluster, place, state.pack());
     Ok(())
 }
@@ -196,7 +149,7 @@ fn arrive(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &Arrive, place: Place,
     }
     let phase = state.phase;
     state.advance();
-    release(cluster, place, false, state.phase != phase);
+    cluster.after_mbarrier_arrival(place, false, state.phase != phase);
     store(cluster, place, state.pack());
     Ok(())
 }

@@ -481,8 +481,9 @@ pub(super) fn start_of(slot: usize) -> u64 {
     (slot as u64 + 1) << REGION_BITS
 }
 
+/// Returns the slot of an address; addresses below the first slot are in none, and give one that does not exist.
 pub(super) fn slot_of(address: u64) -> usize {
-    ((address >> REGION_BITS) - 1) as usize
+    (address >> REGION_BITS).wrapping_sub(1) as usize
 }
 
 /// Returns the offset of the end of the last allocation in its slot.

@@ -1,5 +1,6 @@
 //! Reserved addresses, at which memory is mapped and unmapped.
 
+use std::ops::Range;
 use std::sync::atomic::AtomicU32;
 
 use crate::machine::memory::{Allocation, Memory, MemoryError, Slot, Words, slot_of, start_of};
@@ -37,22 +38,36 @@ impl Memory {
     /// state, initialized or not; other bytes are uninitialized.
     ///
     /// # Errors
-    /// Returns an error if a mapping is not in the range, or crosses a multiple of 64 GiB. In this case, no mapping is changed.
+    /// Returns [`MemoryError::Unknown`] if the range is not reserved, or if a mapping is not in it, crosses a multiple of 64 GiB or overlaps
+    /// another one. In this case, no mapping is changed.
     #[doc(alias = "cuMemMap")]
     pub fn remap(&mut self, start: u64, bytes: u64, mappings: &[Mapping]) -> Result<(), MemoryError> {
-        let first = slot_of(start);
-        let mut new: Vec<Vec<Allocation>> = (0..slots(bytes)).map(|_| vec![]).collect();
-        for mapping in mappings {
-            let last = mapping.start + 4 * mapping.words.len() as u64 - 1;
+        let reserved = self.reserved(start, bytes)?;
+        let mut new: Vec<Vec<Allocation>> = reserved.clone().map(|_| vec![]).collect();
+        for mapping in mappings.iter().filter(|mapping| !mapping.words.is_empty()) {
+            let unknown = || MemoryError::Unknown { address: mapping.start };
+            let end = mapping.start.checked_add(4 * mapping.words.len() as u64).ok_or_else(unknown)?;
             let slot = slot_of(mapping.start);
-            let parts = new.get_mut(slot.wrapping_sub(first)).filter(|_| slot_of(last) == slot);
-            let parts = parts.ok_or(MemoryError::Unknown { address: mapping.start })?;
+            let parts = new.get_mut(slot.wrapping_sub(reserved.start)).filter(|_| slot_of(end - 1) == slot);
+            let parts = parts.ok_or_else(unknown)?;
+            if parts.iter().any(|other| mapping.start < other.start + other.size && other.start < end) {
+                return Err(unknown());
+            }
             parts.push(self.part(mapping)?);
         }
-        for (slot, parts) in self.slots[first..].iter_mut().zip(new) {
+        for (slot, parts) in self.slots[reserved].iter_mut().zip(new) {
             *slot = Slot::Mapped(parts);
         }
         Ok(())
+    }
+
+    /// Returns the slots of a reserved range.
+    fn reserved(&self, start: u64, bytes: u64) -> Result<Range<usize>, MemoryError> {
+        let first = slot_of(start);
+        let range = first..first.saturating_add(slots(bytes) as usize);
+        let is_reserved = |slots: &&[Slot]| slots.iter().all(|slot| matches!(slot, Slot::Mapped(_)));
+        let found = self.slots.get(range.clone()).filter(is_reserved).filter(|_| start == start_of(first));
+        found.map(|_| range).ok_or(MemoryError::Unknown { address: start })
     }
 
     /// Returns a mapping as an allocation, with the known state of its bytes.
@@ -85,22 +100,29 @@ impl Memory {
     }
 
     /// Ends the reservation of the range of `bytes` addresses that starts at `start`, and removes its mappings.
+    ///
+    /// # Errors
+    /// Returns [`MemoryError::Unknown`] if the range is not reserved.
     #[doc(alias = "cuMemAddressFree")]
-    pub fn unreserve(&mut self, start: u64, bytes: u64) {
-        let freed = self.slots.iter_mut().skip(slot_of(start)).take(slots(bytes) as usize);
-        freed.for_each(|slot| *slot = Slot::Freed(bytes));
+    pub fn unreserve(&mut self, start: u64, bytes: u64) -> Result<(), MemoryError> {
+        let reserved = self.reserved(start, bytes)?;
+        self.slots[reserved].fill_with(|| Slot::Freed(bytes));
+        Ok(())
     }
 
     /// Allocates `bytes` zeroed bytes at a reserved address without mappings, or at the address of a freed allocation.
     ///
     /// # Errors
-    /// Returns [`MemoryError::Unknown`] if the address is neither, and [`MemoryError::TooLarge`] if the host is out of memory.
+    /// Returns [`MemoryError::Unknown`] if `start` is not the first address of either, and [`MemoryError::TooLarge`] if the host is out of memory.
     #[doc(alias = "cuGraphAddMemAllocNode")]
     pub fn alloc_at(&mut self, start: u64, bytes: u64) -> Result<(), MemoryError> {
         match self.slots.get(slot_of(start)) {
             Some(Slot::Freed(_)) => {}
             Some(Slot::Mapped(parts)) if parts.is_empty() => {}
             _ => return Err(MemoryError::Unknown { address: start }),
+        }
+        if start != start_of(slot_of(start)) {
+            return Err(MemoryError::Unknown { address: start });
         }
         let allocation = Allocation::zeroed(start, bytes)?;
         let written = self.records_writes.then(|| ByteSet::new(bytes));

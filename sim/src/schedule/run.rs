@@ -12,7 +12,6 @@ use crate::exec::{mbarrier, memory, tensor};
 use crate::machine::Cluster;
 use crate::machine::warp::{Group, Wait, Warp};
 use crate::program::code::{BarrierKind, Control, Memory, Op};
-use crate::report::Checks;
 use crate::report::fault::{Fault, Outcome};
 use crate::schedule::run::step::Step;
 use crate::shadow::clocks::WARPGROUP;
@@ -149,11 +148,8 @@ fn release(cluster: &mut Cluster<'_>, warp: &mut Warp, index: usize) {
     let group = warp.groups[index];
     match group.wait {
         Wait::Barrier { id, phase } => {
-            let (reduction, released) = cluster.ctas[warp.cta].barriers[usize::from(id)].result(phase);
-            if cluster.machine.checks.contains(Checks::SHARED_RACES) {
-                cluster.shadow.races.clocks.acquire(cluster.warp, released);
-                cluster.shadow.races.clocks.sync_lanes(cluster.warp);
-            }
+            let (reduction, _) = cluster.ctas[warp.cta].barriers[usize::from(id)].result(phase);
+            cluster.after_barrier(warp.cta, usize::from(id), phase);
             if let Op::Control(Control::Barrier(barrier)) = &cluster.machine.code.instrs[group.pc as usize].op
             {
                 let all = |yes: bool| if yes { u32::MAX } else { 0 };
@@ -167,9 +163,7 @@ fn release(cluster: &mut Cluster<'_>, warp: &mut Warp, index: usize) {
             warp.groups[index].pc += 1;
         }
         Wait::Cluster { .. } => {
-            if cluster.racing() {
-                cluster.shadow.races.clocks.acquire(cluster.warp, &cluster.cluster_barrier.completed);
-            }
+            cluster.after_cluster_barrier();
             warp.groups[index].pc += 1;
         }
         Wait::Products(groups) => {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use warpwright_sim::{Arch, Checks, Launch, Memory, MemoryError, Module, Sim};
+use warpwright_sim::{Arch, Checks, Launch, Mapping, Memory, MemoryError, Module, Sim};
 
 /// Returns words of the host that live as long as the process.
 fn words(count: usize) -> &'static [AtomicU32] {
@@ -111,4 +111,42 @@ fn names_of_architectures_and_checks() {
     assert_eq!("shared-races, global_race".parse(), Ok(Checks::SHARED_RACES | Checks::GLOBAL_RACES));
     assert_eq!("none".parse(), Ok(Checks::empty()));
     assert!("everything".parse::<Checks>().is_err());
+}
+
+/// Ranges that are not reserved, and mappings that are not in their range or overlap, are errors, and change nothing.
+#[test]
+fn mappings_in_reserved_ranges() {
+    let mut memory = Memory::new();
+    let plain = memory.alloc(64);
+    let start = memory.reserve(3 * Memory::RANGE).expect("room");
+    let at = |start| Mapping { start, words: words(4), read_only: false };
+    let empty = Mapping { start, words: &[], read_only: false };
+
+    memory.remap(start, 3 * Memory::RANGE, &[at(start), at(start + 16), empty]).expect("side by side");
+    increment(&mut memory, start + 16);
+    let wrong: [(u64, u64, &[Mapping]); 7] = [
+        (0, 64, &[]),
+        (plain, 64, &[]),
+        (start + 4, 64, &[]),
+        (start, 4 * Memory::RANGE, &[]),
+        (start, Memory::RANGE, &[at(start + Memory::RANGE)]),
+        (start, 2 * Memory::RANGE, &[at(start + Memory::RANGE - 8)]),
+        (start, Memory::RANGE, &[at(start), at(start + 8)]),
+    ];
+    for (start, bytes, mappings) in wrong {
+        let found = memory.remap(start, bytes, mappings);
+        assert!(matches!(found, Err(MemoryError::Unknown { .. })), "{start:#x}, {bytes}: {found:?}");
+    }
+    for (start, bytes) in [(0, 1), (plain, 64), (start + 1, 1), (start, 4 * Memory::RANGE), (u64::MAX, 1)] {
+        assert!(memory.unreserve(start, bytes).is_err(), "{start:#x}, {bytes}");
+    }
+    let mut word = [0; 4];
+    memory.read(start + 16, &mut word).expect("still mapped");
+    assert_eq!(u32::from_le_bytes(word), 1);
+
+    memory.unreserve(start, 3 * Memory::RANGE).expect("reserved");
+    assert!(memory.read(start + 16, &mut word).is_err());
+    assert!(memory.alloc_at(start + 4, 64).is_err());
+    assert!(memory.alloc_at(0, 64).is_err());
+    memory.alloc_at(start, 64).expect("no longer reserved");
 }

@@ -59,7 +59,9 @@ impl Gemm {
             return Err(format!("expected clusters of 1 to {MOST_BLOCKS} blocks, found {blocks}"));
         }
         if self.any_size {
-            return Err("expected strides that are multiples of 16 bytes for tensor copies, found any".into());
+            return Err(
+                "expected strides that are multiples of 16 bytes for tensor copies, found `any_size`".into(),
+            );
         }
         Ok(())
     }

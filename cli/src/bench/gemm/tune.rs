@@ -179,7 +179,7 @@ impl Results<'_> {
         let missing = bar.length().unwrap_or(0).saturating_sub(bar.position());
         bar.finish_and_clear();
         if missing > 0 && Instant::now() >= *end {
-            eprintln!("{missing} problems were not begun: --seconds is too short for them");
+            eprintln!("{missing} problems were not started: increase --seconds");
         }
         match self.out {
             Some(path) => self.write(path)?,

@@ -9,7 +9,7 @@ use crate::lanes::lanes;
 use crate::machine::Cluster;
 use crate::machine::warp::{Group, Wait, Warp};
 use crate::machine::wgmma::WgmmaGroups;
-use crate::program::code::{Barrier, BarrierKind, Control, FenceScope, R, WarpOp};
+use crate::program::code::{Barrier, BarrierKind, Control, R, WarpOp};
 use crate::report::Checks;
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome, Where};
@@ -212,13 +212,7 @@ pub(super) fn control(
             }
             let live = cluster.ctas.iter().map(|cta| cta.live).sum();
             cluster.events += 1;
-            if cluster.racing() {
-                let released = &mut cluster.cluster_barrier.released;
-                match relaxed {
-                    true => cluster.shadow.races.clocks.release_relaxed(cluster.warp, released),
-                    false => cluster.shadow.races.clocks.release(cluster.warp, released),
-                }
-            }
+            cluster.before_cluster_barrier(*relaxed);
             let phase = cluster.cluster_barrier.arrive(mask.count_ones(), live);
             for lane in lanes(mask) {
                 warp.cluster_phase[lane] = phase;
@@ -233,20 +227,11 @@ pub(super) fn control(
             Ok(hold(warp, group, mask, Wait::Cluster { phase }))
         }
         Control::Fence(scope) => {
-            if cluster.racing() {
-                cluster.shadow.races.clocks.fence(cluster.warp);
-            }
-            if *scope > FenceScope::Block
-                && let Some(mut order) = cluster.order()
-            {
-                order.fence(cluster.number, cluster.inside());
-            }
+            cluster.after_fence(*scope);
             Ok(Step::Next)
         }
         Control::ProxyFence => {
-            if cluster.racing() {
-                cluster.shadow.races.clocks.proxy_fence(cluster.warp);
-            }
+            cluster.after_proxy_fence();
             Ok(Step::Next)
         }
         Control::WgmmaCommit => Ok(together(cluster, warp, group, mask).unwrap_or_else(|| {
@@ -279,7 +264,7 @@ pub(super) fn control(
         Control::Yield => Ok(Step::Yield),
         Control::Uniform(op) => check_uniform(cluster, warp, op, mask).map(|()| Step::Next),
         Control::GridWait => {
-            cluster.cta().shadow.waited_for_grid = true;
+            cluster.after_grid_wait();
             Ok(Step::Next)
         }
         Control::Hint => Ok(Step::Next),
@@ -295,13 +280,8 @@ pub(super) fn products_done(cluster: &mut Cluster<'_>, warp: &Warp, groups: u32)
     if !cluster.racing() || cluster.machine.code.product_registers == 0 {
         return;
     }
-    let tensor_cores = cluster.shadow.races.clocks.tensor_cores(cluster.warp);
-    for (place, bytes) in wgmma_groups(cluster, warp).finished(groups) {
-        cluster.shadow.races.read_done(place.rank, place.offset, bytes, tensor_cores);
-    }
-    cluster.shadow.races.clocks.work(tensor_cores);
-    cluster.shadow.races.clocks.learn_all(cluster.warp, tensor_cores);
-    cluster.sync_lanes();
+    let read = wgmma_groups(cluster, warp).finished(groups);
+    cluster.after_products(read);
 }
 
 fn branch(warp: &mut Warp, group: &mut Group, mask: u32, to: u32) -> Step {
@@ -353,12 +333,7 @@ pub(super) fn exit(cluster: &mut Cluster<'_>, warp: &mut Warp, mask: u32) -> Out
 
 /// Records that a barrier for all threads of a block has completed, which orders their earlier accesses before all later ones.
 fn barrier_completed(cluster: &mut Cluster<'_>, cta: usize, id: usize, arrived: u32) -> Outcome<()> {
-    if cluster.racing() {
-        let warps = cluster.machine.threads().div_ceil(32) as usize;
-        if let Some((there, released)) = cluster.ctas[cta].barriers[id].last_completed() {
-            cluster.shadow.races.clocks.complete(lanes(there).map(|warp| cta * warps + warp), released);
-        }
-    }
+    cluster.barrier_completes(cta, id);
     ended_before(cluster, cta, id, arrived)
 }
 
@@ -413,10 +388,7 @@ fn barrier_step(
         BarrierKind::Sync | BarrierKind::Arrive => None,
     };
     cluster.events += 1;
-    if cluster.racing() {
-        let released = &mut cluster.ctas[warp.cta].barriers[id as usize].released;
-        cluster.shadow.races.clocks.release(cluster.warp, released);
-    }
+    cluster.before_barrier(warp.cta, id as usize);
     let cta = &mut cluster.ctas[warp.cta];
     let barrier_state = &mut cta.barriers[id as usize];
     barrier_state.warps |= 1 << warp.index;

@@ -1,0 +1,51 @@
+//! Completed asynchronous copies.
+
+use crate::machine::Cluster;
+use crate::machine::bulk::{End, Transfer};
+use crate::shadow::place::Place;
+use crate::shadow::races::{Access, AccessKind};
+
+impl Cluster<'_> {
+    /// Announces that an asynchronous engine has made a copy.
+    pub(crate) fn after_transfer(&mut self, transfer: &Transfer) {
+        if !self.racing() {
+            return;
+        }
+        let (warp, pc) = transfer.issuer;
+        let bytes = transfer.bytes as usize;
+        for &to in &transfer.to {
+            if let End::Shared(place) = to {
+                let engine = self.shadow.races.clocks.engine();
+                let access = Access { warp: engine, lane: 0, pc, kind: AccessKind::Write };
+                self.shadow.races.arrived(place.rank, place.offset, bytes, access);
+                if self.block_of(warp) != place.rank {
+                    self.shadow.races.visit(place.rank, engine, Access { warp, ..access });
+                }
+            }
+        }
+        if let End::Shared(place) = transfer.from {
+            self.shadow.races.read_done(place.rank, place.offset, bytes, warp);
+        }
+    }
+
+    /// Announces that `cp.async` copies of a lane of the executing warp to its block have arrived; `group` is that of a copy that an
+    /// mbarrier counts.
+    pub(crate) fn after_async_copy(&mut self, (lane, pc): (usize, u32), to: (u64, u64), group: Option<u32>) {
+        if !self.racing() {
+            return;
+        }
+        let access = Access { warp: self.warp, lane, pc, kind: AccessKind::Write };
+        let (rank, offset, bytes) = (self.at, to.0 as usize, to.1 as usize);
+        match group {
+            Some(group) => self.shadow.counted.add(access, group, Place { rank, offset }, bytes),
+            None => self.shadow.races.arrived(rank, offset, bytes, access),
+        }
+    }
+
+    /// Announces that an mbarrier counts a lane's copies.
+    pub(crate) fn after_counting(&mut self, lane: usize, mbarrier: Place) {
+        if self.racing() {
+            self.shadow.counted.count(self.warp, lane, mbarrier);
+        }
+    }
+}
