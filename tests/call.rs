@@ -10,8 +10,11 @@ mod call {
     mod backward;
     mod cache;
     mod decode;
+    mod extras;
     mod gemm;
     mod numbers;
+    mod packed;
+    mod pages;
     mod refusals;
     mod rows;
     mod selection;

@@ -34,17 +34,25 @@
 mod attention;
 mod decode;
 mod dropout;
+mod extras;
 mod gemm;
+mod heads;
 mod operands;
+mod packed;
+mod pages;
 mod permute;
 mod rows;
 mod selection;
 
-pub use attention::{AttentionDerivatives, AttentionShape, HeadOrder, attention, attention_backward};
+pub use attention::{AttentionDerivatives, AttentionShape, attention, attention_backward};
 pub use decode::{CacheShape, cached_attention};
 pub use dropout::{DropoutMask, dropout, dropout_norm};
+pub use extras::{ExtraOperands, attention_with_extras};
 pub use gemm::{FusedOperands, GemmOperand, GemmShape, fused_gemm, gated_gemm, gemm};
+pub use heads::HeadOrder;
 pub use operands::{Rows, RowsMut};
+pub use packed::{PackedShape, packed_attention};
+pub use pages::{PagedCacheShape, paged_attention};
 pub use permute::permute;
 pub use rows::{RotaryTables, cross_entropy, gated, norm, pointwise, residual_norm, rotary, softmax};
 pub use selection::{Sampling, sample, top_k};

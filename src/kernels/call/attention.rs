@@ -1,6 +1,9 @@
 //! Attention and its gradients.
 
-use super::operands::{portable_target, refused};
+use super::{
+    heads::{HeadOrder, scale_of_heads},
+    operands::{portable_target, refused},
+};
 use crate::{
     kernels::{
         Attention, AttentionArgs, AttentionBackward, AttentionFinishArgs, AttentionKeysArgs, AttentionMask,
@@ -37,15 +40,6 @@ pub struct AttentionShape {
     pub order: HeadOrder,
 }
 
-/// The order of the axes of Q, K, V and O in memory, without gaps between rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum HeadOrder {
-    /// `[batch][position][head][column]`, as projections store them.
-    Positions,
-    /// `[batch][head][position][column]`.
-    Heads,
-}
-
 impl AttentionShape {
     /// Returns the shape of self-attention without a mask, for these numbers of sequences, heads, positions, and columns per head, in the
     /// order [`HeadOrder::Positions`].
@@ -64,7 +58,7 @@ impl AttentionShape {
         }
     }
 
-    fn problem(&self, queue: Queue<'_>, target: Target) -> AttentionProblem {
+    pub(super) fn problem(&self, queue: Queue<'_>, target: Target) -> AttentionProblem {
         let Self { batches, heads, kv_heads, queries, keys, head_size, value_size, mask, .. } = *self;
         AttentionProblem {
             target,
@@ -80,13 +74,13 @@ impl AttentionShape {
     }
 
     /// Checks the numbers of heads and the scale, and returns the arguments of all kernels.
-    fn arguments(&self, call: &'static str) -> Result<Arguments, CallError> {
-        let Self { batches, heads, kv_heads, queries, keys, head_size, value_size, scale, .. } = *self;
+    pub(super) fn arguments(&self, call: &'static str) -> Result<Arguments, CallError> {
+        let Self { batches, heads, kv_heads, queries, keys, head_size, value_size, scale, order, .. } = *self;
         let scale = scale_of_heads(call, [heads, kv_heads], head_size, scale)?;
-        let of_queries = self.strides(call, heads, queries, head_size)?;
-        let of_keys = self.strides(call, kv_heads, keys, head_size)?;
-        let of_values = self.strides(call, kv_heads, keys, value_size)?;
-        let of_results = self.strides(call, heads, queries, value_size)?;
+        let of_queries = order.strides(call, [heads, queries, head_size])?;
+        let of_keys = order.strides(call, [kv_heads, keys, head_size])?;
+        let of_values = order.strides(call, [kv_heads, keys, value_size])?;
+        let of_results = order.strides(call, [heads, queries, value_size])?;
         Ok(Arguments {
             sizes: [batches, kv_heads, heads / kv_heads, queries, keys],
             of_queries,
@@ -96,49 +90,16 @@ impl AttentionShape {
             scale,
         })
     }
-
-    /// Returns the strides between batches, heads and rows.
-    fn strides(
-        &self,
-        call: &'static str,
-        heads: u32,
-        rows: u32,
-        columns: u32,
-    ) -> Result<[u32; 3], CallError> {
-        let of = |factors: &[u32]| {
-            let product: u128 = factors.iter().map(|&factor| u128::from(factor)).product();
-            u32::try_from(product).map_err(|_| refused(call, "matrices of fewer than 2³² elements", product))
-        };
-        let batch = of(&[heads, rows, columns])?;
-        Ok(match self.order {
-            HeadOrder::Positions => [batch, columns, of(&[heads, columns])?],
-            HeadOrder::Heads => [batch, of(&[rows, columns])?, columns],
-        })
-    }
-}
-
-/// Checks the numbers of query heads and KV heads, and returns the factor of scores.
-pub(super) fn scale_of_heads(
-    call: &'static str,
-    [heads, kv_heads]: [u32; 2],
-    head_size: u32,
-    scale: Option<f32>,
-) -> Result<f32, CallError> {
-    if kv_heads == 0 || !heads.is_multiple_of(kv_heads) {
-        return Err(refused(call, format!("heads that are a multiple of kv_heads = {kv_heads}"), heads));
-    }
-    let scale = scale.unwrap_or_else(|| 1.0 / (head_size as f32).sqrt());
-    if scale > 0.0 && scale.is_finite() { Ok(scale) } else { Err(refused(call, "a positive scale", scale)) }
 }
 
 /// The arguments that the kernels have in common.
-struct Arguments {
-    sizes: [u32; 5],
-    of_queries: [u32; 3],
-    of_keys: [u32; 3],
-    of_values: [u32; 3],
-    of_results: [u32; 3],
-    scale: f32,
+pub(super) struct Arguments {
+    pub(super) sizes: [u32; 5],
+    pub(super) of_queries: [u32; 3],
+    pub(super) of_keys: [u32; 3],
+    pub(super) of_values: [u32; 3],
+    pub(super) of_results: [u32; 3],
+    pub(super) scale: f32,
 }
 
 /// Computes O = softmax(scale · Q·Kᵀ)·V for each head, and in `lse` the logarithms of the sums of exponentials, contiguous:
@@ -179,13 +140,7 @@ where
 {
     const CALL: &str = "attention";
     let queue = on.into();
-    let AttentionShape { head_size, value_size, .. } = *shape;
-    let is_hopper = queue.cache().capability() == (9, 0);
-    let target = if is_hopper { Target::SM_90A } else { portable_target(CALL, queue)? };
-    if AttentionTile::all(target, head_size, value_size).next().is_none() {
-        let expected = "rows of 32, 64, 96, 128 or 256 elements, or of 192 with values of 128";
-        return Err(refused(CALL, expected, format!("rows of {head_size} with values of {value_size}")));
-    }
+    let target = target_for(CALL, queue, shape.head_size, shape.value_size)?;
     let Arguments { sizes, of_queries, of_keys, of_values, of_results, scale } = shape.arguments(CALL)?;
     let strides = [of_queries, of_keys, of_values, of_results];
     queue.launch::<_, _, AttentionArgs<T>>(
@@ -195,6 +150,22 @@ where
         Attention::kernel,
         (q.into(), k.into(), v.into(), o.into(), lse.into(), sizes, strides, scale),
     )
+}
+
+/// Returns the target of the kernels that compute attention with these head sizes on the device.
+pub(super) fn target_for(
+    call: &'static str,
+    queue: Queue<'_>,
+    head_size: u32,
+    value_size: u32,
+) -> Result<Target, CallError> {
+    let is_hopper = queue.cache().capability() == (9, 0);
+    let target = if is_hopper { Target::SM_90A } else { portable_target(call, queue)? };
+    if AttentionTile::all(target, head_size, value_size).next().is_none() {
+        let expected = "rows of 32, 64, 96, 128 or 256 elements, or of 192 with values of 128";
+        return Err(refused(call, expected, format!("rows of {head_size} with values of {value_size}")));
+    }
+    Ok(target)
 }
 
 /// The inputs and results of [`attention_backward`], in addition to Q, K and V.

@@ -1,6 +1,9 @@
 //! Attention of one query per head to a cache of keys and values.
 
-use super::{attention::scale_of_heads, operands::refused};
+use super::{
+    heads::{HeadOrder, product, scale_of_heads},
+    operands::refused,
+};
 use crate::{
     kernels::{CachedAttention, CachedAttentionArgs},
     run::{BufferMut, BufferRef, CallError, Called, Queue},
@@ -49,16 +52,10 @@ where
     const CALL: &str = "cached_attention";
     let queue = on.into();
     let CacheShape { batches, heads, kv_heads, capacity, head_size, scale } = *shape;
-    if ![64, 128].contains(&head_size) {
-        return Err(refused(CALL, "rows of 64 or 128 elements", head_size));
-    }
+    let head_size = size_of_heads(CALL, head_size)?;
     let scale = scale_of_heads(CALL, [heads, kv_heads], head_size, scale)?;
-    let product = |factors: [u32; 3]| {
-        let product: u128 = factors.into_iter().map(u128::from).product();
-        u32::try_from(product).map_err(|_| refused(CALL, "caches of fewer than 2³² elements", product))
-    };
-    let of_queries = [product([heads, head_size, 1])?, head_size];
-    let of_keys = [product([kv_heads, capacity, head_size])?, product([capacity, head_size, 1])?, head_size];
+    let of_queries = [product(CALL, &[heads, head_size])?, head_size];
+    let of_keys = HeadOrder::Heads.strides(CALL, [kv_heads, capacity, head_size])?;
     let sizes = [batches, kv_heads, heads / kv_heads, capacity];
     let multiprocessors = queue.cache().multiprocessors();
     queue.launch::<_, _, CachedAttentionArgs<T>>(
@@ -79,4 +76,13 @@ where
             scale,
         ),
     )
+}
+
+/// Checks the head size of a cache.
+pub(super) fn size_of_heads(call: &'static str, head_size: u32) -> Result<u32, CallError> {
+    if [64, 128].contains(&head_size) {
+        Ok(head_size)
+    } else {
+        Err(refused(call, "rows of 64 or 128 elements", head_size))
+    }
 }

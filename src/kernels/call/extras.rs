@@ -1,0 +1,88 @@
+//! Attention with a soft cap, ALiBi slopes and attention sinks.
+
+use super::{
+    attention::{Arguments, AttentionShape, target_for},
+    operands::refused,
+};
+use crate::{
+    kernels::{Attention, AttentionExtras, AttentionExtrasArgs},
+    run::{BufferMut, BufferRef, CallError, Called, Queue},
+    tensor::TensorElement,
+    tiles::{Convert, Product},
+};
+
+/// The operands of [`AttentionExtras`]; those that are `None` have no effect.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ExtraOperands<'a> {
+    /// The soft cap c, from 0.001 to 10,000: each score is replaced by c·tanh(score / c).
+    pub soft_cap: Option<f32>,
+    /// ALiBi: one slope per query head, by which the distance between the positions of query and key is multiplied before it is subtracted
+    /// from a score.
+    pub slopes: Option<BufferRef<'a, f32>>,
+    /// Attention sinks: one score per query head, whose exponential is added to the sum of the exponentials of each row.
+    pub sinks: Option<BufferRef<'a, f32>>,
+}
+
+/// Computes [`attention`](super::attention()) with a soft cap, slopes or sinks; the layouts are the same, and `slopes` and `sinks` have
+/// `heads` elements. The kernel is that of [`Attention::for_problem`], with a soft cap in the tiles of [`Attention::with_tile_for_cap`].
+/// Requires sm_80 or later.
+///
+/// ```
+/// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
+///
+/// let device = Simulator::new();
+/// let kernels = KernelCache::new(&device);
+/// // A query and a key with a score of 0, and a sink of 0: the weight of the value is ½.
+/// let shape = call::AttentionShape::new(1, 1, 1, 64);
+/// let [q, k, v] = [0.0, 1.0, 3.0].map(|x| device.upload(&[bf16::from_f32(x); 64]));
+/// let sinks = device.upload(&[0.0f32])?;
+/// let extras = call::ExtraOperands { sinks: Some((&sinks).into()), ..call::ExtraOperands::default() };
+/// let (mut o, mut lse) = (device.output::<bf16>(64)?, device.output::<f32>(1)?);
+/// call::attention_with_extras(&kernels, &shape, &extras, &q?, &k?, &v?, &mut o, &mut lse)?;
+/// assert_eq!(device.download(&o)?, [bf16::from_f32(1.5); 64]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// Returns the errors of [`attention`](super::attention()); `Refused` also for a soft cap out of range.
+#[doc(alias = "softcap")]
+#[doc(alias = "ALiBi")]
+pub fn attention_with_extras<'a, T>(
+    on: impl Into<Queue<'a>>,
+    shape: &AttentionShape,
+    extras: &ExtraOperands<'_>,
+    q: impl Into<BufferRef<'a, T>>,
+    k: impl Into<BufferRef<'a, T>>,
+    v: impl Into<BufferRef<'a, T>>,
+    o: impl Into<BufferMut<'a, T>>,
+    lse: impl Into<BufferMut<'a, f32>>,
+) -> Result<Called, CallError>
+where
+    T: TensorElement + Product<T, f32>,
+    f32: Convert<T>,
+{
+    const CALL: &str = "attention_with_extras";
+    let queue = on.into();
+    let target = target_for(CALL, queue, shape.head_size, shape.value_size)?;
+    let Arguments { sizes, of_queries, of_keys, of_values, of_results, scale } = shape.arguments(CALL)?;
+    let strides = [of_queries, of_keys, of_values, of_results];
+    let ExtraOperands { soft_cap, slopes, sinks } = *extras;
+    if let Some(cap) = soft_cap.filter(|cap| !(1e-3..=1e4).contains(cap)) {
+        return Err(refused(CALL, "a soft cap from 0.001 to 10000", cap));
+    }
+    // Numbers of f32 have no hash.
+    let present = (soft_cap.map(f32::to_bits), slopes.is_some(), sinks.is_some());
+    let [slopes, sinks] = [slopes, sinks].map(|numbers| numbers.unwrap_or(BufferRef::empty()));
+    queue.launch::<_, _, AttentionExtrasArgs<T>>(
+        CALL,
+        (shape.problem(queue, target), present),
+        |(problem, present)| {
+            let attention = Attention::for_problem(problem);
+            (if soft_cap.is_some() { attention.with_tile_for_cap() } else { attention }, *present)
+        },
+        |(attention, (_, slopes, sinks))| {
+            attention.kernel_with_extras(AttentionExtras { soft_cap, slopes: *slopes, sinks: *sinks })
+        },
+        (q.into(), k.into(), v.into(), o.into(), lse.into(), sizes, strides, scale, slopes, sinks),
+    )
+}

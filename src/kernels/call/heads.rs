@@ -1,0 +1,48 @@
+//! The heads of attention: their order in memory and the scale of their scores.
+
+use super::operands::refused;
+use crate::run::CallError;
+
+/// The order of the axes of Q, K, V and O in memory, without gaps between rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HeadOrder {
+    /// `[batch][position][head][column]`, as projections store them.
+    Positions,
+    /// `[batch][head][position][column]`.
+    Heads,
+}
+
+impl HeadOrder {
+    /// Returns the strides between batches, heads and rows of matrices of heads, which have these numbers of heads, rows and columns.
+    pub(super) fn strides(
+        self,
+        call: &'static str,
+        [heads, rows, columns]: [u32; 3],
+    ) -> Result<[u32; 3], CallError> {
+        let batch = product(call, &[heads, rows, columns])?;
+        Ok(match self {
+            Self::Positions => [batch, columns, product(call, &[heads, columns])?],
+            Self::Heads => [batch, product(call, &[rows, columns])?, columns],
+        })
+    }
+}
+
+/// Returns the product of sizes of a matrix.
+pub(super) fn product(call: &'static str, sizes: &[u32]) -> Result<u32, CallError> {
+    let product: u128 = sizes.iter().map(|&size| u128::from(size)).product();
+    u32::try_from(product).map_err(|_| refused(call, "matrices of fewer than 2³² elements", product))
+}
+
+/// Checks the numbers of query heads and KV heads, and returns the factor of scores.
+pub(super) fn scale_of_heads(
+    call: &'static str,
+    [heads, kv_heads]: [u32; 2],
+    head_size: u32,
+    scale: Option<f32>,
+) -> Result<f32, CallError> {
+    if kv_heads == 0 || !heads.is_multiple_of(kv_heads) {
+        return Err(refused(call, format!("heads that are a multiple of kv_heads = {kv_heads}"), heads));
+    }
+    let scale = scale.unwrap_or_else(|| 1.0 / (head_size as f32).sqrt());
+    if scale > 0.0 && scale.is_finite() { Ok(scale) } else { Err(refused(call, "a positive scale", scale)) }
+}

@@ -1,0 +1,128 @@
+//! Attention of packed sequences.
+
+use super::{
+    attention::target_for,
+    heads::{HeadOrder, scale_of_heads},
+};
+use crate::{
+    kernels::{Attention, AttentionMask, PackedAttentionArgs},
+    run::{BufferMut, BufferRef, CallError, Called, Queue},
+    tensor::TensorElement,
+    tiles::{Convert, Product},
+};
+
+/// The sizes, mask, scale and layout of [`packed_attention`]. The rows of all sequences are stored one sequence after the other, as for one
+/// long sequence.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PackedShape {
+    /// The number of sequences.
+    pub sequences: u32,
+    /// The number of query heads.
+    pub heads: u32,
+    /// The number of KV heads, which must divide `heads`.
+    pub kv_heads: u32,
+    /// The number of rows of Q and O per head: the queries of all sequences, and rows that belong to no sequence.
+    pub queries: u32,
+    /// The number of rows of K and V per head.
+    pub keys: u32,
+    /// The number of queries of the longest sequence. Queries of a sequence beyond this number, rounded up to whole tiles, are not computed.
+    pub longest: u32,
+    /// The head size of Q and K: the number of elements per row.
+    pub head_size: u32,
+    /// The head size of V and O: the number of elements per row.
+    pub value_size: u32,
+    /// The keys of its sequence that a query attends to.
+    pub mask: AttentionMask,
+    /// The positive factor by which scores are multiplied; 1/√`head_size` if `None`.
+    pub scale: Option<f32>,
+    /// The order of the axes, without the batch axis: `[position][head][column]` or `[head][position][column]`.
+    pub order: HeadOrder,
+}
+
+impl PackedShape {
+    /// Returns the shape of self-attention without a mask in the order [`HeadOrder::Positions`], for these numbers of sequences, heads,
+    /// positions of all sequences, and columns per head. No sequence may have more than `longest` positions.
+    pub const fn new(sequences: u32, heads: u32, positions: u32, longest: u32, head_size: u32) -> Self {
+        Self {
+            sequences,
+            heads,
+            kv_heads: heads,
+            queries: positions,
+            keys: positions,
+            longest,
+            head_size,
+            value_size: head_size,
+            mask: AttentionMask::Full,
+            scale: None,
+            order: HeadOrder::Positions,
+        }
+    }
+}
+
+/// Computes [`attention`](super::attention()) for each of several sequences of different lengths, which are stored one after the other.
+/// `query_starts` and `key_starts` contain the first row of each sequence, in ascending order, followed by the end of the last sequence:
+/// `sequences` + 1 elements. `lse` is `[head][query]`, without gaps. Rows of O and `lse` that belong to no sequence are not written.
+///
+/// The kernel is that of [`Attention::new`], which depends neither on the number nor on the lengths of the sequences, so calls for other
+/// sequences reuse it. Requires sm_80 or later. NaN or ∞ in V in the rows after a sequence, within its last tile of keys, makes the results
+/// of the sequence NaN.
+///
+/// ```
+/// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
+///
+/// let device = Simulator::new();
+/// let kernels = KernelCache::new(&device);
+/// // Two sequences, of 3 and of 5 positions, with one head of 64.
+/// let shape = call::PackedShape::new(2, 1, 8, 5, 64);
+/// let starts = device.upload(&[0u32, 3, 8])?;
+/// let values: Vec<_> = (0..8 * 64).map(|at| bf16::from_f32(if at / 64 < 3 { 1.0 } else { 2.0 })).collect();
+/// let (q, v) = (device.upload(&[bf16::ONE; 8 * 64])?, device.upload(&values)?);
+/// let (mut o, mut lse) = (device.output::<bf16>(8 * 64)?, device.output::<f32>(8)?);
+/// call::packed_attention(&kernels, &shape, (&starts, &starts), &q, &q, &v, &mut o, &mut lse)?;
+/// assert_eq!(device.download(&o)?, values);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// Returns [`CallError`]: `Refused`, for example, if `heads` is not a multiple of `kv_heads`, or if no kernel supports the head sizes.
+#[doc(alias = "varlen")]
+#[doc(alias = "cu_seqlens")]
+pub fn packed_attention<'a, T>(
+    on: impl Into<Queue<'a>>,
+    shape: &PackedShape,
+    (query_starts, key_starts): (impl Into<BufferRef<'a, u32>>, impl Into<BufferRef<'a, u32>>),
+    q: impl Into<BufferRef<'a, T>>,
+    k: impl Into<BufferRef<'a, T>>,
+    v: impl Into<BufferRef<'a, T>>,
+    o: impl Into<BufferMut<'a, T>>,
+    lse: impl Into<BufferMut<'a, f32>>,
+) -> Result<Called, CallError>
+where
+    T: TensorElement + Product<T, f32>,
+    f32: Convert<T>,
+{
+    const CALL: &str = "packed_attention";
+    let queue = on.into();
+    let PackedShape { sequences, heads, kv_heads, queries, keys, longest, head_size, value_size, .. } =
+        *shape;
+    let target = target_for(CALL, queue, head_size, value_size)?;
+    let scale = scale_of_heads(CALL, [heads, kv_heads], head_size, shape.scale)?;
+    let strides = |sizes| shape.order.strides(CALL, sizes).map(|[_, head, row]| [head, row]);
+    let strides = [
+        strides([heads, queries, head_size])?,
+        strides([kv_heads, keys, head_size])?,
+        strides([kv_heads, keys, value_size])?,
+        strides([heads, queries, value_size])?,
+    ];
+    let sizes = [sequences, kv_heads, heads / kv_heads, queries, keys];
+    let starts = [query_starts.into(), key_starts.into()];
+    let arguments =
+        (q.into(), k.into(), v.into(), o.into(), lse.into(), starts, sizes, longest, strides, scale);
+    queue.launch::<_, _, PackedAttentionArgs<T>>(
+        CALL,
+        Attention::new(target, head_size, value_size, shape.mask),
+        |attention| *attention,
+        Attention::packed_kernel,
+        arguments,
+    )
+}
