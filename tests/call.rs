@@ -6,15 +6,20 @@ mod devices;
 mod require;
 
 mod call {
+    mod adamw;
     mod attention;
     mod backward;
     mod cache;
     mod decode;
+    mod embedding;
     mod extras;
     mod gemm;
+    mod matrix;
     mod numbers;
     mod packed;
     mod pages;
+    mod quantize;
+    mod reductions;
     mod refusals;
     mod rows;
     mod selection;

@@ -31,9 +31,11 @@
 //! launching the kernel ([`run`](crate::run)), for example because a buffer is too short, overlaps another one or belongs to another
 //! device, or because the device cannot run the kernel.
 
+mod adamw;
 mod attention;
 mod decode;
 mod dropout;
+mod embedding;
 mod extras;
 mod gemm;
 mod heads;
@@ -41,12 +43,17 @@ mod operands;
 mod packed;
 mod pages;
 mod permute;
+mod quantize;
+mod reductions;
 mod rows;
+mod scan;
 mod selection;
 
+pub use adamw::{AdamWStep, adamw};
 pub use attention::{AttentionDerivatives, AttentionShape, attention, attention_backward};
 pub use decode::{CacheShape, cached_attention};
 pub use dropout::{DropoutMask, dropout, dropout_norm};
+pub use embedding::{gather, scatter_add};
 pub use extras::{ExtraOperands, attention_with_extras};
 pub use gemm::{FusedOperands, GemmOperand, GemmShape, fused_gemm, gated_gemm, gemm};
 pub use heads::HeadOrder;
@@ -54,5 +61,8 @@ pub use operands::{Rows, RowsMut};
 pub use packed::{PackedShape, packed_attention};
 pub use pages::{PagedCacheShape, paged_attention};
 pub use permute::permute;
+pub use quantize::quantize;
+pub use reductions::{column_workspace, reduce_columns, reduce_rows};
 pub use rows::{RotaryTables, cross_entropy, gated, norm, pointwise, residual_norm, rotary, softmax};
+pub use scan::cumulative_sum;
 pub use selection::{Sampling, sample, top_k};

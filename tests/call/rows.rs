@@ -8,48 +8,17 @@ use warpwright::{
         call::{self, DropoutMask, RotaryTables},
     },
     prelude::*,
-    run::{AnyDevice, Buffer, BufferRef, Device, KernelCache, Simulator},
+    run::{BufferRef, Device, KernelCache, Simulator},
     sim::Arch,
 };
 
-use super::numbers::{assert_near, downloaded_floats, downloaded_halves, halves, in_f64, numbers, results};
+use super::{
+    matrix::{Matrix, each, length, rows_of},
+    numbers::{assert_near, downloaded_floats, downloaded_halves, halves, in_f64, numbers, results},
+};
 use crate::devices;
 
-/// The number of rows, their length, and the stride between them.
-const SIZES: [[usize; 3]; 3] = [[3, 64, 64], [2, 1001, 1003], [5, 7, 8]];
 const EPSILON: f32 = 1e-5;
-
-/// A matrix with gaps, and the elements of its rows.
-struct Matrix {
-    buffer: Buffer<bf16>,
-    rows: Vec<Vec<f64>>,
-}
-
-impl Matrix {
-    fn new(device: &AnyDevice, [m, n, ld]: [usize; 3], seed: u32) -> Self {
-        let elements = halves(m * ld, seed);
-        let rows = elements.chunks(ld).map(|row| in_f64(&row[..n])).collect();
-        Self { buffer: device.upload(&elements).expect("room"), rows }
-    }
-}
-
-/// Returns the rows of a result; the elements between them must be NaN.
-fn rows_of(found: &[f64], [_, n, ld]: [usize; 3]) -> Vec<f64> {
-    assert!(found.iter().enumerate().all(|(at, x)| at % ld < n || x.is_nan()), "wrote between rows");
-    found.iter().enumerate().filter(|(at, _)| at % ld < n).map(|(_, &x)| x).collect()
-}
-
-/// The elements of a result up to the end of its last row.
-fn length([m, n, ld]: [usize; 3]) -> usize {
-    (m - 1) * ld + n
-}
-
-fn each(test: impl Fn(&AnyDevice, &KernelCache<'_>, [usize; 3])) {
-    for device in devices::all() {
-        let kernels = KernelCache::new(&device);
-        SIZES.into_iter().for_each(|size| test(&device, &kernels, size));
-    }
-}
 
 fn norm(function: NormFunction, row: &[f64], w: &[f64]) -> Vec<f64> {
     let n = row.len() as f64;

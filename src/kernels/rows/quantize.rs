@@ -50,6 +50,14 @@ pub enum ScaleGroup {
 const BLOCK: u32 = 128;
 
 impl ScaleGroup {
+    /// Returns the number of scales of a row of n elements.
+    pub const fn scales(self, n: u32) -> u32 {
+        match self {
+            Self::Row => 1,
+            Self::Block => n.div_ceil(BLOCK),
+        }
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Self::Row => "row",

@@ -1,0 +1,121 @@
+//! Reductions of the rows and of the columns of a matrix.
+
+use super::{
+    operands::{Rows, portable_target},
+    rows::input,
+};
+use crate::{
+    kernels::{ColumnReduction, ColumnReductionArgs, Reduction, RowReduction, RowReductionArgs},
+    ptx::Target,
+    run::{BufferMut, BufferRef, CallError, Called, KernelCache, Queue},
+    tiles::Convert,
+};
+
+/// Computes the sum, mean, maximum, minimum or 2-norm of each of m rows of n elements, in f32; y has m elements.
+///
+/// # Errors
+/// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
+pub fn reduce_rows<'a, X: Convert<f32>>(
+    on: impl Into<Queue<'a>>,
+    function: Reduction,
+    [m, n]: [u32; 2],
+    x: impl Rows<'a, X>,
+    y: impl Into<BufferMut<'a, f32>>,
+) -> Result<Called, CallError> {
+    const CALL: &str = "reduce_rows";
+    let queue = on.into();
+    let target = portable_target(CALL, queue)?;
+    let (x, ldx) = input(x, n);
+    queue.launch::<_, _, RowReductionArgs<X>>(
+        CALL,
+        (function, [n, ldx]),
+        |(function, sizes)| RowReduction::for_rows(*function, target, X::SIZE, sizes),
+        |reduction| reduction.kernel(target),
+        (x, ldx, y.into(), m, n),
+    )
+}
+
+/// Computes the sum, mean, maximum, minimum or 2-norm of each of the n columns of an m×n matrix, in f32; y has n elements. Tall matrices are
+/// reduced in two launches: first in parts, whose results are written to `workspace`, then over the parts. Returns the first of the calls.
+///
+/// ```
+/// use warpwright::{kernels::{Reduction, call}, prelude::*, run::{Device, KernelCache, Simulator}};
+///
+/// let device = Simulator::new();
+/// let kernels = KernelCache::new(&device);
+/// let (size, x) = ([1000, 3], device.upload(&[[0.5f32, 1.0, 2.0]; 1000].concat())?);
+/// let mut workspace = device.output(call::column_workspace(&kernels, Reduction::Sum, size))?;
+/// let mut y = device.output(3)?;
+/// call::reduce_columns(&kernels, Reduction::Sum, size, &x, &mut y, &mut workspace)?;
+/// assert_eq!(device.download(&y)?, [500.0, 1000.0, 2000.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// Returns [`CallError`], for example if `workspace` has fewer elements than [`column_workspace`] returns. After an error of the second
+/// launch, the contents of y are unspecified.
+pub fn reduce_columns<'a, X: Convert<f32>>(
+    on: impl Into<Queue<'a>>,
+    function: Reduction,
+    [m, n]: [u32; 2],
+    x: impl Rows<'a, X>,
+    y: impl Into<BufferMut<'a, f32>>,
+    workspace: impl Into<BufferMut<'a, f32>>,
+) -> Result<Called, CallError> {
+    const CALL: &str = "reduce_columns";
+    let queue = on.into();
+    let target = portable_target(CALL, queue)?;
+    let (x, y) = (input(x, n), y.into());
+    let parts = column_parts(queue.cache(), function, [m, n]);
+    if parts == 1 {
+        return reduce_parts(CALL, queue, target, function, [m, n, 1], x, y);
+    }
+    let mut workspace = workspace.into();
+    let first = reduce_parts(CALL, queue, target, function, [m, n, parts], x, workspace.reborrow())?;
+    reduce_parts(CALL, queue, target, function, [parts, n, 1], (workspace.as_read(), n), y)?;
+    Ok(first)
+}
+
+/// Returns the number of elements of the workspace of [`reduce_columns`] for an m×n matrix on the device of a cache; 0 if one launch reduces
+/// the matrix.
+#[must_use]
+pub fn column_workspace(kernels: &KernelCache<'_>, function: Reduction, [m, n]: [u32; 2]) -> usize {
+    match column_parts(kernels, function, [m, n]) {
+        1 => 0,
+        parts => parts as usize * n as usize,
+    }
+}
+
+/// The minimum number of rows of a part, so that the second launch reads much less than the first.
+const ROWS_OF_PART: u32 = 32;
+
+/// The columns of a block: 256 threads with at least 4 columns each.
+const COLUMNS_OF_BLOCK: u32 = 1024;
+
+/// Returns the number of parts with which the blocks of the first launch occupy all multiprocessors twice.
+fn column_parts(kernels: &KernelCache<'_>, function: Reduction, [m, n]: [u32; 2]) -> u32 {
+    let most = (2 * kernels.multiprocessors()).div_ceil(n.div_ceil(COLUMNS_OF_BLOCK).max(1));
+    let parts = most.min(m / ROWS_OF_PART).max(1);
+    // Means can be combined only if all parts have the same number of rows.
+    let is_valid = |parts: &u32| function != Reduction::Mean || m.is_multiple_of(*parts);
+    (1..=parts).rev().find(is_valid).unwrap_or(1)
+}
+
+/// Launches the reduction of the columns of an m×n matrix in `parts` parts, which are the rows of y.
+fn reduce_parts<X: Convert<f32>>(
+    call: &'static str,
+    queue: Queue<'_>,
+    target: Target,
+    function: Reduction,
+    [m, n, parts]: [u32; 3],
+    (x, ldx): (BufferRef<'_, X>, u32),
+    y: BufferMut<'_, f32>,
+) -> Result<Called, CallError> {
+    queue.launch::<_, _, ColumnReductionArgs<X>>(
+        call,
+        (function, [n, ldx]),
+        |(function, sizes)| ColumnReduction::for_rows(*function, target, X::SIZE, sizes),
+        |reduction| reduction.kernel(target),
+        (x, ldx, y, n, parts, m, n),
+    )
+}
