@@ -9,15 +9,18 @@ mod call {
     mod adamw;
     mod attention;
     mod backward;
+    mod batches;
     mod cache;
     mod decode;
     mod embedding;
     mod extras;
     mod gemm;
+    mod groups;
     mod matrix;
     mod numbers;
     mod packed;
     mod pages;
+    mod promoted;
     mod quantize;
     mod reductions;
     mod refusals;

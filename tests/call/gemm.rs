@@ -15,30 +15,30 @@ use super::numbers::{
 };
 
 /// A matrix without gaps.
-struct Matrix {
-    elements: Vec<bf16>,
+pub(super) struct Matrix {
+    pub(super) elements: Vec<bf16>,
     /// The strides between rows and between columns.
     strides: [usize; 2],
 }
 
 impl Matrix {
-    fn new(rows: usize, cols: usize, order: MatrixOrder, seed: u32) -> Self {
+    pub(super) fn new(rows: usize, cols: usize, order: MatrixOrder, seed: u32) -> Self {
         let strides = if order == MatrixOrder::Row { [cols, 1] } else { [1, rows] };
         Self { elements: halves(rows * cols, seed), strides }
     }
 
-    fn at(&self, row: usize, col: usize) -> f64 {
+    pub(super) fn at(&self, row: usize, col: usize) -> f64 {
         self.elements[row * self.strides[0] + col * self.strides[1]].to_f64()
     }
 }
 
 /// Returns A·B.
-fn product(a: &Matrix, b: &Matrix, [m, n, k]: [usize; 3]) -> Vec<f64> {
+pub(super) fn product(a: &Matrix, b: &Matrix, [m, n, k]: [usize; 3]) -> Vec<f64> {
     let element = |row, col| (0..k).map(|i| a.at(row, i) * b.at(i, col)).sum();
     (0..m * n).map(|at| element(at / n, at % n)).collect()
 }
 
-fn shape(sizes: [usize; 3]) -> GemmShape {
+pub(super) fn shape(sizes: [usize; 3]) -> GemmShape {
     let [m, n, k] = sizes.map(|size| size as u32);
     GemmShape::new(m, n, k)
 }

@@ -1,8 +1,8 @@
 //! Attention of one query per head to a cache of keys and values.
 
 use super::{
-    heads::{HeadOrder, product, scale_of_heads},
-    operands::refused,
+    heads::{HeadOrder, scale_of_heads},
+    operands::{product, refused},
 };
 use crate::{
     kernels::{CachedAttention, CachedAttentionArgs},

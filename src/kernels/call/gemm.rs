@@ -1,13 +1,16 @@
 //! Matrix products.
 
-use super::operands::{Rows, RowsMut, refused};
+use super::{
+    distances::{AnyDistance, Distances},
+    operands::{Rows, RowsMut, refused},
+};
 use crate::{
     kernels::{
         Activation, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult, GemmSum, GemmTile, GpuKind,
         MatrixOrder,
     },
-    ptx::{Target, bf16, e4m3, e5m2, f16, tf32},
-    run::{BufferMut, BufferRef, CallError, Called, Queue},
+    ptx::{bf16, e4m3, e5m2, f16, tf32},
+    run::{BufferRef, CallError, Called, Queue},
     tensor::TensorElement,
     tiles::{Convert, Product},
 };
@@ -185,92 +188,6 @@ where
     )
 }
 
-/// The matrices of a product, with the strides between their rows or columns.
-struct Distances<'a, T, D> {
-    a: (BufferRef<'a, T>, u32),
-    b: (BufferRef<'a, T>, u32),
-    d: (BufferMut<'a, D>, u32),
-    any: AnyDistance,
-}
-
-/// The rows that the kernel must support although 16-byte copies do not.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct AnyDistance {
-    /// Whether rows of A and B are not multiples of 16 bytes long and apart.
-    operands: bool,
-    /// The same for rows of D.
-    result: bool,
-}
-
-impl<'a, T: TensorElement, D: TensorElement> Distances<'a, T, D> {
-    /// Checks the strides of a product whose B has this number of columns.
-    fn of(
-        call: &'static str,
-        queue: Queue<'_>,
-        shape: &GemmShape,
-        cols: u32,
-        ((a, lda), (b, ldb)): (Operand<'a, T>, Operand<'a, T>),
-        (d, ldd): (BufferMut<'a, D>, Option<u32>),
-    ) -> Result<Self, CallError> {
-        let GemmShape { m, n, k, .. } = *shape;
-        let lines_of_a = Lines::new(shape.a, [m, k], lda);
-        let lines_of_b = Lines::new(shape.b, [k, cols], ldb);
-        let lines_of_d = Lines::new(MatrixOrder::Row, [m, n], ldd);
-        if lines_of_d.distance < n && m > 1 {
-            let expected = format!("rows of D that are at least {n} elements apart");
-            return Err(refused(call, expected, lines_of_d.distance));
-        }
-        let any = if Gemm::target_of(queue.cache().capability()) == Target::SM_90A {
-            lines_of_a.check::<T>(call, "A")?;
-            lines_of_b.check::<T>(call, "B")?;
-            // Tensor copies clip rows of any length.
-            AnyDistance { operands: false, result: !is_whole::<D>(lines_of_d.distance) }
-        } else {
-            let operands = !(lines_of_a.are_whole::<T>() && lines_of_b.are_whole::<T>());
-            AnyDistance { operands, result: !lines_of_d.are_whole::<D>() }
-        };
-        let [lda, ldb, ldd] = [lines_of_a, lines_of_b, lines_of_d].map(|lines| lines.distance);
-        Ok(Self { a: (a, lda), b: (b, ldb), d: (d, ldd), any })
-    }
-}
-
-type Operand<'a, T> = (BufferRef<'a, T>, Option<u32>);
-
-/// The rows, or columns, of a matrix that are contiguous.
-struct Lines {
-    order: MatrixOrder,
-    length: u32,
-    distance: u32,
-}
-
-impl Lines {
-    fn new(order: MatrixOrder, [rows, cols]: [u32; 2], distance: Option<u32>) -> Self {
-        let length = if order == MatrixOrder::Row { cols } else { rows };
-        Self { order, length, distance: distance.unwrap_or(length) }
-    }
-
-    /// Returns whether they are multiples of 16 bytes long and apart.
-    fn are_whole<T: TensorElement>(&self) -> bool {
-        is_whole::<T>(self.length) && is_whole::<T>(self.distance)
-    }
-
-    /// Rejects distances that are not multiples of 16 bytes.
-    fn check<T: TensorElement>(&self, call: &'static str, name: &str) -> Result<(), CallError> {
-        let distance = self.distance;
-        if is_whole::<T>(distance) {
-            return Ok(());
-        }
-        let lines = self.order.plural();
-        let expected = format!("{lines} of {name} that are a multiple of {} elements apart", 16 / T::SIZE);
-        Err(refused(call, expected, format!("{distance}: `pad_rows` copies others")))
-    }
-}
-
-/// Returns whether this number of elements is a multiple of 16 bytes.
-fn is_whole<T: TensorElement>(elements: u32) -> bool {
-    (u64::from(elements) * u64::from(T::SIZE)).is_multiple_of(16)
-}
-
 impl GemmShape {
     /// Returns the kernel for this many columns of B.
     fn picked<T: TensorElement, D: TensorElement>(
@@ -279,16 +196,21 @@ impl GemmShape {
         cols: u32,
         any: AnyDistance,
     ) -> Gemm {
-        let cache = queue.cache();
-        let gpu = GpuKind {
-            name: cache.name(),
-            capability: cache.capability(),
-            multiprocessors: cache.multiprocessors(),
-        };
-        let gemm = Gemm::for_problem::<T, D>(self.a, self.b, [self.m, cols, self.k], &gpu);
+        let gpu = gpu_of(queue);
+        self.for_distances(Gemm::for_problem::<T, D>(self.a, self.b, [self.m, cols, self.k], &gpu), any)
+    }
+
+    /// Returns a kernel with the activation and the rows that it must support.
+    pub(super) fn for_distances(&self, gemm: Gemm, any: AnyDistance) -> Gemm {
         let gemm = if any.operands { gemm.with_any_size() } else { gemm };
         Gemm { any_ldd: any.result, activation: self.activation, ..gemm }
     }
+}
+
+/// Returns the kind of the GPU.
+pub(super) fn gpu_of(queue: Queue<'_>) -> GpuKind {
+    let cache = queue.cache();
+    GpuKind { name: cache.name(), capability: cache.capability(), multiprocessors: cache.multiprocessors() }
 }
 
 /// Returns the kernel with a tile that gated products support.

@@ -1,6 +1,6 @@
 //! The heads of attention: their order in memory and the scale of their scores.
 
-use super::operands::refused;
+use super::operands::{product, refused};
 use crate::run::CallError;
 
 /// The order of the axes of Q, K, V and O in memory, without gaps between rows.
@@ -25,12 +25,6 @@ impl HeadOrder {
             Self::Heads => [batch, product(call, &[rows, columns])?, columns],
         })
     }
-}
-
-/// Returns the product of sizes of a matrix.
-pub(super) fn product(call: &'static str, sizes: &[u32]) -> Result<u32, CallError> {
-    let product: u128 = sizes.iter().map(|&size| u128::from(size)).product();
-    u32::try_from(product).map_err(|_| refused(call, "matrices of fewer than 2³² elements", product))
 }
 
 /// Checks the numbers of query heads and KV heads, and returns the factor of scores.

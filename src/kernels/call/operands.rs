@@ -47,6 +47,12 @@ pub(super) fn refused(call: &'static str, expected: impl Into<String>, found: im
     CallError::Refused { call, expected: expected.into(), found: found.to_string() }
 }
 
+/// Returns the product of sizes of a matrix.
+pub(super) fn product(call: &'static str, sizes: &[u32]) -> Result<u32, CallError> {
+    let product: u128 = sizes.iter().map(|&size| u128::from(size)).product();
+    u32::try_from(product).map_err(|_| refused(call, "matrices of fewer than 2³² elements", product))
+}
+
 /// Returns the newest target whose kernels run on the device and also on later ones.
 pub(super) fn portable_target(call: &'static str, queue: Queue<'_>) -> Result<Target, CallError> {
     let (major, minor) = queue.cache().capability();

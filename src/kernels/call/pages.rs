@@ -2,8 +2,8 @@
 
 use super::{
     decode::size_of_heads,
-    heads::{HeadOrder, product, scale_of_heads},
-    operands::refused,
+    heads::{HeadOrder, scale_of_heads},
+    operands::{product, refused},
 };
 use crate::{
     kernels::{CachedAttention, PagedAttentionArgs},

@@ -68,8 +68,76 @@ impl Gemm {
         let tuned = tables.find_map(|table| table.get::<T, D>(a, b, size));
         tuned.unwrap_or_else(|| match Self::target_of(gpu.capability) {
             Target::SM_90A => Self::estimated(a, b, size, T::SIZE, gpu.multiprocessors),
-            target => Self::filling(target, [a, b], size, gpu.multiprocessors),
+            target => {
+                let tiles = GemmTile::for_target(target).iter().copied();
+                Self::filling(target, [a, b], tiles, (size, 1), gpu.multiprocessors)
+            }
         })
+    }
+
+    /// Returns the [batched kernel](Self::batched_kernel) for `batches` products of operands of `T`, each an m×n result of depth k, where `size`
+    /// is `[m, n, k]`: on GPUs of compute capability 9.0, the fastest according to the model of [`for_problem`](Self::for_problem), and on others
+    /// the one with the largest tiles that occupy all multiprocessors.
+    #[must_use]
+    pub fn for_batches<T: Element>(
+        a: MatrixOrder,
+        b: MatrixOrder,
+        size: [u32; 3],
+        batches: u32,
+        gpu: &GpuKind,
+    ) -> Self {
+        let target = Self::target_of(gpu.capability);
+        if target == Target::SM_90A {
+            let candidates = Self::candidates(target, a, b, size[0]);
+            return Self::fastest::<T>(candidates, (size, batches), gpu).unwrap_or(Self {
+                a,
+                b,
+                ..Self::new(GemmTile::T128x128)
+            });
+        }
+        let tiles = GemmTile::for_target(target).iter().copied();
+        Self::filling(target, [a, b], tiles, (size, batches), gpu.multiprocessors)
+    }
+
+    /// Returns the [grouped kernel](Self::grouped_kernel) for an m×n result of depth k, where `size` is `[m, n, k]`, with operands of `T` and groups
+    /// of a multiple of `rows` rows, chosen as in [`for_batches`](Self::for_batches) among the tiles of this number of rows; `None` if
+    /// there are none.
+    pub fn for_groups<T: Element>(
+        a: MatrixOrder,
+        b: MatrixOrder,
+        size: [u32; 3],
+        rows: u32,
+        gpu: &GpuKind,
+    ) -> Option<Self> {
+        let target = Self::target_of(gpu.capability);
+        if target == Target::SM_90A {
+            let candidates = Self::candidates(target, a, b, rows);
+            return Self::fastest::<T>(candidates.filter(|gemm| gemm.tile.size()[0] == rows), (size, 1), gpu);
+        }
+        let tiles = GemmTile::for_target(target).iter().copied().filter(|tile| tile.size()[0] == rows);
+        tiles.clone().next()?;
+        Some(Self::filling(target, [a, b], tiles, (size, 1), gpu.multiprocessors))
+    }
+
+    /// Returns the kernel with [promoted sums](Self::promoted_kernel) for an m×n result of depth k, where `size` is `[m, n, k]`, of A in rows and B
+    /// in columns: the faster one of its tiles according to the model of [`for_problem`](Self::for_problem).
+    #[must_use]
+    pub fn for_promoted<T: Element>(size: [u32; 3], gpu: &GpuKind) -> Self {
+        let tiles = [GemmTile::T128x128, GemmTile::T128x192];
+        let kernels = tiles.map(|tile| Self { b: MatrixOrder::Col, ..Self::new(tile) });
+        Self::fastest::<T>(kernels.into_iter(), (size, 1), gpu).unwrap_or(kernels[0])
+    }
+
+    /// Returns the fastest of the candidates without clusters for this number of products, according to the model.
+    fn fastest<T: Element>(
+        candidates: impl Iterator<Item = Self>,
+        (size, batches): ([u32; 3], u32),
+        gpu: &GpuKind,
+    ) -> Option<Self> {
+        let multiprocessors = gpu.multiprocessors.max(1);
+        let time = |gemm: &Self| gemm.estimated_micros((size, batches), T::SIZE, multiprocessors);
+        let alone = candidates.filter(|gemm| gemm.cluster == [1, 1]);
+        alone.min_by(|a, b| time(a).total_cmp(&time(b)))
     }
 
     /// Returns this kernel for rows of A and B of any length and stride ([`any_size`](Self::any_size)), with tiles of 128×128 if those of this one
@@ -91,19 +159,28 @@ impl Gemm {
         }
     }
 
-    /// Returns the kernel of a target without `wgmma` with the largest tiles that occupy all multiprocessors.
-    fn filling(target: Target, [a, b]: [MatrixOrder; 2], [m, n, _]: [u32; 3], multiprocessors: u32) -> Self {
-        let fills = |tile: &&GemmTile| {
+    /// Returns the kernel of a target without `wgmma` with the largest of these tiles, which are ordered by size, that occupy all
+    /// multiprocessors with the results of this number of products, or the smallest.
+    fn filling(
+        target: Target,
+        [a, b]: [MatrixOrder; 2],
+        tiles: impl Iterator<Item = GemmTile> + Clone + DoubleEndedIterator,
+        ([m, n, _], batches): ([u32; 3], u32),
+        multiprocessors: u32,
+    ) -> Self {
+        let fills = |tile: &GemmTile| {
             let [rows, cols] = tile.size();
-            u64::from(m.div_ceil(rows)) * u64::from(n.div_ceil(cols)) >= multiprocessors.into()
+            u128::from(batches) * u128::from(m.div_ceil(rows)) * u128::from(n.div_ceil(cols))
+                >= multiprocessors.into()
         };
-        let tile = GemmTile::for_target(target).iter().rev().find(fills).copied();
-        Self { a, b, ..Self::of_target(target, tile.unwrap_or(GemmTile::T64x64)) }
+        let smallest = tiles.clone().next().unwrap_or(GemmTile::T64x64);
+        let tile = tiles.rev().find(fills);
+        Self { a, b, ..Self::of_target(target, tile.unwrap_or(smallest)) }
     }
 
     /// Returns the fastest kernel of sm_90a for operands of this number of bytes according to the model.
     fn estimated(a: MatrixOrder, b: MatrixOrder, size: [u32; 3], bytes: u32, multiprocessors: u32) -> Self {
-        let time = |gemm: &Self| gemm.estimated_micros(size, bytes, multiprocessors.max(1));
+        let time = |gemm: &Self| gemm.estimated_micros((size, 1), bytes, multiprocessors.max(1));
         let candidates = Self::candidates(Target::SM_90A, a, b, size[0]);
         let alone = candidates.filter(|gemm| gemm.cluster == [1, 1]);
         let best = alone.min_by(|a, b| time(a).total_cmp(&time(b)));
@@ -127,10 +204,17 @@ impl Gemm {
         self.tile == GemmTile::T64x128 && rows.is_multiple_of(2) && is_one_round && (crosses_lines || is_long)
     }
 
-    fn estimated_micros(&self, [m, n, k]: [u32; 3], bytes: u32, multiprocessors: u32) -> f64 {
+    /// Returns the time of this number of products.
+    fn estimated_micros(
+        &self,
+        ([m, n, k], batches): ([u32; 3], u32),
+        bytes: u32,
+        multiprocessors: u32,
+    ) -> f64 {
         let [rows, cols] = self.tile.size();
         let Some(cost) = COSTS.iter().find(|cost| cost.tile == self.tile) else { return f64::INFINITY };
-        let blocks = u64::from(m.div_ceil(rows)) * u64::from(n.div_ceil(cols)) * u64::from(self.parts);
+        let tiles = u64::from(m.div_ceil(rows)) * u64::from(n.div_ceil(cols));
+        let blocks = tiles.saturating_mul(u64::from(batches) * u64::from(self.parts));
         if self.parts > 1 && blocks > multiprocessors.into() {
             // Clusters do not fill all multiprocessors, and a block cannot store while it multiplies.
             return f64::INFINITY;
@@ -142,7 +226,7 @@ impl Gemm {
         let products = rounds * (steps * cost.step + cost.between + exchange);
         // Fewer blocks than multiprocessors do not reach the full bandwidth.
         let share = (blocks as f64 / f64::from(multiprocessors)).min(1.0);
-        let reads = f64::from(bytes) * (m * k + k * n) / (BANDWIDTH * share);
+        let reads = f64::from(batches) * f64::from(bytes) * (m * k + k * n) / (BANDWIDTH * share);
         products.max(reads)
     }
 }

@@ -1,0 +1,86 @@
+//! Matrix products of groups of rows with a separate factor for each group.
+
+use super::{
+    distances::{AnyDistance, Distances, MatrixDistances},
+    gemm::{GemmOperand, GemmShape, gpu_of},
+    operands::{Rows, RowsMut, refused},
+};
+use crate::{
+    kernels::{Gemm, GemmResult, GemmTile, GroupedGemmArgs},
+    run::{BufferRef, CallError, Called, Queue},
+    tiles::Convert,
+};
+
+/// The groups of rows of [`grouped_gemm`], and the matrices B.
+#[derive(Clone, Copy, Debug)]
+pub struct GemmGroups<'a> {
+    /// The number of adjacent rows of A and D with the same B, which is the number of rows of a tile: 64 or 128, or, on devices of compute
+    /// capability 9.0 and with A in rows, 16. The rows of a group must be padded to a multiple of this number.
+    pub rows: u32,
+    /// For each `rows` rows of A, the index of the B that they are multiplied by: ⌈m / `rows`⌉ elements, each less than `count`.
+    pub groups: BufferRef<'a, u32>,
+    /// The number of matrices B.
+    pub count: u32,
+    /// The distance between the first elements of consecutive matrices B, in elements; without gaps if `None`.
+    pub b_distance: Option<u32>,
+}
+
+/// Computes D = f(A·B) with a separate B for each group of rows of A and D, as in a mixture of experts. The kernel is that of
+/// [`Gemm::for_groups`]. The requirements for sizes and strides are those of [`batched_gemm`](super::batched_gemm).
+///
+/// ```
+/// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
+///
+/// let device = Simulator::new();
+/// let kernels = KernelCache::new(&device);
+/// // 192 rows: the first 64 are multiplied by the second of two matrices B, the others by the first.
+/// let (shape, on_groups) = (call::GemmShape::new(192, 8, 16), device.upload(&[1u32, 0, 0])?);
+/// let groups = call::GemmGroups { rows: 64, groups: (&on_groups).into(), count: 2, b_distance: None };
+/// let a = device.upload(&[bf16::ONE; 192 * 16])?;
+/// let b = device.upload(&[[bf16::ONE; 16 * 8], [bf16::from_f32(2.0); 16 * 8]].concat())?;
+/// let mut d = device.output::<f32>(192 * 8)?;
+/// call::grouped_gemm(&kernels, &shape, &groups, &a, &b, &mut d)?;
+/// let d = device.download(&d)?;
+/// assert_eq!((d[63 * 8], d[64 * 8]), (32.0, 16.0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// Returns the errors of [`gemm`](super::gemm()); `Refused` also if no tile has this number of rows.
+#[doc(alias = "MoE")]
+pub fn grouped_gemm<'a, T, D>(
+    on: impl Into<Queue<'a>>,
+    shape: &GemmShape,
+    groups: &GemmGroups<'_>,
+    a: impl Rows<'a, T>,
+    b: impl Rows<'a, T>,
+    d: impl RowsMut<'a, D>,
+) -> Result<Called, CallError>
+where
+    T: GemmOperand<Sum: Convert<D>>,
+    D: GemmResult,
+{
+    const CALL: &str = "grouped_gemm";
+    let queue = on.into();
+    let GemmGroups { rows, groups, count, b_distance } = *groups;
+    let matrices = Distances::of(CALL, queue, shape, shape.n, (a.rows(), b.rows()), d.rows_mut())?;
+    // There is one A and one D.
+    let apart = MatrixDistances::of(CALL, queue, shape, &matrices, [Some(0), b_distance, None])?;
+    let Distances { a: (a, lda), b: (b, ldb), d: (d, ldd), any } = matrices;
+    let any = AnyDistance { operands: apart.any.operands, ..any };
+    let GemmShape { m, n, k, .. } = *shape;
+    let gpu = gpu_of(queue);
+    let pick = |shape: &GemmShape| Gemm::for_groups::<T>(shape.a, shape.b, [m, n, k], rows, &gpu);
+    if pick(shape).is_none() {
+        let exists = |rows: &u32| Gemm::for_groups::<T>(shape.a, shape.b, [m, n, k], *rows, &gpu).is_some();
+        let heights: Vec<_> = [16, 64, 128].into_iter().filter(exists).map(|rows| rows.to_string()).collect();
+        return Err(refused(CALL, format!("groups of {} rows", heights.join(" or ")), rows));
+    }
+    queue.launch::<_, _, GroupedGemmArgs<T, D>>(
+        CALL,
+        (*shape, rows, any),
+        |_| shape.for_distances(pick(shape).unwrap_or(Gemm::new(GemmTile::T128x128)), any),
+        Gemm::grouped_kernel::<T, T::Sum, D>,
+        (a, lda, b, ldb, apart.b, d, ldd, groups, m, n, k, count),
+    )
+}

@@ -1,0 +1,87 @@
+//! Products of 8-bit floats with sums in f32.
+
+use super::{
+    distances::Distances,
+    gemm::{GemmOperand, GemmShape, gpu_of},
+    operands::{Rows, RowsMut},
+};
+use crate::{
+    kernels::{BlockScaledGemmArgs, Gemm, GemmArgs, GemmResult},
+    run::{BufferRef, CallError, Called, Queue},
+    tiles::Convert,
+};
+
+/// Computes D = A·B for 8-bit floats with sums that are promoted to f32 after every 128 elements along k, because tensor cores sum the products
+/// of 8-bit floats with about 14 bits. The kernel is that of [`Gemm::for_promoted`]. Requires a device of compute capability 9.0, A in rows, B
+/// in columns, and strides of A and B that are multiples of 16 bytes.
+///
+/// # Errors
+/// Returns the errors of [`gemm`](super::gemm()), and an error for other orders and types, and for an activation.
+pub fn promoted_gemm<'a, T, D>(
+    on: impl Into<Queue<'a>>,
+    shape: &GemmShape,
+    a: impl Rows<'a, T>,
+    b: impl Rows<'a, T>,
+    d: impl RowsMut<'a, D>,
+) -> Result<Called, CallError>
+where
+    T: GemmOperand<Sum = f32>,
+    D: GemmResult,
+    f32: Convert<D>,
+{
+    const CALL: &str = "promoted_gemm";
+    let queue = on.into();
+    let distances = Distances::of(CALL, queue, shape, shape.n, (a.rows(), b.rows()), d.rows_mut())?;
+    let Distances { a: (a, lda), b: (b, ldb), d: (d, ldd), any } = distances;
+    queue.launch::<_, _, GemmArgs<T, D>>(
+        CALL,
+        (*shape, any.result),
+        |(shape, any_ldd)| shape.promoted::<T>(queue, *any_ldd),
+        Gemm::promoted_kernel::<T, D>,
+        (a, lda, b, ldb, d, ldd, shape.m, shape.n, shape.k),
+    )
+}
+
+/// Computes D = A·B for 8-bit floats with a scale for each block of 128 elements along k, as in DeepSeek-V3: D = Σₛ rᵢₛ · cⱼₛ · (A·B)ᵢⱼₛ, where s
+/// counts the ⌈k/128⌉ blocks. `a_scales` contains the scales of the rows of A, block by block: `a_scales[s·m + i]`, which is the transpose of
+/// the scales of [`quantize`](super::quantize()). `b_scales` contains a scale for each block of 128 columns of B:
+/// `b_scales[(j/128)·⌈k/128⌉ + s]`. The requirements are those of [`promoted_gemm`].
+///
+/// # Errors
+/// Returns the errors of [`promoted_gemm`].
+#[doc(alias = "DeepGEMM")]
+pub fn block_scaled_gemm<'a, T, D>(
+    on: impl Into<Queue<'a>>,
+    shape: &GemmShape,
+    (a, a_scales): (impl Rows<'a, T>, impl Into<BufferRef<'a, f32>>),
+    (b, b_scales): (impl Rows<'a, T>, impl Into<BufferRef<'a, f32>>),
+    d: impl RowsMut<'a, D>,
+) -> Result<Called, CallError>
+where
+    T: GemmOperand<Sum = f32>,
+    D: GemmResult,
+    f32: Convert<D>,
+{
+    const CALL: &str = "block_scaled_gemm";
+    let queue = on.into();
+    let distances = Distances::of(CALL, queue, shape, shape.n, (a.rows(), b.rows()), d.rows_mut())?;
+    let Distances { a: (a, lda), b: (b, ldb), d: (d, ldd), any } = distances;
+    let (a_scales, b_scales) = (a_scales.into(), b_scales.into());
+    queue.launch::<_, _, BlockScaledGemmArgs<T, D>>(
+        CALL,
+        (*shape, any.result),
+        |(shape, any_ldd)| shape.promoted::<T>(queue, *any_ldd),
+        Gemm::block_scaled_kernel::<T, D>,
+        (a, lda, a_scales, b, ldb, b_scales, d, ldd, shape.m, shape.n, shape.k),
+    )
+}
+
+impl GemmShape {
+    /// Returns the kernel with promoted sums for this shape, which building rejects for other orders and with an activation.
+    fn promoted<T: GemmOperand>(&self, queue: Queue<'_>, any_ldd: bool) -> Gemm {
+        let gpu = gpu_of(queue);
+        let gemm = Gemm::for_promoted::<T>([self.m, self.n, self.k], &gpu);
+        let target = Gemm::target_of(gpu.capability);
+        Gemm { target, a: self.a, b: self.b, any_ldd, activation: self.activation, ..gemm }
+    }
+}
