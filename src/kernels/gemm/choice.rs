@@ -164,7 +164,7 @@ impl Gemm {
     fn filling(
         target: Target,
         [a, b]: [MatrixOrder; 2],
-        tiles: impl Iterator<Item = GemmTile> + Clone + DoubleEndedIterator,
+        tiles: impl DoubleEndedIterator<Item = GemmTile> + Clone,
         ([m, n, _], batches): ([u32; 3], u32),
         multiprocessors: u32,
     ) -> Self {
