@@ -11,11 +11,14 @@ mod call {
     mod backward;
     mod batches;
     mod cache;
+    mod convolution;
     mod decode;
     mod embedding;
     mod extras;
     mod gemm;
     mod groups;
+    mod hedgehog;
+    mod linear;
     mod matrix;
     mod numbers;
     mod packed;
@@ -26,6 +29,7 @@ mod call {
     mod refusals;
     mod rows;
     mod selection;
+    mod state_space;
 
     #[cfg(feature = "cuda")]
     #[path = "../gpu/stand_in.rs"]

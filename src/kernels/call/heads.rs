@@ -37,6 +37,15 @@ pub(super) fn scale_of_heads(
     if kv_heads == 0 || !heads.is_multiple_of(kv_heads) {
         return Err(refused(call, format!("heads that are a multiple of kv_heads = {kv_heads}"), heads));
     }
+    positive_scale(call, head_size, scale)
+}
+
+/// Checks and returns the factor of scores, by default 1/√`head_size`.
+pub(super) fn positive_scale(
+    call: &'static str,
+    head_size: u32,
+    scale: Option<f32>,
+) -> Result<f32, CallError> {
     let scale = scale.unwrap_or_else(|| 1.0 / (head_size as f32).sqrt());
     if scale > 0.0 && scale.is_finite() { Ok(scale) } else { Err(refused(call, "a positive scale", scale)) }
 }

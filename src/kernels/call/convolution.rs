@@ -1,0 +1,62 @@
+//! Convolutions of long sequences.
+
+use super::{
+    operands::{Rows, RowsMut, portable_target, product, refused},
+    rows::{input, output},
+};
+use crate::{
+    kernels::{FftConvolution, FftConvolutionArgs},
+    run::{BufferRef, CallError, Called, Queue},
+    tensor::{FloatElement, TensorElement},
+    tiles::{Convert, Product},
+};
+
+/// Convolves the sequence of each batch and channel with the filter of its channel by Fourier transforms of `size` points, 1024 or 4096, as
+/// described in [`FftConvolution`]: y = F⁻¹(F(u) ∘ f). u and y have `batches`·`channels` rows of `length` elements, a multiple of √`size` that is
+/// at most `size`; the strides between rows must be multiples of 8 elements. `re` and `im`, `[channel][size]`, are the real and imaginary parts
+/// of f, the transform of the filters. Requires sm_80 or later.
+///
+/// # Errors
+/// Returns [`CallError`]: `Refused`, for example, for other lengths.
+#[doc(alias = "FlashFFTConv")]
+pub fn fft_convolution<'a, T>(
+    on: impl Into<Queue<'a>>,
+    size: u32,
+    [batches, channels, length]: [u32; 3],
+    u: impl Rows<'a, T>,
+    (re, im): (impl Into<BufferRef<'a, f32>>, impl Into<BufferRef<'a, f32>>),
+    y: impl RowsMut<'a, T>,
+) -> Result<Called, CallError>
+where
+    T: TensorElement + FloatElement + Product<T, f32> + Convert<f32>,
+    f32: Convert<T>,
+{
+    const CALL: &str = "fft_convolution";
+    let queue = on.into();
+    let target = portable_target(CALL, queue)?;
+    let root = match size {
+        1024 => 32,
+        4096 => 64,
+        _ => return Err(refused(CALL, "transforms of 1024 or 4096 points", size)),
+    };
+    if length > size || !length.is_multiple_of(root) {
+        let expected = format!("sequences of a multiple of {root} elements, at most {size}");
+        return Err(refused(CALL, expected, length));
+    }
+    let rows = product(CALL, &[batches, channels])?;
+    let ((u, ldu), (y, ldy)) = (input(u, length), output(CALL, y, [rows, length])?);
+    let strides = |ld: u32| -> Result<[u32; 2], CallError> {
+        if !ld.is_multiple_of(8) {
+            return Err(refused(CALL, "rows that are a multiple of 8 elements apart", ld));
+        }
+        Ok([product(CALL, &[channels, ld])?, ld])
+    };
+    let strides = [strides(ldu)?, strides(ldy)?];
+    queue.launch::<_, _, FftConvolutionArgs<T>>(
+        CALL,
+        FftConvolution { size },
+        |convolution| *convolution,
+        |convolution| convolution.kernel(target),
+        (u, re.into(), im.into(), y, [batches, channels, length], strides),
+    )
+}

@@ -1,0 +1,68 @@
+//! Attention with softmax over the latest tokens, and learned features for older ones.
+
+use super::{
+    heads::positive_scale,
+    linear::LinearShape,
+    operands::{portable_target, refused},
+};
+use crate::{
+    kernels::{Hedgehog, HedgehogArgs},
+    run::{BufferMut, BufferRef, CallError, Called, Queue},
+    tensor::TensorElement,
+    tiles::{Convert, Product},
+};
+
+/// The parameters of [`hedgehog`], of each head.
+#[derive(Clone, Copy, Debug)]
+pub struct HedgehogOperands<'a, T> {
+    /// The maps of queries to features, `[head][64][64]`.
+    pub q_maps: BufferRef<'a, T>,
+    /// The maps of keys to features, `[head][64][64]`.
+    pub k_maps: BufferRef<'a, T>,
+    /// α, the positive factor of the weights of the latest tokens: one element per head.
+    pub alphas: BufferRef<'a, f32>,
+    /// β, the factor of the weights of older tokens, which must not be negative: one element per head.
+    pub betas: BufferRef<'a, f32>,
+}
+
+/// Computes causal attention with softmax over the latest 64 to 128 tokens and learned features for older ones, as described in [`Hedgehog`],
+/// for head sizes of 64 (Q and K) and 64 or 128 (V and O). `scale` is the positive factor of scores; 1/√64 if `None`. Requires sm_80 or later
+/// with 128 KiB of shared memory per block, which devices of compute capability 8.6, 8.9 and 12.0 lack.
+///
+/// # Errors
+/// Returns [`CallError`]: `Refused`, for example, for other head sizes.
+#[doc(alias = "LoLCATs")]
+pub fn hedgehog<'a, T>(
+    on: impl Into<Queue<'a>>,
+    shape: &LinearShape,
+    scale: Option<f32>,
+    operands: &HedgehogOperands<'_, T>,
+    q: impl Into<BufferRef<'a, T>>,
+    k: impl Into<BufferRef<'a, T>>,
+    v: impl Into<BufferRef<'a, T>>,
+    o: impl Into<BufferMut<'a, T>>,
+) -> Result<Called, CallError>
+where
+    T: TensorElement + Product<T, f32> + Convert<f32>,
+    f32: Convert<T>,
+{
+    const CALL: &str = "hedgehog";
+    let queue = on.into();
+    let target = portable_target(CALL, queue)?;
+    let LinearShape { key_size, value_size, .. } = *shape;
+    if !matches!([key_size, value_size], [64, 64 | 128]) {
+        let found = format!("rows of {key_size} with values of {value_size}");
+        return Err(refused(CALL, "rows of 64 elements with values of 64 or 128", found));
+    }
+    let scale = positive_scale(CALL, key_size, scale)?;
+    let (sizes, strides) = shape.arguments(CALL)?;
+    let HedgehogOperands { q_maps, k_maps, alphas, betas } = *operands;
+    let factors = (q.into(), k.into(), v.into());
+    queue.launch::<_, _, HedgehogArgs<T>>(
+        CALL,
+        Hedgehog { value_size },
+        |hedgehog| *hedgehog,
+        |hedgehog| hedgehog.kernel(target),
+        (factors.0, factors.1, factors.2, q_maps, k_maps, alphas, betas, o.into(), sizes, strides, scale),
+    )
+}

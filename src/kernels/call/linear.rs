@@ -1,0 +1,138 @@
+//! Linear attention: with the Taylor expansion of the exponential, and with decays.
+
+use super::{
+    heads::HeadOrder,
+    operands::{portable_target, refused},
+};
+use crate::{
+    kernels::{DecayedAttention, DecayedAttentionArgs, LinearAttentionArgs, TaylorAttention},
+    run::{BufferMut, BufferRef, CallError, Called, Queue},
+    tensor::{Arithmetic, TensorElement},
+    tiles::{Convert, Product},
+};
+
+/// The sizes and the layout of linear attention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LinearShape {
+    /// The number of sequences.
+    pub batches: u32,
+    /// The number of heads per sequence.
+    pub heads: u32,
+    /// The number of positions per sequence.
+    pub positions: u32,
+    /// The head size of Q and K: the number of elements per row.
+    pub key_size: u32,
+    /// The head size of V and O: the number of elements per row.
+    pub value_size: u32,
+    /// The order of the rows of Q, K, V and O in memory.
+    pub order: HeadOrder,
+}
+
+impl LinearShape {
+    /// Returns the sizes of all kernels, and the strides of Q, K, V and O.
+    pub(super) fn arguments(&self, call: &'static str) -> Result<([u32; 3], [[u32; 3]; 4]), CallError> {
+        let Self { batches, heads, positions, key_size, value_size, order } = *self;
+        let of_keys = order.strides(call, [heads, positions, key_size])?;
+        let of_values = order.strides(call, [heads, positions, value_size])?;
+        Ok(([batches, heads, positions], [of_keys, of_keys, of_values, of_values]))
+    }
+}
+
+/// Computes causal attention whose weights are the second-order Taylor expansion of the exponential, as described in [`TaylorAttention`], for
+/// head sizes of 16 (Q and K) and 64 (V and O); if `normalized`, divided by the sums of the weights. Requires sm_80 or later.
+///
+/// # Errors
+/// Returns [`CallError`]: `Refused`, for example, for other head sizes.
+#[doc(alias = "Based")]
+pub fn taylor_attention<'a, T>(
+    on: impl Into<Queue<'a>>,
+    shape: &LinearShape,
+    normalized: bool,
+    q: impl Into<BufferRef<'a, T>>,
+    k: impl Into<BufferRef<'a, T>>,
+    v: impl Into<BufferRef<'a, T>>,
+    o: impl Into<BufferMut<'a, T>>,
+) -> Result<Called, CallError>
+where
+    T: Arithmetic + Product<T, f32> + Convert<f32>,
+    f32: Convert<T>,
+{
+    const CALL: &str = "taylor_attention";
+    let queue = on.into();
+    let target = portable_target(CALL, queue)?;
+    let LinearShape { key_size, value_size, .. } = *shape;
+    if [key_size, value_size] != [16, 64] {
+        let found = format!("rows of {key_size} with values of {value_size}");
+        return Err(refused(CALL, "rows of 16 elements with values of 64", found));
+    }
+    let (sizes, strides) = shape.arguments(CALL)?;
+    queue.launch::<_, _, LinearAttentionArgs<T>>(
+        CALL,
+        TaylorAttention { normalized },
+        |attention| *attention,
+        |attention| attention.kernel(target),
+        (q.into(), k.into(), v.into(), o.into(), sizes, strides),
+    )
+}
+
+/// Computes causal linear attention whose state decays by λ = e^`decay` per position, as described in [`DecayedAttention`], for head sizes of 64
+/// and 128. `decays` has one element per head, each negative or 0. `state`, `[batch][head][key_size][value_size]` without gaps, contains the
+/// state before the first position, zeros for a whole sequence, and is overwritten by the state after the last one. Requires sm_80 or later.
+///
+/// ```
+/// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
+///
+/// let device = Simulator::new();
+/// let kernels = KernelCache::new(&device);
+/// // One head of 2 positions: S = kᵀ·v, and then S/2 + kᵀ·v; each element of q·S is the sum of 64 elements.
+/// let order = call::HeadOrder::Positions;
+/// let shape = call::LinearShape { batches: 1, heads: 1, positions: 2, key_size: 64, value_size: 64, order };
+/// let ones = device.upload(&[bf16::ONE; 2 * 64])?;
+/// let (decays, mut state) = (device.upload(&[0.5f32.ln()])?, device.zeros::<f32>(64 * 64)?);
+/// let mut o = device.output::<bf16>(2 * 64)?;
+/// call::decayed_attention(&kernels, &shape, &ones, &ones, &ones, &decays, &mut o, &mut state)?;
+/// let o = device.download(&o)?;
+/// assert_eq!((o[0].to_f32(), o[64].to_f32()), (64.0, 96.0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// Returns [`CallError`]: `Refused`, for example, for other head sizes.
+#[doc(alias = "Lightning Attention")]
+#[doc(alias = "RetNet")]
+pub fn decayed_attention<'a, T>(
+    on: impl Into<Queue<'a>>,
+    shape: &LinearShape,
+    q: impl Into<BufferRef<'a, T>>,
+    k: impl Into<BufferRef<'a, T>>,
+    v: impl Into<BufferRef<'a, T>>,
+    decays: impl Into<BufferRef<'a, f32>>,
+    o: impl Into<BufferMut<'a, T>>,
+    state: impl Into<BufferMut<'a, f32>>,
+) -> Result<Called, CallError>
+where
+    T: TensorElement + Product<T, f32> + Convert<f32>,
+    f32: Convert<T>,
+{
+    const CALL: &str = "decayed_attention";
+    let queue = on.into();
+    let target = portable_target(CALL, queue)?;
+    let LinearShape { key_size, value_size, .. } = *shape;
+    check_sizes(CALL, [key_size, value_size])?;
+    let (sizes, strides) = shape.arguments(CALL)?;
+    queue.launch::<_, _, DecayedAttentionArgs<T>>(
+        CALL,
+        DecayedAttention { key_size, value_size },
+        |attention| *attention,
+        |attention| attention.kernel(target),
+        (q.into(), k.into(), v.into(), decays.into(), o.into(), state.into(), sizes, strides),
+    )
+}
+
+/// Checks that the sizes of rows are 64 or 128.
+pub(super) fn check_sizes(call: &'static str, sizes: [u32; 2]) -> Result<(), CallError> {
+    match sizes {
+        [64 | 128, 64 | 128] => Ok(()),
+        [a, b] => Err(refused(call, "rows of 64 or 128 elements", format!("rows of {a} and of {b}"))),
+    }
+}

@@ -1,0 +1,91 @@
+//! The state space model of Mamba-2.
+
+use super::{
+    heads::HeadOrder,
+    linear::check_sizes,
+    operands::{portable_target, refused},
+};
+use crate::{
+    kernels::{StateSpace, StateSpaceArgs},
+    run::{BufferMut, BufferRef, CallError, Called, Queue},
+    tensor::TensorElement,
+    tiles::{Convert, Product},
+};
+
+/// The sizes and the layout of [`state_space`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StateSpaceShape {
+    /// The number of sequences.
+    pub batches: u32,
+    /// The number of heads of X per sequence.
+    pub heads: u32,
+    /// The number of groups of heads per sequence, which must divide `heads`; the heads of a group share B and C.
+    pub groups: u32,
+    /// The number of positions per sequence.
+    pub positions: u32,
+    /// The number of elements of a row of X and Y: 64 or 128.
+    pub head_size: u32,
+    /// The number of elements of a row of B and C: 64 or 128.
+    pub state_size: u32,
+    /// The order of the rows of X, B, C and Y, and of the elements of dt.
+    pub order: HeadOrder,
+}
+
+/// The inputs of [`state_space`].
+#[derive(Clone, Copy, Debug)]
+pub struct StateSpaceOperands<'a, T> {
+    /// X, with rows of `head_size` elements for each of `heads` heads.
+    pub x: BufferRef<'a, T>,
+    /// dt, the positive steps, with one element for each position and head.
+    pub dt: BufferRef<'a, f32>,
+    /// A, one finite negative element per head.
+    pub a: BufferRef<'a, f32>,
+    /// B, with rows of `state_size` elements for each of `groups` groups.
+    pub b: BufferRef<'a, T>,
+    /// C, with the layout of B.
+    pub c: BufferRef<'a, T>,
+    /// D, one element per head.
+    pub d: BufferRef<'a, f32>,
+}
+
+/// Computes the state space model of Mamba-2, Sᵢ = e^(dtᵢ·a) · Sᵢ₋₁ + dtᵢ · xᵢᵀ·bᵢ and yᵢ = Sᵢ·cᵢ + d · xᵢ, as described in [`StateSpace`]. Y has
+/// the layout of X. `state`, `[batch][head][head_size][state_size]` without gaps, contains the state before the first position, zeros for a
+/// whole sequence, and is overwritten by the state after the last one. Requires sm_80 or later.
+///
+/// # Errors
+/// Returns [`CallError`]: `Refused`, for example, if `heads` is not a multiple of `groups`, or for other sizes of rows.
+#[doc(alias = "Mamba-2")]
+#[doc(alias = "mamba_chunk_scan")]
+pub fn state_space<'a, T>(
+    on: impl Into<Queue<'a>>,
+    shape: &StateSpaceShape,
+    operands: &StateSpaceOperands<'_, T>,
+    y: impl Into<BufferMut<'a, T>>,
+    state: impl Into<BufferMut<'a, f32>>,
+) -> Result<Called, CallError>
+where
+    T: TensorElement + Product<T, f32> + Convert<f32>,
+    f32: Convert<T>,
+{
+    const CALL: &str = "state_space";
+    let queue = on.into();
+    let target = portable_target(CALL, queue)?;
+    let StateSpaceShape { batches, heads, groups, positions, head_size, state_size, order } = *shape;
+    check_sizes(CALL, [head_size, state_size])?;
+    if groups == 0 || !heads.is_multiple_of(groups) {
+        return Err(refused(CALL, format!("heads that are a multiple of groups = {groups}"), heads));
+    }
+    let of_x = order.strides(CALL, [heads, positions, head_size])?;
+    let of_b = order.strides(CALL, [groups, positions, state_size])?;
+    let of_dt = order.strides(CALL, [heads, positions, 1])?;
+    let StateSpaceOperands { x, dt, a, b, c, d } = *operands;
+    let sizes = [batches, groups, heads / groups, positions];
+    let strides = [of_x, of_b, of_b, of_x, of_dt];
+    queue.launch::<_, _, StateSpaceArgs<T>>(
+        CALL,
+        StateSpace { head_size, state_size },
+        |model| *model,
+        |model| model.kernel(target),
+        (x, dt, a, b, c, d, y.into(), state.into(), sizes, strides),
+    )
+}
