@@ -104,5 +104,4 @@ fn other_sizes_and_scales_are_refused() {
     assert_eq!(refused(shape, Some(-1.0)), "hedgehog: expected a positive scale, found -1");
     let error = refused(LinearShape { heads: 2, positions: 1, ..shape }, None);
     assert!(error.ends_with("`alphas`: expected a buffer of at least 2 elements, found 1"), "{error}");
-}");
 }
