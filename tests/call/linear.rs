@@ -64,9 +64,9 @@ fn shape(order: HeadOrder, key_size: u32, value_size: u32) -> LinearShape {
 /// Returns Q, K and V on a device and in f64.
 pub(super) fn factors(device: &AnyDevice, shape: &LinearShape) -> [(Buffer<bf16>, HeadRows); 3] {
     let LinearShape { batches, heads, positions, key_size, value_size, order } = *shape;
-    [key_size, key_size, value_size]
-        .map(|size| [batches, heads, positions, size].map(|n| n as usize))
-        .map(|sizes| HeadRows::new(device, order, sizes, sizes[3] as u32 + 1))
+    [(key_size, 1), (key_size, 2), (value_size, 3)].map(|(size, seed)| {
+        HeadRows::new(device, order, [batches, heads, positions, size].map(|n| n as usize), seed)
+    })
 }
 
 /// Returns the rows of a result, which must have the layout of V.
