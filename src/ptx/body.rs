@@ -83,23 +83,23 @@ pub(crate) struct Body {
     /// The expressions by which launches compute values of registers.
     pub(super) dims: Vec<Dim>,
     pub(super) open_blocks: Vec<u32>,
-    /// The groups of `wgmma` committed so far that are certain to have been executed, and how many there were when each open block
-    /// was opened: those committed in it may not have been.
+    /// The number of `wgmma` groups that are certain to have been committed, and that number at the start of each open block,
+    /// to which it returns at the block's end, because the block may not be executed.
     pub(super) wgmma_groups: u32,
-    /// The last of these groups that is known to be complete, with all before it.
+    /// The last of these groups known to be complete, along with all groups before it.
     pub(super) wgmma_complete: Option<u32>,
     wgmma_groups_before: Vec<u32>,
     /// The open blocks that are bodies of emitted loops; 0 is the kernel itself.
     pub(super) open_loops: Vec<u32>,
     blocks: u32,
-    /// The facts about registers before further assumptions in an open block, which is the first field.
+    /// The open block, the register, and the facts about the register before further assumptions in that block.
     pub(super) assumed: Vec<(u32, RegId, (Known, bool))>,
     pub(super) order: Order,
     pub(super) conditions: Vec<Condition>,
     pub(super) numbering: Numbering,
     /// The latest instruction with a single result.
     pub(super) latest: Option<Latest>,
-    /// The last registers of each class that no instruction refers to, to be used next.
+    /// The number of the newest registers of each class that no instruction refers to and that are used next.
     pub(super) retired: [u32; RegClass::ALL.len()],
     /// Registers that a later instruction bypassed.
     pub(super) bypassed: Vec<RegId>,
@@ -122,8 +122,8 @@ struct Line {
     mnemonic: usize,
 }
 
-/// The text and the largest tables of a kernel under construction. Their memory is used for the next kernel of the thread, which then
-/// obtains little from the system: the first access to each page of new memory takes as long as writing several lines.
+/// The text and the largest tables of a kernel under construction. The thread's next kernel reuses their memory and therefore
+/// requests little from the system: the first access to each page of new memory takes as long as emitting several lines.
 #[derive(Default)]
 struct Tables {
     text: Text,
@@ -133,7 +133,7 @@ struct Tables {
     uniform: uniform::Facts,
 }
 
-/// The maximum number of registers in tables that are kept.
+/// The maximum number of registers per table whose memory is kept.
 const MOST_KEPT: usize = 1 << 14;
 
 impl Tables {
@@ -291,7 +291,8 @@ impl Body {
         self.wgmma_complete = None;
     }
 
-    /// Returns the first of `count` barriers for groups of `threads` threads, or the number of the 15 named barriers in use.
+    /// Returns the first of `count` barriers for groups of `threads` threads, or, if too few of the 15 named barriers
+    /// remain, the number in use as the error.
     pub(crate) fn named_barriers(&mut self, threads: u32, count: u32) -> Result<u32, u32> {
         if let Some((_, first)) = self.barriers.iter().find(|(of, _)| *of == threads) {
             return Ok(*first);

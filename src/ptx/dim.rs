@@ -76,7 +76,7 @@ impl Dim {
     }
 
     /// Returns the value for given parameter values, or `None` if the value or an intermediate value overflows; `parameter(i)` is the value
-    /// of integer parameter `i`. The number of multiprocessors is assumed to be the maximum number of blocks of a grid.
+    /// of integer parameter `i`. The number of multiprocessors is taken to be `u32::MAX`, an upper bound.
     pub fn evaluate(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         self.evaluate_on(u32::MAX, parameter)
     }

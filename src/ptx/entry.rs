@@ -109,7 +109,7 @@ impl Entry {
         render::module(self.target, &[self], render::Lines::Check)
     }
 
-    /// Creates an empty kernel from a signature such as `"scale(x, y, n)"`, and returns the error if the signature is not valid.
+    /// Creates an empty kernel from a signature such as `"scale(x, y, n)"`, and an error if the signature is invalid.
     pub(crate) fn new(
         signature: &str,
         target: Target,

@@ -7,7 +7,7 @@
 //! | `order`     | which values are less than which: grid rule, loop counters, branches           |
 //! | `condition` | the comparison that a predicate represents                                     |
 //! | `numbering` | the instruction that computed a value, so that it is not emitted again         |
-//! | `chain`     | constant steps from another register, which are combined to one instruction    |
+//! | `chain`     | constant steps from another register, which are combined into one instruction  |
 //!
 //! This file associates them with registers. An instruction that writes a register invalidates the facts about its value.
 
@@ -54,7 +54,7 @@ pub(super) struct RegFacts {
     uses: u32,
     /// The emitted loop that it belongs to: the innermost at its definition, or the one that carries it.
     in_loop: u32,
-    /// The index in `Body::values` of the facts about its value, if there are any.
+    /// The index in `Body::values` of the facts about its value, if any.
     value: Option<u32>,
 }
 
@@ -132,8 +132,8 @@ impl Body {
         RegId { class, index: index as u32, writes }
     }
 
-    /// Releases the newest register of its class, whose instruction has another result now: the next fresh register takes its
-    /// place, and handles to it are rejected.
+    /// Releases the newest register of its class, because its instruction now has another result. The next fresh register reuses
+    /// its number, and handles to the released register are rejected.
     pub(super) fn retire(&mut self, newest: RegId) {
         self.facts_mut(newest).writes += 1;
         self.retired[newest.class.index()] += 1;
@@ -156,7 +156,7 @@ impl Body {
         &mut self.registers[reg.class.index()][reg.index as usize]
     }
 
-    /// Returns the facts about the register's value, if there are any.
+    /// Returns the facts about the register's value, if any.
     fn value(&self, reg: RegId) -> Option<&ValueFacts> {
         self.facts(reg).value.map(|index| &self.values[index as usize])
     }
@@ -373,8 +373,8 @@ impl Body {
         self.learn(reg, known, true);
     }
 
-    /// Records derived facts about the register's value: until the open block is closed if they depend on something `local`,
-    /// otherwise wherever the register is defined.
+    /// Records derived facts about the register's value: if `local`, they depend on assumptions in the open block and hold
+    /// until it is closed; otherwise, they hold wherever the register is defined.
     pub(crate) fn learn(&mut self, reg: RegId, known: Known, local: bool) {
         if !local {
             self.set_known(reg, known);

@@ -21,7 +21,7 @@ use super::{
     val::{Repr, Val},
 };
 
-/// A handle to the emitted loop whose body is under construction, with which the body leaves the loop or continues with the next iteration.
+/// A handle to the emitted loop whose body is under construction, through which the body leaves it or continues with the next iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct Loop<'k> {
     k: Builder<'k>,
@@ -125,7 +125,7 @@ impl<'k> Builder<'k> {
     /// Emits a loop over `steps` with counter `i` that carries `state` from one iteration to the next.
     ///
     /// `body` is called once. It takes the state by value and returns a value of the same type. `fold` returns the state after the last
-    /// iteration, or the initial state if there are no iterations.
+    /// iteration, or the initial state if the loop has no iterations.
     #[track_caller]
     pub fn fold<T: Counter, S: State<'k>>(
         self,

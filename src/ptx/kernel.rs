@@ -104,7 +104,7 @@ impl<'k> Builder<'k> {
         Located { k: self, outer }
     }
 
-    /// Runs a closure of the caller, whose lines are attributed to themselves.
+    /// Runs a closure of the caller, and attributes the lines that it emits to its own Rust lines.
     pub(crate) fn unlocated<R>(self, write: impl FnOnce() -> R) -> R {
         let _located = Located { k: self, outer: self.body().located.take() };
         write()

@@ -108,7 +108,7 @@ pub(super) struct Properties {
 impl Properties {
     /// Returns the properties of a mnemonic in the table.
     pub(super) fn of(mnemonic: &str) -> Option<Self> {
-        // Kernels use few distinct mnemonics, so results are kept. Only existing mnemonics are, which bounds the size.
+        // Kernels use few distinct mnemonics, so results are cached, but only for mnemonics in the table, which bounds the cache.
         static FOUND: RwLock<FxHashMap<Box<str>, Properties>> =
             RwLock::new(FxHashMap::with_hasher(FxBuildHasher));
         let found = FOUND.read().unwrap_or_else(PoisonError::into_inner).get(mnemonic).copied();

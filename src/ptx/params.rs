@@ -80,7 +80,7 @@ pub struct ParamDecl {
 }
 
 impl ParamDecl {
-    /// Returns whether the parameter is an integer whose bits are the same number as a `signed` or unsigned one: a negative number is not.
+    /// Returns whether the parameter is an unsigned integer or, if `signed`, any integer.
     pub(super) fn is_integer(&self, signed: bool) -> bool {
         let is_unsigned = matches!(self.element, "u16" | "u32" | "u64");
         let is_signed = matches!(self.element, "i16" | "i32" | "i64");
@@ -92,7 +92,7 @@ pub(super) mod sealed {
     /// Restricts the parameters to those in this file, because launches check no others.
     pub trait Sealed {}
 
-    /// Restricts handles to those created by [`Kernel::build`](crate::ptx::Kernel::build): one per parameter, of its own kind.
+    /// Restricts handles to those created by [`Kernel::build`](crate::ptx::Kernel::build): one per parameter, of the same kind.
     #[derive(Debug)]
     pub struct Once;
 }

@@ -28,8 +28,8 @@ pub trait Space: sealed::Sealed + 'static {
     const CONFINED: bool;
 }
 
-/// A space in which every access is safe: shared memory of the block or cluster, and local memory. An out-of-bounds access reaches memory of the same block
-/// or cluster, or aborts the kernel; the simulator reports it.
+/// A space in which every access is safe: shared memory of the block or cluster, and local memory. An
+/// out-of-bounds access reaches memory of the same block or cluster, or aborts the kernel; the simulator reports it.
 pub trait SafeSpace: Space {}
 
 /// Shared memory, of the block or of the cluster.

@@ -90,8 +90,8 @@ impl<'k> Visitor<'_, 'k> {
 
     /// Visits a group of `wgmma` in flight, by the number of groups committed up to it; `None` for a complete one.
     ///
-    /// In the body, as many groups are known to have been committed after it as at the start of every iteration; afterwards, when
-    /// there may have been no iteration, none.
+    /// In the body, the number of groups known to have been committed after it is that at the start of every iteration; after the
+    /// loop, which may have had no iterations, that number is 0.
     #[track_caller]
     pub(crate) fn group(&mut self, group: &mut Option<u32>) {
         let now = self.k.body().wgmma_groups;

@@ -8,7 +8,7 @@ use super::{body::RegId, types::RegClass};
 #[derive(Default)]
 pub(crate) struct Text {
     bytes: Vec<u8>,
-    /// A buffer whose memory is used again, for the end of a text in which a name is replaced.
+    /// A reusable buffer for the text after a name that is being replaced.
     rest: Vec<u8>,
 }
 
@@ -31,7 +31,7 @@ impl Text {
         self.bytes.extend_from_slice(text.as_bytes());
     }
 
-    /// Appends the first `count` bytes. All `N` are copied, which takes no call, and the others are cut off.
+    /// Appends the first `count` bytes. Copies all `N`, which requires no call, and truncates the rest.
     #[inline]
     fn push_first<const N: usize>(&mut self, count: usize, bytes: &[u8; N]) {
         let end = self.bytes.len() + count;

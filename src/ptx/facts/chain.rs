@@ -16,7 +16,7 @@ pub(in crate::ptx) enum Step {
     Right(u32),
 }
 
-/// The register from which another one is a step, with its version at that time.
+/// The register from which another register is a step, with its version when the step was recorded.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ptx) struct Origin {
     base: RegId,

@@ -113,7 +113,7 @@ impl Order {
         self.below.iter().filter(move |fact| fact.left == left).map(|fact| fact.right)
     }
 
-    /// Returns whether `left <= right`, because dividing makes no number greater.
+    /// Returns whether `left <= right` follows from the terms alone: division never increases a number.
     fn is_at_most(&self, left: TermId, right: TermId) -> bool {
         left == right
             || match (self.term(left), self.term(right)) {

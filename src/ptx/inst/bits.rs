@@ -246,8 +246,8 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// Returns the position of the `offset`-th one bit, counted from bit `base` upward (from 1), or downward if negative; an offset of 0
-    /// tests bit `base` itself. Returns all ones if there is no such bit.
+    /// Returns the position of the `offset`-th one bit, counting from 1 at bit `base` upward, or downward if `offset` is negative;
+    /// an offset of 0 tests bit `base` itself. Returns all ones if there is no such bit.
     #[doc(alias = "fns")]
     #[track_caller]
     pub fn find_nth_set(self, base: impl Into<Self>, offset: impl Into<Val<'k, i32>>) -> Self {

@@ -62,7 +62,7 @@ impl<'k> Hints<'k> {
         operands
     }
 
-    /// Records an error for blocks that a copy other than into shared memory cannot have.
+    /// Records an error if a multicast mask is set: only copies into shared memory support multicast.
     #[track_caller]
     fn without_multicast(&self, k: Builder<'k>) {
         if self.multicast.is_some() {

@@ -65,7 +65,7 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("setmaxnreg.{direction}.sync.aligned.u32"), &[count]);
     }
 
-    /// Returns whether the kernel declares what determines its registers at the start; otherwise, ptxas ignores `setmaxnreg`.
+    /// Returns whether the kernel's declarations determine its initial number of registers; otherwise, ptxas ignores `setmaxnreg`.
     fn has_register_budget(self) -> bool {
         let entry = &self.body().entry;
         let threads = entry.block.or(entry.max_block);
@@ -92,7 +92,7 @@ impl<'k> Builder<'k> {
             ));
         }
         self.body().entry.programmatic = true;
-        // Wait first: a kernel that is complete then implies that all before it are.
+        // Wait first: the completion of a kernel then implies the completion of all kernels before it.
         self.griddepcontrol_wait();
         self.griddepcontrol_launch_dependents();
     }

@@ -84,7 +84,7 @@ impl Elementary for f32 {
 
 macro_rules! halves {
     ($($t:ident, $in_f32:ident, $ex2:expr, $tanh:expr;)*) => {$(
-        // Roots and quotients rounded to f32 and then to 16 bits are the same as rounded once: f32 has more than twice the digits.
+        // Rounding a root or quotient to f32 and then to 16 bits equals rounding once: f32 has more than twice the digits.
         impl Root for $t {
             #[track_caller]
             fn emit_sqrt<'k>(k: Builder<'k>, x: Val<'k, Self>) -> Val<'k, Self> {

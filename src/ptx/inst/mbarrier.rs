@@ -167,7 +167,7 @@ impl<'k> Mbarrier<'k> {
         Mbarrier { at: at.in_block(rank), relaxed, scope }
     }
 
-    /// Initializes the barrier, each of whose phases expects `arrivals` arrivals, 1 to 2²⁰ − 1. One thread must initialize it. Other
+    /// Initializes the barrier; each phase expects `arrivals` arrivals, from 1 to 2²⁰ − 1. One thread must initialize it. Other
     /// threads of the block may use it after a barrier of the block; threads of other blocks and the async proxy may use it after
     /// [`fence_mbarrier_init`](Builder::fence_mbarrier_init) and a barrier of the cluster.
     #[doc(alias = "mbarrier.init")]
@@ -330,7 +330,7 @@ macro_rules! arrivals {
     };
 }
 
-// With a count, a spelling of its own: the instruction table explains why.
+// The forms with a count are spelled differently; the instruction table explains why.
 arrivals! { Shared, ".shared::cta", Val<'k, u64> }
 arrivals! { SharedCluster, ".shared::cluster" }
 

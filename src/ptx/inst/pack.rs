@@ -151,7 +151,7 @@ impl<'k, T: HalfPair> Val<'k, T> {
     }
 }
 
-/// Rounds to nearest even; instead of infinities, returns the largest finite numbers, whose bits come before them.
+/// Rounds to nearest even; replaces infinities by the largest finite number of the same sign, whose bits are one less.
 fn finite<T: Numeric>(number: f32) -> T {
     let bits = |x: f32| fold::convert::<f32, T>(x, Rounding::Rn).to_bits();
     let infinite = [f32::INFINITY, f32::NEG_INFINITY].map(bits).contains(&bits(number));

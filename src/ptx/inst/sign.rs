@@ -88,7 +88,7 @@ pub enum Class {
     Number,
     /// NaN.
     NotANumber,
-    /// Neither zero, subnormal, infinite nor NaN.
+    /// Not zero, subnormal, infinite or NaN.
     Normal,
     /// Nonzero and below the smallest normal number.
     Subnormal,

@@ -167,9 +167,9 @@ pub(crate) struct WgmmaTail<'k> {
 const MOST: usize = 128;
 
 impl<'k> Builder<'k> {
-    /// Orders this thread's accesses to registers before later `wgmma`: before the first product, after writes to accumulators or to
-    /// registers of A, and in a loop, before the products of each iteration, where ptxas would otherwise insert one. All threads of the
-    /// warpgroup must execute the call. Requires sm_90a.
+    /// Orders this thread's register accesses before later `wgmma` instructions. Required before the first product, after writes to
+    /// accumulators or registers of A, and in a loop before the products of each iteration, because ptxas would otherwise insert a
+    /// fence there. All threads of the warpgroup must execute the call. Requires sm_90a.
     #[doc(alias = "wgmma.fence")]
     #[doc(alias = "warpgroup_arrive")]
     #[track_caller]

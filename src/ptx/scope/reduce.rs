@@ -79,7 +79,7 @@ pub(crate) enum Combine {
 }
 
 impl Combine {
-    /// Returns the operation of `redux.sync`, if there is one.
+    /// Returns the operation of `redux.sync`, if it exists.
     const fn redux(self) -> Option<&'static str> {
         match self {
             Self::Sum => Some("add"),
@@ -145,12 +145,12 @@ fn scan_in_warp<'k, W: Numeric>(k: Builder<'k>, mut value: Val<'k, W>, lanes: u3
     value
 }
 
-/// An array in shared memory with one value per warp of the block, of which the scope uses its own part.
+/// An array in shared memory with one value per warp of the block; each scope uses its own part.
 struct Partials<'k, W: Element> {
     scope: AnyScope<'k>,
     /// The scope's part.
     values: Ptr<'k, W, Shared>,
-    /// Warps of the scope, and the number of this warp among them.
+    /// The number of warps in the scope, and the index of this warp among them.
     warps: u32,
     warp: Val<'k, u32>,
 }
@@ -259,7 +259,7 @@ fn scan<'k, T: Reducible>(scope: AnyScope<'k>, value: Val<'k, T>, inclusive: boo
 
 macro_rules! reductions {
     ([$($generics:tt)*] $scope:ty, $threads:literal) => {
-        #[doc = concat!("Reductions and scans over ", $threads, ". All threads must take part.")]
+        #[doc = concat!("Reductions and scans over ", $threads, ". All threads must participate.")]
         impl<'k, $($generics)*> $scope {
             /// Returns the sum of the values of all threads, bit-identical in all of them.
             #[doc(alias = "redux.sync.add")]

@@ -3,7 +3,7 @@
 
 use std::{cmp::Ordering, fmt, ops::Neg};
 
-/// What distinguishes one 8-bit format from the other.
+/// The parameters of an 8-bit format.
 struct Fp8 {
     /// The width of the significand field, without the leading one.
     digits: u32,
@@ -36,7 +36,7 @@ impl Fp8 {
         Some((rounded >> dropped) - ((127 - self.bias) << self.digits))
     }
 
-    /// Rounds a number; what exceeds the finite numbers becomes `over`.
+    /// Rounds a number; magnitudes beyond the largest finite number become `over`.
     fn narrow(&self, x: f32, over: u8) -> u8 {
         let Some(rounded) = self.round(x) else { return NAN };
         let magnitude = if rounded > self.max.into() { over } else { rounded as u8 };

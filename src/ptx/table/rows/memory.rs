@@ -1,4 +1,4 @@
-//! PTX ISA, "Data Movement and Conversion Instructions", but for `cvt` and asynchronous copies.
+//! PTX ISA, "Data Movement and Conversion Instructions", except `cvt` and asynchronous copies.
 
 use super::{ANY, Form, SM_80, SM_90, row};
 

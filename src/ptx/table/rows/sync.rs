@@ -1,4 +1,4 @@
-//! PTX ISA, "Parallel Synchronization and Communication Instructions", but for atomics.
+//! PTX ISA, "Parallel Synchronization and Communication Instructions", except atomics.
 
 use super::{ANY, Form, SM_80, SM_90, row};
 
