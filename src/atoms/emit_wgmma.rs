@@ -104,7 +104,7 @@ impl<'k> Builder<'k> {
     }
 }
 
-/// Checks the operands against the atom and returns those after B, or why they do not fit.
+/// Checks the operands against the atom and returns the operands after B, or the reason why they do not match.
 fn check<'k, D: Scalar, A: Scalar>(
     atom: &MmaAtom,
     d: &[Val<'k, D>],

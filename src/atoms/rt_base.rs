@@ -53,7 +53,7 @@ pub enum TileLayout {
 ///
 /// With lane = 4g + t, element `e` of pair `k` is at row `g + 8(k mod 2)`, column `2t + e + 8⌊k/2⌋` in the row layout;
 /// the column layout swaps row and column. The row layout is the fragment of matrix A of `mma.m16n8k16` in the PTX ISA; for 8-bit
-/// elements that of `mma.m16n8k32`, with quads at columns `4t + e + 16⌊k/2⌋`.
+/// elements, it is that of `mma.m16n8k32`, with quads at columns `4t + e + 16⌊k/2⌋`.
 #[must_use]
 pub fn rt_base(layout: TileLayout, width: ElementWidth) -> TvLayout {
     let element: i64 = if width == ElementWidth::B8 { 4 } else { 2 };

@@ -60,7 +60,7 @@ impl Table {
     }
 }
 
-/// All atoms except `wgmma`: kernels of warps need not build the other thousand.
+/// All atoms except `wgmma`, so that kernels without `wgmma` need not build the thousand others.
 static WARP: LazyLock<Table> = LazyLock::new(|| {
     Table::new(
         [scalar::atoms(), dense::atoms(), blackwell::atoms(), sparse::atoms()]
