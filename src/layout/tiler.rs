@@ -10,7 +10,7 @@ use super::tuple::{Tuple, saturate};
 /// A leaf of a [`Tiler`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Tile {
-    /// Keep the mode (CuTe's `_`, here `..`).
+    /// Keeps the mode (CuTe's `_`, here `..`).
     #[doc(alias = "_")]
     Keep,
     /// The layout `n:1`.

@@ -240,7 +240,7 @@ impl IntTuple {
 #[derive(Debug, Clone)]
 pub struct Leaves<'a, T> {
     modes: slice::Iter<'a, Tuple<T>>,
-    /// What follows the modes, from the outermost tuple inwards.
+    /// The remaining modes of the enclosing tuples, outermost first.
     outer: Vec<slice::Iter<'a, Tuple<T>>>,
 }
 

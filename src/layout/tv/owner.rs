@@ -103,7 +103,7 @@ impl TvLayout {
         Owner { thread, value, register: value / self.per_register, slot: value % self.per_register }
     }
 
-    /// Returns all (thread, value), in the order of owners.
+    /// Returns all (thread, value) pairs, in the order of owners.
     pub(super) fn positions(&self) -> impl Iterator<Item = (i64, i64)> + use<> {
         let (threads, values) = (self.threads(), self.values());
         (0..threads).flat_map(move |thread| (0..values).map(move |value| (thread, value)))
