@@ -63,9 +63,11 @@ pub struct GemmEntry {
 }
 
 /// One table for each run of `tune`.
-static COMMITTED: LazyLock<[GemmTable; 4]> = LazyLock::new(|| {
+static COMMITTED: LazyLock<[GemmTable; 6]> = LazyLock::new(|| {
     [
         include_str!("tables/h200.txt"),
+        include_str!("tables/h200_f16.txt"),
+        include_str!("tables/h200_llama.txt"),
         include_str!("tables/h200_skinny.txt"),
         include_str!("tables/h200_tt.txt"),
         include_str!("tables/h200_types.txt"),
