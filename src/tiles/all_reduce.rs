@@ -1,7 +1,7 @@
 //! Reductions of rows and columns that are divided among the warps of a scope.
 //!
-//! Each warp stores a vector of partial results to shared memory. After a barrier, the vectors are loaded in the layout with the fewest
-//! accesses, and combined in the order of the warps, so that the results of all warps are bit-identical.
+//! Each warp stores a vector of partial results to shared memory. After a barrier, all warps load the vectors in the layout that requires
+//! the fewest accesses and combine them in the order of the warps, so their results are bit-identical.
 
 use std::panic::Location;
 
@@ -32,7 +32,7 @@ pub(super) struct Partials<'k, S: Arithmetic> {
 }
 
 impl<'k, S: Arithmetic<Word = S> + Numeric> Partials<'k, S> {
-    /// Allocates `all` vectors of `length` elements for the scopes of a block, of which this one combines `count` from `first`.
+    /// Allocates `all` vectors of `length` elements for the scopes of a block. This scope combines `count` of them, from `first` on.
     #[track_caller]
     pub(super) fn new(k: Builder<'k>, all: u32, length: u32, first: Val<'k, u32>, count: u32) -> Self {
         let layout = Layout::new((all, length), (length, 1)).expect("the vectors of a block are few");
@@ -40,7 +40,7 @@ impl<'k, S: Arithmetic<Word = S> + Numeric> Partials<'k, S> {
         Self { vectors, first, count }
     }
 
-    /// Allocates one vector per warp of the block, of which the scope combines those of its own warps. Returns `None` for one warp.
+    /// Allocates one vector per warp of the block; the scope combines the vectors of its own warps. Returns `None` for a single warp.
     #[track_caller]
     pub(super) fn of_warps(k: Builder<'k>, scope: impl Scope<'k>, length: u32) -> Option<Self> {
         let (warp, warps) = k.warp_of(scope);

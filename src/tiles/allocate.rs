@@ -1,4 +1,4 @@
-//! Allocation of shared tiles and vectors, and their state after their data have arrived.
+//! Allocation of shared tiles and vectors, and the state of those whose data have arrived.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use crate::{
     tensor,
 };
 
-/// A tile or vector that a copy or store is filling: [`wait`](tensor::Pending::wait) returns it as [`Filled`].
+/// A tile or vector that a copy or store is filling; [`wait`](tensor::Pending::wait) returns it as [`Filled`].
 pub type Pending<'k, Tile> = tensor::Pending<'k, <Tile as Allocate<'k>>::Filled>;
 
 /// A tile or vector that a kernel can allocate in shared memory; see [`Builder::shared_tile`].
 pub trait Allocate<'k>: Sized + Sealed {
-    /// The tile or vector after its data have arrived: [`Filled`], of complex ones a pair of them.
+    /// The tile or vector after its data have arrived: [`Filled`], or a pair of [`Filled`] for complex elements.
     type Filled;
     /// The size in bytes.
     const BYTES: u32;
@@ -67,8 +67,8 @@ impl<'k> Builder<'k> {
     /// Allocates one tile or vector in shared memory per scope of the block and returns the one of the executing thread's scope:
     /// `k.shared_tile_of::<St<f32, 1, 4>>(k.warp())` allocates a tile for each warp.
     ///
-    /// The threads of the scope, instead of those of the block, execute the tile's operations and wait at the scope's barrier. All threads
-    /// of the scope must execute this call.
+    /// The tile's operations are executed by the threads of the scope, not by those of the whole block, and use the scope's barrier. All
+    /// threads of the scope must execute this call.
     #[track_caller]
     pub fn shared_tile_of<A: Allocate<'k>>(self, scope: impl Scope<'k>) -> A {
         self.check_warps(scope);
@@ -110,7 +110,7 @@ impl<'k> Owner<'k> {
         tensor::Pending::by(self.0, tile.filled(), false)
     }
 
-    /// Rejects a destination with another owner than this one, the source's, whose warps each write a part.
+    /// Rejects a destination whose owner differs from this one, the source's: each of the source's warps writes a part of the result.
     #[track_caller]
     pub(super) fn check_result(self, to: Self) {
         let (own, found) = (self.0.uniformity(), to.0.uniformity());
@@ -121,7 +121,7 @@ impl<'k> Owner<'k> {
         }
     }
 
-    /// Rejects a destination whose owner has threads with other sources than this owner's: a block cannot copy the tile of each warp.
+    /// Rejects a destination whose owner is larger than this one, the source's: a block cannot copy from the tile of each warp.
     #[track_caller]
     pub(super) fn check_copy(self, to: Self) {
         if !self.0.uniformity().covers(to.0.uniformity()) {
@@ -144,14 +144,14 @@ impl<'k> Owner<'k> {
     }
 }
 
-/// Returns another tile in the memory of one that is free and at least as large.
+/// Returns another tile in the memory of a free tile that is at least as large.
 #[track_caller]
 pub(super) fn reuse<'k, From: Allocate<'k>, To: Allocate<'k>>(from: From) -> To {
     const { assert!(To::BYTES <= From::BYTES, "the memory of a tile is reused for one that is not larger") };
     at_aligned(from.address(), from.owner())
 }
 
-/// Returns two tiles in the memory of one that is free and large enough for both.
+/// Returns two tiles in the memory of a free tile that is large enough for both.
 #[track_caller]
 pub(super) fn reuse_for_two<'k, From, First, Second>(from: From) -> (First, Second)
 where
@@ -180,7 +180,7 @@ where
     (at_aligned(address, owner), at_aligned(address.byte_offset(offset.into()), owner))
 }
 
-/// Returns a tile at an address, which is rejected if it is not known to be aligned as the tile requires.
+/// Returns a tile at an address; rejects an address that is not known to have the alignment that the tile requires.
 #[track_caller]
 fn at_aligned<'k, Tile: Allocate<'k>>(address: Ptr<'k, u8, Shared>, owner: Owner<'k>) -> Tile {
     let (k, found) = (address.kernel(), address.align());

@@ -24,9 +24,9 @@ use crate::{
 impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite> {
     /// Atomically adds a register tile of the same element type to the matrix; elements past the edges are omitted.
     ///
-    /// On sm_90, emits `red` of up to 16 bytes for f32, f16 and bf16 elements that are adjacent and known to be aligned; otherwise `red` of
-    /// one element, or of a pair of f16 or bf16 elements. bf16 requires sm_90. The order of the additions, and therefore the rounding of
-    /// floating-point sums, is unspecified.
+    /// On sm_90 and later, emits `red` of up to 16 bytes for adjacent f32, f16 and bf16 elements that are known to be aligned; otherwise
+    /// emits `red` of one element, or of a pair of f16 or bf16 elements. bf16 requires sm_90. The order of the additions, and
+    /// therefore the rounding of floating-point sums, is unspecified.
     #[doc(alias = "red")]
     #[doc(alias = "add_into")]
     #[track_caller]
@@ -63,7 +63,7 @@ pub struct Adding<Tile> {
 }
 
 impl<'k, T: AtomicElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Atomically adds register tiles of any warps to rectangles of the tile: `tile.add_with(|tile| tile.add(0, 0, &acc))`.
+    /// Atomically adds register tiles, from any warps, to rectangles of the tile: `tile.add_with(|tile| tile.add(0, 0, &acc))`.
     ///
     /// First waits at the block's barrier, because other threads may still be reading.
     #[doc(alias = "add_into")]
@@ -76,7 +76,7 @@ impl<'k, T: AtomicElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 }
 
 impl<'k, T: AtomicElement> Adding<Storing<'k, T>> {
-    /// Adds a register tile to the rectangle that starts at subtile (`row`, `col`). Warps may add to the same rectangle.
+    /// Adds a register tile to the rectangle that starts at subtile (`row`, `col`). Several warps may add to the same rectangle.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const H: usize, const W: usize, L: RegisterLayout>(
@@ -96,7 +96,7 @@ impl<'k, T: AtomicElement> Adding<Storing<'k, T>> {
 }
 
 impl<'k, T: AtomicElement, const N: usize> Filled<Sv<'k, T, N>> {
-    /// Atomically adds register vectors of any warps to parts of the vector: `sums.add_with(|sums| sums.add(0, &v))`.
+    /// Atomically adds register vectors, from any warps, to parts of the vector: `sums.add_with(|sums| sums.add(0, &v))`.
     ///
     /// First waits at the block's barrier, because other threads may still be reading.
     #[doc(alias = "add_into")]
@@ -109,8 +109,8 @@ impl<'k, T: AtomicElement, const N: usize> Filled<Sv<'k, T, N>> {
 }
 
 impl<'k, T: AtomicElement> Adding<StoringVector<'k, T>> {
-    /// Adds a register vector to part `index`, in units of the register vector's length; each element is added once. Warps may add to the
-    /// same part.
+    /// Adds a register vector to part `index`, in units of the register vector's length; each element is added once. Several warps may add
+    /// to the same part.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const N: usize, V: VectorLayout>(

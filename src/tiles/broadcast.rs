@@ -16,7 +16,7 @@ use crate::{
     tensor::{Fragment, MappedElement, TensorElement, words_of},
 };
 
-/// Returns, for each register of a tile, a word with the corresponding elements of a vector along `axis`, in the order of the registers.
+/// Returns, for each register of a tile in order, a word with the corresponding elements of a vector along `axis`.
 #[track_caller]
 pub(super) fn broadcast_words<'k, T: TensorElement>(
     vector: &Fragment<'k, T>,

@@ -1,5 +1,5 @@
-//! Tiles stored in memory in the order of their registers, for results that are read only by kernels with the same tiles. The 16-byte
-//! accesses of adjacent lanes are contiguous for any tile layout.
+//! Tiles stored in memory in the order of their registers, for results that only kernels with the same tiles read. Adjacent lanes access
+//! contiguous groups of 16 bytes, whatever the layout of the tile.
 
 use std::{array, panic::Location};
 
@@ -17,7 +17,7 @@ use crate::{
     tensor::{AtomicElement, Fragment, TensorElement, copy, copy_or, in_order},
 };
 
-/// The registers of an access.
+/// The number of registers per access.
 const VECTOR: u32 = 4;
 
 /// Returns the (lane, value) layout of `registers` registers per lane, a multiple of 4.
@@ -29,8 +29,8 @@ fn layout(registers: u32) -> TvLayout {
         .expect("a tile has few registers")
 }
 
-/// Shared memory through which `C` consumer warpgroups add tiles of 32-bit elements to global memory, in the order of their registers: a tile of
-/// `W` columns of subtiles for each warp. Copies continue while the warp works on.
+/// Shared memory through which `C` consumer warpgroups add tiles of 32-bit elements to global memory, in the order of their registers: one
+/// tile of `W` columns of subtiles per warp. Copies proceed while the warp continues its work.
 pub(crate) struct RegisterOutbox<'k, T, const W: usize, const C: usize> {
     base: Ptr<'k, T, Shared>,
 }

@@ -1,4 +1,4 @@
-//! Complex numbers, vectors, tiles and matrices: the real and the imaginary parts as a pair.
+//! Complex numbers, vectors, tiles and matrices, represented as pairs of real and imaginary parts.
 //!
 //! Operations that treat both parts alike are methods of the pair that call the real method for each part. Only products, quotients,
 //! functions and closures of complex numbers combine the parts.
@@ -32,8 +32,8 @@ use crate::{
 
 /// A complex number, vector, tile or matrix: the real and the imaginary parts, each of type `P`.
 ///
-/// [`Crt`], [`Crv`], [`Cst`], [`Csv`] and [`Cgl`] are pairs of the real types. Any method of these applies to both parts with
-/// [`map_parts`](Self::map_parts), for example to dropout of a tile, in which both parts of an element are dropped together:
+/// [`Crt`], [`Crv`], [`Cst`], [`Csv`] and [`Cgl`] are pairs of the real types. [`map_parts`](Self::map_parts) applies any method of the
+/// real type to both parts: for example dropout, which drops both parts of an element together if they share `random`:
 ///
 /// ```
 /// # use warpwright::{prelude::*, tiles::Crt};
@@ -75,7 +75,7 @@ pub type Csv<'k, T, const N: usize> = Complex<Sv<'k, T, N>>;
 
 /// A complex tensor of rank `R` in global memory, by default a matrix: two tensors of the same size, each with its own strides.
 ///
-/// Real and imaginary parts that alternate in memory are two views of one tensor, which has another axis:
+/// If real and imaginary parts alternate in memory, they are two views of one tensor with an additional axis:
 ///
 /// ```
 /// # use warpwright::{prelude::*, tiles::{Cgl, Crt}};

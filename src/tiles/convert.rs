@@ -11,7 +11,7 @@ use crate::{
 /// An element type whose tiles convert to tiles of element type `U`. Every type converts to itself; floating-point types and integers of 8,
 /// 32 and 64 bits convert to each other.
 ///
-/// f64 and integers of 32 and 64 bits convert to each other directly. All other conversions have the result of a conversion via f32, which
+/// f64 and integers of 32 and 64 bits convert to each other directly. All other conversions give the result of a conversion via f32, which
 /// rounds numbers with more than 24 significant bits twice. Results are rounded to nearest even; 8-bit and integer results saturate.
 #[doc(alias = "convertor")]
 #[diagnostic::on_unimplemented(
@@ -28,13 +28,13 @@ pub trait Convert<U: TensorElement>: TensorElement {
     fn exactly(value: U) -> Option<Self>;
 }
 
-/// Conversions between a type and some others, in both directions.
+/// Conversions between a type and several others, in both directions.
 macro_rules! conversions {
     ($convert:ident: $($one:ident $other:ident;)*) => {
         $( conversions! { $convert, $one => $other } conversions! { $convert, $other => $one } )*
     };
     ($convert:ident, $from:ident => $to:ident) => {
-        // Inline: of two hundred conversions a program compiles the few that it uses.
+        // Inline, so that a program compiles only the few of the two hundred conversions that it uses.
         impl Convert<$to> for $from {
             #[inline]
             #[track_caller]
@@ -94,7 +94,7 @@ impl<T: TensorElement> Convert<T> for T {
     }
 }
 
-/// Converts words, as many at a time as fill whole words of both types; between f16 and 8-bit floating-point types without f32.
+/// Converts words in groups that fill whole words of both types; conversions between f16 and 8-bit floating-point types bypass f32.
 #[track_caller]
 pub(super) fn through_f32<'k, T: ConvertibleElement, U: ConvertibleElement>(
     words: &[Val<'k, T::Word>],
@@ -107,7 +107,7 @@ pub(super) fn through_f32<'k, T: ConvertibleElement, U: ConvertibleElement>(
     let mut converted = Vec::with_capacity(words.len() * T::PER_WORD / U::PER_WORD);
     for words in words.chunks(U::PER_WORD.div_ceil(T::PER_WORD)) {
         let mut elements: Vec<_> = words.iter().flat_map(|&word| T::to_f32(word)).collect();
-        // The last word of a short vector is partly used.
+        // The last word of a short vector is only partly used.
         elements.resize(elements.len().next_multiple_of(U::PER_WORD), 0.0.into());
         converted.extend(U::from_f32(&elements));
     }
@@ -122,7 +122,7 @@ fn exactly<T: Convert<U>, U: Convert<T>>(value: U) -> Option<T> {
     (back.to_bits() == splat(value).to_bits()).then_some(nearest)
 }
 
-/// Returns a fragment of `values` elements in register order, to be written as a whole before it is read.
+/// Returns a fragment of `values` elements in register order; all of it must be written before it is read.
 #[track_caller]
 pub(super) fn fragment_of<'k, T: TensorElement>(k: Builder<'k>, values: i64) -> Fragment<'k, T> {
     let layout = in_order(values);
@@ -134,8 +134,8 @@ pub(super) fn fragment_of<'k, T: TensorElement>(k: Builder<'k>, values: i64) -> 
     }
 }
 
-/// Returns a tile or vector of the elements `T` that `read` writes to a fragment in its layout, so that conversion moves nothing
-/// between lanes.
+/// Returns a tile or vector of the elements `T` that `read` writes to a fragment. The fragment has the layout of the result, so the
+/// conversion moves nothing between lanes.
 #[track_caller]
 pub(super) fn loaded<'k, T: Convert<D::Element>, D: Registers<'k>>(
     k: Builder<'k>,

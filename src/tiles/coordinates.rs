@@ -29,7 +29,7 @@ impl<'k> Coordinates<'k> {
     }
 }
 
-/// Returns the bits of the lane number that move along an axis, lowest first.
+/// Returns the bits of the lane number that change the coordinate along an axis, lowest first.
 pub(super) fn lane_bits(layout: &TvLayout, axis: usize) -> Vec<ThreadBit> {
     layout.along(axis).expect("register tiles and vectors are affine along their axes").thread_bits
 }
@@ -55,7 +55,7 @@ pub(super) fn vector_values(tile: &TvLayout, axis: usize) -> Vec<usize> {
     values.values().map(|value| value as usize).collect()
 }
 
-/// Returns the sum of the steps of the lane's bits. Adjacent bits whose steps double are one field of the lane number.
+/// Returns the sum of the steps of the lane's bits. Adjacent bits form one field of the lane number if each step is twice the previous one.
 #[track_caller]
 fn coordinate_of_lane<'k>(k: Builder<'k>, bits: &[ThreadBit]) -> Val<'k, u32> {
     let fields = bits.chunk_by(|low, high| high.bit == low.bit + 1 && high.offset == 2 * low.offset);

@@ -50,13 +50,13 @@ impl RegisterLayout for Col {
     type Transposed = Row;
 }
 
-/// Returns the (lane, value) layout of a tile of `height`×`width` subtiles: [`rt_base`] repeated, subtiles in register order
-/// row by row.
+/// Returns the (lane, value) layout of a tile of `height`×`width` subtiles: [`rt_base`] repeated, with the subtiles in row-major
+/// order.
 pub(super) fn register_layout<T: TensorElement, L: RegisterLayout>(height: usize, width: usize) -> TvLayout {
     RegisterTile::of::<T, L>(height, width).layout()
 }
 
-/// What determines the [`register_layout`] of a tile.
+/// The properties that determine the [`register_layout`] of a tile.
 #[derive(PartialEq)]
 pub(super) struct RegisterTile {
     layout: TileLayout,

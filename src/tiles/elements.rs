@@ -34,7 +34,7 @@ pub(super) fn element_of<'k, T: TensorElement>(
     if T::PER_WORD == 1 { Val::from_reg(register, k) } else { k.extract::<T>(register, slot) }
 }
 
-/// Replaces each element with the result of `f` for the number of its value and the element, in place.
+/// Replaces each element in place with the result of `f`, which receives the element's value number and the element.
 #[track_caller]
 pub(super) fn rewrite_elements<'k, D: Registers<'k>>(
     tile: &mut D,
@@ -47,7 +47,7 @@ pub(super) fn rewrite_elements<'k, D: Registers<'k>>(
     });
 }
 
-/// Returns the word with `f` applied to the number and value of each of its elements, of which there may be fewer than slots.
+/// Returns the word with `f` applied to the number and value of each of its elements; a word may have fewer elements than slots.
 #[track_caller]
 fn rewritten_word<'k, T: TensorElement>(
     k: Builder<'k>,
@@ -60,7 +60,7 @@ fn rewritten_word<'k, T: TensorElement>(
     word_of::<T>(k, &elements.collect::<ArrayVec<_, 4>>())
 }
 
-/// Returns a word of these elements, of which there may be fewer than slots.
+/// Returns a word of these elements; there may be fewer of them than slots.
 #[track_caller]
 pub(super) fn word_of<'k, T: TensorElement>(
     k: Builder<'k>,
@@ -101,8 +101,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self
     }
 
-    /// Replaces each element with the result of `f` for its distance from a diagonal, row − col + `diagonal` as f32, and its value. A
-    /// distance takes one addition. Computed in place.
+    /// Replaces each element with the result of `f`, which receives the element's distance from a diagonal, row − col + `diagonal` as f32,
+    /// and its value. Each distance requires one addition. Computed in place.
     #[must_use]
     #[track_caller]
     pub(crate) fn map_distance(
@@ -124,7 +124,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
 macro_rules! zips {
     ($($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident, $what:literal $(, $alike:ident)?;)*) => {$(
         impl<'k, T: TensorElement, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
-            #[doc = concat!("Replaces each element with the result of `f` for it and the corresponding element of another ", $what, ", whose elements may have a")]
+            #[doc = concat!("Replaces each element with the result of `f` for that element and the corresponding one of another ", $what, ", which may have a")]
             /// different width: `t.zip_elements(&mask, |x, bits| …)`. Computed in place.
             ///
             /// Tiles must both have elements of 16 bits or more, or both have 8-bit elements. Packed elements are unpacked; if both types
@@ -207,7 +207,7 @@ macro_rules! predicates {
             #[track_caller]
             pub fn has_nan(&self) -> Val<'k, bool> {
                 let k = self.kernel();
-                // Only NaN is not equal to itself; `ne` is false for it.
+                // Only NaN is not equal to itself; `ne` would be false for NaN.
                 let _located = k.locate(Location::caller());
                 !self.all(|x| x.eq(x))
             }

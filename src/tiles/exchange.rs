@@ -1,9 +1,9 @@
 //! Exchange between the lanes of a warp: elements move from one (lane, value) layout to another.
 //!
-//! The plan follows from the two layouts alone. In a *round*, each lane sends one word, composed of any of its elements, and reads the word
-//! of one other lane: one `shfl`. A lane may read from any lane that owns an element that it needs; it selects the first one that sends
-//! nothing else in the round. If at least half of the lanes already own their element of a value, those lanes keep it and do not receive
-//! it.
+//! The plan is determined by the two layouts. In a *round*, which is one `shfl`, each lane sends one word, composed of any of its elements,
+//! and reads the word of one other lane. A lane may read from any lane that owns an element that it needs; it selects the first one that
+//! sends nothing else in the round. If at least half of the lanes already own the element that they need for a value, they keep it instead
+//! of receiving it.
 
 use std::panic::Location;
 
@@ -43,18 +43,18 @@ struct Round {
 pub(super) struct Exchange {
     per_word: usize,
     rounds: Vec<Round>,
-    /// The words of the result, composed of the lane's own words, which are numbered first, and those received in each round.
+    /// The words of the result, composed of the lane's own words, which have the lowest numbers, and the words received in each round.
     results: Vec<PerLane<Composed>>,
 }
 
 impl Exchange {
-    /// Plans the exchange between two layouts of the same elements, with as many elements per word. Layouts in which
-    /// elements have several owners are allowed on both sides.
+    /// Plans the exchange between two layouts of the same elements with the same number of elements per word. In either layout,
+    /// elements may have several owners.
     pub(super) fn plan(from: &TvLayout, to: &TvLayout) -> Self {
         Self::plan_gather(from, to, |index| index)
     }
 
-    /// Plans an exchange after which the element with an index in `to` is the one with index `source(index)` in `from`.
+    /// Plans an exchange that moves the element with index `source(index)` in `from` to `index` in `to`.
     pub(super) fn plan_gather(from: &TvLayout, to: &TvLayout, source: impl Fn(i64) -> i64) -> Self {
         let per_word = from.per_register() as usize;
         let part = |value: i64| Part { word: value as usize / per_word, slot: value as usize % per_word };
@@ -126,7 +126,7 @@ impl Exchange {
         })
     }
 
-    /// Emits the exchange of these words, and returns the result's.
+    /// Emits the exchange of these words and returns the words of the result.
     #[track_caller]
     pub(super) fn emit<'k, W: Scalar>(&self, k: Builder<'k>, words: &[Val<'k, W>]) -> Vec<Val<'k, W>> {
         let _located = k.locate(Location::caller());
@@ -176,8 +176,8 @@ impl Exchange {
         word
     }
 
-    /// Returns the selector of the `prmt` that inserts the elements of column `at` into the word composed so far; the first also
-    /// moves those of column 0.
+    /// Returns the selector of the `prmt` that inserts the elements of column `at` into the word composed so far; the first `prmt`
+    /// also moves the elements of column 0.
     fn selector(&self, composed: &Composed, columns: &[usize], at: usize) -> u32 {
         let bytes = MOST / self.per_word;
         let mut selector = IN_PLACE;
@@ -200,7 +200,7 @@ impl Exchange {
 /// The selector of a `prmt` that returns its first operand.
 const IN_PLACE: u32 = 0x3210;
 
-/// Returns the words that each lane composes: in the same order in all lanes if these together use no more words than one of them.
+/// Returns the words from which each lane composes: in the same order in all lanes if the lanes together use no more words than one lane.
 fn columns(lanes: &PerLane<Composed>) -> PerLane<Vec<usize>> {
     let own = lanes.each_ref().map(|composed| {
         let mut words: Vec<usize> = composed.iter().flatten().map(|part| part.word).collect();
@@ -227,7 +227,7 @@ fn source_lane<'k>(k: Builder<'k>, source: &PerLane<Option<u32>>) -> (Shuffle, V
     }
     let lane = k.lane().rank();
     let mut index = Val::from(0u32);
-    // The bits that move by the same distance move together.
+    // Bits that move by the same distance move in one step.
     for distance in 1 - LANE_BITS as i32..LANE_BITS as i32 {
         let moves = |&bit: &u32| {
             let to = bit as i32 + distance;
@@ -243,8 +243,8 @@ fn source_lane<'k>(k: Builder<'k>, source: &PerLane<Option<u32>>) -> (Shuffle, V
     (Shuffle::Idx, index ^ base)
 }
 
-/// Returns the source of lane 0, and for each bit of the lane number the bits that it changes in the source, if the source is
-/// determined by them, and each bit of the source depends on at most one.
+/// Returns the source of lane 0 and, for each bit of the lane number, the bits that it changes in the source; `None` unless these
+/// determine every lane's source, if it has one, and each bit of the source depends on at most one bit of the lane number.
 fn linear(source: &PerLane<Option<u32>>) -> Option<(u32, [u32; LANE_BITS as usize])> {
     let base = source[0]?;
     let mut steps = [0; LANE_BITS as usize];
@@ -260,12 +260,12 @@ fn linear(source: &PerLane<Option<u32>>) -> Option<(u32, [u32; LANE_BITS as usiz
     (is_linear && is_disjoint).then_some((base, steps))
 }
 
-/// Selects by one bit of the lane number: the first if it is set.
+/// Selects by one bit of the lane number: the first value if the bit is set, otherwise the second.
 fn by_lane_bit<'k, W: Scalar>(k: Builder<'k>) -> impl Fn(u32, Val<'k, W>, Val<'k, W>) -> Val<'k, W> {
     move |bit, one, zero| (k.lane().rank() & (1 << bit)).ne(0).select(one, zero)
 }
 
-/// Returns the item of the executing lane, selected by the fewest bits of its number; `None` if no lane has any.
+/// Returns the item of the executing lane, selected greedily by few bits of the lane number; `None` if no lane has an item.
 fn choose<T: Copy + PartialEq, V>(
     table: &PerLane<Option<T>>,
     leaf: &impl Fn(T) -> V,

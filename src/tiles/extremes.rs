@@ -21,14 +21,14 @@ use crate::{
     tensor::{Arithmetic, Fragment},
 };
 
-/// An element and its index along the line, or in the order of rows.
+/// An element and its index along its line, or in row-major order.
 #[derive(Clone, Copy)]
 pub(super) struct Candidate<'k, S: Scalar> {
     element: Val<'k, S>,
     index: Val<'k, u32>,
 }
 
-/// Replaces NaN by the element that is worse than all others, so that every lane finds the same best one.
+/// Replaces NaN with an element that is worse than all others, so that every lane finds the same best element.
 #[track_caller]
 fn comparable<'k, S: Reducible<In = S>>(element: Val<'k, S>, better: Comparison) -> Val<'k, S> {
     match better {
@@ -72,7 +72,7 @@ impl<'k, S: Numeric> Candidate<'k, S> {
         Self { index: self.index + distance, ..self }
     }
 
-    /// Returns the best of the candidates of all lanes of a warp, which are the best of the lane's elements of a tile of a layout.
+    /// Returns the best of the candidates of all lanes of a warp; each candidate is the best of its lane's elements of a tile of a layout.
     #[track_caller]
     pub(super) fn of_warp(mut self, k: Builder<'k>, layout: &TvLayout, better: Comparison) -> Self {
         for axis in 0..layout.shape().rank() {
@@ -83,7 +83,7 @@ impl<'k, S: Numeric> Candidate<'k, S> {
         self.known_uniform(Uniformity::WARP)
     }
 
-    /// Returns the best of the candidates of all warps of a scope, which exchange them through shared memory.
+    /// Returns the best of the candidates of all warps of a scope. The warps exchange their candidates through shared memory.
     #[track_caller]
     pub(super) fn of_scope(self, scope: AnyScope<'k>, better: Comparison) -> Self
     where
@@ -158,7 +158,7 @@ fn best_registers<'k, T: Accumulate>(
     [elements, indices]
 }
 
-/// Returns the best of a lane's elements of a tile or vector, with its index in rows of `width` elements; of equal ones, the first.
+/// Returns the best of a lane's elements of a tile or vector, with its index in rows of `width` elements; of equal elements, the first.
 #[track_caller]
 fn best_in_lane<'k, T: Accumulate>(
     fragment: &Fragment<'k, T>,
@@ -180,7 +180,7 @@ fn best_in_lane<'k, T: Accumulate>(
     best.expect("tiles and vectors have elements")
 }
 
-/// Replaces the elements and indices of `best` by better ones of `own`, whose indices start at `first`, in place.
+/// Replaces the elements and indices of `best` in place with better ones from `own`, whose indices start at `first`.
 #[track_caller]
 pub(super) fn improve<'k, S, const N: usize, V>(
     (mut elements, mut indices): Extremes<'k, S, N, V>,

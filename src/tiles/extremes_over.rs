@@ -17,7 +17,7 @@ use crate::{
     tensor::Arithmetic,
 };
 
-/// Returns the best elements of lines, of which each warp has those of its part of `length` elements, in the order of the warps.
+/// Returns the best elements of lines. Each line is divided among the warps, in their order, into parts of `length` elements.
 #[track_caller]
 fn best_over<'k, S, const N: usize, V>(
     (elements, mut indices): Extremes<'k, S, N, V>,

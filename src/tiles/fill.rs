@@ -20,11 +20,11 @@ use crate::{
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
     /// Fills the tile from global memory with all threads of the block; out-of-bounds elements become 0.
     ///
-    /// Uses the widest copy that the known alignment allows: `cp.async` of 16, 8 or 4 bytes (sm_80), otherwise loads and
-    /// stores. Either way, the data are [`Pending`]. In an emitted loop, a barrier is emitted first, because threads may still
+    /// Uses the widest copy that the known alignment allows: `cp.async` of 16, 8 or 4 bytes (sm_80 and later), otherwise loads
+    /// and stores. Either way, the data are [`Pending`]. In an emitted loop, a barrier is emitted first, because threads may still
     /// be reading the tile of the previous iteration.
     ///
-    /// The builder rejects the call if the coordinates of `from` may differ between these threads.
+    /// The builder rejects the call if the coordinates of `from` may differ between threads of the block.
     #[doc(alias = "load_async")]
     #[track_caller]
     pub fn fill<A: Readable>(self, from: GlTile<'k, T, A>) -> Pending<'k, Self> {
@@ -105,10 +105,10 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
     /// Stores a shared tile with all threads of the block; elements past the matrix's edges are not written.
     ///
-    /// Adjacent threads store adjacent parts of a row, with the widest accesses that the known alignment allows. A register tile that is
-    /// stored via shared memory ([`St::store_with`]) thus uses 16-byte accesses to global memory.
+    /// Adjacent threads store adjacent parts of a row, with the widest accesses that the known alignment allows. Storing a register tile via
+    /// shared memory ([`St::store_with`]) therefore uses up to 16-byte accesses to global memory.
     ///
-    /// The builder rejects the call if the coordinates of the tile may differ between these threads.
+    /// The builder rejects the call if the coordinates of the tile may differ between threads of the block.
     #[doc(alias = "store")]
     #[track_caller]
     pub fn store_shared<const H: usize, const W: usize, S: SharedSwizzle>(
@@ -171,13 +171,13 @@ impl<'k, T: TensorElement, A: Readable, const N: usize> SourceOf<'k, Sv<'k, T, N
     }
 }
 
-/// The bytes of all banks.
+/// The total width of all banks in bytes.
 const BANK_BYTES: u32 = 128;
 
-/// The shape of a shared tile, as far as it determines which thread copies what.
+/// The properties of a shared tile's shape that determine which elements each thread copies.
 struct Shape {
     rows: u32,
-    /// The bytes of a row, and those that are adjacent in shared memory.
+    /// The number of bytes in a row, and how many of them are adjacent in shared memory.
     row_bytes: u32,
     adjacent: u32,
 }
@@ -237,19 +237,19 @@ fn write_out<'k, T: TensorElement, A: Writable>(
     shape: &Shape,
 ) {
     to.kernel().check_copied_tile(to.coordinates(), by);
-    // Rows that are not aligned are stored element by element: the elements of adjacent threads are then adjacent too.
+    // Unaligned rows are stored element by element, so that adjacent threads store adjacent elements.
     let bytes = aligned_bytes(to).unwrap_or(0).max(T::SIZE);
     Split::new(by.0.size(), shape, bytes).for_each_thread(by, shape.rows, T::SIZE, |tv, index| {
         copy(&to.part_of(tv, index), &from.part_of(tv, index));
     });
 }
 
-/// Returns the largest access, of 16, 8 or 4 bytes, to whose multiples all rows are aligned.
+/// Returns the widest access (16, 8 or 4 bytes) to which all rows are aligned.
 fn aligned_bytes<T: TensorElement, A>(of: &Tensor<'_, Global, T, A>) -> Option<u32> {
     [16, 8, 4].into_iter().find(|&bytes| of.has_aligned_rows(bytes))
 }
 
-/// The distribution of a tile's rows over threads: `cols`×`rows` threads, each of which copies one access of a row at a time.
+/// The distribution of a tile's rows over threads: `cols`×`rows` threads, each of which copies one access at a time.
 struct Split {
     /// Threads along a row and across rows; both divide the tile.
     cols: u32,
@@ -260,8 +260,8 @@ struct Split {
 }
 
 impl Split {
-    /// Uses the largest number of threads, at most `threads`, that divides a tile. Threads along a row access all banks, or
-    /// adjacent bytes: blocks of a narrow swizzle are a multiple of all banks apart.
+    /// Uses the largest number of threads, at most `threads`, that divides a tile. The threads along a row access all banks, or
+    /// adjacent bytes, because the distance between blocks of a narrow swizzle is a multiple of the width of all banks.
     fn new(threads: u32, shape: &Shape, bytes: u32) -> Self {
         let per_row = shape.row_bytes / bytes;
         let largest =
@@ -271,8 +271,8 @@ impl Split {
         Self { cols, rows: largest(shape.rows, threads / cols), per_row, bytes }
     }
 
-    /// Emits a thread's part of the copy, given the layout (thread, value) of a tile with elements of `size` bytes and the number of
-    /// the thread; the threads of the block that have no part skip it.
+    /// Emits a thread's part of the copy, given the (thread, value) layout of a tile with elements of `size` bytes and the number of
+    /// the thread; threads of the block without a part skip the copy.
     #[track_caller]
     fn for_each_thread<'k>(
         &self,
@@ -290,7 +290,7 @@ impl Split {
         }
     }
 
-    /// Returns the layout (thread, value) → `row + rows · col` of a tile with elements of `size` bytes.
+    /// Returns the layout (thread, value) → `row + rows · col` for a tile with elements of `size` bytes.
     fn layout(&self, rows: u32, size: u32) -> Layout {
         let access = self.bytes / size;
         let (threads, thread_steps) = ((self.cols, self.rows), (access * rows, 1));

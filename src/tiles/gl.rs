@@ -21,8 +21,8 @@ pub struct Gl<'k, T: TensorElement, A, const R: usize = 2> {
     tensor: Tensor<'k, Global, T, A>,
 }
 
-/// A tile of a matrix or vector in global memory, with the size of the register or shared tile to or from which it is copied. Elements past
-/// the edges are read as zero, unless another value is given, and never written.
+/// A tile of a matrix or vector in global memory. Its size is that of the register or shared tile to or from which it is copied. Elements
+/// past the edges are read as zero, unless another value is given, and are never written.
 pub struct GlTile<'k, T: TensorElement, A, const R: usize = 2> {
     tensor: Tensor<'k, Global, T, A>,
     /// In units of tiles.
@@ -96,8 +96,8 @@ impl<'k, T: TensorElement, A, const R: usize> Gl<'k, T, A, R> {
         Gl { tensor: self.tensor.with_modes(&order) }
     }
 
-    /// Returns the matrix at the coordinates of all axes but the last two: `q.batch((b, h))`. With coordinates past the last batch, no
-    /// element is accessed.
+    /// Returns the matrix at these coordinates of all axes except the last two: `q.batch((b, h))`. Past the last batch, no element is
+    /// accessed.
     #[must_use]
     #[track_caller]
     pub fn batch<B: Batch<'k, R>>(&self, at: B) -> Gl<'k, T, A> {
@@ -257,7 +257,7 @@ impl<'k, T: TensorElement, A, const R: usize> GlTile<'k, T, A, R> {
         self.tensor.kernel()
     }
 
-    /// Returns the tile of these extents, one for each axis, as a tensor.
+    /// Returns the tile as a tensor with these extents, one for each axis.
     #[track_caller]
     pub(super) fn tensor(&self, extents: [u32; R]) -> Tensor<'k, Global, T, A> {
         self.tensor.local_tile(

@@ -4,13 +4,13 @@ use crate::{ptx::Val, tensor::Stride};
 
 /// The extents and strides of a tensor of rank `R` (1 to 5), in elements; each is a constant or a register.
 ///
-/// [`row_major`] and [`col_major`] return the layout of a matrix, [`vector`] that of a vector, [`contiguous`] that of a tensor with
-/// batch axes, whose last axis is contiguous.
+/// [`row_major`] and [`col_major`] return the layout of a matrix, [`vector`] that of a vector, and [`contiguous`] that of a tensor with
+/// batch axes and a contiguous last axis.
 #[doc(alias = "gl")]
 #[derive(Clone, Copy, Debug)]
 pub struct GlLayout<'k, const R: usize = 2> {
     pub(super) extents: [Val<'k, u32>; R],
-    /// `None` if the elements have no gaps, the last axis first.
+    /// `None` if the elements are contiguous, with the last axis fastest.
     strides: Option<[Stride<'k>; R]>,
 }
 

@@ -116,7 +116,7 @@ impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A, 1> {
 }
 
 impl<'k, T: TensorElement, A: Readable> Gl<'k, T, A, 1> {
-    /// Loads tile `col` as a vector with one element per column of a row-layout tile, to combine with each row of that tile:
+    /// Loads tile `col` as a vector with one element per column of a row-layout tile, to be combined with each row of that tile:
     /// `x += &bias.row_vector(col)`. Elements past the end are 0. For other layouts, load `tile(col)`.
     #[track_caller]
     pub fn row_vector<U: TensorElement, const W: usize>(
@@ -142,7 +142,7 @@ impl<'k, T: TensorElement, A: Readable> Gl<'k, T, A, 1> {
         self.tile(col).load_or(fill)
     }
 
-    /// Loads tile `row` as a vector with one element per row of a row-layout tile, to combine with each column of that tile:
+    /// Loads tile `row` as a vector with one element per row of a row-layout tile, to be combined with each column of that tile:
     /// `x *= &scale.col_vector(row)`. Elements past the end are 0. For other layouts, load `tile(row)`.
     #[track_caller]
     pub fn col_vector<U: TensorElement, const H: usize>(
@@ -201,7 +201,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
     }
 }
 
-/// Returns the element in memory that is converted to `fill` when it is loaded; rejects a `fill` without such an element.
+/// Returns the element in memory that loading converts to `fill`; rejects a `fill` for which no such element exists.
 #[track_caller]
 fn exactly<T: Convert<U>, U: TensorElement>(k: Builder<'_>, fill: U) -> T {
     let exact = T::exactly(fill);
@@ -224,7 +224,7 @@ where
 {
     let k = view.kernel();
     k.check_warp_tile(view.coordinates(), false);
-    // In the layout of the result, so that conversion moves nothing between lanes.
+    // Use the layout of the result, so that the conversion moves nothing between lanes.
     let layout = D::layout();
     loaded(k, |fragment| copy_or(fragment, &view.lane_part(&layout, k.lane().rank()), fill))
 }

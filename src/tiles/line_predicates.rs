@@ -18,7 +18,7 @@ use crate::{
     tensor::Fragment,
 };
 
-/// Returns 1 for each index along axis `keep` for which a condition holds for any (`MAX`) or for all (`MIN`) elements, otherwise 0.
+/// Returns, for each index along axis `keep`, 1 if a condition holds for any (`MAX`) or all (`MIN`) elements, and 0 otherwise.
 #[track_caller]
 fn along<'k, T: Accumulate>(
     fragment: &Fragment<'k, T>,

@@ -1,7 +1,7 @@
-//! Masks: elements on one side of a diagonal, a row or a column are replaced.
+//! Masks, which replace the elements on one side of a diagonal, a row or a column.
 //!
-//! Each mask compares one register, which depends on the lane and the mask's position, with a constant per value: `lane part >
-//! constant`. Values with the same constant share the comparison.
+//! Each mask compares one register, which depends on the lane and the mask's position, with one constant per value: `lane part >
+//! constant`. Values with the same constant share a comparison.
 
 use std::panic::Location;
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Replaces the elements for which `f` holds with `value`: `t.fill_where(0.0, |row, col| row.eq(col))`. Computed in place.
+    /// Replaces the elements at every (row, col) for which `f` holds with `value`, in place: `t.fill_where(0.0, |row, col| row.eq(col))`.
     #[must_use]
     #[track_caller]
     pub fn fill_where(
@@ -29,7 +29,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self
     }
 
-    /// Replaces the elements whose `key` is greater than the constant of their distances from the lane's first row and column.
+    /// Replaces the elements for which `key` is greater than `constant` of their distances from the lane's first row and column.
     #[track_caller]
     fn fill_above(
         mut self,
@@ -45,8 +45,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self
     }
 
-    /// Replaces the elements above the main diagonal with `value`. In a square tile of attention scores, these are the scores of keys after
-    /// the query.
+    /// Replaces the elements above the main diagonal with `value`. In a square tile of attention scores, these are the scores of keys that
+    /// follow the query.
     #[doc(alias = "make_causal")]
     #[must_use]
     #[track_caller]
@@ -142,7 +142,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.fill_where(value, |own_row, own_col| own_row.lt(row) & own_col.ge(col))
     }
 
-    /// Returns a diagonal that separates the same elements and whose sums with coordinates cannot overflow.
+    /// Returns a diagonal that separates the same elements and cannot overflow when added to coordinates.
     #[track_caller]
     fn clamped(diagonal: Val<'k, i32>) -> Val<'k, i32>
     where

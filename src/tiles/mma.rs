@@ -12,7 +12,7 @@ use crate::{
     tensor::TensorElement,
 };
 
-/// An element type of A whose products with elements `B` are accumulated in `C` by an `mma` of a warp.
+/// An element type of A that a warp's `mma` can multiply by elements `B` and accumulate in `C`.
 ///
 /// | A            | B            | C           | instruction                               | requires |
 /// | ---          | ---          | ---         | ---                                       | ---      |
@@ -89,14 +89,14 @@ products! {
     u8     u8    i32  "s32.u8.u8.s32"         [M16N8K32 M8N8K16];
 }
 
-/// The halves of the rows and columns of a subtile across its words, 8 each.
+/// The number of halves, of 8 rows or columns each, into which a subtile is divided across its words.
 const HALVES: usize = 2;
 
 /// The registers of a subtile as an operand of `mma`.
 ///
 /// The register of element `e` of pair `p + 2q` contains rows `8p …` and, along k, the elements `2t + e + 8q` of lane 4g + t; words of
-/// several elements have no `e`. A *step* along k is the pair (e, q), which selects one register per half `p`. In one step, the four lanes of
-/// a quad provide the k of a column of registers of A and of B. A and B use the same order along k, so the order does not affect the
+/// several elements have no `e`. A *step* along k is a pair (e, q), which selects one register per half `p`. In each step, each of the four
+/// lanes of a quad provides one register of A per half, and one of B. A and B use the same order along k, so the order does not affect the
 /// products. Every `mma` takes the halves of A first, then the steps.
 #[derive(Clone, Copy)]
 pub(super) struct Operand<'t>(pub(super) &'t [RegId]);
@@ -116,7 +116,7 @@ impl<'t> Operand<'t> {
         steps.flat_map(|step| halves.iter().map(move |&half| self.register(half, step))).collect()
     }
 
-    /// Returns the registers of C: those of columns 8·`right` ….
+    /// Returns the registers of C for columns 8·`right` ….
     pub(super) fn sum(self, halves: &[usize], right: usize) -> ArrayVec<RegId, 8> {
         let per_pair = self.0.len() / 4;
         let pairs = halves.iter().map(|half| half + HALVES * right);
@@ -231,7 +231,7 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
 }
 
 impl Builder<'_> {
-    /// Emits one instruction in place of C, whose registers the innermost loop must carry.
+    /// Emits one instruction that overwrites C; the innermost loop must carry the registers of C.
     #[track_caller]
     fn multiply(self, mnemonic: &str, a: &[RegId], b: &[RegId], c: &[RegId]) {
         self.check_carried(c);

@@ -13,8 +13,8 @@ use crate::{
     tensor::{Arithmetic, Computed, TensorElement, splat, splat_value},
 };
 
-/// The second operand of an elementwise operation on `Tile`: a tile or vector of the same type; a number, constant or in a register,
-/// that is combined with every element; for tiles, also a vector with one element per row ([`ColVec`](super::ColVec)) or per column
+/// The second operand of an elementwise operation on `Tile`: a tile or vector of the same type, or a constant or register, which is
+/// combined with every element. For tiles, it may also be a vector with one element per row ([`ColVec`](super::ColVec)) or per column
 /// ([`RowVec`](super::RowVec)), which is broadcast.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be combined with each element of `{Tile}`",

@@ -1,4 +1,4 @@
-//! Arithmetic on register tiles and vectors: with tiles, numbers, and vectors that are broadcast.
+//! Arithmetic on register tiles and vectors. The other operand is a tile, a number, or a vector that is broadcast.
 //!
 //! An operator that takes its first operand by value computes in that operand's registers; `&x + &y` uses fresh registers.
 
@@ -23,7 +23,7 @@ use crate::{
     tensor::{Computed, element_types},
 };
 
-/// A function of two elements, or pairs of them.
+/// A function of two elements, or of two pairs of elements.
 pub(super) type Binary<'f, 'k, T> =
     dyn Fn(Val<'k, <T as Computed>::In>, Val<'k, <T as Computed>::In>) -> Val<'k, <T as Computed>::In> + 'f;
 
@@ -40,7 +40,7 @@ pub(super) fn combine<'k, T: Computed, D: Registers<'k, Element = T>>(
     *tile = D::of_registers(k, rewritten(tile.fragment(), &with_words::<T>(&words, f)));
 }
 
-/// Returns the function of a register's number and word that combines it with the word of the same number.
+/// Returns a function of a register's number and word that combines the word with the operand's word of the same number.
 fn with_words<'a, 'k, T: Computed>(
     words: &'a [Val<'k, T::Word>],
     f: &'a Binary<'_, 'k, T>,
@@ -110,7 +110,7 @@ macro_rules! operators {
     };
 }
 
-/// Numbers on the left: `1.0 - &t`.
+/// Operators with a number on the left: `1.0 - &t`.
 macro_rules! numbers_on_the_left {
     ($(in $how:ident: $($t:ident)*;)*) => {
         $($(

@@ -1,4 +1,4 @@
-//! Parts of register tiles, and tiles made of parts, without moving registers.
+//! Parts of register tiles, and tiles composed of parts, without moves between registers.
 
 use super::{element::RegisterLayout, registers::Registers, rt::Rt};
 use crate::{ptx::Builder, tensor::TensorElement};
@@ -24,7 +24,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         part
     }
 
-    /// Replaces the `H2`×`W2` subtiles that start at subtile (`row`, `col`) by the result of `f`, in place: the argument of `f` owns these
+    /// Replaces the `H2`×`W2` subtiles that start at subtile (`row`, `col`) with the result of `f`, in place: the argument of `f` owns these
     /// registers of the tile.
     ///
     /// The builder rejects the call if the part extends past the tile's edge.
@@ -42,7 +42,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.with_part(&places, &part)
     }
 
-    /// Returns the numbers of the registers of the `H2`×`W2` subtiles that start at subtile (`row`, `col`), or rejects them.
+    /// Returns the register numbers of the `H2`×`W2` subtiles that start at subtile (`row`, `col`), or rejects the part.
     #[track_caller]
     pub(super) fn places<const H2: usize, const W2: usize>(
         k: Builder<'k>,
@@ -74,7 +74,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         Self::of_registers(self.kernel(), registers)
     }
 
-    /// Rejects a part that reaches past the tile's edge.
+    /// Rejects a part that extends past the tile's edge.
     #[track_caller]
     fn contains<const H2: usize, const W2: usize>(k: Builder<'k>, row: usize, col: usize) -> bool {
         let fits =

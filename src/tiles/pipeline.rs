@@ -84,9 +84,9 @@ impl<'k, Tiles: StageTiles<'k>> Stage<'k, Tiles> {
 impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
     /// Processes `count` stages in order, with up to `N − 1` later stages in flight.
     ///
-    /// `fill` is called for the first stages and once in the loop; `work` is called once and borrows the stage. All threads of the block must
-    /// execute the call. One barrier per iteration makes the copies visible to all threads, and orders reads of a stage before the copies
-    /// that fill the stage again.
+    /// `fill` is called for each of the first stages and once in the loop; `work` is called once and borrows the stage. All threads of the
+    /// block must execute the call. One barrier per iteration makes the copies visible to all threads and orders reads of a stage before the
+    /// copies that refill it.
     #[track_caller]
     pub fn run<S: State<'k>>(
         self,
@@ -101,8 +101,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         self.emit(count, state, fill, work)
     }
 
-    /// Processes stages as [`run`](Self::run) does, and also passes the index of the stage to `work`, for masks and positions that depend on
-    /// it.
+    /// Processes stages as [`run`](Self::run) does, but also passes the index of the stage to `work`, for masks and positions that depend
+    /// on it.
     #[track_caller]
     pub fn run_indexed<S: State<'k>>(
         self,
@@ -147,11 +147,11 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         state
     }
 
-    /// Processes `count` stages in order, each in `slices` parts along k whose fragments are loaded one part ahead: `load` loads the
-    /// fragments of a part, given its 0-based index, and `work` multiplies them. While a part is multiplied, the fragments of the next
-    /// part, which may be the first part of the next stage, are in flight.
+    /// Processes `count` stages in order, each in `slices` parts along k. Fragments are loaded one part ahead: `load` loads the fragments
+    /// of a part, given its 0-based index, and `work` multiplies them. While a part is multiplied, the fragments of the next part, which
+    /// may be the first part of the next stage, are in flight.
     ///
-    /// `fill` is also called for up to `N` − 1 stages past the last one, which are not used. Tiles past the edge of a matrix are not read. All
+    /// `fill` also fills up to `N` − 1 stages past the last one, which are not used. Tiles past the edge of a matrix are not read. All
     /// threads of the block must execute the call, which emits one barrier per stage.
     #[doc(alias = "register double buffering")]
     #[track_caller]
@@ -202,7 +202,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         let state = (state, fragments, offsets.0, offsets.1);
         let (state, ..) = k.fold(count, state, |i, (mut state, mut fragments, read, write)| {
             let (stage, following) = (self.stage_at(read), self.next(read));
-            // Neither among the first loads, for which the next products wait, nor before the loads that follow the barrier.
+            // Start the copies neither among the first loads, for which the next products wait, nor before the loads after the barrier.
             let filled_in = 1.min(slices.saturating_sub(2));
             for slice in 0..slices {
                 let is_last = slice + 1 == slices;
@@ -222,12 +222,12 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
             }
             (state, fragments, following, self.next(write))
         });
-        // No copy is in flight when the memory is used again.
+        // Wait for all copies, so that the memory can be used again.
         k.wait_copies(0);
         state
     }
 
-    /// Begins to fill all stages but one.
+    /// Starts filling all stages except one.
     #[track_caller]
     fn fill_first(&self, begin: &dyn Fn(Val<'k, u32>, Ptr<'k, u8, Shared>)) {
         Owner::block(self.k).sync_in_loop();

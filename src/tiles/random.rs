@@ -18,7 +18,7 @@ use crate::{
     tensor::{ConvertibleElement, TensorElement},
 };
 
-/// The factors of the words 0 and 2 of a counter, and the increments of the key between rounds.
+/// The factors of words 0 and 2 of a counter, and the increments of the key between rounds.
 const FACTORS: [u32; 2] = [0xd251_1f53, 0xcd9e_8d57];
 const INCREMENTS: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
 const ROUNDS: u32 = 10;
@@ -30,8 +30,8 @@ const TWO_32: f32 = (1u64 << 32) as f32;
 /// The truth table of a ⊕ b ⊕ c.
 const XOR: u8 = 0x96;
 
-/// The distance along both axes of the elements that share a counter. In both layouts, a lane owns both elements of a row or column of a
-/// subtile that are 8 apart, unless they have 8 bits.
+/// The distance, along both axes, between elements that share a counter. In both layouts, a lane owns both elements of a pair that is 8
+/// rows or columns apart in a subtile, unless elements have 8 bits.
 const APART: i64 = 8;
 
 impl<'k> Builder<'k> {
@@ -62,18 +62,18 @@ impl<'k> Builder<'k> {
     }
 }
 
-/// A random word for each element of a matrix, which depends only on the seed, the offset and the element's coordinates, but not on the
+/// A random word for each element of a matrix. The word depends only on the seed, the offset and the element's coordinates, not on the
 /// shape and layout of tiles, the warp or the kernel. A backward kernel therefore reproduces the numbers of the forward kernel.
 ///
-/// The word of element (`row`, `col`) is number 2·(⌊`row` / 8⌋ mod 2) + ⌊`col` / 8⌋ mod 2 of the four that
-/// [`philox4x32`](Builder::philox4x32) returns for
+/// The word of element (`row`, `col`) is word 2·(⌊`row` / 8⌋ mod 2) + ⌊`col` / 8⌋ mod 2 of the four words that
+/// [`philox4x32`](Builder::philox4x32) returns for these operands:
 ///
 /// | operand | low word                 | …                        | …          | high word   |
 /// | ---     | ---                      | ---                      | ---        | ---         |
 /// | counter | `row` without bit 3      | `col` without bit 3      | offset     | offset ≫ 32 |
 /// | key     | seed                     | seed ≫ 32                |            |             |
 ///
-/// Different matrices with the same seed, such as those of the layers, heads and steps of a model, must use different offsets.
+/// Matrices with the same seed, such as those of the layers, heads and steps of a model, must use different offsets.
 ///
 /// ```
 /// # use warpwright::prelude::*;
@@ -95,7 +95,7 @@ pub struct Random<'k> {
     offset: [Val<'k, u32>; 2],
 }
 
-/// The random numbers of a tile's elements, with the size of the register tile for which they are used.
+/// The random numbers of a tile's elements. Its size is that of the register tile for which they are used.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomTile<'k> {
     random: Random<'k>,
@@ -126,8 +126,8 @@ impl<'k> RandomTile<'k> {
     }
 
     /// Returns a tile of random numbers with the standard normal distribution, computed with the Box–Muller transform from the words of two
-    /// elements 8 columns apart. The magnitudes of the numbers are at most 6.77, and their errors are those of the approximations `lg2`,
-    /// `sqrt`, `sin` and `cos`.
+    /// elements 8 columns apart. The magnitude of a number is at most 6.77; its error is that of the approximate `lg2`, `sqrt`, `sin` and
+    /// `cos` instructions.
     #[must_use]
     #[track_caller]
     pub fn normal<const H: usize, const W: usize, L: RegisterLayout>(&self) -> Rt<'k, f32, H, W, L> {
@@ -161,7 +161,7 @@ impl<'k> RandomTile<'k> {
         let Random { k, key, offset: [low, high] } = self.random;
         let axes = [0, 1].map(|axis| Coordinates::along(k, layout, axis));
         let first = [0, 1].map(|axis| self.at[axis] * size[axis] + axes[axis].lane);
-        // For 8-bit elements, the lane determines along one axis which of two elements that are 8 apart it owns.
+        // With 8-bit elements, a lane owns only one of two elements that are 8 apart along one axis; the lane number determines which one.
         let in_second = [0, 1].map(|axis| {
             let is_of_lane = lane_bits(layout, axis).iter().any(|bit| bit.offset & APART != 0);
             is_of_lane.then(|| is_second(first[axis]))
@@ -195,14 +195,14 @@ impl<'k> RandomTile<'k> {
     }
 }
 
-/// Returns whether a coordinate is that of the second of two elements that share a counter.
+/// Returns whether a coordinate belongs to the second of two elements that share a counter.
 #[track_caller]
 fn is_second(coordinate: Val<'_, u32>) -> Val<'_, bool> {
     (coordinate & APART as u32).ne(0)
 }
 
 impl<'k> RandomTile<'k> {
-    /// Returns the words of the elements of a vector at these coordinates, which are `size` elements of a row of the matrix, in any lane.
+    /// Returns the random words of the elements at these coordinates of a vector, which is a run of `size` elements of a row of the matrix.
     #[track_caller]
     pub(super) fn of_vector(
         &self,
@@ -223,10 +223,10 @@ impl<'k> RandomTile<'k> {
     }
 }
 
-/// Which elements dropout keeps, by the upper 24 bits of their random words, and their factor.
+/// The rule of dropout: which elements it keeps, by the upper 24 bits of their random words, and the factor that scales them.
 #[derive(Clone, Copy)]
 pub(crate) struct DropoutRule<'k> {
-    /// The smallest value of these bits for which an element is kept.
+    /// The smallest value of these bits with which an element is kept.
     least: Val<'k, u32>,
     scale: Val<'k, f32>,
 }
@@ -259,7 +259,7 @@ fn normal_pair<'k>(k: Builder<'k>, radius: Val<'k, u32>, angle: Val<'k, u32>) ->
     // r² = −2 ln x; the approximation may be positive near 1.
     let square = (k.lg2_approx_ftz(uniform) * (-2.0 * LN_2)).max(0.0);
     let radius = k.sqrt_approx_ftz(square);
-    // From −π to π, where the approximations are the most precise.
+    // From −π to π, where the approximations are most precise.
     let angle = angle.cast::<i32>().cast::<f32>() * (TAU / TWO_32);
     [radius * k.cos_approx_ftz(angle), radius * k.sin_approx_ftz(angle)]
 }

@@ -1,8 +1,8 @@
 //! Reductions of register tiles and vectors along rows, along columns, and over all elements.
 //!
-//! A lane combines its own elements of a row or column into four partial results, in register order, and combines these pairwise. Lanes
-//! then exchange by butterfly shuffles over the bits of the lane number that move along the line ([`TvLayout::along`]). All lanes evaluate
-//! the same tree, so that their results are bit-identical.
+//! A lane combines its own elements of a row or column into four partial results, in register order, and then combines these pairwise. The
+//! lanes exchange results with butterfly shuffles over the bits of the lane number that change the position along the line
+//! ([`TvLayout::along`]). All lanes evaluate the same tree, so their results are bit-identical.
 
 use std::panic::Location;
 
@@ -27,8 +27,8 @@ use crate::{
     tensor::{Arithmetic, Computed, ConvertibleElement, Fragment, bytes_of, element_types, words_of},
 };
 
-/// An element type that tiles and vectors can reduce. Floating-point elements of 8 and 16 bits are combined in f32, integers of 8 bits in
-/// `i32`, so that long sums do not lose precision.
+/// An element type of tiles and vectors that can be reduced. Floating-point elements of 8 and 16 bits are combined in f32 and 8-bit integers
+/// in `i32`, so that long sums do not lose precision.
 #[diagnostic::on_unimplemented(
     message = "tiles of `{Self}` cannot be reduced",
     note = "reductions take tiles of types with arithmetic (`Computed`), except packed pairs"
@@ -37,7 +37,7 @@ pub trait Accumulate: Computed {
     /// The type of the result.
     type Sum: Arithmetic<Word = Self::Sum> + Numeric + Reducible<In = Self::Sum>;
 
-    /// Returns a word's elements in that type, exactly.
+    /// Returns a word's elements converted, exactly, to the type of the result.
     #[doc(hidden)]
     fn elements(word: Val<'_, Self::Word>) -> ArrayVec<Val<'_, Self::Sum>, 4>;
     /// Returns the word of these elements, each rounded once; integers of 8 bits saturate.
@@ -151,7 +151,7 @@ pub(super) fn for_each_element<'k, T: Accumulate>(
     each: &mut dyn FnMut(usize, Val<'k, T::Sum>),
 ) {
     let elements = words_of(fragment).into_iter().flat_map(T::elements);
-    // Of the last word, a lane may own only some elements.
+    // A lane may own only some of the elements of the last word.
     elements.take(fragment.size() as usize).enumerate().for_each(|(at, element)| each(at, element));
 }
 
@@ -213,7 +213,7 @@ macro_rules! reductions {
                 #[doc = concat!("Returns the ", $what, " of each row", $note, ".")]
                 ///
                 /// All lanes of the warp must take part. Elements are combined in [`Accumulate::Sum`]. A [`Row`](super::Row) tile requires
-                /// two shuffles per 8 rows, and a [`Col`](super::Col) tile three per 2 rows, regardless of the width.
+                /// two shuffles per 8 rows, and a [`Col`](super::Col) tile three per 4 rows, regardless of the width.
                 #[doc(alias = "row_reduce")]
                 #[doc(alias = "shfl.sync.bfly")]
                 #[must_use]
@@ -234,7 +234,7 @@ macro_rules! reductions {
                 #[doc = concat!("Returns the ", $what, " of each column", $note, ".")]
                 ///
                 /// All lanes of the warp must take part. Elements are combined in [`Accumulate::Sum`]. A [`Row`](super::Row) tile requires
-                /// three shuffles per 2 columns, and a [`Col`](super::Col) tile two per 8 columns, regardless of the height.
+                /// three shuffles per 4 columns, and a [`Col`](super::Col) tile two per 8 columns, regardless of the height.
                 #[doc(alias = "col_reduce")]
                 #[doc(alias = "shfl.sync.bfly")]
                 #[must_use]
@@ -303,7 +303,7 @@ macro_rules! partial_reductions {
     ($($what:literal $how:ident $in_lanes:ident $across:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
             $(
-                #[doc = concat!("Returns, for each row, the ", $what, " of the elements that this lane owns and the corresponding element of `with`. The result replaces `with`; the lanes of a row have different results.")]
+                #[doc = concat!("Returns, for each row, the ", $what, " of the elements that this lane owns and the corresponding element of `with`. The result replaces `with` and differs between the lanes of a row.")]
                 #[track_caller]
                 pub(crate) fn $in_lanes(&self, with: ColVec<'k, T::Sum, H, L, T::Length>) -> ColVec<'k, T::Sum, H, L, T::Length> {
                     let (k, layout) = (self.kernel(), Self::layout());

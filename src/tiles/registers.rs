@@ -68,8 +68,8 @@ pub(super) trait Registers<'k>: Distributed<'k> {
         Self::of_registers(self.kernel(), computed(self.fragment(), &f))
     }
 
-    /// Applies `f` to the number and the value of every register, in place; in an emitted loop that does not carry the
-    /// registers, in fresh ones, because every iteration starts from the same values.
+    /// Applies `f` to the number and the value of every register, in place. In an emitted loop that does not carry the
+    /// registers, uses fresh ones, because every iteration starts from the same values.
     #[track_caller]
     fn rewrite(&mut self, f: impl Fn(usize, Val<'k, WordOf<'k, Self>>) -> Val<'k, WordOf<'k, Self>>) {
         *self = Self::of_registers(self.kernel(), rewritten(self.fragment(), &f));

@@ -13,8 +13,8 @@ use crate::{
     tensor::{Fragment, SUBTILE_SIDE, TensorElement, in_order, splat},
 };
 
-/// A tile of `H`×`W` subtiles of 16×16 elements `T` (16×32 for 8-bit elements) in the registers of a warp: a [`Fragment`] whose (lane,
-/// value) layout the type determines.
+/// A tile of `H`×`W` subtiles of 16×16 elements `T` (16×32 for 8-bit elements) in the registers of a warp: a [`Fragment`] with a (lane,
+/// value) layout that the type determines.
 ///
 /// With lane = 4g + t, element `e` of pair `k` of a subtile is at row `g + 8(k mod 2)`, column `2t + e + 8⌊k/2⌋` in layout [`Row`], and
 /// transposed in layout [`Col`](super::Col) ([`rt_base`](crate::atoms::rt_base)). A `Row` tile is therefore operand A of `mma.m16n8k16`
@@ -79,7 +79,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         in_order((Self::REGISTERS * T::PER_WORD) as i64)
     }
 
-    /// Returns a tile whose registers must all be written before it is read.
+    /// Returns a tile with uninitialized registers, all of which must be written before the tile is read.
     #[track_caller]
     pub(super) fn uninitialized(k: Builder<'k>) -> Self {
         Self { fragment: Fragment::uninitialized(k, &Self::values(), T::Word::CLASS), layout: PhantomData }
@@ -128,7 +128,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.words()
     }
 
-    /// Returns a tile whose registers have these values, in the order of [`fragment`](Self::fragment); the inverse of
+    /// Returns a tile with these values in its registers, in the order of [`fragment`](Self::fragment); the inverse of
     /// [`registers`](Self::registers).
     ///
     /// The builder rejects the call if the number of values is not [`REGISTERS`](Self::REGISTERS).
@@ -154,7 +154,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
 
     /// Copies a fragment's registers to a tile, in the order of [`into_fragment`](Self::into_fragment).
     ///
-    /// The builder rejects fragments whose registers do not match those of the tile, in this order.
+    /// The builder rejects a fragment whose registers do not match those of the tile in this order.
     #[track_caller]
     pub fn from_fragment(k: Builder<'k>, fragment: &Fragment<'k, T>) -> Self {
         k.check_whole_warps();

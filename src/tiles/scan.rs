@@ -1,9 +1,9 @@
 //! Prefix sums, products, maxima and minima along rows and columns of register tiles, and of vectors.
 //!
-//! The digits of a coordinate along the line, from the lowest, are bits of the lane number or digits of the value number
-//! ([`TvLayout::along`](crate::layout::TvLayout::along)). For each digit, every group of elements that differ in lower digits only is
-//! combined with the groups before it: between lanes by a butterfly shuffle of the groups' totals, within a lane directly. The total of a whole
-//! line is then in all of its lanes, and continues the next tile of the line.
+//! Each digit of a coordinate along the line is a bit of the lane number or a digit of the value number
+//! ([`TvLayout::along`](crate::layout::TvLayout::along)). For each digit, starting from the lowest, every group of elements that differ only
+//! in lower digits is combined with the preceding groups: directly within a lane, and with a butterfly shuffle of the groups' totals between
+//! lanes. All lanes of a line then have its total, from which the next tile of the line continues.
 
 use std::{collections::BTreeMap, panic::Location};
 
@@ -22,13 +22,13 @@ use crate::{
     tensor::{Fragment, TensorElement},
 };
 
-/// The elements of a lane on one line whose coordinates differ in the digits combined so far.
+/// The elements of a lane on one line whose coordinates differ only in the digits combined so far.
 struct Group<'k, S: Scalar> {
-    /// The coordinate along the line without those digits.
+    /// The coordinate along the line, without these digits.
     at: i64,
     /// The numbers of its values.
     values: Vec<usize>,
-    /// The result over the group, over all lanes that the digits reach.
+    /// The result over the whole group, including its elements in other lanes.
     total: Val<'k, S>,
 }
 
@@ -81,7 +81,7 @@ impl<'k, S: Numeric> Scan<'k, S> {
         merged
     }
 
-    /// Replaces the elements of one line of a lane by their results along the line; `line` has coordinates and value numbers. Returns the
+    /// Replaces a lane's elements on one line with their results along the line; `line` maps coordinates to value numbers. Returns the
     /// result of the whole line.
     #[track_caller]
     fn scan_line(&mut self, line: BTreeMap<i64, usize>, bits: &[ThreadBit]) -> Val<'k, S> {
@@ -100,7 +100,7 @@ impl<'k, S: Numeric> Scan<'k, S> {
     }
 }
 
-/// Asserts that the sums of a tile's elements have subtiles of the same shape.
+/// Asserts that the subtiles of the sums have the same shape as those of the tile's elements.
 const fn assert_scans<T: Accumulate>() {
     assert!(
         T::SUBTILE_LENGTH == <T::Sum as TensorElement>::SUBTILE_LENGTH,
@@ -109,8 +109,8 @@ const fn assert_scans<T: Accumulate>() {
     );
 }
 
-/// Returns the results of a tile or vector of a layout along an axis, by value number; `slots` has the index of each value's line. If there
-/// are results `before`, continues them, and appends the results of this tile's lines, by slot.
+/// Returns the results of a tile or vector of a layout along an axis, by value number; `slots` is the index of each value's line. If
+/// `before` is not empty, continues from its results and appends the results of the lines, by slot.
 #[track_caller]
 fn scan<'k, T: Accumulate>(
     fragment: &Fragment<'k, T>,
@@ -235,8 +235,8 @@ scans! {
 }
 
 impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Returns the results along `axis`; if there are results `before`, continues them, and also returns the registers of the results of
-    /// this tile's lines.
+    /// Returns the results along `axis`. If `before` is not empty, continues from its results and also returns the registers with the
+    /// results of the lines.
     #[track_caller]
     fn scanned(
         &self,
@@ -254,7 +254,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k
 }
 
 impl<'k, T: Accumulate, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Returns the results; if there is a result `before`, continues it, and also returns the register of the result of this vector.
+    /// Returns the results. If `before` has a result, continues from it and also returns the register with the new total.
     #[track_caller]
     fn scanned(&self, how: Combine, before: &[Val<'k, T::Sum>]) -> (Rv<'k, T::Sum, N, V>, Vec<RegId>) {
         let (k, layout) = (self.kernel(), Self::layout());

@@ -9,7 +9,7 @@ use crate::{
 const DIFFERENT_TILES: &str = "expected the same tile for all lanes of a warp, but its coordinates may differ: use `assume_uniform` if they do not";
 
 impl<'k> Builder<'k> {
-    /// Commits the copies issued so far as a group, on targets with asynchronous copies.
+    /// Commits the copies issued so far as a group if the target has asynchronous copies.
     #[track_caller]
     pub(super) fn commit_copies(self) {
         if self.target().features().contains(Features::AMPERE) {
@@ -17,7 +17,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Waits for all but the `pending` newest groups of copies, on targets with asynchronous copies.
+    /// Waits for all but the `pending` newest groups of copies if the target has asynchronous copies.
     #[track_caller]
     pub(super) fn wait_copies(self, pending: u32) {
         if self.target().features().contains(Features::AMPERE) {
@@ -25,7 +25,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Rejects a tile that differs between lanes of a warp and, if `written`, one that all warps of the block would store to.
+    /// Rejects a tile that differs between lanes of a warp and, if `written`, a tile to which all warps of the block would store.
     #[track_caller]
     pub(super) fn check_warp_tile(self, coordinates: impl IntoIterator<Item = Val<'k, u32>>, written: bool) {
         self.check_whole_warps();
@@ -40,7 +40,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Rejects a tile in the memory of a scope that differs between lanes of a warp, and one that all warps of the scope would store to.
+    /// Rejects a tile in the memory of a scope if it differs between lanes of a warp or if all warps of the scope would store to it.
     #[track_caller]
     pub(super) fn check_stored_tile(
         self,

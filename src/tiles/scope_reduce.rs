@@ -21,8 +21,8 @@ use crate::{
     tensor::Fragment,
 };
 
-/// Returns `value` if `is_counted` returns true, and otherwise a value that has no effect on the result. For maxima and minima, always
-/// returns `value`, because repeated values have no effect on them.
+/// Returns `value` if `is_counted` returns true, and otherwise a value that does not affect the result. For maxima and minima, always
+/// returns `value`, because they are not affected by repeated values.
 #[track_caller]
 pub(super) fn counted<'k, S: Numeric>(
     is_counted: impl FnOnce() -> Val<'k, bool>,
@@ -46,7 +46,7 @@ pub(super) fn in_lane<'k, T: Accumulate>(
     counted(|| is_first_owner(fragment.kernel(), layout), combined(fragment, how), how)
 }
 
-/// Combines the elements of all parts of a scope: each lane its own, then all threads.
+/// Combines the elements of all parts of a scope: first within each lane, then across all threads.
 #[track_caller]
 fn over<'k, D, S>(part: &D, scope: impl Scope<'k>, how: Combine) -> Val<'k, S>
 where

@@ -18,7 +18,7 @@ use crate::{
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
-    /// Stores a register tile of the same size with one warp and converts its elements. Uses `stmatrix` if the target supports it (sm_90).
+    /// Stores a register tile of the same size with one warp and converts its elements. Uses `stmatrix` on sm_90 and later.
     #[track_caller]
     pub fn store<U: Convert<T>, L: RegisterLayout>(self, tile: &Rt<'k, U, H, W, L>) -> Pending<'k, Self> {
         const { assert_whole::<T, U, L>() };
@@ -26,7 +26,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         self.store_with(|whole| whole.subtile(0, 0).store(tile))
     }
 
-    /// Stores register tiles of several warps to rectangles of the tile: [`wait`](Pending::wait) waits for all stores that `store` emits.
+    /// Stores register tiles of several warps to rectangles of the tile; [`wait`](Pending::wait) waits for all stores that `store` emits.
     ///
     /// ```
     /// # use warpwright::prelude::*;
@@ -49,13 +49,13 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         self.owner.pending(self)
     }
 
-    /// Returns the tile for stores.
+    /// Returns the tile as a destination of stores.
     pub(super) fn storing(&self) -> Storing<'k, T> {
         Storing { tile: self.tensor.clone(), owner: self.owner }
     }
 }
 
-/// Asserts that a register tile of `U` in layout `L` has the shape of the shared tile of `T` of the same size in subtiles.
+/// Asserts that a register tile of `U` in layout `L` has the same shape as the shared tile of `T` with the same number of subtiles.
 pub(super) const fn assert_whole<T: TensorElement, U: TensorElement, L: RegisterLayout>() {
     let [rows, cols] = Rt::<U, 1, 1, L>::SUBTILE;
     assert!(
@@ -196,7 +196,7 @@ pub(super) struct Rectangle<'a, 'k, T: TensorElement> {
     band: Option<Band<'k>>,
 }
 
-/// The part of one of several warps.
+/// One warp's part of rows that are divided among several warps.
 #[derive(Clone, Copy)]
 struct Band<'k> {
     index: Val<'k, u32>,
@@ -218,12 +218,12 @@ impl<'a, 'k, T: TensorElement> Rectangle<'a, 'k, T> {
         Self { tile, row: 0.into(), col: 0.into(), band: Some(Band { index, count }) }
     }
 
-    /// Returns what determines the position.
+    /// Returns the values that determine the position.
     fn coordinates(&self) -> impl Iterator<Item = Val<'k, u32>> + use<'k, T> {
         [self.row, self.col].into_iter().chain(self.band.map(|band| band.index))
     }
 
-    /// Calls `each` with the parts of the registers and of memory that have one affine layout each.
+    /// Divides the registers and the memory into parts with a single affine layout each, and calls `each` with them.
     #[track_caller]
     pub(super) fn each_part<U: TensorElement, const H: usize, const W: usize, L: RegisterLayout>(
         &self,
@@ -252,8 +252,8 @@ impl<'a, 'k, T: TensorElement> Rectangle<'a, 'k, T> {
         }
     }
 
-    /// Returns whether `width` columns of subtiles, starting here, have one affine layout: within a block of the swizzle, or in
-    /// whole blocks.
+    /// Returns whether `width` columns of subtiles, starting here, have a single affine layout: if they are within one block of the
+    /// swizzle, or consist of whole blocks.
     fn is_contiguous(&self, width: usize, unit: u32) -> bool {
         let cols = self.tile.shape().mode(1);
         let block = cols.and_then(|cols| cols.mode(0)).map_or(1, IntTuple::size) / i64::from(unit);

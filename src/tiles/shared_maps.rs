@@ -21,7 +21,7 @@ use crate::{
 };
 
 impl<'k> Builder<'k> {
-    /// Divides `count` items among the warps of the block: warp `w` of `n` calls `work` for the items `w`, `w + n`, ….
+    /// Divides `count` items among the warps of the block: warp `w` of `n` executes `work` for the items `w`, `w + n`, ….
     ///
     /// For example, the following function stores the sums of the rows of a shared tile to a shared vector:
     ///
@@ -52,8 +52,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     /// All operations on register tiles are available: `tile.update(|row, x| x * &scale.tile(row).load())` multiplies each row by an
     /// element of a shared vector. First waits at the block's barrier, because other threads may still be reading.
     ///
-    /// A warp holds the 16 rows in registers, in 8 · `W` of them per lane for 32-bit elements. Update parts of tiles wider than about 16
-    /// subtiles with [`update_with`](Self::update_with); [`map`](Self::map) works at every width.
+    /// Each warp loads 16 rows into registers: 8 · `W` per lane for 32-bit elements. If the tile is wider than about 16 subtiles, update
+    /// parts of it with [`update_with`](Self::update_with), or use [`map`](Self::map), which supports any width.
     #[doc(alias = "bin_map")]
     #[doc(alias = "row_map")]
     #[doc(alias = "col_map")]
@@ -69,9 +69,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         })
     }
 
-    /// Updates rectangles of the tile in place, each with any warp:
-    /// `tile.update_with(|tile| tile.subtile(0, 1).update(|t: Rt<f32, 1, 1>| t.relu()))`. Other elements do not change; two warps must not
-    /// update the same rectangle.
+    /// Updates rectangles of the tile in place; any warp may update any rectangle:
+    /// `tile.update_with(|tile| tile.subtile(0, 1).update(|t: Rt<f32, 1, 1>| t.relu()))`. Other elements are unchanged. Two warps must
+    /// not update the same element.
     ///
     /// First waits at the block's barrier, because other threads may still be reading.
     #[track_caller]
@@ -107,8 +107,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     }
 }
 
-/// The maximum width, in subtiles, of rows that a warp holds in registers as a whole: 128 registers of 64-bit elements. Elementwise operations
-/// process one subtile of wider rows at a time.
+/// The maximum width, in subtiles, of rows that a warp loads into registers as a whole: 128 registers of 64-bit elements. For wider rows,
+/// elementwise operations process one subtile at a time.
 const MOST_AT_ONCE: usize = 8;
 
 /// Replaces every register of a part of 16 rows with the result of `f`.
@@ -125,7 +125,7 @@ fn map_part<'k, T: TensorElement, const W: usize>(
     });
 }
 
-/// Replaces what `load` returns with the result of `f` for it, with one warp.
+/// Applies `f` to the result of `load` and stores the new elements, with one warp.
 #[track_caller]
 pub(super) fn replace_part<'k, Part>(
     k: Builder<'k>,
@@ -139,7 +139,7 @@ pub(super) fn replace_part<'k, Part>(
         load()
     });
     let _located = k.locate(at);
-    // Lanes store elements that others have loaded.
+    // Lanes store to elements that other lanes have loaded.
     k.sync_warp(FULL_MASK);
     store(&new);
 }
@@ -187,7 +187,7 @@ impl<'k, T: TensorElement> SubtileUpdate<'_, 'k, T> {
         self.update_at(Location::caller(), f);
     }
 
-    /// Updates the rectangle as [`update`](Self::update) does, with instructions of the line `at`.
+    /// Updates the rectangle as [`update`](Self::update) does, and attributes the instructions to the source line `at`.
     #[track_caller]
     fn update_at<const H: usize, const W: usize, L: RegisterLayout>(
         self,
@@ -200,7 +200,7 @@ impl<'k, T: TensorElement> SubtileUpdate<'_, 'k, T> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
-    /// Returns the tile, in which no thread reads anymore, for updates.
+    /// Returns the tile as a destination of updates; no thread may still be reading it.
     pub(super) fn updating(&self) -> Updating<'k, T> {
         Updating { to: self.storing() }
     }
@@ -299,7 +299,7 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
 
     /// Replaces every word of the vector with the result of `f`, as [`Rv::map_words`] does. All threads of the block must take part.
     ///
-    /// Waits at the block's barrier first, because other threads may still be reading.
+    /// First waits at the block's barrier, because other threads may still be reading.
     #[track_caller]
     pub fn map_words(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, Sv<'k, T, N>> {
         let at = Location::caller();

@@ -40,7 +40,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
         self.any_band(&|band| band.has_nan())
     }
 
-    /// Returns whether a condition holds for any 16 rows, which are divided among the warps of the block.
+    /// Returns whether a condition holds for any group of 16 rows; the groups are divided among the warps of the block.
     #[track_caller]
     fn any_band(&self, f: &dyn Fn(Rt<'k, T, 1, W>) -> Val<'k, bool>) -> Val<'k, bool> {
         let k = self.tile.tensor.kernel();
@@ -54,7 +54,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
     }
 }
 
-/// Conditions on the elements of a vector. Each calling warp loads the whole vector, so warps do not wait for each other.
+/// Predicates over the elements of a vector. Each calling warp loads the whole vector, so warps do not wait for each other.
 impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {
     /// Returns whether `f` holds for any element of the vector. All threads of the warp must take part; all of them, in every calling warp,
     /// receive the same result.
@@ -63,13 +63,13 @@ impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {
         self.in_registers().any(f)
     }
 
-    /// Returns whether `f` holds for all elements of the vector. [`any`](Self::any) explains which threads take part.
+    /// Returns whether `f` holds for all elements of the vector. The same threads must take part as for [`any`](Self::any).
     #[track_caller]
     pub fn all(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> Val<'k, bool> {
         self.in_registers().all(f)
     }
 
-    /// Returns whether any element of the vector is NaN, like [`any`](Self::any).
+    /// Returns whether any element of the vector is NaN. The same threads must take part as for [`any`](Self::any).
     #[doc(alias = "hasnan")]
     #[track_caller]
     pub fn has_nan(&self) -> Val<'k, bool> {
@@ -193,7 +193,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
     }
 
     /// Loads the tile 16 rows at a time, divided among the warps of the block. Calls `each` with the rows, their index in units of subtiles,
-    /// and whether this warp is the first that loads them: if the rows cannot be divided evenly, several warps load the last ones.
+    /// and whether this warp is the first that loads them: if the rows cannot be divided evenly, several warps load the last rows.
     #[track_caller]
     fn for_each_band(&self, mut each: impl FnMut(Rt<'k, T, 1, W>, Val<'k, u32>, Val<'k, bool>)) {
         let ((warp, warps), bands) = (self.tile.owner.0.warp(), H as u32);

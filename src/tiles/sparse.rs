@@ -22,14 +22,14 @@ use crate::{
     tensor::{Fragment, SUBTILE_SIDE, Tensor, TensorElement, copy_or, in_order, words_of},
 };
 
-/// An element type of a sparse operand A: bf16, f16, tf32, e4m3, e5m2, `i8` and `u8`. Half of the elements of each chunk of 4 (2 for tf32)
+/// An element type of a sparse operand A: bf16, f16, tf32, e4m3, e5m2, `i8` or `u8`. Half of the elements of each chunk of 4 (2 for tf32)
 /// are stored; the others are zero.
 #[diagnostic::on_unimplemented(
     message = "`mma.sp` has no sparse matrices of `{Self}`",
     note = "the element types of sparse matrices are `bf16`, `f16`, `tf32`, `e4m3`, `e5m2`, `i8` and `u8`"
 )]
 pub trait SparseElement: TensorElement {
-    /// Returns an instruction with a sparse A of this type. The fragments and metadata of A are the same in all of them.
+    /// Returns an instruction with a sparse A of this type. All such instructions have the same fragments and metadata of A.
     #[doc(hidden)]
     fn atom() -> &'static MmaAtom;
 }
@@ -57,7 +57,7 @@ elements! {
     u8   i32;
 }
 
-/// Returns the mnemonic of the instruction whose rows of A have 32 bytes: 64 bytes of B.
+/// Returns the mnemonic of the instruction with 32 stored bytes per row of A, which correspond to 64 bytes of B.
 pub(super) fn mnemonic<A: Product<B, C>, B: TensorElement, C: TensorElement>() -> String {
     matrix_mnemonic::sparse_mma((16, 8, 64 / A::SIZE), "", A::TYPES)
 }
@@ -72,7 +72,7 @@ pub(super) fn sparsity<T: SparseElement>() -> &'static Sparsity {
 pub(super) struct Steps {
     /// The number of instructions along k.
     pub(super) count: usize,
-    /// The number of steps whose metadata share a register; its lanes have a selector each.
+    /// The number of steps whose metadata share a register; a selector determines which lanes provide the metadata of a step.
     pub(super) per_register: usize,
 }
 
@@ -85,8 +85,8 @@ impl Steps {
 }
 
 /// A compressed tile of a sparse matrix in the registers of a warp, operand A of
-/// [`mma_ab_sparse`](super::Rt::mma_ab_sparse): `H`×`W` stored subtiles of 16×16 elements `T` (16×32 of 8 bits) with their positions,
-/// which represent `H`×2`W` subtiles.
+/// [`mma_ab_sparse`](super::Rt::mma_ab_sparse). It stores `H`×`W` subtiles of 16×16 elements `T` (16×32 for 8-bit elements) and the
+/// positions of these elements, and represents `H`×2`W` subtiles.
 ///
 /// A lane owns the registers of an [`Rt`](super::Rt) of `H`×`W` subtiles, and one register of metadata per 16×64 elements of the matrix
 /// (16×32 for tf32, and for 16-bit elements if `W` is odd).
@@ -145,11 +145,11 @@ fn metadata_layout(sparsity: &Sparsity, height: usize, steps: Steps) -> TvLayout
     tiled.expect("the metadata of a register are whole words of 16 rows")
 }
 
-/// Returns the layout of one register: (lane, word of the register) → row + 16 · word of the row. Lanes of selectors without steps of
-/// their own have copies.
+/// Returns the layout of one register: (lane, word of the register) → row + 16 · word of the row. Lanes that belong to a selector without
+/// a step have copies.
 fn register_of_metadata(sparsity: &Sparsity, steps: u32) -> Result<Layout, LayoutError> {
     let (bits, selectors) = (sparsity.metadata_bits(), sparsity.selectors());
-    // Bits become words: bits of a word have the same index.
+    // Convert bits to words: all bits of a word have the same index.
     let word_of_bit = Layout::new((16, WORD_BITS, bits / WORD_BITS), (1, 0, 16))?;
     let layout = word_of_bit.compose(sparsity.metadata_layout())?;
     let values = layout.mode(1)?.compose(Layout::new(2, WORD_BITS)?)?;
@@ -167,7 +167,7 @@ pub struct SparseGl<'k, T: TensorElement, A> {
     metadata: Gl<'k, u16, A>,
 }
 
-/// A tile of a sparse matrix in global memory, with the size of the register tile into which it is loaded. Elements past the edges are
+/// A tile of a sparse matrix in global memory. Its size is that of the register tile into which it is loaded. Elements past the edges are
 /// zero.
 #[derive(Clone, Debug)]
 pub struct SparseGlTile<'k, T: TensorElement, A> {
@@ -260,7 +260,7 @@ impl<'k, T: SparseElement, A: Readable> SparseGlTile<'k, T, A> {
     }
 }
 
-/// Returns the elements of a tile in the layout of operand A: in the tile's registers, unless they move between lanes.
+/// Returns the elements of a tile in the layout of operand A; they remain in the tile's registers unless they move between lanes.
 #[track_caller]
 fn stored_in_order<'k, T: SparseElement, const H: usize, const W: usize>(
     tile: &Rt<'k, T, H, W, Row>,
@@ -291,7 +291,7 @@ fn load_metadata<'k, T: SparseElement, A: Readable>(
     load(&view, &metadata_layout(sparsity, height, Steps::of::<T>(width)), ALL_ZERO)
 }
 
-/// Loads a view to registers in a (lane, value) layout; elements past the edges are `fill`.
+/// Loads a view into registers in a (lane, value) layout; elements past the edges are `fill`.
 #[track_caller]
 fn load<'k, T: TensorElement, A: Readable>(
     view: &Tensor<'k, Global, T, A>,

@@ -5,8 +5,8 @@ use thiserror::Error;
 use super::sparse::{SparseElement, sparsity};
 use crate::{atoms::Sparsity, tensor::TensorElement};
 
-/// A compressed matrix of which at least half of the elements are zero. Each row is divided into chunks of 4 elements (2 for tf32), and
-/// half of the elements of each chunk are stored, including all that are not zero ("2:4 sparsity").
+/// A compressed matrix. Each row is divided into chunks of 4 elements (2 for tf32), of which at least half must be zero; half of the
+/// elements of each chunk are stored, including all nonzero elements ("2:4 sparsity").
 ///
 /// ```
 /// use warpwright::{prelude::*, tiles::SparseMatrix};
@@ -23,7 +23,7 @@ use crate::{atoms::Sparsity, tensor::TensorElement};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct SparseMatrix<T> {
-    /// The stored elements, row by row; a row has half as many as the matrix has columns.
+    /// The stored elements, row by row; each row has half as many stored elements as the matrix has columns.
     pub values: Vec<T>,
     /// The positions of the stored elements, row by row, in whole words: [`Sparsity::code`] of each element, first element in the lowest
     /// bits. A word covers 16 columns of the matrix (8 for tf32).
@@ -57,7 +57,7 @@ pub enum NotSparse {
         /// The number of columns.
         found: usize,
     },
-    /// More than half of the elements of a chunk are not zero.
+    /// More than half of the elements of a chunk are nonzero.
     #[error(
         "row {row}, columns {first} to {last}: expected at most {most} elements that are not 0, found {found}"
     )]
@@ -70,7 +70,7 @@ pub enum NotSparse {
         last: usize,
         /// The number of stored elements of a chunk.
         most: usize,
-        /// The number of elements that are not zero.
+        /// The number of nonzero elements.
         found: usize,
     },
 }
@@ -78,7 +78,7 @@ pub enum NotSparse {
 /// The number of bits of a word of metadata.
 pub(super) const WORD_BITS: u32 = 16;
 
-/// A word of metadata of elements that are all zero: of any type, the first elements of each chunk are stored.
+/// The word of metadata for elements that are all zero: for every type, the first half of each chunk is stored.
 pub(super) const ALL_ZERO: u16 = 0x4444;
 
 /// Returns the number of columns that a word of metadata covers.
@@ -90,8 +90,8 @@ impl<T: SparseElement> SparseMatrix<T> {
     /// Compresses a matrix of `rows`×`cols` elements in row-major order. −0 counts as zero; NaN does not.
     ///
     /// # Errors
-    /// Returns [`NotSparse::Length`] and [`NotSparse::Columns`] if the size is not valid, [`NotSparse::Dense`] for the first chunk in which
-    /// more than half of the elements are not zero.
+    /// Returns [`NotSparse::Length`] or [`NotSparse::Columns`] if the size is not valid, or [`NotSparse::Dense`] for the first chunk in
+    /// which more than half of the elements are nonzero.
     pub fn compress(dense: &[T], rows: usize, cols: usize) -> Result<Self, NotSparse> {
         let sparsity = sparsity::<T>();
         let chunk = sparsity.chunk() as usize;
@@ -127,8 +127,8 @@ impl<T: SparseElement> SparseMatrix<T> {
     }
 }
 
-/// Returns the positions of the stored half of a chunk, in order: those of all elements that are not zero, and the first others; if
-/// there are too many, the number of elements that are not zero.
+/// Returns the positions of the stored half of a chunk, in order: those of all nonzero elements, and of the first zeros if there are fewer.
+/// If there are too many nonzero elements, returns their number.
 fn stored<T: TensorElement>(chunk: &[T]) -> Result<Vec<usize>, usize> {
     let is_zero = |place: &usize| chunk[*place] == T::from_mem_bits(0);
     let (zero, mut stored): (Vec<usize>, Vec<usize>) = (0..chunk.len()).partition(is_zero);
@@ -138,7 +138,7 @@ fn stored<T: TensorElement>(chunk: &[T]) -> Result<Vec<usize>, usize> {
     Ok(stored)
 }
 
-/// Writes the position of stored element `at` of a row.
+/// Writes the position of the row's stored element with index `at`.
 fn write_code(row: &mut [u16], sparsity: &Sparsity, at: usize, place: usize) {
     let bits = sparsity.bits_per_unit();
     let bit = at * bits as usize;

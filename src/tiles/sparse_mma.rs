@@ -17,7 +17,7 @@ use crate::{
     tensor::TensorElement,
 };
 
-/// An element type of a sparse operand A whose products with dense elements `B` are accumulated in `C` by an `mma.sp` of a warp.
+/// An element type of a sparse operand A that a warp's `mma.sp` can multiply by dense elements `B` and accumulate in `C`.
 ///
 /// | A            | B            | C          | instruction | requires |
 /// | ---          | ---          | ---        | ---         | ---      |
@@ -54,7 +54,7 @@ products! {
     u8   u8   i32;
 }
 
-/// Returns the exchange from the registers of `subtiles` subtiles of B along k to those of operand B, for the left and the right 8 columns.
+/// Returns the exchange from the registers of `subtiles` subtiles of B along k to operand B, for the left and right 8 columns.
 fn exchange_of_b<A: SparseElement>(subtiles: usize) -> Exchange {
     let operand = A::atom().fragment_b().expect("B of `mma.sp` is in registers");
     let both = TvLayout::tiled(&operand, 2, 1).expect("two operands have few elements");
@@ -66,8 +66,8 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
     /// Returns this tile plus A·B, where A is sparse and has `M`×2`W` subtiles, of which half are stored, and B has `K`×`N` subtiles with
     /// `K` = 2`W`. [`SparseProduct`] lists the types and instructions.
     ///
-    /// Accumulates in place as [`mma_ab`](Self::mma_ab) does, but with half as many instructions. All lanes of the warp must take part. B of
-    /// tf32 first moves between the lanes of each quad.
+    /// Accumulates in place as [`mma_ab`](Self::mma_ab) does, but with half as many instructions. All lanes of the warp must take part. For
+    /// tf32, the elements of B first move between the lanes of each quad.
     ///
     /// The builder rejects the call if the target has no instruction for these types.
     ///

@@ -22,10 +22,10 @@ use crate::{
 
 /// A tile of `H`×`W` subtiles of 16×16 elements `T` (16×32 for 8-bit elements) in shared memory, with unspecified contents.
 ///
-/// Its layout is [`St::shared_layout`]; with swizzle [`Auto`], fragment accesses are free of bank conflicts, except those of 8-bit [`Col`](super::Col)
-/// tiles.
+/// Its layout is [`St::shared_layout`]. With swizzle [`Auto`], fragment accesses are free of bank conflicts, except for 8-bit
+/// [`Col`](super::Col) tiles.
 ///
-/// The block owns a tile, unless [`shared_tile_of`](Builder::shared_tile_of) allocates one for each warp or group of warps. In that case,
+/// The block owns the tile, unless [`shared_tile_of`](Builder::shared_tile_of) allocates one per warp or group of warps. In that case,
 /// statements about the block, its threads and its barrier apply to that scope.
 #[doc(alias = "st")]
 pub struct St<'k, T: TensorElement, const H: usize, const W: usize, S = Auto> {
@@ -40,7 +40,7 @@ impl<T: TensorElement, const H: usize, const W: usize, S> fmt::Debug for St<'_, 
     }
 }
 
-/// More bytes than the shared memory of any target; fewer are checked when the kernel is built.
+/// More bytes than the shared memory of any target. Smaller sizes are checked when the kernel is built.
 const MOST_BYTES: u32 = 1 << 24;
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
@@ -118,7 +118,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         self.tensor.with_access()
     }
 
-    /// Returns the tile, pending until the copies `by` to its [`tensor`](Self::tensor) are complete.
+    /// Returns the tile, pending until `by`, the copies to its [`tensor`](Self::tensor), are complete.
     pub fn written<V>(self, by: tensor::Pending<'k, V>) -> Pending<'k, Self> {
         by.map(|_| Filled { tile: self })
     }

@@ -33,7 +33,7 @@ pub trait StageTiles<'k>: Sized + Sealed {
     fn filled(self) -> Self::Filled;
 }
 
-/// A tuple of tiles in global memory that fill a stage of `Tiles`: one for each tile of the stage.
+/// A tuple of tiles in global memory that fill a stage of `Tiles`, one for each tile of the stage.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not fill a stage of `{Tiles}`",
     note = "give one tile of global memory for each shared tile, of the same element type"

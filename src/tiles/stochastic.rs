@@ -57,7 +57,7 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
     /// Converts the elements to a 16-bit type `U`, each rounded up or down at random, so that the expected value is the exact number.
     /// Requires sm_100a.
     ///
-    /// The two elements of a register share a word of `random`; the hardware uses different bits of the word for each element.
+    /// The two elements of a register share a word of `random`; the hardware uses different bits of the word for each of them.
     #[doc(alias = "cvt.rs")]
     #[must_use]
     #[track_caller]
@@ -68,8 +68,8 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
         Rt::of_registers(k, k.all_owned(|| self.rounded_at_random::<U>(random)))
     }
 
-    /// Converts elements of 16 bits or more to an 8-bit type `U` as [`narrow`](Self::narrow) does, but rounds each up or down at random, as
-    /// [`convert_stochastic`](Self::convert_stochastic) does. Requires sm_100a.
+    /// Converts elements of 16 bits or more to an 8-bit type `U` like [`narrow`](Self::narrow), but rounds each up or down at random like
+    /// [`convert_stochastic`](Self::convert_stochastic). Requires sm_100a.
     #[doc(alias = "cvt.rs")]
     #[must_use]
     #[track_caller]
@@ -91,7 +91,7 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
         Rt::of_registers(k, k.all_owned(|| moved(k, &rounded, blocks, &layouts)))
     }
 
-    /// Returns the elements as `U`, in words in the order of the registers.
+    /// Returns the elements as words of `U`, in register order.
     #[track_caller]
     fn rounded_at_random<U: StochasticElement>(&self, random: &RandomTile<'k>) -> Vec<Val<'k, U::Word>> {
         let k = self.kernel();
@@ -125,7 +125,7 @@ impl<'k, T: ConvertibleElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V>
         let _located = k.locate(Location::caller());
         let at = Coordinates::along(k, &Self::layout(), 0);
         let mut elements: Vec<_> = self.words().into_iter().flat_map(T::to_f32).collect();
-        // The last register may be half used.
+        // Only half of the last register may be used.
         let values = at.offsets.len();
         elements.resize(values.next_multiple_of(U::PER_WORD), 0.0.into());
         let words = random.of_vector(&at, (0..values).step_by(U::PER_WORD), Self::LENGTH);

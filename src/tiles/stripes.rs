@@ -1,4 +1,4 @@
-//! Vectors that several threads own together, in a striped arrangement whose length is chosen when the kernel is built.
+//! Vectors distributed over several threads, in a striped arrangement whose length is chosen when the kernel is built.
 
 use std::panic::Location;
 
@@ -11,13 +11,13 @@ use crate::{
     tensor::{Fragment, Tensor, TensorElement, UnalignedRow, copy, copy_or, in_order, words_of},
 };
 
-/// The maximum number of elements of a tile of a vector, whose length only the launch knows.
+/// The maximum number of elements in a tile of a vector whose length is known only at launch.
 const MOST_IN_TILE: u32 = 1 << 16;
 
 /// The arrangement of a vector over `threads` threads: in each of `count` stripes, each thread owns `adjacent` elements, in the order of
 /// the threads.
 ///
-/// Unlike those of [`Rv`](super::Rv), its sizes are numbers, not types, and the threads may be a part of a warp, a block or a cluster.
+/// Unlike in [`Rv`](super::Rv), sizes are values, not type parameters, and the threads may be part of a warp, a block or a cluster.
 #[doc(alias = "striped arrangement")]
 #[derive(Clone, Copy, Debug)]
 pub struct Stripes<'k> {
@@ -26,7 +26,7 @@ pub struct Stripes<'k> {
     threads: u32,
     adjacent: u32,
     count: u32,
-    /// The elements of the first group ahead of the vector.
+    /// The number of elements of the first group that precede the vector.
     ahead: Option<Val<'k, u32>>,
 }
 
@@ -40,7 +40,7 @@ pub struct Striped<'k, T: TensorElement> {
 impl<'k> Builder<'k> {
     /// Returns the arrangement of `count` stripes of `threads` · `adjacent` elements, for the thread with index `thread`.
     ///
-    /// The builder rejects the call if one of the numbers is 0, or a stripe has more than 65,536 elements.
+    /// The builder rejects the call if one of the numbers is 0 or a stripe has more than 65,536 elements.
     #[track_caller]
     pub fn stripes(
         self,
@@ -75,8 +75,8 @@ impl<'k> Stripes<'k> {
         self.adjacent * self.count
     }
 
-    /// Returns the same arrangement of vectors that begin `ahead` elements later, fewer than are adjacent: the first elements of the
-    /// first thread are ahead of the vector.
+    /// Returns the same arrangement for vectors that begin `ahead` elements later: the first `ahead` elements of the first thread precede
+    /// the vector. `ahead` must be less than the number of adjacent elements.
     #[must_use]
     pub(crate) fn beginning_after(self, ahead: Val<'k, u32>) -> Self {
         Self { ahead: Some(ahead), ..self }
@@ -108,9 +108,9 @@ impl<'k> Stripes<'k> {
         Striped { stripes: self, words: elements.to_vec() }
     }
 
-    /// Loads vector `index` of a row: the elements from `index` · [`length`](Self::length). Elements past the end are 0 and are not read.
+    /// Loads vector `index` of a row, from element `index` · [`length`](Self::length) on. Elements past the end are 0 and are not read.
     ///
-    /// Accesses are up to 16 bytes wide, depending on the known alignment of the row and the known divisors of its length.
+    /// Accesses are up to 16 bytes wide, depending on the known alignment of the row and known divisors of its length.
     #[track_caller]
     pub fn load<T: TensorElement, A: Readable>(
         self,
@@ -196,7 +196,7 @@ impl<'k> Stripes<'k> {
         }
     }
 
-    /// Returns this thread's part of a vector of a row, as several consecutive stripes that fit in a tile.
+    /// Returns this thread's part of a vector of a row, divided into groups of consecutive stripes that fit in a tile.
     #[track_caller]
     fn parts<T: TensorElement, A>(
         self,
@@ -294,15 +294,15 @@ impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
         Self { stripes: self.stripes, words }
     }
 
-    /// Applies `f`, which may have a state, to each of this thread's elements in order.
+    /// Applies `f`, which may be stateful, to each of this thread's elements in order.
     #[must_use]
     #[track_caller]
     pub(crate) fn scanned(&self, mut f: impl FnMut(Val<'k, T>) -> Val<'k, T>) -> Self {
         Self { stripes: self.stripes, words: self.words.iter().map(|&x| f(x)).collect() }
     }
 
-    /// Calls `f` with groups of `size` adjacent elements, a divisor of the adjacent elements of a thread, and with the index of the first
-    /// one in the vector.
+    /// Calls `f` with each group of `size` adjacent elements and the index of the group's first element in the vector. `size` must divide
+    /// the number of adjacent elements of a thread.
     #[track_caller]
     pub(crate) fn for_each_group(&self, size: usize, f: impl Fn(Val<'k, u32>, &[Val<'k, T>])) {
         let first = self.stripes.first();
@@ -339,8 +339,8 @@ impl<'k> Striped<'k, f32> {
         sums.combined(|a, b| a + b)
     }
 
-    /// Replaces the elements of vector `index` of a row of `n` elements that are outside the row with `value`. `n` is a multiple of the
-    /// number of adjacent elements, unless vectors begin later.
+    /// Replaces the elements of vector `index` that are outside the row of `n` elements with `value`. `n` must be a multiple of the number
+    /// of adjacent elements, unless the vectors begin later.
     #[must_use]
     #[track_caller]
     pub(crate) fn fill_outside(&self, index: Val<'k, u32>, n: Val<'k, u32>, value: f32) -> Self {

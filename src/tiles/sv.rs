@@ -20,8 +20,8 @@ use crate::{
     tensor::{self, SharedLayout, Tensor, TensorElement, copy},
 };
 
-/// A vector of `N` · 16 elements `T` in shared memory, with unspecified contents. It has the states of a shared tile ([`St`]): [`Pending`]
-/// while a copy or store fills it, [`Filled`] when its data can be read.
+/// A vector of `N` · 16 elements `T` in shared memory, with unspecified contents. It has the same states as a shared tile ([`St`]):
+/// [`Pending`] while a copy or store fills it, and [`Filled`] once its data can be read.
 #[doc(alias = "sv")]
 pub struct Sv<'k, T: TensorElement, const N: usize> {
     pub(super) tensor: Tensor<'k, Shared, T, ReadWrite>,
@@ -81,7 +81,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         self.tensor.with_access()
     }
 
-    /// Returns the vector, pending until the copies `by` to its [`tensor`](Self::tensor) are complete.
+    /// Returns the vector, pending until `by`, the copies to its [`tensor`](Self::tensor), are complete.
     pub fn written<V>(self, by: tensor::Pending<'k, V>) -> Pending<'k, Self> {
         by.map(|_| Filled { tile: self })
     }
@@ -101,7 +101,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         self.owner.pending(self)
     }
 
-    /// Returns the vector for stores.
+    /// Returns the vector as a destination of stores.
     pub(super) fn storing(&self) -> StoringVector<'k, T> {
         StoringVector { vector: self.tensor.clone(), owner: self.owner }
     }
@@ -285,7 +285,7 @@ impl<'a, 'k, T: TensorElement> SubvectorMut<'a, 'k, T> {
     }
 }
 
-/// Elements of shared memory along one mode, in parts of equal length.
+/// Elements in shared memory along one mode, divided into parts of equal length.
 pub(super) struct Line<'k, T: TensorElement> {
     pub(super) whole: Tensor<'k, Shared, T, ReadWrite>,
     pub(super) at: Val<'k, u32>,

@@ -1,4 +1,4 @@
-//! Swizzles: the distribution of a shared tile's elements over banks.
+//! Swizzles, which distribute a shared tile's elements over the banks.
 
 use crate::{
     layout::{Layout, LayoutError, Swizzle},
@@ -45,11 +45,11 @@ swizzles! {
         row if row % 64 == 0 => (Swizzle::BYTES_64, 64),
         _ => (Swizzle::BYTES_32, 32),
     };
-    /// 128-byte rows; bits 7–9 of the address are exclusive-ored into bits 4–6: `Swizzle<3,4,3>`.
+    /// 128-byte rows; bits 7–9 of the address are XORed into bits 4–6: `Swizzle<3,4,3>`.
     Swizzle128, false, |_| (Swizzle::BYTES_128, 128);
-    /// 64-byte rows; bits 7–8 are exclusive-ored into bits 4–5: `Swizzle<2,4,3>`.
+    /// 64-byte rows; bits 7–8 of the address are XORed into bits 4–5: `Swizzle<2,4,3>`.
     Swizzle64, false, |_| (Swizzle::BYTES_64, 64);
-    /// 32-byte rows; bit 7 is exclusive-ored into bit 4: `Swizzle<1,4,3>`.
+    /// 32-byte rows; bit 7 of the address is XORed into bit 4: `Swizzle<1,4,3>`.
     Swizzle32, false, |_| (Swizzle::BYTES_32, 32);
     /// No swizzle, but unused bytes after each row (16, or 32 for 32-bit and 64 for 64-bit elements), so that the rows of a fragment that
     /// are accessed together use different banks. TMA and `wgmma` do not support this layout.
@@ -58,8 +58,8 @@ swizzles! {
     Plain, false, |row| (Swizzle::NONE, row);
 }
 
-/// Returns the number of unused bytes after each row of elements `T`. The distance between rows is then an odd multiple of 16 bytes, a row of
-/// `ldmatrix`, or of the bytes of a fragment's row that four lanes access, two elements each.
+/// Returns the number of unused bytes after each row of elements `T`. The distance between rows is then an odd multiple of 16 bytes, the
+/// size of an `ldmatrix` row, or, for wider elements, of the 8 elements of a row that four lanes access together.
 pub(super) const fn padding<T: TensorElement, S: SharedSwizzle>() -> u32 {
     match T::SIZE {
         _ if !S::PADDED => 0,
@@ -77,8 +77,8 @@ pub(super) const fn padding<T: TensorElement, S: SharedSwizzle>() -> u32 {
 /// This is the layout of [`St`](super::St) for any size.
 ///
 /// # Errors
-/// Returns an error if the swizzled row is longer than the tile's row. Tiles whose row length is not a multiple of the swizzled row length
-/// are rejected at allocation.
+/// Returns an error if the swizzled row is longer than the tile's row. Allocation rejects tiles whose row length is not a multiple of the
+/// swizzled row length.
 pub fn shared_layout<T: TensorElement, S: SharedSwizzle>(
     rows: u32,
     cols: u32,

@@ -32,7 +32,7 @@ macro_rules! square {
 element_types! { words, square }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Returns the transposed matrix in the other layout, in the same registers: no instruction is emitted.
+    /// Returns the transposed matrix in the other layout, in the same registers, without emitting instructions.
     #[must_use]
     #[track_caller]
     pub fn into_transposed(self) -> Rt<'k, T, W, H, L::Transposed> {
@@ -43,7 +43,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     }
 }
 
-/// Reorders the subtiles, of `each` registers, from rows first to columns first.
+/// Reorders the subtiles, which have `each` registers, from row-major to column-major order.
 fn columns_first(registers: &[RegId], each: usize, [height, width]: [usize; 2]) -> Vec<RegId> {
     let subtiles: Vec<_> = registers.chunks(each).collect();
     let columns = (0..width).flat_map(|j| (0..height).map(move |i| i * width + j));
@@ -99,12 +99,12 @@ impl<'k, T: SquareSubtiles, const H: usize, const W: usize, L: RegisterLayout> R
     }
 }
 
-/// Returns layouts of a 32×32 block of 8-bit elements, from a row to a column tile.
+/// Returns the successive layouts of a 32×32 block of 8-bit elements on the way from a row tile to a column tile.
 ///
-/// With the bits rᵢ of the row and cᵢ of the column, the lane number is (c₂ c₃ r₀ r₁ r₂), lowest bit first, the byte (c₀ c₁) and
-/// the lowest bit of the register r₃; at the end, they are (r₂ r₃ c₀ c₁ c₂), (r₀ r₁) and c₃. Every step exchanges one bit of the
-/// lane number with one of the bits within two registers, so it sends one of these registers, and the last one, which also
-/// exchanges r₂ and c₂, both: 4 `shfl` for 2 registers.
+/// Let rᵢ be the bits of the row and cᵢ those of the column. Initially, the lane number is (c₂ c₃ r₀ r₁ r₂), lowest bit first, the byte
+/// is (c₀ c₁), and the lowest bit of the register is r₃; finally, they are (r₂ r₃ c₀ c₁ c₂), (r₀ r₁) and c₃. Each step exchanges one bit
+/// of the lane number with one bit that selects a byte of two registers, so it sends one of these registers. The last step also
+/// exchanges r₂ and c₂, so it sends both: 4 `shfl` in total for 2 registers.
 fn steps(from: TvLayout, to: TvLayout) -> [TvLayout; 4] {
     let [r0, r1, r2, r3, r4, c0, c1, c2, c3, c4] = std::array::from_fn(|bit| 1i64 << bit);
     let bits = |strides: [i64; 5]| IntTuple::from_iter(strides);
@@ -126,8 +126,8 @@ macro_rules! bytes {
     ($t:ident Length16) => {};
     ($t:ident Length32) => {
         impl<'k, const H: usize, const W: usize> Rt<'k, $t, H, W, Row> {
-            /// Returns the same matrix as a column tile. 32×32 elements are two subtiles, one above the other in the row layout, and side by
-            /// side in the column layout. Other shapes do not compile.
+            /// Returns the same matrix as a column tile. A block of 32×32 elements consists of two subtiles, one above the other in the row
+            /// layout and side by side in the column layout. Other shapes do not compile.
             ///
             /// All lanes of the warp must take part. A subtile requires 8 `shfl`.
             #[must_use]
@@ -181,7 +181,7 @@ where
     L2: RegisterLayout,
 {
     let (row, col) = ([2, 1], [1, 2]);
-    // A column tile has the registers of a row tile of the transposed matrix, and so have the two results.
+    // A column tile has the same registers as a row tile of the transposed matrix; the same applies to the results.
     let (from, to) = if L::LAYOUT == TileLayout::Row { (row, col) } else { (col, row) };
     let layouts = steps(register_layout::<T, Row>(2, 1), register_layout::<T, Col>(1, 2));
     let registers = Rt::<T, 1, 1, L>::SUBTILE_REGISTERS;

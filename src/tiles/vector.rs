@@ -17,8 +17,8 @@ use crate::{
 /// value) layout.
 ///
 /// Vectors of tiles, which reductions return and elementwise operations broadcast, are [`ColVec`] (one element per row) and
-/// [`RowVec`] (one per column). A vector that is not part of a tile is usually [`Naive`](super::Naive), whose accesses
-/// are the widest. [`to_layout`](Self::to_layout) converts between layouts.
+/// [`RowVec`] (one per column). A vector that does not belong to a tile is usually [`Naive`](super::Naive), the layout with the
+/// widest accesses. [`to_layout`](Self::to_layout) converts between layouts.
 ///
 /// A register contains four 8-bit elements. The last register of an [`Orthogonal`](super::Orthogonal) vector of odd `N` is only half used.
 #[doc(alias = "rv")]
@@ -99,7 +99,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
         <Self as Registers<'k>>::layout()
     }
 
-    /// Returns the lane, register and slot of element `index`; of several owners, the lowest lane.
+    /// Returns the lane, register and slot of element `index`; if it has several owners, those of the lowest lane.
     ///
     /// # Errors
     /// Returns [`TvError::Coordinate`] if the element is past the end.
@@ -121,7 +121,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
         self.words()
     }
 
-    /// Returns a vector whose registers have these values, in the order of [`fragment`](Self::fragment); the inverse of
+    /// Returns a vector with these values in its registers, in the order of [`fragment`](Self::fragment); the inverse of
     /// [`registers`](Self::registers).
     ///
     /// The builder rejects the call if the number of values is not the number of registers.
@@ -132,7 +132,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
 }
 
 impl<'k, T: TensorElement<Word = T> + Scalar, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Returns element `index` to all lanes of the warp, all of which must take part. Emits one `shfl` (two for 64-bit elements).
+    /// Returns element `index` in all lanes of the warp, all of which must take part. Emits one `shfl` (two for 64-bit elements).
     ///
     /// The builder rejects the call if the vector has no such element.
     #[track_caller]

@@ -6,8 +6,8 @@ use super::{exchange::Exchange, registers::Registers, vector::Rv, vector_layout:
 use crate::tensor::TensorElement;
 
 impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Returns the same elements in another vector layout: a vector of a tile's rows for a tile's columns, or one loaded as
-    /// [`Naive`](super::Naive) for a tile.
+    /// Returns the same elements in another vector layout: for example, converts a vector with one element per row of a tile to one with one
+    /// element per column, or a vector loaded as [`Naive`](super::Naive) to a vector of a tile.
     ///
     /// All lanes of the warp must take part. A lane receives each register of the result at most once: per 16 elements of 32 bits, at most
     /// 4 `shfl` to [`Aligned`](super::Aligned), 2 to [`Orthogonal`](super::Orthogonal), and ½ to `Naive` for lengths that are multiples of
@@ -20,7 +20,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
         self.to_vector()
     }
 
-    /// Returns the same elements in another vector layout, whose unit of length may differ. Otherwise like [`to_layout`](Self::to_layout).
+    /// Returns the same elements in another vector layout, as [`to_layout`](Self::to_layout) does, but the unit of length may differ.
     /// For example, the column sums of an `Rt<e4m3, 1, 2>` become a vector of a tile of wider elements:
     /// `let sums: RowVec<f32, 4> = q.col_sum().to_vector();`. Other lengths do not compile.
     #[must_use]

@@ -34,14 +34,14 @@ pub struct Naive<S = Length16>(PhantomData<S>);
     note = "layouts are `Orthogonal`, `Aligned` and `Naive`"
 )]
 pub trait VectorLayout: Sealed + 'static {
-    /// The name in messages.
+    /// The name of the layout in error messages.
     const NAME: &'static str;
-    /// The unit of lengths: 16 elements, or 32 for vectors along the words of tiles of 8-bit elements.
+    /// The unit of length: 16 elements, or 32 for vectors along the words of tiles of 8-bit elements.
     const UNIT: u32;
     /// The number of elements that a lane owns.
     #[doc(hidden)]
     const OWNED: Owned;
-    /// The layout of vectors of the same length with the fewest owners per element.
+    /// The layout for vectors of the same length in which elements have the fewest owners.
     #[doc(hidden)]
     type Divided: VectorLayout;
     /// Returns the (lane, value) layout of a vector of `length` · [`UNIT`](Self::UNIT) elements.
@@ -111,7 +111,7 @@ impl<S: SubtileLength> VectorLayout for Aligned<S> {
     }
 }
 
-/// The maximum number of adjacent elements of a lane: 16 bytes of 16-bit elements.
+/// The maximum number of adjacent elements that a lane owns: 16 bytes of 16-bit elements.
 const MOST_ADJACENT: u32 = 8;
 
 impl<S: SubtileLength> VectorLayout for Naive<S> {
