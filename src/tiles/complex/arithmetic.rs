@@ -1,8 +1,8 @@
 //! Arithmetic on complex tiles and vectors.
 //!
-//! Products and quotients are computed in [`Accumulate::Sum`]: f32 for floating-point elements of 8 and 16 bits and tf32, whose results
-//! are rounded once more, and `i32` for 8-bit integers. With fused multiply-adds, a product of numbers has one rounding of a real product and
-//! one of the result in each part:
+//! Products and quotients are computed in [`Accumulate::Sum`]: f32 for tf32 and floating-point elements of 8 and 16 bits, with results that
+//! are rounded once more, and `i32` for 8-bit integers. Because of fused multiply-adds, each part of a product is rounded twice: once for a
+//! real product, and once for the result:
 //!
 //! | | real part | imaginary part |
 //! | --- | --- | --- |
@@ -34,8 +34,8 @@ use crate::{
     },
 };
 
-/// The second operand of an operation on complex tiles or vectors with parts `P`: a complex tile or vector of the same type, a number
-/// `Complex { re, im }`, constant or in registers, or, for tiles, a reference to a complex vector that is broadcast.
+/// The second operand of an operation on complex tiles or vectors with parts `P`: a complex tile or vector of the same type, or a number
+/// `Complex { re, im }` of constants or registers. For tiles, it may also be a reference to a complex vector, which is broadcast.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be combined with each element of a complex tile or vector of `{P}`",
     note = "operands are complex tiles of the same type, shape and layout, numbers `Complex {{ re, im }}`, and for tiles references to \
@@ -74,8 +74,8 @@ pub(super) type Number<'k, S> = Complex<Val<'k, S>>;
 /// A part of a result, computed from the operands and from the intermediate results of both parts.
 type Part<'f, 'k, S, const N: usize> = dyn Fn([Number<'k, S>; N], Number<'k, S>) -> Val<'k, S> + 'f;
 
-/// A function of `N` complex numbers. The imaginary part of the result is computed first and may replace that of an operand, on
-/// which the real part then depends only through the intermediate results.
+/// A function of `N` complex numbers. The imaginary part of the result is computed first and may overwrite that of an operand, so
+/// the real part may depend on the overwritten part only through the intermediate results.
 pub(super) struct Formula<'f, 'k, S: Scalar, const N: usize> {
     /// Returns the intermediate results.
     pub(super) first: &'f dyn Fn([Number<'k, S>; N]) -> Number<'k, S>,
@@ -102,10 +102,10 @@ pub(super) fn words_for<'k, P: Registers<'k>>(
     Complex { re: re.words_for(k), im: im.words_for(k) }
 }
 
-/// The registers that an operation writes in place; `None` for fresh ones.
+/// The registers that an operation overwrites; `None` if it uses fresh ones.
 pub(super) type InPlace<'a> = Option<Complex<&'a [RegId]>>;
 
-/// Writes a word to a register, or to a fresh one.
+/// Writes a word to a register; to a fresh one if `to` is `None`.
 #[track_caller]
 fn write<'k, W: Scalar>(k: Builder<'k>, to: Option<RegId>, word: impl FnOnce() -> Val<'k, W>) -> RegId {
     match to {
@@ -115,7 +115,7 @@ fn write<'k, W: Scalar>(k: Builder<'k>, to: Option<RegId>, word: impl FnOnce() -
 }
 
 impl<'k, S: Scalar, const N: usize> Formula<'_, 'k, S, N> {
-    /// Computes the formula for each element, and returns the registers of the results.
+    /// Computes the formula for each element and returns the registers of the results.
     #[track_caller]
     pub(super) fn apply<T: Accumulate<Sum = S>>(
         &self,

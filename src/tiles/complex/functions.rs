@@ -82,7 +82,7 @@ macro_rules! functions {
                 self
             }
 
-            /// Replaces each number z with its reciprocal conj(z) / |z|², in place. The square overflows and underflows before the result does.
+            /// Replaces each number z with its reciprocal conj(z) / |z|², in place. The square may overflow or underflow first.
             #[must_use]
             #[track_caller]
             pub fn recip(mut self) -> Self
@@ -128,8 +128,8 @@ macro_rules! functions {
                 magnitudes(self, &|square| square)
             }
 
-            /// Returns the magnitudes |z|, the square roots of [`abs_squared`](Self::abs_squared), which overflow where the squares do. Complex
-            /// numbers are not ordered, so maxima and conditions are taken of magnitudes: `z.abs().row_argmax()`.
+            /// Returns the magnitudes |z|, the square roots of [`abs_squared`](Self::abs_squared); they overflow if the squares do. Complex
+            /// numbers are not ordered, so use magnitudes for maxima and conditions: `z.abs().row_argmax()`.
             #[doc(alias = "norm")]
             #[must_use]
             #[track_caller]
@@ -210,8 +210,8 @@ fn mapped<'k, P: Registers<'k>>(
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Crt<'k, T, H, W, L> {
-    /// Returns the results of `f` for each element, which receives the builder, the element's row and column in the tile, and the element,
-    /// as [`Rt::map_indexed`] does: `z.map_indexed(|k, (row, col), z| …)`.
+    /// Applies `f` to each element and returns the results, as [`Rt::map_indexed`] does; `f` receives the builder, the element's row and
+    /// column in the tile, and the element: `z.map_indexed(|k, (row, col), z| …)`.
     #[must_use]
     #[track_caller]
     pub fn map_indexed(

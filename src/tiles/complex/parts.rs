@@ -1,4 +1,4 @@
-//! Methods of complex tiles and vectors in registers that apply the method of the real type to both parts.
+//! Methods of complex register tiles and vectors that apply the method of the real type to both parts.
 
 use super::{Complex, Crt, Crv};
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// Methods by reference: the name, what the method returns, the real type, parameters, and the result.
+/// Defines methods that take `self` by reference: the name, what the method returns, the real type, parameters, and the result.
 macro_rules! by_reference {
     ($($name:ident $what:literal $real:literal $([$($generics:tt)+])? ($($argument:ident: $type:ty),*) -> $result:ty $(where [$($bound:tt)+])?;)*) => {$(
         #[doc = concat!($what, ", as [`", $real, "::", stringify!($name), "`](crate::tiles::", $real, "::", stringify!($name), ") does.")]
@@ -30,7 +30,7 @@ macro_rules! by_reference {
     )*};
 }
 
-/// Methods by value, as [`by_reference`] does.
+/// Defines methods that take `self` by value, like [`by_reference`].
 macro_rules! by_value {
     ($($name:ident $what:literal $real:literal $([$($generics:tt)+])? ($($argument:ident: $type:ty),*) -> $result:ty $(where [$($bound:tt)+])?;)*) => {$(
         #[doc = concat!($what, ", as [`", $real, "::", stringify!($name), "`](crate::tiles::", $real, "::", stringify!($name), ") does.")]

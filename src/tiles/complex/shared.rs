@@ -46,7 +46,7 @@ impl<'k, P: Allocate<'k>> Allocate<'k> for Complex<P> {
         self.map_parts(|part| part.owned_by(owner))
     }
 
-    /// Rejects parts that different scopes own, which no barrier protects.
+    /// Rejects parts that belong to different scopes, because no single barrier protects both.
     #[track_caller]
     fn owner(&self) -> Owner<'k> {
         let Complex { re, im } = self.as_ref().map_parts(Allocate::owner);
@@ -76,7 +76,7 @@ impl<'k, P: StageTile<'k>, G: SourceOf<'k, P>> SourceOf<'k, Complex<P>> for Comp
 }
 
 impl<'k, P: StageTile<'k>> Complex<P> {
-    /// Fills both parts from global memory, as [`St::fill`] does and [`Sv::fill`]. All threads of the block must take part.
+    /// Fills both parts from global memory, as [`St::fill`] and [`Sv::fill`] do. All threads of the block must take part.
     #[doc(alias = "load_async")]
     #[track_caller]
     pub fn fill<G: SourceOf<'k, P>>(self, from: Complex<G>) -> Pending<'k, Self> {
@@ -89,7 +89,7 @@ impl<'k, P: StageTile<'k>> Complex<P> {
         tensor::Pending::by(owner.0, self.filled(), asynchronous)
     }
 
-    /// Fills both parts like [`fill`](Self::fill). Elements out of bounds become `re` + i · `im`, as for [`St::fill_or`].
+    /// Fills both parts like [`fill`](Self::fill), but out-of-bounds elements become `re` + i · `im`, as with [`St::fill_or`].
     #[track_caller]
     pub fn fill_or<T: TensorElement, A, const R: usize>(
         self,
@@ -103,7 +103,7 @@ impl<'k, P: StageTile<'k>> Complex<P> {
         self.fill(from.or(re, im))
     }
 
-    /// Stores to both parts in a closure.
+    /// Stores to both parts with the stores that a closure emits.
     #[track_caller]
     fn stored(self, store: impl FnOnce(&Self)) -> Pending<'k, Self> {
         let owner = self.owner();
@@ -193,7 +193,7 @@ impl<'k, T: TensorElement, const N: usize> Csv<'k, T, N> {
 }
 
 impl<'k, P: Allocate<'k>> Complex<P> {
-    /// Returns a complex tile or vector of another type, whose parts reuse the memory of the parts of this one. See [`St::reuse`].
+    /// Returns a complex tile or vector of another type whose parts reuse the memory of this one's parts; see [`St::reuse`].
     #[track_caller]
     pub fn reuse<Q: Allocate<'k>>(self) -> Complex<Q> {
         Complex { re: reuse(self.re), im: reuse(self.im) }
@@ -201,7 +201,7 @@ impl<'k, P: Allocate<'k>> Complex<P> {
 }
 
 impl<'k, P: Allocate<'k>> Complex<Filled<P>> {
-    /// Waits once, until all threads have finished reading both parts, as [`Filled::release`] does; the tile can then be filled again.
+    /// Waits at one barrier until all threads have finished reading both parts, as [`Filled::release`] does; the tile can then be refilled.
     #[doc(alias = "sync")]
     #[track_caller]
     pub fn release(self) -> Complex<P> {
@@ -215,8 +215,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>
     Complex<Filled<St<'k, T, H, W, S>>>
 {
     /// Updates the tile in place, 16 rows at a time, with all warps of the block, as [`Filled::update`] does: `f` receives the index of these
-    /// rows, in units of subtiles, and their elements, and returns the new elements. Both parts of the rows are in registers: update parts of
-    /// tiles wider than about 8 subtiles with [`update_with`](Self::update_with).
+    /// rows, in units of subtiles, and their elements, and returns the new elements. Both parts of the rows are in registers: if the tile is
+    /// wider than about 8 subtiles, update parts of it with [`update_with`](Self::update_with).
     #[doc(alias = "bin_map")]
     #[doc(alias = "row_map")]
     #[doc(alias = "col_map")]
@@ -232,7 +232,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>
         })
     }
 
-    /// Updates rectangles of the tile in place, each with any warp, as [`Filled::update_with`] does.
+    /// Updates rectangles of the tile in place, from any warps, as [`Filled::update_with`] does.
     #[track_caller]
     pub fn update_with(
         self,
@@ -243,7 +243,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>
         tile.owner().pending(tile)
     }
 
-    /// Atomically adds register tiles of any warps to rectangles of the tile, as [`Filled::add_with`] does: each part of a number separately.
+    /// Atomically adds register tiles, from any warps, to rectangles of the tile, as [`Filled::add_with`] does, each part separately.
     #[doc(alias = "add_into")]
     #[track_caller]
     pub fn add_with(
@@ -278,7 +278,7 @@ impl<'k, T: TensorElement, const N: usize> Complex<Filled<Sv<'k, T, N>>> {
         owner.pending(vector)
     }
 
-    /// Atomically adds register vectors of any warps to parts of the vector, as [`Filled::add_with`](Filled#method.add_with-1) does.
+    /// Atomically adds register vectors, from any warps, to parts of the vector, as [`Filled::add_with`](Filled#method.add_with-1) does.
     #[doc(alias = "add_into")]
     #[track_caller]
     pub fn add_with(

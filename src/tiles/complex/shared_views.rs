@@ -1,4 +1,4 @@
-//! Parts of complex tiles and vectors in shared memory, from which register tiles and vectors are loaded and to which they are stored.
+//! Parts of complex tiles and vectors in shared memory: the sources and destinations of loads and stores of register tiles and vectors.
 
 use std::panic::Location;
 
@@ -47,13 +47,13 @@ impl<'k, T: TensorElement, const N: usize> Complex<Filled<Sv<'k, T, N>>> {
 impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle>
     Complex<Filled<St<'k, T, H, W, S>>>
 {
-    /// Stores the sum of each row to a complex shared vector, by all warps of the block, as [`Filled::row_sum`] does.
+    /// Stores the sum of each row to a complex shared vector, with all warps of the block, as [`Filled::row_sum`] does.
     #[track_caller]
     pub fn row_sum(&self, to: Csv<'k, T::Sum, H>) -> Pending<'k, Csv<'k, T::Sum, H>> {
         both(self.re.row_sum(to.re), self.im.row_sum(to.im))
     }
 
-    /// Stores the sum of each column to a complex shared vector, by all warps of the block, as [`Filled::col_sum`] does.
+    /// Stores the sum of each column to a complex shared vector, with all warps of the block, as [`Filled::col_sum`] does.
     #[track_caller]
     pub fn col_sum<const N: usize>(&self, to: Csv<'k, T::Sum, N>) -> Pending<'k, Csv<'k, T::Sum, N>> {
         both(self.re.col_sum(to.re), self.im.col_sum(to.im))
@@ -74,7 +74,7 @@ impl<'k, T: Accumulate, const N: usize> Complex<Filled<Sv<'k, T, N>>> {
     }
 }
 
-/// Returns both parts of a vector, which are in flight.
+/// Combines both parts of a vector, which are in flight, into one pending vector.
 #[track_caller]
 fn both<'k, T: TensorElement, const N: usize>(
     re: Pending<'k, Sv<'k, T, N>>,
@@ -151,7 +151,7 @@ impl<'k, T: TensorElement> Complex<SubtileUpdate<'_, 'k, T>> {
         self.update_at(Location::caller(), f);
     }
 
-    /// Updates the rectangle like [`update`](Self::update), with instructions of the line `at`.
+    /// Updates the rectangle as [`update`](Self::update) does, and attributes the instructions to the source line `at`.
     #[track_caller]
     pub(super) fn update_at<const H: usize, const W: usize, L: RegisterLayout>(
         self,
@@ -168,7 +168,7 @@ impl<'k, T: TensorElement> Complex<SubtileUpdate<'_, 'k, T>> {
 }
 
 impl<'k, T: AtomicElement> Complex<Adding<Storing<'k, T>>> {
-    /// Adds a register tile to the rectangle that starts at subtile (`row`, `col`). Warps may add to the same rectangle.
+    /// Adds a register tile to the rectangle that starts at subtile (`row`, `col`). Several warps may add to the same rectangle.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const H: usize, const W: usize, L: RegisterLayout>(

@@ -1,4 +1,4 @@
-//! Exchange of columns of tiles among the blocks of a cluster that compute parts of the same tile.
+//! All-to-all exchange of tile columns among the blocks of a cluster that compute parts of the same tile.
 
 use std::{fmt, panic::Location};
 
@@ -9,7 +9,7 @@ use crate::{
     tiles::{ColVec, Row, Rt, registers::Registers},
 };
 
-/// A thread's registers of a subtile, and those of a vector with an element for each row, in a vector of four.
+/// The number of registers per thread of a subtile, and of a vector with one element per row, which is sent twice to fill four.
 const SUBTILE: usize = 8;
 const ROWS: usize = 2;
 
@@ -37,8 +37,8 @@ impl<'k> Persistent<'k> {
 }
 
 impl<'k> Consumer<'k, 1> {
-    /// Sends the vector `of_rows` to each block that computes a part of the same tile, with the part's columns of `tile`: `P` columns of
-    /// subtiles per part, in the order of the parts. Returns the columns and vectors sent to this block, in the same order. All threads of
+    /// Sends to each block that computes a part of the same tile that part's columns of `tile`, `P` columns of subtiles per part in the
+    /// order of the parts, and the vector `of_rows`. Returns the columns and vectors sent to this block, in the same order. All threads of
     /// the warpgroup in each of these blocks must take part.
     #[doc(alias = "DSMEM")]
     #[track_caller]

@@ -1,4 +1,4 @@
-//! Tiles that consumer warpgroups write together and that all of them read.
+//! Tiles that consumer warpgroups write together and all of them read.
 
 use std::{fmt, marker::PhantomData, panic::Location};
 
@@ -9,8 +9,8 @@ use crate::{
     tiles::{Allocate, Convert, Filled, Row, Rt, St, Storing},
 };
 
-/// The tiles of which one may be written while another is read: a warpgroup that contributes to the next tile has finished reading this
-/// one, and no warpgroup contributes to the one after that before all have contributed to the next.
+/// The number of tiles, so that one can be written while the other is read. Two suffice: a warpgroup contributes to the next tile only after
+/// it has read the previous one, and reuses a slot only after all warpgroups have contributed to the tile in the other slot.
 const SLOTS: u32 = 2;
 
 /// A shared tile of `H`×`W` subtiles for an operand. Each of `C` consumer warpgroups computes 64 of its rows; then all of them read the
@@ -39,7 +39,7 @@ const SLOTS: u32 = 2;
 /// ```
 pub struct Assembly<'k, T, const H: usize, const W: usize, const C: usize> {
     base: Ptr<'k, u8, Shared>,
-    /// One barrier per slot, which completes a phase when all warps have written their rows.
+    /// One barrier per slot; it completes a phase when all warps have written their rows.
     full: Mbarrier<'k>,
     /// The number of tiles that this warpgroup has contributed to.
     round: Var<'k, u32>,
@@ -62,8 +62,8 @@ impl<T: TensorElement, const H: usize, const W: usize, const C: usize> fmt::Debu
 }
 
 impl<'k> Builder<'k> {
-    /// Allocates a tile of `H`×`W` subtiles that `C` consumer warpgroups write together: `k.assembly::<bf16, 8, 4, 2>()`. All threads of the
-    /// block must execute the call.
+    /// Allocates an assembly of `H`×`W` subtiles that `C` consumer warpgroups write together: `k.assembly::<bf16, 8, 4, 2>()`. All threads of
+    /// the block must execute the call.
     #[track_caller]
     pub fn assembly<T: TensorElement, const H: usize, const W: usize, const C: usize>(
         self,
@@ -112,7 +112,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
         let round = assembly.round.get();
         let St { tensor, owner, .. } = assembly.tile(round);
         Storing { tile: tensor, owner }.subtile(self.rank() * WARPS + self.warp(), 0).store(rows);
-        // Products read through another proxy.
+        // Products read through the async proxy.
         k.fence_proxy_async(ProxySpace::Shared);
         k.warp().sync();
         k.if_(k.lane().rank().eq(0), || {

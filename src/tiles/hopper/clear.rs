@@ -1,4 +1,4 @@
-//! Clearing of rows of a received stage that are past the edge of a matrix.
+//! Clearing the rows of a received stage that are past the edge of a matrix.
 
 use std::panic::Location;
 
@@ -10,8 +10,8 @@ use crate::{
 };
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Replaces the rows of a tile of a received stage from row `first` on by zeros, before products read it. All threads of the warpgroup
-    /// must take part.
+    /// Writes zeros to the rows from `first` on of a tile of a received stage, before products read it. All threads of the warpgroup must
+    /// take part.
     #[track_caller]
     pub(crate) fn clear_rows<T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>(
         self,
@@ -27,7 +27,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
                 tile.tile.tensor.at_coord(&[row, lane + col]).store(zero::<T>());
             }
         });
-        // Products read through another proxy.
+        // Products read through the async proxy.
         k.fence_proxy_async(ProxySpace::Shared);
         self.group().sync();
     }

@@ -1,4 +1,4 @@
-//! Exchange of registers among the blocks of a cluster that compute parts of the same tile.
+//! Register exchange among the blocks of a cluster that compute parts of the same tile.
 
 use std::{array, fmt, panic::Location};
 
@@ -12,19 +12,19 @@ use crate::{
     tensor::{Arithmetic, TensorElement},
 };
 
-/// The threads of a warpgroup, and the registers that one of them stores at a time.
+/// The number of threads in a warpgroup, and the number of registers that a thread stores at a time.
 const THREADS: u32 = 128;
 const VECTOR: usize = 4;
 
-/// Shared memory through which each thread of a block obtains `registers` registers from the same thread of every block that computes a part
-/// of the same tile, including its own block.
+/// Shared memory through which each thread of a block receives `registers` registers from the thread with the same index in every block that
+/// computes a part of the same tile, including its own block.
 pub(super) struct PartExchange<'k, T> {
     k: Builder<'k>,
     registers: usize,
     pub(super) blocks: Blocks<'k>,
-    /// The number of this block among them.
+    /// The index of this block among these blocks.
     rank: Val<'k, u32>,
-    /// For each block, the vectors of registers that it sent; vectors of adjacent threads are adjacent.
+    /// The vectors of registers received from each block; vectors of adjacent threads are adjacent.
     received: Ptr<'k, T, Shared>,
     /// Completes a phase when the registers of all blocks have arrived.
     full: Mbarrier<'k>,
@@ -68,7 +68,7 @@ impl<'k> Persistent<'k> {
     }
 }
 
-/// Returns the size of `registers` of each thread.
+/// Returns the size in bytes of `registers` registers of each thread.
 const fn bytes(registers: usize) -> u32 {
     THREADS * registers as u32 * 4
 }

@@ -42,9 +42,9 @@ use crate::{
 pub struct InFlight<'k, R> {
     k: Builder<'k>,
     tile: R,
-    /// The number of groups that the kernel had committed after the last product; `None` without a product.
+    /// The number of groups that the kernel had committed after the last product; `None` if there is no product.
     group: Option<u32>,
-    /// Whether the sum is zero although its registers have not been cleared: the first product overwrites them.
+    /// Whether the sum is logically zero but its registers have not been cleared, because the first product overwrites them.
     is_zero: bool,
 }
 
@@ -58,14 +58,14 @@ impl<'k> WarpGroup<'k> {
     /// Starts accumulating products of this warpgroup in each warp's register tile, which contains 16 of the group's 64 rows, or in an array
     /// of such tiles for consecutive blocks of 64 rows.
     ///
-    /// Create the tiles before other products are in flight; otherwise, ptxas makes the code wait for these products before it writes the
-    /// registers of the accumulators (C7515).
+    /// Create the tiles before other products are in flight; otherwise, ptxas inserts a wait for these products before the accumulator
+    /// registers are written (C7515).
     pub fn accumulate<R: Accumulators<'k>>(self, tiles: R) -> InFlight<'k, R> {
         InFlight::complete(self.kernel(), tiles)
     }
 
-    /// Starts accumulating products from zero, without instructions that write zeros: the first product overwrites the registers, even while
-    /// other products are in flight. Otherwise like [`accumulate`](Self::accumulate).
+    /// Starts accumulating products from zero, like [`accumulate`](Self::accumulate), but without instructions that write zeros: the first
+    /// product overwrites the registers, even while other products are in flight.
     ///
     /// `group.accumulate_from_zero::<Rt<f32, 1, 8>>().mma_abt(q, k)` computes only the product.
     #[doc(alias = "scale-d")]
@@ -85,7 +85,7 @@ impl<'k> WarpGroup<'k> {
 /// The register tiles in which a warpgroup accumulates products: one tile of 64 rows, or an array of tiles for consecutive blocks of 64
 /// rows. Each warp owns 16 rows of a block.
 pub trait Accumulators<'k>: State<'k> + sealed::Sealed {
-    /// Returns tiles whose registers must be written before they are read.
+    /// Returns tiles with uninitialized registers, which must be written before they are read.
     #[doc(hidden)]
     #[track_caller]
     fn undefined(k: Builder<'k>) -> Self;
@@ -145,7 +145,7 @@ impl<'k, R> InFlight<'k, R> {
         self.tile
     }
 
-    /// Writes the zeros that no product has overwritten.
+    /// Writes zeros to the registers if no product has overwritten them.
     #[track_caller]
     fn clear(&mut self)
     where
@@ -267,8 +267,8 @@ fn array<T, const H: usize>(tiles: Vec<T>) -> [T; H] {
     tiles.try_into().unwrap_or_else(|_| unreachable!("a product has as many tiles as before"))
 }
 
-/// Emits the products of all steps along k as one group, into accumulators of 64×`cols` elements with these registers, which the first
-/// step overwrites if they are `undefined`.
+/// Emits the products of all steps along k as one group, into accumulators of 64×`cols` elements with these registers. The first step
+/// overwrites them if they are `undefined`.
 #[track_caller]
 fn multiply<'k, A, B, C>(
     k: Builder<'k>,
@@ -284,7 +284,7 @@ where
     C: TensorElement,
 {
     let depth = 32 / A::SIZE;
-    // D, A, B, C: the last is D again.
+    // The types are those of D, A, B and C; omit C, which has the type of D.
     let types = A::TYPES.rsplit_once('.').map_or("", |(types, _)| types);
     let mnemonic = matrix_mnemonic::wgmma("", (64, cols as u32, depth), "", types);
     let mut immediates = ArrayVec::new();

@@ -7,7 +7,7 @@ use crate::{
     tiles::{Filled, Row, Rt, SharedSwizzle, St, registers::Registers},
 };
 
-/// A of a product, step by step.
+/// Operand A of a product, divided into steps along k.
 pub(super) enum Factor<'k, T: TensorElement> {
     Shared(Descriptors<'k>),
     /// The registers of a row tile, four for each step.
@@ -83,7 +83,7 @@ impl<'k, T: TensorElement, const K: usize> LeftFactor<'k, T, 4, K> for Rt<'k, T,
     #[track_caller]
     #[allow(private_interfaces, reason = "only called by the crate")]
     fn factor(self) -> Factor<'k, T> {
-        // The fragment of tf32 has another order along k than a row tile, which B in shared memory cannot follow.
+        // The tf32 fragment has a different order along k than a row tile, and B in shared memory cannot be reordered to match.
         const { assert!(T::SIZE <= 2, "A in registers is of 8 or 16 bits: store other types to shared memory") };
         Factor::Registers(self.words())
     }

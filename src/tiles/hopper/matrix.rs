@@ -1,4 +1,4 @@
-//! Shared tiles as operands of `wgmma` and of tensor copies: consecutive blocks of swizzled rows.
+//! Shared tiles as operands of `wgmma` and tensor copies: consecutive blocks of swizzled rows.
 
 use std::{fmt, marker::PhantomData};
 
@@ -12,9 +12,9 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Blocks {
     pub(super) swizzle: SwizzleMode,
-    /// The bytes of a row in a block: the width of the swizzle.
+    /// The size in bytes of a row of a block: the width of the swizzle.
     pub(super) row_bytes: u32,
-    /// The bytes of a block.
+    /// The size of a block in bytes.
     pub(super) block_bytes: u32,
     /// The number of blocks.
     pub(super) count: u32,
@@ -75,7 +75,7 @@ impl Order {
 /// The descriptors of an operand.
 pub(super) struct Descriptors<'k> {
     pub(super) order: Order,
-    /// One for each step of 32 bytes along k (16 rows if the operand is major in M or N); none if it was rejected.
+    /// One descriptor per step of 32 bytes along k (16 rows if the operand is MN-major); none if the operand was rejected.
     pub(super) steps: Vec<MatrixDescriptor<'k>>,
     /// The distance in bytes between blocks of 64 rows or columns along m.
     pub(super) rows_64: u32,
@@ -86,7 +86,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize> SharedMatrix<'k, T, H
         self.start.kernel()
     }
 
-    /// Returns the transpose, without emitting instructions. Products support rows along m or n only for 16-bit types.
+    /// Returns the transpose, without emitting instructions. Products support rows along m or n (MN-major) only for 16-bit types.
     #[must_use]
     pub fn transposed(self) -> SharedMatrix<'k, T, W, H> {
         let Self { start, blocks, transposed, element } = self;
@@ -105,7 +105,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize> SharedMatrix<'k, T, H
         if self.transposed { self.descriptors(Order::KMajor, H) } else { self.descriptors(Order::MnMajor, H) }
     }
 
-    /// Returns the operand's descriptors; it extends over `depth` subtiles along k.
+    /// Returns the descriptors of the operand, which extends over `depth` subtiles along k.
     #[track_caller]
     fn descriptors(&self, order: Order, depth: usize) -> Descriptors<'k> {
         let blocks = match self.blocks {
@@ -126,7 +126,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize> SharedMatrix<'k, T, H
             }
         };
         let Blocks { swizzle, row_bytes, block_bytes, .. } = blocks;
-        // Core matrices are groups of 8 rows; the other distance is that of blocks, which a K-major operand steps over by its address.
+        // The stride separates core matrices of 8 rows; the leading offset separates blocks. K-major operands advance the address instead.
         let leading_bytes = if order == Order::MnMajor { block_bytes } else { 0 };
         let layout = MatrixLayout { leading_bytes, stride_bytes: 8 * row_bytes, base_offset: 0, swizzle };
         let first = MatrixDescriptor::new(self.start, layout);
@@ -201,7 +201,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 
     /// Returns part `index` of the tile's rows, `H2` rows of subtiles, as an operand of a product: `a.rows(c.rank())`.
     ///
-    /// `H2` must divide `H`; an index past the last part is rejected if it is constant.
+    /// `H2` must divide `H`. A constant index past the last part is rejected.
     #[track_caller]
     pub fn rows<const H2: usize>(&self, index: impl Into<Val<'k, u32>>) -> SharedMatrix<'k, T, H2, W> {
         const { assert!(H2 > 0 && H.is_multiple_of(H2), "the parts must divide the rows of the tile") }
@@ -216,8 +216,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 
     /// Returns part `index` of the tile's columns, `W2` columns of subtiles, as an operand of a product.
     ///
-    /// `W2` must divide `W`, and the parts must be whole blocks of the swizzle; an index past the last part is rejected if it is
-    /// constant.
+    /// `W2` must divide `W`, and each part must consist of whole blocks of the swizzle. A constant index past the last part is
+    /// rejected.
     #[track_caller]
     pub fn cols<const W2: usize>(&self, index: impl Into<Val<'k, u32>>) -> SharedMatrix<'k, T, H, W2> {
         const { assert!(W2 > 0 && W.is_multiple_of(W2), "the parts must divide the columns of the tile") }

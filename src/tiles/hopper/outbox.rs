@@ -1,4 +1,4 @@
-//! Stores of results by tensor copies that overlap the work on the next tile.
+//! Stores of results with tensor copies, overlapped with the work on the next tile.
 
 use std::{fmt, marker::PhantomData, panic::Location};
 
@@ -9,9 +9,9 @@ use crate::{
     tiles::{Allocate, Auto, Convert, GlTile, Row, Rt, SharedSwizzle, St, Storing, registers::Registers},
 };
 
-/// Shared memory through which `C` consumer warpgroups store their results. Each warpgroup has `SLOTS` tiles of 64 rows and `W` columns of
-/// subtiles. Copies to global memory proceed while the warpgroup works on the next tile; a store to a slot waits for the preceding copy
-/// from that slot.
+/// Shared memory through which `C` consumer warpgroups store their results. Each warpgroup has `SLOTS` slots, which are tiles of 64 rows and
+/// `W` columns of subtiles. Copies to global memory proceed while the warpgroup works on the next tile; a store to a slot waits for the
+/// preceding copy from that slot.
 pub struct Outbox<'k, T, const W: usize, const SLOTS: usize, const C: usize, S = Auto> {
     k: Builder<'k>,
     base: Ptr<'k, u8, Shared>,
@@ -41,7 +41,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<T, const W: usize, const SLOTS: usize, const C: usize, S> Outbox<'_, T, W, SLOTS, C, S> {
-    /// Sets whether threads, instead of tensor copies, store the elements. This is required if the row pitch is not a multiple of 16 bytes.
+    /// Sets whether threads store the elements instead of tensor copies. This is required if the row pitch is not a multiple of 16 bytes.
     #[must_use]
     pub fn by_threads(self, by_threads: bool) -> Self {
         Self { by_threads, ..self }
@@ -81,8 +81,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
         self.send(None, outbox, tiles, |tile: Rt<'k, U, 1, W, Row>, _| tile, to);
     }
 
-    /// Stores the results of `map`, as [`store`](Self::store) does. `map` receives tiles of 16 rows and `P` columns of subtiles, with the
-    /// index of the block of 64 rows and the index of the tile in the block. `P` must divide `W`; smaller values require fewer registers.
+    /// Applies `map` and stores the results as [`store`](Self::store) does. `map` receives tiles of 16 rows and `P` columns of subtiles, each
+    /// with the index of its block of 64 rows and its index in that block. `P` must divide `W`; smaller values require fewer registers.
     #[track_caller]
     pub fn store_mapped<
         T,
@@ -111,8 +111,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
         self.send(None, outbox, tiles, map, to);
     }
 
-    /// Converts the warpgroup's tiles and adds them to global memory. Each element is added atomically, in any order. Otherwise like
-    /// [`store`](Self::store).
+    /// Converts the warpgroup's tiles and adds them to global memory, like [`store`](Self::store). Each element is added atomically, in any
+    /// order. The builder rejects the call unless the rows in global memory are known to be a multiple of 16 bytes long.
     #[doc(alias = "cp.reduce.async.bulk.tensor")]
     #[track_caller]
     pub fn add<T, U, A, const W: usize, const SLOTS: usize, const N: usize, const H: usize, S>(
@@ -205,7 +205,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
                         T::NAME
                     ));
             }
-            // A matrix without whole units does not have a map.
+            // A matrix whose rows are shorter than one unit does not have a tensor map.
             let copied = ends.as_ref().map_or(true.into(), |ends| (ends.first + col).lt(ends.start));
             k.if_(issues & copied, || to.store_boxes(op, &staged, size, col));
             k.if_(issues, || k.cp_async_bulk_commit_group());
@@ -216,7 +216,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
     }
 }
 
-/// Stores the first `rows` rows of a tile of 64 rows and `W` columns of subtiles to those of `to` from column `col`, each by a warp.
+/// Stores the first `rows` rows of a tile of 64 rows and `W` columns of subtiles to `to`, from column `col` on, with one warp per row.
 #[track_caller]
 fn store_rows<'k, T: TensorElement, A: Writable, const W: usize, S: SharedSwizzle, const C: usize>(
     c: Consumer<'k, C>,
@@ -232,7 +232,7 @@ fn store_rows<'k, T: TensorElement, A: Writable, const W: usize, S: SharedSwizzl
         let width = W as u32 * T::SUBTILE_LENGTH;
         for first in (0..width).step_by(32) {
             let at = lane + first;
-            // Half of the lanes have no element past an odd number of 16 columns.
+            // If the width is an odd multiple of 16, half of the lanes have no element in the last step.
             k.if_(at.lt(width), || {
                 let value = staged.tensor.at_coord(&[row, at]).load();
                 to.at_coord(&[row, at + col]).store(value);
@@ -241,7 +241,7 @@ fn store_rows<'k, T: TensorElement, A: Writable, const W: usize, S: SharedSwizzl
     });
 }
 
-/// Stores the ends of the first `rows` rows from a tile of 64 rows and `W` columns of subtiles, whose first column is `col` columns after that of `to`.
+/// Stores the ends of the first `rows` rows of a tile of 64 rows and `W` columns of subtiles that starts at column `col` of `to`.
 #[track_caller]
 fn store_ends<'k, T: TensorElement, A: Writable, const W: usize, S: SharedSwizzle>(
     group: WarpGroup<'k>,
@@ -253,7 +253,7 @@ fn store_ends<'k, T: TensorElement, A: Writable, const W: usize, S: SharedSwizzl
 ) {
     let RowEnds { first, start, end, unit } = *ends;
     let (k, width) = (group.kernel(), W as u32 * T::SUBTILE_LENGTH);
-    // Columns from the start of the tile; past it, or negative, in tiles without ends.
+    // The first column of the ends, relative to the tile; in tiles without ends, it is past the tile or wraps around.
     let within = start - (first + col);
     k.if_(start.ne(end) & within.lt(width), || {
         // Two threads for each row.

@@ -9,13 +9,13 @@ use crate::{
     tiles::{Row, Rt, registers::Registers},
 };
 
-/// A thread's registers of a subtile.
+/// The number of registers per thread of a subtile.
 const REGISTERS: usize = 8;
 
 /// Shared memory through which the blocks of a cluster that compute parts of the same tile add their partial sums: `H` blocks of 64 rows
 /// and `N` columns of subtiles. Each block obtains the totals of `P` columns of subtiles.
 ///
-/// Each register is added to the same register of the same thread in another block, so the order of the elements does not matter.
+/// Each register is added to the same register of the corresponding threads in the other blocks, so the order of elements does not matter.
 pub struct ReduceScatter<'k, T, const H: usize, const N: usize, const P: usize> {
     exchange: PartExchange<'k, T>,
 }

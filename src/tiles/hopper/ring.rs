@@ -17,8 +17,8 @@ use crate::{
 /// A ring of `N` stages in shared memory, which one producer fills and `C` consumer warpgroups read. Each stage contains one tile of every
 /// type in the tuple `Tiles`.
 ///
-/// Each stage has two barriers: *full* completes when the tiles have arrived, *empty* when all consumers have released the stage. In a
-/// kernel with clusters, the blocks of a cluster fill and release stages together, so that tiles can be shared
+/// Each stage has two barriers: *full* completes a phase when the tiles have arrived, and *empty* when all consumers have released the stage.
+/// In a kernel with clusters, the blocks of a cluster fill and release stages together, so that they can share tiles
 /// ([`GlTile::multicast`](crate::tiles::GlTile::multicast)). All of these blocks must process the same number of stages.
 #[doc(alias = "PipelineTmaAsync")]
 pub struct Ring<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> {
@@ -28,8 +28,8 @@ pub struct Ring<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> {
     barriers: Mbarrier<'k>,
     /// The blocks of the cluster that fill and release stages together, if this block is not the only one.
     blocks: Option<Blocks<'k>>,
-    /// The stage that this thread, a producer or a consumer, processes next. If the number of stages is a power of two, the count continues
-    /// after the last stage: its lowest bits are the index of the stage, and the next bit is the parity of the stage's phase.
+    /// The stage that this thread, a producer or a consumer, processes next. If the number of stages is a power of two, this number does not
+    /// wrap around: its lowest bits are the index of the stage, and the next bit is the parity of the stage's phase.
     stage: Var<'k, u32>,
     /// The parity of the stage's phase, if the number of stages is not a power of two.
     parity: Var<'k, u32>,
@@ -42,7 +42,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> fmt::Debug for R
     }
 }
 
-/// The warps of a consumer warpgroup, each of which arrives at the empty barrier.
+/// The number of warps in a consumer warpgroup; each of them arrives at the empty barrier.
 pub(in crate::tiles) const WARPS: u32 = 4;
 
 impl<'k> Builder<'k> {
@@ -58,8 +58,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k> Persistent<'k> {
-    /// Creates a ring as [`Builder::ring`] does, but only blocks that can share loads fill and release stages together: the blocks of the
-    /// cluster that compute the same [part](Persistent::part) of different tiles.
+    /// Creates a ring as [`Builder::ring`] does, but only the blocks that can share loads fill and release stages together: those that
+    /// compute the same [part](Persistent::part) of different tiles.
     #[track_caller]
     pub fn ring<Tiles: StageTiles<'k>, const N: usize, const C: usize>(self) -> Ring<'k, Tiles, N, C> {
         let k = self.kernel();
@@ -93,7 +93,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
 }
 
 impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, N, C> {
-    /// Fills the stages with zeros, for tiles that copies fill only partly. All threads of the block must execute the call.
+    /// Fills the stages with zeros, for tiles that copies fill only partially. All threads of the block must execute the call.
     #[must_use]
     #[track_caller]
     pub fn zeroed(self) -> Self {
@@ -211,7 +211,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         sum
     }
 
-    /// Arrives at the empty barriers of `stage` in all blocks that fill it together, by one lane of the warp each, if `condition` holds.
+    /// If `condition` holds, arrives at the empty barrier of `stage` in every block that fills the stage, with one lane of the warp per block.
     #[track_caller]
     fn release_if(&self, condition: Val<'k, bool>, stage: Val<'k, u32>) {
         let (k, empty) = (self.k, self.empty(stage));
@@ -272,8 +272,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
         ring.accumulate(count, sum, work, || ())
     }
 
-    /// Waits for this warpgroup's turn and then accumulates as [`run`](Self::run) does. Each stage is read by one warpgroup. `count` must be
-    /// the same in every turn.
+    /// Waits for this warpgroup's turn and then accumulates as [`run`](Self::run) does. Only one warpgroup reads each stage. `count` must
+    /// be the same in every turn.
     #[track_caller]
     pub fn run_in_turn<Tiles: StageTiles<'k>, R: Accumulators<'k>, const N: usize>(
         self,
@@ -323,7 +323,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
         ring.receive_next()
     }
 
-    /// Releases a stage after its elements have been loaded to registers, so that the producer may fill it again. Products that read the
+    /// Releases a stage after its elements have been loaded into registers, so that the producer may refill it. Products that read the
     /// stage must be complete.
     ///
     /// Loads and tensor copies access memory through different proxies: without the fence that this call emits, the next copy may overtake
@@ -342,8 +342,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
         self.release(ring, stage);
     }
 
-    /// Releases a stage that only products have read, so that the producer may fill it again. These products must be complete. After loads
-    /// to registers, call [`release_loaded`](Self::release_loaded) instead.
+    /// Releases a stage that only products have read, so that the producer may refill it. These products must be complete. After loads into
+    /// registers, call [`release_loaded`](Self::release_loaded) instead.
     #[track_caller]
     pub fn release<Tiles: StageTiles<'k>, const N: usize>(
         self,
@@ -351,7 +351,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
         stage: Received<'k, Tiles>,
     ) {
         let _located = ring.k.locate(Location::caller());
-        // All lanes have finished reading.
+        // Wait until all lanes have finished reading.
         ring.k.warp().sync();
         ring.release_if(true.into(), stage.stage);
     }

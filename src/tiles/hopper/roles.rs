@@ -1,4 +1,4 @@
-//! Warpgroups with different roles: one that loads, and others that compute.
+//! Warpgroup roles: one warpgroup loads, and the others compute.
 
 use std::{fmt, panic::Location};
 
@@ -18,7 +18,7 @@ pub struct Consumer<'k, const C: usize> {
     rank: Val<'k, u32>,
 }
 
-/// The number of registers of a multiprocessor, and the maximum number per thread (CUDA C++ Programming Guide, "Technical Specifications per
+/// The number of registers per multiprocessor, and the maximum number per thread (CUDA C++ Programming Guide, "Technical Specifications per
 /// Compute Capability").
 const REGISTERS: u32 = 1 << 16;
 const MOST_REGISTERS: u32 = 255;
@@ -84,10 +84,10 @@ pub fn consumers<'k, const C: usize, F: FnOnce(Consumer<'k, C>)>(registers: u32,
 
 impl<'k> Builder<'k> {
     /// Divides the block of 128·(1 + C) threads into a producer warpgroup (the first) and `C` consumer warpgroups, and redistributes
-    /// registers among them (`setmaxnreg`: multiples of 8 from 24 to 256). Requires sm_90a. The builder rejects barriers of the block in
-    /// either role, roles that need more registers than the block has, and a producer with more registers per thread than threads start with.
+    /// registers among them (`setmaxnreg`: multiples of 8 from 24 to 256). Requires sm_90a. The builder rejects block-wide barriers in either
+    /// role, roles that require more registers than the block has, and a producer with more registers per thread than threads have at launch.
     ///
-    /// At the end, all blocks of a cluster wait for each other, because stages are filled and released across blocks.
+    /// Finally, all blocks of a cluster wait for each other, because stages are filled and released across blocks.
     #[doc(alias = "setmaxnreg")]
     #[doc(alias = "warp specialization")]
     #[track_caller]
@@ -107,7 +107,7 @@ impl<'k> Builder<'k> {
                 ));
         }
         let limit = (REGISTERS / expected / 8 * 8).min(MOST_REGISTERS);
-        // A thread that waits for registers that no other thread releases waits forever.
+        // If the roles required more registers than the block has, `setmaxnreg.inc` would wait forever.
         let (launched, found) = (
             limit * (1 + C as u32),
             C as u64 * u64::from(consumers.registers) + u64::from(producer.registers),
@@ -117,7 +117,7 @@ impl<'k> Builder<'k> {
                     "expected roles of at most {launched} registers, those of one thread of each warpgroup when the block starts, found {found}"
                 ));
         }
-        // `setmaxnreg.dec` never increases. ptxas starts threads with the registers of consumers, within the limit.
+        // `setmaxnreg.dec` cannot increase the number. ptxas starts threads with the consumers' number of registers, within the limit.
         let started = limit.min(consumers.registers);
         if producer.registers > started {
             k.refuse(format!(
@@ -125,7 +125,7 @@ impl<'k> Builder<'k> {
                 producer.registers
             ));
         }
-        // ptxas must know the number of registers of a thread before they are redistributed: that of one resident block.
+        // ptxas must know the number of registers per thread before the redistribution: the maximum for one resident block.
         k.min_blocks(1);
         let group = k.warp_group();
         let index = group.rank();
@@ -135,14 +135,14 @@ impl<'k> Builder<'k> {
                 k.comment("producer");
                 k.setmaxnreg_dec(producer.registers);
                 k.if_(block.thread().eq(0), || k.unlocated(|| (producer.work)(Producer { k })));
-                // The other lanes wait for the producer, so that the warp is whole at the barrier of the cluster.
+                // The other lanes wait for the producer, so that the warp has reconverged at the barrier of the cluster.
                 k.warp().sync();
             },
             || {
                 k.comment("consumers");
                 k.setmaxnreg_inc(consumers.registers);
                 k.unlocated(|| (consumers.work)(Consumer { group, rank: index - 1 }));
-                // Copies from shared memory must have read it before the block ends.
+                // Copies from shared memory must have finished reading before the block ends.
                 k.cp_async_bulk_wait_group_read(0);
             },
         );

@@ -17,13 +17,13 @@ use crate::ptx::{Builder, Dim, IntoDim, Steps, Val, quotient, remainder};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Schedule {
-    /// The rows of a group.
+    /// The number of rows in a group.
     group: u32,
-    /// The rows and columns of tiles that the blocks of a cluster compute at the same time; by default, one column.
+    /// The numbers of rows and columns of tiles that the blocks of a cluster compute simultaneously; by default, one column.
     cluster: Option<[u32; 2]>,
     /// Whether every second round of tiles is assigned to the blocks in reverse order.
     back_and_forth: bool,
-    /// The blocks of a cluster that compute a tile together.
+    /// The number of blocks of a cluster that compute a tile together.
     parts: u32,
 }
 
@@ -44,7 +44,7 @@ impl Schedule {
     }
 
     /// Returns the order of groups of `rows` rows (at least 1), top to bottom; in a group, columns from left to right, each from top to
-    /// bottom. Tiles that are computed at the same time then share rows of A and columns of B in the level-2 cache.
+    /// bottom. Tiles that are computed simultaneously then share rows of A and columns of B in the L2 cache.
     #[must_use]
     pub const fn grouped(rows: u32) -> Self {
         Self { group: if rows == 0 { 1 } else { rows }, cluster: None, parts: 1, back_and_forth: false }
@@ -56,23 +56,23 @@ impl Schedule {
         self.group
     }
 
-    /// Lets the blocks of a cluster compute `rows`×`cols` tiles at the same time; the order then applies to these rectangles. By default,
-    /// the blocks compute adjacent tiles of one column.
+    /// Lets the blocks of a cluster compute `rows`×`cols` tiles simultaneously; the order then applies to these rectangles. By default, the
+    /// blocks compute adjacent tiles of one column.
     #[must_use]
     pub const fn per_cluster(self, rows: u32, cols: u32) -> Self {
         Self { cluster: Some([rows, cols]), ..self }
     }
 
     /// Assigns the tiles of every second round to the blocks in reverse order: the block that computes the first tile of a round computes
-    /// the last tile of the next round. This balances the work of blocks if it decreases from tile to tile.
+    /// the last tile of the next round. This balances the load if the work decreases from tile to tile.
     #[doc(alias = "boustrophedon")]
     #[must_use]
     pub const fn back_and_forth(self) -> Self {
         Self { back_and_forth: true, ..self }
     }
 
-    /// Lets `parts` blocks of a cluster (at least 1) compute every tile together: each block computes a part of the tile's steps
-    /// ([`Persistent::part`]). Use this for results with fewer tiles than multiprocessors.
+    /// Lets `parts` blocks of a cluster (at least 1) compute each tile together: each block computes a part of the tile's steps
+    /// ([`Persistent::part`]). Use this if the result has fewer tiles than the device has multiprocessors.
     #[doc(alias = "split-K")]
     #[must_use]
     pub const fn split(self, parts: u32) -> Self {
@@ -110,7 +110,7 @@ impl Schedule {
         if self.group == 1 {
             return (number / cols, number % cols);
         }
-        // A group of more rows than the result has would overflow.
+        // With more rows in a group than the result has, the product could overflow.
         let group = rows.min(self.group);
         let of_group = cols * group;
         let first = number / of_group * group;
@@ -143,21 +143,21 @@ impl<'k> Blocks<'k> {
         Self { first: 0.into(), step: 1, count }
     }
 
-    /// Returns the rank in the cluster of one of these blocks.
+    /// Returns the rank in the cluster of the block with this index.
     #[track_caller]
     pub(super) fn rank(self, index: impl Into<Val<'k, u32>>) -> Val<'k, u32> {
         self.first + index.into() * self.step
     }
 }
 
-/// Blocks of a cluster that load the same tile: each loads a part for all of them ([`GlTile::multicast`](crate::tiles::GlTile::multicast)).
+/// Blocks of a cluster that load the same tile: each of them loads a part for all ([`GlTile::multicast`](crate::tiles::GlTile::multicast)).
 #[derive(Clone, Copy, Debug)]
 pub struct Sharing<'k> {
     /// The index of this block among them.
     pub(super) rank: Val<'k, u32>,
     /// The number of blocks.
     pub(super) count: u32,
-    /// Their ranks in the cluster, as a mask.
+    /// A mask of their ranks in the cluster.
     pub(super) blocks: Val<'k, u16>,
 }
 
@@ -166,10 +166,10 @@ pub struct Sharing<'k> {
 pub struct Persistent<'k> {
     k: Builder<'k>,
     schedule: Schedule,
-    /// In units of the rectangle of a cluster.
+    /// The number of rows, in units of a cluster's rectangle of tiles.
     rows: Val<'k, u32>,
     cols: Val<'k, u32>,
-    /// The rows and columns of tiles that a cluster computes at the same time.
+    /// The numbers of rows and columns of tiles that a cluster computes simultaneously.
     cluster: [u32; 2],
     /// The number of blocks per tile.
     parts: u32,
@@ -188,8 +188,8 @@ impl<'k> Part<'k> {
         self.rank
     }
 
-    /// Returns the first step of this part and its number of steps, where all parts have `steps` steps in total. Parts have the same number
-    /// of steps, except that the last parts may have fewer.
+    /// Returns the first step of this part and its number of steps, given the total number of steps. All parts have the same number of
+    /// steps, except that the last ones may have fewer.
     #[track_caller]
     pub fn of(self, steps: impl Into<Val<'k, u32>>) -> (Val<'k, u32>, Val<'k, u32>) {
         let steps = steps.into();
@@ -203,9 +203,9 @@ impl<'k> Builder<'k> {
     /// Declares a grid of one block per multiprocessor, in whole clusters, or fewer if there are fewer tiles, and returns the tiles of
     /// this block: `k.persistent(Schedule::grouped(8), m.ceil_div(128), n.ceil_div(256))`.
     ///
-    /// The blocks of a cluster compute adjacent tiles at the same time ([`Schedule::per_cluster`]); tiles past the last row or column are
-    /// also computed, but loads from them give zero, and stores to them have no effect. The builder rejects the call if a launch cannot
-    /// compute `rows` and `cols`.
+    /// The blocks of a cluster compute adjacent tiles simultaneously ([`Schedule::per_cluster`]). Tiles past the last row or column are also
+    /// computed, but loads from them return zero, and stores to them have no effect. The builder rejects the call if `rows` and `cols`
+    /// cannot be computed at launch.
     #[track_caller]
     pub fn persistent(
         self,
@@ -264,7 +264,7 @@ impl<'k> Persistent<'k> {
         self.every(C as u32, c.rank(), |number, row, col| each(Turn { number }, row, col));
     }
 
-    /// Emits a loop over tiles `first`, `first + turns`, … of the block, with their numbers in the block.
+    /// Emits a loop over tiles `first`, `first + turns`, … of the block; `each` also receives the tile's number in the block.
     #[track_caller]
     fn every(
         self,
@@ -286,7 +286,7 @@ impl<'k> Persistent<'k> {
             k.unlocated(|| each(of_block, row, col));
         };
         if schedule.back_and_forth {
-            // Block b has tile b of the steps of an even round, and tile b from the end of an odd one.
+            // In an even round, block b has tile b of the round; in an odd round, tile b counted from the end.
             let number = |round: Val<'k, u32>| {
                 let in_round = (round & 1).eq(0).select(start, step - 1 - start);
                 round.mad(step, in_round)
@@ -327,14 +327,14 @@ impl<'k> Persistent<'k> {
         Part { rank, count: self.parts }
     }
 
-    /// Returns the blocks of the cluster that compute the same part of other tiles: they may share loads.
+    /// Returns the blocks of the cluster, including this one, that compute the same part of different tiles; they may share loads.
     #[track_caller]
     pub(super) fn same_part(self) -> Blocks<'k> {
         let [rows, cols] = self.cluster;
         Blocks { first: self.part().rank * (rows * cols), step: 1, count: rows * cols }
     }
 
-    /// Returns the blocks of the cluster that compute the other parts of the same tile, and this one.
+    /// Returns the blocks of the cluster, including this one, that compute parts of the same tile.
     #[track_caller]
     pub(super) fn same_tile(self) -> Blocks<'k> {
         let [rows, cols] = self.cluster;
@@ -346,7 +346,7 @@ impl<'k> Persistent<'k> {
         self.k
     }
 
-    /// Returns the blocks of the cluster that compute tiles in the same row as this block and share a tile of A.
+    /// Returns the blocks of the cluster that compute tiles in the same row as this block's tile, and therefore share a tile of A.
     #[track_caller]
     pub fn same_row(self) -> Sharing<'k> {
         let ([rows, cols], [row, col]) = (self.cluster, self.in_cluster());
@@ -355,7 +355,7 @@ impl<'k> Persistent<'k> {
         Sharing { rank: col, count: cols, blocks: mask(first, self.same_part().first + row) }
     }
 
-    /// Returns the blocks of the cluster that compute tiles in the same column as this block and share a tile of B.
+    /// Returns the blocks of the cluster that compute tiles in the same column as this block's tile, and therefore share a tile of B.
     #[track_caller]
     pub fn same_col(self) -> Sharing<'k> {
         let ([rows, _], [row, col]) = (self.cluster, self.in_cluster());

@@ -1,4 +1,4 @@
-//! A stage of a ring: empty, being filled by tensor copies, and received.
+//! The states of a ring's stage: empty, being filled by tensor copies, and received.
 
 use std::{fmt, marker::PhantomData, panic::Location};
 
@@ -14,7 +14,7 @@ pub struct EmptyStage<'k, Tiles> {
     pub(super) full: Mbarrier<'k>,
 }
 
-/// A stage of a ring whose copies have been started.
+/// A stage of a ring that is being filled: its copies have been started.
 #[must_use = "give the filled stage back to the ring"]
 pub struct FillingStage<'k, Tiles>(pub(super) PhantomData<(Tiles, Builder<'k>)>);
 

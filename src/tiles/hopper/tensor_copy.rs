@@ -15,7 +15,7 @@ const MOST_BOX: u32 = 256;
 /// The boxes that a shared tile consists of: one for each block of the swizzle and each run of rows.
 struct Plan {
     blocks: Blocks,
-    /// The rows and columns of a box.
+    /// The numbers of rows and columns of a box.
     size: [u32; 2],
     /// The number of runs of rows.
     runs: u32,
@@ -58,13 +58,13 @@ impl Plan {
     }
 }
 
-/// A tile in global memory that several blocks of a cluster load together, one part each: [`GlTile::multicast`].
+/// A tile in global memory that several blocks of a cluster load together, one part each; see [`GlTile::multicast`].
 pub struct Multicast<'k, T: TensorElement, A> {
     tile: GlTile<'k, T, A>,
     among: Sharing<'k>,
 }
 
-/// The first rows of a tile in global memory: [`GlTile::first_rows`].
+/// The first rows of a tile in global memory; see [`GlTile::first_rows`].
 pub struct FirstRows<'k, T: TensorElement, A> {
     tile: GlTile<'k, T, A>,
     rows: u32,
@@ -78,7 +78,7 @@ impl<T: TensorElement, A> fmt::Debug for FirstRows<'_, T, A> {
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
     /// Returns a tile of `rows` rows as a source that fills only the first rows of a shared tile. `rows` must be a multiple of 8 that divides
-    /// the height of the shared tile. A copy of the whole tile would take as long for rows past the edge as for other rows.
+    /// the height of the shared tile. This saves time: copying rows past the edge takes as long as copying other rows.
     pub fn first_rows(self, rows: u32) -> FirstRows<'k, T, A> {
         FirstRows { tile: self, rows }
     }
@@ -115,8 +115,8 @@ impl<T: TensorElement, A> fmt::Debug for Multicast<'_, T, A> {
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns the tile as a source for several blocks of the cluster, each of which fills its own stage with it: every block loads an
-    /// equal part of the rows and copies it to all of these blocks. All of these blocks must pass the same tile.
+    /// Returns the tile as a source for several blocks of the cluster, each of which fills its own stage with the tile: every block loads an
+    /// equal part of the rows and copies it to all of them. All of these blocks must pass the same tile.
     #[doc(alias = ".multicast::cluster")]
     pub fn multicast(self, among: Sharing<'k>) -> Multicast<'k, T, A> {
         Multicast { tile: self, among }
@@ -139,7 +139,7 @@ pub trait BoxSource<'k, Tile: StageTile<'k>>: Sealed {
     fn bytes(&self, whole: u32) -> u32 {
         whole
     }
-    /// Starts the copies to the tile, which signal their completion at `barrier`. One thread executes the call.
+    /// Starts the copies to the tile, which signal completion at `barrier`. One thread executes the call.
     #[doc(hidden)]
     #[track_caller]
     fn copy_to(&self, tile: &Tile, barrier: Mbarrier<'k>);
@@ -176,7 +176,7 @@ impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: Share
     }
 }
 
-/// Tiles in global memory that fill equal parts of one shared tile: [`GlTile::above`], [`GlTile::left_of`] and [`GlTile::stacked`].
+/// Tiles in global memory that fill equal parts of one shared tile; see [`GlTile::above`], [`GlTile::left_of`] and [`GlTile::stacked`].
 pub struct Joined<'k, T: TensorElement, A> {
     tiles: Vec<GlTile<'k, T, A>>,
     axis: usize,
@@ -191,20 +191,20 @@ impl<T: TensorElement, A> fmt::Debug for Joined<'_, T, A> {
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns a source that fills the upper half of a shared tile from this tile and the lower half from `other`. Each has half the height
-    /// of the shared tile.
+    /// Returns a source that fills the upper half of a shared tile from this tile and the lower half from `other`. Each of them has half the
+    /// height of the shared tile.
     pub fn above(self, other: Self) -> Joined<'k, T, A> {
         Self::stacked(vec![self, other])
     }
 
-    /// Returns a source that fills the left half of a shared tile from this tile and the right half from `other`. Each has half the width
-    /// of the shared tile, which must be a multiple of the swizzle's width.
+    /// Returns a source that fills the left half of a shared tile from this tile and the right half from `other`. Each of them has half the
+    /// width of the shared tile, and this half must be a multiple of the swizzle's width.
     pub fn left_of(self, other: Self) -> Joined<'k, T, A> {
         Joined { tiles: vec![self, other], axis: 1 }
     }
 
-    /// Returns a source that fills the rows of a shared tile from `tiles`, from top to bottom; the tiles may be pages of a sequence. All
-    /// tiles have the same height, a multiple of 8 rows; together, they have the height of the shared tile.
+    /// Returns a source that fills the rows of a shared tile from `tiles`, from top to bottom; for example, from the pages of a sequence. All
+    /// tiles have the same height, a multiple of 8 rows, and their heights add up to that of the shared tile.
     pub fn stacked(tiles: Vec<Self>) -> Joined<'k, T, A> {
         Joined { tiles, axis: 0 }
     }
@@ -244,7 +244,7 @@ impl<'k, T: TensorElement, A: Readable, const H: usize, const W: usize, S: Share
     }
 }
 
-/// A tile that blocks of a cluster may share, or several that fill one shared tile.
+/// A tile that blocks of a cluster may share, the first rows of a tile, or several tiles that fill one shared tile.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "there is one for each copy that is emitted")]
 pub(crate) enum Source<'k, T: TensorElement, A> {
@@ -288,7 +288,7 @@ impl<'k, T: TensorElement, A: Readable, const N: usize> BoxSource<'k, Sv<'k, T, 
     }
 }
 
-/// The rows and columns of a tile.
+/// Returns the numbers of rows and columns of a tile.
 const fn whole<T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>() -> [u32; 2] {
     [St::<'_, T, H, W, S>::ROWS, St::<'_, T, H, W, S>::COLS]
 }
@@ -329,8 +329,8 @@ fn load<'k, T: TensorElement, A: Readable>(
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
     /// Starts copying the first `size[0]` rows of a shared tile to the columns of this tile from `col` on, or reducing them into these
-    /// columns. `size` is the numbers of rows and columns of this tile. One thread executes the call; the copies are part of its next bulk
-    /// group.
+    /// columns. `size` contains the numbers of rows and columns of this tile. One thread executes the call; the copies are part of its next
+    /// bulk group.
     #[track_caller]
     pub(super) fn store_boxes<const H: usize, const W: usize, S: SharedSwizzle>(
         &self,
@@ -351,7 +351,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
     }
 }
 
-/// A tuple of the tiles in global memory that tensor copies load into a stage of `Tiles`, one for each tile of the stage.
+/// A tuple of tiles in global memory that tensor copies load into a stage of `Tiles`, one for each tile of the stage.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not fill a stage of `{Tiles}`",
     note = "give one tile of global memory for each shared tile, of the same element type"
@@ -360,7 +360,7 @@ pub trait BoxSources<'k, Tiles: StageTiles<'k>>: Sealed {
     /// Returns the number of bytes that arrive in the tiles.
     #[doc(hidden)]
     fn bytes(&self) -> u32;
-    /// Starts the copies to the tiles, which signal their completion at `barrier`. One thread executes the call.
+    /// Starts the copies to the tiles, which signal completion at `barrier`. One thread executes the call.
     #[doc(hidden)]
     #[track_caller]
     fn copy_to(&self, tiles: &Tiles, barrier: Mbarrier<'k>);

@@ -10,7 +10,7 @@ use crate::ptx::{Builder, Mbarrier, Val, Var, quotient};
 #[doc(alias = "ping-pong")]
 pub struct Turns<'k, const C: usize> {
     k: Builder<'k>,
-    /// One barrier for each warpgroup, which completes a phase when the warpgroup's turn begins.
+    /// One barrier per warpgroup; it completes a phase when the warpgroup's turn begins.
     barriers: Mbarrier<'k>,
 }
 
@@ -20,7 +20,7 @@ impl<const C: usize> fmt::Debug for Turns<'_, C> {
     }
 }
 
-/// The turn of a warpgroup: the index of its tile among those of the block.
+/// The turn of a warpgroup, identified by the index of its tile among those of the block.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn<'k> {
     pub(super) number: Val<'k, u32>,
@@ -42,11 +42,11 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, const C: usize> Turns<'k, C> {
-    /// Waits for a turn. The first one requires no signal.
+    /// Waits for a turn. The first turn requires no signal.
     #[track_caller]
     pub(super) fn wait(&self, c: Consumer<'k, C>, turn: Turn<'k>) {
-        // Phase r of warpgroup w completes when the warpgroup before it has had its turn in round r, or r − 1 for the first warpgroup,
-        // which need not wait in round 0: for a barrier without a completed phase, phase −1, of parity 1, is complete.
+        // In round r, a warpgroup waits for phase r, which completes when the previous warpgroup has had its turn. Warpgroup 0 waits for
+        // phase r − 1, the last turn of round r − 1; in round 0, it need not wait: phase −1, of parity 1, counts as complete.
         self.wait_in_round(c, quotient(turn.number, C as u32));
     }
 
@@ -62,7 +62,7 @@ impl<'k, const C: usize> Turns<'k, C> {
     pub(super) fn pass_on(&self, c: Consumer<'k, C>) {
         let next = c.rank() + 1;
         let next = next.eq(C as u32).select(0, next);
-        // Each warp arrives separately, after it has waited for this turn and for all of its stages: others may still wait for theirs.
+        // Each warp arrives separately, after it has waited for this turn and for all of its stages; other warps may still be waiting.
         self.k.warp().sync();
         self.k.if_(self.k.lane().rank().eq(0), || {
             self.barriers.at(next).arrive();
@@ -71,7 +71,7 @@ impl<'k, const C: usize> Turns<'k, C> {
 }
 
 /// A baton that `C` consumer warpgroups pass to each other. In every round, each warpgroup holds it once, in the order of their ranks. A
-/// warpgroup waits only when it is about to take the baton, and may do other work until then.
+/// warpgroup waits only when it takes the baton, and may do other work until then.
 ///
 /// ```
 /// # use warpwright::{prelude::*, tiles::{consumers, producer}};
