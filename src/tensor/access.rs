@@ -1,4 +1,4 @@
-//! Addresses and edges of a view's elements.
+//! Addresses of a view's elements, and their bounds.
 
 use super::{
     element::TensorElement,
@@ -51,7 +51,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         gcd(self.start_alignment(), constant).is_multiple_of(bytes.into())
     }
 
-    /// Returns whether all rows of a tile `(row, col)` start at multiples of `bytes`, with adjacent columns; a vector is a row.
+    /// Returns whether all rows of a tile `(row, col)` start at multiples of `bytes` and have adjacent columns; a vector counts as one row.
     pub(crate) fn has_aligned_rows(&self, bytes: u32) -> bool {
         let size = u64::from(T::SIZE);
         let steps: Vec<_> = self.layout.stride().leaves().collect();
@@ -71,8 +71,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         adjacent && rows.is_multiple_of(bytes.into()) && self.begins_aligned(bytes)
     }
 
-    /// Returns the number of adjacent elements from here that are known to be entirely in or out of bounds, up to 16. `next` is
-    /// the offset of the next element in memory.
+    /// Returns the number of adjacent elements, from `offset` on and up to 16, that are known to be all in bounds or all out of
+    /// bounds. `next` is the offset of the next element in memory.
     pub(super) fn inside_together(&self, offset: &Offset, next: Option<&Offset>) -> u32 {
         let mut together = 16;
         for (axis, facts) in self.axes.iter().enumerate() {
@@ -85,17 +85,17 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         together as u32
     }
 
-    /// Returns whether elements of the view may be out of the tensor's bounds.
+    /// Returns whether elements of the view may be outside the tensor's bounds.
     pub(super) fn has_edges(&self) -> bool {
         self.axes.iter().any(|axis| axis.extent.is_some())
     }
 
-    /// Returns the element at a coordinate, one number for each mode, with the condition under which it is within the extents.
+    /// Returns the element at a coordinate (one number per mode), together with the condition under which it is in bounds.
     #[track_caller]
     pub(crate) fn at_coord(&self, coord: &[Val<'k, u32>]) -> CheckedPtr<'k, T, S, A> {
         let view = self.starting_at(coord);
         let offset = view.offset_of(0);
-        // A vector runs along the mode with adjacent elements, if any.
+        // A vector extends along the mode with adjacent elements, if any.
         let adjacent = self.layout.stride().leaves().find(|step| step.component(0) == 1);
         let together = adjacent.map_or(1, |step| {
             let mut next = offset;
@@ -107,8 +107,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         view.pointer_at(&offset).checked(view.contains(&offset)).in_groups_of(together.into())
     }
 
-    /// Returns the swizzled address of `bytes` from the view's start: a register part, computed once in `start`, and a
-    /// constant.
+    /// Returns the swizzled address `bytes` after the view's start: a part in a register, computed once in `start`, and a
+    /// constant part.
     #[track_caller]
     pub(super) fn swizzled(&self, bytes: i64, start: &mut Option<Val<'k, u32>>) -> Ptr<'k, T, S, A> {
         let (swizzle, inner) = (self.swizzle, self.inner);
@@ -164,7 +164,7 @@ impl<'k> Axis<'k> {
 }
 
 impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
-    /// Returns the bytes of `count` adjacent elements that are in bounds along their axis, given that the first is.
+    /// Returns how many bytes of `count` adjacent elements are in bounds along their axis, given that the first element is.
     #[track_caller]
     pub(super) fn valid_bytes(&self, first: &Offset, next: Option<&Offset>, count: u32) -> Val<'k, u32> {
         let along = next.and_then(|next| {
@@ -180,7 +180,7 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
     }
 }
 
-/// Returns the swizzled byte offset of a dynamic one.
+/// Returns the swizzled form of a dynamic byte offset.
 #[track_caller]
 fn permuted(offset: Val<'_, u32>, swizzle: Swizzle) -> Val<'_, u32> {
     let mask = ((1_u32 << swizzle.bits()) - 1) << swizzle.base();

@@ -22,9 +22,9 @@ pub trait AtomicElement: TensorElement<Word: AtomicAdd<Reg = Self::Word>> + Atom
 
 impl<T: TensorElement<Word: AtomicAdd<Reg = T::Word>> + AtomicAdd> AtomicElement for T {}
 
-/// Adds a fragment to global memory atomically where `condition` holds, element by element in the order of their shapes. On sm_90 and later,
-/// one instruction adds 16 bytes of f32, f16 or bf16; otherwise, pairs of f16 (bf16 on sm_90 and later) are added. Elements past the edges
-/// are omitted.
+/// Atomically adds a fragment to global memory if `condition` holds, element by element in the order of their shapes. On sm_90 and later,
+/// one instruction adds up to 16 bytes of f32, f16 or bf16; on earlier targets, one adds a pair of f16. Elements past the edges are
+/// omitted.
 #[track_caller]
 pub(crate) fn add_global<'k, T: AtomicElement>(
     dst: &Tensor<'k, Global, T, ReadWrite>,
@@ -43,7 +43,7 @@ pub(crate) fn add_global<'k, T: AtomicElement>(
     });
 }
 
-/// Adds a fragment to shared memory atomically where `condition` holds, one word at a time.
+/// Atomically adds a fragment to shared memory if `condition` holds, one word at a time.
 #[track_caller]
 pub(crate) fn add_shared<'k, T: AtomicElement>(
     dst: &Tensor<'k, Shared, T, ReadWrite>,
@@ -59,7 +59,7 @@ fn word_bytes<T: TensorElement>() -> u32 {
     T::SIZE * T::PER_WORD as u32
 }
 
-/// Adds accesses of at most `widest` bytes; `add_words` adds whole registers.
+/// Adds elements in accesses of at most `widest` bytes; `add_words` adds whole registers.
 #[track_caller]
 fn add<'k, S: TensorSpace + AtomicSpace, T: AtomicElement>(
     dst: &Tensor<'k, S, T, ReadWrite>,

@@ -1,7 +1,7 @@
-//! Bounds of views: the tensor that they are part of.
+//! Bounds of views, relative to the tensors of which they are part.
 //!
-//! Edges of a tensor created by [`Builder::tensor`](crate::ptx::Builder::tensor) are predicated. All other tensors have exactly
-//! the elements of their layout, so a view that extends past them is an error.
+//! Accesses past the edges of a tensor created by [`Builder::tensor`](crate::ptx::Builder::tensor) are predicated. All other tensors
+//! have exactly the elements of their layout, so a view that extends past them is an error.
 
 use super::{
     element::TensorElement,
@@ -15,7 +15,7 @@ use crate::{
     ptx::Val,
 };
 
-/// Returns the first and last offset of a component: 0 counts elements, 1 + a coordinates along axis a.
+/// Returns the first and last offset of a component: component 0 counts elements, component 1 + a counts coordinates along axis a.
 pub(super) fn reach(layout: &Layout<Step>, component: usize) -> (i64, i64) {
     let leaves = layout.shape().leaves().zip(layout.stride().leaves());
     leaves.fold((0, 0), |(first, last), (&extent, step)| {
@@ -41,7 +41,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.check_part(&self.layout, view);
     }
 
-    /// Returns whether the view has element `index`, and rejects an element that it does not have.
+    /// Returns whether the view has element `index`; rejects an index that is out of bounds.
     #[track_caller]
     pub(super) fn has_element(&self, index: i64) -> bool {
         let exists = (0..self.size()).contains(&index);
@@ -67,8 +67,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Returns the components of steps along which accesses are not compared with an edge, so that no view may extend past this
-    /// one: elements of a tensor with constant layout, coordinates of a tile that is entirely in or out of bounds.
+    /// Returns the components of steps along which accesses are not compared with an edge, so no view may extend past this one: the
+    /// elements of a tensor with a constant layout, and the coordinates of a tile that is entirely in or out of bounds.
     fn bounded(&self) -> impl Iterator<Item = usize> {
         let elements = self.divided_whole.then_some(0);
         let settled = |axis: &Axis<'_>| axis.extent.is_none() || axis.tile.is_some();
@@ -82,14 +82,14 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.bounded().any(|component| mode.stride().leaves().any(|step| step.component(component) != 0))
     }
 
-    /// Returns whether an index below `extent` would have to be known so: no access along the mode is compared with an edge, and
-    /// one past it would leave the buffer.
+    /// Returns whether an index may access memory outside the buffer: it is not known to be less than `extent`, and accesses along the
+    /// mode are not compared with an edge.
     fn may_leave(&self, mode: &Layout<Step>, index: Val<'k, u32>, extent: i64) -> bool {
         !is_below(index, extent) && S::as_shared(self).is_none() && self.is_bounded(mode)
     }
 
-    /// Rejects an index that may be past the end of a mode along which accesses are not compared with an edge, because it would
-    /// leave the buffer. Accesses past a tensor in shared memory stay in the block and are reported by the simulator.
+    /// Rejects an index that may be past the end of a mode along which accesses are not compared with an edge, because such accesses may
+    /// be outside the buffer. Accesses past a tensor in shared memory affect only the block, and the simulator reports them.
     #[track_caller]
     pub(super) fn check_index(&self, mode: &Layout<Step>, index: Val<'k, u32>) {
         let (most, extent) = (index.known().most(), mode.size());
@@ -102,8 +102,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Rejects a constant thread that does not exist, and more threads than the block has, because part of the work would be
-    /// omitted.
+    /// Rejects a constant index of a thread that does not exist, and more threads than the block has, because part of the work
+    /// would be omitted.
     #[track_caller]
     pub(super) fn check_threads(&self, index: Val<'k, u32>, threads: i64) {
         let k = self.kernel();
@@ -116,7 +116,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Rejects a thread that may not exist if its part is not compared with an edge; `parts` is by thread.
+    /// Rejects a thread that may not exist, unless accesses to its part are compared with an edge; `parts` is indexed by thread.
     #[track_caller]
     pub(super) fn check_thread_exists(&self, index: Val<'k, u32>, threads: i64, parts: &Layout<Step>) {
         let most = index.known().most();
@@ -129,7 +129,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Rejects a constant coordinate past the end along which accesses are not compared with an edge.
+    /// Rejects a constant coordinate past the end of a mode along which accesses are not compared with an edge.
     #[track_caller]
     pub(super) fn check_coord(&self, coord: &Indices<'k>) {
         if let Some((index, extent)) = self.outside(&self.layout, coord) {
@@ -140,7 +140,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Returns the first constant of a coordinate that is out of bounds in its mode, and the mode's extent.
+    /// Returns the first constant in a coordinate that is out of bounds of its mode, and the mode's extent.
     fn outside(&self, layout: &Layout<Step>, coord: &Indices<'k>) -> Option<(i64, i64)> {
         match coord {
             Tuple::Leaf(Index::Constant(index)) => {
@@ -155,7 +155,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     }
 }
 
-/// Returns the first constant of a coordinate that is out of bounds in its mode of a fragment's shape, and the mode's extent.
+/// Returns the first constant in a coordinate that is out of bounds of its mode in a fragment's shape, and the mode's extent.
 pub(super) fn outside(shape: &IntTuple, coord: &Indices<'_>) -> Option<(i64, i64)> {
     match coord {
         Tuple::Leaf(Index::Constant(index)) => {

@@ -1,4 +1,4 @@
-//! Boxes of matrices in global memory, which tensor copies move (PTX ISA, "Tensors").
+//! Boxes: the parts of matrices in global memory that tensor copies move (PTX ISA, "Tensors").
 
 use arrayvec::ArrayVec;
 
@@ -11,39 +11,39 @@ use crate::{
     },
 };
 
-/// The boxes of a matrix `(row, col)` in global memory, through a tensor map that the launch creates.
+/// The boxes of a matrix `(row, col)` in global memory, accessed through a tensor map that the launch creates.
 pub(crate) struct Boxes<'k, T, A> {
     map: TensorMapPtr<'k, T, A>,
     /// The coordinates of the view's first element, innermost first; columns are dimension 0.
     first: ArrayVec<Val<'k, u32>, MAX_AXES>,
-    /// The dimension of the rows.
+    /// The index of the dimension that counts rows.
     rows: usize,
 }
 
-/// The ends of the rows of a matrix that tensor copies cannot store, because they write whole units of 16 bytes.
+/// The ends of a matrix's rows. Tensor copies cannot store these ends because they write whole units of 16 bytes.
 pub(crate) struct RowEnds<'k> {
     /// The column of the view's first element.
     pub(crate) first: Val<'k, u32>,
     /// The column at which the ends start: a multiple of `unit`.
     pub(crate) start: Val<'k, u32>,
-    /// The number of columns, which the ends reach.
+    /// The column at which the ends stop: the number of columns.
     pub(crate) end: Val<'k, u32>,
-    /// The elements of a unit.
+    /// The number of elements per unit.
     pub(crate) unit: u32,
 }
 
 /// The maximum coordinate of a tensor copy.
 const MOST: u64 = i32::MAX as u64;
 
-/// The bytes that tensor copies store as a whole: they write past the end of a row up to a multiple of it (observed on an H200).
+/// The unit of tensor-copy stores in bytes: they write past the end of a row, up to a multiple of this size (observed on an H200).
 const STORE_UNIT: u32 = 16;
 
 impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
-    /// Returns the boxes of `rows`×`cols` elements of this matrix. Elements past the edges are read as zero. If they are `written`, those
-    /// past the edges are not, nor are the [ends of rows](Self::row_ends).
+    /// Returns the boxes of `rows`×`cols` elements of this matrix. Elements past the edges are read as zero. If the boxes are `written`,
+    /// elements past the edges and the [ends of rows](Self::row_ends) are not written.
     ///
-    /// The builder rejects a view that is not part of a buffer parameter with extents that a launch can compute, and rows whose elements are
-    /// not adjacent; the result is then `None`.
+    /// The builder rejects a view that is not part of a buffer parameter, extents that cannot be computed at launch, and rows whose elements
+    /// are not adjacent; the result is then `None`.
     #[track_caller]
     pub(crate) fn boxes(
         &self,
@@ -61,7 +61,7 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
         }
     }
 
-    /// Returns the ends of rows that must be stored otherwise; `None` if rows are known to be multiples of 16 bytes.
+    /// Returns the ends of rows that must be stored separately; `None` if rows are known to be multiples of 16 bytes.
     #[track_caller]
     pub(crate) fn row_ends(&self) -> Option<RowEnds<'k>> {
         let (axis, unit) = (self.axis_of(1)?, STORE_UNIT / T::SIZE);
@@ -86,7 +86,7 @@ impl<'k, T: TensorElement, A> Tensor<'k, Global, T, A> {
                     .into(),
             );
         }
-        // Dimensions from the innermost: the columns, then the other axes from the last to the first.
+        // Dimensions, innermost first: the columns, then the other axes from last to first.
         let order = || [col].into_iter().chain((0..self.axes.len()).rev().filter(|&axis| axis != col));
         let unit = STORE_UNIT / T::SIZE;
         let extent = |axis: usize| {
@@ -181,7 +181,7 @@ macro_rules! with_rank {
 }
 
 impl<'k, T: TensorElement, A: Readable> Boxes<'k, T, A> {
-    /// Starts to copy the box `row` rows and `col` columns after the view's first element to shared memory.
+    /// Starts copying the box `row` rows and `col` columns after the view's first element to shared memory.
     #[track_caller]
     pub(crate) fn load<S: SharedSpace, W: Writable>(
         &self,
@@ -195,7 +195,7 @@ impl<'k, T: TensorElement, A: Readable> Boxes<'k, T, A> {
 }
 
 impl<'k, T: TensorElement, A: Writable> Boxes<'k, T, A> {
-    /// Starts to copy a box from shared memory, as part of this thread's next bulk group.
+    /// Starts copying a box from shared memory, as part of this thread's next bulk group.
     #[track_caller]
     pub(crate) fn store<R: Readable>(
         &self,
@@ -206,7 +206,7 @@ impl<'k, T: TensorElement, A: Writable> Boxes<'k, T, A> {
         with_rank!(self.at(row, col), |at| self.map.store(from, at, hints));
     }
 
-    /// Starts to combine a box with shared memory, like [`store`](Self::store).
+    /// Starts reducing shared memory into a box, like [`store`](Self::store).
     #[track_caller]
     pub(crate) fn reduce<R: Readable>(
         &self,

@@ -1,9 +1,9 @@
 //! Copies between shared memory and fragments without bank conflicts.
 //!
-//! If all lanes of a warp access their values in the same order, lanes whose values differ by a multiple of 128 bytes use the same banks. If
-//! the lanes with a certain bit set in their index access the two values of each pair, which are a certain distance apart, in the opposite
-//! order, these lanes use other banks than the remaining lanes at any time. `selp` then returns both values to their registers, which takes
-//! less time than a second pass over the banks.
+//! If all lanes of a warp access their values in the same order, lanes whose values are a multiple of 128 bytes apart use the same banks. The
+//! conflict is avoided if values are paired, and the lanes with a certain bit set in their number access the two values of each pair in the
+//! opposite order: at any time, these lanes use different banks than the other lanes. `selp` then exchanges the values between their
+//! registers, which takes less time than a second pass over the banks.
 
 use std::rc::Rc;
 
@@ -25,12 +25,12 @@ use crate::{
     ptx::{Computation, ReadWrite, RegId, Scalar, Shared, Val, divisor::gcd},
 };
 
-/// Pairs of values that the lanes with a certain bit set in their number access in the opposite order.
+/// Pairs of values that lanes with a certain bit set in their number access in the opposite order.
 #[derive(Clone, Debug)]
 struct Exchange {
     /// The bit of the lane number.
     lane_bit: u32,
-    /// The distance between the values of a pair, a power of two: value `v` without this bit and `v + distance`.
+    /// The distance between the values of a pair, a power of two: `v`, in which this bit is clear, and `v + distance`.
     distance: usize,
     /// The lower values of all pairs, and both values of the first pair.
     low: Rc<Layout<Step>>,
@@ -41,7 +41,7 @@ struct Exchange {
 struct Accesses {
     /// The offset of each lane's first value in elements.
     lanes: [i64; LANES],
-    /// The values relative to it.
+    /// The values, relative to the first one.
     places: Vec<Place>,
     widths: Widths,
     swizzle: Swizzle,
@@ -50,7 +50,7 @@ struct Accesses {
 const LANES: usize = 32;
 const BANKS: usize = 32;
 const BANK_BYTES: i64 = 4;
-/// Instructions that are issued in the time of one pass over the banks.
+/// The number of instructions that can be issued during one pass over the banks.
 const ISSUED_PER_PASS: u32 = 4;
 
 /// Copies a lane's part of shared memory from or to a fragment in the order with the fewest bank conflicts, if that is not the order
@@ -119,7 +119,7 @@ fn halves<'k, T: TensorElement>(
     Some((halves, bit.ne(0)))
 }
 
-/// The parts of a warp's lanes: what determines the best exchange.
+/// The parts of a warp's lanes, which determine the best exchange.
 #[derive(PartialEq)]
 struct LaneParts {
     values: Rc<Layout<Step>>,
@@ -133,7 +133,7 @@ struct LaneParts {
 }
 
 impl LaneParts {
-    /// Returns the parts of which a lane's part is one, if its elements fill registers.
+    /// Returns the parts of all lanes, given one lane's part, if its elements fill registers.
     fn of<T: TensorElement>(memory: &Part<'_, T>) -> Option<Self> {
         let lanes = &memory.lanes.as_deref()?.layout;
         (T::PER_WORD == 1 && lanes.size() == LANES as i64).then(|| Self {
@@ -178,7 +178,7 @@ impl Computation for LaneParts {
 }
 
 impl Accesses {
-    /// Returns the lane bit and the distance of the exchange that takes less time than accesses in the same order and any other exchange.
+    /// Returns the lane bit and the distance of the fastest exchange; `None` if accesses in the same order are at least as fast.
     fn best_exchange(&self) -> Option<(u32, usize)> {
         let plain = self.accesses(&self.places);
         let passes = self.passes(&plain, |_| 0);
@@ -195,7 +195,7 @@ impl Accesses {
                 let time = |first: usize| {
                     half.time(self.passes(&half, |lane| ((lane >> lane_bit & 1) ^ first) as i64 * elements))
                 };
-                // The second half takes at least the ideal time, so that most exchanges need no closer look.
+                // The second half takes at least the ideal time, which rules out most exchanges without computing it.
                 let first = selects + if selects + 2 * ideal < least { time(0) } else { ideal };
                 let all = first + if first + ideal < least { time(1) } else { ideal };
                 if all < least {
@@ -206,7 +206,7 @@ impl Accesses {
         best
     }
 
-    /// Returns the distance in elements between every two values `distance` apart, if it is the same for all and not 0.
+    /// Returns the distance in elements between the values of a pair, which are `distance` apart, if it is the same for all pairs and not 0.
     fn apart(&self, distance: usize) -> Option<i64> {
         if !self.places.len().is_multiple_of(2 * distance) {
             return None;
@@ -224,7 +224,7 @@ impl Accesses {
         }
     }
 
-    /// Returns the lower values of all pairs. Their addresses are known to be aligned only as far as an exchange maintains it.
+    /// Returns the lower values of all pairs. Their known alignment is limited to that which the exchange preserves.
     fn lower_values(&self, distance: usize, elements: i64) -> Vec<Place> {
         let align = 1u32 << (elements * i64::from(self.widths.element)).trailing_zeros().min(4);
         let low = (0..self.places.len()).filter(|value| value & distance == 0);
@@ -253,7 +253,7 @@ impl Accesses {
         }
     }
 
-    /// Returns the passes over the banks of one access, to which each lane adds its own number of elements.
+    /// Returns the number of passes over the banks for one access, to whose address each lane adds its own number of elements.
     fn passes(&self, series: &Series, of_lane: impl Fn(usize) -> i64) -> u32 {
         let size = i64::from(self.widths.element);
         let address =
@@ -263,33 +263,33 @@ impl Accesses {
     }
 }
 
-/// Accesses of a lane. Because the layout is affine, all of them have the width and the conflicts of the first one.
+/// Accesses of a lane. Because the layout is affine, all of them have the same width and conflicts as the first.
 struct Series {
     count: u32,
     /// The first element of the first access.
     start: i64,
-    /// The width of an access.
+    /// The width of an access in bytes.
     bytes: i64,
 }
 
 impl Series {
-    /// Returns the number of lanes that are served together: half of them for accesses of 8 bytes, a quarter for 16 bytes.
+    /// Returns the number of lanes that are served together: half of the warp for accesses of 8 bytes, a quarter for 16 bytes.
     fn lanes_together(&self) -> usize {
         LANES * BANK_BYTES as usize / self.bytes.max(BANK_BYTES) as usize
     }
 
-    /// Returns the passes of one access without bank conflicts.
+    /// Returns the number of passes for one access without bank conflicts.
     fn ideal(&self) -> u32 {
         (LANES / self.lanes_together()) as u32
     }
 
-    /// Returns an estimate of the time of all accesses if each takes `passes`, in instructions that a multiprocessor could issue.
+    /// Estimates the time of all accesses if each takes `passes`, in units of instructions that a multiprocessor could issue.
     fn time(&self, passes: u32) -> u32 {
         self.count * (1 + ISSUED_PER_PASS * passes)
     }
 }
 
-/// Returns the number of passes over the banks in which accesses to `addresses` are served: in each, a bank delivers one word.
+/// Returns the number of passes over the banks required to serve accesses to `addresses`; in each pass, a bank delivers one word.
 fn passes(addresses: &[i64], bytes: i64) -> u32 {
     let mut words: [ArrayVec<i64, LANES>; BANKS] = std::array::from_fn(|_| ArrayVec::new());
     for address in addresses {

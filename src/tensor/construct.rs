@@ -13,8 +13,8 @@ use crate::{
     ptx::{Builder, Dim, Element, ExtentMode, Global, IntoDim, Ptr, Shared, Val, Write},
 };
 
-/// Returns the placeholder for a dynamic extent in a tensor of `modes` modes, so that their product fits in 64 bits. Coordinates past it are
-/// extrapolated.
+/// Returns the placeholder for a dynamic extent in a tensor of `modes` modes, chosen so that their product fits in 64 bits. Coordinates
+/// past it are extrapolated.
 fn run_time_extent(modes: usize) -> i64 {
     DYNAMIC_EXTENT.min(1 << (62 / modes.max(1)))
 }
@@ -22,8 +22,8 @@ fn run_time_extent(modes: usize) -> i64 {
 /// The maximum extent of a tile along a mode with a dynamic extent.
 pub(super) const MOST_TILE: u32 = 1 << 16;
 
-/// The maximum number of coordinates of a global tensor along a mode, which launches check. Coordinates have 32 bits, and the
-/// last tile of coordinates is reserved, so that it is past every edge.
+/// The maximum number of coordinates of a global tensor along a mode, checked at launch. Coordinates have 32 bits, and the last
+/// tile of coordinates is reserved, so it is past every edge.
 pub(super) const MOST_COORDINATES: u32 = u32::MAX - MOST_TILE + 1;
 
 /// The maximum number of elements of a shared tensor; no block has that many bytes.
@@ -83,10 +83,10 @@ impl<'k> Builder<'k> {
     /// Returns a tensor in global memory: `k.tensor(a, [m, k], [1, m])` is column-major. Extents and strides are integers or
     /// registers; static strides cost no instructions. Each launch checks that the buffer contains the tensor.
     ///
-    /// The builder rejects a pointer that is not a buffer parameter, and extents or strides that a launch cannot compute, unless `unsafe`
-    /// code asserts that the pointer is valid ([`Ptr::assume_valid`]).
+    /// The builder rejects a pointer that is not a buffer parameter, and extents or strides that cannot be computed at launch, unless
+    /// `unsafe` code asserts that the pointer is valid ([`Ptr::assume_valid`]).
     ///
-    /// Coordinates have 32 bits, offsets 64: a launch rejects more than 2³² − 2¹⁶ coordinates along a mode.
+    /// Coordinates have 32 bits and offsets have 64. A launch rejects more than 2³² − 2¹⁶ coordinates along a mode.
     #[doc(alias = "make_tensor")]
     #[track_caller]
     pub fn tensor<T: TensorElement, A, const R: usize>(
@@ -119,7 +119,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Returns a tensor in global memory with a static layout. Accesses are not predicated: tiles must divide the tensor, and a dynamic
-    /// index must be known to be less than its mode's extent, from the block's shape, the grid, a loop count, a mask or an enclosing
+    /// index must be known to be less than its mode's extent because of the block's shape, the grid, a loop count, a mask or an enclosing
     /// comparison. Other accesses are rejected when the kernel is built.
     #[doc(alias = "make_tensor")]
     #[track_caller]
@@ -137,8 +137,8 @@ impl<'k> Builder<'k> {
         Tensor::of(pointer, in_elements(layout), Swizzle::NONE)
     }
 
-    /// Allocates an uninitialized tensor in the block's shared memory. It can be written; waiting for the data returns the view that can be
-    /// read ([`Pending::wait`](super::Pending::wait)).
+    /// Allocates an uninitialized tensor in the block's shared memory. It can only be written; waiting for the data
+    /// ([`Pending::wait`](super::Pending::wait)) returns a view that can be read.
     ///
     /// The builder rejects a layout in which two coordinates share an address, more than 2²⁰ elements, and a swizzle that would split
     /// elements.
@@ -186,13 +186,13 @@ fn strides_are_apart(layout: &Layout) -> bool {
     })
 }
 
-/// Returns the modes of the extent that the elements of a tensor take in memory.
+/// Returns the modes of the memory extent of a tensor's elements.
 fn extent_modes(extents: &[Val<'_, u32>], strides: &[Stride<'_>]) -> Vec<ExtentMode> {
     let modes = std::iter::zip(extents, strides);
     modes.map(|(size, stride)| ExtentMode { size: size.into_dim(), stride: stride.into_dim() }).collect()
 }
 
-/// Returns the layout of a tensor with an axis per mode.
+/// Returns the layout of a tensor with one axis per mode.
 fn layout_of(extents: &[Val<'_, u32>], strides: &[Stride<'_>]) -> Layout<Step> {
     Layout::concat(std::iter::zip(extents, strides).enumerate().map(|(axis, (extent, stride))| {
         let extent = extent.as_constant().map_or(run_time_extent(extents.len()), i64::from).max(1);

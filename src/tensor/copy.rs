@@ -1,4 +1,4 @@
-//! `copy`, which selects the instructions of a copy.
+//! `copy`, which selects the instructions that move data between tensors and fragments.
 
 use std::panic::Location;
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::ptx::{Builder, CopyHints, CpAsyncCache, Features, ReadWrite, RegId, Shared, Val};
 
-/// The maximum number of elements per call; more indicate a tensor that was not sliced.
+/// The maximum number of elements per call; a larger number indicates a tensor that was not sliced.
 pub(super) const MOST_ELEMENTS: i64 = 4096;
 
 /// Copies `src` to `dst`, element by element in the order of their shapes, with the best instructions for each part:
@@ -24,10 +24,10 @@ pub(super) const MOST_ELEMENTS: i64 = 4096;
 /// - between shared memory and registers, `ldmatrix` and `stmatrix` (sm_90 or later) if one side is a thread's part of an operand of a
 ///   product ([`MmaThread::partition`](super::MmaThread::partition), possibly sliced along its rest modes), the other side is a fragment of
 ///   the same shape, and the rows of the matrices are contiguous and aligned for all threads. The widest form that fits is used, plain or
-///   transposed. All lanes of a warp must execute such a copy, as they must execute the product itself;
-/// - between shared memory and a fragment of 32- or 64-bit elements, if a warp's lanes would access the same banks: half of the lanes
-///   access two elements in the opposite order, and `selp` exchanges them;
-/// - elements past the edges of a tensor created by [`Builder::tensor`] are read as 0 and not written.
+///   transposed. All lanes of the warp must execute such a copy, as they must execute the product itself;
+/// - between shared memory and a fragment of 32- or 64-bit elements, if the lanes of a warp would access the same banks, accesses in which
+///   half of the lanes access the elements of each pair in the opposite order, and `selp` to exchange them;
+/// - predicates for a tensor created by [`Builder::tensor`]: elements past its edges are read as 0 and not written.
 ///
 /// Data copied to shared memory are [`Pending`](super::Pending), regardless of the instructions.
 ///
@@ -48,8 +48,8 @@ pub fn copy<'k, T: TensorElement, D: Destination<'k, T>>(dst: &D, src: &impl Sou
     dst.done(asynchronous)
 }
 
-/// Copies a lane's part of shared memory from or to registers, if there is a better way than for a single thread: as matrices, or in
-/// an order without bank conflicts.
+/// Copies a lane's part of shared memory from or to registers if the warp can do so better than its lanes separately: as matrices, or
+/// in an order without bank conflicts. Otherwise, returns `false`.
 #[track_caller]
 fn move_by_warp<'k, T: TensorElement>(
     direction: Direction,
@@ -59,7 +59,7 @@ fn move_by_warp<'k, T: TensorElement>(
     move_matrices(direction, memory, fragment) || move_exchanged(direction, memory, fragment)
 }
 
-/// Copies as [`copy`] does, but only the elements for which `predicates` hold; the others are neither read nor written.
+/// Copies like [`copy`], but only the elements for which `predicates` hold; the others are neither read nor written.
 ///
 /// A vector is moved as a whole if its elements share a predicate. Data always pass through registers, because `cp.async` would
 /// write zeros to elements that must be preserved.
@@ -76,7 +76,7 @@ pub fn copy_if<'k, T: TensorElement, D: Destination<'k, T>>(
     dst.done(transfer(to, from, Some(predicates), &how))
 }
 
-/// Copies to a fragment as [`copy`] does, but reads elements past the edges as `fill`.
+/// Copies to a fragment like [`copy`], but reads elements past the edges as `fill`.
 #[track_caller]
 pub(crate) fn copy_or<'k, T: TensorElement>(dst: &Fragment<'k, T>, src: &impl Source<'k, T>, fill: T) {
     let (to, from) = (dst.destination(), src.source());
@@ -101,13 +101,13 @@ pub(super) struct How {
     pub(super) widest: u32,
     /// Whether every access must have that width.
     pub(super) exactly: bool,
-    /// Whether `cp.async` may be used, and the caches that it uses.
+    /// The caches that `cp.async` uses; `None` if `cp.async` must not be used.
     pub(super) asynchronous: Option<CpAsyncCache>,
     /// Whether only `cp.async` may be used.
     pub(super) always_asynchronous: bool,
     /// The operation, for errors.
     pub(super) what: String,
-    /// The bits of the element that is read past an edge.
+    /// The bits of the value that is read past an edge.
     pub(super) fill: u64,
 }
 
@@ -216,8 +216,8 @@ pub(super) fn transfer<'k, T: TensorElement>(
 /// Loaded data, its condition, and the move to the destination.
 type Loaded<'k, T> = (Data<'k, T>, Val<'k, bool>, Move);
 
-/// Joins individually loaded parts into the accesses that the destination allows: elements of a row of global memory at an
-/// unaligned address fill whole registers, and a vector in shared memory.
+/// Joins individually loaded parts into the accesses that the destination allows: for example, elements of an unaligned row of global
+/// memory fill whole registers, and are stored to shared memory as a vector.
 #[track_caller]
 fn joined<'k, T: TensorElement>(
     loaded: Vec<Loaded<'k, T>>,

@@ -1,4 +1,4 @@
-//! Element types of tensors and tiles: the storage word of each and the elements packed into it.
+//! Element types of tensors and tiles, and the words into which their elements are packed.
 
 use arrayvec::ArrayVec;
 
@@ -21,8 +21,8 @@ pub trait TensorElement: Element {
     type Word: Scalar;
     /// The number of elements per word.
     const PER_WORD: usize = (<Self::Word as Scalar>::BYTES / Self::SIZE) as usize;
-    /// The length of a subtile of a register tile along its words: 16, or 32 for 8-bit elements, of which `mma` takes twice as many. In the
-    /// other direction, the length is 16.
+    /// The length of a subtile of a register tile along its words: 16, or 32 for 8-bit elements, because `mma` multiplies twice as many of
+    /// them. In the other direction, the length is 16.
     type Length: SubtileLength;
     /// [`Length`](Self::Length) as a number.
     const SUBTILE_LENGTH: u32 = Self::Length::ELEMENTS;
@@ -55,8 +55,8 @@ impl SubtileLength for Length32 {
 /// The length of a subtile across its words.
 pub(crate) const SUBTILE_SIDE: u32 = 16;
 
-/// Calls a macro with the element types that have a property. The lists describe each type completely; the traits of this module and of
-/// others, and their impls, follow from them.
+/// Calls a macro with the element types that have a property. These lists describe each type completely; the traits of this and other
+/// modules, and their impls, are derived from them.
 macro_rules! element_types {
     // Every type, its register type and the length of its subtiles.
     (words, $implement:ident) => {
@@ -83,7 +83,7 @@ macro_rules! element_types {
             f64     f64     Length16;
         }
     };
-    // The types with arithmetic, by the type that it is computed in.
+    // The types with arithmetic, grouped by the type in which it is computed.
     (computed, $implement:ident) => {
         $implement! {
             in themselves: f16 bf16 f16x2 bf16x2 f32 f64 u32 i32 u64 i64;
@@ -91,7 +91,7 @@ macro_rules! element_types {
             in i32: i8 u8;
         }
     };
-    // The types with sums, by the type that they are computed in.
+    // The types with sums, grouped by the type in which they are computed.
     (summed, $implement:ident) => {
         $implement! {
             in themselves: f32 f64 i32 u32 i64 u64;
@@ -123,8 +123,8 @@ macro_rules! elements {
 
 element_types! { words, elements }
 
-/// An element type whose registers are values of one element or of a pair: all but the integers and bits of 8 and 16 bits, [`e4m3`] and
-/// [`e5m2`], which are packed into `u32`, so that arithmetic on a register would carry from one element to the next.
+/// An element type whose registers have the type of one element or of a pair. Integers and bits of 8 and 16 bits, [`e4m3`] and [`e5m2`] are
+/// excluded: they are packed into `u32`, so arithmetic on a register would carry from one element to the next.
 #[diagnostic::on_unimplemented(
     message = "functions of registers of `{Self}` would combine adjacent elements",
     note = "a register is a `u32` of several packed elements: use `map_indexed` or `zip_elements` for functions of elements, `map_words` or \
@@ -230,12 +230,12 @@ pub(crate) fn bytes_of<'k, T: ByteSized<Reg: Numeric>>(word: Val<'k, u32>) -> [V
 ///
 /// | type                         | from f32                                                    | to f32           | requires |
 /// | ---                          | ---                                                         | ---              | ---      |
-/// | `f32`, `f64`                 | exact                                                       | exact, `f64` rounded to nearest even | |
+/// | `f32`, `f64`                 | exact                                                       | `f32`: exact; `f64`: to nearest even | |
 /// | [`bf16`], [`struct@f16`]     | to nearest even                                             | exact            | bf16: sm_80 |
 /// | [`tf32`]                     | to nearest, ties away from zero                             | exact            | sm_80    |
 /// | [`e4m3`], [`e5m2`]           | to nearest even, saturating to the largest finite number    | exact            | sm_89    |
 /// | `i8`, `u8`                   | to nearest even, saturating; NaN gives 0                    | exact            |          |
-/// | `i32`, `u32`, `i64`, `u64`   | to nearest even, saturating; NaN gives 0 (64 bits: 2⁶³)     | to nearest even  |          |
+/// | `i32`, `u32`, `i64`, `u64`   | to nearest even, saturating; NaN gives 0 (`i64`: −2⁶³, `u64`: 2⁶³) | to nearest even  |          |
 #[diagnostic::on_unimplemented(
     message = "no conversion between tiles of `{Self}` and `f32`",
     note = "tiles of floating-point types and of integers of 8, 32 and 64 bits convert into each other"
@@ -247,7 +247,7 @@ pub trait ConvertibleElement: TensorElement {
     /// Returns a word's elements in f32.
     #[doc(hidden)]
     fn to_f32(word: Val<'_, Self::Word>) -> ArrayVec<Val<'_, f32>, 4>;
-    /// The conversion from and to pairs of f16, for types that convert to each other without f32, with the same results.
+    /// The conversion from and to pairs of f16, for types that convert to each other without f32 but with the same results.
     #[doc(hidden)]
     const IN_F16: Option<InF16<Self::Word>> = None;
 }
@@ -273,7 +273,7 @@ macro_rules! floats {
 
 element_types! { floating_point, floats }
 
-/// Types of one element per word.
+/// Implements conversions of types with one element per word.
 macro_rules! single {
     ($($t:ty, $from:expr, $to:expr;)*) => {$(
         impl ConvertibleElement for $t {
@@ -363,8 +363,8 @@ macro_rules! bytes {
                 elements.chunks_exact(4).map(word).collect()
             }
 
-            /// Without `cvt`, which has a quarter of the throughput of `prmt` and `sub`: the byte becomes the low byte of 2^23's
-            /// significand. Inverting the sign bit of an `i8` adds 128, which makes it positive.
+            /// Avoids `cvt`, which has a quarter of the throughput of `prmt` and `sub`: inserts the byte as the low byte of the
+            /// significand of 2²³. Inverting the sign bit of an `i8` adds 128, which makes it nonnegative.
             #[track_caller]
             fn to_f32(word: Val<'_, u32>) -> ArrayVec<Val<'_, f32>, 4> {
                 const BIAS: f32 = 8_388_608.0 + $sign as f32;

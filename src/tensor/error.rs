@@ -46,7 +46,7 @@ pub enum TensorError {
         atoms: String,
         /// The thread numbers by (V, M, N, K).
         ids: String,
-        /// The number of warps that the threads form.
+        /// The number of warps formed by the threads.
         warps: i64,
     },
     /// More modes than M, N and K.

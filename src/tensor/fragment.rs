@@ -11,7 +11,7 @@ use crate::{
 /// The maximum number of registers of a fragment; a larger one indicates a tensor that was not sliced.
 const MOST_REGISTERS: i64 = 4096;
 
-/// Elements `T` in registers of one thread, with a layout.
+/// Elements `T` in the registers of one thread, with a layout.
 ///
 /// A fragment owns its registers, which are written in place, so it remains valid in emitted loops without being
 /// loop state. Views ([`slice`](Self::slice)) and clones share the registers. Elements of 8 or 16 bits share 32-bit registers.
@@ -44,12 +44,12 @@ impl<'k> Builder<'k> {
         self.fragment_in(layout, T::Word::CLASS)
     }
 
-    /// Creates a [`fragment`](Self::fragment) in another register class of the same width, as an instruction requires.
+    /// Creates a [`fragment`](Self::fragment) in another register class of the same width, for instructions that require this class.
     #[track_caller]
     pub(super) fn fragment_in<T: TensorElement>(self, layout: &Layout, class: RegClass) -> Fragment<'k, T> {
         let fragment = Fragment::uninitialized(self, layout, class);
         if T::PER_WORD > 1 {
-            // A single element is inserted into a word whose other parts must be defined.
+            // Inserting a single element into a word requires the rest of the word to be defined.
             fragment.registers.iter().for_each(|&register| self.move_into(register, Val::<u32>::from(0)));
         }
         fragment
@@ -213,7 +213,7 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         }
     }
 
-    /// Returns register `word`; the first register if `word` is out of bounds, which has already been rejected.
+    /// Returns register `word`, or the first register if `word` is out of bounds, because such an index has already been rejected.
     pub(super) fn register(&self, word: usize) -> RegId {
         self.registers.get(word).copied().unwrap_or(self.registers[0])
     }
@@ -223,7 +223,7 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         &self.registers
     }
 
-    /// Returns the registers of consecutive elements of the view, if the elements fill them completely and in order.
+    /// Returns the registers of the view's elements if consecutive elements fill them completely and in order.
     pub(super) fn whole_registers(&self) -> Option<Vec<RegId>> {
         let mut words = Vec::with_capacity(self.registers.len());
         let mut word = 0;

@@ -1,4 +1,4 @@
-//! `gemm`: a product over the values and rest modes of fragments.
+//! `gemm`, a matrix product over the values and rest modes of fragments.
 
 use std::panic::Location;
 
@@ -15,17 +15,17 @@ pub trait GemmFactor<'k, T: TensorElement>: Sealed {
     fn modes(&self) -> usize;
     #[doc(hidden)]
     fn extent(&self, mode: usize) -> i64;
-    /// Returns step `k` of the last mode in registers: `(values, rest)`; the whole operand if it has no k mode.
+    /// Returns step `k` of the last mode in registers, `(values, rest)`, or the whole operand if it has no k mode.
     #[doc(hidden)]
     #[track_caller]
     fn step(&self, mma: &TiledMma, operand: MmaOperand, shape: Shape, k: i64) -> Fragment<'k, T>;
 }
 
-/// The meaning of an operand's modes.
+/// The meanings of an operand's modes.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Whether mode 0 is the values of the instruction.
+    /// Whether mode 0 contains the values of the instruction.
     values: bool,
     /// Whether the last mode is k.
     depth: bool,
@@ -106,10 +106,10 @@ fn values_first<'k, T: TensorElement>(part: &Fragment<'k, T>, shape: Shape) -> F
 /// | (3, 2, 2, 3) | (v, m, n), (v, m), (v, n), (v, m, n)          |
 /// | (3, 3, 3, 3) | (v, m, n), (v, m, k), (v, n, k), (v, m, n)     |
 ///
-/// `a` and `b` may be in shared memory; each step of k is then loaded first. Consecutive columns n traverse m in alternating directions, so
-/// that each instruction shares an operand with the previous one. All threads of the instruction's group must execute the call.
+/// `a` and `b` may be in shared memory; each step of k is then loaded first. Consecutive values of n traverse m in alternating directions, so
+/// each instruction shares an operand with the previous one. All threads of the instruction's group must execute the call.
 ///
-/// The builder rejects other ranks, and extents that differ.
+/// The builder rejects other ranks and mismatched extents.
 #[doc(alias = "gemm!")]
 #[track_caller]
 pub fn gemm<'k, D: TensorElement, A: TensorElement, B: TensorElement, C: TensorElement>(
@@ -188,7 +188,7 @@ fn check_atom<D: TensorElement>(k: Builder<'_>, atom: &MmaAtom) {
     if !atom.is_emitted() || atom.sparsity().is_some() || atom.block_scale().is_some() {
         k.refuse(format!("{}: expected an instruction that `gemm` emits on fragments", atom.name()));
     } else if atom.group() == Group::Thread && D::SIZE < 4 {
-        // Halves are packed in pairs; a single one is computed in separate registers.
+        // Halves are packed in pairs, but an instruction on a single half requires separate registers.
         k.refuse(format!("{} on packed {}: no such instruction on one half", atom.name(), D::NAME));
     }
 }

@@ -1,4 +1,4 @@
-//! Tiles of a tensor per block, and parts of a tile per thread: CuTe's `local_tile` and `local_partition`, MoYe's `@tile` and
+//! Tiles of a tensor for each block, and parts of a tile for each thread: CuTe's `local_tile` and `local_partition`, MoYe's `@tile` and
 //! `@parallelize`.
 
 use super::{
@@ -11,7 +11,7 @@ use crate::layout::{Codomain, Coord, Layout, LayoutError, Slicer, Slot, Tile, Ti
 /// their mode of the rest; modes past the end of `coord` are also kept.
 ///
 /// Element `i` of the tile at block `b` is element `b · extent + i` of the tensor, mode by mode. If a tile does not divide a mode, the number
-/// of tiles is rounded up: the last tiles extend past the end and require predicates.
+/// of tiles is rounded up: the last tile of the mode extends past the end and requires predicates.
 ///
 /// # Errors
 /// Returns the errors of [`Layout::zipped_divide`].
@@ -39,7 +39,7 @@ pub fn local_tile<D: Codomain>(
     Ok(Partition { layout, offset: start.unwrap_or(offset) })
 }
 
-/// Returns the coordinate of a tile's first element if the tiler consists of extents; valid past the last tile as well.
+/// Returns the coordinate of a tile's first element if the tiler consists of extents; also valid past the last tile.
 fn start(tiler: &Tiler, coord: &Slicer) -> Option<Coord> {
     let mode = |(position, slot): (usize, &Slicer)| match (tiler.mode(position), slot) {
         (Some(Tuple::Leaf(Tile::Extent(extent))), Tuple::Leaf(Slot::At(block))) => Some(block * extent),
@@ -110,7 +110,7 @@ pub fn local_partition<D: Codomain>(
     Ok(Partition { layout: rest_of(&divided)?, offset })
 }
 
-/// Returns the [`local_partition`] by those modes of `threads` that `projection` selects; threads that differ only in other modes share
+/// Returns the [`local_partition`] by the modes of `threads` that `projection` selects; threads that differ only in other modes share
 /// elements.
 ///
 /// # Errors
@@ -158,7 +158,7 @@ impl Digit {
     }
 }
 
-/// A top mode of a thread layout: its digits, the first fastest.
+/// The digits of a top-level mode of a thread layout, the first fastest.
 #[derive(Debug, Clone)]
 pub(super) struct Digits(pub(super) Vec<Digit>);
 

@@ -1,4 +1,4 @@
-//! Layouts and tilings constructed in kernels; their errors are recorded as errors of the kernel.
+//! Layouts and tilings constructed in kernels. Their errors are recorded as errors of the kernel.
 
 use super::{element::TensorElement, error::TensorError, tiled_copy::TiledCopy, tiled_mma::TiledMma};
 use crate::{

@@ -63,7 +63,7 @@ pub fn store_matrices<'k, T: TensorElement, A: Writable>(
     Pending::new(k, dst.whole().read_only(), false)
 }
 
-/// Calls `move_one` for each instruction with the slices of both sides.
+/// Calls `move_one` with the slices of both sides for each instruction.
 #[track_caller]
 fn each_matrix(
     k: Builder<'_>,
@@ -96,7 +96,7 @@ pub(super) fn instructions(layout: &Layout) -> Result<Vec<Slicer>, LayoutError> 
     Ok((0..all.size()).map(|at| slice_of_instruction(at, &all)).collect())
 }
 
-/// Returns the slice of instruction `at` among `all` repeats and rests.
+/// Returns the slice of instruction `at`, where `all` is the shape of the repeats and rest modes.
 fn slice_of_instruction(at: i64, all: &IntTuple) -> Slicer {
     let coord = coord_of_index(at, all);
     let mut places = coord.modes().iter().map(|place| place.map(|&index| Slot::At(index)));

@@ -1,4 +1,4 @@
-//! Copies between shared memory and fragments as `ldmatrix` and `stmatrix`, derived from the layouts of both.
+//! Copies between shared memory and fragments with `ldmatrix` and `stmatrix`, derived from the layouts of both sides.
 //!
 //! A register of a fragment is part of a matrix of 8 rows of 16 bytes if lane 4g + t contains the t-th word of row g (plain),
 //! or column g of row 2t + e as its e-th half (transposed). One instruction moves 4, 2 or 1 matrices; lane 8m + r provides the
@@ -35,7 +35,7 @@ const ROW_BYTES: i64 = 16;
 /// The number of rows of a matrix.
 const ROWS: i64 = 8;
 
-/// Moves data between a lane's part of shared memory and a fragment of the same shape, if both consist of matrices; otherwise,
+/// Moves data between a lane's part of shared memory and a fragment of the same shape if both consist of matrices; otherwise,
 /// returns `false`.
 #[track_caller]
 pub(super) fn move_matrices<'k, T: TensorElement>(
@@ -52,7 +52,7 @@ pub(super) fn move_matrices<'k, T: TensorElement>(
     }
     let Some(Matrices { transposed, row, all }) = Matrices::of(memory, fragment) else { return false };
     let mut rest = all.as_slice();
-    // Most instructions use the same steps between their rows.
+    // Most instructions have the same steps between their rows, so the rows are reused.
     let mut last: Option<Rows<'k, T>> = None;
     while let Some(&(_, first)) = rest.first() {
         let count = [4, 2, 1].into_iter().find(|&count| is_affine(rest, count)).unwrap_or(1);
@@ -102,9 +102,9 @@ impl<'k, T: TensorElement> Rows<'k, T> {
     }
 }
 
-/// Returns the matrices of one instruction in the order of its registers. Transposed matrices are operand B of a product, whose
-/// registers for one column of the result are a pair along k, the rows in memory: in adjacent registers, they need no moves
-/// before an `mma`.
+/// Returns the matrices of one instruction in the order of its registers. Transposed matrices are operand B of a product, in which
+/// a pair of registers along k, the rows in memory, belongs to the same columns of the result: if the pair is in adjacent
+/// registers, `mma` requires no moves.
 fn in_operand_order(group: &[(RegId, i64)], transposed: bool, rows: i64) -> ArrayVec<(RegId, i64), 4> {
     match *group {
         [a, b, c, d] if transposed && b.1 - a.1 != rows && c.1 - a.1 == rows => [a, c, b, d].into(),

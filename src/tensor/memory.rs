@@ -47,25 +47,25 @@ impl Axis<'_> {
 
 /// Elements `T` in global or shared memory, with a layout.
 ///
-/// The layout is static; extents and strides of a matrix may be registers. The start of the view is represented by the
-/// coordinates of its axes, which an access multiplies by their strides, or, if it has no axes, by the pointer; static parts are folded
+/// The layout is static; extents and strides of a matrix may be registers. The start of the view is represented by its
+/// coordinates along the axes, which an access multiplies by the strides, or by the pointer if there are no axes; static parts are folded
 /// into constant offsets. Clones are views of the same memory.
 pub struct Tensor<'k, S: Space, T, A> {
     pub(super) pointer: Ptr<'k, T, S, A>,
     pub(super) layout: Rc<Layout<Step>>,
     pub(super) axes: ArrayVec<Axis<'k>, MAX_AXES>,
-    /// The constant distance in elements from the pointer to coordinate 0, and constant coordinates relative to the axes.
+    /// The constant distance in elements from the pointer to coordinate 0, and the constant coordinates relative to the axes.
     pub(super) offset: Step,
     pub(super) swizzle: Swizzle,
     /// The bytes added before the swizzle; without a swizzle, they are part of the pointer.
     pub(super) inner: Val<'k, u32>,
     /// Whether tiles must divide the tensor, because its layout has a fixed number of elements.
     pub(super) divided_whole: bool,
-    /// Set in a lane's part of a warp's view, to whose start the lane's offset has not been added.
+    /// Set in a lane's part of a warp's view while the lane's offset has not been added to the start.
     pub(super) lanes: Option<Rc<Lanes<'k>>>,
-    /// The innermost block in which the view was created; facts about its coordinates may hold only there.
+    /// The innermost code block in which the view was created; facts about its coordinates may hold only there.
     pub(super) cut_in: u32,
-    /// In shared memory, the view of which all threads take their parts.
+    /// In shared memory, the view that is divided among all threads.
     pub(super) shared_view: Option<Rc<Tensor<'k, S, T, ReadWrite>>>,
 }
 
@@ -128,7 +128,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.pointer.kernel()
     }
 
-    /// Rejects a view of global memory cut in a branch or loop that has ended.
+    /// Rejects a view of global memory that was created in a branch or loop that has ended.
     #[track_caller]
     pub(super) fn check_open(&self) {
         if S::as_shared(self).is_none() {
@@ -183,7 +183,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         offset_of(&self.layout, &self.offset, self.dynamic(), element)
     }
 
-    /// Returns the same view with another layout; if the algebra returned an error, records it and returns the view unchanged.
+    /// Returns the same view with another layout; if the layout algebra returned an error, records it and returns the view unchanged.
     #[track_caller]
     pub(super) fn relaid(&self, layout: Result<impl Into<Rc<Layout<Step>>>, impl Into<TensorError>>) -> Self {
         match layout {
@@ -283,15 +283,15 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.swizzle.bits() > 0
     }
 
-    /// Returns the view shared by all threads, of which this is one thread's part.
+    /// Returns the view shared by all threads; this view is one thread's part of it.
     pub(super) fn whole(&self) -> Tensor<'k, S, T, ReadWrite> {
         self.shared_view.as_deref().cloned().unwrap_or_else(|| self.through(self.pointer.assume_access()))
     }
 }
 
 impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
-    /// Returns the tensor for reading and writing, without a proof that copies have completed, for programs that order their
-    /// accesses themselves.
+    /// Returns the tensor for reading and writing, without proof that copies have completed, for kernels that order their accesses
+    /// explicitly.
     #[must_use]
     pub fn unchecked(&self) -> Tensor<'k, Shared, T, ReadWrite> {
         self.through(self.pointer.assume_access())
@@ -316,7 +316,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A: Readable> Tensor<'k, S, T, A> {
 }
 
 /// A view can be loop state: its registers may change between iterations, but its layout may not. Constant offsets are added to the
-/// registers, so that views that differ only in these can replace each other.
+/// registers, so that views that differ only in constant offsets can replace each other.
 impl<'k, S: TensorSpace, T: TensorElement, A> State<'k> for Tensor<'k, S, T, A> {
     #[track_caller]
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
@@ -350,7 +350,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> State<'k> for Tensor<'k, S, T, A> 
             self.lanes
         ));
         self.shared_view = None;
-        // The loop's registers have the values of the iteration before, for which it was known.
+        // The loop's registers have the values of the previous iteration, in which the facts were established.
         self.cut_in = self.kernel().innermost_block();
     }
 }

@@ -83,11 +83,11 @@ impl<'k> Moved<'k> {
     }
 }
 
-/// Returns `times · by`, clamped to the largest multiple of `by`: a tile past 2³² is past the edge, and must not wrap around to
-/// the first.
+/// Returns `times · by`, clamped to the largest multiple of `by` in 32 bits: a tile past 2³² is past the edge and must not wrap
+/// around to the first tile.
 ///
-/// That multiple is past every edge too, because launches reject extents above
-/// [`MOST_COORDINATES`](super::construct::MOST_COORDINATES). A factor for which it might not be is rejected when the kernel is
+/// That multiple is also past every edge, because launches reject extents above
+/// [`MOST_COORDINATES`](super::construct::MOST_COORDINATES). A factor for which this might not hold is rejected when the kernel is
 /// built.
 #[track_caller]
 pub(crate) fn coordinate(times: Val<'_, u32>, by: i64) -> Val<'_, u32> {
@@ -117,7 +117,7 @@ pub(crate) fn saturating_sum<'k>(a: Val<'k, u32>, b: Val<'k, u32>) -> Val<'k, u3
 pub(crate) fn divide(value: Val<'_, u32>, by: i64) -> (Val<'_, u32>, Val<'_, u32>) {
     match u32::try_from(by) {
         Ok(by) => (quotient(value, by), remainder(value, by)),
-        // Every number of 32 bits is less.
+        // Every 32-bit number is less than `by`.
         Err(_) => (0.into(), value),
     }
 }

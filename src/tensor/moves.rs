@@ -1,4 +1,4 @@
-//! Grouping of elements into moves: the widest vectors that both sides allow.
+//! Grouping of elements into moves, the widest vectors that both sides allow.
 
 use std::cmp::Ordering;
 
@@ -6,17 +6,17 @@ use arrayvec::ArrayVec;
 
 use super::offset::Offset;
 
-/// The location of an element, as far as it determines how elements are grouped; by element number of the view.
+/// The properties of an element's location that determine how elements are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// In memory: its address is known to be aligned to `align` bytes, and `together` adjacent elements are entirely in or out
-    /// of bounds.
+    /// In memory: the address is known to be aligned to `align` bytes, and `together` adjacent elements are either all in bounds
+    /// or all out of bounds.
     Memory { offset: Offset, align: u32, together: u32 },
     /// A slot of a register.
     Register { word: usize, slot: usize },
 }
 
-/// Elements that one access moves, in the order of memory.
+/// Elements that one access moves, in memory order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Move {
     pub(super) elements: ArrayVec<i64, MOST_IN_ACCESS>,
@@ -35,9 +35,9 @@ impl Move {
 /// The sizes of a move.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Widths {
-    /// Bytes per element.
+    /// The number of bytes per element.
     pub(super) element: u32,
-    /// Elements per register of a fragment.
+    /// The number of elements per register of a fragment.
     pub(super) per_word: usize,
     /// The maximum width of an access in bytes.
     pub(super) widest: u32,
@@ -45,7 +45,7 @@ pub(super) struct Widths {
     pub(super) partial: bool,
 }
 
-/// Groups elements into moves, each as wide as both sides allow, in the order of memory; of two memories, the destination's.
+/// Groups elements into moves, each as wide as both sides allow, in memory order (the destination's if both sides are in memory).
 pub(super) fn plan(dst: &[Place], src: &[Place], widths: Widths) -> Vec<Move> {
     let mut order: Vec<usize> = (0..dst.len()).collect();
     let lead = if matches!(dst.first(), Some(Place::Memory { .. })) { dst } else { src };
@@ -109,7 +109,7 @@ fn moves_together(side: &[Place], run: &[usize], bytes: u32, widths: Widths) -> 
     run.iter().enumerate().all(fits)
 }
 
-/// Returns whether each element is one coordinate after the one before along one axis: then the axis alone says how many exist.
+/// Returns whether each element is one coordinate after the previous one along a single axis, which then determines how many are in bounds.
 fn runs_along_an_axis(side: &[Place], run: &[usize]) -> bool {
     let coords = |&element: &usize| match &side[element] {
         Place::Memory { offset, .. } => offset.coords,

@@ -15,7 +15,7 @@ pub struct Pending<'k, V> {
     asynchronous: bool,
 }
 
-/// The bound of reads, which data in flight do not satisfy.
+/// The trait bound of reads, which data in flight do not satisfy.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "the data are still in flight to shared memory",
@@ -46,8 +46,8 @@ impl<'k, V> Pending<'k, V> {
         Pending { by, view: (self.view, other.view), asynchronous }
     }
 
-    /// Waits for this thread's own copies, and then at the barrier of the block, or of the smaller scope that owns the memory; after that,
-    /// the data are visible to all threads of the block or scope. Returns the view for reading.
+    /// Waits for this thread's own copies, and then at the barrier of the block, or of the smaller scope that owns the memory. The data are
+    /// then visible to all threads of the block or scope. Returns the view for reading.
     ///
     /// All threads of the scope must execute the call.
     #[doc(alias = "load_async_wait")]

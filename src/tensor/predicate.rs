@@ -6,7 +6,7 @@ use crate::{
     ptx::{Builder, Scalar, Val},
 };
 
-/// A predicate for each element of a view, or for several elements if the layout has strides of 0.
+/// Predicates for the elements of a view: one for each element, or one for several elements if the layout has strides of 0.
 #[derive(Clone, Debug)]
 pub struct Predicates<'k> {
     layout: Layout,
@@ -14,8 +14,8 @@ pub struct Predicates<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Creates predicates: element `i` of a view of `layout`'s shape is moved if `values[layout(i)]` holds. A stride of 0 along
-    /// the elements of a vector gives the vector a single predicate. A layout that exceeds the length of `values` is rejected when the
+    /// Creates predicates: element `i` of a view with `layout`'s shape is moved if `values[layout(i)]` holds. A stride of 0 along
+    /// the elements of a vector gives the whole vector a single predicate. A layout that exceeds the length of `values` is rejected when the
     /// kernel is built.
     #[track_caller]
     pub fn predicates(self, layout: &Layout, values: Vec<Val<'k, bool>>) -> Predicates<'k> {
@@ -39,7 +39,7 @@ impl<'k> Predicates<'k> {
         self.values.get(self.index(index)).copied().unwrap_or(false.into())
     }
 
-    /// Returns the predicate of a move whose elements share one.
+    /// Returns the predicate of a move whose elements share a predicate.
     pub(super) fn of(&self, step: &Move) -> Val<'k, bool> {
         self.get(step.elements[0])
     }

@@ -119,7 +119,7 @@ impl<'k, T: TensorElement> Side<'k, T> {
         }
     }
 
-    /// Starts to access elements in order.
+    /// Prepares to access the elements in order.
     #[track_caller]
     pub(super) fn walk(self) -> SideWalk<'k, T> {
         match self {
@@ -152,7 +152,7 @@ impl<'k, T: TensorElement> SideWalk<'k, T> {
         }
     }
 
-    /// Returns whether the elements of a move, which are entirely in or out of bounds, are in bounds.
+    /// Returns whether the elements of a move are in bounds; either all of them are, or none.
     #[track_caller]
     pub(super) fn contains(&mut self, step: &Move) -> Val<'k, bool> {
         match self {
@@ -169,8 +169,8 @@ impl<'k, T: TensorElement> SideWalk<'k, T> {
         }
     }
 
-    /// Reads into the given registers, or fresh ones. If `condition` does not hold, each element has the bits `fill`; without
-    /// them, registers are unchanged.
+    /// Reads into the given registers, or into fresh ones. If `condition` does not hold, each element has the bits `fill`, or the
+    /// registers are unchanged if `fill` is `None`.
     #[track_caller]
     pub(super) fn read(
         &mut self,

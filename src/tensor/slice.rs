@@ -1,4 +1,4 @@
-//! Views of tensors: slices, tiles of a block, parts of a thread.
+//! Views of tensors: slices, tiles for each block, and parts for each thread.
 
 use std::rc::Rc;
 
@@ -84,8 +84,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     }
 
     /// Returns the tile of extents `tiler` at block coordinate `coord`: `(tile modes …, kept rest modes …)`; see
-    /// [`local_tile`](super::local_tile()). Copies predicate elements past the edges of a tensor created by
-    /// [`Builder::tensor`](crate::ptx::Builder::tensor), unless the tile is known to divide the tensor.
+    /// [`local_tile`](super::local_tile()). For a tensor created by [`Builder::tensor`](crate::ptx::Builder::tensor),
+    /// copies are predicated at the edges, unless the tile is known to divide the tensor.
     #[doc(alias = "@tile")]
     #[must_use]
     #[track_caller]
@@ -105,8 +105,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         view
     }
 
-    /// Rejects a tile that exceeds the maximum for a dynamic extent, or the extent's placeholder, because it
-    /// would have no next tile.
+    /// Rejects a tile that exceeds the maximum for a dynamic extent, or the extent's placeholder, because no tile
+    /// would follow it.
     #[track_caller]
     fn check_tile(&self, tiler: &Tiler) {
         for mode in 0..self.rank() {
@@ -126,8 +126,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     }
 
     /// Drops the edges of axes along which this tile of `whole` is known to be in bounds, and marks a tile that divides an axis
-    /// as entirely in or out of bounds. Only the tile's mode may extend along the axis, from its first coordinate, so that the
-    /// index determines the position of the tile.
+    /// as entirely in or out of bounds. The tile's index must determine its position, so only the tile's mode may extend along
+    /// the axis, starting at the first coordinate.
     #[track_caller]
     fn settle_edges(&mut self, whole: &Self, tiler: &Tiler, coord: &Indices<'k>) {
         self.cut_in = self.kernel().innermost_block();
@@ -224,7 +224,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         for (path, digits) in digits {
             let mode = path.iter().try_fold(by_thread.clone(), |mode, &at| mode.mode(at));
             match (mode, digits.as_slice()) {
-                // The offsets of a warp's lanes are kept separate, because a matrix instruction addresses rows for other lanes.
+                // Keep the offsets of a warp's lanes separate, because each lane of a matrix instruction addresses rows for other lanes.
                 (Ok(mode), [Digit { extent: 32, weight: 1 }]) => {
                     let lane = if threads > 32 { divide(index, 32).1 } else { index };
                     lanes = Some((mode, lane));
@@ -241,7 +241,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Records the shared view of which this is one thread's part.
+    /// Records the view shared by all threads; this view is one thread's part of it.
     pub(super) fn share(&mut self, whole: &Self) {
         if S::as_shared(whole).is_some() {
             self.shared_view = Some(Rc::new(whole.whole()));

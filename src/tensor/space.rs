@@ -107,7 +107,7 @@ impl TensorSpace for Shared {
         times: Val<'k, u32>,
         elements: i64,
     ) -> Ptr<'k, T, Self, A> {
-        // Negative steps wrap around, like 32-bit addresses.
+        // Negative steps wrap around, as 32-bit addresses do.
         match u32::try_from(elements * i64::from(T::SIZE)) {
             Ok(bytes) => pointer.advance_by_product(times, bytes),
             Err(_) => pointer.at(times * elements as u32),
@@ -133,7 +133,7 @@ impl TensorSpace for Shared {
     }
 }
 
-/// Returns a stride in shared memory, where addresses have 32 bits.
+/// Returns a stride in shared memory, in which addresses have 32 bits.
 #[track_caller]
 fn in_32_bits(stride: Stride<'_>) -> Val<'_, u32> {
     match stride {

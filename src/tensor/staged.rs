@@ -1,4 +1,4 @@
-//! Rows in shared memory, stored in the aligned groups of elements of which they consist in global memory.
+//! Rows in shared memory, stored as the same aligned groups of elements as in global memory.
 
 use std::iter;
 
@@ -10,7 +10,7 @@ use crate::ptx::{
     Builder, CopyHints, CpAsyncCache, Global, Ptr, Readable, RegId, Scalar, Shared, Space, Val,
 };
 
-/// The groups of adjacent elements that a thread copies: one begins at element `first`, the others follow `step` elements apart.
+/// The groups of adjacent elements that a thread copies. The first begins at element `first`, and the others follow at intervals of `step`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Groups<'k> {
     pub(crate) first: Val<'k, u32>,
@@ -39,8 +39,8 @@ pub(crate) struct RowToStage<'k, T, A> {
 
 impl<'k, T: TensorElement, A: Readable> RowToStage<'k, T, A> {
     /// Returns row `at` of an `m`×`n` matrix whose rows are `pitch` elements apart. Groups have `group` elements, a power of two, of 4, 8 or
-    /// 16 bytes. The rows begin and end with whole groups if they are `aligned`. The caller has declared a view of the matrix with these extents,
-    /// which the launch compares with the buffer.
+    /// 16 bytes. If rows are `aligned`, they begin and end with whole groups. The caller must declare a view of the matrix with these extents,
+    /// so that the launch checks the buffer.
     #[track_caller]
     pub(crate) fn new(
         matrix: Ptr<'k, T, Global, A>,
@@ -55,8 +55,8 @@ impl<'k, T: TensorElement, A: Readable> RowToStage<'k, T, A> {
         Self { matrix, exists, start, end: n + ahead, group, aligned }
     }
 
-    /// Starts to copy the groups `from` of the row, those that exist, to the groups `to`. What a group contains past the end of the row
-    /// becomes 0.
+    /// Starts copying the groups `from` of the row, if they exist, to the groups `to`. Elements of a group past the end of the row become
+    /// 0.
     #[track_caller]
     pub(crate) fn copy_async(&self, from: Groups<'k>, stage: &StagedRow<'k, T>, to: Groups<'k>) {
         let (k, bytes) = (self.matrix.kernel(), self.group * T::SIZE);
@@ -90,9 +90,9 @@ impl<'k, T: TensorElement, A: Readable> RowToStage<'k, T, A> {
 pub(crate) struct StagedRow<'k, T> {
     /// The first group.
     groups: Ptr<'k, T, Shared>,
-    /// The elements of that group ahead of the row's first one.
+    /// The number of elements in this group that precede the row.
     ahead: Val<'k, u32>,
-    /// The elements of a group.
+    /// The number of elements per group.
     group: u32,
 }
 
@@ -105,8 +105,8 @@ impl<'k, T: TensorElement> StagedRow<'k, T> {
         self.groups.kernel()
     }
 
-    /// Loads groups of an aligned row that this thread has copied; those that are not `inside`, which is called with the distance of each
-    /// from the first, are `fill`.
+    /// Loads groups of an aligned row that this thread has copied. `inside` is called with the index of each group; groups for which it does
+    /// not hold are `fill`.
     #[track_caller]
     pub(crate) fn load_own(
         &self,
@@ -126,7 +126,7 @@ impl<'k, T: TensorElement> StagedRow<'k, T> {
         groups.collect()
     }
 
-    /// Loads all of these groups.
+    /// Loads all of the groups `own`.
     #[track_caller]
     pub(crate) fn load_groups(&self, own: Groups<'k>) -> Vec<Val<'k, T::Word>> {
         let k = self.kernel();
@@ -142,8 +142,8 @@ impl<'k, T: TensorElement> StagedRow<'k, T> {
         groups.collect()
     }
 
-    /// Loads the elements of the row at these distances from `first`; those that are not `inside`, which is called with the index of each,
-    /// are `fill`.
+    /// Loads the elements of the row at these distances from `first`. `inside` is called with the index of each element; elements for which
+    /// it does not hold are `fill`.
     #[track_caller]
     pub(crate) fn load_elements(
         &self,
@@ -191,7 +191,7 @@ impl<'k, T: TensorElement> StagedRow<'k, T> {
     }
 }
 
-/// Returns a pointer `offset` elements further, which needs no instruction.
+/// Returns a pointer advanced by `offset` elements, without emitting instructions.
 fn at_element<'k, T: TensorElement, S: Space, A>(pointer: Ptr<'k, T, S, A>, offset: u32) -> Ptr<'k, T, S, A> {
     pointer.byte_offset(i64::from(offset) * i64::from(T::SIZE))
 }

@@ -5,8 +5,8 @@ use std::fmt;
 use super::offset::MAX_AXES;
 use crate::layout::{BasisVector, Codomain};
 
-/// A step in memory: component 0 counts elements, component 1 + a counts coordinates along axis a. A [`BasisVector`] of few
-/// components, without allocation.
+/// A step in memory: component 0 counts elements, component 1 + a counts coordinates along axis a. A [`BasisVector`] with few
+/// components that needs no allocation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Step([i64; 1 + MAX_AXES]);
 
@@ -22,7 +22,7 @@ impl Step {
         self.0[component]
     }
 
-    /// Returns the components combined with another step's, if all results fit.
+    /// Combines the components with those of another step; `None` if a result does not fit.
     fn with(self, other: Self, f: impl Fn(i64, i64) -> Option<i64>) -> Option<Self> {
         let mut step = self;
         for (component, other) in step.0.iter_mut().zip(other.0) {

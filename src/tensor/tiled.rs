@@ -94,7 +94,7 @@ impl<'k> CopyThread<'_, 'k> {
 
 /// Copies with the instruction of a tiled copy, over all rest modes of the partitions.
 ///
-/// The builder rejects the call if an address is not known to be aligned, or if values are not contiguous, as the instruction requires.
+/// The builder rejects the call if values are not contiguous, or not known to be aligned, as the instruction requires.
 #[doc(alias = "copyto!")]
 #[track_caller]
 pub fn copy_tiled<'k, T: TensorElement, D: Destination<'k, T>>(
@@ -210,8 +210,8 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         self.registers(operand, &layout)
     }
 
-    /// Creates a fragment for a partition of an operand. For A and B, the instruction's values are fastest and the rest follows the order
-    /// of the partition's strides; for C and D, the fragment is column-major.
+    /// Creates a fragment for a partition of an operand. For A and B, the instruction's values are fastest, and the rest modes follow the
+    /// order of the partition's strides; for C and D, the fragment is column-major.
     #[doc(alias = "make_fragment_A")]
     #[track_caller]
     pub fn fragment_like<S: TensorSpace, T: TensorElement, A>(

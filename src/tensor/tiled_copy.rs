@@ -26,7 +26,7 @@ use crate::{
 pub struct TiledCopy {
     atom: &'static CopyAtom,
     value_bits: u32,
-    /// Source, destination and reference of one instruction, as layouts of (thread, value) in elements.
+    /// The source, destination and reference of one instruction, as (thread, value) layouts in elements.
     src: Layout,
     dst: Layout,
     reference: Layout,
@@ -128,7 +128,7 @@ impl TiledCopy {
         format!("tiled copy {}", self.atom.name())
     }
 
-    /// Returns the threads and values of one instruction, according to its reference.
+    /// Returns the numbers of threads and values of one instruction, according to its reference layout.
     fn atom_size(&self) -> Result<(i64, i64), TensorError> {
         Ok((self.reference.mode(0)?.size(), self.reference.mode(1)?.size()))
     }
@@ -263,7 +263,7 @@ impl TiledCopy {
     #[doc(alias = "retile_D")]
     pub fn retile(&self, fragment: &Layout) -> Result<Layout, TensorError> {
         let values = fragment.mode(0)?.size();
-        // (m, n) to the index among the values of an mma's fragment of a tile
+        // (m, n) → index among the values of an `mma` fragment of a tile
         let inverse = self.layout_tv.right_inverse().with_shape(self.tile.clone())?;
         let mn = inverse.upcast(self.threads() * values)?;
         let order = Layout::new(values, 1)?.logical_product(mn.right_inverse())?;

@@ -115,7 +115,7 @@ impl TiledMma {
         })
     }
 
-    /// Divides a tensor, as `operand`, into `((ThrV, (ThrM, ThrK)), (values, (RestM, RestK, …)))`. For B, N replaces M; for C, N replaces
+    /// Divides a tensor that is `operand` into `((ThrV, (ThrM, ThrK)), (values, (RestM, RestK, …)))`. For B, N replaces M; for C, N replaces
     /// K.
     ///
     /// # Errors
@@ -177,8 +177,8 @@ impl TiledMma {
         self.layout_tv(MmaOperand::B)
     }
 
-    /// Returns the layout (thread, value) → tile of C, column-major `(m, n)`. Threads that differ only in K own the same elements; for these
-    /// threads, CuTe's map extends past the tile.
+    /// Returns the layout (thread, value) → tile of C, column-major `(m, n)`. Threads that differ only in K own the same elements, whereas
+    /// CuTe's map extends past the tile for these threads.
     ///
     /// # Errors
     /// Returns the errors of the layout algebra.
@@ -269,7 +269,7 @@ impl MmaThreadLayout<'_> {
         Tuple::from(vec![Tuple::Leaf(v), Tuple::from(own.to_vec())])
     }
 
-    /// Returns this thread's part of a tensor as `operand`: `(values, Rest, Rest, …)` and its start.
+    /// Returns this thread's part of a tensor that is `operand`: `(values, Rest, Rest, …)` and its start.
     ///
     /// # Errors
     /// Returns [`TensorError::Rank`] for a tensor of fewer than two modes, or the errors of the layout algebra.
@@ -305,8 +305,8 @@ impl MmaThreadLayout<'_> {
         self.partition(MmaOperand::C, tensor)
     }
 
-    /// Returns the register layout for a partition of A or B: the instruction's values are fastest, and the rest follows the order of the
-    /// partition's strides.
+    /// Returns the register layout for a partition of A or B: the instruction's values are fastest, and the rest modes follow the order of
+    /// the partition's strides.
     ///
     /// # Errors
     /// Returns the errors of [`Layout::fragment_like`].

@@ -9,25 +9,25 @@ use super::{
 };
 use crate::ptx::{Builder, Global, Ptr, Readable, RegId, Scalar, ShiftMode, Val, Writable};
 
-/// The words of an access.
+/// The number of words per access.
 pub(super) const WORDS: usize = 4;
 
-/// A row of a matrix in global memory, at any distance from other rows. Groups of adjacent elements are loaded as the two aligned
-/// groups that contain them, whose words are then shifted, and stored in one access where they happen to be aligned. A row has at most
+/// A row of a matrix in global memory, at any distance from other rows. To load a group of adjacent elements, the two aligned groups that
+/// contain it are loaded and their words are shifted; a group is stored in one access if it happens to be aligned. A row has at most
 /// 2³⁰ elements.
 #[derive(Clone, Debug)]
 pub(crate) struct UnalignedRow<'k, T: TensorElement, A> {
-    /// The elements, to access one at a time.
+    /// The elements, for accesses to one at a time.
     elements: Tensor<'k, Global, T, A>,
-    /// The length.
+    /// The number of elements in the row.
     n: Val<'k, u32>,
-    /// The elements of a group.
+    /// The number of elements per group.
     group: u32,
     /// The aligned group that contains the row's first element.
     start: Ptr<'k, T, Global, A>,
-    /// The elements of that group ahead of the row's first one.
+    /// The number of elements in this group that precede the row.
     ahead: Val<'k, u32>,
-    /// The elements of the matrix, of this row and those after it, at most 2³¹; 0 past the last row.
+    /// The number of matrix elements from the start of this row on, at most 2³¹; 0 past the last row.
     available: Val<'k, u32>,
 }
 
@@ -56,12 +56,12 @@ impl<'k, T: TensorElement, A> UnalignedRow<'k, T, A> {
         self.start.kernel()
     }
 
-    /// Returns the number of elements ahead of the row in the aligned group that contains its first one.
+    /// Returns the number of elements that precede the row in the aligned group that contains its first element.
     pub(crate) fn ahead(&self) -> Val<'k, u32> {
         self.ahead
     }
 
-    /// The words of a group.
+    /// Returns the number of words per group.
     fn words(&self) -> usize {
         (self.group * T::SIZE / 4).max(1) as usize
     }
@@ -75,7 +75,7 @@ impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
         let k = self.kernel();
         let _located = k.locate(Location::caller());
         let skipped = (starts[0] + self.ahead) & (self.group - 1);
-        // The end of what is read, relative to the first element; the shift is that of all groups.
+        // The end of the elements that are read, relative to the first one. All groups have the same shift.
         let reach = skipped.eq(0).select(self.group, 2 * self.group) - skipped;
         let ends = starts.iter().map(|&start| start + reach - 1);
         let crosses = ends.map(|last| (last - self.available).lt(2 * self.group)).reduce(|a, b| a | b);
@@ -106,13 +106,13 @@ impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
         words_of(&fragment)
     }
 
-    /// Loads a group that is aligned.
+    /// Loads an aligned group.
     #[track_caller]
     fn load_whole(&self, start: Val<'k, u32>) -> Vec<Val<'k, T::Word>> {
         self.load_aligned(start).into_iter().map(Val::bits).collect()
     }
 
-    /// Loads a group, `skipped` elements of whose first aligned group are not part of it.
+    /// Loads a group that starts `skipped` elements after the start of an aligned group.
     #[track_caller]
     fn load_group(&self, start: Val<'k, u32>, skipped: Val<'k, u32>) -> Vec<Val<'k, T::Word>> {
         let mut words = self.load_aligned(start - skipped);
@@ -151,8 +151,8 @@ impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
 }
 
 impl<'k, T: TensorElement, A: Writable> UnalignedRow<'k, T, A> {
-    /// Stores the elements of groups that start at these elements of the row; those before its start and past its end are not written. Groups
-    /// that are aligned and do not cross an end are stored in one access.
+    /// Stores groups that start at these elements of the row; elements before its start and past its end are not written. Groups that are
+    /// aligned and do not extend past either end are stored in one access.
     #[track_caller]
     pub(crate) fn store(&self, starts: &[Val<'k, u32>], words: &[Val<'k, T::Word>]) {
         let k = self.kernel();

@@ -1,4 +1,4 @@
-//! Views of a tensor with edges: modes in another order, another first element, smaller extents.
+//! Views of a tensor with edges that reorder its modes, move its first element or reduce its extents.
 
 use super::{
     element::TensorElement, index::Indices, memory::Tensor, moved::saturating_sum, space::TensorSpace,
@@ -22,7 +22,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.slice([Indices::from(at)].into_iter().chain(rest).collect::<Indices<'k>>())
     }
 
-    /// Returns the view that starts at a coordinate, one for each mode, and extends to the same edges.
+    /// Returns the view that starts at a coordinate (one number per mode) and extends to the same edges.
     #[track_caller]
     pub(crate) fn starting_at(&self, at: &[Val<'k, u32>]) -> Self {
         let mut view = self.clone();
@@ -32,7 +32,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         view
     }
 
-    /// Returns the view whose edges are at most `extents` coordinates from its first element, one for each mode.
+    /// Returns the view whose edges are at most `extents` coordinates, one number per mode, from its first element.
     #[track_caller]
     pub(crate) fn narrowed(&self, extents: &[Val<'k, u32>]) -> Self {
         let mut view = self.clone();
@@ -54,7 +54,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         (0..self.axes.len()).filter(move |&axis| step.is_some_and(|step| step.component(1 + axis) != 0))
     }
 
-    /// Returns the registers and constants that determine where the view starts: the coordinates of its first element.
+    /// Returns the registers and constants that determine the start of the view: the coordinates of its first element.
     pub(crate) fn coordinates(&self) -> impl Iterator<Item = Val<'k, u32>> + '_ {
         self.axes.iter().map(|axis| axis.at)
     }

@@ -18,11 +18,11 @@ pub(super) struct Walk<'k, S: Space, T> {
     /// The offset of each element.
     pub(super) offsets: Vec<Offset>,
     line: Line<'k, T, S, ReadWrite>,
-    /// Comparisons of coordinates with extents, which elements of a row or column share.
+    /// Comparisons of coordinates with extents, shared by the elements of a row or column.
     compared: FxHashMap<(usize, i64), Val<'k, bool>>,
 }
 
-/// A pointer that moves along axes with dynamic strides: the step from one row to the next is a sum instead of a product with
+/// A pointer that moves along axes with dynamic strides: moving to the next row requires an addition instead of a multiplication by
 /// the row's coordinate.
 pub(super) struct Line<'k, T, S: Space, A> {
     /// The pointer to coordinate 0 of the view, without its constant offset.
@@ -30,7 +30,7 @@ pub(super) struct Line<'k, T, S: Space, A> {
     /// The pointer to these coordinates.
     pointer: Ptr<'k, T, S, A>,
     coords: [i64; MAX_AXES],
-    /// The swizzled offset of the view's start, once an access has required it.
+    /// The swizzled offset of the view's start; `None` until an access requires it.
     swizzled: Option<Val<'k, u32>>,
 }
 
@@ -51,7 +51,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     #[track_caller]
     pub(super) fn line(&self) -> Line<'k, T, S, A> {
         self.check_open();
-        // The oldest coordinate first: its part of the address has already been computed, for earlier accesses or before the loop.
+        // Use the oldest coordinate first: its part of the address has already been computed for earlier accesses or before the loop.
         let mut axes: ArrayVec<&Axis<'k>, MAX_AXES> = self.axes.iter().collect();
         axes.sort_by_key(|axis| axis.at.reg().map(|(reg, _)| reg.index));
         let start = axes.into_iter().fold(self.pointer, along);
@@ -130,7 +130,7 @@ impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
 }
 
 impl<'k, T: TensorElement> Walk<'k, Global, T> {
-    /// Returns the bytes of adjacent elements that are in bounds along their axis, given that the first is.
+    /// Returns how many bytes of adjacent elements are in bounds along their axis, given that the first element is.
     #[track_caller]
     pub(super) fn valid_bytes(&self, elements: &[i64]) -> Val<'k, u32> {
         let next = elements.get(1).map(|&next| self.offset(next));
