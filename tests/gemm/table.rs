@@ -3,11 +3,12 @@
 use pretty_assertions::assert_eq;
 use warpwright::{
     kernels::{
-        Gemm, GemmEntry, GemmTable, GemmTile, GpuKind,
+        Gemm, GemmEntry, GemmResult, GemmTable, GemmTile, GpuKind,
         MatrixOrder::{Col, Row},
+        call::GemmOperand,
     },
     prelude::*,
-    tiles::Schedule,
+    tiles::{Convert, Schedule},
 };
 
 const TEXT: &str = "\
@@ -162,14 +163,32 @@ fn committed_tables_are_the_choice_for_their_gpus() {
         );
         assert!(!table.entries.is_empty());
         for entry in &table.entries {
-            let Gemm { a, b, .. } = entry.gemm;
-            if (&*entry.operand, &*entry.result) == ("bf16", "bf16") {
-                let chosen = Gemm::for_problem::<bf16, bf16>(a, b, entry.size, &table.gpu);
-                assert_eq!(chosen, entry.gemm, "{entry}");
-                assert!(chosen.kernel::<bf16, f32, bf16>().is_ok(), "{entry}");
+            // A problem in two tables would be chosen from one of them only.
+            match (&*entry.operand, &*entry.result) {
+                ("bf16", "bf16") => assert_is_chosen::<bf16, bf16>(table, entry),
+                ("f16", "f16") => assert_is_chosen::<f16, f16>(table, entry),
+                ("tf32", "f32") => assert_is_chosen::<tf32, f32>(table, entry),
+                ("e4m3", "bf16") => assert_is_chosen::<e4m3, bf16>(table, entry),
+                ("i8", "i32") => assert_is_chosen::<i8, i32>(table, entry),
+                other => panic!("no kernel is built for {other:?}"),
             }
         }
     }
+}
+
+fn assert_is_chosen<T, D>(table: &GemmTable, entry: &GemmEntry)
+where
+    T: GemmOperand<Sum: Convert<D>>,
+    D: GemmResult,
+{
+    let Gemm { a, b, .. } = entry.gemm;
+    let chosen = Gemm::for_problem::<T, D>(a, b, entry.size, &table.gpu);
+    assert_eq!(chosen, entry.gemm, "{entry}");
+    assert!(chosen.kernel::<T, T::Sum, D>().is_ok(), "{entry}");
+    let with_it = GemmTable::committed()
+        .iter()
+        .filter(|other| other.gpu == table.gpu && other.get::<T, D>(a, b, entry.size).is_some());
+    assert_eq!(with_it.count(), 1, "tables with {entry}");
 }
 
 /// A GPU with another name, compute capability or number of multiprocessors has the choice of the model.

@@ -62,7 +62,7 @@ pub struct GemmEntry {
     pub micros: f64,
 }
 
-/// One table for each run of `tune`.
+/// One table for each run of `tune`, each with problems of its own.
 static COMMITTED: LazyLock<[GemmTable; 6]> = LazyLock::new(|| {
     [
         include_str!("tables/h200.txt"),
