@@ -17,6 +17,7 @@ mod call {
     mod extras;
     mod gemm;
     mod groups;
+    mod heads;
     mod hedgehog;
     mod linear;
     mod matrix;

@@ -9,7 +9,10 @@ use warpwright::{
     sim::Arch,
 };
 
-use super::numbers::{assert_near, downloaded_floats, downloaded_halves, halves, in_f64, on_hopper, results};
+use super::{
+    heads::row_of,
+    numbers::{assert_near, downloaded_floats, downloaded_halves, halves, in_f64, on_hopper, results},
+};
 
 /// Attention in f64.
 pub(super) struct Reference<'a> {
@@ -23,10 +26,7 @@ impl Reference<'_> {
     /// Returns the offset at which a row of queries or keys begins; these have `heads` heads of `rows` rows of `size` elements.
     pub(super) fn at(&self, [heads, rows, size]: [u32; 3], [batch, head, row]: [usize; 3]) -> usize {
         let [heads, rows, size] = [heads, rows, size].map(|n| n as usize);
-        size * match self.shape.order {
-            HeadOrder::Positions => (batch * rows + row) * heads + head,
-            HeadOrder::Heads => (batch * heads + head) * rows + row,
-        }
+        size * row_of(self.shape.order, [heads, rows], [batch, head, row])
     }
 
     pub(super) fn key(&self, batch: usize, head: usize, key: usize, size: u32) -> usize {

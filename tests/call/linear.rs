@@ -9,6 +9,7 @@ use warpwright_reference::{add_scaled, dot};
 
 use super::{
     attention::each,
+    heads::row_of,
     numbers::{downloaded_floats, downloaded_halves, halves, in_f64, numbers, results},
 };
 use crate::devices;
@@ -36,10 +37,7 @@ impl HeadRows {
 
     pub(super) fn row(&self, batch: usize, head: usize, position: usize) -> &[f64] {
         let [heads, positions, size] = self.sizes;
-        let row = match self.order {
-            HeadOrder::Positions => (batch * positions + position) * heads + head,
-            HeadOrder::Heads => (batch * heads + head) * positions + position,
-        };
+        let row = row_of(self.order, [heads, positions], [batch, head, position]);
         &self.elements[row * size..][..size]
     }
 }

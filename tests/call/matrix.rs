@@ -10,6 +10,7 @@ use crate::devices;
 
 /// The number of rows, their length, and the stride between them.
 pub(super) const SIZES: [[usize; 3]; 3] = [[3, 64, 64], [2, 1001, 1003], [5, 7, 8]];
+
 /// A matrix with gaps, and the elements of its rows.
 pub(super) struct Matrix {
     pub(super) buffer: Buffer<bf16>,

@@ -10,7 +10,10 @@ use warpwright::{
 };
 use warpwright_reference::{dot, weighted_values};
 
-use super::numbers::{assert_near, downloaded_floats, downloaded_halves, halves, in_f64, on_hopper, results};
+use super::{
+    heads::row_of,
+    numbers::{assert_near, downloaded_floats, downloaded_halves, halves, in_f64, on_hopper, results},
+};
 
 /// The first rows of sequences, of which one is empty, in 2 rows before the first sequence and 3 after the last.
 const QUERY_STARTS: [u32; 5] = [2, 72, 72, 90, 103];
@@ -26,10 +29,7 @@ const SHAPE: PackedShape = PackedShape {
 /// Returns the first element of a row of `size` elements of a head, of matrices of `heads` heads of `rows` rows.
 fn at(order: HeadOrder, [heads, rows, size]: [u32; 3], head: usize, row: usize) -> usize {
     let [heads, rows, size] = [heads, rows, size].map(|n| n as usize);
-    size * match order {
-        HeadOrder::Positions => row * heads + head,
-        HeadOrder::Heads => head * rows + row,
-    }
+    size * row_of(order, [heads, rows], [0, head, row])
 }
 
 fn check(device: &AnyDevice, shape: &PackedShape) {

@@ -6,7 +6,10 @@ use warpwright::{
 };
 use warpwright_reference::{dot, weighted_values};
 
-use super::numbers::{assert_near, downloaded_floats, downloaded_halves, halves, in_f64, on_hopper, results};
+use super::{
+    heads::row_of,
+    numbers::{assert_near, downloaded_floats, downloaded_halves, halves, in_f64, on_hopper, results},
+};
 
 const SHAPE: PagedCacheShape = PagedCacheShape {
     batches: 3,
@@ -37,10 +40,7 @@ fn pages_have_any_order() {
         let tables: Vec<u32> = (0..batches * columns).map(page).collect();
         let row = |batch: usize, head: usize, key: usize| {
             let (page, position) = (tables[batch * columns + key / page_size] as usize, key % page_size);
-            size * match order {
-                HeadOrder::Positions => (page * page_size + position) * kv_heads + head,
-                HeadOrder::Heads => (page * kv_heads + head) * page_size + position,
-            }
+            size * row_of(order, [kv_heads, page_size], [page, head, position])
         };
         on_hopper(|device| {
             let kernels = KernelCache::new(device);

@@ -1,7 +1,7 @@
 //! Attention and its gradients.
 
 use super::{
-    heads::{HeadOrder, scale_of_heads},
+    heads::{HeadOrder, refused_sizes, scale_of_heads},
     operands::{portable_target, refused},
 };
 use crate::{
@@ -163,7 +163,7 @@ pub(super) fn target_for(
     let target = if is_hopper { Target::SM_90A } else { portable_target(call, queue)? };
     if AttentionTile::all(target, head_size, value_size).next().is_none() {
         let expected = "rows of 32, 64, 96, 128 or 256 elements, or of 192 with values of 128";
-        return Err(refused(call, expected, format!("rows of {head_size} with values of {value_size}")));
+        return Err(refused_sizes(call, expected, [head_size, value_size]));
     }
     Ok(target)
 }

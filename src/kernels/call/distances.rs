@@ -106,17 +106,17 @@ impl MatrixDistances {
     }
 }
 
-pub(super) type Operand<'a, T> = (BufferRef<'a, T>, Option<u32>);
+type Operand<'a, T> = (BufferRef<'a, T>, Option<u32>);
 
 /// The rows, or columns, of a matrix that are contiguous.
-pub(super) struct Lines {
-    pub(super) order: MatrixOrder,
-    pub(super) length: u32,
-    pub(super) distance: u32,
+struct Lines {
+    order: MatrixOrder,
+    length: u32,
+    distance: u32,
 }
 
 impl Lines {
-    pub(super) fn new(order: MatrixOrder, [rows, cols]: [u32; 2], distance: Option<u32>) -> Self {
+    fn new(order: MatrixOrder, [rows, cols]: [u32; 2], distance: Option<u32>) -> Self {
         let length = if order == MatrixOrder::Row { cols } else { rows };
         Self { order, length, distance: distance.unwrap_or(length) }
     }

@@ -6,7 +6,7 @@ use super::{
     operands::{Rows, RowsMut, refused},
 };
 use crate::{
-    kernels::{Gemm, GemmResult, GemmTile, GroupedGemmArgs},
+    kernels::{Gemm, GemmResult, GroupedGemmArgs},
     run::{BufferRef, CallError, Called, Queue},
     tiles::Convert,
 };
@@ -70,16 +70,16 @@ where
     let any = AnyDistance { operands: apart.any.operands, ..any };
     let GemmShape { m, n, k, .. } = *shape;
     let gpu = gpu_of(queue);
-    let pick = |shape: &GemmShape| Gemm::for_groups::<T>(shape.a, shape.b, [m, n, k], rows, &gpu);
-    if pick(shape).is_none() {
-        let exists = |rows: &u32| Gemm::for_groups::<T>(shape.a, shape.b, [m, n, k], *rows, &gpu).is_some();
-        let heights: Vec<_> = [16, 64, 128].into_iter().filter(exists).map(|rows| rows.to_string()).collect();
+    let pick = |rows| Gemm::for_groups::<T>(shape.a, shape.b, [m, n, k], rows, &gpu);
+    let Some(gemm) = pick(rows) else {
+        let heights = [16, 64, 128].into_iter().filter(|&rows| pick(rows).is_some());
+        let heights: Vec<_> = heights.map(|rows| rows.to_string()).collect();
         return Err(refused(CALL, format!("groups of {} rows", heights.join(" or ")), rows));
-    }
+    };
     queue.launch::<_, _, GroupedGemmArgs<T, D>>(
         CALL,
         (*shape, rows, any),
-        |_| shape.for_distances(pick(shape).unwrap_or(Gemm::new(GemmTile::T128x128)), any),
+        |_| shape.for_distances(gemm, any),
         Gemm::grouped_kernel::<T, T::Sum, D>,
         (a, lda, b, ldb, apart.b, d, ldd, groups, m, n, k, count),
     )

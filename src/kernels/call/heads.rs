@@ -27,6 +27,15 @@ impl HeadOrder {
     }
 }
 
+/// Returns the error for sizes of rows of keys and of values that no kernel supports.
+pub(super) fn refused_sizes(
+    call: &'static str,
+    expected: &str,
+    [head_size, value_size]: [u32; 2],
+) -> CallError {
+    refused(call, expected, format!("rows of {head_size} with values of {value_size}"))
+}
+
 /// Checks the numbers of query heads and KV heads, and returns the factor of scores.
 pub(super) fn scale_of_heads(
     call: &'static str,

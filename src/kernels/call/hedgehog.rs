@@ -1,9 +1,9 @@
 //! Attention with softmax over the latest tokens, and learned features for older ones.
 
 use super::{
-    heads::positive_scale,
+    heads::{positive_scale, refused_sizes},
     linear::LinearShape,
-    operands::{portable_target, refused},
+    operands::portable_target,
 };
 use crate::{
     kernels::{Hedgehog, HedgehogArgs},
@@ -51,8 +51,8 @@ where
     let target = portable_target(CALL, queue)?;
     let LinearShape { key_size, value_size, .. } = *shape;
     if !matches!([key_size, value_size], [64, 64 | 128]) {
-        let found = format!("rows of {key_size} with values of {value_size}");
-        return Err(refused(CALL, "rows of 64 elements with values of 64 or 128", found));
+        let expected = "rows of 64 elements with values of 64 or 128";
+        return Err(refused_sizes(CALL, expected, [key_size, value_size]));
     }
     let scale = positive_scale(CALL, key_size, scale)?;
     let (sizes, strides) = shape.arguments(CALL)?;

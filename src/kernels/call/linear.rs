@@ -1,7 +1,7 @@
 //! Linear attention: with the Taylor expansion of the exponential, and with decays.
 
 use super::{
-    heads::HeadOrder,
+    heads::{HeadOrder, refused_sizes},
     operands::{portable_target, refused},
 };
 use crate::{
@@ -62,8 +62,7 @@ where
     let target = portable_target(CALL, queue)?;
     let LinearShape { key_size, value_size, .. } = *shape;
     if [key_size, value_size] != [16, 64] {
-        let found = format!("rows of {key_size} with values of {value_size}");
-        return Err(refused(CALL, "rows of 16 elements with values of 64", found));
+        return Err(refused_sizes(CALL, "rows of 16 elements with values of 64", [key_size, value_size]));
     }
     let (sizes, strides) = shape.arguments(CALL)?;
     queue.launch::<_, _, LinearAttentionArgs<T>>(

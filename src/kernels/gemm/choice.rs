@@ -89,11 +89,8 @@ impl Gemm {
         let target = Self::target_of(gpu.capability);
         if target == Target::SM_90A {
             let candidates = Self::candidates(target, a, b, size[0]);
-            return Self::fastest::<T>(candidates, (size, batches), gpu).unwrap_or(Self {
-                a,
-                b,
-                ..Self::new(GemmTile::T128x128)
-            });
+            let fastest = Self::fastest(candidates, (size, batches), T::SIZE, gpu.multiprocessors);
+            return fastest.unwrap_or(Self { a, b, ..Self::new(GemmTile::T128x128) });
         }
         let tiles = GemmTile::for_target(target).iter().copied();
         Self::filling(target, [a, b], tiles, (size, batches), gpu.multiprocessors)
@@ -111,8 +108,8 @@ impl Gemm {
     ) -> Option<Self> {
         let target = Self::target_of(gpu.capability);
         if target == Target::SM_90A {
-            let candidates = Self::candidates(target, a, b, rows);
-            return Self::fastest::<T>(candidates.filter(|gemm| gemm.tile.size()[0] == rows), (size, 1), gpu);
+            let candidates = Self::candidates(target, a, b, rows).filter(|gemm| gemm.tile.size()[0] == rows);
+            return Self::fastest(candidates, (size, 1), T::SIZE, gpu.multiprocessors);
         }
         let tiles = GemmTile::for_target(target).iter().copied().filter(|tile| tile.size()[0] == rows);
         tiles.clone().next()?;
@@ -125,17 +122,18 @@ impl Gemm {
     pub fn for_promoted<T: Element>(size: [u32; 3], gpu: &GpuKind) -> Self {
         let tiles = [GemmTile::T128x128, GemmTile::T128x192];
         let kernels = tiles.map(|tile| Self { b: MatrixOrder::Col, ..Self::new(tile) });
-        Self::fastest::<T>(kernels.into_iter(), (size, 1), gpu).unwrap_or(kernels[0])
+        Self::fastest(kernels.into_iter(), (size, 1), T::SIZE, gpu.multiprocessors).unwrap_or(kernels[0])
     }
 
-    /// Returns the fastest of the candidates without clusters for this number of products, according to the model.
-    fn fastest<T: Element>(
+    /// Returns the fastest of the candidates without clusters for this number of products of operands of this number of bytes, according to the
+    /// model.
+    fn fastest(
         candidates: impl Iterator<Item = Self>,
         (size, batches): ([u32; 3], u32),
-        gpu: &GpuKind,
+        bytes: u32,
+        multiprocessors: u32,
     ) -> Option<Self> {
-        let multiprocessors = gpu.multiprocessors.max(1);
-        let time = |gemm: &Self| gemm.estimated_micros((size, batches), T::SIZE, multiprocessors);
+        let time = |gemm: &Self| gemm.estimated_micros((size, batches), bytes, multiprocessors.max(1));
         let alone = candidates.filter(|gemm| gemm.cluster == [1, 1]);
         alone.min_by(|a, b| time(a).total_cmp(&time(b)))
     }
@@ -180,10 +178,8 @@ impl Gemm {
 
     /// Returns the fastest kernel of sm_90a for operands of this number of bytes according to the model.
     fn estimated(a: MatrixOrder, b: MatrixOrder, size: [u32; 3], bytes: u32, multiprocessors: u32) -> Self {
-        let time = |gemm: &Self| gemm.estimated_micros((size, 1), bytes, multiprocessors.max(1));
         let candidates = Self::candidates(Target::SM_90A, a, b, size[0]);
-        let alone = candidates.filter(|gemm| gemm.cluster == [1, 1]);
-        let best = alone.min_by(|a, b| time(a).total_cmp(&time(b)));
+        let best = Self::fastest(candidates, (size, 1), bytes, multiprocessors);
         let best = best.unwrap_or(Self { a, b, ..Self::new(GemmTile::T128x128) });
         let cluster = if best.should_share(size, bytes, multiprocessors) { [2, 1] } else { [1, 1] };
         Self { cluster, ..best }
