@@ -63,7 +63,7 @@
 //! - `sim` (default): launches in the simulator, the crate `warpwright-sim`.
 //! - `export` (default): PTX files with a header for C and C++.
 //! - `draw`: pictures of layouts, instructions and bank conflicts as SVG, Typst and text.
-//! - `record`: recording of launches as cases for `warpwright sim`.
+//! - `record`: recording launches as cases for `warpwright sim`.
 //! - `cublaslt`: cuBLASLt GEMMs, for comparison. Implies `cuda`.
 //!
 //! The module `run` is available with `cuda` or `sim`. The crate `warpwright-proptest` contains generators for property tests, and

@@ -77,7 +77,7 @@ pub enum CopyKind {
 pub struct Matrices {
     /// The number of matrices: 1, 2 or 4.
     pub count: u32,
-    /// Whether the instruction transposes them.
+    /// Whether the instruction transposes the matrices.
     pub transposed: bool,
     /// The number of bits per element in registers: 16, or 8 for the forms of sm_100a.
     pub element_bits: u32,

@@ -77,7 +77,7 @@ pub struct KernelManifest {
     /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub programmatic: bool,
-    /// The number of blocks in x, y and z, as C expressions of the parameters, if the kernel has a grid rule. Divisions round down;
+    /// The number of blocks in x, y and z, as C expressions in the parameters, if the kernel has a grid rule. Divisions round down;
     /// `min(a, b)` is the smaller number, and `multiprocessors` the number of multiprocessors of the device
     /// (`CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`).
     pub grid: Option<[String; 3]>,
@@ -126,10 +126,10 @@ pub struct TensorMapManifest {
     pub parameter: String,
     /// The type of the elements, `CUtensorMapDataType`.
     pub data_type: String,
-    /// The number of elements along each dimension, as C expressions of the parameters: at most 2³¹.
+    /// The number of elements along each dimension, as C expressions in the parameters; at most 2³¹.
     pub dims: Vec<String>,
-    /// The distances between coordinates of dimensions 1 and up, as C expressions of the parameters: multiples of 16. Along a dimension
-    /// with a single coordinate, any multiple of 16 is valid.
+    /// The strides of dimensions 1 and up in bytes, as C expressions in the parameters; all are multiples of 16. Along a dimension with a
+    /// single coordinate, any multiple of 16 is valid.
     pub strides_bytes: Vec<String>,
     /// The number of elements of a box along each dimension.
     #[serde(rename = "box")]
@@ -152,7 +152,7 @@ pub struct ViewManifest {
     pub modes: Vec<ModeManifest>,
 }
 
-/// A mode of a view, as C expressions of the parameters.
+/// A mode of a view, as C expressions in the parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ModeManifest {

@@ -198,11 +198,11 @@ pub struct B64(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct B128(pub u64);
 
-/// Two f16, the first in the low half: `.f16x2`.
+/// Two f16 values, the first in the low half: `.f16x2`.
 #[allow(non_camel_case_types, reason = "named like the PTX type and like half's own types")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct f16x2(pub [f16; 2]);
-/// Two bf16, the first in the low half: `.bf16x2`.
+/// Two bf16 values, the first in the low half: `.bf16x2`.
 #[allow(non_camel_case_types, reason = "named like the PTX type and like half's own types")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct bf16x2(pub [bf16; 2]);

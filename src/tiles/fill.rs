@@ -18,7 +18,7 @@ use crate::{
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
-    /// Fills the tile from global memory with all threads of the block; out-of-bounds elements become 0.
+    /// Fills the tile from global memory using all threads of the block; out-of-bounds elements become 0.
     ///
     /// Uses the widest copy that the known alignment allows: `cp.async` of 16, 8 or 4 bytes (sm_80 and later), otherwise loads
     /// and stores. Either way, the data are [`Pending`]. In an emitted loop, a barrier is emitted first, because threads may still
@@ -65,7 +65,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
 }
 
 impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
-    /// Fills the vector from global memory with all threads of the block, as [`St::fill`] does; elements past the end become 0.
+    /// Fills the vector from global memory using all threads of the block, as [`St::fill`] does; elements past the end become 0.
     #[doc(alias = "load_async")]
     #[track_caller]
     pub fn fill<A: Readable>(self, from: GlTile<'k, T, A, 1>) -> Pending<'k, Self> {

@@ -203,7 +203,7 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A> {
         Gl { tensor: self.tensor.starting_at(&[rows.into(), cols.into()]) }
     }
 
-    /// Returns the matrix of `rows`×`cols` elements that starts at element `(row, col)`; elements outside it are past its edges.
+    /// Returns the `rows`×`cols` submatrix that starts at element `(row, col)`; elements outside it are treated as out of bounds.
     #[doc(alias = "subview")]
     #[must_use]
     #[track_caller]

@@ -73,7 +73,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, Tiles: StageTiles<'k>> Stage<'k, Tiles> {
-    /// Starts filling the stage with all threads of the block.
+    /// Starts filling the stage using all threads of the block.
     #[track_caller]
     pub fn fill(self, from: impl Sources<'k, Tiles>) -> Filling<'k, Tiles> {
         from.fill(self.tiles, Location::caller());

@@ -252,7 +252,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
 }
 
 impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
-    /// Stores one value in every element, with the first warp of the block.
+    /// Stores one value in every element, using the first warp of the block.
     #[doc(alias = "zero")]
     #[doc(alias = "one")]
     #[track_caller]
@@ -265,7 +265,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         })
     }
 
-    /// Copies another shared vector and converts its elements, with the first warp of the block.
+    /// Copies another shared vector and converts its elements, using the first warp of the block.
     ///
     /// The builder rejects the call if the other vector belongs to a smaller scope, such as a warp.
     #[doc(alias = "copy")]
@@ -277,7 +277,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         self.owner.pending(self)
     }
 
-    /// Emits the copy from another vector, with the first warp of the block.
+    /// Emits the copy from another vector, using the first warp of the block.
     #[track_caller]
     pub(super) fn copy<U: Convert<T>>(&self, from: &Filled<Sv<'k, U, N>>) {
         from.tile.owner.check_copy(self.owner);
@@ -286,7 +286,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
 }
 
 impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
-    /// Applies `f` to the vector in place, one word at a time as [`Rv::map`] does, with all threads of the block.
+    /// Applies `f` to the vector in place, one word at a time as [`Rv::map`] does, using all threads of the block.
     ///
     /// First waits at the block's barrier, because other threads may still be reading.
     #[track_caller]

@@ -17,7 +17,7 @@ use crate::{
 /// of f, the transform of the filters. Requires sm_80 or later.
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, for other lengths.
+/// Returns [`CallError`]: `Refused`, for example, for unsupported lengths.
 #[doc(alias = "FlashFFTConv")]
 pub fn fft_convolution<'a, T>(
     on: impl Into<Queue<'a>>,

@@ -67,7 +67,7 @@ factors! {
 /// The operands of an [`Epilogue`]: D = f(α · rᵢ · sⱼ · (A·B)ᵢⱼ + β · Cᵢⱼ + biasⱼ), without the factors and terms that are `None`.
 #[derive(Clone, Copy, Debug)]
 pub struct FusedOperands<'a, D> {
-    /// α.
+    /// α, the factor of A·B.
     pub alpha: Option<f32>,
     /// r, one scale for each row: m elements.
     pub row_scales: Option<BufferRef<'a, f32>>,

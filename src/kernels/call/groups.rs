@@ -17,11 +17,12 @@ pub struct GemmGroups<'a> {
     /// The number of adjacent rows of A and D with the same B, which is the number of rows of a tile: 64 or 128, or, on devices of compute
     /// capability 9.0 and with A in rows, 16. The rows of a group must be padded to a multiple of this number.
     pub rows: u32,
-    /// For each `rows` rows of A, the index of the B that they are multiplied by: ⌈m / `rows`⌉ elements, each less than `count`.
+    /// For each group of `rows` rows of A, the index of the matrix B by which the rows are multiplied: ⌈m / `rows`⌉ elements, each less
+    /// than `count`.
     pub groups: BufferRef<'a, u32>,
     /// The number of matrices B.
     pub count: u32,
-    /// The distance between the first elements of consecutive matrices B, in elements; without gaps if `None`.
+    /// The distance between the first elements of consecutive matrices B, in elements; if `None`, the matrices are contiguous.
     pub b_distance: Option<u32>,
 }
 

@@ -12,12 +12,12 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// The parameters of [`hedgehog`], of each head.
+/// The per-head parameters of [`hedgehog`].
 #[derive(Clone, Copy, Debug)]
 pub struct HedgehogOperands<'a, T> {
-    /// The maps of queries to features, `[head][64][64]`.
+    /// The matrices that map queries to features, `[head][64][64]`.
     pub q_maps: BufferRef<'a, T>,
-    /// The maps of keys to features, `[head][64][64]`.
+    /// The matrices that map keys to features, `[head][64][64]`.
     pub k_maps: BufferRef<'a, T>,
     /// α, the positive factor of the weights of the latest tokens: one element per head.
     pub alphas: BufferRef<'a, f32>,
@@ -30,7 +30,7 @@ pub struct HedgehogOperands<'a, T> {
 /// with 128 KiB of shared memory per block, which devices of compute capability 8.6, 8.9 and 12.0 lack.
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, for other head sizes.
+/// Returns [`CallError`]: `Refused`, for example, for unsupported head sizes.
 #[doc(alias = "LoLCATs")]
 pub fn hedgehog<'a, T>(
     on: impl Into<Queue<'a>>,

@@ -48,12 +48,11 @@ pub struct StateSpaceOperands<'a, T> {
     pub d: BufferRef<'a, f32>,
 }
 
-/// Computes the state space model of Mamba-2, Sᵢ = e^(dtᵢ·a) · Sᵢ₋₁ + dtᵢ · xᵢᵀ·bᵢ and yᵢ = Sᵢ·cᵢ + d · xᵢ, as described in [`StateSpace`]. Y has
-/// the layout of X. `state`, `[batch][head][head_size][state_size]` without gaps, contains the state before the first position, zeros for a
-/// whole sequence, and is overwritten by the state after the last one. Requires sm_80 or later.
+/// Computes the state space model of Mamba-2, Sᵢ = e^(dtᵢ·a) · Sᵢ₋₁ + dtᵢ · xᵢᵀ·bᵢ and yᵢ = Sᵢ·cᵢ + d · xᵢ, as described in [`StateSpace`].
+/// Y has the layout of X. `state` is a contiguous array `[batch][head][head_size][state_size]`. It contains the state before the first
+/// position (zeros at the start of a sequence) and is overwritten with the state after the last position. Requires sm_80 or later.
 ///
-/// # Errors
-/// Returns [`CallError`]: `Refused`, for example, if `heads` is not a multiple of `groups`, or for other sizes of rows.
+/// # Errors Returns [`CallError`]: `Refused`, for example, if `heads` is not a multiple of `groups`, or if a size is neither 64 nor 128.
 #[doc(alias = "Mamba-2")]
 #[doc(alias = "mamba_chunk_scan")]
 pub fn state_space<'a, T>(

@@ -34,10 +34,9 @@ pub struct FftConvolution {
 const SEQUENCES: u32 = 16;
 
 impl FftConvolution {
-    /// Builds the kernel, named after the type and the length of transforms: `fft_convolution_bf16_4096`.
+    /// Builds the kernel, named after the element type and the transform length, such as `fft_convolution_bf16_4096`.
     ///
-    /// # Errors
-    /// Returns an error for another length, or a target older than sm_80.
+    /// # Errors Returns an error if `size` is neither 1024 nor 4096, or if the target is older than sm_80.
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<FftConvolutionArgs<T>>, BuildError>
     where
         T: TensorElement + FloatElement + Product<T, f32> + Convert<f32>,

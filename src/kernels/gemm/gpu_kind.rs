@@ -15,9 +15,9 @@ use crate::run::Device;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GpuKind {
-    /// The device name: `NVIDIA H200`.
+    /// The device name, such as `NVIDIA H200`.
     pub name: String,
-    /// The compute capability: `(9, 0)`.
+    /// The compute capability, such as `(9, 0)`.
     pub capability: (u32, u32),
     /// The number of multiprocessors.
     pub multiprocessors: u32,

@@ -126,9 +126,9 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         value
     }
 
-    /// Loads `N` adjacent elements, 2 or 4, with one instruction; out of bounds, returns zeros. The address must be known to be aligned to
-    /// the vector, and the elements must be entirely in bounds or entirely out of bounds: for a slice, index and length must be known
-    /// multiples of `N`.
+    /// Loads `N` adjacent elements (2 or 4) with one instruction, or returns zeros if they are out of bounds. The address must be known to
+    /// be aligned to the vector's size, and the elements must be entirely in bounds or entirely out of bounds: for a slice, index and
+    /// length must be known multiples of `N`.
     #[doc(alias = "ld.v4")]
     #[track_caller]
     pub fn load_vector<const N: usize>(self) -> [Val<'k, T::Reg>; N]

@@ -126,7 +126,7 @@ impl<'k, T: TensorElement, A: Writable> CglTile<'k, T, A, 1> {
         self.im.store(&vector.im);
     }
 
-    /// Stores a shared vector with all threads of the block.
+    /// Stores a shared vector using all threads of the block.
     #[track_caller]
     pub fn store_shared<const N: usize>(self, vector: &Complex<Filled<Sv<'k, T, N>>>) {
         self.re.store_shared(&vector.re);

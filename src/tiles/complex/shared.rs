@@ -168,7 +168,7 @@ impl<'k, T: TensorElement, const N: usize> Csv<'k, T, N> {
         self.stored(|vector| store(&vector.as_ref().map_parts(Sv::storing)))
     }
 
-    /// Stores `re` + i · `im` in every element, with the first warp of the block, as [`Sv::fill_with`] does.
+    /// Stores `re` + i · `im` in every element, using the first warp of the block, as [`Sv::fill_with`] does.
     #[doc(alias = "zero")]
     #[doc(alias = "one")]
     #[track_caller]
@@ -260,7 +260,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>
 }
 
 impl<'k, T: TensorElement, const N: usize> Complex<Filled<Sv<'k, T, N>>> {
-    /// Updates the vector in place, with the first warp of the block, as [`Filled::update`](Filled#method.update-1) does.
+    /// Updates the vector in place, using the first warp of the block, as [`Filled::update`](Filled#method.update-1) does.
     #[track_caller]
     pub fn update(
         self,
