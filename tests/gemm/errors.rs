@@ -52,6 +52,8 @@ fn parts_and_rows_that_are_not_implemented() {
     assert!(found.contains("or tiles of 64 columns in 2 parts, found 64x64 in 4"), "{found}");
     let found = refusal::<bf16, f32, bf16>(&Gemm { parts: 3, ..Gemm::new(GemmTile::T128x192) });
     assert!(found.contains("found 128x192 in 3"), "{found}");
+    let found = refusal::<e4m3, f32, e4m3>(&Gemm { b: MatrixOrder::Col, ..Gemm::new(GemmTile::T128x176) });
+    assert!(found.contains("expected results of 16 or 32 bits for tiles of 128x176, found e4m3"), "{found}");
     let found = refusal::<bf16, f32, bf16>(&Gemm { a: MatrixOrder::Col, ..Gemm::new(GemmTile::T16x64) });
     assert!(
         found.contains("expected A in rows and clusters of one column of tiles for tiles of 16 rows"),

@@ -16,14 +16,19 @@ struct Cost {
 }
 
 #[rustfmt::skip]
-const COSTS: [Cost; 6] = [
+const COSTS: [Cost; 7] = [
     Cost { tile: GemmTile::T16x64,   step: 0.145, between: 0.5 },
     Cost { tile: GemmTile::T16x128,  step: 0.21,  between: 0.5 },
     Cost { tile: GemmTile::T64x64,   step: 0.145, between: 0.5 },
     Cost { tile: GemmTile::T64x128,  step: 0.21,  between: 0.5 },
     Cost { tile: GemmTile::T128x128, step: 0.335, between: 0.3 },
+    Cost { tile: GemmTile::T128x160, step: 0.42,  between: 0.3 },
     Cost { tile: GemmTile::T128x192, step: 0.49,  between: 0.3 },
 ];
+/// The time of a step of two blocks that share tiles of B, in microseconds on an H200, if rows of a factor do not start at cache lines. Each
+/// row of a step is then part of two lines, and reading these from the level-2 cache takes longer than the products of a block.
+const PAIRED_STEPS: [(GemmTile, f64); 3] =
+    [(GemmTile::T128x128, 0.47), (GemmTile::T128x160, 0.52), (GemmTile::T128x192, 0.57)];
 /// The exchange of sums among the blocks of a cluster.
 const EXCHANGE: f64 = 1.0;
 /// Bytes per microsecond from the GPU's memory.
@@ -34,7 +39,9 @@ impl Gemm {
     pub fn candidates(target: Target, a: MatrixOrder, b: MatrixOrder, m: u32) -> impl Iterator<Item = Self> {
         let has_wgmma = target.features().contains(Features::WGMMA);
         let few_rows = move |tile: &GemmTile| tile.size()[0] >= 64 || m <= 16 && a == MatrixOrder::Row;
-        let tiles = GemmTile::for_target(target).iter().copied().filter(few_rows);
+        let swizzled = move |tile: &GemmTile| *tile != GemmTile::T128x176 || b == MatrixOrder::Col;
+        let suitable = move |tile: &GemmTile| few_rows(tile) && swizzled(tile);
+        let tiles = GemmTile::for_target(target).iter().copied().filter(suitable);
         let whole = tiles.flat_map(move |tile| {
             let clusters: &[_] =
                 if !has_wgmma || tile.size()[0] < 64 { &[[1, 1]] } else { &[[1, 1], [2, 1], [1, 2]] };
@@ -134,7 +141,9 @@ impl Gemm {
         multiprocessors: u32,
     ) -> Option<Self> {
         let time = |gemm: &Self| gemm.estimated_micros((size, batches), bytes, multiprocessors.max(1));
-        let alone = candidates.filter(|gemm| gemm.cluster == [1, 1]);
+        // Tiles of 128×160 of a B in rows, swizzled in units of 64 bytes, reached 0.73 to 1.00 of the speed that the model predicts.
+        let is_predictable = |gemm: &Self| gemm.b == MatrixOrder::Col || gemm.tile != GemmTile::T128x160;
+        let alone = candidates.filter(|gemm| gemm.cluster == [1, 1] && is_predictable(gemm));
         alone.min_by(|a, b| time(a).total_cmp(&time(b)))
     }
 
@@ -181,6 +190,11 @@ impl Gemm {
         let candidates = Self::candidates(Target::SM_90A, a, b, size[0]);
         let best = Self::fastest(candidates, (size, 1), bytes, multiprocessors);
         let best = best.unwrap_or(Self { a, b, ..Self::new(GemmTile::T128x128) });
+        // With three or fewer rows of tiles, a pair has too little to do.
+        let has_pairs = size[0] > 3 * 128 && !best.is_one_round(size, multiprocessors);
+        if has_pairs && best.crosses_lines(size, bytes) {
+            return Self::paired(a, b, size, multiprocessors);
+        }
         let cluster = if best.should_share(size, bytes, multiprocessors) { [2, 1] } else { [1, 1] };
         Self { cluster, ..best }
     }
@@ -188,16 +202,43 @@ impl Gemm {
     /// Returns whether two blocks should share tiles of B. They start later than one, but read less from the level-2 cache, which limits
     /// tiles of 64×128 when rows of the factors do not start at cache lines (1000³ took 8.5 instead of 9.8 µs, but 1024³ 7.1 instead of
     /// 6.0), and when there are many steps (128×8192×8192: 37.0 instead of 40.9).
-    fn should_share(&self, [m, n, k]: [u32; 3], bytes: u32, multiprocessors: u32) -> bool {
-        let [rows, cols] = self.tile.size();
-        let rows = m.div_ceil(rows);
-        let is_one_round = u64::from(rows) * u64::from(n.div_ceil(cols)) <= multiprocessors.into();
-        let [of_a, of_b] = [(self.a, k, m), (self.b, n, k)]
-            .map(|(order, row, col)| if order == MatrixOrder::Row { row } else { col });
-        let crosses_lines =
-            [of_a, of_b].iter().any(|run| !(u64::from(*run) * u64::from(bytes)).is_multiple_of(128));
+    fn should_share(&self, size: [u32; 3], bytes: u32, multiprocessors: u32) -> bool {
+        let [m, _, k] = size;
+        let has_pairs = m.div_ceil(self.tile.size()[0]).is_multiple_of(2);
         let is_long = u64::from(k) * u64::from(bytes) >= 16_384;
-        self.tile == GemmTile::T64x128 && rows.is_multiple_of(2) && is_one_round && (crosses_lines || is_long)
+        self.tile == GemmTile::T64x128
+            && has_pairs
+            && self.is_one_round(size, multiprocessors)
+            && (self.crosses_lines(size, bytes) || is_long)
+    }
+
+    /// Returns whether there are at most as many tiles as multiprocessors.
+    fn is_one_round(&self, [m, n, _]: [u32; 3], multiprocessors: u32) -> bool {
+        let [rows, cols] = self.tile.size();
+        u64::from(m.div_ceil(rows)) * u64::from(n.div_ceil(cols)) <= multiprocessors.into()
+    }
+
+    /// Returns whether rows in memory of A or of B, of elements of this number of bytes, do not start at cache lines.
+    fn crosses_lines(&self, [m, n, k]: [u32; 3], bytes: u32) -> bool {
+        let lengths = [(self.a, k, m), (self.b, n, k)]
+            .map(|(order, row, col)| if order == MatrixOrder::Row { row } else { col });
+        lengths.iter().any(|&length| !(u64::from(length) * u64::from(bytes)).is_multiple_of(128))
+    }
+
+    /// Returns the kernel of sm_90a with the fastest tiles for pairs of blocks that share tiles of B.
+    fn paired(a: MatrixOrder, b: MatrixOrder, [m, n, _]: [u32; 3], multiprocessors: u32) -> Self {
+        let time = |(tile, step): (GemmTile, f64)| {
+            let [rows, cols] = tile.size();
+            let pairs = u64::from(m.div_ceil(2 * rows)) * u64::from(n.div_ceil(cols));
+            pairs.div_ceil(u64::from(multiprocessors / 2).max(1)) as f64 * step
+        };
+        // Rows of 160 elements of B allow only a swizzle of 64 bytes.
+        let swizzled =
+            |(tile, _): &(GemmTile, f64)| b == MatrixOrder::Col || tile.size()[1].is_multiple_of(64);
+        let steps = PAIRED_STEPS.into_iter().filter(swizzled);
+        let fastest = steps.min_by(|&x, &y| time(x).total_cmp(&time(y)));
+        let tile = fastest.map_or(GemmTile::T128x192, |(tile, _)| tile);
+        Self { a, b, cluster: [2, 1], ..Self::new(tile) }
     }
 
     /// Returns the time of this number of products.

@@ -45,7 +45,7 @@ impl Gemm {
     }
 
     /// Emits the products of a target with `wgmma`, with stages of `K` subtiles of depth, and results that are stored `W` columns of
-    /// subtiles at a time, or `V` columns for tiles that several blocks compute together.
+    /// subtiles at a time, or `V` columns for tiles of 160 columns and tiles that several blocks compute together.
     pub(super) fn of_depth<T, C, D, const K: usize, const W: usize, const V: usize>(
         &self,
         problem: &Problem<'_, T, D>,
@@ -55,7 +55,7 @@ impl Gemm {
         D: GemmResult,
         f32: Convert<D>,
     {
-        use GemmTile::{T16x64, T16x128, T64x64, T64x128, T128x128, T128x192};
+        use GemmTile::{T16x64, T16x128, T64x64, T64x128, T128x128, T128x160, T128x192};
         macro_rules! kernels {
             ($($a:ident $b:ident $stages:ident;)*) => {
                 match (self.a, self.b, self.tile, self.parts) {
@@ -64,6 +64,7 @@ impl Gemm {
                         ($a, $b, T16x64 | T64x64, 1) => in_turns::<$stages, T, C, D, 4, 4,  K, 1, 8, W, 1>(problem),
                         ($a, $b, T16x128 | T64x128, 1) => in_turns::<$stages, T, C, D, 4, 8,  K, 1, 8, W, 2>(problem),
                         ($a, $b, T128x128, 1) => in_turns::<$stages, T, C, D, 8, 8,  K, 2, 6, W, 2>(problem),
+                        ($a, $b, T128x160, 1) => in_turns::<$stages, T, C, D, 8, 10, K, 2, 5, V, 2>(problem),
                         ($a, $b, T128x192, 1) => in_turns::<$stages, T, C, D, 8, 12, K, 2, 4, W, 3>(problem),
                     )*
                     //                                                                  M  N  K  H  stages parts P  W
@@ -71,6 +72,28 @@ impl Gemm {
                         ($a, $b, T16x64 | T64x64, 2) => split::<$stages, T, C, D, 4, 4, K, 1, 10, 2, 2, V>(problem),
                     )*
                     // Rejected by `check`.
+                    _ => {}
+                }
+            };
+        }
+        for_orders!(T, kernels);
+    }
+
+    /// Emits the products of a target with `wgmma` with tiles of 128×176 and stages of `K` subtiles of depth.
+    pub(super) fn of_176_columns<T, C, D, const K: usize>(&self, problem: &Problem<'_, T, D>)
+    where
+        T: TensorElement + Product<T, C>,
+        C: GemmSum + Convert<D> + Convert<f32>,
+        D: GemmResult,
+        f32: Convert<D>,
+    {
+        macro_rules! kernels {
+            ($($a:ident $b:ident $stages:ident;)*) => {
+                match (self.a, self.b) {
+                    //                                              M  N   K  H  stages W slots
+                    $(($a, $b) => in_turns::<$stages, T, C, D, 8, 11, K, 2, 5, 1, 2>(problem),)*
+                    // Rejected by `check`.
+                    #[allow(unreachable_patterns, reason = "16-bit types have all orders")]
                     _ => {}
                 }
             };

@@ -29,7 +29,7 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel of a product with additional operands. The sums of tiles of 128×192 and 128×256 leave no registers for these
+    /// Builds the kernel of a product with additional operands. The sums of tiles of more than 128 columns leave no registers for these
     /// operands, so the kernel uses tiles of 128×128 instead.
     ///
     /// ```
@@ -55,7 +55,9 @@ impl Gemm {
         D: GemmResult,
     {
         let tile = match self.tile {
-            GemmTile::T128x192 | GemmTile::T128x256 => GemmTile::T128x128,
+            GemmTile::T128x160 | GemmTile::T128x176 | GemmTile::T128x192 | GemmTile::T128x256 => {
+                GemmTile::T128x128
+            }
             tile => tile,
         };
         let gemm = Self { tile, ..*self };

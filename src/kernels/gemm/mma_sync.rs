@@ -7,6 +7,7 @@ use super::{
     stages::{ColCol, ColRow, Factors, RowCol, RowRow},
 };
 use crate::{
+    atoms::MmaOperand,
     ptx::{Builder, Read, State, Val, Write},
     tensor::TensorElement,
     tiles::{Col, Convert, Filling, Gl, Product, Row, Rt, Schedule, St, Stage, StageTiles},
@@ -81,11 +82,11 @@ macro_rules! stages {
                 let a = {
                     let $i = row * H as u32;
                     let [row, col] = $a_at;
-                    $a.subtile(row, col).load()
+                    $a.subtile(row, col).load_operand(MmaOperand::A)
                 };
                 let $j = col * W as u32;
                 let [row, col] = $b_at;
-                (a, $b.subtile(row, col).load())
+                (a, $b.subtile(row, col).load_operand(MmaOperand::B))
             }
 
             #[track_caller]

@@ -1,8 +1,8 @@
 //! The types of results.
 
-use super::{Gemm, GemmSum, problem::Problem};
+use super::{Gemm, GemmSum, GemmTile, problem::Problem};
 use crate::{
-    ptx::{bf16, e4m3, e5m2, f16, tf32},
+    ptx::{Element, bf16, e4m3, e5m2, f16, tf32},
     tensor::TensorElement,
     tiles::{Convert, Product},
 };
@@ -25,8 +25,24 @@ pub trait GemmResult: TensorElement + Convert<f32> {
         C: GemmSum + Convert<f32>;
 }
 
+/// Emits the products with tiles of 11 columns of subtiles, which are stored one at a time.
+macro_rules! of_176_columns {
+    (odd, $gemm:ident, $problem:ident, $t:ty, $c:ty) => {
+        if const { <$t>::SIZE == 4 } {
+            $gemm.of_176_columns::<$t, $c, Self, 2>($problem)
+        } else {
+            $gemm.of_176_columns::<$t, $c, Self, 4>($problem)
+        }
+    };
+    (even, $gemm:ident, $problem:ident, $t:ty, $c:ty) => {
+        $problem
+            .k
+            .refuse(format!("expected results of 16 or 32 bits for tiles of 128x176, found {}", Self::NAME))
+    };
+}
+
 macro_rules! results {
-    ($($result:ty, $cols:literal, $of_part:literal, $of_sums:literal;)*) => {$(
+    ($($result:ty, $cols:literal, $of_part:literal, $of_sums:literal, $odd:ident;)*) => {$(
         impl GemmResult for $result {
             #[allow(private_interfaces, reason = "only called by the crate")]
             fn emit<T, C>(gemm: &Gemm, problem: &Problem<'_, T, Self>)
@@ -34,6 +50,9 @@ macro_rules! results {
                 T: TensorElement + Product<T, C>,
                 C: GemmSum + Convert<Self> + Convert<f32>,
             {
+                if gemm.has_wgmma() && gemm.tile == GemmTile::T128x176 {
+                    return of_176_columns!($odd, gemm, problem, T, C);
+                }
                 // Stages are 128 bytes deep: two column subtiles of 4 bytes, or four of 2 or of 1.
                 match (gemm.has_wgmma(), const { T::SIZE == 4 }) {
                     (true, true) => gemm.of_depth::<T, C, Self, 2, $cols, $of_part>(problem),
@@ -60,14 +79,15 @@ macro_rules! results {
 }
 
 results! {
-    // type, columns of subtiles that leave at a time, those of a part of a tile, and columns of subtiles of sums that leave at a time
-    bf16, 4, 2, 4;
-    f16,  4, 2, 4;
-    f32,  2, 2, 2;
-    tf32, 2, 2, 2;
-    i32,  2, 2, 2;
-    e4m3, 2, 1, 4;
-    e5m2, 2, 1, 4;
-    i8,   2, 1, 4;
-    u8,   2, 1, 4;
+    // type, columns of subtiles that leave at a time, those of a part of a tile, columns of subtiles of sums that leave at a time, and
+    // whether tiles may have an odd number of columns of subtiles of sums, which those of 8 bits cannot: theirs are two of sums wide
+    bf16, 4, 2, 4, odd;
+    f16,  4, 2, 4, odd;
+    f32,  2, 2, 2, odd;
+    tf32, 2, 2, 2, odd;
+    i32,  2, 2, 2, odd;
+    e4m3, 2, 1, 4, even;
+    e5m2, 2, 1, 4, even;
+    i8,   2, 1, 4, even;
+    u8,   2, 1, 4, even;
 }

@@ -63,11 +63,13 @@ pub struct GemmEntry {
 }
 
 /// One table for each run of `tune`, each with problems of its own.
-static COMMITTED: LazyLock<[GemmTable; 6]> = LazyLock::new(|| {
+static COMMITTED: LazyLock<[GemmTable; 8]> = LazyLock::new(|| {
     [
         include_str!("tables/h200.txt"),
         include_str!("tables/h200_f16.txt"),
         include_str!("tables/h200_llama.txt"),
+        include_str!("tables/h200_llama_bf16.txt"),
+        include_str!("tables/h200_llama_nn_tn.txt"),
         include_str!("tables/h200_skinny.txt"),
         include_str!("tables/h200_tt.txt"),
         include_str!("tables/h200_types.txt"),

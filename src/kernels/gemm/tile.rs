@@ -17,6 +17,11 @@ pub enum GemmTile {
     T64x128,
     /// 128×128.
     T128x128,
+    /// 128×160, for results whose tiles of other sizes leave many multiprocessors idle in the last round.
+    T128x160,
+    /// 128×176, like 128×160, for results of 16 and 32 bits that [`GemmTable`](super::GemmTable) lists. It is slow if B is in rows, because
+    /// rows of 176 elements allow only a swizzle of 32 bytes.
+    T128x176,
     /// 128×192, with the fewest reads of shared memory per product; for large results.
     T128x192,
     /// 128×256, for large results, on targets other than sm_90a with 160 KiB of shared memory per block.
@@ -32,12 +37,14 @@ impl fmt::Display for GemmTile {
 
 impl GemmTile {
     /// All tiles.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::T16x64,
         Self::T16x128,
         Self::T64x64,
         Self::T64x128,
         Self::T128x128,
+        Self::T128x160,
+        Self::T128x176,
         Self::T128x192,
         Self::T128x256,
     ];
@@ -45,7 +52,16 @@ impl GemmTile {
     /// Returns the tiles of a target, from small to large.
     pub const fn for_target(target: Target) -> &'static [Self] {
         if target.features().contains(Features::WGMMA) {
-            &[Self::T16x64, Self::T16x128, Self::T64x64, Self::T64x128, Self::T128x128, Self::T128x192]
+            &[
+                Self::T16x64,
+                Self::T16x128,
+                Self::T64x64,
+                Self::T64x128,
+                Self::T128x128,
+                Self::T128x160,
+                Self::T128x176,
+                Self::T128x192,
+            ]
         } else if target.max_shared_bytes() >= 160 << 10 {
             &[Self::T64x64, Self::T128x128, Self::T128x256]
         } else {
@@ -61,6 +77,8 @@ impl GemmTile {
             Self::T64x64 => [64, 64],
             Self::T64x128 => [64, 128],
             Self::T128x128 => [128, 128],
+            Self::T128x160 => [128, 160],
+            Self::T128x176 => [128, 176],
             Self::T128x192 => [128, 192],
             Self::T128x256 => [128, 256],
         }
