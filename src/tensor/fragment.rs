@@ -4,6 +4,7 @@ use std::{fmt, marker::PhantomData, rc::Rc};
 
 use super::{bounds::outside, element::TensorElement, error::TensorError};
 use crate::{
+    atoms::MmaOperand,
     layout::{IntTuple, Layout, Slicer, Tiler},
     ptx::{Builder, RegClass, RegId, Scalar, Val},
 };
@@ -21,6 +22,8 @@ pub struct Fragment<'k, T> {
     registers: Rc<[RegId]>,
     layout: Rc<Layout>,
     offset: i64,
+    /// The operand of products as which it is loaded.
+    loaded_as: Option<MmaOperand>,
     kind: PhantomData<T>,
 }
 
@@ -77,7 +80,7 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
             k.refuse(format!("expected a layout of at most {MOST_REGISTERS} registers, found {layout}"));
         }
         let registers = (0..if fits { words } else { 1 }).map(|_| k.fresh_changing(class)).collect();
-        Self { k, registers, layout: layout.clone().into(), offset: 0, kind: PhantomData }
+        Self { k, registers, layout: layout.clone().into(), offset: 0, loaded_as: None, kind: PhantomData }
     }
 
     /// Creates a fragment over existing registers that no other value owns.
@@ -85,7 +88,14 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         for register in &mut registers {
             *register = k.changing(*register);
         }
-        Self { k, registers: registers.into(), layout: layout.into(), offset: 0, kind: PhantomData }
+        Self {
+            k,
+            registers: registers.into(),
+            layout: layout.into(),
+            offset: 0,
+            loaded_as: None,
+            kind: PhantomData,
+        }
     }
 
     pub(crate) fn kernel(&self) -> Builder<'k> {
@@ -120,6 +130,16 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
     #[must_use]
     pub fn registers(&self) -> usize {
         self.registers.len()
+    }
+
+    /// Returns these registers as those of an operand: loads give them the order in which products of this operand read them.
+    pub(crate) fn for_operand(&self, operand: MmaOperand) -> Self {
+        Self { loaded_as: Some(operand), ..self.clone() }
+    }
+
+    /// Returns the operand of products as which it is loaded, if that is known.
+    pub(super) fn loaded_as(&self) -> Option<MmaOperand> {
+        self.loaded_as
     }
 
     /// Returns the same registers with another layout.
@@ -194,6 +214,7 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
             layout: layout.into(),
             offset,
             kind: PhantomData,
+            loaded_as: self.loaded_as,
         }
     }
 

@@ -10,6 +10,7 @@ use super::{
     element::TensorElement, fragment::Fragment, memory::Tensor, offset::Offset, step::Step, walk::Line,
 };
 use crate::{
+    atoms::MmaOperand,
     layout::{IntTuple, Layout, Tuple},
     ptx::{Features, Ptr, ReadWrite, RegId, Shared},
 };
@@ -51,13 +52,16 @@ pub(super) fn move_matrices<'k, T: TensorElement>(
         return false;
     }
     let Some(Matrices { transposed, row, all }) = Matrices::of(memory, fragment) else { return false };
+    // If the operand is unknown, transposed matrices are those of B, and others those of A.
+    let is_b = fragment.loaded_as().map_or(transposed, |operand| operand == MmaOperand::B);
+    let along_k = if transposed { ROWS * row } else { ROW_BYTES / i64::from(T::SIZE) };
     let mut rest = all.as_slice();
     // Most instructions have the same steps between their rows, so the rows are reused.
     let mut last: Option<Rows<'k, T>> = None;
     while let Some(&(_, first)) = rest.first() {
         let count = [4, 2, 1].into_iter().find(|&count| is_affine(rest, count)).unwrap_or(1);
         let (group, after) = rest.split_at(count);
-        let group = &in_operand_order(group, transposed, ROWS * row);
+        let group = &in_operand_order(group, is_b, along_k);
         let step = |bit: usize| group.get(1 << bit).map_or((1, 0), |(_, offset)| (2, offset - first));
         let digits = [(ROWS, row), step(0), step(1)];
         let same = last.take().filter(|rows| rows.digits == digits);
@@ -102,12 +106,12 @@ impl<'k, T: TensorElement> Rows<'k, T> {
     }
 }
 
-/// Returns the matrices of one instruction in the order of its registers. Transposed matrices are operand B of a product, in which
-/// a pair of registers along k, the rows in memory, belongs to the same columns of the result: if the pair is in adjacent
-/// registers, `mma` requires no moves.
-fn in_operand_order(group: &[(RegId, i64)], transposed: bool, rows: i64) -> ArrayVec<(RegId, i64), 4> {
+/// Returns the matrices of one instruction in the order of its registers. In operand B of a product, a pair of matrices along k, which are
+/// `along_k` elements apart, belongs to the same columns of the result: if the pair is in adjacent registers, `mma` requires no moves.
+/// Operand A is read in the order of the fragment's registers.
+fn in_operand_order(group: &[(RegId, i64)], is_b: bool, along_k: i64) -> ArrayVec<(RegId, i64), 4> {
     match *group {
-        [a, b, c, d] if transposed && b.1 - a.1 != rows && c.1 - a.1 == rows => [a, c, b, d].into(),
+        [a, b, c, d] if is_b && b.1 - a.1 != along_k && c.1 - a.1 == along_k => [a, c, b, d].into(),
         _ => group.iter().copied().collect(),
     }
 }

@@ -12,6 +12,7 @@ use super::{
     swizzle::SharedSwizzle,
 };
 use crate::{
+    atoms::MmaOperand,
     layout::{IntTuple, Layout},
     ptx::{ReadWrite, Scope, Shared, Val},
     tensor::{Fragment, SUBTILE_SIDE, Tensor, TensorElement, copy},
@@ -153,9 +154,30 @@ impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
         self.load_as()
     }
 
+    /// Loads a rectangle like [`load`](Self::load), as an operand of products: `ldmatrix` then writes its registers in the order in which
+    /// `mma.sync` reads those of the operand. `load` assumes that rows are of A and columns are of B; for others, such as the rows of Bᵀ
+    /// for [`mma_abt`](Rt::mma_abt), ptxas must move half of the registers for every product.
+    #[track_caller]
+    pub fn load_operand<const H: usize, const W: usize, L: RegisterLayout>(
+        &self,
+        operand: MmaOperand,
+    ) -> Rt<'k, T, H, W, L> {
+        self.loaded(Some(operand))
+    }
+
     /// Loads a rectangle of the size of the register tile like [`load`](Self::load) and converts its elements.
     #[track_caller]
     pub fn load_as<U, const H: usize, const W: usize, L>(&self) -> Rt<'k, U, H, W, L>
+    where
+        T: Convert<U>,
+        U: TensorElement,
+        L: RegisterLayout,
+    {
+        self.loaded(None)
+    }
+
+    #[track_caller]
+    fn loaded<U, const H: usize, const W: usize, L>(&self, operand: Option<MmaOperand>) -> Rt<'k, U, H, W, L>
     where
         T: Convert<U>,
         U: TensorElement,
@@ -165,6 +187,7 @@ impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
         let _located = k.locate(Location::caller());
         k.check_warp_tile(self.0.coordinates(), false);
         loaded(k, |fragment| {
+            let fragment = &operand.map_or_else(|| fragment.clone(), |operand| fragment.for_operand(operand));
             self.0.each_part::<U, H, W, L>(fragment, |registers, memory| copy(registers, memory));
         })
     }

@@ -87,7 +87,7 @@ fn what_only_wgmma_has() {
         ),
         (
             Gemm { tile: GemmTile::T128x256, ..on(Target::SM_90A) },
-            "expected tiles of 16x64, 16x128, 64x64, 64x128, 128x128, 128x192 for sm_90a, found 128x256",
+            "expected tiles of 16x64, 16x128, 64x64, 64x128, 128x128, 128x160, 128x176, 128x192 for sm_90a, found 128x256",
         ),
         (
             Gemm { cluster: [2, 1], ..on(Target::SM_100A) },
@@ -112,4 +112,34 @@ fn what_only_wgmma_has() {
     // e4m3 has `mma.sync` from sm_89.
     let found = on(Target::SM_80).kernel::<e4m3, f32, bf16>().expect_err("it is rejected").to_string();
     assert!(found.contains("sm_89"), "{found}");
+}
+
+#[test]
+fn fragments_are_loaded_in_the_order_of_products() {
+    let registers = |list: &str| -> Vec<String> {
+        list.trim_matches(['{', '}']).split(", ").map(str::to_owned).collect()
+    };
+    for (a, b) in [(Row, Row), (Row, Col), (Col, Row), (Col, Col)] {
+        let gemm = Gemm { target: Target::SM_80, a, b, ..Gemm::new(GemmTile::T128x256) };
+        let text = gemm.kernel::<bf16, f32, bf16>().expect("it builds").ptx().to_string();
+        let operands = |line: &str| -> Vec<Vec<String>> {
+            let braces =
+                line.split_inclusive('}').filter_map(|part| part.find('{').map(|at| part[at..].to_owned()));
+            braces.map(|list| registers(&list)).collect()
+        };
+        let lines =
+            |mnemonic: &'static str| text.lines().filter(move |line| line.trim_start().starts_with(mnemonic));
+        let loaded: Vec<Vec<String>> = lines("ldmatrix.").map(|line| operands(line).swap_remove(0)).collect();
+        let mut products = 0;
+        for product in lines("mma.sync.").map(operands) {
+            let [_, of_a, of_b, _] = &product[..] else {
+                panic!("expected four operands, found {product:?}")
+            };
+            assert!(loaded.iter().any(|list| list == of_a), "{a:?} {b:?}: A {of_a:?} is not one load");
+            let pairs = |list: &Vec<String>| list.chunks(2).any(|pair| pair == of_b);
+            assert!(loaded.iter().any(pairs), "{a:?} {b:?}: B {of_b:?} are not adjacent registers of a load");
+            products += 1;
+        }
+        assert!(products > 0, "{a:?} {b:?}");
+    }
 }
