@@ -2,6 +2,7 @@
 
 use super::{decay::Decays, inputs::SUBTILES};
 use crate::{
+    atoms::MmaOperand,
     kernels::loads::load_no_further,
     ptx::Builder,
     tensor::TensorElement,
@@ -40,7 +41,8 @@ where
         for d in 0..D as u32 {
             load_no_further(k);
             let (q, keys) = (q.subtile(row, d), keys.subtile(part * P as u32, d));
-            products = products.mma_abt(&q.load::<1, 1, Row>(), &keys.load::<P, 1, Row>());
+            products =
+                products.mma_abt(&q.load::<1, 1, Row>(), &keys.load_operand::<P, 1, Row>(MmaOperand::B));
         }
         let mut products = products * decays.between(row, part);
         if let Some(weights) = weights {

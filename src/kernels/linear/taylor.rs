@@ -4,6 +4,7 @@ use std::array;
 
 use super::inputs::{CHUNK, LinearAttentionArgs, SUBTILES, Sizes, strides_of};
 use crate::{
+    atoms::MmaOperand,
     kernels::loads::load_no_further,
     ptx::{BuildError, Builder, Global, Kernel, Ptr, Read, State, Target, Val, Visitor, Write},
     tensor::Arithmetic,
@@ -103,7 +104,7 @@ impl TaylorAttention {
                     let mut sums = past.weighted(&q);
                     for j in 0..=i {
                         load_no_further(k);
-                        let keys: Rt<T, 1, 1> = keys.subtile(j as u32, 0).load();
+                        let keys: Rt<T, 1, 1> = keys.subtile(j as u32, 0).load_operand(MmaOperand::B);
                         let s = k.zeros::<Rt<f32, 1, 1>>().mma_abt(&q, &keys);
                         let weights = (&s * 0.5 + 1.0).mul_add(&s, 1.0);
                         let weights = if i == j { weights.causal(0.0) } else { weights };
