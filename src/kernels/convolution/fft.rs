@@ -36,7 +36,8 @@ const SEQUENCES: u32 = 16;
 impl FftConvolution {
     /// Builds the kernel, named after the element type and the transform length, such as `fft_convolution_bf16_4096`.
     ///
-    /// # Errors Returns an error if `size` is neither 1024 nor 4096, or if the target is older than sm_80.
+    /// # Errors
+    /// Returns an error if `size` is neither 1024 nor 4096, or if the target is older than sm_80.
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<FftConvolutionArgs<T>>, BuildError>
     where
         T: TensorElement + FloatElement + Product<T, f32> + Convert<f32>,

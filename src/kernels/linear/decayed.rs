@@ -37,7 +37,8 @@ pub struct DecayedAttention {
 impl DecayedAttention {
     /// Builds the kernel, named after the type and the head sizes: `decayed_attention_bf16_128_128`.
     ///
-    /// # Errors Returns an error for unsupported head sizes, a target older than sm_80, or, with head sizes of 128, a target with less than
+    /// # Errors
+    /// Returns an error for unsupported head sizes, a target older than sm_80, or, with head sizes of 128, a target with less than
     /// 106 KiB of shared memory (sm_86, sm_89, sm_120).
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<DecayedAttentionArgs<T>>, BuildError>
     where

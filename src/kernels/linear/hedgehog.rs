@@ -55,7 +55,8 @@ const OF_KEYS: u32 = OF_QUERIES + FEATURES as u32;
 impl Hedgehog {
     /// Builds the kernel, named after the type and the head size of V: `hedgehog_bf16_64`.
     ///
-    /// # Errors Returns an error for unsupported head sizes, or a target older than sm_80, or with less than 128 KiB of shared memory
+    /// # Errors
+    /// Returns an error for unsupported head sizes, or a target older than sm_80, or with less than 128 KiB of shared memory
     /// (sm_86, sm_89, sm_120).
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<HedgehogArgs<T>>, BuildError>
     where

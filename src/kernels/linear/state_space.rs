@@ -40,7 +40,8 @@ pub struct StateSpace {
 impl StateSpace {
     /// Builds the kernel, named after the type and these sizes: `state_space_bf16_64_128`.
     ///
-    /// # Errors Returns an error for unsupported sizes, a target older than sm_80, or, with sizes of 128, a target with less than 107 KiB
+    /// # Errors
+    /// Returns an error for unsupported sizes, a target older than sm_80, or, with sizes of 128, a target with less than 107 KiB
     /// of shared memory (sm_86, sm_89, sm_120).
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<StateSpaceArgs<T>>, BuildError>
     where
