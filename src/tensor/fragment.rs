@@ -132,9 +132,9 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         self.registers.len()
     }
 
-    /// Returns these registers as those of an operand: loads give them the order in which products of this operand read them.
-    pub(crate) fn for_operand(&self, operand: MmaOperand) -> Self {
-        Self { loaded_as: Some(operand), ..self.clone() }
+    /// Returns these registers as those of an operand, if it is known: loads then use the order in which products read it.
+    pub(crate) fn for_operand(&self, operand: Option<MmaOperand>) -> Self {
+        Self { loaded_as: operand, ..self.clone() }
     }
 
     /// Returns the operand of products as which it is loaded, if that is known.
@@ -213,8 +213,8 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
             registers: Rc::clone(&self.registers),
             layout: layout.into(),
             offset,
-            kind: PhantomData,
             loaded_as: self.loaded_as,
+            kind: PhantomData,
         }
     }
 

@@ -156,7 +156,7 @@ impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
 
     /// Loads a rectangle like [`load`](Self::load), as an operand of products: `ldmatrix` then writes its registers in the order in which
     /// `mma.sync` reads those of the operand. `load` assumes that rows are of A and columns are of B; for others, such as the rows of Bᵀ
-    /// for [`mma_abt`](Rt::mma_abt), ptxas must move half of the registers for every product.
+    /// for [`mma_abt`](Rt::mma_abt), ptxas would have to move registers before products.
     #[track_caller]
     pub fn load_operand<const H: usize, const W: usize, L: RegisterLayout>(
         &self,
@@ -187,8 +187,8 @@ impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
         let _located = k.locate(Location::caller());
         k.check_warp_tile(self.0.coordinates(), false);
         loaded(k, |fragment| {
-            let fragment = &operand.map_or_else(|| fragment.clone(), |operand| fragment.for_operand(operand));
-            self.0.each_part::<U, H, W, L>(fragment, |registers, memory| copy(registers, memory));
+            let fragment = fragment.for_operand(operand);
+            self.0.each_part::<U, H, W, L>(&fragment, |registers, memory| copy(registers, memory));
         })
     }
 }

@@ -39,6 +39,7 @@ impl Gemm {
     pub fn candidates(target: Target, a: MatrixOrder, b: MatrixOrder, m: u32) -> impl Iterator<Item = Self> {
         let has_wgmma = target.features().contains(Features::WGMMA);
         let few_rows = move |tile: &GemmTile| tile.size()[0] >= 64 || m <= 16 && a == MatrixOrder::Row;
+        // Rows of 176 elements of B allow only a swizzle of 32 bytes.
         let swizzled = move |tile: &GemmTile| *tile != GemmTile::T128x176 || b == MatrixOrder::Col;
         let suitable = move |tile: &GemmTile| few_rows(tile) && swizzled(tile);
         let tiles = GemmTile::for_target(target).iter().copied().filter(suitable);
@@ -62,6 +63,7 @@ impl Gemm {
     /// Returns the kernel for an m×n result of `D` and of depth k, where `size` is `[m, n, k]`, with operands of `T`, on a kind of GPU. It is
     /// the kernel of the [table](GemmTable::committed) of this kind if the table contains the problem. Otherwise, it is the fastest kernel
     /// according to a model: the time is the number of waves of tiles times the steps per tile, but at least the time to read the operands.
+    /// Pairs of blocks share tiles of B if rows of an operand do not start at cache lines and there are more tiles than multiprocessors.
     /// Its target is sm_90a on GPUs of compute capability 9.0; on others, it is the newest one whose kernels also run on later GPUs, and
     /// tiles are the largest that occupy all multiprocessors.
     #[must_use]
@@ -132,6 +134,12 @@ impl Gemm {
         Self::fastest(kernels.into_iter(), (size, 1), T::SIZE, gpu.multiprocessors).unwrap_or(kernels[0])
     }
 
+    /// Returns whether the model predicts the speed of a tile. Rows of 160 elements of B allow only a swizzle of 64 bytes, and such tiles reached
+    /// 0.73 to 1.00 of the predicted speed.
+    fn is_predictable(tile: GemmTile, b: MatrixOrder) -> bool {
+        b == MatrixOrder::Col || tile.size()[1].is_multiple_of(64)
+    }
+
     /// Returns the fastest of the candidates without clusters for this number of products of operands of this number of bytes, according to the
     /// model.
     fn fastest(
@@ -141,9 +149,8 @@ impl Gemm {
         multiprocessors: u32,
     ) -> Option<Self> {
         let time = |gemm: &Self| gemm.estimated_micros((size, batches), bytes, multiprocessors.max(1));
-        // Tiles of 128×160 of a B in rows, swizzled in units of 64 bytes, reached 0.73 to 1.00 of the speed that the model predicts.
-        let is_predictable = |gemm: &Self| gemm.b == MatrixOrder::Col || gemm.tile != GemmTile::T128x160;
-        let alone = candidates.filter(|gemm| gemm.cluster == [1, 1] && is_predictable(gemm));
+        let alone =
+            candidates.filter(|gemm| gemm.cluster == [1, 1] && Self::is_predictable(gemm.tile, gemm.b));
         alone.min_by(|a, b| time(a).total_cmp(&time(b)))
     }
 
@@ -175,11 +182,8 @@ impl Gemm {
         ([m, n, _], batches): ([u32; 3], u32),
         multiprocessors: u32,
     ) -> Self {
-        let fills = |tile: &GemmTile| {
-            let [rows, cols] = tile.size();
-            u128::from(batches) * u128::from(m.div_ceil(rows)) * u128::from(n.div_ceil(cols))
-                >= multiprocessors.into()
-        };
+        let fills =
+            |tile: &GemmTile| u128::from(batches) * u128::from(tile.count(m, n)) >= multiprocessors.into();
         let smallest = tiles.clone().next().unwrap_or(GemmTile::T64x64);
         let tile = tiles.rev().find(fills);
         Self { a, b, ..Self::of_target(target, tile.unwrap_or(smallest)) }
@@ -190,9 +194,9 @@ impl Gemm {
         let candidates = Self::candidates(Target::SM_90A, a, b, size[0]);
         let best = Self::fastest(candidates, (size, 1), bytes, multiprocessors);
         let best = best.unwrap_or(Self { a, b, ..Self::new(GemmTile::T128x128) });
-        // With three or fewer rows of tiles, a pair has too little to do.
-        let has_pairs = size[0] > 3 * 128 && !best.is_one_round(size, multiprocessors);
-        if has_pairs && best.crosses_lines(size, bytes) {
+        // Of three or fewer rows of tiles, pairs would leave too many multiprocessors idle.
+        let has_rows = size[0] > 3 * 128;
+        if has_rows && !best.is_one_round(size, multiprocessors) && best.crosses_lines(size, bytes) {
             return Self::paired(a, b, size, multiprocessors);
         }
         let cluster = if best.should_share(size, bytes, multiprocessors) { [2, 1] } else { [1, 1] };
@@ -214,8 +218,7 @@ impl Gemm {
 
     /// Returns whether there are at most as many tiles as multiprocessors.
     fn is_one_round(&self, [m, n, _]: [u32; 3], multiprocessors: u32) -> bool {
-        let [rows, cols] = self.tile.size();
-        u64::from(m.div_ceil(rows)) * u64::from(n.div_ceil(cols)) <= multiprocessors.into()
+        self.tile.count(m, n) <= multiprocessors.into()
     }
 
     /// Returns whether rows in memory of A or of B, of elements of this number of bytes, do not start at cache lines.
@@ -232,10 +235,7 @@ impl Gemm {
             let pairs = u64::from(m.div_ceil(2 * rows)) * u64::from(n.div_ceil(cols));
             pairs.div_ceil(u64::from(multiprocessors / 2).max(1)) as f64 * step
         };
-        // Rows of 160 elements of B allow only a swizzle of 64 bytes.
-        let swizzled =
-            |(tile, _): &(GemmTile, f64)| b == MatrixOrder::Col || tile.size()[1].is_multiple_of(64);
-        let steps = PAIRED_STEPS.into_iter().filter(swizzled);
+        let steps = PAIRED_STEPS.into_iter().filter(|&(tile, _)| Self::is_predictable(tile, b));
         let fastest = steps.min_by(|&x, &y| time(x).total_cmp(&time(y)));
         let tile = fastest.map_or(GemmTile::T128x192, |(tile, _)| tile);
         Self { a, b, cluster: [2, 1], ..Self::new(tile) }
@@ -248,10 +248,8 @@ impl Gemm {
         bytes: u32,
         multiprocessors: u32,
     ) -> f64 {
-        let [rows, cols] = self.tile.size();
         let Some(cost) = COSTS.iter().find(|cost| cost.tile == self.tile) else { return f64::INFINITY };
-        let tiles = u64::from(m.div_ceil(rows)) * u64::from(n.div_ceil(cols));
-        let blocks = tiles.saturating_mul(u64::from(batches) * u64::from(self.parts));
+        let blocks = self.tile.count(m, n).saturating_mul(u64::from(batches) * u64::from(self.parts));
         if self.parts > 1 && blocks > multiprocessors.into() {
             // Clusters do not fill all multiprocessors, and a block cannot store while it multiplies.
             return f64::INFINITY;

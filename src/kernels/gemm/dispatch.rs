@@ -87,13 +87,13 @@ impl Gemm {
         D: GemmResult,
         f32: Convert<D>,
     {
+        use GemmTile::T128x176;
         macro_rules! kernels {
             ($($a:ident $b:ident $stages:ident;)*) => {
-                match (self.a, self.b) {
-                    //                                              M  N   K  H  stages W slots
-                    $(($a, $b) => in_turns::<$stages, T, C, D, 8, 11, K, 2, 5, 1, 2>(problem),)*
+                match (self.a, self.b, self.tile) {
+                    //                                                        M  N   K  H  stages W slots
+                    $(($a, $b, T128x176) => in_turns::<$stages, T, C, D, 8, 11, K, 2, 5, 1, 2>(problem),)*
                     // Rejected by `check`.
-                    #[allow(unreachable_patterns, reason = "16-bit types have all orders")]
                     _ => {}
                 }
             };

@@ -84,6 +84,12 @@ impl GemmTile {
         }
     }
 
+    /// Returns the number of tiles of an m×n result.
+    pub(super) fn count(self, m: u32, n: u32) -> u64 {
+        let [rows, cols] = self.size();
+        u64::from(m.div_ceil(rows)) * u64::from(n.div_ceil(cols))
+    }
+
     /// Returns the numbers of blocks of a cluster that may compute a tile together on sm_90a.
     pub const fn parts(self) -> &'static [u32] {
         match self {
