@@ -87,7 +87,7 @@ pub struct Gemm {
     pub a: MatrixOrder,
     /// The order of B.
     pub b: MatrixOrder,
-    /// The tile of a warpgroup or, without `wgmma`, of a block.
+    /// The tile of a warpgroup or of a block.
     pub tile: GemmTile,
     /// The numbers of rows and columns of tiles that the blocks of a cluster, at most 8, compute together, sharing loads of A and B; 1 and 1
     /// without `wgmma`.
@@ -119,7 +119,7 @@ impl Gemm {
             b: MatrixOrder::Row,
             tile,
             cluster: [1, 1],
-            schedule: Schedule::grouped(16),
+            schedule: Schedule::grouped(if tile.size()[0] > 128 { 8 } else { 16 }),
             parts: 1,
             any_ldd: false,
             any_size: false,

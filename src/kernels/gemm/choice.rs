@@ -6,29 +6,33 @@ use crate::{
     tiles::Schedule,
 };
 
-/// The time of a block, in microseconds on an H200.
+/// The time of a block, in microseconds on an H100 or H200.
 struct Cost {
     tile: GemmTile,
     /// A step of 128 bytes along k.
     step: f64,
-    /// The time between tiles; if two warpgroups take turns, stores overlap with products.
+    /// The time between tiles; if two warpgroups take turns, stores overlap with MMAs.
     between: f64,
 }
 
 #[rustfmt::skip]
-const COSTS: [Cost; 7] = [
+const COSTS: [Cost; 12] = [
     Cost { tile: GemmTile::T16x64,   step: 0.145, between: 0.5 },
     Cost { tile: GemmTile::T16x128,  step: 0.21,  between: 0.5 },
     Cost { tile: GemmTile::T64x64,   step: 0.145, between: 0.5 },
     Cost { tile: GemmTile::T64x128,  step: 0.21,  between: 0.5 },
-    Cost { tile: GemmTile::T128x128, step: 0.335, between: 0.3 },
-    Cost { tile: GemmTile::T128x160, step: 0.42,  between: 0.3 },
-    Cost { tile: GemmTile::T128x192, step: 0.49,  between: 0.3 },
+    Cost { tile: GemmTile::T128x128, step: 0.36,  between: 0.3 },
+    Cost { tile: GemmTile::T128x160, step: 0.45,  between: 0.3 },
+    Cost { tile: GemmTile::T128x192, step: 0.54,  between: 0.3 },
+    Cost { tile: GemmTile::T128x256, step: 0.66,  between: 2.0 },
+    Cost { tile: GemmTile::T256x128, step: 0.66,  between: 2.0 },
+    Cost { tile: GemmTile::T192x192, step: 0.74,  between: 2.3 },
+    Cost { tile: GemmTile::T256x160, step: 0.82,  between: 2.2 },
+    Cost { tile: GemmTile::T256x192, step: 0.99,  between: 2.5 },
 ];
-/// The time of a step of two blocks that share tiles of B, in microseconds on an H200, if rows of a factor do not start at cache lines. Each
-/// row of a step is then part of two lines, and reading these from the level-2 cache takes longer than the products of a block.
-const PAIRED_STEPS: [(GemmTile, f64); 3] =
-    [(GemmTile::T128x128, 0.47), (GemmTile::T128x160, 0.52), (GemmTile::T128x192, 0.57)];
+/// The time to read a row of a step from the level-2 cache, in microseconds on an H100, if rows of an operand do not start at cache lines.
+/// Each row is then part of two lines, and reading it may take longer than the MMAs of a step.
+const CROSSING_ROW: f64 = 0.0025;
 /// The exchange of sums among the blocks of a cluster.
 const EXCHANGE: f64 = 1.0;
 /// Bytes per microsecond from the GPU's memory.
@@ -45,7 +49,7 @@ impl Gemm {
         let tiles = GemmTile::for_target(target).iter().copied().filter(suitable);
         let whole = tiles.flat_map(move |tile| {
             let clusters: &[_] =
-                if !has_wgmma || tile.size()[0] < 64 { &[[1, 1]] } else { &[[1, 1], [2, 1], [1, 2]] };
+                if !has_wgmma || tile.size()[0] < 64 { &[[1, 1]] } else { &[[1, 1], [2, 1], [1, 2], [2, 2]] };
             clusters.iter().map(move |&cluster| Self { a, b, cluster, ..Self::of_target(target, tile) })
         });
         whole.flat_map(move |gemm| {
@@ -63,7 +67,7 @@ impl Gemm {
     /// Returns the kernel for an m×n result of `D` and of depth k, where `size` is `[m, n, k]`, with operands of `T`, on a kind of GPU. It is
     /// the kernel of the [table](GemmTable::committed) of this kind if the table contains the problem. Otherwise, it is the fastest kernel
     /// according to a model: the time is the number of waves of tiles times the steps per tile, but at least the time to read the operands.
-    /// Pairs of blocks share tiles of B if rows of an operand do not start at cache lines and there are more tiles than multiprocessors.
+    /// If rows of an operand do not start at cache lines, a step takes at least the time to read its rows, which pairs of blocks share.
     /// Its target is sm_90a on GPUs of compute capability 9.0; on others, it is the newest one whose kernels also run on later GPUs, and
     /// tiles are the largest that occupy all multiprocessors.
     #[must_use]
@@ -97,7 +101,7 @@ impl Gemm {
     ) -> Self {
         let target = Self::target_of(gpu.capability);
         if target == Target::SM_90A {
-            let candidates = Self::candidates(target, a, b, size[0]);
+            let candidates = Self::alone(Self::candidates(target, a, b, size[0]));
             let fastest = Self::fastest(candidates, (size, batches), T::SIZE, gpu.multiprocessors);
             return fastest.unwrap_or(Self { a, b, ..Self::new(GemmTile::T128x128) });
         }
@@ -117,7 +121,8 @@ impl Gemm {
     ) -> Option<Self> {
         let target = Self::target_of(gpu.capability);
         if target == Target::SM_90A {
-            let candidates = Self::candidates(target, a, b, rows).filter(|gemm| gemm.tile.size()[0] == rows);
+            let of_rows = Self::candidates(target, a, b, rows).filter(|gemm| gemm.tile.size()[0] == rows);
+            let candidates = Self::alone(of_rows);
             return Self::fastest(candidates, (size, 1), T::SIZE, gpu.multiprocessors);
         }
         let tiles = GemmTile::for_target(target).iter().copied().filter(|tile| tile.size()[0] == rows);
@@ -140,8 +145,7 @@ impl Gemm {
         b == MatrixOrder::Col || tile.size()[1].is_multiple_of(64)
     }
 
-    /// Returns the fastest of the candidates without clusters for this number of products of operands of this number of bytes, according to the
-    /// model.
+    /// Returns the fastest of the candidates for this number of products of operands of this number of bytes, according to the model.
     fn fastest(
         candidates: impl Iterator<Item = Self>,
         (size, batches): ([u32; 3], u32),
@@ -149,9 +153,8 @@ impl Gemm {
         multiprocessors: u32,
     ) -> Option<Self> {
         let time = |gemm: &Self| gemm.estimated_micros((size, batches), bytes, multiprocessors.max(1));
-        let alone =
-            candidates.filter(|gemm| gemm.cluster == [1, 1] && Self::is_predictable(gemm.tile, gemm.b));
-        alone.min_by(|a, b| time(a).total_cmp(&time(b)))
+        let predictable = candidates.filter(|gemm| Self::is_predictable(gemm.tile, gemm.b));
+        predictable.min_by(|a, b| time(a).total_cmp(&time(b)))
     }
 
     /// Returns this kernel for rows of A and B of any length and stride ([`any_size`](Self::any_size)), with tiles of 128×128 if those of this one
@@ -189,18 +192,17 @@ impl Gemm {
         Self { a, b, ..Self::of_target(target, tile.unwrap_or(smallest)) }
     }
 
+    /// Returns the candidates whose blocks share no tiles.
+    fn alone(candidates: impl Iterator<Item = Self>) -> impl Iterator<Item = Self> {
+        candidates.filter(|gemm| gemm.cluster == [1, 1])
+    }
+
     /// Returns the fastest kernel of sm_90a for operands of this number of bytes according to the model.
     fn estimated(a: MatrixOrder, b: MatrixOrder, size: [u32; 3], bytes: u32, multiprocessors: u32) -> Self {
         let candidates = Self::candidates(Target::SM_90A, a, b, size[0]);
         let best = Self::fastest(candidates, (size, 1), bytes, multiprocessors);
         let best = best.unwrap_or(Self { a, b, ..Self::new(GemmTile::T128x128) });
-        // Of three or fewer rows of tiles, pairs would leave too many multiprocessors idle.
-        let has_rows = size[0] > 3 * 128;
-        if has_rows && !best.is_one_round(size, multiprocessors) && best.crosses_lines(size, bytes) {
-            return Self::paired(a, b, size, multiprocessors);
-        }
-        let cluster = if best.should_share(size, bytes, multiprocessors) { [2, 1] } else { [1, 1] };
-        Self { cluster, ..best }
+        if best.should_share(size, bytes, multiprocessors) { Self { cluster: [2, 1], ..best } } else { best }
     }
 
     /// Returns whether two blocks should share tiles of B. They start later than one, but read less from the level-2 cache, which limits
@@ -228,19 +230,6 @@ impl Gemm {
         lengths.iter().any(|&length| !(u64::from(length) * u64::from(bytes)).is_multiple_of(128))
     }
 
-    /// Returns the kernel of sm_90a with the fastest tiles for pairs of blocks that share tiles of B.
-    fn paired(a: MatrixOrder, b: MatrixOrder, [m, n, _]: [u32; 3], multiprocessors: u32) -> Self {
-        let time = |(tile, step): (GemmTile, f64)| {
-            let [rows, cols] = tile.size();
-            let pairs = u64::from(m.div_ceil(2 * rows)) * u64::from(n.div_ceil(cols));
-            pairs.div_ceil(u64::from(multiprocessors / 2).max(1)) as f64 * step
-        };
-        let steps = PAIRED_STEPS.into_iter().filter(|&(tile, _)| Self::is_predictable(tile, b));
-        let fastest = steps.min_by(|&x, &y| time(x).total_cmp(&time(y)));
-        let tile = fastest.map_or(GemmTile::T128x192, |(tile, _)| tile);
-        Self { a, b, cluster: [2, 1], ..Self::new(tile) }
-    }
-
     /// Returns the time of this number of products.
     fn estimated_micros(
         &self,
@@ -249,19 +238,39 @@ impl Gemm {
         multiprocessors: u32,
     ) -> f64 {
         let Some(cost) = COSTS.iter().find(|cost| cost.tile == self.tile) else { return f64::INFINITY };
-        let blocks = self.tile.count(m, n).saturating_mul(u64::from(batches) * u64::from(self.parts));
+        let ([of_rows, of_cols], [rows, cols]) = (self.cluster, self.tile.size());
+        let crosses = self.crosses_lines([m, n, k], bytes);
+        if [of_rows, of_cols] != [1, 1] && !(crosses && self.pairs_help([m, n], multiprocessors)) {
+            return f64::INFINITY;
+        }
+        let in_cluster = of_rows * of_cols;
+        let clusters =
+            u64::from(m.div_ceil(rows).div_ceil(of_rows)) * u64::from(n.div_ceil(cols).div_ceil(of_cols));
+        let blocks = clusters.saturating_mul(u64::from(batches) * u64::from(in_cluster * self.parts));
         if self.parts > 1 && blocks > multiprocessors.into() {
             // Clusters do not fill all multiprocessors, and a block cannot store while it multiplies.
             return f64::INFINITY;
         }
-        let rounds = blocks.div_ceil(multiprocessors.into()) as f64;
+        let resident = (multiprocessors / in_cluster * in_cluster).max(1);
+        let rounds = blocks.div_ceil(resident.into()) as f64;
+        // Blocks of a cluster read the rows of a shared tile once.
+        let reads = rows as f64 / f64::from(of_cols) + cols as f64 / f64::from(of_rows);
+        let step = if crosses { cost.step.max(reads * CROSSING_ROW) } else { cost.step };
         let [m, n, k] = [m, n, k].map(f64::from);
         let steps = (k * f64::from(bytes) / 128.0 / f64::from(self.parts)).ceil();
         let exchange = if self.parts > 1 { EXCHANGE } else { 0.0 };
-        let products = rounds * (steps * cost.step + cost.between + exchange);
+        let products = rounds * (steps * step + cost.between + exchange);
         // Fewer blocks than multiprocessors do not reach the full bandwidth.
         let share = (blocks as f64 / f64::from(multiprocessors)).min(1.0);
         let reads = f64::from(batches) * f64::from(bytes) * (m * k + k * n) / (BANDWIDTH * share);
         products.max(reads)
+    }
+
+    /// Returns whether pairs of blocks may be faster than blocks that share nothing: there must be more tiles than multiprocessors, and more
+    /// than three rows of tiles, because more multiprocessors are idle in the last round.
+    fn pairs_help(&self, [m, n]: [u32; 2], multiprocessors: u32) -> bool {
+        m > 3 * 128
+            && self.cluster.iter().product::<u32>() == 2
+            && !self.is_one_round([m, n, 1], multiprocessors)
     }
 }

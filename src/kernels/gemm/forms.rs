@@ -55,9 +55,7 @@ impl Gemm {
         D: GemmResult,
     {
         let tile = match self.tile {
-            GemmTile::T128x160 | GemmTile::T128x176 | GemmTile::T128x192 | GemmTile::T128x256 => {
-                GemmTile::T128x128
-            }
+            tile if tile.size() > [128, 128] => GemmTile::T128x128,
             tile => tile,
         };
         let gemm = Self { tile, ..*self };

@@ -174,10 +174,10 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
 
     /// Returns the ring, with zeros where copies of fewer rows than a stage has do not write.
     #[track_caller]
-    pub(super) fn prepared<Tiles: StageTiles<'k>, const STAGES: usize>(
+    pub(super) fn prepared<Tiles: StageTiles<'k>, const STAGES: usize, const GROUPS: usize>(
         &self,
-        ring: Ring<'k, Tiles, STAGES, 1>,
-    ) -> Ring<'k, Tiles, STAGES, 1> {
+        ring: Ring<'k, Tiles, STAGES, GROUPS>,
+    ) -> Ring<'k, Tiles, STAGES, GROUPS> {
         if self.gemm.tile.size()[0] < 64 { ring.zeroed() } else { ring }
     }
 
@@ -241,7 +241,31 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         c: Consumer<'k, G>,
         outbox: &Outbox<'k, D, W, SLOTS, G>,
         sums: [Rt<'k, C, 1, N, Row>; H],
+        at: [Val<'k, u32>; 2],
+    ) where
+        C: GemmSum + Convert<D> + Convert<f32>,
+        f32: Convert<D>,
+        D: Convert<f32>,
+    {
+        self.store_part(c, outbox, sums, at, 0.into());
+    }
+
+    /// Like [`store`](Self::store), for part `part` of the rows of the tile.
+    #[track_caller]
+    pub(super) fn store_part<
+        C,
+        const H: usize,
+        const N: usize,
+        const W: usize,
+        const SLOTS: usize,
+        const G: usize,
+    >(
+        &self,
+        c: Consumer<'k, G>,
+        outbox: &Outbox<'k, D, W, SLOTS, G>,
+        sums: [Rt<'k, C, 1, N, Row>; H],
         [row, col]: [Val<'k, u32>; 2],
+        part: Val<'k, u32>,
     ) where
         C: GemmSum + Convert<D> + Convert<f32>,
         f32: Convert<D>,
@@ -249,6 +273,8 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
     {
         let [height, _] = self.gemm.tile.size();
         let (d, row) = self.result(row, height);
+        let height = height.min(64 * H as u32);
+        let row = row * (self.gemm.tile.size()[0] / height) + part;
         let to = |block| d.tile(row * H as u32 + block, col);
         let first = row * (height / 16);
         let activation = self.gemm.activation;
