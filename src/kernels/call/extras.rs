@@ -23,8 +23,8 @@ pub struct ExtraOperands<'a> {
     pub sinks: Option<BufferRef<'a, f32>>,
 }
 
-/// Computes [`attention`](super::attention()) with a soft cap, slopes or sinks; the layouts are the same, and `slopes` and `sinks` have
-/// `heads` elements. The kernel is that of [`Attention::for_problem`], with a soft cap in the tiles of [`Attention::with_tile_for_cap`].
+/// Computes [`attention`](super::attention()) with a soft cap, slopes or sinks. The layouts are the same; `slopes` and `sinks` have `heads`
+/// elements. [`Attention::for_problem`] chooses the kernel, and with a soft cap, [`Attention::with_tile_for_cap`] chooses its tiles.
 /// Requires sm_80 or later.
 ///
 /// ```
