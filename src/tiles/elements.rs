@@ -82,8 +82,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         [0, 1].map(|axis| Coordinates::along(k, &layout, axis))
     }
 
-    /// Replaces each element with the result of `f`, which receives the builder, the element's row and column in the tile, and its value:
-    /// `t.map_indexed(|k, (row, col), x| …)`. Computed in place.
+    /// Replaces each element in place with the result of `f`, which receives the builder, the element's row and column in the tile, and its
+    /// value: `t.map_indexed(|k, (row, col), x| …)`.
     ///
     /// Packed elements are unpacked; if a function of whole registers suffices, [`apply`](Self::apply) is faster.
     #[must_use]
@@ -153,8 +153,8 @@ zips! {
 }
 
 impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Replaces each element with the result of `f`, which receives the builder, the element's index in the vector, and its value:
-    /// `v.map_indexed(|k, index, x| …)`. Computed in place.
+    /// Replaces each element in place with the result of `f`, which receives the builder, the element's index in the vector, and its value:
+    /// `v.map_indexed(|k, index, x| …)`.
     #[must_use]
     #[track_caller]
     pub fn map_indexed(
