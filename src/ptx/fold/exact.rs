@@ -38,7 +38,7 @@ impl Mode {
         Self { sat: true, ..self }
     }
 
-    /// Returns the modifiers of the mnemonic: `".rn.ftz.sat"`.
+    /// Returns the modifiers of the mnemonic, such as `".rn.ftz.sat"`.
     pub(crate) fn suffix(self) -> String {
         let flag = |on, name| if on { name } else { "" };
         format!("{}{}{}", self.rounding.suffix(), flag(self.ftz, ".ftz"), flag(self.sat, ".sat"))

@@ -64,7 +64,7 @@ impl<T: Element, S: Prefetchable, A: Readable> Ptr<'_, T, S, A> {
     }
 }
 
-/// A state space that generic addresses can refer to.
+/// A state space to which generic addresses can refer.
 pub trait GenericWindow: Space {
     /// Converts a 64-bit generic address to an address in the space.
     #[doc(hidden)]

@@ -43,8 +43,8 @@ fn is_exact<T: Numeric, U: Numeric>() -> bool {
 }
 
 impl<'k, T: Numeric> Val<'k, T> {
-    /// Converts the number to another type like Rust's `as`: integers wrap into integers; floating-point numbers are rounded
-    /// toward zero and saturate into integers, where NaN gives 0 (but 2^(width − 1) if either side has 64 bits); other
+    /// Converts the number to another type as Rust's `as` does: conversions between integers wrap around; conversions from floating-point
+    /// numbers to integers round toward zero and saturate, where NaN gives 0 (but 2^(width − 1) if either type has 64 bits); other
     /// conversions round to nearest even.
     ///
     /// Conversions between integers of the same width emit no instruction. Conversions of bf16 from and to types other than f32 take one
@@ -59,7 +59,7 @@ impl<'k, T: Numeric> Val<'k, T> {
     }
 
     /// Converts the number to another type with an explicit rounding, which matters if the result may be inexact:
-    /// `x.convert::<f16>(Rounding::Rz)`, `x.convert::<i32>(Rounding::Rm)`. Otherwise like [`cast`](Self::cast).
+    /// `x.convert::<f16>(Rounding::Rz)`, `x.convert::<i32>(Rounding::Rm)`. In other respects, this method is like [`cast`](Self::cast).
     #[doc(alias = "cvt")]
     #[track_caller]
     pub fn convert<U: Numeric>(self, rounding: Rounding) -> Val<'k, U> {

@@ -17,7 +17,7 @@ use crate::ptx::{
     note = "the 8-bit floating-point types are `e4m3` and `e5m2`"
 )]
 pub trait Fp8: Scalar + Element<Reg = Self> {
-    /// The type of a packed pair in PTX: `"e4m3x2"`.
+    /// The type of a packed pair in PTX, such as `"e4m3x2"`.
     #[doc(hidden)]
     const PAIR: &'static str;
     #[doc(hidden)]

@@ -51,7 +51,7 @@ impl HalfPair for f16x2 {}
 impl HalfPair for bf16x2 {}
 
 impl<'k, T: Pair> Val<'k, T> {
-    /// Returns the pair of `low` and `high`: `mov.b32 %r0, {%h0, %h1}`.
+    /// Returns the pair of `low` and `high`. Emits `mov.b32 %r0, {%h0, %h1}`.
     #[doc(alias = "mov")]
     #[track_caller]
     pub fn pack(low: impl Into<Val<'k, T::Half>>, high: impl Into<Val<'k, T::Half>>) -> Self {
@@ -85,7 +85,7 @@ impl<'k, T: Pair> Val<'k, T> {
 }
 
 impl<'k, T: HalfPair> Val<'k, T> {
-    /// Returns the pair of two f32, each rounded to nearest even. Emits one instruction on sm_80 and later.
+    /// Returns the pair of two f32 numbers, each rounded to nearest even. Emits one instruction on sm_80 and later.
     #[doc(alias = "cvt.rn.bf16x2.f32")]
     #[doc(alias = "cvt.rn.f16x2.f32")]
     #[track_caller]

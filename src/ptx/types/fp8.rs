@@ -117,7 +117,7 @@ macro_rules! formats {
                 Self($format.narrow(x, $format.max))
             }
 
-            /// Returns whether the sign bit is set: whether the number is negative, −0 or a negative NaN.
+            /// Returns whether the sign bit is set, that is, whether the number is negative, −0 or a negative NaN.
             pub const fn is_sign_negative(self) -> bool {
                 self.0 >> 7 == 1
             }
