@@ -126,7 +126,7 @@ impl Export {
         }
     }
 
-    /// Adds `NAME_source.h`: the PTX text as a zero-terminated C array `NAME_source`, for `cuModuleLoadData`.
+    /// Adds `NAME_source.h`, which contains the PTX text as a zero-terminated C array, `NAME_source`, for `cuModuleLoadData`.
     #[must_use]
     pub fn with_source(mut self) -> Self {
         self.source = Some(source::source(&self.manifest, &self.ptx));

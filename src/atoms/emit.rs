@@ -11,7 +11,7 @@ use crate::{
 pub struct Metadata<'k> {
     /// The register that contains the metadata.
     pub bits: Val<'k, u32>,
-    /// The index of the lanes whose registers are read, in each group of four lanes: less than
+    /// Selects the lanes whose registers are read in each group of four lanes; must be less than
     /// [`Sparsity::selectors`](super::Sparsity::selectors).
     pub selector: u32,
 }
@@ -23,8 +23,8 @@ pub struct Scale<'k> {
     pub bits: Val<'k, u32>,
     /// The index of the byte at which the scales start: 0 to 3 for one scale, 0 or 2 for two scales, and 0 for four scales.
     pub byte: u32,
-    /// The lanes whose registers are read, in each group of four lanes: for A, 0 (lanes 0 and 1) or 1 (lanes 2 and 3); for B, the lane, 0
-    /// to 3.
+    /// Selects the lanes whose registers are read in each group of four lanes. For A, 0 selects lanes 0 and 1, and 1 selects lanes 2 and 3;
+    /// for B, the number is the index of the lane, 0 to 3.
     pub thread: u32,
 }
 

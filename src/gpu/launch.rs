@@ -75,7 +75,7 @@ impl LaunchConfig {
     /// Checks the shape against the limits of a device and of a kernel; `kernel` is the kernel's name in error messages.
     ///
     /// # Errors
-    /// Returns the first violated rule. Limits: CUDA C++ Programming Guide, *Compute Capabilities*.
+    /// Returns the first violated rule. The limits are those in the CUDA C++ Programming Guide, *Compute Capabilities*.
     pub fn check(
         &self,
         kernel: &str,

@@ -45,7 +45,7 @@ impl Extent {
         self.modes.iter().filter_map(|mode| mode.size.evaluate(parameter)).find(|&size| size > self.most)
     }
 
-    /// Returns [`elements`](Self::elements) in bytes.
+    /// Returns the result of [`elements`](Self::elements) in bytes.
     pub fn bytes(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         self.elements(parameter)?.checked_mul(self.element_bytes.into())
     }

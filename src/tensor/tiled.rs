@@ -242,8 +242,8 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         self.k.fragment_in(layout, class)
     }
 
-    /// Loads this thread's part of A or B from shared memory into a fragment, like [`copy`](super::copy()): with `ldmatrix` if the layouts
-    /// allow it.
+    /// Loads this thread's part of A or B from shared memory into a fragment, as [`copy`](super::copy()) does, with `ldmatrix` if the
+    /// layouts allow it.
     ///
     /// All threads of the block must execute the call.
     #[track_caller]

@@ -115,8 +115,8 @@ impl TiledMma {
         })
     }
 
-    /// Divides a tensor, which is the operand `operand`, into `((ThrV, (ThrM, ThrK)), (values, (RestM, RestK, …)))`. For B, N replaces M;
-    /// for C, N replaces K.
+    /// Divides `tensor`, as operand `operand`, into `((ThrV, (ThrM, ThrK)), (values, (RestM, RestK, …)))`. For B, N replaces M; for C, N
+    /// replaces K.
     ///
     /// # Errors
     /// Returns [`TensorError::Rank`] for a tensor of fewer than two modes, or the errors of the layout algebra.
@@ -269,7 +269,7 @@ impl MmaThreadLayout<'_> {
         Tuple::from(vec![Tuple::Leaf(v), Tuple::from(own.to_vec())])
     }
 
-    /// Returns this thread's part of a tensor, which is the operand `operand`: `(values, Rest, Rest, …)` and its start.
+    /// Returns this thread's part of `tensor` as operand `operand`: `(values, Rest, Rest, …)` and its start.
     ///
     /// # Errors
     /// Returns [`TensorError::Rank`] for a tensor of fewer than two modes, or the errors of the layout algebra.

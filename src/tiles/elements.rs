@@ -176,7 +176,7 @@ macro_rules! predicates {
         impl<'k, T: Accumulate, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
             #[doc = concat!("Returns whether `f` holds for any element of the ", $what, ".")]
             ///
-            /// All lanes of the warp must take part and receive the same result. `f` receives each element as [`Accumulate::Sum`], which is
+            /// All lanes of the warp must take part, and all receive the same result. `f` receives each element as [`Accumulate::Sum`], which is
             /// f32 for 8-bit and 16-bit floating-point types.
             #[doc(alias = "vote.sync.any")]
             #[track_caller]
@@ -189,7 +189,7 @@ macro_rules! predicates {
 
             #[doc = concat!("Returns whether `f` holds for all elements of the ", $what, ".")]
             ///
-            /// All lanes of the warp must take part and receive the same result. `f` receives each element as [`Accumulate::Sum`], which is
+            /// All lanes of the warp must take part, and all receive the same result. `f` receives each element as [`Accumulate::Sum`], which is
             /// f32 for 8-bit and 16-bit floating-point types.
             #[doc(alias = "vote.sync.all")]
             #[track_caller]
@@ -202,7 +202,7 @@ macro_rules! predicates {
 
             #[doc = concat!("Returns whether any element of the ", $what, " is NaN.")]
             ///
-            /// All lanes of the warp must take part and receive the same result.
+            /// All lanes of the warp must take part, and all receive the same result.
             #[doc(alias = "hasnan")]
             #[track_caller]
             pub fn has_nan(&self) -> Val<'k, bool> {

@@ -254,7 +254,7 @@ macro_rules! reductions {
 
                 #[doc = concat!("Returns the ", $what, " of all elements", $note, ".")]
                 ///
-                /// All lanes of the warp must take part and receive the same result. Elements are combined in [`Accumulate::Sum`].
+                /// All lanes of the warp must take part, and all receive the same result. Elements are combined in [`Accumulate::Sum`].
                 #[doc(alias = "shfl.sync.bfly")]
                 #[must_use]
                 #[track_caller]
@@ -268,7 +268,7 @@ macro_rules! reductions {
             $(
                 #[doc = concat!("Returns the ", $what, " of all elements", $note, ".")]
                 ///
-                /// All lanes of the warp must take part and receive the same result. Elements are combined in [`Accumulate::Sum`].
+                /// All lanes of the warp must take part, and all receive the same result. Elements are combined in [`Accumulate::Sum`].
                 #[doc(alias = "shfl.sync.bfly")]
                 #[must_use]
                 #[track_caller]

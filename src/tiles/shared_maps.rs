@@ -52,8 +52,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     /// All operations on register tiles are available: `tile.update(|row, x| x * &scale.tile(row).load())` multiplies each row by an
     /// element of a shared vector. The call first waits at the block's barrier, because other threads may still be reading.
     ///
-    /// Each warp loads 16 rows into registers: 8 · `W` per lane for 32-bit elements. If the tile is wider than about 16 subtiles, update
-    /// parts of it with [`update_with`](Self::update_with), or use [`map`](Self::map), which supports any width.
+    /// Each warp loads 16 rows into registers, which requires 8 · `W` registers per lane for 32-bit elements. If the tile is wider than
+    /// about 16 subtiles, update parts of it with [`update_with`](Self::update_with), or use [`map`](Self::map), which supports any width.
     #[doc(alias = "bin_map")]
     #[doc(alias = "row_map")]
     #[doc(alias = "col_map")]

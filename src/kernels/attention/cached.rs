@@ -54,8 +54,8 @@ impl CachedAttention {
     pub const PARTS: [u32; 3] = [1, 2, 4];
 
     /// Returns the kernel for `batches` sequences with long caches of `kv_heads` KV heads each. Each cache is divided among the smallest
-    /// number of blocks with which nine tenths of the multiprocessors are occupied, or, if there is no such number, the number with which
-    /// the most are occupied. An H100 or H200 runs up to 30 clusters of 4 blocks at the same time.
+    /// number of blocks that occupies at least nine tenths of the multiprocessors; if no number does, it is divided among the number that
+    /// occupies the most multiprocessors. An H100 or H200 runs up to 30 clusters of 4 blocks at the same time.
     #[must_use]
     pub fn for_problem(head_size: u32, batches: u32, kv_heads: u32, multiprocessors: u32) -> Self {
         let caches = u64::from(batches) * u64::from(kv_heads);

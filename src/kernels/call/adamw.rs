@@ -49,7 +49,7 @@ impl AdamWStep {
 /// ```
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, if β₁ or β₂ is out of range.
+/// Returns [`CallError`], for example `Refused` if β₁ or β₂ is out of range.
 pub fn adamw<'a, P, G>(
     on: impl Into<Queue<'a>>,
     step: &AdamWStep,

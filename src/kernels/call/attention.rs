@@ -122,7 +122,7 @@ pub(super) struct Arguments {
 /// ```
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, if `heads` is not a multiple of `kv_heads`, or if no kernel supports the head sizes.
+/// Returns [`CallError`], for example `Refused` if `heads` is not a multiple of `kv_heads`, or if no kernel supports the head sizes.
 #[doc(alias = "scaled_dot_product_attention")]
 pub fn attention<'a, T>(
     on: impl Into<Queue<'a>>,

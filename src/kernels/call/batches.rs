@@ -53,7 +53,7 @@ impl GemmBatches {
 /// ```
 ///
 /// # Errors
-/// Returns the errors of [`gemm`](super::gemm()); `Refused` also if matrices D overlap.
+/// Returns the errors of [`gemm`](super::gemm()), and `Refused` if matrices D overlap.
 #[doc(alias = "bmm")]
 pub fn batched_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,

@@ -17,7 +17,7 @@ use crate::{
 /// `[channel][size]`, are the real and imaginary parts of f, the transform of the filters. Requires sm_80 or later.
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, for unsupported lengths.
+/// Returns [`CallError`], for example `Refused` for unsupported lengths.
 #[doc(alias = "FlashFFTConv")]
 pub fn fft_convolution<'a, T>(
     on: impl Into<Queue<'a>>,

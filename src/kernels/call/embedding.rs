@@ -60,7 +60,7 @@ where
 /// table. If an index occurs more than once, the last bits of the sums in that row may differ between calls.
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, if rows of the table overlap.
+/// Returns [`CallError`], for example `Refused` if rows of the table overlap.
 #[doc(alias = "index_add")]
 pub fn scatter_add<'a, X>(
     on: impl Into<Queue<'a>>,

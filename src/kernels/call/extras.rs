@@ -44,7 +44,7 @@ pub struct ExtraOperands<'a> {
 /// ```
 ///
 /// # Errors
-/// Returns the errors of [`attention`](super::attention()); `Refused` also for a soft cap out of range.
+/// Returns the errors of [`attention`](super::attention()), and `Refused` if the soft cap is out of range.
 #[doc(alias = "softcap")]
 #[doc(alias = "ALiBi")]
 pub fn attention_with_extras<'a, T>(

@@ -30,7 +30,7 @@ pub struct HedgehogOperands<'a, T> {
 /// Requires sm_80 or later with 128 KiB of shared memory per block, which devices of compute capability 8.6, 8.9 and 12.0 lack.
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, for unsupported head sizes.
+/// Returns [`CallError`], for example `Refused` for unsupported head sizes.
 #[doc(alias = "LoLCATs")]
 pub fn hedgehog<'a, T>(
     on: impl Into<Queue<'a>>,

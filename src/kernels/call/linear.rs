@@ -43,7 +43,7 @@ impl LinearShape {
 /// later.
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, for unsupported head sizes.
+/// Returns [`CallError`], for example `Refused` for unsupported head sizes.
 #[doc(alias = "Based")]
 pub fn taylor_attention<'a, T>(
     on: impl Into<Queue<'a>>,
@@ -98,7 +98,7 @@ where
 /// ```
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, for unsupported head sizes.
+/// Returns [`CallError`], for example `Refused` for unsupported head sizes.
 #[doc(alias = "Lightning Attention")]
 #[doc(alias = "RetNet")]
 pub fn decayed_attention<'a, T>(

@@ -84,7 +84,7 @@ impl PackedShape {
 /// ```
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, if `heads` is not a multiple of `kv_heads`, or if no kernel supports the head sizes.
+/// Returns [`CallError`], for example `Refused` if `heads` is not a multiple of `kv_heads`, or if no kernel supports the head sizes.
 #[doc(alias = "varlen")]
 #[doc(alias = "cu_seqlens")]
 pub fn packed_attention<'a, T>(

@@ -41,7 +41,7 @@ pub struct PagedCacheShape {
 /// [`CachedAttention::for_problem`] chooses the kernel. Requires sm_90a.
 ///
 /// # Errors
-/// Returns the errors of [`cached_attention`](super::cached_attention); `Refused` also for an unsupported page size.
+/// Returns the errors of [`cached_attention`](super::cached_attention), and `Refused` if the page size is not supported.
 #[doc(alias = "vLLM")]
 pub fn paged_attention<'a, T>(
     on: impl Into<Queue<'a>>,

@@ -222,7 +222,7 @@ pub struct RotaryTables<'a> {
 /// one for each head; the rows of a token are consecutive. `tables` must contain the positions of all tokens.
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, if a head has fewer than `half` pairs.
+/// Returns [`CallError`], for example `Refused` if a head has fewer than `half` pairs.
 #[doc(alias = "RoPE")]
 pub fn rotary<'a, X>(
     on: impl Into<Queue<'a>>,

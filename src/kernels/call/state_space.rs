@@ -53,7 +53,7 @@ pub struct StateSpaceOperands<'a, T> {
 /// position (zeros at the start of a sequence) and is overwritten with the state after the last position. Requires sm_80 or later.
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, if `heads` is not a multiple of `groups`, or if a size is neither 64 nor 128.
+/// Returns [`CallError`], for example `Refused` if `heads` is not a multiple of `groups`, or if a size is neither 64 nor 128.
 #[doc(alias = "Mamba-2")]
 #[doc(alias = "mamba_chunk_scan")]
 pub fn state_space<'a, T>(

@@ -25,7 +25,7 @@ pub trait GemmResult: TensorElement + Convert<f32> {
         C: GemmSum + Convert<f32>;
 }
 
-/// Emits the products with tiles of 11 columns of subtiles, which are stored one at a time.
+/// Emits the code for tiles of 11 columns of subtiles, which are stored one at a time.
 macro_rules! of_176_columns {
     (odd, $gemm:ident, $problem:ident, $t:ty, $c:ty) => {
         if const { <$t>::SIZE == 4 } {

@@ -17,7 +17,7 @@ pub enum GemmTile {
     T64x128,
     /// 128×128.
     T128x128,
-    /// 128×160, for results for which tiles of other sizes would leave many multiprocessors idle in the last round.
+    /// 128×160, for results that, with tiles of other sizes, leave many multiprocessors idle in the last round.
     T128x160,
     /// 128×176, like 128×160, for results of 16 and 32 bits that [`GemmTable`](super::GemmTable) lists. It is slow if B is in rows, because
     /// rows of 176 elements allow only a swizzle of 32 bytes.

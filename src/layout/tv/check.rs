@@ -30,7 +30,7 @@ impl TvLayout {
         self.check_covering()
     }
 
-    /// Asserts that every element has at least one owner, for tests.
+    /// Asserts that every element has at least one owner; for use in tests.
     ///
     /// # Panics
     /// Panics if [`check_covering`](Self::check_covering) fails; the message names the element.
@@ -41,7 +41,7 @@ impl TvLayout {
         }
     }
 
-    /// Asserts that every element has exactly one owner, for tests.
+    /// Asserts that every element has exactly one owner; for use in tests.
     ///
     /// # Panics
     /// Panics if [`check_bijective`](Self::check_bijective) fails; the message names the element.

@@ -196,7 +196,7 @@ impl<'k> Val<'k, f32> {
         }
     }
 
-    /// Returns [`to_tf32_with`](Self::to_tf32_with) with negative numbers replaced by 0. Requires sm_90 or later.
+    /// Converts as [`to_tf32_with`](Self::to_tf32_with) does, and replaces negative numbers with 0. Requires sm_90 or later.
     #[doc(alias = "cvt.rn.relu.tf32.f32")]
     #[track_caller]
     pub fn to_tf32_relu(self, rounding: Rounding) -> Val<'k, tf32> {

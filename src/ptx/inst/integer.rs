@@ -145,7 +145,7 @@ impl<'k, T: Narrow24> Val<'k, T> {
         }
     }
 
-    /// Returns [`mul24_lo`](Self::mul24_lo) plus `addend`.
+    /// Returns the result of [`mul24_lo`](Self::mul24_lo) plus `addend`.
     #[doc(alias = "mad24.lo")]
     #[track_caller]
     pub fn mad24_lo(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -153,7 +153,7 @@ impl<'k, T: Narrow24> Val<'k, T> {
         ternary!(self, factor.into(), addend.into(), fold, "mad24.lo.{}", T::PTX)
     }
 
-    /// Returns [`mul24_hi`](Self::mul24_hi) plus `addend`.
+    /// Returns the result of [`mul24_hi`](Self::mul24_hi) plus `addend`.
     #[doc(alias = "mad24.hi")]
     #[track_caller]
     pub fn mad24_hi(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -163,7 +163,7 @@ impl<'k, T: Narrow24> Val<'k, T> {
 }
 
 impl<'k> Val<'k, i32> {
-    /// Returns [`mad24_hi`](Self::mad24_hi), clamped to the range of the type.
+    /// Returns the result of [`mad24_hi`](Self::mad24_hi), clamped to the range of the type.
     #[doc(alias = "mad24.hi.sat")]
     #[track_caller]
     pub fn saturating_mad24_hi(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {

@@ -110,8 +110,8 @@ impl<'k, T: HalfPair> Val<'k, T> {
         k.result(["cvt.rn.", T::PTX, ".f32"], &[high.operand(k), low.operand(k)])
     }
 
-    /// Returns [`pack_f32`](Self::pack_f32) with larger magnitudes and infinities replaced by the largest finite number of their sign; NaN
-    /// remains NaN. Requires sm_80 or later.
+    /// Packs as [`pack_f32`](Self::pack_f32) does, but numbers that would overflow, and infinities, become the largest finite number of the
+    /// same sign; NaN remains NaN. Requires sm_80 or later.
     #[doc(alias = "cvt.rn.satfinite.f16x2.f32")]
     #[doc(alias = "cvt.rn.satfinite.bf16x2.f32")]
     #[track_caller]
@@ -126,7 +126,7 @@ impl<'k, T: HalfPair> Val<'k, T> {
         }
     }
 
-    /// Returns [`pack_f32`](Self::pack_f32) with negative numbers replaced by 0. Requires sm_80 or later.
+    /// Packs as [`pack_f32`](Self::pack_f32) does, and replaces negative numbers with 0. Requires sm_80 or later.
     #[doc(alias = "cvt.rn.relu.bf16x2.f32")]
     #[track_caller]
     pub fn pack_f32_relu(low: impl Into<Val<'k, f32>>, high: impl Into<Val<'k, f32>>) -> Self

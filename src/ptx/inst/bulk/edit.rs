@@ -181,7 +181,7 @@ impl<'k, S: Space> TensorMapEdit<'k, S> {
 
 impl<'k> TensorMapEdit<'k, Shared> {
     /// Copies the map to global memory and releases it in `scope`. All lanes of the warp must execute the call together. Threads that
-    /// [acquire](TensorMapPtr::acquire) the returned map may then copy through it. Requires sm_90 or later.
+    /// [acquire](TensorMapPtr::acquire) the returned map may then use it for copies. Requires sm_90 or later.
     ///
     /// # Safety
     ///
