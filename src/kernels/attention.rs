@@ -57,7 +57,7 @@ const SIZES: &str = "kv_heads, group, queries, keys";
 /// Optional extensions of attention.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AttentionExtras {
-    /// The soft cap c: replaces each score by c·tanh(score / c), with an error of about 10⁻⁶·c. c must be between 0.001 and 10,000.
+    /// The soft cap c: replaces each score with c·tanh(score / c), with an error of about 10⁻⁶·c. c must be between 0.001 and 10,000.
     pub soft_cap: Option<f32>,
     /// ALiBi: subtracts from each score the product of the head's slope and the distance between the positions of query and key. The mask
     /// defines the positions; without a mask, the first query has the position of the first key. Distances of 2²⁴ or more are rounded.

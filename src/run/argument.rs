@@ -12,8 +12,8 @@ use super::{
 };
 
 /// A value that may be passed for the kernel parameter `P`: `&Buffer<T>` for [`In<T>`](In), `&mut Buffer<T>` for [`Out<T>`](Out) and
-/// [`InOut<T>`](InOut), a scalar of the parameter's type for a scalar, [`TensorBox::of`](super::TensorBox::of) one of these buffers for a
-/// [`TensorMap`](crate::ptx::TensorMap), and an array of such values for an array of parameters.
+/// [`InOut<T>`](InOut), a scalar of the parameter's type for a scalar parameter, [`TensorBox::of`](super::TensorBox::of) one of these
+/// buffers for a [`TensorMap`](crate::ptx::TensorMap), and an array of such values for an array of parameters.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed for the kernel parameter `{P}`",
     label = "the kernel has `{P}` here",

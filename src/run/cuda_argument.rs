@@ -32,7 +32,7 @@ storage_types! { storage }
 
 /// A value that may be passed for the kernel parameter `P` on a `CudaStream`: `&CudaSlice<U>` or `&CudaView<U>` for [`In<T>`](In), `&mut
 /// CudaSlice<U>` or `&mut CudaViewMut<U>` for [`Out<T>`](Out) and [`InOut<T>`](InOut), where `U` is [storage for](StorageFor) `T`; a scalar
-/// of the parameter's type for a scalar, and an array of such values for an array of parameters.
+/// of the parameter's type for a scalar parameter, and an array of such values for an array of parameters.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed for the kernel parameter `{P}`",
     label = "the kernel has `{P}` here",

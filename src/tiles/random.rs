@@ -104,7 +104,7 @@ pub struct RandomTile<'k> {
 }
 
 impl<'k> Random<'k> {
-    /// Returns the random numbers of tile (`row`, `col`), in units of tiles, like [`Gl::tile`](super::Gl::tile).
+    /// Returns the random numbers of tile (`row`, `col`), where `row` and `col` are in units of tiles, as in [`Gl::tile`](super::Gl::tile).
     pub fn tile(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> RandomTile<'k> {
         RandomTile { random: *self, at: [row.into(), col.into()] }
     }

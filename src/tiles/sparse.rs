@@ -204,7 +204,7 @@ impl<'k, T: TensorElement, A> SparseGl<'k, T, A> {
         &self.values
     }
 
-    /// Returns tile (`row`, `col`), in units of tiles, like [`Gl::tile`].
+    /// Returns tile (`row`, `col`), where `row` and `col` are in units of tiles, as in [`Gl::tile`].
     pub fn tile(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> SparseGlTile<'k, T, A> {
         let (row, col) = (row.into(), col.into());
         SparseGlTile { values: self.values.tile(row, col), metadata: self.metadata.tile(row, col) }

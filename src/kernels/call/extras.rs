@@ -14,7 +14,7 @@ use crate::{
 /// The operands of [`AttentionExtras`]; those that are `None` have no effect.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExtraOperands<'a> {
-    /// The soft cap c, from 0.001 to 10,000: each score is replaced by c·tanh(score / c).
+    /// The soft cap c, from 0.001 to 10,000: each score is replaced with c·tanh(score / c).
     pub soft_cap: Option<f32>,
     /// ALiBi: one slope per query head, by which the distance between the positions of query and key is multiplied before it is subtracted
     /// from a score.

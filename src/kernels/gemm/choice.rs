@@ -60,12 +60,12 @@ impl Gemm {
         if gemm.has_wgmma() { gemm } else { Self { schedule: Schedule::grouped(8), ..gemm } }
     }
 
-    /// Returns the kernel that multiplies an m×k by a k×n matrix of `T`, where `size` is `[m, n, k]`, with results of `D`, on a kind of
-    /// GPU. If the [table](GemmTable::committed) for this kind of GPU contains the problem, the kernel is that of the table.
+    /// Returns the kernel that multiplies an m×k matrix by a k×n matrix of `T`, where `size` is `[m, n, k]`, with results of `D`, on a kind
+    /// of GPU. If the [table](GemmTable::committed) for this kind of GPU contains the problem, the kernel is that of the table.
     ///
-    /// Otherwise, on GPUs of compute capability 9.0, the target is sm_90a, and the kernel is the fastest one according to a model, in which
-    /// the time is the number of waves of tiles times the steps per tile, but at least the time to read the operands. Pairs of blocks share
-    /// tiles of B where this takes less time, mainly if rows of an operand do not start at cache lines.
+    /// Otherwise, on GPUs of compute capability 9.0, the target is sm_90a, and the kernel is the fastest one according to a model, which
+    /// estimates the time as the number of waves of tiles times the time of a tile, or as the time to read the operands if that is longer.
+    /// Pairs of blocks share tiles of B where this takes less time, mainly if rows of an operand do not start at cache lines.
     ///
     /// On other GPUs, the target is the newest one whose kernels also run on later GPUs, and tiles are the largest ones that occupy all
     /// multiprocessors.
@@ -128,8 +128,8 @@ impl Gemm {
         Some(Self::filling(target, [a, b], tiles, (size, 1), gpu.multiprocessors))
     }
 
-    /// Returns the kernel with [promoted sums](Self::promoted_kernel) that multiplies an m×k by a k×n matrix of `T`, where `size` is `[m,
-    /// n, k]`, with A in rows and B in columns. Its tile is the faster of the two supported ones according to the model of
+    /// Returns the kernel with [promoted sums](Self::promoted_kernel) that multiplies an m×k matrix by a k×n matrix of `T`, where `size` is
+    /// `[m, n, k]`, with A in rows and B in columns. Its tile is the faster of the two supported ones according to the model of
     /// [`for_problem`](Self::for_problem).
     #[must_use]
     pub fn for_promoted<T: Element>(size: [u32; 3], gpu: &GpuKind) -> Self {

@@ -83,8 +83,8 @@ impl GemmTable {
         &*COMMITTED
     }
 
-    /// Returns the kernel that multiplies an m×k by a k×n matrix of `T` in the given orders, where `size` is `[m, n, k]`, with results of
-    /// `D`, if the table contains the problem.
+    /// Returns the kernel that multiplies an m×k matrix by a k×n matrix of `T` in the given orders, where `size` is `[m, n, k]`, with
+    /// results of `D`, if the table contains the problem.
     pub fn get<T: Element, D: Element>(
         &self,
         a: MatrixOrder,

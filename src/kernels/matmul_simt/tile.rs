@@ -65,7 +65,7 @@ impl SimtTile {
 }
 
 impl MatmulSimt {
-    /// Returns the kernel that multiplies an m×k by a k×n matrix, where `size` is `[m, n, k]`, on a device with `multiprocessors`
+    /// Returns the kernel that multiplies an m×k matrix by a k×n matrix, where `size` is `[m, n, k]`, on a device with `multiprocessors`
     /// multiprocessors. Tiles are computed in rounds of one tile per multiprocessor; the kernel is the one whose rounds take the least
     /// time.
     #[must_use]

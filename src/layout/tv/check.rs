@@ -15,7 +15,7 @@ impl TvLayout {
     /// Checks that every element has exactly one owner.
     ///
     /// # Errors
-    /// Returns [`TvError::Shared`] or [`TvError::Unowned`], naming the first such element found.
+    /// Returns [`TvError::Shared`] or [`TvError::Unowned`], naming the first such element.
     pub fn check_bijective(&self) -> Result<(), TvError> {
         for (thread, value) in self.positions() {
             let index = self.index(thread, value);
