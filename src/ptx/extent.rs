@@ -2,8 +2,8 @@
 
 use super::dim::Dim;
 
-/// The elements of a buffer that a view may access: their offsets are all sums of one offset per mode. A launch checks that the buffer
-/// contains these elements.
+/// The elements of a buffer that a view may access. The offset of an element is the sum of one offset per mode. A launch checks that the
+/// buffer contains all of these elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// The index of the buffer's parameter.

@@ -185,8 +185,8 @@ impl<'k> Builder<'k> {
     ///
     /// # Safety
     ///
-    /// In every launch, the line must access only memory within live allocations, and must not write memory of `In`
-    /// parameters, nor registers other than those bound with [`Raw::out`].
+    /// In every launch, the line must access only memory within live allocations, and must not write memory of `In` parameters or registers
+    /// other than those bound with [`Raw::out`].
     #[track_caller]
     #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
     pub unsafe fn raw(self, template: &str) -> Raw<'k> {

@@ -13,9 +13,9 @@ use crate::{
     tiles::{Convert, Naive, Product, Row, Rv, St, contiguous, vector},
 };
 
-/// The arguments of the kernel that [`DecayedAttention::kernel`] builds: `(q, k, v, decays, o, state, [batches, heads, length], strides)`,
-/// like [`LinearAttentionArgs`](super::LinearAttentionArgs), with one decay per head, and a contiguous `key_size`×`value_size` matrix of
-/// state for each batch and head.
+/// The arguments of the kernel that [`DecayedAttention::kernel`] builds: `(q, k, v, decays, o, state, [batches, heads, length], strides)`.
+/// `decays` contains one number per head, and `state` contains a contiguous `key_size`×`value_size` matrix for each batch and head;
+/// [`LinearAttentionArgs`](super::LinearAttentionArgs) describes the other arguments.
 pub type DecayedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, In<f32>, Out<T>, InOut<f32>, [u32; 3], [[u32; 3]; 4]);
 

@@ -11,9 +11,9 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`Hedgehog::kernel`] builds:
-/// `(q, k, v, q_maps, k_maps, alphas, betas, o, [batches, heads, length], strides, scale)`, like
-/// [`LinearAttentionArgs`](super::LinearAttentionArgs), with a contiguous 64×64 matrix for each head in `q_maps` and `k_maps`, and a number
-/// for each head in `alphas` and `betas`.
+/// `(q, k, v, q_maps, k_maps, alphas, betas, o, [batches, heads, length], strides, scale)`. `q_maps` and `k_maps` contain a contiguous
+/// 64×64 matrix for each head, and `alphas` and `betas` contain a number for each head; [`LinearAttentionArgs`](super::LinearAttentionArgs)
+/// describes the other arguments.
 pub type HedgehogArgs<T> =
     (In<T>, In<T>, In<T>, In<T>, In<T>, In<f32>, In<f32>, Out<T>, [u32; 3], [[u32; 3]; 4], f32);
 

@@ -13,7 +13,7 @@ use crate::{
 pub type CrossEntropyArgs<X> = (In<X>, u32, In<i32>, Out<f32>, Out<f32>, u32, u32, i32);
 
 /// The arguments of the kernel that [`CrossEntropy::backward_kernel`] builds: `(x, ldx, targets, logs, dlosses, dx, lddx, m, n, ignored)`,
-/// like [`CrossEntropyArgs`]; dx is m×n, with the row pitch `lddx`, and `dlosses` has m elements.
+/// where dx is m×n, with the row pitch `lddx`, and `dlosses` has m elements. [`CrossEntropyArgs`] describes the other arguments.
 pub type CrossEntropyBackwardArgs<X> = (In<X>, u32, In<i32>, In<f32>, In<f32>, Out<X>, u32, u32, u32, i32);
 
 /// Kernels that compute the loss of each row of logits, ln Σₖ e^xₖ − x_target, and its gradient.

@@ -20,16 +20,16 @@ pub use dropout::DropoutNormArgs;
 /// `ldx` and `ldy` in elements; w has n elements.
 pub type NormArgs<X, W, Y> = (In<X>, u32, In<W>, Out<Y>, u32, u32, u32, f32);
 
-/// The arguments of the kernel that [`Norm::biased_kernel`] builds: `(x, ldx, w, b, y, ldy, m, n, epsilon)`, like [`NormArgs`]; b has n
-/// elements.
+/// The arguments of the kernel that [`Norm::biased_kernel`] builds: `(x, ldx, w, b, y, ldy, m, n, epsilon)`. b has n elements; [`NormArgs`]
+/// describes the other arguments.
 pub type BiasedNormArgs<X, W, Y> = (In<X>, u32, In<W>, In<W>, Out<Y>, u32, u32, u32, f32);
 
-/// The arguments of the kernel that [`Norm::residual_kernel`] builds: `(x, ldx, r, ldr, w, h, ldh, y, ldy, m, n, epsilon)`, like
-/// [`NormArgs`]; r and h are m×n, with row pitches `ldr` and `ldh` in elements.
+/// The arguments of the kernel that [`Norm::residual_kernel`] builds: `(x, ldx, r, ldr, w, h, ldh, y, ldy, m, n, epsilon)`. r and h are
+/// m×n, with row pitches `ldr` and `ldh` in elements; [`NormArgs`] describes the other arguments.
 pub type ResidualNormArgs<X, W, Y> = (In<X>, u32, In<X>, u32, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32);
 
-/// The arguments of the kernel that [`Norm::residual_biased_kernel`] builds: `(x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon)`, like
-/// [`ResidualNormArgs`]; b has n elements.
+/// The arguments of the kernel that [`Norm::residual_biased_kernel`] builds: `(x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon)`. b has
+/// n elements; [`ResidualNormArgs`] describes the other arguments.
 pub type ResidualBiasedNormArgs<X, W, Y> =
     (In<X>, u32, In<X>, u32, In<W>, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32);
 

@@ -17,12 +17,13 @@ use crate::{
 /// `ldx` and `ldy` in elements.
 pub type SoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32);
 
-/// The arguments of the kernel that [`Softmax::causal_kernel`] builds: `(x, ldx, y, ldy, m, n, scale, queries, first)`, like
-/// [`SoftmaxArgs`]; row `i` sees the first `first` + `i` mod `queries` columns.
+/// The arguments of the kernel that [`Softmax::causal_kernel`] builds: `(x, ldx, y, ldy, m, n, scale, queries, first)`. Row `i` sees the
+/// first `first` + `i` mod `queries` columns; [`SoftmaxArgs`] describes the other arguments.
 pub type CausalSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, u32, i32);
 
-/// The arguments of the kernel that [`Softmax::lengths_kernel`] builds: `(x, ldx, y, ldy, m, n, scale, lengths, count, rows)`, like
-/// [`SoftmaxArgs`]; row `i` sees the first `lengths[i / rows]` columns, or no columns if `i / rows` is not less than `count`.
+/// The arguments of the kernel that [`Softmax::lengths_kernel`] builds: `(x, ldx, y, ldy, m, n, scale, lengths, count, rows)`. Row `i` sees
+/// the first `lengths[i / rows]` columns, or no columns if `i / rows` is not less than `count`; [`SoftmaxArgs`] describes the other
+/// arguments.
 pub type LengthsSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, In<u32>, u32, u32);
 
 /// Kernels that compute y = softmax(`scale` · x) along rows, or its natural logarithm. `scale`, the reciprocal of a temperature, must be
