@@ -121,7 +121,8 @@ impl<'a> Args<'a> {
         Ok(self.value(encode(address)?))
     }
 
-    /// Adds a tensor map of a buffer that the kernel writes, or reads and writes; otherwise like [`read_map`](Self::read_map).
+    /// Adds a tensor map of a buffer that the kernel writes, or reads and writes. In other respects, the method is like
+    /// [`read_map`](Self::read_map).
     ///
     /// # Errors
     /// Returns the error of `encode`.

@@ -99,7 +99,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         })
     }
 
-    /// Splits the tile into `N` tiles of `P` columns of subtiles each, left to right; otherwise like [`vsplit`](Self::vsplit).
+    /// Splits the tile into `N` tiles of `P` columns of subtiles each, left to right. In other respects, the method is like
+    /// [`vsplit`](Self::vsplit).
     #[must_use]
     #[track_caller]
     pub fn hsplit<const P: usize, const N: usize>(self) -> [Rt<'k, T, H, P, L>; N] {

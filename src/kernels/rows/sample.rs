@@ -31,10 +31,10 @@ pub type SampleArgs<X> = (In<X>, u32, Out<i32>, u32, u32, f32, u32, f32, u64, u6
 /// [Philox4x32-10](crate::ptx::Builder::philox4x32) for the key `seed` and the counters (row, group, `offset`), low words first. Launches
 /// with the same seed, for example in successive decoding steps, must use different offsets.
 ///
-/// If all columns may be drawn, rows of any length are read once, in parts. The elements of a part that a thread reads form a group. The
-/// groups compete in an exponential race: the group with the smallest quotient of an exponentially distributed number and its sum of
-/// exponentials wins, and one of its elements is drawn. If columns are restricted, the row is read again to count the columns that precede
-/// the drawn column; if there are too many, the next round draws only from the columns that precede it.
+/// If all columns may be drawn, rows of any length are read once, in parts. The elements of a part that a thread reads form a group. Each
+/// group draws an exponentially distributed number E; the group with the smallest E / S, where S is the sum of the group's exponentials,
+/// wins, and one of its elements is drawn. If columns are restricted, the row is read again to count the columns that precede the drawn
+/// column; if there are too many, the next round draws only from these preceding columns.
 #[doc(alias = "multinomial")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sample {

@@ -135,7 +135,7 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Generic, A> {
     ///
     /// # Safety
     ///
-    /// The address must be in space `S`; converting any other address is undefined.
+    /// The address must be in space `S`; the result of converting any other address is undefined.
     #[doc(alias = "cvta.to")]
     #[track_caller]
     #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
