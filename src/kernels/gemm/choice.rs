@@ -208,7 +208,7 @@ impl Gemm {
     }
 
     /// Returns whether two blocks should share tiles of B. They start later than one, but read less from the level-2 cache, which limits
-    /// tiles of 64×128 when rows of the factors do not start at cache lines (1000³ took 8.5 instead of 9.8 µs, but 1024³ 7.1 instead of
+    /// tiles of 64×128 when rows of the operands do not start at cache lines (1000³ took 8.5 instead of 9.8 µs, but 1024³ 7.1 instead of
     /// 6.0), and when there are many steps (128×8192×8192: 37.0 instead of 40.9).
     fn should_share(&self, size: [u32; 3], bytes: u32, multiprocessors: u32) -> bool {
         let [m, _, k] = size;

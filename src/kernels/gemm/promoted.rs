@@ -104,7 +104,7 @@ impl Gemm {
     }
 }
 
-/// Scales of blocks of the factors.
+/// Scales of blocks of the operands.
 pub(super) struct BlockScales<'k> {
     /// For each step along k, those of the rows of A.
     pub(super) a: Gl<'k, f32, Read>,

@@ -268,7 +268,7 @@ fn array<T, const H: usize>(tiles: Vec<T>) -> [T; H] {
     tiles.try_into().unwrap_or_else(|_| unreachable!("a product has as many tiles as before"))
 }
 
-/// Emits the products of all steps along k as one group, into accumulators of 64×`cols` elements with these registers. The first step
+/// Emits the `wgmma`s of all steps along k as one group, into accumulators of 64×`cols` elements with these registers. The first step
 /// overwrites them if they are `undefined`.
 #[track_caller]
 fn multiply<'k, A, B, C>(
