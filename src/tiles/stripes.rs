@@ -17,7 +17,7 @@ const MOST_IN_TILE: u32 = 1 << 16;
 /// The arrangement of a vector over `threads` threads: in each of `count` stripes, each thread owns `adjacent` elements, in the order of
 /// the threads.
 ///
-/// Unlike in [`Rv`](super::Rv), sizes are values, not type parameters, and the threads may be part of a warp, a block or a cluster.
+/// Unlike in [`Rv`](super::Rv), sizes are values, not type parameters, and the threads may form a part of a warp, a block or a cluster.
 #[doc(alias = "striped arrangement")]
 #[derive(Clone, Copy, Debug)]
 pub struct Stripes<'k> {

@@ -31,7 +31,7 @@ impl Mode {
         Self { ftz: true, ..self }
     }
 
-    /// Returns this mode with results clamped to 0 … 1, where NaN gives 0: `.sat` (f32, f16).
+    /// Returns this mode with results clamped to the range from 0 to 1, where NaN gives 0: `.sat` (f32, f16).
     #[doc(alias = ".sat")]
     #[must_use]
     pub const fn sat(self) -> Self {

@@ -93,8 +93,8 @@ impl<'k, T: Numeric> Val<'k, T> {
         if T::PTX == "u32" && U::PTX == "u64" { result.with_dim(|| self.dim()) } else { result }
     }
 
-    /// Clamps the number to the range of another integer type, or rounds and clamps it to 0 … 1 in a floating-point type,
-    /// where NaN gives 0.
+    /// Clamps the number to the range of another integer type, or rounds it to a floating-point type and clamps it to the range from 0 to
+    /// 1, where NaN gives 0.
     #[doc(alias = "cvt.sat")]
     #[track_caller]
     pub fn cast_saturating<U: Numeric>(self) -> Val<'k, U> {
