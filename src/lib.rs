@@ -30,7 +30,7 @@
 //! | ---                                                                 | ---                                     |
 //! | scalars, pointers, instructions, control flow, kernels              | [`ptx`]                                 |
 //! | tiles in registers, shared and global memory; pipelines             | [`tiles`]                               |
-//! | tensors with layouts: tiled copies, tiled products, predicates      | [`tensor`]                              |
+//! | tensors with layouts: tiled copies, tiled MMAs, predicates          | [`tensor`]                              |
 //! | ready-to-use kernels                                                | [`kernels`]                             |
 //! | launches with typed arguments, in the simulator or on a GPU         | `run` (feature `sim` or `cuda`)         |
 //! | executing and checking PTX from any source on the CPU               | `sim` (feature `sim`, on by default)    |

@@ -1,8 +1,8 @@
 //! Runs kernels: typed launches in the simulator and on NVIDIA GPUs.
 //!
-//! A [`Device`] is either a simulator or a GPU; code written for one runs on the other. A launch passes only arguments: the kernel
-//! determines its block and cluster shape, its shared memory, its grid, and the assumptions about its arguments, which are checked first.
-//! The compiler checks the number and types of the arguments.
+//! A [`Device`] is either a simulator or a GPU, and the same code runs on both. A launch passes only arguments: the kernel determines its
+//! block and cluster shape, its shared memory, its grid, and the assumptions about its arguments, which are checked first. The compiler
+//! checks the number and types of the arguments.
 //!
 //! ```
 //! use warpwright::{prelude::*, run::{Device, Simulator}};

@@ -73,8 +73,8 @@ impl JitMessage {
         log.lines().filter_map(Self::parse).collect()
     }
 
-    /// Returns the number of an advisory note such as `(C7510) Potential Performance Loss: wgmma.mma_async
-    /// instructions are serialized …`: `C7510`. ptxas prints these as mere `info`.
+    /// Returns the number of an advisory note: `C7510` for `(C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized
+    /// …`. ptxas prints these notes with the severity `info`.
     pub fn advisory(&self) -> Option<&str> {
         let code = self.text.strip_prefix('(')?.split_once(')')?.0;
         let digits = code.strip_prefix('C')?;
@@ -96,7 +96,7 @@ impl fmt::Display for JitMessage {
 pub struct JitKernel {
     /// The name of the entry.
     pub name: String,
-    /// The architecture compiled for: `sm_90a`.
+    /// The architecture for which the kernel was compiled, such as `sm_90a`.
     pub target: String,
     /// Registers per thread.
     pub registers: u32,
@@ -145,7 +145,7 @@ impl JitInfo {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }
 
-    /// Returns warnings and advisory notes, which a clean compilation does not have.
+    /// Returns warnings and advisory notes, which a clean compilation does not produce.
     pub fn warnings(&self) -> impl Iterator<Item = &JitMessage> {
         self.messages.iter().filter(|m| m.severity >= Severity::Warning || m.advisory().is_some())
     }

@@ -60,14 +60,14 @@ impl Module {
     /// Compiles and loads PTX text.
     ///
     /// # Errors
-    /// Returns [`LoadError::Rejected`] with the compiler's messages, each with its line of the text; [`LoadError::Nul`] for a NUL byte in
-    /// the text.
+    /// Returns [`LoadError::Rejected`] with the compiler's messages, each with its line number in the text, and [`LoadError::Nul`] if the
+    /// text contains a NUL byte.
     #[doc(alias = "cuModuleLoadDataEx")]
     pub fn load(gpu: &Gpu, ptx: &str) -> Result<Self, LoadError> {
         Self::load_with(gpu, ptx, &LoadOptions::default())
     }
 
-    /// Compiles and loads PTX text as [`Module::load`] does, but with options.
+    /// Compiles and loads PTX text as [`Module::load`] does, but with the given options.
     ///
     /// # Errors
     /// Returns the errors of [`Module::load`].
@@ -121,7 +121,7 @@ impl Module {
         &self.inner.info
     }
 
-    /// Returns the device it was loaded on.
+    /// Returns the device on which the module is loaded.
     pub fn gpu(&self) -> &Gpu {
         &self.inner.gpu
     }

@@ -1,6 +1,6 @@
 //! Checked tensor maps for `cp.async.bulk.tensor` (TMA, compute capability 9.0 and later).
 //!
-//! The driver reports every violated rule as `CUDA_ERROR_INVALID_VALUE`; here each rule has its own message. Rules: CUDA
+//! The driver reports every violated rule as `CUDA_ERROR_INVALID_VALUE`; this module has a separate message for each rule. Rules: CUDA
 //! Driver API, *Tensor Map Object Management*, `cuTensorMapEncodeTiled`.
 
 use super::device::Gpu;
@@ -111,13 +111,13 @@ pub struct TiledTensor {
     pub address: u64,
     /// The type of the elements.
     pub element: ElementType,
-    /// The number of elements along each of 1 to 5 dimensions, 1 to 2³².
+    /// The number of elements along each dimension, from 1 to 2³². There are 1 to 5 dimensions.
     pub dims: Vec<u64>,
-    /// The strides in bytes along dimensions 1 and up (dimension 0 is contiguous): multiples of 16 below 2⁴⁰.
+    /// The strides in bytes along dimensions 1 and up (dimension 0 is contiguous), which must be multiples of 16 and less than 2⁴⁰.
     pub strides: Vec<u64>,
-    /// The number of elements of the box along each dimension, 1 to 256; a row must be a multiple of 16 bytes.
+    /// The number of elements of the box along each dimension, from 1 to 256. The length of a row must be a multiple of 16 bytes.
     pub box_dims: Vec<u32>,
-    /// The distances between copied elements along each dimension, 1 to 8; 1 for contiguous elements.
+    /// The distance between copied elements along each dimension, from 1 to 8; 1 if the elements are contiguous.
     pub element_strides: Vec<u32>,
     /// The permutation in shared memory.
     pub swizzle: Swizzle,
@@ -134,7 +134,7 @@ pub enum TensorMapError {
     /// The tensor does not have 1 to 5 dimensions.
     #[error("expected 1 to 5 dimensions, found {found}")]
     Rank {
-        /// The dimensions given.
+        /// The number of dimensions.
         found: usize,
     },
     /// A list has the wrong length for the number of dimensions.
@@ -144,9 +144,9 @@ pub enum TensorMapError {
         what: &'static str,
         /// The number of dimensions.
         rank: usize,
-        /// The number of values expected.
+        /// The required number of values.
         expected: usize,
-        /// The number of values given.
+        /// The number of values found.
         found: usize,
     },
     /// A value is out of range.

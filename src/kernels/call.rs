@@ -1,9 +1,9 @@
-//! Functions that choose a kernel, build it if no earlier call had the same problem, and launch it.
+//! Functions that choose a kernel, build it unless an earlier call with the same problem has built it, and launch it.
 //!
-//! The first argument is a `&KernelCache`, or the result of `KernelCache::on` to queue the kernel on a stream. Sizes, inputs and results
-//! follow. An input is anything that converts into a [`BufferRef`](crate::run::BufferRef): `&Buffer<T>`, `&CudaSlice<U>` or `&CudaView<U>`.
-//! A result is anything that converts into a [`BufferMut`](crate::run::BufferMut). A matrix ([`Rows`], [`RowsMut`]) is a buffer without
-//! gaps between its rows, or a pair of a buffer and the stride between its rows in elements.
+//! The first argument is a `&KernelCache`, or the result of `KernelCache::on` to queue the kernel on a stream. It is followed by sizes,
+//! inputs and results. An input is any value that converts into a [`BufferRef`](crate::run::BufferRef): `&Buffer<T>`, `&CudaSlice<U>` or
+//! `&CudaView<U>`. A result is any value that converts into a [`BufferMut`](crate::run::BufferMut). A matrix ([`Rows`], [`RowsMut`]) is a
+//! buffer that contains contiguous rows, or a pair of a buffer and the stride between rows in elements.
 //!
 //! ```
 //! use warpwright::{kernels::{MatrixOrder, call}, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -27,8 +27,8 @@
 //!
 //! # Errors
 //!
-//! All functions return [`CallError`](crate::run::CallError): `Refused` if no kernel supports the sizes, or an error of building or
-//! launching the kernel ([`run`](crate::run)), for example because a buffer is too short, overlaps another one or belongs to another
+//! All functions return [`CallError`](crate::run::CallError): `Refused` if no kernel supports the sizes, or another error if the kernel
+//! cannot be built or launched ([`run`](crate::run)), for example because a buffer is too short, overlaps another one or belongs to another
 //! device, or because the device cannot run the kernel.
 
 mod adamw;

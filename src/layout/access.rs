@@ -202,8 +202,8 @@ fn checked<A: Into<Option<u64>>>(
     Ok(lanes)
 }
 
-/// Returns the accesses of a (thread, value) layout, `vector` elements of `element_bytes` at a time: for each warp and each vector, in
-/// order, the byte addresses that the warp's lanes access.
+/// Returns the byte addresses that the lanes of each warp access when every thread moves its values in vectors of `vector` elements of
+/// `element_bytes` bytes: one entry for each warp and each vector, in order.
 ///
 /// # Errors
 /// Returns [`AccessError::Rank`], [`AccessError::Vector`], [`AccessError::Negative`], or [`AccessError::Scattered`] if the elements of a

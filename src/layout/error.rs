@@ -258,7 +258,7 @@ pub enum LayoutError {
         /// The stride of the mode.
         stride: i64,
     },
-    /// `_` in a zipped divide or product requires a mode that is already split.
+    /// `_` in a zipped divide or product, at a mode that is not yet split.
     #[error("{operation}: expected a mode of rank 2 for `_` at mode {mode}, found {found}")]
     Unsplit {
         /// The operation.

@@ -78,8 +78,7 @@ impl<D: Codomain> Layout<D> {
 }
 
 impl Layout {
-    /// Returns the largest distance of an offset from that of coordinate 0, plus 1, with strides counted by their absolute
-    /// values.
+    /// Returns 1 plus the largest distance of an offset from that of coordinate 0, computed with the absolute values of the strides.
     #[must_use]
     pub fn cosize(&self) -> i64 {
         // The constructor checked that the span fits.

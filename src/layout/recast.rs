@@ -120,7 +120,7 @@ impl Layout {
 }
 
 impl ComposedLayout {
-    /// Converts swizzle, offset and layout to units of `factor` old units; see [`Layout::upcast`].
+    /// Converts swizzle, offset and layout to units that are `factor` times as large; see [`Layout::upcast`].
     ///
     /// # Errors
     /// Returns the errors of [`Layout::upcast`] and [`Swizzle::upcast`](super::Swizzle::upcast); [`LayoutError::OffsetUnit`] for an offset

@@ -10,7 +10,7 @@ use super::{
 
 /// An integer expression over a kernel's parameters.
 ///
-/// Launches and the exported header evaluate it in 64 bits; a value that overflows is rejected, never wrapped.
+/// Launches and the exported header evaluate the expression in 64 bits; a value that overflows is rejected and never wraps around.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Dim {
@@ -63,25 +63,25 @@ impl Dim {
         }
     }
 
-    /// Returns the smaller of the two.
+    /// Returns the smaller of `self` and `other`.
     #[must_use]
     pub fn min(self, other: impl IntoDim) -> Self {
         Self::Min(self.into(), other.into_dim().into())
     }
 
-    /// Returns the larger of the two.
+    /// Returns the larger of `self` and `other`.
     #[must_use]
     pub fn max(self, other: impl IntoDim) -> Self {
         Self::Max(self.into(), other.into_dim().into())
     }
 
-    /// Returns the value for given parameter values, or `None` if the value or an intermediate value overflows; `parameter(i)` is the value
-    /// of integer parameter `i`. The number of multiprocessors is taken to be `u32::MAX`, an upper bound.
+    /// Returns the value of the expression, or `None` if this or an intermediate value overflows; `parameter(i)` is the value of integer
+    /// parameter `i`. For the number of multiprocessors, the upper bound `u32::MAX` is used.
     pub fn evaluate(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         self.evaluate_on(u32::MAX, parameter)
     }
 
-    /// Returns the value on a device with this number of multiprocessors; otherwise like [`evaluate`](Self::evaluate).
+    /// Returns the value of the expression, as [`evaluate`](Self::evaluate) does, on a device with `multiprocessors` multiprocessors.
     pub fn evaluate_on(&self, multiprocessors: u32, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         let value = |dim: &Self| dim.evaluate_on(multiprocessors, parameter);
         match self {

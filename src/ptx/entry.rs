@@ -18,7 +18,7 @@ use super::{
 pub struct Promise {
     /// The index of the parameter.
     pub parameter: usize,
-    /// The divisor of its value.
+    /// The assumed divisor of the parameter's value.
     pub divisor: u32,
 }
 
@@ -41,7 +41,7 @@ pub struct Entry {
     pub target: Target,
     /// The lowest `.version` that the instructions and the target require.
     pub version: Version,
-    /// The description, if the kernel provides one.
+    /// The description; empty if the kernel provides none.
     pub description: String,
     /// The parameters in order.
     pub params: Vec<ParamDecl>,
@@ -55,7 +55,7 @@ pub struct Entry {
     pub max_registers: Option<u32>,
     /// The number of blocks per cluster.
     pub cluster: Option<[u32; 3]>,
-    /// Whether launches may start before the preceding kernel in the stream has ended; the kernel itself then waits for it.
+    /// Whether launches may start before the preceding kernel in the stream has ended; the kernel itself then waits for that kernel.
     pub programmatic: bool,
     /// The number of blocks per launch.
     pub grid: Option<[Dim; 3]>,
@@ -69,7 +69,8 @@ pub struct Entry {
     pub map_uses: Vec<MapUse>,
     /// The tensor maps that every launch creates and passes after the parameters.
     pub maps: Vec<BufferMap>,
-    /// The number of accesses, views and raw lines in `unsafe` calls; if 0, all accesses are within the kernel's buffers.
+    /// The number of accesses, views and raw lines in `unsafe` calls; if it is 0, all accesses to global memory are within the kernel's
+    /// buffers.
     pub unsafe_accesses: u32,
     /// The size of statically declared shared memory, in bytes.
     pub static_shared_bytes: u32,
@@ -176,7 +177,7 @@ impl Entry {
         self.params.iter().map(|p| p.name.clone()).collect()
     }
 
-    /// Returns the known divisor of a parameter's value, from all assumptions that launches check; 1 without assumptions.
+    /// Returns the known divisor of a parameter's value, derived from all assumptions that launches check; 1 if there are no assumptions.
     pub fn promised_divisor(&self, parameter: usize) -> u64 {
         let promises = self.promises.iter().filter(|p| p.parameter == parameter);
         promises.fold(1, |divisor, p| lcm(divisor, p.divisor.into()))

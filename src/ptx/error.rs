@@ -145,7 +145,7 @@ pub enum BuildErrorKind {
     /// More shared memory than the target allows per block.
     #[error("expected at most {most} bytes of shared memory per block on {target}, found {bytes}")]
     TooMuchShared {
-        /// The number of bytes requested.
+        /// The requested number of bytes.
         bytes: u64,
         /// The maximum.
         most: u32,
@@ -162,14 +162,14 @@ pub enum BuildErrorKind {
         /// The maximum.
         most: u64,
     },
-    /// A shape was declared again with a different value, after instructions that depend on it were emitted.
+    /// A shape was declared again with a different value after instructions that depend on the shape had been emitted.
     #[error("expected {what} to be declared once, found {found} after {before}")]
     Redeclared {
         /// The kind of shape.
         what: &'static str,
-        /// The shape declared before.
+        /// The earlier shape.
         before: String,
-        /// The shape declared now.
+        /// The new shape.
         found: String,
     },
     /// The state that a loop body returns differs in shape from its initial state, or the states of two branches differ.
@@ -179,7 +179,7 @@ pub enum BuildErrorKind {
     StateShape {
         /// The number of registers of the initial state.
         want: usize,
-        /// The number of registers returned.
+        /// The number of registers of the returned state.
         found: usize,
     },
     /// A collective operation under a condition that may exclude some of its threads.

@@ -14,15 +14,15 @@ use super::{
 };
 
 mod sealed {
-    /// Restricts the spaces to those in this file, because safety depends on them.
+    /// Restricts the spaces to those in this file, because the safety of accesses depends on the space.
     pub trait Sealed {}
 }
 
 /// A state space of PTX (PTX ISA, "State Spaces").
 pub trait Space: sealed::Sealed + 'static {
-    /// The type of an address: 32 bits in shared memory, 64 elsewhere.
+    /// The type of an address, which has 32 bits in shared memory and 64 bits elsewhere.
     type Address: Scalar + AddressType;
-    /// The suffix of `ld` and `st`: `".global"`, or empty for generic addresses.
+    /// The suffix of `ld` and `st`, such as `".global"`; empty for generic addresses.
     const PTX: &'static str;
     /// Whether an access to any address stays within memory of the block or aborts the kernel.
     const CONFINED: bool;
@@ -142,7 +142,7 @@ impl Writable for ReadWrite {}
 /// accesses.
 ///
 /// Accesses to shared and local memory are safe. Accesses to global and constant memory and to generic addresses are `unsafe`,
-/// because nothing keeps an address within its buffer: use [`Builder::slice`], `k.global` and `k.tensor` for views whose accesses
+/// because nothing ensures that an address is within a buffer. [`Builder::slice`], `k.global` and `k.tensor` return views whose accesses
 /// are safe.
 pub struct Ptr<'k, T, S: Space, A = ReadWrite> {
     k: Builder<'k>,
@@ -276,7 +276,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         }
     }
 
-    /// Returns the pointer advanced by a constant number of bytes, without an instruction.
+    /// Returns the pointer advanced by a constant number of bytes, without emitting an instruction.
     #[must_use]
     pub fn byte_offset(self, bytes: i64) -> Self {
         Self {

@@ -12,8 +12,8 @@ use super::{
 };
 
 /// A value that may be passed for the kernel parameter `P`: `&Buffer<T>` for [`In<T>`](In), `&mut Buffer<T>` for [`Out<T>`](Out) and
-/// [`InOut<T>`](InOut), a scalar of the parameter's type for a scalar, [`TensorBox::of`](super::TensorBox::of) one of these buffers for a
-/// [`TensorMap`](crate::ptx::TensorMap), and an array of such values for an array of parameters.
+/// [`InOut<T>`](InOut), a scalar of the parameter's type for a scalar parameter, [`TensorBox::of`](super::TensorBox::of) one of these
+/// buffers for a [`TensorMap`](crate::ptx::TensorMap), and an array of such values for an array of parameters.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed for the kernel parameter `{P}`",
     label = "the kernel has `{P}` here",
@@ -237,6 +237,6 @@ tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ L XL M XM N XN O XO 
 tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ L XL M XM N XN O XO P XP Q XQ R XR S XS T XT U XU V XV W XW X XX Y XY }
 
 pub(super) mod sealed {
-    /// Restricts implementations to the crate, because the checks of a launch rely on the kinds of values.
+    /// Restricts implementations to this crate, because the checks of a launch rely on the kinds of values.
     pub trait Sealed<P> {}
 }

@@ -1,4 +1,4 @@
-//! Buffers of any owner, for calls that choose their kernel.
+//! Buffers of this crate or of cudarc, for the functions that choose a kernel.
 
 use std::{fmt, marker::PhantomData};
 
@@ -82,7 +82,7 @@ impl<T> BufferMut<'_, T> {
         BufferMut { memory, ..*self }
     }
 
-    /// Returns the buffer for a launch that reads it.
+    /// Returns the buffer as a [`BufferRef`], for a launch that reads it.
     pub fn as_read(&self) -> BufferRef<'_, T> {
         let memory = match &self.memory {
             WriteMemory::Store(store) => ReadMemory::Store(store),

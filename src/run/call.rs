@@ -27,8 +27,8 @@ use crate::ptx::{BuildError, Entry, Kernel, Params, Target};
 /// The maximum number of problems of one type that are remembered, and of kernels that are kept for them.
 const MOST_KEPT: usize = 4096;
 
-/// A cache of the kernels that were built and loaded for one device. A call with the same problem as an earlier one reuses its kernel, which
-/// is not chosen, built, compiled or loaded again; on a GPU, tensor maps of the same buffers are not encoded again.
+/// A cache of the kernels that were built and loaded for one device. A call with the same problem as an earlier call reuses the kernel,
+/// which is not chosen, built, compiled or loaded again; on a GPU, tensor maps of the same buffers are not encoded again.
 ///
 /// A cache is created from `&Simulator`, `&GpuDevice` or `&AnyDevice`, or from `&Gpu`. With one of the first three, calls take the
 /// [`Buffer`](super::Buffer)s of the device and wait for the kernel. With a `Gpu`, calls also take buffers of cudarc, and queue the kernel on
@@ -79,7 +79,7 @@ struct Ready<A> {
     loaded: OnceLock<Loaded<A>>,
 }
 
-/// The kernel that a call chose.
+/// A kernel that a call has chosen.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Picked {
@@ -87,9 +87,9 @@ pub struct Picked {
     pub name: String,
     /// What the kernel computes.
     pub description: String,
-    /// The target that it was built for.
+    /// The target for which the kernel was built.
     pub target: Target,
-    /// The time to build it.
+    /// The time that building the kernel took.
     pub build_time: Duration,
 }
 
@@ -113,8 +113,8 @@ pub struct Called {
     pub launched: Option<Launched>,
 }
 
-/// Errors of a call. Either nothing was launched, or a launch failed; if the call consists of several launches, earlier ones may have
-/// written results.
+/// An error of a call. Either no kernel was launched, or a launch failed; if the call consists of several launches, earlier launches may
+/// have written results.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
@@ -123,9 +123,9 @@ pub enum CallError {
     Refused {
         /// The name of the function.
         call: &'static str,
-        /// The requirement.
+        /// What was expected.
         expected: String,
-        /// The value that violates it.
+        /// The value found.
         found: String,
     },
     /// The kernel for the problem cannot be built.
@@ -152,14 +152,14 @@ impl<'d> KernelCache<'d> {
         device.into()
     }
 
-    /// Returns this cache with another stream of the GPU, on which calls queue their kernels. Calls are refused unless the cache was created
-    /// from `&Gpu`.
+    /// Returns this cache with another stream of the GPU, on which calls then queue their kernels. Calls are refused unless the cache was
+    /// created from `&Gpu`.
     #[cfg(feature = "cuda")]
     pub fn on<'q>(&'q self, stream: &'q CudaStream) -> Queue<'q> {
         Queue { cache: self, stream: Some(stream) }
     }
 
-    /// Returns the name of the device: `NVIDIA H200`, `simulator`.
+    /// Returns the name of the device, such as `NVIDIA H200` or `simulator`.
     pub fn name(&self) -> String {
         match &self.place {
             #[cfg(feature = "sim")]
@@ -292,8 +292,8 @@ impl Queue<'_> {
         self.cache
     }
 
-    /// Launches the kernel for a problem. Unless an earlier call named `call` had the same problem, `pick` chooses the kernel. `build` then
-    /// builds it, unless an earlier call named `call` led to the same choice.
+    /// Launches the kernel for a problem. `pick` chooses the kernel, unless an earlier call named `call` had the same problem; `build` then
+    /// builds the kernel, unless an earlier call named `call` led to the same choice.
     ///
     /// # Errors
     /// Returns [`CallError`] if `build`, loading or the launch fails.

@@ -32,7 +32,7 @@ storage_types! { storage }
 
 /// A value that may be passed for the kernel parameter `P` on a `CudaStream`: `&CudaSlice<U>` or `&CudaView<U>` for [`In<T>`](In), `&mut
 /// CudaSlice<U>` or `&mut CudaViewMut<U>` for [`Out<T>`](Out) and [`InOut<T>`](InOut), where `U` is [storage for](StorageFor) `T`; a scalar
-/// of the parameter's type for a scalar, and an array of such values for an array of parameters.
+/// of the parameter's type for a scalar parameter, and an array of such values for an array of parameters.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed for the kernel parameter `{P}`",
     label = "the kernel has `{P}` here",
@@ -185,7 +185,7 @@ tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ L XL M XM N XN O XO 
 tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ L XL M XM N XN O XO P XP Q XQ R XR S XS T XT U XU V XV W XW X XX Y XY }
 
 mod sealed {
-    /// Restricts implementations to the crate, because the checks of a launch rely on the kinds of values.
+    /// Restricts implementations to this crate, because the checks of a launch rely on the kinds of values.
     pub trait Sealed<P> {}
 
     /// Seals [`StorageFor`], because the types must have the same size and accept any bits.

@@ -22,13 +22,13 @@ use super::{
 ///
 /// All calls are synchronous.
 pub trait Device: Backend + fmt::Debug {
-    /// Returns the device name: `NVIDIA H200`, `simulator`.
+    /// Returns the device name, such as `NVIDIA H200` or `simulator`.
     fn name(&self) -> String;
 
     /// Returns a one-line description: the name, the properties, and the reason for the choice, if any.
     fn describe(&self) -> String;
 
-    /// Returns the compute capability, which determines the supported targets: `(9, 0)`.
+    /// Returns the compute capability, such as `(9, 0)`, which determines the supported targets.
     fn capability(&self) -> (u32, u32);
 
     /// Returns the number of multiprocessors.
@@ -62,7 +62,7 @@ pub trait Device: Backend + fmt::Debug {
     /// Copies a buffer's elements back.
     ///
     /// # Errors
-    /// Returns an error if the buffer belongs to another device, or an earlier kernel corrupted the device's state.
+    /// Returns an error if the buffer belongs to another device, or if an earlier kernel corrupted the device's state.
     fn download<T: Element>(&self, buffer: &Buffer<T>) -> Result<Vec<T>, RunError> {
         if self.address(&buffer.store).is_none() {
             return Err(RunError::OtherBuffer { device: self.name() });
@@ -73,15 +73,15 @@ pub trait Device: Backend + fmt::Debug {
     /// Runs a kernel on the grid given by its grid rule and waits for it. An empty grid is not an error.
     ///
     /// # Errors
-    /// Before anything runs, returns an error if the device cannot run the kernel's target, if an argument violates an assumption of the
-    /// kernel (divisibility, alignment), or if the kernel has no grid rule or block shape. Afterward, returns the errors that the device
-    /// reports.
+    /// Before the kernel runs, returns an error if the device cannot run the kernel's target, if an argument violates an assumption of the
+    /// kernel (such as divisibility or alignment), or if the kernel has no grid rule or block shape. After that, returns the errors that
+    /// the device reports.
     fn launch<A: Params>(&self, kernel: &Kernel<A>, args: impl Arguments<A>) -> Result<Launched, RunError> {
         start(self, kernel.entry(), None, args.values())
     }
 
-    /// Runs a kernel as [`launch`](Device::launch) does, but on a grid of `grid` blocks in x, y and z instead of that of the kernel's grid
-    /// rule.
+    /// Runs a kernel as [`launch`](Device::launch) does, but on a grid of `grid` blocks in x, y and z instead of the grid that the grid
+    /// rule gives.
     ///
     /// # Errors
     /// Returns the errors of [`launch`](Device::launch).
@@ -95,7 +95,8 @@ pub trait Device: Backend + fmt::Debug {
     }
 
     /// Writes the launch as a case for `warpwright sim`: `case.json`, `kernel.ptx` with Rust lines, and the contents of each
-    /// buffer as `in_NAME.npy`. Does not run the kernel. Record before the launch: a launch changes the buffers that it writes.
+    /// buffer as `in_NAME.npy`. Does not run the kernel. Call this method before the launch, because a launch changes the buffers that it
+    /// writes.
     ///
     /// ```
     /// use warpwright::{prelude::*, run::{Device, Simulator}};
@@ -115,8 +116,8 @@ pub trait Device: Backend + fmt::Debug {
     /// ```
     ///
     /// # Errors
-    /// Returns [`RecordError::Run`] for the errors that [`launch`](Device::launch) reports before anything runs; [`RecordError::Write`] if
-    /// a file cannot be written.
+    /// Returns [`RecordError::Run`] for the errors that [`launch`](Device::launch) reports before the kernel runs; [`RecordError::Write`]
+    /// if a file cannot be written.
     #[cfg(feature = "record")]
     fn record_case<A: Params>(
         &self,
@@ -130,7 +131,7 @@ pub trait Device: Backend + fmt::Debug {
 
 /// The operations that differ between kinds of devices; sealed.
 pub trait Backend {
-    /// Allocates memory with these contents.
+    /// Allocates memory that contains `bytes`.
     fn allocate(&self, bytes: &[u8]) -> Result<Store, RunError>;
     /// Allocates `bytes` bytes, all equal to `byte`.
     fn allocate_filled(&self, bytes: usize, byte: u8) -> Result<Store, RunError>;

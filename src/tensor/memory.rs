@@ -47,9 +47,9 @@ impl Axis<'_> {
 
 /// Elements `T` in global or shared memory, with a layout.
 ///
-/// The layout is static; extents and strides of a matrix may be registers. The start of the view is represented by its
-/// coordinates along the axes, which an access multiplies by the strides, or by the pointer if there are no axes; static parts are folded
-/// into constant offsets. Clones are views of the same memory.
+/// The layout is static; extents and strides of a matrix may be registers. The start of the view is represented by coordinates along the
+/// axes, which an access multiplies by the strides, or, if there are no axes, by the pointer; static parts are folded into constant
+/// offsets. Clones are views of the same memory.
 pub struct Tensor<'k, S: Space, T, A> {
     pub(super) pointer: Ptr<'k, T, S, A>,
     pub(super) layout: Rc<Layout<Step>>,
@@ -199,7 +199,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Returns the elements that `tiler` selects, mode by mode. The builder rejects the call if it selects elements past the end of the
+    /// Returns the elements that `tiler` selects, mode by mode. The builder rejects a tiler that selects elements past the end of the
     /// tensor.
     #[doc(alias = "composition")]
     #[must_use]

@@ -24,7 +24,7 @@ pub trait TensorSpace: Space + Sized {
         times: Val<'k, u32>,
         elements: i64,
     ) -> Ptr<'k, T, Self, A>;
-    /// Returns the pointer advanced by `times · stride` elements, both in registers.
+    /// Returns the pointer advanced by `times · stride` elements, where both factors are in registers.
     #[doc(hidden)]
     #[track_caller]
     fn at_products<'k, T: Element, A>(
@@ -32,7 +32,7 @@ pub trait TensorSpace: Space + Sized {
         times: Val<'k, u32>,
         stride: Stride<'k>,
     ) -> Ptr<'k, T, Self, A>;
-    /// Returns the pointer advanced by `times · stride` elements, with a constant.
+    /// Returns the pointer advanced by `times · stride` elements, where `times` is a constant.
     #[doc(hidden)]
     #[track_caller]
     fn at_strides<'k, T: Element, A>(

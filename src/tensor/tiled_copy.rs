@@ -94,7 +94,7 @@ impl TiledCopy {
         Ok(copy)
     }
 
-    /// Creates a copy whose destination is operand A of a product: each thread receives the elements that its `mma` uses.
+    /// Creates a copy whose destination is operand A of a tiled MMA: each thread receives the elements that it provides to `mma`.
     ///
     /// # Errors
     /// Returns the errors of [`new`](Self::new).
@@ -114,7 +114,7 @@ impl TiledCopy {
         Self::from_tv(atom, value_bits, mma.layout_b_tv()?, (n, k).into())
     }
 
-    /// Creates a copy as [`for_a`](Self::for_a) does, but for the accumulator, which may also be the source.
+    /// Creates a copy as [`for_a`](Self::for_a) does, but for the accumulator, which may also be the source of the copy.
     ///
     /// # Errors
     /// Returns the errors of [`new`](Self::new).
@@ -165,7 +165,7 @@ impl TiledCopy {
         &self.layout_tv
     }
 
-    /// Returns the owner of each source element: the tiled layout composed with the instruction's source.
+    /// Returns the owner of each source element, from the tiled layout composed with the instruction's source layout.
     ///
     /// # Errors
     /// Returns an error if a layout does not compose.
@@ -174,7 +174,7 @@ impl TiledCopy {
         self.side(&self.src, "source")
     }
 
-    /// Returns the owner of each destination element: the tiled layout composed with the instruction's destination.
+    /// Returns the owner of each destination element, from the tiled layout composed with the instruction's destination layout.
     ///
     /// # Errors
     /// Returns an error if a layout does not compose.
@@ -280,7 +280,7 @@ impl TiledCopy {
 }
 
 impl CopyThreadLayout<'_> {
-    /// Returns the number of the thread.
+    /// Returns the index of the thread.
     #[must_use]
     pub fn thread(&self) -> i64 {
         self.thread

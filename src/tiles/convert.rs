@@ -19,7 +19,7 @@ use crate::{
     note = "types that convert from and to f32 (`ConvertibleElement`) convert to each other; other types convert with `map_to`"
 )]
 pub trait Convert<U: TensorElement>: TensorElement {
-    /// Returns the same elements in words of `U`: in fresh registers if the types differ, otherwise in the given registers.
+    /// Returns the same elements in words of `U`, in fresh registers if the types differ, and in the given registers otherwise.
     #[doc(hidden)]
     #[track_caller]
     fn convert_words<'k>(words: &[Val<'k, Self::Word>]) -> Vec<Val<'k, U::Word>>;
@@ -190,8 +190,8 @@ fn converted<'k, T: Convert<U>, U: TensorElement>(from: &Fragment<'k, T>) -> Vec
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Converts the elements to type `U`, rounding to nearest even if necessary. Elements stay in their lanes, so an f32
-    /// accumulator becomes operand A of the next product without a shuffle.
+    /// Converts the elements to type `U`, rounding to nearest even if necessary. Elements stay in their lanes, so an f32 accumulator
+    /// becomes operand A of the next MMA without a shuffle.
     #[doc(alias = "copy")]
     #[must_use]
     #[track_caller]

@@ -246,8 +246,8 @@ macro_rules! extremes {
             $(
                 #[doc = concat!("Returns the ", $what, " of each row and the index of its column.")]
                 ///
-                /// All lanes of the warp must take part. Of equal elements, the one with the lowest index is returned. NaN counts as the
-                /// worst element: −∞ for a maximum and +∞ for a minimum.
+                /// All lanes of the warp must take part. If elements are equal, the one with the lowest index is returned. NaN is treated
+                /// as the worst element: −∞ for a maximum, and +∞ for a minimum.
                 #[must_use]
                 #[track_caller]
                 pub fn $row(&self) -> (ColVec<'k, T::Sum, H, L, T::Length>, ColVec<'k, u32, H, L, T::Length>) {
@@ -272,8 +272,8 @@ macro_rules! extremes {
 
                 #[doc = concat!("Returns the ", $what, " of each column and the index of its row.")]
                 ///
-                /// All lanes of the warp must take part. Of equal elements, the one with the lowest index is returned. NaN counts as the
-                /// worst element: −∞ for a maximum and +∞ for a minimum.
+                /// All lanes of the warp must take part. If elements are equal, the one with the lowest index is returned. NaN is treated
+                /// as the worst element: −∞ for a maximum, and +∞ for a minimum.
                 #[must_use]
                 #[track_caller]
                 pub fn $col(&self) -> (RowVec<'k, T::Sum, W, L, T::Length>, RowVec<'k, u32, W, L, T::Length>) {
@@ -295,8 +295,8 @@ macro_rules! extremes {
 
                 #[doc = concat!("Returns the ", $what, " of all elements, with its row and column.")]
                 ///
-                /// All lanes of the warp must take part; all receive the same result. Of equal elements, the first in row-major order is
-                /// returned.
+                /// All lanes of the warp must take part; all receive the same result. If elements are equal, the first one in row-major
+                /// order is returned.
                 #[must_use]
                 #[track_caller]
                 pub fn $all(&self) -> (Val<'k, T::Sum>, (Val<'k, u32>, Val<'k, u32>)) {
@@ -309,7 +309,7 @@ macro_rules! extremes {
         impl<'k, T: Accumulate, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {$(
             #[doc = concat!("Returns the ", $what, " of all elements, with its index.")]
             ///
-            /// All lanes of the warp must take part; all receive the same result. Of equal elements, the one with the lowest index is
+            /// All lanes of the warp must take part; all receive the same result. If elements are equal, the one with the lowest index is
             /// returned.
             #[must_use]
             #[track_caller]

@@ -1,4 +1,4 @@
-//! Tiles on Hopper: tensor copies (TMA), rings of stages between specialized warpgroups, warpgroup products (`wgmma`), and schedules of
+//! Tiles on Hopper: tensor copies (TMA), rings of stages between specialized warpgroups, warpgroup MMAs (`wgmma`), and schedules of
 //! resident blocks. All of these require sm_90a.
 
 mod all_to_all;

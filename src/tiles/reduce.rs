@@ -1,8 +1,8 @@
 //! Reductions of register tiles and vectors along rows, along columns, and over all elements.
 //!
-//! A lane combines its own elements of a row or column into four partial results, in register order, and then combines these pairwise. The
-//! lanes exchange results with butterfly shuffles over the bits of the lane number that change the position along the line
-//! ([`TvLayout::along`]). All lanes evaluate the same tree, so their results are bit-identical.
+//! A lane combines its elements of a row or column into four partial results, in register order, and then combines these pairwise. The
+//! lanes exchange results with butterfly shuffles over the bits of the lane index that change the position along the line
+//! ([`TvLayout::along`]). All lanes evaluate the same tree of operations, so their results are bit-identical.
 
 use std::panic::Location;
 
@@ -27,8 +27,8 @@ use crate::{
     tensor::{Arithmetic, Computed, ConvertibleElement, Fragment, bytes_of, element_types, words_of},
 };
 
-/// An element type of tiles and vectors that can be reduced. Floating-point elements of 8 and 16 bits are combined in f32 and 8-bit integers
-/// in `i32`, so that long sums do not lose precision.
+/// An element type of tiles and vectors that can be reduced. To preserve the precision of long sums, floating-point elements of 8 and 16
+/// bits are combined in f32, and 8-bit integers in `i32`.
 #[diagnostic::on_unimplemented(
     message = "tiles of `{Self}` cannot be reduced",
     note = "reductions take tiles of types with arithmetic (`Computed`), except packed pairs"
@@ -37,10 +37,10 @@ pub trait Accumulate: Computed {
     /// The type of the result.
     type Sum: Arithmetic<Word = Self::Sum> + Numeric + Reducible<In = Self::Sum>;
 
-    /// Returns a word's elements converted, exactly, to the type of the result.
+    /// Returns the elements of a word, converted exactly to the type of the result.
     #[doc(hidden)]
     fn elements(word: Val<'_, Self::Word>) -> ArrayVec<Val<'_, Self::Sum>, 4>;
-    /// Returns the word of these elements, each rounded once; integers of 8 bits saturate.
+    /// Returns the word that contains `elements`, each rounded once; integers of 8 bits saturate.
     #[doc(hidden)]
     fn word<'k>(elements: &ArrayVec<Val<'k, Self::Sum>, 4>) -> Val<'k, Self::Word>;
 }
@@ -213,7 +213,7 @@ macro_rules! reductions {
                 #[doc = concat!("Returns the ", $what, " of each row", $note, ".")]
                 ///
                 /// All lanes of the warp must take part. Elements are combined in [`Accumulate::Sum`]. A [`Row`](super::Row) tile requires
-                /// two shuffles per 8 rows, and a [`Col`](super::Col) tile three per 4 rows, regardless of the width.
+                /// two shuffles per 8 rows, and a [`Col`](super::Col) tile requires three per 4 rows, regardless of the width.
                 #[doc(alias = "row_reduce")]
                 #[doc(alias = "shfl.sync.bfly")]
                 #[must_use]
@@ -234,7 +234,7 @@ macro_rules! reductions {
                 #[doc = concat!("Returns the ", $what, " of each column", $note, ".")]
                 ///
                 /// All lanes of the warp must take part. Elements are combined in [`Accumulate::Sum`]. A [`Row`](super::Row) tile requires
-                /// three shuffles per 4 columns, and a [`Col`](super::Col) tile two per 8 columns, regardless of the height.
+                /// three shuffles per 4 columns, and a [`Col`](super::Col) tile requires two per 8 columns, regardless of the height.
                 #[doc(alias = "col_reduce")]
                 #[doc(alias = "shfl.sync.bfly")]
                 #[must_use]
@@ -254,7 +254,7 @@ macro_rules! reductions {
 
                 #[doc = concat!("Returns the ", $what, " of all elements", $note, ".")]
                 ///
-                /// All lanes of the warp must take part and receive the same result. Elements are combined in [`Accumulate::Sum`].
+                /// All lanes of the warp must take part, and all receive the same result. Elements are combined in [`Accumulate::Sum`].
                 #[doc(alias = "shfl.sync.bfly")]
                 #[must_use]
                 #[track_caller]
@@ -268,7 +268,7 @@ macro_rules! reductions {
             $(
                 #[doc = concat!("Returns the ", $what, " of all elements", $note, ".")]
                 ///
-                /// All lanes of the warp must take part and receive the same result. Elements are combined in [`Accumulate::Sum`].
+                /// All lanes of the warp must take part, and all receive the same result. Elements are combined in [`Accumulate::Sum`].
                 #[doc(alias = "shfl.sync.bfly")]
                 #[must_use]
                 #[track_caller]

@@ -1,9 +1,9 @@
 //! Prefix sums, products, maxima and minima along rows and columns of register tiles, and of vectors.
 //!
-//! Each digit of a coordinate along the line is a bit of the lane number or a digit of the value number
-//! ([`TvLayout::along`](crate::layout::TvLayout::along)). For each digit, starting from the lowest, every group of elements that differ only
-//! in lower digits is combined with the preceding groups: directly within a lane, and with a butterfly shuffle of the groups' totals between
-//! lanes. All lanes of a line then have its total, from which the next tile of the line continues.
+//! Each digit of a coordinate along the line is a bit of the lane index or a digit of the value index
+//! ([`TvLayout::along`](crate::layout::TvLayout::along)). For each digit, starting from the lowest, every group of elements that differ
+//! only in lower digits is combined with the preceding groups: directly within a lane, and with a butterfly shuffle of the groups' totals
+//! between lanes. All lanes of a line then have the total of the line, from which the next tile of the line continues.
 
 use std::{collections::BTreeMap, panic::Location};
 

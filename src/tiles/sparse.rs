@@ -204,7 +204,7 @@ impl<'k, T: TensorElement, A> SparseGl<'k, T, A> {
         &self.values
     }
 
-    /// Returns tile (`row`, `col`), in units of tiles, like [`Gl::tile`].
+    /// Returns tile (`row`, `col`), where `row` and `col` are in units of tiles, as in [`Gl::tile`].
     pub fn tile(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> SparseGlTile<'k, T, A> {
         let (row, col) = (row.into(), col.into());
         SparseGlTile { values: self.values.tile(row, col), metadata: self.metadata.tile(row, col) }
@@ -212,7 +212,7 @@ impl<'k, T: TensorElement, A> SparseGl<'k, T, A> {
 }
 
 impl<'k, T: SparseElement, A: Readable> SparseGlTile<'k, T, A> {
-    /// Loads the stored elements and their positions. Each lane loads its own registers.
+    /// Loads the stored elements and their positions. Each lane loads the elements and positions that it owns.
     #[track_caller]
     pub fn load<const H: usize, const W: usize>(self) -> SparseRt<'k, T, H, W> {
         let k = self.values.kernel();
@@ -226,9 +226,9 @@ impl<'k, T: SparseElement, A: Readable> SparseGlTile<'k, T, A> {
     }
 
     /// Loads only the positions of the stored elements. The elements themselves are in `values`, a register tile that was loaded from a
-    /// shared copy of the same tile of [`SparseGl::values`], such as a stage of a pipeline.
+    /// shared copy of the same tile of [`SparseGl::values`], for example from a stage of a pipeline.
     ///
-    /// Elements of tf32 first move between the lanes of each quad, so all lanes of the warp must take part.
+    /// Elements of tf32 are first exchanged between the lanes of each quad, so all lanes of the warp must take part.
     ///
     /// ```
     /// # use warpwright::{prelude::*, tiles::SparseRt};

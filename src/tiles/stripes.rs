@@ -17,7 +17,7 @@ const MOST_IN_TILE: u32 = 1 << 16;
 /// The arrangement of a vector over `threads` threads: in each of `count` stripes, each thread owns `adjacent` elements, in the order of
 /// the threads.
 ///
-/// Unlike in [`Rv`](super::Rv), sizes are values, not type parameters, and the threads may be part of a warp, a block or a cluster.
+/// Unlike in [`Rv`](super::Rv), sizes are values, not type parameters, and the threads may form a part of a warp, a block or a cluster.
 #[doc(alias = "striped arrangement")]
 #[derive(Clone, Copy, Debug)]
 pub struct Stripes<'k> {
@@ -38,7 +38,7 @@ pub struct Striped<'k, T: TensorElement> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns the arrangement of `count` stripes of `threads` · `adjacent` elements, for the thread with index `thread`.
+    /// Returns the arrangement of `count` stripes, each of `threads` · `adjacent` elements, for the thread with index `thread`.
     ///
     /// The builder rejects the call if one of the numbers is 0 or a stripe has more than 65,536 elements.
     #[track_caller]
@@ -90,7 +90,7 @@ impl<'k> Stripes<'k> {
         self.ahead.map_or(first, |ahead| first - ahead)
     }
 
-    /// Returns the distance of each of the thread's elements from its [first](Self::first) one.
+    /// Returns the distance of each of the thread's elements from the [first](Self::first) one.
     pub fn offsets(self) -> impl Iterator<Item = u32> {
         (0..self.count).flat_map(move |stripe| {
             (0..self.adjacent).map(move |i| stripe * self.threads * self.adjacent + i)
@@ -108,7 +108,8 @@ impl<'k> Stripes<'k> {
         Striped { stripes: self, words: elements.to_vec() }
     }
 
-    /// Loads vector `index` of a row, from element `index` · [`length`](Self::length) on. Elements past the end are 0 and are not read.
+    /// Loads vector `index` of a row, which starts at element `index` · [`length`](Self::length). Elements past the end are 0 and are not
+    /// read.
     ///
     /// Accesses are up to 16 bytes wide, depending on the known alignment of the row and known divisors of its length.
     #[track_caller]
@@ -276,7 +277,7 @@ impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
         Self { stripes: self.stripes, words: self.words.iter().map(|&x| f(x)).collect() }
     }
 
-    /// Applies `f` to each element and the corresponding one of `other`.
+    /// Applies `f` to each element and the corresponding element of `other`.
     #[must_use]
     #[track_caller]
     pub fn zip(&self, other: &Self, f: impl Fn(Val<'k, T>, Val<'k, T>) -> Val<'k, T>) -> Self {

@@ -81,7 +81,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         self.tensor.with_access()
     }
 
-    /// Returns the vector, pending until `by`, the copies to its [`tensor`](Self::tensor), are complete.
+    /// Returns the vector, which is pending until the copies to its [`tensor`](Self::tensor), represented by `by`, are complete.
     pub fn written<V>(self, by: tensor::Pending<'k, V>) -> Pending<'k, Self> {
         by.map(|_| Filled { tile: self })
     }
@@ -93,7 +93,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         self.store_with(|whole| whole.tile(0).store(vector))
     }
 
-    /// Stores register vectors of several warps to parts of the vector, like [`St::store_with`].
+    /// Stores register vectors of several warps to parts of the vector, as [`St::store_with`] does for tiles.
     #[track_caller]
     pub fn store_with(self, store: impl FnOnce(&StoringVector<'k, T>)) -> Pending<'k, Self> {
         self.owner.sync_in_loop();
@@ -106,13 +106,13 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         StoringVector { vector: self.tensor.clone(), owner: self.owner }
     }
 
-    /// Returns a tile or vector of another type in the same memory, like [`St::reuse`].
+    /// Returns a tile or vector of another type in the same memory, as [`St::reuse`] does.
     #[track_caller]
     pub fn reuse<Tile: Allocate<'k>>(self) -> Tile {
         reuse(self)
     }
 
-    /// Returns two tiles or vectors in the same memory, like [`St::reuse_for_two`].
+    /// Returns two tiles or vectors in the same memory, as [`St::reuse_for_two`] does.
     #[track_caller]
     pub fn reuse_for_two<First: Allocate<'k>, Second: Allocate<'k>>(self) -> (First, Second) {
         reuse_for_two(self)

@@ -68,7 +68,7 @@ impl<'k, T: SquareSubtiles, const H: usize, const W: usize, L: RegisterLayout> R
         )
     }
 
-    /// Returns the transposed matrix in the same layout, with the instructions of [`swap_layout`](Self::swap_layout).
+    /// Returns the transposed matrix in the same layout, using the instructions of [`swap_layout`](Self::swap_layout).
     #[doc(alias = "transpose_inplace")]
     #[doc(alias = "transpose_sep")]
     #[must_use]
@@ -137,7 +137,7 @@ macro_rules! bytes {
                 bytes_swapped(self)
             }
 
-            /// Returns the transposed matrix in the same layout, with the instructions of [`swap_layout`](Self::swap_layout). `H2` must be
+            /// Returns the transposed matrix in the same layout, using the instructions of [`swap_layout`](Self::swap_layout). `H2` must be
             /// 2`W` and `W2` must be `H`/2; other sizes do not compile.
             #[must_use]
             #[track_caller]

@@ -9,10 +9,10 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     /// Returns the same elements in another vector layout: for example, converts a vector with one element per row of a tile to one with one
     /// element per column, or a vector loaded as [`Naive`](super::Naive) to a vector of a tile.
     ///
-    /// All lanes of the warp must take part. A lane receives each register of the result at most once: per 16 elements of 32 bits, at most
-    /// 4 `shfl` to [`Aligned`](super::Aligned), 2 to [`Orthogonal`](super::Orthogonal), and ½ to `Naive` for lengths that are multiples of
-    /// 128. Two 16-bit elements of a register that have the same owner share a `shfl`. No instruction is emitted if the layouts are the
-    /// same.
+    /// All lanes of the warp must take part. A lane receives each register of the result at most once. Per 16 elements of 32 bits,
+    /// conversion to [`Aligned`](super::Aligned) therefore requires at most 4 `shfl`, conversion to [`Orthogonal`](super::Orthogonal) at
+    /// most 2, and conversion to `Naive`, for lengths that are multiples of 128, at most ½. Two 16-bit elements of a register that have the
+    /// same owner share a `shfl`. No instruction is emitted if the layouts are the same.
     #[doc(alias = "copy")]
     #[must_use]
     #[track_caller]

@@ -1,4 +1,4 @@
-//! Block scaling: factors shared by several elements of a row.
+//! Block scaling: scales that several elements of a row share.
 
 use super::layouts;
 use crate::{atoms::mma_type::MmaType, layout::Layout};
@@ -30,7 +30,7 @@ impl ScaleVector {
 ///
 /// Scales are read from individual bytes of a register in some lanes; two small constants, byte and thread, select them.
 /// The layouts are those for byte 0 and thread 0. **The arithmetic is unverified on hardware:** no sm_120a device was available. The
-/// simulator computes dense products by published rules.
+/// simulator computes dense MMAs by published rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockScale {
     pub(super) ty: MmaType,

@@ -24,7 +24,7 @@ pub struct UnknownAtom {
     what: &'static str,
     /// The unrecognized name.
     name: String,
-    /// The closest known name, if it has at least half of `name` as a prefix.
+    /// The closest known name, if it shares a prefix with `name` that is at least half as long as `name`.
     closest: Option<String>,
 }
 
@@ -72,7 +72,7 @@ static WARP: LazyLock<Table> = LazyLock::new(|| {
 
 static WGMMA: LazyLock<Table> = LazyLock::new(|| Table::new(wgmma::atoms()));
 
-/// Returns every atom: those of one thread, of a quad pair, of a warp, and of a warpgroup.
+/// Returns every atom: first those of one thread, then those of a quad pair, of a warp, and of a warpgroup.
 pub fn mma_atoms() -> impl Iterator<Item = &'static MmaAtom> {
     WARP.atoms.iter().chain(&WGMMA.atoms)
 }

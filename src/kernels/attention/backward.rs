@@ -17,8 +17,8 @@ use crate::{
 use inputs::{Inputs, PADDING};
 
 /// The arguments of the kernel that [`AttentionBackward::rows_kernel`] builds:
-/// `(o, d_o, lse, rows, sums, [batches, kv_heads, group, queries, keys], strides)`, where `rows` and `sums` are intermediate results, whose
-/// lengths [`AttentionBackward::workspace`] returns. `strides` contains the strides of O and dO.
+/// `(o, d_o, lse, rows, sums, [batches, kv_heads, group, queries, keys], strides)`. [`AttentionBackward::workspace`] returns the lengths of
+/// `rows` and `sums`, which are intermediate results. `strides` contains the strides of O and dO.
 pub type AttentionRowsArgs<T> = (In<T>, In<T>, In<f32>, Out<f32>, Out<f32>, [u32; 5], [[u32; 3]; 2]);
 
 /// The arguments of the kernel that [`AttentionBackward::keys_kernel`] builds:
@@ -43,8 +43,8 @@ const SIZES: &str = "batches, kv_heads, group, queries, keys";
 /// Kernels that compute the gradients of [attention](super::Attention) with respect to Q, K and V, in three launches. All of these kernels
 /// require sm_90a.
 ///
-/// With P = exp(`scale` · Q·Kᵀ − lse), dP = dO·Vᵀ, δ the row sums of dO ∘ O, and dS = P ∘ (dP − δ), the gradients are dV = Pᵀ·dO, dK =
-/// `scale` · dSᵀ·Q and dQ = `scale` · dS·K. dK and dV are summed over the query heads that share them.
+/// Let P = exp(`scale` · Q·Kᵀ − lse), dP = dO·Vᵀ, δ = the row sums of dO ∘ O, and dS = P ∘ (dP − δ). The gradients are dV = Pᵀ·dO, dK =
+/// `scale` · dSᵀ·Q and dQ = `scale` · dS·K, where dK and dV are summed over the query heads that share them.
 ///
 /// 1. [`rows_kernel`](Self::rows_kernel) prepares lse and δ of each row, and clears the buffer `sums`.
 /// 2. [`keys_kernel`](Self::keys_kernel) computes dK and dV, and accumulates dQ in `sums`, in f32. The order of these atomic additions is
@@ -54,12 +54,14 @@ const SIZES: &str = "batches, kv_heads, group, queries, keys";
 /// If `deterministic`, the second kernel omits dQ, and [`queries_kernel`](Self::queries_kernel) computes dQ in place of the third kernel.
 /// This recomputes Q·Kᵀ and dO·Vᵀ, so there are 7 matrix products instead of 5, but `sums` is not needed.
 ///
-/// Sums are f32; P and dS are rounded to `T` before they are multiplied. The gradients of a query without keys are 0.
+/// Sums are f32; P and dS are rounded to `T` before they are multiplied by other matrices. The gradient with respect to a query without
+/// keys is 0.
 ///
-/// All kernels must be built from the same `AttentionBackward` and launched one after the other, with the mask and the `scale` of the
-/// forward kernel; `scale` must be positive. Soft caps and ALiBi slopes are not differentiated. The first kernel must clear `sums` each
-/// time before the second kernel adds to it. Strides are in elements, between batches, heads and rows, and must be multiples of 16 bytes.
-/// NaN or ∞ in dO·Vᵀ can make the gradients of a query and a key NaN even if the mask hides the key from the query.
+/// All kernels must be built from the same `AttentionBackward`, whose mask is that of the forward kernel, and launched one after the other,
+/// with the `scale` of the forward kernel; `scale` must be positive. Soft caps and ALiBi slopes are not differentiated. The first kernel
+/// must clear `sums` before each launch of the second kernel, which adds to `sums`. Strides are in elements, between batches, heads and
+/// rows, and must be multiples of 16 bytes. NaN or ∞ in dO·Vᵀ can make the gradients with respect to a query and a key NaN even if the mask
+/// hides the key from the query.
 #[doc(alias = "flash_attention")]
 #[doc(alias = "scaled_dot_product_attention_backward")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,7 +81,7 @@ impl AttentionBackward {
     /// The keys of a tile.
     pub(super) const KEYS: u32 = warpgroup::KEYS;
 
-    /// Returns the kernels for this head size.
+    /// Returns the kernels for a head size and a mask.
     #[must_use]
     pub fn new(head_size: u32, mask: AttentionMask) -> Self {
         let schedule = Schedule::grouped(8);
@@ -99,8 +101,9 @@ impl AttentionBackward {
         format!("{}_{}_{}", T::NAME, self.head_size, self.mask.name())
     }
 
-    /// Builds the kernel that prepares `rows` and clears `sums`, named `attention_backward_rows_bf16_128`. If `deterministic`, it does not
-    /// clear `sums` and is named `attention_backward_rows_only_bf16_128`.
+    /// Builds the kernel that prepares `rows` and clears `sums`. For bf16 and a head size of 128, it is named
+    /// `attention_backward_rows_bf16_128`. If `deterministic`, it does not clear `sums` and is named
+    /// `attention_backward_rows_only_bf16_128`.
     ///
     /// # Errors
     /// Returns an error for an unsupported head size.
@@ -123,8 +126,9 @@ impl AttentionBackward {
         })
     }
 
-    /// Builds the kernel that computes dK and dV and accumulates dQ in `sums`, named `attention_backward_bf16_128_causal`. If
-    /// `deterministic`, it does not compute dQ and is named `attention_backward_keys_…`.
+    /// Builds the kernel that computes dK and dV and accumulates dQ in `sums`. Its name contains the type, the head size and the mask, as
+    /// in `attention_backward_bf16_128_causal`. If `deterministic`, it does not compute dQ, and its name begins with
+    /// `attention_backward_keys_`.
     ///
     /// # Errors
     /// Returns an error for an unsupported head size, or a window of 2³⁰ positions or more.
@@ -163,7 +167,8 @@ impl AttentionBackward {
         )
     }
 
-    /// Builds the kernel that scales and rounds `sums` to dQ, named `attention_backward_finish_bf16_128`.
+    /// Builds the kernel that scales `sums` and rounds the results to dQ. For bf16 and a head size of 128, it is named
+    /// `attention_backward_finish_bf16_128`.
     ///
     /// # Errors
     /// Returns an error for an unsupported head size.
@@ -184,7 +189,8 @@ impl AttentionBackward {
         })
     }
 
-    /// Builds the kernel that computes dQ if `deterministic`, named `attention_backward_queries_bf16_128_causal`.
+    /// Builds the kernel that computes dQ if `deterministic`. Its name contains the type, the head size and the mask, as in
+    /// `attention_backward_queries_bf16_128_causal`.
     ///
     /// # Errors
     /// Returns the errors of [`keys_kernel`](Self::keys_kernel).

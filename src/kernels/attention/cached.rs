@@ -25,20 +25,21 @@ pub type CachedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, In<u32>, [u32; 4], [[u32; 2]; 2], [[u32; 3]; 2], f32);
 
 /// The arguments of the kernel that [`CachedAttention::paged_kernel`] builds:
-/// `(q, k, v, o, lse, lengths, tables, [batches, kv_heads, group, pages, table], of_queries, of_keys, scale)`, like
-/// [`CachedAttentionArgs`], but keys and values are stored in `pages` pages. Row `batch` of `tables`, of `table` elements, contains the
-/// page indices of a sequence. `of_keys` contains the strides of K and V between pages, between heads and between rows.
+/// `(q, k, v, o, lse, lengths, tables, [batches, kv_heads, group, pages, table], of_queries, of_keys, scale)`. They are those of
+/// [`CachedAttentionArgs`], except that keys and values are stored in `pages` pages. Row `batch` of `tables`, of `table` elements, contains
+/// the page indices of a sequence. `of_keys` contains the strides of K and V between pages, between heads and between rows.
 #[doc(alias = "paged_attention")]
 pub type PagedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, In<u32>, In<u32>, [u32; 5], [[u32; 2]; 2], [[u32; 3]; 2], f32);
 
-/// A kernel for attention of one query per head to a cache of keys and values: O = softmax(`scale` · q·Kᵀ)·V, and the logarithm of the sum
-/// of exponentials. Requires sm_90a.
+/// A kernel for attention of one query per head to a cache of keys and values. It computes O = softmax(`scale` · q·Kᵀ)·V and the logarithm
+/// of the sum of exponentials, and requires sm_90a.
 ///
 /// The query heads that share a KV head are the rows of one tile, so each key and value is read once. The blocks of a cluster divide the
-/// keys of a sequence and merge their results, each relative to its own maximum. Arithmetic is that of [`Attention`](super::Attention), and
-/// `scale` must be positive. Rows that are not in use are ignored and may contain NaN. A length of 0 gives O = 0 and the logarithm −∞; a
-/// length beyond the end of the cache is limited to the cache. All strides must be multiples of 16 bytes.
+/// keys of a sequence and merge their results, each of which is relative to the block's own maximum. The arithmetic is that of
+/// [`Attention`](super::Attention), and `scale` must be positive. Rows that are not in use are ignored and may contain NaN. A length of 0
+/// gives O = 0 and the logarithm −∞; a length beyond the end of the cache is limited to the cache. All strides must be multiples of 16
+/// bytes.
 #[doc(alias = "flash_decoding")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CachedAttention {
@@ -52,9 +53,9 @@ impl CachedAttention {
     /// The supported values of [`parts`](Self::parts).
     pub const PARTS: [u32; 3] = [1, 2, 4];
 
-    /// Returns the kernel for long caches of this many sequences and KV heads. Each cache is divided among the smallest number of blocks
-    /// that occupies nine tenths of the multiprocessors, or, if none does, the number that occupies the most. An H100 or H200 runs up to 30
-    /// clusters of 4 blocks at the same time.
+    /// Returns the kernel for `batches` sequences with long caches of `kv_heads` KV heads each. Each cache is divided among the smallest
+    /// number of blocks that occupies at least nine tenths of the multiprocessors; if no number does, it is divided among the number that
+    /// occupies the most multiprocessors. An H100 or H200 runs up to 30 clusters of 4 blocks at the same time.
     #[must_use]
     pub fn for_problem(head_size: u32, batches: u32, kv_heads: u32, multiprocessors: u32) -> Self {
         let caches = u64::from(batches) * u64::from(kv_heads);
@@ -69,7 +70,7 @@ impl CachedAttention {
         Self { head_size, parts }
     }
 
-    /// Builds the kernel for contiguous caches, named `attention_cached_bf16_128_split2`.
+    /// Builds the kernel for contiguous caches. For bf16, a head size of 128 and two parts, it is named `attention_cached_bf16_128_split2`.
     ///
     /// # Errors
     /// Returns an error for an unsupported head size or number of parts.
@@ -99,7 +100,8 @@ impl CachedAttention {
         )
     }
 
-    /// Builds the kernel for caches in pages of `page` rows, a power of two from 8 to 128, named `attention_paged_bf16_128_pages16_split2`.
+    /// Builds the kernel for caches in pages of `page` rows, a power of two from 8 to 128. For bf16, a head size of 128, pages of 16 rows
+    /// and two parts, it is named `attention_paged_bf16_128_pages16_split2`.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel), and an error for an unsupported page size.

@@ -11,8 +11,8 @@ use crate::{
     tiles::Convert,
 };
 
-/// The number of products of [`batched_gemm`], and the distances between the first elements of consecutive matrices, in elements. `None` is
-/// the distance without gaps: a matrix begins after the last row, or column, of the preceding one.
+/// The number of products that [`batched_gemm`] computes, and the distances between the first elements of consecutive matrices, in
+/// elements. `None` means that a matrix begins immediately after the last row (or column, in column order) of the preceding one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GemmBatches {
     /// The number of products.
@@ -26,15 +26,15 @@ pub struct GemmBatches {
 }
 
 impl GemmBatches {
-    /// Returns this number of products whose matrices have no gaps between them.
+    /// Returns `count` products of contiguous matrices.
     pub const fn new(count: u32) -> Self {
         Self { count, a_distance: None, b_distance: None, d_distance: None }
     }
 }
 
-/// Computes D = f(A·B) for each of several products of the same size, in one launch of the kernel of [`Gemm::for_batches`]. The requirements
-/// for sizes and strides are those of [`gemm`](super::gemm()). On devices of compute capability 9.0, the distances between matrices A and
-/// between matrices B must be multiples of 16 bytes, too.
+/// Computes D = f(A·B) for each of several products of the same size, in one launch. [`Gemm::for_batches`] chooses the kernel. The
+/// requirements for sizes and strides are those of [`gemm`](super::gemm()). On devices of compute capability 9.0, the distances between
+/// matrices A and between matrices B must also be multiples of 16 bytes.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -53,7 +53,7 @@ impl GemmBatches {
 /// ```
 ///
 /// # Errors
-/// Returns the errors of [`gemm`](super::gemm()); `Refused` also if matrices D overlap.
+/// Returns the errors of [`gemm`](super::gemm()), and `Refused` if matrices D overlap.
 #[doc(alias = "bmm")]
 pub fn batched_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,

@@ -29,11 +29,12 @@ pub struct CacheShape {
     pub scale: Option<f32>,
 }
 
-/// Computes, for each sequence and head, attention of one query to the first `lengths[batch]` positions of the cache, and in `lse` the
-/// logarithms of the sums of exponentials, `[batch][head]`. The kernel is that of [`CachedAttention::for_problem`], which requires sm_90a.
+/// Computes, for each sequence and head, attention of one query to the first `lengths[batch]` positions of the cache, and stores the
+/// logarithms of the sums of exponentials in `lse`, a contiguous array `[batch][head]`. [`CachedAttention::for_problem`] chooses the
+/// kernel. Requires sm_90a.
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, if `heads` is not a multiple of `kv_heads`, or if no kernel supports the head size.
+/// Returns [`CallError`], for example `Refused` if `heads` is not a multiple of `kv_heads`, or if no kernel supports the head size.
 #[doc(alias = "decode")]
 pub fn cached_attention<'a, T>(
     on: impl Into<Queue<'a>>,

@@ -14,7 +14,7 @@ use crate::{
 /// The operands of [`AttentionExtras`]; those that are `None` have no effect.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExtraOperands<'a> {
-    /// The soft cap c, from 0.001 to 10,000: each score is replaced by c·tanh(score / c).
+    /// The soft cap c, from 0.001 to 10,000: each score is replaced with c·tanh(score / c).
     pub soft_cap: Option<f32>,
     /// ALiBi: one slope per query head, by which the distance between the positions of query and key is multiplied before it is subtracted
     /// from a score.
@@ -23,8 +23,8 @@ pub struct ExtraOperands<'a> {
     pub sinks: Option<BufferRef<'a, f32>>,
 }
 
-/// Computes [`attention`](super::attention()) with a soft cap, slopes or sinks; the layouts are the same, and `slopes` and `sinks` have
-/// `heads` elements. The kernel is that of [`Attention::for_problem`], with a soft cap in the tiles of [`Attention::with_tile_for_cap`].
+/// Computes [`attention`](super::attention()) with a soft cap, slopes or sinks. The layouts are the same; `slopes` and `sinks` have `heads`
+/// elements. [`Attention::for_problem`] chooses the kernel, and with a soft cap, [`Attention::with_tile_for_cap`] chooses its tiles.
 /// Requires sm_80 or later.
 ///
 /// ```
@@ -44,7 +44,7 @@ pub struct ExtraOperands<'a> {
 /// ```
 ///
 /// # Errors
-/// Returns the errors of [`attention`](super::attention()); `Refused` also for a soft cap out of range.
+/// Returns the errors of [`attention`](super::attention()), and `Refused` if the soft cap is out of range.
 #[doc(alias = "softcap")]
 #[doc(alias = "ALiBi")]
 pub fn attention_with_extras<'a, T>(

@@ -39,8 +39,8 @@ impl GemmShape {
     }
 }
 
-/// A type of factors: [`bf16`], [`struct@f16`], [`tf32`], [`e4m3`] and [`e5m2`], whose products are summed in f32, and `i8` and `u8`, whose
-/// products are summed in i32.
+/// An element type of A and B: [`bf16`], [`struct@f16`], [`tf32`], [`e4m3`] or [`e5m2`], whose products are summed in f32, or `i8` or `u8`,
+/// whose products are summed in i32.
 pub trait GemmOperand: TensorElement + Product<Self, Self::Sum> {
     /// The type in which products are summed.
     type Sum: GemmSum + Convert<f32>;
@@ -64,10 +64,11 @@ factors! {
     u8:   i32;
 }
 
-/// The operands of an [`Epilogue`]: D = f(α · rᵢ · sⱼ · (A·B)ᵢⱼ + β · Cᵢⱼ + biasⱼ), without the factors and terms that are `None`.
+/// The operands of an [`Epilogue`], which computes D = f(α · rᵢ · sⱼ · (A·B)ᵢⱼ + β · Cᵢⱼ + biasⱼ), without the factors and terms that are
+/// `None`.
 #[derive(Clone, Copy, Debug)]
 pub struct FusedOperands<'a, D> {
-    /// α, the factor of A·B.
+    /// α, by which A·B is multiplied.
     pub alpha: Option<f32>,
     /// r, one scale for each row: m elements.
     pub row_scales: Option<BufferRef<'a, f32>>,
@@ -85,12 +86,12 @@ impl<D> Default for FusedOperands<'_, D> {
     }
 }
 
-/// Computes D = f(A·B) with the kernel of [`Gemm::for_problem`]: with `wgmma` on devices of compute capability 9.0, with `mma.sync` on other
-/// devices of compute capability 8.0 or later. On devices of compute capability 9.0, the strides between the rows (or columns, in column
-/// order) of A and B must be multiples of 16 bytes; the stride between the rows of D may be any number of elements, at least n.
+/// Computes D = f(A·B). [`Gemm::for_problem`] chooses the kernel, which uses `wgmma` on devices of compute capability 9.0, and `mma.sync`
+/// on other devices of compute capability 8.0 or later. On devices of compute capability 9.0, the strides between the rows (or columns, in
+/// column order) of A and B must be multiples of 16 bytes; the stride between the rows of D may be any number of elements, at least n.
 ///
 /// # Errors
-/// Returns [`CallError`], for example, for factors that are not 16 bits wide, if A is not row-major or B is not column-major.
+/// Returns [`CallError`], for example if the elements of A and B are not 16 bits wide and A is not row-major or B is not column-major.
 pub fn gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,
     shape: &GemmShape,

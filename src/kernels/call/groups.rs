@@ -1,4 +1,4 @@
-//! Matrix products of groups of rows with a separate factor for each group.
+//! Matrix products of groups of rows with a separate matrix B for each group.
 
 use super::{
     distances::{AnyDistance, Distances, MatrixDistances},
@@ -14,8 +14,8 @@ use crate::{
 /// The groups of rows of [`grouped_gemm`], and the matrices B.
 #[derive(Clone, Copy, Debug)]
 pub struct GemmGroups<'a> {
-    /// The number of adjacent rows of A and D with the same B, which is the number of rows of a tile: 64 or 128, or, on devices of compute
-    /// capability 9.0 and with A in rows, 16. The rows of a group must be padded to a multiple of this number.
+    /// The number of adjacent rows of A and D with the same B, which is the number of rows of a tile: 64, 128 or, on devices of compute
+    /// capability 9.0 with A in rows, 16. Groups must be padded to a multiple of this number of rows.
     pub rows: u32,
     /// For each group of `rows` rows of A, the index of the matrix B by which the rows are multiplied: ⌈m / `rows`⌉ elements, each less
     /// than `count`.
@@ -26,8 +26,8 @@ pub struct GemmGroups<'a> {
     pub b_distance: Option<u32>,
 }
 
-/// Computes D = f(A·B) with a separate B for each group of rows of A and D, as in a mixture of experts. The kernel is that of
-/// [`Gemm::for_groups`]. The requirements for sizes and strides are those of [`batched_gemm`](super::batched_gemm).
+/// Computes D = f(A·B) with a separate B for each group of rows of A and D, as in a mixture of experts. [`Gemm::for_groups`] chooses the
+/// kernel. The requirements for sizes and strides are those of [`batched_gemm`](super::batched_gemm).
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -47,7 +47,7 @@ pub struct GemmGroups<'a> {
 /// ```
 ///
 /// # Errors
-/// Returns the errors of [`gemm`](super::gemm()); `Refused` also if no tile has this number of rows.
+/// Returns the errors of [`gemm`](super::gemm()), and `Refused` if no tile has `rows` rows.
 #[doc(alias = "MoE")]
 pub fn grouped_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,

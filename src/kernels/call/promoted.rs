@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Computes D = A·B for 8-bit floats with sums that are promoted to f32 after every 128 elements along k, because tensor cores sum the products
-/// of 8-bit floats with about 14 bits. The kernel is that of [`Gemm::for_promoted`]. Requires a device of compute capability 9.0, A in rows, B
+/// of 8-bit floats with about 14 bits. [`Gemm::for_promoted`] chooses the kernel. Requires a device of compute capability 9.0, A in rows, B
 /// in columns, and strides of A and B that are multiples of 16 bytes.
 ///
 /// # Errors

@@ -10,8 +10,9 @@ use crate::{
     tiles::Convert,
 };
 
-/// Quantizes each of m rows of n elements to e4m3 or i8, with one f32 scale for each row or for each 128 adjacent elements of a row, as
-/// [`Quantize`] does: q = round(x / s). `scales` is an m×1 or m×⌈n/128⌉ matrix. e4m3 requires a device of compute capability 8.9 or later.
+/// Quantizes each of m rows of n elements to e4m3 or i8, with one f32 scale for each row or for each group of 128 adjacent elements of a
+/// row, as [`Quantize`] does: q = round(x / s). `scales` is an m×1 or m×⌈n/128⌉ matrix. e4m3 requires a device of compute capability 8.9 or
+/// later.
 ///
 /// ```
 /// use warpwright::{kernels::{ScaleGroup, call}, prelude::*, run::{Device, KernelCache, Simulator}};

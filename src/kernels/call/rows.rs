@@ -1,4 +1,4 @@
-//! Kernels on the rows of matrices.
+//! Functions that operate on the rows of matrices.
 
 use super::operands::{Rows, RowsMut, portable_target, refused};
 use crate::{
@@ -206,23 +206,23 @@ where
 /// The tables of angles for [`rotary`], and the positions of the tokens in these tables.
 #[derive(Clone, Copy, Debug)]
 pub struct RotaryTables<'a> {
-    /// The cosines, `rows`×`half`.
+    /// The cosines, a `rows`×`half` matrix.
     pub cos: BufferRef<'a, f32>,
-    /// The sines, `rows`×`half`.
+    /// The sines, a `rows`×`half` matrix.
     pub sin: BufferRef<'a, f32>,
     /// The number of positions in the tables.
     pub rows: u32,
-    /// The number of pairs of each head that are rotated.
+    /// The number of pairs that are rotated in each head.
     pub half: u32,
     /// The position of each token, one element per token.
     pub positions: BufferRef<'a, i32>,
 }
 
-/// Rotates `half` pairs of each head by the angles for the position of its token. x and y have `tokens`·`heads` rows of n elements, one for
-/// each head; those of a token are consecutive. `tables` must contain the positions of all tokens.
+/// Rotates `half` pairs of each head by the angles for the position of the head's token. x and y have `tokens`·`heads` rows of n elements,
+/// one for each head; the rows of a token are consecutive. `tables` must contain the positions of all tokens.
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, if a head has fewer than `half` pairs.
+/// Returns [`CallError`], for example `Refused` if a head has fewer than `half` pairs.
 #[doc(alias = "RoPE")]
 pub fn rotary<'a, X>(
     on: impl Into<Queue<'a>>,

@@ -30,16 +30,23 @@ const COSTS: [Cost; 12] = [
     Cost { tile: GemmTile::T256x160, step: 0.82,  between: 2.2 },
     Cost { tile: GemmTile::T256x192, step: 0.99,  between: 2.5 },
 ];
+<<<<<<< HEAD
 /// The time to read a row of a step from the level-2 cache, in microseconds on an H100, if rows of an operand do not start at cache lines.
 /// Each row is then part of two lines, and reading it may take longer than the MMAs of a step.
 const CROSSING_ROW: f64 = 0.0025;
+=======
+/// The time of a step of two blocks that share tiles of B, in microseconds on an H200, if rows of an operand do not start at cache lines.
+/// Each row of a step is then part of two lines, and reading these from the level-2 cache takes longer than the `wgmma`s of a block.
+const PAIRED_STEPS: [(GemmTile, f64); 3] =
+    [(GemmTile::T128x128, 0.47), (GemmTile::T128x160, 0.52), (GemmTile::T128x192, 0.57)];
+>>>>>>> w-prose
 /// The exchange of sums among the blocks of a cluster.
 const EXCHANGE: f64 = 1.0;
 /// Bytes per microsecond from the GPU's memory.
 const BANDWIDTH: f64 = 4.0e6;
 
 impl Gemm {
-    /// Returns the kernels of a target that may be the fastest for problems with these orders and `m` rows of the result.
+    /// Returns the kernels for a target that may be the fastest for problems with operands in the given orders and `m` rows of the result.
     pub fn candidates(target: Target, a: MatrixOrder, b: MatrixOrder, m: u32) -> impl Iterator<Item = Self> {
         let has_wgmma = target.features().contains(Features::WGMMA);
         let few_rows = move |tile: &GemmTile| tile.size()[0] >= 64 || m <= 16 && a == MatrixOrder::Row;
@@ -64,12 +71,24 @@ impl Gemm {
         if gemm.has_wgmma() { gemm } else { Self { schedule: Schedule::grouped(8), ..gemm } }
     }
 
+<<<<<<< HEAD
     /// Returns the kernel for an m×n result of `D` and of depth k, where `size` is `[m, n, k]`, with operands of `T`, on a kind of GPU. It is
     /// the kernel of the [table](GemmTable::committed) of this kind if the table contains the problem. Otherwise, it is the fastest kernel
     /// according to a model: the time is the number of waves of tiles times the steps per tile, but at least the time to read the operands.
     /// If rows of an operand do not start at cache lines, a step takes at least the time to read its rows, which pairs of blocks share.
     /// Its target is sm_90a on GPUs of compute capability 9.0; on others, it is the newest one whose kernels also run on later GPUs, and
     /// tiles are the largest that occupy all multiprocessors.
+=======
+    /// Returns the kernel that multiplies an m×k matrix by a k×n matrix of `T`, where `size` is `[m, n, k]`, with results of `D`, on a kind
+    /// of GPU. If the [table](GemmTable::committed) for this kind of GPU contains the problem, the kernel is that of the table.
+    ///
+    /// Otherwise, on GPUs of compute capability 9.0, the target is sm_90a, and the kernel is the fastest one according to a model, which
+    /// estimates the time as the number of waves of tiles times the time of a tile, or as the time to read the operands if that is longer.
+    /// Pairs of blocks share tiles of B where this takes less time, mainly if rows of an operand do not start at cache lines.
+    ///
+    /// On other GPUs, the target is the newest one whose kernels also run on later GPUs, and tiles are the largest ones that occupy all
+    /// multiprocessors.
+>>>>>>> w-prose
     #[must_use]
     pub fn for_problem<T: Element, D: Element>(
         a: MatrixOrder,
@@ -88,9 +107,9 @@ impl Gemm {
         })
     }
 
-    /// Returns the [batched kernel](Self::batched_kernel) for `batches` products of operands of `T`, each an m×n result of depth k, where `size`
-    /// is `[m, n, k]`: on GPUs of compute capability 9.0, the fastest according to the model of [`for_problem`](Self::for_problem), and on others
-    /// the one with the largest tiles that occupy all multiprocessors.
+    /// Returns the [batched kernel](Self::batched_kernel) that multiplies `batches` pairs of an m×k and a k×n matrix of `T`, where `size`
+    /// is `[m, n, k]`. On GPUs of compute capability 9.0, this is the fastest kernel according to the model of
+    /// [`for_problem`](Self::for_problem); on other GPUs, it is the kernel with the largest tiles that occupy all multiprocessors.
     #[must_use]
     pub fn for_batches<T: Element>(
         a: MatrixOrder,
@@ -109,9 +128,9 @@ impl Gemm {
         Self::filling(target, [a, b], tiles, (size, batches), gpu.multiprocessors)
     }
 
-    /// Returns the [grouped kernel](Self::grouped_kernel) for an m×n result of depth k, where `size` is `[m, n, k]`, with operands of `T` and groups
-    /// of a multiple of `rows` rows, chosen as in [`for_batches`](Self::for_batches) among the tiles of this number of rows; `None` if
-    /// there are none.
+    /// Returns the [grouped kernel](Self::grouped_kernel) that multiplies an m×k matrix of `T` by k×n matrices, where `size` is `[m, n, k]`
+    /// and the number of rows of each group is a multiple of `rows`, chosen as in [`for_batches`](Self::for_batches) among the tiles with
+    /// `rows` rows; `None` if there are no such tiles.
     pub fn for_groups<T: Element>(
         a: MatrixOrder,
         b: MatrixOrder,
@@ -130,8 +149,9 @@ impl Gemm {
         Some(Self::filling(target, [a, b], tiles, (size, 1), gpu.multiprocessors))
     }
 
-    /// Returns the kernel with [promoted sums](Self::promoted_kernel) for an m×n result of depth k, where `size` is `[m, n, k]`, of A in rows and B
-    /// in columns: the faster one of its tiles according to the model of [`for_problem`](Self::for_problem).
+    /// Returns the kernel with [promoted sums](Self::promoted_kernel) that multiplies an m×k matrix by a k×n matrix of `T`, where `size` is
+    /// `[m, n, k]`, with A in rows and B in columns. Its tile is the faster of the two supported ones according to the model of
+    /// [`for_problem`](Self::for_problem).
     #[must_use]
     pub fn for_promoted<T: Element>(size: [u32; 3], gpu: &GpuKind) -> Self {
         let tiles = [GemmTile::T128x128, GemmTile::T128x192];
@@ -157,8 +177,8 @@ impl Gemm {
         predictable.min_by(|a, b| time(a).total_cmp(&time(b)))
     }
 
-    /// Returns this kernel for rows of A and B of any length and stride ([`any_size`](Self::any_size)), with tiles of 128×128 if those of this one
-    /// are larger.
+    /// Returns this kernel, but for rows of A and B of any length and stride ([`any_size`](Self::any_size)), and with tiles of at most
+    /// 128×128.
     #[must_use]
     pub const fn with_any_size(self) -> Self {
         let tile = match self.tile {
@@ -206,7 +226,7 @@ impl Gemm {
     }
 
     /// Returns whether two blocks should share tiles of B. They start later than one, but read less from the level-2 cache, which limits
-    /// tiles of 64×128 when rows of the factors do not start at cache lines (1000³ took 8.5 instead of 9.8 µs, but 1024³ 7.1 instead of
+    /// tiles of 64×128 when rows of the operands do not start at cache lines (1000³ took 8.5 instead of 9.8 µs, but 1024³ 7.1 instead of
     /// 6.0), and when there are many steps (128×8192×8192: 37.0 instead of 40.9).
     fn should_share(&self, size: [u32; 3], bytes: u32, multiprocessors: u32) -> bool {
         let [m, _, k] = size;

@@ -7,9 +7,9 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`Gemm::fused_kernel`](super::Gemm::fused_kernel) builds:
-/// `(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)`, the parameters of [`GemmArgs`](super::GemmArgs),
-/// and those of an [`Epilogue`]. Parameters that the epilogue does not use are not read, and their buffers may be empty. C and D must be
-/// different buffers.
+/// `(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)`. These are the parameters of
+/// [`GemmArgs`](super::GemmArgs) and those of an [`Epilogue`]. Parameters that the epilogue does not use are not read, and their buffers
+/// may be empty. C and D must be different buffers.
 pub type FusedGemmArgs<T, D> =
     (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32, f32, f32, In<D>, u32, In<f32>, In<f32>, In<f32>);
 

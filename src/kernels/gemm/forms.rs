@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Gemm {
-    /// Builds the kernel, named after the types, orders, tile, cluster and function: `gemm_bf16_row_col_128x192`.
+    /// Builds the kernel. Its name contains the types, orders, tile, cluster and function, as in `gemm_bf16_row_col_128x192`.
     ///
     /// # Errors
     /// Returns an error if the table of [`Gemm`] does not contain the combination of types and orders, if the types do not support the
@@ -29,8 +29,8 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel of a product with additional operands. The sums of tiles of more than 128 columns leave no registers for these
-    /// operands, so the kernel uses tiles of 128×128 instead.
+    /// Builds the kernel that computes a product and applies an epilogue with additional operands. The sums of tiles of more than 128
+    /// columns leave no registers for these operands, so the kernel uses tiles of 128×128 instead.
     ///
     /// ```
     /// use warpwright::{kernels::{Activation, Epilogue, Gemm, GemmTile, MatrixOrder}, prelude::*};
@@ -80,7 +80,7 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel of a batch of products of the same size, whose matrices are equally spaced. One launch computes all products.
+    /// Builds the kernel that computes a batch of products of the same size, whose matrices are equally spaced, in one launch.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel), and an error for clusters of several rows of tiles.
@@ -113,8 +113,8 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel of products with several B, as in a mixture of experts: the rows of A and D form groups of whole tiles, and
-    /// `groups` contains, for each row of tiles ([`GemmTile::size`]), the index of the B that it is multiplied by.
+    /// Builds the kernel that multiplies groups of rows of A by different matrices B, as in a mixture of experts. The groups consist of
+    /// whole tiles, and `groups` contains, for each row of tiles ([`GemmTile::size`]), the index of the matrix B by which it is multiplied.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel), and an error for clusters of several rows of tiles.
@@ -146,8 +146,8 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel of a gated product, f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ followed by those of B₂, and D has n columns.
-    /// With [`Activation::Silu`](super::Activation::Silu), this is SwiGLU ([Shazeer 2020](https://arxiv.org/abs/2002.05202)).
+    /// Builds the kernel that computes a gated product, f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ followed by those of B₂, and D has
+    /// n columns. With [`Activation::Silu`](super::Activation::Silu), this is SwiGLU ([Shazeer 2020](https://arxiv.org/abs/2002.05202)).
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel), and an error for targets other than sm_90a, for tiles other than 64×128 and

@@ -5,7 +5,7 @@ use std::fmt;
 #[cfg(any(feature = "cuda", feature = "sim"))]
 use crate::run::Device;
 
-/// A kind of GPU: the properties that a GPU must have for the measurements of another one to apply to it.
+/// A kind of GPU: the properties on which measurements depend. Measurements on a GPU also apply to other GPUs with the same properties.
 ///
 /// ```
 /// use warpwright::kernels::GpuKind;
@@ -24,7 +24,7 @@ pub struct GpuKind {
 }
 
 impl GpuKind {
-    /// Returns the kind of a device. The simulator's name differs from the names of all GPUs.
+    /// Returns the kind of a device. The name of the simulator's device differs from the names of all GPUs.
     #[cfg(any(feature = "cuda", feature = "sim"))]
     pub fn of(device: &impl Device) -> Self {
         Self {

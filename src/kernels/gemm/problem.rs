@@ -209,7 +209,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         (self.d.number(number), row)
     }
 
-    /// Returns the factors for a row of tiles of `height` rows, and the row within A.
+    /// Returns the operands for a row of tiles of `height` rows, and the row within A.
     #[track_caller]
     pub(super) fn factors(&self, row: Val<'k, u32>, height: u32) -> (Factors<'k, T>, Val<'k, u32>) {
         let (number, within) = self.within(row, height);

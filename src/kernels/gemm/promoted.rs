@@ -7,16 +7,17 @@ use crate::{
     tiles::{ColVec, Consumer, Convert, Gl, Product, Rt, St, consumers, producer, row_major},
 };
 
-/// The arguments of the kernel that [`Gemm::block_scaled_kernel`] builds: `(a, lda, a_scales, b, ldb, b_scales, d, ldd, m, n, k)`, the
-/// parameters of [`GemmArgs`] and the scales of blocks of A and B.
+/// The arguments of the kernel that [`Gemm::block_scaled_kernel`] builds: `(a, lda, a_scales, b, ldb, b_scales, d, ldd, m, n, k)`. These
+/// are the parameters of [`GemmArgs`] and the scales of blocks of A and B.
 pub type BlockScaledGemmArgs<T, D> = (In<T>, u32, In<f32>, In<T>, u32, In<f32>, Out<D>, u32, u32, u32, u32);
 
 /// The elements of a block of scales along k, and columns of B.
 const BLOCK: u32 = 128;
 
 impl Gemm {
-    /// Builds the kernel of a product of 8-bit floats whose sums are promoted: after every 128 elements along k, they are added in f32. In
-    /// [`kernel`](Self::kernel), tensor cores sum the products of 8-bit floats with about 14 bits, so errors grow with the depth.
+    /// Builds the kernel that multiplies matrices of 8-bit floats with promoted sums: after every 128 elements along k, the sums are added
+    /// in f32. With [`kernel`](Self::kernel), tensor cores sum the products of 8-bit floats with about 14 bits, so errors grow with the
+    /// depth.
     ///
     /// # Errors
     /// Returns an error for targets other than sm_90a, types that are not 8-bit floats, orders other than A in rows and B in columns, tiles
@@ -45,9 +46,9 @@ impl Gemm {
         )
     }
 
-    /// Builds the kernel of a product of 8-bit floats with a scale for each block of 128 elements along k: D = Σₛ rᵢₛ · cⱼₛ · (A·B)ᵢⱼₛ,
-    /// where s counts the blocks. `a_scales` contains one scale for each row of A, block by block: `a_scales[s · m + i]`; `b_scales`
-    /// contains one scale for each block of 128 columns of B: `b_scales[(j / 128) · ⌈k / 128⌉ + s]` (as in
+    /// Builds the kernel that multiplies matrices of 8-bit floats with a scale for each block of 128 elements along k: D = Σₛ rᵢₛ · cⱼₛ ·
+    /// (A·B)ᵢⱼₛ, where s counts the blocks. `a_scales` contains one scale for each row of A, block by block: `a_scales[s · m + i]`;
+    /// `b_scales` contains one scale for each block of 128 columns of B: `b_scales[(j / 128) · ⌈k / 128⌉ + s]` (as in
     /// [DeepSeek-V3](https://arxiv.org/abs/2412.19437)). Tiles are 128×128.
     ///
     /// # Errors
@@ -103,7 +104,7 @@ impl Gemm {
     }
 }
 
-/// Scales of blocks of the factors.
+/// Scales of blocks of the operands.
 pub(super) struct BlockScales<'k> {
     /// For each step along k, those of the rows of A.
     pub(super) a: Gl<'k, f32, Read>,

@@ -6,7 +6,7 @@ use crate::{
     tiles::{EmptyStage, FillingStage, Gl, InFlight, Persistent, Product, Row, Rt, Source, St, StageTiles},
 };
 
-/// The factors of a product.
+/// The operands of a product.
 pub(super) struct Factors<'k, T: TensorElement> {
     pub(super) a: Gl<'k, T, Read>,
     pub(super) b: Gl<'k, T, Read>,

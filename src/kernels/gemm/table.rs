@@ -43,7 +43,7 @@ pub struct GemmTable {
     pub date: String,
     /// The command line.
     pub command: String,
-    /// The problems, with their kernels.
+    /// The problems and their kernels.
     pub entries: Vec<GemmEntry>,
 }
 
@@ -78,13 +78,13 @@ static COMMITTED: LazyLock<[GemmTable; 8]> = LazyLock::new(|| {
 });
 
 impl GemmTable {
-    /// Returns the tables of this crate, from which [`Gemm::for_problem`] takes the kernels for their GPUs.
+    /// Returns the tables in this crate, one for each kind of GPU, in which [`Gemm::for_problem`] looks up kernels.
     pub fn committed() -> &'static [Self] {
         &*COMMITTED
     }
 
-    /// Returns the kernel for an m×n result of `D` and of depth k, where `size` is `[m, n, k]`, with operands of `T` in these orders, if the
-    /// table contains it.
+    /// Returns the kernel that multiplies an m×k matrix by a k×n matrix of `T` in the given orders, where `size` is `[m, n, k]`, with
+    /// results of `D`, if the table contains the problem.
     pub fn get<T: Element, D: Element>(
         &self,
         a: MatrixOrder,
@@ -95,7 +95,7 @@ impl GemmTable {
         self.entries.iter().find(|entry| entry.problem() == problem).map(|entry| entry.gemm)
     }
 
-    /// Returns the table's kernel for this problem, or that of [`Gemm::for_problem`] if the table does not contain the problem.
+    /// Returns the table's kernel for a problem, or the kernel of [`Gemm::for_problem`] if the table does not contain the problem.
     #[must_use]
     pub fn for_problem<T: Element, D: Element>(
         &self,

@@ -9,17 +9,17 @@ use crate::ptx::{Features, Target};
 /// which read less from the level-2 cache. On other targets, a block computes a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GemmTile {
-    /// 16×64, for results of at most 16 rows. Products take as long as with 64 rows, but loads of A take less time.
+    /// 16×64, for results of at most 16 rows. The `wgmma`s take as long as those for 64 rows, but loads of A take less time.
     T16x64,
     /// 16×128, for results of at most 16 rows.
     T16x128,
     /// 64×64, for small results.
     T64x64,
-    /// 64×128, for results of few rows.
+    /// 64×128, for results with few rows.
     T64x128,
     /// 128×128.
     T128x128,
-    /// 128×160, for results whose tiles of other sizes leave many multiprocessors idle in the last round.
+    /// 128×160, for results that, with tiles of other sizes, leave many multiprocessors idle in the last round.
     T128x160,
     /// 128×176, like 128×160, for results of 16 and 32 bits that [`GemmTable`](super::GemmTable) lists. It is slow if B is in rows, because
     /// rows of 176 elements allow only a swizzle of 32 bytes.
@@ -63,7 +63,7 @@ impl GemmTile {
         Self::T256x192,
     ];
 
-    /// Returns the tiles of a target, from small to large.
+    /// Returns the tiles for a target, from small to large.
     pub const fn for_target(target: Target) -> &'static [Self] {
         if target.features().contains(Features::WGMMA) {
             &[
@@ -113,7 +113,7 @@ impl GemmTile {
         u64::from(m.div_ceil(rows)) * u64::from(n.div_ceil(cols))
     }
 
-    /// Returns the numbers of blocks of a cluster that may compute a tile together on sm_90a.
+    /// Returns the supported numbers of blocks of a cluster that compute a tile together on sm_90a.
     pub const fn parts(self) -> &'static [u32] {
         match self {
             Self::T16x64 | Self::T64x64 => &[1, 2],

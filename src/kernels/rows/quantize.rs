@@ -12,20 +12,20 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`Quantize::kernel`] builds: `(x, ldx, q, ldq, scales, lds, m, n)`, where x and q are m×n, with row
-/// pitches `ldx` and `ldq` in elements. The scales are m×`lds`, and each row has one scale or ⌈n/128⌉ scales.
+/// pitches `ldx` and `ldq` in elements. `scales` is m×`lds`, of which each row contains one scale or ⌈n/128⌉ scales.
 pub type QuantizeArgs<X, Q> = (In<X>, u32, Out<Q>, u32, Out<f32>, u32, u32, u32);
 
-/// The arguments of the kernel that [`Quantize::norm_kernel`] builds: `(x, ldx, w, q, ldq, scales, lds, m, n, epsilon)`, like
-/// [`QuantizeArgs`]; w has n elements.
+/// The arguments of the kernel that [`Quantize::norm_kernel`] builds: `(x, ldx, w, q, ldq, scales, lds, m, n, epsilon)`. w has n elements;
+/// [`QuantizeArgs`] describes the other arguments.
 pub type NormQuantizeArgs<X, W, Q> = (In<X>, u32, In<W>, Out<Q>, u32, Out<f32>, u32, u32, u32, f32);
 
-/// The arguments of the kernel that [`Quantize::gated_kernel`] builds: `(x, ldx, u, ldu, q, ldq, scales, lds, m, n)`, like
-/// [`QuantizeArgs`]; u is m×n.
+/// The arguments of the kernel that [`Quantize::gated_kernel`] builds: `(x, ldx, u, ldu, q, ldq, scales, lds, m, n)`. u is m×n;
+/// [`QuantizeArgs`] describes the other arguments.
 pub type GatedQuantizeArgs<X, Q> = (In<X>, u32, In<X>, u32, Out<Q>, u32, Out<f32>, u32, u32, u32);
 
 /// An element type to which numbers are quantized.
 pub trait Quantized: TensorElement {
-    /// The magnitude of the largest element of a group after quantization.
+    /// The magnitude of the element with the largest magnitude in a group, after quantization.
     const LARGEST: f32;
 }
 
@@ -80,8 +80,8 @@ pub struct Quantize {
 }
 
 impl Quantize {
-    /// Returns the kernels for rows of these sizes; see [`RowTiling::for_rows`]. `bytes` is the larger of the sizes of the elements that
-    /// are read and written.
+    /// Returns the kernels for rows of the given `sizes`; see [`RowTiling::for_rows`]. `bytes` is the larger of the sizes of the elements
+    /// that are read and written.
     #[must_use]
     pub fn for_rows(group: ScaleGroup, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let of_rows = RowTiling::for_rows(target, bytes, sizes);
@@ -110,8 +110,8 @@ impl Quantize {
         Self { tiling, group }
     }
 
-    /// Builds the kernel, named `quantize_row_bf16_e4m3_8192_by8` for bf16, e4m3, rows of up to 8192 elements, and sizes that are multiples
-    /// of 8.
+    /// Builds the kernel. For bf16, e4m3, rows of up to 8192 elements, and sizes that are multiples of 8, it is named
+    /// `quantize_row_bf16_e4m3_8192_by8`.
     ///
     /// # Errors
     /// Returns an error for a tiling that is invalid or does not fit the group, for clusters on targets older than sm_90, and for e4m3 on
@@ -132,8 +132,8 @@ impl Quantize {
         })
     }
 
-    /// Builds the kernel that quantizes norm(x) · w, named `rmsnorm_quantize_row_bf16_e4m3_8192_by8`. The product is quantized without
-    /// intermediate rounding.
+    /// Builds the kernel that quantizes norm(x) · w, without intermediate rounding of the product. Its name begins with that of the norm,
+    /// as in `rmsnorm_quantize_row_bf16_e4m3_8192_by8`.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel).
@@ -176,8 +176,8 @@ impl Quantize {
         )
     }
 
-    /// Builds the kernel that quantizes f(x) · u, named `silu_gated_quantize_row_bf16_e4m3_8192_by8`: SwiGLU with SiLU. The product is
-    /// quantized without intermediate rounding.
+    /// Builds the kernel that quantizes f(x) · u (SwiGLU, if f is SiLU), without intermediate rounding of the product. Its name begins with
+    /// that of the function, as in `silu_gated_quantize_row_bf16_e4m3_8192_by8`.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel).

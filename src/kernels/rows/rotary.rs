@@ -8,7 +8,7 @@ use crate::{
 
 /// The arguments of the kernel that [`Rotary::kernel`] builds:
 /// `(x, ldx, cos, sin, ldt, rows, positions, tokens, heads, half, y, ldy, m, n)`, where x and y are m×n, with row pitches `ldx` and `ldy`
-/// in elements; the tables are `rows`×`half`, with the row pitch `ldt`; there are `tokens` positions.
+/// in elements; `cos` and `sin` are `rows`×`half`, with the row pitch `ldt`; and `positions` has `tokens` elements.
 pub type RotaryArgs<X> =
     (In<X>, u32, In<f32>, In<f32>, u32, u32, In<i32>, u32, u32, u32, Out<X>, u32, u32, u32);
 
@@ -27,7 +27,7 @@ pub enum RotaryPairs {
 /// A kernel that rotates `half` pairs (a, b) of each row by the angles for the row's position: (a · cos − b · sin, b · cos + a · sin). The
 /// elements after the first 2 · `half` are copied.
 ///
-/// Row i has the position positions[i / heads], whose cosines and sines are a row of the tables. Rows without a position, and rows whose
+/// The position of row i is `positions[i / heads]`; its cosines and sines are a row of the tables. Rows without a position, and rows whose
 /// position is not in the tables, are set to zero. Arithmetic is f32, and results are rounded once.
 #[doc(alias = "RoPE")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,8 +56,8 @@ impl Rotary {
         Self { threads: (half / adjacent).next_power_of_two().min(32), adjacent, pairs, inverse: false }
     }
 
-    /// Builds the kernel, named `rotary_halves_bf16_by8` or `rotary_adjacent_bf16_by8` for bf16 and sizes that are multiples of 8, with
-    /// `_inverse` before the type for negated angles.
+    /// Builds the kernel. For bf16 and sizes that are multiples of 8, it is named `rotary_halves_bf16_by8` or `rotary_adjacent_bf16_by8`,
+    /// with `_inverse` before the type if angles are negated.
     ///
     /// # Errors
     /// Returns an error if the number of threads is not a power of two up to 32.

@@ -26,13 +26,14 @@ pub struct SoftmaxBackward {
 }
 
 impl SoftmaxBackward {
-    /// Returns the kernel for elements of `bytes` bytes in rows of these sizes; see [`RowTiling::for_rows`].
+    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: RowTiling::for_rows(target, bytes, sizes), log: false }
     }
 
-    /// Builds the kernel, named `softmax_backward_bf16_8192_by8` for bf16, rows of up to 8192 elements, and sizes that are multiples of 8.
+    /// Builds the kernel. For bf16, rows of up to 8192 elements, and sizes that are multiples of 8, it is named
+    /// `softmax_backward_bf16_8192_by8`.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling, and for clusters on targets older than sm_90.

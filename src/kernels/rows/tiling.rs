@@ -28,16 +28,16 @@ pub struct RowTiling {
     pub unaligned: bool,
     /// The number of groups of adjacent elements that a thread keeps in registers.
     pub stripes: u32,
-    /// Whether rows may be longer than the [capacity](Self::capacity); if so, they are read in parts, several times.
+    /// Whether rows may be longer than the [capacity](Self::capacity); if so, longer rows are read in parts, possibly several times.
     pub streamed: bool,
     /// The number of resident blocks per multiprocessor that the registers of a thread must allow; 0 for no limit.
     pub resident: u32,
-    /// The number of rows that a team buffers in shared memory: with more than 1, the next rows are copied while a row is processed. 0 if
-    /// rows are loaded directly into registers. Requires sm_80 or later.
+    /// The number of rows that the threads of a row buffer in shared memory; if it is more than 1, the next rows are copied while a row is
+    /// processed. 0 if rows are loaded directly into registers. Requires sm_80 or later.
     pub ahead: u32,
-    /// The number of rows that a team processes one after the other, if they pass through shared memory. It is small, so that all blocks
-    /// finish at about the same time and the rows in progress are close to each other, and is reduced if some multiprocessors would
-    /// otherwise have no block.
+    /// The number of rows that the same threads process one after the other, if rows pass through shared memory. This number is small, so
+    /// that all blocks finish at about the same time and the rows in progress are close to each other, and it is reduced if some
+    /// multiprocessors would otherwise have no block.
     pub turns: u32,
 }
 
@@ -66,10 +66,10 @@ impl RowTiling {
     /// written. The other entries of `sizes` are row pitches, or divisors of these. Rows are aligned only if every entry, in bytes, is a
     /// multiple of 16.
     ///
-    /// The fastest tiling on an H200 is a warp for short rows, and for longer rows a block with 32 bytes per thread; for elements narrower
-    /// than 32 bits, blocks are small enough for two to fit on a multiprocessor. For still longer rows of f32, it is a block with up to 32
-    /// elements per thread, then a cluster of up to 8 blocks. Long rows of 16-bit elements, and all long rows on targets without clusters,
-    /// are read twice, in parts; the second read hits the level-2 cache.
+    /// On an H200, the fastest tiling is a warp per row for short rows, and a block with 32 bytes per thread for longer rows; for elements
+    /// narrower than 32 bits, blocks are small enough for two to fit on a multiprocessor. For still longer rows of f32, the fastest tiling
+    /// is a block with up to 32 elements per thread, and for the longest ones, a cluster of up to 8 blocks. Long rows of 16-bit elements,
+    /// and all long rows on targets without clusters, are read twice, in parts; the second read hits the level-2 cache.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let adjacent = (16 / bytes).max(1);
@@ -120,8 +120,8 @@ impl RowTiling {
         }
     }
 
-    /// Returns the tiling for kernels that read each row once or twice and whose rows may pass through shared memory. Where that is not
-    /// faster, the tiling is that of [`for_rows`](Self::for_rows).
+    /// Returns the tiling for kernels that read each row once or twice and can copy rows to shared memory first. If copying is not faster,
+    /// the tiling is that of [`for_rows`](Self::for_rows).
     ///
     /// On an H200, rows of 8 to 64 KiB (32 to 64 KiB of f32) are processed fastest by one block each, which copies its row to shared memory
     /// while other blocks compute, so that more bytes are in flight than registers can contain. Unaligned rows are reordered in shared
@@ -176,9 +176,9 @@ impl RowTiling {
         Self { threads, rows: 1, cluster: 1, stripes, streamed: false, resident, ahead, turns, ..self }
     }
 
-    /// Returns the tiling for kernels that keep several rows of these sizes in registers, as in [`for_rows`](Self::for_rows): a thread has
-    /// at most 16 elements of each row, and rows of more than 8192 elements are divided among the blocks of a cluster. On targets without
-    /// clusters, the threads of a block of 1024 have more elements.
+    /// Returns the tiling for kernels that keep several rows of the given `sizes` in registers, as in [`for_rows`](Self::for_rows): a
+    /// thread has at most 16 elements of each row, and rows of more than 8192 elements are divided among the blocks of a cluster. On
+    /// targets without clusters, the threads of a block of 1024 have more elements.
     #[must_use]
     pub fn for_held_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
@@ -219,8 +219,8 @@ impl RowTiling {
         if room > shared_for_rows(target) { held } else { copied }
     }
 
-    /// Returns the tiling for kernels that read rows of these sizes once, as in [`for_rows`](Self::for_rows), except that rows that do not
-    /// fit in a block are read in parts.
+    /// Returns the tiling for kernels that read rows of the given `sizes` once, as in [`for_rows`](Self::for_rows), except that rows that
+    /// do not fit in a block are read in parts.
     #[must_use]
     pub fn for_reductions(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
@@ -229,8 +229,8 @@ impl RowTiling {
         }
     }
 
-    /// Returns the tiling for elementwise functions of rows of these sizes, as in [`for_rows`](Self::for_rows), except that longer rows are
-    /// divided among blocks of 64 threads, each of which processes 32 bytes.
+    /// Returns the tiling for elementwise functions of rows of the given `sizes`, as in [`for_rows`](Self::for_rows), except that longer
+    /// rows are divided among blocks of 64 threads, each of which processes 32 bytes.
     #[must_use]
     pub fn for_elements(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {

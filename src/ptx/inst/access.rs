@@ -24,7 +24,7 @@ macro_rules! safety {
 /// Defines the accesses of a pointer: `unsafe` with the end of their documentation, or safe.
 macro_rules! accesses {
     ($space:ident $(: $unsafe:tt $safety:expr)?) => {
-        /// Returns the pointer with a condition: accesses happen only if it holds; otherwise, loads return 0.
+        /// Returns the pointer with a condition: accesses happen only if the condition holds; otherwise, loads return 0.
         $(#[doc = $safety])?
         #[track_caller]
         pub $($unsafe)? fn when(self, condition: impl Into<Val<'k, bool>>) -> CheckedPtr<'k, T, $space, A> {

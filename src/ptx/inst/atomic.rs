@@ -13,7 +13,7 @@ use crate::ptx::{
 
 /// A space that supports atomic operations: global, shared (of the block or of the cluster), or generic.
 pub trait AtomicSpace: Space {
-    /// The default scope; if `None`, the device.
+    /// The default memory scope; `None` means the device.
     #[doc(hidden)]
     const MEMORY_SCOPE: Option<MemoryScope> = None;
 }
@@ -30,7 +30,7 @@ impl AtomicSpace for Generic {}
 /// An element type that supports atomic addition.
 #[diagnostic::on_unimplemented(message = "memory cannot add to `{Self}` atomically")]
 pub trait AtomicAdd: Element {
-    /// The operation and the type: `".add.u32"`.
+    /// The operation and the type, such as `".add.u32"`.
     #[doc(hidden)]
     const ADD: &'static str;
 }
@@ -60,7 +60,7 @@ additions! {
 /// An integer element with atomic compare-and-swap and bit operations.
 #[diagnostic::on_unimplemented(message = "`{Self}` is not an integer of 32 or 64 bits")]
 pub trait AtomicInteger: Element<Reg: Scalar> {
-    /// The untyped PTX type of the same width: `"b32"`.
+    /// The untyped PTX type of the same width, such as `"b32"`.
     #[doc(hidden)]
     const BITS: &'static str;
 }
@@ -113,8 +113,8 @@ pub struct Reduction<'k, T: Element, S: Space> {
 
 impl<'k, T: Element, S: AtomicSpace> CheckedPtr<'k, T, S, ReadWrite> {
     /// Returns the atomic operations on the element: `counter.at(0).atomic().add(1)`. By default, they are relaxed, with block scope in
-    /// shared memory of the block, cluster scope in shared memory of the cluster, and device scope elsewhere. Out of bounds, they have no
-    /// effect and return 0.
+    /// shared memory of the block, cluster scope in shared memory of the cluster, and device scope elsewhere. If the element is out of
+    /// bounds, they have no effect and return 0.
     #[doc(alias = "atom")]
     pub fn atomic(self) -> Atomic<'k, T, S> {
         Atomic { at: self, ordering: Ordering::of::<S>() }
@@ -137,7 +137,7 @@ macro_rules! ordering {
                 self
             }
 
-            /// Sets the scope: the threads with respect to which the operation is atomic.
+            /// Sets the memory scope, the threads with respect to which the operation is atomic.
             pub fn scope(mut self, scope: MemoryScope) -> Self {
                 self.ordering.scope = Some(scope);
                 self
@@ -212,7 +212,7 @@ impl<'k, T: Element, S: AtomicSpace> Reduction<'k, T, S> {
 macro_rules! operations {
     ($name:ident $(-> $result:ty, $word:ty)?) => {
         impl<'k, T: AtomicAdd, S: AtomicSpace> $name<'k, T, S> {
-            /// Adds `value`. f16 requires sm_70 or later, bf16 sm_90 or later; floating-point sums are rounded to nearest even.
+            /// Adds `value`. bf16 requires sm_90 or later. Floating-point sums are rounded to nearest even.
             #[allow(clippy::should_implement_trait, reason = "it adds to memory")]
             #[track_caller]
             pub fn add(self, value: impl Into<Val<'k, T::Reg>>) $(-> $result)? {
@@ -272,8 +272,8 @@ operations! { Atomic -> Val<'k, T::Reg>, Val<'k, u32> }
 operations! { Reduction }
 
 impl<'k, T: AtomicAdd> Reduction<'k, T, Global> {
-    /// Adds to `N` adjacent elements, each atomically: 2 or 4 elements of f32, f16, bf16 or pairs, or 8 elements of f16 or bf16. The address
-    /// must be known to be aligned to the vector. Requires sm_90 or later.
+    /// Adds `values` to `N` adjacent elements, each atomically. There may be 2 or 4 elements of f32, f16, bf16 or pairs, or 8 elements of
+    /// f16 or bf16. The address must be known to be aligned to the vector. Requires sm_90 or later.
     #[doc(alias = "red.v4")]
     #[track_caller]
     pub fn add_vector<const N: usize>(self, values: [Val<'k, T::Reg>; N]) {

@@ -1,7 +1,7 @@
 //! Bulk copies of the async proxy: their hints and groups (PTX ISA, "Non-Tensor copy instructions", "Tensor copy instructions").
 //!
-//! One thread issues a copy. The completion of copies to shared memory is signaled at an [`Mbarrier`](super::Mbarrier); copies from shared
-//! to global memory complete in groups of the issuing thread.
+//! One thread issues a copy. Copies to shared memory signal their completion at an [`Mbarrier`](super::Mbarrier); the issuing thread waits
+//! for copies from shared to global memory in groups.
 
 mod copy;
 mod edit;

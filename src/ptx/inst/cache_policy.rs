@@ -38,12 +38,12 @@ impl Eviction {
 pub struct CachePolicy<'k>(Val<'k, u64>);
 
 impl<'k> CachePolicy<'k> {
-    /// Returns the policy's bits, for a loop's state or a raw line.
+    /// Returns the policy's bits, for use as loop state or in a raw line.
     pub fn bits(self) -> Val<'k, u64> {
         self.0
     }
 
-    /// Returns the policy with these bits, which were returned by [`bits`](Self::bits) or taken from another program.
+    /// Returns the policy with the given bits, which [`bits`](Self::bits) returned or another program provides.
     pub fn from_bits(bits: impl Into<Val<'k, u64>>) -> Self {
         Self(bits.into())
     }
@@ -63,8 +63,9 @@ impl<'k> Builder<'k> {
         CachePolicy(self.result(mnemonic, &[]))
     }
 
-    /// Returns a policy with priority `primary` for a fraction of the accesses, above 0 and at most 1, and `secondary`,
-    /// [`First`](Eviction::First) or [`Unchanged`](Eviction::Unchanged), for the others. Requires sm_80 or later.
+    /// Returns a policy with priority `primary` for a fraction of the accesses and `secondary` for the others. The fraction must be greater
+    /// than 0 and at most 1, and `secondary` must be [`First`](Eviction::First) or [`Unchanged`](Eviction::Unchanged). Requires sm_80 or
+    /// later.
     #[doc(alias = "createpolicy.fractional")]
     #[track_caller]
     pub fn cache_policy_fraction(
@@ -78,8 +79,8 @@ impl<'k> Builder<'k> {
         CachePolicy(self.result(mnemonic, &[fraction.into().operand(self)]))
     }
 
-    /// Returns a policy with priority `primary` for the first `bytes` bytes from `start`, and `secondary`, [`First`](Eviction::First) or
-    /// [`Unchanged`](Eviction::Unchanged), for the rest of the first `window` bytes. Requires sm_80 or later.
+    /// Returns a policy with priority `primary` for the first `bytes` bytes from `start`, and `secondary` for the rest of the first
+    /// `window` bytes. `secondary` must be [`First`](Eviction::First) or [`Unchanged`](Eviction::Unchanged). Requires sm_80 or later.
     #[doc(alias = "createpolicy.range")]
     #[track_caller]
     pub fn cache_policy_range<T: Element, A>(

@@ -15,8 +15,8 @@ use crate::ptx::{
 };
 
 impl<'k, T: Element, A: Access> Ptr<'k, T, Shared, A> {
-    /// Returns the same address in the block with rank `rank` of the cluster. That block must be running, which barriers of the cluster
-    /// before the first and after the last access ensure.
+    /// Returns the same address in the block with rank `rank` of the cluster. That block must be running; to ensure this, use barriers of
+    /// the cluster before the first and after the last access.
     #[doc(alias = "mapa")]
     #[track_caller]
     pub fn in_block(self, rank: impl Into<Val<'k, u32>>) -> Ptr<'k, T, SharedCluster, A> {
@@ -25,7 +25,7 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Shared, A> {
         self.in_space(k.result(format_args!("mapa.shared::cluster.u32"), &operands))
     }
 
-    /// Returns the same address as one in the cluster's shared memory, without an instruction.
+    /// Returns the same address as an address in the cluster's shared memory, without emitting an instruction.
     pub fn in_cluster(self) -> Ptr<'k, T, SharedCluster, A> {
         self.in_space(self.base())
     }
@@ -71,8 +71,8 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
         self.store_values_async([value.into()], barrier);
     }
 
-    /// Stores `N` adjacent elements, 2 or 4 and at most 16 bytes, like [`store_async`](Self::store_async). The address must be known to be
-    /// aligned to the vector.
+    /// Stores `N` (2 or 4) adjacent elements of at most 16 bytes in total, as [`store_async`](Self::store_async) does. The address must be
+    /// known to be aligned to the vector.
     #[doc(alias = "st.async.v4")]
     #[track_caller]
     pub fn store_vector_async<const N: usize>(

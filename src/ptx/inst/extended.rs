@@ -50,7 +50,7 @@ impl<'k> Builder<'k> {
         })
     }
 
-    /// Returns `a · b + c`, modulo 2^(total width), with a single word `b`.
+    /// Returns `a · b + c`, modulo 2^(total width), where `b` is a single word.
     #[doc(alias = "mad.lo.cc")]
     #[doc(alias = "madc.hi.cc")]
     #[track_caller]

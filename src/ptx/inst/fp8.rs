@@ -17,7 +17,7 @@ use crate::ptx::{
     note = "the 8-bit floating-point types are `e4m3` and `e5m2`"
 )]
 pub trait Fp8: Scalar + Element<Reg = Self> {
-    /// The type of a packed pair in PTX: `"e4m3x2"`.
+    /// The type of a packed pair in PTX, such as `"e4m3x2"`.
     #[doc(hidden)]
     const PAIR: &'static str;
     #[doc(hidden)]
@@ -87,7 +87,7 @@ impl<'k> Val<'k, u16> {
         Self::packed_fp8::<T>(low.into(), high.into(), Negative::Kept)
     }
 
-    /// Returns [`pack_fp8`](Self::pack_fp8) with negative numbers replaced by 0. Requires sm_89 or later.
+    /// Packs as [`pack_fp8`](Self::pack_fp8) does, and replaces negative numbers with 0. Requires sm_89 or later.
     #[doc(alias = "cvt.rn.satfinite.relu.e4m3x2.f32")]
     #[track_caller]
     pub fn pack_fp8_relu<T: Fp8>(low: impl Into<Val<'k, f32>>, high: impl Into<Val<'k, f32>>) -> Self {
@@ -114,7 +114,7 @@ impl<'k> Val<'k, u16> {
         self.unpacked_fp8::<T>(Negative::Kept)
     }
 
-    /// Returns [`unpack_fp8`](Self::unpack_fp8) with negative numbers replaced by 0. Requires sm_89 or later.
+    /// Unpacks as [`unpack_fp8`](Self::unpack_fp8) does, and replaces negative numbers with 0. Requires sm_89 or later.
     #[doc(alias = "cvt.rn.relu.f16x2.e4m3x2")]
     #[track_caller]
     pub fn unpack_fp8_relu<T: Fp8>(self) -> Val<'k, f16x2> {
@@ -145,7 +145,7 @@ impl<'k> Val<'k, f16x2> {
         self.narrowed::<T>(Negative::Kept)
     }
 
-    /// Returns [`to_fp8`](Self::to_fp8) with negative numbers replaced by 0. Requires sm_89 or later.
+    /// Rounds as [`to_fp8`](Self::to_fp8) does, and replaces negative numbers with 0. Requires sm_89 or later.
     #[doc(alias = "cvt.rn.satfinite.relu.e4m3x2.f16x2")]
     #[track_caller]
     pub fn to_fp8_relu<T: Fp8>(self) -> Val<'k, u16> {

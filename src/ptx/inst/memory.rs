@@ -23,7 +23,7 @@ pub enum Load {
     Cg,
     /// Streaming: likely accessed once.
     Cs,
-    /// Last use.
+    /// Last use: the cache line is not needed afterward.
     Lu,
     /// Not cached: fetched again each time.
     Cv,
@@ -94,7 +94,7 @@ impl Store {
 }
 
 impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
-    /// Loads the element; out of bounds, returns 0.
+    /// Loads the element, or returns 0 if it is out of bounds.
     ///
     /// Memory of an `In` parameter is read through the read-only cache, `ld.global.nc`.
     #[doc(alias = "ld")]
@@ -128,7 +128,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
 
     /// Loads `N` adjacent elements (2 or 4) with one instruction, or returns zeros if they are out of bounds. The address must be known to
     /// be aligned to the vector's size, and the elements must be entirely in bounds or entirely out of bounds: for a slice, index and
-    /// length must be known multiples of `N`.
+    /// length must be known to be multiples of `N`.
     #[doc(alias = "ld.v4")]
     #[track_caller]
     pub fn load_vector<const N: usize>(self) -> [Val<'k, T::Reg>; N]

@@ -200,7 +200,7 @@ impl<'k> Val<'k, u32> {
     }
 
     /// Selects four of the eight bytes of `high:self`: for each byte of the result, lowest first, four bits of `selector` are the index n
-    /// of the source byte; if n is 8 or more, the sign of byte n − 8 is replicated instead.
+    /// of the source byte; if n is 8 or more, the sign of byte n − 8 is replicated in the result byte.
     #[doc(alias = "prmt")]
     #[track_caller]
     pub fn permute(self, high: impl Into<Self>, selector: impl Into<Self>) -> Self {

@@ -72,8 +72,8 @@ impl Builder<'_> {
         self.emit(format_args!("fence.release.sync_restrict::shared::cta.cluster"), &[]);
     }
 
-    /// Emits a fence like [`fence_acquire_restricted`](Self::fence_acquire_restricted) that also orders ordinary accesses with those of the
-    /// async proxy. Requires sm_90 or later.
+    /// Emits a fence that acts like [`fence_acquire_restricted`](Self::fence_acquire_restricted) and also orders ordinary accesses with
+    /// those of the async proxy. Requires sm_90 or later.
     #[doc(alias = "fence.proxy.async::generic.acquire.sync_restrict")]
     #[track_caller]
     pub fn fence_proxy_async_acquire_restricted(self) {
@@ -81,8 +81,8 @@ impl Builder<'_> {
         self.emit(format_args!("{mnemonic}"), &[]);
     }
 
-    /// Emits a fence like [`fence_release_restricted`](Self::fence_release_restricted) that also orders ordinary accesses with those of the
-    /// async proxy. Requires sm_90 or later.
+    /// Emits a fence that acts like [`fence_release_restricted`](Self::fence_release_restricted) and also orders ordinary accesses with
+    /// those of the async proxy. Requires sm_90 or later.
     #[doc(alias = "fence.proxy.async::generic.release.sync_restrict")]
     #[track_caller]
     pub fn fence_proxy_async_release_restricted(self) {

@@ -120,7 +120,7 @@ impl Selector for i32 {}
 impl Selector for f32 {}
 
 impl<'k, C: Selector> Val<'k, C> {
-    /// Returns `yes` if this number is at least 0 (including −0), `no` if it is negative or NaN.
+    /// Returns `yes` if this number is at least 0 (including −0), and `no` if it is negative or NaN.
     #[doc(alias = "slct")]
     #[track_caller]
     pub fn select_by_sign<T: Scalar>(

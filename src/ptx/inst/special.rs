@@ -89,7 +89,7 @@ special_registers! {
     smid: u32 = "%smid";
     /// Returns an upper bound on the indices of multiprocessors.
     nsmid: u32 = "%nsmid";
-    /// Returns the number of the launch in its context.
+    /// Returns the index of the launch in its context.
     gridid: u64 = "%gridid";
     /// Returns whether the launch specified the cluster shape. Requires sm_90 or later, like all cluster registers below.
     is_explicit_cluster: bool = "%is_explicit_cluster";

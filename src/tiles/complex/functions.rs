@@ -82,7 +82,8 @@ macro_rules! functions {
                 self
             }
 
-            /// Replaces each number z with its reciprocal conj(z) / |z|², in place. The square may overflow or underflow first.
+            /// Replaces each number z with its reciprocal conj(z) / |z|², in place. |z|² may overflow or underflow even if the result would
+            /// not.
             #[must_use]
             #[track_caller]
             pub fn recip(mut self) -> Self

@@ -89,7 +89,7 @@ impl<'k, P: StageTile<'k>> Complex<P> {
         tensor::Pending::by(owner.0, self.filled(), asynchronous)
     }
 
-    /// Fills both parts like [`fill`](Self::fill), but out-of-bounds elements become `re` + i · `im`, as with [`St::fill_or`].
+    /// Fills both parts as [`fill`](Self::fill) does, but out-of-bounds elements become `re` + i · `im`, as with [`St::fill_or`].
     #[track_caller]
     pub fn fill_or<T: TensorElement, A, const R: usize>(
         self,
@@ -193,7 +193,7 @@ impl<'k, T: TensorElement, const N: usize> Csv<'k, T, N> {
 }
 
 impl<'k, P: Allocate<'k>> Complex<P> {
-    /// Returns a complex tile or vector of another type whose parts reuse the memory of this one's parts; see [`St::reuse`].
+    /// Returns a complex tile or vector of another type whose parts reuse the memory of the parts of this one; see [`St::reuse`].
     #[track_caller]
     pub fn reuse<Q: Allocate<'k>>(self) -> Complex<Q> {
         Complex { re: reuse(self.re), im: reuse(self.im) }
@@ -214,9 +214,9 @@ impl<'k, P: Allocate<'k>> Complex<Filled<P>> {
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>
     Complex<Filled<St<'k, T, H, W, S>>>
 {
-    /// Updates the tile in place, 16 rows at a time, with all warps of the block, as [`Filled::update`] does: `f` receives the index of these
-    /// rows, in units of subtiles, and their elements, and returns the new elements. Both parts of the rows are in registers: if the tile is
-    /// wider than about 8 subtiles, update parts of it with [`update_with`](Self::update_with).
+    /// Updates the tile in place, 16 rows at a time, with all warps of the block, as [`Filled::update`] does: `f` receives the index of the
+    /// 16 rows, in units of subtiles, and their elements, and returns the new elements. Both parts of the rows are in registers, so if the
+    /// tile is wider than about 8 subtiles, update parts of it with [`update_with`](Self::update_with).
     #[doc(alias = "bin_map")]
     #[doc(alias = "row_map")]
     #[doc(alias = "col_map")]

@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Writes zeros to the rows from `first` on of a tile of a received stage, before products read it. All threads of the warpgroup must
+    /// Writes zeros to the rows from `first` on of a tile of a received stage, before `wgmma`s read it. All threads of the warpgroup must
     /// take part.
     #[track_caller]
     pub(crate) fn clear_rows<T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>(

@@ -57,8 +57,8 @@ impl<'k> Persistent<'k> {
 }
 
 impl<'k> Consumer<'k, 1> {
-    /// Adds the tiles of the blocks that compute parts of the same tile, in the order of the parts, and returns the totals of this part's
-    /// columns. All threads of the warpgroup in each of these blocks must take part.
+    /// Adds the partial tiles of the blocks that compute parts of the same tile, in the order of the parts, and returns the totals of this
+    /// part's columns. All threads of the warpgroup in each of these blocks must take part.
     #[doc(alias = "st.async")]
     #[doc(alias = "DSMEM")]
     #[track_caller]

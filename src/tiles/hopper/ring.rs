@@ -93,7 +93,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
 }
 
 impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, N, C> {
-    /// Fills the stages with zeros, for tiles that copies fill only partially. All threads of the block must execute the call.
+    /// Fills the stages with zeros, for use with copies that fill only parts of the tiles. All threads of the block must execute the call.
     #[must_use]
     #[track_caller]
     pub fn zeroed(self) -> Self {
@@ -178,7 +178,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         self.parity.set(quotient(number, N as u32) & 1);
     }
 
-    /// Accumulates the products of `count` stages; `received` is called when all stages have arrived, with products in flight.
+    /// Accumulates the MMAs of `count` stages; `received` is called when all stages have arrived, with `wgmma`s in flight.
     #[track_caller]
     fn accumulate<R: Accumulators<'k>>(
         &self,
@@ -256,9 +256,9 @@ impl<'k> Producer<'k> {
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Accumulates the products of `count` stages of the ring and returns the sum. `work` is called once, adds the products of a stage to
-    /// those in flight, and borrows the stage. If the ring has several stages, the products of one stage remain in flight while the next
-    /// stage is awaited.
+    /// Accumulates the MMAs of `count` stages of the ring and returns the sum. `work` is called once; it borrows a stage and adds the
+    /// stage's `wgmma`s to those in flight. If the ring has several stages, the `wgmma`s of one stage remain in flight while the consumer
+    /// waits for the next stage.
     #[track_caller]
     pub fn run<Tiles: StageTiles<'k>, R: Accumulators<'k>, const N: usize>(
         self,
@@ -294,7 +294,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
     }
 
     /// Processes `count` stages of the ring in order. `work` is called once and borrows the stage, which is
-    /// [released](Self::release_loaded) when all threads of the warp have finished; no products may be in flight at that point.
+    /// [released](Self::release_loaded) when all threads of the warp have finished; no `wgmma`s may be in flight at that point.
     #[track_caller]
     pub fn each<Tiles: StageTiles<'k>, S: State<'k>, const N: usize>(
         self,
@@ -323,7 +323,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
         ring.receive_next()
     }
 
-    /// Releases a stage after its elements have been loaded into registers, so that the producer may refill it. Products that read the
+    /// Releases a stage after its elements have been loaded into registers, so that the producer may refill it. `wgmma`s that read the
     /// stage must be complete.
     ///
     /// Loads and tensor copies access memory through different proxies: without the fence that this call emits, the next copy may overtake
@@ -342,7 +342,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
         self.release(ring, stage);
     }
 
-    /// Releases a stage that only products have read, so that the producer may refill it. These products must be complete. After loads into
+    /// Releases a stage that only `wgmma`s have read, so that the producer may refill it. These `wgmma`s must be complete. After loads into
     /// registers, call [`release_loaded`](Self::release_loaded) instead.
     #[track_caller]
     pub fn release<Tiles: StageTiles<'k>, const N: usize>(

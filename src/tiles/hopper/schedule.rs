@@ -37,14 +37,15 @@ impl fmt::Display for Schedule {
 }
 
 impl Schedule {
-    /// Returns the row-major order: rows from top to bottom, each from left to right.
+    /// Returns the row-major order: rows from top to bottom, and the tiles of each row from left to right.
     #[must_use]
     pub const fn linear() -> Self {
         Self { group: 1, cluster: None, parts: 1, back_and_forth: false }
     }
 
-    /// Returns the order of groups of `rows` rows (at least 1), top to bottom; in a group, columns from left to right, each from top to
-    /// bottom. Tiles that are computed simultaneously then share rows of A and columns of B in the L2 cache.
+    /// Returns the order by groups of `rows` rows (at least 1), from top to bottom; within a group, columns are ordered from left to right,
+    /// and the tiles of each column from top to bottom. Tiles that are computed simultaneously then share rows of A and columns of B in the
+    /// L2 cache.
     #[must_use]
     pub const fn grouped(rows: u32) -> Self {
         Self { group: if rows == 0 { 1 } else { rows }, cluster: None, parts: 1, back_and_forth: false }
@@ -72,15 +73,15 @@ impl Schedule {
     }
 
     /// Lets `parts` blocks of a cluster (at least 1) compute each tile together: each block computes a part of the tile's steps
-    /// ([`Persistent::part`]). Use this if the result has fewer tiles than the device has multiprocessors.
+    /// ([`Persistent::part`]). Use this method if the result has fewer tiles than the device has multiprocessors.
     #[doc(alias = "split-K")]
     #[must_use]
     pub const fn split(self, parts: u32) -> Self {
         Self { parts: if parts == 0 { 1 } else { parts }, ..self }
     }
 
-    /// Returns the row and column of the tile with this number, for a result of `rows`×`cols` tiles. The result for a number past the last
-    /// tile is unspecified.
+    /// Returns the row and column of tile `number` of a result of `rows`×`cols` tiles. They are unspecified if `number` is past the last
+    /// tile.
     #[must_use]
     pub fn tile(self, number: u32, rows: u32, cols: u32) -> (u32, u32) {
         let group = self.group.min(rows.max(1));
@@ -91,7 +92,7 @@ impl Schedule {
         (first + within % height, within / height)
     }
 
-    /// Returns which of `blocks` resident blocks, or clusters, computes the tile with this number.
+    /// Returns which of `blocks` resident blocks, or clusters, computes tile `number`.
     #[must_use]
     pub fn block(self, number: u32, blocks: u32) -> u32 {
         let blocks = blocks.max(1);
@@ -150,7 +151,8 @@ impl<'k> Blocks<'k> {
     }
 }
 
-/// Blocks of a cluster that load the same tile: each of them loads a part for all ([`GlTile::multicast`](crate::tiles::GlTile::multicast)).
+/// Blocks of a cluster that load the same tile: each block loads a part for all of them
+/// ([`GlTile::multicast`](crate::tiles::GlTile::multicast)).
 #[derive(Clone, Copy, Debug)]
 pub struct Sharing<'k> {
     /// The index of this block among them.
@@ -188,7 +190,7 @@ impl<'k> Part<'k> {
         self.rank
     }
 
-    /// Returns the first step of this part and its number of steps, given the total number of steps. All parts have the same number of
+    /// Returns the first step and the number of steps of this part, given the total number of steps. All parts have the same number of
     /// steps, except that the last ones may have fewer.
     #[track_caller]
     pub fn of(self, steps: impl Into<Val<'k, u32>>) -> (Val<'k, u32>, Val<'k, u32>) {
@@ -200,8 +202,8 @@ impl<'k> Part<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Declares a grid of one block per multiprocessor, in whole clusters, or fewer if there are fewer tiles, and returns the tiles of
-    /// this block: `k.persistent(Schedule::grouped(8), m.ceil_div(128), n.ceil_div(256))`.
+    /// Declares a grid of one block per multiprocessor, in whole clusters, or of fewer blocks if there are fewer tiles, and returns the
+    /// tiles of this block: `k.persistent(Schedule::grouped(8), m.ceil_div(128), n.ceil_div(256))`.
     ///
     /// The blocks of a cluster compute adjacent tiles simultaneously ([`Schedule::per_cluster`]). Tiles past the last row or column are also
     /// computed, but loads from them return zero, and stores to them have no effect. The builder rejects the call if `rows` and `cols`

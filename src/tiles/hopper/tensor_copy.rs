@@ -78,7 +78,7 @@ impl<T: TensorElement, A> fmt::Debug for FirstRows<'_, T, A> {
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
     /// Returns a tile of `rows` rows as a source that fills only the first rows of a shared tile. `rows` must be a multiple of 8 that divides
-    /// the height of the shared tile. This saves time: copying rows past the edge takes as long as copying other rows.
+    /// the height of the shared tile. This saves time, because copying rows past the edge takes as long as copying other rows.
     pub fn first_rows(self, rows: u32) -> FirstRows<'k, T, A> {
         FirstRows { tile: self, rows }
     }
@@ -115,8 +115,8 @@ impl<T: TensorElement, A> fmt::Debug for Multicast<'_, T, A> {
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns the tile as a source for several blocks of the cluster, each of which fills its own stage with the tile: every block loads an
-    /// equal part of the rows and copies it to all of them. All of these blocks must pass the same tile.
+    /// Returns the tile as a source for several blocks of the cluster, each of which fills its own stage with the tile: every block loads
+    /// an equal part of the rows and copies it to the stages of all these blocks. All of the blocks must pass the same tile.
     #[doc(alias = ".multicast::cluster")]
     pub fn multicast(self, among: Sharing<'k>) -> Multicast<'k, T, A> {
         Multicast { tile: self, among }
@@ -139,7 +139,7 @@ pub trait BoxSource<'k, Tile: StageTile<'k>>: Sealed {
     fn bytes(&self, whole: u32) -> u32 {
         whole
     }
-    /// Starts the copies to the tile, which signal completion at `barrier`. One thread executes the call.
+    /// Starts the copies to the tile, which signal completion at `barrier`. Only one thread may execute the call.
     #[doc(hidden)]
     #[track_caller]
     fn copy_to(&self, tile: &Tile, barrier: Mbarrier<'k>);
@@ -360,7 +360,7 @@ pub trait BoxSources<'k, Tiles: StageTiles<'k>>: Sealed {
     /// Returns the number of bytes that arrive in the tiles.
     #[doc(hidden)]
     fn bytes(&self) -> u32;
-    /// Starts the copies to the tiles, which signal completion at `barrier`. One thread executes the call.
+    /// Starts the copies to the tiles, which signal completion at `barrier`. Only one thread may execute the call.
     #[doc(hidden)]
     #[track_caller]
     fn copy_to(&self, tiles: &Tiles, barrier: Mbarrier<'k>);

@@ -89,8 +89,9 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, SharedCluster, W> {
         );
     }
 
-    /// Starts combining the elements at this address with elements from this block's shared memory by the operation `op`; otherwise like
-    /// [`copy_bulk_shared`](Self::copy_bulk_shared). Supports all operations on 32-bit integers, and addition of `u64` and `i64`.
+    /// Starts combining the elements at this address with elements from this block's shared memory by the operation `op`. In other
+    /// respects, the method is like [`copy_bulk_shared`](Self::copy_bulk_shared). Supports all operations on 32-bit integers, and addition
+    /// of `u64` and `i64`.
     #[doc(alias = "cp.reduce.async.bulk")]
     #[track_caller]
     pub fn reduce_bulk_shared<R: Readable>(
@@ -131,9 +132,9 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
         self.emit_bulk(&mnemonic, from, bytes.into(), hints);
     }
 
-    /// Starts combining the elements at this address with elements from shared memory by the operation `op`; otherwise like
-    /// [`copy_bulk_out`](Self::copy_bulk_out). Supports integers of 32 and 64 bits; sum, minimum and maximum of f16 and bf16; and the sum
-    /// of f32 and f64.
+    /// Starts combining the elements at this address with elements from shared memory by the operation `op`. In other respects, the method
+    /// is like [`copy_bulk_out`](Self::copy_bulk_out). Supports integers of 32 and 64 bits; sum, minimum and maximum of f16 and bf16; and
+    /// the sum of f32 and f64.
     ///
     /// # Safety
     ///

@@ -138,7 +138,7 @@ impl<'k, S: Space> TensorMapEdit<'k, S> {
         self.along("element_stride", dimension, 5, elements.into());
     }
 
-    /// Sets a field to the choice with this number.
+    /// Sets a field to the choice with number `choice`.
     #[doc(alias = "tensormap.replace.tile.elemtype")]
     #[doc(alias = "tensormap.replace.tile.swizzle_mode")]
     #[track_caller]
@@ -181,12 +181,12 @@ impl<'k, S: Space> TensorMapEdit<'k, S> {
 
 impl<'k> TensorMapEdit<'k, Shared> {
     /// Copies the map to global memory and releases it in `scope`. All lanes of the warp must execute the call together. Threads that
-    /// [acquire](TensorMapPtr::acquire) the returned map may then copy through it. Requires sm_90 or later.
+    /// [acquire](TensorMapPtr::acquire) the returned map may then use it for copies. Requires sm_90 or later.
     ///
     /// # Safety
     ///
     /// The obligations of [`Ptr::tensor_map`] apply to the map's fields as set by the kernel. In addition, `to` must be a multiple of 128,
-    /// and the 128 bytes from there must be in one live, writable allocation.
+    /// and the 128 bytes from `to` must be in one live, writable allocation.
     #[doc(alias = "tensormap.cp_fenceproxy")]
     #[track_caller]
     pub unsafe fn publish<T: Element, A: Writable>(

@@ -190,8 +190,9 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
         self.emit_store(None, "im2col_no_offs", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts combining the box at `coordinates` with data from shared memory by the operation `op`; otherwise like [`store`](Self::store).
-    /// The map's type must support the operation: integers support all operations, floating-point types sum, minimum and maximum.
+    /// Starts combining the box at `coordinates` with data from shared memory by the operation `op`. In other respects, the method is like
+    /// [`store`](Self::store). The map's type must support the operation: integers support all operations, and floating-point types support
+    /// sum, minimum and maximum.
     #[doc(alias = "cp.reduce.async.bulk.tensor")]
     #[track_caller]
     pub fn reduce<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
