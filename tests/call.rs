@@ -16,11 +16,13 @@ mod call {
     mod embedding;
     mod extras;
     mod gemm;
+    mod gradients;
     mod groups;
     mod heads;
     mod hedgehog;
     mod linear;
     mod matrix;
+    mod norms;
     mod numbers;
     mod packed;
     mod pages;
@@ -30,6 +32,8 @@ mod call {
     mod refusals;
     mod rows;
     mod selection;
+    mod simt;
+    mod softmax;
     mod state_space;
 
     #[cfg(feature = "cuda")]
