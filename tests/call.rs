@@ -12,6 +12,7 @@ mod call {
     mod batches;
     mod cache;
     mod convolution;
+    mod copies;
     mod decode;
     mod embedding;
     mod extras;

@@ -19,9 +19,9 @@
 //! assert!(called.kernel.name.starts_with("gemm_bf16_f32_row_col_"));
 //! assert_eq!(device.download(&d)?, [64.0; 32 * 48]);
 //!
-//! // Rows of A must be a multiple of 16 bytes apart.
-//! let error = call::gemm(&kernels, &call::GemmShape::new(32, 48, 63), &a, &b, &mut d).unwrap_err();
-//! assert_eq!(error.to_string(), "gemm: expected rows of A that are a multiple of 8 elements apart, found 63: `pad_rows` copies others");
+//! // Rows of D must not overlap.
+//! let error = call::gemm(&kernels, &shape, &a, &b, (&mut d, 47)).unwrap_err();
+//! assert_eq!(error.to_string(), "gemm: expected rows of D that are at least 48 elements apart, found 47");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
