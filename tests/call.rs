@@ -36,6 +36,7 @@ mod call {
     mod simt;
     mod softmax;
     mod state_space;
+    mod tables;
 
     #[cfg(feature = "cuda")]
     #[path = "../gpu/stand_in.rs"]

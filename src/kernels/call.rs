@@ -61,6 +61,7 @@ mod selection;
 mod simt;
 mod softmax;
 mod state_space;
+mod tables;
 
 pub use adamw::{AdamWStep, adamw};
 pub use attention::{AttentionDerivatives, AttentionShape, attention, attention_backward};

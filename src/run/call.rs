@@ -54,6 +54,8 @@ pub struct KernelCache<'d> {
     place: Place<'d>,
     /// For each type of problem and of parameters, a map from problems to kernels.
     kept: Mutex<FxHashMap<TypeId, Box<dyn Any + Send>>>,
+    /// Values that the choice of kernels depends on, by type.
+    settings: FxHashMap<TypeId, Box<dyn Any + Send + Sync>>,
 }
 
 /// The device, or the GPU and stream, on which kernels run.
@@ -201,7 +203,19 @@ impl<'d> KernelCache<'d> {
     }
 
     fn of(place: Place<'d>) -> Self {
-        Self { place, kept: Mutex::default() }
+        Self { place, kept: Mutex::default(), settings: FxHashMap::default() }
+    }
+
+    /// Returns a value that the choice of kernels depends on, if it was set.
+    pub(crate) fn setting<S: Any>(&self) -> Option<&S> {
+        self.settings.get(&TypeId::of::<S>())?.downcast_ref()
+    }
+
+    /// Returns a value that the choice of kernels depends on, to change it. The kernels of earlier calls are forgotten.
+    pub(crate) fn setting_mut<S: Any + Default + Send + Sync>(&mut self) -> &mut S {
+        self.kept.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+        let setting = self.settings.entry(TypeId::of::<S>()).or_insert_with(|| Box::new(S::default()));
+        setting.downcast_mut().expect("the value has the type of its key")
     }
 
     /// Returns the kernel of an earlier call with the same problem.

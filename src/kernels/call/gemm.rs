@@ -226,7 +226,10 @@ impl GemmShape {
         any: AnyDistance,
     ) -> Gemm {
         let gpu = gpu_of(queue);
-        let gemm = Gemm::for_problem::<T, D>(self.a, self.b, [self.m, cols, self.k], &gpu);
+        let (size, tables) = ([self.m, cols, self.k], queue.cache().gemm_tables());
+        let mut tables = tables.iter().rev().filter(|table| table.gpu == gpu);
+        let tuned = tables.find_map(|table| table.get::<T, D>(self.a, self.b, size));
+        let gemm = tuned.unwrap_or_else(|| Gemm::for_problem::<T, D>(self.a, self.b, size, &gpu));
         self.for_distances(gemm, any)
     }
 
