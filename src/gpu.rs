@@ -53,6 +53,7 @@ pub use code::CudaCode;
 pub use cublaslt::{CublasLtError, CublasLtProduct, CublasLtTypes, Order};
 pub use device::{DeviceProperties, Gpu};
 pub use error::{CallFailed, GpuError, LaunchError, LoadError};
+pub(crate) use fill::allocated;
 pub use fill::filled;
 pub use function::{Function, FunctionAttributes, Parameter};
 pub use jit::{JitInfo, JitKernel, JitMessage, Severity};

@@ -207,8 +207,8 @@ impl Attention {
 
     /// Builds the kernel for sequences of different lengths. Its name ends in `_packed`, as in `attention_bf16_128_causal_packed`.
     ///
-    /// Rows of O that do not belong to a sequence are not written. NaN or ∞ in V in the rows after a sequence, within its last tile of
-    /// keys, makes the results of the sequence NaN.
+    /// Rows of O that do not belong to a sequence are not written. The rows of K and V of other sequences, and those of none, do not affect a
+    /// sequence; they may contain NaN and ∞.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel).

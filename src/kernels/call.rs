@@ -19,9 +19,9 @@
 //! assert!(called.kernel.name.starts_with("gemm_bf16_f32_row_col_"));
 //! assert_eq!(device.download(&d)?, [64.0; 32 * 48]);
 //!
-//! // Rows of A must be a multiple of 16 bytes apart.
-//! let error = call::gemm(&kernels, &call::GemmShape::new(32, 48, 63), &a, &b, &mut d).unwrap_err();
-//! assert_eq!(error.to_string(), "gemm: expected rows of A that are a multiple of 8 elements apart, found 63: `pad_rows` copies others");
+//! // Rows of D must not overlap.
+//! let error = call::gemm(&kernels, &shape, &a, &b, (&mut d, 47)).unwrap_err();
+//! assert_eq!(error.to_string(), "gemm: expected rows of D that are at least 48 elements apart, found 47");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -41,12 +41,15 @@ mod dropout;
 mod embedding;
 mod extras;
 mod gemm;
+mod gradients;
 mod groups;
 mod heads;
 mod hedgehog;
 mod linear;
+mod norms;
 mod operands;
 mod packed;
+mod pad_rows;
 mod pages;
 mod permute;
 mod promoted;
@@ -55,7 +58,10 @@ mod reductions;
 mod rows;
 mod scan;
 mod selection;
+mod simt;
+mod softmax;
 mod state_space;
+mod tables;
 
 pub use adamw::{AdamWStep, adamw};
 pub use attention::{AttentionDerivatives, AttentionShape, attention, attention_backward};
@@ -66,18 +72,26 @@ pub use dropout::{DropoutMask, dropout, dropout_norm};
 pub use embedding::{gather, scatter_add};
 pub use extras::{ExtraOperands, attention_with_extras};
 pub use gemm::{FusedOperands, GemmOperand, GemmShape, fused_gemm, gated_gemm, gemm};
+pub use gradients::{
+    cross_entropy_backward, gated_backward, norm_backward, norm_backward_workspace, pointwise_backward,
+    softmax_backward,
+};
 pub use groups::{GemmGroups, grouped_gemm};
 pub use heads::HeadOrder;
 pub use hedgehog::{HedgehogOperands, hedgehog};
 pub use linear::{LinearShape, decayed_attention, taylor_attention};
+pub use norms::{biased_norm, norm, residual_biased_norm, residual_norm};
 pub use operands::{Rows, RowsMut};
 pub use packed::{PackedShape, packed_attention};
+pub use pad_rows::pad_rows;
 pub use pages::{PagedCacheShape, paged_attention};
 pub use permute::permute;
 pub use promoted::{block_scaled_gemm, promoted_gemm};
-pub use quantize::quantize;
+pub use quantize::{gated_quantize, norm_quantize, quantize};
 pub use reductions::{column_workspace, reduce_columns, reduce_rows};
-pub use rows::{RotaryTables, cross_entropy, gated, norm, pointwise, residual_norm, rotary, softmax};
+pub use rows::{RotaryTables, add, cross_entropy, gated, pointwise, rotary, rotary_backward};
 pub use scan::cumulative_sum;
 pub use selection::{Sampling, sample, top_k};
+pub use simt::matmul_simt;
+pub use softmax::{causal_softmax, lengths_softmax, softmax};
 pub use state_space::{StateSpaceOperands, StateSpaceShape, state_space};

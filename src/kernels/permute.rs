@@ -105,9 +105,13 @@ impl Permute {
             [cols].iter().chain(&x_strides).chain(&y_strides).all(|size| size.is_multiple_of(adjacent))
         };
         let most = (WIDEST / T::SIZE).max(1);
-        let adjacent = if divides(most) { most } else { 1 };
+        Ok(Self::rows(cols, if divides(most) { most } else { 1 }))
+    }
+
+    /// Returns the kernel that copies rows of this number of columns.
+    pub(super) fn rows(cols: u32, adjacent: u32) -> Self {
         let threads = cols.div_ceil(adjacent).clamp(1, THREADS).next_power_of_two();
-        Ok(Self::Rows { threads, adjacent })
+        Self::Rows { threads, adjacent }
     }
 
     /// Returns the arguments `extents`, `x_strides` and `y_strides` of the kernel (see [`PermuteArgs`]) for the same extents and order as

@@ -59,6 +59,16 @@ impl<T> BufferRef<'_, T> {
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
+
+    /// Returns whether the address is a multiple of `bytes` bytes, which is a power of two up to 256. Allocations are; views of them may begin at
+    /// any element.
+    pub fn is_aligned(&self, bytes: u64) -> bool {
+        match self.memory {
+            ReadMemory::None | ReadMemory::Store(_) => true,
+            #[cfg(feature = "cuda")]
+            ReadMemory::Slice(slice) => slice.is_aligned(bytes),
+        }
+    }
 }
 
 impl<T> BufferMut<'_, T> {
@@ -70,6 +80,11 @@ impl<T> BufferMut<'_, T> {
     /// Returns whether the buffer is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// Returns whether the address is a multiple of `bytes` bytes, as [`BufferRef::is_aligned`] does.
+    pub fn is_aligned(&self, bytes: u64) -> bool {
+        self.as_read().is_aligned(bytes)
     }
 
     /// Reborrows the buffer, so that several launches can write it one after the other.

@@ -17,12 +17,15 @@ use rustc_hash::FxHashMap;
 
 #[cfg(feature = "sim")]
 use super::simulator::Simulator;
-use super::{argument::Arguments, choice::AnyDevice, device::Device, error::RunError, launched::Launched};
+use super::{
+    argument::Arguments, buffer::Buffer, choice::AnyDevice, device::Device, error::RunError,
+    launched::Launched,
+};
 #[cfg(feature = "cuda")]
-use super::{gpu_device::GpuDevice, loaded::Loaded};
+use super::{buffer::Store, device::bytes_of, gpu_device::GpuDevice, loaded::Loaded};
 #[cfg(feature = "cuda")]
-use crate::gpu::Gpu;
-use crate::ptx::{BuildError, Entry, Kernel, Params, Target};
+use crate::gpu::{Gpu, allocated};
+use crate::ptx::{BuildError, Element, Entry, Kernel, Params, Target};
 
 /// The maximum number of problems of one type that are remembered, and of kernels that are kept for them.
 const MOST_KEPT: usize = 4096;
@@ -51,6 +54,8 @@ pub struct KernelCache<'d> {
     place: Place<'d>,
     /// For each type of problem and of parameters, a map from problems to kernels.
     kept: Mutex<FxHashMap<TypeId, Box<dyn Any + Send>>>,
+    /// Values that the choice of kernels depends on, by type.
+    settings: FxHashMap<TypeId, Box<dyn Any + Send + Sync>>,
 }
 
 /// The device, or the GPU and stream, on which kernels run.
@@ -111,6 +116,8 @@ pub struct Called {
     pub reused: bool,
     /// The result of the launch; `None` if the kernel was only queued on a stream.
     pub launched: Option<Launched>,
+    /// The kernels that copied operands ahead of it, because it cannot read them where they are; empty in most calls.
+    pub copies: Vec<Arc<Picked>>,
 }
 
 /// An error of a call. Either no kernel was launched, or a launch failed; if the call consists of several launches, earlier launches may
@@ -155,7 +162,7 @@ impl<'d> KernelCache<'d> {
     /// Returns this cache with another stream of the GPU, on which calls then queue their kernels. Calls are refused unless the cache was
     /// created from `&Gpu`.
     #[cfg(feature = "cuda")]
-    pub fn on<'q>(&'q self, stream: &'q CudaStream) -> Queue<'q> {
+    pub fn on<'q>(&'q self, stream: &'q Arc<CudaStream>) -> Queue<'q> {
         Queue { cache: self, stream: Some(stream) }
     }
 
@@ -196,7 +203,19 @@ impl<'d> KernelCache<'d> {
     }
 
     fn of(place: Place<'d>) -> Self {
-        Self { place, kept: Mutex::default() }
+        Self { place, kept: Mutex::default(), settings: FxHashMap::default() }
+    }
+
+    /// Returns a value that the choice of kernels depends on, if it was set.
+    pub(crate) fn setting<S: Any>(&self) -> Option<&S> {
+        self.settings.get(&TypeId::of::<S>())?.downcast_ref()
+    }
+
+    /// Returns a value that the choice of kernels depends on, to change it. The kernels of earlier calls are forgotten.
+    pub(crate) fn setting_mut<S: Any + Default + Send + Sync>(&mut self) -> &mut S {
+        self.kept.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+        let setting = self.settings.entry(TypeId::of::<S>()).or_insert_with(|| Box::new(S::default()));
+        setting.downcast_mut().expect("the value has the type of its key")
     }
 
     /// Returns the kernel of an earlier call with the same problem.
@@ -273,7 +292,7 @@ impl<'d> From<&'d Gpu> for KernelCache<'d> {
 pub struct Queue<'q> {
     cache: &'q KernelCache<'q>,
     #[cfg(feature = "cuda")]
-    stream: Option<&'q CudaStream>,
+    stream: Option<&'q Arc<CudaStream>>,
 }
 
 impl<'q> From<&'q KernelCache<'_>> for Queue<'q> {
@@ -336,7 +355,28 @@ impl Queue<'_> {
             }
         };
         let launched = self.start(&ready, arguments).map_err(run)?;
-        Ok(Called { kernel: Arc::clone(&ready.picked), reused, launched })
+        Ok(Called { kernel: Arc::clone(&ready.picked), reused, launched, copies: Vec::new() })
+    }
+
+    /// Allocates a buffer of `len` elements for results that only kernels read, with unspecified contents. For a cache of a `Gpu`, memory is
+    /// allocated and, when the buffer is dropped, freed in the order of the stream, so the buffer may be dropped after its last launch.
+    ///
+    /// # Errors
+    /// Returns [`CallError::Run`] if the device is out of memory.
+    #[doc(alias = "cuMemAllocAsync")]
+    pub fn workspace<T: Element>(self, call: &'static str, len: usize) -> Result<Buffer<T>, CallError> {
+        let run = |source| CallError::Run { call, source: Box::new(source) };
+        match &self.cache.place {
+            #[cfg(feature = "sim")]
+            Place::Simulator(device) => device.output(len),
+            #[cfg(feature = "cuda")]
+            Place::Device(device) => device.output(len),
+            #[cfg(feature = "cuda")]
+            Place::Gpu { gpu, stream } => bytes_of::<T>(len, || gpu.properties().name.clone())
+                .and_then(|bytes| Ok(allocated(self.stream.unwrap_or(stream), bytes.max(1))?))
+                .map(|slice| Buffer::new(Store::Cuda(slice), len)),
+        }
+        .map_err(run)
     }
 
     fn start<A: Params>(

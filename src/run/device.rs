@@ -159,10 +159,15 @@ pub struct Request<'k, 'a> {
 
 /// Returns a buffer of `len` elements whose bytes are all `byte`, without a copy of it on the host.
 fn filled<T: Element>(device: &(impl Device + ?Sized), len: usize, byte: u8) -> Result<Buffer<T>, RunError> {
+    let bytes = bytes_of::<T>(len, || device.name())?;
+    Ok(Buffer::new(device.allocate_filled(bytes, byte)?, len))
+}
+
+/// Returns the size in bytes of a buffer of `len` elements on the device of this name.
+pub(super) fn bytes_of<T: Element>(len: usize, device: impl FnOnce() -> String) -> Result<usize, RunError> {
     // An allocation larger than half of the address space is not possible on any device or host.
     let bytes = len.checked_mul(T::SIZE as usize).filter(|&bytes| isize::try_from(bytes).is_ok());
-    let too_large = || RunError::BufferTooLarge { len, element_bytes: T::SIZE, device: device.name() };
-    Ok(Buffer::new(device.allocate_filled(bytes.ok_or_else(too_large)?, byte)?, len))
+    bytes.ok_or_else(|| RunError::BufferTooLarge { len, element_bytes: T::SIZE, device: device() })
 }
 
 fn start<'a>(

@@ -1,7 +1,7 @@
 //! Several matrix products of the same size.
 
 use super::{
-    distances::{Distances, MatrixDistances},
+    distances::{Counts, Matrices, with_copies},
     gemm::{GemmOperand, GemmShape, gpu_of},
     operands::{Rows, RowsMut},
 };
@@ -33,8 +33,7 @@ impl GemmBatches {
 }
 
 /// Computes D = f(A·B) for each of several products of the same size, in one launch. [`Gemm::for_batches`] chooses the kernel. The
-/// requirements for sizes and strides are those of [`gemm`](super::gemm()). On devices of compute capability 9.0, the distances between
-/// matrices A and between matrices B must also be multiples of 16 bytes.
+/// requirements for sizes and strides are those of [`gemm`](super::gemm()), whose copies of operands also apply to distances between matrices.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -70,18 +69,22 @@ where
     const CALL: &str = "batched_gemm";
     let queue = on.into();
     let GemmBatches { count, a_distance, b_distance, d_distance } = *batches;
-    let matrices = Distances::of(CALL, queue, shape, shape.n, (a.rows(), b.rows()), d.rows_mut())?;
-    let apart = MatrixDistances::of(CALL, queue, shape, &matrices, [a_distance, b_distance, d_distance])?;
-    let Distances { a: (a, lda), b: (b, ldb), d: (d, ldd), .. } = matrices;
-    let GemmShape { m, n, k, .. } = *shape;
-    queue.launch::<_, _, BatchedGemmArgs<T, D>>(
+    let (a_count, b_count, d_count) = ((count, a_distance), (count, b_distance), (count, d_distance));
+    let counts = Counts { a: a_count, b: b_count, d: d_count, ..Counts::ONE };
+    let factors = (a.rows(), b.rows());
+    let matrices = Matrices::of(CALL, queue, shape, shape.n, factors, d.rows_mut(), counts)?;
+    let Matrices { shape, a, b, d, ldd, d_distance, any } = matrices;
+    let GemmShape { m, n, k, .. } = shape;
+    let (of_a, of_b) = (a.buffer(), b.buffer());
+    let called = queue.launch::<_, _, BatchedGemmArgs<T, D>>(
         CALL,
-        (*shape, count, apart.any),
+        (shape, count, any),
         |(shape, count, any)| {
             let gemm = Gemm::for_batches::<T>(shape.a, shape.b, [m, n, k], *count, &gpu_of(queue));
             shape.for_distances(gemm, *any)
         },
         Gemm::batched_kernel::<T, T::Sum, D>,
-        (a, lda, apart.a, b, ldb, apart.b, d, ldd, apart.d, m, n, k, count),
-    )
+        (of_a, a.stride(), a.distance, of_b, b.stride(), b.distance, d, ldd, d_distance, m, n, k, count),
+    )?;
+    Ok(with_copies(called, [&a, &b]))
 }

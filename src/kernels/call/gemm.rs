@@ -1,7 +1,7 @@
 //! Matrix products.
 
 use super::{
-    distances::{AnyDistance, Distances},
+    distances::{AnyDistance, Counts, Matrices, with_copies},
     operands::{Rows, RowsMut, refused},
 };
 use crate::{
@@ -87,11 +87,15 @@ impl<D> Default for FusedOperands<'_, D> {
 }
 
 /// Computes D = f(A·B). [`Gemm::for_problem`] chooses the kernel, which uses `wgmma` on devices of compute capability 9.0, and `mma.sync`
-/// on other devices of compute capability 8.0 or later. On devices of compute capability 9.0, the strides between the rows (or columns, in
-/// column order) of A and B must be multiples of 16 bytes; the stride between the rows of D may be any number of elements, at least n.
+/// on other devices of compute capability 8.0 or later. The strides between the rows (or columns, in column order) of A and B may be any
+/// number of elements; the stride between the rows of D may be any number of elements, at least n.
+///
+/// If the kernel cannot read an operand, another kernel first copies it to a workspace, which the call allocates and frees in the order of the
+/// stream; [`Called::copies`] names these kernels. This applies to operands that are not 16 bits wide unless A is in rows and B in columns, and,
+/// on devices of compute capability 9.0, to addresses and strides that are not multiples of 16 bytes.
 ///
 /// # Errors
-/// Returns [`CallError`], for example if the elements of A and B are not 16 bits wide and A is not row-major or B is not column-major.
+/// Returns [`CallError`], for example if rows of D overlap.
 pub fn gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,
     shape: &GemmShape,
@@ -105,15 +109,17 @@ where
 {
     const CALL: &str = "gemm";
     let queue = on.into();
-    let distances = Distances::of(CALL, queue, shape, shape.n, (a.rows(), b.rows()), d.rows_mut())?;
-    let Distances { a: (a, lda), b: (b, ldb), d: (d, ldd), any } = distances;
-    queue.launch::<_, _, GemmArgs<T, D>>(
+    let factors = (a.rows(), b.rows());
+    let matrices = Matrices::of(CALL, queue, shape, shape.n, factors, d.rows_mut(), Counts::ONE)?;
+    let Matrices { shape, a, b, d, ldd, any, .. } = matrices;
+    let called = queue.launch::<_, _, GemmArgs<T, D>>(
         CALL,
-        (*shape, any),
+        (shape, any),
         |_| shape.picked::<T, D>(queue, shape.n, any),
         Gemm::kernel::<T, T::Sum, D>,
-        (a, lda, b, ldb, d, ldd, shape.m, shape.n, shape.k),
-    )
+        (a.buffer(), a.stride(), b.buffer(), b.stride(), d, ldd, shape.m, shape.n, shape.k),
+    )?;
+    Ok(with_copies(called, [&a, &b]))
 }
 
 /// Computes D = f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ followed by those of B₂, and D has n columns (`shape.n`). With
@@ -136,15 +142,18 @@ where
     const CALL: &str = "gated_gemm";
     let queue = on.into();
     let both = shape.n.checked_mul(2).ok_or_else(|| refused(CALL, "2n below 2³²", 2 * u64::from(shape.n)))?;
-    let distances = Distances::of(CALL, queue, shape, both, (a.rows(), b.rows()), d.rows_mut())?;
-    let Distances { a: (a, lda), b: (b, ldb), d: (d, ldd), any } = distances;
-    queue.launch::<_, _, GemmArgs<T, D>>(
+    let factors = (a.rows(), b.rows());
+    let counts = Counts { is_gated: true, ..Counts::ONE };
+    let matrices = Matrices::of(CALL, queue, shape, both, factors, d.rows_mut(), counts)?;
+    let Matrices { shape, a, b, d, ldd, any, .. } = matrices;
+    let called = queue.launch::<_, _, GemmArgs<T, D>>(
         CALL,
-        (*shape, any),
+        (shape, any),
         |_| for_gated(shape.picked::<T, D>(queue, both, any)),
         Gemm::gated_kernel::<T, T::Sum, D>,
-        (a, lda, b, ldb, d, ldd, shape.m, shape.n, shape.k),
-    )
+        (a.buffer(), a.stride(), b.buffer(), b.stride(), d, ldd, shape.m, shape.n, shape.k),
+    )?;
+    Ok(with_copies(called, [&a, &b]))
 }
 
 /// Computes D = f(A·B) with an [`Epilogue`]: scales, the addition of another matrix, and a bias.
@@ -165,8 +174,9 @@ where
 {
     const CALL: &str = "fused_gemm";
     let queue = on.into();
-    let distances = Distances::of(CALL, queue, shape, shape.n, (a.rows(), b.rows()), d.rows_mut())?;
-    let Distances { a: (a, lda), b: (b, ldb), d: (d, ldd), any } = distances;
+    let factors = (a.rows(), b.rows());
+    let matrices = Matrices::of(CALL, queue, shape, shape.n, factors, d.rows_mut(), Counts::ONE)?;
+    let Matrices { shape, a, b, d, ldd, any, .. } = matrices;
     let FusedOperands { alpha, row_scales, col_scales, c, bias } = *operands;
     let epilogue = Epilogue {
         alpha: alpha.is_some(),
@@ -179,14 +189,33 @@ where
     let [row_scales, col_scales, bias] =
         [row_scales, col_scales, bias].map(|operand| operand.unwrap_or(BufferRef::empty()));
     let alpha = alpha.unwrap_or(1.0);
-    let GemmShape { m, n, k, .. } = *shape;
-    queue.launch::<_, _, FusedGemmArgs<T, D>>(
+    let GemmShape { m, n, k, .. } = shape;
+    let (of_a, of_b) = (a.buffer(), b.buffer());
+    let called = queue.launch::<_, _, FusedGemmArgs<T, D>>(
         CALL,
-        (*shape, any, epilogue),
+        (shape, any, epilogue),
         |_| (shape.picked::<T, D>(queue, n, any), epilogue),
         |(gemm, epilogue)| gemm.fused_kernel::<T, T::Sum, D>(*epilogue),
-        (a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales),
-    )
+        (
+            of_a,
+            a.stride(),
+            of_b,
+            b.stride(),
+            d,
+            ldd,
+            m,
+            n,
+            k,
+            alpha,
+            beta,
+            c,
+            ldc,
+            bias,
+            row_scales,
+            col_scales,
+        ),
+    )?;
+    Ok(with_copies(called, [&a, &b]))
 }
 
 impl GemmShape {
@@ -198,7 +227,11 @@ impl GemmShape {
         any: AnyDistance,
     ) -> Gemm {
         let gpu = gpu_of(queue);
-        self.for_distances(Gemm::for_problem::<T, D>(self.a, self.b, [self.m, cols, self.k], &gpu), any)
+        let (size, tables) = ([self.m, cols, self.k], queue.cache().gemm_tables());
+        let mut tables = tables.iter().rev().filter(|table| table.gpu == gpu);
+        let tuned = tables.find_map(|table| table.get::<T, D>(self.a, self.b, size));
+        let gemm = tuned.unwrap_or_else(|| Gemm::for_problem::<T, D>(self.a, self.b, size, &gpu));
+        self.for_distances(gemm, any)
     }
 
     /// Returns a kernel with the activation and the rows that it must support.

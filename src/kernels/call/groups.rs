@@ -1,7 +1,7 @@
 //! Matrix products of groups of rows with a separate matrix B for each group.
 
 use super::{
-    distances::{AnyDistance, Distances, MatrixDistances},
+    distances::{Counts, Matrices, with_copies},
     gemm::{GemmOperand, GemmShape, gpu_of},
     operands::{Rows, RowsMut, refused},
 };
@@ -64,24 +64,32 @@ where
     const CALL: &str = "grouped_gemm";
     let queue = on.into();
     let GemmGroups { rows, groups, count, b_distance } = *groups;
-    let matrices = Distances::of(CALL, queue, shape, shape.n, (a.rows(), b.rows()), d.rows_mut())?;
-    // There is one A and one D.
-    let apart = MatrixDistances::of(CALL, queue, shape, &matrices, [Some(0), b_distance, None])?;
-    let Distances { a: (a, lda), b: (b, ldb), d: (d, ldd), any } = matrices;
-    let any = AnyDistance { operands: apart.any.operands, ..any };
-    let GemmShape { m, n, k, .. } = *shape;
     let gpu = gpu_of(queue);
-    let pick = |rows| Gemm::for_groups::<T>(shape.a, shape.b, [m, n, k], rows, &gpu);
-    let Some(gemm) = pick(rows) else {
-        let heights = [16, 64, 128].into_iter().filter(|&rows| pick(rows).is_some());
-        let heights: Vec<_> = heights.map(|rows| rows.to_string()).collect();
-        return Err(refused(CALL, format!("groups of {} rows", heights.join(" or ")), rows));
+    let pick = |shape: &GemmShape, rows| {
+        Gemm::for_groups::<T>(shape.a, shape.b, [shape.m, shape.n, shape.k], rows, &gpu)
     };
-    queue.launch::<_, _, GroupedGemmArgs<T, D>>(
+    let heights = [16, 64, 128].into_iter().filter(|&rows| pick(shape, rows).is_some());
+    let no_tile = || {
+        let heights: Vec<_> = heights.map(|rows| rows.to_string()).collect();
+        refused(CALL, format!("groups of {} rows", heights.join(" or ")), rows)
+    };
+    if pick(shape, rows).is_none() {
+        return Err(no_tile());
+    }
+    // There is one A and one D.
+    let counts = Counts { b: (count, b_distance), ..Counts::ONE };
+    let factors = (a.rows(), b.rows());
+    let matrices = Matrices::of(CALL, queue, shape, shape.n, factors, d.rows_mut(), counts)?;
+    let Matrices { shape, a, b, d, ldd, any, .. } = matrices;
+    let gemm = pick(&shape, rows).ok_or_else(no_tile)?;
+    let GemmShape { m, n, k, .. } = shape;
+    let (of_a, of_b) = (a.buffer(), b.buffer());
+    let called = queue.launch::<_, _, GroupedGemmArgs<T, D>>(
         CALL,
-        (*shape, rows, any),
+        (shape, rows, any),
         |_| shape.for_distances(gemm, any),
         Gemm::grouped_kernel::<T, T::Sum, D>,
-        (a, lda, b, ldb, apart.b, d, ldd, groups, m, n, k, count),
-    )
+        (of_a, a.stride(), of_b, b.stride(), b.distance, d, ldd, groups, m, n, k, count),
+    )?;
+    Ok(with_copies(called, [&a, &b]))
 }

@@ -103,7 +103,7 @@ fn column_parts(kernels: &KernelCache<'_>, function: Reduction, [m, n]: [u32; 2]
 }
 
 /// Launches the reduction of the columns of an m×n matrix in `parts` parts, which are the rows of y.
-fn reduce_parts<X: Convert<f32>>(
+pub(super) fn reduce_parts<X: Convert<f32>>(
     call: &'static str,
     queue: Queue<'_>,
     target: Target,

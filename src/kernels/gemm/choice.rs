@@ -30,16 +30,9 @@ const COSTS: [Cost; 12] = [
     Cost { tile: GemmTile::T256x160, step: 0.82,  between: 2.2 },
     Cost { tile: GemmTile::T256x192, step: 0.99,  between: 2.5 },
 ];
-<<<<<<< HEAD
 /// The time to read a row of a step from the level-2 cache, in microseconds on an H100, if rows of an operand do not start at cache lines.
 /// Each row is then part of two lines, and reading it may take longer than the MMAs of a step.
 const CROSSING_ROW: f64 = 0.0025;
-=======
-/// The time of a step of two blocks that share tiles of B, in microseconds on an H200, if rows of an operand do not start at cache lines.
-/// Each row of a step is then part of two lines, and reading these from the level-2 cache takes longer than the `wgmma`s of a block.
-const PAIRED_STEPS: [(GemmTile, f64); 3] =
-    [(GemmTile::T128x128, 0.47), (GemmTile::T128x160, 0.52), (GemmTile::T128x192, 0.57)];
->>>>>>> w-prose
 /// The exchange of sums among the blocks of a cluster.
 const EXCHANGE: f64 = 1.0;
 /// Bytes per microsecond from the GPU's memory.
@@ -71,24 +64,15 @@ impl Gemm {
         if gemm.has_wgmma() { gemm } else { Self { schedule: Schedule::grouped(8), ..gemm } }
     }
 
-<<<<<<< HEAD
-    /// Returns the kernel for an m×n result of `D` and of depth k, where `size` is `[m, n, k]`, with operands of `T`, on a kind of GPU. It is
-    /// the kernel of the [table](GemmTable::committed) of this kind if the table contains the problem. Otherwise, it is the fastest kernel
-    /// according to a model: the time is the number of waves of tiles times the steps per tile, but at least the time to read the operands.
-    /// If rows of an operand do not start at cache lines, a step takes at least the time to read its rows, which pairs of blocks share.
-    /// Its target is sm_90a on GPUs of compute capability 9.0; on others, it is the newest one whose kernels also run on later GPUs, and
-    /// tiles are the largest that occupy all multiprocessors.
-=======
     /// Returns the kernel that multiplies an m×k matrix by a k×n matrix of `T`, where `size` is `[m, n, k]`, with results of `D`, on a kind
     /// of GPU. If the [table](GemmTable::committed) for this kind of GPU contains the problem, the kernel is that of the table.
     ///
     /// Otherwise, on GPUs of compute capability 9.0, the target is sm_90a, and the kernel is the fastest one according to a model, which
     /// estimates the time as the number of waves of tiles times the time of a tile, or as the time to read the operands if that is longer.
-    /// Pairs of blocks share tiles of B where this takes less time, mainly if rows of an operand do not start at cache lines.
+    /// Pairs of blocks share tiles of A or B where this takes less time, mainly if rows of an operand do not start at cache lines.
     ///
     /// On other GPUs, the target is the newest one whose kernels also run on later GPUs, and tiles are the largest ones that occupy all
     /// multiprocessors.
->>>>>>> w-prose
     #[must_use]
     pub fn for_problem<T: Element, D: Element>(
         a: MatrixOrder,

@@ -173,7 +173,7 @@ impl<'k> Builder<'k> {
     /// Returns the first of `count` barriers for groups of `threads` threads; the same barriers are reused for each size of
     /// group.
     #[track_caller]
-    fn named_barriers(self, threads: u32, count: u32) -> u32 {
+    pub(crate) fn named_barriers(self, threads: u32, count: u32) -> u32 {
         let first = self.body().named_barriers(threads, count);
         first.unwrap_or_else(|taken| {
             self.refuse(format!(
