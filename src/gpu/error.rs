@@ -98,6 +98,21 @@ pub enum LoadError {
         /// The compiler's log, verbatim.
         log: String,
     },
+    /// The compiler accepted the module, but serialized `wgmma` instructions or ignored `setmaxnreg`: the kernel would be correct, but slow.
+    /// [`LoadOptions::allow_advisories`](super::LoadOptions::allow_advisories) loads such modules.
+    #[error(
+        "{}: expected `wgmma` and `setmaxnreg` to be compiled as written, found{}",
+        display_names(.kernels),
+        display_log(.messages, .log)
+    )]
+    Advisories {
+        /// The kernels of the module.
+        kernels: Vec<String>,
+        /// The advisory notes `(C75nn)`, in order; `line` counts the lines of the PTX text from 1.
+        messages: Vec<JitMessage>,
+        /// The compiler's log, verbatim.
+        log: String,
+    },
     /// The context could not be made current.
     #[error(transparent)]
     Call(#[from] CallFailed),
@@ -107,7 +122,7 @@ impl LoadError {
     /// Returns the compiler's messages; empty for the other variants.
     pub fn messages(&self) -> &[JitMessage] {
         match self {
-            Self::Rejected { messages, .. } => messages,
+            Self::Rejected { messages, .. } | Self::Advisories { messages, .. } => messages,
             Self::Nul { .. } | Self::Call(_) => &[],
         }
     }
@@ -130,6 +145,14 @@ fn display_log(messages: &[JitMessage], log: &str) -> String {
         }
     }
     text
+}
+
+fn display_names(kernels: &[String]) -> String {
+    match kernels {
+        [] => "module".to_owned(),
+        [name] => format!("kernel `{name}`"),
+        names => format!("kernels `{}`", names.join("`, `")),
+    }
 }
 
 /// Errors of a launch. All variants except `Call` are detected before the driver is called.

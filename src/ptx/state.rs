@@ -58,6 +58,11 @@ impl<'k> Visitor<'_, 'k> {
         !matches!(self.step, Step::Leave { .. })
     }
 
+    /// Returns whether the value leaves the first of two branches: the value of the other branch then represents both.
+    pub(crate) fn leaves_branch(&self) -> bool {
+        matches!(self.step, Step::Merge { .. })
+    }
+
     /// Visits a value whose register other values may use; the loop copies the value to a separate register.
     #[track_caller]
     pub fn shared<T: Scalar>(&mut self, value: &mut Val<'k, T>) {

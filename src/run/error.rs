@@ -285,10 +285,10 @@ impl From<GpuError> for RunError {
     }
 }
 
-/// A kernel that the driver rejected, with the Rust lines for the compiler's messages.
+/// A kernel that the driver rejected or compiled to slow code ([`LoadError::Advisories`]), with the Rust lines for the compiler's messages.
 #[cfg(feature = "cuda")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("kernel `{kernel}`: the driver rejected the PTX: {}", summary(.messages, .source))]
+#[error("kernel `{kernel}`: {}", summary(.messages, .source))]
 pub struct JitError {
     /// The kernel name.
     pub kernel: String,
@@ -345,10 +345,14 @@ impl fmt::Display for LoadMessage {
 
 #[cfg(feature = "cuda")]
 fn summary(messages: &[LoadMessage], source: &LoadError) -> String {
-    match source {
+    let head = match source {
         LoadError::Rejected { code, .. } if !messages.is_empty() => {
-            messages.iter().fold(code.to_string(), |text, message| format!("{text}\n  {message}"))
+            format!("the driver rejected the PTX: {code}")
         }
-        other => other.to_string(),
-    }
+        LoadError::Advisories { .. } => {
+            "expected `wgmma` and `setmaxnreg` to be compiled as written, found".to_owned()
+        }
+        other => return other.to_string(),
+    };
+    messages.iter().fold(head, |text, message| format!("{text}\n  {message}"))
 }

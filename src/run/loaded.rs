@@ -219,7 +219,7 @@ impl Prepared<'_> {
 
 /// The default options for typed kernels.
 pub(super) const WITH_LINES: LoadOptions =
-    LoadOptions { line_info: true, max_registers: None, optimization: None };
+    LoadOptions { line_info: true, max_registers: None, optimization: None, allow_advisories: false };
 
 /// A kernel loaded by the driver.
 #[derive(Debug)]

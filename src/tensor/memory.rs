@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     layout::{Codomain, IntTuple, Layout, LayoutError, Swizzle, Tiler, Tuple},
-    ptx::{Builder, Element, Ptr, Read, ReadWrite, Readable, Shared, Space, State, Val, Visitor},
+    ptx::{Builder, Element, Ptr, Read, ReadWrite, Readable, Shared, SharedCluster, Space, State, Val, Visitor},
 };
 
 /// Returns the layout of a layout's element steps.
@@ -304,6 +304,24 @@ impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
 
     pub(crate) fn with_access<B>(&self) -> Tensor<'k, Shared, T, B> {
         self.through(self.pointer.assume_access())
+    }
+
+    /// Returns the same view of the memory of the block with rank `rank` of the cluster.
+    #[track_caller]
+    pub(crate) fn in_block(&self, rank: Val<'k, u32>) -> Tensor<'k, SharedCluster, T, ReadWrite> {
+        let pointer: Ptr<'k, T, Shared, ReadWrite> = self.pointer.assume_access();
+        Tensor {
+            pointer: pointer.in_block(rank),
+            layout: Rc::clone(&self.layout),
+            axes: self.axes.clone(),
+            offset: self.offset,
+            swizzle: self.swizzle,
+            inner: self.inner,
+            divided_whole: self.divided_whole,
+            cut_in: self.cut_in,
+            lanes: self.lanes.clone(),
+            shared_view: None,
+        }
     }
 }
 

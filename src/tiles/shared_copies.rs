@@ -242,7 +242,7 @@ impl<'a, 'k, T: TensorElement> Rectangle<'a, 'k, T> {
     }
 
     /// Returns the values that determine the position.
-    fn coordinates(&self) -> impl Iterator<Item = Val<'k, u32>> + use<'k, T> {
+    pub(super) fn coordinates(&self) -> impl Iterator<Item = Val<'k, u32>> + use<'k, T> {
         [self.row, self.col].into_iter().chain(self.band.map(|band| band.index))
     }
 

@@ -6,7 +6,7 @@ use super::{
     in_flight::{Accumulators, InFlight},
     roles::{Consumer, Producer},
     schedule::{Blocks, Persistent},
-    stage::{EmptyStage, FillingStage, Received},
+    stage::{EmptyStage, FillingStage, Received, RingId},
     turns::{Turn, Turns},
 };
 use crate::{
@@ -33,6 +33,8 @@ pub struct Ring<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> {
     stage: Var<'k, u32>,
     /// The parity of the stage's phase, if the number of stages is not a power of two.
     parity: Var<'k, u32>,
+    /// The line that creates the ring.
+    created: &'static Location<'static>,
     tiles: PhantomData<Tiles>,
 }
 
@@ -88,7 +90,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
             Some(_) => k.this_cluster().sync(),
             None => k.this_block().sync(),
         }
-        Self { k, base, barriers, blocks, stage: k.var(0), parity: k.var(0), tiles: PhantomData }
+        let created = k.here();
+        Self { k, base, barriers, blocks, stage: k.var(0), parity: k.var(0), created, tiles: PhantomData }
     }
 }
 
@@ -158,14 +161,18 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         self.advance();
     }
 
-    /// Waits until the next stage is full, and advances.
+    /// Waits until the next stage is full, and advances. Returns its tiles and its number.
     #[track_caller]
-    fn receive_next(&self) -> Received<'k, Tiles> {
+    fn receive_next(&self) -> (Tiles::Filled, Val<'k, u32>) {
         let (stage, parity) = self.position();
         self.barriers.at(stage).wait(parity);
         let tiles = self.tiles(stage).filled();
         self.advance();
-        Received { tiles, stage }
+        (tiles, stage)
+    }
+
+    fn id(&self) -> RingId {
+        RingId { register: self.stage.register(), created: self.created }
     }
 
     /// Advances by this number of stages.
@@ -190,7 +197,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         let k = self.k;
         let state = (InFlight::complete(k, sum), Val::from(0));
         let (sum, last) = k.fold(count, state, |i, (sum, previous)| {
-            let Received { tiles, stage } = self.receive_next();
+            let (tiles, stage) = self.receive_next();
             let sum = k.unlocated(|| work(sum, &tiles));
             if N == 1 {
                 // The next tiles arrive in the same stage.
@@ -209,6 +216,13 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
             self.release_if(count.gt(0), last);
         }
         sum
+    }
+
+    /// Releases a stage when all lanes of the warp have finished reading.
+    #[track_caller]
+    fn release(&self, stage: Val<'k, u32>) {
+        self.k.warp().sync();
+        self.release_if(true.into(), stage);
     }
 
     /// If `condition` holds, arrives at the empty barrier of `stage` in every block that fills the stage, with one lane of the warp per block.
@@ -306,9 +320,10 @@ impl<'k, const C: usize> Consumer<'k, C> {
         let (k, count) = (ring.k, count.into());
         let _located = k.locate(Location::caller());
         k.fold(count, state, |i, state| {
-            let stage = ring.receive_next();
-            let state = k.unlocated(|| work(i, state, stage.tiles()));
-            self.release_loaded(ring, stage);
+            let (tiles, stage) = ring.receive_next();
+            let state = k.unlocated(|| work(i, state, &tiles));
+            k.fence_proxy_async(ProxySpace::Shared);
+            ring.release(stage);
             state
         })
     }
@@ -320,7 +335,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
         ring: &Ring<'k, Tiles, N, C>,
     ) -> Received<'k, Tiles> {
         let _located = ring.k.locate(Location::caller());
-        ring.receive_next()
+        let (tiles, stage) = ring.receive_next();
+        Received::new(ring.k, ring.id(), tiles, stage)
     }
 
     /// Releases a stage after its elements have been loaded into registers, so that the producer may refill it. `wgmma`s that read the
@@ -344,6 +360,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
 
     /// Releases a stage that only `wgmma`s have read, so that the producer may refill it. These `wgmma`s must be complete. After loads into
     /// registers, call [`release_loaded`](Self::release_loaded) instead.
+    ///
+    /// The builder rejects the call if `ring` is not the ring that the stage was received from, and a stage that is never released.
     #[track_caller]
     pub fn release<Tiles: StageTiles<'k>, const N: usize>(
         self,
@@ -351,8 +369,6 @@ impl<'k, const C: usize> Consumer<'k, C> {
         stage: Received<'k, Tiles>,
     ) {
         let _located = ring.k.locate(Location::caller());
-        // Wait until all lanes have finished reading.
-        ring.k.warp().sync();
-        ring.release_if(true.into(), stage.stage);
+        ring.release(stage.released_to(ring.id()));
     }
 }

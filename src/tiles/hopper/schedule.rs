@@ -80,6 +80,18 @@ impl Schedule {
         Self { parts: if parts == 0 { 1 } else { parts }, ..self }
     }
 
+    /// Returns the number of blocks of a cluster that compute a tile together.
+    #[must_use]
+    pub const fn parts(self) -> u32 {
+        self.parts
+    }
+
+    /// Returns the numbers of rows and columns of tiles that the blocks of a cluster compute simultaneously, at least 1.
+    pub(super) fn rectangle(self) -> (u32, u32) {
+        let [rows, cols] = self.cluster.unwrap_or([1, 1]);
+        (rows.max(1), cols.max(1))
+    }
+
     /// Returns the row and column of tile `number` of a result of `rows`×`cols` tiles. They are unspecified if `number` is past the last
     /// tile.
     #[must_use]
