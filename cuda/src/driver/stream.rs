@@ -131,6 +131,12 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 /// A lock that is held while an operation is queued, so that the streams of a context agree on the order of submissions.
 static ORDER: Mutex<()> = Mutex::new(());
 
+/// Returns the number of the last operation that has been queued.
+pub(crate) fn last_queued() -> u64 {
+    let _order = ORDER.lock().unwrap_or_else(PoisonError::into_inner);
+    order::last()
+}
+
 thread_local! {
     /// The thread's own default stream in each context.
     static OWN: RefCell<HashMap<Handle, Arc<Stream>>> = RefCell::default();
@@ -300,11 +306,13 @@ impl Stream {
         if self.kind == Kind::Legacy {
             self.queue(Operation::Empty)?.wait();
         } else {
-            let after = std::mem::take(&mut self.lock().after);
-            after.iter().for_each(|ticket| ticket.wait());
-            if let Some(ticket) = self.last() {
-                ticket.wait();
-            }
+            // Operations that another thread submits in the meantime must still wait, so the list keeps them until they are known.
+            let (after, last) = {
+                let queue = self.lock();
+                (queue.after.clone(), queue.last.clone())
+            };
+            after.iter().chain(&last).for_each(|ticket| ticket.wait());
+            self.lock().after.retain(|ticket| !ticket.is_known());
         }
         self.context()?.check()
     }
