@@ -4,7 +4,7 @@
 //! earlier operations of all blocking streams of its context, and their later operations wait for it.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -97,6 +97,9 @@ pub(crate) enum Kind {
     NonBlocking,
 }
 
+/// `CUstreamAttrValue`.
+pub(crate) type AttributeValue = [u32; 16];
+
 /// A stream.
 #[derive(Debug)]
 pub(crate) struct Stream {
@@ -104,6 +107,8 @@ pub(crate) struct Stream {
     pub(crate) id: u64,
     pub(crate) kind: Kind,
     pub(crate) priority: i32,
+    /// The values of attributes that the program has set.
+    pub(crate) attributes: Mutex<BTreeMap<u32, AttributeValue>>,
     context: Weak<Context>,
     queue: Mutex<Queue>,
     capturing: Mutex<Option<Capturing>>,
@@ -145,7 +150,8 @@ thread_local! {
 impl Stream {
     pub(crate) fn new(handle: Handle, context: Weak<Context>, kind: Kind, priority: i32) -> Self {
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        Self { handle, id, kind, priority, context, queue: Mutex::default(), capturing: Mutex::default() }
+        let (attributes, queue, capturing) = Default::default();
+        Self { handle, id, kind, priority, attributes, context, queue, capturing }
     }
 
     /// Creates a stream in the current context.

@@ -50,6 +50,16 @@ fn graphs_of_nodes_and_of_streams() {
 }
 
 #[test]
+fn nodes_of_graphs() {
+    passes("graph_nodes", &[], "done\n");
+}
+
+#[test]
+fn lists_of_copies() {
+    passes("batches", &[], "done\n");
+}
+
+#[test]
 fn two_devices() {
     passes("devices", &[("DEVICES", "2")], "done\n");
 }
