@@ -71,6 +71,8 @@ int main(void) {
     OK(cuFuncGetParamInfo(stale, 2, &offset, &size));
     HOLDS(offset == 16 && size == 4);
     EXPECT(INVALID_VALUE, cuFuncGetParamInfo(stale, 4, &offset, &size));
+    OK(cuFuncGetParamCount(stale, &size));
+    HOLDS(size == 4);
     OK(cuModuleUnload(module));
     EXPECT(INVALID_HANDLE, cuFuncGetAttribute(&value, 0, stale));
     EXPECT(INVALID_HANDLE, launch(stale, 0, 0, 1, 1, NULL));
