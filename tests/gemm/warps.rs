@@ -86,8 +86,8 @@ fn what_only_wgmma_has() {
             "expected tiles of 64x64, 128x128 for sm_86, found 128x256",
         ),
         (
-            Gemm { tile: GemmTile::T128x256, ..on(Target::SM_90A) },
-            "expected tiles of 16x64, 16x128, 64x64, 64x128, 128x128, 128x160, 128x176, 128x192 for sm_90a, found 128x256",
+            Gemm { tile: GemmTile::T192x192, ..on(Target::SM_100A) },
+            "expected tiles of 64x64, 128x128, 128x256 for sm_100a, found 192x192",
         ),
         (
             Gemm { cluster: [2, 1], ..on(Target::SM_100A) },

@@ -467,7 +467,7 @@ where
     let of = |tile| Gemm { target, ..Gemm::new(tile) };
     let largest = *GemmTile::for_target(target).last().expect("every target has tiles");
     let gemms = if target == Target::SM_90A {
-        [of(GemmTile::T128x128), of(largest)]
+        [of(GemmTile::T128x128), of(GemmTile::T128x192)]
     } else {
         [of(largest), Gemm { any_size: true, any_ldd: true, ..of(GemmTile::T128x128) }]
     };

@@ -65,7 +65,8 @@ impl Gemm {
     }
 
     /// Returns the kernel that multiplies an m×k matrix by a k×n matrix of `T`, where `size` is `[m, n, k]`, with results of `D`, on a kind
-    /// of GPU. If the [table](GemmTable::committed) for this kind of GPU contains the problem, the kernel is that of the table.
+    /// of GPU. If a [table](GemmTable::committed) for this kind of GPU contains the problem, or else one for another GPU with the same
+    /// compute capability and number of multiprocessors, the kernel is that of the table.
     ///
     /// Otherwise, on GPUs of compute capability 9.0, the target is sm_90a, and the kernel is the fastest one according to a model, which
     /// estimates the time as the number of waves of tiles times the time of a tile, or as the time to read the operands if that is longer.
@@ -80,8 +81,10 @@ impl Gemm {
         size: [u32; 3],
         gpu: &GpuKind,
     ) -> Self {
-        let mut tables = GemmTable::committed().iter().filter(|table| table.gpu == *gpu);
-        let tuned = tables.find_map(|table| table.get::<T, D>(a, b, size));
+        let tables = GemmTable::committed().iter();
+        let same = tables.clone().filter(|table| table.gpu == *gpu);
+        let similar = tables.filter(|table| table.gpu.is_similar_to(gpu));
+        let tuned = same.chain(similar).find_map(|table| table.get::<T, D>(a, b, size));
         tuned.unwrap_or_else(|| match Self::target_of(gpu.capability) {
             Target::SM_90A => Self::estimated(a, b, size, T::SIZE, gpu.multiprocessors),
             target => {

@@ -75,6 +75,8 @@ impl Gemm {
                         ($a, $b, T192x192, 1) => together::<$stages, T, C, D, 3, 12, 4, 12, K, 1, 4, W, 1>(problem),
                         ($a, $b, T128x256, 1) => together::<$stages, T, C, D, 2, 8,  4, 16, K, 1, 4, W, 2>(problem),
                         ($a, $b, T256x128, 1) => together::<$stages, T, C, D, 2, 16, 8, 8,  K, 2, 4, W, 2>(problem),
+                        // Results of 4 bytes leave shared memory for one slot.
+                        ($a, $b, T256x160, 1) if const { D::SIZE == 4 } => together::<$stages, T, C, D, 2, 16, 8, 10, K, 2, 4, V, 1>(problem),
                         ($a, $b, T256x160, 1) => together::<$stages, T, C, D, 2, 16, 8, 10, K, 2, 4, V, 2>(problem),
                         ($a, $b, T256x192, 1) => together::<$stages, T, C, D, 2, 16, 8, 12, K, 2, 3, W, 3>(problem),
                     )*

@@ -35,6 +35,14 @@ impl GpuKind {
     }
 }
 
+impl GpuKind {
+    /// Returns whether another kind of GPU has the same compute capability and number of multiprocessors, so that mostly the same kernels are
+    /// the fastest ones.
+    pub(super) fn is_similar_to(&self, other: &Self) -> bool {
+        (self.capability, self.multiprocessors) == (other.capability, other.multiprocessors)
+    }
+}
+
 impl fmt::Display for GpuKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, capability: (major, minor), multiprocessors } = self;

@@ -63,7 +63,7 @@ pub struct GemmEntry {
 }
 
 /// One table for each run of `tune`, each with problems of its own.
-static COMMITTED: LazyLock<[GemmTable; 8]> = LazyLock::new(|| {
+static COMMITTED: LazyLock<[GemmTable; 11]> = LazyLock::new(|| {
     [
         include_str!("tables/h200.txt"),
         include_str!("tables/h200_f16.txt"),
@@ -73,12 +73,15 @@ static COMMITTED: LazyLock<[GemmTable; 8]> = LazyLock::new(|| {
         include_str!("tables/h200_skinny.txt"),
         include_str!("tables/h200_tt.txt"),
         include_str!("tables/h200_types.txt"),
+        include_str!("tables/h100.txt"),
+        include_str!("tables/h100_llama.txt"),
+        include_str!("tables/h100_skinny.txt"),
     ]
     .map(|text| text.parse().expect("the crate's tests parse the tables"))
 });
 
 impl GemmTable {
-    /// Returns the tables in this crate, one for each kind of GPU, in which [`Gemm::for_problem`] looks up kernels.
+    /// Returns the tables in this crate, in which [`Gemm::for_problem`] looks up kernels.
     pub fn committed() -> &'static [Self] {
         &*COMMITTED
     }
