@@ -63,7 +63,7 @@ pub struct GemmEntry {
 }
 
 /// One table for each run of `tune`, each with problems of its own.
-static COMMITTED: LazyLock<[GemmTable; 11]> = LazyLock::new(|| {
+static COMMITTED: LazyLock<[GemmTable; 14]> = LazyLock::new(|| {
     [
         include_str!("tables/h200.txt"),
         include_str!("tables/h200_f16.txt"),
@@ -74,8 +74,11 @@ static COMMITTED: LazyLock<[GemmTable; 11]> = LazyLock::new(|| {
         include_str!("tables/h200_tt.txt"),
         include_str!("tables/h200_types.txt"),
         include_str!("tables/h100.txt"),
+        include_str!("tables/h100_f16.txt"),
         include_str!("tables/h100_llama.txt"),
+        include_str!("tables/h100_llama_types.txt"),
         include_str!("tables/h100_skinny.txt"),
+        include_str!("tables/h100_types.txt"),
     ]
     .map(|text| text.parse().expect("the crate's tests parse the tables"))
 });
