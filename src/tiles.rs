@@ -74,9 +74,9 @@ pub use gl_layout::{GlLayout, col_major, contiguous, row_major, vector};
 pub(crate) use hopper::Source;
 pub use hopper::{
     Accumulators, AllToAll, Assembly, Baton, BoxSource, BoxSources, Consumer, Consumers, Contribution,
-    EmptyStage, FillingStage, FirstRows, Footprint, Frozen, InFlight, Joined, LeftFactor, Multicast, Outbox, Part,
-    Persistent, Producer, ProducerRole, Received, ReduceScatter, Ring, Schedule, SharedFactor, SharedMatrix,
-    Sharing, Turn, Turns, consumers, producer,
+    EmptyStage, FillingStage, FirstRows, Footprint, Frozen, InFlight, Joined, LeftFactor, Multicast, Outbox,
+    Part, Persistent, Producer, ProducerRole, Received, ReduceScatter, Ring, Schedule, SharedFactor,
+    SharedMatrix, Sharing, Turn, Turns, consumers, producer,
 };
 pub use mma::Product;
 pub use operand::Elementwise;

@@ -382,7 +382,9 @@ fn schedule(
     let footprints = rounds.map(|round| schedule.footprint(round, blocks, [rows, cols]));
     let largest = footprints.max_by_key(|footprint| footprint.of_a + footprint.of_b);
     let note = |Footprint { tiles, of_a, of_b }| {
-        format!("{blocks} resident blocks: at most {of_a} tiles of A and {of_b} of B at each step, for {tiles} tiles")
+        format!(
+            "{blocks} resident blocks: at most {of_a} tiles of A and {of_b} of B at each step, for {tiles} tiles"
+        )
     };
     Ok(Picture { notes: largest.map(note).into_iter().collect(), ..picture })
 }

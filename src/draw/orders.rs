@@ -18,9 +18,10 @@ impl Picture {
         let title = title.into();
         check_size(&title, rows as i64, cols as i64)?;
         let mut table = Table::new("", (rows, cols), |_, _| Cell::default())?.with_axes("row", "column");
-        let numbered = rounds.into_iter().zip(0..).flat_map(|(tiles, round)| {
-            tiles.into_iter().map(move |tile| (tile, round))
-        });
+        let numbered = rounds
+            .into_iter()
+            .zip(0..)
+            .flat_map(|(tiles, round)| tiles.into_iter().map(move |tile| (tile, round)));
         for (((row, col), round), number) in numbered.zip(0u64..) {
             if let Some(cell) = table.cells.get_mut(row * cols + col).filter(|_| col < cols) {
                 *cell = Cell::new(number.to_string(), hue(round));

@@ -17,7 +17,9 @@ use super::{
 };
 use crate::{
     layout::{Codomain, IntTuple, Layout, LayoutError, Swizzle, Tiler, Tuple},
-    ptx::{Builder, Element, Ptr, Read, ReadWrite, Readable, Shared, SharedCluster, Space, State, Val, Visitor},
+    ptx::{
+        Builder, Element, Ptr, Read, ReadWrite, Readable, Shared, SharedCluster, Space, State, Val, Visitor,
+    },
 };
 
 /// Returns the layout of a layout's element steps.

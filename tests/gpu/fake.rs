@@ -126,8 +126,12 @@ fn child_load() {
         kernel.spill_store_bytes,
         kernel.spill_load_bytes
     );
-    let options =
-        LoadOptions { line_info: true, max_registers: Some(96), optimization: Some(2), ..LoadOptions::default() };
+    let options = LoadOptions {
+        line_info: true,
+        max_registers: Some(96),
+        optimization: Some(2),
+        ..LoadOptions::default()
+    };
     drop(Module::load_with(&gpu, "good", &options).expect("taken"));
 
     let function = module.function("kernel").expect("it exists");

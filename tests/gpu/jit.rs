@@ -110,9 +110,11 @@ fn advisories_about_wgmma_and_registers() {
     let waits = note(
         "(C7517) warpgroup.wait is injected in around line 427 by compiler to allow use of registers defined by GMMA in function 'b'",
     );
-    let ignored =
-        note("(C7504) Potential Performance Loss: 'setmaxnreg' ignored to maintain compatibility across compilation units.");
-    let facts = [&serialized, &waits, &ignored].map(|note| (note.is_hopper_advisory(), note.line, note.kernel()));
+    let ignored = note(
+        "(C7504) Potential Performance Loss: 'setmaxnreg' ignored to maintain compatibility across compilation units.",
+    );
+    let facts =
+        [&serialized, &waits, &ignored].map(|note| (note.is_hopper_advisory(), note.line, note.kernel()));
     assert_eq!(facts, [(true, None, Some("a")), (true, Some(427), Some("b")), (true, None, None)]);
 
     for other in ["(C7602) Insufficient registers (64)", "(C75) x", "(C75100) x", "0 bytes gmem"] {

@@ -60,8 +60,7 @@ fn a_stage_is_released_to_its_ring() {
     assert_at(&error, line);
 }
 
-const FORGOTTEN: &str =
-    "expected a received stage to be released, found one that is dropped: its producer would wait for it forever";
+const FORGOTTEN: &str = "expected a received stage to be released, found one that is dropped: its producer would wait for it forever";
 
 #[test]
 fn a_stage_is_not_forgotten() {

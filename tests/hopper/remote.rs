@@ -15,7 +15,9 @@ const BLOCKS: u32 = 4;
 const SIZE: u32 = 32 * 64;
 
 /// A kernel in which each block obtains the tile of the next one: it loads the tile, or the next block stores it.
-fn kernel<T: Numeral + TensorElement, const W: usize, S: SharedSwizzle>(loads: bool) -> Kernel<(In<T>, Out<T>)> {
+fn kernel<T: Numeral + TensorElement, const W: usize, S: SharedSwizzle>(
+    loads: bool,
+) -> Kernel<(In<T>, Out<T>)> {
     let kernel = Kernel::<(In<T>, Out<T>)>::build("rotate(x, y)", Target::SM_90, |k, (x, y)| {
         let block = k.block([64]);
         k.grid([BLOCKS]);
@@ -88,7 +90,9 @@ fn a_missing_barrier_is_found() {
     let simulator = warpwright::run::Simulator::new();
     let x = simulator.upload(&vec![1.0f32; 512]).expect("room");
     let mut y = simulator.output::<f32>(512).expect("room");
-    simulator.launch(&kernel.expect("it builds"), (&x, &mut y)).expect_err("nothing orders the stores and the loads");
+    simulator
+        .launch(&kernel.expect("it builds"), (&x, &mut y))
+        .expect_err("nothing orders the stores and the loads");
 }
 
 #[test]

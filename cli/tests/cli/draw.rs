@@ -282,7 +282,8 @@ fn schedules_show_their_rounds() {
     let output = draw(&["schedule", "4x3", "--group", "2", "--blocks", "4"]);
     assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
     let text = String::from_utf8(output.stdout).expect("text");
-    let lines: Vec<String> = text.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let lines: Vec<String> =
+        text.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(lines[0], "4×3 tiles in groups of 2 rows, column by column");
     let rows = ["0 0 2 4", "1 1 3 5", "2 6 8 10", "3 7 9 11"];
     assert!(rows.iter().all(|row| lines.iter().any(|line| line == row)), "{text}");
