@@ -9,12 +9,14 @@ mod require;
 
 mod gemm {
     mod batches;
+    mod divided;
     mod edges;
     mod errors;
     mod fused;
     mod gated;
     mod problem;
     mod promoted;
+    mod ragged;
     mod table;
     mod types;
     mod warps;

@@ -37,6 +37,7 @@ mod batches;
 mod convolution;
 mod decode;
 mod distances;
+mod divided;
 mod dropout;
 mod embedding;
 mod extras;
@@ -62,6 +63,7 @@ pub use attention::{AttentionDerivatives, AttentionShape, attention, attention_b
 pub use batches::{GemmBatches, batched_gemm};
 pub use convolution::fft_convolution;
 pub use decode::{CacheShape, cached_attention};
+pub use divided::{divided_gemm, divided_workspace};
 pub use dropout::{DropoutMask, dropout, dropout_norm};
 pub use embedding::{gather, scatter_add};
 pub use extras::{ExtraOperands, attention_with_extras};

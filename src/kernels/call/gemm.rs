@@ -85,6 +85,19 @@ impl<D> Default for FusedOperands<'_, D> {
     }
 }
 
+impl<D> FusedOperands<'_, D> {
+    /// Returns the epilogue with these operands.
+    pub(super) fn epilogue(&self) -> Epilogue {
+        Epilogue {
+            alpha: self.alpha.is_some(),
+            row_scales: self.row_scales.is_some(),
+            col_scales: self.col_scales.is_some(),
+            c: self.c.is_some(),
+            bias: self.bias.is_some(),
+        }
+    }
+}
+
 /// Computes D = f(A·B) with the kernel of [`Gemm::for_problem`]: with `wgmma` on devices of compute capability 9.0, with `mma.sync` on other
 /// devices of compute capability 8.0 or later. On devices of compute capability 9.0, the strides between the rows (or columns, in column
 /// order) of A and B must be multiples of 16 bytes; the stride between the rows of D may be any number of elements, at least n.
@@ -167,13 +180,7 @@ where
     let distances = Distances::of(CALL, queue, shape, shape.n, (a.rows(), b.rows()), d.rows_mut())?;
     let Distances { a: (a, lda), b: (b, ldb), d: (d, ldd), any } = distances;
     let FusedOperands { alpha, row_scales, col_scales, c, bias } = *operands;
-    let epilogue = Epilogue {
-        alpha: alpha.is_some(),
-        row_scales: row_scales.is_some(),
-        col_scales: col_scales.is_some(),
-        c: c.is_some(),
-        bias: bias.is_some(),
-    };
+    let epilogue = operands.epilogue();
     let (c, ldc, beta) = c.unwrap_or((BufferRef::empty(), 0, 0.0));
     let [row_scales, col_scales, bias] =
         [row_scales, col_scales, bias].map(|operand| operand.unwrap_or(BufferRef::empty()));

@@ -144,7 +144,7 @@ pub(super) fn promoted<'k, T, D, const N: usize, const STAGES: usize, const W: u
     k.specialize(
         producer(40, |p| {
             tiles.each(|i, j| {
-                let (factors, i) = problem.factors(i, height);
+                let (factors, i) = problem.factors(problem.row_of_tiles(i), height);
                 p.run(&ring, steps, |step, stage| stage.fill((factors.a.tile(i, step), factors.b.tile(j, step))));
             });
         }),
@@ -167,7 +167,8 @@ pub(super) fn promoted<'k, T, D, const N: usize, const STAGES: usize, const W: u
                     c.release(&ring, stage);
                     (total, next)
                 });
-                problem.store_products(c, &outbox, [total], [i * 2 + c.rank(), j]);
+                let row = problem.row_of_tiles(i * 2 + c.rank());
+                problem.store(c, &outbox, [total], (row, j));
             });
         }),
     );
