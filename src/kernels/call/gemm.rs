@@ -9,7 +9,7 @@ use crate::{
         Activation, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult, GemmSum, GemmTile, GpuKind,
         MatrixOrder,
     },
-    ptx::{bf16, e4m3, e5m2, f16, tf32},
+    ptx::{Target, bf16, e4m3, e5m2, f16, tf32},
     run::{BufferRef, CallError, Called, Queue},
     tensor::TensorElement,
     tiles::{Convert, Product},
@@ -129,7 +129,7 @@ where
 }
 
 /// Computes D = f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ followed by those of B₂, and D has n columns (`shape.n`). With
-/// [`Activation::Silu`], this is SwiGLU. Requires a device of compute capability 9.0.
+/// [`Activation::Silu`], this is SwiGLU.
 ///
 /// # Errors
 /// Returns the errors of [`gemm`].
@@ -222,6 +222,10 @@ pub(super) fn gpu_of(queue: Queue<'_>) -> GpuKind {
 
 /// Returns the kernel with a tile that gated products support.
 fn for_gated(gemm: Gemm) -> Gemm {
-    let tile = if gemm.tile.size()[0] <= 64 { GemmTile::T64x128 } else { GemmTile::T128x128 };
+    let tile = match gemm.tile {
+        GemmTile::T128x256 => GemmTile::T128x256,
+        tile if tile.size()[0] <= 64 && gemm.target == Target::SM_90A => GemmTile::T64x128,
+        _ => GemmTile::T128x128,
+    };
     Gemm { tile, cluster: [1, 1], parts: 1, ..gemm }
 }
