@@ -14,9 +14,11 @@ mod gemm {
     mod errors;
     mod fused;
     mod gated;
+    mod large;
     mod problem;
     mod promoted;
     mod ragged;
+    mod random;
     mod table;
     mod types;
     mod warps;
