@@ -120,15 +120,19 @@ impl Schedule {
         cols: Val<'k, u32>,
     ) -> (Val<'k, u32>, Val<'k, u32>) {
         if self.group == 1 {
-            return (number / cols, number % cols);
+            let row = number / cols;
+            return (row, number - row * cols);
         }
         // With more rows in a group than the result has, the product could overflow.
         let group = rows.min(self.group);
         let of_group = cols * group;
-        let first = number / of_group * group;
+        let groups = number / of_group;
+        let first = groups * group;
         let height = (rows - first).min(group);
-        let within = number % of_group;
-        (first + within % height, within / height)
+        // A product and a difference take fewer instructions than a second division.
+        let within = number - groups * of_group;
+        let col = within / height;
+        (first + (within - col * height), col)
     }
 }
 
