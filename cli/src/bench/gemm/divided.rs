@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cudarc::driver::{CudaSlice, CudaStream};
 use warpwright::{
     gpu::Gpu,
-    kernels::{DividedGemm, Epilogue, Gemm, MatrixOrder, PartialGemmArgs, SumOfPartsArgs},
+    kernels::{DividedGemm, Gemm, MatrixOrder, PartialGemmArgs, SumOfPartsArgs},
     prelude::Target,
     run::Loaded,
 };
