@@ -25,8 +25,9 @@ pub use attention::{
 pub use convolution::{FftConvolution, FftConvolutionArgs};
 pub use copy::{CopyArgs, copy_elements};
 pub use gemm::{
-    Activation, BatchedGemmArgs, BlockScaledGemmArgs, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmEntry,
-    GemmResult, GemmSum, GemmTable, GemmTableError, GemmTile, GpuKind, GroupedGemmArgs, MatrixOrder,
+    Activation, BatchedGemmArgs, BlockScaledGemmArgs, DividedGemm, Epilogue, FusedGemmArgs, Gemm, GemmArgs,
+    GemmEntry, GemmResult, GemmSum, GemmTable, GemmTableError, GemmTile, GpuKind, GroupedGemmArgs,
+    MatrixOrder, PartialGemmArgs, RaggedGemmArgs, SumOfPartsArgs,
 };
 pub use linear::*;
 pub use matmul::{MatmulArgs, matmul, pitch_divisor};

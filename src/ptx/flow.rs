@@ -143,6 +143,11 @@ impl<'k> Builder<'k> {
         state
     }
 
+    /// Keeps ptxas from unrolling the loop whose body begins here.
+    pub(crate) fn no_unroll(self) {
+        self.body().line(format_args!("    .pragma \"nounroll\";"));
+    }
+
     /// Emits a loop that runs until [`Loop::break_if`] or [`Loop::break_`] leaves it.
     #[track_caller]
     pub fn loop_(self, body: impl FnOnce(Loop<'k>)) {

@@ -161,8 +161,8 @@ impl<'k, T: TensorElement> RemoteSt<'_, 'k, T> {
         let _located = k.locate(Location::caller());
         k.check_warp_tile(rectangle.coordinates(), false);
         loaded(k, |fragment| {
-            rectangle.each_part::<U, H, W, L>(&fragment, |registers, memory| {
-                copy(registers, &memory.in_block(rank))
+            rectangle.each_part::<U, H, W, L>(fragment, |registers, memory| {
+                copy(registers, &memory.in_block(rank));
             });
         })
     }
@@ -219,7 +219,7 @@ impl<'k, T: TensorElement> RemoteStMut<'_, 'k, T> {
         let _located = k.locate(Location::caller());
         k.check_warp_tile(rectangle.coordinates(), true);
         rectangle.each_part::<U, H, W, L>(&stored(tile), |registers, memory| {
-            copy(&memory.in_block(rank), registers)
+            copy(&memory.in_block(rank), registers);
         });
     }
 }

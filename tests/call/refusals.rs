@@ -151,9 +151,11 @@ fn devices_without_the_instructions() {
     let kernels = KernelCache::new(&device);
     let [a, b, mut d, ..] = buffers(&device, [64 * 64; 5]);
     let shape = GemmShape::new(64, 32, 64);
-    let error = call::gated_gemm(&kernels, &shape, &a, &b, &mut d).expect_err("refused").to_string();
-    assert!(error.ends_with("expected sm_90a for a gated product, found sm_80"), "{error}");
-    // Kernels on rows are built for the device.
+    let error = call::promoted_gemm(&kernels, &shape, &a, &b, &mut d).expect_err("refused").to_string();
+    assert!(error.ends_with("expected sm_90a for promoted sums, found sm_80"), "{error}");
+    // Other kernels are built for the device.
+    let called = call::gated_gemm(&kernels, &shape, &a, &b, &mut d).expect("launched");
+    assert_eq!(called.kernel.target, Target::SM_80);
     let called = call::norm(&kernels, NormFunction::Rms, [4, 64], 1e-5, &a, &b, &mut d).expect("launched");
     assert_eq!(called.kernel.target, Target::SM_80);
 }

@@ -105,8 +105,12 @@ fn what_only_wgmma_has() {
         let found = refused(&gemm);
         assert!(found.ends_with(expected), "{found}");
     }
-    let gated = on(Target::SM_80).gated_kernel::<bf16, f32, bf16>().expect_err("it is rejected").to_string();
-    assert!(gated.ends_with("expected sm_90a for a gated product, found sm_80"), "{gated}");
+    let gated = Gemm { tile: GemmTile::T64x64, ..on(Target::SM_80) }.gated_kernel::<bf16, f32, bf16>();
+    let gated = gated.expect_err("it is rejected").to_string();
+    assert!(
+        gated.ends_with("expected tiles of 128x128 or 128x256 for a gated product, found 64x64"),
+        "{gated}"
+    );
     let promoted = on(Target::SM_89).promoted_kernel::<e4m3, bf16>().expect_err("it is rejected").to_string();
     assert!(promoted.ends_with("expected sm_90a for promoted sums, found sm_89"), "{promoted}");
     // e4m3 has `mma.sync` from sm_89.

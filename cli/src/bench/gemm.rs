@@ -2,6 +2,7 @@
 
 mod ceilings;
 mod contender;
+mod divided;
 mod kernels;
 mod overhead;
 mod precision;
@@ -15,7 +16,7 @@ use std::time::Duration;
 use cudarc::driver::CudaSlice;
 use warpwright::{
     gpu::{DeviceProperties, Gpu},
-    kernels::{Gemm, GpuKind},
+    kernels::{DividedGemm, Gemm, GpuKind},
     ptx::Target,
 };
 
@@ -250,6 +251,9 @@ impl Args {
         if chosen.target == Target::SM_90A {
             kernels.extend(kernels::promoted(gpu, layout, size)?);
         }
+        let of_parts = DividedGemm::for_problem::<P::Factor>(a, b, problem, &path.gpu_kind(gpu));
+        let swept = self.sweep.then_some(chosen.target);
+        kernels.extend(divided::contenders(gpu, layout, size, of_parts, swept)?);
         let others =
             if self.sweep { kernels::candidates::<P>(chosen.target, layout, size) } else { Vec::new() };
         for gemm in others {

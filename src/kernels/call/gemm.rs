@@ -9,7 +9,7 @@ use crate::{
         Activation, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult, GemmSum, GemmTile, GpuKind,
         MatrixOrder,
     },
-    ptx::{bf16, e4m3, e5m2, f16, tf32},
+    ptx::{Target, bf16, e4m3, e5m2, f16, tf32},
     run::{BufferRef, CallError, Called, Queue},
     tensor::TensorElement,
     tiles::{Convert, Product},
@@ -86,6 +86,19 @@ impl<D> Default for FusedOperands<'_, D> {
     }
 }
 
+impl<D> FusedOperands<'_, D> {
+    /// Returns the epilogue with these operands.
+    pub(super) fn epilogue(&self) -> Epilogue {
+        Epilogue {
+            alpha: self.alpha.is_some(),
+            row_scales: self.row_scales.is_some(),
+            col_scales: self.col_scales.is_some(),
+            c: self.c.is_some(),
+            bias: self.bias.is_some(),
+        }
+    }
+}
+
 /// Computes D = f(A·B). [`Gemm::for_problem`] chooses the kernel, which uses `wgmma` on devices of compute capability 9.0, and `mma.sync`
 /// on other devices of compute capability 8.0 or later. The strides between the rows (or columns, in column order) of A and B may be any
 /// number of elements; the stride between the rows of D may be any number of elements, at least n.
@@ -123,7 +136,7 @@ where
 }
 
 /// Computes D = f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ followed by those of B₂, and D has n columns (`shape.n`). With
-/// [`Activation::Silu`], this is SwiGLU. Requires a device of compute capability 9.0.
+/// [`Activation::Silu`], this is SwiGLU.
 ///
 /// # Errors
 /// Returns the errors of [`gemm`].
@@ -178,13 +191,7 @@ where
     let matrices = Matrices::of(CALL, queue, shape, shape.n, factors, d.rows_mut(), Counts::ONE)?;
     let Matrices { shape, a, b, d, ldd, any, .. } = matrices;
     let FusedOperands { alpha, row_scales, col_scales, c, bias } = *operands;
-    let epilogue = Epilogue {
-        alpha: alpha.is_some(),
-        row_scales: row_scales.is_some(),
-        col_scales: col_scales.is_some(),
-        c: c.is_some(),
-        bias: bias.is_some(),
-    };
+    let epilogue = operands.epilogue();
     let (c, ldc, beta) = c.unwrap_or((BufferRef::empty(), 0, 0.0));
     let [row_scales, col_scales, bias] =
         [row_scales, col_scales, bias].map(|operand| operand.unwrap_or(BufferRef::empty()));
@@ -249,6 +256,10 @@ pub(super) fn gpu_of(queue: Queue<'_>) -> GpuKind {
 
 /// Returns the kernel with a tile that gated products support.
 fn for_gated(gemm: Gemm) -> Gemm {
-    let tile = if gemm.tile.size()[0] <= 64 { GemmTile::T64x128 } else { GemmTile::T128x128 };
+    let tile = match gemm.tile {
+        GemmTile::T128x256 => GemmTile::T128x256,
+        tile if tile.size()[0] <= 64 && gemm.target == Target::SM_90A => GemmTile::T64x128,
+        _ => GemmTile::T128x128,
+    };
     Gemm { tile, cluster: [1, 1], parts: 1, ..gemm }
 }

@@ -11,13 +11,13 @@ use crate::{
     tiles::Convert,
 };
 
-/// Computes D = A·B for 8-bit floats with sums that are promoted to f32 after every 128 elements along k, because tensor cores sum the products
-/// of 8-bit floats with about 14 bits. [`Gemm::for_promoted`] chooses the kernel. Requires a device of compute capability 9.0. Operands are
-/// copied first if necessary, as described in [`gemm`](super::gemm()): unless A is in rows, B is in columns, and their strides are multiples of
-/// 16 bytes.
+/// Computes D = f(A·B) for 8-bit floats with sums that are promoted to f32 after every 128 elements along k, because tensor cores sum the
+/// products of 8-bit floats with about 14 bits. [`Gemm::for_promoted`] chooses the kernel. Requires a device of compute capability 9.0.
+/// Operands are copied first if necessary, as described in [`gemm`](super::gemm()): unless A is in rows, B is in columns, and their strides are
+/// multiples of 16 bytes.
 ///
 /// # Errors
-/// Returns the errors of [`gemm`](super::gemm()), and an error for other types, and for an activation.
+/// Returns the errors of [`gemm`](super::gemm()), and an error for other types.
 pub fn promoted_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,
     shape: &GemmShape,
@@ -83,8 +83,8 @@ where
 }
 
 impl GemmShape {
-    /// Returns the kernel with promoted sums for this shape, which building rejects for other orders and with an activation.
-    fn promoted<T: GemmOperand>(&self, queue: Queue<'_>, any_ldd: bool) -> Gemm {
+    /// Returns the kernel with promoted sums for this shape, which building rejects for other orders.
+    pub(super) fn promoted<T: GemmOperand>(&self, queue: Queue<'_>, any_ldd: bool) -> Gemm {
         let gpu = gpu_of(queue);
         let gemm = Gemm::for_promoted::<T>([self.m, self.n, self.k], &gpu);
         let target = Gemm::target_of(gpu.capability);

@@ -136,6 +136,28 @@ impl Gemm {
         Some(Self::filling(target, [a, b], tiles, (size, 1), gpu.multiprocessors))
     }
 
+    /// Returns the [kernel of ragged groups](Self::ragged_kernel) for an m×n result of depth k, where `size` is `[m, n, k]`, with A in rows, operands
+    /// of `T`, and this number of groups: tiles have at least as many rows as the average group, or the most that tiles have, and are chosen as
+    /// in [`for_batches`](Self::for_batches).
+    #[must_use]
+    pub fn for_ragged_groups<T: Element>(
+        b: MatrixOrder,
+        [m, n, k]: [u32; 3],
+        groups: u32,
+        gpu: &GpuKind,
+    ) -> Self {
+        let average = m.div_ceil(groups.max(1));
+        let heights = [16, 64, 128].into_iter().filter(|&rows| rows >= average.min(128));
+        // Each group has tiles of its own.
+        let of_rows = |rows: u32| {
+            let size = [m.saturating_add(groups.saturating_mul(rows / 2)), n, k];
+            let gemm = Self::for_groups::<T>(MatrixOrder::Row, b, size, rows, gpu)?;
+            Some(Self { parts: 1, ..gemm })
+        };
+        let gemm = heights.into_iter().find_map(of_rows);
+        gemm.unwrap_or(Self { b, ..Self::of_target(Self::target_of(gpu.capability), GemmTile::T64x64) })
+    }
+
     /// Returns the kernel with [promoted sums](Self::promoted_kernel) that multiplies an m×k matrix by a k×n matrix of `T`, where `size` is
     /// `[m, n, k]`, with A in rows and B in columns. Its tile is the faster of the two supported ones according to the model of
     /// [`for_problem`](Self::for_problem).
@@ -153,7 +175,7 @@ impl Gemm {
     }
 
     /// Returns the fastest of the candidates for this number of products of operands of this number of bytes, according to the model.
-    fn fastest(
+    pub(super) fn fastest(
         candidates: impl Iterator<Item = Self>,
         (size, batches): ([u32; 3], u32),
         bytes: u32,
@@ -238,7 +260,7 @@ impl Gemm {
     }
 
     /// Returns the time of this number of products.
-    fn estimated_micros(
+    pub(super) fn estimated_micros(
         &self,
         ([m, n, k], batches): ([u32; 3], u32),
         bytes: u32,

@@ -4,7 +4,7 @@ use super::{
     Gemm, GemmResult, GemmSum, GemmTile,
     MatrixOrder::{Col, Row},
     kernel::{gated, in_turns, split, together},
-    mma_sync::by_warps,
+    mma_sync::{by_warps, gated_by_warps},
     problem::Problem,
     stages::{ColCol, ColRow, RowCol, RowRow},
 };
@@ -138,6 +138,35 @@ impl Gemm {
                     )*
                     // Rejected by `check`.
                     _ => {}
+                }
+            };
+        }
+        for_orders!(T, kernels);
+    }
+
+    /// Emits a gated product of a target without `wgmma`, like [`by_warps_of_depth`](Self::by_warps_of_depth). Half of a tile's columns are of B₁,
+    /// half of B₂.
+    #[rustfmt::skip]
+    pub(super) fn gated_by_warps_of_depth<T, C, D, const K: usize, const L: usize, const P: usize, const Q: usize>(&self, problem: &Problem<'_, T, D>)
+    where
+        T: TensorElement + Product<T, C>,
+        C: GemmSum + Convert<f32>,
+        D: GemmResult,
+        f32: Convert<D>,
+    {
+        use GemmTile::{T128x128, T128x256};
+        let ahead = !self.any_size && T::SIZE < 4;
+        macro_rules! kernels {
+            ($($a:ident $b:ident $stages:ident;)*) => {
+                match (self.a, self.b, self.tile) {
+                    //                                                                   M  G  K  H  W  stages
+                    $(
+                        ($a, $b, T128x128) => gated_by_warps::<$stages, T, C, D, 8, 4, L, 2, 4, 3, P, Q>(problem, ahead),
+                        ($a, $b, T128x256) => gated_by_warps::<$stages, T, C, D, 8, 8, K, 2, 4, 3, P, Q>(problem, ahead),
+                    )*
+                    (_, _, tile) => problem.k.refuse(format!(
+                        "expected tiles of 128x128 or 128x256 for a gated product, found {tile}"
+                    )),
                 }
             };
         }

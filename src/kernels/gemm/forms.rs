@@ -2,16 +2,21 @@
 
 use super::{
     BatchedGemmArgs, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult, GemmSum, GemmTile, GroupedGemmArgs,
-    epilogue::Operands,
     problem::{Batches, Matrices, Problem},
 };
 use crate::{
     ptx::{BuildError, Kernel},
     tensor::TensorElement,
-    tiles::{Convert, Product, row_major, vector},
+    tiles::{Convert, Product, vector},
 };
 
 impl Gemm {
+    /// Returns this kernel with tiles of 128×128 if those of this one are larger.
+    pub(super) fn of_128x128(&self) -> Self {
+        let tile = if self.tile.size() > [128, 128] { GemmTile::T128x128 } else { self.tile };
+        Self { tile, ..*self }
+    }
+
     /// Builds the kernel. Its name contains the types, orders, tile, cluster and function, as in `gemm_bf16_row_col_128x192`.
     ///
     /// # Errors
@@ -54,27 +59,15 @@ impl Gemm {
         C: GemmSum + Convert<D> + Convert<f32>,
         D: GemmResult,
     {
-        let tile = match self.tile {
-            tile if tile.size() > [128, 128] => GemmTile::T128x128,
-            tile => tile,
-        };
-        let gemm = Self { tile, ..*self };
+        let gemm = self.of_128x128();
         let name = gemm.name::<T, D>(&epilogue.suffix());
         let signature = format!(
             "{name}(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)"
         );
-        Kernel::<FusedGemmArgs<T, D>>::build(&signature, self.target, |k, parameters| {
+        Kernel::<FusedGemmArgs<T, D>>::build(&signature, self.target, |_, parameters| {
             let (a, lda, b, ldb, d, ldd, m, n, length, alpha, beta, c, ldc, bias, row_scales, col_scales) =
                 parameters;
-            let vector_of =
-                |pointer, length, present: bool| present.then(|| k.global(pointer, vector(length)));
-            let operands = Operands {
-                alpha: epilogue.alpha.then_some(alpha),
-                row_scales: vector_of(row_scales, m, epilogue.row_scales),
-                col_scales: vector_of(col_scales, n, epilogue.col_scales),
-                c: epilogue.c.then(|| (beta, k.global(c, row_major(m, n).with_row_stride(ldc)))),
-                bias: vector_of(bias, n, epilogue.bias),
-            };
+            let operands = epilogue.operands((alpha, beta, c, ldc, bias, row_scales, col_scales), [m, n]);
             let product = Problem::one(gemm, false, (a, lda), (b, ldb), (d, ldd), [m, n, length]);
             gemm.emit::<T, C, D>(Problem { epilogue: Some(operands), ..product });
         })
@@ -150,8 +143,8 @@ impl Gemm {
     /// n columns. With [`Activation::Silu`](super::Activation::Silu), this is SwiGLU ([Shazeer 2020](https://arxiv.org/abs/2002.05202)).
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel), and an error for targets other than sm_90a, for tiles other than 64×128 and
-    /// 128×128, for `parts` other than 1, and for clusters of several rows of tiles.
+    /// Returns the errors of [`kernel`](Self::kernel), and an error for tiles other than 64×128 and 128×128 (on targets other than sm_90a,
+    /// 128×128 and 128×256), for `parts` other than 1, and for clusters of several rows of tiles.
     #[doc(alias = "SwiGLU")]
     #[doc(alias = "GeGLU")]
     pub fn gated_kernel<T, C, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
@@ -164,7 +157,7 @@ impl Gemm {
         Kernel::<GemmArgs<T, D>>::build(&kernel, self.target, |k, (a, lda, b, ldb, d, ldd, m, n, length)| {
             let problem = Problem::one(*self, true, (a, lda), (b, ldb), (d, ldd), [m, n, length]);
             k.describe(format!("D = f(A·B₁) ⊙ (A·B₂): {}", self.matrices::<T, D>()));
-            match self.check_wgmma("a gated product").and_then(|()| self.check(T::SIZE)) {
+            match self.check(T::SIZE) {
                 Ok(()) => D::emit_gated(self, &problem),
                 Err(why) => k.refuse(why),
             }

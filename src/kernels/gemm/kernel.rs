@@ -37,10 +37,10 @@ pub(super) fn in_turns<
     k.specialize(
         producer(REGISTERS[0], |p| fill_all::<S, T, C, D, M, M, N, K, H, STAGES, 1>(p, problem, tiles, &ring, [0.into(), steps])),
         consumers::<2, _>(REGISTERS[1], |c| {
-            tiles.each_in_turn(c, |turn, i, j| {
+            problem.each_in_turn(tiles, c, |turn, i, j| {
                 let zeros = [(); H].map(|()| k.zeros::<Rt<C, 1, N>>());
                 let sums = c.run_in_turn(&turns, turn, &ring, steps, zeros, |sums, stage| S::multiply(sums, stage, 0.into()));
-                problem.store(c, &outbox, sums, [i, j]);
+                problem.store(c, &outbox, sums, (i, j));
             });
         }),
     );
@@ -75,7 +75,7 @@ pub(super) fn together<
             tiles.each(|i, j| {
                 let zeros = [(); H].map(|()| k.zeros::<Rt<C, 1, N>>());
                 let sums = c.run(&ring, steps, zeros, |sums, stage| S::multiply(sums, stage, c.rank()));
-                problem.store_part(c, &outbox, sums, [i, j], c.rank());
+                problem.store_part(c, &outbox, sums, (problem.row_of_tiles(i), j), c.rank());
             });
         }),
     );
@@ -111,7 +111,8 @@ pub(super) fn split<
                 let zeros = [(); H].map(|()| k.zeros::<Rt<C, 1, N>>());
                 let sums = c.run(&ring, count, zeros, |sums, stage| S::multiply(sums, stage, 0.into()));
                 let sums = c.reduce_scatter(&shares, sums);
-                problem.store(c, &outbox, sums, [i, j * PARTS as u32 + part.rank()]);
+                let i = problem.row_of_tiles(i);
+                problem.store(c, &outbox, sums, (i, j * PARTS as u32 + part.rank()));
             });
         }),
     );
@@ -140,7 +141,7 @@ pub(super) fn gated<
     k.specialize(
         producer(REGISTERS[0], |p| fill_all::<S, T, C, D, M, M, N, K, H, STAGES, 1>(p, problem, tiles, &ring, [0.into(), steps])),
         consumers::<2, _>(REGISTERS[1], |c| {
-            tiles.each_in_turn(c, |turn, i, j| {
+            problem.each_in_turn(tiles, c, |turn, i, j| {
                 let zeros = [(); H].map(|()| k.zeros::<Rt<C, 1, N>>());
                 let sums = c.run_in_turn(&turns, turn, &ring, steps, zeros, |sums, stage| S::multiply(sums, stage, 0.into()));
                 let products = sums.map(|sum| {
@@ -148,7 +149,7 @@ pub(super) fn gated<
                     let gate = activated(problem.gemm.activation, gate.convert::<f32>());
                     gate * &up.convert::<f32>()
                 });
-                problem.store_products(c, &outbox, products, [i, j]);
+                problem.store_products(c, &outbox, products, (i, j));
             });
         }),
     );
@@ -173,7 +174,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         self.launch(threads);
         let [height, _] = self.gemm.tile.size();
         let tiles = self.tiles(height, 16 * cols as u32);
-        let steps = self.size[2].ceil_div(depth as u32 * T::SUBTILE_LENGTH);
+        let steps = self.steps(depth as u32 * T::SUBTILE_LENGTH);
         Resident { tiles, ring: self.prepared(tiles.ring()), steps }
     }
 }
@@ -198,7 +199,11 @@ fn fill_all<
 {
     let [height, _] = problem.gemm.tile.size();
     tiles.each(|i, j| {
-        let (factors, i) = problem.factors(i, height);
-        p.run(ring, count, |step, stage| S::fill(stage, &factors, tiles, [i, j, first + step]));
+        let row = problem.row_of_tiles(i);
+        problem.k.if_(row.exists(), || {
+            let first = problem.first_step(row, height, count) + first;
+            let (factors, i) = problem.factors(row, height);
+            p.run(ring, count, |step, stage| S::fill(stage, &factors, tiles, [i, j, first + step]));
+        });
     });
 }

@@ -68,10 +68,15 @@ macro_rules! results {
                 T: TensorElement + Product<T, C>,
                 C: GemmSum + Convert<f32>,
             {
-                if const { T::SIZE == 4 } {
-                    gemm.gated_of_depth::<T, C, Self, 2, $cols>(problem);
-                } else {
-                    gemm.gated_of_depth::<T, C, Self, 4, $cols>(problem);
+                match (gemm.has_wgmma(), const { T::SIZE == 4 }) {
+                    (true, true) => gemm.gated_of_depth::<T, C, Self, 2, $cols>(problem),
+                    (true, false) => gemm.gated_of_depth::<T, C, Self, 4, $cols>(problem),
+                    (false, true) => {
+                        gemm.gated_by_warps_of_depth::<T, C, Self, 2, 1, $of_sums, $cols>(problem);
+                    }
+                    (false, false) => {
+                        gemm.gated_by_warps_of_depth::<T, C, Self, 4, 2, $of_sums, $cols>(problem);
+                    }
                 }
             }
         }

@@ -261,11 +261,13 @@ fn store_ends<'k, T: TensorElement, A: Writable, const W: usize, S: SharedSwizzl
         // Two threads for each row.
         let (row, parity) = (group.thread() & 63, group.thread() >> 6);
         k.if_(row.lt(rows), || {
-            for pair in 0..unit / 2 {
-                let at = within + (2 * pair) + parity;
+            // Copies of the body take ptxas more time than a loop, and few tiles have ends.
+            k.for_(unit / 2, |pair| {
+                k.no_unroll();
+                let at = within + pair * 2 + parity;
                 let value = staged.tensor.at_coord(&[row, at]).load();
                 to.at_coord(&[row, at + col]).store(value);
-            }
+            });
         });
     });
 }

@@ -3,7 +3,7 @@
 use std::{fmt, panic::Location};
 
 use super::{roles::Consumer, turns::Turn};
-use crate::ptx::{Builder, Dim, IntoDim, Steps, Val, quotient, remainder};
+use crate::ptx::{Builder, Dim, IntoDim, State, Steps, Val, quotient, remainder};
 
 /// The order in which the tiles of a result are computed.
 ///
@@ -121,15 +121,19 @@ impl Schedule {
         cols: Val<'k, u32>,
     ) -> (Val<'k, u32>, Val<'k, u32>) {
         if self.group == 1 {
-            return (number / cols, number % cols);
+            let row = number / cols;
+            return (row, number - row * cols);
         }
         // With more rows in a group than the result has, the product could overflow.
         let group = rows.min(self.group);
         let of_group = cols * group;
-        let first = number / of_group * group;
+        let groups = number / of_group;
+        let first = groups * group;
         let height = (rows - first).min(group);
-        let within = number % of_group;
-        (first + within % height, within / height)
+        // A product and a difference take fewer instructions than a second division.
+        let within = number - groups * of_group;
+        let col = within / height;
+        (first + (within - col * height), col)
     }
 }
 
@@ -263,7 +267,7 @@ impl<'k> Persistent<'k> {
     /// Emits a loop over the tiles of this block: `each` is called once, with the row and column of the tile.
     #[track_caller]
     pub fn each(self, each: impl FnOnce(Val<'k, u32>, Val<'k, u32>)) {
-        self.every(1, 0.into(), |_, row, col| each(row, col));
+        self.every(1, 0.into(), (), |_, row, col, ()| each(row, col));
     }
 
     /// Emits a loop over the tiles of one of `C` consumer warpgroups that take [turns](crate::tiles::Turns): tiles `c.rank()`, `c.rank() +
@@ -275,16 +279,38 @@ impl<'k> Persistent<'k> {
         c: Consumer<'k, C>,
         each: impl FnOnce(Turn<'k>, Val<'k, u32>, Val<'k, u32>),
     ) {
-        self.every(C as u32, c.rank(), |number, row, col| each(Turn { number }, row, col));
+        self.every(C as u32, c.rank(), (), |number, row, col, ()| each(Turn { number }, row, col));
     }
 
-    /// Emits a loop over tiles `first`, `first + turns`, … of the block; `each` also receives the tile's number in the block.
+    /// Emits a loop like [`each_in_turn`](Self::each_in_turn), but only over tiles in rows for which `keep` returns true: the warpgroups take
+    /// turns at these. `row` is called once, with the number of the row, and `each` with its result; `keep` must return the same for all
+    /// threads of the block.
     #[track_caller]
-    fn every(
+    pub(crate) fn each_kept_in_turn<const C: usize, R>(
+        self,
+        c: Consumer<'k, C>,
+        row: impl FnOnce(Val<'k, u32>) -> R,
+        keep: impl FnOnce(&R) -> Val<'k, bool>,
+        each: impl FnOnce(Turn<'k>, R, Val<'k, u32>),
+    ) {
+        self.every(1, 0.into(), Val::from(0), |_, number_of_row, col, number| {
+            let row = row(number_of_row);
+            let kept = keep(&row);
+            let is_own = kept & remainder(number, C as u32).eq(c.rank());
+            self.k.if_(is_own.assume_uniform(c.group()), || each(Turn { number }, row, col));
+            kept.select(number + 1, number)
+        });
+    }
+
+    /// Emits a loop over tiles `first`, `first + turns`, … of the block that carries `state`; `each` also receives the tile's number in the
+    /// block.
+    #[track_caller]
+    fn every<S: State<'k>>(
         self,
         turns: u32,
         first: Val<'k, u32>,
-        each: impl FnOnce(Val<'k, u32>, Val<'k, u32>, Val<'k, u32>),
+        state: S,
+        each: impl FnOnce(Val<'k, u32>, Val<'k, u32>, Val<'k, u32>, S) -> S,
     ) {
         let Self { k, schedule, rows, cols, cluster, parts } = self;
         let _located = k.locate(Location::caller());
@@ -293,11 +319,11 @@ impl<'k> Persistent<'k> {
             _ => (k.clusterid_x(), k.nclusterid_x()),
         };
         let count = rows * cols;
-        let tile = |number: Val<'k, u32>, of_block: Val<'k, u32>| {
+        let tile = |number: Val<'k, u32>, of_block: Val<'k, u32>, state| {
             let (row, col) = schedule.emit(number, rows, cols);
             let [within_row, within_col] = self.in_cluster();
             let (row, col) = (row * cluster[0] + within_row, col * cluster[1] + within_col);
-            k.unlocated(|| each(of_block, row, col));
+            k.unlocated(|| each(of_block, row, col, state))
         };
         if schedule.back_and_forth {
             // In an even round, block b has tile b of the round; in an odd round, tile b counted from the end.
@@ -307,12 +333,14 @@ impl<'k> Persistent<'k> {
             };
             let whole = count / step;
             let rounds = number(whole).lt(count).select(whole + 1, whole);
-            k.for_(Steps::new(first, rounds).by(turns), |round| tile(number(round), round));
+            k.fold(Steps::new(first, rounds).by(turns), state, |round, state| {
+                tile(number(round), round, state)
+            });
         } else {
             let all = Steps::new(first.mad(step, start), count).by(step * turns);
-            k.fold(all, first, |number, of_block| {
-                tile(number, of_block);
-                of_block + turns
+            k.fold(all, (first, state), |number, (of_block, state)| {
+                let state = tile(number, of_block, state);
+                (of_block + turns, state)
             });
         };
     }
