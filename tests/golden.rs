@@ -139,7 +139,12 @@ fn exported_kernels_are_current() {
             );
             names.push(file.to_string());
         }
-        assemble::everywhere(&module.ptx(), module.target());
+        // For targets with 1536 threads per multiprocessor, ptxas warns that two blocks of 1024 threads cannot be resident.
+        if ["rmsnorm", "softmax"].contains(&name) {
+            assemble::module(&module.ptx(), module.target());
+        } else {
+            assemble::everywhere(&module.ptx(), module.target());
+        }
     }
     let mut found: Vec<_> =
         fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
