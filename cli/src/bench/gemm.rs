@@ -20,13 +20,14 @@ use warpwright::{
     ptx::Target,
 };
 
+use crate::orders::Layout;
 use contender::{Boxed, Kind, Refusal};
 use overhead::Overhead;
 use precision::{Dtype, Precision};
 use problem::Problem;
 use report::Report;
+use shapes::Shapes;
 pub(super) use shapes::Size;
-use shapes::{Layout, Shapes};
 
 use super::{Fallible, normals::normals, provenance::Provenance, samples::Sampling};
 
