@@ -135,7 +135,7 @@ where
     let target = module.target();
     let medium = of_tile(target, GemmTile::T128x128);
     let gemms = if target == Target::SM_90A {
-        [medium, of_tile(target, largest(target))]
+        [medium, of_tile(target, GemmTile::T128x192)]
     } else {
         [of_tile(target, largest(target)), Gemm { any_size: true, any_ldd: true, ..medium }]
     };

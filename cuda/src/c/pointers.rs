@@ -47,6 +47,10 @@ impl<T> Out<T> {
         self.0.is_null()
     }
 
+    pub(super) fn address(self) -> HostPtr {
+        HostPtr(self.0.expose_provenance())
+    }
+
     /// Returns the address with another type.
     pub(super) fn cast<U>(self) -> Out<U> {
         Out(self.0.cast())

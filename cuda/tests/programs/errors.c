@@ -61,6 +61,14 @@ int main(void) {
         void *values[] = {log, (void *)sizeof log};
         EXPECT(INVALID_PTX, cuModuleLoadDataEx(&module, broken, 2, keys, values));
         HOLDS(strstr(log, "line 6; error   : ") != NULL && (size_t)values[1] == strlen(log));
+
+        /* The log of a linker is that of its creation. */
+        log[0] = 0;
+        values[1] = (void *)sizeof log;
+        OK(cuLinkCreate_v2(2, keys, values, &address));
+        EXPECT(INVALID_PTX, cuLinkAddData_v2(address, 1, (void *)broken, sizeof broken, "broken", 0, NULL, NULL));
+        HOLDS(strstr(log, "line 6; error   : ") != NULL && (size_t)values[1] == strlen(log));
+        OK(cuLinkDestroy(address));
     }
     EXPECT(INVALID_PTX, cuModuleLoadData(&module, ".version 8.7\n.target sm_100a\n.address_size 64\n"));
     EXPECT(209, cuModuleLoadData(&module, "\177ELF")); /* CUDA_ERROR_NO_BINARY_FOR_GPU */

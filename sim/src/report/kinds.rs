@@ -233,9 +233,10 @@ findings! {
         NotUniform = "not_uniform";
     }
 
-    /// Addresses converted to a state space that does not contain them.
+    /// Addresses converted to shared space, which does not contain them.
     ADDRESS_CONVERSIONS {
-        /// A conversion of an address to the local or shared space that does not contain it.
+        /// A conversion of an address to shared space, which does not contain it. An address that is wrongly converted to local space is
+        /// found when it is used.
         AddressConversion = "address_conversion";
     }
 
