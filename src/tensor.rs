@@ -30,6 +30,7 @@ mod offset;
 mod partition;
 mod pending;
 mod predicate;
+mod realign;
 mod sides;
 mod slice;
 mod space;

@@ -165,14 +165,16 @@ impl<'k> Stripes<'k> {
         (0..self.count).map(|stripe| first + stripe * self.threads * self.adjacent).collect()
     }
 
-    /// Loads vector `index` of a row; elements past the ends are undefined.
+    /// Loads vector `index` of rows; elements past the ends are undefined.
     #[track_caller]
     pub(crate) fn load_unaligned<T: TensorElement, A: Readable>(
         self,
-        from: &UnalignedRow<'k, T, A>,
+        from: &[&UnalignedRow<'k, T, A>],
         index: Val<'k, u32>,
-    ) -> Striped<'k, T> {
-        Striped { stripes: self, words: from.load(&self.starts(index)) }
+    ) -> Vec<Striped<'k, T>> {
+        let words = UnalignedRow::load(from, &self.starts(index));
+        let of_row = words.chunks(words.len() / from.len());
+        of_row.map(|words| Striped { stripes: self, words: words.to_vec() }).collect()
     }
 
     /// Stores a vector as vector `index` of a row, and converts its elements; elements past the ends are not written.
@@ -346,10 +348,30 @@ impl<'k> Striped<'k, f32> {
     #[track_caller]
     pub(crate) fn fill_outside(&self, index: Val<'k, u32>, n: Val<'k, u32>, value: f32) -> Self {
         let stripes = self.stripes;
-        let together = if stripes.ahead.is_some() { 1 } else { stripes.adjacent };
-        let groups = self.words.chunks(stripes.adjacent as usize).zip(stripes.starts(index));
-        let words = groups.flat_map(|(group, start)| {
-            let is_inside: Vec<_> = (0..stripes.adjacent / together).map(|i| (start + i).lt(n)).collect();
+        let starts = stripes.starts(index);
+        if stripes.ahead.is_none() {
+            return self.filled_where(stripes.adjacent, &starts, n, value);
+        }
+        // Few threads have elements outside the row.
+        let (k, last) = (stripes.k, n - stripes.adjacent);
+        let is_whole = |start: &Val<'k, u32>| start.le(last);
+        let are_whole = starts.first().zip(starts.last()).map(|(a, b)| is_whole(a) & is_whole(b));
+        k.if_else_with(
+            n.ge(stripes.adjacent) & are_whole.unwrap_or(true.into()),
+            || self.clone(),
+            || self.filled_where(1, &starts, n, value),
+        )
+    }
+
+    /// Replaces the elements of groups that start at `starts` that are outside the row of `n` elements; of `together` elements, all are outside,
+    /// or none.
+    #[track_caller]
+    fn filled_where(&self, together: u32, starts: &[Val<'k, u32>], n: Val<'k, u32>, value: f32) -> Self {
+        let stripes = self.stripes;
+        let groups = self.words.chunks(stripes.adjacent as usize).zip(starts);
+        let words = groups.flat_map(|(group, &start)| {
+            let is_inside: Vec<_> =
+                (0..stripes.adjacent / together).map(|i| (start + i * together).lt(n)).collect();
             let select = move |(i, &x): (u32, _)| is_inside[(i / together) as usize].select(x, value);
             (0..).zip(group).map(select).collect::<Vec<_>>()
         });

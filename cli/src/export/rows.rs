@@ -175,12 +175,13 @@ pub(super) fn quantize<T: Convert<f32>, Q: Quantized>(module: &mut Module, divis
 where
     f32: Convert<T> + Convert<Q>,
 {
-    // The kernels with a scale for each block process rows of any length.
-    let lengths = LENGTHS.map(|n| (ScaleGroup::Row, n)).into_iter().chain([(ScaleGroup::Block, 1 << 20)]);
+    // The kernels with a scale for each block process rows of any length, each with the threads of one block.
+    let lengths = LENGTHS.map(|n| (ScaleGroup::Row, n)).into_iter().chain([(ScaleGroup::Block, 128)]);
     for (group, n) in lengths {
         let kernels = Quantize::for_rows(group, module.target(), T::SIZE, &[n, divisor]);
         super::kernels::add(module, |target| kernels.kernel::<T, Q>(target))?;
-        super::kernels::add(module, |target| kernels.norm_kernel::<T, T, Q>(NormFunction::Rms, target))?;
+        let of_norms = Quantize::for_norm_rows(group, module.target(), T::SIZE, &[n, divisor]);
+        super::kernels::add(module, |target| of_norms.norm_kernel::<T, T, Q>(NormFunction::Rms, target))?;
         super::kernels::add(module, |target| kernels.gated_kernel::<T, Q>(PointwiseFunction::Silu, target))?;
     }
     Ok(())

@@ -90,13 +90,7 @@ impl Norm {
     #[must_use]
     pub fn for_residual_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = match RowTiling::for_copied_rows(target, bytes, sizes) {
-            copied
-                if copied.unaligned
-                    && (copied.threads <= 32 || copied.stripes <= 4 && bytes == 4)
-                    && copied.fits(target, bytes, 2) =>
-            {
-                copied
-            }
+            copied if copied.unaligned && copied.fits(target, bytes, 2) => copied,
             _ => RowTiling::for_rows(target, bytes, sizes),
         };
         Self { tiling, function }
@@ -384,14 +378,16 @@ where
     /// Loads a part of the row that is normalized: x, or x + r as it is stored.
     #[track_caller]
     fn load(&self, row: &Row<'k>, part: Val<'k, u32>) -> Striped<'k, f32> {
-        let x = row.load(&self.x, part, 0.0);
-        let x = match self.mask {
+        let masked = |x: Striped<'k, f32>| match self.mask {
             None => x,
             Some(mask) => mask.applied(row, part, &x),
         };
         match &self.residual {
-            None => x,
-            Some((r, _)) => x.zip(&row.load(r, part, 0.0), |x, r| x + r).convert::<X>().convert(),
+            None => masked(row.load(&self.x, part, 0.0)),
+            Some((r, _)) => {
+                let [x, r] = row.load_each([&self.x, r], part, 0.0);
+                masked(x).zip(&r, |x, r| x + r).convert::<X>().convert()
+            }
         }
     }
 

@@ -75,8 +75,7 @@ impl NormBackward {
                 let zero = turns.first.filled(0.0);
                 let per_element = Val::from(1.0) / n.cast::<f32>();
                 let sums = turns.fold(&[&x, &dy], [zero.clone(), zero], |row, [dws, dbs]| {
-                    let x = row.load(&row.of_input(&x), 0, 0.0);
-                    let dy = row.load(&row.of_input(&dy), 0, 0.0);
+                    let [x, dy] = row.load_each([&row.of_input(&x), &row.of_input(&dy)], 0, 0.0);
                     let g = dy.zip(&row.of_weights(&w, 0.into()), |dy, w| dy * w);
                     let (x, mean) = match self.function {
                         NormFunction::Rms => (x, 0.0.into()),

@@ -129,7 +129,7 @@ impl Pointwise {
         let signature = self.signature::<X, Y>("", "x, ldx, y, ldy, m, n");
         Kernel::<PointwiseArgs<X, Y>>::build(&signature, target, |k, (x, ldx, y, ldy, m, n)| {
             self.describe(k, "y = f(x)");
-            let (row, part) = self.tiling.part_of_row(k, [m, n, ldy]);
+            let (row, part) = self.tiling.part_of_elements(k, [m, n], &[ldy, ldx]);
             let x = row.load(&row.of(x, ldx), part, 0.0);
             row.store(&row.of(y, ldy), part, &x.map(|x| self.function.of(k, x)));
         })
@@ -195,9 +195,10 @@ impl Pointwise {
             target,
             |k, (x, ldx, u, ldu, dy, lddy, dx, lddx, du, lddu, m, n)| {
                 self.describe(k, "dx = f′(x)·u·dy, du = f(x)·dy");
-                let (row, part) = self.tiling.part_of_row(k, [m, n, lddx]);
-                let [x, u, dy] =
-                    [(x, ldx), (u, ldu), (dy, lddy)].map(|(x, ld)| row.load(&row.of(x, ld), part, 0.0));
+                let pitches = [lddx, lddu, ldx, ldu, lddy];
+                let (row, part) = self.tiling.part_of_elements(k, [m, n], &pitches);
+                let lines = [(x, ldx), (u, ldu), (dy, lddy)].map(|(x, ld)| row.of(x, ld));
+                let [x, u, dy] = row.load_each(lines.each_ref(), part, 0.0);
                 let products = u.zip(&dy, |u, dy| u * dy);
                 let dxs = x.zip(&products, |x, product| self.function.with_derivative(k, x)[1] * product);
                 row.store(&row.of(dx, lddx), part, &dxs);
@@ -223,8 +224,8 @@ impl Pointwise {
         let signature = self.signature::<X, Y>(form, parameters);
         Kernel::<GatedArgs<X, Y>>::build(&signature, target, |k, (x, ldx, u, ldu, y, ldy, m, n)| {
             self.describe(k, formula);
-            let (row, part) = self.tiling.part_of_row(k, [m, n, ldy]);
-            let [x, u] = [(x, ldx), (u, ldu)].map(|(x, ld)| row.load(&row.of(x, ld), part, 0.0));
+            let (row, part) = self.tiling.part_of_elements(k, [m, n], &[ldy, ldx, ldu]);
+            let [x, u] = row.load_each([&row.of(x, ldx), &row.of(u, ldu)], part, 0.0);
             row.store(&row.of(y, ldy), part, &x.zip(&u, |x, u| of(k, x, u)));
         })
     }
