@@ -75,8 +75,8 @@ impl Dim {
         Self::Max(self.into(), other.into_dim().into())
     }
 
-    /// Returns the value of the expression, or `None` if this or an intermediate value overflows; `parameter(i)` is the value of integer
-    /// parameter `i`. For the number of multiprocessors, the upper bound `u32::MAX` is used.
+    /// Returns the value of the expression, or `None` if it cannot be computed or if it or an intermediate value overflows; `parameter(i)`
+    /// is the value of integer parameter `i`. For the number of multiprocessors, the upper bound `u32::MAX` is used.
     pub fn evaluate(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         self.evaluate_on(u32::MAX, parameter)
     }
@@ -147,9 +147,9 @@ impl fmt::Display for Dim {
     }
 }
 
-/// An integer that a launch may be able to compute: a constant, a kernel parameter, or a sum or product of these.
+/// An integer that a launch may be able to compute: a constant, a kernel parameter, or an expression of these, such as a sum or a product.
 pub trait IntoDim: Sealed {
-    /// Returns the expression; [`Dim::Unknown`] for a register that is not such an expression.
+    /// Returns the expression, or [`Dim::Unknown`] if a launch cannot compute the value.
     fn into_dim(self) -> Dim;
 }
 

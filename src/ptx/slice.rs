@@ -97,7 +97,7 @@ impl<'k, T: Element, S: Space<Address = u64>, A> Slice<'k, T, S, A> {
         self.len.wide()
     }
 
-    /// Returns a pointer to element `index`; accesses through the pointer happen only if the index is in bounds.
+    /// Returns a pointer to element `index`; accesses through the pointer are performed only if the index is in bounds.
     #[track_caller]
     pub fn at(self, index: impl IntoIndex<'k>) -> CheckedPtr<'k, T, S, A> {
         let index = index.into_index();

@@ -28,7 +28,7 @@ impl fmt::Display for Version {
 }
 
 bitflags! {
-    /// Features of targets that instructions require. sm_75, the oldest supported target, has only `TURING`.
+    /// Target features that instructions require. sm_75, the oldest supported target, has only `TURING`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Features: u32 {
         /// `cp.async`, bf16 and tf32 `mma`, f64 `mma`, `redux`, f16/bf16 `fma` with `relu`: sm_80.
@@ -128,7 +128,7 @@ impl Target {
     }
 
     /// Returns the newest target whose code runs on devices of compute capability `major.minor` and on all later devices; `None` if the
-    /// compute capability is lower than 7.5.
+    /// compute capability is lower than 7.5. For 12.x, this is sm_89, because these devices have less shared memory than sm_90 permits.
     pub fn newest_portable(major: u32, minor: u32) -> Option<Self> {
         let [major, minor] = [major, minor].map(|number| u16::try_from(number).unwrap_or(u16::MAX / 16));
         // Devices of 12.x run code for sm_90, but have less shared memory.

@@ -186,7 +186,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         values
     }
 
-    /// Stores the element if it is in bounds.
+    /// Stores `value` to the element if the element is in bounds.
     #[doc(alias = "st")]
     #[track_caller]
     pub fn store(self, value: impl Into<Val<'k, T::Reg>>)
@@ -196,7 +196,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.store_with(Store::Default, value);
     }
 
-    /// Stores the element as [`store`](Self::store) does, but with a cache operator or an ordering.
+    /// Stores `value` as [`store`](Self::store) does, but with a cache operator or an ordering.
     #[track_caller]
     pub fn store_with(self, how: Store, value: impl Into<Val<'k, T::Reg>>)
     where

@@ -81,7 +81,8 @@ special_registers! {
     nctaid_z: u32 = "%nctaid.z";
     /// Returns the lane index of the thread in its warp, 0 to 31.
     laneid: u32 = "%laneid";
-    /// Returns the index of the warp on its multiprocessor, which may change; `tid / 32` is the warp index in the block.
+    /// Returns the index of the warp on its multiprocessor; this index may change while the kernel runs. `tid / 32` is the warp index in
+    /// the block.
     warpid: u32 = "%warpid";
     /// Returns the maximum number of warps on the multiprocessor.
     nwarpid: u32 = "%nwarpid";

@@ -177,7 +177,7 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("wgmma.fence.sync.aligned"), &[]);
     }
 
-    /// Commits all `wgmma`s of the warpgroup since the last commit as a group. Requires sm_90a.
+    /// Commits, as one group, all `wgmma`s that the warpgroup has issued since the last commit. Requires sm_90a.
     #[doc(alias = "wgmma.commit_group")]
     #[doc(alias = "warpgroup_commit_batch")]
     #[track_caller]

@@ -90,8 +90,8 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, SharedCluster, W> {
     }
 
     /// Starts combining the elements at this address with elements from this block's shared memory by the operation `op`. In other
-    /// respects, the method is like [`copy_bulk_shared`](Self::copy_bulk_shared). Supports all operations on 32-bit integers, and addition
-    /// of `u64` and `i64`.
+    /// respects, the method is like [`copy_bulk_shared`](Self::copy_bulk_shared). Supports all operations on `u32`, all except
+    /// [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec) on `i32`, and addition of `u64` and `i64`.
     #[doc(alias = "cp.reduce.async.bulk")]
     #[track_caller]
     pub fn reduce_bulk_shared<R: Readable>(
@@ -133,8 +133,8 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
     }
 
     /// Starts combining the elements at this address with elements from shared memory by the operation `op`. In other respects, the method
-    /// is like [`copy_bulk_out`](Self::copy_bulk_out). Supports integers of 32 and 64 bits; sum, minimum and maximum of f16 and bf16; and
-    /// the sum of f32 and f64.
+    /// is like [`copy_bulk_out`](Self::copy_bulk_out). Supports all operations on integers of 32 and 64 bits, except that only `u32`
+    /// supports [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec); sum, minimum and maximum of f16 and bf16; and the sum of f32 and f64.
     ///
     /// # Safety
     ///
@@ -190,7 +190,7 @@ impl<'k, T: Element, W: Writable> CheckedPtr<'k, T, Global, W> {
 }
 
 impl<'k, T: Element, R: Readable> Ptr<'k, T, Global, R> {
-    /// Starts loading `bytes` bytes, a multiple of 16, into the level-2 cache. The address must be known to be aligned to 16 bytes. Requires
+    /// Starts loading `bytes` bytes, a multiple of 16, into the L2 cache. The address must be known to be aligned to 16 bytes. Requires
     /// sm_90 or later.
     ///
     /// # Safety

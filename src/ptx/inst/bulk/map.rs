@@ -18,7 +18,7 @@ use crate::ptx::{
 pub(crate) const MAP_BYTES: u32 = 128;
 pub(crate) const MAP_ALIGN: u32 = 64;
 
-/// How a kernel uses the tensor map of a parameter; a launch checks that the map fits.
+/// How a kernel uses the tensor map of a parameter; a launch checks that the map passed to it supports this use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapUse {
     /// The index of the parameter.
@@ -112,15 +112,15 @@ impl<'k, T: Element, A> TensorMapPtr<'k, T, A> {
         Ptr::new(self.k, self.address, MAP_ALIGN)
     }
 
-    /// Loads the map into the descriptor cache. It is sufficient if one thread executes the call at the start of a kernel. Requires sm_90
-    /// or later.
+    /// Loads the map into the descriptor cache. It is sufficient that one thread executes the call at the start of the kernel. Requires
+    /// sm_90 or later.
     #[doc(alias = "prefetch.tensormap")]
     #[track_caller]
     pub fn prefetch_descriptor(self) {
         self.k.emit(format_args!("prefetch.tensormap"), &[self.bytes().operand()]);
     }
 
-    /// Makes changes to the map that were released in `scope` visible to this thread's tensor copies. Requires sm_90 or later.
+    /// Acquires the map at `scope`: released changes to the map become visible to this thread's tensor copies. Requires sm_90 or later.
     #[doc(alias = "fence.proxy.tensormap::generic.acquire")]
     #[track_caller]
     pub fn acquire(self, scope: MemoryScope) {

@@ -128,14 +128,14 @@ impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
         k.emit(mnemonic, &operands);
     }
 
-    /// Starts loading the box at `coordinates` into the level-2 cache. Requires sm_90 or later.
+    /// Starts loading the box at `coordinates` into the L2 cache. Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.prefetch.tensor")]
     #[track_caller]
     pub fn prefetch<C: Into<Val<'k, i32>>, const N: usize>(self, coordinates: [C; N], hints: Hints<'k>) {
         self.emit_prefetch("tile", &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts loading the pixels of [`load_im2col`](Self::load_im2col) into the level-2 cache.
+    /// Starts loading into the L2 cache the pixels that [`load_im2col`](Self::load_im2col) copies. Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.prefetch.tensor")]
     #[track_caller]
     pub fn prefetch_im2col<C: Into<Val<'k, i32>>, O: Into<Val<'k, u16>>, const N: usize, const M: usize>(
