@@ -17,9 +17,9 @@ use super::{
 
 /// A view of contiguous elements in global or constant memory: `k.slice(x, n)`.
 ///
-/// Accesses past the end have no effect: loads return 0; stores and atomic operations leave memory unchanged. The instruction is predicated,
-/// so there is no branch. An index that is known to be in bounds does not require a predicate. Indices have 32 or 64 bits and are compared
-/// and scaled without wrapping around.
+/// Accesses past the end have no effect: loads return 0; stores and atomic operations leave memory unchanged. The instruction is
+/// predicated, so there is no branch. An index that is known to be in bounds does not require a predicate. Indices have 32 or 64 bits and
+/// are compared and scaled without wrapping around.
 ///
 /// ```
 /// use warpwright::prelude::*;

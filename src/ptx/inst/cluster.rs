@@ -126,8 +126,8 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
 }
 
 impl Builder<'_> {
-    /// Arrives at the barrier of the cluster without waiting. The lanes of a warp may have diverged; every thread of the cluster must arrive
-    /// once. Earlier writes are visible after the wait. Requires sm_90 or later.
+    /// Arrives at the barrier of the cluster without waiting. The lanes of a warp may have diverged; every thread of the cluster must
+    /// arrive once. Earlier writes are visible after the wait. Requires sm_90 or later.
     #[doc(alias = "barrier.cluster.arrive")]
     #[track_caller]
     pub fn barrier_cluster_arrive(self) {

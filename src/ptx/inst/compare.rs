@@ -185,7 +185,8 @@ macro_rules! comparisons {
 comparisons! { Number:
     /// Returns whether `self == other`; false if either is NaN.
     eq, Eq, "setp.eq";
-    /// Returns whether `self != other`; false if either is NaN, as in PTX. [`neu`](Self::neu) corresponds to Rust's `!=`, which is true in that case.
+    /// Returns whether `self != other`; false if either is NaN, as in PTX. [`neu`](Self::neu) corresponds to Rust's `!=`, which is true in
+    /// that case.
     ne, Ne, "setp.ne";
     /// Returns whether `self < other`; false if either is NaN.
     lt, Lt, "setp.lt";

@@ -36,8 +36,8 @@ impl Builder<'_> {
         self.emit(format_args!("fence.mbarrier_init.release.cluster"), &[]);
     }
 
-    /// Orders this thread's ordinary accesses with accesses of the async proxy, for example before bulk copies or `wgmma` read data that the
-    /// thread has stored. Requires sm_90 or later.
+    /// Orders this thread's ordinary accesses with accesses of the async proxy, for example before bulk copies or `wgmma` read data that
+    /// the thread has stored. Requires sm_90 or later.
     #[doc(alias = "fence.proxy.async")]
     #[track_caller]
     pub fn fence_proxy_async(self, space: ProxySpace) {

@@ -110,8 +110,8 @@ macro_rules! formats {
                 self.0
             }
 
-            /// Converts from f32, rounding to nearest even. Numbers out of range and infinities become the largest finite number with the same
-            /// sign, and NaN becomes the positive [`NAN`](Self::NAN).
+            /// Converts from f32, rounding to nearest even. Numbers out of range and infinities become the largest finite number with the
+            /// same sign, and NaN becomes the positive [`NAN`](Self::NAN).
             #[doc = concat!("\n\nThe result is that of `cvt.rn.satfinite.", stringify!($t), "x2.f32`.")]
             pub fn from_f32(x: f32) -> Self {
                 Self($format.narrow(x, $format.max))

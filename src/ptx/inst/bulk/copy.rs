@@ -40,8 +40,8 @@ fn check_size(k: Builder<'_>, bytes: Val<'_, u32>) {
 }
 
 impl<'k, T: Element, S: SharedSpace, W: Writable> Ptr<'k, T, S, W> {
-    /// Starts copying `bytes` bytes, a multiple of 16, from global memory to this address; completion is signaled at `barrier`, which must be
-    /// in the same block. Both addresses must be known to be aligned to 16 bytes. Requires sm_90 or later.
+    /// Starts copying `bytes` bytes, a multiple of 16, from global memory to this address; completion is signaled at `barrier`, which must
+    /// be in the same block. Both addresses must be known to be aligned to 16 bytes. Requires sm_90 or later.
     ///
     /// # Safety
     ///
@@ -71,8 +71,9 @@ impl<'k, T: Element, S: SharedSpace, W: Writable> Ptr<'k, T, S, W> {
 }
 
 impl<'k, T: Element, W: Writable> Ptr<'k, T, SharedCluster, W> {
-    /// Starts copying `bytes` bytes, a multiple of 16, from this block's shared memory to this address; completion is signaled at `barrier`,
-    /// which must be in the block of the destination. Both addresses must be known to be aligned to 16 bytes. Requires sm_90 or later.
+    /// Starts copying `bytes` bytes, a multiple of 16, from this block's shared memory to this address; completion is signaled at
+    /// `barrier`, which must be in the block of the destination. Both addresses must be known to be aligned to 16 bytes. Requires sm_90 or
+    /// later.
     #[doc(alias = "cp.async.bulk.shared::cluster.shared::cta")]
     #[track_caller]
     pub fn copy_bulk_shared<R: Readable>(

@@ -66,8 +66,9 @@ fn registers<'k, T: Scalar, const N: usize>(
 }
 
 impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
-    /// Starts copying the box at `coordinates`, innermost first, to shared memory; completion is signaled at `barrier`, which must be in the
-    /// same block. `to` must be known to be aligned to 128 bytes; the map's swizzle may require a larger alignment. Requires sm_90 or later.
+    /// Starts copying the box at `coordinates`, innermost first, to shared memory; completion is signaled at `barrier`, which must be in
+    /// the same block. `to` must be known to be aligned to 128 bytes; the map's swizzle may require a larger alignment. Requires sm_90 or
+    /// later.
     #[doc(alias = "cp.async.bulk.tensor")]
     #[track_caller]
     pub fn load<C: Into<Val<'k, i32>>, S: SharedSpace, W: Writable, const N: usize>(
@@ -164,8 +165,8 @@ impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
 
 impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
     /// Starts copying the box at `coordinates`, innermost first, from shared memory to the tensor, as part of this thread's next
-    /// [group](Builder::cp_async_bulk_commit_group); elements out of bounds are not written. `from` must be known to be aligned to 128 bytes.
-    /// Data stored by threads must first be ordered by a [`fence_proxy_async`](Builder::fence_proxy_async). Requires sm_90 or later.
+    /// [group](Builder::cp_async_bulk_commit_group); elements out of bounds are not written. `from` must be known to be aligned to 128
+    /// bytes. Data stored by threads must first be ordered by a [`fence_proxy_async`](Builder::fence_proxy_async). Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.tensor")]
     #[track_caller]
     pub fn store<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
