@@ -100,7 +100,7 @@ impl Dim {
         }
     }
 
-    /// Returns a human-readable expression over the named parameters.
+    /// Returns the expression in human-readable form, with `names` as the names of the parameters.
     pub fn expression(&self, names: &[String]) -> String {
         match self {
             Self::Const(n) => n.to_string(),
@@ -215,7 +215,7 @@ impl<T: Scalar> Val<'_, T> {
     note = "expected up to three numbers of blocks: an array of one type, `[m.tiles(64), n.tiles(64)]`, or a tuple, `(rows, cols.tiles(64))`"
 )]
 pub trait IntoGrid: Sealed {
-    /// Returns the rule, with 1 for missing dimensions; `None` for more than three.
+    /// Returns the rule, with 1 for each missing dimension; `None` if there are more than three.
     #[doc(hidden)]
     fn into_grid(self) -> Option<[Dim; 3]>;
 }

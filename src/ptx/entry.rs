@@ -31,7 +31,7 @@ pub struct Limit {
     pub most: u32,
 }
 
-/// A finished kernel: its text and the information for launches.
+/// A finished kernel without its parameter types: the PTX text and the information that launches require.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Entry {
@@ -55,7 +55,7 @@ pub struct Entry {
     pub max_registers: Option<u32>,
     /// The number of blocks per cluster.
     pub cluster: Option<[u32; 3]>,
-    /// Whether launches may start before the preceding kernel in the stream has ended; the kernel itself then waits for that kernel.
+    /// Whether a launch may start before the preceding kernel in the stream has ended; the kernel then waits for that kernel itself.
     pub programmatic: bool,
     /// The number of blocks per launch.
     pub grid: Option<[Dim; 3]>,

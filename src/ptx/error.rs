@@ -152,17 +152,17 @@ pub enum BuildErrorKind {
         /// The target.
         target: Target,
     },
-    /// A block, cluster or grid shape that no device supports.
+    /// A block or cluster shape, or a size of local memory, that no device supports.
     #[error("{what}: expected 1 to {most}, found {found}")]
     BadShape {
-        /// The kind of shape.
+        /// The kind of shape or size.
         what: &'static str,
         /// The number found.
         found: u64,
         /// The maximum.
         most: u64,
     },
-    /// A shape was declared again with a different value after instructions that depend on the shape had been emitted.
+    /// A shape is declared again with a different value, although emitted instructions may depend on the earlier value.
     #[error("expected {what} to be declared once, found {found} after {before}")]
     Redeclared {
         /// The kind of shape.

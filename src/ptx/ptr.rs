@@ -24,7 +24,7 @@ pub trait Space: sealed::Sealed + 'static {
     type Address: Scalar + AddressType;
     /// The suffix of `ld` and `st`, such as `".global"`; empty for generic addresses.
     const PTX: &'static str;
-    /// Whether an access to any address stays within memory of the block or aborts the kernel.
+    /// Whether an access to any address stays within memory of the block or cluster or aborts the kernel.
     const CONFINED: bool;
 }
 

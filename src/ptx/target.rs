@@ -57,7 +57,7 @@ bitflags! {
 }
 
 impl Features {
-    /// Returns the lowest target that has all of these features, such as sm_80.
+    /// Returns the lowest target that has all of these features, for example sm_80 for `AMPERE`.
     pub fn lowest_target(self) -> Target {
         *Target::ALL.iter().find(|t| t.features().contains(self)).unwrap_or(&Target::SM_120A)
     }
@@ -79,7 +79,7 @@ impl Target {
     pub const SM_80: Self = Self::new(80, false);
     /// Consumer Ampere.
     pub const SM_86: Self = Self::new(86, false);
-    /// Ampere Orin.
+    /// Jetson Orin (Ampere).
     pub const SM_87: Self = Self::new(87, false);
     /// Ada.
     pub const SM_89: Self = Self::new(89, false);

@@ -130,7 +130,7 @@ special_registers! {
     lanemask_le: u32 = "%lanemask_le";
     /// Returns a mask of the lanes above this one.
     lanemask_gt: u32 = "%lanemask_gt";
-    /// Returns a mask of this lane and the lanes above.
+    /// Returns a mask of this lane and the lanes above it.
     lanemask_ge: u32 = "%lanemask_ge";
     /// Returns the low 32 bits of the multiprocessor's cycle counter.
     clock: u32 = "%clock";

@@ -45,8 +45,8 @@ impl<'k, T: Element, S: SharedSpace, W: Writable> Ptr<'k, T, S, W> {
     ///
     /// # Safety
     ///
-    /// In every launch, the `bytes` bytes from `from` must be in one live allocation, and no thread may write them until the copy is
-    /// complete.
+    /// In every launch, the `bytes` bytes that start at `from` must be in one live allocation, and no thread may write them until the copy
+    /// is complete.
     #[doc(alias = "cp.async.bulk")]
     #[track_caller]
     pub unsafe fn copy_bulk<R: Readable>(
@@ -119,7 +119,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
     ///
     /// # Safety
     ///
-    /// In every launch, the `bytes` bytes from this address must be in one live, writable allocation.
+    /// In every launch, the `bytes` bytes that start at this address must be in one live, writable allocation.
     #[doc(alias = "cp.async.bulk.global.shared::cta")]
     #[track_caller]
     pub unsafe fn copy_bulk_out<R: Readable>(
@@ -196,7 +196,7 @@ impl<'k, T: Element, R: Readable> Ptr<'k, T, Global, R> {
     ///
     /// # Safety
     ///
-    /// In every launch, the `bytes` bytes from this address must be in one live allocation.
+    /// In every launch, the `bytes` bytes that start at this address must be in one live allocation.
     #[doc(alias = "cp.async.bulk.prefetch")]
     #[track_caller]
     pub unsafe fn prefetch_bulk(self, bytes: impl Into<Val<'k, u32>>, hints: Hints<'k>) {

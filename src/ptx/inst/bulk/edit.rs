@@ -70,7 +70,7 @@ impl<'k, T: Element, A: Writable> Ptr<'k, T, Global, A> {
     ///
     /// # Safety
     ///
-    /// In every launch, the address must be a multiple of 64, and the 128 bytes from this address must be a tensor map in one live
+    /// In every launch, the address must be a multiple of 64, and the 128 bytes that start at this address must be a tensor map in one live
     /// allocation that no other thread accesses at the same time.
     #[track_caller]
     pub unsafe fn edit_tensor_map(self) -> TensorMapEdit<'k, Global> {
@@ -186,7 +186,7 @@ impl<'k> TensorMapEdit<'k, Shared> {
     /// # Safety
     ///
     /// The obligations of [`Ptr::tensor_map`] apply to the map's fields as set by the kernel. In addition, `to` must be a multiple of 128,
-    /// and the 128 bytes from `to` must be in one live, writable allocation.
+    /// and the 128 bytes that start at `to` must be in one live, writable allocation.
     #[doc(alias = "tensormap.cp_fenceproxy")]
     #[track_caller]
     pub unsafe fn publish<T: Element, A: Writable>(

@@ -64,8 +64,8 @@ impl<'k> Builder<'k> {
 /// A tensor map in constant or global memory: the handle of a [`TensorMap`](crate::ptx::TensorMap) parameter, or the result of
 /// [`Ptr::tensor_map`].
 ///
-/// Copies through the map are bounded by the tensor: elements out of bounds are read as zeros and not written. A launch checks that the
-/// tensor is in the buffer from which the map was created, so the copies are safe.
+/// Copies through the map are bounded by the tensor: elements out of bounds are read as zeros and not written. For a parameter, a launch
+/// checks that the tensor is in the buffer from which the map was created, so the copies are safe.
 pub struct TensorMapPtr<'k, T, A = Read> {
     k: Builder<'k>,
     /// The generic address.
@@ -147,9 +147,9 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Global, A> {
     ///
     /// # Safety
     ///
-    /// In every launch, the address must be a multiple of 64, the 128 bytes from this address must be a tensor map of elements of type `T`
-    /// when a copy uses the map, and the tensor must be in one live allocation, which must be writable if the tensor is written. No thread
-    /// may write the tensor if it belongs to an `In` parameter.
+    /// In every launch, the address must be a multiple of 64, the 128 bytes that start at this address must be a tensor map of elements of
+    /// type `T` when a copy uses the map, and the tensor must be in one live allocation, which must be writable if the tensor is written.
+    /// No thread may write the tensor if it belongs to an `In` parameter.
     #[track_caller]
     pub unsafe fn tensor_map(self) -> TensorMapPtr<'k, T, A> {
         let k = self.kernel();
