@@ -55,7 +55,7 @@ pub struct Entry {
     pub max_registers: Option<u32>,
     /// The number of blocks per cluster.
     pub cluster: Option<[u32; 3]>,
-    /// Whether a launch may start before the preceding kernel in the stream has ended; the kernel then waits for that kernel itself.
+    /// Whether a launch may start before the preceding kernel in the stream has ended; the kernel itself waits for that kernel.
     pub programmatic: bool,
     /// The number of blocks per launch.
     pub grid: Option<[Dim; 3]>,
