@@ -75,8 +75,8 @@ impl Dim {
         Self::Max(self.into(), other.into_dim().into())
     }
 
-    /// Returns the value of the expression, or `None` if this or an intermediate value overflows; `parameter(i)` is the value of integer
-    /// parameter `i`. For the number of multiprocessors, the upper bound `u32::MAX` is used.
+    /// Returns the value of the expression, or `None` if it cannot be computed or if it or an intermediate value overflows; `parameter(i)`
+    /// is the value of integer parameter `i`. For the number of multiprocessors, the upper bound `u32::MAX` is used.
     pub fn evaluate(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         self.evaluate_on(u32::MAX, parameter)
     }
@@ -100,7 +100,7 @@ impl Dim {
         }
     }
 
-    /// Returns a human-readable expression over the named parameters.
+    /// Returns the expression in human-readable form, with `names` as the names of the parameters.
     pub fn expression(&self, names: &[String]) -> String {
         match self {
             Self::Const(n) => n.to_string(),
@@ -147,9 +147,9 @@ impl fmt::Display for Dim {
     }
 }
 
-/// An integer that a launch may be able to compute: a constant, a kernel parameter, or a sum or product of these.
+/// An integer that a launch may be able to compute: a constant, a kernel parameter, or an expression of these, such as a sum or a product.
 pub trait IntoDim: Sealed {
-    /// Returns the expression; [`Dim::Unknown`] for a register that is not such an expression.
+    /// Returns the expression, or [`Dim::Unknown`] if a launch cannot compute the value.
     fn into_dim(self) -> Dim;
 }
 
@@ -215,7 +215,7 @@ impl<T: Scalar> Val<'_, T> {
     note = "expected up to three numbers of blocks: an array of one type, `[m.tiles(64), n.tiles(64)]`, or a tuple, `(rows, cols.tiles(64))`"
 )]
 pub trait IntoGrid: Sealed {
-    /// Returns the rule, with 1 for missing dimensions; `None` for more than three.
+    /// Returns the rule, with 1 for each missing dimension; `None` if there are more than three.
     #[doc(hidden)]
     fn into_grid(self) -> Option<[Dim; 3]>;
 }

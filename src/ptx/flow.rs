@@ -175,7 +175,7 @@ impl<'k> Builder<'k> {
         });
     }
 
-    /// Guards every instruction that `write` emits with a predicate: `@%p1 st.global.b32 …`.
+    /// Adds a guard predicate to every instruction that `write` emits: `@%p1 st.global.b32 …`.
     ///
     /// This is cheaper than a branch for one or two instructions. Values defined in `write` cannot be used afterward, and `write` must not
     /// emit branches.

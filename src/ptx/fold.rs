@@ -24,9 +24,9 @@ pub trait Number: Scalar {
     const MUL: &'static str;
     /// `"mad.lo"` for integers, `"fma.rn"` for floating-point types.
     const MAD: &'static str;
-    /// 0.
+    /// The number 0.
     const ZERO: Self;
-    /// 1.
+    /// The number 1.
     const ONE: Self;
     /// Whether `x + 0`, `x · 1` and `x · 0` may be folded. This is true only for integers, because floating-point types have −0 and NaN.
     const EXACT: bool;

@@ -263,8 +263,8 @@ impl<'k> Builder<'k> {
         self.body().entry.max_block = Some(shape);
     }
 
-    /// Declares the minimum number of resident blocks per multiprocessor, `.minnctapersm`, for which ptxas reduces the number of registers.
-    /// The declaration is effective only together with [`block`](Self::block) or [`max_block`](Self::max_block).
+    /// Declares the minimum number of resident blocks per multiprocessor, `.minnctapersm`. ptxas limits the number of registers
+    /// accordingly. The declaration is effective only together with [`block`](Self::block) or [`max_block`](Self::max_block).
     #[doc(alias = ".minnctapersm")]
     pub fn min_blocks(self, blocks: u32) {
         self.body().entry.min_blocks = Some(blocks);
@@ -294,9 +294,9 @@ impl<'k> Builder<'k> {
         Cluster::current(self)
     }
 
-    /// Declares the grid rule, which gives the number of blocks of a launch in x, y and z, as constants or as functions of the integer
-    /// parameters: `k.grid([m.tiles(64), n.tiles(64)])`, or `k.grid((rows, cols.tiles(64)))` if their types differ. Missing dimensions are
-    /// 1. Launches and the exported header compute the grid from this rule.
+    /// Declares the grid rule, which gives the number of blocks of a launch in x, y and z (1 for a missing dimension), as constants or as
+    /// functions of the integer parameters: `k.grid([m.tiles(64), n.tiles(64)])`, or `k.grid((rows, cols.tiles(64)))` if their types
+    /// differ. Launches and the exported header compute the grid from this rule.
     #[track_caller]
     pub fn grid(self, blocks: impl IntoGrid) {
         let Some(grid) = blocks.into_grid().filter(|grid| grid.iter().all(Dim::is_known)) else {
@@ -504,12 +504,12 @@ impl<A> Kernel<A> {
         &self.entry
     }
 
-    /// Returns the name of the entry.
+    /// Returns the name of the entry point.
     pub fn name(&self) -> &str {
         &self.entry.name
     }
 
-    /// Returns the PTX module with this kernel, without source lines. The same calls give the same text on every machine.
+    /// Returns the PTX module with this kernel, without source lines. The same builder calls give the same text on every machine.
     pub fn ptx(&self) -> String {
         render::module(self.entry.target, &[&self.entry], render::Lines::Omit)
     }

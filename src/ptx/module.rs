@@ -28,7 +28,7 @@ pub struct Module {
     entries: Vec<Entry>,
 }
 
-/// An error in adding a kernel to a module.
+/// The error returned when a kernel cannot be added to a module.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModuleError {
@@ -85,7 +85,7 @@ impl Module {
         &self.entries
     }
 
-    /// Returns the PTX text without source lines. The same calls give the same text on every machine.
+    /// Returns the PTX text without source lines. The same builder calls give the same text on every machine.
     pub fn ptx(&self) -> String {
         self.render(render::Lines::Omit)
     }

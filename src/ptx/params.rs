@@ -105,7 +105,7 @@ pub(super) mod sealed {
 pub trait Param: sealed::Sealed + 'static {
     /// The handle that the kernel's body receives.
     type Handle<'k>;
-    /// The number of parameters of the kernel.
+    /// The number of kernel parameters that the type declares.
     const COUNT: usize = 1;
     /// Adds the declarations, named after their positions.
     fn declare(declarations: &mut Vec<ParamDecl>);

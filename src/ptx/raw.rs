@@ -160,14 +160,15 @@ append! { A B C D E F }
 append! { A B C D E F G }
 
 impl<'k> Builder<'k> {
-    /// Emits arbitrary PTX, for instructions that are not in the table, with named placeholders for typed operands.
+    /// Creates raw PTX, for instructions that are not in the table, with named placeholders for typed operands. [`Raw::emit`] emits it.
     ///
     /// A placeholder is a name in braces; other braces are literal, so a vector is `{{lo}, {hi}}`, and `{ … }` may
     /// open a scope with its own declarations. Lines of raw PTX are marked `// raw` in the output. Instructions in the table are checked
     /// against the target as usual; state the requirements of other instructions with [`Raw::needs`].
     ///
     /// The builder rejects the following ([`BuildErrorKind::BadRaw`]): a placeholder without a binding, a binding without a placeholder, a
-    /// name bound twice, text that does not end a statement, and, in [`Builder::when`], anything but one unguarded instruction.
+    /// name bound twice, a character outside ASCII, text that does not end a statement, and, in [`Builder::when`], anything but one
+    /// unguarded instruction.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -186,7 +187,7 @@ impl<'k> Builder<'k> {
     /// # Safety
     ///
     /// In every launch, the line must access only memory within live allocations, and must not write memory of `In` parameters or registers
-    /// other than those bound with [`Raw::out`].
+    /// other than those bound with [`Raw::out`] and [`Raw::out_vector`] and those of bound [`Var`]s.
     #[track_caller]
     #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
     pub unsafe fn raw(self, template: &str) -> Raw<'k> {

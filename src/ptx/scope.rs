@@ -41,7 +41,7 @@ mod sealed {
 /// The threads that execute a collective operation together: a [`Lane`], a [`Warp`], several [`Warps`], a [`Block`] or a
 /// [`Cluster`] of the kernel `'k`.
 ///
-/// Every scope also has these methods as inherent methods, so the trait need not be imported.
+/// Every scope also has these methods, except `current` and `kernel`, as inherent methods, for which the trait need not be imported.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a scope",
     note = "scopes are `Lane`, `Warp`, `Warps<N>`, `WarpGroup`, `Block` and `Cluster`, as `k.warp()` and `k.block([128])` return them"
@@ -142,10 +142,12 @@ impl<'k> Builder<'k> {
         self.body().require_together(scope.uniformity(), what, at);
     }
 
-    /// Returns which threads have the same `values` as this thread, under the same conditions.
+    /// Returns which threads are known to have the same `values` as this thread and to reach this position under the same control-flow
+    /// conditions.
     ///
-    /// If the result covers several scopes of one kind, these scopes operate on the same object: for example, if `values` are the
-    /// coordinates of a tile and each of the scopes stores to it, the stores race.
+    /// If the result covers several scopes, such as several warps, an operation that each of them performs on the object selected by
+    /// `values` is performed on the same object. For example, if `values` are the coordinates of a tile and each of the scopes stores to
+    /// the tile, the stores race.
     pub fn shared_by(self, values: impl IntoIterator<Item = Val<'k, u32>>) -> Uniformity {
         let registers = values.into_iter().filter_map(|value| value.reg().map(|(reg, _)| reg));
         let registers: Vec<_> = registers.collect();
@@ -164,8 +166,8 @@ impl<'k, T: Scalar> Val<'k, T> {
         self.uniformity().covers(scope.uniformity())
     }
 
-    /// Assumes that all threads of `scope` have the same value, which the builder cannot derive, for example, for values loaded from
-    /// memory. The assumption holds until the end of the current branch or loop. The simulator checks it.
+    /// Assumes that all threads of `scope` have the same value. This is required if the builder cannot derive it, for example for values
+    /// loaded from memory. The assumption holds until the end of the current branch or loop. The simulator checks it.
     ///
     /// ```
     /// use warpwright::prelude::*;

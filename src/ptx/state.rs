@@ -15,8 +15,8 @@ use super::{
     val::{Untyped, Val},
 };
 
-/// A value that an emitted loop takes and returns, or that both branches of an `if` return: scalars, tiles, pending work, and
-/// tuples of these.
+/// A value that an emitted loop takes and returns, or that both branches of an `if` return: [`Val`]s, tiles, pending operations, and
+/// tuples, arrays, `Vec`s and `Option`s of these.
 ///
 /// The type of the value is the same in every iteration. A pending copy can be part of the value, so that the next iteration waits for it.
 pub trait State<'k>: Sized {

@@ -25,7 +25,7 @@ pub struct Form {
     /// | `a:u32`        | a register of that type, or an immediate if the type has them; the name may be omitted |
     /// | `a:t`          | of the mnemonic's last type; `t1`: of its first type; `w`: twice as wide as the last |
     /// | `!c:pred`      | a predicate that may be negated, `!%p1`                                            |
-    /// | `{4}d:b32`     | four registers in braces; `{v}`: as many as the mnemonic states, `.v2`, or one     |
+    /// | `{4}d:b32`     | four registers in braces; `{v}`: the number in the mnemonic, `.v2`, or one         |
     /// | `d:b32\|pred`  | two results, the second one a predicate, `%r1\|%p1`                               |
     /// | `[a]`          | an address in the mnemonic's state space, or a generic one; `[a:shared]`: in that space |
     /// | `{n/2}d:f32`   | half as many as the mnemonic's N, `m64n8k16`; `{n/4}`: a quarter                   |

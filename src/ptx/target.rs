@@ -28,7 +28,7 @@ impl fmt::Display for Version {
 }
 
 bitflags! {
-    /// Features of targets that instructions require. sm_75, the oldest supported target, has only `TURING`.
+    /// Target features that instructions require. sm_75, the oldest supported target, has only `TURING`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Features: u32 {
         /// `cp.async`, bf16 and tf32 `mma`, f64 `mma`, `redux`, f16/bf16 `fma` with `relu`: sm_80.
@@ -57,7 +57,7 @@ bitflags! {
 }
 
 impl Features {
-    /// Returns the lowest target that has all of these features, such as sm_80.
+    /// Returns the lowest target that has all of these features, for example sm_80 for `AMPERE`.
     pub fn lowest_target(self) -> Target {
         *Target::ALL.iter().find(|t| t.features().contains(self)).unwrap_or(&Target::SM_120A)
     }
@@ -79,7 +79,7 @@ impl Target {
     pub const SM_80: Self = Self::new(80, false);
     /// Consumer Ampere.
     pub const SM_86: Self = Self::new(86, false);
-    /// Ampere Orin.
+    /// Jetson Orin (Ampere).
     pub const SM_87: Self = Self::new(87, false);
     /// Ada.
     pub const SM_89: Self = Self::new(89, false);
@@ -128,7 +128,7 @@ impl Target {
     }
 
     /// Returns the newest target whose code runs on devices of compute capability `major.minor` and on all later devices; `None` if the
-    /// compute capability is lower than 7.5.
+    /// compute capability is lower than 7.5. For 12.x, this is sm_89, because these devices have less shared memory than sm_90 permits.
     pub fn newest_portable(major: u32, minor: u32) -> Option<Self> {
         let [major, minor] = [major, minor].map(|number| u16::try_from(number).unwrap_or(u16::MAX / 16));
         // Devices of 12.x run code for sm_90, but have less shared memory.

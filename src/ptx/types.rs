@@ -186,16 +186,16 @@ macro_rules! elements {
     )*};
 }
 
-/// Untyped 16 bits, `.b16`.
+/// 16 untyped bits, `.b16`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct B16(pub u16);
-/// Untyped 32 bits, `.b32`.
+/// 32 untyped bits, `.b32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct B32(pub u32);
-/// Untyped 64 bits, `.b64`.
+/// 64 untyped bits, `.b64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct B64(pub u64);
-/// Untyped 128 bits, `.b128`; a constant contains only the low 64 bits.
+/// 128 untyped bits, `.b128`; a constant contains only the low 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct B128(pub u64);
 

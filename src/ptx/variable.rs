@@ -72,13 +72,13 @@ impl<T: Element> Variable<T, Const> {
 }
 
 impl<T: Element> Variable<T, Global> {
-    /// Creates an array in device memory with the given initial values.
+    /// Creates an array in global memory with the given initial values.
     #[doc(alias = ".global")]
     pub fn global(name: &str, values: &[T]) -> Self {
         Self::new(name, values.len(), values)
     }
 
-    /// Creates an array in device memory with `count` elements, which are initially 0.
+    /// Creates an array of `count` elements in global memory, which are initially 0.
     pub fn zeroed(name: &str, count: usize) -> Self {
         Self::new(name, count, &[])
     }

@@ -41,7 +41,7 @@ impl Prefetchable for Local {}
 impl Prefetchable for Generic {}
 
 impl<T: Element, S: Prefetchable, A: Readable> CheckedPtr<'_, T, S, A> {
-    /// Prefetches the cache line of the element, if the element is in bounds.
+    /// Prefetches the cache line that contains the element, if the element is in bounds.
     #[track_caller]
     pub fn prefetch(self, into: Prefetch) {
         let (k, address) = (self.kernel(), self.pointer.operand());
@@ -52,7 +52,7 @@ impl<T: Element, S: Prefetchable, A: Readable> CheckedPtr<'_, T, S, A> {
 }
 
 impl<T: Element, S: Prefetchable, A: Readable> Ptr<'_, T, S, A> {
-    /// Prefetches the cache line of the element.
+    /// Prefetches the cache line that contains the element.
     ///
     /// # Safety
     ///

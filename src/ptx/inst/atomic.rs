@@ -57,7 +57,7 @@ additions! {
     bf16x2, ".add.noftz.bf16x2";
 }
 
-/// An integer element with atomic compare-and-swap and bit operations.
+/// An integer element of 32 or 64 bits, which supports atomic minimum, maximum and bitwise operations.
 #[diagnostic::on_unimplemented(message = "`{Self}` is not an integer of 32 or 64 bits")]
 pub trait AtomicInteger: Element<Reg: Scalar> {
     /// The untyped PTX type of the same width, such as `"b32"`.
@@ -95,7 +95,7 @@ impl Ordering {
     }
 }
 
-/// Atomic operations on one element that return the old value: [`CheckedPtr::atomic`].
+/// The atomic operations on one element that return its old value. [`CheckedPtr::atomic`] returns them.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Atomic<'k, T: Element, S: Space> {
@@ -103,7 +103,7 @@ pub struct Atomic<'k, T: Element, S: Space> {
     ordering: Ordering,
 }
 
-/// Atomic operations on one element without a result: [`CheckedPtr::reduction`].
+/// The atomic operations on one element that do not return a result. [`CheckedPtr::reduction`] returns them.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Reduction<'k, T: Element, S: Space> {
@@ -120,8 +120,8 @@ impl<'k, T: Element, S: AtomicSpace> CheckedPtr<'k, T, S, ReadWrite> {
         Atomic { at: self, ordering: Ordering::of::<S>() }
     }
 
-    /// Returns the reductions of the element, which are atomic operations without a result, with the same defaults:
-    /// `sum.at(0).reduction().add(x)`.
+    /// Returns the reductions on the element, which are atomic operations without a result, with the same defaults as
+    /// [`atomic`](Self::atomic): `sum.at(0).reduction().add(x)`.
     #[doc(alias = "red")]
     pub fn reduction(self) -> Reduction<'k, T, S> {
         Reduction { at: self, ordering: Ordering::of::<S>() }
@@ -131,7 +131,8 @@ impl<'k, T: Element, S: AtomicSpace> CheckedPtr<'k, T, S, ReadWrite> {
 macro_rules! ordering {
     ($name:ident) => {
         impl<'k, T: Element, S: AtomicSpace> $name<'k, T, S> {
-            /// Sets the order of the operation with respect to the thread's other accesses.
+            /// Sets the order of the operation with respect to the thread's other accesses. Reductions support only [`Order::Relaxed`] and
+            /// [`Order::Release`].
             pub fn order(mut self, order: Order) -> Self {
                 self.ordering.order = Some(order);
                 self
@@ -272,8 +273,8 @@ operations! { Atomic -> Val<'k, T::Reg>, Val<'k, u32> }
 operations! { Reduction }
 
 impl<'k, T: AtomicAdd> Reduction<'k, T, Global> {
-    /// Adds `values` to `N` adjacent elements, each atomically. There may be 2 or 4 elements of f32, f16, bf16 or pairs, or 8 elements of
-    /// f16 or bf16. The address must be known to be aligned to the vector. Requires sm_90 or later.
+    /// Adds `values` to `N` adjacent elements, each atomically. `N` may be 2 or 4 for f32, f16, bf16 and pairs, and also 8 for f16 and
+    /// bf16. The address must be known to be aligned to the vector. Requires sm_90 or later.
     #[doc(alias = "red.v4")]
     #[track_caller]
     pub fn add_vector<const N: usize>(self, values: [Val<'k, T::Reg>; N]) {

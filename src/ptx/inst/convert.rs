@@ -47,10 +47,10 @@ impl<'k, T: Numeric> Val<'k, T> {
     /// numbers to integers round toward zero and saturate, where NaN gives 0 (but 2^(width − 1) if either type has 64 bits); other
     /// conversions round to nearest even.
     ///
-    /// Conversions between integers of the same width emit no instruction. Conversions of bf16 from and to types other than f32 take one
+    /// Conversions between integers of the same width emit no instruction. Conversions between bf16 and types other than f32 take one
     /// instruction on sm_90; on earlier targets, they use f32 as an intermediate type, with the same result. Integers of 32 or 64 bits and
-    /// f64 cannot be converted to bf16 with a single rounding on targets older than sm_90 and are rejected there; convert via f32 explicitly
-    /// if double rounding is acceptable.
+    /// f64 cannot be converted to bf16 with a single rounding on targets older than sm_90 and are rejected there; convert via f32
+    /// explicitly if double rounding is acceptable.
     #[doc(alias = "cvt")]
     #[track_caller]
     pub fn cast<U: Numeric>(self) -> Val<'k, U> {
@@ -134,7 +134,7 @@ fn as_i64<T: Integer>(value: T) -> i64 {
 }
 
 impl<'k, T: Integer> Val<'k, T> {
-    /// Returns the low 8 bits as a number, extended to the register: `x.wrap_to::<i8>()`.
+    /// Returns the low 8 bits as a number, extended to 32 bits: `x.wrap_to::<i8>()`.
     #[doc(alias = "cvt.s32.s8")]
     #[track_caller]
     pub fn wrap_to<B: ByteSized>(self) -> Val<'k, B::Reg> {
@@ -148,7 +148,7 @@ impl<'k, T: Integer> Val<'k, T> {
         }
     }
 
-    /// Clamps the number to the range of an 8-bit type, extended to the register: `x.clamp_to::<u8>()`.
+    /// Clamps the number to the range of an 8-bit type, and extends the result to 32 bits: `x.clamp_to::<u8>()`.
     #[doc(alias = "cvt.sat.u8")]
     #[track_caller]
     pub fn clamp_to<B: ByteSized>(self) -> Val<'k, B::Reg> {

@@ -2,7 +2,7 @@
 
 use crate::ptx::{fold::Integer, kernel::Builder, operand::Operand, val::Val};
 
-/// A word of multi-word integers: `u32`, `u64`.
+/// The type of a word of a multi-word integer: `u32`, `u64`.
 pub trait ExtendedPrecision: Integer {}
 
 impl ExtendedPrecision for u32 {}

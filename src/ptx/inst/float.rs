@@ -20,7 +20,8 @@ macro_rules! binary {
         impl<'k, T: $bound> Val<'k, T> {
             $(#[$doc])*
             ///
-            /// f32 supports every mode, f64 supports all roundings, and f16 supports flushing and clamping; other modes are rejected.
+            /// f32 supports every mode, f64 supports all roundings, and f16 supports flushing and clamping, except that division supports
+            /// only f32 and f64, without clamping. Other modes are rejected.
             #[track_caller]
             pub fn $name(self, other: impl Into<Self>, mode: impl Into<Mode>) -> Self {
                 let (other, mode) = (other.into(), mode.into());

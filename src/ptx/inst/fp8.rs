@@ -78,8 +78,9 @@ impl Negative {
 }
 
 impl<'k> Val<'k, u16> {
-    /// Returns a packed pair of 8-bit floating-point numbers, the first in the low byte: `Val::pack_fp8::<e4m3>(x, y)`. Rounds to nearest
-    /// even; larger magnitudes and infinities become the largest finite number of their sign. Requires sm_89 or later.
+    /// Converts two numbers to an 8-bit floating-point type and packs them, the first in the low byte: `Val::pack_fp8::<e4m3>(x, y)`.
+    /// Rounds to nearest even; numbers out of range and infinities become the largest finite number of the same sign. Requires sm_89 or
+    /// later.
     #[doc(alias = "cvt.rn.satfinite.e4m3x2.f32")]
     #[doc(alias = "cvt.rn.satfinite.e5m2x2.f32")]
     #[track_caller]
@@ -167,8 +168,8 @@ impl<'k> Val<'k, f16x2> {
 }
 
 impl<'k> Val<'k, f32> {
-    /// Rounds to an 8-bit floating-point type as [`Val::pack_fp8`] does, which converts two numbers at the cost of one: `x.to_fp8::<e4m3>()`.
-    /// Requires sm_89 or later.
+    /// Rounds to an 8-bit floating-point type as [`Val::pack_fp8`] does, which converts two numbers at the cost of one:
+    /// `x.to_fp8::<e4m3>()`. Requires sm_89 or later.
     #[doc(alias = "cvt.rn.satfinite.e4m3x2.f32")]
     #[track_caller]
     pub fn to_fp8<T: Fp8>(self) -> Val<'k, T> {

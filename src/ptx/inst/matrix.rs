@@ -85,8 +85,8 @@ impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
 }
 
 impl<'k, T: Element, A: Writable> Ptr<'k, T, Shared, A> {
-    /// Stores `N` (1, 2 or 4) matrices of 8×8 16-bit elements; addresses and elements are those of [`ldmatrix`](Ptr::ldmatrix). Requires
-    /// sm_90 or later.
+    /// Stores `N` (1, 2 or 4) matrices of 8×8 16-bit elements; addresses and elements are assigned to lanes as in
+    /// [`ldmatrix`](Ptr::ldmatrix). Requires sm_90 or later.
     #[track_caller]
     pub fn stmatrix<const N: usize, P: Scalar>(self, values: [Val<'k, P>; N]) {
         self.store_matrices("", values);
@@ -128,7 +128,8 @@ impl<'k> Builder<'k> {
         self.result(format_args!("movmatrix.sync.aligned.m8n8.trans.b16"), &[matrix.operand(self)])
     }
 
-    /// Returns `A·B + C`, where A is 16×16, B is 16×8, and C is 16×8, in four `f32` or two [`f16x2`] registers. Requires sm_80 or later.
+    /// Returns `A·B + C`, where A is 16×16, B is 16×8, and C is 16×8. C and the result each take four `f32` or two [`f16x2`] registers per
+    /// lane. Requires sm_80 or later.
     #[doc(alias = "mma.m16n8k16")]
     #[track_caller]
     pub fn mma_m16n8k16<P: HalfPair, C: Accumulator<P>, const N: usize>(
@@ -140,8 +141,8 @@ impl<'k> Builder<'k> {
         self.mma_into_fresh("m16n8k16", &a, &b, c)
     }
 
-    /// Returns `A·B + C`, where A is 16×8, B is 8×8, and C is 16×8, in four `f32` or two [`f16x2`] registers. Requires sm_75 or later; bf16
-    /// requires sm_80 or later.
+    /// Returns `A·B + C`, where A is 16×8, B is 8×8, and C is 16×8. C and the result each take four `f32` or two [`f16x2`] registers per
+    /// lane. Requires sm_75 or later; bf16 requires sm_80 or later.
     #[doc(alias = "mma.m16n8k8")]
     #[track_caller]
     pub fn mma_m16n8k8<P: HalfPair, C: Accumulator<P>, const N: usize>(

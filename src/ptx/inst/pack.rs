@@ -85,7 +85,8 @@ impl<'k, T: Pair> Val<'k, T> {
 }
 
 impl<'k, T: HalfPair> Val<'k, T> {
-    /// Returns the pair of two f32 numbers, each rounded to nearest even. Emits one instruction on sm_80 and later.
+    /// Converts two f32 numbers to the type of the halves, rounding to nearest even, and returns them as a pair. Emits one instruction on
+    /// sm_80 and later.
     #[doc(alias = "cvt.rn.bf16x2.f32")]
     #[doc(alias = "cvt.rn.f16x2.f32")]
     #[track_caller]

@@ -36,8 +36,8 @@ impl Builder<'_> {
         self.emit(format_args!("fence.mbarrier_init.release.cluster"), &[]);
     }
 
-    /// Orders this thread's ordinary accesses with accesses of the async proxy, for example before bulk copies or `wgmma` read data that the
-    /// thread has stored. Requires sm_90 or later.
+    /// Orders this thread's ordinary accesses with accesses of the async proxy, for example before bulk copies or `wgmma` read data that
+    /// the thread has stored. Requires sm_90 or later.
     #[doc(alias = "fence.proxy.async")]
     #[track_caller]
     pub fn fence_proxy_async(self, space: ProxySpace) {
@@ -51,7 +51,7 @@ impl Builder<'_> {
         self.emit(format_args!("fence.proxy.alias"), &[]);
     }
 
-    /// Orders this thread's changes to a tensor map before a later acquire of the map in `scope`. Requires sm_90 or later.
+    /// Orders this thread's changes to a tensor map before a later acquire of the map at `scope`. Requires sm_90 or later.
     #[doc(alias = "fence.proxy.tensormap::generic.release")]
     #[track_caller]
     pub fn fence_proxy_tensormap_release(self, scope: MemoryScope) {

@@ -63,7 +63,7 @@ impl<'k> Builder<'k> {
         self.shfl(Shuffle::Down, value, delta.into())
     }
 
-    /// Returns the value of the lane whose index differs in the bits that are set in `bits`. The whole warp takes part.
+    /// Returns the value of the lane whose index differs from this lane's in the bits that are set in `bits`. The whole warp takes part.
     #[doc(alias = "shfl.sync.bfly")]
     #[track_caller]
     pub fn shfl_bfly<T: Scalar>(self, value: Val<'k, T>, bits: impl Into<Val<'k, u32>>) -> Val<'k, T> {

@@ -45,9 +45,9 @@ impl SwizzleMode {
 ///
 /// The operand consists of core matrices of 8 rows of 16 bytes, or, with a swizzle, 8 rows of the swizzle's width. For a K-major operand, a
 /// row contains consecutive elements along k, and `stride_bytes` is the distance between groups of 8 rows along M or N; without a swizzle,
-/// `leading_bytes` is the distance between core matrices along K. For an operand that is major in M or N, a row contains consecutive elements
-/// along m or n. Without a swizzle, `stride_bytes` is the distance between core matrices along M or N, and `leading_bytes` is that along K;
-/// with a swizzle, the two distances are exchanged.
+/// `leading_bytes` is the distance between core matrices along K. For an operand that is major in M or N, a row contains consecutive
+/// elements along m or n. Without a swizzle, `stride_bytes` is the distance between core matrices along M or N, and `leading_bytes` is that
+/// along K; with a swizzle, the two distances are exchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MatrixLayout {
     /// The leading dimension byte offset, a multiple of 16 that is less than 2¹⁸.
@@ -177,7 +177,7 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("wgmma.fence.sync.aligned"), &[]);
     }
 
-    /// Commits all `wgmma`s of the warpgroup since the last commit as a group. Requires sm_90a.
+    /// Commits, as one group, all `wgmma`s that the warpgroup has issued since the last commit. Requires sm_90a.
     #[doc(alias = "wgmma.commit_group")]
     #[doc(alias = "warpgroup_commit_batch")]
     #[track_caller]

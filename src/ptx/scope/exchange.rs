@@ -82,7 +82,8 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Down, value, delta.into())
     }
 
-    /// Returns the value of the lane whose index differs in the bits that are set in `bits`. Supports values of up to 64 bits.
+    /// Returns the value of the lane whose index differs from this lane's in the bits that are set in `bits`. Supports values of up to 64
+    /// bits.
     #[doc(alias = "shfl.sync.bfly")]
     #[doc(alias = "__shfl_xor_sync")]
     #[track_caller]

@@ -136,8 +136,8 @@ impl<'k> Builder<'k> {
         Warps::new(self)
     }
 
-    /// Emits `work` in a branch that only warp `rank` of the block executes. `work` receives the warp; the builder rejects barriers of the
-    /// block in `work`.
+    /// Emits `work` in a branch that only warp `rank` of the block executes. `work` receives the warp; the builder rejects block-wide
+    /// barriers in `work`.
     ///
     /// ```
     /// use warpwright::prelude::*;

@@ -85,9 +85,9 @@ pub struct e5m2(u8);
 macro_rules! formats {
     ($($t:ident, $format:ident, $one:literal, $smallest_normal:literal;)*) => {$(
         impl $t {
-            /// 0.
+            /// The number 0.
             pub const ZERO: Self = Self(0);
-            /// 1.
+            /// The number 1.
             pub const ONE: Self = Self($one);
             /// The largest finite number.
             pub const MAX: Self = Self($format.max);
@@ -110,9 +110,9 @@ macro_rules! formats {
                 self.0
             }
 
-            /// Converts from f32, rounding to nearest even. Numbers out of range and infinities become the largest finite number with the same
-            /// sign, and NaN becomes the positive [`NAN`](Self::NAN).
-            #[doc = concat!("\n\nThe result of `cvt.rn.satfinite.", stringify!($t), "x2.f32`.")]
+            /// Converts from f32, rounding to nearest even. Numbers out of range and infinities become the largest finite number with the
+            /// same sign, and NaN becomes the positive [`NAN`](Self::NAN).
+            #[doc = concat!("\n\nThe result is that of `cvt.rn.satfinite.", stringify!($t), "x2.f32`.")]
             pub fn from_f32(x: f32) -> Self {
                 Self($format.narrow(x, $format.max))
             }
@@ -197,8 +197,8 @@ impl e5m2 {
     /// −∞.
     pub const NEG_INFINITY: Self = Self(0xfc);
 
-    /// Rounds to nearest even as [`from_f32`](Self::from_f32) does, but larger magnitudes become infinity, as in IEEE 754. PTX has no such
-    /// conversion.
+    /// Rounds to nearest even as [`from_f32`](Self::from_f32) does, but numbers out of range become infinite, as in IEEE 754. PTX has no
+    /// such conversion.
     pub fn from_f32_with_infinity(x: f32) -> Self {
         Self(E5M2.narrow(x, Self::INFINITY.0))
     }

@@ -17,9 +17,9 @@ const HALF: u32 = 0x1000;
 pub struct tf32(u32);
 
 impl tf32 {
-    /// 0.
+    /// The number 0.
     pub const ZERO: Self = Self(0);
-    /// 1.
+    /// The number 1.
     pub const ONE: Self = Self(0x3f80_0000);
     /// The largest finite number.
     pub const MAX: Self = Self(0x7f7f_e000);
