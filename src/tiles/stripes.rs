@@ -268,16 +268,16 @@ impl<'k, T: TensorElement> State<'k> for Striped<'k, T> {
     }
 }
 
-/// Elements of 32 bits, one per register.
+/// Operations on vectors with one element per register.
 impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
-    /// Applies `f` to each element.
+    /// Applies `f` to each element and returns the results.
     #[must_use]
     #[track_caller]
     pub fn map(&self, f: impl Fn(Val<'k, T>) -> Val<'k, T>) -> Self {
         Self { stripes: self.stripes, words: self.words.iter().map(|&x| f(x)).collect() }
     }
 
-    /// Applies `f` to each element and the corresponding element of `other`.
+    /// Applies `f` to each element and the corresponding element of `other`, and returns the results.
     #[must_use]
     #[track_caller]
     pub fn zip(&self, other: &Self, f: impl Fn(Val<'k, T>, Val<'k, T>) -> Val<'k, T>) -> Self {
@@ -285,7 +285,7 @@ impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
         Self { stripes: self.stripes, words }
     }
 
-    /// Applies `f` to each element and its index in the vector.
+    /// Applies `f` to the index of each element in the vector and to the element, and returns the results.
     #[must_use]
     #[track_caller]
     pub fn map_indexed(&self, f: impl Fn(Val<'k, u32>, Val<'k, T>) -> Val<'k, T>) -> Self {

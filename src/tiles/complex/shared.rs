@@ -214,9 +214,9 @@ impl<'k, P: Allocate<'k>> Complex<Filled<P>> {
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>
     Complex<Filled<St<'k, T, H, W, S>>>
 {
-    /// Updates the tile in place, 16 rows at a time, using all warps of the block, as [`Filled::update`] does: `f` receives the index of
-    /// the 16 rows, in units of subtiles, and their elements, and returns the new elements. Both parts of the rows are in registers, so if
-    /// the tile is wider than about 8 subtiles, update parts of it with [`update_with`](Self::update_with).
+    /// Updates the tile in place, 16 rows at a time, using all warps of the block, as [`Filled::update`] does: `f` receives the index of a
+    /// row of subtiles and the elements of its 16 rows, and returns the new elements. Both parts of the rows are in registers, so if the
+    /// tile is wider than about 8 subtiles, update parts of it with [`update_with`](Self::update_with).
     #[doc(alias = "bin_map")]
     #[doc(alias = "row_map")]
     #[doc(alias = "col_map")]

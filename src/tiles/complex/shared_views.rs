@@ -184,7 +184,7 @@ impl<'k, T: AtomicElement> Complex<Adding<Storing<'k, T>>> {
 }
 
 impl<'k, T: AtomicElement> Complex<Adding<StoringVector<'k, T>>> {
-    /// Adds a register vector to part `index`, in units of the register vector's length; each element is added once.
+    /// Adds a register vector to part `index` of the vector, where each part has the register vector's length; each element is added once.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const N: usize, V: VectorLayout>(
