@@ -48,8 +48,9 @@ impl Schedule {
     /// ```
     /// use warpwright::tiles::{Footprint, Schedule};
     ///
-    /// // 64×64 tiles on 132 multiprocessors: row by row, a round reads all 64 columns of B; in groups of 16 rows, it reads only 9. let
-    /// size = [64, 64]; assert_eq!(Schedule::linear().footprint(0, 132, size), Footprint { tiles: 132, of_a: 3, of_b: 64 });
+    /// // 64×64 tiles on 132 multiprocessors: row by row, a round reads all 64 columns of B; in groups of 16 rows, it reads only 9.
+    /// let size = [64, 64];
+    /// assert_eq!(Schedule::linear().footprint(0, 132, size), Footprint { tiles: 132, of_a: 3, of_b: 64 });
     /// assert_eq!(Schedule::grouped(16).footprint(0, 132, size), Footprint { tiles: 132, of_a: 16, of_b: 9 });
     /// ```
     #[must_use]
