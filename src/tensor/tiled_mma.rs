@@ -211,7 +211,7 @@ impl TiledMma {
         Ok(Layout::concat([by_index, divided.mode(1)?]))
     }
 
-    /// Returns the map of an operand's tile, which states which thread owns which element.
+    /// Returns the (thread, value) layout of an operand's tile, which determines the owner of each element.
     ///
     /// # Errors
     /// Returns the errors of the layout algebra.
