@@ -62,7 +62,7 @@ macro_rules! extremes {
                 best_over(self.$row(), scope, Self::COLS, Comparison::$better)
             }
 
-            #[doc = concat!("Returns the ", $what, " of each column over the tiles of all warps of `scope`, and the index of the row that contains it.\n\nThe tiles are stacked in the order of the warps. Otherwise, see [`", stringify!($row_over), "`](Self::", stringify!($row_over), ").")]
+            #[doc = concat!("Returns the ", $what, " of each column over the tiles of all warps of `scope`, and the index of the row that contains it.\n\nThe tiles are stacked in the order of the warps. For ties, participating threads and costs, see [`", stringify!($row_over), "`](Self::", stringify!($row_over), ").")]
             #[must_use]
             #[track_caller]
             pub fn $col_over(&self, scope: impl Scope<'k>) -> (RowVec<'k, T::Sum, W, L, T::Length>, RowVec<'k, u32, W, L, T::Length>) {

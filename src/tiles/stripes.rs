@@ -40,7 +40,8 @@ pub struct Striped<'k, T: TensorElement> {
 impl<'k> Builder<'k> {
     /// Returns the arrangement of `count` stripes, each of `threads` · `adjacent` elements, for the thread with index `thread`.
     ///
-    /// The builder rejects the call if one of the numbers is 0 or a stripe has more than 65,536 elements.
+    /// The builder rejects the call if one of the numbers is 0, if a stripe has more than 65,536 elements, or if the vector has 2³²
+    /// elements or more.
     #[track_caller]
     pub fn stripes(
         self,

@@ -20,9 +20,9 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
         self.to_vector()
     }
 
-    /// Returns the same elements in another vector layout, as [`to_layout`](Self::to_layout) does, but the unit of length may differ. For
-    /// example, the column sums of an `Rt<e4m3, 1, 2>` become a vector of a tile of wider elements: `let sums: RowVec<f32, 4> =
-    /// q.col_sum().to_vector();`. The call does not compile if the lengths differ.
+    /// Returns the same elements in another vector layout, as [`to_layout`](Self::to_layout) does, but the unit of length may differ.
+    /// For example, the column sums of an `Rt<e4m3, 1, 2>` become a vector of a tile of wider elements:
+    /// `let sums: RowVec<f32, 4> = q.col_sum().to_vector();`. The call does not compile if the lengths differ.
     #[must_use]
     #[track_caller]
     pub fn to_vector<const M: usize, V2: VectorLayout>(self) -> Rv<'k, T, M, V2> {

@@ -65,7 +65,7 @@ impl BlockScale {
         layouts::scale_a(self.k)
     }
 
-    /// Returns the layout (thread, k) → `n + k · N`: the columns of B whose scales a lane provides, equal for the four lanes of
+    /// Returns the layout (thread, k) → `n + k · N`: the columns of B whose scales a lane provides. They are the same for the four lanes of
     /// a group.
     #[doc(alias = "SFBLayout")]
     #[must_use]

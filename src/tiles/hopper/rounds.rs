@@ -25,8 +25,8 @@ impl Schedule {
         rows.saturating_mul(cols).div_ceil(self.resident(blocks))
     }
 
-    /// Returns the row and column of each tile that `blocks` resident blocks compute in this round, provided that all tiles take the same time.
-    /// Tiles of a cluster are adjacent in the list; tiles past the last row and column are omitted.
+    /// Returns the row and column of each tile that `blocks` resident blocks compute in round `round`, provided that all tiles take the
+    /// same time. Tiles of a cluster are adjacent in the list; tiles past the last row and column are omitted.
     #[must_use]
     pub fn round(self, round: u32, blocks: u32, [rows, cols]: [u32; 2]) -> Vec<(u32, u32)> {
         let (of_rows, of_cols) = self.rectangle();
@@ -42,8 +42,8 @@ impl Schedule {
         tiles.filter(|&(row, col)| row < rows && col < cols).collect()
     }
 
-    /// Returns the tiles of the result that `blocks` resident blocks compute in this [round](Self::round), and the distinct tiles of A and B
-    /// that they read.
+    /// Returns the numbers of tiles of the result that `blocks` resident blocks compute in [round](Self::round) `round`, and of the
+    /// distinct tiles of A and B that they read.
     ///
     /// ```
     /// use warpwright::tiles::{Footprint, Schedule};

@@ -189,7 +189,7 @@ pub struct Persistent<'k> {
     parts: u32,
 }
 
-/// A part of the steps of a tile that several blocks of a cluster compute together.
+/// A part of the steps of a tile, where several blocks of a cluster compute the tile together.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'k> {
     rank: Val<'k, u32>,

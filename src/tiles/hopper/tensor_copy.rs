@@ -199,7 +199,7 @@ impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
     }
 
     /// Returns a source that fills the left half of a shared tile from this tile and the right half from `other`. Each of the two tiles has
-    /// half the width of the shared tile, which must be a multiple of the swizzle's width.
+    /// half the width of the shared tile, and this half must be a multiple of the swizzle's width.
     pub fn left_of(self, other: Self) -> Joined<'k, T, A> {
         Joined { tiles: vec![self, other], axis: 1 }
     }
