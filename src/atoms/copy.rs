@@ -198,7 +198,7 @@ impl CopyAtom {
         (0..=7).map(|log| 128 >> log).find(|&bits| whole(bits)).unwrap_or(1)
     }
 
-    /// Returns the fragment of a side, which states which thread owns which unit of [`unit_bits`](Self::unit_bits) bits. If several threads
+    /// Returns the fragment of a side, which determines the owner of each unit of [`unit_bits`](Self::unit_bits) bits. If several threads
     /// provide the same unit (as idle lanes of `ldmatrix` do), each unit has an owner, but the layout is not bijective.
     ///
     /// # Errors
@@ -229,7 +229,7 @@ impl CopyAtom {
     /// with one phase per matrix.
     ///
     /// # Errors
-    /// Returns [`AccessError::Misaligned`] if an address is not a multiple of 16, [`AccessError::Lanes`] for more than 32 rows.
+    /// Returns [`AccessError::Misaligned`] if an address is not a multiple of 16, or [`AccessError::Lanes`] for more than 32 rows.
     ///
     /// ```
     /// use warpwright::atoms::copy_atom;

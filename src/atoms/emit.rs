@@ -32,8 +32,8 @@ impl<'k> Builder<'k> {
     /// Emits D = A·B + C on the fragments of a lane; [`MmaAtom::fragment`] returns the elements of each register.
     ///
     /// Packed operands are pairs ([`f16x2`](crate::ptx::f16x2), [`bf16x2`](crate::ptx::bf16x2)), or bits (`u32`, `i32`,
-    /// [`B32`](crate::ptx::B32)) for any type of up to 32 bits; tf32 is [`tf32`](crate::ptx::tf32) or bits. A wrong number or type of
-    /// registers is an error at the caller's line.
+    /// [`B32`](crate::ptx::B32)) for any type of up to 32 bits; tf32 operands are [`tf32`](crate::ptx::tf32) or bits. A wrong number or
+    /// type of registers is an error at the caller's line.
     ///
     /// ```
     /// use warpwright::{atoms::mma_atom, prelude::*};
@@ -108,7 +108,8 @@ impl<'k> Builder<'k> {
         self.checked_product(atom, (a, b, c), Some(metadata), Some(scales))
     }
 
-    /// Emits C += A·B in the registers of C, which the innermost emitted loop must carry; older handles to these registers are rejected.
+    /// Emits C += A·B in the registers of C, which the innermost emitted loop must carry. The builder rejects later uses of the values that
+    /// these registers contained before the call.
     #[track_caller]
     pub fn mma_in_place<A: Scalar, B: Scalar, C: Scalar>(
         self,
@@ -124,8 +125,8 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Transposes a 2×2 block of words whose rows are owned by two lanes whose indices differ in `lane_bit`: the lane in whose index the
-    /// bit is 0 receives both first words, and the other lane receives both second words.
+    /// Transposes a 2×2 block of words. Each of two lanes, whose indices differ in the bit `lane_bit` (a power of two), owns one row: the
+    /// lane in whose index the bit is 0 receives both first words, and the other lane receives both second words.
     #[doc(alias = "SM50_Shuffle_U32_2x2Trans")]
     #[track_caller]
     pub fn transpose_2x2<T: Scalar>(self, row: [Val<'k, T>; 2], lane_bit: u32) -> [Val<'k, T>; 2] {

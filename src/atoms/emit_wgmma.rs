@@ -51,7 +51,7 @@ impl<'k> Builder<'k> {
     /// ```
     /// use warpwright::{atoms::{WgmmaOptions, mma_atom}, prelude::*, ptx::{MatrixDescriptor, MatrixLayout, ProxySpace, SwizzleMode}};
     ///
-    /// // 64×8 products of ones, 16 deep: 16 everywhere.
+    /// // A 64×8 product of matrices of ones with K = 16: every element is 16.
     /// let atom = mma_atom("SM90_64x8x16_F32BF16BF16_SS")?;
     /// let kernel = Kernel::<(Out<f32>,)>::build("ones(d)", Target::SM_90A, |k, (d,)| {
     ///     let block = k.block([128]);

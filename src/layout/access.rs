@@ -119,7 +119,7 @@ pub struct Coalescing {
 }
 
 impl Coalescing {
-    /// Returns the fraction of the transferred bytes that was requested; 1 is fully coalesced.
+    /// Returns the fraction of the transferred bytes that was requested; 1 means that the access is fully coalesced.
     #[must_use]
     pub fn efficiency(&self) -> f64 {
         f64::from(self.bytes) / (f64::from(self.sectors.max(1)) * SECTOR as f64)
@@ -211,7 +211,7 @@ fn checked<A: Into<Option<u64>>>(
 ///
 /// ```
 /// use warpwright::layout::{ComposedLayout, Layout, bank_conflicts, warp_accesses};
-/// // 32 lanes read a row each of a 32×8 tile of floats, four at a time.
+/// // Each of 32 lanes reads one row of a 32×8 tile of floats, four elements at a time.
 /// let rows = ComposedLayout::from(Layout::new((32, 8), (32, 4))?);
 /// let accesses = warp_accesses(&rows, 4, 4)?;
 /// assert_eq!(accesses.len(), 2);

@@ -44,7 +44,7 @@ impl Layout<BasisVector> {
     /// Postcondition: `result(i) = self(i).bind(units)` for all `i`.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Overflow`] if the largest offset exceeds 64 bits.
+    /// Returns [`LayoutError::Overflow`] if a stride or the largest offset exceeds 64 bits.
     pub fn bind(&self, units: &[i64]) -> Result<Layout, LayoutError> {
         let mut wraps = false;
         let stride = self.stride.map(|stride| {

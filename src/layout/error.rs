@@ -179,7 +179,7 @@ pub enum LayoutError {
         layout: String,
         /// The cotarget.
         cotarget: String,
-        /// The mode below which the first gap occurs, or the mode with the largest stride if the cotarget's modes cause it.
+        /// The mode below which the first gap occurs, or the mode with the largest stride if the cotarget's modes cause the gap.
         mode: ModePath,
         /// The extent of the mode.
         extent: i64,

@@ -85,7 +85,7 @@ impl Layout {
         self.reach().map_or(i64::MAX, |reach| reach.saturating_add(1))
     }
 
-    /// Returns the bits that any offset may have set.
+    /// Returns a mask of the bits that may be set in an offset.
     ///
     /// Postcondition: `self(i) & !bits = 0` for all `i`. The result may contain bits that no offset has, if modes carry into one another or
     /// an extent is not a power of 2.

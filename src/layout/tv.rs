@@ -114,7 +114,7 @@ impl TvLayout {
         Ok(self)
     }
 
-    /// Returns the same layout with `per_register` values, at least one, in each register, and possibly fewer in the last register.
+    /// Returns the same layout with `per_register` (at least one) values in each register, and possibly fewer in the last register.
     #[must_use]
     pub fn packed_partly(self, per_register: u32) -> Self {
         Self { per_register: per_register.max(1).into(), ..self }

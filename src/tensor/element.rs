@@ -123,8 +123,8 @@ macro_rules! elements {
 
 element_types! { words, elements }
 
-/// An element type whose registers have the type of one element or of a pair of elements. Integers and bits of 8 and 16 bits, [`e4m3`] and
-/// [`e5m2`] are excluded: they are packed into `u32`, so arithmetic on a register would carry from one element to the next.
+/// An element type whose registers have the type of one element or of a pair of elements. 8- and 16-bit integers, untyped 16-bit elements,
+/// [`e4m3`] and [`e5m2`] are excluded: they are packed into `u32`, so arithmetic on a register would carry from one element to the next.
 #[diagnostic::on_unimplemented(
     message = "functions of registers of `{Self}` would combine adjacent elements",
     note = "a register is a `u32` of several packed elements: use `map_indexed` or `zip_elements` for functions of elements, `map_words` or \
@@ -141,8 +141,8 @@ macro_rules! mapped {
 
 element_types! { words, mapped }
 
-/// An element type whose arithmetic instructions operate on one word at a time: [`bf16`], [`struct@f16`], `f32`, `f64` and integers of 32
-/// and 64 bits.
+/// An element type whose arithmetic instructions operate on one word at a time: [`bf16`], [`struct@f16`], pairs of these, `f32`, `f64`, and
+/// integers of 32 and 64 bits.
 pub trait Arithmetic:
     MappedElement<Word: Number, Reg = Self> + Number + Computed<In = <Self as TensorElement>::Word>
 {

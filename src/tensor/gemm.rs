@@ -9,7 +9,7 @@ use crate::{
     ptx::{Builder, Readable, RegId, Scalar, Shared, sealed::Sealed},
 };
 
-/// An operand A or B of [`gemm`]: a [`Fragment`], or a tensor in shared memory, which is loaded one step of k at a time.
+/// An operand A or B of [`gemm`]: a [`Fragment`], or a tensor in shared memory, which is loaded one step along k at a time.
 pub trait GemmFactor<'k, T: TensorElement>: Sealed {
     #[doc(hidden)]
     fn modes(&self) -> usize;
@@ -106,9 +106,9 @@ fn values_first<'k, T: TensorElement>(part: &Fragment<'k, T>, shape: Shape) -> F
 /// | (3, 2, 2, 3) | (v, m, n), (v, m), (v, n), (v, m, n)          |
 /// | (3, 3, 3, 3) | (v, m, n), (v, m, k), (v, n, k), (v, m, n)     |
 ///
-/// `a` and `b` may be in shared memory; in that case, each step of k is loaded before its MMAs. Consecutive values of n traverse m in
-/// alternating directions, so each instruction shares an operand with the previous one. All threads of the instruction's group must execute
-/// the call.
+/// `a` and `b` may be in shared memory; in that case, each step along k is loaded before its MMAs. For consecutive values of n, m is
+/// traversed in alternating directions, so each instruction shares an operand with the previous one. All threads of the instruction's group
+/// must execute the call.
 ///
 /// The builder rejects other ranks and mismatched extents.
 #[doc(alias = "gemm!")]

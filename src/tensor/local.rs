@@ -8,7 +8,7 @@ use super::{
 use crate::layout::{Codomain, Coord, Layout, LayoutError, Slicer, Slot, Tile, Tiler, Tuple};
 
 /// Returns the tile of `tensor` at block coordinate `coord`: `(tile modes …, kept rest modes …)`. Where an entry of `coord` is `..`, the
-/// rest mode is kept; rest modes past the end of `coord` are also kept.
+/// corresponding rest mode is kept; rest modes past the end of `coord` are also kept.
 ///
 /// Element `i` of the tile at block `b` is element `b · extent + i` of the tensor, mode by mode. If a tile does not divide a mode, the number
 /// of tiles is rounded up: the last tile of the mode extends past the end and requires predicates.

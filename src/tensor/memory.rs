@@ -49,9 +49,9 @@ impl Axis<'_> {
 
 /// Elements `T` in global or shared memory, with a layout.
 ///
-/// The layout is static; extents and strides of a matrix may be registers. The start of the view is represented by coordinates along the
-/// axes, which an access multiplies by the strides, or, if there are no axes, by the pointer; static parts are folded into constant
-/// offsets. Clones are views of the same memory.
+/// The structure of the layout is static; the extents and strides of a matrix may be in registers. The start of the view is represented by
+/// coordinates along the axes, which an access multiplies by the strides, or, if there are no axes, by the pointer; static parts are folded
+/// into constant offsets. Clones are views of the same memory.
 pub struct Tensor<'k, S: Space, T, A> {
     pub(super) pointer: Ptr<'k, T, S, A>,
     pub(super) layout: Rc<Layout<Step>>,
@@ -162,7 +162,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.layout.rank()
     }
 
-    /// Returns the layout in elements, without dynamic strides.
+    /// Returns the layout in elements, with 0 in place of dynamic strides.
     ///
     /// # Errors
     /// Returns the errors of [`Layout::new`].
@@ -238,7 +238,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.with_layout(self.layout.transpose())
     }
 
-    /// Reinterprets the memory as elements of another type, of any size.
+    /// Reinterprets the memory as elements of another type. The builder rejects the call if the tensor has edges, if the new elements would
+    /// extend past its end, or if its swizzled start might not be a whole element of the new type.
     #[must_use]
     #[track_caller]
     pub fn recast<U: TensorElement>(&self) -> Tensor<'k, S, U, A> {

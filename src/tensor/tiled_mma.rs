@@ -46,7 +46,7 @@ impl TiledMma {
     /// repeat) or a layout (which permutes the mode's coordinates).
     ///
     /// # Errors
-    /// Returns an error if the layout algebra has no valid result, such as for a permutation that does not match the atoms,
+    /// Returns an error of the layout algebra if it has no valid result (for example, if the permutation does not match the atoms),
     /// [`TensorError::Modes`] for more than three modes, or [`TensorError::Atoms`] for atoms that share threads or do not use all threads
     /// of their warps.
     #[doc(alias = "make_tiled_mma")]
@@ -211,7 +211,7 @@ impl TiledMma {
         Ok(Layout::concat([by_index, divided.mode(1)?]))
     }
 
-    /// Returns the map of an operand's tile, which states which thread owns which element.
+    /// Returns the (thread, value) layout of an operand's tile, which determines the owner of each element.
     ///
     /// # Errors
     /// Returns the errors of the layout algebra.

@@ -64,8 +64,8 @@ impl<'k> Builder<'k> {
         A::allocate(self)
     }
 
-    /// Allocates one tile or vector in shared memory for each such scope in the block, and returns the one that belongs to the executing
-    /// thread's scope: `k.shared_tile_of::<St<f32, 1, 4>>(k.warp())` allocates a tile for each warp.
+    /// Allocates one tile or vector in shared memory for each scope of the same kind as `scope` in the block, and returns the one that
+    /// belongs to the scope of the executing thread: `k.shared_tile_of::<St<f32, 1, 4>>(k.warp())` allocates a tile for each warp.
     ///
     /// The threads of the scope, not those of the whole block, execute the tile's operations, which use the scope's barrier. All threads of
     /// the scope must execute this call.
@@ -206,8 +206,8 @@ impl<Tile> fmt::Debug for Filled<Tile> {
 }
 
 impl<'k, Tile: Allocate<'k>> Filled<Tile> {
-    /// Waits at the barrier of the block, or of the scope that owns the tile, until all threads have finished reading; the tile can then be
-    /// filled again.
+    /// Waits at the barrier of the block, or of the scope that owns the tile, until all threads have finished reading, and returns the
+    /// tile, which can then be filled again.
     #[doc(alias = "sync")]
     #[track_caller]
     pub fn release(self) -> Tile {

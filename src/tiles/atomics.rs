@@ -109,8 +109,8 @@ impl<'k, T: AtomicElement, const N: usize> Filled<Sv<'k, T, N>> {
 }
 
 impl<'k, T: AtomicElement> Adding<StoringVector<'k, T>> {
-    /// Adds a register vector to part `index`, in units of the register vector's length; each element is added once. Several warps may add
-    /// to the same part.
+    /// Adds a register vector to part `index` of the vector, where each part has the register vector's length; each element is added once.
+    /// Several warps may add to the same part.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const N: usize, V: VectorLayout>(

@@ -8,11 +8,12 @@ use crate::{
     tensor::{ConvertibleElement, Fragment, TensorElement, element_types, in_order, splat, words_of},
 };
 
-/// An element type whose tiles convert to tiles of element type `U`. Every type converts to itself; floating-point types and integers of 8,
-/// 32 and 64 bits convert to each other.
+/// An element type whose tiles convert to tiles of element type `U`. Every type converts to itself; floating-point types and 8-, 32- and
+/// 64-bit integer types convert to one another.
 ///
-/// f64 and integers of 32 and 64 bits convert to each other directly. All other conversions give the result of a conversion via f32, which
-/// rounds numbers with more than 24 significant bits twice. Results are rounded to nearest even; 8-bit and integer results saturate.
+/// f64 and 32- and 64-bit integer types convert to one another directly. All other conversions give the result of a conversion via f32,
+/// which rounds numbers with more than 24 significant bits twice. Results are rounded to nearest even; results of 8-bit and integer types
+/// saturate.
 #[doc(alias = "convertor")]
 #[diagnostic::on_unimplemented(
     message = "tiles of `{Self}` do not convert to `{U}`",

@@ -124,7 +124,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
 macro_rules! zips {
     ($($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident, $what:literal $(, $alike:ident)?;)*) => {$(
         impl<'k, T: TensorElement, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
-            #[doc = concat!("Replaces each element in place with the result of `f` for that element and the corresponding element of another ", $what, ", which may have a")]
+            #[doc = concat!("Replaces each element in place with the result of `f` for that element and the corresponding element of another ", $what, ", whose elements may have a")]
             /// different width: `t.zip_elements(&mask, |x, bits| …)`.
             ///
             /// Tiles must both have elements of 16 bits or more, or both have 8-bit elements. Packed elements are unpacked; if both types

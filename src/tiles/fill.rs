@@ -103,7 +103,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
 }
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
-    /// Stores a shared tile with all threads of the block; elements past the matrix's edges are not written.
+    /// Stores a shared tile using all threads of the block; elements past the matrix's edges are not written.
     ///
     /// Adjacent threads store adjacent parts of a row, with the widest accesses that the known alignment allows. If a register tile is
     /// stored via shared memory ([`St::store_with`]), accesses to global memory are therefore up to 16 bytes wide.
@@ -123,7 +123,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
 }
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
-    /// Stores a shared vector with all threads of the block; elements past the end are not written.
+    /// Stores a shared vector using all threads of the block; elements past the end are not written.
     #[track_caller]
     pub fn store_shared<const N: usize>(self, vector: &Filled<Sv<'k, T, N>>) {
         let vector = &vector.tile;

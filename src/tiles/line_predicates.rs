@@ -58,7 +58,7 @@ macro_rules! predicates {
 
             #[doc = concat!("Returns, for each row, 1 if `f` holds for ", $which, " of its elements in this tile and in the tiles whose results `with` contains, and 0 otherwise.")]
             ///
-            /// The result replaces `with`, which a loop over the tiles of a row carries.
+            /// The result reuses the registers of `with`, so that a loop over the tiles of a row can carry it.
             #[must_use]
             #[track_caller]
             pub fn $row_with(
@@ -69,7 +69,7 @@ macro_rules! predicates {
                 self.$row(f).combined_into(with, $how)
             }
 
-            #[doc = concat!("Returns, for each row, 1 if `f` holds for ", $which, " of its elements in the tiles of all warps of `scope`, which contain different columns, and 0 otherwise.")]
+            #[doc = concat!("Returns, for each row, 1 if `f` holds for ", $which, " of its elements in the tiles of all warps of `scope`, and 0 otherwise; the tiles contain different columns.")]
             ///
             /// All threads of the scope must take part. The call uses as much shared memory and as many barriers as [`Rv::all_reduce_max`].
             #[must_use]
@@ -102,7 +102,7 @@ macro_rules! predicates {
                 self.$col(f).combined_into(with, $how)
             }
 
-            #[doc = concat!("Returns, for each column, 1 if `f` holds for ", $which, " of its elements in the tiles of all warps of `scope`, which contain different rows, and 0 otherwise.")]
+            #[doc = concat!("Returns, for each column, 1 if `f` holds for ", $which, " of its elements in the tiles of all warps of `scope`, and 0 otherwise; the tiles contain different rows.")]
             ///
             /// All threads of the scope must take part. The call uses as much shared memory and as many barriers as [`Rv::all_reduce_max`].
             #[must_use]

@@ -12,7 +12,7 @@ use crate::{
     tensor::TensorElement,
 };
 
-/// An element type of A that a warp's `mma` can multiply by elements `B` and accumulate in `C`.
+/// An element type of operand A: a warp's `mma` multiplies such elements by elements of type `B` and accumulates the products in type `C`.
 ///
 /// | A            | B            | C           | instruction                               | requires |
 /// | ---          | ---          | ---         | ---                                       | ---      |

@@ -84,9 +84,9 @@ impl<'k, Tiles: StageTiles<'k>> Stage<'k, Tiles> {
 impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
     /// Processes `count` stages in order, with up to `N − 1` later stages in flight.
     ///
-    /// `fill` is called for each of the first stages and once in the loop; `work` is called once and borrows the stage. All threads of the
-    /// block must execute the call. One barrier per iteration makes the copies visible to all threads and ensures that reads of a stage
-    /// precede the copies that refill it.
+    /// `fill` is called for each of the first `N − 1` stages and once in the loop; `work` is called once and borrows the stage. All threads
+    /// of the block must execute the call. One barrier per iteration makes the copies visible to all threads and ensures that reads of a
+    /// stage precede the copies that refill it.
     #[track_caller]
     pub fn run<S: State<'k>>(
         self,
@@ -151,8 +151,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
     /// of a part, given the 0-based index of the part, and `work` multiplies them. While a part is multiplied, the fragments of the next
     /// part, which may be the first part of the next stage, are in flight.
     ///
-    /// `fill` is also called for up to `N` − 1 stages past the last one, whose data are not used. Tiles past the edge of a matrix are not
-    /// read. All threads of the block must execute the call, which emits one barrier per stage.
+    /// `fill` is also called for up to `N − 1` stages past the last one; the data of these stages are not used. Tiles past the edge of a
+    /// matrix are not read. All threads of the block must execute the call, which emits one barrier per stage.
     #[doc(alias = "register double buffering")]
     #[track_caller]
     pub fn run_sliced<S: State<'k>, F: State<'k>>(

@@ -95,7 +95,7 @@ pub struct Random<'k> {
     offset: [Val<'k, u32>; 2],
 }
 
-/// The random numbers of a tile's elements. Its size is that of the register tile for which they are used.
+/// The random numbers of a tile's elements. The tile has the size of the register tile for which the numbers are used.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomTile<'k> {
     random: Random<'k>,
@@ -269,8 +269,8 @@ where
     T: Accumulate<Sum = f32> + ConvertibleElement,
     L: RegisterLayout,
 {
-    /// Sets each element to 0 with probability `p` and multiplies the others by 1 / (1 − `p`), in place. `p`, a constant or a register,
-    /// must be between 0 and 1. 16-bit elements are multiplied in f32 and rounded once.
+    /// Sets each element to 0 with probability `p` and multiplies the remaining elements by 1 / (1 − `p`), in place. `p`, a constant or a
+    /// register, must be between 0 and 1. 16-bit elements are multiplied in f32 and rounded once.
     ///
     /// An element is kept if its number in [`uniform`](RandomTile::uniform) is at least `p`. To compute the gradient, therefore, apply the
     /// same call, with the same `random`, to the gradient of the result.

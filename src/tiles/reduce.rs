@@ -224,7 +224,8 @@ macro_rules! reductions {
 
                 #[doc = concat!("Returns, for each row, the ", $what, " of its elements and the corresponding element of `with`.")]
                 ///
-                /// The result replaces `with`, which a loop over the tiles of a row carries. All lanes of the warp must take part.
+                /// The result reuses the registers of `with`, so that a loop over the tiles of a row can carry it. All lanes of the warp
+                /// must take part.
                 #[must_use]
                 #[track_caller]
                 pub fn $row_with(&self, with: ColVec<'k, T::Sum, H, L, T::Length>) -> ColVec<'k, T::Sum, H, L, T::Length> {
@@ -245,7 +246,8 @@ macro_rules! reductions {
 
                 #[doc = concat!("Returns, for each column, the ", $what, " of its elements and the corresponding element of `with`.")]
                 ///
-                /// The result replaces `with`, which a loop over the tiles of a column carries. All lanes of the warp must take part.
+                /// The result reuses the registers of `with`, so that a loop over the tiles of a column can carry it. All lanes of the warp
+                /// must take part.
                 #[must_use]
                 #[track_caller]
                 pub fn $col_with(&self, with: RowVec<'k, T::Sum, W, L, T::Length>) -> RowVec<'k, T::Sum, W, L, T::Length> {
@@ -284,8 +286,8 @@ reductions! {
     // what     combine  rows                 columns              all
     "sum"       SUM     row_sum  row_sum_with  col_sum  col_sum_with  sum        "";
     "product"   PRODUCT row_prod row_prod_with col_prod col_prod_with product    "";
-    "maximum"   MAX     row_max  row_max_with  col_max  col_max_with  maximum    "; for floating-point types, numbers are preferred to NaN";
-    "minimum"   MIN     row_min  row_min_with  col_min  col_min_with  minimum    "; for floating-point types, numbers are preferred to NaN";
+    "maximum"   MAX     row_max  row_max_with  col_max  col_max_with  maximum    "; NaN is ignored unless all elements are NaN";
+    "minimum"   MIN     row_min  row_min_with  col_min  col_min_with  minimum    "; NaN is ignored unless all elements are NaN";
 }
 
 impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {

@@ -16,13 +16,13 @@ use crate::{
     tensor::{Tensor, TensorElement, copy},
 };
 
-/// The tile of another block at the address of a [`Filled`] tile of this block, from which warps load.
+/// A tile of another block from which warps load, at the same address as a [`Filled`] tile of this block.
 pub struct RemoteSt<'a, 'k, T: TensorElement> {
     tile: &'a Tensor<'k, Shared, T, ReadWrite>,
     rank: Val<'k, u32>,
 }
 
-/// The tile of another block at the address of a tile of this block, to which warps store.
+/// A tile of another block to which warps store, at the same address as a tile of this block.
 pub struct RemoteStMut<'a, 'k, T: TensorElement>(RemoteSt<'a, 'k, T>);
 
 impl<T: TensorElement> fmt::Debug for RemoteSt<'_, '_, T> {
@@ -41,8 +41,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     /// Returns the tile at the same address in the block with rank `rank` of the cluster, as a destination of stores. All blocks must have
     /// allocated the same tiles before this one.
     ///
-    /// Barriers of the cluster order the accesses: one before the first access, so that the block is running and has finished reading, and one
-    /// after the last. The block that owns the tile then reads it as [`stored_by_cluster`](Self::stored_by_cluster). Requires sm_90 or later.
+    /// The kernel must order the accesses with barriers of the cluster: one before the first access, which ensures that the other block is
+    /// running and has finished reading, and one after the last access. The block that owns the tile then obtains it for reading from
+    /// [`stored_by_cluster`](Self::stored_by_cluster). Requires sm_90 or later.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -69,7 +70,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         RemoteStMut(RemoteSt { tile: &self.tensor, rank: rank.into() })
     }
 
-    /// Returns the tile after blocks of the cluster have stored to all of it ([`in_block`](Self::in_block)) and a barrier of the cluster.
+    /// Returns the tile for reading. Call this method after blocks of the cluster have stored to the whole tile
+    /// ([`in_block`](Self::in_block)) and all threads of the cluster have passed a barrier.
     #[must_use]
     pub fn stored_by_cluster(self) -> Filled<Self> {
         Filled { tile: self }
@@ -77,9 +79,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Returns the tile at the same address in the block with rank `rank` of the cluster, which must be filled as well: a barrier of the cluster
-    /// must follow the stores, and another one must precede the end of the block and its next stores. All blocks must have allocated the same
-    /// tiles before this one. Requires sm_90 or later.
+    /// Returns the tile at the same address in the block with rank `rank` of the cluster. That tile must be filled as well: a barrier of
+    /// the cluster must follow the stores to it, and another barrier must precede the next stores to it and the end of its block. All
+    /// blocks must have allocated the same tiles before this one. Requires sm_90 or later.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -107,7 +109,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 }
 
 impl<'k, T: TensorElement> RemoteSt<'_, 'k, T> {
-    /// Loads the upper left rectangle of the size of the register tile and converts its elements.
+    /// Loads the rectangle in the upper left corner that has the size of the register tile, and converts its elements.
     #[track_caller]
     pub fn load<U, const H: usize, const W: usize, L>(&self) -> Rt<'k, U, H, W, L>
     where
@@ -169,7 +171,7 @@ impl<'k, T: TensorElement> RemoteSt<'_, 'k, T> {
 }
 
 impl<'k, T: TensorElement> RemoteStMut<'_, 'k, T> {
-    /// Stores a register tile to the upper left rectangle of its size and converts its elements.
+    /// Converts the elements of a register tile and stores them to the rectangle of the same size in the upper left corner.
     #[track_caller]
     pub fn store<U, const H: usize, const W: usize, L>(&self, tile: &Rt<'k, U, H, W, L>)
     where

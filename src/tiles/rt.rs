@@ -121,8 +121,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         Self::fragment().assert_bijective();
     }
 
-    /// Returns the lane's registers, in the order of [`fragment`](Self::fragment). A handle is rejected after the tile's register has been
-    /// overwritten by `mma` or through a fragment.
+    /// Returns the lane's registers, in the order of [`fragment`](Self::fragment). The builder rejects the use of such a value after its
+    /// register has been overwritten by `mma` or through a fragment.
     #[doc(alias = "print")]
     pub fn registers(&self) -> Vec<Val<'k, T::Word>> {
         self.words()
@@ -143,7 +143,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         &self.fragment.all_registers()[at..at + Self::SUBTILE_REGISTERS]
     }
 
-    /// Converts the tile to a [`Fragment`] of `((element of word, k mod 2, k / 2), subtile column, subtile row)`.
+    /// Converts the tile to a [`Fragment`] with the modes `((element of word, k mod 2, k / 2), subtile column, subtile row)`.
     #[must_use]
     pub fn into_fragment(self) -> Fragment<'k, T> {
         let element = i64::from(T::SUBTILE_LENGTH / 8);
@@ -154,7 +154,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
 
     /// Copies a fragment's registers to a tile, in the order of [`into_fragment`](Self::into_fragment).
     ///
-    /// The builder rejects a fragment whose registers do not match those of the tile in this order.
+    /// The builder rejects a fragment that does not consist of whole registers in order, or whose number of registers differs from that of
+    /// the tile.
     #[track_caller]
     pub fn from_fragment(k: Builder<'k>, fragment: &Fragment<'k, T>) -> Self {
         k.check_whole_warps();

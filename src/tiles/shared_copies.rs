@@ -19,7 +19,7 @@ use crate::{
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
-    /// Stores a register tile of the same size with one warp and converts its elements. Uses `stmatrix` on sm_90 and later.
+    /// Converts the elements of a register tile of the same size and stores them using one warp. Uses `stmatrix` on sm_90 and later.
     #[track_caller]
     pub fn store<U: Convert<T>, L: RegisterLayout>(self, tile: &Rt<'k, U, H, W, L>) -> Pending<'k, Self> {
         const { assert_whole::<T, U, L>() };

@@ -46,8 +46,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Updates the tile in place, 16 rows at a time, with all warps of the block: `f` receives the index of the 16 rows, in units of
-    /// subtiles, and their elements, and returns the new elements.
+    /// Updates the tile in place, 16 rows at a time, using all warps of the block: `f` receives the index of a row of subtiles and the
+    /// elements of its 16 rows, and returns the new elements.
     ///
     /// All operations on register tiles are available: `tile.update(|row, x| x * &scale.tile(row).load())` multiplies each row by an
     /// element of a shared vector. The call first waits at the block's barrier, because other threads may still be reading.
@@ -81,7 +81,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         tile.owner.pending(tile)
     }
 
-    /// Applies `f` to the tile in place, one register at a time as [`Rt::map`] does, with all warps of the block.
+    /// Applies `f` to the tile in place, one register at a time as [`Rt::map`] does, using all warps of the block.
     #[track_caller]
     pub fn map(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, St<'k, T, H, W, S>>
     where
@@ -205,7 +205,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         Updating { to: self.storing() }
     }
 
-    /// Stores `value` in every element, with all warps of the block.
+    /// Stores `value` in every element, using all warps of the block.
     #[doc(alias = "zero")]
     #[doc(alias = "one")]
     #[track_caller]
@@ -216,7 +216,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         self.store_with(|tile| owner.over_warps(H as u32, |row| tile.subtile(row, 0).store(&band)))
     }
 
-    /// Copies another shared tile and converts its elements, with all warps of the block. The swizzles may differ.
+    /// Copies another shared tile and converts its elements, using all warps of the block. The swizzles may differ.
     ///
     /// The builder rejects the call if the other tile belongs to a smaller scope, such as a warp.
     #[doc(alias = "copy")]

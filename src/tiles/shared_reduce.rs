@@ -212,7 +212,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
 macro_rules! extremes {
     ($($what:literal $better:ident $all:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements, with its row and column.\n\nIf elements are equal, the first one in row-major order is returned. All threads of the block must take part; all receive the same result.")]
+            #[doc = concat!("Returns the ", $what, " of all elements, and its row and column.\n\nIf elements are equal, the first one in row-major order is returned. All threads of the block must take part; all receive the same result.")]
             #[must_use]
             #[track_caller]
             pub fn $all(&self) -> (Val<'k, T::Sum>, (Val<'k, u32>, Val<'k, u32>)) {
@@ -221,7 +221,7 @@ macro_rules! extremes {
         )*}
 
         impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements, with its index.\n\nIf elements are equal, the one with the lowest index is returned. All threads of the warp must take part; all of them, in every calling warp, receive the same result.")]
+            #[doc = concat!("Returns the ", $what, " of all elements, and its index.\n\nIf elements are equal, the one with the lowest index is returned. All threads of the warp must take part; all of them, in every calling warp, receive the same result.")]
             #[must_use]
             #[track_caller]
             pub fn $all(&self) -> (Val<'k, T::Sum>, Val<'k, u32>) {

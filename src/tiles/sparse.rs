@@ -84,9 +84,9 @@ impl Steps {
     }
 }
 
-/// A compressed tile of a sparse matrix in the registers of a warp, operand A of
-/// [`mma_ab_sparse`](super::Rt::mma_ab_sparse). It stores `H`×`W` subtiles of 16×16 elements `T` (16×32 for 8-bit elements) and the
-/// positions of these elements, and represents `H`×2`W` subtiles.
+/// A compressed tile of a sparse matrix in the registers of a warp, for use as operand A of [`mma_ab_sparse`](super::Rt::mma_ab_sparse). It
+/// stores `H`×`W` subtiles of 16×16 elements `T` (16×32 for 8-bit elements) and the positions of these elements, and represents `H`×2`W`
+/// subtiles.
 ///
 /// A lane owns the registers of an [`Rt`](super::Rt) of `H`×`W` subtiles, and one register of metadata per 16×64 elements of the matrix
 /// (16×32 for tf32, and for 16-bit elements if `W` is odd).
@@ -197,8 +197,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: TensorElement, A> SparseGl<'k, T, A> {
-    /// Returns the matrix of the stored elements, which has half the columns. Its tiles of `H`×`W` subtiles can be copied to shared tiles
-    /// for [`SparseGlTile::load_with`].
+    /// Returns the matrix of the stored elements, which has half as many columns. Its tiles of `H`×`W` subtiles can be copied to shared
+    /// tiles for [`SparseGlTile::load_with`].
     #[must_use]
     pub fn values(&self) -> &Gl<'k, T, A> {
         &self.values

@@ -17,7 +17,8 @@ use crate::{
     tensor::TensorElement,
 };
 
-/// An element type of a sparse operand A that a warp's `mma.sp` can multiply by dense elements `B` and accumulate in `C`.
+/// An element type of a sparse operand A: a warp's `mma.sp` multiplies such elements by dense elements of type `B` and accumulates the
+/// products in type `C`.
 ///
 /// | A            | B            | C          | instruction | requires |
 /// | ---          | ---          | ---        | ---         | ---      |

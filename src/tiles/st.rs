@@ -26,7 +26,8 @@ use crate::{
 /// [`Col`](super::Col) tiles.
 ///
 /// The block owns the tile, unless [`shared_tile_of`](Builder::shared_tile_of) allocates one per warp or group of warps. In that case,
-/// statements about the block, its threads and its barrier apply to that scope.
+/// where the documentation of the tile's methods refers to the block, its threads or its barrier, it means those of that warp or group of
+/// warps.
 #[doc(alias = "st")]
 pub struct St<'k, T: TensorElement, const H: usize, const W: usize, S = Auto> {
     pub(super) tensor: Tensor<'k, Shared, T, ReadWrite>,

@@ -40,7 +40,8 @@ pub struct Striped<'k, T: TensorElement> {
 impl<'k> Builder<'k> {
     /// Returns the arrangement of `count` stripes, each of `threads` · `adjacent` elements, for the thread with index `thread`.
     ///
-    /// The builder rejects the call if one of the numbers is 0 or a stripe has more than 65,536 elements.
+    /// The builder rejects the call if one of the numbers is 0, if a stripe has more than 65,536 elements, or if the vector has 2³²
+    /// elements or more.
     #[track_caller]
     pub fn stripes(
         self,
@@ -270,16 +271,16 @@ impl<'k, T: TensorElement> State<'k> for Striped<'k, T> {
     }
 }
 
-/// Elements of 32 bits, one per register.
+/// Operations on vectors with one element per register.
 impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
-    /// Applies `f` to each element.
+    /// Applies `f` to each element and returns the results.
     #[must_use]
     #[track_caller]
     pub fn map(&self, f: impl Fn(Val<'k, T>) -> Val<'k, T>) -> Self {
         Self { stripes: self.stripes, words: self.words.iter().map(|&x| f(x)).collect() }
     }
 
-    /// Applies `f` to each element and the corresponding element of `other`.
+    /// Applies `f` to each element and the corresponding element of `other`, and returns the results.
     #[must_use]
     #[track_caller]
     pub fn zip(&self, other: &Self, f: impl Fn(Val<'k, T>, Val<'k, T>) -> Val<'k, T>) -> Self {
@@ -287,7 +288,7 @@ impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
         Self { stripes: self.stripes, words }
     }
 
-    /// Applies `f` to each element and its index in the vector.
+    /// Applies `f` to the index of each element in the vector and to the element, and returns the results.
     #[must_use]
     #[track_caller]
     pub fn map_indexed(&self, f: impl Fn(Val<'k, u32>, Val<'k, T>) -> Val<'k, T>) -> Self {

@@ -115,8 +115,8 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
         Self::fragment().elements(lane.into())
     }
 
-    /// Returns the lane's registers, in the order of [`fragment`](Self::fragment). A handle is rejected after the vector's register has
-    /// been overwritten.
+    /// Returns the lane's registers, in the order of [`fragment`](Self::fragment). The builder rejects the use of such a value after its
+    /// register has been overwritten.
     pub fn registers(&self) -> Vec<Val<'k, T::Word>> {
         self.words()
     }
@@ -124,7 +124,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     /// Returns a vector whose registers contain `values`, in the order of [`fragment`](Self::fragment); the inverse of
     /// [`registers`](Self::registers).
     ///
-    /// The builder rejects the call if the number of values is not the number of registers.
+    /// The builder rejects the call if the number of values is not [`REGISTERS`](Self::REGISTERS).
     #[track_caller]
     pub fn from_registers(k: Builder<'k>, values: impl AsRef<[Val<'k, T::Word>]>) -> Self {
         from_values(k, values.as_ref())

@@ -28,8 +28,8 @@ impl Sparsity {
         Sparsity { chunk, unit, bits_per_unit, metadata_bits, wide: bits >= 16 }
     }
 
-    /// Returns the size of a chunk, which is a group of consecutive elements of a row of which half are stored: 2 for tf32, 8 for 4-bit
-    /// elements, and 4 for other types.
+    /// Returns the size of a chunk, a group of consecutive elements of a row, half of which are stored: 2 for tf32, 8 for 4-bit elements,
+    /// and 4 for other types.
     #[must_use]
     pub const fn chunk(&self) -> u32 {
         self.chunk

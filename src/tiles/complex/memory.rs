@@ -103,7 +103,7 @@ impl<'k, T: TensorElement, A: Writable> CglTile<'k, T, A> {
         self.im.store(&tile.im);
     }
 
-    /// Stores a shared tile with all threads of the block, as [`GlTile::store_shared`](crate::tiles::GlTile::store_shared) does.
+    /// Stores a shared tile using all threads of the block, as [`GlTile::store_shared`](crate::tiles::GlTile::store_shared) does.
     #[track_caller]
     pub fn store_shared<const H: usize, const W: usize, S: SharedSwizzle>(
         self,

@@ -13,8 +13,8 @@ use crate::{
 const SUBTILE: usize = 8;
 const ROWS: usize = 2;
 
-/// Shared memory for an all-to-all exchange among the blocks of a cluster that compute parts of the same tile of 64 rows. Each block
-/// obtains `P` columns of subtiles from every part, and one vector with an element per row.
+/// Shared memory for an all-to-all exchange among the blocks of a cluster that compute parts of the same tile of 64 rows. From every part,
+/// each block obtains `P` columns of subtiles and one vector with one element per row.
 pub struct AllToAll<'k, T, const P: usize> {
     exchange: PartExchange<'k, T>,
 }

@@ -13,8 +13,8 @@ use crate::{
 /// it has read the previous one, and reuses a slot only after all warpgroups have contributed to the tile in the other slot.
 const SLOTS: u32 = 2;
 
-/// A shared tile of `H`×`W` subtiles for an operand. Each of `C` consumer warpgroups computes 64 of its rows; then all of them read the
-/// whole operand. Two tiles alternate from round to round.
+/// A shared tile of `H`×`W` subtiles for an operand of which each of `C` consumer warpgroups computes 64 rows and which all of these
+/// warpgroups then read in full. Two such tiles alternate from round to round.
 ///
 /// ```
 /// # use warpwright::{prelude::*, tiles::{consumers, producer}};

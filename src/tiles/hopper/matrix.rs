@@ -199,7 +199,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         SharedMatrix { start: self.tile.address(), blocks, transposed: false, element: PhantomData }
     }
 
-    /// Returns part `index` of the tile's rows, `H2` rows of subtiles, as an operand of a warpgroup MMA: `a.rows(c.rank())`.
+    /// Divides the tile's rows into parts of `H2` rows of subtiles and returns part `index` as an operand of a warpgroup MMA:
+    /// `a.rows(c.rank())`.
     ///
     /// `H2` must divide `H`. A constant index past the last part is rejected.
     #[track_caller]
@@ -214,7 +215,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         part
     }
 
-    /// Returns part `index` of the tile's columns, `W2` columns of subtiles, as an operand of a warpgroup MMA.
+    /// Divides the tile's columns into parts of `W2` columns of subtiles and returns part `index` as an operand of a warpgroup MMA.
     ///
     /// `W2` must divide `W`, and each part must consist of whole blocks of the swizzle. A constant index past the last part is
     /// rejected.

@@ -41,7 +41,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<T, const W: usize, const SLOTS: usize, const C: usize, S> Outbox<'_, T, W, SLOTS, C, S> {
-    /// Sets whether threads store the elements instead of tensor copies. This is required if the row pitch is not a multiple of 16 bytes.
+    /// Sets whether threads, rather than tensor copies, store the elements. This is required if the row pitch is not a multiple of 16
+    /// bytes.
     #[must_use]
     pub fn by_threads(self, by_threads: bool) -> Self {
         Self { by_threads, ..self }

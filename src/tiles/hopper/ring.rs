@@ -96,7 +96,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
 }
 
 impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, N, C> {
-    /// Fills the stages with zeros, for use with copies that fill only parts of the tiles. All threads of the block must execute the call.
+    /// Fills the stages with zeros, for use with copies that fill only parts of the tiles. All threads of the block (in a kernel with
+    /// clusters, of the cluster) must execute the call.
     #[must_use]
     #[track_caller]
     pub fn zeroed(self) -> Self {
@@ -328,7 +329,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
         })
     }
 
-    /// Waits for the next stage of the ring.
+    /// Waits for the next stage of the ring and returns it.
     #[track_caller]
     pub fn receive<Tiles: StageTiles<'k>, const N: usize>(
         self,
@@ -361,7 +362,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
     /// Releases a stage that only `wgmma`s have read, so that the producer may refill it. These `wgmma`s must be complete. After loads into
     /// registers, call [`release_loaded`](Self::release_loaded) instead.
     ///
-    /// The builder rejects the call if `ring` is not the ring that the stage was received from, and a stage that is never released.
+    /// The builder rejects the call if `ring` is not the ring that the stage was received from. It also rejects kernels that receive a
+    /// stage without releasing it.
     #[track_caller]
     pub fn release<Tiles: StageTiles<'k>, const N: usize>(
         self,

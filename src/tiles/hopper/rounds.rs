@@ -2,31 +2,31 @@
 
 use super::schedule::Schedule;
 
-/// The tiles of a result that are computed simultaneously, and the distinct tiles of A and B that they read at each step, which is what the L2
-/// cache must deliver from memory.
+/// The number of tiles of a result that are computed simultaneously, and the numbers of distinct tiles of A and B that are read for them at
+/// each step and that the L2 cache must therefore fetch from memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Footprint {
     /// The number of tiles of the result.
     pub tiles: u32,
-    /// The number of distinct tiles of A: the rows that contain tiles of the result.
+    /// The number of distinct tiles of A: one for each row that contains tiles of the result.
     pub of_a: u32,
-    /// The number of distinct tiles of B: the columns that contain tiles of the result.
+    /// The number of distinct tiles of B: one for each column that contains tiles of the result.
     pub of_b: u32,
 }
 
 impl Schedule {
     /// Returns the number of rounds in which `blocks` resident blocks compute a result of `rows`×`cols` tiles.
     ///
-    /// Blocks form clusters of the numbers of tiles and parts that [`per_cluster`](Self::per_cluster) and [`split`](Self::split) set; by
-    /// default, each block is alone.
+    /// The blocks form clusters whose numbers of tiles and parts are set with [`per_cluster`](Self::per_cluster) and
+    /// [`split`](Self::split). By default, a cluster is a single block.
     #[must_use]
     pub fn rounds(self, blocks: u32, [rows, cols]: [u32; 2]) -> u32 {
         let [rows, cols] = self.rectangles([rows, cols]);
         rows.saturating_mul(cols).div_ceil(self.resident(blocks))
     }
 
-    /// Returns the row and column of each tile that `blocks` resident blocks compute in this round, provided that all tiles take the same time.
-    /// Tiles of a cluster are adjacent in the list; tiles past the last row and column are omitted.
+    /// Returns the row and column of each tile that `blocks` resident blocks compute in round `round`, provided that all tiles take the
+    /// same time. Tiles of a cluster are adjacent in the list; tiles past the last row and column are omitted.
     #[must_use]
     pub fn round(self, round: u32, blocks: u32, [rows, cols]: [u32; 2]) -> Vec<(u32, u32)> {
         let (of_rows, of_cols) = self.rectangle();
@@ -42,13 +42,13 @@ impl Schedule {
         tiles.filter(|&(row, col)| row < rows && col < cols).collect()
     }
 
-    /// Returns the tiles of the result that `blocks` resident blocks compute in this [round](Self::round), and the distinct tiles of A and B
-    /// that they read.
+    /// Returns the numbers of tiles of the result that `blocks` resident blocks compute in [round](Self::round) `round`, and of the
+    /// distinct tiles of A and B that they read.
     ///
     /// ```
     /// use warpwright::tiles::{Footprint, Schedule};
     ///
-    /// // 64×64 tiles on 132 multiprocessors: row by row, a round reads all columns of B, in groups of 16 rows only 9 of 64.
+    /// // 64×64 tiles on 132 multiprocessors: row by row, a round reads all 64 columns of B; in groups of 16 rows, it reads only 9.
     /// let size = [64, 64];
     /// assert_eq!(Schedule::linear().footprint(0, 132, size), Footprint { tiles: 132, of_a: 3, of_b: 64 });
     /// assert_eq!(Schedule::grouped(16).footprint(0, 132, size), Footprint { tiles: 132, of_a: 16, of_b: 9 });

@@ -57,8 +57,8 @@ impl Schedule {
         self.group
     }
 
-    /// Lets the blocks of a cluster compute `rows`×`cols` tiles simultaneously; the order then applies to these rectangles. By default, the
-    /// blocks compute adjacent tiles of one column.
+    /// Lets the blocks of a cluster simultaneously compute a rectangle of `rows`×`cols` tiles; the order then applies to these rectangles.
+    /// By default, the blocks compute adjacent tiles of one column.
     #[must_use]
     pub const fn per_cluster(self, rows: u32, cols: u32) -> Self {
         Self { cluster: Some([rows, cols]), ..self }
@@ -72,7 +72,7 @@ impl Schedule {
         Self { back_and_forth: true, ..self }
     }
 
-    /// Lets `parts` blocks of a cluster (at least 1) compute each tile together: each block computes a part of the tile's steps
+    /// Lets `parts` (at least 1) blocks of a cluster compute each tile together: each block computes a part of the tile's steps
     /// ([`Persistent::part`]). Use this method if the result has fewer tiles than the device has multiprocessors.
     #[doc(alias = "split-K")]
     #[must_use]
@@ -193,7 +193,7 @@ pub struct Persistent<'k> {
     parts: u32,
 }
 
-/// A part of the steps of a tile that several blocks of a cluster compute together.
+/// A part of the steps of a tile, where several blocks of a cluster compute the tile together.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'k> {
     rank: Val<'k, u32>,

@@ -78,7 +78,7 @@ impl fmt::Debug for RingId {
 
 /// A stage of a ring whose tiles have arrived; consumers release it when they have finished reading.
 ///
-/// A stage that is dropped instead is an error of the kernel, because the producer would wait for it forever.
+/// The builder rejects kernels that drop a stage instead, because the producer would wait for it forever.
 #[must_use = "release the stage, or the producer waits for it forever"]
 pub struct Received<'k, Tiles: StageTiles<'k>> {
     k: Builder<'k>,

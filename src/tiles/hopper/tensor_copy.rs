@@ -77,8 +77,9 @@ impl<T: TensorElement, A> fmt::Debug for FirstRows<'_, T, A> {
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns a tile of `rows` rows as a source that fills only the first rows of a shared tile. `rows` must be a multiple of 8 that divides
-    /// the height of the shared tile. This saves time, because copying rows past the edge takes as long as copying other rows.
+    /// Returns a tile of `rows` rows as a source that fills only the first rows of a shared tile. `rows` must be a multiple of 8 that
+    /// divides the height of the shared tile. Loading only these rows saves time, because copying rows past the edge takes as long as
+    /// copying other rows.
     pub fn first_rows(self, rows: u32) -> FirstRows<'k, T, A> {
         FirstRows { tile: self, rows }
     }
@@ -191,14 +192,14 @@ impl<T: TensorElement, A> fmt::Debug for Joined<'_, T, A> {
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns a source that fills the upper half of a shared tile from this tile and the lower half from `other`. Each of them has half the
-    /// height of the shared tile.
+    /// Returns a source that fills the upper half of a shared tile from this tile and the lower half from `other`. Each of the two tiles
+    /// has half the height of the shared tile.
     pub fn above(self, other: Self) -> Joined<'k, T, A> {
         Self::stacked(vec![self, other])
     }
 
-    /// Returns a source that fills the left half of a shared tile from this tile and the right half from `other`. Each of them has half the
-    /// width of the shared tile, and this half must be a multiple of the swizzle's width.
+    /// Returns a source that fills the left half of a shared tile from this tile and the right half from `other`. Each of the two tiles has
+    /// half the width of the shared tile, and this half must be a multiple of the swizzle's width.
     pub fn left_of(self, other: Self) -> Joined<'k, T, A> {
         Joined { tiles: vec![self, other], axis: 1 }
     }
