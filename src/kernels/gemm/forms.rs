@@ -29,8 +29,8 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel that computes a product and applies an epilogue with additional operands. The sums of tiles of more than 128
-    /// columns leave no registers for these operands, so the kernel uses tiles of 128×128 instead.
+    /// Builds the kernel that computes a product and applies an epilogue with additional operands. The sums of tiles larger than 128×128
+    /// leave no registers for these operands, so the kernel uses tiles of 128×128 instead.
     ///
     /// ```
     /// use warpwright::{kernels::{Activation, Epilogue, Gemm, GemmTile, MatrixOrder}, prelude::*};
