@@ -21,8 +21,8 @@ pub enum GemmTile {
     T128x128,
     /// 128×160, for results that, with tiles of other sizes, leave many multiprocessors idle in the last round.
     T128x160,
-    /// 128×176, like 128×160, but only for results of 16 or 32 bits, and chosen only by a [`GemmTable`](super::GemmTable). It is slow if B
-    /// is in rows, because rows of 176 elements allow only a swizzle of 32 bytes.
+    /// 128×176, like 128×160, for results of 16 or 32 bits. [`Gemm::for_problem`](super::Gemm::for_problem) chooses it only from a
+    /// [`GemmTable`](super::GemmTable). It is slow if B is in rows, because rows of 176 elements allow only a swizzle of 32 bytes.
     T128x176,
     /// 128×192, the largest tile of one warpgroup; for large results.
     T128x192,

@@ -230,7 +230,7 @@ impl RowTiling {
     }
 
     /// Returns the tiling for elementwise functions of rows of the given `sizes`, as in [`for_rows`](Self::for_rows), except that longer
-    /// rows are divided among blocks of 64 threads, each of which processes 32 bytes.
+    /// rows are divided among blocks of 64 threads, where each thread processes 32 bytes.
     #[must_use]
     pub fn for_elements(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
