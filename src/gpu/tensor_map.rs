@@ -140,7 +140,7 @@ pub enum TensorMapError {
     /// A list has the wrong length for the number of dimensions.
     #[error("{what}: expected {expected} values for {rank} dimensions, found {found}")]
     Length {
-        /// The list.
+        /// The name of the list.
         what: &'static str,
         /// The number of dimensions.
         rank: usize,

@@ -125,7 +125,7 @@ pub struct Called {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// No kernel supports the sizes, or the cache does not support calls on a stream.
+    /// An argument is not valid, no kernel supports the sizes, or the cache does not support calls on a stream.
     #[error("{call}: expected {expected}, found {found}")]
     Refused {
         /// The name of the function.

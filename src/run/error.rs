@@ -241,7 +241,7 @@ pub enum RunError {
     #[cfg(not(feature = "cuda"))]
     #[error("expected a build with the feature `cuda` to use a GPU, found one without it")]
     NoCuda,
-    /// The driver rejected the kernel.
+    /// The driver rejected the kernel or compiled it to slow code.
     #[cfg(feature = "cuda")]
     #[error(transparent)]
     Load(Box<JitError>),

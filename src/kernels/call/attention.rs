@@ -187,7 +187,7 @@ pub struct AttentionDerivatives<'a, T> {
 }
 
 impl AttentionShape {
-    /// Returns the number of elements of each of the two `workspace` buffers of [`attention_backward`].
+    /// Returns the numbers of elements of the two `workspace` buffers of [`attention_backward`].
     #[must_use]
     pub fn workspace(&self, deterministic: bool) -> [usize; 2] {
         let heads = self.batches as usize * self.heads as usize;

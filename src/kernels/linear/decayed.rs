@@ -23,8 +23,8 @@ pub type DecayedAttentionArgs<T> =
 /// The argument `state` contains S₀ and is overwritten with S after the last token, so a sequence can be processed in parts. Decays must be
 /// negative, or 0 for linear attention without decay; −∞ is not allowed.
 ///
-/// Sums are f32. The scores q·k, the values multiplied by their decay factors, and the state are rounded to `T` before they are operands of
-/// an MMA.
+/// Sums are f32. The scores q·k and the values v, both multiplied by their decay factors, and the state are rounded to `T` before they are
+/// operands of an MMA.
 #[doc(alias = "Lightning Attention")]
 #[doc(alias = "RetNet")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
