@@ -36,7 +36,7 @@
 //! | executing and checking PTX from any source on the CPU               | `sim` (feature `sim`, on by default)    |
 //! | an application's own cudarc context, streams and buffers            | `gpu` (feature `cuda`, on by default)   |
 //! | PTX files with a header for C and C++                               | `export` (on by default)                |
-//! | the owner of each element of an instruction's operands              | [`atoms`]                               |
+//! | the thread that owns each element of an instruction's operands      | [`atoms`]                               |
 //! | pictures of layouts, instructions and bank conflicts                | `draw` (feature `draw`)                 |
 //! | shapes, strides, swizzles and their algebra                         | [`layout`]                              |
 //! | the instruction forms with their versions and targets               | [`ptx::table`]                          |

@@ -136,7 +136,7 @@ pub struct TensorMapManifest {
     pub box_dims: Vec<u32>,
     /// The swizzle in shared memory, `CUtensorMapSwizzle`.
     pub swizzle: String,
-    /// The fetch size of the level-2 cache, `CUtensorMapL2promotion`.
+    /// The minimum size of fetches into the L2 cache, `CUtensorMapL2promotion`.
     pub l2_promotion: String,
     /// The value of elements out of bounds, `CUtensorMapFloatOOBfill`.
     pub oob_fill: String,

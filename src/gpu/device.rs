@@ -23,7 +23,7 @@ pub struct DeviceProperties {
     pub multiprocessors: u32,
     /// Total memory.
     pub memory_bytes: usize,
-    /// Size of the level-2 cache.
+    /// Size of the L2 cache.
     pub l2_bytes: u32,
     /// Maximum clock rate of the multiprocessors in kHz.
     pub clock_khz: u32,
@@ -127,7 +127,7 @@ impl Gpu {
         Self::from_context(context)
     }
 
-    /// Uses an existing context of the caller.
+    /// Creates a `Gpu` that uses the caller's existing context.
     ///
     /// # Errors
     /// Returns [`GpuError::Unavailable`] if the driver lacks a required symbol, or the driver's error.
@@ -163,7 +163,7 @@ impl Gpu {
         Ok(self.context.mem_get_info().map_err(CallFailed::at("cuMemGetInfo"))?)
     }
 
-    /// Waits for all work of the context. Returns errors caused by faults of earlier kernels, unless an earlier call has returned them.
+    /// Waits until all work of the context has finished. Returns an error if an earlier kernel faulted.
     #[doc(alias = "cuCtxSynchronize")]
     pub fn synchronize(&self) -> Result<(), GpuError> {
         Ok(self.context.synchronize().map_err(CallFailed::at("cuCtxSynchronize"))?)

@@ -119,7 +119,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// Returns the compiler's messages; empty for the other variants.
+    /// Returns the compiler's messages; empty if the error occurred before compilation.
     pub fn messages(&self) -> &[JitMessage] {
         match self {
             Self::Rejected { messages, .. } | Self::Advisories { messages, .. } => messages,
@@ -177,7 +177,7 @@ pub enum LaunchError {
         /// The device's limits in x, y, z.
         limit: [u32; 3],
     },
-    /// More threads per block than the device or this kernel's registers and `.maxntid` allow.
+    /// More threads per block than the device, the kernel's registers or its `.maxntid` allows.
     #[error("kernel `{kernel}`: expected at most {limit} threads per block, found {found}")]
     TooManyThreads {
         /// The kernel name.

@@ -6,7 +6,7 @@ use cudarc::driver::{CudaSlice, CudaStream, DevicePtrMut, result};
 
 use super::error::{CallFailed, GpuError};
 
-/// Allocates `bytes` bytes and queues filling them with `byte` on `stream`.
+/// Allocates `bytes` bytes and queues an operation on `stream` that sets each of them to `byte`.
 ///
 /// # Errors
 /// Returns errors of the driver, most often insufficient memory.

@@ -83,12 +83,12 @@ impl JitMessage {
     }
 
     /// Returns whether the message is an advisory note `(C75nn)`: the compiler serialized `wgmma` instructions, inserted waits for them, or
-    /// ignored `setmaxnreg`. The kernel is correct, but takes a multiple of the time.
+    /// ignored `setmaxnreg`. The kernel is correct, but several times slower.
     pub fn is_hopper_advisory(&self) -> bool {
         self.advisory().is_some_and(|code| code.len() == 5 && code.starts_with("C75"))
     }
 
-    /// Returns the kernel that the message names: `… in the function 'scale'`.
+    /// Returns the name of the kernel that the message mentions: `scale` for `… in the function 'scale'`.
     pub fn kernel(&self) -> Option<&str> {
         let (_, rest) = self.text.split_once("function '")?;
         rest.split_once('\'').map(|(name, _)| name)
@@ -164,7 +164,7 @@ impl JitInfo {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }
 
-    /// Returns warnings and advisory notes, which a clean compilation does not produce.
+    /// Returns the messages that a clean compilation does not produce: warnings, errors and advisory notes.
     pub fn warnings(&self) -> impl Iterator<Item = &JitMessage> {
         self.messages.iter().filter(|m| m.severity >= Severity::Warning || m.advisory().is_some())
     }

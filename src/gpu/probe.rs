@@ -44,7 +44,7 @@ pub enum Unavailable {
         /// The names that were tried, as an abbreviated list.
         tried: String,
     },
-    /// The library lacks a symbol that every supported driver has, as stub libraries do.
+    /// The library, which may be a stub library, lacks a symbol that every supported driver has.
     #[error("{library} is not a working NVIDIA driver: it has no symbol `{symbol}`")]
     BrokenDriver {
         /// The library's name or path.

@@ -76,7 +76,7 @@ impl Swizzle {
     }
 }
 
-/// The minimum size of a fetch into the level-2 cache.
+/// The minimum size of a fetch into the L2 cache.
 #[doc(alias = "CUtensorMapL2promotion")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u32)]
@@ -100,11 +100,11 @@ pub enum OutOfBounds {
     /// Zero.
     #[default]
     Zero = 0,
-    /// A NaN that `fma` with zero converts to zero; for floating-point elements.
+    /// The NaN for elements out of bounds (OOB-NaN), for which `fma.oob` returns zero; only for floating-point elements.
     Nan = 1,
 }
 
-/// A tensor in global memory and the box that one copy moves. Dimension 0 is the fastest.
+/// A tensor in global memory and the box that one copy moves. Dimension 0 is the innermost dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TiledTensor {
     /// The device address of the first element, a multiple of 16.
@@ -121,7 +121,7 @@ pub struct TiledTensor {
     pub element_strides: Vec<u32>,
     /// The permutation in shared memory.
     pub swizzle: Swizzle,
-    /// The fetch size of the level-2 cache.
+    /// The minimum size of fetches into the L2 cache.
     pub l2_promotion: L2Promotion,
     /// The value of elements past the tensor's edges.
     pub out_of_bounds: OutOfBounds,
@@ -140,7 +140,7 @@ pub enum TensorMapError {
     /// A list has the wrong length for the number of dimensions.
     #[error("{what}: expected {expected} values for {rank} dimensions, found {found}")]
     Length {
-        /// The list.
+        /// The name of the list.
         what: &'static str,
         /// The number of dimensions.
         rank: usize,
@@ -290,8 +290,9 @@ unsafe impl DeviceRepr for TensorMap {}
 impl TensorMap {
     /// Checks and encodes a map.
     ///
-    /// The memory at the address must stay allocated while kernels use the map. cudarc does not track this use: pass the buffer
-    /// itself to the same launch as well, or order the streams manually.
+    /// The memory at the address must stay allocated while kernels use the map. cudarc does not track this use: encode the map in
+    /// [`Args::read_map`](super::Args::read_map) or [`Args::write_map`](super::Args::write_map), which track the buffer, or order the
+    /// streams manually.
     ///
     /// # Errors
     /// Returns [`TensorMapError`].

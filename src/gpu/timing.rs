@@ -5,7 +5,7 @@ use super::probe::probe;
 use cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
 use cudarc::driver::{CudaEvent, CudaStream};
 
-/// The times of repeated runs in microseconds, measured with the GPU's clock, whose resolution is about 0.5 µs.
+/// The times of repeated runs in microseconds, measured with events, whose resolution is about 0.5 µs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timings {
     micros: Vec<f64>,
@@ -44,10 +44,10 @@ impl Timings {
     }
 }
 
-/// Calls `work(i)` for `i` in `0..warmup + runs`, each between two events, and times the last `runs` calls.
+/// Calls `work(i)` for `i` in `0..warmup + runs`, and times each of the last `runs` calls with two events.
 ///
-/// The calls are not synchronized, so that the GPU stays busy; `work` should only queue work. `i` allows cycling through several buffers to
-/// keep the cache cold.
+/// The calls are not synchronized, so that the GPU stays busy; `work` should only queue work. Use `i` to cycle through several buffers that
+/// together exceed the L2 cache, so that the data are not cached.
 ///
 /// # Errors
 /// Returns the first error of `work`, or of the driver.

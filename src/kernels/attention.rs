@@ -36,7 +36,7 @@ pub use visible::AttentionMask;
 pub type AttentionArgs<T> = (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [u32; 5], [[u32; 3]; 4], f32);
 
 /// The arguments of the kernel that [`Attention::kernel_with_extras`] builds: [`AttentionArgs`] followed by `(…, slopes, sinks)`, each with
-/// one number per head. A buffer that the kernel does not read may have any length.
+/// one number per query head. A buffer that the kernel does not read may have any length.
 pub type AttentionExtrasArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [u32; 5], [[u32; 3]; 4], f32, In<f32>, In<f32>);
 
@@ -207,8 +207,8 @@ impl Attention {
 
     /// Builds the kernel for sequences of different lengths. Its name ends in `_packed`, as in `attention_bf16_128_causal_packed`.
     ///
-    /// Rows of O that do not belong to a sequence are not written. The rows of K and V of other sequences, and those of none, do not affect a
-    /// sequence; they may contain NaN and ∞.
+    /// Rows of O that do not belong to a sequence are not written. Rows of K and V that belong to other sequences or to no sequence do not
+    /// affect the results of a sequence, even if they contain NaN or ∞.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel).

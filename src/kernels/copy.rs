@@ -13,8 +13,8 @@ const THREADS: u32 = 256;
 /// 16-byte accesses in flight per thread.
 const IN_FLIGHT: u32 = 4;
 
-/// Builds the kernel that copies n elements of `T`, for any n, from x to y, with 16 bytes per access and four accesses per thread in
-/// flight.
+/// Builds the kernel that copies n elements of `T`, for any n, from x to y, with 16 bytes per access and four accesses in flight per
+/// thread.
 ///
 /// For f32, the kernel is named `copy_f32`.
 ///

@@ -45,8 +45,8 @@ pub type GemmArgs<T, D> = (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32);
 
 /// The arguments of the kernel that [`Gemm::batched_kernel`] builds:
 /// `(a, lda, a_distance, b, ldb, b_distance, d, ldd, d_distance, m, n, k, batches)`. These are the parameters of [`GemmArgs`] for `batches`
-/// products, and the distances between consecutive matrices, in elements. The distances must be multiples of 16 bytes, or 0 for an operand
-/// that all products share.
+/// products, and the distances between consecutive matrices, in elements. The distances must be multiples of 16 bytes, with the same
+/// exceptions as the leading dimensions; the distance is 0 for an operand that all products share.
 pub type BatchedGemmArgs<T, D> = (In<T>, u32, u32, In<T>, u32, u32, Out<D>, u32, u32, u32, u32, u32, u32);
 
 /// The arguments of the kernel that [`Gemm::grouped_kernel`] builds: `(a, lda, b, ldb, b_distance, d, ldd, groups, m, n, k, count)`. These

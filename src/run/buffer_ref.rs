@@ -11,8 +11,8 @@ use super::{
     buffer::{Buffer, Store},
 };
 
-/// A buffer of elements `T` that a kernel reads. It is converted from a `&Buffer<T>`, or from a `&CudaSlice<U>` or `&CudaView<U>` of
-/// cudarc, where `U` is storage for `T` (`StorageFor`).
+/// A buffer of elements `T` that a kernel reads. It can be created with `From` from a `&Buffer<T>`, or from cudarc's `&CudaSlice<U>` or
+/// `&CudaView<U>`, where `U` is storage for `T` (`StorageFor`).
 #[derive(Clone, Copy)]
 pub struct BufferRef<'a, T> {
     pub(super) memory: ReadMemory<'a>,
@@ -21,8 +21,8 @@ pub struct BufferRef<'a, T> {
     pub(super) element: PhantomData<fn() -> T>,
 }
 
-/// A buffer of elements `T` that a kernel writes. It is converted from a `&mut Buffer<T>`, or from a `&mut CudaSlice<U>` or `&mut
-/// CudaViewMut<U>` of cudarc, where `U` is storage for `T` (`StorageFor`).
+/// A buffer of elements `T` that a kernel writes. It can be created with `From` from a `&mut Buffer<T>`, or from cudarc's
+/// `&mut CudaSlice<U>` or `&mut CudaViewMut<U>`, where `U` is storage for `T` (`StorageFor`).
 pub struct BufferMut<'a, T> {
     pub(super) memory: WriteMemory<'a>,
     /// The number of elements of `T`.
@@ -60,8 +60,8 @@ impl<T> BufferRef<'_, T> {
         self.len == 0
     }
 
-    /// Returns whether the address is a multiple of `bytes` bytes, which is a power of two up to 256. Allocations are; views of them may begin at
-    /// any element.
+    /// Returns whether the address is a multiple of `bytes`, a power of two up to 256. The addresses of allocations always are; a view of
+    /// an allocation may begin at any element.
     pub fn is_aligned(&self, bytes: u64) -> bool {
         match self.memory {
             ReadMemory::None | ReadMemory::Store(_) => true,
@@ -82,7 +82,7 @@ impl<T> BufferMut<'_, T> {
         self.len == 0
     }
 
-    /// Returns whether the address is a multiple of `bytes` bytes, as [`BufferRef::is_aligned`] does.
+    /// Returns whether the address is a multiple of `bytes`; see [`BufferRef::is_aligned`].
     pub fn is_aligned(&self, bytes: u64) -> bool {
         self.as_read().is_aligned(bytes)
     }

@@ -30,12 +30,12 @@ use crate::ptx::{BuildError, Element, Entry, Kernel, Params, Target};
 /// The maximum number of problems of one type that are remembered, and of kernels that are kept for them.
 const MOST_KEPT: usize = 4096;
 
-/// A cache of the kernels that were built and loaded for one device. A call with the same problem as an earlier call reuses the kernel,
-/// which is not chosen, built, compiled or loaded again; on a GPU, tensor maps of the same buffers are not encoded again.
+/// A cache of the kernels that were built and loaded for one device. A call with the same problem as an earlier call reuses its kernel, so
+/// no kernel is chosen, built, compiled or loaded again; on a GPU, tensor maps of the same buffers are not encoded again.
 ///
 /// A cache is created from `&Simulator`, `&GpuDevice` or `&AnyDevice`, or from `&Gpu`. With one of the first three, calls take the
-/// [`Buffer`](super::Buffer)s of the device and wait for the kernel. With a `Gpu`, calls also take buffers of cudarc, and queue the kernel on
-/// the default stream or, with `KernelCache::on`, on another one.
+/// [`Buffer`](super::Buffer)s of the device and wait for the kernel. With a `Gpu`, calls also take buffers of cudarc, and queue the kernel
+/// on the default stream or on the stream passed to `KernelCache::on`.
 ///
 /// ```
 /// use warpwright::{kernels::{call, NormFunction}, prelude::*, run::{self, Device, KernelCache}};
@@ -106,7 +106,7 @@ impl fmt::Display for Picked {
     }
 }
 
-/// A call that has run, or is queued.
+/// A call whose kernel has run or is queued.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Called {
@@ -116,7 +116,7 @@ pub struct Called {
     pub reused: bool,
     /// The result of the launch; `None` if the kernel was only queued on a stream.
     pub launched: Option<Launched>,
-    /// The kernels that copied operands ahead of it, because it cannot read them where they are; empty in most calls.
+    /// The kernels that first copied operands that [`kernel`](Self::kernel) cannot read in place; empty for most calls.
     pub copies: Vec<Arc<Picked>>,
 }
 
@@ -125,7 +125,7 @@ pub struct Called {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// No kernel supports the sizes, or the cache does not support calls on a stream.
+    /// An argument is not valid, no kernel supports the sizes, or the cache does not support calls on a stream.
     #[error("{call}: expected {expected}, found {found}")]
     Refused {
         /// The name of the function.
@@ -159,8 +159,8 @@ impl<'d> KernelCache<'d> {
         device.into()
     }
 
-    /// Returns this cache with another stream of the GPU, on which calls then queue their kernels. Calls are refused unless the cache was
-    /// created from `&Gpu`.
+    /// Returns this cache together with a stream of the GPU, on which calls queue their kernels. These calls return [`CallError::Refused`]
+    /// unless the cache was created from `&Gpu`.
     #[cfg(feature = "cuda")]
     pub fn on<'q>(&'q self, stream: &'q Arc<CudaStream>) -> Queue<'q> {
         Queue { cache: self, stream: Some(stream) }
@@ -358,8 +358,9 @@ impl Queue<'_> {
         Ok(Called { kernel: Arc::clone(&ready.picked), reused, launched, copies: Vec::new() })
     }
 
-    /// Allocates a buffer of `len` elements for results that only kernels read, with unspecified contents. For a cache of a `Gpu`, memory is
-    /// allocated and, when the buffer is dropped, freed in the order of the stream, so the buffer may be dropped after its last launch.
+    /// Allocates a buffer of `len` elements with unspecified contents, for intermediate results that only kernels read. With a cache of a
+    /// `Gpu`, the memory is allocated and, when the buffer is dropped, freed in stream order, so the buffer may be dropped as soon as its
+    /// last launch is queued.
     ///
     /// # Errors
     /// Returns [`CallError::Run`] if the device is out of memory.

@@ -9,8 +9,8 @@ use crate::{
 
 use super::{argument::IntoNumber, plan::Seen};
 
-/// A buffer element type with the same bits as the kernel element type `T`: `f32` for `f32`, `u16` or [`half::bf16`] for
-/// `bf16`.
+/// An element type of a buffer that stores elements of the kernel's type `T` bit for bit: for example, `f32` for `f32`, and `u16` or
+/// [`half::bf16`] for `bf16`.
 #[diagnostic::on_unimplemented(
     message = "a CUDA buffer of `{Self}` cannot store `{T}`",
     label = "the kernel expects `{T}` here",
@@ -60,7 +60,7 @@ pub trait CudaArguments<A: Params>: sealed::Sealed<A> {
         Self: 'a;
 }
 
-/// The arguments of a launch collected so far.
+/// The arguments collected so far for a launch.
 #[derive(Debug)]
 pub struct CudaLaunchArgs<'a> {
     pub(super) args: gpu::Args<'a>,

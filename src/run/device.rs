@@ -25,7 +25,7 @@ pub trait Device: Backend + fmt::Debug {
     /// Returns the device name, such as `NVIDIA H200` or `simulator`.
     fn name(&self) -> String;
 
-    /// Returns a one-line description: the name, the properties, and the reason for the choice, if any.
+    /// Returns a one-line description: the name, the properties and, if recorded, the reason why this device was chosen.
     fn describe(&self) -> String;
 
     /// Returns the compute capability, such as `(9, 0)`, which determines the supported targets.
@@ -59,7 +59,7 @@ pub trait Device: Backend + fmt::Debug {
         filled(self, len, 0xFF)
     }
 
-    /// Copies a buffer's elements back.
+    /// Copies the elements of a buffer to the host and returns them.
     ///
     /// # Errors
     /// Returns an error if the buffer belongs to another device, or if an earlier kernel corrupted the device's state.
@@ -70,7 +70,8 @@ pub trait Device: Backend + fmt::Debug {
         Ok(from_bytes(&self.read(&buffer.store, buffer.len() * T::SIZE as usize)?))
     }
 
-    /// Runs a kernel on the grid given by its grid rule and waits for it. An empty grid is not an error.
+    /// Runs a kernel on the grid that its grid rule specifies, and waits until the kernel has finished. If the grid is empty, the kernel
+    /// does not run, which is not an error.
     ///
     /// # Errors
     /// Before the kernel runs, returns an error if the device cannot run the kernel's target, if an argument violates an assumption of the
@@ -84,7 +85,8 @@ pub trait Device: Backend + fmt::Debug {
     /// rule gives.
     ///
     /// # Errors
-    /// Returns the errors of [`launch`](Device::launch).
+    /// Returns the errors of [`launch`](Device::launch), except that the kernel need not have a grid rule, and [`RunError::GridBeyondRule`]
+    /// if `grid` exceeds the result of the kernel's grid rule.
     fn launch_grid<A: Params>(
         &self,
         kernel: &Kernel<A>,
@@ -116,8 +118,8 @@ pub trait Device: Backend + fmt::Debug {
     /// ```
     ///
     /// # Errors
-    /// Returns [`RecordError::Run`] for the errors that [`launch`](Device::launch) reports before the kernel runs; [`RecordError::Write`]
-    /// if a file cannot be written.
+    /// Returns [`RecordError::Run`] for the errors that [`launch`](Device::launch) returns before the kernel runs, and
+    /// [`RecordError::Write`] if a file cannot be written.
     #[cfg(feature = "record")]
     fn record_case<A: Params>(
         &self,

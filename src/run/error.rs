@@ -12,7 +12,7 @@ use super::source_line::SourceLine;
 #[cfg(feature = "cuda")]
 use crate::gpu::{GpuError, JitMessage, LaunchError, LoadError, Unavailable};
 
-/// An error of a launch, before or while the kernel runs.
+/// An error in opening a device, in allocating or copying a buffer, or in loading, launching or running a kernel.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -35,7 +35,7 @@ pub enum RunError {
         kernel: String,
         /// The parameter name.
         parameter: String,
-        /// The largest value.
+        /// The maximum that the kernel allows.
         most: u32,
         /// The argument.
         found: i128,
@@ -241,7 +241,7 @@ pub enum RunError {
     #[cfg(not(feature = "cuda"))]
     #[error("expected a build with the feature `cuda` to use a GPU, found one without it")]
     NoCuda,
-    /// The driver rejected the kernel.
+    /// The driver rejected the kernel or compiled it to slow code.
     #[cfg(feature = "cuda")]
     #[error(transparent)]
     Load(Box<JitError>),

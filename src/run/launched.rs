@@ -11,7 +11,7 @@ use crate::sim;
 pub struct Launched {
     /// The numbers of blocks in x, y and z; if one of them is zero, the kernel did not run.
     pub grid: [u32; 3],
-    /// The time from the first to the last instruction according to the GPU's clock, or the duration of the simulation.
+    /// The time between two events recorded on the GPU's stream, one before and one after the kernel, or the duration of the simulation.
     pub time: Duration,
     /// The time to compile or decode the kernel; zero if it was loaded by an earlier launch.
     pub load_time: Duration,

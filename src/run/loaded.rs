@@ -52,8 +52,9 @@ impl Gpu {
     /// emitted the instructions.
     ///
     /// # Errors
-    /// Returns an error if the device cannot run the kernel's target, or if the driver rejects the kernel; in that case, the error names
-    /// the PTX line and the Rust line that emitted it.
+    /// Returns an error if the device cannot run the kernel's target, or if the driver rejects the kernel or compiles it to slow code
+    /// ([`LoadError::Advisories`](crate::gpu::LoadError::Advisories)); [`RunError::Load`] contains the compiler's messages, each with its
+    /// PTX line and the Rust line that emitted it, if known.
     pub fn load<A: Params>(&self, kernel: &Kernel<A>) -> Result<Loaded<A>, RunError> {
         self.load_with(kernel, &WITH_LINES)
     }
@@ -91,7 +92,8 @@ impl<A: Params> Loaded<A> {
     /// rule gives.
     ///
     /// # Errors
-    /// Returns the errors of [`launch`](Loaded::launch).
+    /// Returns the errors of [`launch`](Loaded::launch), except that the kernel need not have a grid rule, and
+    /// [`RunError::GridBeyondRule`] if `grid` exceeds the result of the kernel's grid rule.
     pub fn launch_grid(
         &self,
         stream: &CudaStream,

@@ -69,7 +69,8 @@ impl Simulator {
         Self { multiprocessors: Some(count), ..self }
     }
 
-    /// Calls `listener` with the numbers of completed and total blocks during a launch, possibly from different threads.
+    /// Sets a listener, which a launch calls with the number of completed blocks and the total number of blocks, possibly from different
+    /// threads.
     #[must_use]
     pub fn on_progress(self, listener: impl Fn(u64, u64) + Send + Sync + 'static) -> Self {
         self.with(|sim| sim.on_progress(listener))

@@ -58,10 +58,10 @@ const SIZES: &str = "batches, kv_heads, group, queries, keys";
 /// keys is 0.
 ///
 /// All kernels must be built from the same `AttentionBackward`, whose mask is that of the forward kernel, and launched one after the other,
-/// with the `scale` of the forward kernel; `scale` must be positive. Soft caps and ALiBi slopes are not differentiated. The first kernel
-/// must clear `sums` before each launch of the second kernel, which adds to `sums`. Strides are in elements, between batches, heads and
-/// rows, and must be multiples of 16 bytes. NaN or ∞ in dO·Vᵀ can make the gradients with respect to a query and a key NaN even if the mask
-/// hides the key from the query.
+/// with the `scale` of the forward kernel; `scale` must be positive. Soft caps and ALiBi slopes are not supported. The first kernel must
+/// clear `sums` before each launch of the second kernel, which adds to `sums`. Strides are in elements, between batches, heads and rows,
+/// and must be multiples of 16 bytes. NaN or ∞ in dO·Vᵀ can make the gradients with respect to a query and a key NaN even if the mask hides
+/// the key from the query.
 #[doc(alias = "flash_attention")]
 #[doc(alias = "scaled_dot_product_attention_backward")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

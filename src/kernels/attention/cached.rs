@@ -26,8 +26,8 @@ pub type CachedAttentionArgs<T> =
 
 /// The arguments of the kernel that [`CachedAttention::paged_kernel`] builds:
 /// `(q, k, v, o, lse, lengths, tables, [batches, kv_heads, group, pages, table], of_queries, of_keys, scale)`. They are those of
-/// [`CachedAttentionArgs`], except that keys and values are stored in `pages` pages. Row `batch` of `tables`, of `table` elements, contains
-/// the page indices of a sequence. `of_keys` contains the strides of K and V between pages, between heads and between rows.
+/// [`CachedAttentionArgs`], except that keys and values are stored in `pages` pages. Row `batch` of `tables` consists of `table` elements,
+/// which are the page indices of a sequence. `of_keys` contains the strides of K and V between pages, between heads and between rows.
 #[doc(alias = "paged_attention")]
 pub type PagedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, In<u32>, In<u32>, [u32; 5], [[u32; 2]; 2], [[u32; 3]; 2], f32);

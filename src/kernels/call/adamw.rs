@@ -31,8 +31,8 @@ impl AdamWStep {
     }
 }
 
-/// Updates in place, as described in [`AdamW`], `count` parameters p, the averages `mean` of their gradients g, and the averages `square`
-/// of the squared gradients. The averages must be zeros before the first step.
+/// Updates `count` parameters p, the averages `mean` of their gradients g, and the averages `square` of the squared gradients, all in
+/// place, as described in [`AdamW`]. Before the first step, the averages must be zero.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};

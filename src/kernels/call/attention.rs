@@ -187,7 +187,7 @@ pub struct AttentionDerivatives<'a, T> {
 }
 
 impl AttentionShape {
-    /// Returns the number of elements of each of the two `workspace` buffers of [`attention_backward`].
+    /// Returns the numbers of elements of the two `workspace` buffers of [`attention_backward`].
     #[must_use]
     pub fn workspace(&self, deterministic: bool) -> [usize; 2] {
         let heads = self.batches as usize * self.heads as usize;
@@ -198,11 +198,12 @@ impl AttentionShape {
 }
 
 /// Computes the gradients of [`attention`] with respect to Q, K and V, in three launches of kernels that [`AttentionBackward::for_problem`]
-/// chooses. If `deterministic`, the results have the same bits in every run. Returns the call of the kernel that computes dK and dV.
+/// chooses. If `deterministic`, the results have the same bits in every run. The returned [`Called`] describes the kernel that computes dK
+/// and dV. Requires sm_90a.
 ///
 /// # Errors
-/// Returns [`CallError`], for example if the head size is not 32, 64 or 128. If the second or third launch fails, the contents of the
-/// results are unspecified.
+/// Returns [`CallError`], for example if the head sizes of Q and V differ, or if they are not 32, 64 or 128. If the second or third launch
+/// fails, the contents of the results are unspecified.
 #[doc(alias = "scaled_dot_product_attention_backward")]
 pub fn attention_backward<'a, T>(
     on: impl Into<Queue<'a>>,

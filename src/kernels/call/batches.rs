@@ -33,7 +33,8 @@ impl GemmBatches {
 }
 
 /// Computes D = f(A·B) for each of several products of the same size, in one launch. [`Gemm::for_batches`] chooses the kernel. The
-/// requirements for sizes and strides are those of [`gemm`](super::gemm()), whose copies of operands also apply to distances between matrices.
+/// requirements for sizes and strides are those of [`gemm`](super::gemm()), and operands are copied under the same conditions; the
+/// conditions for strides also apply to the distances between matrices.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};

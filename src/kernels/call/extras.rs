@@ -16,8 +16,8 @@ use crate::{
 pub struct ExtraOperands<'a> {
     /// The soft cap c, from 0.001 to 10,000: each score is replaced with c·tanh(score / c).
     pub soft_cap: Option<f32>,
-    /// ALiBi: one slope per query head, by which the distance between the positions of query and key is multiplied before it is subtracted
-    /// from a score.
+    /// ALiBi: one slope per query head. The product of the slope and the distance between the positions of query and key is subtracted from
+    /// each score.
     pub slopes: Option<BufferRef<'a, f32>>,
     /// Attention sinks: one score per query head, whose exponential is added to the sum of the exponentials of each row.
     pub sinks: Option<BufferRef<'a, f32>>,

@@ -100,12 +100,12 @@ impl<D> FusedOperands<'_, D> {
 }
 
 /// Computes D = f(A·B). [`Gemm::for_problem`] chooses the kernel, which uses `wgmma` on devices of compute capability 9.0, and `mma.sync`
-/// on other devices of compute capability 8.0 or later. The strides between the rows (or columns, in column order) of A and B may be any
-/// number of elements; the stride between the rows of D may be any number of elements, at least n.
+/// on other devices of compute capability 8.0 or later. The strides between the rows (or columns, in column order) of A and B may have any
+/// value; the stride between the rows of D must be at least n.
 ///
-/// If the kernel cannot read an operand, another kernel first copies it to a workspace, which the call allocates and frees in the order of the
-/// stream; [`Called::copies`] names these kernels. This applies to operands that are not 16 bits wide unless A is in rows and B in columns, and,
-/// on devices of compute capability 9.0, to addresses and strides that are not multiples of 16 bytes.
+/// If the kernel cannot read an operand, another kernel first copies it to a workspace, which the call allocates and frees in stream order;
+/// [`Called::copies`] lists these kernels. This applies to operands that are not 16 bits wide unless A is in rows and B in columns, and, on
+/// devices of compute capability 9.0, to addresses and strides that are not multiples of 16 bytes.
 ///
 /// # Errors
 /// Returns [`CallError`], for example if rows of D overlap.

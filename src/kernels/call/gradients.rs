@@ -80,7 +80,8 @@ where
 }
 
 /// Computes the gradient of y = softmax(`scale` · x), or of its logarithm if `log`, with respect to x for each of the m rows of n elements, from
-/// y and the gradient with respect to y, as [`SoftmaxBackward`] does. This also applies to the masked forms of [`softmax`](super::softmax()).
+/// y and the gradient with respect to y, as [`SoftmaxBackward`] does. The function also applies to the masked forms of
+/// [`softmax`](super::softmax()).
 ///
 /// # Errors
 /// Returns [`CallError`]: `Refused`, for example, if `scale` is not positive.
@@ -149,8 +150,8 @@ where
 }
 
 /// Computes the gradients of y = norm(x) · w + b for m rows of n elements: dx, dw = Σ dy · x̂ and db = Σ dy, where x̂ = norm(x), in three
-/// launches: one for dx and partial sums ([`NormBackward`]), which are written to the two workspaces, and one for each sum of the parts. dw and
-/// db have n elements. Results have the same bits in every run. Returns the first of the calls.
+/// launches: the first computes dx and writes partial sums to the two workspaces ([`NormBackward`]), and the other two add the partial sums
+/// of dw and of db. dw and db have n elements. Results have the same bits in every run. The returned [`Called`] describes the first launch.
 ///
 /// ```
 /// use warpwright::{kernels::{NormFunction, call}, prelude::*, run::{Device, KernelCache, Simulator}};

@@ -31,7 +31,7 @@ pub struct PackedShape {
     pub head_size: u32,
     /// The head size of V and O: the number of elements per row.
     pub value_size: u32,
-    /// The keys of its sequence that a query attends to.
+    /// The keys that a query attends to within its sequence.
     pub mask: AttentionMask,
     /// The positive factor by which scores are multiplied; 1/√`head_size` if `None`.
     pub scale: Option<f32>,
@@ -64,8 +64,7 @@ impl PackedShape {
 /// `sequences` + 1 elements. `lse` is a contiguous array `[head][query]`. Rows of O and `lse` that belong to no sequence are not written.
 ///
 /// The kernel is that of [`Attention::new`], which does not depend on the number or lengths of the sequences, so calls with other sequences
-/// reuse it. Requires sm_80 or later. NaN or ∞ in V in the rows after a sequence, within its last tile of keys, makes the results of the
-/// sequence NaN.
+/// reuse it. Requires sm_80 or later.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};

@@ -37,7 +37,7 @@ pub fn reduce_rows<'a, X: Convert<f32>>(
 
 /// Computes the sum, mean, maximum, minimum or 2-norm of each of the n columns of an m×n matrix, in f32; y has n elements. Tall matrices
 /// are reduced in two launches: the first reduces parts of each column and writes the results to `workspace`, and the second combines these
-/// results. Returns the call of the first launch.
+/// results. The returned [`Called`] describes the first launch.
 ///
 /// ```
 /// use warpwright::{kernels::{Reduction, call}, prelude::*, run::{Device, KernelCache, Simulator}};

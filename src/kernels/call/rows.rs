@@ -149,8 +149,9 @@ pub struct RotaryTables<'a> {
     pub positions: BufferRef<'a, i32>,
 }
 
-/// Rotates `half` pairs of each head by the angles for the position of the head's token. x and y have `tokens`·`heads` rows of n elements,
-/// one for each head; the rows of a token are consecutive. `tables` must contain the positions of all tokens.
+/// Rotates `half` pairs of each head by the angles for the position of the head's token. `sizes` is `[tokens, heads, n]`: x and y have
+/// `tokens`·`heads` rows of n elements, one for each head; the rows of a token are consecutive. `tables` must contain the positions of all
+/// tokens.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if a head has fewer than `half` pairs.

@@ -51,8 +51,8 @@ pub struct Sampling {
     pub temperature: f32,
     /// The number of columns that may be drawn, which are those of the largest elements; `u32::MAX` allows all columns.
     pub top_k: u32,
-    /// A limit between 0 and 1: a column may be drawn only if the total probability of the columns that precede it is less than this limit;
-    /// 1 allows all columns.
+    /// A limit between 0 and 1: a column may be drawn only if the total probability of the columns that precede it, in descending order of
+    /// their elements, is less than this limit; 1 allows all columns.
     pub top_p: f32,
     /// The key of the random number generator.
     pub seed: u64,

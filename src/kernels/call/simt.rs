@@ -6,8 +6,8 @@ use crate::{
     run::{BufferMut, BufferRef, CallError, Called, Queue},
 };
 
-/// Computes D = A·B of f32 with fused multiply-adds, without the rounding to tf32 of tensor cores: A is m×k, B is k×n and D is m×n, all in rows
-/// without gaps. The kernel is that of [`MatmulSimt::for_problem`].
+/// Computes D = A·B in f32 with fused multiply-adds, without rounding the operands to tf32 as tensor cores do: A is m×k, B is k×n and D is
+/// m×n, all row-major and contiguous. [`MatmulSimt::for_problem`] chooses the kernel.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};

@@ -20,8 +20,9 @@ impl Gemm {
     /// Builds the kernel. Its name contains the types, orders, tile, cluster and function, as in `gemm_bf16_row_col_128x192`.
     ///
     /// # Errors
-    /// Returns an error if the table of [`Gemm`] does not contain the combination of types and orders, if the types do not support the
-    /// activation (integers support only ReLU), if a cluster has more than 8 blocks, or if `parts` is not supported for the tile.
+    /// Returns an error if the target is older than sm_80, if the table of [`Gemm`] does not contain the orders for the type of the
+    /// operands, if the type of the sums does not support the activation (integers support only ReLU), if the target does not support the
+    /// tile, `cluster` or `any_size`, if a cluster has more than 8 blocks, or if the tile does not support `parts`.
     pub fn kernel<T, C, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
     where
         T: TensorElement + Product<T, C>,
@@ -34,8 +35,8 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel that computes a product and applies an epilogue with additional operands. The sums of tiles of more than 128
-    /// columns leave no registers for these operands, so the kernel uses tiles of 128×128 instead.
+    /// Builds the kernel that computes a product and applies an epilogue with additional operands. The sums of tiles larger than 128×128
+    /// leave no registers for these operands, so the kernel uses tiles of 128×128 instead.
     ///
     /// ```
     /// use warpwright::{kernels::{Activation, Epilogue, Gemm, GemmTile, MatrixOrder}, prelude::*};

@@ -11,8 +11,9 @@ pub use text::GemmTableError;
 
 /// The fastest kernels that `warpwright tune gemm` found on a GPU, one for each problem, with the conditions of the measurement.
 ///
-/// The text of a table has one line for each of the fields below and one line for each entry. Parsing the text checks that [`Gemm`] supports
-/// the kernel of every entry, and that each problem has one entry:
+/// The text of a table consists of lines with the conditions of the measurement, a line with the names of the columns, and one line for
+/// each entry, as in the example. Parsing the text checks that [`Gemm`] supports the kernel of every entry, and that each problem has one
+/// entry:
 ///
 /// ```
 /// use warpwright::{kernels::{GemmTable, MatrixOrder}, prelude::*};
@@ -39,7 +40,7 @@ pub struct GemmTable {
     pub gpu: GpuKind,
     /// The version of the driver.
     pub driver: String,
-    /// The date of the measurement: `2026-11-23`.
+    /// The date of the measurement, such as `2026-11-23`.
     pub date: String,
     /// The command line.
     pub command: String,
@@ -50,9 +51,9 @@ pub struct GemmTable {
 /// The fastest kernel for a problem.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GemmEntry {
-    /// The type of the operands: `bf16`.
+    /// The type of the operands, such as `bf16`.
     pub operand: String,
-    /// The type of the result: `bf16`.
+    /// The type of the result, such as `bf16`.
     pub result: String,
     /// m, n and k.
     pub size: [u32; 3],

@@ -6,7 +6,7 @@ use crate::ptx::{Features, Target};
 
 /// The part of a result that a warpgroup or a block computes at a time: rows × columns. On sm_90a, the two consumer warpgroups of a block take
 /// turns on tiles of up to 128×192, so that one stores while the other multiplies; the warpgroups of a block compute larger tiles together,
-/// which read less from the level-2 cache. On other targets, a block computes a tile.
+/// which read less from the L2 cache. On other targets, a block computes a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GemmTile {
     /// 16×64, for results of at most 16 rows. The `wgmma`s take as long as those for 64 rows, but loads of A take less time.
@@ -21,8 +21,8 @@ pub enum GemmTile {
     T128x128,
     /// 128×160, for results that, with tiles of other sizes, leave many multiprocessors idle in the last round.
     T128x160,
-    /// 128×176, like 128×160, for results of 16 and 32 bits that [`GemmTable`](super::GemmTable) lists. It is slow if B is in rows, because
-    /// rows of 176 elements allow only a swizzle of 32 bytes.
+    /// 128×176, like 128×160, for results of 16 or 32 bits. [`Gemm::for_problem`](super::Gemm::for_problem) chooses it only from a
+    /// [`GemmTable`](super::GemmTable). It is slow if B is in rows, because rows of 176 elements allow only a swizzle of 32 bytes.
     T128x176,
     /// 128×192, the largest tile of one warpgroup; for large results.
     T128x192,
@@ -34,7 +34,7 @@ pub enum GemmTile {
     T256x128,
     /// 256×160; slow if B is in rows, because rows of 160 elements allow only a swizzle of 64 bytes.
     T256x160,
-    /// 256×192, with the fewest reads from the level-2 cache per result, for products of 10¹² multiply-adds and more.
+    /// 256×192, with the fewest reads from the L2 cache per result, for products of 10¹² multiply-adds and more.
     T256x192,
 }
 

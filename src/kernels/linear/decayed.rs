@@ -23,8 +23,8 @@ pub type DecayedAttentionArgs<T> =
 /// The argument `state` contains S₀ and is overwritten with S after the last token, so a sequence can be processed in parts. Decays must be
 /// negative, or 0 for linear attention without decay; −∞ is not allowed.
 ///
-/// Sums are f32. The scores q·k, the values multiplied by their decay factors, and the state are rounded to `T` before they are operands of
-/// an MMA.
+/// Sums are f32. The scores q·k and the values v, both multiplied by their decay factors, and the state are rounded to `T` before they are
+/// operands of an MMA.
 #[doc(alias = "Lightning Attention")]
 #[doc(alias = "RetNet")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,8 +39,8 @@ impl DecayedAttention {
     /// Builds the kernel. Its name contains the type and the head sizes, as in `decayed_attention_bf16_128_128`.
     ///
     /// # Errors
-    /// Returns an error for unsupported head sizes, a target older than sm_80, or, with head sizes of 128, a target with less than
-    /// 106 KiB of shared memory (sm_86, sm_89, sm_120).
+    /// Returns an error for unsupported head sizes, for a target older than sm_80, and, with head sizes of 128, for a target with less than
+    /// 106 KiB of shared memory per block (sm_86, sm_89 and sm_120).
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<DecayedAttentionArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32> + Convert<f32>,

@@ -56,8 +56,8 @@ impl Hedgehog {
     /// Builds the kernel. Its name contains the type and the head size of V, as in `hedgehog_bf16_64`.
     ///
     /// # Errors
-    /// Returns an error for unsupported head sizes, or a target older than sm_80, or with less than 128 KiB of shared memory
-    /// (sm_86, sm_89, sm_120).
+    /// Returns an error for an unsupported head size, for a target older than sm_80, and for a target with less than 128 KiB of shared
+    /// memory per block (sm_86, sm_89 and sm_120).
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<HedgehogArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32> + Convert<f32>,

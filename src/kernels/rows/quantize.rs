@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`Quantize::kernel`] builds: `(x, ldx, q, ldq, scales, lds, m, n)`, where x and q are m×n, with row
-/// pitches `ldx` and `ldq` in elements. `scales` is m×`lds`, of which each row contains one scale or ⌈n/128⌉ scales.
+/// pitches `ldx` and `ldq` in elements. `scales` is m×`lds`; each of its rows begins with one scale or ⌈n/128⌉ scales.
 pub type QuantizeArgs<X, Q> = (In<X>, u32, Out<Q>, u32, Out<f32>, u32, u32, u32);
 
 /// The arguments of the kernel that [`Quantize::norm_kernel`] builds: `(x, ldx, w, q, ldq, scales, lds, m, n, epsilon)`. w has n elements;

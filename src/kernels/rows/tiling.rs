@@ -25,8 +25,8 @@ pub struct RowTiling {
     pub cluster: u32,
     /// The number of adjacent elements that a thread accesses together, at most 16 bytes at a time; a power of two.
     pub adjacent: u32,
-    /// Whether rows may begin at any element; otherwise, `adjacent` must divide their length and their pitches. In unaligned rows, adjacent
-    /// elements must fill whole words, and are loaded from the two aligned groups that contain them.
+    /// Whether rows may begin at any element; otherwise, `adjacent` must divide their length and their pitches. In unaligned rows,
+    /// `adjacent` elements must fill whole words, and are loaded from the two aligned groups that contain them.
     pub unaligned: bool,
     /// The number of groups of adjacent elements that a thread keeps in registers.
     pub stripes: u32,
@@ -34,8 +34,8 @@ pub struct RowTiling {
     pub streamed: bool,
     /// The number of resident blocks per multiprocessor that the registers of a thread must allow; 0 for no limit.
     pub resident: u32,
-    /// The number of rows that the threads of a row buffer in shared memory; if it is more than 1, the next rows are copied while a row is
-    /// processed. 0 if rows are loaded directly into registers. Requires sm_80 or later.
+    /// The number of rows for which the threads that process a row together have space in shared memory; if it is more than 1, the next
+    /// rows are copied while a row is processed. 0 if rows are loaded directly into registers. Requires sm_80 or later.
     pub ahead: u32,
     /// The number of rows that the same threads process one after the other, if rows pass through shared memory. This number is small, so
     /// that all blocks finish at about the same time and the rows in progress are close to each other, and it is reduced if some
@@ -74,7 +74,7 @@ impl RowTiling {
     /// On an H200, the fastest tiling is a warp per row for short rows, and a block with 32 bytes per thread for longer rows; for elements
     /// narrower than 32 bits, blocks are small enough for two to fit on a multiprocessor. For still longer rows of f32, the fastest tiling
     /// is a block with up to 32 elements per thread, and for the longest ones, a cluster of up to 8 blocks. Long rows of 16-bit elements,
-    /// and all long rows on targets without clusters, are read twice, in parts; the second read hits the level-2 cache.
+    /// and all long rows on targets without clusters, are read twice, in parts; the second read hits the L2 cache.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let adjacent = (16 / bytes).max(1);
@@ -233,7 +233,7 @@ impl RowTiling {
     }
 
     /// Returns the tiling for elementwise functions of rows of the given `sizes`, as in [`for_rows`](Self::for_rows), except that longer
-    /// rows are divided among blocks of 64 threads, each of which processes 32 bytes.
+    /// rows are divided among blocks of 64 threads, where each thread processes 32 bytes.
     #[must_use]
     pub fn for_elements(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
