@@ -1,5 +1,6 @@
 //! Sizes of products, by numbers or by the name of a set.
 
+pub(in crate::bench) use crate::orders::Layout;
 use std::{fmt, str::FromStr};
 
 /// m, n and k of a product, at least 1 each.
