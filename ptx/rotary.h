@@ -193,7 +193,7 @@ static inline uint64_t rotary_halves_bf16_by8_y_bytes(const rotary_halves_bf16_b
 
 /* The number of blocks in x, y and z. */
 static inline void rotary_halves_bf16_by8_grid(const rotary_halves_bf16_by8_args *args, uint64_t grid[3]) {
-    grid[0] = warpwright_ceil_div(args->m, 32);
+    grid[0] = warpwright_ceil_div(args->m, 128);
     grid[1] = warpwright_ceil_div(args->n, 128);
     grid[2] = 1;
 }
@@ -372,7 +372,7 @@ static inline uint64_t rotary_halves_inverse_bf16_by8_y_bytes(const rotary_halve
 
 /* The number of blocks in x, y and z. */
 static inline void rotary_halves_inverse_bf16_by8_grid(const rotary_halves_inverse_bf16_by8_args *args, uint64_t grid[3]) {
-    grid[0] = warpwright_ceil_div(args->m, 32);
+    grid[0] = warpwright_ceil_div(args->m, 128);
     grid[1] = warpwright_ceil_div(args->n, 128);
     grid[2] = 1;
 }
@@ -551,7 +551,7 @@ static inline uint64_t rotary_adjacent_bf16_by8_y_bytes(const rotary_adjacent_bf
 
 /* The number of blocks in x, y and z. */
 static inline void rotary_adjacent_bf16_by8_grid(const rotary_adjacent_bf16_by8_args *args, uint64_t grid[3]) {
-    grid[0] = warpwright_ceil_div(args->m, 32);
+    grid[0] = warpwright_ceil_div(args->m, 128);
     grid[1] = warpwright_ceil_div(args->n, 128);
     grid[2] = 1;
 }
@@ -730,7 +730,7 @@ static inline uint64_t rotary_adjacent_inverse_bf16_by8_y_bytes(const rotary_adj
 
 /* The number of blocks in x, y and z. */
 static inline void rotary_adjacent_inverse_bf16_by8_grid(const rotary_adjacent_inverse_bf16_by8_args *args, uint64_t grid[3]) {
-    grid[0] = warpwright_ceil_div(args->m, 32);
+    grid[0] = warpwright_ceil_div(args->m, 128);
     grid[1] = warpwright_ceil_div(args->n, 128);
     grid[2] = 1;
 }

@@ -97,7 +97,7 @@ fn products() {
         (
             GemmShape { m: 65, ..shape },
             32,
-            "gemm: kernel `gemm_bf16_row_row_128x128`: parameter `a`: expected a buffer of at least 4160 elements, found 4096",
+            "gemm: kernel `gemm_bf16_row_row_64x64`: parameter `a`: expected a buffer of at least 4160 elements, found 4096",
         ),
         // A factor that is copied first.
         (

@@ -20,7 +20,7 @@ const TYPES: [(&str, &[&str]); 5] = [
 
 /// The methods that emit nothing, or whose instructions are those of another method: facts and views of tiles, and loads, which are
 /// methods of what they load from.
-const OTHERS: [&str; 23] = [
+const OTHERS: [&str; 24] = [
     // Facts.
     "assert_bijective",
     "elements",
@@ -40,6 +40,7 @@ const OTHERS: [&str; 23] = [
     "written",
     // Views, from which `load` loads.
     "col",
+    "in_block",
     "row",
     "subtile",
     "tile",
