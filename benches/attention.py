@@ -1,7 +1,7 @@
 """Times attention of PyTorch for `warpwright bench attention --rival "python3 benches/attention.py"`, and for `bench cached`.
 
 Requests on standard input: `begin BATCHES HEADS LENGTH HEAD_SIZE VALUE_SIZE full|causal`, answered with the names of the implementations that can solve the
-problem, separated by tabs, `backward …` with the same words for the derivatives, `cached BATCHES HEADS KV_HEADS LENGTH HEAD_SIZE`, answered in the same way, and `time INDEX`, answered with the microseconds of a launch between two events.
+problem, separated by tabs, `backward …` with the same words for the derivatives, `cached BATCHES HEADS KV_HEADS QUERIES LENGTH HEAD_SIZE`, answered in the same way, and `time INDEX`, answered with the microseconds of a launch between two events.
 """
 
 import sys
@@ -68,10 +68,12 @@ def backward(batches, heads, length, head_size, value_size, mask):
     return usable(runs)
 
 
-def cached(batches, heads, kv_heads, length, head_size):
+def cached(batches, heads, kv_heads, queries, length, head_size):
     torch.manual_seed(0)
-    batches, heads, kv_heads, length, size = (int(n) for n in (batches, heads, kv_heads, length, head_size))
-    q = torch.randn([batches, heads, 1, size], device="cuda", dtype=torch.bfloat16)
+    batches, heads, kv_heads, queries, length, size = (
+        int(n) for n in (batches, heads, kv_heads, queries, length, head_size)
+    )
+    q = torch.randn([batches, heads, queries, size], device="cuda", dtype=torch.bfloat16)
     k, v = (torch.randn([batches, kv_heads, length, size], device="cuda", dtype=torch.bfloat16) for _ in range(2))
 
     def with_cache(backend):

@@ -20,7 +20,8 @@ mod transpose;
 pub use attention::{
     Attention, AttentionArgs, AttentionBackward, AttentionExtras, AttentionExtrasArgs, AttentionFinishArgs,
     AttentionKeysArgs, AttentionMask, AttentionProblem, AttentionQueriesArgs, AttentionRowsArgs,
-    AttentionTile, CachedAttention, CachedAttentionArgs, PackedAttentionArgs, PagedAttentionArgs,
+    AttentionTile, CachedAttention, CachedAttentionArgs, CachedAttentionProblem, PackedAttentionArgs,
+    PagedAttentionArgs,
 };
 pub use convolution::{FftConvolution, FftConvolutionArgs};
 pub use copy::{CopyArgs, copy_elements};

@@ -24,7 +24,7 @@ use warps::forward_by_warps;
 pub use backward::{
     AttentionBackward, AttentionFinishArgs, AttentionKeysArgs, AttentionQueriesArgs, AttentionRowsArgs,
 };
-pub use cached::{CachedAttention, CachedAttentionArgs, PagedAttentionArgs};
+pub use cached::{CachedAttention, CachedAttentionArgs, CachedAttentionProblem, PagedAttentionArgs};
 pub use problem::AttentionProblem;
 pub use visible::AttentionMask;
 

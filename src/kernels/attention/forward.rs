@@ -67,8 +67,8 @@ pub(super) fn forward<
         tiles.each(|row, column| {
             let heads = sizes.heads();
             let (sequence, head) = (matrices.sequences.sequence(row / heads), row % heads);
-            let visible =
-                Visible { mask, queries: sequence.queries, keys: sequence.keys, step: 16 * N as u32 };
+            let (queries, keys) = (sequence.queries, sequence.keys);
+            let visible = Visible { mask, queries, keys, step: 16 * N as u32, heads: 1 };
             let tile = visible.tile(column, columns);
             sequence.if_has(k, tile * height, sequence.queries, || each(sequence, head, tile, visible));
         });

@@ -75,7 +75,8 @@ pub(super) fn forward_by_warps<
         (at / columns, at % columns)
     };
     let (sequence, head) = (matrices.sequences.sequence(row / heads), row % heads);
-    let visible = Visible { mask, queries: sequence.queries, keys: sequence.keys, step: 16 * N as u32 };
+    let (of_sequence, step) = (sequence.queries, 16 * N as u32);
+    let visible = Visible { mask, queries: of_sequence, keys: sequence.keys, step, heads: 1 };
     let tile = visible.tile(column, columns);
     let queries = k.shared_tile::<St<T, M, D>>();
     let stages = k.pipeline::<(St<T, N, D>, St<T, N, E>), STAGES>();

@@ -56,8 +56,8 @@ pub(super) fn keys<'k, T, S, const D: usize, const M: usize, const Q: usize, con
         tiles.each(|row, tile| {
             let (sequence, kv_head) =
                 (matrices.sequences.sequence(row / sizes.kv_heads), row % sizes.kv_heads);
-            let visible =
-                Visible { mask: backward.mask, queries: sequence.queries, keys: sequence.keys, step: KEYS };
+            let (queries, keys) = (sequence.queries, sequence.keys);
+            let visible = Visible { mask: backward.mask, queries, keys, step: KEYS, heads: 1 };
             each(sequence, kv_head, tile, VisibleFrom { visible, step: 16 * M as u32 });
         });
     };

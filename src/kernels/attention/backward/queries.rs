@@ -57,7 +57,7 @@ pub(super) fn queries<'k, T, const D: usize>(
             let heads = sizes.heads();
             let (sequence, head) = (matrices.sequences.sequence(row / heads), row % heads);
             let (queries, keys) = (sequence.queries, sequence.keys);
-            let visible = Visible { mask: backward.mask, queries, keys, step: 16 * N as u32 };
+            let visible = Visible { mask: backward.mask, queries, keys, step: 16 * N as u32, heads: 1 };
             each(sequence, head, visible.tile(column, columns), visible);
         });
     };
