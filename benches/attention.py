@@ -1,6 +1,6 @@
 """Times attention of PyTorch for `warpwright bench attention --rival "python3 benches/attention.py"`, and for `bench cached`.
 
-Requests on standard input: `begin BATCHES HEADS LENGTH HEAD_SIZE VALUE_SIZE full|causal`, answered with the names of the implementations that can solve the
+Requests on standard input: `begin BATCHES HEADS LENGTH HEAD_SIZE VALUE_SIZE full|causal DROPOUT`, answered with the names of the implementations that can solve the
 problem, separated by tabs, `backward …` with the same words for the derivatives, `cached BATCHES HEADS KV_HEADS QUERIES LENGTH HEAD_SIZE`, answered in the same way, and `time INDEX`, answered with the microseconds of a launch between two events.
 """
 
@@ -15,18 +15,20 @@ from rival import serve, usable
 BACKENDS = {"cuDNN": SDPBackend.CUDNN_ATTENTION, "FlashAttention-2": SDPBackend.FLASH_ATTENTION}
 
 
-def with_backend(backend, q, k, v, causal):
+def with_backend(backend, q, k, v, causal, dropout):
     def run():
         with sdpa_kernel(backend):
-            return scaled_dot_product_attention(q, k, v, is_causal=causal)
+            return scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=causal)
 
     return run
 
 
-def candidates(q, k, v, causal):
+def candidates(q, k, v, causal, dropout):
     """Names and functions of the implementations."""
     for name, backend in BACKENDS.items():
-        yield name, with_backend(backend, q, k, v, causal)
+        yield name, with_backend(backend, q, k, v, causal, dropout)
+    if dropout > 0:
+        return
     try:
         from flash_attn_interface import flash_attn_func
     except ImportError:
@@ -35,17 +37,17 @@ def candidates(q, k, v, causal):
     yield "FlashAttention-3", lambda: flash_attn_func(*rows, causal=causal)
 
 
-def begin(batches, heads, length, head_size, value_size, mask):
+def begin(batches, heads, length, head_size, value_size, mask, dropout):
     torch.manual_seed(0)
     rows = [int(size) for size in (batches, heads, length)]
     q, k, v = (
         torch.randn([*rows, int(size)], device="cuda", dtype=torch.bfloat16)
         for size in (head_size, head_size, value_size)
     )
-    return usable(candidates(q, k, v, mask == "causal"))
+    return usable(candidates(q, k, v, mask == "causal", float(dropout)))
 
 
-def backward(batches, heads, length, head_size, value_size, mask):
+def backward(batches, heads, length, head_size, value_size, mask, dropout):
     torch.manual_seed(0)
     rows = [int(size) for size in (batches, heads, length)]
     q, k, v = (
@@ -60,7 +62,7 @@ def backward(batches, heads, length, head_size, value_size, mask):
         return lambda: torch.autograd.grad(output, (q, k, v), gradients, retain_graph=True)
 
     runs = []
-    for name, run in candidates(q, k, v, mask == "causal"):
+    for name, run in candidates(q, k, v, mask == "causal", float(dropout)):
         try:
             runs.append((name, derivatives(run)))
         except RuntimeError as error:

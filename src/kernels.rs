@@ -21,6 +21,7 @@ pub use attention::{
     Attention, AttentionArgs, AttentionBackward, AttentionExtras, AttentionExtrasArgs, AttentionFinishArgs,
     AttentionKeysArgs, AttentionMask, AttentionProblem, AttentionQueriesArgs, AttentionRowsArgs,
     AttentionTile, CachedAttention, CachedAttentionArgs, CachedAttentionProblem, PackedAttentionArgs,
+    PackedAttentionFinishArgs, PackedAttentionKeysArgs, PackedAttentionQueriesArgs, PackedAttentionRowsArgs,
     PagedAttentionArgs,
 };
 pub use convolution::{FftConvolution, FftConvolutionArgs};

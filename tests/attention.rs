@@ -4,12 +4,15 @@
 mod assemble;
 #[path = "support/devices.rs"]
 mod devices;
+#[path = "support/philox.rs"]
+mod philox;
 #[path = "support/require.rs"]
 mod require;
 
 mod attention {
     mod backward;
     mod cached;
+    mod dropout;
     mod extras;
     mod masks;
     mod numbers;

@@ -2,6 +2,7 @@
 
 mod backward;
 mod cached;
+mod dropout;
 mod forward;
 mod inputs;
 mod order;
@@ -17,12 +18,14 @@ use crate::{
     tensor::TensorElement,
     tiles::{Convert, Product, Schedule},
 };
+use dropout::Dropout;
 use forward::{Shape, forward};
 use inputs::{Inputs, Sizes};
 use warps::forward_by_warps;
 
 pub use backward::{
     AttentionBackward, AttentionFinishArgs, AttentionKeysArgs, AttentionQueriesArgs, AttentionRowsArgs,
+    PackedAttentionFinishArgs, PackedAttentionKeysArgs, PackedAttentionQueriesArgs, PackedAttentionRowsArgs,
 };
 pub use cached::{CachedAttention, CachedAttentionArgs, CachedAttentionProblem, PagedAttentionArgs};
 pub use problem::AttentionProblem;
@@ -35,10 +38,11 @@ pub use visible::AttentionMask;
 /// be multiples of 16 bytes. `lse` is contiguous: `batches`·`kv_heads`·`group`·`queries`.
 pub type AttentionArgs<T> = (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [u32; 5], [[u32; 3]; 4], f32);
 
-/// The arguments of the kernel that [`Attention::kernel_with_extras`] builds: [`AttentionArgs`] followed by `(…, slopes, sinks)`, each with
-/// one number per head. A buffer that the kernel does not read may have any length.
+/// The arguments of the kernel that [`Attention::kernel_with_extras`] builds: [`AttentionArgs`] followed by
+/// `(…, slopes, sinks, p, [seed, offset])`. `slopes` and `sinks` have one number per head. A buffer that the kernel does not read may have
+/// any length. `p`, from 0 to less than 1, is the probability with which dropout replaces a weight by 0.
 pub type AttentionExtrasArgs<T> =
-    (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [u32; 5], [[u32; 3]; 4], f32, In<f32>, In<f32>);
+    (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [u32; 5], [[u32; 3]; 4], f32, In<f32>, In<f32>, f32, [u64; 2]);
 
 /// The arguments of the kernel that [`Attention::packed_kernel`] builds:
 /// `(q, k, v, o, lse, [query_starts, key_starts], [sequences, kv_heads, group, queries, keys], longest, strides, scale)`. The sequences are
@@ -66,6 +70,11 @@ pub struct AttentionExtras {
     /// Attention sinks: adds exp(sink) to the sum of the exponentials of each row, as a key with this score and values of 0 would.
     #[doc(alias = "attention sink")]
     pub sinks: bool,
+    /// Dropout of the weights, after they are divided by their sum: replaces each weight by 0 with probability p, and multiplies the others by
+    /// 1 / (1 − p). The random word of a weight is that of element (query, key) of [`Builder::random`](crate::ptx::Builder::random) with the
+    /// seed, and the offset plus the number of the query head among those of all batches. It is the same in
+    /// [`AttentionBackward`] and does not depend on tiles.
+    pub dropout: bool,
 }
 
 /// The numbers of queries and keys that a block processes at a time.
@@ -143,6 +152,18 @@ impl Attention {
         Self { tile, ..self }
     }
 
+    /// Returns the kernel with the tile for dropout, whose random numbers take registers: on sm_90a, the one with the fewest queries and keys.
+    /// Build it with [`kernel_with_extras`](Self::kernel_with_extras).
+    #[must_use]
+    pub fn with_tile_for_dropout(self) -> Self {
+        if !uses_wgmma(self.target) {
+            return self;
+        }
+        let all = AttentionTile::all(self.target, self.head_size, self.value_size);
+        let tile = all.min_by_key(|tile| (tile.queries, tile.keys)).unwrap_or(self.tile);
+        Self { tile, ..self }
+    }
+
     /// Builds the kernel, named after the type, head size and mask: `attention_bf16_128_causal`.
     ///
     /// # Errors
@@ -164,7 +185,8 @@ impl Attention {
         })
     }
 
-    /// Builds the kernel with extras, named `attention_bf16_128_causal_cap50_slopes_sinks`. The extras also affect the logarithms in `lse`.
+    /// Builds the kernel with extras, named `attention_bf16_128_causal_cap50_slopes_sinks_dropout`. The extras except dropout also affect the
+    /// logarithms in `lse`.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel), and an error for a cap out of range.
@@ -176,19 +198,19 @@ impl Attention {
         T: TensorElement + Product<T, f32>,
         f32: Convert<T>,
     {
-        let AttentionExtras { soft_cap, slopes, sinks } = extras;
+        let AttentionExtras { soft_cap, slopes, sinks, dropout } = extras;
         let cap = soft_cap.map_or(String::new(), |cap| format!("_cap{cap}").replace(['.', '-'], "_"));
-        let with = [(true, &*cap), (slopes, "_slopes"), (sinks, "_sinks")];
+        let with = [(true, &*cap), (slopes, "_slopes"), (sinks, "_sinks"), (dropout, "_dropout")];
         let with: String = with.into_iter().filter_map(|(is_added, name)| is_added.then_some(name)).collect();
         let signature = format!(
-            "{}{with}({BUFFERS}, batches, {SIZES}, {}, scale, slopes, sinks)",
+            "{}{with}({BUFFERS}, batches, {SIZES}, {}, scale, slopes, sinks, p, seed, offset)",
             self.name::<T>(),
             strides(MATRICES, &["batch", "head", "row"])
         );
         Kernel::build(
             &signature,
             self.target,
-            |k, (q, keys, values, o, lse, sizes, strides, scale, of_heads, sinks_of_heads)| {
+            |k, (q, keys, values, o, lse, sizes, strides, scale, of_heads, sinks_of_heads, p, random)| {
                 if let Some(cap) = soft_cap.filter(|cap| !(1e-3..=1e4).contains(cap)) {
                     k.refuse(format!("expected a cap of scores from 0.001 to 10000, found {cap}"));
                 }
@@ -197,6 +219,7 @@ impl Attention {
                 let inputs = Inputs {
                     slopes,
                     sinks,
+                    dropout: dropout.then(|| Dropout::new(p, random)),
                     ..Inputs::new([q, keys, values], (o, lse), sizes, strides, scale)
                 };
                 self.emit(k, inputs, soft_cap);

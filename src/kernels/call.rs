@@ -71,7 +71,7 @@ pub use heads::HeadOrder;
 pub use hedgehog::{HedgehogOperands, hedgehog};
 pub use linear::{LinearShape, decayed_attention, taylor_attention};
 pub use operands::{Rows, RowsMut};
-pub use packed::{PackedShape, packed_attention};
+pub use packed::{PackedShape, packed_attention, packed_attention_backward};
 pub use pages::{PagedCacheShape, paged_attention};
 pub use permute::permute;
 pub use promoted::{block_scaled_gemm, promoted_gemm};

@@ -144,6 +144,7 @@ where
             soft_cap: None,
             slope: 0.0,
             sink: None,
+            dropout: None,
         };
         let what = format!("{what}: batch {batch}, head {head}, query {query}");
         let log = f32::from_bits(lse[(batch * heads + head) * queries + query]);

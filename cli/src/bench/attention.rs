@@ -47,6 +47,18 @@ pub(in crate::bench) struct Args {
     /// Time the gradients with respect to Q, K and V, with 2.5 times the operations
     #[arg(long, conflicts_with = "sweep")]
     backward: bool,
+    /// Drop weights with this probability; results are then not compared with f64
+    #[arg(long, value_name = "P", value_parser = probability)]
+    dropout: Option<f32>,
+}
+
+fn probability(text: &str) -> Result<f32, String> {
+    let p = text.parse().map_err(|error| format!("{text}: {error}"))?;
+    if (0.0..1.0).contains(&p) {
+        Ok(p)
+    } else {
+        Err(format!("expected a number from 0 to less than 1, found {p}"))
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -94,17 +106,18 @@ struct Sizes {
     head_size: usize,
     value_size: usize,
     mask: AttentionMask,
+    dropout: Option<f32>,
 }
 
 impl Sizes {
     fn flops(&self) -> f64 {
-        let Self { batches, heads, length, head_size, value_size, mask } = *self;
+        let Self { batches, heads, length, head_size, value_size, mask, .. } = *self;
         let all = 2.0 * (batches * heads * (head_size + value_size)) as f64 * (length as f64).powi(2);
         if mask == AttentionMask::Full { all } else { all / 2.0 }
     }
 
     fn problem(&self, target: Target, multiprocessors: u32) -> AttentionProblem {
-        let Self { batches, heads, length, head_size, value_size, mask } = *self;
+        let Self { batches, heads, length, head_size, value_size, mask, .. } = *self;
         let [heads, length, head_size, value_size] =
             [batches * heads, length, head_size, value_size].map(|size| size as u32);
         AttentionProblem {
@@ -122,17 +135,27 @@ impl Sizes {
 
     /// Returns the line that describes the problem to a rival.
     fn request(&self, backward: bool) -> String {
-        let Self { batches, heads, length, head_size, value_size, mask } = *self;
+        let Self { batches, heads, length, head_size, value_size, mask, dropout } = *self;
         let mask = if mask == AttentionMask::Full { "full" } else { "causal" };
         let what = if backward { "backward" } else { "begin" };
-        format!("{what} {batches} {heads} {length} {head_size} {value_size} {mask}")
+        let dropout = dropout.unwrap_or_default();
+        format!("{what} {batches} {heads} {length} {head_size} {value_size} {mask} {dropout}")
+    }
+
+    /// Returns the probability, and the seed and offset, of dropout.
+    fn random(&self) -> (f32, [u64; 2]) {
+        (self.dropout.unwrap_or_default(), [1, 0])
     }
 }
 
 impl fmt::Display for Sizes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { batches, heads, length, head_size, value_size, mask } = self;
-        write!(f, "{batches}x{heads} heads, length {length}, rows of {head_size} and {value_size}, {mask:?}")
+        let Self { batches, heads, length, head_size, value_size, mask, dropout } = self;
+        write!(
+            f,
+            "{batches}x{heads} heads, length {length}, rows of {head_size} and {value_size}, {mask:?}"
+        )?;
+        dropout.map_or(Ok(()), |p| write!(f, ", dropout {p}"))
     }
 }
 
@@ -146,7 +169,8 @@ impl Args {
             for &Mask(mask) in &self.masks {
                 let all = (self.elements / (length * head_size).max(1)).max(1);
                 let heads = all.min(16);
-                let sizes = Sizes { batches: all / heads, heads, length, head_size, value_size, mask };
+                let (batches, dropout) = (all / heads, self.dropout);
+                let sizes = Sizes { batches, heads, length, head_size, value_size, mask, dropout };
                 println!("{sizes}: {} samples", self.rounds.rounds);
                 let request = sizes.request(self.backward);
                 let rival = rival.as_mut().map(|rival| (rival, request.as_str()));
@@ -172,7 +196,9 @@ impl Args {
 
 /// Returns the kernels of the gradients.
 fn backward_kernels(sizes: Sizes, multiprocessors: u32) -> Vec<(String, AttentionBackward)> {
-    let backward = AttentionBackward::for_problem(&sizes.problem(Target::SM_90A, multiprocessors));
+    let dropout = sizes.dropout.is_some();
+    let chosen = AttentionBackward::for_problem(&sizes.problem(Target::SM_90A, multiprocessors));
+    let backward = AttentionBackward { dropout, ..chosen };
     let deterministic = AttentionBackward { deterministic: true, ..backward };
     vec![("warpwright".into(), backward), ("warpwright, deterministic".into(), deterministic)]
 }
@@ -182,6 +208,7 @@ fn kernels(sizes: Sizes, target: Target, multiprocessors: u32, sweep: bool) -> V
     let Sizes { head_size, value_size, mask, .. } = sizes;
     let [head_size, value_size] = [head_size, value_size].map(|size| size as u32);
     let chosen = Attention::for_problem(&sizes.problem(target, multiprocessors));
+    let chosen = if sizes.dropout.is_some() { chosen.with_tile_for_dropout() } else { chosen };
     let AttentionTile { queries, keys } = chosen.tile;
     let mut kernels = vec![(format!("warpwright {queries}x{keys}"), chosen)];
     if sweep {

@@ -265,6 +265,7 @@ fn emit<'k, T, const D: usize, const PARTS: usize, const P: usize>(
                     queries: Queries::Registers(of_warp),
                     scores: Scores { scale, soft_cap: None, slope: None },
                     sink: None,
+                    dropout: None,
                     keys: &key_ring,
                     values: &value_ring,
                     visible,

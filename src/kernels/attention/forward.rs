@@ -59,7 +59,7 @@ pub(super) fn forward<
     let outbox = k.outbox::<T, W, 1, C>().by_threads(is_packed);
     let registers = if C == 2 { [40, 232] } else { [32, 160] };
     // Of a thread, 8 for each subtile of O and of scores, 4 of queries and of weights; the others are addresses and the running softmax.
-    let is_plain = soft_cap.is_none() && inputs.slopes.is_none();
+    let is_plain = soft_cap.is_none() && inputs.slopes.is_none() && inputs.dropout.is_none();
     let in_registers = is_plain && (8 * E + 4 * D + 12 * N) as u32 <= registers[1] - 36;
 
     // Calls `each` with the sequence, the head, the tile of queries, and what is visible.
@@ -107,6 +107,7 @@ pub(super) fn forward<
                     queries,
                     scores: Scores { scale, soft_cap, slope: matrices.slope(head) },
                     sink: matrices.sink(head),
+                    dropout: matrices.dropout(sequence, head),
                     keys: &key_ring,
                     values: &value_ring,
                     visible,

@@ -1,5 +1,6 @@
 //! The arguments of a launch: matrices of heads, of sequences that have the same length or are packed one after the other.
 
+use super::dropout::{Dropout, HeadDropout};
 use crate::{
     ptx::{Builder, Global, Ptr, Read, Val, Write},
     tensor::TensorElement,
@@ -22,6 +23,7 @@ pub(super) struct Inputs<'k, T> {
     pub(super) slopes: Option<Ptr<'k, f32, Global, Read>>,
     /// For each head, the sink: the score of an additional key.
     pub(super) sinks: Option<Ptr<'k, f32, Global, Read>>,
+    pub(super) dropout: Option<Dropout<'k>>,
 }
 
 impl<'k, T> Inputs<'k, T> {
@@ -33,7 +35,18 @@ impl<'k, T> Inputs<'k, T> {
         strides: [[Val<'k, u32>; 3]; 4],
         scale: Val<'k, f32>,
     ) -> Self {
-        Self { factors, o, lse, sizes, strides, scale, starts: None, slopes: None, sinks: None }
+        Self {
+            factors,
+            o,
+            lse,
+            sizes,
+            strides,
+            scale,
+            starts: None,
+            slopes: None,
+            sinks: None,
+            dropout: None,
+        }
     }
 }
 
@@ -55,8 +68,9 @@ pub(super) struct Sizes<'k> {
     pub(super) group: Val<'k, u32>,
     pub(super) queries: Val<'k, u32>,
     pub(super) keys: Val<'k, u32>,
-    /// The queries of the longest sequence.
+    /// The queries of the longest sequence, and the most keys of a sequence.
     pub(super) longest: Val<'k, u32>,
+    pub(super) longest_keys: Val<'k, u32>,
 }
 
 impl<'k> Sizes<'k> {
@@ -65,7 +79,7 @@ impl<'k> Sizes<'k> {
     pub(super) fn of([batches, kv_heads, group, queries, keys]: [Val<'k, u32>; 5]) -> Self {
         // Positions, and distances to the ends of windows, are i32.
         let (queries, keys) = (queries.at_most(1 << 30), keys.at_most(1 << 30));
-        Self { batches, kv_heads, group, queries, keys, longest: queries }
+        Self { batches, kv_heads, group, queries, keys, longest: queries, longest_keys: keys }
     }
 
     /// Returns the number of heads of queries: computed where needed, rather than kept in a register.
@@ -78,12 +92,18 @@ impl<'k> Sizes<'k> {
     pub(super) fn with_longest(self, longest: Val<'k, u32>) -> Self {
         Self { longest, ..self }
     }
+
+    /// Returns the sizes of packed sequences with at most this many queries and keys.
+    #[track_caller]
+    pub(super) fn with_both_longest(self, [queries, keys]: [Val<'k, u32>; 2]) -> Self {
+        Self { longest: queries, longest_keys: keys, ..self }
+    }
 }
 
 /// All sequences.
 pub(super) struct Sequences<'k> {
-    k: Builder<'k>,
-    sizes: Sizes<'k>,
+    pub(super) k: Builder<'k>,
+    pub(super) sizes: Sizes<'k>,
     starts: Option<[Gl<'k, u32, Read, 1>; 2]>,
 }
 
@@ -92,9 +112,10 @@ pub(super) struct Heads<'k, T: TensorElement> {
     pub(super) sequences: Sequences<'k>,
     factors: [Gl<'k, T, Read, 4>; 3],
     o: Gl<'k, T, Write, 4>,
-    lse: Gl<'k, f32, Write>,
+    lse: Ptr<'k, f32, Global, Write>,
     slopes: Option<Gl<'k, f32, Read, 1>>,
     sinks: Option<Gl<'k, f32, Read, 1>>,
+    dropout: Option<Dropout<'k>>,
 }
 
 /// The rows of a sequence.
@@ -150,6 +171,21 @@ impl<'k> Sequences<'k> {
         Sequence { number, batch: 0.into(), first_query, first_key, queries, keys, is_packed: true }
     }
 
+    /// Returns a number for each query of a head of a sequence.
+    #[track_caller]
+    pub(super) fn logarithms<A>(
+        &self,
+        lse: Ptr<'k, f32, Global, A>,
+        sequence: Sequence<'k>,
+        head: Val<'k, u32>,
+    ) -> Gl<'k, f32, A, 1> {
+        let Sequence { batch, first_query, queries, is_packed, .. } = sequence;
+        let (heads, batches) = (self.sizes.heads(), if is_packed { 1.into() } else { self.sizes.batches });
+        let lse = self.k.global(lse, row_major(batches * heads, self.sizes.queries));
+        let row = batch * heads + head;
+        if is_packed { lse.sub_matrix((row, first_query), (1, queries)).row(0) } else { lse.row(row) }
+    }
+
     /// Returns all matrices of `heads` heads, of `rows` rows each, whose strides are those between batches, heads and rows.
     #[track_caller]
     pub(super) fn matrices<T: TensorElement, A>(
@@ -170,7 +206,9 @@ impl<'k, T: TensorElement> Heads<'k, T> {
     /// Returns the matrices with rows of `d` elements of Q and K, and `e` of V and O.
     #[track_caller]
     pub(super) fn new(k: Builder<'k>, inputs: &Inputs<'k, T>, d: u32, e: u32) -> Self {
-        let Inputs { factors: [q, keys, values], o, lse, sizes, strides, starts, slopes, sinks, .. } = inputs;
+        let Inputs {
+            factors: [q, keys, values], o, lse, sizes, strides, starts, slopes, sinks, dropout, ..
+        } = inputs;
         let Sizes { kv_heads, queries: m, keys: n, .. } = *sizes;
         let heads = sizes.heads();
         let sequences = Sequences::new(k, *sizes, starts);
@@ -182,12 +220,10 @@ impl<'k, T: TensorElement> Heads<'k, T> {
                 sequences.matrices(*values, [kv_heads, n], e, strides[2]),
             ],
             o: sequences.matrices(*o, [heads, m], e, strides[3]),
-            lse: {
-                let batches = if sequences.are_packed() { 1.into() } else { sizes.batches };
-                k.global(*lse, row_major(batches * heads, m))
-            },
+            lse: *lse,
             slopes: slopes.as_ref().map(of_heads),
             sinks: sinks.as_ref().map(of_heads),
+            dropout: *dropout,
             sequences,
         }
     }
@@ -212,19 +248,19 @@ impl<'k, T: TensorElement> Heads<'k, T> {
         head: Val<'k, u32>,
         e: u32,
     ) -> (Gl<'k, T, Write>, Gl<'k, f32, Write, 1>) {
-        let Sequence { batch, first_query, queries, is_packed, .. } = sequence;
-        let row = batch * self.sequences.sizes.heads() + head;
-        let logs = if is_packed {
-            self.lse.sub_matrix((row, first_query), (1, queries)).row(0)
-        } else {
-            self.lse.row(row)
-        };
-        (sequence.only(&self.o, head, [first_query, queries], e), logs)
+        let logs = self.sequences.logarithms(self.lse, sequence, head);
+        (sequence.only(&self.o, head, [sequence.first_query, sequence.queries], e), logs)
     }
 
     #[track_caller]
     pub(super) fn slope(&self, head: Val<'k, u32>) -> Option<Val<'k, f32>> {
         self.slopes.as_ref().map(|slopes| slopes.at(head).load())
+    }
+
+    #[track_caller]
+    pub(super) fn dropout(&self, sequence: Sequence<'k>, head: Val<'k, u32>) -> Option<HeadDropout<'k>> {
+        let Sequences { k, sizes, .. } = self.sequences;
+        self.dropout.map(|dropout| dropout.of_head(k, sequence.number * sizes.heads() + head))
     }
 
     #[track_caller]

@@ -1,6 +1,6 @@
 //! The work of a warpgroup: 64 queries of one head.
 
-use super::{scores::Scores, softmax::Softmax, visible::Visible};
+use super::{dropout::HeadDropout, scores::Scores, softmax::Softmax, visible::Visible};
 use crate::{
     ptx::{Scope, State, Val, Visitor},
     tensor::TensorElement,
@@ -40,6 +40,7 @@ pub(super) struct Warpgroup<
     pub(super) scores: Scores<'k>,
     /// The score of an additional key that is added to the softmax.
     pub(super) sink: Option<Val<'k, f32>>,
+    pub(super) dropout: Option<HeadDropout<'k>>,
     /// The first query of the warp.
     pub(super) query: Val<'k, u32>,
     /// Whether the values after the last key may be arbitrary, such as NaN, which a weight of 0 would not remove.
@@ -90,6 +91,15 @@ where
         if masked { visible.only(scores, query, j) } else { scores }
     }
 
+    /// Replaces the weights of step `j` that are dropped by zeros.
+    #[track_caller]
+    fn kept(&self, weights: Rt<'k, f32, 1, N>, j: Val<'k, u32>) -> Rt<'k, f32, 1, N> {
+        match self.dropout {
+            Some(dropout) => dropout.keep(weights, [self.query / 16, j * N as u32]),
+            None => weights,
+        }
+    }
+
     /// Computes the weights of the first step.
     #[track_caller]
     pub(super) fn start(&self, first: Val<'k, u32>) -> Running<'k, T, E, N> {
@@ -101,6 +111,7 @@ where
         c.release(keys, stage);
         let scores = self.scores(products, first, true);
         let (softmax, weights) = Softmax::start(k, self.scores.factor(), scores);
+        let weights = self.kept(weights, first);
         Running { values: self.receive_values(first, true), sum, weights: weights.convert(), softmax }
     }
 
@@ -121,6 +132,7 @@ where
         c.release(keys, stage);
         let scores = self.scores(products, j, masked);
         let (softmax, weights, rescale) = softmax.weigh(scores);
+        let weights = self.kept(weights, j);
         // This wait also keeps ptxas from moving the next one forward, before the weights.
         let next = self.receive_values(j, masked);
         let sum = sum.wait();
@@ -161,6 +173,11 @@ where
         let (divisor, log) = softmax.finish(self.sink);
         let sum = sum.wait();
         c.release(values, previous);
-        (sum * &divisor.recip(), log)
+        let factors = divisor.recip();
+        let factors = match self.dropout {
+            Some(dropout) => factors * dropout.scale(),
+            None => factors,
+        };
+        (sum * &factors, log)
     }
 }

@@ -94,6 +94,7 @@ pub(super) fn forward_by_warps<
         let range = visible.range(tile * height, (tile + 1) * height);
         let first_query = tile * height + row * 16;
         let scores = Scores { scale: inputs.scale, soft_cap, slope: matrices.slope(head) };
+        let dropout = matrices.dropout(sequence, head);
         let start = Running { sum: k.zeros(), softmax: Softmax::empty(k, scores.factor()) };
         let Running { sum, softmax } = stages.run_indexed(
             range.end - range.first,
@@ -106,13 +107,22 @@ pub(super) fn forward_by_warps<
                     visible.only(scores, first_query, step)
                 });
                 let (softmax, weights, rescale) = softmax.weigh(scores);
+                let weights = match dropout {
+                    Some(dropout) => dropout.keep(weights, [first_query / 16, step * N as u32]),
+                    None => weights,
+                };
                 Running { sum: add_values(rescale.apply(sum), weights.convert(), values), softmax }
             },
         );
         let (divisor, log) = softmax.finish(matrices.sink(head));
+        let factors = divisor.recip();
+        let factors = match dropout {
+            Some(dropout) => factors * dropout.scale(),
+            None => factors,
+        };
         let (o, logs) = matrices.results(sequence, head, 16 * E as u32);
         logs.tile(tile * (M / H) as u32 + k.warp()).store(&log);
-        o.tile(tile * (M / H) as u32 + k.warp(), 0).store(&(sum * &divisor.recip()));
+        o.tile(tile * (M / H) as u32 + k.warp(), 0).store(&(sum * &factors));
     });
 }
 
