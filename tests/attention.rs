@@ -20,6 +20,7 @@ mod attention {
     mod packed;
     mod problem;
     mod reference;
+    mod scaled;
     mod sizes;
     mod tiles;
 }

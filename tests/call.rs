@@ -29,6 +29,7 @@ mod call {
     mod reductions;
     mod refusals;
     mod rows;
+    mod scaled;
     mod selection;
     mod state_space;
 

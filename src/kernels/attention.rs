@@ -7,8 +7,10 @@ mod forward;
 mod inputs;
 mod order;
 mod problem;
+mod scaled;
 mod scores;
 mod softmax;
+mod values;
 mod visible;
 mod warpgroup;
 mod warps;
@@ -21,6 +23,7 @@ use crate::{
 use dropout::Dropout;
 use forward::{Shape, forward};
 use inputs::{Inputs, Sizes};
+use values::OfKeys;
 use warps::forward_by_warps;
 
 pub use backward::{
@@ -29,6 +32,7 @@ pub use backward::{
 };
 pub use cached::{CachedAttention, CachedAttentionArgs, CachedAttentionProblem, PagedAttentionArgs};
 pub use problem::AttentionProblem;
+pub use scaled::{AttentionValuesArgs, ScaledAttention, ScaledAttentionArgs};
 pub use visible::AttentionMask;
 
 /// The arguments of the kernel that [`Attention::kernel`] builds:
@@ -152,16 +156,18 @@ impl Attention {
         Self { tile, ..self }
     }
 
-    /// Returns the kernel with the tile for dropout, whose random numbers take registers: on sm_90a, the one with the fewest queries and keys.
-    /// Build it with [`kernel_with_extras`](Self::kernel_with_extras).
+    /// Returns the kernel with the tile for dropout, whose random numbers take registers: on sm_90a, the one with the fewest queries and keys;
+    /// on other targets, the first one. Build it with [`kernel_with_extras`](Self::kernel_with_extras). On sm_90a, with head sizes of 96, 192
+    /// and 256, a few registers are spilled.
     #[must_use]
     pub fn with_tile_for_dropout(self) -> Self {
-        if !uses_wgmma(self.target) {
-            return self;
-        }
-        let all = AttentionTile::all(self.target, self.head_size, self.value_size);
-        let tile = all.min_by_key(|tile| (tile.queries, tile.keys)).unwrap_or(self.tile);
-        Self { tile, ..self }
+        let mut all = AttentionTile::all(self.target, self.head_size, self.value_size);
+        let tile = if uses_wgmma(self.target) {
+            all.min_by_key(|tile| (tile.queries, tile.keys))
+        } else {
+            all.next()
+        };
+        Self { tile: tile.unwrap_or(self.tile), ..self }
     }
 
     /// Builds the kernel, named after the type, head size and mask: `attention_bf16_128_causal`.
@@ -305,6 +311,16 @@ fn strides(matrices: &[&str], axes: &[&str]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
+/// Returns the function that emits kernels of `T` with these constants.
+macro_rules! by_warpgroups {
+    ($($constant:literal),*) => { forward::<T, T, OfKeys, $($constant),*> };
+}
+
+/// As above, without `wgmma`.
+macro_rules! by_warps {
+    ($($constant:literal),*) => { forward_by_warps::<T, $($constant),*> };
+}
+
 /// Defines the supported head sizes, queries and keys of a step, and a function that emits their kernels with the following constants.
 macro_rules! tiles {
     ($all:ident $build:ident $emit:ident: $($size:literal, $value:literal, $queries:literal, $keys:literal => $($constant:literal),*;)*) => {
@@ -316,7 +332,7 @@ macro_rules! tiles {
             f32: Convert<T>,
         {
             match [sizes[0], sizes[1], tile.queries, tile.keys] {
-                $([$size, $value, $queries, $keys] => $emit::<T, $($constant),*>(k, inputs, shape),)*
+                $([$size, $value, $queries, $keys] => $emit!($($constant),*)(k, inputs, shape),)*
                 _ => refuse(k, $all, sizes, tile),
             }
         }
@@ -325,10 +341,11 @@ macro_rules! tiles {
 
 // Subtiles of columns of K and of V, of queries and of keys, warpgroups, stages of keys and of queries, and subtiles of columns that are
 // stored at a time.
-tiles! { HOPPER_TILES hopper forward:
+tiles! { HOPPER_TILES hopper by_warpgroups:
     //  d,  e,   m, keys =>  D,  E,  M,  N, C, stages, of queries, stored
      32,  32, 192, 128 =>  2,  2, 12,  8, 3, 4, 2, 2;
      32,  32, 192,  96 =>  2,  2, 12,  6, 3, 4, 2, 2;
+     32,  32, 128, 128 =>  2,  2,  8,  8, 2, 4, 2, 2;
      64,  64, 192, 128 =>  4,  4, 12,  8, 3, 3, 2, 4;
      64,  64, 192,  96 =>  4,  4, 12,  6, 3, 3, 2, 4;
      64,  64, 128, 128 =>  4,  4,  8,  8, 2, 3, 1, 4;
@@ -338,10 +355,11 @@ tiles! { HOPPER_TILES hopper forward:
     128, 128, 128, 176 =>  8,  8,  8, 11, 2, 2, 1, 4;
     192, 128, 128, 128 => 12,  8,  8,  8, 2, 2, 1, 4;
     256, 256, 128,  64 => 16, 16,  8,  4, 2, 2, 1, 4;
+    256, 256, 128,  48 => 16, 16,  8,  3, 2, 2, 1, 4;
 }
 
 // Subtiles of columns of K and of V, of queries, of queries of a warp, and of keys, and stages. All fit into the shared memory of sm_86.
-tiles! { WARP_TILES warps forward_by_warps:
+tiles! { WARP_TILES warps by_warps:
     //  d,  e,   m, keys =>  D,  E, M, H, N, stages
      32,  32, 128,  64 =>  2,  2, 8, 2, 4, 2;
      64,  64,  64,  64 =>  4,  4, 4, 1, 4, 2;

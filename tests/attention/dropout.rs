@@ -75,8 +75,10 @@ fn every_head_size_drops_weights() {
     for target in TARGETS {
         for [head_size, value_size] in ROWS {
             let attention = Attention::new(target, head_size, value_size, AttentionMask::Full);
-            let sizes = Sizes { batches: 1, ..SIZES };
-            check_with::<bf16>(&attention.with_tile_for_dropout(), &added, sizes, &mixed);
+            let (sizes, attention) = (Sizes { batches: 1, ..SIZES }, attention.with_tile_for_dropout());
+            // These leave too few registers for random numbers.
+            let is_spilled = target == Target::SM_90A && matches!(head_size, 96 | 192 | 256);
+            check_tile::<bf16>(&attention, &added, sizes, &mixed, !is_spilled);
         }
     }
 }

@@ -105,8 +105,13 @@ pub(super) struct Rows {
 pub(super) const GAP: usize = 8;
 
 impl Rows {
-    pub(super) fn new(order: Order, [batches, heads, rows, size]: [usize; 4]) -> Self {
-        let pitch = size + GAP;
+    pub(super) fn new(order: Order, shape: [usize; 4]) -> Self {
+        Self::with_gap(order, shape, GAP)
+    }
+
+    /// Returns rows with this many elements after each row in memory.
+    pub(super) fn with_gap(order: Order, [batches, heads, rows, size]: [usize; 4], gap: usize) -> Self {
+        let pitch = size + gap;
         let strides = match order {
             Order::Heads => [heads * rows * pitch, rows * pitch, pitch],
             Order::Rows => [heads * rows * pitch, pitch, heads * pitch],

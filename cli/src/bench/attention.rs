@@ -2,6 +2,7 @@
 
 mod backward;
 mod problem;
+mod scaled;
 
 use std::{fmt, str::FromStr};
 
@@ -47,6 +48,9 @@ pub(in crate::bench) struct Args {
     /// Time the gradients with respect to Q, K and V, with 2.5 times the operations
     #[arg(long, conflicts_with = "sweep")]
     backward: bool,
+    /// Also time attention of e4m3 elements with scales of heads
+    #[arg(long, conflicts_with_all = ["backward", "dropout"])]
+    e4m3: bool,
     /// Drop weights with this probability; results are then not compared with f64
     #[arg(long, value_name = "P", value_parser = probability)]
     dropout: Option<f32>,
@@ -185,8 +189,15 @@ impl Args {
                 } else {
                     let kernels = kernels(sizes, self.target, multiprocessors, self.sweep);
                     let mut problem = Problem::new(&gpu, sizes, &kernels)?;
-                    let (names, rate) = (problem.names().to_vec(), ("TFLOP/s", sizes.flops() / 1e6));
-                    self.rounds.table(&names, |at| problem.time(at), rival, rate)?;
+                    let (mut names, rate) = (problem.names().to_vec(), ("TFLOP/s", sizes.flops() / 1e6));
+                    let of_16_bits = names.len();
+                    let mut scaled = self.e4m3.then(|| scaled::Problem::new(&gpu, sizes)).transpose()?;
+                    names.extend(scaled.iter().flat_map(scaled::Problem::names));
+                    let time = |at: usize| match (at.checked_sub(of_16_bits), scaled.as_mut()) {
+                        (Some(at), Some(scaled)) => scaled.time(at),
+                        _ => problem.time(at),
+                    };
+                    self.rounds.table(&names, time, rival, rate)?;
                 }
             }
         }

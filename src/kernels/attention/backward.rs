@@ -88,6 +88,9 @@ pub use packed::{
 /// [`Attention::packed_kernel`](super::Attention::packed_kernel). The gradients of rows that belong to no sequence are not written. NaN or ∞
 /// in the rows after a sequence, within its last tile, makes its gradients NaN.
 ///
+/// The kernels of packed sequences, and those with dropout, spill a few registers for some head sizes: with a head size of 128, up to 14 per
+/// thread, and with 32, up to 21.
+///
 /// All kernels must be built from the same `AttentionBackward` and launched one after the other, with the mask and the `scale` of the
 /// forward kernel; `scale` must be positive. Soft caps and ALiBi slopes are not differentiated. The first kernel must clear `sums` each
 /// time before the second kernel adds to it. Strides are in elements, between batches, heads and rows, and must be multiples of 16 bytes.

@@ -8,6 +8,7 @@ mod rows;
 use super::{
     scores::Scores,
     strides,
+    values::OfKeys,
     visible::{AttentionMask, Visible},
     warpgroup::{FactorRing, Queries, Warpgroup},
 };
@@ -260,12 +261,13 @@ fn emit<'k, T, const D: usize, const PARTS: usize, const P: usize>(
                 let of_warp = stage.tiles().0.subtile(c.warp(), 0).load::<1, D, Row>().frozen();
                 c.release_loaded(&query_ring, stage);
                 let visible = Visible { mask, queries, keys: length, step, heads: rows.heads() };
-                let work = Warpgroup {
+                let work = Warpgroup::<T, D, D, N, STAGES, 1, OfKeys> {
                     c,
                     queries: Queries::Registers(of_warp),
                     scores: Scores { scale, soft_cap: None, slope: None },
                     sink: None,
                     dropout: None,
+                    factor: None,
                     keys: &key_ring,
                     values: &value_ring,
                     visible,
@@ -288,7 +290,7 @@ fn emit<'k, T, const D: usize, const PARTS: usize, const P: usize>(
                 };
                 let (sum, logs) = merged(k, parts);
                 k.if_(part.rank().eq(0), || {
-                    rows.store_logarithms(&lse, [batch, head], tile, c.warp(), &logs)
+                    rows.store_logarithms(&lse, [batch, head], tile, c.warp(), &logs);
                 });
                 match &outbox {
                     Some(outbox) => {

@@ -1,12 +1,10 @@
 //! The work of a warpgroup: 64 queries of one head.
 
-use super::{dropout::HeadDropout, scores::Scores, softmax::Softmax, visible::Visible};
+use super::{dropout::HeadDropout, scores::Scores, softmax::Softmax, values::Values, visible::Visible};
 use crate::{
     ptx::{Scope, State, Val, Visitor},
     tensor::TensorElement,
-    tiles::{
-        ColVec, Consumer, Convert, Filled, Frozen, InFlight, Product, Received, Ring, Rt, SharedMatrix, St,
-    },
+    tiles::{ColVec, Consumer, Filled, Frozen, InFlight, Product, Received, Ring, Rt, SharedMatrix, St},
 };
 
 /// Stages of `N`×`D` subtiles of keys or values.
@@ -29,18 +27,21 @@ pub(super) struct Warpgroup<
     const N: usize,
     const STAGES: usize,
     const C: usize,
+    V: Values<'k, T, E, N>,
 > where
     T: TensorElement,
 {
     pub(super) c: Consumer<'k, C>,
     pub(super) queries: Queries<'k, T, D>,
     pub(super) keys: &'a FactorRing<'k, T, N, D, STAGES, C>,
-    pub(super) values: &'a FactorRing<'k, T, N, E, STAGES, C>,
+    pub(super) values: &'a Ring<'k, (V::Tile,), STAGES, C>,
     pub(super) visible: Visible<'k>,
     pub(super) scores: Scores<'k>,
     /// The score of an additional key that is added to the softmax.
     pub(super) sink: Option<Val<'k, f32>>,
     pub(super) dropout: Option<HeadDropout<'k>>,
+    /// A factor of the results.
+    pub(super) factor: Option<Val<'k, f32>>,
     /// The first query of the warp.
     pub(super) query: Val<'k, u32>,
     /// Whether the values after the last key may be arbitrary, such as NaN, which a weight of 0 would not remove.
@@ -48,17 +49,19 @@ pub(super) struct Warpgroup<
 }
 
 /// The state between two steps.
-pub(super) struct Running<'k, T: TensorElement, const E: usize, const N: usize> {
+pub(super) struct Running<'k, T: TensorElement, const E: usize, const N: usize, V: Values<'k, T, E, N>> {
     /// The values of the last step.
-    pub(super) values: Received<'k, (St<'k, T, N, E>,)>,
+    pub(super) values: Received<'k, (V::Tile,)>,
     /// The weighted sum of the values of the steps before the last one.
     pub(super) sum: Rt<'k, f32, 1, E>,
     /// The weights of the last step.
-    pub(super) weights: Rt<'k, T, 1, N>,
+    pub(super) weights: V::Weights,
     pub(super) softmax: Softmax<'k>,
 }
 
-impl<'k, T: TensorElement, const E: usize, const N: usize> State<'k> for Running<'k, T, E, N> {
+impl<'k, T: TensorElement, const E: usize, const N: usize, V: Values<'k, T, E, N>> State<'k>
+    for Running<'k, T, E, N, V>
+{
     #[track_caller]
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
         self.values.visit(visitor);
@@ -68,11 +71,11 @@ impl<'k, T: TensorElement, const E: usize, const N: usize> State<'k> for Running
     }
 }
 
-impl<'k, T, const D: usize, const E: usize, const N: usize, const STAGES: usize, const C: usize>
-    Warpgroup<'_, 'k, T, D, E, N, STAGES, C>
+impl<'k, T, const D: usize, const E: usize, const N: usize, const STAGES: usize, const C: usize, V>
+    Warpgroup<'_, 'k, T, D, E, N, STAGES, C, V>
 where
     T: TensorElement + Product<T, f32>,
-    f32: Convert<T>,
+    V: Values<'k, T, E, N>,
 {
     #[track_caller]
     fn products(&self, keys: &Filled<St<'k, T, N, D>>) -> InFlight<'k, Rt<'k, f32, 1, N>> {
@@ -102,7 +105,7 @@ where
 
     /// Computes the weights of the first step.
     #[track_caller]
-    pub(super) fn start(&self, first: Val<'k, u32>) -> Running<'k, T, E, N> {
+    pub(super) fn start(&self, first: Val<'k, u32>) -> Running<'k, T, E, N, V> {
         let Self { c, keys, .. } = *self;
         let k = c.group().kernel();
         let sum = k.zeros();
@@ -110,9 +113,9 @@ where
         let products = self.products(&stage.tiles().0).wait();
         c.release(keys, stage);
         let scores = self.scores(products, first, true);
-        let (softmax, weights) = Softmax::start(k, self.scores.factor(), scores);
+        let (softmax, weights) = Softmax::start(k, self.scores.factor(), V::LIFT, scores);
         let weights = self.kept(weights, first);
-        Running { values: self.receive_values(first, true), sum, weights: weights.convert(), softmax }
+        Running { values: self.receive_values(first, true), sum, weights: V::rounded(k, weights), softmax }
     }
 
     /// Computes the weights of step `j` while the values of the step before are multiplied. `masked` steps have keys that are not
@@ -122,12 +125,13 @@ where
         &self,
         j: Val<'k, u32>,
         masked: bool,
-        Running { values: previous, sum, weights, softmax }: Running<'k, T, E, N>,
-    ) -> Running<'k, T, E, N> {
+        Running { values: previous, sum, weights, softmax }: Running<'k, T, E, N, V>,
+    ) -> Running<'k, T, E, N, V> {
         let Self { c, keys, values, .. } = *self;
+        let k = c.group().kernel();
         let stage = c.receive(keys);
         let products = self.products(&stage.tiles().0);
-        let sum = c.group().accumulate(sum).mma_ab(weights, &previous.tiles().0);
+        let sum = V::add(c.group().accumulate(sum), weights, &previous.tiles().0);
         let products = products.wait();
         c.release(keys, stage);
         let scores = self.scores(products, j, masked);
@@ -137,17 +141,17 @@ where
         let next = self.receive_values(j, masked);
         let sum = sum.wait();
         c.release(values, previous);
-        Running { values: next, sum: rescale.apply(sum), weights: weights.convert(), softmax }
+        Running { values: next, sum: rescale.apply(sum), weights: V::rounded(k, weights), softmax }
     }
 
     /// Waits for the values of step `j`; in a `masked` step, some values do not belong to keys.
     #[track_caller]
-    fn receive_values(&self, j: Val<'k, u32>, masked: bool) -> Received<'k, (St<'k, T, N, E>,)> {
+    fn receive_values(&self, j: Val<'k, u32>, masked: bool) -> Received<'k, (V::Tile,)> {
         let stage = self.c.receive(self.values);
         if self.clears_values && masked {
             let first = j * self.visible.step;
             let rows = self.visible.keys.max(first) - first;
-            self.c.clear_rows(&stage.tiles().0, rows);
+            V::clear(self.c, &stage.tiles().0, rows);
         }
         stage
     }
@@ -166,16 +170,16 @@ where
     #[track_caller]
     pub(super) fn finish(
         &self,
-        Running { values: previous, sum, weights, softmax }: Running<'k, T, E, N>,
+        Running { values: previous, sum, weights, softmax }: Running<'k, T, E, N, V>,
     ) -> (Rt<'k, f32, 1, E>, ColVec<'k, f32, 1>) {
         let Self { c, values, .. } = *self;
-        let sum = c.group().accumulate(sum).mma_ab(weights, &previous.tiles().0);
+        let sum = V::add(c.group().accumulate(sum), weights, &previous.tiles().0);
         let (divisor, log) = softmax.finish(self.sink);
         let sum = sum.wait();
         c.release(values, previous);
         let factors = divisor.recip();
-        let factors = match self.dropout {
-            Some(dropout) => factors * dropout.scale(),
+        let factors = match self.factor {
+            Some(factor) => factors * factor,
             None => factors,
         };
         (sum * &factors, log)

@@ -85,21 +85,21 @@ fn check(backward: &AttentionBackward, lengths: &[(usize, usize)]) {
             .map(|(rows, of)| upload(&vec![bf16::NAN; rows * pitches[of]]));
         let what = |error| panic!("{backward:?}, {lengths:?}: {error}");
 
-        let kernel = built(backward.packed_rows_kernel::<bf16>());
+        let kernel = built(backward.packed_rows_kernel::<bf16>(), false);
         let arguments = (&o, &d_o, &on_lse, &mut rows, &mut sums, on_starts, sizes, longest, [of_q; 2]);
         device.launch(&kernel, arguments).unwrap_or_else(what);
-        let kernel = built(backward.packed_keys_kernel::<bf16>());
+        let kernel = built(backward.packed_keys_kernel::<bf16>(), backward.head_size == 128);
         let strides = [of_q, of_k, of_k, of_q, of_k, of_k];
         let arguments =
             (&q, &k, &v, &d_o, &rows, &mut sums, &mut dk, &mut dv, on_starts, sizes, longest, strides, scale);
         device.launch(&kernel, arguments).unwrap_or_else(what);
         if backward.deterministic {
-            let kernel = built(backward.packed_queries_kernel::<bf16>());
+            let kernel = built(backward.packed_queries_kernel::<bf16>(), false);
             let strides = [of_q, of_k, of_k, of_q, of_q];
             let arguments = (&q, &k, &v, &d_o, &rows, &mut dq, on_starts, sizes, longest, strides, scale);
             device.launch(&kernel, arguments).unwrap_or_else(what);
         } else {
-            let kernel = built(backward.packed_finish_kernel::<bf16>());
+            let kernel = built(backward.packed_finish_kernel::<bf16>(), false);
             let arguments = (&sums, &mut dq, on_starts, sizes, longest, of_q, scale);
             device.launch(&kernel, arguments).unwrap_or_else(what);
         }

@@ -107,6 +107,8 @@ pub(super) fn keys<'k, T, S, const D: usize, const M: usize, const Q: usize, con
                     warpgroup.head(range, sums, dropout, state)
                 });
                 c.release(&key_ring, stage);
+                // Loaded again, rather than kept in registers.
+                let sequence = matrices.sequences.sequence(sequence.number);
                 let rows = [sequence.first_key, sequence.keys];
                 let [to_keys, to_values] =
                     outputs.each_ref().map(|matrices| sequence.only(matrices, kv_head, rows, d));
