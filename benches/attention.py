@@ -1,7 +1,8 @@
 """Times attention of PyTorch for `warpwright bench attention --rival "python3 benches/attention.py"`, and for `bench cached`.
 
 Requests on standard input: `begin BATCHES HEADS LENGTH HEAD_SIZE VALUE_SIZE full|causal DROPOUT`, answered with the names of the implementations that can solve the
-problem, separated by tabs, `backward …` with the same words for the derivatives, `cached BATCHES HEADS KV_HEADS QUERIES LENGTH HEAD_SIZE`, answered in the same way, and `time INDEX`, answered with the microseconds of a launch between two events.
+problem, separated by tabs, `backward …` with the same words for the derivatives, `cached BATCHES HEADS KV_HEADS QUERIES LENGTH HEAD_SIZE`, answered in the same way, and `time INDEX`, answered with the microseconds of a launch between two events. `given …`, with the words of `begin` and a folder, reads Q, K, V and
+dO from the folder; `results INDEX FOLDER` stores O and the gradients there.
 """
 
 import sys
@@ -70,6 +71,27 @@ def backward(batches, heads, length, head_size, value_size, mask, dropout):
     return usable(runs)
 
 
+def given(batches, heads, length, head_size, value_size, mask, dropout, folder):
+    def matrix(name, size):
+        with open(f"{folder}/{name}.bin", "rb") as file:
+            bits = torch.frombuffer(bytearray(file.read()), dtype=torch.bfloat16)
+        return bits.reshape(int(batches), int(heads), int(length), int(size)).cuda()
+
+    q, k, v = (matrix(name, size).requires_grad_() for name, size in (("q", head_size), ("k", head_size), ("v", value_size)))
+    gradient = matrix("do", value_size)
+
+    def results(run):
+        def of():
+            output = run()
+            gradients = torch.autograd.grad(output, (q, k, v), gradient.reshape(output.shape))
+            return dict(zip(("o", "dq", "dk", "dv"), (output.detach(), *gradients)))
+
+        return of
+
+    implementations = candidates(q, k, v, mask == "causal", float(dropout))
+    return usable((name, results(run)) for name, run in implementations if name in BACKENDS)
+
+
 def cached(batches, heads, kv_heads, queries, length, head_size):
     torch.manual_seed(0)
     batches, heads, kv_heads, queries, length, size = (
@@ -90,7 +112,7 @@ def cached(batches, heads, kv_heads, queries, length, head_size):
 
 def main():
     print(f"PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}", file=sys.stderr)
-    serve({"begin": begin, "backward": backward, "cached": cached})
+    serve({"begin": begin, "backward": backward, "given": given, "cached": cached})
 
 
 if __name__ == "__main__":

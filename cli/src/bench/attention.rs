@@ -1,5 +1,6 @@
 //! `warpwright bench attention`.
 
+mod accuracy;
 mod backward;
 mod problem;
 mod scaled;
@@ -51,6 +52,9 @@ pub(in crate::bench) struct Args {
     /// Also time attention of e4m3 elements with scales of heads
     #[arg(long, conflicts_with_all = ["backward", "dropout"])]
     e4m3: bool,
+    /// Print the errors of O and of the gradients relative to f64, and those of the rival with the same inputs, instead of times
+    #[arg(long, conflicts_with_all = ["sweep", "backward", "e4m3", "dropout"])]
+    accuracy: bool,
     /// Drop weights with this probability; results are then not compared with f64
     #[arg(long, value_name = "P", value_parser = probability)]
     dropout: Option<f32>,
@@ -138,10 +142,9 @@ impl Sizes {
     }
 
     /// Returns the line that describes the problem to a rival.
-    fn request(&self, backward: bool) -> String {
+    fn request(&self, what: &str) -> String {
         let Self { batches, heads, length, head_size, value_size, mask, dropout } = *self;
         let mask = if mask == AttentionMask::Full { "full" } else { "causal" };
-        let what = if backward { "backward" } else { "begin" };
         let dropout = dropout.unwrap_or_default();
         format!("{what} {batches} {heads} {length} {head_size} {value_size} {mask} {dropout}")
     }
@@ -175,13 +178,16 @@ impl Args {
                 let heads = all.min(16);
                 let (batches, dropout) = (all / heads, self.dropout);
                 let sizes = Sizes { batches, heads, length, head_size, value_size, mask, dropout };
-                println!("{sizes}: {} samples", self.rounds.rounds);
-                let request = sizes.request(self.backward);
+                println!("{sizes}: {} samples", if self.accuracy { 1 } else { self.rounds.rounds });
+                if self.accuracy {
+                    check_values(sizes, "--accuracy")?;
+                    accuracy::table(&gpu, sizes, rival.as_mut())?;
+                    continue;
+                }
+                let request = sizes.request(if self.backward { "backward" } else { "begin" });
                 let rival = rival.as_mut().map(|rival| (rival, request.as_str()));
                 if self.backward {
-                    if value_size != head_size {
-                        return Err("--backward: expected a value size equal to the head size".into());
-                    }
+                    check_values(sizes, "--backward")?;
                     let mut problem =
                         backward::Problem::new(&gpu, sizes, &backward_kernels(sizes, multiprocessors))?;
                     let (names, rate) = (problem.names().to_vec(), ("TFLOP/s", 2.5 * sizes.flops() / 1e6));
@@ -203,6 +209,14 @@ impl Args {
         }
         Ok(())
     }
+}
+
+/// Checks that gradients are supported.
+fn check_values(sizes: Sizes, option: &str) -> Fallible<()> {
+    if sizes.value_size == sizes.head_size {
+        return Ok(());
+    }
+    Err(format!("{option}: expected a value size equal to the head size").into())
 }
 
 /// Returns the kernels of the gradients.

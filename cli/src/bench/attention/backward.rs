@@ -125,6 +125,21 @@ impl Problem {
         .map_err(Failed::of)
     }
 
+    /// Returns Q, K, V and dO as bits.
+    pub(super) fn inputs(&self) -> Fallible<[Vec<u16>; 4]> {
+        let [q, k, v, d_o] = &self.inputs;
+        let host = |bits: &CudaSlice<u16>| self.stream.clone_dtoh(bits);
+        Ok([host(q)?, host(k)?, host(v)?, host(d_o)?])
+    }
+
+    /// Returns O, dQ, dK and dV of a contender as bits.
+    pub(super) fn results(&mut self, contender: usize) -> Fallible<[Vec<u16>; 4]> {
+        self.launch(contender)?;
+        let [dq, dk, dv] = &self.outputs;
+        let host = |bits: &CudaSlice<u16>| self.stream.clone_dtoh(bits);
+        Ok([host(&self.o)?, host(dq)?, host(dk)?, host(dv)?])
+    }
+
     /// Returns the microseconds of all launches.
     pub(super) fn time(&mut self, contender: usize) -> Fallible<f64> {
         let stream = Arc::clone(&self.stream);
