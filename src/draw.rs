@@ -28,6 +28,7 @@ mod copies;
 mod error;
 mod grid;
 mod layouts;
+mod orders;
 mod products;
 pub mod scene;
 mod svg;

@@ -5,8 +5,8 @@
 //! with the PTX text as a C array, for programs that do not read files at run time.
 //!
 //! The header requires neither `cuda.h` nor the CUDA toolkit. It declares the arguments as a struct and defines functions for the grid, the
-//! minimum length of each buffer, a check of the arguments, and a launch through the driver API. The check covers the same properties as a
-//! launch from Rust: alignment, divisibility, buffer lengths, overlap of buffers, tensor maps, and the grid.
+//! minimum length of each buffer, a check of the arguments, and a launch through the driver API. The check covers the same conditions as
+//! the check of a launch from Rust: alignment, divisibility, buffer lengths, overlap of buffers, tensor maps, and the grid.
 //!
 //! If a kernel has tensor maps of its buffers, the launch creates and passes the maps. Such kernels, and kernels whose grid depends on the
 //! number of multiprocessors, take a `warpwright_extended_driver`, which contains the additional driver functions that they require.
@@ -33,7 +33,7 @@ pub use manifest::{
 
 use crate::ptx::{Entry, Kernel, Module};
 
-/// An error of an export.
+/// An error in exporting kernels.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ExportError {
@@ -45,7 +45,7 @@ pub enum ExportError {
         /// The system's error.
         source: io::Error,
     },
-    /// The name of the files is not a C identifier.
+    /// The base name of the files is not a C identifier.
     #[error("expected a C identifier as the name of the files, found `{name}`")]
     BadName {
         /// The name.
@@ -65,7 +65,7 @@ pub enum ExportError {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Export {
-    /// The name of the files, without extensions.
+    /// The base name of the files.
     pub name: String,
     /// The PTX text of `NAME.ptx`, without source lines.
     pub ptx: String,
@@ -92,12 +92,12 @@ pub struct ExportedFiles {
 }
 
 impl Export {
-    /// Exports one kernel to files with its name.
+    /// Exports one kernel. The base name of the files is the kernel's name.
     pub fn kernel<A>(kernel: &Kernel<A>) -> Self {
         Self::new(kernel.name(), &[kernel.entry()], kernel.ptx())
     }
 
-    /// Exports all kernels of a module to files named `name`.
+    /// Exports all kernels of a module. `name` is the base name of the files.
     ///
     /// # Errors
     /// Returns an error if `name` is not a C identifier, or the names of two kernels differ only in case.
@@ -126,7 +126,7 @@ impl Export {
         }
     }
 
-    /// Adds `NAME_source.h`: the PTX text as a zero-terminated C array `NAME_source`, for `cuModuleLoadData`.
+    /// Adds `NAME_source.h`, which contains the PTX text as a zero-terminated C array, `NAME_source`, for `cuModuleLoadData`.
     #[must_use]
     pub fn with_source(mut self) -> Self {
         self.source = Some(source::source(&self.manifest, &self.ptx));

@@ -7,9 +7,9 @@
 //!
 //! # A missing driver is an error, not a panic
 //!
-//! cudarc opens the driver library on first use and panics if the library, or one symbol in it, is missing; even formatting its error type
-//! calls into the library. [`probe`] therefore opens the library itself and looks up every symbol that this module *and* the cudarc calls
-//! behind it need. A [`Gpu`] can be created only after this has succeeded. Code that must also run without a GPU calls [`probe`] (or
+//! cudarc opens the driver library on first use and panics if the library or one of its symbols is missing; even formatting its error type
+//! calls into the library. [`probe`] therefore opens the library itself and looks up every symbol that this module *and* the underlying
+//! cudarc calls need. A [`Gpu`] can be created only after this has succeeded. Code that must also run without a GPU calls [`probe`] (or
 //! [`Gpu::new`]) before it uses cudarc.
 //!
 //! ```
@@ -21,8 +21,8 @@
 //!
 //! # What it does not do
 //!
-//! Apart from [`filled`], it does not allocate or copy: use `stream.clone_htod`, `stream.alloc_zeros`, `stream.clone_dtoh`. It checks a
-//! launch's shape, shared memory and parameter sizes, but not which memory a kernel accesses.
+//! Apart from [`filled`], this module has no functions that allocate or copy memory: use `stream.clone_htod`, `stream.alloc_zeros` and
+//! `stream.clone_dtoh`. The module checks a launch's shape, shared memory and parameter sizes, but not which memory a kernel accesses.
 //!
 //! [`CudaContext`]: cudarc::driver::CudaContext
 //! [`CudaStream`]: cudarc::driver::CudaStream
@@ -53,6 +53,7 @@ pub use code::CudaCode;
 pub use cublaslt::{CublasLtError, CublasLtProduct, CublasLtTypes, Order};
 pub use device::{DeviceProperties, Gpu};
 pub use error::{CallFailed, GpuError, LaunchError, LoadError};
+pub(crate) use fill::allocated;
 pub use fill::filled;
 pub use function::{Function, FunctionAttributes, Parameter};
 pub use jit::{JitInfo, JitKernel, JitMessage, Severity};

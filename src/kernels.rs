@@ -1,4 +1,4 @@
-//! Ready-to-use kernels, each about a page of tile code with the rules that choose its tile sizes.
+//! Ready-to-use kernels: each consists of about a page of tile code and of the rules that choose its tile sizes.
 #![forbid(unsafe_code)]
 
 mod attention;
@@ -27,8 +27,9 @@ pub use attention::{
 pub use convolution::{FftConvolution, FftConvolutionArgs};
 pub use copy::{CopyArgs, copy_elements};
 pub use gemm::{
-    Activation, BatchedGemmArgs, BlockScaledGemmArgs, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmEntry,
-    GemmResult, GemmSum, GemmTable, GemmTableError, GemmTile, GpuKind, GroupedGemmArgs, MatrixOrder,
+    Activation, BatchedGemmArgs, BlockScaledGemmArgs, DividedGemm, Epilogue, FusedGemmArgs, Gemm, GemmArgs,
+    GemmEntry, GemmResult, GemmSum, GemmTable, GemmTableError, GemmTile, GpuKind, GroupedGemmArgs,
+    MatrixOrder, PartialGemmArgs, RaggedGemmArgs, SumOfPartsArgs,
 };
 pub use linear::*;
 pub use matmul::{MatmulArgs, matmul, pitch_divisor};

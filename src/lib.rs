@@ -30,13 +30,13 @@
 //! | ---                                                                 | ---                                     |
 //! | scalars, pointers, instructions, control flow, kernels              | [`ptx`]                                 |
 //! | tiles in registers, shared and global memory; pipelines             | [`tiles`]                               |
-//! | tensors with layouts: tiled copies, tiled products, predicates      | [`tensor`]                              |
+//! | tensors with layouts: tiled copies, tiled MMAs, predicates          | [`tensor`]                              |
 //! | ready-to-use kernels                                                | [`kernels`]                             |
 //! | launches with typed arguments, in the simulator or on a GPU         | `run` (feature `sim` or `cuda`)         |
 //! | executing and checking PTX from any source on the CPU               | `sim` (feature `sim`, on by default)    |
 //! | an application's own cudarc context, streams and buffers            | `gpu` (feature `cuda`, on by default)   |
 //! | PTX files with a header for C and C++                               | `export` (on by default)                |
-//! | the owner of each element of an instruction's operands              | [`atoms`]                               |
+//! | the thread that owns each element of an instruction's operands      | [`atoms`]                               |
 //! | pictures of layouts, instructions and bank conflicts                | `draw` (feature `draw`)                 |
 //! | shapes, strides, swizzles and their algebra                         | [`layout`]                              |
 //! | the instruction forms with their versions and targets               | [`ptx::table`]                          |

@@ -1,7 +1,7 @@
 //! Runs kernels: typed launches in the simulator and on NVIDIA GPUs.
 //!
-//! A [`Device`] is either a simulator or a GPU; code written for one runs on the other. A launch passes only arguments: the kernel
-//! determines its block and cluster shape, its shared memory, its grid, and the assumptions about its arguments, which are checked first.
+//! A [`Device`] is either a simulator or a GPU, and the same code runs on both. A launch passes only arguments: the kernel determines its
+//! block and cluster shape, its shared memory, its grid and the assumptions about its arguments. The launch checks these assumptions first.
 //! The compiler checks the number and types of the arguments.
 //!
 //! ```
@@ -24,15 +24,15 @@
 //! ```
 //!
 //! An application with its own cudarc buffers and streams loads a kernel with `Gpu::load` and launches the `Loaded` kernel on them (feature
-//! `cuda`). A [`KernelCache`] builds kernels when they are first called, for either kind of buffer; the functions of `kernels::call` use
-//! it.
+//! `cuda`). A [`KernelCache`] builds kernels when they are first called, and accepts buffers of this module and of cudarc; the functions of
+//! `kernels::call` use it.
 //!
 //! # What a launch checks
 //!
 //! The views of a kernel (`k.slice`, `k.global`, `k.tensor`) access only elements within their extents. A launch checks that each buffer is
 //! long enough for its views, that integer arguments are multiples of the numbers that the kernel requires, and that no buffer that the
 //! kernel writes overlaps another buffer. Launching a kernel is therefore safe, even on a GPU. A kernel whose
-//! [`Entry::unsafe_accesses`](crate::ptx::Entry::unsafe_accesses) is not 0 also relies on the obligations of its `unsafe` code.
+//! [`Entry::unsafe_accesses`](crate::ptx::Entry::unsafe_accesses) is not 0 also relies on the soundness of its `unsafe` code.
 //!
 //! Races, uninitialized reads of shared memory and out-of-bounds accesses to shared memory affect only the kernel's own results; the
 //! simulator reports them. Run a new kernel in the simulator first.

@@ -1,8 +1,8 @@
 //! Tensors: memory or registers with a layout, tiled over blocks, threads and instructions.
 //!
-//! The terminology is that of CuTe and the Julia package MoYe. [`local_tile`] and [`local_partition`] divide a layout by block and by
-//! thread; a [`TiledCopy`] and a [`TiledMma`] repeat one instruction over threads and values. All of these are values that can be queried,
-//! printed and checked without a kernel.
+//! The terminology is that of CuTe and the Julia package MoYe. [`local_tile`] and [`local_partition`] divide a layout among blocks and
+//! among threads; a [`TiledCopy`] and a [`TiledMma`] repeat one instruction over threads and values. Their results are values that can be
+//! queried, printed and checked without a kernel.
 #![forbid(unsafe_code)]
 
 mod access;
@@ -30,6 +30,7 @@ mod offset;
 mod partition;
 mod pending;
 mod predicate;
+mod realign;
 mod sides;
 mod slice;
 mod space;

@@ -37,6 +37,7 @@ mod pipeline;
 mod random;
 mod reduce;
 mod registers;
+mod remote;
 mod rt;
 mod saturating;
 mod scan;
@@ -73,9 +74,9 @@ pub use gl_layout::{GlLayout, col_major, contiguous, row_major, vector};
 pub(crate) use hopper::Source;
 pub use hopper::{
     Accumulators, AllToAll, Assembly, Baton, BoxSource, BoxSources, Consumer, Consumers, Contribution,
-    EmptyStage, FillingStage, FirstRows, Frozen, InFlight, Joined, LeftFactor, Multicast, Outbox, Part,
-    Persistent, Producer, ProducerRole, Received, ReduceScatter, Ring, Schedule, SharedFactor, SharedMatrix,
-    Sharing, Turn, Turns, consumers, producer,
+    EmptyStage, FillingStage, FirstRows, Footprint, Frozen, InFlight, Joined, LeftFactor, Multicast, Outbox,
+    Part, Persistent, Producer, ProducerRole, Received, ReduceScatter, Ring, Schedule, SharedFactor,
+    SharedMatrix, Sharing, Turn, Turns, consumers, producer,
 };
 pub use mma::Product;
 pub use operand::Elementwise;
@@ -84,6 +85,7 @@ pub(crate) use random::DropoutRule;
 pub use random::{Random, RandomTile};
 pub use reduce::Accumulate;
 pub use registers::Distributed;
+pub use remote::{RemoteSt, RemoteStMut};
 pub use rt::{Fill, Rt};
 pub use saturating::SaturatingElement;
 pub use shared_copies::{Storing, Subtile, SubtileMut};

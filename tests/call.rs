@@ -12,15 +12,18 @@ mod call {
     mod batches;
     mod cache;
     mod convolution;
+    mod copies;
     mod decode;
     mod embedding;
     mod extras;
     mod gemm;
+    mod gradients;
     mod groups;
     mod heads;
     mod hedgehog;
     mod linear;
     mod matrix;
+    mod norms;
     mod numbers;
     mod packed;
     mod pages;
@@ -31,7 +34,10 @@ mod call {
     mod rows;
     mod scaled;
     mod selection;
+    mod simt;
+    mod softmax;
     mod state_space;
+    mod tables;
 
     #[cfg(feature = "cuda")]
     #[path = "../gpu/stand_in.rs"]

@@ -6,6 +6,7 @@ mod draw {
     mod docs;
     mod forms;
     mod layouts;
+    mod orders;
     mod products;
     mod thread_values;
 }

@@ -9,12 +9,16 @@ mod require;
 
 mod gemm {
     mod batches;
+    mod divided;
     mod edges;
     mod errors;
     mod fused;
     mod gated;
+    mod large;
     mod problem;
     mod promoted;
+    mod ragged;
+    mod random;
     mod table;
     mod types;
     mod warps;

@@ -23,6 +23,8 @@ mod hopper {
     mod parts;
     mod problem;
     mod products;
+    mod releases;
+    mod remote;
     mod rings;
     mod schedules;
     mod shares;

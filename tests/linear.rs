@@ -14,6 +14,7 @@ mod linear {
     mod decayed;
     mod hedgehog;
     mod matrices;
+    mod special;
     mod state_space;
     mod taylor;
 }

@@ -1,4 +1,4 @@
-//! `warpwright draw`: pictures of layouts, instructions, tiles, swizzles and bank conflicts.
+//! `warpwright draw`: pictures of layouts, instructions, tiles, swizzles, bank conflicts and schedules.
 
 mod output;
 mod png;
@@ -16,8 +16,9 @@ use warpwright::atoms::{copy_atom, mma_atom};
 use warpwright::draw::{Cell, DrawError, Highlight, Picture, Table, Tint};
 use warpwright::layout::{ComposedLayout, Layout, Tiler};
 use warpwright::tensor::{TiledCopy, TiledMma};
+use warpwright::tiles::{Footprint, Schedule};
 
-/// Draws layouts, instructions, tiles, swizzles and bank conflicts
+/// Draws layouts, instructions, tiles, swizzles, bank conflicts and schedules
 #[derive(clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -107,6 +108,28 @@ enum What {
         output: Output,
     },
 
+    /// The order in which resident blocks compute the tiles of a result: the tiles of a round have the same color
+    Schedule {
+        /// Rows and columns of tiles: 16x12
+        #[arg(value_name = "ROWSxCOLS")]
+        size: TileSize,
+
+        /// Rows in a group, whose tiles are computed column by column; 1 for rows from left to right
+        #[arg(long, value_name = "ROWS", default_value_t = 1)]
+        group: u32,
+
+        /// Resident blocks, one per multiprocessor
+        #[arg(long, value_name = "N", default_value_t = 132)]
+        blocks: u32,
+
+        /// Rows and columns of tiles that a cluster computes simultaneously
+        #[arg(long, value_name = "ROWSxCOLS", default_value = "1x1")]
+        cluster: TileSize,
+
+        #[command(flatten)]
+        output: Output,
+    },
+
     /// The banks of shared memory that one access of a warp touches, and its conflicts
     Banks {
         /// A layout that maps (thread, value) to elements, or a swizzled layout that maps (thread, value) to bytes
@@ -177,7 +200,7 @@ impl What {
             | What::Copy { who, .. }
             | What::Tile { who, .. }
             | What::Banks { who, .. } => Some(who),
-            What::Swizzle { .. } => None,
+            What::Swizzle { .. } | What::Schedule { .. } => None,
         }
     }
 }
@@ -216,6 +239,9 @@ impl Args {
             }
             What::Tile { r#type, who, output } => (tile(r#type, who.highlight())?, output),
             What::Swizzle { expression, output } => (swizzle(expression)?, output),
+            What::Schedule { size, group, blocks, cluster, output } => {
+                (schedule(*size, Schedule::grouped(*group), *blocks, *cluster)?, output)
+            }
             What::Banks { expression, bytes, vector, access, who, output } => {
                 let layout = byte_layout(expression, *bytes)?;
                 let picture = Picture::of_banks(&layout, *bytes, *vector, *access, who.highlight());
@@ -335,6 +361,32 @@ fn swizzle(expression: &str) -> Result<Picture, Error> {
             Err(Error::of(expression, format_args!("expected a swizzle S<bits,base,shift>, found {other}")))
         }
     }
+}
+
+/// Draws a schedule, and notes the most tiles of A and B that a round reads.
+fn schedule(
+    TileSize(rows, cols): TileSize,
+    schedule: Schedule,
+    blocks: u32,
+    TileSize(high, wide): TileSize,
+) -> Result<Picture, Error> {
+    let schedule = schedule.per_cluster(high, wide);
+    let rounds = 0..schedule.rounds(blocks, [rows, cols]);
+    let tiles = rounds.clone().map(|round| {
+        let tiles = schedule.round(round, blocks, [rows, cols]);
+        tiles.into_iter().map(|(row, col)| (row as usize, col as usize)).collect()
+    });
+    let title = format!("{rows}×{cols} tiles {schedule}");
+    let picture = Picture::of_order(title.clone(), (rows as usize, cols as usize), tiles);
+    let picture = picture.map_err(|error| Error::of(&title, error))?;
+    let footprints = rounds.map(|round| schedule.footprint(round, blocks, [rows, cols]));
+    let largest = footprints.max_by_key(|footprint| footprint.of_a + footprint.of_b);
+    let note = |Footprint { tiles, of_a, of_b }| {
+        format!(
+            "{blocks} resident blocks: at most {of_a} tiles of A and {of_b} of B at each step, for {tiles} tiles"
+        )
+    };
+    Ok(Picture { notes: largest.map(note).into_iter().collect(), ..picture })
 }
 
 /// Parses a layout in bytes.

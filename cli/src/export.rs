@@ -1,7 +1,9 @@
 //! `warpwright export`.
 
+mod attention;
 mod kernels;
 mod linear;
+mod products;
 mod rows;
 
 use std::{
@@ -12,9 +14,11 @@ use std::{
 };
 
 use super::Error;
-use kernels::{KERNELS, Ready, heading};
+use crate::orders::Layout;
+use kernels::{Options, Ready, Selects, all, heading};
 use warpwright::{
     export::Export,
+    kernels::AttentionMask,
     ptx::{Module, Target},
 };
 
@@ -42,8 +46,25 @@ pub(super) struct Args {
     out: Option<PathBuf>,
 
     /// Element types, separated by commas: bf16,f16; the default is the first that --list prints
-    #[arg(long = "type", value_name = "TYPES", value_delimiter = ',')]
+    #[arg(long = "type", visible_alias = "dtype", value_name = "TYPES", value_delimiter = ',')]
     types: Vec<String>,
+
+    /// Orders of A and B of matrix products, two letters each, separated by commas: n for rows, t for columns; the default is all that the
+    /// element types support
+    #[arg(long = "layout", value_name = "LAYOUTS", value_delimiter = ',')]
+    layouts: Vec<Layout>,
+
+    /// Head sizes of attention, separated by commas; the default is 64,128
+    #[arg(long = "head-size", value_name = "SIZES", value_delimiter = ',')]
+    head_sizes: Vec<u32>,
+
+    /// Instead of a full and causal masks of attention, a window of this many keys before and after the position of a query: 1023,0
+    #[arg(long, value_name = "BEFORE,AFTER", value_delimiter = ',', num_args = 1)]
+    window: Vec<u32>,
+
+    /// A soft cap of the scores of attention with extras
+    #[arg(long, value_name = "CAP")]
+    soft_cap: Option<f32>,
 
     /// Divisors of the sizes of every launch, separated by commas: 1,8. A kernel is built for each; larger divisors allow wider accesses
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
@@ -66,7 +87,7 @@ impl Args {
             // clap requires both without --list.
             _ => {
                 format!("{}\n", heading())
-                    + &KERNELS.iter().map(|kernel| format!("{kernel}\n")).collect::<String>()
+                    + &all().iter().map(|kernel| format!("{kernel}\n")).collect::<String>()
             }
         };
         match io::stdout().write_all(text.as_bytes()) {
@@ -80,7 +101,7 @@ impl Args {
 
     /// Writes the files and returns their paths, one per line.
     fn export(&self, name: &str, out: &PathBuf) -> Result<String, Error> {
-        let ready = KERNELS.iter().find(|ready| ready.name == name).ok_or_else(|| {
+        let ready = all().into_iter().find(|ready| ready.name == name).ok_or_else(|| {
             Error(format!("expected the name of a kernel, which `--list` prints, found `{name}`"))
         })?;
         let bad = |problem: &dyn Display| Error::of(format_args!("`{name}`"), problem);
@@ -100,7 +121,8 @@ impl Args {
             _ if ready.divisors.is_empty() => return Err("it has no --divisor".into()),
             divisors => divisors,
         };
-        let target = self.target.unwrap_or(ready.target);
+        let options = self.options(ready)?;
+        let target = self.target.unwrap_or_else(|| ready.lowest_target(&self.types));
         if ready.target.is_specific() && target != ready.target {
             let only = ready.target;
             return Err(format!(
@@ -112,17 +134,53 @@ impl Args {
             if divisor != 1 && !ready.divisors.contains(&divisor) {
                 return Err(format!("expected a divisor of {}, found {divisor}", list(ready.divisors)));
             }
+            let options = Options { divisor, ..options };
             if self.types.is_empty() {
-                (ready.builds[0].1)(&mut module, divisor)?;
+                (ready.builds[0].1)(&mut module, &options)?;
             }
             for element in &self.types {
                 let build = ready.builds.iter().find(|(name, _)| name == element).ok_or_else(|| {
                     format!("expected elements of {}, found `{element}`", list(ready.types()))
                 })?;
-                (build.1)(&mut module, divisor)?;
+                (build.1)(&mut module, &options)?;
             }
         }
         Ok(module)
+    }
+
+    /// Returns the options other than target, types and divisors; rejects those that the kernels do not take.
+    fn options(&self, ready: &Ready) -> Result<Options<'_>, String> {
+        let takes = |selects: &[Selects]| selects.contains(&ready.selects);
+        for (name, is_given, is_taken) in [
+            ("layout", !self.layouts.is_empty(), takes(&[Selects::Layouts])),
+            (
+                "head-size",
+                !self.head_sizes.is_empty(),
+                takes(&[Selects::HeadSizes, Selects::HeadSizesAndWindow, Selects::HeadSizesAndExtras]),
+            ),
+            (
+                "window",
+                !self.window.is_empty(),
+                takes(&[Selects::HeadSizesAndWindow, Selects::HeadSizesAndExtras]),
+            ),
+            ("soft-cap", self.soft_cap.is_some(), takes(&[Selects::HeadSizesAndExtras])),
+        ] {
+            if is_given && !is_taken {
+                return Err(format!("it has no --{name}"));
+            }
+        }
+        let window = match self.window[..] {
+            [] => None,
+            [before, after] => Some(AttentionMask::Window { before, after }),
+            ref numbers => {
+                return Err(format!(
+                    "expected a window of two numbers, BEFORE,AFTER, found {}",
+                    numbers.len()
+                ));
+            }
+        };
+        let head_sizes = if self.head_sizes.is_empty() { &[64, 128] } else { self.head_sizes.as_slice() };
+        Ok(Options { divisor: 1, layouts: &self.layouts, head_sizes, window, soft_cap: self.soft_cap })
     }
 }
 

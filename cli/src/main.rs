@@ -13,6 +13,7 @@ mod diagnostic;
 mod draw;
 mod export;
 mod layout;
+mod orders;
 mod run;
 mod sim;
 mod tile;

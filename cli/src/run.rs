@@ -38,7 +38,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// Number of findings after which the kernel of a launch stops
+    /// Maximum number of findings per launch, one per kind and line; 0 ends a kernel at its first finding
     #[arg(long, value_name = "N", default_value_t = 100)]
     keep_going: u32,
 

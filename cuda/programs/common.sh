@@ -24,6 +24,11 @@ report_build() {
     printf '%-40s build     %s\n' "$1" "$(grep -m1 -E 'error|undefined|cannot' "$log" | sed 's/.*: //' | cut -c -80)"
 }
 
+# findings: prints the kinds of findings in $log, with their numbers.
+findings() {
+    sed -nE 's/.*warpwright: ([a-z_]+)(: launch.*)?$/\1/p' "$log" | sort | uniq -c | awk '{printf "%s %s, ", $1, $2}'
+}
+
 # run NAME COMMAND...: runs a program for at most SECONDS_PER_PROGRAM seconds and prints a line with its outcome: right (its own check
 # passes), findings, waived (it says that it lacks a feature), wrong, time; and the kinds of findings, or its last line.
 run() {
@@ -37,7 +42,7 @@ run() {
         124) outcome=time ;;
         *) outcome=wrong ;;
     esac
-    kinds=$(sed -nE 's/.*warpwright: ([a-z_]+)(: launch.*)?$/\1/p' "$log" | sort | uniq -c | awk '{printf "%s %s, ", $1, $2}')
+    kinds=$(findings)
     [[ $outcome == right || $outcome == findings ]] || kinds+=$(grep -m1 'not supported' "$log" || tail -1 "$log")
     printf '%-40s %-9s %s\n' "$name" "$outcome" "$(cut -c -90 <<<"${kinds%, }")"
     [[ -z ${LOGS:-} ]] || cp "$log" "$LOGS/${name//\//-}.log"

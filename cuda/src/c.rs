@@ -7,6 +7,7 @@
 
 mod absent;
 mod array;
+mod batch;
 mod capture;
 mod context;
 mod device;
@@ -15,6 +16,7 @@ mod error;
 mod event;
 mod function;
 mod graph;
+mod graph_node;
 mod image;
 mod launch;
 mod library;
@@ -116,6 +118,7 @@ use entries;
 fn all() -> impl Iterator<Item = &'static Entry> {
     let tables: &[&[Entry]] = &[
         array::ENTRIES,
+        batch::ENTRIES,
         capture::ENTRIES,
         context::ENTRIES,
         device::ENTRIES,
@@ -123,6 +126,7 @@ fn all() -> impl Iterator<Item = &'static Entry> {
         event::ENTRIES,
         function::ENTRIES,
         graph::ENTRIES,
+        graph_node::ENTRIES,
         launch::ENTRIES,
         library::ENTRIES,
         link::ENTRIES,

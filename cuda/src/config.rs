@@ -16,7 +16,7 @@ pub(crate) struct Config {
     pub(crate) checks: Selection,
     /// The seed for a random interleaving of warps.
     pub(crate) seed: Option<u64>,
-    /// The number of findings per launch after which the kernel stops.
+    /// The maximum number of findings per launch; 0 ends a kernel at its first finding.
     pub(crate) keep_going: usize,
     /// The exit status of a program with findings; 0 keeps the program's own.
     pub(crate) exit_status: i32,

@@ -18,6 +18,11 @@ use std::sync::atomic::AtomicU32;
 pub(crate) struct HostPtr(pub(crate) usize);
 
 impl HostPtr {
+    /// Returns the address of bytes of the library.
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        Self(bytes.as_ptr().expose_provenance())
+    }
+
     pub(crate) fn offset(self, bytes: u64) -> Self {
         Self(self.0.wrapping_add(bytes as usize))
     }

@@ -19,7 +19,7 @@ pub(crate) struct Run {
     findings: Vec<Found>,
     /// Operations that are defined in hardware, but rarely intended.
     notes: Vec<Found>,
-    /// The launches and copies that could not be executed, with the reasons.
+    /// The machine code without PTX, and the launches and copies, that could not be executed, with the reasons.
     refused: Vec<String>,
     /// The calls that the library does not support, and the number of times each was made.
     unsupported: BTreeMap<String, u64>,
@@ -114,7 +114,7 @@ impl Run {
         self.findings.push(Found { launch, kernel, kind, message, ptx_line, source, calls, text });
     }
 
-    /// Records a launch or a copy that could not be executed.
+    /// Records code, a launch or a copy that could not be executed.
     pub(crate) fn refused(&mut self, reason: String) {
         say(&reason);
         self.refused.push(reason);

@@ -7,5 +7,6 @@ mod programs {
     mod bugs;
     mod driver;
     mod host;
+    mod names;
     mod runtime;
 }

@@ -16,7 +16,7 @@ pub use crate::report::selection::Selection;
 /// The report of a launch: counts, findings and printed output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The output of device-side `printf`, one string per call: in the order of blocks (or clusters) and, within each, of execution.
+    /// The output of device-side `printf`, one string per call, ordered by block (or cluster) and, within each, by execution.
     pub printed: Vec<String>,
     /// The number of blocks in the grid.
     pub blocks: u64,
@@ -60,7 +60,7 @@ pub struct Leak {
     pub line: u32,
     /// The number of allocations.
     pub blocks: u64,
-    /// The total number of bytes requested.
+    /// The total number of requested bytes.
     pub bytes: u64,
 }
 
@@ -87,7 +87,7 @@ impl Report {
         self.counts.bank_conflicts()
     }
 
-    /// Returns the average number of 32-byte sectors of global memory that a request of a warp accesses; 0 without requests.
+    /// Returns the average number of 32-byte sectors of global memory that a request of a warp accesses; 0 if there are no requests.
     ///
     /// A warp that reads 32 consecutive, aligned words accesses 4 sectors.
     pub fn sectors_per_request(&self) -> f64 {

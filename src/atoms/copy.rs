@@ -15,7 +15,7 @@ pub use table::{copy_atom, copy_atoms};
 /// and the reference numbering of both.
 ///
 /// As in CuTe, bits are numbered by the data, not by addresses. For `ldmatrix` and `stmatrix`, element `c` of row `r` of 8×8
-/// matrix `i` starts at bit `1024 i + 128 r + 16 c`; a thread's row is the one whose address it provides.
+/// matrix `i` starts at bit `1024 i + 128 r + 16 c`; a thread's row is the row whose address the thread provides.
 ///
 /// ```
 /// use warpwright::atoms::copy_atom;
@@ -83,7 +83,7 @@ pub struct Matrices {
     pub element_bits: u32,
     /// The number of bits per element in shared memory: fewer than in registers if elements are expanded.
     pub memory_bits: u32,
-    /// The number of rows of 16 bytes (8 or 12 for packed narrow elements) whose addresses the lanes provide.
+    /// The number of rows whose addresses the lanes provide. A row has 16 bytes, or 8 or 12 bytes if it contains packed narrow elements.
     pub rows: u32,
 }
 
@@ -94,7 +94,7 @@ pub enum CopySide {
     Source,
     /// The bits that each thread receives.
     Destination,
-    /// The side that contains every bit once, by which tilings are defined.
+    /// The numbering of the bits in which every bit occurs once; tilings are defined in terms of it.
     Reference,
 }
 
@@ -180,7 +180,7 @@ impl CopyAtom {
         }
     }
 
-    /// Returns the layout of a side for elements of `bits` bits: (thread, value) → index of the element.
+    /// Returns the layout (thread, value) → index of the element on a side, for elements of `bits` bits.
     ///
     /// # Errors
     /// Returns [`LayoutError::Upcast`] if an element is split between threads.
@@ -198,8 +198,8 @@ impl CopyAtom {
         (0..=7).map(|log| 128 >> log).find(|&bits| whole(bits)).unwrap_or(1)
     }
 
-    /// Returns which thread owns which unit of [`unit_bits`](Self::unit_bits) bits. If several threads provide the same unit (idle
-    /// lanes of `ldmatrix`), the layout is covering but not bijective.
+    /// Returns the fragment of a side, which determines the owner of each unit of [`unit_bits`](Self::unit_bits) bits. If several threads
+    /// provide the same unit (as idle lanes of `ldmatrix` do), each unit has an owner, but the layout is not bijective.
     ///
     /// # Errors
     /// Never fails for the atoms of the table.
@@ -229,7 +229,7 @@ impl CopyAtom {
     /// with one phase per matrix.
     ///
     /// # Errors
-    /// Returns [`AccessError::Misaligned`] if an address is not a multiple of 16, [`AccessError::Lanes`] for more than 32 rows.
+    /// Returns [`AccessError::Misaligned`] if an address is not a multiple of 16, or [`AccessError::Lanes`] for more than 32 rows.
     ///
     /// ```
     /// use warpwright::atoms::copy_atom;

@@ -11,7 +11,7 @@ use crate::{
 pub struct Metadata<'k> {
     /// The register that contains the metadata.
     pub bits: Val<'k, u32>,
-    /// The index of the lanes whose registers are read, in each group of four lanes: less than
+    /// Selects the lanes whose registers are read in each group of four lanes; must be less than
     /// [`Sparsity::selectors`](super::Sparsity::selectors).
     pub selector: u32,
 }
@@ -21,10 +21,10 @@ pub struct Metadata<'k> {
 pub struct Scale<'k> {
     /// The register that contains the scales.
     pub bits: Val<'k, u32>,
-    /// The byte at which the scales start: any byte for one scale, 0 or 2 for two scales, 0 for four scales.
+    /// The index of the byte at which the scales start: 0 to 3 for one scale, 0 or 2 for two scales, and 0 for four scales.
     pub byte: u32,
-    /// The lanes whose registers are read, in each group of four lanes: for A, 0 (lanes 0 and 1) or 1 (lanes 2 and 3); for B, the lane, 0
-    /// to 3.
+    /// Selects the lanes whose registers are read in each group of four lanes. For A, 0 selects lanes 0 and 1, and 1 selects lanes 2 and 3;
+    /// for B, the number is the index of the lane, 0 to 3.
     pub thread: u32,
 }
 
@@ -32,8 +32,8 @@ impl<'k> Builder<'k> {
     /// Emits D = A·B + C on the fragments of a lane; [`MmaAtom::fragment`] returns the elements of each register.
     ///
     /// Packed operands are pairs ([`f16x2`](crate::ptx::f16x2), [`bf16x2`](crate::ptx::bf16x2)), or bits (`u32`, `i32`,
-    /// [`B32`](crate::ptx::B32)) for any type of up to 32 bits; tf32 is [`tf32`](crate::ptx::tf32) or bits. A wrong number or type of
-    /// registers is an error at the caller's line.
+    /// [`B32`](crate::ptx::B32)) for any type of up to 32 bits; tf32 operands are [`tf32`](crate::ptx::tf32) or bits. A wrong number or
+    /// type of registers is an error at the caller's line.
     ///
     /// ```
     /// use warpwright::{atoms::mma_atom, prelude::*};
@@ -108,7 +108,8 @@ impl<'k> Builder<'k> {
         self.checked_product(atom, (a, b, c), Some(metadata), Some(scales))
     }
 
-    /// Emits C += A·B in C's registers, which the innermost emitted loop must carry; older handles to them are rejected.
+    /// Emits C += A·B in the registers of C, which the innermost emitted loop must carry. The builder rejects later uses of the values that
+    /// these registers contained before the call.
     #[track_caller]
     pub fn mma_in_place<A: Scalar, B: Scalar, C: Scalar>(
         self,
@@ -124,8 +125,8 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Transposes a 2×2 block of words whose rows are owned by two lanes that differ in `lane_bit`: the lane without the bit receives both
-    /// first words, and the other lane both second words.
+    /// Transposes a 2×2 block of words. Each of two lanes, whose indices differ in the bit `lane_bit` (a power of two), owns one row: the
+    /// lane in whose index the bit is 0 receives both first words, and the other lane receives both second words.
     #[doc(alias = "SM50_Shuffle_U32_2x2Trans")]
     #[track_caller]
     pub fn transpose_2x2<T: Scalar>(self, row: [Val<'k, T>; 2], lane_bit: u32) -> [Val<'k, T>; 2] {

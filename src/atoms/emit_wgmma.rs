@@ -12,7 +12,7 @@ use crate::ptx::{Builder, MatrixDescriptor, Scalar, Val, WgmmaA, WgmmaTail};
 /// The options of a `wgmma`. The default adds A·B to D, with both operands K-major.
 #[derive(Clone, Copy, Debug)]
 pub struct WgmmaOptions<'k> {
-    /// Whether the products are added to D (`scale-d`); otherwise, D is overwritten and need not be initialized.
+    /// Whether A·B is added to D (`scale-d`); otherwise, D is overwritten and need not be initialized.
     pub accumulate: Val<'k, bool>,
     /// Whether A is negated; floating-point types only.
     pub negate_a: bool,
@@ -43,15 +43,15 @@ impl<'k> Builder<'k> {
     /// Emits D = A·B + D, or D = A·B, for a warpgroup; [`MmaAtom::fragment`] returns the elements of each register, and the operands in
     /// shared memory are [`MatrixDescriptor`]s.
     ///
-    /// The product is asynchronous: D may be accessed only after a commit and a wait. A [`wgmma_fence`](Self::wgmma_fence) must follow writes
-    /// to the registers of D and A; therefore, D must have its own registers, from [`wgmma_accumulators`](Self::wgmma_accumulators) or loop
-    /// state. The builder rejects registers, orders or signs that the atom does not support, and a D that consists of constants or of
-    /// registers that other values use. All threads of the warpgroup must execute the call. Requires sm_90a.
+    /// The `wgmma` is asynchronous: D may be accessed only after a commit and a wait. A [`wgmma_fence`](Self::wgmma_fence) must follow
+    /// writes to the registers of D and A; therefore, D must have its own registers, from [`wgmma_accumulators`](Self::wgmma_accumulators)
+    /// or loop state. The builder rejects registers, orders or signs that the atom does not support, and a D that consists of constants or
+    /// of registers that other values use. All threads of the warpgroup must execute the call. Requires sm_90a.
     ///
     /// ```
     /// use warpwright::{atoms::{WgmmaOptions, mma_atom}, prelude::*, ptx::{MatrixDescriptor, MatrixLayout, ProxySpace, SwizzleMode}};
     ///
-    /// // 64×8 products of ones, 16 deep: 16 everywhere.
+    /// // A 64×8 product of matrices of ones with K = 16: every element is 16.
     /// let atom = mma_atom("SM90_64x8x16_F32BF16BF16_SS")?;
     /// let kernel = Kernel::<(Out<f32>,)>::build("ones(d)", Target::SM_90A, |k, (d,)| {
     ///     let block = k.block([128]);
@@ -97,7 +97,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Returns uninitialized registers for the accumulators of a `wgmma` whose first product overwrites them.
+    /// Returns uninitialized registers for accumulators, which the first `wgmma` must overwrite.
     #[track_caller]
     pub fn wgmma_accumulators<D: Scalar>(self, atom: &MmaAtom) -> Vec<Val<'k, D>> {
         self.fresh_values(atom.registers(MmaOperand::D) as usize)

@@ -1,4 +1,4 @@
-//! Matrix multiply-accumulate instructions as data: `mma.sync`, `mma.sp`, `wgmma`, and products of a single thread.
+//! Matrix multiply-accumulate instructions as data: `mma.sync`, `mma.sp`, `wgmma`, and multiply-adds of a single thread.
 
 mod layouts;
 mod operand;
@@ -61,7 +61,7 @@ pub struct MmaAtom {
 pub enum Group {
     /// A single thread.
     Thread,
-    /// Eight threads of a warp, four of each half. Four quad pairs compute four products with one instruction.
+    /// Eight threads of a warp, four of each half. With one instruction, the four quad pairs of a warp compute four matrix products.
     QuadPair,
     /// 32 threads.
     Warp,
@@ -98,7 +98,7 @@ impl MmaAtom {
         &self.name
     }
 
-    /// Returns the mnemonic in the PTX manual's spelling; empty for an atom of several instructions (a complex product).
+    /// Returns the mnemonic in the PTX manual's spelling; empty for an atom of several instructions (a complex multiplication).
     #[must_use]
     pub fn mnemonic(&self) -> &str {
         &self.mnemonic
@@ -152,7 +152,7 @@ impl MmaAtom {
     }
 
     /// Returns whether [`Builder::mma`](crate::ptx::Builder::mma) and its variants emit the instruction: all except `wgmma`, which
-    /// [`Builder::wgmma`](crate::ptx::Builder::wgmma) emits, complex products, and forms that require a PTX version later than 9.0.
+    /// [`Builder::wgmma`](crate::ptx::Builder::wgmma) emits, complex multiplications, and forms that require a PTX version later than 9.0.
     #[must_use]
     pub fn is_emitted(&self) -> bool {
         self.group != Group::Warpgroup && instructions::find(&self.mnemonic).is_some()
@@ -212,13 +212,13 @@ impl MmaAtom {
         self.registers_of(operand).class
     }
 
-    /// Returns the number of elements per register; for a sparse A, of stored elements.
+    /// Returns the number of elements per register; for a sparse A, the number of stored elements.
     #[must_use]
     pub fn per_register(&self, operand: MmaOperand) -> u32 {
         self.registers_of(operand).per_register
     }
 
-    /// Returns the number of registers per thread; 1, the descriptor, for an operand in shared memory.
+    /// Returns the number of registers per thread; for an operand in shared memory, 1 (the descriptor).
     #[must_use]
     pub fn registers(&self, operand: MmaOperand) -> u32 {
         let registers = self.registers_of(operand);
@@ -296,8 +296,8 @@ impl MmaAtom {
         self.layout(MmaOperand::D)
     }
 
-    /// Returns the owner of each element: thread and register. For a sparse A, the elements are those of the compressed
-    /// M×K/2 matrix. Threads are logical; [`thread_ids`](Self::thread_ids) maps them to lanes.
+    /// Returns the fragment of an operand: the thread and the register that contain each element. For a sparse A, the elements are those of
+    /// the compressed M×K/2 matrix. Threads are logical; [`thread_ids`](Self::thread_ids) maps them to lanes.
     ///
     /// # Errors
     /// Returns [`NotInRegisters`] for an operand in shared memory.

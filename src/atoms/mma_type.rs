@@ -55,7 +55,7 @@ pub enum MmaType {
 }
 
 impl MmaType {
-    /// Returns the name in PTX: `"bf16"`. Complex numbers, which PTX does not have, are `"c64"` and `"gc64"`.
+    /// Returns the name in PTX, such as `"bf16"`. Complex numbers, which PTX does not have, are `"c64"` and `"gc64"`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -51,9 +51,9 @@ pub enum TileLayout {
 /// registers of 32 or 64 bits. For 8-bit elements, it has 16×32 elements (32×16 in the column layout), and each lane owns 16, in 4
 /// registers.
 ///
-/// With lane = 4g + t, element `e` of pair `k` is at row `g + 8(k mod 2)`, column `2t + e + 8⌊k/2⌋` in the row layout;
-/// the column layout swaps row and column. The row layout is the fragment of matrix A of `mma.m16n8k16` in the PTX ISA; for 8-bit
-/// elements, it is that of `mma.m16n8k32`, with quads at columns `4t + e + 16⌊k/2⌋`.
+/// With lane = 4g + t, element `e` of pair `k` is at row `g + 8(k mod 2)` and column `2t + e + 8⌊k/2⌋` in the row layout; in the column
+/// layout, row and column are swapped. The row layout is the fragment of matrix A of `mma.m16n8k16` in the PTX ISA; for 8-bit elements, it
+/// is that of `mma.m16n8k32`, with quads at columns `4t + e + 16⌊k/2⌋`.
 #[must_use]
 pub fn rt_base(layout: TileLayout, width: ElementWidth) -> TvLayout {
     let element: i64 = if width == ElementWidth::B8 { 4 } else { 2 };

@@ -17,12 +17,12 @@ const WARP: usize = 32;
 
 impl Picture {
     /// Draws the words of shared memory that one access of a warp touches, and their bank conflicts. `layout` maps (thread, value) to byte
-    /// offsets. Each access of a lane moves `vector` elements of `element_bytes` bytes. `access` is the number of the access: those of warp
-    /// 0 come first.
+    /// offsets. Each access of a lane moves `vector` elements of `element_bytes` bytes. `access` is the index of the access; the accesses
+    /// of warp 0 come first.
     ///
-    /// The picture has one table for each phase of 128 bytes. The rows of a table are the touched rows of banks, labeled with the offset of
-    /// their first byte. A cell shows the first lane that accesses its word and, after `+`, the number of other lanes, which are served
-    /// together with the first. A word is framed if its bank must serve several words of the phase, one after the other.
+    /// The picture has one table for each phase of 128 bytes. Each row of a table is a row of banks that the access touches, labeled with
+    /// the offset of its first byte. A cell shows the first lane that accesses its word and, after `+`, the number of other lanes, which
+    /// are served together with the first. A word is framed if its bank must serve several words of the phase, one after the other.
     ///
     /// # Errors
     /// Returns the errors of [`warp_accesses`] and [`bank_conflicts`]; [`DrawError::Access`] past the last access; [`DrawError::TooLarge`]

@@ -11,8 +11,8 @@ use crate::tensor::TiledCopy;
 const ROW_BITS: i64 = 128;
 
 impl Picture {
-    /// Draws the elements that each thread provides and receives: `T` is the thread, `V` its value. The same cell of both tables represents
-    /// the same element.
+    /// Draws the elements that each thread provides and receives: `T` is the thread, and `V` is the index of its value. The same cell of
+    /// both tables represents the same element.
     ///
     /// Cells are elements of `bits` bits. The default is 16 (or 8) bits for matrix instructions, otherwise 32 bits or the
     /// smallest unit that is moved. A row of a table has 128 bits, like a row of an 8×8 matrix.

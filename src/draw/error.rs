@@ -44,7 +44,7 @@ pub enum DrawError {
     /// An access past the last one.
     #[error("expected an access below {count}, the number of accesses of all warps, found {access}")]
     Access {
-        /// The access requested.
+        /// The index of the requested access.
         access: usize,
         /// The number of accesses.
         count: usize,
@@ -62,7 +62,7 @@ pub enum DrawError {
     /// An operation of the layout algebra failed.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// A tiled copy or product without a valid map.
+    /// A tiled copy or tiled MMA without a valid map.
     #[error(transparent)]
     Tensor(#[from] TensorError),
     /// An access that no instruction can perform.

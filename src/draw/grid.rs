@@ -13,7 +13,7 @@ pub enum Tint {
     Plain,
     /// One of eight hues; higher numbers wrap around.
     Hue(u8),
-    /// Grayed out, next to highlighted cells.
+    /// Grayed out, because other cells are highlighted.
     Dim,
 }
 

@@ -5,10 +5,11 @@ use super::grid::{Cell, Picture, Table, Tint, check_size};
 use crate::layout::{BasisVector, ComposedLayout, Layout, Shape, Swizzle};
 
 impl Picture {
-    /// Draws the offset at each coordinate: rows are mode 0, columns the other modes together; a layout of rank 1 is one row.
+    /// Draws the offset at each coordinate. Mode 0 is drawn as rows, and the other modes together as columns; a layout of rank 1 is one
+    /// row.
     ///
-    /// Colors repeat every 8 offsets. For a swizzled layout, in bytes, they repeat every 128 bytes in steps of 16, so that each
-    /// color is a group of four banks of shared memory.
+    /// Colors repeat every 8 offsets. For a swizzled layout, whose offsets are in bytes, the color changes every 16 bytes and repeats every
+    /// 128 bytes, so that each color represents a group of four banks of shared memory.
     ///
     /// # Errors
     /// Returns [`DrawError::TooLarge`] for more than 65 536 elements.

@@ -1,4 +1,4 @@
-//! A picture with positions: boxes and lines of text, for rendering other formats. The unit is a pixel at scale 1.
+//! The positions of the boxes and lines of text of a picture, for rendering it in other formats. The unit is a pixel at scale 1.
 
 use super::grid::{Cell, Picture, Table, Tint};
 use super::theme::Paint;
@@ -12,7 +12,7 @@ const MARGIN: i32 = 14;
 /// The padding between the text of a cell and its edge.
 const PAD: (i32, i32) = (4, 4);
 
-/// A picture with positions, from [`Picture::scene`].
+/// The positions of all parts of a picture, as computed by [`Picture::scene`].
 #[derive(Clone, Debug, Default)]
 pub struct Scene {
     /// The width and the height.

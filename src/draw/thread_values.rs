@@ -30,8 +30,9 @@ impl Highlight {
 }
 
 impl Picture {
-    /// Draws the owner of each element of a tile: `T` is the thread, `V` its value. `layout` maps (thread, value) to `row + col · rows`.
-    /// Thread colors repeat cyclically; an element with several owners shows one of them and, after `+`, the number of the others.
+    /// Draws the owner of each element of a tile: `T` is the thread, and `V` is the index of its value. `layout` maps (thread, value) to
+    /// `row + col · rows`. Thread colors repeat cyclically; an element with several owners shows one of them and, after `+`, the number of
+    /// the others.
     ///
     /// # Errors
     /// Returns [`DrawError::Rank`] if the layout is not of rank 2, [`DrawError::Outside`] if a value is outside the tile,

@@ -15,9 +15,9 @@ pub struct Manifest {
     pub generator: Generator,
     /// The files of the export, in one folder.
     pub files: FileNames,
-    /// `.target`: `"sm_80"`.
+    /// The `.target` of the module, such as `"sm_80"`.
     pub target: String,
-    /// `.version` of the module: `"7.0"`.
+    /// The `.version` of the module, such as `"7.0"`.
     pub ptx_version: String,
     /// The kernels, in the order of the PTX text.
     pub kernels: Vec<KernelManifest>,
@@ -54,7 +54,7 @@ pub struct FileNames {
 pub struct KernelManifest {
     /// The name of the entry.
     pub name: String,
-    /// The description given by the kernel; empty if none is given.
+    /// The kernel's description; empty if the kernel has none.
     pub description: String,
     /// The parameters in order.
     pub parameters: Vec<ParameterManifest>,
@@ -81,8 +81,8 @@ pub struct KernelManifest {
     /// `min(a, b)` is the smaller number, and `multiprocessors` the number of multiprocessors of the device
     /// (`CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`).
     pub grid: Option<[String; 3]>,
-    /// The number of accesses, views and raw lines whose safety only the kernel's author ensures; if 0, the kernel cannot access memory
-    /// outside its buffers.
+    /// The number of accesses, views and raw lines whose safety is the responsibility of the kernel's author; if it is 0, the kernel cannot
+    /// access global memory outside its buffers.
     pub unsafe_accesses: u32,
     /// Shared memory per block.
     pub shared_bytes: SharedBytes,
@@ -103,9 +103,9 @@ pub struct ParameterManifest {
     /// `"in"`, `"out"` or `"inout"` for the device address of a buffer, `"tensor_map"` or `"tensor_map_out"` for a tensor map, or
     /// `"scalar"`.
     pub kind: String,
-    /// The element type of a buffer or the type of a scalar, by its Rust name: `"bf16"`.
+    /// The Rust name of the element type of a buffer or of the type of a scalar, such as `"bf16"`.
     pub element: String,
-    /// The PTX type of the parameter itself: `"u64"`.
+    /// The PTX type of the parameter itself, such as `"u64"`.
     pub ptx_type: String,
     /// The size of the parameter itself, in bytes.
     pub bytes: u32,
@@ -114,8 +114,8 @@ pub struct ParameterManifest {
     pub views: Vec<ViewManifest>,
 }
 
-/// A tensor map that every launch creates: boxes of a tensor that begins at the address of a buffer, in terms of `cuTensorMapEncodeTiled`.
-/// Lists start with the innermost dimension; element strides are 1, and nothing is interleaved.
+/// A tensor map that every launch creates for a tensor that begins at the address of a buffer, described by the parameters of
+/// `cuTensorMapEncodeTiled`. Lists start with the innermost dimension; element strides are 1, and nothing is interleaved.
 ///
 /// If a dimension has no coordinates, the launch passes 128 bytes of zeros, and a kernel that nevertheless copies from the tensor faults.
 /// Launches from Rust pass a map of separate memory instead.
@@ -136,7 +136,7 @@ pub struct TensorMapManifest {
     pub box_dims: Vec<u32>,
     /// The swizzle in shared memory, `CUtensorMapSwizzle`.
     pub swizzle: String,
-    /// The fetch size of the level-2 cache, `CUtensorMapL2promotion`.
+    /// The minimum size of fetches into the L2 cache, `CUtensorMapL2promotion`.
     pub l2_promotion: String,
     /// The value of elements out of bounds, `CUtensorMapFloatOOBfill`.
     pub oob_fill: String,
@@ -168,9 +168,9 @@ pub struct ModeManifest {
 pub struct AssumptionManifest {
     /// The name of the parameter.
     pub parameter: String,
-    /// The assumed divisor of its value, or 1.
+    /// The assumed divisor of the parameter's value; 1 if no divisor is assumed.
     pub multiple_of: u64,
-    /// The largest allowed value, if the value is bounded.
+    /// The assumed maximum of the parameter's value, if the value is bounded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<u32>,
 }

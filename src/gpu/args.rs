@@ -1,4 +1,4 @@
-//! The arguments of a launch as bytes, with the event tracking that cudarc does for its buffers.
+//! The arguments of a launch as bytes, with cudarc's event tracking for its buffers.
 
 use super::tensor_map::TensorMap;
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, DeviceRepr, SyncOnDrop};
@@ -14,9 +14,9 @@ struct Slot([MaybeUninit<u8>; 128]);
 
 /// The arguments of a launch on one stream, in the kernel's order.
 ///
-/// A cudarc buffer that is used on several streams carries events of its last read and write. [`Args::read`] and
-/// [`Args::write`] make the stream wait for them, and record the launch in them once it is queued; the buffer is
-/// borrowed until then. An address extracted from a buffer manually and passed to [`Args::value`] is not tracked.
+/// A cudarc buffer that is used on several streams carries events for its last read and its last write. [`Args::read`] and [`Args::write`]
+/// make the stream of the launch wait for these events, and record them on this stream once the launch is queued; the buffer is borrowed
+/// until then. An address extracted from a buffer manually and passed to [`Args::value`] is not tracked.
 ///
 /// While a stream is captured into a graph, cudarc's event tracking must be off
 /// (`CudaContext::disable_event_tracking`): a captured stream cannot wait for events outside the graph.
@@ -39,7 +39,7 @@ impl<'a> Args<'a> {
         Self::with_capacity(stream, 0)
     }
 
-    /// Creates an empty argument list with memory for `count` arguments of at most 128 bytes.
+    /// Creates an empty argument list with capacity for `count` arguments of at most 128 bytes each.
     pub fn with_capacity(stream: &'a CudaStream, count: usize) -> Self {
         Self {
             stream,
@@ -73,8 +73,7 @@ impl<'a> Args<'a> {
         self
     }
 
-    /// Adds a value by its bytes, for types that cudarc does not support, such as `half::bf16` or a
-    /// [`TensorMap`](super::TensorMap).
+    /// Adds a value as bytes, for types that cudarc does not support, such as `half::bf16` or a [`TensorMap`](super::TensorMap).
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         // SAFETY: the slice is valid for reads of its length.
         unsafe { self.push(bytes.as_ptr().cast(), bytes.len()) };
@@ -121,7 +120,8 @@ impl<'a> Args<'a> {
         Ok(self.value(encode(address)?))
     }
 
-    /// Adds a tensor map of a buffer that the kernel writes, or reads and writes; otherwise like [`read_map`](Self::read_map).
+    /// Adds a tensor map of a buffer that the kernel writes, or reads and writes. In other respects, the method is like
+    /// [`read_map`](Self::read_map).
     ///
     /// # Errors
     /// Returns the error of `encode`.

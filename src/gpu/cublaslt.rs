@@ -1,4 +1,4 @@
-//! GEMMs by cuBLASLt, for comparison, with all algorithms that its heuristic offers.
+//! GEMMs computed by cuBLASLt, for comparison, with all algorithms that its heuristic offers.
 
 use std::{ffi::c_void, fmt, mem::MaybeUninit, sync::Arc};
 
@@ -10,7 +10,7 @@ use cudarc::{
     driver::{CudaSlice, CudaStream, DevicePtr, DevicePtrMut, DriverError},
 };
 
-/// An error of cuBLASLt, or of the driver while a product is planned.
+/// An error of cuBLASLt, or of the driver while a GEMM is planned.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CublasLtError {
     /// The library cuBLASLt is not installed.
@@ -22,7 +22,7 @@ pub enum CublasLtError {
     /// The workspace could not be allocated.
     #[error("cuBLASLt: the driver could not allocate the workspace: {0}")]
     Workspace(#[from] DriverError),
-    /// The size of a buffer differs from that for which the product was planned.
+    /// The size of a buffer differs from the size for which the GEMM was planned.
     #[error("cuBLASLt: {matrix}: expected {expected} elements, found {found}")]
     Length {
         /// A, B or D.
@@ -32,12 +32,12 @@ pub enum CublasLtError {
         /// The number of elements in the buffer.
         found: usize,
     },
-    /// There is no algorithm with this number.
+    /// An algorithm with this index does not exist.
     #[error("cuBLASLt: expected an algorithm below {offered}, found {found}")]
     Algorithm {
         /// The number of algorithms.
         offered: usize,
-        /// The number given.
+        /// The index of the algorithm.
         found: usize,
     },
 }
@@ -57,7 +57,7 @@ pub enum Order {
     Transposed,
 }
 
-/// The types of a product: those of its operands, of its result and of the sums.
+/// The types of the operands, the result and the sums of a GEMM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CublasLtTypes {
     /// bf16, summed in f32.
@@ -66,7 +66,7 @@ pub enum CublasLtTypes {
     F16,
     /// f32, summed in f32 without tensor cores.
     F32,
-    /// f32, of which the tensor cores use only the bits of tf32; summed in f32.
+    /// f32, of which the tensor cores use only the tf32 bits, summed in f32.
     Tf32,
     /// Operands of e4m3 without scales, summed in f32, with a bf16 result.
     E4m3 {
@@ -78,7 +78,7 @@ pub enum CublasLtTypes {
 }
 
 impl CublasLtTypes {
-    /// Returns the types of factors and result, with their sizes in bytes.
+    /// Returns the types of operands and result, with their sizes in bytes.
     const fn elements(self) -> [(sys::cudaDataType_t, usize); 2] {
         use sys::cudaDataType_t::{
             CUDA_R_8F_E4M3, CUDA_R_8I, CUDA_R_16BF, CUDA_R_16F, CUDA_R_32F, CUDA_R_32I,
@@ -127,7 +127,7 @@ impl<T: Copy> Drop for Owned<T> {
     }
 }
 
-/// A planned product D = A·B; D is row-major.
+/// A planned GEMM, D = A·B, where D is row-major.
 pub struct CublasLtProduct {
     types: CublasLtTypes,
     sizes: [usize; 3],
@@ -141,7 +141,7 @@ pub struct CublasLtProduct {
 }
 
 impl CublasLtProduct {
-    /// Plans D = A·B for A m×k and B k×n in these orders.
+    /// Plans D = A·B, where A is m×k and B is k×n, in the given orders.
     ///
     /// # Errors
     /// Returns an error if the library is missing, cuBLASLt offers no algorithm, or the workspace of 32 MiB cannot be allocated.
@@ -251,7 +251,7 @@ impl CublasLtProduct {
         Ok(unsafe { sys::cublasLtGetVersion() })
     }
 
-    /// Queues the product with an algorithm; 0 is the default. The buffers contain the bits of the planned types.
+    /// Queues the GEMM with the algorithm of index `algorithm`; 0 is the default. The buffers contain the bits of the planned types.
     ///
     /// # Errors
     /// Returns an error if the size of a buffer differs from the planned size, or if cuBLASLt fails.

@@ -13,9 +13,9 @@ use std::sync::{Arc, OnceLock};
 pub struct DeviceProperties {
     /// The 0-based device ordinal.
     pub ordinal: usize,
-    /// The device name: `NVIDIA H200`.
+    /// The device name, such as `NVIDIA H200`.
     pub name: String,
-    /// The compute capability: `(9, 0)`.
+    /// The compute capability, such as `(9, 0)`.
     pub capability: (u32, u32),
     /// The CUDA version that the driver supports.
     pub driver: CudaVersion,
@@ -23,23 +23,23 @@ pub struct DeviceProperties {
     pub multiprocessors: u32,
     /// Total memory.
     pub memory_bytes: usize,
-    /// Size of the level-2 cache.
+    /// Size of the L2 cache.
     pub l2_bytes: u32,
     /// Maximum clock rate of the multiprocessors in kHz.
     pub clock_khz: u32,
     /// Shared memory per multiprocessor.
     pub shared_bytes_per_multiprocessor: u32,
-    /// Shared memory per block, static and dynamic together, without opting in.
+    /// Shared memory per block, static and dynamic together, if the kernel does not opt in to more.
     pub shared_bytes_per_block: u32,
-    /// Shared memory per block if the kernel opts in (a [`Function`](super::Function) does so automatically).
+    /// Shared memory per block if the kernel opts in to more (a [`Function`](super::Function) does so automatically).
     pub shared_bytes_per_block_opt_in: u32,
     /// Number of 32-bit registers per multiprocessor.
     pub registers_per_multiprocessor: u32,
     /// Maximum number of threads per block.
     pub max_threads_per_block: u32,
-    /// Maximum block extents in x, y, z.
+    /// Maximum block extents in x, y and z.
     pub max_block: [u32; 3],
-    /// Maximum grid extents in x, y, z.
+    /// Maximum grid extents in x, y and z.
     pub max_grid: [u32; 3],
 }
 
@@ -112,10 +112,11 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// Opens a device with its primary context.
+    /// Opens the device with the given 0-based ordinal, in its primary context.
     ///
     /// # Errors
-    /// Returns [`GpuError::Unavailable`] without a driver or device, [`GpuError::NoSuchDevice`], or the driver's error.
+    /// Returns [`GpuError::Unavailable`] if no driver or device is available, [`GpuError::NoSuchDevice`] if the ordinal is too large, or
+    /// the driver's error.
     pub fn new(ordinal: usize) -> Result<Self, GpuError> {
         let driver = probe()?;
         let count = driver.device_count();
@@ -126,7 +127,7 @@ impl Gpu {
         Self::from_context(context)
     }
 
-    /// Uses an existing context of the caller.
+    /// Creates a `Gpu` that uses the caller's existing context.
     ///
     /// # Errors
     /// Returns [`GpuError::Unavailable`] if the driver lacks a required symbol, or the driver's error.
@@ -162,7 +163,7 @@ impl Gpu {
         Ok(self.context.mem_get_info().map_err(CallFailed::at("cuMemGetInfo"))?)
     }
 
-    /// Waits for all work of the context. Faults of earlier kernels are reported here at the latest.
+    /// Waits until all work of the context has finished. Returns an error if an earlier kernel faulted.
     #[doc(alias = "cuCtxSynchronize")]
     pub fn synchronize(&self) -> Result<(), GpuError> {
         Ok(self.context.synchronize().map_err(CallFailed::at("cuCtxSynchronize"))?)

@@ -15,12 +15,12 @@ use std::fmt::Write as _;
 pub struct CallFailed {
     /// The driver function, or the cudarc function that called it.
     pub call: &'static str,
-    /// The code it returned.
+    /// The code that the function returned.
     pub code: CudaCode,
 }
 
 impl CallFailed {
-    /// Converts the error of a cudarc call: `stream.synchronize().map_err(CallFailed::at("synchronize"))`.
+    /// Returns a function that converts the error of a cudarc call: `stream.synchronize().map_err(CallFailed::at("synchronize"))`.
     pub fn at(call: &'static str) -> impl Fn(DriverError) -> Self {
         move |error| Self { call, code: error.into() }
     }
@@ -38,7 +38,7 @@ impl CudaCode {
     }
 }
 
-/// Errors of devices, module symbols and timing.
+/// Errors of devices, of module symbols and of timing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GpuError {
@@ -48,7 +48,7 @@ pub enum GpuError {
     /// The device ordinal is too large.
     #[error("expected a device ordinal below {count}, found {ordinal}")]
     NoSuchDevice {
-        /// The ordinal requested.
+        /// The requested ordinal.
         ordinal: usize,
         /// The number of devices.
         count: usize,
@@ -56,13 +56,13 @@ pub enum GpuError {
     /// The module has no `.visible .entry` of this name.
     #[error("the module has no kernel named `{name}`")]
     NoSuchFunction {
-        /// The name requested.
+        /// The requested name.
         name: String,
     },
     /// The module has no `.visible .global` or `.const` of this name.
     #[error("the module has no global named `{name}`")]
     NoSuchGlobal {
-        /// The name requested.
+        /// The requested name.
         name: String,
     },
     /// A driver call failed.
@@ -76,7 +76,7 @@ impl From<DriverError> for GpuError {
     }
 }
 
-/// Errors of loading PTX text.
+/// Errors in loading PTX text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -98,16 +98,31 @@ pub enum LoadError {
         /// The compiler's log, verbatim.
         log: String,
     },
+    /// The compiler accepted the module, but serialized `wgmma` instructions or ignored `setmaxnreg`: the kernel would be correct, but slow.
+    /// [`LoadOptions::allow_advisories`](super::LoadOptions::allow_advisories) loads such modules.
+    #[error(
+        "{}: expected `wgmma` and `setmaxnreg` to be compiled as written, found{}",
+        display_names(.kernels),
+        display_log(.messages, .log)
+    )]
+    Advisories {
+        /// The kernels of the module.
+        kernels: Vec<String>,
+        /// The advisory notes `(C75nn)`, in order; `line` counts the lines of the PTX text from 1.
+        messages: Vec<JitMessage>,
+        /// The compiler's log, verbatim.
+        log: String,
+    },
     /// The context could not be made current.
     #[error(transparent)]
     Call(#[from] CallFailed),
 }
 
 impl LoadError {
-    /// Returns the compiler's messages; empty for the other variants.
+    /// Returns the compiler's messages; empty if the error occurred before compilation.
     pub fn messages(&self) -> &[JitMessage] {
         match self {
-            Self::Rejected { messages, .. } => messages,
+            Self::Rejected { messages, .. } | Self::Advisories { messages, .. } => messages,
             Self::Nul { .. } | Self::Call(_) => &[],
         }
     }
@@ -132,6 +147,14 @@ fn display_log(messages: &[JitMessage], log: &str) -> String {
     text
 }
 
+fn display_names(kernels: &[String]) -> String {
+    match kernels {
+        [] => "module".to_owned(),
+        [name] => format!("kernel `{name}`"),
+        names => format!("kernels `{}`", names.join("`, `")),
+    }
+}
+
 /// Errors of a launch. All variants except `Call` are detected before the driver is called.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -154,12 +177,12 @@ pub enum LaunchError {
         /// The device's limits in x, y, z.
         limit: [u32; 3],
     },
-    /// More threads per block than the device or this kernel's registers and `.maxntid` allow.
+    /// More threads per block than the device, the kernel's registers or its `.maxntid` allows.
     #[error("kernel `{kernel}`: expected at most {limit} threads per block, found {found}")]
     TooManyThreads {
         /// The kernel name.
         kernel: String,
-        /// The threads requested.
+        /// The requested number of threads.
         found: u64,
         /// The maximum.
         limit: u32,
@@ -167,7 +190,7 @@ pub enum LaunchError {
     /// The device does not support clusters, which require compute capability 9.0.
     #[error("cluster {cluster:?}: expected a device of compute capability 9.0 or later, found {}.{}", .capability.0, .capability.1)]
     NoClusters {
-        /// The cluster requested.
+        /// The requested cluster shape.
         cluster: [u32; 3],
         /// The device's compute capability.
         capability: (u32, u32),
@@ -175,9 +198,9 @@ pub enum LaunchError {
     /// More blocks per cluster than the hardware supports.
     #[error("cluster {cluster:?}: expected at most {limit} blocks, found {found}")]
     ClusterTooLarge {
-        /// The cluster requested.
+        /// The requested cluster shape.
         cluster: [u32; 3],
-        /// Its number of blocks.
+        /// The number of blocks in the cluster.
         found: u64,
         /// The maximum.
         limit: u32,
@@ -190,14 +213,14 @@ pub enum LaunchError {
         /// The cluster.
         cluster: [u32; 3],
     },
-    /// The kernel was compiled for another cluster shape (`.reqnctapercluster`).
+    /// The kernel was compiled for a different cluster shape (`.reqnctapercluster`).
     #[error("kernel `{kernel}`: expected clusters of {expected:?}, found {found:?}")]
     OtherCluster {
         /// The kernel name.
         kernel: String,
-        /// The shape given by `.reqnctapercluster`.
+        /// The shape that `.reqnctapercluster` requires.
         expected: [u32; 3],
-        /// The shape given by the launch.
+        /// The shape that the launch requests.
         found: [u32; 3],
     },
     /// More shared memory than a block can have.
@@ -219,9 +242,9 @@ pub enum LaunchError {
     ParameterCount {
         /// The kernel name.
         kernel: String,
-        /// The parameters that it declares.
+        /// The number of parameters that the kernel declares.
         expected: usize,
-        /// The arguments passed.
+        /// The number of arguments.
         found: usize,
     },
     /// An argument whose size differs from the kernel's parameter.
@@ -229,11 +252,11 @@ pub enum LaunchError {
     ParameterSize {
         /// The kernel name.
         kernel: String,
-        /// The 0-based position.
+        /// The 0-based index of the argument.
         index: usize,
-        /// The bytes that the kernel declares.
+        /// The size of the parameter in bytes.
         expected: usize,
-        /// The bytes passed.
+        /// The size of the argument in bytes.
         found: usize,
     },
     /// The stream belongs to a context other than the module's.
@@ -251,7 +274,7 @@ pub enum LaunchError {
     OtherBuffer {
         /// The kernel name.
         kernel: String,
-        /// The 0-based position.
+        /// The 0-based index of the argument.
         index: usize,
     },
     /// A driver call failed.

@@ -1,4 +1,4 @@
-//! Allocation of device memory filled with one byte value.
+//! Allocation of device memory.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use cudarc::driver::{CudaSlice, CudaStream, DevicePtrMut, result};
 
 use super::error::{CallFailed, GpuError};
 
-/// Allocates `bytes` bytes and queues filling them with `byte` on `stream`.
+/// Allocates `bytes` bytes and queues an operation on `stream` that sets each of them to `byte`.
 ///
 /// # Errors
 /// Returns errors of the driver, most often insufficient memory.
@@ -21,4 +21,14 @@ pub fn filled(stream: &Arc<CudaStream>, bytes: usize, byte: u8) -> Result<CudaSl
             .map_err(CallFailed::at("cuMemsetD8Async"))?;
     }
     Ok(slice)
+}
+
+/// Allocates `bytes` bytes with unspecified contents, which are not read on the host.
+///
+/// # Errors
+/// Returns errors of the driver, most often insufficient memory.
+pub(crate) fn allocated(stream: &Arc<CudaStream>, bytes: usize) -> Result<CudaSlice<u8>, GpuError> {
+    // SAFETY: kernels, which alone read the memory, may read any bytes.
+    let slice = unsafe { stream.alloc::<u8>(bytes) };
+    Ok(slice.map_err(CallFailed::at("cuMemAllocAsync"))?)
 }

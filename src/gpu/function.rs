@@ -21,7 +21,7 @@ pub struct FunctionAttributes {
     pub constant_bytes: u32,
     /// Maximum number of threads per block, given registers and `.maxntid`.
     pub max_threads: u32,
-    /// The architecture of the PTX as `10·major + minor`: 80 for `.target sm_80`.
+    /// The architecture of the PTX as `10·major + minor`; 80 for `.target sm_80`.
     pub ptx_version: u32,
     /// The architecture of the machine code, in the same form.
     pub binary_version: u32,
@@ -45,7 +45,7 @@ struct Raised {
     large_clusters: bool,
 }
 
-/// A kernel, ready to launch. It keeps its module loaded.
+/// A kernel that is ready to launch. It keeps its module loaded.
 pub struct Function {
     pub(crate) module: Arc<Loaded>,
     pub(crate) raw: Handle,

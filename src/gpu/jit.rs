@@ -40,7 +40,8 @@ impl fmt::Display for Severity {
 /// A message of ptxas, from the driver or the command-line tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JitMessage {
-    /// The 1-based line of the PTX text, if the message has one.
+    /// The 1-based line of the PTX text, if the message has one: exact for errors, and near the instruction for advisory notes ("around line
+    /// 7").
     pub line: Option<u32>,
     /// The severity.
     pub severity: Severity,
@@ -63,7 +64,7 @@ impl JitMessage {
         let severity = Severity::parse(severity.trim())?;
         let line = match place {
             Some(place) => Some(place.rsplit_once(", line ")?.1.trim().parse().ok()?),
-            None => None,
+            None => line_within(text),
         };
         Some(Self { line, severity, text: text.trim().to_owned() })
     }
@@ -73,13 +74,31 @@ impl JitMessage {
         log.lines().filter_map(Self::parse).collect()
     }
 
-    /// Returns the number of an advisory note such as `(C7510) Potential Performance Loss: wgmma.mma_async
-    /// instructions are serialized …`: `C7510`. ptxas prints these as mere `info`.
+    /// Returns the number of an advisory note: `C7510` for `(C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized
+    /// …`. ptxas prints these notes with the severity `info`.
     pub fn advisory(&self) -> Option<&str> {
         let code = self.text.strip_prefix('(')?.split_once(')')?.0;
         let digits = code.strip_prefix('C')?;
         (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())).then_some(code)
     }
+
+    /// Returns whether the message is an advisory note `(C75nn)`: the compiler serialized `wgmma` instructions, inserted waits for them, or
+    /// ignored `setmaxnreg`. The kernel is correct, but several times slower.
+    pub fn is_hopper_advisory(&self) -> bool {
+        self.advisory().is_some_and(|code| code.len() == 5 && code.starts_with("C75"))
+    }
+
+    /// Returns the name of the kernel that the message mentions: `scale` for `… in the function 'scale'`.
+    pub fn kernel(&self) -> Option<&str> {
+        let (_, rest) = self.text.split_once("function '")?;
+        rest.split_once('\'').map(|(name, _)| name)
+    }
+}
+
+/// Parses the line number in the text of an advisory note: `(C7517) warpgroup.wait is injected in around line 427 by compiler …`.
+fn line_within(text: &str) -> Option<u32> {
+    let (_, rest) = text.split_once(" around line ")?;
+    rest.split_whitespace().next()?.parse().ok()
 }
 
 impl fmt::Display for JitMessage {
@@ -96,7 +115,7 @@ impl fmt::Display for JitMessage {
 pub struct JitKernel {
     /// The name of the entry.
     pub name: String,
-    /// The architecture compiled for: `sm_90a`.
+    /// The architecture for which the kernel was compiled, such as `sm_90a`.
     pub target: String,
     /// Registers per thread.
     pub registers: u32,
@@ -145,9 +164,14 @@ impl JitInfo {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }
 
-    /// Returns warnings and advisory notes, which a clean compilation does not have.
+    /// Returns the messages that a clean compilation does not produce: warnings, errors and advisory notes.
     pub fn warnings(&self) -> impl Iterator<Item = &JitMessage> {
         self.messages.iter().filter(|m| m.severity >= Severity::Warning || m.advisory().is_some())
+    }
+
+    /// Returns the advisory notes about `wgmma` and `setmaxnreg` ([`JitMessage::is_hopper_advisory`]), for which loading fails.
+    pub fn hopper_advisories(&self) -> impl Iterator<Item = &JitMessage> {
+        self.messages.iter().filter(|message| message.is_hopper_advisory())
     }
 }
 

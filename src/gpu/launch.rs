@@ -11,7 +11,7 @@ use std::{ffi::c_void, ptr};
 /// Maximum number of blocks per cluster on hardware of compute capability 9.0 and later.
 const LARGEST_CLUSTER: u32 = 16;
 
-/// The shape of a launch. Extents are in x, y, z.
+/// The shape of a launch. Extents are in the order x, y, z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LaunchConfig {
     /// Number of blocks.
@@ -20,13 +20,13 @@ pub struct LaunchConfig {
     pub block: [u32; 3],
     /// Blocks per cluster. `None` uses the kernel's `.reqnctapercluster`, or no clusters.
     pub cluster: Option<[u32; 3]>,
-    /// Dynamic shared memory per block in bytes, in addition to the memory that the kernel declares. Beyond 48 KiB, the launch opts in
-    /// automatically.
+    /// Dynamic shared memory per block in bytes, in addition to the memory that the kernel declares. If a block has more than 48 KiB, the
+    /// launch opts in automatically.
     pub dynamic_shared_bytes: u32,
     /// Whether all blocks must be resident simultaneously, so that they may wait for each other.
     pub cooperative: bool,
-    /// Whether the launch may start before the preceding kernel in the stream has ended; the kernel waits for it (`griddepcontrol.wait`)
-    /// before it accesses memory.
+    /// Whether the launch may start before the preceding kernel in the stream has ended; the kernel then waits for the preceding kernel
+    /// (`griddepcontrol.wait`) before it accesses memory.
     pub programmatic: bool,
 }
 
@@ -72,10 +72,10 @@ impl LaunchConfig {
         self.cluster.map_or(1, volume)
     }
 
-    /// Checks the shape against a device and a kernel's attributes; `kernel` is the name for messages.
+    /// Checks the shape against the limits of a device and of a kernel; `kernel` is the kernel's name in error messages.
     ///
     /// # Errors
-    /// Returns the first violated rule. Limits: CUDA C++ Programming Guide, *Compute Capabilities*.
+    /// Returns the first violated rule. The limits are those in the CUDA C++ Programming Guide, *Compute Capabilities*.
     pub fn check(
         &self,
         kernel: &str,
@@ -177,7 +177,7 @@ pub struct PreparedLaunch<'a> {
     function: &'a Function,
     config: LaunchConfig,
     args: Args<'a>,
-    /// Pointers to the arguments, which are not changed any more.
+    /// Pointers to the arguments, which no longer change.
     pointers: Vec<*mut c_void>,
 }
 
@@ -221,10 +221,10 @@ impl Function {
     /// [`Gpu::synchronize`](super::Gpu::synchronize).
     ///
     /// # Safety
-    /// The arguments must have the types that the kernel declares, in its order. Every address the kernel forms from them must
-    /// be in memory that stays allocated until the kernel has finished. The kernel must not write through an argument added with
-    /// [`Args::read`]. Memory shared with work on other streams must be ordered by the caller unless it was passed through
-    /// [`Args::read`] and [`Args::write`].
+    /// The arguments must have the types that the kernel declares, in its order. Every address that the kernel computes from them must be
+    /// in memory that stays allocated until the kernel has finished. The kernel must not write through an argument added with
+    /// [`Args::read`]. The caller must order accesses to memory that work on other streams also accesses, unless the memory was passed
+    /// through [`Args::read`] and [`Args::write`].
     #[doc(alias = "cuLaunchKernelEx")]
     pub unsafe fn launch(&self, config: &LaunchConfig, args: Args<'_>) -> Result<(), LaunchError> {
         // SAFETY: forwarded to the caller. The arguments are dropped after the launch is queued: their guards record it in the buffers'
@@ -232,7 +232,7 @@ impl Function {
         unsafe { self.prepare(config, args)?.launch() }
     }
 
-    /// Checks a launch as [`launch`](Self::launch) does, but without queueing it.
+    /// Checks a launch as [`launch`](Self::launch) does, but does not queue the kernel.
     ///
     /// # Errors
     /// Returns the errors of [`launch`](Self::launch).

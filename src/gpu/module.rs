@@ -26,6 +26,9 @@ pub struct LoadOptions {
     /// The optimization level, 0 to 4; the driver's default is 4.
     #[doc(alias = "CU_JIT_OPTIMIZATION_LEVEL")]
     pub optimization: Option<u32>,
+    /// Whether modules are loaded although the compiler serialized `wgmma` instructions or ignored `setmaxnreg`
+    /// ([`LoadError::Advisories`]), as it does without optimization.
+    pub allow_advisories: bool,
 }
 
 /// A loaded module. It stays loaded until its last clone and its last [`Function`] are dropped.
@@ -60,14 +63,15 @@ impl Module {
     /// Compiles and loads PTX text.
     ///
     /// # Errors
-    /// Returns [`LoadError::Rejected`] with the compiler's messages, each with its line of the text; [`LoadError::Nul`] for a NUL byte in
-    /// the text.
+    /// Returns [`LoadError::Rejected`] with the compiler's messages, each with its line number in the text; [`LoadError::Advisories`] if the
+    /// compiler serialized `wgmma` instructions or ignored `setmaxnreg`, unless the code comes from the driver's cache, which keeps no log;
+    /// and [`LoadError::Nul`] if the text contains a NUL byte.
     #[doc(alias = "cuModuleLoadDataEx")]
     pub fn load(gpu: &Gpu, ptx: &str) -> Result<Self, LoadError> {
         Self::load_with(gpu, ptx, &LoadOptions::default())
     }
 
-    /// Compiles and loads PTX text as [`Module::load`] does, but with options.
+    /// Compiles and loads PTX text as [`Module::load`] does, but with the given options.
     ///
     /// # Errors
     /// Returns the errors of [`Module::load`].
@@ -113,7 +117,19 @@ impl Module {
         // Results are returned in the slots of the values: here, an f32, regardless of the width of a pointer.
         let wall = list.values.last().map_or(0, |slot| slot.addr() as u32);
         let info = JitInfo { wall_ms: f32::from_bits(wall), ..JitInfo::parse(&until_nul(&info_log)) };
-        Ok(Self { inner: Arc::new(Loaded { gpu: gpu.clone(), raw, info }) })
+        let module = Self { inner: Arc::new(Loaded { gpu: gpu.clone(), raw, info }) };
+        if options.allow_advisories { Ok(module) } else { module.without_advisories() }
+    }
+
+    /// Unloads the module and returns an error if the compiler's log has advisory notes about `wgmma` or `setmaxnreg`.
+    fn without_advisories(self) -> Result<Self, LoadError> {
+        let info = self.info();
+        let messages: Vec<_> = info.hopper_advisories().cloned().collect();
+        if messages.is_empty() {
+            return Ok(self);
+        }
+        let kernels = info.kernels.iter().map(|kernel| kernel.name.clone()).collect();
+        Err(LoadError::Advisories { kernels, messages, log: info.log.clone() })
     }
 
     /// Returns the compiler's report.
@@ -121,7 +137,7 @@ impl Module {
         &self.inner.info
     }
 
-    /// Returns the device it was loaded on.
+    /// Returns the device on which the module is loaded.
     pub fn gpu(&self) -> &Gpu {
         &self.inner.gpu
     }

@@ -44,7 +44,7 @@ pub enum Unavailable {
         /// The names that were tried, as an abbreviated list.
         tried: String,
     },
-    /// The library lacks a symbol that every supported driver has, as stub libraries do.
+    /// The library, which may be a stub library, lacks a symbol that every supported driver has.
     #[error("{library} is not a working NVIDIA driver: it has no symbol `{symbol}`")]
     BrokenDriver {
         /// The library's name or path.
@@ -52,7 +52,7 @@ pub enum Unavailable {
         /// The first missing symbol.
         symbol: &'static str,
     },
-    /// The driver failed to start.
+    /// The driver could not be initialized.
     #[error("the NVIDIA driver did not start: {0}{hint}", hint = start_hint(.0.code))]
     Init(CallFailed),
     /// The driver works, but finds no device (or `CUDA_VISIBLE_DEVICES` hides all devices).
@@ -79,7 +79,7 @@ fn start_hint(code: CudaCode) -> &'static str {
     }
 }
 
-/// A loaded, started driver that has every required symbol.
+/// A loaded and initialized driver that has every required symbol.
 pub struct Driver {
     pub(crate) api: Symbols,
     library: String,
@@ -116,9 +116,8 @@ impl Driver {
         names.into_iter()
     }
 
-    /// Opens the first library of `names` that can be loaded and initializes it, as [`probe`] does with the names that cudarc
-    /// uses. [`Gpu`](super::Gpu) always uses the library that [`probe`] found, so this function serves only to examine a
-    /// particular file.
+    /// Opens and initializes the first library in `names` that can be loaded, as [`probe`] does with the names that cudarc uses.
+    /// [`Gpu`](super::Gpu) always uses the library that [`probe`] found, so use this function only to examine a particular file.
     ///
     /// # Errors
     /// See [`Unavailable`].
@@ -183,7 +182,7 @@ impl fmt::Debug for Driver {
     }
 }
 
-/// Loads and starts the NVIDIA driver once per process; after a failure, the next call tries again.
+/// Loads and initializes the NVIDIA driver once per process; after a failure, the next call tries again.
 ///
 /// The file names that cudarc uses are tried in its order, so that cudarc and this module open the same file.
 ///

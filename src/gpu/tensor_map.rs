@@ -1,6 +1,6 @@
 //! Checked tensor maps for `cp.async.bulk.tensor` (TMA, compute capability 9.0 and later).
 //!
-//! The driver reports every violated rule as `CUDA_ERROR_INVALID_VALUE`; here each rule has its own message. Rules: CUDA
+//! The driver reports every violated rule as `CUDA_ERROR_INVALID_VALUE`; this module has a separate message for each rule. Rules: CUDA
 //! Driver API, *Tensor Map Object Management*, `cuTensorMapEncodeTiled`.
 
 use super::device::Gpu;
@@ -76,7 +76,7 @@ impl Swizzle {
     }
 }
 
-/// The minimum size of a fetch into the level-2 cache.
+/// The minimum size of a fetch into the L2 cache.
 #[doc(alias = "CUtensorMapL2promotion")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u32)]
@@ -100,28 +100,28 @@ pub enum OutOfBounds {
     /// Zero.
     #[default]
     Zero = 0,
-    /// A NaN that `fma` with zero converts to zero; for floating-point elements.
+    /// The NaN for elements out of bounds (OOB-NaN), for which `fma.oob` returns zero; only for floating-point elements.
     Nan = 1,
 }
 
-/// A tensor in global memory and the box that one copy moves. Dimension 0 is the fastest.
+/// A tensor in global memory and the box that one copy moves. Dimension 0 is the innermost dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TiledTensor {
     /// The device address of the first element, a multiple of 16.
     pub address: u64,
     /// The type of the elements.
     pub element: ElementType,
-    /// The number of elements along each of 1 to 5 dimensions, 1 to 2³².
+    /// The number of elements along each dimension, from 1 to 2³². There are 1 to 5 dimensions.
     pub dims: Vec<u64>,
-    /// The strides in bytes along dimensions 1 and up (dimension 0 is contiguous): multiples of 16 below 2⁴⁰.
+    /// The strides in bytes along dimensions 1 and up (dimension 0 is contiguous), which must be multiples of 16 and less than 2⁴⁰.
     pub strides: Vec<u64>,
-    /// The number of elements of the box along each dimension, 1 to 256; a row must be a multiple of 16 bytes.
+    /// The number of elements of the box along each dimension, from 1 to 256. The length of a row must be a multiple of 16 bytes.
     pub box_dims: Vec<u32>,
-    /// The distances between copied elements along each dimension, 1 to 8; 1 for contiguous elements.
+    /// The distance between copied elements along each dimension, from 1 to 8; 1 if the elements are contiguous.
     pub element_strides: Vec<u32>,
     /// The permutation in shared memory.
     pub swizzle: Swizzle,
-    /// The fetch size of the level-2 cache.
+    /// The minimum size of fetches into the L2 cache.
     pub l2_promotion: L2Promotion,
     /// The value of elements past the tensor's edges.
     pub out_of_bounds: OutOfBounds,
@@ -134,19 +134,19 @@ pub enum TensorMapError {
     /// The tensor does not have 1 to 5 dimensions.
     #[error("expected 1 to 5 dimensions, found {found}")]
     Rank {
-        /// The dimensions given.
+        /// The number of dimensions.
         found: usize,
     },
     /// A list has the wrong length for the number of dimensions.
     #[error("{what}: expected {expected} values for {rank} dimensions, found {found}")]
     Length {
-        /// The list.
+        /// The name of the list.
         what: &'static str,
         /// The number of dimensions.
         rank: usize,
-        /// The number of values expected.
+        /// The required number of values.
         expected: usize,
-        /// The number of values given.
+        /// The number of values found.
         found: usize,
     },
     /// A value is out of range.
@@ -290,8 +290,9 @@ unsafe impl DeviceRepr for TensorMap {}
 impl TensorMap {
     /// Checks and encodes a map.
     ///
-    /// The memory at the address must stay allocated while kernels use the map. cudarc does not track this use: pass the buffer
-    /// itself to the same launch as well, or order the streams manually.
+    /// The memory at the address must stay allocated while kernels use the map. cudarc does not track this use: encode the map in
+    /// [`Args::read_map`](super::Args::read_map) or [`Args::write_map`](super::Args::write_map), which track the buffer, or order the
+    /// streams manually.
     ///
     /// # Errors
     /// Returns [`TensorMapError`].

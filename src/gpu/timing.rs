@@ -5,7 +5,7 @@ use super::probe::probe;
 use cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
 use cudarc::driver::{CudaEvent, CudaStream};
 
-/// The times of repeated runs in microseconds, measured by the GPU's clock (resolution about 0.5 µs).
+/// The times of repeated runs in microseconds, measured with events, whose resolution is about 0.5 µs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timings {
     micros: Vec<f64>,
@@ -22,7 +22,7 @@ impl Timings {
         &self.micros
     }
 
-    /// Returns the median time in microseconds; 0 without runs.
+    /// Returns the median time in microseconds; 0 if there are no runs.
     pub fn median(&self) -> f64 {
         let mut sorted = self.micros.clone();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -33,21 +33,21 @@ impl Timings {
         }
     }
 
-    /// Returns the shortest time in microseconds; 0 without runs.
+    /// Returns the shortest time in microseconds; 0 if there are no runs.
     pub fn min(&self) -> f64 {
         self.micros.iter().copied().min_by(f64::total_cmp).unwrap_or(0.0)
     }
 
-    /// Returns the longest time in microseconds; 0 without runs.
+    /// Returns the longest time in microseconds; 0 if there are no runs.
     pub fn max(&self) -> f64 {
         self.micros.iter().copied().max_by(f64::total_cmp).unwrap_or(0.0)
     }
 }
 
-/// Calls `work(i)` for `i` in `0..warmup + runs`, each between two events, and times the last `runs` calls.
+/// Calls `work(i)` for `i` in `0..warmup + runs`, and times each of the last `runs` calls with two events.
 ///
-/// The calls are not synchronized, so the GPU stays busy and `work` should only queue work. `i` allows cycling through several
-/// buffers to keep the cache cold.
+/// The calls are not synchronized, so that the GPU stays busy; `work` should only queue work. Use `i` to cycle through several buffers that
+/// together exceed the L2 cache, so that the data are not cached.
 ///
 /// # Errors
 /// Returns the first error of `work`, or of the driver.

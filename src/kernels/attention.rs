@@ -65,10 +65,10 @@ const SIZES: &str = "kv_heads, group, queries, keys";
 /// Optional extensions of attention.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AttentionExtras {
-    /// The soft cap c: replaces each score by c·tanh(score / c), with an error of about 10⁻⁶·c. c must be between 0.001 and 10,000.
+    /// The soft cap c: replaces each score with c·tanh(score / c), with an error of about 10⁻⁶·c. c must be between 0.001 and 10,000.
     pub soft_cap: Option<f32>,
-    /// ALiBi: subtracts from each score the slope of its head times the distance between the positions of query and key. The mask defines
-    /// the positions; without a mask, the first query has the position of the first key. Distances of 2²⁴ or more are rounded.
+    /// ALiBi: subtracts from each score the product of the head's slope and the distance between the positions of query and key. The mask
+    /// defines the positions; without a mask, the first query has the position of the first key. Distances of 2²⁴ or more are rounded.
     #[doc(alias = "ALiBi")]
     pub slopes: bool,
     /// Attention sinks: adds exp(sink) to the sum of the exponentials of each row, as a key with this score and values of 0 would.
@@ -91,8 +91,8 @@ pub struct AttentionTile {
 }
 
 impl AttentionTile {
-    /// Returns all tiles of the kernels for a target with these head sizes: `head_size` of Q and K, and `value_size` of V and O. The first
-    /// tile is the fastest for long sequences among the tiles whose kernels, including those for packed sequences, do not exceed the
+    /// Returns all tiles that the kernels support for a target and head sizes: `head_size` of Q and K, and `value_size` of V and O. The
+    /// first tile is the fastest for long sequences among the tiles whose kernels, including those for packed sequences, do not exceed the
     /// available registers.
     pub fn all(target: Target, head_size: u32, value_size: u32) -> impl Iterator<Item = Self> {
         let tiles = if uses_wgmma(target) { HOPPER_TILES } else { WARP_TILES };
@@ -106,8 +106,8 @@ fn uses_wgmma(target: Target) -> bool {
     target == Target::SM_90A
 }
 
-/// An attention kernel: O = softmax(`scale` · Q·Kᵀ)·V for each head, and the logarithm of the sum of exponentials of each row of `scale` ·
-/// Q·Kᵀ. The target is sm_90a or, with `mma.sync`, sm_80 or later.
+/// An attention kernel, which computes O = softmax(`scale` · Q·Kᵀ)·V for each head, and the logarithm of the sum of exponentials of each
+/// row of `scale` · Q·Kᵀ. The target is sm_90a or, with `mma.sync`, sm_80 or later.
 ///
 /// Scores, exponentials and sums are f32. Exponentials are relative to a running maximum, which is updated only if an exponential would
 /// exceed 2⁸; they are rounded to `T` before they are multiplied by V. Elements of O are rounded to `T`. There may be up to 2³⁰ queries and
@@ -135,7 +135,7 @@ pub struct Attention {
 }
 
 impl Attention {
-    /// Returns the kernel for a target and these head sizes, with the tile that is fastest for long sequences.
+    /// Returns the kernel for a target, head sizes and a mask, with the tile that is fastest for long sequences.
     #[must_use]
     pub fn new(target: Target, head_size: u32, value_size: u32, mask: AttentionMask) -> Self {
         let none = AttentionTile { queries: 128, keys: 128 };
@@ -146,8 +146,8 @@ impl Attention {
         Self { target, head_size, value_size, mask, tile, schedule }
     }
 
-    /// Returns the kernel with the tile that is fastest with a soft cap, because it leaves registers for computing the cap. Build it with
-    /// [`kernel_with_extras`](Self::kernel_with_extras).
+    /// Returns the kernel with the tile that is fastest with a soft cap, because this tile leaves registers for computing the cap.
+    /// [`kernel_with_extras`](Self::kernel_with_extras) builds the kernel with a cap.
     #[must_use]
     pub fn with_tile_for_cap(self) -> Self {
         let fewer = |tile: &AttentionTile| tile.queries == 192 && tile.keys < self.tile.keys;
@@ -233,10 +233,10 @@ impl Attention {
         )
     }
 
-    /// Builds the kernel for sequences of different lengths, named `attention_bf16_128_causal_packed`.
+    /// Builds the kernel for sequences of different lengths. Its name ends in `_packed`, as in `attention_bf16_128_causal_packed`.
     ///
-    /// Rows of O that do not belong to a sequence are not written. NaN or ∞ in V in the rows after a sequence, within its last tile of
-    /// keys, makes the results of the sequence NaN.
+    /// Rows of O that do not belong to a sequence are not written. Rows of K and V that belong to other sequences or to no sequence do not
+    /// affect the results of a sequence, even if they contain NaN or ∞.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel).

@@ -13,9 +13,10 @@ const THREADS: u32 = 256;
 /// 16-byte accesses in flight per thread.
 const IN_FLIGHT: u32 = 4;
 
-/// Builds the kernel of `y = x` for n elements of `T`, for any n, with 16 bytes per access and four accesses per thread in flight.
+/// Builds the kernel that copies n elements of `T`, for any n, from x to y, with 16 bytes per access and four accesses in flight per
+/// thread.
 ///
-/// The kernel is named `copy_f32` for f32.
+/// For f32, the kernel is named `copy_f32`.
 ///
 /// # Errors
 /// Returns no errors for supported targets.

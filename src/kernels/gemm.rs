@@ -4,6 +4,7 @@ mod activation;
 mod check;
 mod choice;
 mod dispatch;
+mod divided;
 mod epilogue;
 mod forms;
 mod gpu_kind;
@@ -12,6 +13,7 @@ mod mma_sync;
 mod order;
 mod problem;
 mod promoted;
+mod ragged;
 mod result;
 mod stages;
 mod table;
@@ -24,11 +26,13 @@ use crate::{
 };
 
 pub use activation::{Activation, GemmSum};
+pub use divided::{DividedGemm, PartialGemmArgs, SumOfPartsArgs};
 pub use epilogue::{Epilogue, FusedGemmArgs};
 pub use gpu_kind::GpuKind;
 pub(super) use mma_sync::product_of_rows;
 pub use order::MatrixOrder;
 pub use promoted::BlockScaledGemmArgs;
+pub use ragged::RaggedGemmArgs;
 pub use result::GemmResult;
 pub use table::{GemmEntry, GemmTable, GemmTableError};
 pub use tile::GemmTile;
@@ -40,14 +44,14 @@ pub use tile::GemmTile;
 pub type GemmArgs<T, D> = (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32);
 
 /// The arguments of the kernel that [`Gemm::batched_kernel`] builds:
-/// `(a, lda, a_distance, b, ldb, b_distance, d, ldd, d_distance, m, n, k, batches)`, the parameters of [`GemmArgs`] for `batches` products,
-/// and the distances between consecutive matrices, in elements. These must be multiples of 16 bytes, or 0 for an operand that all products
-/// share.
+/// `(a, lda, a_distance, b, ldb, b_distance, d, ldd, d_distance, m, n, k, batches)`. These are the parameters of [`GemmArgs`] for `batches`
+/// products, and the distances between consecutive matrices, in elements. The distances must be multiples of 16 bytes, with the same
+/// exceptions as the leading dimensions; the distance is 0 for an operand that all products share.
 pub type BatchedGemmArgs<T, D> = (In<T>, u32, u32, In<T>, u32, u32, Out<D>, u32, u32, u32, u32, u32, u32);
 
-/// The arguments of the kernel that [`Gemm::grouped_kernel`] builds: `(a, lda, b, ldb, b_distance, d, ldd, groups, m, n, k, count)`, the
-/// parameters of [`GemmArgs`] for `count` matrices B that are `b_distance` elements apart, and `groups`, which contains the index of a B
-/// for each row of tiles.
+/// The arguments of the kernel that [`Gemm::grouped_kernel`] builds: `(a, lda, b, ldb, b_distance, d, ldd, groups, m, n, k, count)`. These
+/// are the parameters of [`GemmArgs`] for `count` matrices B that are `b_distance` elements apart, and `groups`, which contains the index
+/// of a matrix B for each row of tiles.
 pub type GroupedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u32>, u32, u32, u32, u32);
 
 /// A GEMM kernel, which computes D = f(A·B) for any m, n and k, with operands of `T`, sums of `C` and results of `D`. Its target, sm_80 or
@@ -87,30 +91,30 @@ pub struct Gemm {
     pub a: MatrixOrder,
     /// The order of B.
     pub b: MatrixOrder,
-    /// The tile of a warpgroup or, without `wgmma`, of a block.
+    /// The tile of a warpgroup or of a block.
     pub tile: GemmTile,
-    /// The numbers of rows and columns of tiles that the blocks of a cluster, at most 8, compute together, sharing loads of A and B; 1 and 1
-    /// without `wgmma`.
+    /// The numbers of rows and columns of tiles that the blocks of a cluster (at most 8) compute together, sharing loads of A and B.
+    /// Without `wgmma`, both must be 1.
     pub cluster: [u32; 2],
     /// The order of the tiles.
     pub schedule: Schedule,
-    /// The number of blocks of a cluster that compute a tile together, each of which computes a part of the sum over k: 1, or 2 for tiles of
-    /// 64 columns. With 2, a result of few tiles occupies more multiprocessors. Only 1 without `wgmma`.
+    /// The number of blocks of a cluster that compute a tile together, each of which computes a part of the sum over k: 1, or 2 for tiles
+    /// of 64 columns. With 2, a result of few tiles occupies more multiprocessors. Without `wgmma`, it must be 1.
     pub parts: u32,
-    /// Whether `ldd` may have any value. If so, D is stored by threads rather than by tensor copies, which takes longer but overlaps with the
-    /// products of the next tile. Without `wgmma`, it also determines whether rows of D may have any length; otherwise they must be multiples
-    /// of 16 bytes.
+    /// Whether `ldd` may have any value. If so, D is stored by threads rather than by tensor copies, which takes longer but overlaps with
+    /// the `wgmma`s of the next tile. Without `wgmma`, this field also determines whether rows of D may have any length; if not, their
+    /// length must be a multiple of 16 bytes.
     pub any_ldd: bool,
     /// Whether rows (or columns, in column order) of A and B may have any length and stride; otherwise both must be multiples of 16 bytes.
-    /// If so, elements are copied one at a time, which takes longer. Only `false` with `wgmma`, which requires strides that are multiples
-    /// of 16 bytes and allows any lengths.
+    /// If so, elements are copied one at a time, which takes longer. With `wgmma`, this field must be `false`: strides must be multiples of
+    /// 16 bytes, and lengths may have any value.
     pub any_size: bool,
     /// The function f, if any.
     pub activation: Option<Activation>,
 }
 
 impl Gemm {
-    /// Returns the kernel of sm_90a for the product of row-major matrices without an activation, in tiles of this size.
+    /// Returns the kernel for sm_90a that multiplies row-major matrices, without an activation, in tiles of the given size.
     #[must_use]
     pub const fn new(tile: GemmTile) -> Self {
         Self {
@@ -119,7 +123,7 @@ impl Gemm {
             b: MatrixOrder::Row,
             tile,
             cluster: [1, 1],
-            schedule: Schedule::grouped(16),
+            schedule: Schedule::grouped(if tile.size()[0] > 128 { 8 } else { 16 }),
             parts: 1,
             any_ldd: false,
             any_size: false,

@@ -10,13 +10,13 @@ use crate::{
 /// The arguments of the kernel that [`matmul`] builds: `(a, b, d, m, n, k)`. A is m×k, B is k×n, and D is m×n, all row-major.
 pub type MatmulArgs<T> = (In<T>, In<T>, Out<f32>, u32, u32, u32);
 
-/// Builds the kernel of D = A·B, where A is m×k and B is k×n, of `T` (bf16 or f16), and D is m×n, of f32. All matrices are row-major, and
-/// each size is at least 1. Sums are f32.
+/// Builds the kernel that computes D = A·B, where A is m×k and B is k×n, both of `T` (bf16 or f16), and D is m×n, of f32. All matrices are
+/// row-major, and each size is at least 1. Sums are f32.
 ///
 /// `divisor` must divide both n and k of every launch, which the launch checks: 8 allows 16-byte copies, 4 allows 8-byte copies, 2 allows
 /// 4-byte copies, and 1 allows any sizes, with elementwise copies. [`pitch_divisor`] computes the divisor.
 ///
-/// The kernel is named `matmul_bf16`, or `matmul_bf16_by8` for a divisor of 8.
+/// For bf16, the kernel is named `matmul_bf16` if the divisor is 1, and `matmul_bf16_by8` if it is 8.
 ///
 /// Each warp computes 64×64 elements of D in registers. If `divisor` is a multiple of 8 and the target has 160 KiB of shared memory per
 /// block, a block of 2×4 warps computes a 128×256 tile of D from three stages of depth 64; otherwise, a block of 2×2 warps computes a 128×128

@@ -12,9 +12,9 @@ use crate::{
 
 pub use tile::SimtTile;
 
-/// The kernel of D = A·B, where A is m×k, B is k×n and D is m×n, of f32. All matrices are row-major, and each size is at least 1. Each
-/// element of D is computed by a chain of `fma` in the order of k, so that all kernels have the same results. Tensor cores are not used,
-/// because they multiply f32 with the precision of tf32.
+/// A kernel that computes D = A·B, where A is m×k, B is k×n and D is m×n, all of f32. All matrices are row-major, and each size is at least
+/// 1. Each element of D is computed by a chain of `fma` instructions in the order of k, so that all kernels give the same results. Tensor
+/// cores are not used, because they multiply f32 with the precision of tf32.
 ///
 /// ```
 /// use warpwright::{kernels::{MatmulSimt, SimtTile}, prelude::*};
@@ -34,12 +34,13 @@ pub struct MatmulSimt {
     /// The tile of a block.
     pub tile: SimtTile,
     /// A number that divides both n and k of every launch, which the launch checks: 4 allows 16-byte copies, 2 allows 8-byte copies, and 1
-    /// allows any sizes. [`pitch_divisor`](super::pitch_divisor) computes it.
+    /// allows any sizes. [`pitch_divisor`](super::pitch_divisor) computes the divisor.
     pub divisor: u32,
 }
 
 impl MatmulSimt {
-    /// Builds the kernel, named after its tile and divisor: `matmul_f32_256x128_by4`, or `matmul_f32_128x128` for any sizes.
+    /// Builds the kernel. Its name contains the tile and the divisor, as in `matmul_f32_256x128_by4`, or `matmul_f32_128x128` for any
+    /// sizes.
     ///
     /// # Errors
     /// Returns an error if the target is older than sm_80, if the divisor is 0, or if [`SimtTile::all`] does not contain the tile.

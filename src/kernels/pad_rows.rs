@@ -1,4 +1,4 @@
-//! A copy of a matrix to another row pitch.
+//! Copies of matrices with a different row pitch.
 
 use crate::{
     ptx::{BuildError, In, Kernel, Out, Target},
@@ -13,12 +13,13 @@ pub type PadRowsArgs<T> = (In<T>, u32, Out<T>, u32, u32, u32);
 /// Elements of a row in flight per lane.
 const IN_FLIGHT: u32 = 16;
 
-/// Builds the kernel of `y = x` for m×n elements of `T`, with any row pitches. Elements between the rows of y are not written.
+/// Builds the kernel that copies an m×n matrix of `T` from x to y, with any row pitches. Elements between the rows of y are not written.
 ///
 /// Tensor copies require row pitches that are multiples of 16 bytes, so for [`Gemm`](super::Gemm), operands with other pitches must be
-/// copied first. Each thread copies one element at a time, and a warp 32 adjacent elements, so the speed is limited by memory bandwidth.
+/// copied first. Each thread copies one element at a time, so a warp copies 32 adjacent elements, and the speed is limited by memory
+/// bandwidth.
 ///
-/// The kernel is named `pad_rows_bf16` for bf16.
+/// For bf16, the kernel is named `pad_rows_bf16`.
 ///
 /// # Errors
 /// Returns no errors for supported targets.

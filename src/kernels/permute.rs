@@ -9,10 +9,11 @@ use crate::{
 };
 use axes::Axes;
 
-/// The arguments of the kernel that [`Permute::kernel`] builds: `(x, y, extents, x_strides, y_strides)`, where `extents` contains those of
-/// five axes. The last two axes, rows and columns, form the matrices that blocks process. Columns are contiguous in x, so `x_strides`
-/// contains the strides of the other four axes, in elements. If the kernel copies rows, the same is true of y. If it transposes, rows are
-/// contiguous in y, and the last of `y_strides` is the stride of columns. [`Permute::arguments`] computes `extents` and strides.
+/// The arguments of the kernel that [`Permute::kernel`] builds: `(x, y, extents, x_strides, y_strides)`, where `extents` contains the
+/// extents of five axes. The last two axes, rows and columns, form the matrices that blocks process. Columns are contiguous in x, so
+/// `x_strides` contains the strides of the other four axes, in elements. If the kernel copies rows, the same is true of y. If it
+/// transposes, rows are contiguous in y, and the last of `y_strides` is the stride of columns. [`Permute::arguments`] computes `extents`
+/// and strides.
 pub type PermuteArgs<T> = (In<T>, Out<T>, [u32; 5], [u32; 4], [u32; 4]);
 
 /// The maximum number of axes.
@@ -25,7 +26,7 @@ const TILE: u32 = 64;
 const WIDEST: u32 = 16;
 
 /// A kernel that copies x to y with its axes in another order: axis i of y is axis `order[i]` of x, as in PyTorch's `permute`. There may be
-/// up to five axes of any extents; x and y have no gaps.
+/// up to five axes of any extents; x and y are contiguous.
 ///
 /// Axes that are adjacent in both x and y are merged into one. If the last axis of x is also the last axis of y, rows are copied in groups
 /// of up to 16 bytes; otherwise, tiles that span the last axis of x and the last axis of y are transposed in shared memory.
@@ -88,7 +89,7 @@ pub enum PermuteError {
 }
 
 impl Permute {
-    /// Returns the kernel for elements of `T`, an x with these extents, and a y whose axis i is axis `order[i]` of x.
+    /// Returns the kernel for elements of `T`, where x has the given extents and axis i of y is axis `order[i]` of x.
     ///
     /// # Errors
     /// Returns an error for more than five axes, if `order` does not contain each axis once, or if rows are copied and a stride does not fit
@@ -104,9 +105,13 @@ impl Permute {
             [cols].iter().chain(&x_strides).chain(&y_strides).all(|size| size.is_multiple_of(adjacent))
         };
         let most = (WIDEST / T::SIZE).max(1);
-        let adjacent = if divides(most) { most } else { 1 };
+        Ok(Self::rows(cols, if divides(most) { most } else { 1 }))
+    }
+
+    /// Returns the kernel that copies rows of this number of columns.
+    pub(super) fn rows(cols: u32, adjacent: u32) -> Self {
         let threads = cols.div_ceil(adjacent).clamp(1, THREADS).next_power_of_two();
-        Ok(Self::Rows { threads, adjacent })
+        Self::Rows { threads, adjacent }
     }
 
     /// Returns the arguments `extents`, `x_strides` and `y_strides` of the kernel (see [`PermuteArgs`]) for the same extents and order as
@@ -124,7 +129,8 @@ impl Permute {
         Ok((axes.extents, x_strides, y_strides))
     }
 
-    /// Builds the kernel, named `permute_rows_bf16_32_by8` for 32 threads of 8 adjacent elements each, or `permute_tiles_bf16`.
+    /// Builds the kernel. For bf16, it is named `permute_rows_bf16_32_by8` if it copies rows with 32 threads and 8 adjacent elements per
+    /// thread, and `permute_tiles_bf16` if it transposes tiles.
     ///
     /// # Errors
     /// Returns an error if `threads` or `adjacent` is not a power of two, or too large.

@@ -1,5 +1,5 @@
-//! Kernels on the rows of matrices. Each row is read once into the registers of the threads that process it, in some kernels via shared
-//! memory; rows that do not fit are read in parts.
+//! Kernels on the rows of matrices. The threads that process a row read it once into their registers, in some kernels via shared memory;
+//! rows that do not fit are read in parts.
 
 mod adamw;
 mod ahead;

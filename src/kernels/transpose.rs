@@ -17,12 +17,12 @@ const TILE: u32 = 64;
 /// Bytes per sector, the unit of access of device memory.
 const SECTOR: u32 = 32;
 
-/// Builds the kernel of `y = xᵀ`, where x is m×n and y is n×m, of `T`. Both are row-major, and each size is at least 1.
+/// Builds the kernel that computes `y = xᵀ`, where x is m×n and y is n×m, both of `T`. Both are row-major, and each size is at least 1.
 ///
 /// `divisor` must divide both m and n of every launch, which the launch checks: with 4, 4-byte elements are moved 16 bytes at a time; with
 /// 1, any sizes are allowed, and elements are moved individually.
 ///
-/// The kernel is named `transpose_f32`, or `transpose_f32_by4` for a divisor of 4.
+/// For f32, the kernel is named `transpose_f32` if the divisor is 1, and `transpose_f32_by4` if it is 4.
 ///
 /// # Errors
 /// Returns no errors for supported targets.

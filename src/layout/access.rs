@@ -119,7 +119,7 @@ pub struct Coalescing {
 }
 
 impl Coalescing {
-    /// Returns the fraction of the transferred bytes that was requested; 1 is fully coalesced.
+    /// Returns the fraction of the transferred bytes that was requested; 1 means that the access is fully coalesced.
     #[must_use]
     pub fn efficiency(&self) -> f64 {
         f64::from(self.bytes) / (f64::from(self.sectors.max(1)) * SECTOR as f64)
@@ -202,8 +202,8 @@ fn checked<A: Into<Option<u64>>>(
     Ok(lanes)
 }
 
-/// Returns the accesses of a (thread, value) layout, `vector` elements of `element_bytes` at a time: for each warp and each vector, in
-/// order, the byte addresses that the warp's lanes access.
+/// Returns the byte addresses that the lanes of each warp access when every thread moves its values in vectors of `vector` elements of
+/// `element_bytes` bytes: one entry for each warp and each vector, in order.
 ///
 /// # Errors
 /// Returns [`AccessError::Rank`], [`AccessError::Vector`], [`AccessError::Negative`], or [`AccessError::Scattered`] if the elements of a
@@ -211,7 +211,7 @@ fn checked<A: Into<Option<u64>>>(
 ///
 /// ```
 /// use warpwright::layout::{ComposedLayout, Layout, bank_conflicts, warp_accesses};
-/// // 32 lanes read a row each of a 32×8 tile of floats, four at a time.
+/// // Each of 32 lanes reads one row of a 32×8 tile of floats, four elements at a time.
 /// let rows = ComposedLayout::from(Layout::new((32, 8), (32, 4))?);
 /// let accesses = warp_accesses(&rows, 4, 4)?;
 /// assert_eq!(accesses.len(), 2);

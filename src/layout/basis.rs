@@ -19,7 +19,7 @@ pub struct BasisVector {
 }
 
 impl BasisVector {
-    /// Returns `scale` steps along `dimension`.
+    /// Creates the vector of `scale` steps along `dimension`.
     #[must_use]
     pub fn along(dimension: usize, scale: i64) -> Self {
         let mut coefficients = vec![0; dimension];
@@ -129,8 +129,8 @@ impl Layout<BasisVector> {
         Layout::with_stride(shape, stride)
     }
 
-    /// Returns, for each dimension, the largest absolute distance of a component from that of coordinate 0, plus 1; for an
-    /// identity layout, its flat shape.
+    /// Returns, for each dimension, 1 plus the largest absolute difference between a component and that of coordinate 0. For an identity
+    /// layout, the result is its flat shape.
     #[must_use]
     pub fn coshape(&self) -> Shape {
         // The constructor checked that the span fits.

@@ -6,7 +6,7 @@ use std::fmt::{Debug, Display};
 ///
 /// Offsets are of type `i64`. If the strides are basis vectors, the values are coordinates, as in identity layouts.
 pub trait Codomain: Clone + PartialEq + Debug + Display {
-    /// Returns the value of coordinate 0.
+    /// Returns zero, the value at coordinate 0.
     fn zero() -> Self;
 
     /// Computes `self += stride * times`. Wraps on 64-bit overflow, which cannot occur within a layout's domain.

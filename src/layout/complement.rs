@@ -8,7 +8,7 @@ impl Layout {
     /// Returns the layout that repeats this one over `0..cotarget` (a size or a shape of that size). Its values are the
     /// offsets at which the copies start, in increasing order.
     ///
-    /// Broadcast modes are ignored; strides count by their absolute values.
+    /// Broadcast modes are ignored, and negative strides are treated as positive.
     ///
     /// Postconditions, with `n = size(filter(self))`: the values increase; the sums of a value of `self` and a value of the result are all
     /// distinct; `n · size(result) ≥ cotarget`. If each stride is a multiple of the span of the smaller ones, the sums are `0, 1, 2 …`

@@ -43,7 +43,7 @@ impl<D: Codomain> Layout<D> {
         by_mode.apply(self, &right.into())
     }
 
-    /// Returns the same elements in another shape: composition with that shape's column-major layout.
+    /// Returns the layout of the same elements in another shape: the composition with that shape's column-major layout.
     ///
     /// # Errors
     /// Returns the errors of [`compose`](Self::compose).

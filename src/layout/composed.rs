@@ -39,7 +39,7 @@ impl ComposedLayout {
         self.swizzle
     }
 
-    /// Returns the bytes added before the swizzle.
+    /// Returns the offset in bytes that is added before the swizzle is applied.
     #[must_use]
     pub fn offset(&self) -> i64 {
         self.offset
@@ -82,7 +82,7 @@ impl ComposedLayout {
         (0..self.size()).map(|index| self.index(index))
     }
 
-    /// Returns the modes kept by `at`; the offset of the fixed coordinates is added before the swizzle.
+    /// Returns the modes that `at` keeps; the offset of the fixed coordinates is added before the swizzle is applied.
     ///
     /// Postcondition: for every coordinate `c` of the slice, `self(at with c filled in) = slice(c)`.
     ///

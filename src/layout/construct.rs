@@ -9,8 +9,8 @@ use super::tuple::{IntTuple, Shape, Stride, Tuple};
 /// Coordinates are 0-based and colexicographic: the leftmost mode varies fastest. A coordinate is an integer, a flat tuple
 /// or a nested tuple; all three can name the same element. Text form: `(4,(2,2)):(2,(1,8))`.
 ///
-/// Two layouts are equal if shape and stride are equal, including nesting; equal *functions* have several representations
-/// ([`coalesce`](Self::coalesce) normalizes them).
+/// Two layouts are equal if their shapes and strides are equal, including nesting; the same *function* can have several representations,
+/// which [`coalesce`](Self::coalesce) normalizes.
 ///
 /// ```
 /// use warpwright::layout::Layout;
@@ -30,7 +30,7 @@ impl Layout {
     /// Creates a layout with integer strides.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Incongruent`] if shape and stride nest differently, [`LayoutError::Extent`] if an extent is below 1,
+    /// Returns [`LayoutError::Incongruent`] if shape and stride nest differently, [`LayoutError::Extent`] if an extent is below 1, or
     /// [`LayoutError::Overflow`] if the size or the largest offset exceeds 64 bits.
     #[doc(alias = "make_layout")]
     pub fn new(shape: impl Into<Shape>, stride: impl Into<Stride>) -> Result<Layout, LayoutError> {

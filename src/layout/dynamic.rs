@@ -10,8 +10,9 @@ use super::codomain::Codomain;
 use super::construct::Layout;
 use super::error::LayoutError;
 
-/// The placeholder for a dynamic extent, which must be in a separate mode. Every smaller power of two divides it; for other tiles, the
-/// number of tiles is rounded up. Predicates handle the edges, using the coordinates of an [identity](Layout::identity) layout.
+/// The placeholder for a dynamic extent. A dynamic extent must be a separate mode. Every smaller power of two divides the placeholder; for
+/// other tile sizes, the number of tiles is rounded up. Predicates handle the edges, using the coordinates of an
+/// [identity](Layout::identity) layout.
 ///
 /// ```
 /// use warpwright::layout::{BasisVector, Layout, DYNAMIC_EXTENT};
@@ -28,7 +29,7 @@ use super::error::LayoutError;
 pub const DYNAMIC_EXTENT: i64 = 1 << 31;
 
 impl BasisVector {
-    /// Returns the sum of each component times its entry of `units`. Missing entries are 0, and the arithmetic wraps at 64 bits.
+    /// Multiplies each component by its entry in `units` and returns the sum. Missing entries are 0, and the arithmetic wraps at 64 bits.
     #[must_use]
     pub fn bind(&self, units: &[i64]) -> i64 {
         let terms =
@@ -43,7 +44,7 @@ impl Layout<BasisVector> {
     /// Postcondition: `result(i) = self(i).bind(units)` for all `i`.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Overflow`] if the largest offset exceeds 64 bits.
+    /// Returns [`LayoutError::Overflow`] if a stride or the largest offset exceeds 64 bits.
     pub fn bind(&self, units: &[i64]) -> Result<Layout, LayoutError> {
         let mut wraps = false;
         let stride = self.stride.map(|stride| {

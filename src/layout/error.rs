@@ -179,7 +179,7 @@ pub enum LayoutError {
         layout: String,
         /// The cotarget.
         cotarget: String,
-        /// The mode below which the first gap occurs, or the mode with the largest stride if the cotarget's modes cause it.
+        /// The mode below which the first gap occurs, or the mode with the largest stride if the cotarget's modes cause the gap.
         mode: ModePath,
         /// The extent of the mode.
         extent: i64,
@@ -258,7 +258,7 @@ pub enum LayoutError {
         /// The stride of the mode.
         stride: i64,
     },
-    /// `_` in a zipped divide or product requires a mode that is already split.
+    /// `_` in a zipped divide or product, at a mode that is not yet split.
     #[error("{operation}: expected a mode of rank 2 for `_` at mode {mode}, found {found}")]
     Unsplit {
         /// The operation.

@@ -78,15 +78,14 @@ impl<D: Codomain> Layout<D> {
 }
 
 impl Layout {
-    /// Returns the largest distance of an offset from that of coordinate 0, plus 1, with strides counted by their absolute
-    /// values.
+    /// Returns 1 plus the largest distance of an offset from that of coordinate 0, computed with the absolute values of the strides.
     #[must_use]
     pub fn cosize(&self) -> i64 {
         // The constructor checked that the span fits.
         self.reach().map_or(i64::MAX, |reach| reach.saturating_add(1))
     }
 
-    /// Returns the bits that any offset may have set.
+    /// Returns a mask of the bits that may be set in an offset.
     ///
     /// Postcondition: `self(i) & !bits = 0` for all `i`. The result may contain bits that no offset has, if modes carry into one another or
     /// an extent is not a power of 2.

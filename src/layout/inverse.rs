@@ -12,8 +12,8 @@ impl Layout {
     /// result ends at the first offset at which no further mode starts. Broadcast modes are skipped. The result is at least
     /// `1:0`.
     ///
-    /// Postconditions: as above; for an injective layout, no longer layout has this property. If modes of equal stride overlap, a longer one
-    /// may exist; the result is then the same as CuTe's.
+    /// Postconditions: as above; for an injective layout, `r` is the longest layout with this property. If modes of equal stride overlap, a
+    /// longer layout may exist; the result is then the same as CuTe's.
     #[must_use]
     pub fn right_inverse(&self) -> Layout {
         let mut run = Vec::new();
@@ -82,9 +82,10 @@ impl Layout {
     }
 
     /// Returns a layout `r` with `self(r(i)) = i` and `other(r(i)) = i` for all `i < size(r)`: the elements that are contiguous in
-    /// both, in order. It is a common prefix of both [right inverses](Self::right_inverse).
+    /// both, in order. The result is a common prefix of both [right inverses](Self::right_inverse).
     ///
-    /// Postconditions: as above; if both layouts are injective, no longer layout has this property, and the operation is commutative.
+    /// Postconditions: as above; if both layouts are injective, `r` is the longest layout with this property, and the operation is
+    /// commutative.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -109,8 +110,8 @@ impl Layout {
         Layout::from_flat(shared)
     }
 
-    /// Returns the number of elements that are contiguous in both layouts, in order. A vector whose length divides it can be
-    /// moved in one access.
+    /// Returns the number of elements that are contiguous in both layouts, in order. A vector whose length divides this number can be moved
+    /// in one access.
     ///
     /// Postcondition: the result is the size of [`max_common_layout`](Self::max_common_layout).
     #[must_use]
@@ -163,10 +164,10 @@ impl Layout {
 /// Distributes `count` elements over a shape. Starting with the first mode, each mode receives the greatest common divisor of its extent
 /// and the remaining count.
 ///
-/// Postconditions: the result's size divides `count` and its values increase; every layout of that shape composes with it.
+/// Postconditions: the result's size divides `count` and its values increase; every layout of that shape composes with the result.
 ///
 /// # Errors
-/// Returns [`LayoutError::Extent`] if an extent is below 1, [`LayoutError::TooSmall`] if `count` is below 1.
+/// Returns [`LayoutError::Extent`] if an extent is below 1, or [`LayoutError::TooSmall`] if `count` is below 1.
 ///
 /// ```
 /// use warpwright::layout::{IntTuple, domain_distribute};

@@ -37,9 +37,9 @@ impl Layout {
         Ok(self.with_modes(modes))
     }
 
-    /// Converts to units `factor` times smaller: modes of stride 1 become longer, the other strides grow.
+    /// Converts to units that are smaller by a factor of `factor`: modes of stride ±1 become longer, and the other strides grow.
     ///
-    /// Postcondition: `result.upcast(factor) = self`, except for strides of extent-1 modes.
+    /// Postcondition: `result.upcast(factor) = self`, except for the strides of modes of extent 1.
     ///
     /// # Errors
     /// Returns [`LayoutError::Downcast`] if no mode has stride 1, [`LayoutError::Overflow`] if a number does not fit in 64 bits, and
@@ -59,8 +59,8 @@ impl Layout {
         Layout::new(finer.shape, finer.stride)
     }
 
-    /// Converts from elements of `old_bits` to elements of `new_bits`: a [`downcast`](Self::downcast) if the new size divides the
-    /// old, an [`upcast`](Self::upcast) if the old divides the new, otherwise an upcast followed by a downcast.
+    /// Converts from elements of `old_bits` to elements of `new_bits`: a [`downcast`](Self::downcast) if the new size divides the old, an
+    /// [`upcast`](Self::upcast) if the old divides the new, and otherwise an upcast followed by a downcast.
     ///
     /// Postcondition: if no extent is rounded up, a compact layout stays compact with the same number of bits:
     /// `size(result) · new_bits = size(self) · old_bits`.
@@ -120,7 +120,7 @@ impl Layout {
 }
 
 impl ComposedLayout {
-    /// Converts swizzle, offset and layout to units of `factor` old units; see [`Layout::upcast`].
+    /// Converts swizzle, offset and layout to units that are `factor` times as large; see [`Layout::upcast`].
     ///
     /// # Errors
     /// Returns the errors of [`Layout::upcast`] and [`Swizzle::upcast`](super::Swizzle::upcast); [`LayoutError::OffsetUnit`] for an offset
@@ -134,7 +134,7 @@ impl ComposedLayout {
         Ok(ComposedLayout::new(self.swizzle().upcast(factor)?, self.offset() / factor, layout))
     }
 
-    /// Converts swizzle, offset and layout to units `factor` times smaller; see [`Layout::downcast`].
+    /// Converts swizzle, offset and layout to units that are smaller by a factor of `factor`; see [`Layout::downcast`].
     ///
     /// # Errors
     /// Returns the errors of [`Layout::downcast`] and [`Swizzle::downcast`](super::Swizzle::downcast).

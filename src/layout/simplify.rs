@@ -9,7 +9,7 @@ impl<D: Codomain> Layout<D> {
     /// Returns the shortest flat layout that is the same function on this domain: adjacent contiguous modes are merged, and extents of 1
     /// are dropped.
     ///
-    /// Postconditions: the size is kept; depth at most 1; `result(i) = self(i)` for all `i < size`.
+    /// Postconditions: the size is kept; the depth is at most 1; `result(i) = self(i)` for all `i < size`.
     #[must_use]
     pub fn coalesce(&self) -> Layout<D> {
         Layout::from_flat(merged(flat_modes(&self.shape, &self.stride)))
@@ -29,7 +29,7 @@ impl<D: Codomain> Layout<D> {
     /// Removes broadcast modes (stride 0) and modes of extent 1, and coalesces the rest. The offsets stay the same; each occurs once if the
     /// remaining modes are injective.
     ///
-    /// Postconditions: the set of offsets is that of `self`; no stride is 0, unless the result is `1:0`; depth at most 1.
+    /// Postconditions: the set of offsets is that of `self`; no stride is 0, unless the result is `1:0`; the depth is at most 1.
     #[must_use]
     pub fn filter(&self) -> Layout<D> {
         let mut modes = flat_modes(&self.shape, &self.stride);

@@ -55,7 +55,7 @@ impl Slicer {
 }
 
 impl<D: Codomain> Layout<D> {
-    /// Returns the modes kept by `at`, without their offset; a layout without modes if none is kept.
+    /// Returns the modes that `at` keeps, without their offset; if `at` keeps none, a layout without modes.
     ///
     /// # Errors
     /// Returns [`LayoutError::Coordinate`] if `at` does not nest within the shape.
@@ -63,7 +63,7 @@ impl<D: Codomain> Layout<D> {
         Ok(self.slice_and_offset(at)?.0)
     }
 
-    /// Returns the modes kept by `at`, and the value of the coordinates it fixes.
+    /// Returns the modes that `at` keeps, and the offset of the coordinates that `at` fixes.
     ///
     /// Postcondition: for every coordinate `c` of the slice, `self(at with c filled in) = slice(c) + offset`.
     ///
@@ -84,7 +84,7 @@ impl<D: Codomain> Layout<D> {
 
     /// Returns the modes that `at` fixes, the complement of [`slice`](Self::slice).
     ///
-    /// Postcondition: the sizes of `slice(at)` and `dice(at)` multiply to that of `self`.
+    /// Postcondition: `size(slice(at)) · size(dice(at)) = size(self)`.
     ///
     /// # Errors
     /// Returns [`LayoutError::Coordinate`] if `at` does not nest within the shape.
@@ -94,7 +94,7 @@ impl<D: Codomain> Layout<D> {
         Ok(self.pick(&at, |slot| slot != Slot::Keep))
     }
 
-    /// Returns this layout and the value of `coord`: the start of a tile of the same layout.
+    /// Returns this layout and the offset at `coord`, where a tile with the same layout starts.
     ///
     /// Postcondition: for nested coordinates, `self(coord + c) = self(c) + offset`.
     ///

@@ -1,12 +1,12 @@
-//! Swizzles: an exclusive or that spreads the rows of a tile over the banks of shared memory.
+//! Swizzles: XORs of offset bits that spread the rows of a tile over the banks of shared memory.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::error::LayoutError;
 
-/// CuTe's `Swizzle<B, M, S>`: bits `M + S .. M + S + B` of an offset are exclusive-ored into bits `M .. M + B`. With a
-/// negative `S`, the lower bits are exclusive-ored into the upper ones.
+/// CuTe's `Swizzle<B, M, S>`: bits `M + S .. M + S + B` of an offset are XORed into bits `M .. M + B`. If `S` is negative, the lower bits
+/// are XORed into the upper ones.
 ///
 /// A swizzle is its own inverse. The predefined ones act on bytes of the absolute shared-memory address, as TMA and `wgmma` do.
 ///
@@ -26,17 +26,17 @@ pub struct Swizzle {
 impl Swizzle {
     /// The identity.
     pub const NONE: Swizzle = Swizzle { bits: 0, base: 4, shift: 3 };
-    /// Permutes 16-byte chunks within 32 bytes: bit 7 is exclusive-ored into bit 4.
+    /// Permutes 16-byte chunks within 32 bytes: bit 7 is XORed into bit 4.
     pub const BYTES_32: Swizzle = Swizzle { bits: 1, base: 4, shift: 3 };
-    /// Permutes 16-byte chunks within 64 bytes: bits 7 and 8 are exclusive-ored into bits 4 and 5.
+    /// Permutes 16-byte chunks within 64 bytes: bits 7 and 8 are XORed into bits 4 and 5.
     pub const BYTES_64: Swizzle = Swizzle { bits: 2, base: 4, shift: 3 };
-    /// Permutes 16-byte chunks within 128 bytes: bits 7 to 9 are exclusive-ored into bits 4 to 6.
+    /// Permutes 16-byte chunks within 128 bytes: bits 7 to 9 are XORed into bits 4 to 6.
     pub const BYTES_128: Swizzle = Swizzle { bits: 3, base: 4, shift: 3 };
 
     /// Creates `Swizzle<bits, base, shift>`.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Swizzle`] if the two groups of bits overlap (|shift| < bits) or pass bit 62.
+    /// Returns [`LayoutError::Swizzle`] if the two groups of bits overlap (|shift| < bits) or extend past bit 62.
     pub const fn new(bits: u32, base: u32, shift: i32) -> Result<Swizzle, LayoutError> {
         let reach = (bits as u64) + (base as u64) + (shift.unsigned_abs() as u64);
         if shift.unsigned_abs() < bits || reach > 62 {
@@ -51,7 +51,7 @@ impl Swizzle {
         self.bits
     }
 
-    /// Returns the number of low bits that are kept: runs of `2^base` units stay contiguous.
+    /// Returns the number of low bits that remain unchanged: runs of `2^base` units stay contiguous.
     #[must_use]
     pub const fn base(self) -> u32 {
         self.base
@@ -70,7 +70,7 @@ impl Swizzle {
         if self.bits == 0 { 1 } else { 1 << (self.base + self.bits + self.shift.unsigned_abs()) }
     }
 
-    /// Converts the swizzle to units of `factor` old units.
+    /// Converts the swizzle to units that are `factor` times as large.
     ///
     /// Postcondition: `result(i) = self(i · factor) / factor`.
     ///
@@ -86,12 +86,13 @@ impl Swizzle {
         }
     }
 
-    /// Converts the swizzle to units `factor` times smaller.
+    /// Converts the swizzle to units that are smaller by a factor of `factor`.
     ///
     /// Postcondition: `result(i) = self(i / factor) · factor + i % factor`.
     ///
     /// # Errors
-    /// Returns [`LayoutError::SwizzleUnit`] if `factor` is not a power of 2, [`LayoutError::Swizzle`] beyond bit 62.
+    /// Returns [`LayoutError::SwizzleUnit`] if `factor` is not a power of 2, and [`LayoutError::Swizzle`] if the bits would extend past bit
+    /// 62.
     pub fn downcast(self, factor: i64) -> Result<Swizzle, LayoutError> {
         match u64::try_from(factor) {
             Ok(factor) if factor.is_power_of_two() => {
@@ -113,18 +114,18 @@ impl Swizzle {
     }
 }
 
-/// A constant offset that is added to a dynamic, swizzled offset; see [`Swizzle::split_offset`].
+/// A constant offset to be added to a swizzled dynamic offset; see [`Swizzle::split_offset`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SplitOffset {
-    /// The constant that is exclusive-ored into the swizzled register.
+    /// The constant to XOR with the swizzled register.
     pub xor: i64,
-    /// The constant that is then added: the immediate offset of a load or a store.
+    /// The constant to add to the result: the immediate offset of a load or store.
     pub add: i64,
 }
 
 impl Swizzle {
-    /// Computes how to obtain `swizzle(x + offset)` from `swizzle(x)`, for all `x ≥ 0` whose set bits are among `bits`. The
-    /// register is swizzled once; each further element costs at most one exclusive or.
+    /// Returns how to compute `swizzle(x + offset)` from `swizzle(x)`, for all `x ≥ 0` whose set bits are among `bits`. The register that
+    /// contains `x` is swizzled once; each further element costs at most one XOR.
     ///
     /// Postcondition: `apply(x + offset) = (apply(x) ^ xor) + add`.
     ///
@@ -133,7 +134,7 @@ impl Swizzle {
     ///
     /// ```
     /// use warpwright::layout::{SplitOffset, Swizzle};
-    /// // Rows of 128 bytes from a register: the chunk at byte 48 of the row, then the same 16 rows below.
+    /// // Rows of 128 bytes, selected by a register: byte 48 of the row, byte 4 of the row 16 rows below, and byte 0 of the next row.
     /// let rows = 0b1111 << 7;
     /// assert_eq!(Swizzle::BYTES_128.split_offset(rows, 48), Some(SplitOffset { xor: 48, add: 0 }));
     /// assert_eq!(Swizzle::BYTES_128.split_offset(rows, 2048 + 4), Some(SplitOffset { xor: 0, add: 2052 }));

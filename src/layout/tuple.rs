@@ -48,7 +48,7 @@ impl<T> Tuple<T> {
         }
     }
 
-    /// Returns the top-level modes; a leaf is its own single mode.
+    /// Returns the top-level modes; the only mode of a leaf is the leaf itself.
     #[must_use]
     pub fn modes(&self) -> &[Tuple<T>] {
         match self {

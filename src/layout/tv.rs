@@ -57,8 +57,9 @@ impl TvLayout {
     /// Creates a named (thread, value) layout onto the column-major index of a tile of `shape`, with one value per register.
     ///
     /// # Errors
-    /// Returns [`TvError::Rank`] if the layout is not of rank 2, [`TvError::TooLarge`] for more than 4 194 304 elements of the tile or values
-    /// of all threads, [`TvError::Outside`] if a value is outside the tile, or [`TvError::Layout`] for an invalid shape.
+    /// Returns [`TvError::Rank`] if the layout is not of rank 2, [`TvError::TooLarge`] if the tile has more than 4 194 304 elements or all
+    /// threads together have more than 4 194 304 values, [`TvError::Outside`] if a value is outside the tile, or [`TvError::Layout`] for an
+    /// invalid shape.
     pub fn new(name: impl Into<String>, shape: impl Into<Shape>, layout: Layout) -> Result<Self, TvError> {
         let tv = TvLayout {
             name: name.into(),
@@ -113,7 +114,7 @@ impl TvLayout {
         Ok(self)
     }
 
-    /// Returns the same layout with `per_register` values, at least one, in each register, and possibly fewer in the last register.
+    /// Returns the same layout with `per_register` (at least one) values in each register, and possibly fewer in the last register.
     #[must_use]
     pub fn packed_partly(self, per_register: u32) -> Self {
         Self { per_register: per_register.max(1).into(), ..self }
@@ -180,8 +181,8 @@ impl TvLayout {
         self.layout.index(thread + value * self.threads())
     }
 
-    /// Returns the bank conflicts of moving the tile to or from shared memory, `vector` elements of `element_bytes` at a
-    /// time: one entry per access of each warp, in order. `bytes` maps column-major indices of the tile to byte offsets.
+    /// Returns the bank conflicts that occur when the tile is moved to or from shared memory, `vector` elements of `element_bytes` bytes at
+    /// a time: one entry per access of each warp, in order. `bytes` maps column-major indices of the tile to byte offsets.
     ///
     /// # Errors
     /// Returns the errors of [`warp_accesses`](super::warp_accesses) and [`bank_conflicts`]: the elements of a vector must be contiguous,

@@ -62,12 +62,12 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.pointer.kernel()
     }
 
-    /// Returns the address without the condition.
+    /// Returns the pointer without the condition.
     pub fn pointer(self) -> Ptr<'k, T, S, A> {
         self.pointer
     }
 
-    /// Returns the condition under which accesses happen.
+    /// Returns the condition under which accesses are performed.
     pub fn inside(self) -> Val<'k, bool> {
         self.inside
     }
@@ -84,7 +84,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.inside
     }
 
-    /// Adds a condition: accesses happen only if this and the existing condition hold.
+    /// Adds a condition: accesses are performed only if both this condition and the existing one hold.
     #[must_use]
     #[track_caller]
     pub fn when(self, condition: impl Into<Val<'k, bool>>) -> Self {

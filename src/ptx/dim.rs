@@ -10,7 +10,7 @@ use super::{
 
 /// An integer expression over a kernel's parameters.
 ///
-/// Launches and the exported header evaluate it in 64 bits; a value that overflows is rejected, never wrapped.
+/// Launches and the exported header evaluate the expression in 64 bits; a value that overflows is rejected and never wraps around.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Dim {
@@ -63,25 +63,25 @@ impl Dim {
         }
     }
 
-    /// Returns the smaller of the two.
+    /// Returns the smaller of `self` and `other`.
     #[must_use]
     pub fn min(self, other: impl IntoDim) -> Self {
         Self::Min(self.into(), other.into_dim().into())
     }
 
-    /// Returns the larger of the two.
+    /// Returns the larger of `self` and `other`.
     #[must_use]
     pub fn max(self, other: impl IntoDim) -> Self {
         Self::Max(self.into(), other.into_dim().into())
     }
 
-    /// Returns the value for given parameter values, or `None` if the value or an intermediate value overflows; `parameter(i)` is the value
-    /// of integer parameter `i`. The number of multiprocessors is taken to be `u32::MAX`, an upper bound.
+    /// Returns the value of the expression, or `None` if it cannot be computed or if it or an intermediate value overflows; `parameter(i)`
+    /// is the value of integer parameter `i`. For the number of multiprocessors, the upper bound `u32::MAX` is used.
     pub fn evaluate(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         self.evaluate_on(u32::MAX, parameter)
     }
 
-    /// Returns the value on a device with this number of multiprocessors; otherwise like [`evaluate`](Self::evaluate).
+    /// Returns the value of the expression, as [`evaluate`](Self::evaluate) does, on a device with `multiprocessors` multiprocessors.
     pub fn evaluate_on(&self, multiprocessors: u32, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         let value = |dim: &Self| dim.evaluate_on(multiprocessors, parameter);
         match self {
@@ -100,7 +100,7 @@ impl Dim {
         }
     }
 
-    /// Returns a human-readable expression over the named parameters.
+    /// Returns the expression in human-readable form, with `names` as the names of the parameters.
     pub fn expression(&self, names: &[String]) -> String {
         match self {
             Self::Const(n) => n.to_string(),
@@ -147,9 +147,9 @@ impl fmt::Display for Dim {
     }
 }
 
-/// An integer that a launch may be able to compute: a constant, a kernel parameter, or a sum or product of these.
+/// An integer that a launch may be able to compute: a constant, a kernel parameter, or an expression of these, such as a sum or a product.
 pub trait IntoDim: Sealed {
-    /// Returns the expression; [`Dim::Unknown`] for a register that is not such an expression.
+    /// Returns the expression, or [`Dim::Unknown`] if a launch cannot compute the value.
     fn into_dim(self) -> Dim;
 }
 
@@ -215,7 +215,7 @@ impl<T: Scalar> Val<'_, T> {
     note = "expected up to three numbers of blocks: an array of one type, `[m.tiles(64), n.tiles(64)]`, or a tuple, `(rows, cols.tiles(64))`"
 )]
 pub trait IntoGrid: Sealed {
-    /// Returns the rule, with 1 for missing dimensions; `None` for more than three.
+    /// Returns the rule, with 1 for each missing dimension; `None` if there are more than three.
     #[doc(hidden)]
     fn into_grid(self) -> Option<[Dim; 3]>;
 }

@@ -13,25 +13,25 @@ use super::{
     types::RegClass,
 };
 
-/// An assumption about an integer parameter that every launch checks.
+/// An assumption, checked by every launch, that a number divides the value of an integer parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promise {
     /// The index of the parameter.
     pub parameter: usize,
-    /// The divisor of its value.
+    /// The assumed divisor of the parameter's value.
     pub divisor: u32,
 }
 
-/// An upper bound of an integer parameter that every launch checks.
+/// An upper bound, checked by every launch, on the value of an integer parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     /// The index of the parameter.
     pub parameter: usize,
-    /// The largest value.
+    /// The largest allowed value.
     pub most: u32,
 }
 
-/// A finished kernel: its text and the information for launches.
+/// A finished kernel without its parameter types: the PTX text and the information that launches require.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Entry {
@@ -41,7 +41,7 @@ pub struct Entry {
     pub target: Target,
     /// The lowest `.version` that the instructions and the target require.
     pub version: Version,
-    /// The description, if the kernel provides one.
+    /// The description; empty if the kernel provides none.
     pub description: String,
     /// The parameters in order.
     pub params: Vec<ParamDecl>,
@@ -55,21 +55,22 @@ pub struct Entry {
     pub max_registers: Option<u32>,
     /// The number of blocks per cluster.
     pub cluster: Option<[u32; 3]>,
-    /// Whether launches may start before the preceding kernel in the stream has ended; the kernel itself then waits for it.
+    /// Whether a launch may start before the preceding kernel in the stream has ended; the kernel itself waits for that kernel.
     pub programmatic: bool,
     /// The number of blocks per launch.
     pub grid: Option<[Dim; 3]>,
-    /// The assumptions that every launch checks.
+    /// The assumptions about divisors of parameters, which every launch checks.
     pub promises: Vec<Promise>,
-    /// The upper bounds of parameters that every launch checks.
+    /// The upper bounds on parameters, which every launch checks.
     pub limits: Vec<Limit>,
     /// The extents of the kernel's views; a launch checks that the buffers are long enough.
     pub extents: Vec<Extent>,
-    /// How the kernel uses the tensor maps of its parameters; a launch checks that the maps fit.
+    /// How the kernel uses the tensor maps of its parameters; a launch checks that the maps passed to it support this use.
     pub map_uses: Vec<MapUse>,
     /// The tensor maps that every launch creates and passes after the parameters.
     pub maps: Vec<BufferMap>,
-    /// The number of accesses, views and raw lines in `unsafe` calls; if 0, all accesses are within the kernel's buffers.
+    /// The number of calls to `unsafe` functions: accesses through pointers, raw lines and assumptions. If it is 0, all accesses to global
+    /// memory are within the kernel's buffers.
     pub unsafe_accesses: u32,
     /// The size of statically declared shared memory, in bytes.
     pub static_shared_bytes: u32,
@@ -176,7 +177,7 @@ impl Entry {
         self.params.iter().map(|p| p.name.clone()).collect()
     }
 
-    /// Returns the known divisor of a parameter's value, from all assumptions that launches check; 1 without assumptions.
+    /// Returns the known divisor of a parameter's value, derived from all assumptions that launches check; 1 if there are no assumptions.
     pub fn promised_divisor(&self, parameter: usize) -> u64 {
         let promises = self.promises.iter().filter(|p| p.parameter == parameter);
         promises.fold(1, |divisor, p| lcm(divisor, p.divisor.into()))

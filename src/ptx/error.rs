@@ -32,7 +32,7 @@ impl BuildError {
         &self.kind
     }
 
-    /// Returns the caller's source line.
+    /// Returns the Rust source line that caused the error.
     pub fn location(&self) -> &'static Location<'static> {
         self.at
     }
@@ -78,7 +78,7 @@ pub enum BuildErrorKind {
         /// The name of the register.
         register: String,
     },
-    /// A register was overwritten after this handle was created.
+    /// A handle is used after its register has been overwritten.
     #[error(
         "register {register} was overwritten after this handle was created, by an accumulation in place or by a loop that carries it"
     )]
@@ -94,12 +94,12 @@ pub enum BuildErrorKind {
         /// The name of the register.
         register: String,
     },
-    /// A vector access is wider than the known alignment of the address.
+    /// An access requires a larger alignment than the one that the address is known to have.
     #[error(
         "access of {bytes} bytes: expected an address known to be a multiple of {bytes}, found one known to be a multiple of {known}"
     )]
     Misaligned {
-        /// The width of the access, in bytes.
+        /// The required alignment, in bytes.
         bytes: u32,
         /// The known alignment of the address, in bytes.
         known: u32,
@@ -145,41 +145,41 @@ pub enum BuildErrorKind {
     /// More shared memory than the target allows per block.
     #[error("expected at most {most} bytes of shared memory per block on {target}, found {bytes}")]
     TooMuchShared {
-        /// The number of bytes requested.
+        /// The requested number of bytes.
         bytes: u64,
         /// The maximum.
         most: u32,
         /// The target.
         target: Target,
     },
-    /// A block, cluster or grid shape that no device supports.
+    /// A block or cluster shape, or a size of local memory, that no device supports.
     #[error("{what}: expected 1 to {most}, found {found}")]
     BadShape {
-        /// The kind of shape.
+        /// The kind of shape or size.
         what: &'static str,
         /// The number found.
         found: u64,
         /// The maximum.
         most: u64,
     },
-    /// A shape was declared again with a different value, after instructions that depend on it were emitted.
+    /// A shape is declared again with a different value, although emitted instructions may depend on the earlier value.
     #[error("expected {what} to be declared once, found {found} after {before}")]
     Redeclared {
         /// The kind of shape.
         what: &'static str,
-        /// The shape declared before.
+        /// The earlier shape.
         before: String,
-        /// The shape declared now.
+        /// The new shape.
         found: String,
     },
-    /// The state that a loop body returns differs in shape from its initial state, or the states of two branches differ.
+    /// The state that a loop body returns differs in shape from the initial state, or the states of two branches differ.
     #[error(
         "expected {want} registers of state, as before the loop or in the first branch, found {found}: a `Vec` or an `Option` must keep its length"
     )]
     StateShape {
         /// The number of registers of the initial state.
         want: usize,
-        /// The number of registers returned.
+        /// The number of registers of the returned state.
         found: usize,
     },
     /// A collective operation under a condition that may exclude some of its threads.
@@ -212,7 +212,7 @@ pub enum BuildErrorKind {
         /// The name.
         name: String,
     },
-    /// A placeholder in a raw line without an operand, or an operand without a placeholder.
+    /// A raw line that is malformed, or whose placeholders do not match its operands.
     #[error("raw line `{line}`: {problem}")]
     BadRaw {
         /// The template.

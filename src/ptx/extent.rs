@@ -2,13 +2,13 @@
 
 use super::dim::Dim;
 
-/// The elements of a buffer that a view may access: all sums of one offset per mode. A launch checks that the buffer
-/// contains them.
+/// The elements of a buffer that a view may access. The offset of an element is the sum of one offset per mode. A launch checks that the
+/// buffer contains all of these elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// The index of the buffer's parameter.
     pub parameter: usize,
-    /// The size of an element of the view in bytes; it may differ from the parameter's.
+    /// The size of an element of the view in bytes, which may differ from that of the parameter's elements.
     pub element_bytes: u32,
     /// The modes of the view. A view without modes has one element.
     pub modes: Vec<ExtentMode>,
@@ -45,7 +45,7 @@ impl Extent {
         self.modes.iter().filter_map(|mode| mode.size.evaluate(parameter)).find(|&size| size > self.most)
     }
 
-    /// Returns [`elements`](Self::elements) in bytes.
+    /// Returns the result of [`elements`](Self::elements) in bytes.
     pub fn bytes(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         self.elements(parameter)?.checked_mul(self.element_bytes.into())
     }

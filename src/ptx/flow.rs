@@ -21,21 +21,22 @@ use super::{
     val::{Repr, Val},
 };
 
-/// A handle to the emitted loop whose body is under construction, through which the body leaves it or continues with the next iteration.
+/// A handle to the emitted loop whose body is under construction, through which the body leaves the loop or continues with the next
+/// iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct Loop<'k> {
     k: Builder<'k>,
     label: u32,
     /// The number of enclosing loops.
     depth: usize,
-    /// Its body.
+    /// The text block of the loop body.
     block: u32,
 }
 
 impl<'k> Builder<'k> {
     /// Emits `then`, which is executed if `condition` holds.
     ///
-    /// Values defined in `then` cannot be used after it; use a [`Var`](super::Var) for results.
+    /// Values defined in `then` cannot be used afterward; use a [`Var`](super::Var) for results.
     #[track_caller]
     pub fn if_(self, condition: impl Into<Val<'k, bool>>, then: impl FnOnce()) {
         match condition.into().0 {
@@ -70,7 +71,7 @@ impl<'k> Builder<'k> {
 
     /// Emits `then` and `otherwise` as [`if_else`](Self::if_else) does, and returns the value of the branch that is executed.
     ///
-    /// Both closures return the same type, a [`State`], like the body of a loop.
+    /// Both closures must return the same type, a [`State`].
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -142,6 +143,11 @@ impl<'k> Builder<'k> {
         state
     }
 
+    /// Keeps ptxas from unrolling the loop whose body begins here.
+    pub(crate) fn no_unroll(self) {
+        self.body().line(format_args!("    .pragma \"nounroll\";"));
+    }
+
     /// Emits a loop that runs until [`Loop::break_if`] or [`Loop::break_`] leaves it.
     #[track_caller]
     pub fn loop_(self, body: impl FnOnce(Loop<'k>)) {
@@ -169,10 +175,10 @@ impl<'k> Builder<'k> {
         });
     }
 
-    /// Guards every instruction that `write` emits with a predicate: `@%p1 st.global.b32 …`.
+    /// Adds a guard predicate to every instruction that `write` emits: `@%p1 st.global.b32 …`.
     ///
-    /// This is cheaper than a branch for one or two instructions. Values defined in `write` cannot be used after it, and it must not
-    /// contain branches.
+    /// This is cheaper than a branch for one or two instructions. Values defined in `write` cannot be used afterward, and `write` must not
+    /// emit branches.
     #[track_caller]
     pub fn when(self, condition: impl Into<Val<'k, bool>>, write: impl FnOnce()) {
         match condition.into().0 {

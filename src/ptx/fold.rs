@@ -1,7 +1,7 @@
 //! Constant folding, bit-identical to the results of the instructions.
 //!
-//! A NaN result has the same bits as on hardware: all ones except the sign, and in f64, the bits of a NaN operand. Integer division by
-//! zero, which PTX leaves unspecified, gives all ones.
+//! A NaN result has the same bits as on hardware: all bits except the sign are ones or, in f64, the bits are those of a NaN operand.
+//! Integer division by zero, which PTX leaves unspecified, gives all ones.
 
 mod convert;
 pub(crate) mod exact;
@@ -18,17 +18,17 @@ use super::types::{Scalar, bf16, bf16x2, f16, f16x2};
 
 /// A type that supports arithmetic instructions.
 pub trait Number: Scalar {
-    /// The rounding modifier of floating-point arithmetic, which keeps ptxas from contracting it: `".rn"`; empty for integers.
+    /// The rounding modifier of floating-point arithmetic, `".rn"`, which prevents ptxas from contracting operations; empty for integers.
     const ROUND: &'static str;
-    /// The modifier of `mul`: `".lo"` for integers, the rounding for floating-point types.
+    /// The modifier of `mul`: `".lo"` for integers, and the rounding modifier for floating-point types.
     const MUL: &'static str;
     /// `"mad.lo"` for integers, `"fma.rn"` for floating-point types.
     const MAD: &'static str;
-    /// 0.
+    /// The number 0.
     const ZERO: Self;
-    /// 1.
+    /// The number 1.
     const ONE: Self;
-    /// Whether `x + 0`, `x · 1` and `x · 0` may be folded: only for integers, because floating-point types have −0 and NaN.
+    /// Whether `x + 0`, `x · 1` and `x · 0` may be folded. This is true only for integers, because floating-point types have −0 and NaN.
     const EXACT: bool;
 
     #[doc(hidden)]
@@ -49,9 +49,9 @@ pub trait Number: Scalar {
 
 /// An integer type, with wrapping arithmetic, shifts and bit operations.
 pub trait Integer: Numeric {
-    /// Whether it is signed.
+    /// Whether the type is signed.
     const SIGNED: bool;
-    /// The untyped PTX type of the same width: `"b32"`.
+    /// The untyped PTX type of the same width, such as `"b32"`.
     const BITS: &'static str;
 
     #[doc(hidden)]

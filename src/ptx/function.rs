@@ -5,9 +5,9 @@ use super::{kernel::Builder, types::Scalar, val::Val};
 impl<'k> Builder<'k> {
     /// Returns the closure with the kernel's brand in its signature, so that it can be bound to a variable.
     ///
-    /// The lifetime `'k` of a kernel cannot be named in a closure, and `let square = |v: Val<f32>| v * v` alone does not
-    /// compile, because the brands of argument and result are not known to be equal. A closure passed directly to a method such
-    /// as [`Rt::map`](crate::tiles::Rt::map) needs no wrapper; write functions shared by kernels as `fn`.
+    /// The lifetime `'k` of a kernel cannot be named in a closure, and `let square = |v: Val<f32>| v * v` alone does not compile, because
+    /// the brands of argument and result are not known to be equal. A closure that is passed directly to a method such as
+    /// [`Rt::map`](crate::tiles::Rt::map) requires no wrapper. A function that several kernels share must be written as a `fn`.
     ///
     /// ```
     /// use warpwright::prelude::*;

@@ -119,7 +119,7 @@ impl<'k> Index<'k> {
 
 /// The length of a view: the expression by which a launch computes it, and its value in the kernel.
 ///
-/// A constant, a `Val<u32>` or `Val<u64>`, or a [`Dim`] such as `m.into_dim() * n`, which the kernel computes in 64 bits.
+/// It is given by a constant, a `Val<u32>` or `Val<u64>`, or a [`Dim`] such as `m.into_dim() * n`, which the kernel computes in 64 bits.
 pub trait IntoLength<'k>: sealed::Length {
     /// Returns the expression and the value.
     #[doc(hidden)]

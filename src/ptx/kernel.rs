@@ -25,8 +25,8 @@ use super::{
 
 /// A kernel under construction: the handle through which all instructions are emitted.
 ///
-/// It is `Copy`; all copies emit into the same body. Its methods do not return a `Result`: the first error is recorded
-/// with the caller's source line, and [`Kernel::build`] returns it.
+/// A `Builder` is `Copy`; all copies emit into the same body. Its methods do not return a `Result`: the first error is recorded with the
+/// caller's source line, and [`Kernel::build`] returns it.
 #[derive(Clone, Copy)]
 pub struct Builder<'k> {
     ctx: &'k Ctx,
@@ -169,7 +169,7 @@ impl<'k> Builder<'k> {
         self.fail(BuildErrorKind::Refused(why));
     }
 
-    /// Emits the comment `// text`.
+    /// Emits a comment, `// text`.
     pub fn comment(self, text: impl fmt::Display) {
         for line in text.to_string().lines() {
             self.body().line(format_args!("    // {}", ascii(line)));
@@ -263,8 +263,8 @@ impl<'k> Builder<'k> {
         self.body().entry.max_block = Some(shape);
     }
 
-    /// Declares the minimum number of resident blocks per multiprocessor, `.minnctapersm`, for which ptxas reduces the number of
-    /// registers. It is effective only together with [`block`](Self::block) or [`max_block`](Self::max_block).
+    /// Declares the minimum number of resident blocks per multiprocessor, `.minnctapersm`. ptxas limits the number of registers
+    /// accordingly. The declaration is effective only together with [`block`](Self::block) or [`max_block`](Self::max_block).
     #[doc(alias = ".minnctapersm")]
     pub fn min_blocks(self, blocks: u32) {
         self.body().entry.min_blocks = Some(blocks);
@@ -294,9 +294,9 @@ impl<'k> Builder<'k> {
         Cluster::current(self)
     }
 
-    /// Declares the grid rule: the number of blocks of a launch in x, y and z, as constants or functions of the integer
-    /// parameters: `k.grid([m.tiles(64), n.tiles(64)])`, or `k.grid((rows, cols.tiles(64)))` if their types differ.
-    /// Missing dimensions are 1. Launches and the exported header compute the grid by this rule.
+    /// Declares the grid rule, which gives the number of blocks of a launch in x, y and z (1 for a missing dimension), as constants or as
+    /// functions of the integer parameters: `k.grid([m.tiles(64), n.tiles(64)])`, or `k.grid((rows, cols.tiles(64)))` if their types
+    /// differ. Launches and the exported header compute the grid from this rule.
     #[track_caller]
     pub fn grid(self, blocks: impl IntoGrid) {
         let Some(grid) = blocks.into_grid().filter(|grid| grid.iter().all(Dim::is_known)) else {
@@ -460,10 +460,11 @@ impl<A> fmt::Debug for Kernel<A> {
 }
 
 impl<A: Params> Kernel<A> {
-    /// Builds a kernel. `signature` is its name, optionally with names for its parameters: `"scale(x, y, n)"`.
+    /// Builds a kernel. `signature` is the name of the kernel, optionally followed by the names of its parameters, as in `"scale(x, y,
+    /// n)"`.
     ///
     /// # Errors
-    /// Returns the first error recorded in `write`, with its Rust line.
+    /// Returns the first error that was recorded while `write` ran, with its Rust line.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -503,12 +504,12 @@ impl<A> Kernel<A> {
         &self.entry
     }
 
-    /// Returns the name of the entry.
+    /// Returns the name of the entry point.
     pub fn name(&self) -> &str {
         &self.entry.name
     }
 
-    /// Returns the PTX module with this kernel, without source lines: the same text for the same calls, on every machine.
+    /// Returns the PTX module with this kernel, without source lines. The same builder calls give the same text on every machine.
     pub fn ptx(&self) -> String {
         render::module(self.entry.target, &[&self.entry], render::Lines::Omit)
     }

@@ -1,4 +1,4 @@
-//! Modules: several kernels in one PTX text, with the variables they share.
+//! Modules: several kernels in one PTX text, with the variables that they share.
 
 use thiserror::Error;
 
@@ -28,11 +28,11 @@ pub struct Module {
     entries: Vec<Entry>,
 }
 
-/// Errors of adding a kernel to a module.
+/// The error returned when a kernel cannot be added to a module.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModuleError {
-    /// The kernel's target is not that of the module.
+    /// The kernel's target differs from that of the module.
     #[error("kernel `{kernel}`: expected target {wanted} of the module, found {found}")]
     Target {
         /// The name of the kernel.
@@ -58,10 +58,10 @@ impl Module {
         Self { target, entries: Vec::new() }
     }
 
-    /// Adds a kernel at the end.
+    /// Adds a kernel after the existing kernels.
     ///
     /// # Errors
-    /// Returns [`ModuleError`]; the module is unchanged.
+    /// Returns [`ModuleError`] if the kernel cannot be added; the module is then unchanged.
     pub fn add<A>(&mut self, kernel: &Kernel<A>) -> Result<&mut Self, ModuleError> {
         let new = kernel.entry();
         if new.target != self.target {
@@ -85,7 +85,7 @@ impl Module {
         &self.entries
     }
 
-    /// Returns the PTX text without source lines: the same text for the same calls, on every machine.
+    /// Returns the PTX text without source lines. The same builder calls give the same text on every machine.
     pub fn ptx(&self) -> String {
         self.render(render::Lines::Omit)
     }

@@ -22,14 +22,14 @@ pub struct Out<T>(PhantomData<fn() -> T>);
 #[derive(Debug)]
 pub struct InOut<T>(PhantomData<fn() -> T>);
 
-/// A tensor map of a buffer, `TensorMap<In<T>>`, `TensorMap<Out<T>>` or `TensorMap<InOut<T>>`: through it, copies move boxes of a tensor
-/// between the buffer and shared memory. The launch creates it. Requires sm_90 or later.
+/// A tensor map of a buffer: `TensorMap<In<T>>`, `TensorMap<Out<T>>` or `TensorMap<InOut<T>>`. Copies through the map move boxes of a
+/// tensor between the buffer and shared memory. The launch creates the map. Requires sm_90 or later.
 #[doc(alias = "CUtensorMap")]
 #[doc(alias = "TMA")]
 #[derive(Debug)]
 pub struct TensorMap<B>(PhantomData<fn() -> B>);
 
-/// The alignment of every buffer in bytes. Launches check it; device allocations are aligned to 256.
+/// The alignment in bytes that launches require of every buffer. Device allocations are aligned to 256 bytes.
 pub const BUFFER_ALIGN: u32 = 16;
 
 /// The kind of a parameter.
@@ -69,7 +69,7 @@ pub struct ParamDecl {
     pub name: String,
     /// The kind.
     pub kind: ParamKind,
-    /// The type of the elements or the number, by its Rust name: `"bf16"`.
+    /// The Rust name of the type of the elements or of the number, such as `"bf16"`.
     pub element: &'static str,
     /// The PTX type of the parameter itself: `"u64"` for a pointer.
     pub ptx: &'static str,
@@ -89,7 +89,7 @@ impl ParamDecl {
 }
 
 pub(super) mod sealed {
-    /// Restricts the parameters to those in this file, because launches check no others.
+    /// Restricts the parameters to the types in this file, because launches check no others.
     pub trait Sealed {}
 
     /// Restricts handles to those created by [`Kernel::build`](crate::ptx::Kernel::build): one per parameter, of the same kind.
@@ -105,7 +105,7 @@ pub(super) mod sealed {
 pub trait Param: sealed::Sealed + 'static {
     /// The handle that the kernel's body receives.
     type Handle<'k>;
-    /// The number of parameters of the kernel.
+    /// The number of kernel parameters that the type declares.
     const COUNT: usize = 1;
     /// Adds the declarations, named after their positions.
     fn declare(declarations: &mut Vec<ParamDecl>);

@@ -31,7 +31,7 @@ impl<'k> Builder<'k> {
     /// [`B32`](super::B32) and pointers, which are printed in hexadecimal, and predicates, which are printed as 0 or 1.
     /// Floating-point numbers without a precision are printed with six significant digits (`%g`).
     ///
-    /// The text appears when the host synchronizes with the device; in the simulator, immediately. No newline is added.
+    /// The text appears when the host synchronizes with the device, or immediately in the simulator. No newline is added.
     ///
     /// The builder rejects formats that do not match their values ([`BuildErrorKind::BadPrint`], [`BuildErrorKind::BadHole`]), and calls
     /// within [`Builder::when`], which cannot guard a call.

@@ -14,17 +14,17 @@ use super::{
 };
 
 mod sealed {
-    /// Restricts the spaces to those in this file, because safety depends on them.
+    /// Restricts the spaces to those in this file, because the safety of accesses depends on the space.
     pub trait Sealed {}
 }
 
 /// A state space of PTX (PTX ISA, "State Spaces").
 pub trait Space: sealed::Sealed + 'static {
-    /// The type of an address: 32 bits in shared memory, 64 elsewhere.
+    /// The type of an address, which has 32 bits in shared memory and 64 bits elsewhere.
     type Address: Scalar + AddressType;
-    /// The suffix of `ld` and `st`: `".global"`, or empty for generic addresses.
+    /// The suffix of `ld` and `st`, such as `".global"`; empty for generic addresses.
     const PTX: &'static str;
-    /// Whether an access to any address stays within memory of the block or aborts the kernel.
+    /// Whether an access to any address stays within memory of the block or cluster or aborts the kernel.
     const CONFINED: bool;
 }
 
@@ -81,16 +81,16 @@ macro_rules! spaces {
 }
 
 spaces! {
-    /// Device memory.
+    /// Global memory.
     #[doc(alias = ".global")]
     Global, u64, ".global", false;
-    /// Memory of a block.
+    /// Shared memory of the block.
     #[doc(alias = ".shared")]
     Shared, u32, ".shared", true;
-    /// Memory of any block of the cluster: [`Ptr::in_block`] returns such an address. Requires sm_90 or later.
+    /// Shared memory of any block of the cluster. [`Ptr::in_block`] returns addresses in this space. Requires sm_90 or later.
     #[doc(alias = ".shared::cluster")]
     SharedCluster, u32, ".shared::cluster", true;
-    /// Memory of a thread.
+    /// Local memory, which is private to the thread.
     #[doc(alias = ".local")]
     Local, u64, ".local", true;
     /// Constant memory.
@@ -102,13 +102,13 @@ spaces! {
 
 /// The accesses that a pointer permits.
 pub trait Access: Sealed + 'static {}
-/// A pointer that permits reads.
+/// Accesses that include reads.
 #[diagnostic::on_unimplemented(
     message = "this pointer is write-only",
     note = "declare the parameter as `In<T>` or `InOut<T>`"
 )]
 pub trait Readable: Access {}
-/// A pointer that permits writes.
+/// Accesses that include writes.
 #[diagnostic::on_unimplemented(
     message = "this pointer is read-only",
     note = "declare the parameter as `Out<T>` or `InOut<T>`"
@@ -142,7 +142,7 @@ impl Writable for ReadWrite {}
 /// accesses.
 ///
 /// Accesses to shared and local memory are safe. Accesses to global and constant memory and to generic addresses are `unsafe`,
-/// because nothing keeps an address within its buffer: use [`Builder::slice`], `k.global` and `k.tensor` for views whose accesses
+/// because nothing ensures that an address is within a buffer. [`Builder::slice`], `k.global` and `k.tensor` return views whose accesses
 /// are safe.
 pub struct Ptr<'k, T, S: Space, A = ReadWrite> {
     k: Builder<'k>,
@@ -276,7 +276,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         }
     }
 
-    /// Returns the pointer advanced by a constant number of bytes, without an instruction.
+    /// Returns the pointer advanced by a constant number of bytes, without emitting an instruction.
     #[must_use]
     pub fn byte_offset(self, bytes: i64) -> Self {
         Self {
@@ -377,7 +377,8 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
 }
 
 impl<'k, T: Element, A> Ptr<'k, T, Global, A> {
-    /// Allows views to start at this address even if it is not a buffer parameter, and to have extents that a launch cannot compute.
+    /// Allows views to start at this address even if the pointer is not a buffer parameter, and to have extents that a launch cannot
+    /// compute.
     ///
     /// # Safety
     ///

@@ -15,9 +15,9 @@ use super::{
     var::Var,
 };
 
-/// A raw piece of PTX whose placeholders are being bound; [`emit`](Self::emit) emits it.
+/// Raw PTX text whose placeholders are being bound; [`emit`](Self::emit) emits the text.
 ///
-/// `O` is the type of its results: `()`, one result, or a tuple.
+/// `O` is the type of the results: `()`, one result, or a tuple.
 #[derive(Debug)]
 #[must_use = "nothing is written before `emit`"]
 pub struct Raw<'k, O = ()> {
@@ -58,8 +58,8 @@ impl RawOperand {
 
 /// An operand that can be bound to a placeholder of a raw line.
 ///
-/// Values and host constants become a register or an immediate, a [`Var`] its register (which the line may write), a
-/// [`Ptr`] an address in square brackets, and an array of values a vector in braces.
+/// Values and host constants become a register or an immediate. A [`Var`] becomes its register, which the line may write. A [`Ptr`] becomes
+/// an address in square brackets, and an array of values becomes a vector in braces.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an operand of a raw line",
     note = "bind a value, a host constant, a `Var`, a pointer, or an array of values"
@@ -105,8 +105,8 @@ impl<'k, T: Element, S: Space, A> IntoRaw<'k> for Ptr<'k, T, S, A> {
     }
 }
 
-/// The results of a raw line, to which another one can be appended: `()` and `T` become `T`, `A` and `T` become `(A, T)`, and so on up to
-/// eight.
+/// The results of a raw line, to which another result can be appended: `()` and `T` become `T`, `A` and `T` become `(A, T)`, and so on up
+/// to eight.
 pub trait Append<T> {
     /// The type of all results.
     type Joined;
@@ -160,14 +160,15 @@ append! { A B C D E F }
 append! { A B C D E F G }
 
 impl<'k> Builder<'k> {
-    /// Emits arbitrary PTX, for instructions that are not in the table, with named placeholders for typed operands.
+    /// Creates raw PTX, for instructions that are not in the table, with named placeholders for typed operands. [`Raw::emit`] emits it.
     ///
     /// A placeholder is a name in braces; other braces are literal, so a vector is `{{lo}, {hi}}`, and `{ … }` may
-    /// open a scope with its own declarations. Lines of raw PTX are marked `// raw` in the output. Instructions in the
-    /// table are checked against the target as usual; state the requirements of others with [`Raw::needs`].
+    /// open a scope with its own declarations. Lines of raw PTX are marked `// raw` in the output. Instructions in the table are checked
+    /// against the target as usual; state the requirements of other instructions with [`Raw::needs`].
     ///
     /// The builder rejects the following ([`BuildErrorKind::BadRaw`]): a placeholder without a binding, a binding without a placeholder, a
-    /// name bound twice, text that does not end a statement, and, in [`Builder::when`], anything but one unguarded instruction.
+    /// name bound twice, a character outside ASCII, text that does not end a statement, and, in [`Builder::when`], anything but one
+    /// unguarded instruction.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -185,8 +186,8 @@ impl<'k> Builder<'k> {
     ///
     /// # Safety
     ///
-    /// In every launch, the line must access only memory within live allocations, and must not write memory of `In`
-    /// parameters, nor registers other than those bound with [`Raw::out`].
+    /// In every launch, the line must access only memory within live allocations, and must not write memory of `In` parameters or registers
+    /// other than those bound with [`Raw::out`] and [`Raw::out_vector`] and those of bound [`Var`]s.
     #[track_caller]
     #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
     pub unsafe fn raw(self, template: &str) -> Raw<'k> {

@@ -41,7 +41,7 @@ mod sealed {
 /// The threads that execute a collective operation together: a [`Lane`], a [`Warp`], several [`Warps`], a [`Block`] or a
 /// [`Cluster`] of the kernel `'k`.
 ///
-/// Every scope also has these methods as inherent methods, so the trait need not be imported.
+/// Every scope also has these methods, except `current` and `kernel`, as inherent methods, for which the trait need not be imported.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a scope",
     note = "scopes are `Lane`, `Warp`, `Warps<N>`, `WarpGroup`, `Block` and `Cluster`, as `k.warp()` and `k.block([128])` return them"
@@ -55,7 +55,7 @@ pub trait Scope<'k>: Copy + Debug + sealed::Sealed {
     /// Returns the builder of the kernel to which the scope belongs.
     fn kernel(self) -> Builder<'k>;
 
-    /// Returns the uniformity that a condition must have to be equal for all threads of the scope.
+    /// Returns the uniformity that a condition must have to be the same in all threads of the scope.
     fn uniformity(self) -> Uniformity;
 
     /// Returns the number of threads in the scope.
@@ -134,18 +134,20 @@ pub(crate) fn remainder<'k>(value: Val<'k, u32>, by: u32) -> Val<'k, u32> {
 }
 
 impl<'k> Builder<'k> {
-    /// Requires that either all threads of `scope` or none of them reach the current position; collective operations call this method
-    /// first. The kernel is rejected if a condition at this position is not known to be uniform for these threads.
+    /// Requires that either all threads of `scope` or none of them reach the current position. Collective operations first call this
+    /// method. The kernel is rejected if a condition at this position is not known to be uniform for these threads.
     #[track_caller]
     pub fn require_uniform(self, scope: impl Scope<'k>, what: &str) {
         let at = self.here();
         self.body().require_together(scope.uniformity(), what, at);
     }
 
-    /// Returns which threads have the same `values` as this thread, under the same conditions.
+    /// Returns which threads are known to have the same `values` as this thread and to reach this position under the same control-flow
+    /// conditions.
     ///
-    /// If the result covers several scopes of one kind, these scopes operate on the same object: for example, if each of them stores to the
-    /// tile at these coordinates, the stores race.
+    /// If the result covers several scopes, such as several warps, an operation that each of them performs on the object selected by
+    /// `values` is performed on the same object. For example, if `values` are the coordinates of a tile and each of the scopes stores to
+    /// the tile, the stores race.
     pub fn shared_by(self, values: impl IntoIterator<Item = Val<'k, u32>>) -> Uniformity {
         let registers = values.into_iter().filter_map(|value| value.reg().map(|(reg, _)| reg));
         let registers: Vec<_> = registers.collect();
@@ -164,8 +166,8 @@ impl<'k, T: Scalar> Val<'k, T> {
         self.uniformity().covers(scope.uniformity())
     }
 
-    /// Assumes that all threads of `scope` have the same value. For example, the builder cannot derive this for values loaded from memory.
-    /// The assumption holds until the end of the current branch or loop. The simulator checks it.
+    /// Assumes that all threads of `scope` have the same value. This is required if the builder cannot derive it, for example for values
+    /// loaded from memory. The assumption holds until the end of the current branch or loop. The simulator checks it.
     ///
     /// ```
     /// use warpwright::prelude::*;

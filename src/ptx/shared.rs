@@ -1,7 +1,7 @@
 //! Shared memory: one arena per kernel, from which typed arrays are allocated.
 //!
-//! Up to 48 KiB, the arena is declared with its size; beyond that, it is dynamic (`.extern .shared`), as the driver requires,
-//! and the kernel records the size that a launch must request.
+//! An arena of up to 48 KiB is declared with its size; a larger arena is dynamic (`.extern .shared`), as the driver requires, and the
+//! kernel records the size that a launch must request.
 
 use std::panic::Location;
 
@@ -73,7 +73,7 @@ impl<'k> Builder<'k> {
         self.shared_aligned(count, T::SIZE.max(16))
     }
 
-    /// Allocates a [`shared`](Self::shared) array at a multiple of `align` bytes, a power of two up to 1024.
+    /// Allocates an array as [`shared`](Self::shared) does, but at a multiple of `align` bytes, a power of two up to 1024.
     #[track_caller]
     pub fn shared_aligned<T: Element>(self, count: u32, align: u32) -> Ptr<'k, T, Shared, ReadWrite> {
         if !align.is_power_of_two() || align > 1024 {

@@ -17,9 +17,9 @@ use super::{
 
 /// A view of contiguous elements in global or constant memory: `k.slice(x, n)`.
 ///
-/// Accesses past the end have no effect: loads return 0; stores and atomic operations leave memory unchanged. The instruction is predicated,
-/// so there is no branch. An index that is known to be in bounds does not require a predicate. Indices have 32 or 64 bits and are compared
-/// and scaled without wrapping around.
+/// Accesses past the end have no effect: loads return 0; stores and atomic operations leave memory unchanged. The instruction is
+/// predicated, so there is no branch. An index that is known to be in bounds does not require a predicate. Indices have 32 or 64 bits and
+/// are compared and scaled without wrapping around.
 ///
 /// ```
 /// use warpwright::prelude::*;
@@ -77,7 +77,7 @@ impl<'k> Builder<'k> {
         Slice { start: buffer, len }
     }
 
-    /// Returns the elements of a module variable, and declares it in the kernel's module.
+    /// Returns the elements of a module variable, and declares the variable in the kernel's module.
     ///
     /// Variables with the same name in a module must have the same declaration.
     #[track_caller]
@@ -97,7 +97,7 @@ impl<'k, T: Element, S: Space<Address = u64>, A> Slice<'k, T, S, A> {
         self.len.wide()
     }
 
-    /// Returns a pointer to element `index`, through which the element is accessed only if the index is in bounds.
+    /// Returns a pointer to element `index`; accesses through the pointer are performed only if the index is in bounds.
     #[track_caller]
     pub fn at(self, index: impl IntoIndex<'k>) -> CheckedPtr<'k, T, S, A> {
         let index = index.into_index();

@@ -15,10 +15,10 @@ use super::{
     val::{Untyped, Val},
 };
 
-/// A value that an emitted loop takes and returns, or that both branches of an `if` return: scalars, tiles, pending work, and
-/// tuples of these.
+/// A value that an emitted loop takes and returns, or that both branches of an `if` return: [`Val`]s, tiles, pending operations, and
+/// tuples, arrays, `Vec`s and `Option`s of these.
 ///
-/// Its type does not change, so work that is pending in one iteration can be waited for in the next.
+/// The type of the value is the same in every iteration. A pending copy can be part of the value, so that the next iteration waits for it.
 pub trait State<'k>: Sized {
     /// Passes every register of the value to `visitor`, always in the same order.
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>);
@@ -58,7 +58,12 @@ impl<'k> Visitor<'_, 'k> {
         !matches!(self.step, Step::Leave { .. })
     }
 
-    /// Visits a value whose register other values may use: the loop copies the value to a separate register.
+    /// Returns whether the value leaves the first of two branches: the value of the other branch then represents both.
+    pub(crate) fn leaves_branch(&self) -> bool {
+        matches!(self.step, Step::Merge { .. })
+    }
+
+    /// Visits a value whose register other values may use; the loop copies the value to a separate register.
     #[track_caller]
     pub fn shared<T: Scalar>(&mut self, value: &mut Val<'k, T>) {
         self.value(value, false);
@@ -120,8 +125,8 @@ impl<'k> Visitor<'_, 'k> {
         }
     }
 
-    /// Visits a value whose registers products in flight may still access: they must not be moved, neither to the loop's registers nor
-    /// out of a branch.
+    /// Visits a value whose registers `wgmma`s in flight may still access: they must not be moved, neither to the loop's registers nor out
+    /// of a branch.
     #[track_caller]
     pub(crate) fn in_flight(&mut self, value: &mut impl State<'k>) {
         if matches!(self.step, Step::Merge { .. }) {

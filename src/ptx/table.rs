@@ -1,8 +1,8 @@
 //! The instruction table: the operands and requirements of every instruction form.
 //!
 //! Emitters produce mnemonics that are looked up in the table: a mnemonic that matches no form is rejected, and
-//! the matching form determines `.version` and the supported targets. The tests expand every form, generate
-//! operands and assemble it with ptxas at its own version and target, so wrong rows are detected.
+//! the matching form determines `.version` and the supported targets. The tests expand every form, generate operands, and assemble the
+//! result with ptxas at the form's version and target, so wrong rows are detected.
 
 mod pattern;
 mod rows;
@@ -16,7 +16,7 @@ use super::target::{Features, Version};
 /// One form of an instruction: a row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
-    /// The mnemonic in the manual's notation: `{.a|.b}` is at most one of the alternatives, `(.a|.b)` exactly one.
+    /// The mnemonic in the manual's notation: `{.a|.b}` means at most one of the alternatives, and `(.a|.b)` means exactly one.
     pub mnemonic: &'static str,
     /// Operands in order, each `name:class`.
     ///
@@ -25,7 +25,7 @@ pub struct Form {
     /// | `a:u32`        | a register of that type, or an immediate if the type has them; the name may be omitted |
     /// | `a:t`          | of the mnemonic's last type; `t1`: of its first type; `w`: twice as wide as the last |
     /// | `!c:pred`      | a predicate that may be negated, `!%p1`                                            |
-    /// | `{4}d:b32`     | four registers in braces; `{v}`: as many as the mnemonic states, `.v2`, or one     |
+    /// | `{4}d:b32`     | four registers in braces; `{v}`: the number in the mnemonic, `.v2`, or one         |
     /// | `d:b32\|pred`  | two results, the second one a predicate, `%r1\|%p1`                               |
     /// | `[a]`          | an address in the mnemonic's state space, or a generic one; `[a:shared]`: in that space |
     /// | `{n/2}d:f32`   | half as many as the mnemonic's N, `m64n8k16`; `{n/4}`: a quarter                   |
@@ -37,7 +37,7 @@ pub struct Form {
     /// | `label`        | a label; `call`: a function with its arguments and results                         |
     /// | `?a:u32`       | optional, like all operands after it                                               |
     ///
-    /// For special registers, this field contains the register's type; for directives, an argument.
+    /// For special registers, this field contains the register's type; for directives, it contains an argument.
     pub operands: &'static str,
     /// The lowest `.version`.
     pub version: Version,
@@ -45,7 +45,7 @@ pub struct Form {
     pub needs: Features,
     /// The section of the PTX ISA.
     pub reference: &'static str,
-    /// The Rust method or operator that emits it.
+    /// The Rust methods or operators that emit the instruction.
     pub rust: &'static str,
 }
 

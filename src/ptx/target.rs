@@ -28,7 +28,7 @@ impl fmt::Display for Version {
 }
 
 bitflags! {
-    /// Features of targets that instructions require. sm_75, the oldest supported target, has only `TURING`.
+    /// Target features that instructions require. sm_75, the oldest supported target, has only `TURING`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Features: u32 {
         /// `cp.async`, bf16 and tf32 `mma`, f64 `mma`, `redux`, f16/bf16 `fma` with `relu`: sm_80.
@@ -57,13 +57,13 @@ bitflags! {
 }
 
 impl Features {
-    /// Returns the lowest target that has all of these features, such as sm_80.
+    /// Returns the lowest target that has all of these features, for example sm_80 for `AMPERE`.
     pub fn lowest_target(self) -> Target {
         *Target::ALL.iter().find(|t| t.features().contains(self)).unwrap_or(&Target::SM_120A)
     }
 }
 
-/// A GPU architecture to emit for, as in `.target sm_90a`.
+/// A GPU architecture for which code is generated, as in `.target sm_90a`.
 ///
 /// Code for a plain target runs on all later GPUs; code for a target with an `a` runs only on that architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,7 +79,7 @@ impl Target {
     pub const SM_80: Self = Self::new(80, false);
     /// Consumer Ampere.
     pub const SM_86: Self = Self::new(86, false);
-    /// Ampere Orin.
+    /// Jetson Orin (Ampere).
     pub const SM_87: Self = Self::new(87, false);
     /// Ada.
     pub const SM_89: Self = Self::new(89, false);
@@ -109,12 +109,12 @@ impl Target {
         Self { sm, specific }
     }
 
-    /// Returns the number of the architecture: 90 for sm_90a.
+    /// Returns the number of the architecture, such as 90 for sm_90a.
     pub const fn sm(self) -> u16 {
         self.sm
     }
 
-    /// Returns whether the target has an `a`: its code runs only on that architecture.
+    /// Returns whether the target's name ends in `a`, which means that its code runs only on that architecture.
     pub const fn is_specific(self) -> bool {
         self.specific
     }
@@ -127,7 +127,8 @@ impl Target {
         if self.specific { device == self.sm } else { device >= self.sm }
     }
 
-    /// Returns the newest target whose code runs on a device of compute capability `major.minor` and on all later ones; `None` before 7.5.
+    /// Returns the newest target whose code runs on devices of compute capability `major.minor` and on all later devices; `None` if the
+    /// compute capability is lower than 7.5. For 12.x, this is sm_89, because these devices have less shared memory than sm_90 permits.
     pub fn newest_portable(major: u32, minor: u32) -> Option<Self> {
         let [major, minor] = [major, minor].map(|number| u16::try_from(number).unwrap_or(u16::MAX / 16));
         // Devices of 12.x run code for sm_90, but have less shared memory.

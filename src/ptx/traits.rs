@@ -1,4 +1,4 @@
-//! Traits that bound the operands of instructions: the types that an instruction accepts, and conversions to operands.
+//! Traits in the bounds of instructions: the types that an instruction accepts, and conversions to operands.
 //!
 //! The crate implements them for its own types; users see them only in bounds and in error messages. Traits that kernels name
 //! explicitly, such as [`Element`](super::Element), [`Scope`](super::Scope) and [`State`](super::State), are in the parent

@@ -46,7 +46,7 @@ impl RegClass {
     pub const ALL: [Self; 8] =
         [Self::Pred, Self::B16, Self::Half, Self::B32, Self::F32, Self::B64, Self::F64, Self::B128];
 
-    /// Returns the prefix of the register names: `%r`.
+    /// Returns the prefix of the register names, such as `%r`.
     pub const fn prefix(self) -> &'static str {
         match self {
             Self::Pred => "%p",
@@ -93,13 +93,13 @@ impl RegClass {
 
 /// A type that can be stored in a register.
 pub trait Scalar: Copy + Debug + PartialEq + Send + Sync + 'static + sealed::Sealed {
-    /// The name in PTX, without the dot: `"s32"`.
+    /// The name in PTX, without the dot, such as `"s32"`.
     const PTX: &'static str;
     /// The class of its registers.
     const CLASS: RegClass;
-    /// The type suffix of `ld`, `st` and `mov`: `"b16"` for f16.
+    /// The type suffix of `ld`, `st` and `mov`, such as `"b16"` for f16.
     const MEM: &'static str;
-    /// The size in a register, in bytes. It differs from the size in memory for [`e4m3`] and [`e5m2`]: a register contains one number in
+    /// The size in a register, in bytes. For [`e4m3`] and [`e5m2`], it differs from the size in memory: a register contains one number in
     /// its low 8 bits.
     const BYTES: u32;
     /// Whether instructions of this type accept immediates; 16-bit floats, pairs, and types without arithmetic must be in
@@ -116,17 +116,18 @@ pub trait Scalar: Copy + Debug + PartialEq + Send + Sync + 'static + sealed::Sea
 
 /// A type that can be stored in memory; [`Element::Reg`] is the type that a load returns.
 ///
-/// 8-bit integers and floats are in 32-bit registers: `ld.u8` extends, `st.u8` truncates.
+/// 8-bit integers and floats are stored in 32-bit registers: `ld.u8` extends the value that it loads, and `st.u8` truncates the value that
+/// it stores.
 pub trait Element: sealed::Sealed + Copy + Debug + PartialEq + Send + Sync + 'static {
     /// The type of the register that a load returns.
     type Reg: Scalar;
     /// The type suffix of `ld` and `st`: `"u8"`.
     const MEM: &'static str;
-    /// The type suffix of a declaration: `"b8"`.
+    /// The type suffix of a declaration, such as `"b8"`.
     const DECL: &'static str;
     /// The size and alignment in memory, in bytes.
     const SIZE: u32;
-    /// The name in messages and manifests: `"bf16"`.
+    /// The name in messages and manifests, such as `"bf16"`.
     const NAME: &'static str;
     /// Returns the value's bytes in memory, little-endian, in the low bits.
     fn to_mem_bits(self) -> u64;
@@ -185,16 +186,16 @@ macro_rules! elements {
     )*};
 }
 
-/// Untyped 16 bits, `.b16`.
+/// 16 untyped bits, `.b16`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct B16(pub u16);
-/// Untyped 32 bits, `.b32`.
+/// 32 untyped bits, `.b32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct B32(pub u32);
-/// Untyped 64 bits, `.b64`.
+/// 64 untyped bits, `.b64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct B64(pub u64);
-/// Untyped 128 bits, `.b128`; a constant contains only the low 64 bits.
+/// 128 untyped bits, `.b128`; a constant contains only the low 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct B128(pub u64);
 
@@ -259,7 +260,7 @@ elements! {
     B64,    B64,     "b64",  "b64", 8, |v| v.0,                   B64;
 }
 
-/// Calls a macro with the host's types and, for each, the element types whose bits its buffers may contain.
+/// Calls a macro with the host's types and, for each type, the element types whose bits buffers of that type may contain.
 #[cfg(feature = "cuda")]
 macro_rules! storage_types {
     ($implement:ident) => {

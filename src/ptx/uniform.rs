@@ -1,9 +1,9 @@
 //! Uniformity: which threads are known to have the same value in a register, and therefore to take the same branch.
 //!
-//! Each register has a [`Uniformity`], derived from the operands of the instruction that writes it ([`rule`]). Control
-//! flow maintains the open conditions ([`condition`]); a collective instruction is rejected under a
-//! condition that may differ between its threads. Values carried by loops are assumed to remain as
-//! uniform as at loop entry, and the assumption is checked at the back edge ([`carried`]).
+//! Each register has a [`Uniformity`], derived from the operands of the instruction that writes it ([`rule`]). The conditions of the
+//! enclosing control flow are recorded ([`condition`]); a collective instruction is rejected under a condition that may differ between its
+//! threads. Values carried by loops are assumed to remain as uniform as at loop entry, and the assumption is checked at the back edge
+//! ([`carried`]).
 
 mod carried;
 mod condition;
@@ -25,8 +25,8 @@ pub(crate) use tracker::{Facts, Tracker};
 /// `Uniformity::Block > Uniformity::WARP`. Runs of 32 and of 48 threads are unordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Uniformity {
-    /// The same in each run of this many consecutive threads of the block, the first run starting at thread 0:
-    /// 1 if nothing is known, 32 for a warp, 128 for a warpgroup.
+    /// The same in each run of the given number of consecutive threads of the block, where the first run starts at thread 0. The number is
+    /// 1 if nothing is known, 32 for a warp, and 128 for a warpgroup.
     Threads(u32),
     /// The same in all threads of the block.
     Block,
@@ -44,7 +44,7 @@ impl Uniformity {
     /// The same in the 128 threads of each warpgroup.
     pub const WARP_GROUP: Self = Self::Threads(128);
 
-    /// Returns the uniformity of a result computed from two values with these uniformities.
+    /// Returns the uniformity of a result that is computed from two values, one with this uniformity and one with `other`.
     #[must_use]
     #[inline]
     pub fn meet(self, other: Self) -> Self {
@@ -58,7 +58,7 @@ impl Uniformity {
         }
     }
 
-    /// Returns whether a value with this uniformity is the same in all threads of each group of this kind, such as each warp for
+    /// Returns whether a value with this uniformity is the same in all threads of each group, for example of each warp if `group` is
     /// [`WARP`](Self::WARP).
     pub fn covers(self, group: Self) -> bool {
         self.meet(group) == group

@@ -14,8 +14,8 @@ use super::{
 /// A value of type `T` in kernel `'k`: a constant known to the host, or a register.
 ///
 /// Values are `Copy` and immutable. Arithmetic on two constants is evaluated on the host and emits nothing; any other operation emits an
-/// instruction into the kernel to which the register belongs. A register of one kernel cannot be used in another: `'k` is invariant and
-/// unique to each kernel.
+/// instruction into the kernel to which the register belongs, unless the result is already known. A register of one kernel cannot be used
+/// in another: `'k` is invariant and unique to each kernel.
 ///
 /// A value that must change across iterations of an emitted loop is a [`Var`](super::Var) or loop state.
 ///
@@ -47,8 +47,8 @@ impl Untyped {
 
 impl<T: Scalar> Sealed for Val<'_, T> {}
 
-/// The bound of Rust's comparison operators, which values do not satisfy: rustc's error names this trait, whose name lists the methods to
-/// call instead.
+/// The bound of Rust's comparison operators, which values do not satisfy. The error message of rustc contains the name of this trait, which
+/// lists the methods to call instead.
 #[doc(hidden)]
 pub trait CompareByMethodsEqNeLtLeGtGe: Sealed {}
 
@@ -206,7 +206,7 @@ impl<'k, T: Scalar> Val<'k, T> {
         self.divisor().is_multiple_of(u64::from(divisor.max(1)))
     }
 
-    /// Returns whether both are the same register or the same constant, and therefore equal.
+    /// Returns whether `self` and `other` are the same register or the same constant, and therefore equal.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self.0, other.0) {
             (Repr::Const(a), Repr::Const(b)) => a.to_bits() == b.to_bits(),
@@ -232,8 +232,8 @@ impl<'k, T: Scalar> Val<'k, T> {
         T::PTX.starts_with('s')
     }
 
-    /// Requires that `divisor` divide this integer, a kernel parameter; every launch checks this. Known divisors determine the widths of
-    /// vector accesses and remove predicates.
+    /// Requires that `divisor` divide this integer, a kernel parameter; every launch checks this requirement. Known divisors determine the
+    /// widths of vector accesses and remove predicates.
     ///
     /// The builder rejects a computed register that is not known to be a multiple, because no launch can check it; use
     /// [`assume_multiple_of`](Self::assume_multiple_of) instead.
@@ -251,7 +251,7 @@ impl<'k, T: Scalar> Val<'k, T> {
     ///
     /// # Safety
     ///
-    /// The assumption must hold: it removes predicates that keep accesses within their buffers.
+    /// The assumption must hold in every launch, because the builder then omits predicates that keep accesses within their buffers.
     #[track_caller]
     #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
     pub unsafe fn assume_multiple_of(self, divisor: u32) -> Self {
@@ -265,7 +265,7 @@ impl<'k, T: Scalar> Val<'k, T> {
 }
 
 impl<'k> Val<'k, u32> {
-    /// Requires that this integer, a kernel parameter, be at most `most`; every launch checks this.
+    /// Requires that this integer, a kernel parameter, be at most `most`; every launch checks this requirement.
     ///
     /// The builder rejects a computed register that is not known to be at most `most`, because no launch can check it.
     #[must_use]

@@ -7,7 +7,7 @@ use super::{body::RegId, kernel::Builder, operand::Operand, types::Scalar, val::
 /// A register that can be written repeatedly.
 ///
 /// [`Val`]s never change, so rebinding a `Val` inside an emitted loop would take effect only once, on the host. A `Var` is updated by the
-/// loop itself: read it with [`get`](Self::get), write it with [`set`](Self::set).
+/// loop itself: [`get`](Self::get) reads it, and [`set`](Self::set) writes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Var<'k, T: Scalar> {
     k: Builder<'k>,
@@ -43,7 +43,7 @@ impl<'k, T: Scalar> Var<'k, T> {
         self.k.emit(format_args!("mov.{}", T::MEM), &[Operand::Reg(self.reg), value.into().source()]);
     }
 
-    /// Replaces the value by the result of `f`.
+    /// Replaces the value with the result of `f`.
     #[track_caller]
     pub fn update(self, f: impl FnOnce(Val<'k, T>) -> Val<'k, T>) {
         let next = f(self.get());

@@ -22,7 +22,7 @@ const LOCAL_ALIGN: u32 = 16;
 
 /// A state space of module variables: [`Global`] or [`Const`].
 pub trait VariableSpace: Space {
-    /// The accesses that kernels may make to the variable.
+    /// The accesses to the variable that kernels may perform.
     type Access: Access;
     /// The maximum size of a variable in bytes.
     #[doc(hidden)]
@@ -72,13 +72,13 @@ impl<T: Element> Variable<T, Const> {
 }
 
 impl<T: Element> Variable<T, Global> {
-    /// Creates an array in device memory with these initial values.
+    /// Creates an array in global memory with the given initial values.
     #[doc(alias = ".global")]
     pub fn global(name: &str, values: &[T]) -> Self {
         Self::new(name, values.len(), values)
     }
 
-    /// Creates an array in device memory with `count` elements, which are initially 0.
+    /// Creates an array of `count` elements in global memory, which are initially 0.
     pub fn zeroed(name: &str, count: usize) -> Self {
         Self::new(name, count, &[])
     }
@@ -157,7 +157,7 @@ impl<T: Element, S: VariableSpace> Variable<T, S> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns a pointer to the first element of a module variable, and declares it in the kernel's module.
+    /// Returns a pointer to the first element of a module variable, and declares the variable in the kernel's module.
     ///
     /// Variables with the same name in a module must have the same declaration.
     #[track_caller]
@@ -173,7 +173,7 @@ impl<'k> Builder<'k> {
         self.symbol_address(&variable.name, align)
     }
 
-    /// Allocates an uninitialized array of `count` elements private to the thread, aligned to 16 bytes.
+    /// Allocates an uninitialized array of `count` elements that is private to the thread and aligned to 16 bytes.
     ///
     /// It is stored in local memory unless ptxas can keep it in registers, which requires constant indices.
     #[doc(alias = ".local")]

@@ -11,9 +11,10 @@ use super::{
     tensor_map::TensorBox,
 };
 
-/// A value that may be passed for the kernel parameter `P`: `&Buffer<T>` for [`In<T>`](In), `&mut Buffer<T>` for [`Out<T>`](Out) and
-/// [`InOut<T>`](InOut), a scalar of the parameter's type for a scalar, [`TensorBox::of`](super::TensorBox::of) one of these buffers for a
-/// [`TensorMap`](crate::ptx::TensorMap), and an array of such values for an array of parameters.
+/// A value that may be passed for the kernel parameter `P`: `&Buffer<T>` or [`BufferRef<T>`](super::BufferRef) for [`In<T>`](In);
+/// `&mut Buffer<T>` or [`BufferMut<T>`](super::BufferMut) for [`Out<T>`](Out) and [`InOut<T>`](InOut); a scalar of the parameter's type for
+/// a scalar parameter; the result of [`TensorBox::of`](super::TensorBox::of) for a [`TensorMap`](crate::ptx::TensorMap); and an array of
+/// such values for an array of parameters.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed for the kernel parameter `{P}`",
     label = "the kernel has `{P}` here",
@@ -21,7 +22,7 @@ use super::{
             parameter's type"
 )]
 pub trait Argument<P: Param>: sealed::Sealed<P> {
-    /// Adds the value, or the values of an array in order, without their types.
+    /// Appends the value, or the values of an array in order, to `to` and erases their types.
     fn pass<'a>(self, to: &mut Vec<Value<'a>>)
     where
         Self: 'a;
@@ -41,7 +42,7 @@ pub trait Arguments<A: Params>: sealed::Sealed<A> {
         Self: 'a;
 }
 
-/// An argument without its type.
+/// An argument whose type is erased.
 #[derive(Debug)]
 pub struct Value<'a>(pub(super) Kind<'a>);
 
@@ -237,6 +238,6 @@ tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ L XL M XM N XN O XO 
 tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ L XL M XM N XN O XO P XP Q XQ R XR S XS T XT U XU V XV W XW X XX Y XY }
 
 pub(super) mod sealed {
-    /// Restricts implementations to the crate, because the checks of a launch rely on the kinds of values.
+    /// Restricts implementations to this crate, because the checks of a launch rely on the kinds of values.
     pub trait Sealed<P> {}
 }

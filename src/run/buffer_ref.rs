@@ -1,4 +1,4 @@
-//! Buffers of any owner, for calls that choose their kernel.
+//! Buffers of this crate or of cudarc, for the functions that choose a kernel.
 
 use std::{fmt, marker::PhantomData};
 
@@ -11,8 +11,8 @@ use super::{
     buffer::{Buffer, Store},
 };
 
-/// A buffer of elements `T` that a kernel reads. It is converted from a `&Buffer<T>`, or from a `&CudaSlice<U>` or `&CudaView<U>` of
-/// cudarc, where `U` is storage for `T` (`StorageFor`).
+/// A buffer of elements `T` that a kernel reads. It can be created with `From` from a `&Buffer<T>`, or from cudarc's `&CudaSlice<U>` or
+/// `&CudaView<U>`, where `U` is storage for `T` (`StorageFor`).
 #[derive(Clone, Copy)]
 pub struct BufferRef<'a, T> {
     pub(super) memory: ReadMemory<'a>,
@@ -21,8 +21,8 @@ pub struct BufferRef<'a, T> {
     pub(super) element: PhantomData<fn() -> T>,
 }
 
-/// A buffer of elements `T` that a kernel writes. It is converted from a `&mut Buffer<T>`, or from a `&mut CudaSlice<U>` or `&mut
-/// CudaViewMut<U>` of cudarc, where `U` is storage for `T` (`StorageFor`).
+/// A buffer of elements `T` that a kernel writes. It can be created with `From` from a `&mut Buffer<T>`, or from cudarc's
+/// `&mut CudaSlice<U>` or `&mut CudaViewMut<U>`, where `U` is storage for `T` (`StorageFor`).
 pub struct BufferMut<'a, T> {
     pub(super) memory: WriteMemory<'a>,
     /// The number of elements of `T`.
@@ -59,6 +59,16 @@ impl<T> BufferRef<'_, T> {
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
+
+    /// Returns whether the address is a multiple of `bytes`, a power of two up to 256. The addresses of allocations always are; a view of
+    /// an allocation may begin at any element.
+    pub fn is_aligned(&self, bytes: u64) -> bool {
+        match self.memory {
+            ReadMemory::None | ReadMemory::Store(_) => true,
+            #[cfg(feature = "cuda")]
+            ReadMemory::Slice(slice) => slice.is_aligned(bytes),
+        }
+    }
 }
 
 impl<T> BufferMut<'_, T> {
@@ -72,6 +82,11 @@ impl<T> BufferMut<'_, T> {
         self.len == 0
     }
 
+    /// Returns whether the address is a multiple of `bytes`; see [`BufferRef::is_aligned`].
+    pub fn is_aligned(&self, bytes: u64) -> bool {
+        self.as_read().is_aligned(bytes)
+    }
+
     /// Reborrows the buffer, so that several launches can write it one after the other.
     pub fn reborrow(&mut self) -> BufferMut<'_, T> {
         let memory = match &mut self.memory {
@@ -82,7 +97,7 @@ impl<T> BufferMut<'_, T> {
         BufferMut { memory, ..*self }
     }
 
-    /// Returns the buffer for a launch that reads it.
+    /// Returns the buffer as a [`BufferRef`], for a launch that reads it.
     pub fn as_read(&self) -> BufferRef<'_, T> {
         let memory = match &self.memory {
             WriteMemory::Store(store) => ReadMemory::Store(store),

@@ -17,22 +17,25 @@ use rustc_hash::FxHashMap;
 
 #[cfg(feature = "sim")]
 use super::simulator::Simulator;
-use super::{argument::Arguments, choice::AnyDevice, device::Device, error::RunError, launched::Launched};
+use super::{
+    argument::Arguments, buffer::Buffer, choice::AnyDevice, device::Device, error::RunError,
+    launched::Launched,
+};
 #[cfg(feature = "cuda")]
-use super::{gpu_device::GpuDevice, loaded::Loaded};
+use super::{buffer::Store, device::bytes_of, gpu_device::GpuDevice, loaded::Loaded};
 #[cfg(feature = "cuda")]
-use crate::gpu::Gpu;
-use crate::ptx::{BuildError, Entry, Kernel, Params, Target};
+use crate::gpu::{Gpu, allocated};
+use crate::ptx::{BuildError, Element, Entry, Kernel, Params, Target};
 
 /// The maximum number of problems of one type that are remembered, and of kernels that are kept for them.
 const MOST_KEPT: usize = 4096;
 
-/// A cache of the kernels that were built and loaded for one device. A call with the same problem as an earlier one reuses its kernel, which
-/// is not chosen, built, compiled or loaded again; on a GPU, tensor maps of the same buffers are not encoded again.
+/// A cache of the kernels that were built and loaded for one device. A call with the same problem as an earlier call reuses its kernel, so
+/// no kernel is chosen, built, compiled or loaded again; on a GPU, tensor maps of the same buffers are not encoded again.
 ///
 /// A cache is created from `&Simulator`, `&GpuDevice` or `&AnyDevice`, or from `&Gpu`. With one of the first three, calls take the
-/// [`Buffer`](super::Buffer)s of the device and wait for the kernel. With a `Gpu`, calls also take buffers of cudarc, and queue the kernel on
-/// the default stream or, with `KernelCache::on`, on another one.
+/// [`Buffer`](super::Buffer)s of the device and wait for the kernel. With a `Gpu`, calls also take buffers of cudarc, and queue the kernel
+/// on the default stream or on the stream passed to `KernelCache::on`.
 ///
 /// ```
 /// use warpwright::{kernels::{call, NormFunction}, prelude::*, run::{self, Device, KernelCache}};
@@ -51,6 +54,8 @@ pub struct KernelCache<'d> {
     place: Place<'d>,
     /// For each type of problem and of parameters, a map from problems to kernels.
     kept: Mutex<FxHashMap<TypeId, Box<dyn Any + Send>>>,
+    /// Values that the choice of kernels depends on, by type.
+    settings: FxHashMap<TypeId, Box<dyn Any + Send + Sync>>,
 }
 
 /// The device, or the GPU and stream, on which kernels run.
@@ -79,7 +84,7 @@ struct Ready<A> {
     loaded: OnceLock<Loaded<A>>,
 }
 
-/// The kernel that a call chose.
+/// A kernel that a call has chosen.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Picked {
@@ -87,9 +92,9 @@ pub struct Picked {
     pub name: String,
     /// What the kernel computes.
     pub description: String,
-    /// The target that it was built for.
+    /// The target for which the kernel was built.
     pub target: Target,
-    /// The time to build it.
+    /// The time that building the kernel took.
     pub build_time: Duration,
 }
 
@@ -101,7 +106,7 @@ impl fmt::Display for Picked {
     }
 }
 
-/// A call that has run, or is queued.
+/// A call whose kernel has run or is queued.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Called {
@@ -111,21 +116,23 @@ pub struct Called {
     pub reused: bool,
     /// The result of the launch; `None` if the kernel was only queued on a stream.
     pub launched: Option<Launched>,
+    /// The kernels that first copied operands that [`kernel`](Self::kernel) cannot read in place; empty for most calls.
+    pub copies: Vec<Arc<Picked>>,
 }
 
-/// Errors of a call. Either nothing was launched, or a launch failed; if the call consists of several launches, earlier ones may have
-/// written results.
+/// An error of a call. Either no kernel was launched, or a launch failed; if the call consists of several launches, earlier launches may
+/// have written results.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// No kernel supports the sizes, or the cache does not support calls on a stream.
+    /// An argument is not valid, no kernel supports the sizes, or the cache does not support calls on a stream.
     #[error("{call}: expected {expected}, found {found}")]
     Refused {
         /// The name of the function.
         call: &'static str,
-        /// The requirement.
+        /// What was expected.
         expected: String,
-        /// The value that violates it.
+        /// The value found.
         found: String,
     },
     /// The kernel for the problem cannot be built.
@@ -152,14 +159,14 @@ impl<'d> KernelCache<'d> {
         device.into()
     }
 
-    /// Returns this cache with another stream of the GPU, on which calls queue their kernels. Calls are refused unless the cache was created
-    /// from `&Gpu`.
+    /// Returns this cache together with a stream of the GPU, on which calls queue their kernels. These calls return [`CallError::Refused`]
+    /// unless the cache was created from `&Gpu`.
     #[cfg(feature = "cuda")]
-    pub fn on<'q>(&'q self, stream: &'q CudaStream) -> Queue<'q> {
+    pub fn on<'q>(&'q self, stream: &'q Arc<CudaStream>) -> Queue<'q> {
         Queue { cache: self, stream: Some(stream) }
     }
 
-    /// Returns the name of the device: `NVIDIA H200`, `simulator`.
+    /// Returns the name of the device, such as `NVIDIA H200` or `simulator`.
     pub fn name(&self) -> String {
         match &self.place {
             #[cfg(feature = "sim")]
@@ -196,7 +203,19 @@ impl<'d> KernelCache<'d> {
     }
 
     fn of(place: Place<'d>) -> Self {
-        Self { place, kept: Mutex::default() }
+        Self { place, kept: Mutex::default(), settings: FxHashMap::default() }
+    }
+
+    /// Returns a value that the choice of kernels depends on, if it was set.
+    pub(crate) fn setting<S: Any>(&self) -> Option<&S> {
+        self.settings.get(&TypeId::of::<S>())?.downcast_ref()
+    }
+
+    /// Returns a value that the choice of kernels depends on, to change it. The kernels of earlier calls are forgotten.
+    pub(crate) fn setting_mut<S: Any + Default + Send + Sync>(&mut self) -> &mut S {
+        self.kept.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+        let setting = self.settings.entry(TypeId::of::<S>()).or_insert_with(|| Box::new(S::default()));
+        setting.downcast_mut().expect("the value has the type of its key")
     }
 
     /// Returns the kernel of an earlier call with the same problem.
@@ -273,7 +292,7 @@ impl<'d> From<&'d Gpu> for KernelCache<'d> {
 pub struct Queue<'q> {
     cache: &'q KernelCache<'q>,
     #[cfg(feature = "cuda")]
-    stream: Option<&'q CudaStream>,
+    stream: Option<&'q Arc<CudaStream>>,
 }
 
 impl<'q> From<&'q KernelCache<'_>> for Queue<'q> {
@@ -292,8 +311,8 @@ impl Queue<'_> {
         self.cache
     }
 
-    /// Launches the kernel for a problem. Unless an earlier call named `call` had the same problem, `pick` chooses the kernel. `build` then
-    /// builds it, unless an earlier call named `call` led to the same choice.
+    /// Launches the kernel for a problem. `pick` chooses the kernel, unless an earlier call named `call` had the same problem; `build` then
+    /// builds the kernel, unless an earlier call named `call` led to the same choice.
     ///
     /// # Errors
     /// Returns [`CallError`] if `build`, loading or the launch fails.
@@ -336,7 +355,29 @@ impl Queue<'_> {
             }
         };
         let launched = self.start(&ready, arguments).map_err(run)?;
-        Ok(Called { kernel: Arc::clone(&ready.picked), reused, launched })
+        Ok(Called { kernel: Arc::clone(&ready.picked), reused, launched, copies: Vec::new() })
+    }
+
+    /// Allocates a buffer of `len` elements with unspecified contents, for intermediate results that only kernels read. With a cache of a
+    /// `Gpu`, the memory is allocated and, when the buffer is dropped, freed in stream order, so the buffer may be dropped as soon as its
+    /// last launch is queued.
+    ///
+    /// # Errors
+    /// Returns [`CallError::Run`] if the device is out of memory.
+    #[doc(alias = "cuMemAllocAsync")]
+    pub fn workspace<T: Element>(self, call: &'static str, len: usize) -> Result<Buffer<T>, CallError> {
+        let run = |source| CallError::Run { call, source: Box::new(source) };
+        match &self.cache.place {
+            #[cfg(feature = "sim")]
+            Place::Simulator(device) => device.output(len),
+            #[cfg(feature = "cuda")]
+            Place::Device(device) => device.output(len),
+            #[cfg(feature = "cuda")]
+            Place::Gpu { gpu, stream } => bytes_of::<T>(len, || gpu.properties().name.clone())
+                .and_then(|bytes| Ok(allocated(self.stream.unwrap_or(stream), bytes.max(1))?))
+                .map(|slice| Buffer::new(Store::Cuda(slice), len)),
+        }
+        .map_err(run)
     }
 
     fn start<A: Params>(

@@ -9,8 +9,8 @@ use crate::{
 
 use super::{argument::IntoNumber, plan::Seen};
 
-/// A buffer element type with the same bits as the kernel element type `T`: `f32` for `f32`, `u16` or [`half::bf16`] for
-/// `bf16`.
+/// An element type of a buffer that stores elements of the kernel's type `T` bit for bit: for example, `f32` for `f32`, and `u16` or
+/// [`half::bf16`] for `bf16`.
 #[diagnostic::on_unimplemented(
     message = "a CUDA buffer of `{Self}` cannot store `{T}`",
     label = "the kernel expects `{T}` here",
@@ -32,7 +32,7 @@ storage_types! { storage }
 
 /// A value that may be passed for the kernel parameter `P` on a `CudaStream`: `&CudaSlice<U>` or `&CudaView<U>` for [`In<T>`](In), `&mut
 /// CudaSlice<U>` or `&mut CudaViewMut<U>` for [`Out<T>`](Out) and [`InOut<T>`](InOut), where `U` is [storage for](StorageFor) `T`; a scalar
-/// of the parameter's type for a scalar, and an array of such values for an array of parameters.
+/// of the parameter's type for a scalar parameter, and an array of such values for an array of parameters.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed for the kernel parameter `{P}`",
     label = "the kernel has `{P}` here",
@@ -60,7 +60,7 @@ pub trait CudaArguments<A: Params>: sealed::Sealed<A> {
         Self: 'a;
 }
 
-/// The arguments of a launch collected so far.
+/// The arguments collected so far for a launch.
 #[derive(Debug)]
 pub struct CudaLaunchArgs<'a> {
     pub(super) args: gpu::Args<'a>,
@@ -185,7 +185,7 @@ tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ L XL M XM N XN O XO 
 tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ L XL M XM N XN O XO P XP Q XQ R XR S XS T XT U XU V XV W XW X XX Y XY }
 
 mod sealed {
-    /// Restricts implementations to the crate, because the checks of a launch rely on the kinds of values.
+    /// Restricts implementations to this crate, because the checks of a launch rely on the kinds of values.
     pub trait Sealed<P> {}
 
     /// Seals [`StorageFor`], because the types must have the same size and accept any bits.

@@ -2,7 +2,7 @@
 
 use std::{fmt, marker::PhantomData};
 
-use cudarc::driver::{CudaSlice, CudaView, CudaViewMut};
+use cudarc::driver::{CudaSlice, CudaView, CudaViewMut, DevicePtr, DeviceSlice};
 
 use crate::{gpu::Args, ptx::Element};
 
@@ -15,6 +15,8 @@ use super::{
 pub(super) trait ReadSlice {
     /// Adds the address to the arguments of a launch.
     fn read<'a>(&'a self, args: &mut Args<'a>);
+    /// Returns whether the address is a multiple of `bytes` bytes.
+    fn is_aligned(&self, bytes: u64) -> bool;
 }
 
 /// A buffer that a kernel writes.
@@ -38,10 +40,15 @@ impl fmt::Debug for dyn WriteSlice + '_ {
 }
 
 macro_rules! read {
-    ($($slice:ty)*) => {$(
+    ($($slice:ty, $is_aligned:expr;)*) => {$(
         impl<U> ReadSlice for $slice {
             fn read<'a>(&'a self, args: &mut Args<'a>) {
                 args.read(self);
+            }
+
+            fn is_aligned(&self, bytes: u64) -> bool {
+                let is_aligned: fn(&Self, u64) -> bool = $is_aligned;
+                is_aligned(self, bytes)
             }
         }
     )*};
@@ -61,7 +68,12 @@ macro_rules! written {
     )*};
 }
 
-read! { CudaSlice<U> CudaView<'_, U> CudaViewMut<'_, U> }
+read! {
+    // An allocation.
+    CudaSlice<U>,       |_, _| true;
+    CudaView<'_, U>,    |view, bytes| view.device_ptr(view.stream()).0.is_multiple_of(bytes);
+    CudaViewMut<'_, U>, |view, bytes| view.device_ptr(view.stream()).0.is_multiple_of(bytes);
+}
 written! { CudaSlice<U> CudaViewMut<'_, U> }
 
 /// Returns the number of elements of `T` in `len` elements of `U`.

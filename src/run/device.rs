@@ -22,13 +22,13 @@ use super::{
 ///
 /// All calls are synchronous.
 pub trait Device: Backend + fmt::Debug {
-    /// Returns the device name: `NVIDIA H200`, `simulator`.
+    /// Returns the device name, such as `NVIDIA H200` or `simulator`.
     fn name(&self) -> String;
 
-    /// Returns a one-line description: the name, the properties, and the reason for the choice, if any.
+    /// Returns a one-line description: the name, the properties and, if recorded, the reason why this device was chosen.
     fn describe(&self) -> String;
 
-    /// Returns the compute capability, which determines the supported targets: `(9, 0)`.
+    /// Returns the compute capability, such as `(9, 0)`, which determines the supported targets.
     fn capability(&self) -> (u32, u32);
 
     /// Returns the number of multiprocessors.
@@ -59,10 +59,10 @@ pub trait Device: Backend + fmt::Debug {
         filled(self, len, 0xFF)
     }
 
-    /// Copies a buffer's elements back.
+    /// Copies the elements of a buffer to the host and returns them.
     ///
     /// # Errors
-    /// Returns an error if the buffer belongs to another device, or an earlier kernel corrupted the device's state.
+    /// Returns an error if the buffer belongs to another device, or if an earlier kernel corrupted the device's state.
     fn download<T: Element>(&self, buffer: &Buffer<T>) -> Result<Vec<T>, RunError> {
         if self.address(&buffer.store).is_none() {
             return Err(RunError::OtherBuffer { device: self.name() });
@@ -70,21 +70,23 @@ pub trait Device: Backend + fmt::Debug {
         Ok(from_bytes(&self.read(&buffer.store, buffer.len() * T::SIZE as usize)?))
     }
 
-    /// Runs a kernel on the grid given by its grid rule and waits for it. An empty grid is not an error.
+    /// Runs a kernel on the grid that its grid rule specifies, and waits until the kernel has finished. If the grid is empty, the kernel
+    /// does not run, which is not an error.
     ///
     /// # Errors
-    /// Before anything runs, returns an error if the device cannot run the kernel's target, if an argument violates an assumption of the
-    /// kernel (divisibility, alignment), or if the kernel has no grid rule or block shape. Afterward, returns the errors that the device
-    /// reports.
+    /// Before the kernel runs, returns an error if the device cannot run the kernel's target, if an argument violates an assumption of the
+    /// kernel (such as divisibility or alignment), or if the kernel has no grid rule or block shape. After that, returns the errors that
+    /// the device reports.
     fn launch<A: Params>(&self, kernel: &Kernel<A>, args: impl Arguments<A>) -> Result<Launched, RunError> {
         start(self, kernel.entry(), None, args.values())
     }
 
-    /// Runs a kernel as [`launch`](Device::launch) does, but on a grid of `grid` blocks in x, y and z instead of that of the kernel's grid
-    /// rule.
+    /// Runs a kernel as [`launch`](Device::launch) does, but on a grid of `grid` blocks in x, y and z instead of the grid that the grid
+    /// rule gives.
     ///
     /// # Errors
-    /// Returns the errors of [`launch`](Device::launch).
+    /// Returns the errors of [`launch`](Device::launch), except that the kernel need not have a grid rule, and [`RunError::GridBeyondRule`]
+    /// if `grid` exceeds the result of the kernel's grid rule.
     fn launch_grid<A: Params>(
         &self,
         kernel: &Kernel<A>,
@@ -95,7 +97,8 @@ pub trait Device: Backend + fmt::Debug {
     }
 
     /// Writes the launch as a case for `warpwright sim`: `case.json`, `kernel.ptx` with Rust lines, and the contents of each
-    /// buffer as `in_NAME.npy`. Does not run the kernel. Record before the launch: a launch changes the buffers that it writes.
+    /// buffer as `in_NAME.npy`. Does not run the kernel. Call this method before the launch, because a launch changes the buffers that it
+    /// writes.
     ///
     /// ```
     /// use warpwright::{prelude::*, run::{Device, Simulator}};
@@ -115,8 +118,8 @@ pub trait Device: Backend + fmt::Debug {
     /// ```
     ///
     /// # Errors
-    /// Returns [`RecordError::Run`] for the errors that [`launch`](Device::launch) reports before anything runs; [`RecordError::Write`] if
-    /// a file cannot be written.
+    /// Returns [`RecordError::Run`] for the errors that [`launch`](Device::launch) returns before the kernel runs, and
+    /// [`RecordError::Write`] if a file cannot be written.
     #[cfg(feature = "record")]
     fn record_case<A: Params>(
         &self,
@@ -130,7 +133,7 @@ pub trait Device: Backend + fmt::Debug {
 
 /// The operations that differ between kinds of devices; sealed.
 pub trait Backend {
-    /// Allocates memory with these contents.
+    /// Allocates memory that contains `bytes`.
     fn allocate(&self, bytes: &[u8]) -> Result<Store, RunError>;
     /// Allocates `bytes` bytes, all equal to `byte`.
     fn allocate_filled(&self, bytes: usize, byte: u8) -> Result<Store, RunError>;
@@ -158,10 +161,15 @@ pub struct Request<'k, 'a> {
 
 /// Returns a buffer of `len` elements whose bytes are all `byte`, without a copy of it on the host.
 fn filled<T: Element>(device: &(impl Device + ?Sized), len: usize, byte: u8) -> Result<Buffer<T>, RunError> {
+    let bytes = bytes_of::<T>(len, || device.name())?;
+    Ok(Buffer::new(device.allocate_filled(bytes, byte)?, len))
+}
+
+/// Returns the size in bytes of a buffer of `len` elements on the device of this name.
+pub(super) fn bytes_of<T: Element>(len: usize, device: impl FnOnce() -> String) -> Result<usize, RunError> {
     // An allocation larger than half of the address space is not possible on any device or host.
     let bytes = len.checked_mul(T::SIZE as usize).filter(|&bytes| isize::try_from(bytes).is_ok());
-    let too_large = || RunError::BufferTooLarge { len, element_bytes: T::SIZE, device: device.name() };
-    Ok(Buffer::new(device.allocate_filled(bytes.ok_or_else(too_large)?, byte)?, len))
+    bytes.ok_or_else(|| RunError::BufferTooLarge { len, element_bytes: T::SIZE, device: device() })
 }
 
 fn start<'a>(

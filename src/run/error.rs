@@ -12,7 +12,7 @@ use super::source_line::SourceLine;
 #[cfg(feature = "cuda")]
 use crate::gpu::{GpuError, JitMessage, LaunchError, LoadError, Unavailable};
 
-/// Errors of a launch, before or while the kernel runs.
+/// An error in opening a device, in allocating or copying a buffer, or in loading, launching or running a kernel.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -23,7 +23,7 @@ pub enum RunError {
         kernel: String,
         /// The parameter name.
         parameter: String,
-        /// The divisor required.
+        /// The required divisor.
         expected: u32,
         /// The argument.
         found: i128,
@@ -35,7 +35,7 @@ pub enum RunError {
         kernel: String,
         /// The parameter name.
         parameter: String,
-        /// The largest value.
+        /// The maximum that the kernel allows.
         most: u32,
         /// The argument.
         found: i128,
@@ -49,7 +49,7 @@ pub enum RunError {
         kernel: String,
         /// The parameter name.
         parameter: String,
-        /// The alignment required.
+        /// The required alignment in bytes.
         expected: u32,
         /// The address.
         found: u64,
@@ -63,7 +63,7 @@ pub enum RunError {
         kernel: String,
         /// The parameter name.
         parameter: String,
-        /// The number of elements required.
+        /// The required number of elements.
         expected: u64,
         /// The number of elements in the buffer.
         found: u64,
@@ -78,7 +78,7 @@ pub enum RunError {
         /// The parameter name.
         parameter: String,
     },
-    /// A view has more coordinates along a mode than the kernel can count.
+    /// A view has more coordinates along a mode than the kernel can represent.
     #[error(
         "kernel `{kernel}`: parameter `{parameter}`: expected at most {expected} coordinates along a mode, found {found}"
     )]
@@ -87,7 +87,7 @@ pub enum RunError {
         kernel: String,
         /// The parameter name.
         parameter: String,
-        /// The number of coordinates that the kernel can count.
+        /// The number of coordinates that the kernel can represent.
         expected: u64,
         /// The number of coordinates.
         found: u64,
@@ -133,7 +133,7 @@ pub enum RunError {
         kernel: String,
         /// The parameter name.
         parameter: String,
-        /// The device that should run it.
+        /// The device that was to run the kernel.
         device: String,
     },
     /// A buffer was passed to a device to which it does not belong.
@@ -168,20 +168,20 @@ pub enum RunError {
         /// The maximum.
         most: u64,
     },
-    /// The result of the kernel's grid rule, which also bounds a given grid, does not fit in 64 bits.
+    /// The result of the kernel's grid rule, which is also the upper bound of an explicit grid, does not fit in 64 bits.
     #[error("kernel `{kernel}`: expected arguments whose grid rule fits in 64 bits, found an overflow")]
     GridOverflow {
         /// The kernel name.
         kernel: String,
     },
-    /// A given grid exceeds the kernel's grid rule, which bounds the accesses of its blocks.
+    /// An explicit grid exceeds the result of the kernel's grid rule, on which the bounds of accesses depend.
     #[error("kernel `{kernel}`: expected a grid of at most {rule:?} blocks, found {grid:?}")]
     GridBeyondRule {
         /// The kernel name.
         kernel: String,
-        /// The blocks in x, y, z.
+        /// The blocks in x, y and z.
         grid: [u32; 3],
-        /// The blocks in x, y, z by the rule.
+        /// The blocks in x, y and z that the grid rule gives.
         rule: [u64; 3],
     },
     /// The grid is not a multiple of the kernel's cluster shape.
@@ -191,24 +191,24 @@ pub enum RunError {
     PartialCluster {
         /// The kernel name.
         kernel: String,
-        /// The blocks in x, y, z.
+        /// The blocks in x, y and z.
         grid: [u32; 3],
-        /// The blocks per cluster in x, y, z.
+        /// The blocks per cluster in x, y and z.
         cluster: [u32; 3],
     },
-    /// The device cannot run the target that the kernel was built for.
+    /// The device cannot run the target for which the kernel was built.
     #[error("kernel `{kernel}`: expected a target that {device} (sm_{}{}) can run, found {target}", .capability.0, .capability.1)]
     WrongTarget {
         /// The kernel name.
         kernel: String,
-        /// The target that it was built for.
+        /// The target for which the kernel was built.
         target: Target,
         /// The device.
         device: String,
         /// The device's compute capability.
         capability: (u32, u32),
     },
-    /// The simulator rejected the kernel's text.
+    /// The simulator rejected the kernel's PTX text.
     #[cfg(feature = "sim")]
     #[error("kernel `{kernel}`: {source}")]
     Parse {
@@ -241,7 +241,7 @@ pub enum RunError {
     #[cfg(not(feature = "cuda"))]
     #[error("expected a build with the feature `cuda` to use a GPU, found one without it")]
     NoCuda,
-    /// The driver rejected the kernel.
+    /// The driver rejected the kernel or compiled it to slow code.
     #[cfg(feature = "cuda")]
     #[error(transparent)]
     Load(Box<JitError>),
@@ -285,10 +285,10 @@ impl From<GpuError> for RunError {
     }
 }
 
-/// A kernel that the driver rejected, with the Rust lines for the compiler's messages.
+/// A kernel that the driver rejected or compiled to slow code ([`LoadError::Advisories`]), with the Rust lines for the compiler's messages.
 #[cfg(feature = "cuda")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("kernel `{kernel}`: the driver rejected the PTX: {}", summary(.messages, .source))]
+#[error("kernel `{kernel}`: {}", summary(.messages, .source))]
 pub struct JitError {
     /// The kernel name.
     pub kernel: String,
@@ -306,7 +306,7 @@ pub struct LoadMessage {
     pub message: JitMessage,
     /// The PTX line.
     pub ptx: Option<String>,
-    /// The Rust line that emitted it.
+    /// The Rust line that emitted the PTX line.
     pub rust: Option<SourceLine>,
 }
 
@@ -345,10 +345,14 @@ impl fmt::Display for LoadMessage {
 
 #[cfg(feature = "cuda")]
 fn summary(messages: &[LoadMessage], source: &LoadError) -> String {
-    match source {
+    let head = match source {
         LoadError::Rejected { code, .. } if !messages.is_empty() => {
-            messages.iter().fold(code.to_string(), |text, message| format!("{text}\n  {message}"))
+            format!("the driver rejected the PTX: {code}")
         }
-        other => other.to_string(),
-    }
+        LoadError::Advisories { .. } => {
+            "expected `wgmma` and `setmaxnreg` to be compiled as written, found".to_owned()
+        }
+        other => return other.to_string(),
+    };
+    messages.iter().fold(head, |text, message| format!("{text}\n  {message}"))
 }

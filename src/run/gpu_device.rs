@@ -60,7 +60,7 @@ impl GpuDevice {
     }
 }
 
-/// A device on the GPU's default stream.
+/// Creates a device that uses the GPU's default stream.
 impl From<Gpu> for GpuDevice {
     fn from(gpu: Gpu) -> Self {
         let stream = gpu.stream();

@@ -9,9 +9,9 @@ use crate::sim;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Launched {
-    /// The blocks in x, y and z; if one is zero, nothing ran.
+    /// The numbers of blocks in x, y and z; if one of them is zero, the kernel did not run.
     pub grid: [u32; 3],
-    /// The time from first to last instruction by the GPU's clock, or the duration of the simulation.
+    /// The time between two events recorded on the GPU's stream, one before and one after the kernel, or the duration of the simulation.
     pub time: Duration,
     /// The time to compile or decode the kernel; zero if it was loaded by an earlier launch.
     pub load_time: Duration,

@@ -48,18 +48,19 @@ impl<A> fmt::Debug for Loaded<A> {
 }
 
 impl Gpu {
-    /// Compiles a kernel with the driver's compiler and loads it. Nsight Compute and compute-sanitizer then refer to the Rust
-    /// lines that emitted it.
+    /// Compiles a kernel with the driver's compiler and loads it. Nsight Compute and compute-sanitizer then refer to the Rust lines that
+    /// emitted the instructions.
     ///
     /// # Errors
-    /// Returns an error if the device cannot run the kernel's target, or if the driver rejects the kernel; the error then names the PTX
-    /// line and the Rust line that emitted it.
+    /// Returns an error if the device cannot run the kernel's target, or if the driver rejects the kernel or compiles it to slow code
+    /// ([`LoadError::Advisories`](crate::gpu::LoadError::Advisories)); [`RunError::Load`] contains the compiler's messages, each with its
+    /// PTX line and the Rust line that emitted it, if known.
     pub fn load<A: Params>(&self, kernel: &Kernel<A>) -> Result<Loaded<A>, RunError> {
         self.load_with(kernel, &WITH_LINES)
     }
 
-    /// Compiles and loads a kernel as [`load`](Gpu::load) does, but with these options instead of the default, which keeps Rust lines for
-    /// profilers.
+    /// Compiles and loads a kernel as [`load`](Gpu::load) does, but with the given options instead of the default options, which keep Rust
+    /// lines for profilers.
     ///
     /// # Errors
     /// Returns the errors of [`load`](Gpu::load).
@@ -74,24 +75,25 @@ impl Gpu {
 }
 
 impl<A: Params> Loaded<A> {
-    /// Queues the kernel on `stream` and returns immediately. The grid is given by the kernel's grid rule; an empty grid queues
-    /// nothing.
+    /// Queues the kernel on `stream` and returns immediately. The kernel's grid rule gives the grid; if the grid is empty, no kernel is
+    /// queued.
     ///
     /// [`run`](crate::run) lists the checks of a launch.
     ///
     /// # Errors
-    /// Returns an error if an argument violates an assumption of the kernel (divisibility, alignment), if the kernel has no grid rule or
-    /// block shape, or if buffers, stream and kernel belong to different contexts. A fault of the kernel itself is reported by a later call
-    /// on the context.
+    /// Returns an error if an argument violates an assumption of the kernel (such as divisibility or alignment), if the kernel has no grid
+    /// rule or block shape, or if buffers, stream and kernel belong to different contexts. A fault of the kernel itself is reported by a
+    /// later call on the context.
     pub fn launch(&self, stream: &CudaStream, args: impl CudaArguments<A>) -> Result<(), RunError> {
         self.start(stream, None, args)
     }
 
-    /// Queues the kernel as [`launch`](Loaded::launch) does, but on a grid of `grid` blocks in x, y and z instead of that of the kernel's
-    /// grid rule.
+    /// Queues the kernel as [`launch`](Loaded::launch) does, but on a grid of `grid` blocks in x, y and z instead of the grid that the grid
+    /// rule gives.
     ///
     /// # Errors
-    /// Returns the errors of [`launch`](Loaded::launch).
+    /// Returns the errors of [`launch`](Loaded::launch), except that the kernel need not have a grid rule, and
+    /// [`RunError::GridBeyondRule`] if `grid` exceeds the result of the kernel's grid rule.
     pub fn launch_grid(
         &self,
         stream: &CudaStream,
@@ -101,8 +103,9 @@ impl<A: Params> Loaded<A> {
         self.start(stream, Some(grid), args)
     }
 
-    /// Checks a launch on the grid of the kernel's grid rule and creates its tensor maps, without queueing it, and passes the prepared launch
-    /// to `work`. Use this method for launches that are repeated with the same arguments. The buffers stay borrowed until `work` returns.
+    /// Checks a launch and creates its tensor maps without queueing the kernel, and passes the prepared launch to `work`. The kernel's grid
+    /// rule gives the grid. Use this method for launches that are repeated with the same arguments. The buffers stay borrowed until `work`
+    /// returns.
     ///
     /// ```no_run
     /// use warpwright::{gpu::Gpu, prelude::*};
@@ -207,7 +210,7 @@ impl<A> Loaded<A> {
 pub struct Prepared<'a>(Option<PreparedLaunch<'a>>);
 
 impl Prepared<'_> {
-    /// Queues the kernel and returns immediately; an empty grid queues nothing.
+    /// Queues the kernel and returns immediately; if the grid is empty, no kernel is queued.
     ///
     /// # Errors
     /// Returns the driver's error. A fault of the kernel itself is reported by a later call on the context.
@@ -218,7 +221,7 @@ impl Prepared<'_> {
 
 /// The default options for typed kernels.
 pub(super) const WITH_LINES: LoadOptions =
-    LoadOptions { line_info: true, max_registers: None, optimization: None };
+    LoadOptions { line_info: true, max_registers: None, optimization: None, allow_advisories: false };
 
 /// A kernel loaded by the driver.
 #[derive(Debug)]

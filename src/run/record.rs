@@ -19,7 +19,7 @@ use super::{
 };
 use crate::ptx::{ParamDecl, SwizzleMode};
 
-/// Errors of recording a case.
+/// An error in recording a case.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {

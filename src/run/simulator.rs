@@ -62,20 +62,21 @@ impl Simulator {
         self.with(|sim| sim.step_limit(instructions))
     }
 
-    /// Sets the number of multiprocessors, which determines the grid of persistent kernels; by default, that of the largest GPU of the
+    /// Sets the number of multiprocessors, which determines the grid of persistent kernels. The default is that of the largest GPU of the
     /// architecture.
     #[must_use]
     pub fn multiprocessors(self, count: u32) -> Self {
         Self { multiprocessors: Some(count), ..self }
     }
 
-    /// Calls `listener` with the numbers of completed and total blocks during a launch, possibly from different threads.
+    /// Sets a listener, which a launch calls with the number of completed blocks and the total number of blocks, possibly from different
+    /// threads.
     #[must_use]
     pub fn on_progress(self, listener: impl Fn(u64, u64) + Send + Sync + 'static) -> Self {
         self.with(|sim| sim.on_progress(listener))
     }
 
-    /// Adds the reason why no GPU is used to [`Device::describe`].
+    /// Adds to [`Device::describe`] the reason why no GPU is used.
     #[must_use]
     pub fn with_reason(self, why: &str) -> Self {
         Self { reason: Some(why.to_string()), ..self }

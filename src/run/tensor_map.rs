@@ -15,7 +15,7 @@ use super::{
     plan::parameter_name,
 };
 
-/// A tensor in a buffer, and the box that one copy moves. Dimension 0 is the innermost, whose elements are adjacent.
+/// A tensor in a buffer, and the box that one copy moves. Dimension 0 is the innermost dimension, along which elements are adjacent.
 ///
 /// [`of`](Self::of) converts it to an argument for a [`TensorMap`] parameter; the launch checks that the tensor is in the buffer, and
 /// encodes the map. Launches on a [`Device`](super::Device) accept this argument; kernels loaded for an application's own streams do not.
@@ -49,22 +49,22 @@ use super::{
 #[doc(alias = "cuTensorMapEncodeTiled")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorBox {
-    /// The number of elements along each of 1 to 5 dimensions, 1 to 2³².
+    /// The number of elements along each dimension, from 1 to 2³². There are 1 to 5 dimensions.
     pub dims: Vec<u64>,
-    /// The strides in elements along dimensions 1 and up: multiples of 16 bytes below 2⁴⁰ bytes.
+    /// The strides in elements along dimensions 1 and up. In bytes, they must be multiples of 16 and less than 2⁴⁰.
     pub strides: Vec<u64>,
-    /// The number of elements of the box along each dimension, 1 to 256; a row must be a multiple of 16 bytes.
+    /// The number of elements of the box along each dimension, from 1 to 256. The length of a row must be a multiple of 16 bytes.
     pub box_dims: Vec<u32>,
-    /// The distances between copied elements along each dimension, 1 to 8; 1 for contiguous elements.
+    /// The distance between copied elements along each dimension, from 1 to 8; 1 if the elements are contiguous.
     pub element_strides: Vec<u32>,
     /// The swizzle in shared memory, whose width limits the rows of the box.
     pub swizzle: SwizzleMode,
-    /// Whether floating-point elements out of bounds are NaN instead of zero.
+    /// Whether floating-point elements that are out of bounds are NaN instead of zero.
     pub nan_fill: bool,
 }
 
 impl TensorBox {
-    /// Returns a tensor without gaps between its elements, and a box without a swizzle.
+    /// Returns a contiguous tensor and a box without a swizzle.
     pub fn new(dims: impl Into<Vec<u64>>, box_dims: impl Into<Vec<u32>>) -> Self {
         let (dims, box_dims) = (dims.into(), box_dims.into());
         let mut strides: Vec<u64> = Vec::with_capacity(dims.len());
@@ -87,7 +87,7 @@ impl TensorBox {
         Self { swizzle, ..self }
     }
 
-    /// Returns the argument: this tensor at the start of `buffer`, `&Buffer<T>` for `TensorMap<In<T>>`, `&mut Buffer<T>` for
+    /// Returns the argument: this tensor at the start of `buffer`. Pass `&Buffer<T>` for `TensorMap<In<T>>`, and `&mut Buffer<T>` for
     /// `TensorMap<Out<T>>` and `TensorMap<InOut<T>>`.
     pub fn of<B>(self, buffer: B) -> Mapped<B> {
         Mapped { tensor: self, buffer }

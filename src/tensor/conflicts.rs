@@ -1,8 +1,8 @@
 //! Copies between shared memory and fragments without bank conflicts.
 //!
-//! If all lanes of a warp access their values in the same order, lanes whose values are a multiple of 128 bytes apart use the same banks. The
-//! conflict is avoided if values are paired, and the lanes with a certain bit set in their number access the two values of each pair in the
-//! opposite order: at any time, these lanes use different banks than the other lanes. `selp` then exchanges the values between their
+//! If all lanes of a warp access their values in the same order, lanes whose values are a multiple of 128 bytes apart use the same banks.
+//! The conflict is avoided if values are paired, and the lanes in whose index a certain bit is set access the two values of each pair in
+//! the opposite order: at any time, these lanes use different banks than the other lanes. `selp` then exchanges the values between their
 //! registers, which takes less time than a second pass over the banks.
 
 use std::rc::Rc;

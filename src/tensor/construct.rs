@@ -48,7 +48,7 @@ impl SharedLayout {
         u32::try_from(self.swizzle.period()).unwrap_or(1024).clamp(16, 1024)
     }
 
-    /// Returns the layout from coordinates to bytes, to query for bank conflicts.
+    /// Returns the layout from coordinates to byte offsets, for computing bank conflicts.
     ///
     /// # Errors
     /// Returns an error if an offset exceeds 64 bits.
@@ -86,7 +86,7 @@ impl<'k> Builder<'k> {
     /// The builder rejects a pointer that is not a buffer parameter, and extents or strides that cannot be computed at launch, unless
     /// `unsafe` code asserts that the pointer is valid ([`Ptr::assume_valid`]).
     ///
-    /// Coordinates have 32 bits and offsets have 64. A launch rejects more than 2³² − 2¹⁶ coordinates along a mode.
+    /// Coordinates have 32 bits, and offsets have 64 bits. A launch rejects more than 2³² − 2¹⁶ coordinates along a mode.
     #[doc(alias = "make_tensor")]
     #[track_caller]
     pub fn tensor<T: TensorElement, A, const R: usize>(
@@ -119,8 +119,8 @@ impl<'k> Builder<'k> {
     }
 
     /// Returns a tensor in global memory with a static layout. Accesses are not predicated: tiles must divide the tensor, and a dynamic
-    /// index must be known to be less than its mode's extent because of the block's shape, the grid, a loop count, a mask or an enclosing
-    /// comparison. Other accesses are rejected when the kernel is built.
+    /// index must be known, from the block's shape, the grid, a loop count, a mask or an enclosing comparison, to be less than its mode's
+    /// extent. Other accesses are rejected when the kernel is built.
     #[doc(alias = "make_tensor")]
     #[track_caller]
     pub fn tensor_with_layout<T: TensorElement, A>(
@@ -137,11 +137,11 @@ impl<'k> Builder<'k> {
         Tensor::of(pointer, in_elements(layout), Swizzle::NONE)
     }
 
-    /// Allocates an uninitialized tensor in the block's shared memory. It can only be written; waiting for the data
+    /// Allocates an uninitialized, write-only tensor in the block's shared memory. Waiting for the data that are written
     /// ([`Pending::wait`](super::Pending::wait)) returns a view that can be read.
     ///
-    /// The builder rejects a layout in which two coordinates share an address, more than 2²⁰ elements, and a swizzle that would split
-    /// elements.
+    /// The builder rejects a layout in which two coordinates share an address, a layout with more than 2²⁰ elements, and a swizzle that
+    /// would split elements.
     #[doc(alias = "MoYeSharedArray")]
     #[track_caller]
     pub fn shared_tensor<T: TensorElement>(

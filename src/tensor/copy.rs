@@ -17,16 +17,17 @@ use crate::ptx::{Builder, CopyHints, CpAsyncCache, Features, ReadWrite, RegId, S
 /// The maximum number of elements per call; a larger number indicates a tensor that was not sliced.
 pub(super) const MOST_ELEMENTS: i64 = 4096;
 
-/// Copies `src` to `dst`, element by element in the order of their shapes, with the best instructions for each part:
+/// Copies each element of `src` to the corresponding element of `dst`, in the order of their shapes. For each part of the data, the copy
+/// uses:
 ///
 /// - the widest accesses, up to 16 bytes, that both layouts and the known alignment of the addresses allow;
 /// - from global to shared memory, `cp.async` if the target supports it and an access has 4, 8 or 16 bytes;
-/// - between shared memory and registers, `ldmatrix` and `stmatrix` (sm_90 or later) if one side is a thread's part of an operand of a
-///   product ([`MmaThread::partition`](super::MmaThread::partition), possibly sliced along its rest modes), the other side is a fragment of
-///   the same shape, and the rows of the matrices are contiguous and aligned for all threads. The widest form that fits is used, plain or
-///   transposed. All lanes of the warp must execute such a copy, as they must execute the product itself;
+/// - between shared memory and registers, `ldmatrix` and `stmatrix` (sm_90 or later) if one side is a thread's part of an operand of an MMA
+///   ([`MmaThread::partition`](super::MmaThread::partition), possibly sliced along its rest modes), the other side is a fragment of the
+///   same shape, and the rows of the matrices are contiguous and aligned for all threads. The widest form that fits is used, plain or
+///   transposed. All lanes of the warp must execute such a copy;
 /// - between shared memory and a fragment of 32- or 64-bit elements, if the lanes of a warp would access the same banks, accesses in which
-///   half of the lanes access the elements of each pair in the opposite order, and `selp` to exchange them;
+///   half of the lanes access the elements of each pair in the opposite order, and `selp`, which swaps these elements;
 /// - predicates for a tensor created by [`Builder::tensor`]: elements past its edges are read as 0 and not written.
 ///
 /// Data copied to shared memory are [`Pending`](super::Pending), regardless of the instructions.
@@ -59,7 +60,7 @@ fn move_by_warp<'k, T: TensorElement>(
     move_matrices(direction, memory, fragment) || move_exchanged(direction, memory, fragment)
 }
 
-/// Copies like [`copy`], but only the elements for which `predicates` hold; the others are neither read nor written.
+/// Copies as [`copy`] does, but only the elements whose `predicates` hold; the others are neither read nor written.
 ///
 /// A vector is moved as a whole if its elements share a predicate. Data always pass through registers, because `cp.async` would
 /// write zeros to elements that must be preserved.

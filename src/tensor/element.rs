@@ -21,14 +21,14 @@ pub trait TensorElement: Element {
     type Word: Scalar;
     /// The number of elements per word.
     const PER_WORD: usize = (<Self::Word as Scalar>::BYTES / Self::SIZE) as usize;
-    /// The length of a subtile of a register tile along its words: 16, or 32 for 8-bit elements, because `mma` multiplies twice as many of
-    /// them. In the other direction, the length is 16.
+    /// The length of a subtile of a register tile in the direction in which elements are packed into words: 16, or 32 for 8-bit elements,
+    /// because an `mma` of 8-bit elements has twice the depth. In the other direction, the length is 16.
     type Length: SubtileLength;
     /// [`Length`](Self::Length) as a number.
     const SUBTILE_LENGTH: u32 = Self::Length::ELEMENTS;
 }
 
-/// The length of a subtile along its words, as a type: [`Length16`] or [`Length32`].
+/// The length of a subtile in the direction in which elements are packed into words, as a type: [`Length16`] or [`Length32`].
 pub trait SubtileLength: Sealed + 'static {
     /// The length in elements.
     const ELEMENTS: u32;
@@ -55,8 +55,8 @@ impl SubtileLength for Length32 {
 /// The length of a subtile across its words.
 pub(crate) const SUBTILE_SIDE: u32 = 16;
 
-/// Calls a macro with the element types that have a property. These lists describe each type completely; the traits of this and other
-/// modules, and their impls, are derived from them.
+/// Calls a macro with the element types that have a property. The traits in this module and others, and their impls, are derived from these
+/// lists.
 macro_rules! element_types {
     // Every type, its register type and the length of its subtiles.
     (words, $implement:ident) => {
@@ -123,8 +123,8 @@ macro_rules! elements {
 
 element_types! { words, elements }
 
-/// An element type whose registers have the type of one element or of a pair. Integers and bits of 8 and 16 bits, [`e4m3`] and [`e5m2`] are
-/// excluded: they are packed into `u32`, so arithmetic on a register would carry from one element to the next.
+/// An element type whose registers have the type of one element or of a pair of elements. 8- and 16-bit integers, untyped 16-bit elements,
+/// [`e4m3`] and [`e5m2`] are excluded: they are packed into `u32`, so arithmetic on a register would carry from one element to the next.
 #[diagnostic::on_unimplemented(
     message = "functions of registers of `{Self}` would combine adjacent elements",
     note = "a register is a `u32` of several packed elements: use `map_indexed` or `zip_elements` for functions of elements, `map_words` or \
@@ -141,8 +141,8 @@ macro_rules! mapped {
 
 element_types! { words, mapped }
 
-/// An element type whose arithmetic instructions operate on one word at a time: [`bf16`], [`struct@f16`], `f32`, `f64` and integers of 32
-/// and 64 bits.
+/// An element type whose arithmetic instructions operate on one word at a time: [`bf16`], [`struct@f16`], pairs of these, `f32`, `f64`, and
+/// integers of 32 and 64 bits.
 pub trait Arithmetic:
     MappedElement<Word: Number, Reg = Self> + Number + Computed<In = <Self as TensorElement>::Word>
 {
@@ -153,8 +153,8 @@ impl<T> Arithmetic for T where
 {
 }
 
-/// An element type whose tiles support arithmetic. Types with [`Arithmetic`] compute one word at a time, other types one element at a time
-/// in a wider type.
+/// An element type whose tiles support arithmetic. Operations on types with [`Arithmetic`] process one word at a time; operations on other
+/// types process one element at a time, in a wider type.
 ///
 /// | type                                   | computed in | results                                          |
 /// | ---                                    | ---         | ---                                              |
@@ -167,7 +167,7 @@ impl<T> Arithmetic for T where
     note = "arithmetic is on floating-point types, `i8`, `u8`, and integers of 32 and 64 bits"
 )]
 pub trait Computed: TensorElement {
-    /// The type of the registers in which operations compute: pairs of 16-bit elements, otherwise single elements.
+    /// The type of the registers in which operations compute: pairs of 16-bit elements, or single elements for other types.
     type In: Number;
     /// Applies a function to each element of a word, or of several words.
     #[doc(hidden)]
@@ -241,7 +241,8 @@ pub(crate) fn bytes_of<'k, T: ByteSized<Reg: Numeric>>(word: Val<'k, u32>) -> [V
     note = "tiles of floating-point types and of integers of 8, 32 and 64 bits convert into each other"
 )]
 pub trait ConvertibleElement: TensorElement {
-    /// Packs adjacent elements, given in f32, into words; their number is a multiple of [`PER_WORD`](TensorElement::PER_WORD).
+    /// Packs adjacent elements, given in f32, into words. The number of elements must be a multiple of
+    /// [`PER_WORD`](TensorElement::PER_WORD).
     #[doc(hidden)]
     fn from_f32<'k>(elements: &[Val<'k, f32>]) -> Vec<Val<'k, Self::Word>>;
     /// Returns a word's elements in f32.

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::layout::{AccessError, LayoutError, TvError};
 
-/// The reason why a tiling or partition has no valid result.
+/// An error of a tiling or partition that has no valid result.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TensorError {
@@ -22,7 +22,7 @@ pub enum TensorError {
     Thread {
         /// The tiling.
         what: String,
-        /// The thread requested.
+        /// The requested thread.
         thread: i64,
         /// The number of threads.
         threads: i64,
@@ -32,12 +32,12 @@ pub enum TensorError {
     Rank {
         /// The tiling.
         what: String,
-        /// The number of modes expected.
+        /// The required number of modes.
         wanted: usize,
         /// The tensor's layout.
         found: String,
     },
-    /// Atoms of a tiled product that share threads, or that do not use all threads of their warps.
+    /// Atoms of a tiled MMA that share threads, or that do not use all threads of their warps.
     #[error("{what}: expected each thread of {warps} warps once, found threads {ids} for atoms {atoms}")]
     Atoms {
         /// The tiling.

@@ -14,15 +14,15 @@ const MOST_REGISTERS: i64 = 4096;
 
 /// Elements `T` in the registers of one thread, with a layout.
 ///
-/// A fragment owns its registers, which are written in place, so it remains valid in emitted loops without being
-/// loop state. Views ([`slice`](Self::slice)) and clones share the registers. Elements of 8 or 16 bits share 32-bit registers.
+/// A fragment owns its registers, which are written in place, so it need not be loop state to remain valid in emitted loops. Views
+/// ([`slice`](Self::slice)) and clones share the registers. Elements of 8 or 16 bits share 32-bit registers.
 pub struct Fragment<'k, T> {
     k: Builder<'k>,
     /// Handles that remain valid after writes.
     registers: Rc<[RegId]>,
     layout: Rc<Layout>,
     offset: i64,
-    /// The operand of products as which it is loaded.
+    /// The operand of an MMA as which the fragment is loaded.
     loaded_as: Option<MmaOperand>,
     kind: PhantomData<T>,
 }
@@ -58,7 +58,7 @@ impl<'k> Builder<'k> {
         fragment
     }
 
-    /// Creates a compact fragment of the given extents, first mode fastest.
+    /// Creates a compact fragment with the given extents; the first mode is the fastest.
     #[track_caller]
     pub fn fragment_of_shape<T: TensorElement>(self, shape: impl Into<IntTuple>) -> Fragment<'k, T> {
         let layout = Layout::column_major(shape);
@@ -132,12 +132,12 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         self.registers.len()
     }
 
-    /// Returns these registers as those of an operand, if it is known: loads then use the order in which products read it.
+    /// Returns these registers as those of an operand, if the operand is known: loads then use the order in which MMAs read the operand.
     pub(crate) fn for_operand(&self, operand: Option<MmaOperand>) -> Self {
         Self { loaded_as: operand, ..self.clone() }
     }
 
-    /// Returns the operand of products as which it is loaded, if that is known.
+    /// Returns the operand of an MMA as which the fragment is loaded, if the operand is known.
     pub(super) fn loaded_as(&self) -> Option<MmaOperand> {
         self.loaded_as
     }
@@ -195,7 +195,8 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         self.relaid(self.layout.compose(tiler))
     }
 
-    /// Reinterprets the registers as elements of another type, of any size.
+    /// Reinterprets the registers as elements of another type. The builder rejects the call if the registers of the two types have
+    /// different widths, or if the view does not start at a whole element of the new type.
     #[must_use]
     #[track_caller]
     pub fn recast<U: TensorElement>(&self) -> Fragment<'k, U> {

@@ -9,13 +9,13 @@ use crate::{
     ptx::{Builder, Readable, RegId, Scalar, Shared, sealed::Sealed},
 };
 
-/// An operand A or B of a product: a [`Fragment`], or a tensor in shared memory, which is loaded one step of k at a time.
+/// An operand A or B of [`gemm`]: a [`Fragment`], or a tensor in shared memory, which is loaded one step along k at a time.
 pub trait GemmFactor<'k, T: TensorElement>: Sealed {
     #[doc(hidden)]
     fn modes(&self) -> usize;
     #[doc(hidden)]
     fn extent(&self, mode: usize) -> i64;
-    /// Returns step `k` of the last mode in registers, `(values, rest)`, or the whole operand if it has no k mode.
+    /// Returns step `k` of the last mode in registers, with modes `(values, rest)`, or the whole operand if it has no k mode.
     #[doc(hidden)]
     #[track_caller]
     fn step(&self, mma: &TiledMma, operand: MmaOperand, shape: Shape, k: i64) -> Fragment<'k, T>;
@@ -96,7 +96,7 @@ fn values_first<'k, T: TensorElement>(part: &Fragment<'k, T>, shape: Shape) -> F
 
 /// Computes `d = a · b + c` over all values and rest modes; `d` may be `c`.
 ///
-/// Ranks of (d, a, b, c), with v the instruction's values:
+/// The operands (d, a, b, c) must have one of the following combinations of ranks, where v denotes the instruction's values:
 ///
 /// | ranks        | modes                                        |
 /// | ---          | ---                                          |
@@ -106,8 +106,9 @@ fn values_first<'k, T: TensorElement>(part: &Fragment<'k, T>, shape: Shape) -> F
 /// | (3, 2, 2, 3) | (v, m, n), (v, m), (v, n), (v, m, n)          |
 /// | (3, 3, 3, 3) | (v, m, n), (v, m, k), (v, n, k), (v, m, n)     |
 ///
-/// `a` and `b` may be in shared memory; each step of k is then loaded first. Consecutive values of n traverse m in alternating directions, so
-/// each instruction shares an operand with the previous one. All threads of the instruction's group must execute the call.
+/// `a` and `b` may be in shared memory; in that case, each step along k is loaded before its MMAs. For consecutive values of n, m is
+/// traversed in alternating directions, so each instruction shares an operand with the previous one. All threads of the instruction's group
+/// must execute the call.
 ///
 /// The builder rejects other ranks and mismatched extents.
 #[doc(alias = "gemm!")]

@@ -7,7 +7,7 @@ use crate::{
     ptx::Val,
 };
 
-/// One index of a kernel's coordinate.
+/// One index of a coordinate of a tensor in a kernel.
 #[derive(Clone, Copy, Debug)]
 pub enum Index<'k> {
     /// The whole mode (`..`, CuTe's `_`).
@@ -18,7 +18,7 @@ pub enum Index<'k> {
     Value(Val<'k, u32>),
 }
 
-/// A coordinate of a kernel's tensor: `(row, ..)`, with integers, [`Val`]s and `..` in any nesting.
+/// A coordinate of a tensor in a kernel: `(row, ..)`, with integers, [`Val`]s and `..` in any nesting.
 pub type Indices<'k> = Tuple<Index<'k>>;
 
 impl From<RangeFull> for Indices<'_> {

@@ -7,8 +7,8 @@ use super::{
 };
 use crate::layout::{Codomain, Coord, Layout, LayoutError, Slicer, Slot, Tile, Tiler, Tuple};
 
-/// Returns the tile of `tensor` at block coordinate `coord`: `(tile modes …, kept rest modes …)`. Entries of `coord` that are `..` keep
-/// their mode of the rest; modes past the end of `coord` are also kept.
+/// Returns the tile of `tensor` at block coordinate `coord`: `(tile modes …, kept rest modes …)`. Where an entry of `coord` is `..`, the
+/// corresponding rest mode is kept; rest modes past the end of `coord` are also kept.
 ///
 /// Element `i` of the tile at block `b` is element `b · extent + i` of the tensor, mode by mode. If a tile does not divide a mode, the number
 /// of tiles is rounded up: the last tile of the mode extends past the end and requires predicates.
@@ -57,8 +57,8 @@ fn start(tiler: &Tiler, coord: &Slicer) -> Option<Coord> {
         .map(Into::into)
 }
 
-/// Returns a [`local_tile`] for one operand of a product, from a tiler and a coordinate that all operands share. `projection` selects the
-/// modes: for A of `(m, k)`, tiler and coordinate are `(m, n, k)` and the projection is `[true, false, true]`.
+/// Returns a [`local_tile`] of one operand of an MMA, from a tiler and a coordinate that all operands share. `projection` selects the
+/// modes: for A, whose modes are `(m, k)`, tiler and coordinate are `(m, n, k)`, and the projection is `[true, false, true]`.
 ///
 /// # Errors
 /// Returns the errors of [`local_tile`], and [`LayoutError::Rank`] if the lengths of the tiler, the coordinate and `projection` differ.
@@ -86,8 +86,9 @@ fn project<T: Clone + std::fmt::Display>(
     Ok(kept.map(|(mode, _)| mode.clone()).collect())
 }
 
-/// Returns the elements of `tensor` that belong to thread `index` of `threads`: those at the thread's coordinate, in steps of the extents
-/// of `threads`. The thread's coordinate is the one that `threads` maps to `index`; the strides of `threads` have no other effect.
+/// Returns the elements of `tensor` that belong to thread `index` of `threads`: the element at the thread's coordinate, and those that
+/// follow in steps of the extents of `threads`. The thread's coordinate is the one that `threads` maps to `index`; the strides of `threads`
+/// have no other effect.
 ///
 /// # Errors
 /// Returns the errors of [`Layout::zipped_divide`].
@@ -110,7 +111,7 @@ pub fn local_partition<D: Codomain>(
     Ok(Partition { layout: rest_of(&divided)?, offset })
 }
 
-/// Returns the [`local_partition`] by the modes of `threads` that `projection` selects; threads that differ only in other modes share
+/// Returns the [`local_partition`] for the modes of `threads` that `projection` selects; threads that differ only in other modes share
 /// elements.
 ///
 /// # Errors

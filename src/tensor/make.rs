@@ -68,7 +68,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Creates a tiled product with [`TiledMma::new`], from the atom's name and the layout of the atoms in text form:
+    /// Creates a tiled MMA with [`TiledMma::new`], from the atom's name and the layout of the atoms in text form:
     /// `k.tiled_mma("UniversalFMA<f32>", "(32,8):(1,32)", ..)`.
     #[doc(alias = "make_tiled_mma")]
     #[track_caller]
@@ -94,7 +94,7 @@ fn one_element(bits: u32) -> TiledCopy {
         .expect("one element by one thread, of a size that elements have")
 }
 
-/// Returns the placeholder for a rejected tiled product.
+/// Returns the placeholder for a rejected tiled MMA.
 fn one_multiplication() -> TiledMma {
     let one = Layout::concat([]).append(1);
     let atom = mma_atom("UniversalFMA<f32>").ok();

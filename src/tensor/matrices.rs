@@ -12,7 +12,7 @@ use crate::{
     ptx::{Builder, Ptr, Read, Readable, Shared, Writable},
 };
 
-/// Loads matrices from shared memory with the `ldmatrix` of a tiled copy: `dst` contains the registers in the order of the copy
+/// Loads matrices from shared memory with the `ldmatrix` of a tiled copy. `dst` contains the registers in the order of the copy
 /// ([`CopyThread::retile`](super::CopyThread::retile)), and `src` is the result of [`partition_s`](super::CopyThread::partition_s). All
 /// lanes of the warp must execute the call.
 #[doc(alias = "ldmatrix")]
@@ -37,7 +37,7 @@ pub fn load_matrices<'k, T: TensorElement, A: Readable>(
     });
 }
 
-/// Stores matrices to shared memory with the `stmatrix` of a tiled copy, which requires sm_90 or later: `src` contains the registers in the
+/// Stores matrices to shared memory with the `stmatrix` of a tiled copy, which requires sm_90 or later. `src` contains the registers in the
 /// order of the copy, and `dst` is the result of [`partition_d`](super::CopyThread::partition_d). All lanes of the warp must execute the
 /// call.
 #[doc(alias = "stmatrix")]

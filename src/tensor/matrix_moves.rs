@@ -106,7 +106,7 @@ impl<'k, T: TensorElement> Rows<'k, T> {
     }
 }
 
-/// Returns the matrices of one instruction in the order of its registers. In operand B of a product, a pair of matrices along k, which are
+/// Returns the matrices of one instruction in the order of its registers. In operand B of an MMA, a pair of matrices along k, which are
 /// `along_k` elements apart, belongs to the same columns of the result: if the pair is in adjacent registers, `mma` requires no moves.
 /// Operand A is read in the order of the fragment's registers.
 fn in_operand_order(group: &[(RegId, i64)], is_b: bool, along_k: i64) -> ArrayVec<(RegId, i64), 4> {

@@ -17,7 +17,9 @@ use super::{
 };
 use crate::{
     layout::{Codomain, IntTuple, Layout, LayoutError, Swizzle, Tiler, Tuple},
-    ptx::{Builder, Element, Ptr, Read, ReadWrite, Readable, Shared, Space, State, Val, Visitor},
+    ptx::{
+        Builder, Element, Ptr, Read, ReadWrite, Readable, Shared, SharedCluster, Space, State, Val, Visitor,
+    },
 };
 
 /// Returns the layout of a layout's element steps.
@@ -47,8 +49,8 @@ impl Axis<'_> {
 
 /// Elements `T` in global or shared memory, with a layout.
 ///
-/// The layout is static; extents and strides of a matrix may be registers. The start of the view is represented by its
-/// coordinates along the axes, which an access multiplies by the strides, or by the pointer if there are no axes; static parts are folded
+/// The structure of the layout is static; the extents and strides of a matrix may be in registers. The start of the view is represented by
+/// coordinates along the axes, which an access multiplies by the strides, or, if there are no axes, by the pointer; static parts are folded
 /// into constant offsets. Clones are views of the same memory.
 pub struct Tensor<'k, S: Space, T, A> {
     pub(super) pointer: Ptr<'k, T, S, A>,
@@ -160,7 +162,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.layout.rank()
     }
 
-    /// Returns the layout in elements, without dynamic strides.
+    /// Returns the layout in elements, with 0 in place of dynamic strides.
     ///
     /// # Errors
     /// Returns the errors of [`Layout::new`].
@@ -199,7 +201,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Returns the elements that `tiler` selects, mode by mode. The builder rejects the call if it selects elements past the end of the
+    /// Returns the elements that `tiler` selects, mode by mode. The builder rejects a tiler that selects elements past the end of the
     /// tensor.
     #[doc(alias = "composition")]
     #[must_use]
@@ -236,7 +238,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.with_layout(self.layout.transpose())
     }
 
-    /// Reinterprets the memory as elements of another type, of any size.
+    /// Reinterprets the memory as elements of another type. The builder rejects the call if the tensor has edges, if the new elements would
+    /// extend past its end, or if its swizzled start might not be a whole element of the new type.
     #[must_use]
     #[track_caller]
     pub fn recast<U: TensorElement>(&self) -> Tensor<'k, S, U, A> {
@@ -304,6 +307,24 @@ impl<'k, T: TensorElement, A> Tensor<'k, Shared, T, A> {
 
     pub(crate) fn with_access<B>(&self) -> Tensor<'k, Shared, T, B> {
         self.through(self.pointer.assume_access())
+    }
+
+    /// Returns the same view of the memory of the block with rank `rank` of the cluster.
+    #[track_caller]
+    pub(crate) fn in_block(&self, rank: Val<'k, u32>) -> Tensor<'k, SharedCluster, T, ReadWrite> {
+        let pointer: Ptr<'k, T, Shared, ReadWrite> = self.pointer.assume_access();
+        Tensor {
+            pointer: pointer.in_block(rank),
+            layout: Rc::clone(&self.layout),
+            axes: self.axes.clone(),
+            offset: self.offset,
+            swizzle: self.swizzle,
+            inner: self.inner,
+            divided_whole: self.divided_whole,
+            cut_in: self.cut_in,
+            lanes: self.lanes.clone(),
+            shared_view: None,
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::layout::{Codomain, Coord, Layout, Slicer, Slot, Tuple};
 /// A coordinate of the threads of a divided tensor.
 pub(super) type At = Coord;
 
-/// A part of a tensor: element `c` is at `offset + layout(c)`.
+/// A part of a tensor: the element at coordinate `c` of the part is at `offset + layout(c)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition<D: Codomain = i64> {
     /// The layout of the part.

@@ -1,11 +1,12 @@
-//! Data in flight to shared memory, and the views that become readable when they arrive.
+//! Data in flight to shared memory, and the views that become readable when the data arrive.
 
 use crate::ptx::{AnyScope, Builder, State, Visitor};
 
-/// Data that stores or copies are writing to shared memory. The view `V` of the data can be read only after [`wait`](Self::wait).
+/// Data that stores or copies are writing to shared memory. The view `V` of the data can be read only after [`wait`](Self::wait), which
+/// returns it.
 ///
-/// Waiting returns that view and emits the synchronization that the copies require. Pending data are loop state ([`State`]), so one
-/// iteration can start a copy that the next one waits for.
+/// [`wait`](Self::wait) emits the synchronization that the copies require. Pending data can be loop state ([`State`]), so one iteration can
+/// start a copy for which the next iteration waits.
 #[must_use = "data are in flight to shared memory: wait for them"]
 #[derive(Debug)]
 pub struct Pending<'k, V> {
@@ -34,7 +35,7 @@ impl<'k, V> Pending<'k, V> {
         Self { by, view, asynchronous }
     }
 
-    /// Combines two pending views; waiting returns both. The barrier is that of the larger of the two scopes.
+    /// Combines two pending views; waiting returns both. The barrier is that of the larger scope.
     #[track_caller]
     pub fn and<W>(self, other: Pending<'k, W>) -> Pending<'k, (V, W)> {
         let asynchronous = self.asynchronous || other.asynchronous;
@@ -46,8 +47,8 @@ impl<'k, V> Pending<'k, V> {
         Pending { by, view: (self.view, other.view), asynchronous }
     }
 
-    /// Waits for this thread's own copies, and then at the barrier of the block, or of the smaller scope that owns the memory. The data are
-    /// then visible to all threads of the block or scope. Returns the view for reading.
+    /// Waits for this thread's copies, and then at the barrier of the block, or of the smaller scope that owns the memory. The data are
+    /// then visible to all threads of the block or scope. Returns the readable view.
     ///
     /// All threads of the scope must execute the call.
     #[doc(alias = "load_async_wait")]
@@ -59,7 +60,7 @@ impl<'k, V> Pending<'k, V> {
         view
     }
 
-    /// Waits only for this thread's own copies. Data copied by other threads can be read only after a barrier.
+    /// Waits only for this thread's copies. Data that other threads copied can be read only after a barrier.
     #[track_caller]
     pub fn wait_own(self) -> V {
         if self.asynchronous {
@@ -68,7 +69,7 @@ impl<'k, V> Pending<'k, V> {
         self.view
     }
 
-    /// Does not compile, because the data are still in flight; the error message says to call `wait` first.
+    /// Calls of this method do not compile, because the data are still in flight; the error message says to call `wait` first.
     #[doc(hidden)]
     pub fn load<Layout>(&self)
     where

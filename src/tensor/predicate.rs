@@ -55,7 +55,7 @@ impl<'k> Predicates<'k> {
 }
 
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
-    /// Returns a predicate for each element of the view: whether it is inside the tensor from which the view was sliced.
+    /// Returns a predicate for each element of the view, which holds if the element is inside the tensor from which the view was sliced.
     ///
     /// The builder rejects the call if there are more elements than a thread can process.
     #[doc(alias = "elem_less")]

@@ -11,7 +11,8 @@ use super::{
     walk::Walk,
 };
 use crate::ptx::{
-    Builder, Global, Read, ReadWrite, Readable, RegId, Scalar, Shared, Val, Writable, sealed::Sealed,
+    Builder, Global, Read, ReadWrite, Readable, RegId, Scalar, Shared, SharedCluster, Val, Writable,
+    sealed::Sealed,
 };
 
 /// One side of a copy.
@@ -22,6 +23,8 @@ pub enum Side<'k, T: TensorElement> {
     Global(Tensor<'k, Global, T, ReadWrite>),
     /// In shared memory.
     Shared(Tensor<'k, Shared, T, ReadWrite>),
+    /// In the shared memory of another block of the cluster.
+    Cluster(Tensor<'k, SharedCluster, T, ReadWrite>),
     /// In registers.
     Registers(Fragment<'k, T>),
 }
@@ -57,6 +60,12 @@ impl<'k, T: TensorElement, A: Readable> Source<'k, T> for Tensor<'k, Shared, T, 
     }
 }
 
+impl<'k, T: TensorElement> Source<'k, T> for Tensor<'k, SharedCluster, T, ReadWrite> {
+    fn source(&self) -> Side<'k, T> {
+        Side::Cluster(self.clone())
+    }
+}
+
 impl<'k, T: TensorElement> Source<'k, T> for Fragment<'k, T> {
     fn source(&self) -> Side<'k, T> {
         Side::Registers(self.clone())
@@ -85,6 +94,16 @@ impl<'k, T: TensorElement, A: Writable> Destination<'k, T> for Tensor<'k, Shared
     }
 }
 
+impl<'k, T: TensorElement> Destination<'k, T> for Tensor<'k, SharedCluster, T, ReadWrite> {
+    type Done = ();
+
+    fn destination(&self) -> Side<'k, T> {
+        Side::Cluster(self.clone())
+    }
+
+    fn done(&self, _: bool) {}
+}
+
 impl<'k, T: TensorElement> Destination<'k, T> for Fragment<'k, T> {
     type Done = ();
 
@@ -107,6 +126,7 @@ impl<'k, T: TensorElement> Side<'k, T> {
         match self {
             Self::Global(tensor) => tensor.kernel(),
             Self::Shared(tensor) => tensor.kernel(),
+            Self::Cluster(tensor) => tensor.kernel(),
             Self::Registers(fragment) => fragment.kernel(),
         }
     }
@@ -115,6 +135,7 @@ impl<'k, T: TensorElement> Side<'k, T> {
         match self {
             Self::Global(tensor) => tensor.size(),
             Self::Shared(tensor) => tensor.size(),
+            Self::Cluster(tensor) => tensor.size(),
             Self::Registers(fragment) => fragment.size(),
         }
     }
@@ -125,6 +146,7 @@ impl<'k, T: TensorElement> Side<'k, T> {
         match self {
             Self::Global(tensor) => SideWalk::Global(Walk::new(tensor)),
             Self::Shared(tensor) => SideWalk::Shared(Walk::new(tensor)),
+            Self::Cluster(tensor) => SideWalk::Cluster(Walk::new(tensor)),
             Self::Registers(fragment) => SideWalk::Registers(fragment),
         }
     }
@@ -134,6 +156,7 @@ impl<'k, T: TensorElement> Side<'k, T> {
 pub(super) enum SideWalk<'k, T> {
     Global(Walk<'k, Global, T>),
     Shared(Walk<'k, Shared, T>),
+    Cluster(Walk<'k, SharedCluster, T>),
     Registers(Fragment<'k, T>),
 }
 
@@ -143,6 +166,7 @@ impl<'k, T: TensorElement> SideWalk<'k, T> {
         match self {
             Self::Global(walk) => walk.places(),
             Self::Shared(walk) => walk.places(),
+            Self::Cluster(walk) => walk.places(),
             Self::Registers(fragment) => (0..fragment.size())
                 .map(|element| {
                     let (word, slot) = fragment.position(element);
@@ -157,7 +181,7 @@ impl<'k, T: TensorElement> SideWalk<'k, T> {
     pub(super) fn contains(&mut self, step: &Move) -> Val<'k, bool> {
         match self {
             Self::Global(walk) => walk.contains(step.elements[0]),
-            Self::Shared(_) | Self::Registers(_) => true.into(),
+            Self::Shared(_) | Self::Cluster(_) | Self::Registers(_) => true.into(),
         }
     }
 
@@ -182,6 +206,7 @@ impl<'k, T: TensorElement> SideWalk<'k, T> {
         match self {
             Self::Global(walk) => walk.read(step, condition, fill, into),
             Self::Shared(walk) => walk.read(step, condition, fill, into),
+            Self::Cluster(walk) => walk.read(step, condition, fill, into),
             Self::Registers(fragment) => read_registers(fragment, step, condition, into),
         }
     }
@@ -191,6 +216,7 @@ impl<'k, T: TensorElement> SideWalk<'k, T> {
         match self {
             Self::Global(walk) => walk.write(step, condition, data),
             Self::Shared(walk) => walk.write(step, condition, data),
+            Self::Cluster(walk) => walk.write(step, condition, data),
             Self::Registers(fragment) => match data {
                 Data::Element(value) => {
                     let element = step.elements[0];

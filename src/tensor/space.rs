@@ -1,9 +1,9 @@
 //! The state spaces of tensors.
 
 use super::{element::TensorElement, memory::Tensor, stride::Stride};
-use crate::ptx::{Element, Global, Ptr, Shared, Space, Val};
+use crate::ptx::{Element, Global, Ptr, Shared, SharedCluster, Space, Val};
 
-/// The state spaces of tensors: global and shared memory.
+/// The state spaces of tensors: global and shared memory, and the shared memory of other blocks of a cluster.
 pub trait TensorSpace: Space + Sized {
     /// Returns the tensor if it is in shared memory.
     #[doc(hidden)]
@@ -24,7 +24,7 @@ pub trait TensorSpace: Space + Sized {
         times: Val<'k, u32>,
         elements: i64,
     ) -> Ptr<'k, T, Self, A>;
-    /// Returns the pointer advanced by `times · stride` elements, both in registers.
+    /// Returns the pointer advanced by `times · stride` elements, where both factors are in registers.
     #[doc(hidden)]
     #[track_caller]
     fn at_products<'k, T: Element, A>(
@@ -32,7 +32,7 @@ pub trait TensorSpace: Space + Sized {
         times: Val<'k, u32>,
         stride: Stride<'k>,
     ) -> Ptr<'k, T, Self, A>;
-    /// Returns the pointer advanced by `times · stride` elements, with a constant.
+    /// Returns the pointer advanced by `times · stride` elements, where `times` is a constant.
     #[doc(hidden)]
     #[track_caller]
     fn at_strides<'k, T: Element, A>(
@@ -89,49 +89,63 @@ impl TensorSpace for Global {
     }
 }
 
-impl TensorSpace for Shared {
-    fn as_shared<'a, 'k, T: TensorElement, A>(
-        tensor: &'a Tensor<'k, Self, T, A>,
-    ) -> Option<&'a Tensor<'k, Shared, T, A>> {
-        Some(tensor)
-    }
+/// Implements the spaces whose addresses have 32 bits.
+macro_rules! narrow {
+    ($space:ty, { $($as_shared:tt)* }) => {
+        impl TensorSpace for $space {
+            $($as_shared)*
 
-    #[track_caller]
-    fn at_byte<'k, T: Element, A>(pointer: Ptr<'k, T, Self, A>, bytes: Val<'k, u32>) -> Ptr<'k, T, Self, A> {
-        pointer.advance(bytes)
-    }
+            #[track_caller]
+            fn at_byte<'k, T: Element, A>(pointer: Ptr<'k, T, Self, A>, bytes: Val<'k, u32>) -> Ptr<'k, T, Self, A> {
+                pointer.advance(bytes)
+            }
 
-    #[track_caller]
-    fn at_steps<'k, T: Element, A>(
-        pointer: Ptr<'k, T, Self, A>,
-        times: Val<'k, u32>,
-        elements: i64,
-    ) -> Ptr<'k, T, Self, A> {
-        // Negative steps wrap around, as 32-bit addresses do.
-        match u32::try_from(elements * i64::from(T::SIZE)) {
-            Ok(bytes) => pointer.advance_by_product(times, bytes),
-            Err(_) => pointer.at(times * elements as u32),
+            #[track_caller]
+            fn at_steps<'k, T: Element, A>(
+                pointer: Ptr<'k, T, Self, A>,
+                times: Val<'k, u32>,
+                elements: i64,
+            ) -> Ptr<'k, T, Self, A> {
+                // Negative steps wrap around, as 32-bit addresses do.
+                match u32::try_from(elements * i64::from(T::SIZE)) {
+                    Ok(bytes) => pointer.advance_by_product(times, bytes),
+                    Err(_) => pointer.at(times * elements as u32),
+                }
+            }
+
+            #[track_caller]
+            fn at_products<'k, T: Element, A>(
+                pointer: Ptr<'k, T, Self, A>,
+                times: Val<'k, u32>,
+                stride: Stride<'k>,
+            ) -> Ptr<'k, T, Self, A> {
+                pointer.at(times * in_32_bits(stride))
+            }
+
+            #[track_caller]
+            fn at_strides<'k, T: Element, A>(
+                pointer: Ptr<'k, T, Self, A>,
+                times: i64,
+                stride: Stride<'k>,
+            ) -> Ptr<'k, T, Self, A> {
+                pointer.at(in_32_bits(stride) * times as u32)
+            }
+        }
+    };
+}
+
+narrow! {
+    Shared,
+    {
+        fn as_shared<'a, 'k, T: TensorElement, A>(
+            tensor: &'a Tensor<'k, Self, T, A>,
+        ) -> Option<&'a Tensor<'k, Shared, T, A>> {
+            Some(tensor)
         }
     }
-
-    #[track_caller]
-    fn at_products<'k, T: Element, A>(
-        pointer: Ptr<'k, T, Self, A>,
-        times: Val<'k, u32>,
-        stride: Stride<'k>,
-    ) -> Ptr<'k, T, Self, A> {
-        pointer.at(times * in_32_bits(stride))
-    }
-
-    #[track_caller]
-    fn at_strides<'k, T: Element, A>(
-        pointer: Ptr<'k, T, Self, A>,
-        times: i64,
-        stride: Stride<'k>,
-    ) -> Ptr<'k, T, Self, A> {
-        pointer.at(in_32_bits(stride) * times as u32)
-    }
 }
+
+narrow! { SharedCluster, {} }
 
 /// Returns a stride in shared memory, in which addresses have 32 bits.
 #[track_caller]

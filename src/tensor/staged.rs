@@ -1,9 +1,10 @@
 //! Rows in shared memory, stored as the same aligned groups of elements as in global memory.
 
-use std::iter;
+use std::panic::Location;
 
 use super::{
     element::{TensorElement, splat},
+    realign::realigned,
     unaligned::WORDS,
 };
 use crate::ptx::{
@@ -105,6 +106,11 @@ impl<'k, T: TensorElement> StagedRow<'k, T> {
         self.groups.kernel()
     }
 
+    /// Returns the number of elements that precede the row in the first group.
+    pub(crate) fn ahead(&self) -> Val<'k, u32> {
+        self.ahead
+    }
+
     /// Loads groups of an aligned row that this thread has copied. `inside` is called with the index of each group; groups for which it does
     /// not hold are `fill`.
     #[track_caller]
@@ -126,61 +132,53 @@ impl<'k, T: TensorElement> StagedRow<'k, T> {
         groups.collect()
     }
 
-    /// Loads all of the groups `own`.
+    /// Loads groups that begin at any elements of the row, as the two whole groups that contain each, or the one. All groups have the same
+    /// distance to a whole one. `groups.first` may be negative, by wrapping around. The first `end` elements of the stage have been written;
+    /// groups after them are 0.
     #[track_caller]
-    pub(crate) fn load_groups(&self, own: Groups<'k>) -> Vec<Val<'k, T::Word>> {
+    pub(crate) fn load_anywhere(&self, groups: Groups<'k>, end: Val<'k, u32>) -> Vec<Val<'k, T::Word>> {
         let k = self.kernel();
-        let from = self.groups.at(own.first);
-        let groups = own.offsets().flat_map(|offset| {
-            let words = self.fresh_words();
-            for (i, words) in (0..).zip(words.chunks(WORDS)) {
-                let part = at_element(from, offset).byte_offset(i * 4 * WORDS as i64);
-                part.checked(true).load_words(words);
-            }
-            words.into_iter().map(|word| Val::from_reg(k.current(word), k))
-        });
-        groups.collect()
+        let _located = k.locate(Location::caller());
+        let first = groups.first + self.ahead;
+        let skipped = first & (self.group - 1);
+        let whole = first & !(self.group - 1);
+        let from = self.groups.at(whole);
+        let load = |offset| self.load_if(at_element(from, offset), (whole + offset).lt(end));
+        k.if_else_with(
+            skipped.eq(0),
+            || groups.offsets().flat_map(load).map(Val::bits).collect(),
+            || {
+                let two = |offset| [load(offset), load(offset + self.group)].concat();
+                groups.offsets().flat_map(|offset| realigned::<T>(two(offset), skipped)).collect()
+            },
+        )
     }
 
-    /// Loads the elements of the row at these distances from `first`. `inside` is called with the index of each element; elements for which
-    /// it does not hold are `fill`.
+    /// Loads a whole group if a condition holds, and 0 otherwise.
     #[track_caller]
-    pub(crate) fn load_elements(
-        &self,
-        first: Val<'k, u32>,
-        offsets: impl Iterator<Item = u32>,
-        inside: impl Fn(Val<'k, u32>) -> Val<'k, bool>,
-        fill: T,
-    ) -> Vec<Val<'k, T::Word>> {
+    fn load_if(&self, from: Ptr<'k, T, Shared>, condition: Val<'k, bool>) -> Vec<Val<'k, u32>> {
         let k = self.kernel();
-        let from = self.groups.at(first + self.ahead);
-        let fill = T::Reg::from_bits(fill.to_mem_bits());
-        let load = |offset| at_element(from, offset).checked(inside(first + offset)).load_or(fill);
-        let elements: Vec<Val<'k, T::Reg>> = offsets.map(load).collect();
-        let words = elements.chunks(T::PER_WORD).map(|elements| match elements {
-            [element] if T::PER_WORD == 1 => element.in_register(k),
-            _ => {
-                let slots = elements.iter().copied().chain(iter::repeat(elements[0])).take(T::PER_WORD);
-                k.word::<T>(&slots.collect::<Vec<_>>())
-            }
-        });
-        words.map(|word| Val::from_reg(word, k)).collect()
+        let words: Vec<RegId> = (0..self.group * T::SIZE / 4).map(|_| k.fresh(u32::CLASS)).collect();
+        words.iter().for_each(|&word| k.move_into(word, Val::from(0u32)));
+        for (i, words) in (0..).zip(words.chunks(WORDS)) {
+            from.byte_offset(i * 4 * WORDS as i64).checked(condition).load_words(words);
+        }
+        words.into_iter().map(|word| Val::from_reg(k.current(word), k)).collect()
     }
 
-    /// Stores elements of the row, at these distances from `first`.
+    /// Stores whole groups.
     #[track_caller]
-    pub(crate) fn store_elements(
-        &self,
-        first: Val<'k, u32>,
-        offsets: impl Iterator<Item = u32>,
-        words: &[Val<'k, T::Word>],
-    ) {
+    pub(crate) fn store_groups(&self, own: Groups<'k>, words: &[Val<'k, T::Word>]) {
         let k = self.kernel();
-        let to = self.groups.at(first + self.ahead);
+        let _located = k.locate(Location::caller());
+        let to = self.groups.at(own.first);
         let words: Vec<RegId> = words.iter().map(|word| word.in_register(k)).collect();
-        for (i, offset) in (0..).zip(offsets) {
-            let element = k.extract::<T>(words[i / T::PER_WORD], i % T::PER_WORD);
-            at_element(to, offset).store(element);
+        let per_group = (self.group * T::SIZE / 4) as usize;
+        for (offset, words) in own.offsets().zip(words.chunks(per_group)) {
+            for (i, words) in (0..).zip(words.chunks(WORDS)) {
+                let part = at_element(to, offset).byte_offset(i * 4 * WORDS as i64);
+                part.checked(true).store_words(words);
+            }
         }
     }
 

@@ -1,4 +1,4 @@
-//! Tiled copies and products in kernels: the parts of tensors that one thread owns, and the instructions on them.
+//! Tiled copies and tiled MMAs in kernels: the parts of tensors that one thread owns, and the instructions on them.
 
 use std::panic::Location;
 
@@ -36,7 +36,7 @@ pub struct MmaThread<'a, 'k> {
 }
 
 impl TiledCopy {
-    /// Returns the view of thread `thread` of a kernel; threads are numbered from 0 within the block.
+    /// Returns the view for thread `thread` of a kernel; threads are numbered from 0 within the block.
     #[doc(alias = "get_slice")]
     pub fn thread<'k>(&self, thread: Val<'k, u32>) -> CopyThread<'_, 'k> {
         CopyThread { copy: self, thread }
@@ -83,7 +83,7 @@ impl<'k> CopyThread<'_, 'k> {
         }
     }
 
-    /// Returns a product's fragment in the order of this copy, with the same registers.
+    /// Returns a fragment of an MMA in the order of this copy, with the same registers.
     #[doc(alias = "retile_S")]
     #[doc(alias = "retile_D")]
     #[track_caller]
@@ -92,7 +92,7 @@ impl<'k> CopyThread<'_, 'k> {
     }
 }
 
-/// Copies with the instruction of a tiled copy, over all rest modes of the partitions.
+/// Copies all rest modes of the partitions with the instruction of a tiled copy.
 ///
 /// The builder rejects the call if values are not contiguous, or not known to be aligned, as the instruction requires.
 #[doc(alias = "copyto!")]
@@ -131,7 +131,7 @@ pub fn copy_tiled<'k, T: TensorElement, D: Destination<'k, T>>(
 }
 
 impl TiledMma {
-    /// Returns the view of thread `thread` of a kernel; threads are numbered from 0 within the block.
+    /// Returns the view for thread `thread` of a kernel; threads are numbered from 0 within the block.
     #[doc(alias = "get_slice")]
     pub fn thread<'k>(&self, k: Builder<'k>, thread: Val<'k, u32>) -> MmaThread<'_, 'k> {
         MmaThread { mma: self, k, thread }
@@ -139,13 +139,13 @@ impl TiledMma {
 }
 
 impl<'a, 'k> MmaThread<'a, 'k> {
-    /// Returns the tiled product.
+    /// Returns the tiled MMA.
     #[must_use]
     pub fn mma(&self) -> &'a TiledMma {
         self.mma
     }
 
-    /// Returns the part of an operand of the product that this thread uses: `(values, Rest, Rest, …)`. `tensor` contains the whole operand.
+    /// Returns the part of an operand of the MMA that this thread uses: `(values, Rest, Rest, …)`. `tensor` contains the whole operand.
     #[track_caller]
     pub fn partition<S: TensorSpace, T: TensorElement, A>(
         &self,
@@ -242,8 +242,8 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         self.k.fragment_in(layout, class)
     }
 
-    /// Loads this thread's part of A or B from shared memory into a fragment, like [`copy`](super::copy()): with `ldmatrix` if the layouts
-    /// allow it.
+    /// Loads this thread's part of A or B from shared memory into a fragment, as [`copy`](super::copy()) does, with `ldmatrix` if the
+    /// layouts allow it.
     ///
     /// All threads of the block must execute the call.
     #[track_caller]

@@ -43,7 +43,8 @@ pub struct CopyThreadLayout<'a> {
 }
 
 impl TiledCopy {
-    /// Creates a copy in which each thread copies a block of `values`, and `threads` arranges the blocks. Elements have `value_bits` bits.
+    /// Creates a copy in which each thread copies a block of elements that are arranged as `values`, and the blocks are arranged as
+    /// `threads`. Elements have `value_bits` bits.
     ///
     /// # Errors
     /// Returns [`TensorError::Values`] or [`TensorError::Threads`] if the values or threads do not form whole instructions, or the errors
@@ -94,7 +95,7 @@ impl TiledCopy {
         Ok(copy)
     }
 
-    /// Creates a copy whose destination is operand A of a product: each thread receives the elements that its `mma` uses.
+    /// Creates a copy whose destination is operand A of a tiled MMA: each thread receives the elements that it provides to `mma`.
     ///
     /// # Errors
     /// Returns the errors of [`new`](Self::new).
@@ -114,7 +115,7 @@ impl TiledCopy {
         Self::from_tv(atom, value_bits, mma.layout_b_tv()?, (n, k).into())
     }
 
-    /// Creates a copy as [`for_a`](Self::for_a) does, but for the accumulator, which may also be the source.
+    /// Creates a copy as [`for_a`](Self::for_a) does, but for the accumulator, which may also be the source of the copy.
     ///
     /// # Errors
     /// Returns the errors of [`new`](Self::new).
@@ -165,7 +166,7 @@ impl TiledCopy {
         &self.layout_tv
     }
 
-    /// Returns the owner of each source element: the tiled layout composed with the instruction's source.
+    /// Returns the layout that determines the owner of each source element: the tiled layout composed with the instruction's source layout.
     ///
     /// # Errors
     /// Returns an error if a layout does not compose.
@@ -174,7 +175,8 @@ impl TiledCopy {
         self.side(&self.src, "source")
     }
 
-    /// Returns the owner of each destination element: the tiled layout composed with the instruction's destination.
+    /// Returns the layout that determines the owner of each destination element: the tiled layout composed with the instruction's
+    /// destination layout.
     ///
     /// # Errors
     /// Returns an error if a layout does not compose.
@@ -280,7 +282,7 @@ impl TiledCopy {
 }
 
 impl CopyThreadLayout<'_> {
-    /// Returns the number of the thread.
+    /// Returns the index of the thread.
     #[must_use]
     pub fn thread(&self) -> i64 {
         self.thread
@@ -306,7 +308,7 @@ impl CopyThreadLayout<'_> {
     }
 }
 
-/// Prints the copy like MoYe's `show`.
+/// Prints the copy as MoYe's `show` does.
 impl fmt::Display for TiledCopy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "TiledCopy")?;

@@ -41,12 +41,12 @@ pub struct MmaThreadLayout<'a> {
 }
 
 impl TiledMma {
-    /// Creates a tiled product. `atom_layout` arranges atoms along M, N and K and numbers them; missing modes have extent 1. `permutation`
-    /// is a tuple of up to three of `..` (unchanged), an extent (the tile grows to it, values repeat) or a layout (which permutes the
-    /// mode's coordinates).
+    /// Creates a tiled MMA. `atom_layout` arranges atoms along M, N and K and numbers them; missing modes have extent 1. `permutation` is a
+    /// tuple of up to three entries, each of which is `..` (the mode is unchanged), an extent (the tile grows to this extent, and values
+    /// repeat) or a layout (which permutes the mode's coordinates).
     ///
     /// # Errors
-    /// Returns an error if the layout algebra has no valid result, such as for a permutation that does not match the atoms,
+    /// Returns an error of the layout algebra if it has no valid result (for example, if the permutation does not match the atoms),
     /// [`TensorError::Modes`] for more than three modes, or [`TensorError::Atoms`] for atoms that share threads or do not use all threads
     /// of their warps.
     #[doc(alias = "make_tiled_mma")]
@@ -115,8 +115,8 @@ impl TiledMma {
         })
     }
 
-    /// Divides a tensor that is `operand` into `((ThrV, (ThrM, ThrK)), (values, (RestM, RestK, …)))`. For B, N replaces M; for C, N replaces
-    /// K.
+    /// Divides `tensor`, as operand `operand`, into `((ThrV, (ThrM, ThrK)), (values, (RestM, RestK, …)))`. For B, N replaces M; for C, N
+    /// replaces K.
     ///
     /// # Errors
     /// Returns [`TensorError::Rank`] for a tensor of fewer than two modes, or the errors of the layout algebra.
@@ -211,7 +211,7 @@ impl TiledMma {
         Ok(Layout::concat([by_index, divided.mode(1)?]))
     }
 
-    /// Returns which thread owns which element of an operand's tile.
+    /// Returns the (thread, value) layout of an operand's tile, which determines the owner of each element.
     ///
     /// # Errors
     /// Returns the errors of the layout algebra.
@@ -221,10 +221,10 @@ impl TiledMma {
         Ok(TvLayout::new(name, (rows, cols), self.layout_tv(operand)?)?)
     }
 
-    /// Returns the view of the product for one thread.
+    /// Returns the view of the tiled MMA for one thread.
     ///
     /// # Errors
-    /// Returns [`TensorError::Thread`] if the product does not have this thread.
+    /// Returns [`TensorError::Thread`] if the tiled MMA does not have this thread.
     #[doc(alias = "get_thread_slice")]
     pub fn get_slice(&self, thread: i64) -> Result<MmaThreadLayout<'_>, TensorError> {
         let threads = self.threads();
@@ -236,7 +236,7 @@ impl TiledMma {
         Ok(MmaThreadLayout { mma: self, coord })
     }
 
-    /// Returns the shape `(values, RestM, RestK)` of a fragment of `operand` for a tensor of `rows`×`cols`.
+    /// Returns the shape `(values, RestM, RestK)` of a fragment of `operand` for a tensor of `rows`×`cols` elements.
     ///
     /// # Errors
     /// Returns the errors of the layout algebra.
@@ -269,7 +269,7 @@ impl MmaThreadLayout<'_> {
         Tuple::from(vec![Tuple::Leaf(v), Tuple::from(own.to_vec())])
     }
 
-    /// Returns this thread's part of a tensor that is `operand`: `(values, Rest, Rest, …)` and its start.
+    /// Returns this thread's part of `tensor` as operand `operand`: `(values, Rest, Rest, …)` and its start.
     ///
     /// # Errors
     /// Returns [`TensorError::Rank`] for a tensor of fewer than two modes, or the errors of the layout algebra.
@@ -326,7 +326,7 @@ impl MmaThreadLayout<'_> {
     }
 }
 
-/// Prints the product like MoYe's `show`.
+/// Prints the tiled MMA as MoYe's `show` does.
 impl fmt::Display for TiledMma {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [m, n, k] = self.shape;

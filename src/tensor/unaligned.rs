@@ -5,9 +5,9 @@ use std::panic::Location;
 use super::{
     element::TensorElement,
     fragment::{Fragment, in_order, words_of},
-    memory::Tensor,
+    realign::realigned,
 };
-use crate::ptx::{Builder, Global, Ptr, Readable, RegId, Scalar, ShiftMode, Val, Writable};
+use crate::ptx::{Builder, CheckedPtr, Global, Ptr, Readable, RegId, Scalar, Val, Writable};
 
 /// The number of words per access.
 pub(super) const WORDS: usize = 4;
@@ -17,8 +17,6 @@ pub(super) const WORDS: usize = 4;
 /// 2³⁰ elements.
 #[derive(Clone, Debug)]
 pub(crate) struct UnalignedRow<'k, T: TensorElement, A> {
-    /// The elements, for accesses to one at a time.
-    elements: Tensor<'k, Global, T, A>,
     /// The number of elements in the row.
     n: Val<'k, u32>,
     /// The number of elements per group.
@@ -27,29 +25,29 @@ pub(crate) struct UnalignedRow<'k, T: TensorElement, A> {
     start: Ptr<'k, T, Global, A>,
     /// The number of elements in this group that precede the row.
     ahead: Val<'k, u32>,
+    /// The end of the row, relative to this group; 0 past the last row.
+    end: Val<'k, u32>,
     /// The number of matrix elements from the start of this row on, at most 2³¹; 0 past the last row.
     available: Val<'k, u32>,
 }
 
 impl<'k, T: TensorElement, A> UnalignedRow<'k, T, A> {
     /// Returns row `at` of an `m`×`n` matrix whose rows are `pitch` elements apart, accessed in groups of `group` elements, a power of
-    /// two, that fill whole words.
+    /// two, that fill whole words. The caller must declare a view of the matrix with its extents, so that the launch checks the buffer.
     #[track_caller]
     pub(crate) fn new(
-        k: Builder<'k>,
         matrix: Ptr<'k, T, Global, A>,
         [m, n, pitch]: [Val<'k, u32>; 3],
         at: Val<'k, u32>,
         group: u32,
     ) -> Self {
-        let elements = k.tensor_with_strides(matrix, [m, n], [pitch.into(), 1.into()]).first_mode_at(at);
         let first = at.mul_wide(pitch);
         let ahead = first.cast::<u32>() & (group - 1);
         let start = matrix.at_wide(first & !u64::from(group - 1));
         let of_later_rows = (m - 1 - at).mul_wide(pitch);
         let available = (of_later_rows + n.cast::<u64>()).min(1 << 31).cast::<u32>();
-        let available = at.lt(m).select(available, 0);
-        Self { elements, n, group, start, ahead, available }
+        let [end, available] = [n + ahead, available].map(|count| at.lt(m).select(count, 0));
+        Self { n, group, start, ahead, end, available }
     }
 
     fn kernel(&self) -> Builder<'k> {
@@ -61,6 +59,12 @@ impl<'k, T: TensorElement, A> UnalignedRow<'k, T, A> {
         self.ahead
     }
 
+    /// Returns a pointer to an element, which is accessed if it is part of the row.
+    #[track_caller]
+    fn element(&self, index: Val<'k, u32>) -> CheckedPtr<'k, T, Global, A> {
+        self.start.at(index + self.ahead).checked(index.lt(self.n) & self.end.ne(0))
+    }
+
     /// Returns the number of words per group.
     fn words(&self) -> usize {
         (self.group * T::SIZE / 4).max(1) as usize
@@ -68,30 +72,50 @@ impl<'k, T: TensorElement, A> UnalignedRow<'k, T, A> {
 }
 
 impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
-    /// Loads the groups that start at these elements of the row; elements before its start and past its end are undefined.
-    /// All starts are equal modulo the length of a group; negative ones wrap around at 2³².
+    /// Loads the groups of rows that start at these elements of each row, row after row; elements outside the rows are undefined. All starts are
+    /// equal modulo the length of a group, in ascending order; negative ones wrap around at 2³².
+    ///
+    /// Rows are loaded together so that all loads are issued before the first result is used.
     #[track_caller]
-    pub(crate) fn load(&self, starts: &[Val<'k, u32>]) -> Vec<Val<'k, T::Word>> {
-        let k = self.kernel();
+    pub(crate) fn load(rows: &[&Self], starts: &[Val<'k, u32>]) -> Vec<Val<'k, T::Word>> {
+        let k = rows[0].kernel();
         let _located = k.locate(Location::caller());
-        let skipped = (starts[0] + self.ahead) & (self.group - 1);
-        // The end of the elements that are read, relative to the first one. All groups have the same shift.
-        let reach = skipped.eq(0).select(self.group, 2 * self.group) - skipped;
-        let ends = starts.iter().map(|&start| start + reach - 1);
-        let crosses = ends.map(|last| (last - self.available).lt(2 * self.group)).reduce(|a, b| a | b);
-        let crosses = crosses.unwrap_or(false.into());
+        let crosses = rows.iter().map(|row| row.crosses(starts)).reduce(|a, b| a | b);
+        // Rows of one distance are aligned with each other, wherever they begin.
+        let are_whole = rows.iter().map(|row| row.skipped(starts).eq(0)).reduce(|a, b| a & b);
+        let each =
+            |load: &dyn Fn(&Self) -> Vec<Val<'k, T::Word>>| rows.iter().flat_map(|row| load(row)).collect();
+        let groups = |load: &dyn Fn(&Self, Val<'k, u32>) -> Vec<Val<'k, T::Word>>| -> Vec<_> {
+            each(&|row| starts.iter().flat_map(|&start| load(row, start)).collect())
+        };
         k.if_else_with(
-            crosses,
-            || self.load_elements(starts),
+            crosses.unwrap_or(false.into()),
+            || each(&|row| row.load_elements(starts)),
             || {
-                // Rows of one distance are aligned with each other, wherever they begin.
                 k.if_else_with(
-                    skipped.eq(0),
-                    || starts.iter().flat_map(|&start| self.load_whole(start)).collect(),
-                    || starts.iter().flat_map(|&start| self.load_group(start, skipped)).collect(),
+                    are_whole.unwrap_or(true.into()),
+                    || groups(&|row, start| row.load_whole(start)),
+                    || groups(&|row, start| row.load_group(start, row.skipped(starts))),
                 )
             },
         )
+    }
+
+    /// Returns the number of elements by which groups are shifted.
+    #[track_caller]
+    fn skipped(&self, starts: &[Val<'k, u32>]) -> Val<'k, u32> {
+        (starts[0] + self.ahead) & (self.group - 1)
+    }
+
+    /// Returns whether a group that contains elements of the matrix extends past its end.
+    #[track_caller]
+    fn crosses(&self, starts: &[Val<'k, u32>]) -> Val<'k, bool> {
+        let skipped = self.skipped(starts);
+        // The last of the elements that are read, relative to the first one and to the end of the matrix.
+        let reach = skipped.eq(0).select(self.group, 2 * self.group) - skipped;
+        let past = reach - 1 - self.available;
+        let crosses = starts.iter().map(|&start| (start + past).lt(2 * self.group)).reduce(|a, b| a | b);
+        crosses.unwrap_or(false.into())
     }
 
     /// Loads groups element by element, near the end of the matrix.
@@ -101,7 +125,7 @@ impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
         let fragment: Fragment<'k, T> = self.kernel().fragment(&values);
         let indices = starts.iter().flat_map(|&start| (0..self.group).map(move |i| start + i));
         for (i, index) in indices.enumerate() {
-            fragment.set(i as i64, self.elements.at_coord(&[index]).load());
+            fragment.set(i as i64, self.element(index).load());
         }
         words_of(&fragment)
     }
@@ -109,37 +133,23 @@ impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
     /// Loads an aligned group.
     #[track_caller]
     fn load_whole(&self, start: Val<'k, u32>) -> Vec<Val<'k, T::Word>> {
-        self.load_aligned(start).into_iter().map(Val::bits).collect()
+        self.load_aligned(start, true.into()).into_iter().map(Val::bits).collect()
     }
 
     /// Loads a group that starts `skipped` elements after the start of an aligned group.
     #[track_caller]
     fn load_group(&self, start: Val<'k, u32>, skipped: Val<'k, u32>) -> Vec<Val<'k, T::Word>> {
-        let mut words = self.load_aligned(start - skipped);
-        words.extend(self.load_aligned(start - skipped + self.group));
-        let bytes = skipped * T::SIZE;
-        let mut step = self.words() / 2;
-        while step > 0 {
-            let is_shifted = (bytes & (4 * step as u32)).ne(0);
-            words = (0..self.words() + step).map(|i| is_shifted.select(words[i + step], words[i])).collect();
-            step /= 2;
-        }
-        let pairs = words.windows(2).take(self.words());
-        let bits = (bytes & 3) * 8;
-        let shifted = pairs.map(|pair| match T::SIZE {
-            4.. => pair[0],
-            _ => pair[1].funnel_right(pair[0], bits, ShiftMode::Wrap),
-        });
-        shifted.map(Val::bits).collect()
+        let mut words = self.load_aligned(start - skipped, true.into());
+        words.extend(self.load_aligned(start - skipped + self.group, skipped.ne(0)));
+        realigned::<T>(words, skipped)
     }
 
-    /// Loads the aligned group that starts at element `start`, if it is part of the matrix.
+    /// Loads the aligned group that starts at element `start`, if a condition holds and it contains elements of the row.
     #[track_caller]
-    fn load_aligned(&self, start: Val<'k, u32>) -> Vec<Val<'k, u32>> {
+    fn load_aligned(&self, start: Val<'k, u32>, condition: Val<'k, bool>) -> Vec<Val<'k, u32>> {
         let k = self.kernel();
-        // It ends at one of the available elements, and then begins in the group of the row's first one, or later.
         let first = (start + self.ahead) & !(self.group - 1);
-        let inside = (first + (self.group - 1) - self.ahead).lt(self.available);
+        let inside = first.lt(self.end) & condition;
         let pointer = self.start.at(first);
         let words: Vec<RegId> = (0..self.words()).map(|_| k.fresh(u32::CLASS)).collect();
         words.iter().for_each(|&word| k.move_into(word, Val::from(0u32)));
@@ -157,21 +167,29 @@ impl<'k, T: TensorElement, A: Writable> UnalignedRow<'k, T, A> {
     pub(crate) fn store(&self, starts: &[Val<'k, u32>], words: &[Val<'k, T::Word>]) {
         let k = self.kernel();
         let _located = k.locate(Location::caller());
-        for (&start, words) in starts.iter().zip(words.chunks(self.words())) {
-            let registers: Vec<RegId> = words.iter().map(|word| word.in_register(k)).collect();
-            let first = start + self.ahead;
-            let whole = self.n.ge(self.group) & start.le(self.n - self.group);
-            let at_once = whole & (first & (self.group - 1)).eq(0) & self.available.ne(0);
-            let pointer = self.start.at(first & !(self.group - 1));
+        let is_aligned = ((starts[0] + self.ahead) & (self.group - 1)).eq(0) & self.end.ne(0);
+        let most = self.n - self.group;
+        let is_aligned = is_aligned & self.n.ge(self.group);
+        let at_once = |start: Val<'k, u32>| is_aligned & start.le(most);
+        let registers: Vec<RegId> = words.iter().map(|word| word.in_register(k)).collect();
+        let groups = || starts.iter().copied().zip(registers.chunks(self.words()));
+        for (start, registers) in groups() {
+            let pointer = self.start.at((start + self.ahead) & !(self.group - 1));
             for (i, registers) in registers.chunks(WORDS).enumerate() {
-                pointer.byte_offset((i * WORDS * 4) as i64).checked(at_once).store_words(registers);
+                pointer.byte_offset((i * WORDS * 4) as i64).checked(at_once(start)).store_words(registers);
             }
-            k.if_(!at_once, || {
-                for i in 0..self.group {
-                    let (word, slot) = (i as usize / T::PER_WORD, i as usize % T::PER_WORD);
-                    self.elements.at_coord(&[start + i]).store(k.extract::<T>(registers[word], slot));
-                }
-            });
         }
+        let last = starts.last().copied().unwrap_or(starts[0]);
+        k.if_(!(at_once(starts[0]) & at_once(last)), || {
+            for (start, registers) in groups() {
+                let is_inside = (start + (self.group - 1)).lt(self.n + (self.group - 1));
+                k.if_(is_inside & !at_once(start), || {
+                    for i in 0..self.group {
+                        let (word, slot) = (i as usize / T::PER_WORD, i as usize % T::PER_WORD);
+                        self.element(start + i).store(k.extract::<T>(registers[word], slot));
+                    }
+                });
+            }
+        });
     }
 }

@@ -87,8 +87,8 @@ macro_rules! reductions {
         impl<'k, S: Arithmetic<Word = S> + Numeric, const N: usize, V: VectorLayout> Rv<'k, S, N, V> {$(
             #[doc = concat!("Returns the elementwise ", $what, " of the vectors of all warps of `scope`.")]
             ///
-            /// All threads of the scope must take part; all receive the same result. Uses shared memory for one vector per warp of the block,
-            /// and one barrier (two in emitted loops). If a loop accumulates a vector, reduce it once, after the loop.
+            /// All threads of the scope must take part; all receive the same result. The call uses shared memory for one vector per warp of
+            /// the block, and one barrier (two in emitted loops). If a loop accumulates a vector, reduce the vector once, after the loop.
             #[must_use]
             #[track_caller]
             pub fn $all(self, scope: impl Scope<'k>) -> Self {
@@ -97,14 +97,14 @@ macro_rules! reductions {
         )*}
 
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {$(
-            #[doc = concat!("Returns the ", $what, " of each row over the tiles of all warps of `scope`, which contain different columns.\n\nEvery warp receives the result, as from [`Rv::", stringify!($all), "`].")]
+            #[doc = concat!("Returns the ", $what, " of each row over the tiles of all warps of `scope`; the tiles contain different columns.\n\nEvery warp receives the same result. For the requirements, see [`Rv::", stringify!($all), "`].")]
             #[must_use]
             #[track_caller]
             pub fn $row_over(&self, scope: impl Scope<'k>) -> ColVec<'k, T::Sum, H, L, T::Length> {
                 self.$row().$all(scope)
             }
 
-            #[doc = concat!("Returns the ", $what, " of each column over the tiles of all warps of `scope`, which contain different rows.\n\nEvery warp receives the result, as from [`Rv::", stringify!($all), "`].")]
+            #[doc = concat!("Returns the ", $what, " of each column over the tiles of all warps of `scope`; the tiles contain different rows.\n\nEvery warp receives the same result. For the requirements, see [`Rv::", stringify!($all), "`].")]
             #[must_use]
             #[track_caller]
             pub fn $col_over(&self, scope: impl Scope<'k>) -> RowVec<'k, T::Sum, W, L, T::Length> {

@@ -1,4 +1,4 @@
-//! Allocation of shared tiles and vectors, and the state of those whose data have arrived.
+//! Allocation of shared tiles and vectors, and the state of tiles and vectors whose data have arrived.
 
 use std::fmt;
 
@@ -64,11 +64,11 @@ impl<'k> Builder<'k> {
         A::allocate(self)
     }
 
-    /// Allocates one tile or vector in shared memory per scope of the block and returns the one of the executing thread's scope:
-    /// `k.shared_tile_of::<St<f32, 1, 4>>(k.warp())` allocates a tile for each warp.
+    /// Allocates one tile or vector in shared memory for each scope of the same kind as `scope` in the block, and returns the one that
+    /// belongs to the scope of the executing thread: `k.shared_tile_of::<St<f32, 1, 4>>(k.warp())` allocates a tile for each warp.
     ///
-    /// The tile's operations are executed by the threads of the scope, not by those of the whole block, and use the scope's barrier. All
-    /// threads of the scope must execute this call.
+    /// The threads of the scope, not those of the whole block, execute the tile's operations, which use the scope's barrier. All threads of
+    /// the scope must execute this call.
     #[track_caller]
     pub fn shared_tile_of<A: Allocate<'k>>(self, scope: impl Scope<'k>) -> A {
         self.check_warps(scope);
@@ -206,8 +206,8 @@ impl<Tile> fmt::Debug for Filled<Tile> {
 }
 
 impl<'k, Tile: Allocate<'k>> Filled<Tile> {
-    /// Waits at the barrier of the block, or of the scope that owns the tile, until all threads have finished reading; the tile can then be
-    /// filled again.
+    /// Waits at the barrier of the block, or of the scope that owns the tile, until all threads have finished reading, and returns the
+    /// tile, which can then be filled again.
     #[doc(alias = "sync")]
     #[track_caller]
     pub fn release(self) -> Tile {

@@ -22,7 +22,7 @@ use crate::{
 };
 
 impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite> {
-    /// Atomically adds a register tile of the same element type to the matrix; elements past the edges are omitted.
+    /// Atomically adds a register tile of the same element type to the matrix; elements past the edges are not added.
     ///
     /// On sm_90 and later, emits `red` of up to 16 bytes for adjacent f32, f16 and bf16 elements that are known to be aligned; otherwise
     /// emits `red` of one element, or of a pair of f16 or bf16 elements. bf16 requires sm_90. The order of the additions, and
@@ -65,7 +65,7 @@ pub struct Adding<Tile> {
 impl<'k, T: AtomicElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
     /// Atomically adds register tiles, from any warps, to rectangles of the tile: `tile.add_with(|tile| tile.add(0, 0, &acc))`.
     ///
-    /// First waits at the block's barrier, because other threads may still be reading.
+    /// The call first waits at the block's barrier, because other threads may still be reading.
     #[doc(alias = "add_into")]
     #[track_caller]
     pub fn add_with(self, add: impl FnOnce(&Adding<Storing<'k, T>>)) -> Pending<'k, St<'k, T, H, W, S>> {
@@ -98,7 +98,7 @@ impl<'k, T: AtomicElement> Adding<Storing<'k, T>> {
 impl<'k, T: AtomicElement, const N: usize> Filled<Sv<'k, T, N>> {
     /// Atomically adds register vectors, from any warps, to parts of the vector: `sums.add_with(|sums| sums.add(0, &v))`.
     ///
-    /// First waits at the block's barrier, because other threads may still be reading.
+    /// The call first waits at the block's barrier, because other threads may still be reading.
     #[doc(alias = "add_into")]
     #[track_caller]
     pub fn add_with(self, add: impl FnOnce(&Adding<StoringVector<'k, T>>)) -> Pending<'k, Sv<'k, T, N>> {
@@ -109,8 +109,8 @@ impl<'k, T: AtomicElement, const N: usize> Filled<Sv<'k, T, N>> {
 }
 
 impl<'k, T: AtomicElement> Adding<StoringVector<'k, T>> {
-    /// Adds a register vector to part `index`, in units of the register vector's length; each element is added once. Several warps may add
-    /// to the same part.
+    /// Adds a register vector to part `index` of the vector, where each part has the register vector's length; each element is added once.
+    /// Several warps may add to the same part.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const N: usize, V: VectorLayout>(

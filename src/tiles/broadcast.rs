@@ -41,8 +41,8 @@ pub(super) fn broadcast_words<'k, T: TensorElement>(
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Returns a tile with `vector` in every column if the vector has one element per row ([`ColVec`]), otherwise in every row
-    /// ([`RowVec`]): `Rt::<f32, 1, 4>::broadcast(&t.row_max())`.
+    /// Returns a tile with `vector` in every column if the vector has one element per row ([`ColVec`]), or in every row if it has one
+    /// element per column ([`RowVec`]): `Rt::<f32, 1, 4>::broadcast(&t.row_max())`.
     ///
     /// Operands of arithmetic are broadcast automatically: `t - &t.row_max()`.
     #[doc(alias = "broadcast_row")]

@@ -1,5 +1,5 @@
 //! Tiles stored in memory in the order of their registers, for results that only kernels with the same tiles read. Adjacent lanes access
-//! contiguous groups of 16 bytes, whatever the layout of the tile.
+//! contiguous groups of 16 bytes, regardless of the layout of the tile.
 
 use std::{array, panic::Location};
 

@@ -1,7 +1,7 @@
 //! Complex numbers, vectors, tiles and matrices, represented as pairs of real and imaginary parts.
 //!
-//! Operations that treat both parts alike are methods of the pair that call the real method for each part. Only products, quotients,
-//! functions and closures of complex numbers combine the parts.
+//! Operations that treat both parts alike are methods of the pair that call the real method for each part. Only multiplication, division,
+//! functions of complex numbers, and closures that receive complex numbers combine the parts.
 
 #[macro_use]
 mod parts;
@@ -33,7 +33,7 @@ use crate::{
 /// A complex number, vector, tile or matrix: the real and the imaginary parts, each of type `P`.
 ///
 /// [`Crt`], [`Crv`], [`Cst`], [`Csv`] and [`Cgl`] are pairs of the real types. [`map_parts`](Self::map_parts) applies any method of the
-/// real type to both parts: for example dropout, which drops both parts of an element together if they share `random`:
+/// real type to both parts, for example dropout, which drops both parts of an element together if they share `random`:
 ///
 /// ```
 /// # use warpwright::{prelude::*, tiles::Crt};
@@ -106,7 +106,7 @@ impl<P> Complex<P> {
         Complex { re: f(self.re), im: f(self.im) }
     }
 
-    /// Applies `f` to the real parts of two pairs and to their imaginary parts.
+    /// Applies `f` to the real parts of two pairs, and then to their imaginary parts.
     pub fn zip_parts<Q, R>(self, other: Complex<Q>, mut f: impl FnMut(P, Q) -> R) -> Complex<R> {
         Complex { re: f(self.re, other.re), im: f(self.im, other.im) }
     }

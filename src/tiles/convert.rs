@@ -8,18 +8,19 @@ use crate::{
     tensor::{ConvertibleElement, Fragment, TensorElement, element_types, in_order, splat, words_of},
 };
 
-/// An element type whose tiles convert to tiles of element type `U`. Every type converts to itself; floating-point types and integers of 8,
-/// 32 and 64 bits convert to each other.
+/// An element type whose tiles convert to tiles of element type `U`. Every type converts to itself; floating-point types and 8-, 32- and
+/// 64-bit integer types convert to one another.
 ///
-/// f64 and integers of 32 and 64 bits convert to each other directly. All other conversions give the result of a conversion via f32, which
-/// rounds numbers with more than 24 significant bits twice. Results are rounded to nearest even; 8-bit and integer results saturate.
+/// f64 and 32- and 64-bit integer types convert to one another directly. All other conversions give the result of a conversion via f32,
+/// which rounds numbers with more than 24 significant bits twice. Results are rounded to nearest even; results of 8-bit and integer types
+/// saturate.
 #[doc(alias = "convertor")]
 #[diagnostic::on_unimplemented(
     message = "tiles of `{Self}` do not convert to `{U}`",
     note = "types that convert from and to f32 (`ConvertibleElement`) convert to each other; other types convert with `map_to`"
 )]
 pub trait Convert<U: TensorElement>: TensorElement {
-    /// Returns the same elements in words of `U`: in fresh registers if the types differ, otherwise in the given registers.
+    /// Returns the same elements in words of `U`, in fresh registers if the types differ, and in the given registers otherwise.
     #[doc(hidden)]
     #[track_caller]
     fn convert_words<'k>(words: &[Val<'k, Self::Word>]) -> Vec<Val<'k, U::Word>>;
@@ -190,8 +191,8 @@ fn converted<'k, T: Convert<U>, U: TensorElement>(from: &Fragment<'k, T>) -> Vec
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Converts the elements to type `U`, rounding to nearest even if necessary. Elements stay in their lanes, so an f32
-    /// accumulator becomes operand A of the next product without a shuffle.
+    /// Converts the elements to type `U`, rounding to nearest even if necessary. Elements stay in their lanes, so an f32 accumulator
+    /// becomes operand A of the next MMA without a shuffle.
     #[doc(alias = "copy")]
     #[must_use]
     #[track_caller]

@@ -82,8 +82,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         [0, 1].map(|axis| Coordinates::along(k, &layout, axis))
     }
 
-    /// Replaces each element with the result of `f`, which receives the builder, the element's row and column in the tile, and its value:
-    /// `t.map_indexed(|k, (row, col), x| …)`. Computed in place.
+    /// Replaces each element in place with the result of `f`, which receives the builder, the element's row and column in the tile, and its
+    /// value: `t.map_indexed(|k, (row, col), x| …)`.
     ///
     /// Packed elements are unpacked; if a function of whole registers suffices, [`apply`](Self::apply) is faster.
     #[must_use]
@@ -124,8 +124,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
 macro_rules! zips {
     ($($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident, $what:literal $(, $alike:ident)?;)*) => {$(
         impl<'k, T: TensorElement, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
-            #[doc = concat!("Replaces each element with the result of `f` for that element and the corresponding one of another ", $what, ", which may have a")]
-            /// different width: `t.zip_elements(&mask, |x, bits| …)`. Computed in place.
+            #[doc = concat!("Replaces each element in place with the result of `f` for that element and the corresponding element of another ", $what, ", whose elements may have a")]
+            /// different width: `t.zip_elements(&mask, |x, bits| …)`.
             ///
             /// Tiles must both have elements of 16 bits or more, or both have 8-bit elements. Packed elements are unpacked; if both types
             /// have the same number of elements per register, [`zip`](Self::zip) is faster.
@@ -153,8 +153,8 @@ zips! {
 }
 
 impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Replaces each element with the result of `f`, which receives the builder, the element's index in the vector, and its value:
-    /// `v.map_indexed(|k, index, x| …)`. Computed in place.
+    /// Replaces each element in place with the result of `f`, which receives the builder, the element's index in the vector, and its value:
+    /// `v.map_indexed(|k, index, x| …)`.
     #[must_use]
     #[track_caller]
     pub fn map_indexed(
@@ -176,7 +176,7 @@ macro_rules! predicates {
         impl<'k, T: Accumulate, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
             #[doc = concat!("Returns whether `f` holds for any element of the ", $what, ".")]
             ///
-            /// All lanes of the warp must take part and receive the same result. `f` receives each element as [`Accumulate::Sum`], which is
+            /// All lanes of the warp must take part, and all receive the same result. `f` receives each element as [`Accumulate::Sum`], which is
             /// f32 for 8-bit and 16-bit floating-point types.
             #[doc(alias = "vote.sync.any")]
             #[track_caller]
@@ -189,7 +189,7 @@ macro_rules! predicates {
 
             #[doc = concat!("Returns whether `f` holds for all elements of the ", $what, ".")]
             ///
-            /// All lanes of the warp must take part and receive the same result. `f` receives each element as [`Accumulate::Sum`], which is
+            /// All lanes of the warp must take part, and all receive the same result. `f` receives each element as [`Accumulate::Sum`], which is
             /// f32 for 8-bit and 16-bit floating-point types.
             #[doc(alias = "vote.sync.all")]
             #[track_caller]
@@ -202,7 +202,7 @@ macro_rules! predicates {
 
             #[doc = concat!("Returns whether any element of the ", $what, " is NaN.")]
             ///
-            /// All lanes of the warp must take part and receive the same result.
+            /// All lanes of the warp must take part, and all receive the same result.
             #[doc(alias = "hasnan")]
             #[track_caller]
             pub fn has_nan(&self) -> Val<'k, bool> {

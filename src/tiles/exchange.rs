@@ -1,9 +1,9 @@
 //! Exchange between the lanes of a warp: elements move from one (lane, value) layout to another.
 //!
 //! The plan is determined by the two layouts. In a *round*, which is one `shfl`, each lane sends one word, composed of any of its elements,
-//! and reads the word of one other lane. A lane may read from any lane that owns an element that it needs; it selects the first one that
-//! sends nothing else in the round. If at least half of the lanes already own the element that they need for a value, they keep it instead
-//! of receiving it.
+//! and reads the word of one other lane. A lane may read from any lane that owns a required element; it selects the first such lane that
+//! sends no other word in the round. If at least half of the lanes already own the element that they require for a value, they keep this
+//! element instead of receiving it.
 
 use std::panic::Location;
 

@@ -244,17 +244,17 @@ macro_rules! extremes {
     ($($what:literal $comparison:ident $row:ident $row_with:ident $col:ident $col_with:ident $all:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
             $(
-                #[doc = concat!("Returns the ", $what, " of each row and the index of its column.")]
+                #[doc = concat!("Returns the ", $what, " of each row and the index of the column that contains it.")]
                 ///
-                /// All lanes of the warp must take part. Of equal elements, the one with the lowest index is returned. NaN counts as the
-                /// worst element: −∞ for a maximum and +∞ for a minimum.
+                /// All lanes of the warp must take part. If elements are equal, the one with the lowest index is returned. NaN is treated
+                /// as the worst element: −∞ for a maximum, and +∞ for a minimum.
                 #[must_use]
                 #[track_caller]
                 pub fn $row(&self) -> (ColVec<'k, T::Sum, H, L, T::Length>, ColVec<'k, u32, H, L, T::Length>) {
                     self.best(0, Comparison::$comparison)
                 }
 
-                #[doc = concat!("Returns, for each row, the ", $what, " of its elements and the corresponding element of `with`, with its index; the result replaces `with`.")]
+                #[doc = concat!("Returns, for each row, the ", $what, " of its elements and the corresponding element of `with`, and the index of this ", $what, "; the result reuses the registers of `with`.")]
                 ///
                 /// The tile's first column has index `first`. A loop over the tiles of a row carries `with`, which initially contains the
                 /// neutral element of the reduction with any index.
@@ -270,17 +270,17 @@ macro_rules! extremes {
                     improve(with, &own, first, Comparison::$comparison)
                 }
 
-                #[doc = concat!("Returns the ", $what, " of each column and the index of its row.")]
+                #[doc = concat!("Returns the ", $what, " of each column and the index of the row that contains it.")]
                 ///
-                /// All lanes of the warp must take part. Of equal elements, the one with the lowest index is returned. NaN counts as the
-                /// worst element: −∞ for a maximum and +∞ for a minimum.
+                /// All lanes of the warp must take part. If elements are equal, the one with the lowest index is returned. NaN is treated
+                /// as the worst element: −∞ for a maximum, and +∞ for a minimum.
                 #[must_use]
                 #[track_caller]
                 pub fn $col(&self) -> (RowVec<'k, T::Sum, W, L, T::Length>, RowVec<'k, u32, W, L, T::Length>) {
                     self.best(1, Comparison::$comparison)
                 }
 
-                #[doc = concat!("Returns, for each column, the ", $what, " of its elements and the corresponding element of `with`, with its index; the result replaces `with`.\n\nSee [`", stringify!($row_with), "`](Self::", stringify!($row_with), ").")]
+                #[doc = concat!("Returns, for each column, the ", $what, " of its elements and the corresponding element of `with`, and the index of this ", $what, "; the result reuses the registers of `with`.\n\nSee [`", stringify!($row_with), "`](Self::", stringify!($row_with), ").")]
                 #[must_use]
                 #[track_caller]
                 pub fn $col_with(
@@ -293,10 +293,10 @@ macro_rules! extremes {
                     improve(with, &own, first, Comparison::$comparison)
                 }
 
-                #[doc = concat!("Returns the ", $what, " of all elements, with its row and column.")]
+                #[doc = concat!("Returns the ", $what, " of all elements, and its row and column.")]
                 ///
-                /// All lanes of the warp must take part; all receive the same result. Of equal elements, the first in row-major order is
-                /// returned.
+                /// All lanes of the warp must take part; all receive the same result. If elements are equal, the first one in row-major
+                /// order is returned.
                 #[must_use]
                 #[track_caller]
                 pub fn $all(&self) -> (Val<'k, T::Sum>, (Val<'k, u32>, Val<'k, u32>)) {
@@ -307,9 +307,9 @@ macro_rules! extremes {
         }
 
         impl<'k, T: Accumulate, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements, with its index.")]
+            #[doc = concat!("Returns the ", $what, " of all elements, and its index.")]
             ///
-            /// All lanes of the warp must take part; all receive the same result. Of equal elements, the one with the lowest index is
+            /// All lanes of the warp must take part; all receive the same result. If elements are equal, the one with the lowest index is
             /// returned.
             #[must_use]
             #[track_caller]

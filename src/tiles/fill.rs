@@ -1,4 +1,4 @@
-//! Copies between global memory and shared tiles or vectors by all threads of the block, asynchronous where alignment allows it.
+//! Copies between global memory and shared tiles or vectors by all threads of the block, which are asynchronous if the alignment allows it.
 
 use std::panic::Location;
 
@@ -20,9 +20,9 @@ use crate::{
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
     /// Fills the tile from global memory using all threads of the block; out-of-bounds elements become 0.
     ///
-    /// Uses the widest copy that the known alignment allows: `cp.async` of 16, 8 or 4 bytes (sm_80 and later), otherwise loads
-    /// and stores. Either way, the data are [`Pending`]. In an emitted loop, a barrier is emitted first, because threads may still
-    /// be reading the tile of the previous iteration.
+    /// The call uses the widest copy that the known alignment allows: `cp.async` of 16, 8 or 4 bytes (sm_80 and later), or loads and
+    /// stores. In either case, the data are [`Pending`]. In an emitted loop, a barrier is emitted first, because threads may still be
+    /// reading the tile of the previous iteration.
     ///
     /// The builder rejects the call if the coordinates of `from` may differ between threads of the block.
     #[doc(alias = "load_async")]
@@ -36,7 +36,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         tensor::Pending::by(self.owner.0, Filled { tile: self }, asynchronous)
     }
 
-    /// Fills the tile like [`fill`](Self::fill); out-of-bounds elements become `value`, such as −∞ before a maximum.
+    /// Fills the tile as [`fill`](Self::fill) does, but out-of-bounds elements become `value`: for example, −∞ if a maximum is computed.
     ///
     /// The data pass through registers, because `cp.async` can write only zeros past an edge.
     #[track_caller]
@@ -77,7 +77,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         tensor::Pending::by(self.owner.0, Filled { tile: self }, asynchronous)
     }
 
-    /// Fills the vector like [`fill`](Self::fill); elements past the end become `value`. The data pass through registers.
+    /// Fills the vector as [`fill`](Self::fill) does, but elements past the end become `value`. The data pass through registers.
     #[track_caller]
     pub fn fill_or<A: Readable>(self, from: GlTile<'k, T, A, 1>, value: T) -> Pending<'k, Self> {
         self.owner.sync_in_loop();
@@ -103,10 +103,10 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
 }
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
-    /// Stores a shared tile with all threads of the block; elements past the matrix's edges are not written.
+    /// Stores a shared tile using all threads of the block; elements past the matrix's edges are not written.
     ///
-    /// Adjacent threads store adjacent parts of a row, with the widest accesses that the known alignment allows. Storing a register tile via
-    /// shared memory ([`St::store_with`]) therefore uses up to 16-byte accesses to global memory.
+    /// Adjacent threads store adjacent parts of a row, with the widest accesses that the known alignment allows. If a register tile is
+    /// stored via shared memory ([`St::store_with`]), accesses to global memory are therefore up to 16 bytes wide.
     ///
     /// The builder rejects the call if the coordinates of the tile may differ between threads of the block.
     #[doc(alias = "store")]
@@ -123,7 +123,7 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
 }
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
-    /// Stores a shared vector with all threads of the block; elements past the end are not written.
+    /// Stores a shared vector using all threads of the block; elements past the end are not written.
     #[track_caller]
     pub fn store_shared<const N: usize>(self, vector: &Filled<Sv<'k, T, N>>) {
         let vector = &vector.tile;

@@ -9,8 +9,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     /// Returns the tile whose column `j` is column `from(j)` of this tile. A column may be used more than once.
     ///
     /// All lanes of the warp must take part. The shuffles are derived from the layout, and none is emitted if each lane already owns the
-    /// elements that it needs. In tiles of 16-bit elements, for example, `j ^ 2` requires one shuffle per register, and `j ^ 8` none; nor
-    /// does `j ^ 1` in a [`Row`](super::Row) tile.
+    /// elements that it needs. In tiles of 16-bit elements, for example, `j ^ 2` requires one shuffle per register; `j ^ 8`, and `j ^ 1` in
+    /// a [`Row`](super::Row) tile, require none.
     ///
     /// The builder rejects the call if `from` returns a column that the tile does not have.
     #[must_use]

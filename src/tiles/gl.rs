@@ -21,8 +21,8 @@ pub struct Gl<'k, T: TensorElement, A, const R: usize = 2> {
     tensor: Tensor<'k, Global, T, A>,
 }
 
-/// A tile of a matrix or vector in global memory. Its size is that of the register or shared tile to or from which it is copied. Elements
-/// past the edges are read as zero, unless another value is given, and are never written.
+/// A tile of a matrix or vector in global memory. Its size is that of the register or shared tile with which it is copied. Elements past
+/// the edges are read as zero, or as another value if one is given, and are never written.
 pub struct GlTile<'k, T: TensorElement, A, const R: usize = 2> {
     tensor: Tensor<'k, Global, T, A>,
     /// In units of tiles.
@@ -56,8 +56,8 @@ impl<T: TensorElement, A, const R: usize> fmt::Debug for GlTile<'_, T, A, R> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns a buffer parameter as a tensor: `k.global(a, row_major(m, n))` is a matrix, `k.global(bias, vector(n))` a vector,
-    /// `k.global(q, contiguous([batches, heads, m, n]))` a batch of matrices. Each launch checks that the buffer is large enough for the
+    /// Returns a buffer parameter as a tensor: `k.global(a, row_major(m, n))` is a matrix, `k.global(bias, vector(n))` is a vector, and
+    /// `k.global(q, contiguous([batches, heads, m, n]))` is a batch of matrices. Each launch checks that the buffer is large enough for the
     /// tensor.
     ///
     /// The builder rejects the call in the same cases as [`tensor`](Self::tensor).
@@ -74,7 +74,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: TensorElement, A, const R: usize> Gl<'k, T, A, R> {
-    /// Returns the tensor, whose tiles are predicated at the edges.
+    /// Returns this matrix or vector as a [`Tensor`], whose tiles are predicated at the edges.
     #[must_use]
     pub fn tensor(&self) -> Tensor<'k, Global, T, A> {
         self.tensor.clone()
@@ -96,8 +96,8 @@ impl<'k, T: TensorElement, A, const R: usize> Gl<'k, T, A, R> {
         Gl { tensor: self.tensor.with_modes(&order) }
     }
 
-    /// Returns the matrix at these coordinates of all axes except the last two: `q.batch((b, h))`. Past the last batch, no element is
-    /// accessed.
+    /// Returns the matrix at the given coordinates along all axes except the last two: `q.batch((b, h))`. If a coordinate is past the last
+    /// batch, no element is accessed.
     #[must_use]
     #[track_caller]
     pub fn batch<B: Batch<'k, R>>(&self, at: B) -> Gl<'k, T, A> {

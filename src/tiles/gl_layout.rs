@@ -4,8 +4,8 @@ use crate::{ptx::Val, tensor::Stride};
 
 /// The extents and strides of a tensor of rank `R` (1 to 5), in elements; each is a constant or a register.
 ///
-/// [`row_major`] and [`col_major`] return the layout of a matrix, [`vector`] that of a vector, and [`contiguous`] that of a tensor with
-/// batch axes and a contiguous last axis.
+/// [`row_major`] and [`col_major`] return the layout of a matrix, [`vector`] returns that of a vector, and [`contiguous`] returns that of a
+/// contiguous tensor with batch axes.
 #[doc(alias = "gl")]
 #[derive(Clone, Copy, Debug)]
 pub struct GlLayout<'k, const R: usize = 2> {
@@ -60,7 +60,7 @@ impl<'k, const R: usize> GlLayout<'k, R> {
 }
 
 impl<'k> GlLayout<'k> {
-    /// Sets the distance in elements between rows, for a padded pitch or a matrix inside a larger one.
+    /// Sets the distance in elements between rows, for a matrix whose rows are padded or that is part of a larger matrix.
     #[must_use]
     #[track_caller]
     pub fn with_row_stride(self, stride: impl Into<Stride<'k>>) -> Self {

@@ -1,4 +1,4 @@
-//! Tiles on Hopper: tensor copies (TMA), rings of stages between specialized warpgroups, warpgroup products (`wgmma`), and schedules of
+//! Tiles on Hopper: tensor copies (TMA), rings of stages between specialized warpgroups, warpgroup MMAs (`wgmma`), and schedules of
 //! resident blocks. All of these require sm_90a.
 
 mod all_to_all;
@@ -12,6 +12,7 @@ mod outbox;
 mod reduce_scatter;
 mod ring;
 mod roles;
+mod rounds;
 mod schedule;
 mod stage;
 mod tensor_copy;
@@ -27,6 +28,7 @@ pub use reduce_scatter::ReduceScatter;
 pub use ring::Ring;
 pub(super) use ring::WARPS;
 pub use roles::{Consumer, Consumers, Producer, ProducerRole, consumers, producer};
+pub use rounds::Footprint;
 pub use schedule::{Part, Persistent, Schedule, Sharing};
 pub use stage::{EmptyStage, FillingStage, Received};
 pub(crate) use tensor_copy::Source;

@@ -49,7 +49,7 @@ macro_rules! predicates {
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {$(
             #[doc = concat!("Returns, for each row, 1 if `f` holds for ", $which, " of its elements, and 0 otherwise.")]
             ///
-            /// All lanes of the warp must take part. Requires as many shuffles as [`row_max`](Self::row_max).
+            /// All lanes of the warp must take part. The call requires as many shuffles as [`row_max`](Self::row_max).
             #[must_use]
             #[track_caller]
             pub fn $row(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> ColVec<'k, u32, H, L, T::Length> {
@@ -58,7 +58,7 @@ macro_rules! predicates {
 
             #[doc = concat!("Returns, for each row, 1 if `f` holds for ", $which, " of its elements in this tile and in the tiles whose results `with` contains, and 0 otherwise.")]
             ///
-            /// The result replaces `with`, which a loop over the tiles of a row carries.
+            /// The result reuses the registers of `with`, so that a loop over the tiles of a row can carry it.
             #[must_use]
             #[track_caller]
             pub fn $row_with(
@@ -69,9 +69,9 @@ macro_rules! predicates {
                 self.$row(f).combined_into(with, $how)
             }
 
-            #[doc = concat!("Returns, for each row, 1 if `f` holds for ", $which, " of its elements in the tiles of all warps of `scope`, which contain different columns, and 0 otherwise.")]
+            #[doc = concat!("Returns, for each row, 1 if `f` holds for ", $which, " of its elements in the tiles of all warps of `scope`, and 0 otherwise; the tiles contain different columns.")]
             ///
-            /// All threads of the scope must take part. Uses the shared memory and barriers of [`Rv::all_reduce_max`].
+            /// All threads of the scope must take part. The call uses as much shared memory and as many barriers as [`Rv::all_reduce_max`].
             #[must_use]
             #[track_caller]
             pub fn $row_over(
@@ -84,7 +84,7 @@ macro_rules! predicates {
 
             #[doc = concat!("Returns, for each column, 1 if `f` holds for ", $which, " of its elements, and 0 otherwise.")]
             ///
-            /// All lanes of the warp must take part. Requires as many shuffles as [`col_max`](Self::col_max).
+            /// All lanes of the warp must take part. The call requires as many shuffles as [`col_max`](Self::col_max).
             #[must_use]
             #[track_caller]
             pub fn $col(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> RowVec<'k, u32, W, L, T::Length> {
@@ -102,9 +102,9 @@ macro_rules! predicates {
                 self.$col(f).combined_into(with, $how)
             }
 
-            #[doc = concat!("Returns, for each column, 1 if `f` holds for ", $which, " of its elements in the tiles of all warps of `scope`, which contain different rows, and 0 otherwise.")]
+            #[doc = concat!("Returns, for each column, 1 if `f` holds for ", $which, " of its elements in the tiles of all warps of `scope`, and 0 otherwise; the tiles contain different rows.")]
             ///
-            /// All threads of the scope must take part. Uses the shared memory and barriers of [`Rv::all_reduce_max`].
+            /// All threads of the scope must take part. The call uses as much shared memory and as many barriers as [`Rv::all_reduce_max`].
             #[must_use]
             #[track_caller]
             pub fn $col_over(

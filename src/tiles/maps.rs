@@ -11,7 +11,7 @@ macro_rules! maps {
         impl<'k, T: TensorElement, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
             #[doc(alias = "unary_map")]
             #[doc(alias = "unary_op")]
-            #[doc = concat!("Applies `f` to every register and returns a ", $what, " of the results.\n\nA register is a pair of 16-bit elements, or one element of 32 or 64 bits.")]
+            #[doc = concat!("Applies `f` to every register and returns a ", $what, " of the results.\n\nA register contains a pair of 16-bit elements, or one element of 32 or 64 bits.")]
             #[must_use]
             #[track_caller]
             pub fn map(&self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Self
@@ -21,14 +21,14 @@ macro_rules! maps {
                 self.map_words(f)
             }
 
-            #[doc = concat!("Applies `f` to every register and returns a ", $what, " of the results, for any element type.\n\n8-bit elements, and 16-bit elements of types without arithmetic, are packed into a `u32`, the first element in the lowest bits.")]
+            #[doc = concat!("Applies `f` to every register and returns a ", $what, " of the results, for any element type.\n\n8-bit elements, and 16-bit elements of types without arithmetic, are packed into a `u32`, with the first element in the lowest bits.")]
             #[must_use]
             #[track_caller]
             pub fn map_words(&self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Self {
                 self.computed(|_, word| f(word))
             }
 
-            #[doc = concat!("Applies `f` to every register and returns a ", $what, " of the results, whose elements have type `U`, like [`map`](Self::map).")]
+            #[doc = concat!("Applies `f` to every register, as [`map`](Self::map) does, and returns a ", $what, " of the results, whose elements have type `U`.")]
             /// Both types must have the same number of elements per register.
             #[must_use]
             #[track_caller]
@@ -45,7 +45,7 @@ macro_rules! maps {
                 Registers::of_registers(k, results.collect())
             }
 
-            #[doc = concat!("Replaces every register of the ", $what, " with the result of `f`, like [`map`](Self::map).")]
+            #[doc = concat!("Applies `f` to every register of the ", $what, ", as [`map`](Self::map) does, and overwrites the register with the result.")]
             ///
             /// The last instruction of `f` writes directly to the register, so a loop that carries the result needs no `mov`.
             #[track_caller]

@@ -1,7 +1,7 @@
 //! Masks, which replace the elements on one side of a diagonal, a row or a column.
 //!
-//! Each mask compares one register, which depends on the lane and the mask's position, with one constant per value: `lane part >
-//! constant`. Values with the same constant share a comparison.
+//! Each mask compares one register, which depends on the lane and on the position of the mask, with one constant per value. Values with the
+//! same constant share a comparison.
 
 use std::panic::Location;
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Replaces the elements at every (row, col) for which `f` holds with `value`, in place: `t.fill_where(0.0, |row, col| row.eq(col))`.
+    /// Sets the element at each (row, col) for which `f` is true to `value`, in place: `t.fill_where(0.0, |row, col| row.eq(col))`.
     #[must_use]
     #[track_caller]
     pub fn fill_where(
@@ -88,7 +88,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.fill_above(value, |row, col| row - col + diagonal, |row, col| col - row)
     }
 
-    /// Replaces the elements in columns from `col` on with `value`, for example to mask the keys past the end of a sequence.
+    /// Replaces the elements in column `col` and all later columns with `value`, for example to mask the keys past the end of a sequence.
     #[must_use]
     #[track_caller]
     pub fn right_fill(self, col: impl Into<Val<'k, u32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {
@@ -118,7 +118,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.fill_above(value, |own, _| row - own, |own, _| own)
     }
 
-    /// Replaces the elements in rows from `row` on with `value`.
+    /// Replaces the elements in row `row` and all later rows with `value`.
     #[must_use]
     #[track_caller]
     pub fn lower_fill(self, row: impl Into<Val<'k, u32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {
@@ -128,7 +128,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.fill_above(value, |own, _| own - row, |own, _| -own - 1)
     }
 
-    /// Replaces the elements in rows before `row` and in columns from `col` on with `value`.
+    /// Replaces the elements that are both in a row before `row` and in column `col` or a later column with `value`.
     #[must_use]
     #[track_caller]
     pub fn upper_right_fill(

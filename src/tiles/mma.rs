@@ -1,4 +1,4 @@
-//! Products of register tiles on tensor cores.
+//! MMAs of register tiles on tensor cores.
 
 use arrayvec::ArrayVec;
 
@@ -12,7 +12,7 @@ use crate::{
     tensor::TensorElement,
 };
 
-/// An element type of A that a warp's `mma` can multiply by elements `B` and accumulate in `C`.
+/// An element type of operand A: a warp's `mma` multiplies such elements by elements of type `B` and accumulates the products in type `C`.
 ///
 /// | A            | B            | C           | instruction                               | requires |
 /// | ---          | ---          | ---         | ---                                       | ---      |
@@ -141,7 +141,7 @@ impl Instruction {
 impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> {
     /// Returns this tile plus A·B, where A has `M`×`K` subtiles and B has `K`×`N` subtiles. [`Product`] lists the types and instructions.
     ///
-    /// Accumulates in place: the tile's own registers are overwritten. All lanes of the warp must take part.
+    /// The result is accumulated in place: the tile's registers are overwritten. All lanes of the warp must take part.
     ///
     /// The builder rejects the call if the target has no instruction for these types.
     #[doc(alias = "mma_AB")]
@@ -156,7 +156,8 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
         self.accumulate::<A, B, K>(|i, k| a.subtile_registers(i, k), |k, j| b.subtile_registers(k, j))
     }
 
-    /// Returns this tile plus A·Bᵀ, where A has `M`×`K` subtiles and B has `N`×`K` subtiles; otherwise like [`mma_ab`](Self::mma_ab).
+    /// Returns this tile plus A·Bᵀ, where A has `M`×`K` subtiles and B has `N`×`K` subtiles. In other respects, the method is like
+    /// [`mma_ab`](Self::mma_ab).
     #[doc(alias = "mma_ABt")]
     #[must_use]
     #[track_caller]
@@ -169,7 +170,8 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
         self.accumulate::<A, B, K>(|i, k| a.subtile_registers(i, k), |k, j| b.subtile_registers(j, k))
     }
 
-    /// Returns this tile plus Aᵀ·B, where A has `K`×`M` subtiles and B has `K`×`N` subtiles; otherwise like [`mma_ab`](Self::mma_ab).
+    /// Returns this tile plus Aᵀ·B, where A has `K`×`M` subtiles and B has `K`×`N` subtiles. In other respects, the method is like
+    /// [`mma_ab`](Self::mma_ab).
     #[doc(alias = "mma_AtB")]
     #[must_use]
     #[track_caller]
@@ -181,7 +183,8 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
         self.accumulate::<A, B, K>(|i, k| a.subtile_registers(k, i), |k, j| b.subtile_registers(k, j))
     }
 
-    /// Returns this tile plus Aᵀ·Bᵀ, where A has `K`×`M` subtiles and B has `N`×`K` subtiles; otherwise like [`mma_ab`](Self::mma_ab).
+    /// Returns this tile plus Aᵀ·Bᵀ, where A has `K`×`M` subtiles and B has `N`×`K` subtiles. In other respects, the method is like
+    /// [`mma_ab`](Self::mma_ab).
     #[doc(alias = "mma_AtBt")]
     #[must_use]
     #[track_caller]
@@ -193,7 +196,7 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
         self.accumulate::<A, B, K>(|i, k| a.subtile_registers(k, i), |k, j| b.subtile_registers(j, k))
     }
 
-    /// Accumulates the products of subtiles (i, k) of A and (k, j) of B.
+    /// Accumulates the product of subtiles (i, k) of A and (k, j) of B.
     #[track_caller]
     fn accumulate<'t, A, B, const K: usize>(
         self,

@@ -1,6 +1,6 @@
 //! Arithmetic on register tiles and vectors. The other operand is a tile, a number, or a vector that is broadcast.
 //!
-//! An operator that takes its first operand by value computes in that operand's registers; `&x + &y` uses fresh registers.
+//! An operator that takes its first operand by value overwrites that operand's registers; `&x + &y` uses fresh registers.
 
 use std::{
     ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Sub, SubAssign},

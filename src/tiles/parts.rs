@@ -24,8 +24,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         part
     }
 
-    /// Replaces the `H2`×`W2` subtiles that start at subtile (`row`, `col`) with the result of `f`, in place: the argument of `f` owns these
-    /// registers of the tile.
+    /// Replaces the `H2`×`W2` subtiles that start at subtile (`row`, `col`) with the result of `f`, in place: the argument of `f` owns the
+    /// registers of these subtiles.
     ///
     /// The builder rejects the call if the part extends past the tile's edge.
     #[doc(alias = "subtile_inplace")]
@@ -99,7 +99,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         })
     }
 
-    /// Splits the tile into `N` tiles of `P` columns of subtiles each, left to right; otherwise like [`vsplit`](Self::vsplit).
+    /// Splits the tile into `N` tiles of `P` columns of subtiles each, left to right. In other respects, the method is like
+    /// [`vsplit`](Self::vsplit).
     #[must_use]
     #[track_caller]
     pub fn hsplit<const P: usize, const N: usize>(self) -> [Rt<'k, T, H, P, L>; N] {
@@ -112,8 +113,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         })
     }
 
-    /// Returns the tile that consists of `N` tiles on top of one another, in the same registers. The call does not compile unless `N`·`P` =
-    /// `H`.
+    /// Returns the tile that consists of `N` tiles stacked from top to bottom, in the same registers. The call does not compile unless
+    /// `N`·`P` = `H`.
     #[must_use]
     #[track_caller]
     pub fn vconcat<const P: usize, const N: usize>(parts: [Rt<'k, T, P, W, L>; N]) -> Self {
@@ -122,7 +123,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         Self::of_registers(parts[0].kernel(), registers.copied().collect())
     }
 
-    /// Returns the tile that consists of `N` tiles side by side, in the same registers. The call does not compile unless `N`·`P` = `W`.
+    /// Returns the tile that consists of `N` tiles side by side, from left to right, in the same registers. The call does not compile
+    /// unless `N`·`P` = `W`.
     #[must_use]
     #[track_caller]
     pub fn hconcat<const P: usize, const N: usize>(parts: [Rt<'k, T, H, P, L>; N]) -> Self {

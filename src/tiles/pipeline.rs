@@ -84,9 +84,9 @@ impl<'k, Tiles: StageTiles<'k>> Stage<'k, Tiles> {
 impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
     /// Processes `count` stages in order, with up to `N − 1` later stages in flight.
     ///
-    /// `fill` is called for each of the first stages and once in the loop; `work` is called once and borrows the stage. All threads of the
-    /// block must execute the call. One barrier per iteration makes the copies visible to all threads and orders reads of a stage before the
-    /// copies that refill it.
+    /// `fill` is called for each of the first `N − 1` stages and once in the loop; `work` is called once and borrows the stage. All threads
+    /// of the block must execute the call. One barrier per iteration makes the copies visible to all threads and ensures that reads of a
+    /// stage precede the copies that refill it.
     #[track_caller]
     pub fn run<S: State<'k>>(
         self,
@@ -102,7 +102,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
     }
 
     /// Processes stages as [`run`](Self::run) does, but also passes the index of the stage to `work`, for masks and positions that depend
-    /// on it.
+    /// on the index.
     #[track_caller]
     pub fn run_indexed<S: State<'k>>(
         self,
@@ -148,11 +148,11 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
     }
 
     /// Processes `count` stages in order, each in `slices` parts along k. Fragments are loaded one part ahead: `load` loads the fragments
-    /// of a part, given its 0-based index, and `work` multiplies them. While a part is multiplied, the fragments of the next part, which
-    /// may be the first part of the next stage, are in flight.
+    /// of a part, given the 0-based index of the part, and `work` multiplies them. While a part is multiplied, the fragments of the next
+    /// part, which may be the first part of the next stage, are in flight.
     ///
-    /// `fill` also fills up to `N` − 1 stages past the last one, which are not used. Tiles past the edge of a matrix are not read. All
-    /// threads of the block must execute the call, which emits one barrier per stage.
+    /// `fill` is also called for up to `N − 1` stages past the last one; the data of these stages are not used. Tiles past the edge of a
+    /// matrix are not read. All threads of the block must execute the call, which emits one barrier per stage.
     #[doc(alias = "register double buffering")]
     #[track_caller]
     pub fn run_sliced<S: State<'k>, F: State<'k>>(

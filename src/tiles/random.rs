@@ -1,4 +1,4 @@
-//! Dropout, and random numbers for the elements of a matrix. Each number is a function of a seed and the element's coordinates.
+//! Dropout, and random numbers for the elements of a matrix. Each number is a function of a seed, an offset and the element's coordinates.
 
 use std::{
     f32::consts::{LN_2, TAU},
@@ -35,8 +35,8 @@ const XOR: u8 = 0x96;
 const APART: i64 = 8;
 
 impl<'k> Builder<'k> {
-    /// Returns the four random words of a 128-bit counter and a 64-bit key: Philox4x32-10 (Salmon et al., "Parallel random numbers: as
-    /// easy as 1, 2, 3", SC 2011; the library Random123). A round emits two `mul.wide` and two `lop3`.
+    /// Returns the four random words that Philox4x32-10 computes from a 128-bit counter and a 64-bit key (Salmon et al., "Parallel random
+    /// numbers: as easy as 1, 2, 3", SC 2011; the library Random123). Each round emits two `mul.wide` and two `lop3` instructions.
     #[doc(alias = "curand_Philox4x32_10")]
     #[track_caller]
     pub fn philox4x32(self, counter: [Val<'k, u32>; 4], key: [Val<'k, u32>; 2]) -> [Val<'k, u32>; 4] {
@@ -73,7 +73,7 @@ impl<'k> Builder<'k> {
 /// | counter | `row` without bit 3      | `col` without bit 3      | offset     | offset ≫ 32 |
 /// | key     | seed                     | seed ≫ 32                |            |             |
 ///
-/// Matrices with the same seed, such as those of the layers, heads and steps of a model, must use different offsets.
+/// Matrices with the same seed, for example those of different layers, heads and steps of a model, must use different offsets.
 ///
 /// ```
 /// # use warpwright::prelude::*;
@@ -96,7 +96,7 @@ pub struct Random<'k> {
     is_transposed: bool,
 }
 
-/// The random numbers of a tile's elements. Its size is that of the register tile for which they are used.
+/// The random numbers of a tile's elements. The tile has the size of the register tile for which the numbers are used.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomTile<'k> {
     random: Random<'k>,
@@ -105,7 +105,7 @@ pub struct RandomTile<'k> {
 }
 
 impl<'k> Random<'k> {
-    /// Returns the random numbers of tile (`row`, `col`), in units of tiles, like [`Gl::tile`](super::Gl::tile).
+    /// Returns the random numbers of tile (`row`, `col`), where `row` and `col` are in units of tiles, as in [`Gl::tile`](super::Gl::tile).
     pub fn tile(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> RandomTile<'k> {
         RandomTile { random: *self, at: [row.into(), col.into()] }
     }
@@ -137,7 +137,7 @@ impl<'k> RandomTile<'k> {
         self.distributed(&|words| words)
     }
 
-    /// Returns a tile of random numbers, uniform in 0 ≤ x < 1: the upper 24 bits of each word · 2⁻²⁴.
+    /// Returns a tile of random numbers that are uniformly distributed in 0 ≤ x < 1: the upper 24 bits of each word, multiplied by 2⁻²⁴.
     #[must_use]
     #[track_caller]
     pub fn uniform<const H: usize, const W: usize, L: RegisterLayout>(&self) -> Rt<'k, f32, H, W, L> {
@@ -297,11 +297,11 @@ where
     T: Accumulate<Sum = f32> + ConvertibleElement,
     L: RegisterLayout,
 {
-    /// Sets each element to 0 with probability `p` and multiplies the others by 1 / (1 − `p`). `p`, a constant or a register, must be
-    /// between 0 and 1. Computed in place; 16-bit elements are multiplied in f32 and rounded once.
+    /// Sets each element to 0 with probability `p` and multiplies the remaining elements by 1 / (1 − `p`), in place. `p`, a constant or a
+    /// register, must be between 0 and 1. 16-bit elements are multiplied in f32 and rounded once.
     ///
-    /// An element is kept if its number in [`uniform`](RandomTile::uniform) is at least `p`. The same call with the same `random` therefore
-    /// computes the gradient.
+    /// An element is kept if its number in [`uniform`](RandomTile::uniform) is at least `p`. To compute the gradient, therefore, apply the
+    /// same call, with the same `random`, to the gradient of the result.
     #[must_use]
     #[track_caller]
     pub fn dropout(self, p: impl Into<Val<'k, f32>>, random: &RandomTile<'k>) -> Self {

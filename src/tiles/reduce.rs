@@ -1,8 +1,8 @@
 //! Reductions of register tiles and vectors along rows, along columns, and over all elements.
 //!
-//! A lane combines its own elements of a row or column into four partial results, in register order, and then combines these pairwise. The
-//! lanes exchange results with butterfly shuffles over the bits of the lane number that change the position along the line
-//! ([`TvLayout::along`]). All lanes evaluate the same tree, so their results are bit-identical.
+//! A lane combines its elements of a row or column into four partial results, in register order, and then combines these pairwise. The
+//! lanes exchange results with butterfly shuffles over the bits of the lane index that change the position along the line
+//! ([`TvLayout::along`]). All lanes evaluate the same tree of operations, so their results are bit-identical.
 
 use std::panic::Location;
 
@@ -27,8 +27,8 @@ use crate::{
     tensor::{Arithmetic, Computed, ConvertibleElement, Fragment, bytes_of, element_types, words_of},
 };
 
-/// An element type of tiles and vectors that can be reduced. Floating-point elements of 8 and 16 bits are combined in f32 and 8-bit integers
-/// in `i32`, so that long sums do not lose precision.
+/// An element type of tiles and vectors that can be reduced. To preserve the precision of long sums, floating-point elements of 8 and 16
+/// bits are combined in f32, and 8-bit integers in `i32`.
 #[diagnostic::on_unimplemented(
     message = "tiles of `{Self}` cannot be reduced",
     note = "reductions take tiles of types with arithmetic (`Computed`), except packed pairs"
@@ -37,10 +37,10 @@ pub trait Accumulate: Computed {
     /// The type of the result.
     type Sum: Arithmetic<Word = Self::Sum> + Numeric + Reducible<In = Self::Sum>;
 
-    /// Returns a word's elements converted, exactly, to the type of the result.
+    /// Returns the elements of a word, converted exactly to the type of the result.
     #[doc(hidden)]
     fn elements(word: Val<'_, Self::Word>) -> ArrayVec<Val<'_, Self::Sum>, 4>;
-    /// Returns the word of these elements, each rounded once; integers of 8 bits saturate.
+    /// Returns the word that contains `elements`, each rounded once; integers of 8 bits saturate.
     #[doc(hidden)]
     fn word<'k>(elements: &ArrayVec<Val<'k, Self::Sum>, 4>) -> Val<'k, Self::Word>;
 }
@@ -213,7 +213,7 @@ macro_rules! reductions {
                 #[doc = concat!("Returns the ", $what, " of each row", $note, ".")]
                 ///
                 /// All lanes of the warp must take part. Elements are combined in [`Accumulate::Sum`]. A [`Row`](super::Row) tile requires
-                /// two shuffles per 8 rows, and a [`Col`](super::Col) tile three per 4 rows, regardless of the width.
+                /// two shuffles per 8 rows, and a [`Col`](super::Col) tile requires three per 4 rows, regardless of the width.
                 #[doc(alias = "row_reduce")]
                 #[doc(alias = "shfl.sync.bfly")]
                 #[must_use]
@@ -224,7 +224,8 @@ macro_rules! reductions {
 
                 #[doc = concat!("Returns, for each row, the ", $what, " of its elements and the corresponding element of `with`.")]
                 ///
-                /// The result replaces `with`, which a loop over the tiles of a row carries. All lanes of the warp must take part.
+                /// The result reuses the registers of `with`, so that a loop over the tiles of a row can carry it. All lanes of the warp
+                /// must take part.
                 #[must_use]
                 #[track_caller]
                 pub fn $row_with(&self, with: ColVec<'k, T::Sum, H, L, T::Length>) -> ColVec<'k, T::Sum, H, L, T::Length> {
@@ -234,7 +235,7 @@ macro_rules! reductions {
                 #[doc = concat!("Returns the ", $what, " of each column", $note, ".")]
                 ///
                 /// All lanes of the warp must take part. Elements are combined in [`Accumulate::Sum`]. A [`Row`](super::Row) tile requires
-                /// three shuffles per 4 columns, and a [`Col`](super::Col) tile two per 8 columns, regardless of the height.
+                /// three shuffles per 4 columns, and a [`Col`](super::Col) tile requires two per 8 columns, regardless of the height.
                 #[doc(alias = "col_reduce")]
                 #[doc(alias = "shfl.sync.bfly")]
                 #[must_use]
@@ -245,7 +246,8 @@ macro_rules! reductions {
 
                 #[doc = concat!("Returns, for each column, the ", $what, " of its elements and the corresponding element of `with`.")]
                 ///
-                /// The result replaces `with`, which a loop over the tiles of a column carries. All lanes of the warp must take part.
+                /// The result reuses the registers of `with`, so that a loop over the tiles of a column can carry it. All lanes of the warp
+                /// must take part.
                 #[must_use]
                 #[track_caller]
                 pub fn $col_with(&self, with: RowVec<'k, T::Sum, W, L, T::Length>) -> RowVec<'k, T::Sum, W, L, T::Length> {
@@ -254,7 +256,7 @@ macro_rules! reductions {
 
                 #[doc = concat!("Returns the ", $what, " of all elements", $note, ".")]
                 ///
-                /// All lanes of the warp must take part and receive the same result. Elements are combined in [`Accumulate::Sum`].
+                /// All lanes of the warp must take part, and all receive the same result. Elements are combined in [`Accumulate::Sum`].
                 #[doc(alias = "shfl.sync.bfly")]
                 #[must_use]
                 #[track_caller]
@@ -268,7 +270,7 @@ macro_rules! reductions {
             $(
                 #[doc = concat!("Returns the ", $what, " of all elements", $note, ".")]
                 ///
-                /// All lanes of the warp must take part and receive the same result. Elements are combined in [`Accumulate::Sum`].
+                /// All lanes of the warp must take part, and all receive the same result. Elements are combined in [`Accumulate::Sum`].
                 #[doc(alias = "shfl.sync.bfly")]
                 #[must_use]
                 #[track_caller]
@@ -284,8 +286,8 @@ reductions! {
     // what     combine  rows                 columns              all
     "sum"       SUM     row_sum  row_sum_with  col_sum  col_sum_with  sum        "";
     "product"   PRODUCT row_prod row_prod_with col_prod col_prod_with product    "";
-    "maximum"   MAX     row_max  row_max_with  col_max  col_max_with  maximum    "; for floating-point types, numbers are preferred to NaN";
-    "minimum"   MIN     row_min  row_min_with  col_min  col_min_with  minimum    "; for floating-point types, numbers are preferred to NaN";
+    "maximum"   MAX     row_max  row_max_with  col_max  col_max_with  maximum    "; NaN is ignored unless all elements are NaN";
+    "minimum"   MIN     row_min  row_min_with  col_min  col_min_with  minimum    "; NaN is ignored unless all elements are NaN";
 }
 
 impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {

@@ -17,9 +17,9 @@ use crate::{
 /// value) layout that the type determines.
 ///
 /// With lane = 4g + t, element `e` of pair `k` of a subtile is at row `g + 8(k mod 2)`, column `2t + e + 8⌊k/2⌋` in layout [`Row`], and
-/// transposed in layout [`Col`](super::Col) ([`rt_base`](crate::atoms::rt_base)). A `Row` tile is therefore operand A of `mma.m16n8k16`
-/// without conversion, an f32 `Row` tile its accumulator, and a `Col` tile its operand B. A lane owns `H·W·4` registers of 16-bit pairs, or
-/// `H·W·8` registers of f32.
+/// transposed in layout [`Col`](super::Col) ([`rt_base`](crate::atoms::rt_base)). Without conversion, a `Row` tile can therefore be operand
+/// A of `mma.m16n8k16`, an f32 `Row` tile its accumulator, and a `Col` tile its operand B. A lane owns `H·W·4` registers of 16-bit pairs,
+/// or `H·W·8` registers of f32.
 ///
 /// Tiles are not `Copy`: each owns its registers, and `mma` accumulates into them in place.
 #[doc(alias = "rt")]
@@ -85,7 +85,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         Self { fragment: Fragment::uninitialized(k, &Self::values(), T::Word::CLASS), layout: PhantomData }
     }
 
-    /// Returns the (lane, value) layout, which every load, store and product of the tile uses.
+    /// Returns the (lane, value) layout, which every load, store and MMA of the tile uses.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -116,19 +116,19 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         Self::fragment().elements(lane.into())
     }
 
-    /// Asserts that every element has exactly one owner; the panic message names the first element that does not.
+    /// Asserts that every element has exactly one owner; the panic message names the first element for which this is not true.
     pub fn assert_bijective() {
         Self::fragment().assert_bijective();
     }
 
-    /// Returns the lane's registers, in the order of [`fragment`](Self::fragment), to compute with or to inspect.
-    /// A handle is rejected after the tile's register has been overwritten by `mma` or through a fragment.
+    /// Returns the lane's registers, in the order of [`fragment`](Self::fragment). The builder rejects the use of such a value after its
+    /// register has been overwritten by `mma` or through a fragment.
     #[doc(alias = "print")]
     pub fn registers(&self) -> Vec<Val<'k, T::Word>> {
         self.words()
     }
 
-    /// Returns a tile with these values in its registers, in the order of [`fragment`](Self::fragment); the inverse of
+    /// Returns a tile whose registers contain `values`, in the order of [`fragment`](Self::fragment); the inverse of
     /// [`registers`](Self::registers).
     ///
     /// The builder rejects the call if the number of values is not [`REGISTERS`](Self::REGISTERS).
@@ -143,7 +143,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         &self.fragment.all_registers()[at..at + Self::SUBTILE_REGISTERS]
     }
 
-    /// Converts the tile to a [`Fragment`] of `((element of word, k mod 2, k / 2), subtile column, subtile row)`.
+    /// Converts the tile to a [`Fragment`] with the modes `((element of word, k mod 2, k / 2), subtile column, subtile row)`.
     #[must_use]
     pub fn into_fragment(self) -> Fragment<'k, T> {
         let element = i64::from(T::SUBTILE_LENGTH / 8);
@@ -154,7 +154,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
 
     /// Copies a fragment's registers to a tile, in the order of [`into_fragment`](Self::into_fragment).
     ///
-    /// The builder rejects a fragment whose registers do not match those of the tile in this order.
+    /// The builder rejects a fragment that does not consist of whole registers in order, or whose number of registers differs from that of
+    /// the tile.
     #[track_caller]
     pub fn from_fragment(k: Builder<'k>, fragment: &Fragment<'k, T>) -> Self {
         k.check_whole_warps();

@@ -60,7 +60,7 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
 }
 
 impl<'k, T: ConvertibleElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Converts the elements to a 16-bit type `U` with saturation, like [`Rt::convert_saturating`].
+    /// Converts the elements to a 16-bit type `U` with saturation, as [`Rt::convert_saturating`] does.
     #[doc(alias = "cvt.rn.satfinite")]
     #[must_use]
     #[track_caller]

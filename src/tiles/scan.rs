@@ -1,9 +1,9 @@
 //! Prefix sums, products, maxima and minima along rows and columns of register tiles, and of vectors.
 //!
-//! Each digit of a coordinate along the line is a bit of the lane number or a digit of the value number
-//! ([`TvLayout::along`](crate::layout::TvLayout::along)). For each digit, starting from the lowest, every group of elements that differ only
-//! in lower digits is combined with the preceding groups: directly within a lane, and with a butterfly shuffle of the groups' totals between
-//! lanes. All lanes of a line then have its total, from which the next tile of the line continues.
+//! Each digit of a coordinate along the line is a bit of the lane index or a digit of the value index
+//! ([`TvLayout::along`](crate::layout::TvLayout::along)). For each digit, starting from the lowest, every group of elements that differ
+//! only in lower digits is combined with the preceding groups: directly within a lane, and with a butterfly shuffle of the groups' totals
+//! between lanes. All lanes of a line then have the total of the line, from which the next tile of the line continues.
 
 use std::{collections::BTreeMap, panic::Location};
 
@@ -146,7 +146,7 @@ fn scan<'k, T: Accumulate>(
 macro_rules! scans {
     ($($what:literal $combined:literal $how:ident $row:ident $row_with:ident $col:ident $col_with:ident $vector:ident $vector_with:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {$(
-            #[doc = concat!("Returns the prefix ", $what, " along each row: element (i, j) of the result is the ", $combined, " of elements (i, 0) to (i, j), in")]
+            #[doc = concat!("Returns the prefix ", $what, " along each row: element (i, j) of the result is the ", $combined, " of elements (i, 0) to (i, j), computed in")]
             /// [`Accumulate::Sum`]. Tiles of 8-bit elements, whose results have subtiles of another shape, must first be [widened](Self::widen).
             ///
             /// All lanes of the warp must take part. A [`Row`](super::Row) tile requires two shuffles per 8×8 elements.
@@ -160,8 +160,8 @@ macro_rules! scans {
             }
 
             #[doc = concat!("Returns the prefix ", $what, " along each row, continued from the tiles to the left: `before` contains the result of each row over")]
-            /// those tiles. Also returns the result of each row over those tiles and this one, which replaces `before` and which a loop over
-            /// the tiles of a row carries.
+            /// those tiles. Also returns the result of each row over those tiles and this one, in the registers of `before`, so that a loop
+            /// over the tiles of a row can carry it.
             #[must_use]
             #[track_caller]
             pub fn $row_with(
@@ -184,7 +184,7 @@ macro_rules! scans {
             }
 
             #[doc = concat!("Returns the prefix ", $what, " along each column, continued from the tiles above: `before` contains the result of each column over")]
-            /// those tiles. Also returns the result of each column over those tiles and this one, which replaces `before`.
+            /// those tiles. Also returns the result of each column over those tiles and this one, in the registers of `before`.
             #[must_use]
             #[track_caller]
             pub fn $col_with(
@@ -198,7 +198,7 @@ macro_rules! scans {
         )*}
 
         impl<'k, T: Accumulate, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {$(
-            #[doc = concat!("Returns the prefix ", $what, ": element i of the result is the ", $combined, " of elements 0 to i, in [`Accumulate::Sum`].")]
+            #[doc = concat!("Returns the prefix ", $what, ": element i of the result is the ", $combined, " of elements 0 to i, computed in [`Accumulate::Sum`].")]
             ///
             /// All lanes of the warp must take part. A [`Naive`](super::Naive) vector requires the fewest shuffles, up to five.
             #[doc(alias = "cumsum")]

@@ -19,7 +19,7 @@ use crate::{
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
-    /// Stores a register tile of the same size with one warp and converts its elements. Uses `stmatrix` on sm_90 and later.
+    /// Converts the elements of a register tile of the same size and stores them using one warp. Uses `stmatrix` on sm_90 and later.
     #[track_caller]
     pub fn store<U: Convert<T>, L: RegisterLayout>(self, tile: &Rt<'k, U, H, W, L>) -> Pending<'k, Self> {
         const { assert_whole::<T, U, L>() };
@@ -115,15 +115,15 @@ impl<T: TensorElement> fmt::Debug for SubtileMut<'_, '_, T> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Loads the whole tile into registers: with `ldmatrix` for a [`Row`](super::Row) tile, `ldmatrix.trans` for a
-    /// [`Col`](super::Col) tile of 16-bit elements, otherwise with plain accesses.
+    /// Loads the whole tile into registers: with `ldmatrix` for a [`Row`](super::Row) tile, with `ldmatrix.trans` for a [`Col`](super::Col)
+    /// tile of 16-bit elements, and with plain accesses otherwise.
     #[track_caller]
     pub fn load<L: RegisterLayout>(&self) -> Rt<'k, T, H, W, L> {
         const { assert_whole::<T, T, L>() };
         self.subtile(0, 0).load()
     }
 
-    /// Loads the whole tile like [`load`](Self::load) and converts its elements.
+    /// Loads the whole tile as [`load`](Self::load) does, and converts its elements.
     #[track_caller]
     pub fn load_as<U: TensorElement, L: RegisterLayout>(&self) -> Rt<'k, U, H, W, L>
     where
@@ -134,7 +134,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     }
 
     /// Returns the rectangle that starts at subtile (`row`, `col`), in units of 16×16 subtiles (16×32 for 8-bit elements):
-    /// the part of the tile that one warp uses.
+    /// for example, the part of the tile that one warp uses.
     #[doc(alias = "st_subtile")]
     pub fn subtile(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> Subtile<'_, 'k, T> {
         Subtile(Rectangle::new(&self.tile.tensor, row.into(), col.into()))
@@ -154,9 +154,9 @@ impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
         self.load_as()
     }
 
-    /// Loads a rectangle like [`load`](Self::load), as an operand of products: `ldmatrix` then writes its registers in the order in which
-    /// `mma.sync` reads those of the operand. `load` assumes that rows are of A and columns are of B; for others, such as the rows of Bᵀ
-    /// for [`mma_abt`](Rt::mma_abt), ptxas would have to move registers before products.
+    /// Loads a rectangle as [`load`](Self::load) does, but as the given operand of an MMA: `ldmatrix` writes the registers in the order in
+    /// which `mma.sync` reads those of the operand. `load` assumes that `Row` tiles are operands A and `Col` tiles are operands B; in other
+    /// cases, such as a `Row` tile that is operand B of [`mma_abt`](Rt::mma_abt), ptxas would have to move registers before the MMA.
     #[track_caller]
     pub fn load_operand<const H: usize, const W: usize, L: RegisterLayout>(
         &self,
@@ -165,7 +165,7 @@ impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
         self.loaded(Some(operand))
     }
 
-    /// Loads a rectangle of the size of the register tile like [`load`](Self::load) and converts its elements.
+    /// Loads a rectangle of the size of the register tile as [`load`](Self::load) does, and converts its elements.
     #[track_caller]
     pub fn load_as<U, const H: usize, const W: usize, L>(&self) -> Rt<'k, U, H, W, L>
     where
@@ -242,7 +242,7 @@ impl<'a, 'k, T: TensorElement> Rectangle<'a, 'k, T> {
     }
 
     /// Returns the values that determine the position.
-    fn coordinates(&self) -> impl Iterator<Item = Val<'k, u32>> + use<'k, T> {
+    pub(super) fn coordinates(&self) -> impl Iterator<Item = Val<'k, u32>> + use<'k, T> {
         [self.row, self.col].into_iter().chain(self.band.map(|band| band.index))
     }
 

@@ -46,14 +46,14 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Updates the tile in place, 16 rows at a time, with all warps of the block: `f` receives the index of these rows, in units of
-    /// subtiles, and their elements, and returns the new elements.
+    /// Updates the tile in place, 16 rows at a time, using all warps of the block: `f` receives the index of a row of subtiles and the
+    /// elements of its 16 rows, and returns the new elements.
     ///
     /// All operations on register tiles are available: `tile.update(|row, x| x * &scale.tile(row).load())` multiplies each row by an
-    /// element of a shared vector. First waits at the block's barrier, because other threads may still be reading.
+    /// element of a shared vector. The call first waits at the block's barrier, because other threads may still be reading.
     ///
-    /// Each warp loads 16 rows into registers: 8 · `W` per lane for 32-bit elements. If the tile is wider than about 16 subtiles, update
-    /// parts of it with [`update_with`](Self::update_with), or use [`map`](Self::map), which supports any width.
+    /// Each warp loads 16 rows into registers, which requires 8 · `W` registers per lane for 32-bit elements. If the tile is wider than
+    /// about 16 subtiles, update parts of it with [`update_with`](Self::update_with), or use [`map`](Self::map), which supports any width.
     #[doc(alias = "bin_map")]
     #[doc(alias = "row_map")]
     #[doc(alias = "col_map")]
@@ -73,7 +73,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     /// `tile.update_with(|tile| tile.subtile(0, 1).update(|t: Rt<f32, 1, 1>| t.relu()))`. Other elements are unchanged. Two warps must
     /// not update the same element.
     ///
-    /// First waits at the block's barrier, because other threads may still be reading.
+    /// The call first waits at the block's barrier, because other threads may still be reading.
     #[track_caller]
     pub fn update_with(self, update: impl FnOnce(&Updating<'k, T>)) -> Pending<'k, St<'k, T, H, W, S>> {
         let tile = self.release();
@@ -81,7 +81,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         tile.owner.pending(tile)
     }
 
-    /// Applies `f` to the tile in place, one register at a time as [`Rt::map`] does, with all warps of the block.
+    /// Applies `f` to the tile in place, one register at a time as [`Rt::map`] does, using all warps of the block.
     #[track_caller]
     pub fn map(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, St<'k, T, H, W, S>>
     where
@@ -205,7 +205,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         Updating { to: self.storing() }
     }
 
-    /// Stores `value` in every element, with all warps of the block.
+    /// Stores `value` in every element, using all warps of the block.
     #[doc(alias = "zero")]
     #[doc(alias = "one")]
     #[track_caller]
@@ -216,7 +216,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         self.store_with(|tile| owner.over_warps(H as u32, |row| tile.subtile(row, 0).store(&band)))
     }
 
-    /// Copies another shared tile and converts its elements, with all warps of the block. The swizzles may differ.
+    /// Copies another shared tile and converts its elements, using all warps of the block. The swizzles may differ.
     ///
     /// The builder rejects the call if the other tile belongs to a smaller scope, such as a warp.
     #[doc(alias = "copy")]
@@ -288,7 +288,7 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
 impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
     /// Applies `f` to the vector in place, one word at a time as [`Rv::map`] does, using all threads of the block.
     ///
-    /// First waits at the block's barrier, because other threads may still be reading.
+    /// The call first waits at the block's barrier, because other threads may still be reading.
     #[track_caller]
     pub fn map(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, Sv<'k, T, N>>
     where
@@ -299,7 +299,7 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
 
     /// Replaces every word of the vector with the result of `f`, as [`Rv::map_words`] does. All threads of the block must take part.
     ///
-    /// First waits at the block's barrier, because other threads may still be reading.
+    /// The call first waits at the block's barrier, because other threads may still be reading.
     #[track_caller]
     pub fn map_words(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, Sv<'k, T, N>> {
         let at = Location::caller();
@@ -315,7 +315,7 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
     /// Updates the vector in place. Only the first warp of the block does so, because `f` may combine all elements; for elementwise
     /// functions, use [`map`](Self::map), which uses all threads.
     ///
-    /// First waits at the block's barrier, because other threads may still be reading.
+    /// The call first waits at the block's barrier, because other threads may still be reading.
     #[track_caller]
     pub fn update(
         self,

@@ -84,9 +84,9 @@ impl Steps {
     }
 }
 
-/// A compressed tile of a sparse matrix in the registers of a warp, operand A of
-/// [`mma_ab_sparse`](super::Rt::mma_ab_sparse). It stores `H`×`W` subtiles of 16×16 elements `T` (16×32 for 8-bit elements) and the
-/// positions of these elements, and represents `H`×2`W` subtiles.
+/// A compressed tile of a sparse matrix in the registers of a warp, for use as operand A of [`mma_ab_sparse`](super::Rt::mma_ab_sparse). It
+/// stores `H`×`W` subtiles of 16×16 elements `T` (16×32 for 8-bit elements) and the positions of these elements, and represents `H`×2`W`
+/// subtiles.
 ///
 /// A lane owns the registers of an [`Rt`](super::Rt) of `H`×`W` subtiles, and one register of metadata per 16×64 elements of the matrix
 /// (16×32 for tf32, and for 16-bit elements if `W` is odd).
@@ -197,14 +197,14 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: TensorElement, A> SparseGl<'k, T, A> {
-    /// Returns the matrix of the stored elements, which has half the columns. Its tiles of `H`×`W` subtiles can be copied to shared tiles
-    /// for [`SparseGlTile::load_with`].
+    /// Returns the matrix of the stored elements, which has half as many columns. Its tiles of `H`×`W` subtiles can be copied to shared
+    /// tiles for [`SparseGlTile::load_with`].
     #[must_use]
     pub fn values(&self) -> &Gl<'k, T, A> {
         &self.values
     }
 
-    /// Returns tile (`row`, `col`), in units of tiles, like [`Gl::tile`].
+    /// Returns tile (`row`, `col`), where `row` and `col` are in units of tiles, as in [`Gl::tile`].
     pub fn tile(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> SparseGlTile<'k, T, A> {
         let (row, col) = (row.into(), col.into());
         SparseGlTile { values: self.values.tile(row, col), metadata: self.metadata.tile(row, col) }
@@ -212,7 +212,7 @@ impl<'k, T: TensorElement, A> SparseGl<'k, T, A> {
 }
 
 impl<'k, T: SparseElement, A: Readable> SparseGlTile<'k, T, A> {
-    /// Loads the stored elements and their positions. Each lane loads its own registers.
+    /// Loads the stored elements and their positions. Each lane loads the elements and positions that it owns.
     #[track_caller]
     pub fn load<const H: usize, const W: usize>(self) -> SparseRt<'k, T, H, W> {
         let k = self.values.kernel();
@@ -226,9 +226,9 @@ impl<'k, T: SparseElement, A: Readable> SparseGlTile<'k, T, A> {
     }
 
     /// Loads only the positions of the stored elements. The elements themselves are in `values`, a register tile that was loaded from a
-    /// shared copy of the same tile of [`SparseGl::values`], such as a stage of a pipeline.
+    /// shared copy of the same tile of [`SparseGl::values`], for example from a stage of a pipeline.
     ///
-    /// Elements of tf32 first move between the lanes of each quad, so all lanes of the warp must take part.
+    /// Elements of tf32 are first exchanged between the lanes of each quad, so all lanes of the warp must take part.
     ///
     /// ```
     /// # use warpwright::{prelude::*, tiles::SparseRt};

@@ -1,4 +1,4 @@
-//! Products of sparse and dense register tiles on tensor cores.
+//! MMAs of sparse and dense register tiles on tensor cores.
 
 use std::panic::Location;
 
@@ -17,7 +17,8 @@ use crate::{
     tensor::TensorElement,
 };
 
-/// An element type of a sparse operand A that a warp's `mma.sp` can multiply by dense elements `B` and accumulate in `C`.
+/// An element type of a sparse operand A: a warp's `mma.sp` multiplies such elements by dense elements of type `B` and accumulates the
+/// products in type `C`.
 ///
 /// | A            | B            | C          | instruction | requires |
 /// | ---          | ---          | ---        | ---         | ---      |
@@ -66,8 +67,8 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
     /// Returns this tile plus A·B, where A is sparse and has `M`×2`W` subtiles, of which half are stored, and B has `K`×`N` subtiles with
     /// `K` = 2`W`. [`SparseProduct`] lists the types and instructions.
     ///
-    /// Accumulates in place as [`mma_ab`](Self::mma_ab) does, but with half as many instructions. All lanes of the warp must take part. For
-    /// tf32, the elements of B first move between the lanes of each quad.
+    /// The result is accumulated in place, as by [`mma_ab`](Self::mma_ab), but with half as many instructions. All lanes of the warp must
+    /// take part. For tf32, the elements of B are first exchanged between the lanes of each quad.
     ///
     /// The builder rejects the call if the target has no instruction for these types.
     ///
@@ -100,7 +101,8 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
         self.accumulate_sparse(a, &|k, j| b.subtile_registers(k, j))
     }
 
-    /// Returns this tile plus A·Bᵀ, where B has `N`×`K` subtiles; otherwise like [`mma_ab_sparse`](Self::mma_ab_sparse).
+    /// Returns this tile plus A·Bᵀ, where B has `N`×`K` subtiles. In other respects, the method is like
+    /// [`mma_ab_sparse`](Self::mma_ab_sparse).
     #[doc(alias = "mma.sp")]
     #[must_use]
     #[track_caller]

@@ -26,7 +26,8 @@ use crate::{
 /// [`Col`](super::Col) tiles.
 ///
 /// The block owns the tile, unless [`shared_tile_of`](Builder::shared_tile_of) allocates one per warp or group of warps. In that case,
-/// statements about the block, its threads and its barrier apply to that scope.
+/// where the documentation of the tile's methods refers to the block, its threads or its barrier, it means those of that warp or group of
+/// warps.
 #[doc(alias = "st")]
 pub struct St<'k, T: TensorElement, const H: usize, const W: usize, S = Auto> {
     pub(super) tensor: Tensor<'k, Shared, T, ReadWrite>,
@@ -88,7 +89,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         })
     }
 
-    /// Returns a tile of another type in the same memory: `tile.reuse::<St<f32, 4, 4>>()`. The other tile must not be larger.
+    /// Returns a tile of another type in the same memory: `tile.reuse::<St<f32, 4, 4>>()`. The other tile must not be larger than this
+    /// tile.
     ///
     /// The builder rejects the call if the address is not known to be aligned as the other tile's swizzle requires.
     #[track_caller]
@@ -118,7 +120,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         self.tensor.with_access()
     }
 
-    /// Returns the tile, pending until `by`, the copies to its [`tensor`](Self::tensor), are complete.
+    /// Returns the tile, which is pending until the copies to its [`tensor`](Self::tensor), represented by `by`, are complete.
     pub fn written<V>(self, by: tensor::Pending<'k, V>) -> Pending<'k, Self> {
         by.map(|_| Filled { tile: self })
     }

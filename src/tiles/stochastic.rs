@@ -68,8 +68,8 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
         Rt::of_registers(k, k.all_owned(|| self.rounded_at_random::<U>(random)))
     }
 
-    /// Converts elements of 16 bits or more to an 8-bit type `U` like [`narrow`](Self::narrow), but rounds each up or down at random like
-    /// [`convert_stochastic`](Self::convert_stochastic). Requires sm_100a.
+    /// Converts elements of 16 bits or more to an 8-bit type `U` as [`narrow`](Self::narrow) does, but rounds each up or down at random, as
+    /// [`convert_stochastic`](Self::convert_stochastic) does. Requires sm_100a.
     #[doc(alias = "cvt.rs")]
     #[must_use]
     #[track_caller]
@@ -107,7 +107,7 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
 }
 
 impl<'k, T: ConvertibleElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Converts the elements to a 16-bit type `U`, each rounded up or down at random, like [`Rt::convert_stochastic`]. Requires sm_100a.
+    /// Converts the elements to a 16-bit type `U`, each rounded up or down at random, as [`Rt::convert_stochastic`] does. Requires sm_100a.
     ///
     /// `random.tile(row, i)` contains the numbers for vector `i` of this length in row `row` of the matrix. Each register requires one call
     /// of Philox.

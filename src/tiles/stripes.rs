@@ -17,7 +17,7 @@ const MOST_IN_TILE: u32 = 1 << 16;
 /// The arrangement of a vector over `threads` threads: in each of `count` stripes, each thread owns `adjacent` elements, in the order of
 /// the threads.
 ///
-/// Unlike in [`Rv`](super::Rv), sizes are values, not type parameters, and the threads may be part of a warp, a block or a cluster.
+/// Unlike in [`Rv`](super::Rv), sizes are values, not type parameters, and the threads may form a part of a warp, a block or a cluster.
 #[doc(alias = "striped arrangement")]
 #[derive(Clone, Copy, Debug)]
 pub struct Stripes<'k> {
@@ -38,9 +38,10 @@ pub struct Striped<'k, T: TensorElement> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns the arrangement of `count` stripes of `threads` · `adjacent` elements, for the thread with index `thread`.
+    /// Returns the arrangement of `count` stripes, each of `threads` · `adjacent` elements, for the thread with index `thread`.
     ///
-    /// The builder rejects the call if one of the numbers is 0 or a stripe has more than 65,536 elements.
+    /// The builder rejects the call if one of the numbers is 0, if a stripe has more than 65,536 elements, or if the vector has 2³²
+    /// elements or more.
     #[track_caller]
     pub fn stripes(
         self,
@@ -90,7 +91,7 @@ impl<'k> Stripes<'k> {
         self.ahead.map_or(first, |ahead| first - ahead)
     }
 
-    /// Returns the distance of each of the thread's elements from its [first](Self::first) one.
+    /// Returns the distance of each of the thread's elements from the [first](Self::first) one.
     pub fn offsets(self) -> impl Iterator<Item = u32> {
         (0..self.count).flat_map(move |stripe| {
             (0..self.adjacent).map(move |i| stripe * self.threads * self.adjacent + i)
@@ -108,7 +109,8 @@ impl<'k> Stripes<'k> {
         Striped { stripes: self, words: elements.to_vec() }
     }
 
-    /// Loads vector `index` of a row, from element `index` · [`length`](Self::length) on. Elements past the end are 0 and are not read.
+    /// Loads vector `index` of a row, which starts at element `index` · [`length`](Self::length). Elements past the end are 0 and are not
+    /// read.
     ///
     /// Accesses are up to 16 bytes wide, depending on the known alignment of the row and known divisors of its length.
     #[track_caller]
@@ -164,14 +166,16 @@ impl<'k> Stripes<'k> {
         (0..self.count).map(|stripe| first + stripe * self.threads * self.adjacent).collect()
     }
 
-    /// Loads vector `index` of a row; elements past the ends are undefined.
+    /// Loads vector `index` of rows; elements past the ends are undefined.
     #[track_caller]
     pub(crate) fn load_unaligned<T: TensorElement, A: Readable>(
         self,
-        from: &UnalignedRow<'k, T, A>,
+        from: &[&UnalignedRow<'k, T, A>],
         index: Val<'k, u32>,
-    ) -> Striped<'k, T> {
-        Striped { stripes: self, words: from.load(&self.starts(index)) }
+    ) -> Vec<Striped<'k, T>> {
+        let words = UnalignedRow::load(from, &self.starts(index));
+        let of_row = words.chunks(words.len() / from.len());
+        of_row.map(|words| Striped { stripes: self, words: words.to_vec() }).collect()
     }
 
     /// Stores a vector as vector `index` of a row, and converts its elements; elements past the ends are not written.
@@ -267,16 +271,16 @@ impl<'k, T: TensorElement> State<'k> for Striped<'k, T> {
     }
 }
 
-/// Elements of 32 bits, one per register.
+/// Operations on vectors with one element per register.
 impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
-    /// Applies `f` to each element.
+    /// Applies `f` to each element and returns the results.
     #[must_use]
     #[track_caller]
     pub fn map(&self, f: impl Fn(Val<'k, T>) -> Val<'k, T>) -> Self {
         Self { stripes: self.stripes, words: self.words.iter().map(|&x| f(x)).collect() }
     }
 
-    /// Applies `f` to each element and the corresponding one of `other`.
+    /// Applies `f` to each element and the corresponding element of `other`, and returns the results.
     #[must_use]
     #[track_caller]
     pub fn zip(&self, other: &Self, f: impl Fn(Val<'k, T>, Val<'k, T>) -> Val<'k, T>) -> Self {
@@ -284,7 +288,7 @@ impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
         Self { stripes: self.stripes, words }
     }
 
-    /// Applies `f` to each element and its index in the vector.
+    /// Applies `f` to the index of each element in the vector and to the element, and returns the results.
     #[must_use]
     #[track_caller]
     pub fn map_indexed(&self, f: impl Fn(Val<'k, u32>, Val<'k, T>) -> Val<'k, T>) -> Self {
@@ -345,10 +349,30 @@ impl<'k> Striped<'k, f32> {
     #[track_caller]
     pub(crate) fn fill_outside(&self, index: Val<'k, u32>, n: Val<'k, u32>, value: f32) -> Self {
         let stripes = self.stripes;
-        let together = if stripes.ahead.is_some() { 1 } else { stripes.adjacent };
-        let groups = self.words.chunks(stripes.adjacent as usize).zip(stripes.starts(index));
-        let words = groups.flat_map(|(group, start)| {
-            let is_inside: Vec<_> = (0..stripes.adjacent / together).map(|i| (start + i).lt(n)).collect();
+        let starts = stripes.starts(index);
+        if stripes.ahead.is_none() {
+            return self.filled_where(stripes.adjacent, &starts, n, value);
+        }
+        // Few threads have elements outside the row.
+        let (k, last) = (stripes.k, n - stripes.adjacent);
+        let is_whole = |start: &Val<'k, u32>| start.le(last);
+        let are_whole = starts.first().zip(starts.last()).map(|(a, b)| is_whole(a) & is_whole(b));
+        k.if_else_with(
+            n.ge(stripes.adjacent) & are_whole.unwrap_or(true.into()),
+            || self.clone(),
+            || self.filled_where(1, &starts, n, value),
+        )
+    }
+
+    /// Replaces the elements of groups that start at `starts` that are outside the row of `n` elements; of `together` elements, all are outside,
+    /// or none.
+    #[track_caller]
+    fn filled_where(&self, together: u32, starts: &[Val<'k, u32>], n: Val<'k, u32>, value: f32) -> Self {
+        let stripes = self.stripes;
+        let groups = self.words.chunks(stripes.adjacent as usize).zip(starts);
+        let words = groups.flat_map(|(group, &start)| {
+            let is_inside: Vec<_> =
+                (0..stripes.adjacent / together).map(|i| (start + i * together).lt(n)).collect();
             let select = move |(i, &x): (u32, _)| is_inside[(i / together) as usize].select(x, value);
             (0..).zip(group).map(select).collect::<Vec<_>>()
         });

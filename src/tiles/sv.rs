@@ -81,19 +81,19 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         self.tensor.with_access()
     }
 
-    /// Returns the vector, pending until `by`, the copies to its [`tensor`](Self::tensor), are complete.
+    /// Returns the vector, which is pending until the copies to its [`tensor`](Self::tensor), represented by `by`, are complete.
     pub fn written<V>(self, by: tensor::Pending<'k, V>) -> Pending<'k, Self> {
         by.map(|_| Filled { tile: self })
     }
 
-    /// Stores a register vector of the same length with one warp and converts its elements.
+    /// Converts the elements of a register vector of the same length and stores them using one warp.
     #[track_caller]
     pub fn store<U: Convert<T>, V: VectorLayout>(self, vector: &Rv<'k, U, N, V>) -> Pending<'k, Self> {
         let _located = vector.kernel().locate(Location::caller());
         self.store_with(|whole| whole.tile(0).store(vector))
     }
 
-    /// Stores register vectors of several warps to parts of the vector, like [`St::store_with`].
+    /// Stores register vectors of several warps to parts of the vector, as [`St::store_with`] does for tiles.
     #[track_caller]
     pub fn store_with(self, store: impl FnOnce(&StoringVector<'k, T>)) -> Pending<'k, Self> {
         self.owner.sync_in_loop();
@@ -106,13 +106,13 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         StoringVector { vector: self.tensor.clone(), owner: self.owner }
     }
 
-    /// Returns a tile or vector of another type in the same memory, like [`St::reuse`].
+    /// Returns a tile or vector of another type in the same memory, as [`St::reuse`] does.
     #[track_caller]
     pub fn reuse<Tile: Allocate<'k>>(self) -> Tile {
         reuse(self)
     }
 
-    /// Returns two tiles or vectors in the same memory, like [`St::reuse_for_two`].
+    /// Returns two tiles or vectors in the same memory, as [`St::reuse_for_two`] does.
     #[track_caller]
     pub fn reuse_for_two<First: Allocate<'k>, Second: Allocate<'k>>(self) -> (First, Second) {
         reuse_for_two(self)
@@ -148,7 +148,7 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
         self.tile(0).load_as()
     }
 
-    /// Returns part `index` of the vector, in units of the length of the register vector into which it is loaded.
+    /// Returns part `index` of the vector. The parts have the length of the register vector into which this part is loaded.
     #[doc(alias = "subvec")]
     pub fn tile(&self, index: impl Into<Val<'k, u32>>) -> Subvector<'_, 'k, T> {
         Subvector { line: Line::new(self.tile.tensor.clone(), index.into()), of: PhantomData }
@@ -156,13 +156,13 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Returns a row of the tile, to load into a register vector of the same length. `row` must be the same in all lanes of a warp.
+    /// Returns a row of the tile for loading into a register vector of the same length. `row` must be the same in all lanes of a warp.
     #[track_caller]
     pub fn row(&self, row: impl Into<Val<'k, u32>>) -> Subvector<'_, 'k, T> {
         Subvector { line: line(&self.tile.tensor, row.into()), of: PhantomData }
     }
 
-    /// Returns a column of the tile, to load into a register vector of the same length. `col` must be the same in all lanes of a warp.
+    /// Returns a column of the tile for loading into a register vector of the same length. `col` must be the same in all lanes of a warp.
     #[track_caller]
     pub fn col(&self, col: impl Into<Val<'k, u32>>) -> Subvector<'_, 'k, T> {
         Subvector { line: line(&self.tile.tensor.with_modes(&[1, 0]), col.into()), of: PhantomData }
@@ -205,7 +205,7 @@ impl<T: TensorElement> fmt::Debug for StoringVector<'_, T> {
 }
 
 impl<'k, T: TensorElement> StoringVector<'k, T> {
-    /// Returns part `index` of the vector, in units of the length of the register vector that is stored.
+    /// Returns part `index` of the vector. The parts have the length of the register vector that is stored.
     pub fn tile(&self, index: impl Into<Val<'k, u32>>) -> SubvectorMut<'_, 'k, T> {
         let line = Line::new(self.vector.clone(), index.into());
         SubvectorMut { line, owner: self.owner, of: PhantomData }

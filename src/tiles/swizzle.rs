@@ -51,8 +51,8 @@ swizzles! {
     Swizzle64, false, |_| (Swizzle::BYTES_64, 64);
     /// 32-byte rows; bit 7 of the address is XORed into bit 4: `Swizzle<1,4,3>`.
     Swizzle32, false, |_| (Swizzle::BYTES_32, 32);
-    /// No swizzle, but unused bytes after each row (16, or 32 for 32-bit and 64 for 64-bit elements), so that the rows of a fragment that
-    /// are accessed together use different banks. TMA and `wgmma` do not support this layout.
+    /// No swizzle, but unused bytes after each row (16 bytes, 32 for 32-bit elements, or 64 for 64-bit elements), so that the rows of a
+    /// fragment that are accessed together use different banks. TMA and `wgmma` do not support this layout.
     Padded, true, |row| (Swizzle::NONE, row);
     /// No swizzle: plain row-major.
     Plain, false, |row| (Swizzle::NONE, row);

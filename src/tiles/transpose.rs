@@ -68,7 +68,7 @@ impl<'k, T: SquareSubtiles, const H: usize, const W: usize, L: RegisterLayout> R
         )
     }
 
-    /// Returns the transposed matrix in the same layout, with the instructions of [`swap_layout`](Self::swap_layout).
+    /// Returns the transposed matrix in the same layout, using the instructions of [`swap_layout`](Self::swap_layout).
     #[doc(alias = "transpose_inplace")]
     #[doc(alias = "transpose_sep")]
     #[must_use]
@@ -127,7 +127,7 @@ macro_rules! bytes {
     ($t:ident Length32) => {
         impl<'k, const H: usize, const W: usize> Rt<'k, $t, H, W, Row> {
             /// Returns the same matrix as a column tile. A block of 32×32 elements consists of two subtiles, one above the other in the row
-            /// layout and side by side in the column layout. Other shapes do not compile.
+            /// layout and side by side in the column layout. `H2` must be `H`/2 and `W2` must be 2`W`; other sizes do not compile.
             ///
             /// All lanes of the warp must take part. A subtile requires 8 `shfl`.
             #[must_use]
@@ -137,7 +137,7 @@ macro_rules! bytes {
                 bytes_swapped(self)
             }
 
-            /// Returns the transposed matrix in the same layout, with the instructions of [`swap_layout`](Self::swap_layout). `H2` must be
+            /// Returns the transposed matrix in the same layout, using the instructions of [`swap_layout`](Self::swap_layout). `H2` must be
             /// 2`W` and `W2` must be `H`/2; other sizes do not compile.
             #[must_use]
             #[track_caller]
@@ -156,8 +156,7 @@ macro_rules! bytes {
                 bytes_swapped(self)
             }
 
-            /// Returns the transposed matrix in the same layout. Shapes other than half the width by twice the height, in subtiles, do
-            /// not compile.
+            /// Returns the transposed matrix in the same layout. `H2` must be `W`/2 and `W2` must be 2`H`; other sizes do not compile.
             #[must_use]
             #[track_caller]
             pub fn transpose<const H2: usize, const W2: usize>(&self) -> Rt<'k, $t, H2, W2, Col> {

@@ -99,7 +99,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
         <Self as Registers<'k>>::layout()
     }
 
-    /// Returns the lane, register and slot of element `index`; if it has several owners, those of the lowest lane.
+    /// Returns the lane, register and slot of element `index`; if the element has several owners, those of the lowest lane.
     ///
     /// # Errors
     /// Returns [`TvError::Coordinate`] if the element is past the end.
@@ -115,16 +115,16 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
         Self::fragment().elements(lane.into())
     }
 
-    /// Returns the lane's registers, in the order of [`fragment`](Self::fragment), to compute with or to inspect.
-    /// A handle is rejected after the vector's register has been overwritten.
+    /// Returns the lane's registers, in the order of [`fragment`](Self::fragment). The builder rejects the use of such a value after its
+    /// register has been overwritten.
     pub fn registers(&self) -> Vec<Val<'k, T::Word>> {
         self.words()
     }
 
-    /// Returns a vector with these values in its registers, in the order of [`fragment`](Self::fragment); the inverse of
+    /// Returns a vector whose registers contain `values`, in the order of [`fragment`](Self::fragment); the inverse of
     /// [`registers`](Self::registers).
     ///
-    /// The builder rejects the call if the number of values is not the number of registers.
+    /// The builder rejects the call if the number of values is not [`REGISTERS`](Self::REGISTERS).
     #[track_caller]
     pub fn from_registers(k: Builder<'k>, values: impl AsRef<[Val<'k, T::Word>]>) -> Self {
         from_values(k, values.as_ref())

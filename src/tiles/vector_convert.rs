@@ -6,13 +6,13 @@ use super::{exchange::Exchange, registers::Registers, vector::Rv, vector_layout:
 use crate::tensor::TensorElement;
 
 impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Returns the same elements in another vector layout: for example, converts a vector with one element per row of a tile to one with one
-    /// element per column, or a vector loaded as [`Naive`](super::Naive) to a vector of a tile.
+    /// Returns the same elements in another vector layout: for example, a vector with one element per row of a tile becomes one with one
+    /// element per column, or a vector loaded as [`Naive`](super::Naive) becomes a vector of a tile.
     ///
-    /// All lanes of the warp must take part. A lane receives each register of the result at most once: per 16 elements of 32 bits, at most
-    /// 4 `shfl` to [`Aligned`](super::Aligned), 2 to [`Orthogonal`](super::Orthogonal), and ½ to `Naive` for lengths that are multiples of
-    /// 128. Two 16-bit elements of a register that have the same owner share a `shfl`. No instruction is emitted if the layouts are the
-    /// same.
+    /// All lanes of the warp must take part. A lane receives each register of the result at most once. Per 16 elements of 32 bits,
+    /// conversion to [`Aligned`](super::Aligned) therefore requires at most 4 `shfl`, conversion to [`Orthogonal`](super::Orthogonal) at
+    /// most 2, and conversion to `Naive`, for lengths that are multiples of 128, at most ½. Two 16-bit elements of a register that have the
+    /// same owner share a `shfl`. No instruction is emitted if the layouts are the same.
     #[doc(alias = "copy")]
     #[must_use]
     #[track_caller]
@@ -22,7 +22,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
 
     /// Returns the same elements in another vector layout, as [`to_layout`](Self::to_layout) does, but the unit of length may differ.
     /// For example, the column sums of an `Rt<e4m3, 1, 2>` become a vector of a tile of wider elements:
-    /// `let sums: RowVec<f32, 4> = q.col_sum().to_vector();`. Other lengths do not compile.
+    /// `let sums: RowVec<f32, 4> = q.col_sum().to_vector();`. The call does not compile if the lengths differ.
     #[must_use]
     #[track_caller]
     pub fn to_vector<const M: usize, V2: VectorLayout>(self) -> Rv<'k, T, M, V2> {

@@ -36,7 +36,7 @@ pub struct Naive<S = Length16>(PhantomData<S>);
 pub trait VectorLayout: Sealed + 'static {
     /// The name of the layout in error messages.
     const NAME: &'static str;
-    /// The unit of length: 16 elements, or 32 for vectors along the words of tiles of 8-bit elements.
+    /// The unit of length: 16 elements, or 32 for vectors in the direction in which tiles of 8-bit elements are packed into words.
     const UNIT: u32;
     /// The number of elements that a lane owns.
     #[doc(hidden)]
@@ -53,7 +53,7 @@ pub trait VectorLayout: Sealed + 'static {
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum Owned {
-    /// This many of every 16 elements.
+    /// The given number of every 16 elements.
     Of16(usize),
     /// At least four elements, which fill a register of 8-bit elements. If lanes own more elements in total than the vector has, several
     /// lanes own the same elements.

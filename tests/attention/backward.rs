@@ -256,7 +256,9 @@ fn compare<T: Half>(
             for col in 0..matrices.size {
                 let found = T::of_bits(found[which][start + col]).number();
                 let [expected, size] = expected[which][start + col];
-                let agrees = (found - expected).abs() <= size * 1.5 * T::ERROR + 1e-6;
+                let agrees = (found - expected).abs() <= size * 1.5 * T::ERROR + 1e-6
+                    || found == expected
+                    || found.is_nan() && expected.is_nan();
                 assert!(
                     agrees,
                     "{backward:?}, {:?}: {name}, batch {batch}, head {head}, row {row}, column {col}: \
@@ -335,6 +337,28 @@ fn dropped_weights_agree_with_f64() {
             let sizes =
                 Sizes { batches: 2, heads: 4, kv_heads: 2, queries: 150, keys: 140, order: Order::Heads };
             check::<bf16>(&backward, sizes, &mixed);
+        }
+    }
+}
+
+/// As by definition, and with PyTorch: NaN in a row of Q makes its gradient NaN, and those of all keys that it sees; NaN in K and V reach the
+/// gradients of all queries that see the key.
+#[test]
+fn inputs_that_are_not_numbers() {
+    for (which, special) in [
+        ('q', f32::NAN),
+        ('k', f32::NAN),
+        ('v', f32::NAN),
+        ('d', f32::NAN),
+        ('v', f32::INFINITY),
+        ('d', f32::INFINITY),
+    ] {
+        let element = move |matrix: char, at: [usize; 4]| match matrix == which && at[2..] == [70, 5] {
+            true => special,
+            false => mixed(matrix, at),
+        };
+        for backward in both(64, AttentionMask::Full) {
+            check::<bf16>(&backward, Sizes::one(150, 140), &element);
         }
     }
 }

@@ -101,6 +101,32 @@ fn causal_from_end() {
     }
 }
 
+/// NaN and infinities in the keys and values of one sequence, and in rows of none, do not reach the others, although tiles contain both.
+#[test]
+fn rows_of_other_sequences() {
+    for target in TARGETS {
+        for (mask, size) in
+            [(AttentionMask::Full, 64), (AttentionMask::CausalFromEnd, 128), (AttentionMask::Causal, 32)]
+        {
+            for special in [f32::NAN, f32::INFINITY] {
+                // The keys of the last sequence with queries end at row 390; rows 0 to 2 and those from 400 on belong to none.
+                let element = |which: char, at: [usize; 4]| match (which, at[2]) {
+                    ('k' | 'v', 0..3 | 390..) => special,
+                    _ => mixed(which, at),
+                };
+                check(&Attention::new(target, size, size, mask), LENGTHS[0], &element);
+                // All keys of the second sequence, and thus its results; the first and third ones are next to it.
+                let element = |which: char, at: [usize; 4]| match (which, at[2]) {
+                    ('v', 103..353) => special,
+                    _ => mixed(which, at),
+                };
+                let full = Attention::new(target, size, size, AttentionMask::Full);
+                check(&full, LENGTHS[0], &element);
+            }
+        }
+    }
+}
+
 #[test]
 fn windows() {
     for target in TARGETS {

@@ -92,7 +92,7 @@ fn products_of_every_order_and_distance() {
 }
 
 #[test]
-fn distances_that_overlap_or_are_not_whole_are_refused() {
+fn results_that_overlap_and_short_buffers_are_refused() {
     let device = Simulator::new();
     let kernels = KernelCache::new(&device);
     let a = device.upload(&[bf16::ONE; 2 * 64 * 64]).expect("room");
@@ -103,22 +103,8 @@ fn distances_that_overlap_or_are_not_whole_are_refused() {
             .to_string()
     };
     let two = GemmBatches::new(2);
-    for (batches, expected) in [
-        (
-            GemmBatches { d_distance: Some(4095), ..two },
-            "batched_gemm: expected matrices D that are at least 4096 elements apart, found 4095",
-        ),
-        (
-            GemmBatches { a_distance: Some(4092), ..two },
-            "batched_gemm: expected matrices A that are a multiple of 8 elements apart, found 4092",
-        ),
-        (
-            GemmBatches { b_distance: Some(4), ..two },
-            "batched_gemm: expected matrices B that are a multiple of 8 elements apart, found 4",
-        ),
-    ] {
-        assert_eq!(refused(batches), expected);
-    }
+    let error = refused(GemmBatches { d_distance: Some(4095), ..two });
+    assert_eq!(error, "batched_gemm: expected matrices D that are at least 4096 elements apart, found 4095");
     let error = refused(GemmBatches::new(3));
     assert!(error.ends_with("`a`: expected a buffer of at least 12288 elements, found 8192"), "{error}");
 }

@@ -194,9 +194,8 @@ fn products_on_every_device() {
         let device = Simulator::new().arch(arch);
         let kernels = KernelCache::new(&device);
         for (sizes @ [m, n, k], any) in [([40, 136, 72], ""), ([33, 45, 67], "_any_ldd_any_size")] {
-            if target == Target::SM_90A && !any.is_empty() {
-                continue;
-            }
+            // Tensor copies require copies of the factors.
+            let any = if target == Target::SM_90A { any.trim_end_matches("_any_size") } else { any };
             for (a_order, b_order) in
                 MatrixOrder::ALL.into_iter().flat_map(|a| MatrixOrder::ALL.map(|b| (a, b)))
             {
@@ -208,7 +207,7 @@ fn products_on_every_device() {
                 let called = call::gemm(&kernels, &shape, &on_a, &on_b, &mut d).expect("launched");
                 assert_eq!(called.kernel.target, target);
                 let name = &called.kernel.name;
-                assert_eq!(name.contains("_any_size"), !any.is_empty(), "{name}");
+                assert_eq!(name.contains("_any"), !any.is_empty(), "{name}");
                 assert!(name.ends_with(any), "{name}");
                 let found: Vec<f64> =
                     device.download(&d).expect("copied").into_iter().map(f64::from).collect();

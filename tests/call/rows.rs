@@ -14,19 +14,11 @@ use warpwright::{
 
 use super::{
     matrix::{Matrix, each, length, rows_of},
+    norms::{EPSILON, norm},
     numbers::{assert_near, downloaded_floats, downloaded_halves, halves, in_f64, numbers, results},
+    softmax::softmax,
 };
 use crate::devices;
-
-const EPSILON: f32 = 1e-5;
-
-fn norm(function: NormFunction, row: &[f64], w: &[f64]) -> Vec<f64> {
-    let n = row.len() as f64;
-    let mean = if function == NormFunction::Layer { row.iter().sum::<f64>() / n } else { 0.0 };
-    let square = row.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
-    let scale = 1.0 / (square + f64::from(EPSILON)).sqrt();
-    iter::zip(row, w).map(|(x, w)| (x - mean) * scale * w).collect()
-}
 
 #[test]
 fn norms_agree_with_f64() {
@@ -75,17 +67,7 @@ fn softmax_and_its_logarithm_agree_with_f64() {
             let mut y = results::<f32>(device, length(size));
             let [m, n, ld] = [m, n, ld].map(|n| n as u32);
             call::softmax(kernels, log, [m, n], 3.0, (&x.buffer, ld), (&mut y, ld)).expect("launched");
-            let expected: Vec<f64> = x
-                .rows
-                .iter()
-                .flat_map(|row| {
-                    let total: f64 = row.iter().map(|x| (3.0 * x).exp()).sum();
-                    row.iter().map(move |x| {
-                        let log_of = 3.0 * x - total.ln();
-                        if log { log_of } else { log_of.exp() }
-                    })
-                })
-                .collect();
+            let expected: Vec<f64> = x.rows.iter().flat_map(|row| softmax(row, n as usize, log)).collect();
             let found = rows_of(&downloaded_floats(device, &y), size);
             assert_near(&format!("{log} {size:?}"), &found, &expected, 1e-5);
         }
@@ -118,12 +100,17 @@ fn losses_agree_with_f64() {
 fn functions_and_gates_agree_with_f64() {
     each(|device, kernels, size @ [m, n, ld]| {
         let (x, u) = (Matrix::new(device, size, 6), Matrix::new(device, size, 7));
-        let (mut y, mut z) = (results::<f32>(device, length(size)), results::<f32>(device, length(size)));
+        let [mut y, mut z, mut sum] = [(); 3].map(|()| results::<f32>(device, length(size)));
         let [m, n, ld] = [m, n, ld].map(|n| n as u32);
         let function = PointwiseFunction::Silu;
         call::pointwise(kernels, function, [m, n], (&x.buffer, ld), (&mut y, ld)).expect("launched");
         call::gated(kernels, function, [m, n], (&x.buffer, ld), (&u.buffer, ld), (&mut z, ld))
             .expect("launched");
+        let identity = PointwiseFunction::Identity;
+        call::add(kernels, identity, [m, n], (&x.buffer, ld), (&u.buffer, ld), (&mut sum, ld))
+            .expect("launched");
+        let sums: Vec<f64> = iter::zip(x.rows.concat(), u.rows.concat()).map(|(x, u)| x + u).collect();
+        assert_near("sum", &rows_of(&downloaded_floats(device, &sum), size), &sums, 1e-6);
         let silu: Vec<f64> = x.rows.concat().into_iter().map(|x| x / (1.0 + (-x).exp())).collect();
         let gated: Vec<f64> = iter::zip(&silu, u.rows.concat()).map(|(silu, u)| silu * u).collect();
         assert_near("y", &rows_of(&downloaded_floats(device, &y), size), &silu, 2e-5);
@@ -163,6 +150,21 @@ fn heads_are_rotated_by_their_positions() {
             }
         }
         assert_near("y", &downloaded_halves(&device, &y), &expected, 0.01);
+
+        // The transpose of each rotation.
+        let mut dx = results::<bf16>(&device, x.len());
+        call::rotary_backward(&kernels, RotaryPairs::Halves, size, &tables, &on_x, &mut dx)
+            .expect("launched");
+        let mut expected = in_f64(&x);
+        for (row, elements) in expected.chunks_mut(n).enumerate() {
+            for pair in 0..half {
+                let at = positions[row / heads] as usize * half + pair;
+                let (cos, sin) = (f64::from(cos[at]), f64::from(sin[at]));
+                let (a, b) = (elements[pair], elements[pair + half]);
+                (elements[pair], elements[pair + half]) = (a * cos + b * sin, b * cos - a * sin);
+            }
+        }
+        assert_near("dx", &downloaded_halves(&device, &dx), &expected, 0.01);
     }
 }
 

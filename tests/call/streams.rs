@@ -87,6 +87,49 @@ fn child_loaded_once() {
     println!("{}", called.expect_err("refused"));
 }
 
+/// Views begin at any element. A workspace is written and read on a stream, and freed in its order.
+#[test]
+fn views_and_workspaces() {
+    let Some(printed) = printed("child_views", &["MAP=0"]) else { return };
+    assert_eq!(
+        printed,
+        [
+            "slice true, views [true, false, false, true], written [true, false]",
+            "jit line info 1",
+            "launch grid 1,1,1 block 32,1,1 shared 0",
+            "launch grid 1,1,1 block 32,1,1 shared 0",
+            "[4.0, 8.0]",
+            "double: kernel `kernel`: parameter `y`: expected a buffer of at least 3 elements, found 2",
+        ]
+    );
+}
+
+#[test]
+#[ignore = "run by views_and_workspaces"]
+fn child_views() {
+    let Some(gpu) = fake_gpu() else { return };
+    let kernels = KernelCache::new(&gpu);
+    let stream = gpu.stream().fork().expect("a stream");
+    let queue = kernels.on(&stream);
+    let mut x = stream.clone_htod(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]).expect("copied");
+    let views = [0, 1, 2, 4].map(|first| BufferRef::<f32>::from(&x.slice(first..)).is_aligned(16));
+    let slice = BufferRef::<f32>::from(&x).is_aligned(16);
+    let written = [0, 1].map(|first| BufferMut::<f32>::from(&mut x.slice_mut(first..)).is_aligned(16));
+    println!("slice {slice}, views {views:?}, written {written:?}");
+
+    let mut workspace = queue.workspace::<f32>("double", 2).expect("allocated");
+    let mut y = stream.alloc_zeros::<f32>(2).expect("allocated");
+    let twice = |from: BufferRef<'_, f32>, to: BufferMut<'_, f32>, n: u32| {
+        queue.launch("double", 1u32, |n| *n, double, (from, to, n))
+    };
+    twice((&x).into(), (&mut workspace).into(), 2).expect("launched");
+    twice((&workspace).into(), (&mut y).into(), 2).expect("launched");
+    drop(workspace);
+    stream.synchronize().expect("done");
+    println!("{:?}", stream.clone_dtoh(&y).expect("copied"));
+    println!("{}", twice((&x).into(), (&mut y).into(), 3).expect_err("refused"));
+}
+
 type FirstTile = (In<bf16>, Out<f32>, u32);
 
 /// Loads the first tile of X, of n rows, through a tensor map.

@@ -60,6 +60,7 @@ fn groups_of_rows_have_their_own_factor() {
     for (target, tile) in [
         (Target::SM_90A, GemmTile::T64x128),
         (Target::SM_90A, GemmTile::T128x192),
+        (Target::SM_90A, GemmTile::T256x128),
         (Target::SM_80, GemmTile::T128x128),
     ] {
         let gemm = Gemm { target, b: MatrixOrder::Col, ..Gemm::new(tile) };

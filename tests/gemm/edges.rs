@@ -64,8 +64,20 @@ fn divided_products_of_other_types() {
 }
 
 #[test]
+fn clusters_share_tiles_of_several_warpgroups() {
+    for (tile, cluster) in
+        [(GemmTile::T256x160, [1, 2]), (GemmTile::T192x192, [2, 1]), (GemmTile::T128x256, [2, 2])]
+    {
+        let gemm = Gemm { b: MatrixOrder::Col, cluster, ..Gemm::new(tile) };
+        check::<bf16, f32, bf16>(&gemm, Sizes { m: 300, n: 270, k: 330, gap: 8 });
+    }
+}
+
+#[test]
 fn results_in_rows_any_distance_apart() {
-    for (tile, parts) in [(GemmTile::T16x64, 2), (GemmTile::T64x64, 1), (GemmTile::T128x192, 1)] {
+    let tiles =
+        [(GemmTile::T16x64, 2), (GemmTile::T64x64, 1), (GemmTile::T128x192, 1), (GemmTile::T192x192, 1)];
+    for (tile, parts) in tiles {
         let gemm = Gemm { parts, any_ldd: true, b: MatrixOrder::Col, ..Gemm::new(tile) };
         check::<bf16, f32, bf16>(&gemm, Sizes { m: 150, n: 201, k: 100, gap: 0 });
     }

@@ -15,7 +15,7 @@ where
     D: Entry + GemmResult,
 {
     // Halves of tiles are not whole at the end of B₁.
-    let (m, n, k) = (150, 104, 200);
+    let (m, n, k) = if gemm.any_size { (150, 101, 203) } else { (152, 112, 208) };
     let kernel = gemm.gated_kernel::<T, f32, D>().unwrap_or_else(|error| panic!("{gemm:?}: {error}"));
     assemble::kernel(&kernel);
     let (at_a, at_b) = (entry(true, 1), entry(true, 2));
@@ -47,6 +47,21 @@ fn gates_in_all_orders() {
     }
     let gemm = Gemm { b: Col, activation, cluster: [1, 2], ..Gemm::new(GemmTile::T128x128) };
     check::<e4m3, bf16>(&gemm, bf16::from_f32);
+}
+
+#[test]
+fn gates_without_wgmma() {
+    use MatrixOrder::{Col, Row};
+    let on = |target, tile| Gemm { target, b: Col, activation: Some(Activation::Relu), ..Gemm::new(tile) };
+    for (a, b) in [(Row, Col), (Row, Row), (Col, Row), (Col, Col)] {
+        check::<bf16, bf16>(&Gemm { a, b, ..on(Target::SM_80, GemmTile::T128x128) }, bf16::from_f32);
+    }
+    check::<f16, f32>(&on(Target::SM_80, GemmTile::T128x256), |x| x);
+    check::<tf32, f32>(&on(Target::SM_80, GemmTile::T128x128), |x| x);
+    check::<e4m3, bf16>(&on(Target::SM_89, GemmTile::T128x128), bf16::from_f32);
+    // Rows of any length, which are copied one element at a time.
+    let any = Gemm { any_size: true, any_ldd: true, ..on(Target::SM_86, GemmTile::T128x128) };
+    check::<bf16, f32>(&any, |x| x);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::problem::{Matrix, assert_same, entry, product};
 use crate::{assemble, devices};
 use warpwright::{
-    kernels::{Activation, Gemm, GemmTile, MatrixOrder},
+    kernels::{Activation, Epilogue, Gemm, GemmTile, MatrixOrder},
     prelude::*,
     run::Device,
 };
@@ -41,6 +41,48 @@ fn promoted_sums() {
             let found = device.download(&on_d).expect("copied");
             assert_same(&format!("{gemm:?}, {}", device.name()), &found, &expected, d.stride);
         }
+    }
+}
+
+/// Scales of rows and columns, a bias, C and a function.
+#[test]
+fn epilogues_of_promoted_sums() {
+    let [m, n, k] = SIZES;
+    let (at_a, at_b, at_c) = (entry(true, 1), entry(true, 2), entry(true, 3));
+    let gemm = Gemm { activation: Some(Activation::Relu), ..gemm(GemmTile::T128x192) };
+    let (a, b) = (Matrix::new(m, k, gemm.a, 0), Matrix::new(k, n, gemm.b, 16));
+    let (c, d) = (Matrix::new(m, n, MatrixOrder::Row, 8), Matrix::new(m, n, MatrixOrder::Row, 0));
+    let sum = product([m, n, k], at_a, at_b);
+    let plain: Vec<f32> = d.elements(|row, col| sum(row, col).max(0));
+    let fused: Vec<f32> = d.filled(|row, col| {
+        let scaled = 0.5 * sum(row, col) as f32 * scale(row) * scale(3 * col);
+        (scaled - 2.0 * at_c(row, col) as f32 + (col % 5) as f32).max(0.0)
+    });
+    let all = Epilogue { alpha: true, row_scales: true, col_scales: true, c: true, bias: true };
+    let of = |length: usize, value: &dyn Fn(usize) -> f32| (0..length).map(value).collect::<Vec<f32>>();
+    let (kernel, fused_kernel) =
+        (gemm.promoted_kernel::<e4m3, f32>(), gemm.fused_promoted_kernel::<e4m3, f32>(all));
+    let (kernel, fused_kernel) = (kernel.expect("it builds"), fused_kernel.expect("it builds"));
+    assemble::kernel(&kernel);
+    assemble::kernel(&fused_kernel);
+    for device in devices::all().iter().filter(|device| device.capability() == (9, 0)) {
+        let on_a = device.upload(&a.elements::<e4m3>(at_a)).expect("room");
+        let on_b = device.upload(&b.elements::<e4m3>(at_b)).expect("room");
+        let on_c = device.upload(&c.elements::<f32>(at_c)).expect("room");
+        let rows = device.upload(&of(m, &scale)).expect("room");
+        let cols = device.upload(&of(n, &|col| scale(3 * col))).expect("room");
+        let bias = device.upload(&of(n, &|col| (col % 5) as f32)).expect("room");
+        let [lda, ldb, ldc, ldd] = [&a, &b, &c, &d].map(|matrix| matrix.stride as u32);
+        let [m, n, k] = [m, n, k].map(|size| size as u32);
+        let mut on_d = device.upload(&vec![16_384.0; d.len()]).expect("room");
+        let launched = device.launch(&kernel, (&on_a, lda, &on_b, ldb, &mut on_d, ldd, m, n, k));
+        launched.unwrap_or_else(|error| panic!("{gemm:?}: {error}"));
+        assert_same("a function", &device.download(&on_d).expect("copied"), &plain, d.stride);
+        let mut on_d = device.upload(&vec![16_384.0; d.len()]).expect("room");
+        let arguments =
+            (&on_a, lda, &on_b, ldb, &mut on_d, ldd, m, n, k, 0.5, -2.0, &on_c, ldc, &bias, &rows, &cols);
+        device.launch(&fused_kernel, arguments).unwrap_or_else(|error| panic!("{gemm:?}: {error}"));
+        assert_same("an epilogue", &device.download(&on_d).expect("copied"), &fused, d.stride);
     }
 }
 
@@ -82,8 +124,8 @@ fn scales_of_blocks() {
 
 #[test]
 fn what_is_not_promoted_is_rejected() {
-    let with_function = Gemm { activation: Some(Activation::Relu), ..gemm(GemmTile::T128x128) };
-    for gemm in [Gemm::new(GemmTile::T128x128), gemm(GemmTile::T64x64), with_function] {
+    let in_clusters = Gemm { cluster: [2, 1], ..gemm(GemmTile::T128x128) };
+    for gemm in [Gemm::new(GemmTile::T128x128), gemm(GemmTile::T64x64), in_clusters] {
         let found = gemm.promoted_kernel::<e4m3, bf16>().expect_err("it is rejected").to_string();
         assert!(
             found.contains("expected factors of 8 bits, A in rows, B in columns, whole tiles"),

@@ -86,8 +86,8 @@ fn what_only_wgmma_has() {
             "expected tiles of 64x64, 128x128 for sm_86, found 128x256",
         ),
         (
-            Gemm { tile: GemmTile::T128x256, ..on(Target::SM_90A) },
-            "expected tiles of 16x64, 16x128, 64x64, 64x128, 128x128, 128x160, 128x176, 128x192 for sm_90a, found 128x256",
+            Gemm { tile: GemmTile::T192x192, ..on(Target::SM_100A) },
+            "expected tiles of 64x64, 128x128, 128x256 for sm_100a, found 192x192",
         ),
         (
             Gemm { cluster: [2, 1], ..on(Target::SM_100A) },
@@ -105,8 +105,12 @@ fn what_only_wgmma_has() {
         let found = refused(&gemm);
         assert!(found.ends_with(expected), "{found}");
     }
-    let gated = on(Target::SM_80).gated_kernel::<bf16, f32, bf16>().expect_err("it is rejected").to_string();
-    assert!(gated.ends_with("expected sm_90a for a gated product, found sm_80"), "{gated}");
+    let gated = Gemm { tile: GemmTile::T64x64, ..on(Target::SM_80) }.gated_kernel::<bf16, f32, bf16>();
+    let gated = gated.expect_err("it is rejected").to_string();
+    assert!(
+        gated.ends_with("expected tiles of 128x128 or 128x256 for a gated product, found 64x64"),
+        "{gated}"
+    );
     let promoted = on(Target::SM_89).promoted_kernel::<e4m3, bf16>().expect_err("it is rejected").to_string();
     assert!(promoted.ends_with("expected sm_90a for promoted sums, found sm_89"), "{promoted}");
     // e4m3 has `mma.sync` from sm_89.

@@ -1,6 +1,7 @@
 /* A stand-in for the NVIDIA driver, to run the GPU layer without a GPU.
  *
- * "Device memory" is host memory. A module is its text: `BAD` in it makes the load fail with a log. Calls whose effect
+ * "Device memory" is host memory. A module is its text: `BAD` in it makes the load fail with a log, and `SLOW` makes the
+ * compiler's log contain advisory notes. Calls whose effect
  * the tests check print a line to stdout. The macros below change its answers; `-Dcu<Name>=absent` hides a symbol. */
 #include <stddef.h>
 #include <stdint.h>
@@ -160,7 +161,14 @@ API cuModuleLoadDataEx(void **out, const void *image, unsigned count, int *optio
                  "ptxas fatal   : Ptx assembly aborted due to errors", BAD_LINE, BAD_LINE + 2);
         return INVALID_PTX;
     }
-    if (verbose) {
+    if (strstr(image, "SLOW")) {
+        snprintf(info, info_bytes,
+                 "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry.\n"
+                 "ptxas info    : (C7517) warpgroup.wait is injected in around line %d by compiler to allow use of registers defined by "
+                 "GMMA in function 'kernel'\n"
+                 "ptxas info    : Compiling entry function 'kernel' for 'sm_90a'\n"
+                 "ptxas info    : Used 10 registers", BAD_LINE);
+    } else if (verbose) {
         snprintf(info, info_bytes,
                  "ptxas info    : 0 bytes gmem\n"
                  "ptxas info    : Compiling entry function 'kernel' for 'sm_90a'\n"

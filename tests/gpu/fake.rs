@@ -126,7 +126,12 @@ fn child_load() {
         kernel.spill_store_bytes,
         kernel.spill_load_bytes
     );
-    let options = LoadOptions { line_info: true, max_registers: Some(96), optimization: Some(2) };
+    let options = LoadOptions {
+        line_info: true,
+        max_registers: Some(96),
+        optimization: Some(2),
+        ..LoadOptions::default()
+    };
     drop(Module::load_with(&gpu, "good", &options).expect("taken"));
 
     let function = module.function("kernel").expect("it exists");
@@ -136,6 +141,34 @@ fn child_load() {
     println!("{:?}", sizes.collect::<Vec<_>>());
     // A separate thread has no current context.
     std::thread::spawn(|| drop(function)).join().expect("dropped");
+}
+
+/// The module is unloaded when loading fails because of the compiler's log, and may be loaded nevertheless.
+#[test]
+fn advisories() {
+    let Some(printed) = run("child_advisories", &[]) else { return };
+    assert_eq!(
+        printed,
+        "unload ok
+kernel `kernel`: expected `wgmma` and `setmaxnreg` to be compiled as written, found
+  info: (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry.
+  line 7: info: (C7517) warpgroup.wait is injected in around line 7 by compiler to allow use of registers defined by GMMA in function 'kernel'
+[None, Some(\"kernel\")]
+2 advisories
+unload ok"
+    );
+}
+
+#[test]
+#[ignore = "run by advisories"]
+fn child_advisories() {
+    let Some(gpu) = fake_gpu() else { return };
+    let error = Module::load(&gpu, "SLOW").expect_err("compiled to slow code");
+    println!("{error}");
+    println!("{:?}", error.messages().iter().map(JitMessage::kernel).collect::<Vec<_>>());
+    let options = LoadOptions { allow_advisories: true, ..LoadOptions::default() };
+    let module = Module::load_with(&gpu, "SLOW", &options).expect("allowed");
+    println!("{} advisories", module.info().hopper_advisories().count());
 }
 
 #[test]

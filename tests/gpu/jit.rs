@@ -100,6 +100,28 @@ ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions
     assert_eq!(complaints, [Some("C7510")]);
 }
 
+/// Advisory notes as ptxas 13.0 prints them; those about functions name the kernel, and some have a line in their text.
+#[test]
+fn advisories_about_wgmma_and_registers() {
+    let note = |text: &str| JitMessage::parse(&format!("ptxas info    : {text}")).expect("a message");
+    let serialized = note(
+        "(C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to insufficient register resources for the function 'a'",
+    );
+    let waits = note(
+        "(C7517) warpgroup.wait is injected in around line 427 by compiler to allow use of registers defined by GMMA in function 'b'",
+    );
+    let ignored = note(
+        "(C7504) Potential Performance Loss: 'setmaxnreg' ignored to maintain compatibility across compilation units.",
+    );
+    let facts =
+        [&serialized, &waits, &ignored].map(|note| (note.is_hopper_advisory(), note.line, note.kernel()));
+    assert_eq!(facts, [(true, None, Some("a")), (true, Some(427), Some("b")), (true, None, None)]);
+
+    for other in ["(C7602) Insufficient registers (64)", "(C75) x", "(C75100) x", "0 bytes gmem"] {
+        assert!(!note(other).is_hopper_advisory(), "{other}");
+    }
+}
+
 #[test]
 fn an_empty_log_tells_nothing() {
     assert_eq!(JitInfo::parse(""), JitInfo::default());

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use warpwright::{
     prelude::*,
     run::{Device, Simulator},
-    tiles::Schedule,
+    tiles::{Footprint, Schedule},
 };
 
 /// The tiles of a result in the order of the schedule.
@@ -129,4 +129,60 @@ fn blocks_follow_the_schedule() {
             assert_eq!(found, expected, "{schedule}, clusters of {cluster}, {m}×{n} on {multiprocessors}");
         }
     }
+}
+
+proptest! {
+    /// The rounds of a schedule contain every tile once, in clusters of any shape, and its blocks compute them in this order.
+    #[test]
+    fn rounds_contain_every_tile_once(
+        group in 1u32..9, high in 1u32..4, wide in 1u32..4, parts in 1u32..3, blocks in 1u32..40,
+        rows in 0u32..20, cols in 0u32..20,
+    ) {
+        let schedule = Schedule::grouped(group).per_cluster(high, wide).split(parts);
+        let size = [rows, cols];
+        let rounds: Vec<_> =
+            (0..schedule.rounds(blocks, size)).map(|round| schedule.round(round, blocks, size)).collect();
+        let clusters = (blocks / (high * wide * parts)).max(1);
+        for tiles in &rounds {
+            prop_assert!(tiles.len() as u32 <= clusters * high * wide);
+        }
+        // The rounds follow the numbers of the rectangles.
+        let order: Vec<_> = rounds.concat();
+        let (rect_rows, rect_cols) = (rows.div_ceil(high), cols.div_ceil(wide));
+        let of_rectangles: Vec<_> = (0..rect_rows * rect_cols)
+            .map(|number| schedule.tile(number, rect_rows, rect_cols))
+            .collect();
+        let mut rectangles: Vec<_> = order.iter().map(|(row, col)| (row / high, col / wide)).collect();
+        rectangles.dedup();
+        prop_assert_eq!(rectangles, of_rectangles);
+        let mut sorted = order;
+        sorted.sort_unstable();
+        let all: Vec<_> = (0..rows).flat_map(|row| (0..cols).map(move |col| (row, col))).collect();
+        prop_assert_eq!(sorted, all);
+    }
+
+    /// At least as many rows and columns as a square of the tiles has, and at most one per tile.
+    #[test]
+    fn footprints_have_the_tiles(group in 1u32..20, blocks in 1u32..200, rows in 1u32..30, cols in 1u32..30) {
+        let schedule = Schedule::grouped(group);
+        for round in 0..schedule.rounds(blocks, [rows, cols]) {
+            let Footprint { tiles, of_a, of_b } = schedule.footprint(round, blocks, [rows, cols]);
+            prop_assert!(tiles <= of_a * of_b && of_a <= tiles.min(rows) && of_b <= tiles.min(cols));
+        }
+    }
+}
+
+#[test]
+fn groups_read_fewer_tiles() {
+    let of = |schedule: Schedule, round| {
+        let Footprint { tiles, of_a, of_b } = schedule.footprint(round, 132, [64, 64]);
+        [tiles, of_a, of_b]
+    };
+    assert_eq!(of(Schedule::linear(), 0), [132, 3, 64]);
+    assert_eq!(of(Schedule::grouped(16), 0), [132, 16, 9]);
+    // Two tiles of a column per cluster: the rows of a group are 8 pairs.
+    assert_eq!(of(Schedule::grouped(8).per_cluster(2, 1), 0), [132, 16, 9]);
+    // The last round: 4096 = 31 · 132 + 4.
+    assert_eq!(of(Schedule::grouped(16), 31), [4, 4, 1]);
+    assert_eq!(Schedule::grouped(16).rounds(132, [64, 64]), 32);
 }

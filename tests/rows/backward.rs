@@ -118,8 +118,9 @@ fn softmax() {
         for streamed in [false, true] {
             let chosen =
                 SoftmaxBackward { log, ..SoftmaxBackward::for_rows(TARGET, 4, &[n as u32, ld as u32]) };
+            let in_parts = RowTiling::for_rows(TARGET, 4, &[n as u32, ld as u32]);
             let tiling = match streamed {
-                true => RowTiling { streamed, stripes: 1, ..chosen.tiling },
+                true => RowTiling { streamed, stripes: 1, ..in_parts },
                 false => chosen.tiling,
             };
             let kernel = assembled(SoftmaxBackward { tiling, ..chosen }.kernel::<f32, f32>(TARGET));

@@ -54,8 +54,14 @@ const FUNCTIONS: [PointwiseFunction; 5] = [
 ];
 
 /// The number of rows, their length, and the distances between those of the results and the inputs.
-const SHAPES: [[usize; 4]; 5] = [
+const SHAPES: [[usize; 4]; 9] = [
     [9, 16, 16, 24],
+    // Without gaps: long rows are parts of one vector, whose words contain elements of two rows.
+    [37, 9, 9, 9],
+    [9, 1001, 1001, 1001],
+    [5, 2053, 2053, 2053],
+    // With gaps in the inputs alone.
+    [3, 1001, 1001, 1003],
     [7, 100, 101, 100],
     [3, 1024, 1024, 1024],
     [2, 9001, 9003, 9001],
@@ -146,14 +152,14 @@ where
 
 #[test]
 fn functions_of_bf16() {
-    for (function, sizes) in FUNCTIONS.into_iter().zip(SHAPES) {
+    for (function, sizes) in FUNCTIONS.into_iter().cycle().zip(SHAPES) {
         all::<bf16, bf16>(function, sizes);
     }
 }
 
 #[test]
 fn functions_of_f32_in_f16() {
-    for (function, sizes) in FUNCTIONS.into_iter().rev().zip(SHAPES) {
+    for (function, sizes) in FUNCTIONS.into_iter().rev().cycle().zip(SHAPES) {
         all::<f32, f16>(function, sizes);
     }
 }

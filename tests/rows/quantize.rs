@@ -108,6 +108,13 @@ where
         },
         absolute,
     );
+    let chosen = Quantize::for_norm_rows(
+        group,
+        TARGET,
+        X::SIZE,
+        &[n, out as usize, ld as usize].map(|size| size as u32),
+    );
+    let kernels = Quantize { tiling: tiling.unwrap_or(chosen.tiling), ..chosen };
     let kernel = assembled(kernels.norm_kernel::<X, X, Q>(NormFunction::Rms, TARGET));
     check_with::<Q, f32>(
         &format!("{}: {shape:?}", kernel.name()),
@@ -152,11 +159,26 @@ fn of_blocks() {
     }
 }
 
-/// A tiling whose parts are not blocks.
+/// Blocks whose threads are adjacent in longer rows, which are in registers, in shared memory, or read in parts.
+#[test]
+fn of_blocks_of_long_rows() {
+    let group = ScaleGroup::Block;
+    for n in [1032, 2048, 4096, 8192, 16384] {
+        all::<bf16, e4m3>(Case { group, sizes: [5, n, n, n + 16], tiling: None }, OF_E4M3);
+        let copied = Quantize::for_norm_rows(group, TARGET, 2, &[n as u32, n as u32, 16]).tiling;
+        let tiling = Some(RowTiling { streamed: true, ahead: 0, ..copied });
+        all::<bf16, i8>(Case { group, sizes: [5, n, n, n], tiling }, OF_I8);
+    }
+    all::<f32, e4m3>(Case { group, sizes: [5, 2052, 2052, 2056], tiling: None }, OF_E4M3);
+}
+
+/// Tilings in which other numbers of threads process a block.
 #[test]
 fn other_tilings_are_rejected() {
-    let tiling = RowTiling::for_rows(TARGET, 2, &[4096]);
-    let kernel = Quantize { tiling, group: ScaleGroup::Block }.kernel::<bf16, e4m3>(TARGET);
-    let error = kernel.expect_err("parts of other lengths").to_string();
-    assert!(error.contains("expected a tiling of rows in parts of 128 elements"), "{error}");
+    for n in [64, 4001] {
+        let tiling = RowTiling::for_rows(TARGET, 2, &[n]);
+        let kernel = Quantize { tiling, group: ScaleGroup::Block }.kernel::<bf16, e4m3>(TARGET);
+        let error = kernel.expect_err("blocks without threads").to_string();
+        assert!(error.contains("in which up to 32 adjacent threads process 128 elements"), "{error}");
+    }
 }

@@ -204,6 +204,41 @@ fn child_refused() {
     println!("{}", gpu.load(&bad().expect("it builds")).expect_err("refused"));
 }
 
+/// The note about an instruction is followed to the Rust line that emitted it.
+#[test]
+fn a_kernel_that_is_compiled_to_slow_code_is_refused() {
+    let slow = slow().expect("it builds");
+    let text = slow.ptx_with_lines();
+    let line = text.lines().position(|line| line.contains("mul.")).expect("the product") + 1;
+    let Some(printed) = run("child_slow", &[&format!("BAD_LINE={line}")]) else { return };
+    let lines: Vec<&str> = printed.lines().collect();
+    let expected = "kernel `kernel`: expected `wgmma` and `setmaxnreg` to be compiled as written, found";
+    assert_eq!((lines.len(), lines[0]), (3, expected));
+    assert!(lines[1].starts_with("  info: (C7508) "), "{}", lines[1]);
+    let (file, ptx) = (file!(), text.lines().nth(line - 1).expect("a line").trim());
+    assert!(lines[2].starts_with(&format!("  {file}:{SLOW_LINE}:")), "{}", lines[2]);
+    assert!(lines[2].ends_with(&format!("in function 'kernel' in PTX line {line}: {ptx}")), "{}", lines[2]);
+}
+
+/// The line of the product in [`slow`].
+const SLOW_LINE: u32 = line!() + 6;
+
+fn slow() -> Result<Kernel<Double>, warpwright::ptx::BuildError> {
+    Kernel::<Double>::build("kernel(x, y, n)", Target::SM_80, |k, (x, y, _)| {
+        let x = unsafe { x.load() };
+        k.comment("SLOW");
+        let product = x * x;
+        unsafe { y.store(product) };
+    })
+}
+
+#[test]
+#[ignore = "run by a_kernel_that_is_compiled_to_slow_code_is_refused"]
+fn child_slow() {
+    let Some(gpu) = fake_gpu() else { return };
+    println!("{}", gpu.load(&slow().expect("it builds")).expect_err("compiled to slow code"));
+}
+
 #[test]
 fn a_gpu_is_a_device() {
     let Some(printed) = run("child_device", &[]) else { return };

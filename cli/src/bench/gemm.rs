@@ -2,6 +2,7 @@
 
 mod ceilings;
 mod contender;
+mod divided;
 mod kernels;
 mod overhead;
 mod precision;
@@ -15,17 +16,18 @@ use std::time::Duration;
 use cudarc::driver::CudaSlice;
 use warpwright::{
     gpu::{DeviceProperties, Gpu},
-    kernels::{Gemm, GpuKind},
+    kernels::{DividedGemm, Gemm, GpuKind},
     ptx::Target,
 };
 
+use crate::orders::Layout;
 use contender::{Boxed, Kind, Refusal};
 use overhead::Overhead;
 use precision::{Dtype, Precision};
 use problem::Problem;
 use report::Report;
+use shapes::Shapes;
 pub(super) use shapes::Size;
-use shapes::{Layout, Shapes};
 
 use super::{Fallible, normals::normals, provenance::Provenance, samples::Sampling};
 
@@ -250,6 +252,9 @@ impl Args {
         if chosen.target == Target::SM_90A {
             kernels.extend(kernels::promoted(gpu, layout, size)?);
         }
+        let of_parts = DividedGemm::for_problem::<P::Factor>(a, b, problem, &path.gpu_kind(gpu));
+        let swept = self.sweep.then_some(chosen.target);
+        kernels.extend(divided::contenders(gpu, layout, size, of_parts, swept)?);
         let others =
             if self.sweep { kernels::candidates::<P>(chosen.target, layout, size) } else { Vec::new() };
         for gemm in others {

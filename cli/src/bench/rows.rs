@@ -5,9 +5,11 @@ mod contender;
 mod dropout;
 mod element;
 mod forward;
+mod masked;
 mod models;
 mod permute;
 mod pointwise;
+mod reductions;
 mod reference;
 mod selection;
 mod table;
@@ -20,9 +22,14 @@ use warpwright::{
     tiles::Convert,
 };
 
-use super::{Fallible, samples::Sampling};
+use super::{
+    Fallible,
+    rival::Rival,
+    samples::{Samples, Sampling},
+};
 use contender::{Buffers, Contender};
 use element::{Dtype, Element};
+use table::Line;
 
 /// Times the kernels on rows of matrices, alongside a copy by the driver
 ///
@@ -58,46 +65,102 @@ pub(in crate::bench) struct Args {
     /// Also time other tilings
     #[arg(long)]
     sweep: bool,
+    /// A command that times other implementations, such as "python3 benches/rows.py"
+    #[arg(long)]
+    rival: Option<String>,
 }
 
 impl Args {
     pub(in crate::bench) fn tables(&self) -> Fallible<()> {
         let gpu = Gpu::new(0)?;
         println!("{}", gpu.properties());
+        let mut rival = self.rival.as_deref().map(Rival::start).transpose()?;
         for &dtype in &self.dtype {
             match dtype {
-                Dtype::Bf16 => self.tables_of::<bf16>(&gpu)?,
-                Dtype::F16 => self.tables_of::<f16>(&gpu)?,
-                Dtype::F32 => self.tables_of::<f32>(&gpu)?,
+                Dtype::Bf16 => self.tables_of::<bf16>(&gpu, rival.as_mut())?,
+                Dtype::F16 => self.tables_of::<f16>(&gpu, rival.as_mut())?,
+                Dtype::F32 => self.tables_of::<f32>(&gpu, rival.as_mut())?,
             }
         }
         Ok(())
     }
 
-    fn tables_of<E: Element>(&self, gpu: &Gpu) -> Fallible<()>
+    fn tables_of<E: Element>(&self, gpu: &Gpu, mut rival: Option<&mut Rival>) -> Fallible<()>
     where
         f32: Convert<E>,
     {
-        let sampling = Sampling { rounds: self.rounds, warm_up: Duration::from_millis(self.warm_up_ms) };
         for &n in &self.sizes {
             let mut buffers = Buffers::<E>::new(gpu, self.mib << 20, n)?;
             let mut contenders = vec![Contender::driver(&buffers)];
             contenders.extend(forward::contenders(gpu, &buffers, &self.kernels, self.sweep)?);
+            contenders.extend(masked::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(pointwise::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(backward::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(models::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(dropout::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(selection::contenders(gpu, &buffers, &self.kernels)?);
+            contenders.extend(reductions::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(permute::contenders(gpu, &buffers, &self.kernels)?);
             for contender in &contenders {
                 contender.verify(gpu, &mut buffers)?;
             }
-            let stream = gpu.stream();
-            let samples = sampling.take(&stream, contenders.len(), |contender, _| {
-                (contenders[contender].launch)(&stream, &mut buffers)
-            })?;
-            table::print(&buffers, &contenders, &samples);
+            let others = match rival.as_deref_mut() {
+                Some(rival) => rival.begin(&request(&buffers, &contenders))?,
+                None => Vec::new(),
+            };
+            let samples = self.samples(gpu, &mut buffers, &contenders, rival.as_deref_mut(), others.len())?;
+            let ours = contenders.into_iter().map(|contender| (contender.name, contender.bytes, false));
+            let ours: Vec<_> = ours.collect();
+            let others = others.into_iter().map(|name| {
+                let same = ours.iter().find(|(ours, ..)| table::kernel(ours) == table::kernel(&name));
+                let bytes = same.map_or(f64::NAN, |(_, bytes, _)| *bytes);
+                (name, bytes, true)
+            });
+            let others: Vec<_> = others.collect();
+            let lines = ours.into_iter().chain(others).zip(samples);
+            let lines: Vec<_> = lines
+                .map(|((name, bytes, is_rival), samples)| Line { name, bytes, is_rival, samples })
+                .collect();
+            table::print(&buffers, &lines);
         }
         Ok(())
     }
+
+    /// Times all contenders, and then this number of implementations of the rival, if it has any; with a rival, in each round.
+    fn samples<E: Element>(
+        &self,
+        gpu: &Gpu,
+        buffers: &mut Buffers<E>,
+        contenders: &[Contender<E>],
+        rival: Option<&mut Rival>,
+        others: usize,
+    ) -> Fallible<Vec<Samples>> {
+        let stream = gpu.stream();
+        let warm_up = Duration::from_millis(self.warm_up_ms);
+        let mut ours = |rounds, warm_up| {
+            Sampling { rounds, warm_up }.take(&stream, contenders.len(), |contender, _| {
+                (contenders[contender].launch)(&stream, buffers)
+            })
+        };
+        let Some(rival) = rival else { return Ok(ours(self.rounds, warm_up)?) };
+        let mut micros = vec![Vec::new(); contenders.len() + others];
+        for round in 0..self.rounds {
+            let warm_up = if round == 0 { warm_up } else { Duration::ZERO };
+            let ours = ours(1, warm_up)?.into_iter().map(|samples| Ok(samples.median()));
+            let others = (0..others).map(|other| rival.time(other));
+            for (micros, time) in micros.iter_mut().zip(ours.chain(others)) {
+                micros.push(time?);
+            }
+        }
+        Ok(micros.into_iter().map(Samples::new).collect())
+    }
+}
+
+/// Returns the request that describes these contenders to a rival.
+fn request<E: Element>(buffers: &Buffers<E>, contenders: &[Contender<E>]) -> String {
+    let mut kernels: Vec<&str> =
+        contenders.iter().skip(1).map(|contender| table::kernel(&contender.name)).collect();
+    kernels.dedup();
+    let name = <E as warpwright::ptx::Element>::NAME;
+    format!("begin {} {name} {} {}", kernels.join(","), buffers.m, buffers.n)
 }

@@ -2,45 +2,83 @@
 
 use std::fmt;
 
-use super::{linear, rows};
+use super::{attention, linear, products, rows};
+use crate::orders::Layout;
 use warpwright::{
     kernels::{
-        Attention, AttentionBackward, AttentionMask, Gemm, GemmResult, GemmTile, MatmulSimt, MatrixOrder,
-        NormFunction, Permute, PointwiseFunction, SimtTile, copy_elements, matmul, transpose,
+        AttentionMask, MatmulSimt, NormFunction, Permute, PointwiseFunction, SimtTile, copy_elements, matmul,
+        transpose,
     },
     ptx::{BuildError, Kernel, Module, Target, bf16, e4m3, e5m2, f16},
     tensor::TensorElement,
-    tiles::{Convert, Product},
 };
 
-/// Builds the kernel of one element type for a divisor of its sizes, and adds it to a module.
-type Build = fn(&mut Module, u32) -> Result<(), String>;
+/// Builds the kernels of one element type with these options, and adds them to a module.
+type Build = fn(&mut Module, &Options<'_>) -> Result<(), String>;
+
+/// The options of the command line that determine kernels, in addition to target and element type.
+pub(super) struct Options<'a> {
+    /// A divisor of the sizes of every launch.
+    pub(super) divisor: u32,
+    /// The orders of A and B; all that the element type supports if empty.
+    pub(super) layouts: &'a [Layout],
+    /// The head sizes of attention.
+    pub(super) head_sizes: &'a [u32],
+    /// The mask of attention, instead of the usual ones.
+    pub(super) window: Option<AttentionMask>,
+    /// The soft cap of attention.
+    pub(super) soft_cap: Option<f32>,
+}
+
+/// The options that a kernel takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Selects {
+    Nothing,
+    /// `--layout`.
+    Layouts,
+    /// `--head-size`.
+    HeadSizes,
+    /// `--head-size` and `--window`.
+    HeadSizesAndWindow,
+    /// `--head-size`, `--window` and `--soft-cap`.
+    HeadSizesAndExtras,
+}
 
 /// The ready-to-use kernels that are exported under one name.
 pub(super) struct Ready {
     pub(super) name: &'static str,
     /// A one-line description.
-    about: &'static str,
+    pub(super) about: &'static str,
     /// The lowest target.
     pub(super) target: Target,
     /// The values of `--divisor`; empty if the kernels have no divisor.
     pub(super) divisors: &'static [u32],
+    /// The other options.
+    pub(super) selects: Selects,
     /// The element types, with the default first.
     pub(super) builds: &'static [(&'static str, Build)],
 }
 
-/// All kernels in alphabetical order.
+/// Returns all kernels in alphabetical order.
+pub(super) fn all() -> Vec<&'static Ready> {
+    let mut all: Vec<_> = [KERNELS, attention::KERNELS, products::KERNELS].into_iter().flatten().collect();
+    all.sort_by_key(|ready| ready.name);
+    all
+}
+
+/// The other kernels.
 #[rustfmt::skip]
-pub(super) const KERNELS: &[Ready] = &[
+const KERNELS: &[Ready] = &[
     Ready {
         name: "adamw",
         about: "a step of AdamW on matrices of parameters, gradients and their averages, with rows of any length; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("f32",  |module, divisor| rows::adamw::<f32>(module, divisor)),
-            ("bf16", |module, divisor| rows::adamw::<bf16>(module, divisor)),
-            ("f16",  |module, divisor| rows::adamw::<f16>(module, divisor)),
+            ("f32",  |module, of| rows::adamw::<f32>(module, of.divisor)),
+            ("bf16", |module, of| rows::adamw::<bf16>(module, of.divisor)),
+            ("f16",  |module, of| rows::adamw::<f16>(module, of.divisor)),
         ],
     },
     Ready {
@@ -48,30 +86,11 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "y = x + u along rows of any length; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("bf16", |module, divisor| rows::sum::<bf16>(module, divisor)),
-            ("f16",  |module, divisor| rows::sum::<f16>(module, divisor)),
-            ("f32",  |module, divisor| rows::sum::<f32>(module, divisor)),
-        ],
-    },
-    Ready {
-        name: "attention",
-        about: "O = softmax(scale·Q·Kᵀ)·V with rows of 64 and 128, without a mask and with causal ones; packed sequences with the causal mask that is aligned with the last key",
-        target: Target::SM_90A,
-        divisors: &[],
-        builds: &[
-            ("bf16", |module, _| add_attention::<bf16>(module)),
-            ("f16",  |module, _| add_attention::<f16>(module)),
-        ],
-    },
-    Ready {
-        name: "attention_backward",
-        about: "dQ, dK and dV of attention with rows of 64 and 128, without a mask and with causal ones: a kernel of rows, then one of keys and sums, then one that finishes dQ; or, deterministic, one of rows, one of keys, and one of queries",
-        target: Target::SM_90A,
-        divisors: &[],
-        builds: &[
-            ("bf16", |module, _| add_attention_backward::<bf16>(module)),
-            ("f16",  |module, _| add_attention_backward::<f16>(module)),
+            ("bf16", |module, of| rows::sum::<bf16>(module, of.divisor)),
+            ("f16",  |module, of| rows::sum::<f16>(module, of.divisor)),
+            ("f32",  |module, of| rows::sum::<f32>(module, of.divisor)),
         ],
     },
     Ready {
@@ -79,6 +98,7 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "y = x: n elements",
         target: Target::SM_75,
         divisors: &[],
+        selects: Selects::Nothing,
         builds: &[
             ("f32",  |module, _| add(module, copy_elements::<f32>)),
             ("f64",  |module, _| add(module, copy_elements::<f64>)),
@@ -93,10 +113,11 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "losses ln Σ e^x − x[target] along rows of any length, and their gradient; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("bf16", |module, divisor| rows::cross_entropy::<bf16>(module, divisor)),
-            ("f16",  |module, divisor| rows::cross_entropy::<f16>(module, divisor)),
-            ("f32",  |module, divisor| rows::cross_entropy::<f32>(module, divisor)),
+            ("bf16", |module, of| rows::cross_entropy::<bf16>(module, of.divisor)),
+            ("f16",  |module, of| rows::cross_entropy::<f16>(module, of.divisor)),
+            ("f32",  |module, of| rows::cross_entropy::<f32>(module, of.divisor)),
         ],
     },
     Ready {
@@ -104,10 +125,11 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "cumulative sums along rows of any length, with and without the element itself; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("bf16", |module, divisor| rows::cumulative_sum::<bf16>(module, divisor)),
-            ("f16",  |module, divisor| rows::cumulative_sum::<f16>(module, divisor)),
-            ("f32",  |module, divisor| rows::cumulative_sum::<f32>(module, divisor)),
+            ("bf16", |module, of| rows::cumulative_sum::<bf16>(module, of.divisor)),
+            ("f16",  |module, of| rows::cumulative_sum::<f16>(module, of.divisor)),
+            ("f32",  |module, of| rows::cumulative_sum::<f32>(module, of.divisor)),
         ],
     },
     Ready {
@@ -115,6 +137,7 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "causal linear attention with one decay per head: rows of 64 and 128",
         target: Target::SM_80,
         divisors: &[],
+        selects: Selects::Nothing,
         builds: &[
             ("bf16", |module, _| linear::decayed::<bf16>(module)),
             ("f16",  |module, _| linear::decayed::<f16>(module)),
@@ -125,10 +148,11 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "dropout(x) along rows of any length, and layernorm(dropout(x) + r)·w + b along rows of up to 1024, 4096 and 16384 elements; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("bf16", |module, divisor| rows::dropout::<bf16>(module, divisor)),
-            ("f16",  |module, divisor| rows::dropout::<f16>(module, divisor)),
-            ("f32",  |module, divisor| rows::dropout::<f32>(module, divisor)),
+            ("bf16", |module, of| rows::dropout::<bf16>(module, of.divisor)),
+            ("f16",  |module, of| rows::dropout::<f16>(module, of.divisor)),
+            ("f32",  |module, of| rows::dropout::<f32>(module, of.divisor)),
         ],
     },
     Ready {
@@ -136,10 +160,11 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "y = table[indices], and table[indices] += x, with rows of any length; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("bf16", |module, divisor| rows::embedding::<bf16>(module, divisor)),
-            ("f16",  |module, divisor| rows::embedding::<f16>(module, divisor)),
-            ("f32",  |module, divisor| rows::embedding::<f32>(module, divisor)),
+            ("bf16", |module, of| rows::embedding::<bf16>(module, of.divisor)),
+            ("f16",  |module, of| rows::embedding::<f16>(module, of.divisor)),
+            ("f32",  |module, of| rows::embedding::<f32>(module, of.divisor)),
         ],
     },
     Ready {
@@ -147,6 +172,7 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "y = F⁻¹(F(u) ∘ f): convolutions of sequences with a filter for each channel, by transforms of 1024 and 4096 numbers",
         target: Target::SM_80,
         divisors: &[],
+        selects: Selects::Nothing,
         builds: &[
             ("bf16", |module, _| linear::fft_convolution::<bf16>(module)),
             ("f16",  |module, _| linear::fft_convolution::<f16>(module)),
@@ -157,10 +183,11 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "y = gelu(x) and y = gelu(x)·u, and their gradients, along rows of any length; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("bf16", |module, divisor| rows::pointwise::<bf16>(module, divisor, PointwiseFunction::Gelu)),
-            ("f16",  |module, divisor| rows::pointwise::<f16>(module, divisor, PointwiseFunction::Gelu)),
-            ("f32",  |module, divisor| rows::pointwise::<f32>(module, divisor, PointwiseFunction::Gelu)),
+            ("bf16", |module, of| rows::pointwise::<bf16>(module, of.divisor, PointwiseFunction::Gelu)),
+            ("f16",  |module, of| rows::pointwise::<f16>(module, of.divisor, PointwiseFunction::Gelu)),
+            ("f32",  |module, of| rows::pointwise::<f32>(module, of.divisor, PointwiseFunction::Gelu)),
         ],
     },
     Ready {
@@ -168,20 +195,11 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "y = gelu_tanh(x) and y = gelu_tanh(x)·u, and their gradients, along rows of any length; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("bf16", |module, divisor| rows::pointwise::<bf16>(module, divisor, PointwiseFunction::GeluTanh)),
-            ("f16",  |module, divisor| rows::pointwise::<f16>(module, divisor, PointwiseFunction::GeluTanh)),
-            ("f32",  |module, divisor| rows::pointwise::<f32>(module, divisor, PointwiseFunction::GeluTanh)),
-        ],
-    },
-    Ready {
-        name: "gemm",
-        about: "D = A·B: A m×k and B k×n in rows or columns, D m×n in rows, of the same type; for sm_90a, tiles of 128×128 and 128×192; for others, the largest tiles for rows of multiples of 16 bytes, and tiles of 128×128 for any sizes",
-        target: Target::SM_80,
-        divisors: &[],
-        builds: &[
-            ("bf16", |module, _| add_gemms::<bf16>(module)),
-            ("f16",  |module, _| add_gemms::<f16>(module)),
+            ("bf16", |module, of| rows::pointwise::<bf16>(module, of.divisor, PointwiseFunction::GeluTanh)),
+            ("f16",  |module, of| rows::pointwise::<f16>(module, of.divisor, PointwiseFunction::GeluTanh)),
+            ("f32",  |module, of| rows::pointwise::<f32>(module, of.divisor, PointwiseFunction::GeluTanh)),
         ],
     },
     Ready {
@@ -189,6 +207,7 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "causal attention with softmax over 64 to 128 tokens and learned features of softmax for older ones (Hedgehog): rows of 64 of Q and K, of 64 and 128 of V",
         target: Target::SM_80,
         divisors: &[],
+        selects: Selects::Nothing,
         builds: &[
             ("bf16", |module, _| linear::hedgehog::<bf16>(module)),
             ("f16",  |module, _| linear::hedgehog::<f16>(module)),
@@ -196,13 +215,14 @@ pub(super) const KERNELS: &[Ready] = &[
     },
     Ready {
         name: "layernorm",
-        about: "y = layernorm(x)·w and layernorm(x + r)·w along rows of up to 1024, 4096 and 16384 elements; the divisor must divide n and the row strides",
+        about: "y = layernorm(x)·w and layernorm(x + r)·w, with and without a bias, along rows of up to 1024, 4096 and 16384 elements; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("bf16", |module, divisor| rows::norm::<bf16>(module, divisor, NormFunction::Layer)),
-            ("f16",  |module, divisor| rows::norm::<f16>(module, divisor, NormFunction::Layer)),
-            ("f32",  |module, divisor| rows::norm::<f32>(module, divisor, NormFunction::Layer)),
+            ("bf16", |module, of| rows::norm::<bf16>(module, of.divisor, NormFunction::Layer)),
+            ("f16",  |module, of| rows::norm::<f16>(module, of.divisor, NormFunction::Layer)),
+            ("f32",  |module, of| rows::norm::<f32>(module, of.divisor, NormFunction::Layer)),
         ],
     },
     Ready {
@@ -210,10 +230,11 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "the gradients of layernorm(x)·w + b along rows of up to 1024, 4096 and 8192 elements; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("bf16", |module, divisor| rows::norm_backward::<bf16>(module, divisor, NormFunction::Layer)),
-            ("f16",  |module, divisor| rows::norm_backward::<f16>(module, divisor, NormFunction::Layer)),
-            ("f32",  |module, divisor| rows::norm_backward::<f32>(module, divisor, NormFunction::Layer)),
+            ("bf16", |module, of| rows::norm_backward::<bf16>(module, of.divisor, NormFunction::Layer)),
+            ("f16",  |module, of| rows::norm_backward::<f16>(module, of.divisor, NormFunction::Layer)),
+            ("f32",  |module, of| rows::norm_backward::<f32>(module, of.divisor, NormFunction::Layer)),
         ],
     },
     Ready {
@@ -221,10 +242,11 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "y = log softmax(scale·x) along rows of up to 1024, 4096 and 16384 elements; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("bf16", |module, divisor| rows::softmax::<bf16>(module, divisor, true)),
-            ("f16",  |module, divisor| rows::softmax::<f16>(module, divisor, true)),
-            ("f32",  |module, divisor| rows::softmax::<f32>(module, divisor, true)),
+            ("bf16", |module, of| rows::softmax::<bf16>(module, of.divisor, true)),
+            ("f16",  |module, of| rows::softmax::<f16>(module, of.divisor, true)),
+            ("f32",  |module, of| rows::softmax::<f32>(module, of.divisor, true)),
         ],
     },
     Ready {
@@ -232,10 +254,11 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "dx of y = log softmax(scale·x), from y and dy, along rows of up to 1024, 4096 and 16384 elements; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("bf16", |module, divisor| rows::softmax_backward::<bf16>(module, divisor, true)),
-            ("f16",  |module, divisor| rows::softmax_backward::<f16>(module, divisor, true)),
-            ("f32",  |module, divisor| rows::softmax_backward::<f32>(module, divisor, true)),
+            ("bf16", |module, of| rows::softmax_backward::<bf16>(module, of.divisor, true)),
+            ("f16",  |module, of| rows::softmax_backward::<f16>(module, of.divisor, true)),
+            ("f32",  |module, of| rows::softmax_backward::<f32>(module, of.divisor, true)),
         ],
     },
     Ready {
@@ -243,9 +266,10 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "D = A·B in f32: A m×k, B k×n, D m×n, row-major; the divisor must divide n and k",
         target: Target::SM_80,
         divisors: &[1, 2, 4, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("bf16", |module, divisor| add(module, |target| matmul::<bf16>(target, divisor))),
-            ("f16",  |module, divisor| add(module, |target| matmul::<f16>(target, divisor))),
+            ("bf16", |module, of| add(module, |target| matmul::<bf16>(target, of.divisor))),
+            ("f16",  |module, of| add(module, |target| matmul::<f16>(target, of.divisor))),
         ],
     },
     Ready {
@@ -253,17 +277,19 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "D = A·B without tensor cores: A m×k, B k×n, D m×n, row-major, in the largest tiles and in tiles of 64×64; the divisor must divide n and k",
         target: Target::SM_80,
         divisors: &[1, 2, 4],
-        builds: &[("f32", |module, divisor| add_simt(module, divisor))],
+        selects: Selects::Nothing,
+        builds: &[("f32", |module, of| add_simt(module, of.divisor))],
     },
     Ready {
         name: "permute",
         about: "y = x with up to five axes in another order: copies of rows, whose lengths and strides the divisor divides, and transposed tiles",
         target: Target::SM_80,
         divisors: &[1, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("bf16", |module, divisor| add_permute::<bf16>(module, divisor)),
-            ("f16",  |module, divisor| add_permute::<f16>(module, divisor)),
-            ("f32",  |module, divisor| add_permute::<f32>(module, divisor)),
+            ("bf16", |module, of| add_permute::<bf16>(module, of.divisor)),
+            ("f16",  |module, of| add_permute::<f16>(module, of.divisor)),
+            ("f32",  |module, of| add_permute::<f32>(module, of.divisor)),
         ],
     },
     Ready {
@@ -271,10 +297,11 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "x, rmsnorm(x)·w and silu(x)·u as e4m3 with scales of rows of up to 1024, 4096 and 16384 elements, and of blocks of 128; the divisor must divide n and the row strides",
         target: Target::SM_89,
         divisors: &[1, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("bf16", |module, divisor| rows::quantize::<bf16, e4m3>(module, divisor)),
-            ("f16",  |module, divisor| rows::quantize::<f16, e4m3>(module, divisor)),
-            ("f32",  |module, divisor| rows::quantize::<f32, e4m3>(module, divisor)),
+            ("bf16", |module, of| rows::quantize::<bf16, e4m3>(module, of.divisor)),
+            ("f16",  |module, of| rows::quantize::<f16, e4m3>(module, of.divisor)),
+            ("f32",  |module, of| rows::quantize::<f32, e4m3>(module, of.divisor)),
         ],
     },
     Ready {
@@ -282,10 +309,11 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "x, rmsnorm(x)·w and silu(x)·u as s8 with scales of rows of up to 1024, 4096 and 16384 elements, and of blocks of 128; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("bf16", |module, divisor| rows::quantize::<bf16, i8>(module, divisor)),
-            ("f16",  |module, divisor| rows::quantize::<f16, i8>(module, divisor)),
-            ("f32",  |module, divisor| rows::quantize::<f32, i8>(module, divisor)),
+            ("bf16", |module, of| rows::quantize::<bf16, i8>(module, of.divisor)),
+            ("f16",  |module, of| rows::quantize::<f16, i8>(module, of.divisor)),
+            ("f32",  |module, of| rows::quantize::<f32, i8>(module, of.divisor)),
         ],
     },
     Ready {
@@ -293,10 +321,11 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "sum, mean, maximum, minimum and L2 norm of each row and column of an m×n matrix; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("bf16", |module, divisor| rows::reductions::<bf16>(module, divisor)),
-            ("f16",  |module, divisor| rows::reductions::<f16>(module, divisor)),
-            ("f32",  |module, divisor| rows::reductions::<f32>(module, divisor)),
+            ("bf16", |module, of| rows::reductions::<bf16>(module, of.divisor)),
+            ("f16",  |module, of| rows::reductions::<f16>(module, of.divisor)),
+            ("f32",  |module, of| rows::reductions::<f32>(module, of.divisor)),
         ],
     },
     Ready {
@@ -304,10 +333,11 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "y = relu(x) and y = relu(x)·u, and their gradients, along rows of any length; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("bf16", |module, divisor| rows::pointwise::<bf16>(module, divisor, PointwiseFunction::Relu)),
-            ("f16",  |module, divisor| rows::pointwise::<f16>(module, divisor, PointwiseFunction::Relu)),
-            ("f32",  |module, divisor| rows::pointwise::<f32>(module, divisor, PointwiseFunction::Relu)),
+            ("bf16", |module, of| rows::pointwise::<bf16>(module, of.divisor, PointwiseFunction::Relu)),
+            ("f16",  |module, of| rows::pointwise::<f16>(module, of.divisor, PointwiseFunction::Relu)),
+            ("f32",  |module, of| rows::pointwise::<f32>(module, of.divisor, PointwiseFunction::Relu)),
         ],
     },
     Ready {
@@ -315,10 +345,11 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "y = rmsnorm(x)·w and rmsnorm(x + r)·w along rows of up to 1024, 4096 and 16384 elements; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("bf16", |module, divisor| rows::norm::<bf16>(module, divisor, NormFunction::Rms)),
-            ("f16",  |module, divisor| rows::norm::<f16>(module, divisor, NormFunction::Rms)),
-            ("f32",  |module, divisor| rows::norm::<f32>(module, divisor, NormFunction::Rms)),
+            ("bf16", |module, of| rows::norm::<bf16>(module, of.divisor, NormFunction::Rms)),
+            ("f16",  |module, of| rows::norm::<f16>(module, of.divisor, NormFunction::Rms)),
+            ("f32",  |module, of| rows::norm::<f32>(module, of.divisor, NormFunction::Rms)),
         ],
     },
     Ready {
@@ -326,10 +357,11 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "the gradients of rmsnorm(x)·w + b along rows of up to 1024, 4096 and 8192 elements; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("bf16", |module, divisor| rows::norm_backward::<bf16>(module, divisor, NormFunction::Rms)),
-            ("f16",  |module, divisor| rows::norm_backward::<f16>(module, divisor, NormFunction::Rms)),
-            ("f32",  |module, divisor| rows::norm_backward::<f32>(module, divisor, NormFunction::Rms)),
+            ("bf16", |module, of| rows::norm_backward::<bf16>(module, of.divisor, NormFunction::Rms)),
+            ("f16",  |module, of| rows::norm_backward::<f16>(module, of.divisor, NormFunction::Rms)),
+            ("f32",  |module, of| rows::norm_backward::<f32>(module, of.divisor, NormFunction::Rms)),
         ],
     },
     Ready {
@@ -337,10 +369,11 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "rotary position embeddings of both pairings, and their inverses; the divisor must divide half the rotated elements, n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("bf16", |module, divisor| rows::rotary::<bf16>(module, divisor)),
-            ("f16",  |module, divisor| rows::rotary::<f16>(module, divisor)),
-            ("f32",  |module, divisor| rows::rotary::<f32>(module, divisor)),
+            ("bf16", |module, of| rows::rotary::<bf16>(module, of.divisor)),
+            ("f16",  |module, of| rows::rotary::<f16>(module, of.divisor)),
+            ("f32",  |module, of| rows::rotary::<f32>(module, of.divisor)),
         ],
     },
     Ready {
@@ -348,10 +381,11 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "a column of each row, drawn from softmax(x / temperature), restricted to the top k and to a probability p, or the largest; the divisor must divide n and the row stride",
         target: Target::SM_80,
         divisors: &[1, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("bf16", |module, divisor| rows::sample::<bf16>(module, divisor)),
-            ("f16",  |module, divisor| rows::sample::<f16>(module, divisor)),
-            ("f32",  |module, divisor| rows::sample::<f32>(module, divisor)),
+            ("bf16", |module, of| rows::sample::<bf16>(module, of.divisor)),
+            ("f16",  |module, of| rows::sample::<f16>(module, of.divisor)),
+            ("f32",  |module, of| rows::sample::<f32>(module, of.divisor)),
         ],
     },
     Ready {
@@ -359,10 +393,11 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "y = silu(x) and y = silu(x)·u, and their gradients, along rows of any length; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("bf16", |module, divisor| rows::pointwise::<bf16>(module, divisor, PointwiseFunction::Silu)),
-            ("f16",  |module, divisor| rows::pointwise::<f16>(module, divisor, PointwiseFunction::Silu)),
-            ("f32",  |module, divisor| rows::pointwise::<f32>(module, divisor, PointwiseFunction::Silu)),
+            ("bf16", |module, of| rows::pointwise::<bf16>(module, of.divisor, PointwiseFunction::Silu)),
+            ("f16",  |module, of| rows::pointwise::<f16>(module, of.divisor, PointwiseFunction::Silu)),
+            ("f32",  |module, of| rows::pointwise::<f32>(module, of.divisor, PointwiseFunction::Silu)),
         ],
     },
     Ready {
@@ -370,10 +405,35 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "y = softmax(scale·x) along rows of up to 1024, 4096 and 16384 elements; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("bf16", |module, divisor| rows::softmax::<bf16>(module, divisor, false)),
-            ("f16",  |module, divisor| rows::softmax::<f16>(module, divisor, false)),
-            ("f32",  |module, divisor| rows::softmax::<f32>(module, divisor, false)),
+            ("bf16", |module, of| rows::softmax::<bf16>(module, of.divisor, false)),
+            ("f16",  |module, of| rows::softmax::<f16>(module, of.divisor, false)),
+            ("f32",  |module, of| rows::softmax::<f32>(module, of.divisor, false)),
+        ],
+    },
+    Ready {
+        name: "causal_softmax",
+        about: "y = softmax(scale·x) and its logarithm along rows of up to 1024, 4096 and 16384 elements, of which a causal mask hides the last ones; the divisor must divide n and the row strides",
+        target: Target::SM_80,
+        divisors: &[1, 8],
+        selects: Selects::Nothing,
+        builds: &[
+            ("bf16", |module, of| rows::causal_softmax::<bf16>(module, of.divisor)),
+            ("f16",  |module, of| rows::causal_softmax::<f16>(module, of.divisor)),
+            ("f32",  |module, of| rows::causal_softmax::<f32>(module, of.divisor)),
+        ],
+    },
+    Ready {
+        name: "lengths_softmax",
+        about: "y = softmax(scale·x) and its logarithm along rows of up to 1024, 4096 and 16384 elements, of different lengths; the divisor must divide n and the row strides",
+        target: Target::SM_80,
+        divisors: &[1, 8],
+        selects: Selects::Nothing,
+        builds: &[
+            ("bf16", |module, of| rows::lengths_softmax::<bf16>(module, of.divisor)),
+            ("f16",  |module, of| rows::lengths_softmax::<f16>(module, of.divisor)),
+            ("f32",  |module, of| rows::lengths_softmax::<f32>(module, of.divisor)),
         ],
     },
     Ready {
@@ -381,10 +441,11 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "dx of y = softmax(scale·x), from y and dy, along rows of up to 1024, 4096 and 16384 elements; the divisor must divide n and the row strides",
         target: Target::SM_80,
         divisors: &[1, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("bf16", |module, divisor| rows::softmax_backward::<bf16>(module, divisor, false)),
-            ("f16",  |module, divisor| rows::softmax_backward::<f16>(module, divisor, false)),
-            ("f32",  |module, divisor| rows::softmax_backward::<f32>(module, divisor, false)),
+            ("bf16", |module, of| rows::softmax_backward::<bf16>(module, of.divisor, false)),
+            ("f16",  |module, of| rows::softmax_backward::<f16>(module, of.divisor, false)),
+            ("f32",  |module, of| rows::softmax_backward::<f32>(module, of.divisor, false)),
         ],
     },
     Ready {
@@ -392,6 +453,7 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "the state space model of Mamba-2: heads of 64, states of 64 and 128",
         target: Target::SM_80,
         divisors: &[],
+        selects: Selects::Nothing,
         builds: &[
             ("bf16", |module, _| linear::state_space::<bf16>(module)),
             ("f16",  |module, _| linear::state_space::<f16>(module)),
@@ -402,6 +464,7 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "causal attention with weights 1 + s + s²/2, s = q·k/4 (Based): rows of 16 of Q and K, of 64 of V; as sums, and normalized",
         target: Target::SM_80,
         divisors: &[],
+        selects: Selects::Nothing,
         builds: &[
             ("bf16", |module, _| linear::taylor::<bf16>(module)),
             ("f16",  |module, _| linear::taylor::<f16>(module)),
@@ -412,10 +475,11 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "the largest elements of each row and their columns: up to 32, for short rows, and up to 256, in rows of any length; the divisor must divide n and the row stride",
         target: Target::SM_80,
         divisors: &[1, 8],
+        selects: Selects::Nothing,
         builds: &[
-            ("bf16", |module, divisor| rows::top_k::<bf16>(module, divisor)),
-            ("f16",  |module, divisor| rows::top_k::<f16>(module, divisor)),
-            ("f32",  |module, divisor| rows::top_k::<f32>(module, divisor)),
+            ("bf16", |module, of| rows::top_k::<bf16>(module, of.divisor)),
+            ("f16",  |module, of| rows::top_k::<f16>(module, of.divisor)),
+            ("f32",  |module, of| rows::top_k::<f32>(module, of.divisor)),
         ],
     },
     Ready {
@@ -423,15 +487,25 @@ pub(super) const KERNELS: &[Ready] = &[
         about: "y = xᵀ: x m×n, y n×m, row-major; the divisor must divide m and n",
         target: Target::SM_75,
         divisors: &[1, 4],
+        selects: Selects::Nothing,
         builds: &[
-            ("f32",  |module, divisor| add(module, |target| transpose::<f32>(target, divisor))),
-            ("f16",  |module, divisor| add(module, |target| transpose::<f16>(target, divisor))),
-            ("bf16", |module, divisor| add(module, |target| transpose::<bf16>(target, divisor))),
+            ("f32",  |module, of| add(module, |target| transpose::<f32>(target, of.divisor))),
+            ("f16",  |module, of| add(module, |target| transpose::<f16>(target, of.divisor))),
+            ("bf16", |module, of| add(module, |target| transpose::<bf16>(target, of.divisor))),
         ],
     },
 ];
 
 impl Ready {
+    /// Returns the lowest target for these element types, the default if there are none.
+    pub(super) fn lowest_target(&self, types: &[String]) -> Target {
+        let is_fp8 = types.iter().any(|name| name == "e4m3" || name == "e5m2");
+        if self.selects == Selects::Layouts && is_fp8 && self.target == Target::SM_80 {
+            return Target::SM_89;
+        }
+        self.target
+    }
+
     /// Returns the names of the element types.
     pub(super) fn types(&self) -> impl Iterator<Item = &'static str> {
         self.builds.iter().map(|(name, _)| *name)
@@ -457,28 +531,6 @@ fn row(name: &str, target: &str, types: &str, divisors: &str, about: &str) -> St
     format!("{name:<18} {target:<8} {types:<28} {divisors:<9} {about}")
 }
 
-/// Adds the products for all orders of A and B.
-fn add_gemms<T>(module: &mut Module) -> Result<(), String>
-where
-    T: GemmResult + Product<T, f32>,
-    f32: Convert<T>,
-{
-    let target = module.target();
-    let of = |tile| Gemm { target, ..Gemm::new(tile) };
-    let largest = *GemmTile::for_target(target).last().expect("every target has tiles");
-    let gemms = if target == Target::SM_90A {
-        [of(GemmTile::T128x128), of(largest)]
-    } else {
-        [of(largest), Gemm { any_size: true, any_ldd: true, ..of(GemmTile::T128x128) }]
-    };
-    for gemm in gemms {
-        for (a, b) in MatrixOrder::ALL.into_iter().flat_map(|a| MatrixOrder::ALL.map(|b| (a, b))) {
-            add(module, |_| Gemm { a, b, ..gemm }.kernel::<T, f32, T>())?;
-        }
-    }
-    Ok(())
-}
-
 /// Adds the largest tiles, and tiles for small results.
 fn add_simt(module: &mut Module, divisor: u32) -> Result<(), String> {
     let largest = SimtTile::all(module.target(), divisor).next();
@@ -498,45 +550,6 @@ fn add_permute<T: TensorElement>(module: &mut Module, divisor: u32) -> Result<()
     let tiles = Permute::Tiles.kernel::<T>(module.target()).map_err(|error| error.to_string())?;
     if module.entries().iter().all(|entry| entry.name != *tiles.name()) {
         module.add(&tiles).map_err(|error| error.to_string())?;
-    }
-    Ok(())
-}
-
-/// Adds attention for two lengths of rows.
-fn add_attention<T>(module: &mut Module) -> Result<(), String>
-where
-    T: TensorElement + Product<T, f32>,
-    f32: Convert<T>,
-{
-    for size in [64, 128] {
-        for mask in [AttentionMask::Full, AttentionMask::Causal, AttentionMask::CausalFromEnd] {
-            add(module, |target| Attention::new(target, size, size, mask).kernel::<T>())?;
-        }
-        add(module, |target| {
-            Attention::new(target, size, size, AttentionMask::CausalFromEnd).packed_kernel::<T>()
-        })?;
-    }
-    Ok(())
-}
-
-/// Adds the gradients of attention for two lengths of rows.
-fn add_attention_backward<T>(module: &mut Module) -> Result<(), String>
-where
-    T: TensorElement + Product<T, f32> + Convert<f32>,
-    f32: Convert<T>,
-{
-    for size in [64, 128] {
-        let full = AttentionBackward::new(size, AttentionMask::Full);
-        let deterministic = |of: AttentionBackward| AttentionBackward { deterministic: true, ..of };
-        add(module, |_| full.rows_kernel::<T>())?;
-        add(module, |_| deterministic(full).rows_kernel::<T>())?;
-        add(module, |_| full.finish_kernel::<T>())?;
-        for mask in [AttentionMask::Full, AttentionMask::Causal, AttentionMask::CausalFromEnd] {
-            let backward = AttentionBackward::new(size, mask);
-            add(module, |_| backward.keys_kernel::<T>())?;
-            add(module, |_| deterministic(backward).keys_kernel::<T>())?;
-            add(module, |_| backward.queries_kernel::<T>())?;
-        }
     }
     Ok(())
 }

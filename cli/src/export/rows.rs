@@ -42,7 +42,33 @@ where
     })
 }
 
-/// Adds a norm without bias, and the norm of a residual sum.
+/// Adds softmax with a causal mask, and its logarithm.
+pub(super) fn causal_softmax<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Result<(), String>
+where
+    f32: Convert<T>,
+{
+    let target = module.target();
+    [false, true].into_iter().try_for_each(|log| {
+        add(module, T::SIZE, divisor, &RowTiling::for_copied_rows, |tiling| {
+            Softmax { tiling, log }.causal_kernel::<T, T>(target)
+        })
+    })
+}
+
+/// Adds softmax of rows of different lengths, and its logarithm.
+pub(super) fn lengths_softmax<T: Convert<f32>>(module: &mut Module, divisor: u32) -> Result<(), String>
+where
+    f32: Convert<T>,
+{
+    let target = module.target();
+    [false, true].into_iter().try_for_each(|log| {
+        add(module, T::SIZE, divisor, &RowTiling::for_copied_rows, |tiling| {
+            Softmax { tiling, log }.lengths_kernel::<T, T>(target)
+        })
+    })
+}
+
+/// Adds a norm, and the norm of a residual sum; of LayerNorm, also with a bias.
 pub(super) fn norm<T: Convert<f32>>(
     module: &mut Module,
     divisor: u32,
@@ -55,10 +81,14 @@ where
     let plain = |target, bytes, sizes: &[u32]| Norm::for_rows(function, target, bytes, sizes).tiling;
     let residual =
         |target, bytes, sizes: &[u32]| Norm::for_residual_rows(function, target, bytes, sizes).tiling;
-    add(module, T::SIZE, divisor, &plain, |tiling| Norm { tiling, function }.kernel::<T, T, T>(target))?;
-    add(module, T::SIZE, divisor, &residual, |tiling| {
-        Norm { tiling, function }.residual_kernel::<T, T, T>(target)
-    })
+    let norm = |tiling| Norm { tiling, function };
+    add(module, T::SIZE, divisor, &plain, |tiling| norm(tiling).kernel::<T, T, T>(target))?;
+    add(module, T::SIZE, divisor, &residual, |tiling| norm(tiling).residual_kernel::<T, T, T>(target))?;
+    if function == NormFunction::Rms {
+        return Ok(());
+    }
+    add(module, T::SIZE, divisor, &plain, |tiling| norm(tiling).biased_kernel::<T, T, T>(target))?;
+    add(module, T::SIZE, divisor, &residual, |tiling| norm(tiling).residual_biased_kernel::<T, T, T>(target))
 }
 
 /// Adds the gradient of softmax, or of its logarithm.
@@ -145,12 +175,13 @@ pub(super) fn quantize<T: Convert<f32>, Q: Quantized>(module: &mut Module, divis
 where
     f32: Convert<T> + Convert<Q>,
 {
-    // The kernels with a scale for each block process rows of any length.
-    let lengths = LENGTHS.map(|n| (ScaleGroup::Row, n)).into_iter().chain([(ScaleGroup::Block, 1 << 20)]);
+    // The kernels with a scale for each block process rows of any length, each with the threads of one block.
+    let lengths = LENGTHS.map(|n| (ScaleGroup::Row, n)).into_iter().chain([(ScaleGroup::Block, 128)]);
     for (group, n) in lengths {
         let kernels = Quantize::for_rows(group, module.target(), T::SIZE, &[n, divisor]);
         super::kernels::add(module, |target| kernels.kernel::<T, Q>(target))?;
-        super::kernels::add(module, |target| kernels.norm_kernel::<T, T, Q>(NormFunction::Rms, target))?;
+        let of_norms = Quantize::for_norm_rows(group, module.target(), T::SIZE, &[n, divisor]);
+        super::kernels::add(module, |target| of_norms.norm_kernel::<T, T, Q>(NormFunction::Rms, target))?;
         super::kernels::add(module, |target| kernels.gated_kernel::<T, Q>(PointwiseFunction::Silu, target))?;
     }
     Ok(())

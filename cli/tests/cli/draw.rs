@@ -276,3 +276,17 @@ fn mistakes_in_types_are_located() {
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(stderr.contains("--thread and --warp: expected a tile or vector in registers"), "{stderr}");
 }
+
+#[test]
+fn schedules_show_their_rounds() {
+    let output = draw(&["schedule", "4x3", "--group", "2", "--blocks", "4"]);
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
+    let text = String::from_utf8(output.stdout).expect("text");
+    let lines: Vec<String> =
+        text.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(lines[0], "4×3 tiles in groups of 2 rows, column by column");
+    let rows = ["0 0 2 4", "1 1 3 5", "2 6 8 10", "3 7 9 11"];
+    assert!(rows.iter().all(|row| lines.iter().any(|line| line == row)), "{text}");
+    let note = "4 resident blocks: at most 4 tiles of A and 2 of B at each step, for 4 tiles";
+    assert!(lines.iter().any(|line| line == note), "{text}");
+}

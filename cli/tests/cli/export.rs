@@ -17,6 +17,14 @@ fn files_are_those_of_the_repository() {
         (&["copy", "--target", "sm_80"][..], "copy"),
         (&["matmul", "--type", "bf16,f16", "--divisor", "1,8"], "matmul"),
         (&["transpose", "--target", "sm_80", "--divisor", "1", "--divisor", "4"], "transpose"),
+        (&["attention", "--target", "sm_90a", "--head-size", "128"], "attention"),
+        (&["gemm", "--target", "sm_90a", "--layout", "nn,nt"], "gemm"),
+        (&["gemm", "--target", "sm_90a", "--dtype", "e4m3", "--files", "gemm_e4m3"], "gemm_e4m3"),
+        (&["gemm", "--target", "sm_90a", "--dtype", "s8", "--files", "gemm_s8"], "gemm_s8"),
+        (&["gemm", "--target", "sm_90a", "--dtype", "tf32", "--files", "gemm_tf32"], "gemm_tf32"),
+        (&["rmsnorm", "--target", "sm_90", "--divisor", "8"], "rmsnorm"),
+        (&["rotary", "--divisor", "8"], "rotary"),
+        (&["softmax", "--divisor", "1,8"], "softmax"),
     ] {
         let run = warpwright(["export", "--out", out].iter().chain(arguments));
         assert_eq!((run.code, run.err.as_str()), (0, ""));
@@ -53,6 +61,8 @@ fn the_list_has_valid_options() {
     for line in list.out.lines().skip(1) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [name, target, types, divisors] = words[..4] else { panic!("{line}") };
+        // Products of 8-bit floats, which the list includes, require sm_89.
+        let target = if name.starts_with("gemm") && target == "sm_80" { "sm_89" } else { target };
         let mut arguments = vec!["export", name, "--target", target, "--type", types, "--out", out];
         let divisors = divisors.split(',').all(|n| n.parse::<u32>().is_ok()).then_some(divisors);
         arguments.extend(divisors.iter().flat_map(|&divisors| ["--divisor", divisors]));
@@ -60,13 +70,17 @@ fn the_list_has_valid_options() {
         assert_eq!((run.code, run.err.as_str()), (0, ""), "{line}");
         let ptx = fs::read_to_string(folder.join(format!("{name}.ptx"))).expect("written");
         let kernels = match name {
-            // A product of each order of its two factors, for aligned rows and for any.
-            "gemm" => 2 * 4,
-            "attention" => 8,
+            // Two kernels of one head size for each of three masks; packed sequences.
+            "attention" => 2 * (3 + 1),
+            "attention_extras" => 2 * 3 * 2,
+            // Three numbers of blocks, and two sizes of pages.
+            "attention_cached" => 2 * 3,
+            "attention_paged" => 2 * 3 * 2,
             // Rows, with and without sums, and the end, of two lengths; keys with and without sums, and queries, for three masks each.
             "attention_backward" => 2 * (3 + 3 * 3),
             // Three lengths of rows.
             "log_softmax" | "softmax" | "log_softmax_backward" | "softmax_backward" => 3,
+            "causal_softmax" | "lengths_softmax" => 2 * 3,
             "layernorm_backward" | "rmsnorm_backward" => 3,
             "cross_entropy" | "cumsum" | "embedding" | "matmul_simt" | "top_k" => 2,
             // Two sizes; sums and normalized.
@@ -82,14 +96,25 @@ fn the_list_has_valid_options() {
             // Five functions of rows and of columns.
             "reductions" => 5 * 2,
             "gelu" | "gelu_tanh" | "relu" | "silu" => 4,
-            // With and without a residual sum.
-            "layernorm" | "rmsnorm" => 3 * 2,
+            // With and without a residual sum, and LayerNorm with and without a bias.
+            "layernorm" => 3 * 2 * 2,
+            "rmsnorm" => 3 * 2,
+            "gemm_promoted" => 3,
             _ => 1,
         };
         let types = types.split(',').count();
         // Tiles have no divisor.
         let alike = if name == "permute" { types } else { 0 };
-        let count = kernels * types * divisors.map_or(1, |divisors| divisors.split(',').count()) + alike;
+        let count = match name {
+            // Two types have four orders of their two factors, and the others one. A kernel for aligned rows, and one for any.
+            "gemm" | "gemm_grouped" => 2 * (2 * 4 + 5),
+            "gemm_batched" => 2 * 4 + 5,
+            // Four functions with a bias, and a sum of two matrices; scales for types of 8 bits.
+            "gemm_fused" => 5 * (2 * 4 + 1) + 2 * 4,
+            // Two functions in two tiles.
+            "gemm_gated" => 4 * (2 * 4 + 2),
+            _ => kernels * types * divisors.map_or(1, |divisors| divisors.split(',').count()) + alike,
+        };
         assert_eq!(ptx.matches("\n.visible .entry ").count(), count, "{line}");
         names.push(name.to_string());
     }
@@ -115,6 +140,53 @@ fn products_are_exported_for_every_target() {
     }
 }
 
+/// Types, layouts, head sizes and masks select kernels.
+#[test]
+fn options_select_kernels() {
+    let folder = scratch("exported_selection");
+    let out = folder.to_str().expect("a plain name");
+    for (arguments, expected) in [
+        (
+            &["gemm", "--dtype", "bf16", "--layout", "nt,tn", "--target", "sm_90a"][..],
+            &[
+                "gemm_bf16_row_col_128x128",
+                "gemm_bf16_col_row_128x128",
+                "gemm_bf16_row_col_128x192",
+                "gemm_bf16_col_row_128x192",
+            ][..],
+        ),
+        // The lowest target of a type.
+        (
+            &["gemm", "--dtype", "e4m3"],
+            &["gemm_e4m3_bf16_row_col_128x128", "gemm_e4m3_bf16_row_col_128x128_any_ldd_any_size"],
+        ),
+        (
+            &["attention", "--target", "sm_80", "--head-size", "192", "--window", "1023,0"],
+            &["attention_bf16_192_128_window_1023_0", "attention_bf16_192_128_window_1023_0_packed"],
+        ),
+        (
+            &["attention_extras", "--head-size", "32", "--window", "7,7", "--soft-cap", "50"],
+            &[
+                "attention_bf16_32_window_7_7_cap50",
+                "attention_bf16_32_window_7_7_cap50_slopes",
+                "attention_bf16_32_window_7_7_cap50_sinks",
+            ],
+        ),
+    ] {
+        let run = warpwright(["export", "--files", "selected", "--out", out].iter().chain(arguments));
+        assert_eq!((run.code, run.err.as_str()), (0, ""), "{arguments:?}");
+        let ptx = fs::read_to_string(folder.join("selected.ptx")).expect("written");
+        let names: Vec<_> = ptx.lines().filter_map(|line| line.strip_prefix(".visible .entry ")).collect();
+        let names: Vec<_> = names.iter().map(|name| name.trim_end_matches('(')).collect();
+        assert_eq!(names, expected, "{arguments:?}");
+    }
+    let run = warpwright(["export", "gemm", "--dtype", "s8", "--layout", "nn", "--out", out]);
+    let expected = "expected A in rows and B in columns for types other than those of 16 bits";
+    assert!(run.code == 2 && run.err.contains(expected), "{}", run.err);
+    let run = warpwright(["export", "gemm", "--layout", "nx", "--out", out]);
+    assert!(run.code == 2 && run.err.contains("expected two letters n or t, found `nx`"), "{}", run.err);
+}
+
 #[test]
 fn invalid_options_are_errors_in_one_line() {
     let folder = scratch("not_exported");
@@ -125,8 +197,16 @@ fn invalid_options_are_errors_in_one_line() {
         (&["matmul", "--divisor", "3"], "`matmul`: expected a divisor of 1, 2, 4 or 8, found 3"),
         (&["copy", "--divisor", "4"], "`copy`: it has no --divisor"),
         (
-            &["attention", "--target", "sm_100a"],
-            "`attention`: expected --target sm_90a, the only one that has its instructions, found sm_100a",
+            &["attention_cached", "--target", "sm_100a"],
+            "`attention_cached`: expected --target sm_90a, the only one that has its instructions, found sm_100a",
+        ),
+        (&["copy", "--layout", "nt"], "`copy`: it has no --layout"),
+        (&["gemm", "--head-size", "64"], "`gemm`: it has no --head-size"),
+        (&["attention_paged", "--window", "7,0"], "`attention_paged`: it has no --window"),
+        (&["attention", "--soft-cap", "30"], "`attention`: it has no --soft-cap"),
+        (
+            &["attention", "--window", "7"],
+            "`attention`: expected a window of two numbers, BEFORE,AFTER, found 1",
         ),
         (
             &["copy", "--files", "a-b"],

@@ -28,15 +28,17 @@ absent! {
     cudaArrayGetMemoryRequirements
     cudaArrayGetPlane
     cudaArrayGetSparseProperties
-    cudaChooseDevice
-    cudaCtxResetPersistingL2Cache
     cudaDestroyExternalMemory
     cudaDestroyExternalSemaphore
+    cudaDevResourceGenerateDesc
+    cudaDevSmResourceSplit
+    cudaDevSmResourceSplitByCount
     cudaDeviceFlushGPUDirectRDMAWrites
+    cudaDeviceGetDevResource
+    cudaDeviceGetExecutionCtx
     cudaDeviceGetHostAtomicCapabilities
     cudaDeviceGetNvSciSyncAttributes
     cudaDeviceGetP2PAtomicCapabilities
-    cudaDeviceGetSharedMemConfig
     cudaDeviceGetTexture1DLinearMaxWidth
     cudaDeviceRegisterAsyncNotification
     cudaDeviceUnregisterAsyncNotification
@@ -50,11 +52,17 @@ absent! {
     cudaEGLStreamProducerPresentFrame
     cudaEGLStreamProducerReturnFrame
     cudaEventCreateFromEGLSync
+    cudaExecutionCtxDestroy
+    cudaExecutionCtxGetDevResource
+    cudaExecutionCtxGetDevice
+    cudaExecutionCtxGetId
+    cudaExecutionCtxRecordEvent
+    cudaExecutionCtxStreamCreate
+    cudaExecutionCtxSynchronize
+    cudaExecutionCtxWaitEvent
     cudaExternalMemoryGetMappedBuffer
     cudaExternalMemoryGetMappedMipmappedArray
     cudaFreeMipmappedArray
-    cudaFuncGetName
-    cudaFuncGetParamInfo
     cudaGLGetDevices
     cudaGLMapBufferObject
     cudaGLMapBufferObjectAsync
@@ -70,41 +78,18 @@ absent! {
     cudaGetTextureObjectResourceDesc
     cudaGetTextureObjectResourceViewDesc
     cudaGetTextureObjectTextureDesc
-    cudaGraphAddEventRecordNode
-    cudaGraphAddEventWaitNode
     cudaGraphAddExternalSemaphoresSignalNode
     cudaGraphAddExternalSemaphoresWaitNode
-    cudaGraphAddMemcpyNodeFromSymbol
-    cudaGraphAddMemcpyNodeToSymbol
-    cudaGraphAddNode
     cudaGraphChildGraphNodeGetGraph
     cudaGraphConditionalHandleCreate
+    cudaGraphConditionalHandleCreate_v2
     cudaGraphDebugDotPrint
-    cudaGraphEventRecordNodeGetEvent
-    cudaGraphEventRecordNodeSetEvent
-    cudaGraphEventWaitNodeGetEvent
-    cudaGraphEventWaitNodeSetEvent
-    cudaGraphExecEventRecordNodeSetEvent
-    cudaGraphExecEventWaitNodeSetEvent
     cudaGraphExecExternalSemaphoresSignalNodeSetParams
     cudaGraphExecExternalSemaphoresWaitNodeSetParams
-    cudaGraphExecMemcpyNodeSetParamsFromSymbol
-    cudaGraphExecMemcpyNodeSetParamsToSymbol
-    cudaGraphExecNodeSetParams
     cudaGraphExternalSemaphoresSignalNodeGetParams
     cudaGraphExternalSemaphoresSignalNodeSetParams
     cudaGraphExternalSemaphoresWaitNodeGetParams
     cudaGraphExternalSemaphoresWaitNodeSetParams
-    cudaGraphHostNodeGetParams
-    cudaGraphKernelNodeCopyAttributes
-    cudaGraphKernelNodeGetAttribute
-    cudaGraphKernelNodeGetParams
-    cudaGraphKernelNodeSetAttribute
-    cudaGraphMemcpyNodeGetParams
-    cudaGraphMemcpyNodeSetParamsFromSymbol
-    cudaGraphMemcpyNodeSetParamsToSymbol
-    cudaGraphMemsetNodeGetParams
-    cudaGraphNodeSetParams
     cudaGraphReleaseUserObject
     cudaGraphRetainUserObject
     cudaGraphicsEGLRegisterImage
@@ -120,6 +105,7 @@ absent! {
     cudaGraphicsUnregisterResource
     cudaGraphicsVDPAURegisterOutputSurface
     cudaGraphicsVDPAURegisterVideoSurface
+    cudaGreenCtxCreate
     cudaImportExternalMemory
     cudaImportExternalSemaphore
     cudaIpcCloseMemHandle
@@ -127,16 +113,8 @@ absent! {
     cudaIpcGetMemHandle
     cudaIpcOpenEventHandle
     cudaIpcOpenMemHandle
-    cudaKernelSetAttributeForDevice
-    cudaLibraryEnumerateKernels
-    cudaLibraryGetGlobal
-    cudaLibraryGetKernel
-    cudaLibraryGetKernelCount
-    cudaLibraryGetManaged
+    cudaLaunchCooperativeKernelMultiDevice
     cudaLibraryGetUnifiedFunction
-    cudaLibraryLoadData
-    cudaLibraryLoadFromFile
-    cudaLibraryUnload
     cudaLogsCurrent
     cudaLogsDumpToFile
     cudaLogsDumpToMemory
@@ -144,44 +122,47 @@ absent! {
     cudaLogsUnregisterCallback
     cudaMallocMipmappedArray
     cudaMemDiscardAndPrefetchBatchAsync
+    cudaMemDiscardAndPrefetchBatchAsync_ptsz
     cudaMemDiscardBatchAsync
-    cudaMemGetDefaultMemPool
-    cudaMemGetMemPool
-    cudaMemPoolCreate
-    cudaMemPoolDestroy
+    cudaMemDiscardBatchAsync_ptsz
+    cudaMemGetLocationInfo
     cudaMemPoolExportPointer
     cudaMemPoolExportToShareableHandle
-    cudaMemPoolGetAccess
     cudaMemPoolImportFromShareableHandle
     cudaMemPoolImportPointer
-    cudaMemPoolSetAccess
-    cudaMemPrefetchBatchAsync
     cudaMemRangeGetAttribute
     cudaMemRangeGetAttributes
-    cudaMemSetMemPool
-    cudaMemcpy3DBatchAsync
-    cudaMemcpy3DPeer
-    cudaMemcpy3DPeerAsync
     cudaMemcpyArrayToArray
-    cudaMemcpyBatchAsync
-    cudaMemcpyFromArrayAsync
-    cudaMemcpyToArrayAsync
-    cudaMemset3DAsync
+    cudaMemcpyArrayToArray_ptds
     cudaMipmappedArrayGetMemoryRequirements
     cudaMipmappedArrayGetSparseProperties
+    cudaSetDoubleForDevice
+    cudaSetDoubleForHost
     cudaSetValidDevices
     cudaSignalExternalSemaphoresAsync
-    cudaStreamAttachMemAsync
-    cudaStreamBeginCaptureToGraph
-    cudaStreamCopyAttributes
-    cudaStreamGetAttribute
-    cudaStreamGetDevice
-    cudaStreamSetAttribute
-    cudaStreamUpdateCaptureDependencies
+    cudaSignalExternalSemaphoresAsync_ptsz
+    cudaSignalExternalSemaphoresAsync_v2
+    cudaSignalExternalSemaphoresAsync_v2_ptsz
+    cudaStreamBeginRecaptureToGraph
+    cudaStreamBeginRecaptureToGraph_ptsz
+    cudaStreamGetDevResource
+    cudaStreamGetDevResource_ptsz
+    cudaSubgridCreate
+    cudaSubgridWorkerGridCreate
+    cudaSubgridWorksetCreate
+    cudaThreadExit
+    cudaThreadGetCacheConfig
+    cudaThreadGetLimit
+    cudaThreadSetCacheConfig
+    cudaThreadSetLimit
+    cudaThreadSynchronize
     cudaUserObjectCreate
     cudaUserObjectRelease
     cudaUserObjectRetain
     cudaVDPAUGetDevice
     cudaVDPAUSetVDPAUDevice
     cudaWaitExternalSemaphoresAsync
+    cudaWaitExternalSemaphoresAsync_ptsz
+    cudaWaitExternalSemaphoresAsync_v2
+    cudaWaitExternalSemaphoresAsync_v2_ptsz
 }

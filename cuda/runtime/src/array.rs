@@ -258,18 +258,52 @@ entries! {
     fn cudaMemcpyToArray | cudaMemcpyToArray_ptds own (
         to: Address, x: usize, y: usize, from: Address, bytes: usize, _kind: u32,
     ) {
-        along_rows(to, [x, y], bytes, |part, rows, done| {
-            rectangle(part, Side::new(from + done, rows[0], rows[1]), rows, None, own)
-        })
+        to_array(to, [x, y], from, bytes, None, own)
+    }
+
+    fn cudaMemcpyToArrayAsync | cudaMemcpyToArrayAsync_ptsz own (
+        to: Address, x: usize, y: usize, from: Address, bytes: usize, _kind: u32, stream: Address,
+    ) {
+        to_array(to, [x, y], from, bytes, Some(stream), own)
     }
 
     fn cudaMemcpyFromArray | cudaMemcpyFromArray_ptds own (
         to: Address, from: Address, x: usize, y: usize, bytes: usize, _kind: u32,
     ) {
-        along_rows(from, [x, y], bytes, |part, rows, done| {
-            rectangle(Side::new(to + done, rows[0], rows[1]), part, rows, None, own)
-        })
+        from_array(to, from, [x, y], bytes, None, own)
     }
+
+    fn cudaMemcpyFromArrayAsync | cudaMemcpyFromArrayAsync_ptsz own (
+        to: Address, from: Address, x: usize, y: usize, bytes: usize, _kind: u32, stream: Address,
+    ) {
+        from_array(to, from, [x, y], bytes, Some(stream), own)
+    }
+}
+
+fn to_array(
+    to: Address,
+    at: [usize; 2],
+    from: Address,
+    bytes: usize,
+    stream: Option<Address>,
+    own: bool,
+) -> Fallible {
+    along_rows(to, at, bytes, |part, rows, done| {
+        rectangle(part, Side::new(from + done, rows[0], rows[1]), rows, stream, own)
+    })
+}
+
+fn from_array(
+    to: Address,
+    from: Address,
+    at: [usize; 2],
+    bytes: usize,
+    stream: Option<Address>,
+    own: bool,
+) -> Fallible {
+    along_rows(from, at, bytes, |part, rows, done| {
+        rectangle(Side::new(to + done, rows[0], rows[1]), part, rows, stream, own)
+    })
 }
 
 /// Calls `copy` for each part of an array that the bytes from a position on occupy: the rest of a row, whole rows, and the start of a row.

@@ -110,7 +110,7 @@ pub(crate) fn linear(to: Address, from: Address, bytes: usize, kind: u32) -> Fal
 /// `cudaMemcpy3DParms`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct Params {
+pub(crate) struct Params {
     from_array: Address,
     from_position: [usize; 3],
     from: Pitched,
@@ -123,7 +123,10 @@ struct Params {
 
 /// Returns the copy that a `cudaMemcpy3DParms` describes.
 pub(crate) fn params(address: Address) -> Fallible<Copy3D> {
-    let params: Params = get(address)?;
+    copy_of(&get(address)?)
+}
+
+fn copy_of(params: &Params) -> Fallible<Copy3D> {
     // If an array takes part, the width and positions in it are in elements.
     let arrays = [params.from_array, params.to_array];
     let element = match arrays.into_iter().find(|&array| array != 0) {
@@ -140,7 +143,91 @@ pub(crate) fn params(address: Address) -> Fallible<Copy3D> {
     Ok(Copy3D::new(to, from, [width * element, height, depth]))
 }
 
+/// Returns a `cudaMemcpy3DParms` that describes a copy.
+pub(crate) fn params_of(copy: &Copy3D) -> Fallible<Params> {
+    let Copy3D { from, to, width, height, depth } = *copy;
+    let element = match [from.array, to.array].into_iter().find(|&array| array != 0) {
+        Some(array) => element_size(array)?,
+        None => 1,
+    };
+    let position = |side: &Side| [if side.array == 0 { side.x } else { side.x / element }, side.y, side.z];
+    let pitched = |side: &Side| Pitched {
+        address: if side.host == 0 { side.device } else { side.host },
+        pitch: side.pitch,
+        width: side.pitch,
+        height: side.height,
+    };
+    let memory = |side: &Side| {
+        if side.array == 0 { pitched(side) } else { Pitched { address: 0, pitch: 0, width: 0, height: 0 } }
+    };
+    Ok(Params {
+        from_array: from.array,
+        from_position: position(&from),
+        from: memory(&from),
+        to_array: to.array,
+        to_position: position(&to),
+        to: memory(&to),
+        extent: Extent { width: width / element, height, depth },
+        kind: MOST_KIND,
+    })
+}
+
+/// `cudaMemcpy3DPeerParms`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct PeerParams {
+    from_array: Address,
+    from_position: [usize; 3],
+    from: Pitched,
+    from_device: i32,
+    to_array: Address,
+    to_position: [usize; 3],
+    to: Pitched,
+    to_device: i32,
+    extent: Extent,
+}
+
+/// Returns the copy that a `cudaMemcpy3DPeerParms` describes. The devices follow from the addresses.
+fn peer_params(address: Address) -> Fallible<Copy3D> {
+    let PeerParams { from_array, from_position, from, to_array, to_position, to, extent, .. } = get(address)?;
+    let kind = MOST_KIND;
+    copy_of(&Params { from_array, from_position, from, to_array, to_position, to, extent, kind })
+}
+
 entries! {
+    fn cudaMemcpy3DPeer | cudaMemcpy3DPeer_ptds own (address: Address) {
+        copy_box(peer_params(address)?, None, own)
+    }
+
+    fn cudaMemcpy3DPeerAsync | cudaMemcpy3DPeerAsync_ptsz own (address: Address, stream: Address) {
+        copy_box(peer_params(address)?, Some(stream), own)
+    }
+
+    fn cudaMemcpyWithAttributesAsync | cudaMemcpyWithAttributesAsync_ptsz own (
+        to: Address, from: Address, bytes: usize, attributes: Address, stream: Address,
+    ) {
+        ready()?.cuMemcpyWithAttributesAsync(to, from, bytes, attributes, stream_of(stream, own))
+    }
+
+    fn cudaMemcpy3DWithAttributesAsync | cudaMemcpy3DWithAttributesAsync_ptsz own (
+        op: Address, flags: u64, stream: Address,
+    ) {
+        ready()?.cuMemcpy3DWithAttributesAsync(op, flags, stream_of(stream, own))
+    }
+
+    fn cudaMemcpyBatchAsync | cudaMemcpyBatchAsync_ptsz own (
+        to: Address, from: Address, sizes: Address, count: usize, attributes: Address, starts: Address, entries: usize,
+        stream: Address,
+    ) {
+        ready()?.cuMemcpyBatchAsync_v2(to, from, sizes, count, attributes, starts, entries, stream_of(stream, own))
+    }
+
+    fn cudaMemcpy3DBatchAsync | cudaMemcpy3DBatchAsync_ptsz own (
+        count: usize, ops: Address, flags: u64, stream: Address,
+    ) {
+        ready()?.cuMemcpy3DBatchAsync_v2(count, ops, flags, stream_of(stream, own))
+    }
+
     fn cudaMemcpy | cudaMemcpy_ptds own (to: Address, from: Address, bytes: usize, kind: u32) {
         copy(to, from, bytes, kind, None, own)
     }

@@ -39,6 +39,12 @@ entries! {
         set(result, properties::read(device)?)
     }
 
+    /// The form of CUDA 12.
+    fn cudaGetDeviceProperties_v2(result: Address, device: i32) {
+        check(device)?;
+        set(result, properties::read_12(device)?)
+    }
+
     fn cudaDeviceGetAttribute(result: Address, attribute: i32, device: i32) {
         check(device)?;
         driver()?.cuDeviceGetAttribute(result, attribute, device)
@@ -75,6 +81,21 @@ entries! {
 
     fn cudaDeviceGetCacheConfig(result: Address) {
         set(result, 0u32)
+    }
+
+    fn cudaDeviceGetSharedMemConfig(result: Address) {
+        // cudaSharedMemBankSizeFourByte
+        set(result, 1u32)
+    }
+
+    fn cudaChooseDevice(result: Address, _properties: Address) {
+        // All devices have the same properties.
+        check(0)?;
+        set(result, 0i32)
+    }
+
+    fn cudaCtxResetPersistingL2Cache() {
+        ready().map(drop)
     }
 
     fn cudaDeviceSetSharedMemConfig(_config: u32) {

@@ -75,6 +75,74 @@ functions! {
         out: Address, image: Address, keys: Address, values: Address, count: u32,
         library_keys: Address, library_values: Address, library_count: u32,
     );
+    fn cuLibraryLoadFromFile(
+        out: Address, path: Address, keys: Address, values: Address, count: u32,
+        library_keys: Address, library_values: Address, library_count: u32,
+    );
+    fn cuLibraryUnload(library: Address);
+    fn cuLibraryGetManaged(address: Address, bytes: Address, library: Address, name: Address);
+    fn cuLibraryGetKernelCount(count: Address, library: Address);
+    fn cuLibraryEnumerateKernels(out: Address, count: u32, library: Address);
+    fn cuKernelSetAttribute(attribute: i32, value: i32, kernel: Address, device: i32);
+    fn cuFuncGetName(out: Address, function: Address);
+    fn cuFuncGetParamInfo(function: Address, index: usize, offset: Address, size: Address);
+    fn cuFuncGetParamCount(function: Address, out: Address);
+    fn cuMemPoolCreate(out: Address, props: Address);
+    fn cuMemPoolDestroy(pool: Address);
+    fn cuMemPoolSetAccess(pool: Address, access: Address, count: usize);
+    fn cuMemPoolGetAccess(out: Address, pool: Address, location: Address);
+    fn cuMemGetDefaultMemPool(out: Address, location: Address, ty: u32);
+    fn cuMemGetMemPool(out: Address, location: Address, ty: u32);
+    fn cuMemSetMemPool(location: Address, ty: u32, pool: Address);
+    fn cuMemcpyWithAttributesAsync(to: Address, from: Address, bytes: usize, attributes: Address, stream: Address);
+    fn cuMemcpy3DWithAttributesAsync(op: Address, flags: u64, stream: Address);
+    fn cuMemcpyBatchAsync_v2(
+        to: Address, from: Address, sizes: Address, count: usize, attributes: Address, starts: Address, entries: usize,
+        stream: Address,
+    );
+    fn cuMemcpy3DBatchAsync_v2(count: usize, ops: Address, flags: u64, stream: Address);
+    fn cuMemPrefetchBatchAsync(
+        addresses: Address, sizes: Address, count: usize, locations: Address, starts: Address, entries: usize, flags: u64,
+        stream: Address,
+    );
+    fn cuStreamGetDevice(stream: Address, out: Address);
+    fn cuStreamAttachMemAsync(stream: Address, address: Address, bytes: usize, flags: u32);
+    fn cuStreamGetAttribute(stream: Address, attribute: u32, value: Address);
+    fn cuStreamSetAttribute(stream: Address, attribute: u32, value: Address);
+    fn cuStreamCopyAttributes(to: Address, from: Address);
+    fn cuStreamUpdateCaptureDependencies_v2(
+        stream: Address, nodes: Address, data: Address, count: usize, flags: u32,
+    );
+    fn cuStreamBeginCaptureToGraph(
+        stream: Address, graph: Address, after: Address, data: Address, count: usize, mode: u32,
+    );
+    fn cuEventRecordWithFlags(event: Address, stream: Address, flags: u32);
+    fn cuGraphAddNode_v2(
+        node: Address, graph: Address, after: Address, data: Address, count: usize, params: Address,
+    );
+    fn cuGraphNodeSetParams(node: Address, params: Address);
+    fn cuGraphExecNodeSetParams(graph: Address, node: Address, params: Address);
+    fn cuGraphNodeGetParams(node: Address, params: Address);
+    fn cuGraphKernelNodeGetParams_v2(node: Address, params: Address);
+    fn cuGraphMemcpyNodeGetParams(node: Address, params: Address);
+    fn cuGraphMemsetNodeGetParams(node: Address, params: Address);
+    fn cuGraphHostNodeGetParams(node: Address, params: Address);
+    fn cuGraphAddEventRecordNode(node: Address, graph: Address, after: Address, count: usize, event: Address);
+    fn cuGraphEventRecordNodeGetEvent(node: Address, event: Address);
+    fn cuGraphEventRecordNodeSetEvent(node: Address, event: Address);
+    fn cuGraphExecEventRecordNodeSetEvent(graph: Address, node: Address, event: Address);
+    fn cuGraphAddEventWaitNode(node: Address, graph: Address, after: Address, count: usize, event: Address);
+    fn cuGraphEventWaitNodeGetEvent(node: Address, event: Address);
+    fn cuGraphEventWaitNodeSetEvent(node: Address, event: Address);
+    fn cuGraphExecEventWaitNodeSetEvent(graph: Address, node: Address, event: Address);
+    fn cuGraphKernelNodeGetAttribute(node: Address, attribute: u32, value: Address);
+    fn cuGraphKernelNodeSetAttribute(node: Address, attribute: u32, value: Address);
+    fn cuGraphKernelNodeCopyAttributes(to: Address, from: Address);
+    fn cuGraphNodeGetContainingGraph(node: Address, graph: Address);
+    fn cuGraphNodeGetLocalId(node: Address, id: Address);
+    fn cuGraphNodeGetToolsId(node: Address, id: Address);
+    fn cuGraphGetId(graph: Address, id: Address);
+    fn cuGraphExecGetId(graph: Address, id: Address);
     fn cuLibraryGetKernel(out: Address, library: Address, name: Address);
     fn cuLibraryGetGlobal(address: Address, bytes: Address, library: Address, name: Address);
     fn cuKernelGetFunction(out: Address, kernel: Address);

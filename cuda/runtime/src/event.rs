@@ -20,8 +20,8 @@ entries! {
         ready()?.cuEventRecord(event, stream_of(stream, own))
     }
 
-    fn cudaEventRecordWithFlags | cudaEventRecordWithFlags_ptsz own (event: Address, stream: Address, _flags: u32) {
-        ready()?.cuEventRecord(event, stream_of(stream, own))
+    fn cudaEventRecordWithFlags | cudaEventRecordWithFlags_ptsz own (event: Address, stream: Address, flags: u32) {
+        ready()?.cuEventRecordWithFlags(event, stream_of(stream, own), flags)
     }
 
     fn cudaEventSynchronize(event: Address) {
@@ -30,6 +30,10 @@ entries! {
 
     fn cudaEventQuery(event: Address) {
         ready()?.cuEventQuery(event)
+    }
+
+    fn cudaEventElapsedTime_v2(result: Address, start: Address, end: Address) {
+        ready()?.cuEventElapsedTime(result, start, end)
     }
 
     fn cudaEventElapsedTime(result: Address, start: Address, end: Address) {

@@ -112,6 +112,24 @@ entries! {
         ready()?.cuLaunchHostFunc(stream_of(stream, own), function, data)
     }
 
+    fn cudaLaunchHostFunc_v2 | cudaLaunchHostFunc_v2_ptsz own (
+        stream: Address, function: Address, data: Address, _sync_mode: u32,
+    ) {
+        ready()?.cuLaunchHostFunc(stream_of(stream, own), function, data)
+    }
+
+    fn cudaFuncGetName(name: Address, kernel: Address) {
+        ready()?.cuFuncGetName(name, function(kernel)?)
+    }
+
+    fn cudaFuncGetParamInfo(kernel: Address, index: usize, offset: Address, size: Address) {
+        ready()?.cuFuncGetParamInfo(function(kernel)?, index, offset, size)
+    }
+
+    fn cudaFuncGetParamCount(kernel: Address, count: Address) {
+        ready()?.cuFuncGetParamCount(function(kernel)?, count)
+    }
+
     fn cudaFuncGetAttributes(result: Address, kernel: Address) {
         let function = function(kernel)?;
         let driver = ready()?;

@@ -10,8 +10,8 @@ use crate::{Address, entries, stream_of};
 /// `cudaKernelNodeParams`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct Kernel {
-    function: Address,
+pub(crate) struct Kernel {
+    pub(crate) function: Address,
     grid: Dim3,
     block: Dim3,
     shared: u32,
@@ -22,7 +22,7 @@ struct Kernel {
 /// `CUDA_KERNEL_NODE_PARAMS`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct DriverKernel {
+pub(crate) struct DriverKernel {
     function: Address,
     grid: Dim3,
     block: Dim3,
@@ -33,7 +33,8 @@ struct DriverKernel {
     context: Address,
 }
 
-fn kernel(params: Address) -> Fallible<DriverKernel> {
+/// Returns the driver's form of the parameters of a kernel.
+pub(crate) fn driver_kernel(params: Address) -> Fallible<DriverKernel> {
     let Kernel { function: symbol, grid, block, shared, arguments, extra } = get(params)?;
     Ok(DriverKernel {
         function: function(symbol)?,
@@ -62,6 +63,36 @@ entries! {
         ready()?.cuStreamGetCaptureInfo_v3(stream_of(stream, own), status, id, graph, nodes, data, count)
     }
 
+    fn cudaStreamGetCaptureInfo_v3 | cudaStreamGetCaptureInfo_v3_ptsz own (
+        stream: Address, status: Address, id: Address, graph: Address, nodes: Address, data: Address, count: Address,
+    ) {
+        ready()?.cuStreamGetCaptureInfo_v3(stream_of(stream, own), status, id, graph, nodes, data, count)
+    }
+
+    fn cudaStreamGetCaptureInfo_v2 | cudaStreamGetCaptureInfo_v2_ptsz own (
+        stream: Address, status: Address, id: Address, graph: Address, nodes: Address, count: Address,
+    ) {
+        ready()?.cuStreamGetCaptureInfo_v3(stream_of(stream, own), status, id, graph, nodes, 0, count)
+    }
+
+    fn cudaStreamUpdateCaptureDependencies | cudaStreamUpdateCaptureDependencies_ptsz own (
+        stream: Address, nodes: Address, data: Address, count: usize, flags: u32,
+    ) {
+        ready()?.cuStreamUpdateCaptureDependencies_v2(stream_of(stream, own), nodes, data, count, flags)
+    }
+
+    fn cudaStreamUpdateCaptureDependencies_v2 | cudaStreamUpdateCaptureDependencies_v2_ptsz own (
+        stream: Address, nodes: Address, data: Address, count: usize, flags: u32,
+    ) {
+        ready()?.cuStreamUpdateCaptureDependencies_v2(stream_of(stream, own), nodes, data, count, flags)
+    }
+
+    fn cudaStreamBeginCaptureToGraph | cudaStreamBeginCaptureToGraph_ptsz own (
+        stream: Address, graph: Address, after: Address, data: Address, count: usize, mode: u32,
+    ) {
+        ready()?.cuStreamBeginCaptureToGraph(stream_of(stream, own), graph, after, data, count, mode)
+    }
+
     fn cudaThreadExchangeStreamCaptureMode(mode: Address) {
         ready()?.cuThreadExchangeStreamCaptureMode(mode)
     }
@@ -79,7 +110,7 @@ entries! {
     }
 
     fn cudaGraphAddKernelNode(node: Address, graph: Address, after: Address, count: usize, params: Address) {
-        let mut params = kernel(params)?;
+        let mut params = driver_kernel(params)?;
         ready()?.cuGraphAddKernelNode_v2(node, graph, after, count, out(&mut params))
     }
 
@@ -155,7 +186,15 @@ entries! {
         ready()?.cuGraphGetEdges_v2(graph, from, to, data, count)
     }
 
+    fn cudaGraphGetEdges_v2(graph: Address, from: Address, to: Address, data: Address, count: Address) {
+        ready()?.cuGraphGetEdges_v2(graph, from, to, data, count)
+    }
+
     fn cudaGraphNodeGetDependencies(node: Address, nodes: Address, data: Address, count: Address) {
+        ready()?.cuGraphNodeGetDependencies_v2(node, nodes, data, count)
+    }
+
+    fn cudaGraphNodeGetDependencies_v2(node: Address, nodes: Address, data: Address, count: Address) {
         ready()?.cuGraphNodeGetDependencies_v2(node, nodes, data, count)
     }
 
@@ -163,11 +202,23 @@ entries! {
         ready()?.cuGraphNodeGetDependentNodes_v2(node, nodes, data, count)
     }
 
+    fn cudaGraphNodeGetDependentNodes_v2(node: Address, nodes: Address, data: Address, count: Address) {
+        ready()?.cuGraphNodeGetDependentNodes_v2(node, nodes, data, count)
+    }
+
     fn cudaGraphAddDependencies(graph: Address, from: Address, to: Address, data: Address, count: usize) {
         ready()?.cuGraphAddDependencies_v2(graph, from, to, data, count)
     }
 
+    fn cudaGraphAddDependencies_v2(graph: Address, from: Address, to: Address, data: Address, count: usize) {
+        ready()?.cuGraphAddDependencies_v2(graph, from, to, data, count)
+    }
+
     fn cudaGraphRemoveDependencies(graph: Address, from: Address, to: Address, data: Address, count: usize) {
+        ready()?.cuGraphRemoveDependencies_v2(graph, from, to, data, count)
+    }
+
+    fn cudaGraphRemoveDependencies_v2(graph: Address, from: Address, to: Address, data: Address, count: usize) {
         ready()?.cuGraphRemoveDependencies_v2(graph, from, to, data, count)
     }
 
@@ -180,7 +231,7 @@ entries! {
     }
 
     fn cudaGraphKernelNodeSetParams(node: Address, params: Address) {
-        let mut params = kernel(params)?;
+        let mut params = driver_kernel(params)?;
         ready()?.cuGraphKernelNodeSetParams_v2(node, out(&mut params))
     }
 
@@ -211,11 +262,13 @@ entries! {
     }
 
     fn cudaGraphExecKernelNodeSetParams(graph: Address, node: Address, params: Address) {
-        let mut params = kernel(params)?;
+        let mut params = driver_kernel(params)?;
         ready()?.cuGraphExecKernelNodeSetParams_v2(graph, node, out(&mut params))
     }
 
-    fn cudaGraphInstantiateWithParams(result: Address, graph: Address, params: Address) {
+    fn cudaGraphInstantiateWithParams | cudaGraphInstantiateWithParams_ptsz _own (
+        result: Address, graph: Address, params: Address,
+    ) {
         ready()?.cuGraphInstantiateWithParams(result, graph, params)
     }
 

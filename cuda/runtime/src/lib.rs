@@ -16,6 +16,8 @@ mod error;
 mod event;
 mod execution;
 mod graph;
+mod graph_node;
+mod library;
 mod memory;
 mod memory_at;
 mod occupancy;

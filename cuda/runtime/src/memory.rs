@@ -67,6 +67,13 @@ pub(crate) struct Extent {
     pub(crate) depth: usize,
 }
 
+fn fill_box(to: Pitched, value: i32, extent: Extent, stream: Address) -> Fallible {
+    (0..extent.depth).try_for_each(|slice| {
+        let start = to.address + slice * to.height * to.pitch;
+        fill_rows(start, to.pitch, value, extent.width, extent.height, stream)
+    })
+}
+
 entries! {
     fn cudaMalloc(result: Address, bytes: usize) {
         let driver = ready()?;
@@ -140,6 +147,34 @@ entries! {
         ready()?.cuMemFreeAsync(address, stream_of(stream, own))
     }
 
+    fn cudaMemPoolCreate(pool: Address, props: Address) {
+        ready()?.cuMemPoolCreate(pool, props)
+    }
+
+    fn cudaMemPoolDestroy(pool: Address) {
+        ready()?.cuMemPoolDestroy(pool)
+    }
+
+    fn cudaMemPoolSetAccess(pool: Address, access: Address, count: usize) {
+        ready()?.cuMemPoolSetAccess(pool, access, count)
+    }
+
+    fn cudaMemPoolGetAccess(access: Address, pool: Address, location: Address) {
+        ready()?.cuMemPoolGetAccess(access, pool, location)
+    }
+
+    fn cudaMemGetDefaultMemPool(pool: Address, location: Address, ty: u32) {
+        ready()?.cuMemGetDefaultMemPool(pool, location, ty)
+    }
+
+    fn cudaMemGetMemPool(pool: Address, location: Address, ty: u32) {
+        ready()?.cuMemGetMemPool(pool, location, ty)
+    }
+
+    fn cudaMemSetMemPool(location: Address, ty: u32, pool: Address) {
+        ready()?.cuMemSetMemPool(location, ty, pool)
+    }
+
     fn cudaMemPoolTrimTo(pool: Address, bytes: usize) {
         ready()?.cuMemPoolTrimTo(pool, bytes)
     }
@@ -175,10 +210,11 @@ entries! {
     }
 
     fn cudaMemset3D | cudaMemset3D_ptds own (to: Pitched, value: i32, extent: Extent) {
-        (0..extent.depth).try_for_each(|slice| {
-            let start = to.address + slice * to.height * to.pitch;
-            fill_rows(start, to.pitch, value, extent.width, extent.height, stream_of(0, own))
-        })
+        fill_box(to, value, extent, stream_of(0, own))
+    }
+
+    fn cudaMemset3DAsync | cudaMemset3DAsync_ptsz own (to: Pitched, value: i32, extent: Extent, stream: Address) {
+        fill_box(to, value, extent, stream_of(stream, own))
     }
 
     fn cudaMemAdvise(address: Address, bytes: usize, advice: u32, location: u64) {
@@ -189,6 +225,26 @@ entries! {
         address: Address, bytes: usize, location: u64, flags: u32, stream: Address,
     ) {
         ready()?.cuMemPrefetchAsync_v2(address, bytes, location, flags, stream_of(stream, own))
+    }
+
+    /// The forms of CUDA 12 with a location.
+    fn cudaMemAdvise_v2(address: Address, bytes: usize, advice: u32, location: u64) {
+        ready()?.cuMemAdvise_v2(address, bytes, advice, location)
+    }
+
+    fn cudaMemPrefetchAsync_v2 | cudaMemPrefetchAsync_v2_ptsz own (
+        address: Address, bytes: usize, location: u64, flags: u32, stream: Address,
+    ) {
+        ready()?.cuMemPrefetchAsync_v2(address, bytes, location, flags, stream_of(stream, own))
+    }
+
+    fn cudaMemPrefetchBatchAsync | cudaMemPrefetchBatchAsync_ptsz own (
+        addresses: Address, sizes: Address, count: usize, locations: Address, starts: Address, entries: usize, flags: u64,
+        stream: Address,
+    ) {
+        ready()?.cuMemPrefetchBatchAsync(
+            addresses, sizes, count, locations, starts, entries, flags, stream_of(stream, own),
+        )
     }
 
     fn cudaPointerGetAttributes(result: Address, address: Address) {

@@ -1,11 +1,12 @@
-//! `cudaDeviceProp` of CUDA 13.
+//! `cudaDeviceProp` of CUDA 13 and of CUDA 12, in which some members have other offsets.
 
 use crate::driver::driver;
 use crate::error::Fallible;
 use crate::memory_at::out;
 
-/// The size of the structure in bytes.
-pub(crate) const SIZE: usize = 1008;
+/// The sizes of the structures in bytes.
+const SIZE: usize = 1008;
+const SIZE_12: usize = 1032;
 
 /// The members of type `int` with a device attribute: the offset of each, and the attribute.
 #[rustfmt::skip]
@@ -22,6 +23,22 @@ const INTS: &[(usize, i32)] = &[
 #[rustfmt::skip]
 const SIZES: &[(usize, i32)] = &[
     (296, 8), (312, 11), (352, 9), (368, 14), (376, 51), (552, 30), (624, 81), (672, 97), (696, 111),
+];
+
+/// The members of the structure of CUDA 12.
+#[rustfmt::skip]
+const INTS_12: &[(usize, i32)] = &[
+    (304, 12), (308, 10), (320, 1), (324, 2), (328, 3), (332, 4), (336, 5), (340, 6), (344, 7), (348, 13), (360, 75),
+    (364, 76), (384, 15), (388, 16), (392, 17), (396, 18), (400, 19), (404, 20), (576, 31), (580, 32), (584, 33),
+    (588, 34), (592, 50), (596, 35), (600, 40), (604, 41), (608, 36), (612, 37), (616, 38), (620, 108), (624, 39),
+    (628, 78), (632, 79), (636, 80), (648, 82), (652, 83), (656, 84), (660, 85), (664, 86), (668, 87), (672, 88),
+    (676, 89), (680, 90), (684, 91), (688, 95), (692, 96), (704, 100), (708, 101), (712, 106), (716, 109), (728, 99),
+    (732, 112), (736, 113), (740, 114), (744, 115), (748, 116), (752, 117), (756, 118), (760, 119), (764, 121),
+    (768, 125), (772, 120), (776, 129),
+];
+#[rustfmt::skip]
+const SIZES_12: &[(usize, i32)] = &[
+    (296, 8), (312, 11), (352, 9), (368, 14), (376, 51), (568, 30), (640, 81), (696, 97), (720, 111),
 ];
 
 /// The offsets of the other members.
@@ -43,8 +60,17 @@ unsafe extern "C" fn cudaCreateChannelDesc(x: i32, y: i32, z: i32, w: i32, kind:
 
 /// Returns the properties of a device.
 pub(crate) fn read(device: i32) -> Fallible<[u8; SIZE]> {
+    fill(device, INTS, SIZES)
+}
+
+/// Returns the properties of a device, for programs of CUDA 12.
+pub(crate) fn read_12(device: i32) -> Fallible<[u8; SIZE_12]> {
+    fill(device, INTS_12, SIZES_12)
+}
+
+fn fill<const N: usize>(device: i32, ints: &[(usize, i32)], sizes: &[(usize, i32)]) -> Fallible<[u8; N]> {
     let driver = driver()?;
-    let mut bytes = [0; SIZE];
+    let mut bytes = [0; N];
     driver.cuDeviceGetName(out(&mut bytes), UUID as i32, device)?;
     driver.cuDeviceGetUuid_v2(out(&mut bytes[UUID]), device)?;
     driver.cuDeviceTotalMem_v2(out(&mut bytes[TOTAL_MEMORY]), device)?;
@@ -52,10 +78,10 @@ pub(crate) fn read(device: i32) -> Fallible<[u8; SIZE]> {
         let mut value = 0i32;
         driver.cuDeviceGetAttribute(out(&mut value), name, device).map(|()| value)
     };
-    for &(at, name) in INTS {
+    for &(at, name) in ints {
         bytes[at..at + 4].copy_from_slice(&attribute(name)?.to_ne_bytes());
     }
-    for &(at, name) in SIZES {
+    for &(at, name) in sizes {
         bytes[at..at + 8].copy_from_slice(&(attribute(name)? as usize).to_ne_bytes());
     }
     Ok(bytes)

@@ -98,6 +98,23 @@ pub(crate) fn function(function: Address) -> Fallible<Address> {
     Ok(found)
 }
 
+/// Returns the function of the host code whose kernel is a function of the driver, or that function if the driver loaded it.
+pub(crate) fn symbol_of(function: Address) -> Fallible<Address> {
+    let driver = ready()?;
+    with(|registered| {
+        let is_same = |symbol: &Symbol| {
+            let Some(library) = registered.binaries[symbol.binary].library else { return false };
+            let (mut kernel, mut found) = (0, 0);
+            driver
+                .cuLibraryGetKernel(out(&mut kernel), library, symbol.name.as_ptr().expose_provenance())
+                .and_then(|()| driver.cuKernelGetFunction(out(&mut found), kernel))
+                .is_ok_and(|()| found == function)
+        };
+        let host = registered.kernels.iter().find(|(_, symbol)| is_same(symbol)).map(|(host, _)| *host);
+        Ok(host.unwrap_or(function))
+    })
+}
+
 /// Returns the address and the size of a variable.
 pub(crate) fn variable(variable: Address) -> Fallible<(Address, usize)> {
     let driver = ready()?;

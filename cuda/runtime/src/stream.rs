@@ -55,6 +55,28 @@ entries! {
         ready()?.cuStreamIsCapturing(stream_of(stream, own), result)
     }
 
+    fn cudaStreamGetDevice | cudaStreamGetDevice_ptsz own (stream: Address, result: Address) {
+        ready()?.cuStreamGetDevice(stream_of(stream, own), result)
+    }
+
+    fn cudaStreamAttachMemAsync | cudaStreamAttachMemAsync_ptsz own (
+        stream: Address, address: Address, bytes: usize, flags: u32,
+    ) {
+        ready()?.cuStreamAttachMemAsync(stream_of(stream, own), address, bytes, flags)
+    }
+
+    fn cudaStreamGetAttribute | cudaStreamGetAttribute_ptsz own (stream: Address, attribute: u32, value: Address) {
+        ready()?.cuStreamGetAttribute(stream_of(stream, own), attribute, value)
+    }
+
+    fn cudaStreamSetAttribute | cudaStreamSetAttribute_ptsz own (stream: Address, attribute: u32, value: Address) {
+        ready()?.cuStreamSetAttribute(stream_of(stream, own), attribute, value)
+    }
+
+    fn cudaStreamCopyAttributes | cudaStreamCopyAttributes_ptsz own (to: Address, from: Address) {
+        ready()?.cuStreamCopyAttributes(stream_of(to, own), stream_of(from, own))
+    }
+
     fn cudaDeviceGetStreamPriorityRange(least: Address, greatest: Address) {
         let mut unused = [0i32; 2];
         let [a, b] = &mut unused;

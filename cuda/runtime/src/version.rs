@@ -8,6 +8,15 @@ use crate::{Address, entries};
 /// The version of the interface: 13.0.
 const VERSION: i32 = 13000;
 
+/// `CU_GET_PROC_ADDRESS_LEGACY_STREAM`, `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`.
+const LEGACY: u64 = 1;
+const PER_THREAD: u64 = 2;
+
+/// Returns the flags of a request, in which a program with `--default-stream per-thread` need not ask for its default streams.
+fn flags_of(flags: u64, own: bool) -> u64 {
+    if own && flags & LEGACY == 0 { flags | PER_THREAD } else { flags }
+}
+
 entries! {
     fn cudaDriverGetVersion(result: Address) {
         // Without a driver, the version is 0 and the call succeeds.
@@ -22,12 +31,16 @@ entries! {
         set(result, VERSION)
     }
 
-    fn cudaGetDriverEntryPoint(name: Address, result: Address, flags: u64, status: Address) {
-        ready()?.cuGetProcAddress_v2(name, result, VERSION, flags, status)
+    fn cudaGetDriverEntryPoint | cudaGetDriverEntryPoint_ptsz own (
+        name: Address, result: Address, flags: u64, status: Address,
+    ) {
+        ready()?.cuGetProcAddress_v2(name, result, VERSION, flags_of(flags, own), status)
     }
 
-    fn cudaGetDriverEntryPointByVersion(name: Address, result: Address, version: u32, flags: u64, status: Address) {
-        ready()?.cuGetProcAddress_v2(name, result, version as i32, flags, status)
+    fn cudaGetDriverEntryPointByVersion | cudaGetDriverEntryPointByVersion_ptsz own (
+        name: Address, result: Address, version: u32, flags: u64, status: Address,
+    ) {
+        ready()?.cuGetProcAddress_v2(name, result, version as i32, flags_of(flags, own), status)
     }
 
     fn cudaProfilerStart() {

@@ -36,14 +36,19 @@ absent! {
     cuArrayGetMemoryRequirements
     cuArrayGetPlane
     cuArrayGetSparseProperties
+    cuCheckpointOperationComplete
     cuCheckpointProcessCheckpoint
     cuCheckpointProcessGetRestoreThreadId
     cuCheckpointProcessGetState
     cuCheckpointProcessLock
     cuCheckpointProcessRestore
     cuCheckpointProcessUnlock
+    cuCoredumpDeregisterCompleteCallback
+    cuCoredumpDeregisterStartCallback
     cuCoredumpGetAttribute
     cuCoredumpGetAttributeGlobal
+    cuCoredumpRegisterCompleteCallback
+    cuCoredumpRegisterStartCallback
     cuCoredumpSetAttribute
     cuCoredumpSetAttributeGlobal
     cuCtxAttach
@@ -60,9 +65,13 @@ absent! {
     cuDestroyExternalMemory
     cuDestroyExternalSemaphore
     cuDevResourceGenerateDesc
+    cuDevSmResourceSplit
     cuDevSmResourceSplitByCount
+    cuDeviceGetCliqueCount
+    cuDeviceGetCliqueInfo
     cuDeviceGetDevResource
     cuDeviceGetExecAffinitySupport
+    cuDeviceGetFabricClusterUuid
     cuDeviceGetHostAtomicCapabilities
     cuDeviceGetLuid
     cuDeviceGetNvSciSyncAttributes
@@ -75,55 +84,69 @@ absent! {
     cuDeviceRegisterAsyncNotification
     cuDeviceTotalMem
     cuDeviceUnregisterAsyncNotification
+    cuEGLStreamConsumerAcquireFrame
+    cuEGLStreamConsumerConnect
+    cuEGLStreamConsumerConnectWithFlags
+    cuEGLStreamConsumerDisconnect
+    cuEGLStreamConsumerReleaseFrame
+    cuEGLStreamProducerConnect
+    cuEGLStreamProducerDisconnect
+    cuEGLStreamProducerPresentFrame
+    cuEGLStreamProducerReturnFrame
+    cuEventCreateFromEGLSync
     cuEventDestroy
     cuExternalMemoryGetMappedBuffer
     cuExternalMemoryGetMappedMipmappedArray
+    cuFabricCpyBatchAsync
+    cuFabricCpyBatchAsync_ptsz
     cuFlushGPUDirectRDMAWrites
     cuFuncSetBlockShape
     cuFuncSetSharedSize
+    cuGLCtxCreate
+    cuGLCtxCreate_v2
+    cuGLGetDevices
+    cuGLGetDevices_v2
+    cuGLInit
+    cuGLMapBufferObject
+    cuGLMapBufferObjectAsync
+    cuGLMapBufferObjectAsync_v2
+    cuGLMapBufferObjectAsync_v2_ptsz
+    cuGLMapBufferObject_v2
+    cuGLMapBufferObject_v2_ptds
+    cuGLRegisterBufferObject
+    cuGLSetBufferObjectMapFlags
+    cuGLUnmapBufferObject
+    cuGLUnmapBufferObjectAsync
+    cuGLUnregisterBufferObject
     cuGraphAddBatchMemOpNode
-    cuGraphAddEventRecordNode
-    cuGraphAddEventWaitNode
     cuGraphAddExternalSemaphoresSignalNode
     cuGraphAddExternalSemaphoresWaitNode
     cuGraphAddKernelNode
-    cuGraphAddNode
-    cuGraphAddNode_v2
     cuGraphBatchMemOpNodeGetParams
     cuGraphBatchMemOpNodeSetParams
     cuGraphChildGraphNodeGetGraph
     cuGraphConditionalHandleCreate
     cuGraphDebugDotPrint
-    cuGraphEventRecordNodeGetEvent
-    cuGraphEventRecordNodeSetEvent
-    cuGraphEventWaitNodeGetEvent
-    cuGraphEventWaitNodeSetEvent
     cuGraphExecBatchMemOpNodeSetParams
-    cuGraphExecEventRecordNodeSetEvent
-    cuGraphExecEventWaitNodeSetEvent
     cuGraphExecExternalSemaphoresSignalNodeSetParams
     cuGraphExecExternalSemaphoresWaitNodeSetParams
     cuGraphExecKernelNodeSetParams
-    cuGraphExecNodeSetParams
     cuGraphExecUpdate
     cuGraphExternalSemaphoresSignalNodeGetParams
     cuGraphExternalSemaphoresSignalNodeSetParams
     cuGraphExternalSemaphoresWaitNodeGetParams
     cuGraphExternalSemaphoresWaitNodeSetParams
-    cuGraphHostNodeGetParams
     cuGraphInstantiate
-    cuGraphKernelNodeCopyAttributes
-    cuGraphKernelNodeGetAttribute
     cuGraphKernelNodeGetParams
-    cuGraphKernelNodeGetParams_v2
-    cuGraphKernelNodeSetAttribute
     cuGraphKernelNodeSetParams
-    cuGraphMemcpyNodeGetParams
-    cuGraphMemsetNodeGetParams
-    cuGraphNodeSetParams
     cuGraphReleaseUserObject
     cuGraphRetainUserObject
+    cuGraphicsEGLRegisterImage
+    cuGraphicsGLRegisterBuffer
+    cuGraphicsGLRegisterImage
     cuGraphicsMapResources
+    cuGraphicsMapResources_ptsz
+    cuGraphicsResourceGetMappedEglFrame
     cuGraphicsResourceGetMappedMipmappedArray
     cuGraphicsResourceGetMappedPointer
     cuGraphicsResourceGetMappedPointer_v2
@@ -131,7 +154,10 @@ absent! {
     cuGraphicsResourceSetMapFlags_v2
     cuGraphicsSubResourceGetMappedArray
     cuGraphicsUnmapResources
+    cuGraphicsUnmapResources_ptsz
     cuGraphicsUnregisterResource
+    cuGraphicsVDPAURegisterOutputSurface
+    cuGraphicsVDPAURegisterVideoSurface
     cuGreenCtxCreate
     cuGreenCtxDestroy
     cuGreenCtxGetDevResource
@@ -155,6 +181,18 @@ absent! {
     cuLinkAddData
     cuLinkAddFile
     cuLinkCreate
+    cuLogicalEndpointAddDevice
+    cuLogicalEndpointBindAddr
+    cuLogicalEndpointBindMem
+    cuLogicalEndpointCreate
+    cuLogicalEndpointDestroy
+    cuLogicalEndpointExport
+    cuLogicalEndpointGetLimits
+    cuLogicalEndpointIdRelease
+    cuLogicalEndpointIdReserve
+    cuLogicalEndpointImport
+    cuLogicalEndpointQuery
+    cuLogicalEndpointUnbind
     cuLogsCurrent
     cuLogsDumpToFile
     cuLogsDumpToMemory
@@ -164,40 +202,37 @@ absent! {
     cuMemAllocHost
     cuMemAllocPitch
     cuMemBatchDecompressAsync
+    cuMemBatchDecompressAsync_ptsz
     cuMemDiscardAndPrefetchBatchAsync
+    cuMemDiscardAndPrefetchBatchAsync_ptsz
     cuMemDiscardBatchAsync
+    cuMemDiscardBatchAsync_ptsz
     cuMemExportToShareableHandle
     cuMemFree
     cuMemGetAddressRange
-    cuMemGetDefaultMemPool
     cuMemGetHandleForAddressRange
     cuMemGetInfo
-    cuMemGetMemPool
+    cuMemGetLocationInfo
     cuMemHostGetDevicePointer
     cuMemHostRegister
     cuMemImportFromShareableHandle
     cuMemMapArrayAsync
+    cuMemMapArrayAsync_ptsz
     cuMemPoolExportPointer
     cuMemPoolExportToShareableHandle
     cuMemPoolImportFromShareableHandle
     cuMemPoolImportPointer
-    cuMemPrefetchBatchAsync
     cuMemRangeGetAttribute
     cuMemRangeGetAttributes
-    cuMemSetMemPool
     cuMemcpy2D
     cuMemcpy2DAsync
     cuMemcpy2DUnaligned
     cuMemcpy3D
     cuMemcpy3DAsync
-    cuMemcpy3DBatchAsync
-    cuMemcpy3DBatchAsync_v2
     cuMemcpyAtoA
     cuMemcpyAtoD
     cuMemcpyAtoH
     cuMemcpyAtoHAsync
-    cuMemcpyBatchAsync
-    cuMemcpyBatchAsync_v2
     cuMemcpyDtoA
     cuMemcpyDtoD
     cuMemcpyDtoDAsync
@@ -223,7 +258,9 @@ absent! {
     cuModuleGetTexRef
     cuMulticastAddDevice
     cuMulticastBindAddr
+    cuMulticastBindAddr_v2
     cuMulticastBindMem
+    cuMulticastBindMem_v2
     cuMulticastCreate
     cuMulticastGetGranularity
     cuMulticastUnbind
@@ -233,33 +270,47 @@ absent! {
     cuParamSeti
     cuParamSetv
     cuProfilerInitialize
-    cuProfilerStart
-    cuProfilerStop
     cuSignalExternalSemaphoresAsync
+    cuSignalExternalSemaphoresAsync_ptsz
     cuStreamBatchMemOp
+    cuStreamBatchMemOp_ptsz
     cuStreamBatchMemOp_v2
+    cuStreamBatchMemOp_v2_ptsz
     cuStreamBeginCapture
-    cuStreamCopyAttributes
+    cuStreamBeginCaptureToCig
+    cuStreamBeginCaptureToCig_ptsz
+    cuStreamBeginCapture_ptsz
+    cuStreamBeginRecaptureToGraph
+    cuStreamBeginRecaptureToGraph_ptsz
     cuStreamDestroy
-    cuStreamGetAttribute
+    cuStreamEndCaptureToCig
+    cuStreamEndCaptureToCig_ptsz
     cuStreamGetCaptureInfo
-    cuStreamGetCtx_v2
+    cuStreamGetCaptureInfo_ptsz
+    cuStreamGetDevResource
+    cuStreamGetDevResource_ptsz
     cuStreamGetGreenCtx
-    cuStreamSetAttribute
-    cuStreamUpdateCaptureDependencies
-    cuStreamUpdateCaptureDependencies_v2
     cuStreamWaitValue32
+    cuStreamWaitValue32_ptsz
     cuStreamWaitValue32_v2
+    cuStreamWaitValue32_v2_ptsz
     cuStreamWaitValue64
+    cuStreamWaitValue64_ptsz
     cuStreamWaitValue64_v2
+    cuStreamWaitValue64_v2_ptsz
     cuStreamWriteValue32
+    cuStreamWriteValue32_ptsz
     cuStreamWriteValue32_v2
+    cuStreamWriteValue32_v2_ptsz
     cuStreamWriteValue64
+    cuStreamWriteValue64_ptsz
     cuStreamWriteValue64_v2
+    cuStreamWriteValue64_v2_ptsz
     cuSurfObjectGetResourceDesc
     cuSurfRefGetArray
     cuSurfRefSetArray
     cuTensorMapEncodeIm2colWide
+    cuTensorMapSetAllocationClass
     cuTexObjectGetResourceDesc
     cuTexObjectGetResourceViewDesc
     cuTexObjectGetTextureDesc
@@ -297,5 +348,10 @@ absent! {
     cuUserObjectCreate
     cuUserObjectRelease
     cuUserObjectRetain
+    cuVDPAUCtxCreate
+    cuVDPAUCtxCreate_v2
+    cuVDPAUGetDevice
+    cuWGLGetDevice
     cuWaitExternalSemaphoresAsync
+    cuWaitExternalSemaphoresAsync_ptsz
 }

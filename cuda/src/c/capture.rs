@@ -8,6 +8,7 @@ use crate::driver::context;
 use crate::driver::graph::Graph;
 use crate::driver::registry::Handle;
 use crate::driver::stream::Stream;
+use std::cell::RefCell;
 
 /// The states of a capture (`CUstreamCaptureStatus`).
 const NONE: u32 = 0;
@@ -19,6 +20,40 @@ fn begin(stream: Handle, own: bool, mode: u32) -> Fallible {
         return Err(Code::INVALID_VALUE);
     }
     Capture::begin(&Stream::of(stream, own)?, Graph::create(), vec![])
+}
+
+thread_local! {
+    /// The nodes that the thread's last request returned.
+    static NODES: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Stores the nodes on which the next operation of a stream depends. The list is valid until the next request of the thread.
+fn dependencies(stream: Handle, own: bool, nodes: Out<In<Handle>>, count: Out<usize>) -> Fallible {
+    let Some(capturing) = Stream::of(stream, own)?.capturing() else { return Ok(()) };
+    count.set_if(capturing.last.len());
+    NODES.with_borrow_mut(|list| {
+        *list = capturing.last;
+        nodes.set_if(In::at_list(list));
+    });
+    Ok(())
+}
+
+/// The flags of an update of dependencies: whether the nodes are added to those of the stream, or replace them.
+const ADD: u32 = 0;
+const SET: u32 = 1;
+
+fn update_dependencies(stream: Handle, own: bool, nodes: In<Handle>, count: usize, flags: u32) -> Fallible {
+    let stream = Stream::of(stream, own)?;
+    let mut capturing = stream.capturing().ok_or(Code::ILLEGAL_STATE)?;
+    let nodes = nodes.list(count)?;
+    nodes.iter().try_for_each(|node| capturing.capture.graph.check(*node))?;
+    match flags {
+        ADD => capturing.last.extend(nodes),
+        SET => capturing.last = nodes,
+        _ => return Err(Code::INVALID_VALUE),
+    }
+    stream.set_capturing(Some(capturing));
+    Ok(())
 }
 
 /// Stores the state of a capture; the other results are stored only while it is active.
@@ -65,22 +100,32 @@ entries! {
     }
 
     fn cuStreamGetCaptureInfo_v2 | cuStreamGetCaptureInfo_v2_ptsz own (
-        stream: Handle, status: Out<u32>, id: Out<u64>, graph: Out<Handle>, nodes: Out<usize>, count: Out<usize>,
+        stream: Handle, status: Out<u32>, id: Out<u64>, graph: Out<Handle>, nodes: Out<In<Handle>>, count: Out<usize>,
     ) {
-        if !nodes.is_null() || !count.is_null() {
-            return Err(Code::NOT_SUPPORTED);
-        }
-        info(stream, own, status, id, graph)
+        info(stream, own, status, id, graph)?;
+        dependencies(stream, own, nodes, count)
     }
 
     fn cuStreamGetCaptureInfo_v3 | cuStreamGetCaptureInfo_v3_ptsz own (
-        stream: Handle, status: Out<u32>, id: Out<u64>, graph: Out<Handle>, nodes: Out<usize>, _data: Out<usize>,
+        stream: Handle, status: Out<u32>, id: Out<u64>, graph: Out<Handle>, nodes: Out<In<Handle>>, data: Out<In<u64>>,
         count: Out<usize>,
     ) {
-        if !nodes.is_null() || !count.is_null() {
-            return Err(Code::NOT_SUPPORTED);
-        }
-        info(stream, own, status, id, graph)
+        info(stream, own, status, id, graph)?;
+        // Edges have no data.
+        data.set_if(In::NULL);
+        dependencies(stream, own, nodes, count)
+    }
+
+    fn cuStreamUpdateCaptureDependencies | cuStreamUpdateCaptureDependencies_ptsz own (
+        stream: Handle, nodes: In<Handle>, count: usize, flags: u32,
+    ) {
+        update_dependencies(stream, own, nodes, count, flags)
+    }
+
+    fn cuStreamUpdateCaptureDependencies_v2 | cuStreamUpdateCaptureDependencies_v2_ptsz own (
+        stream: Handle, nodes: In<Handle>, _data: In<u64>, count: usize, flags: u32,
+    ) {
+        update_dependencies(stream, own, nodes, count, flags)
     }
 
     fn cuThreadExchangeStreamCaptureMode(mode: Out<u32>) {

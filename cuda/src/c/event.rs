@@ -1,6 +1,7 @@
 //! Functions of the section "Event Management".
 
 use super::pointers::Out;
+use super::stream::EXTERNAL;
 use crate::c::entries;
 use crate::code::{Code, Fallible};
 use crate::driver::event::Event;
@@ -17,11 +18,11 @@ entries! {
     }
 
     fn cuEventRecord | cuEventRecord_ptsz own (event: Handle, stream: Handle) {
-        Event::of(event)?.record(&*Stream::of(stream, own)?)
+        Event::of(event)?.record(&*Stream::of(stream, own)?, false)
     }
 
-    fn cuEventRecordWithFlags | cuEventRecordWithFlags_ptsz own (event: Handle, stream: Handle, _flags: u32) {
-        Event::of(event)?.record(&*Stream::of(stream, own)?)
+    fn cuEventRecordWithFlags | cuEventRecordWithFlags_ptsz own (event: Handle, stream: Handle, flags: u32) {
+        Event::of(event)?.record(&*Stream::of(stream, own)?, flags & EXTERNAL != 0)
     }
 
     fn cuEventQuery(event: Handle) {

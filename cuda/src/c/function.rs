@@ -39,6 +39,10 @@ entries! {
         Ok(())
     }
 
+    fn cuFuncGetParamCount(function: Handle, out: Out<usize>) {
+        out.set(function_of(function)?.params.len())
+    }
+
     fn cuFuncIsLoaded(out: Out<u32>, function: Handle) {
         function_of(function)?;
         // CU_FUNCTION_LOADING_STATE_LOADED

@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// `CUDA_KERNEL_NODE_PARAMS`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct KernelParams {
+pub(super) struct KernelParams {
     function: Handle,
     grid: [u32; 3],
     block: [u32; 3],
@@ -35,7 +35,22 @@ struct KernelParams {
 }
 
 impl KernelParams {
-    fn operation(self) -> Fallible<Operation> {
+    /// Returns the parameters of a kernel, with the addresses of its own arguments.
+    pub(super) fn of(kernel: &Kernel) -> Self {
+        let Shape { grid, block, dynamic_shared, .. } = kernel.shape;
+        Self {
+            function: kernel.function.handle,
+            grid,
+            block,
+            dynamic_shared,
+            arguments: In::at_list(&kernel.addresses),
+            extra: In::NULL,
+            kernel: Handle::NULL,
+            context: Handle::NULL,
+        }
+    }
+
+    pub(super) fn operation(self) -> Fallible<Operation> {
         let handle = if self.function == Handle::NULL { self.kernel } else { self.function };
         let function = function_of(handle)?;
         let Self { grid, block, dynamic_shared, .. } = self;
@@ -48,7 +63,7 @@ impl KernelParams {
 /// `CUDA_MEMSET_NODE_PARAMS`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct MemsetParams {
+pub(super) struct MemsetParams {
     address: u64,
     pitch: usize,
     value: u32,
@@ -58,7 +73,13 @@ struct MemsetParams {
 }
 
 impl MemsetParams {
-    fn operation(self) -> Fallible<Operation> {
+    pub(super) fn of(fill: &Fill) -> Self {
+        let [width, height] = fill.extent.map(|n| n as usize);
+        let (pitch, unit) = (fill.pitch as usize, fill.unit as u32);
+        Self { address: fill.address, pitch, value: fill.value, unit, width, height }
+    }
+
+    pub(super) fn operation(self) -> Fallible<Operation> {
         let Self { address, pitch, value, unit, width, height } = self;
         if !matches!(unit, 1 | 2 | 4) {
             return Err(Code::INVALID_VALUE);
@@ -75,28 +96,10 @@ impl MemsetParams {
     }
 }
 
-/// `CUDA_HOST_NODE_PARAMS`.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-struct HostParams {
-    function: Option<unsafe extern "C" fn(HostPtr)>,
-    data: HostPtr,
-}
-
-impl HostParams {
-    fn operation(self) -> Fallible<Operation> {
-        if self.function.is_none() {
-            return Err(Code::INVALID_VALUE);
-        }
-        let callback = Callback { function: self.function, data: self.data };
-        Ok(Operation::Host(Arc::new(move || callback.call())))
-    }
-}
-
 /// `CUDA_MEM_ALLOC_NODE_PARAMS`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct AllocParams {
+pub(super) struct AllocParams {
     pool: PoolProps,
     /// The access of other devices. Here, all devices have access.
     access: In<u8>,
@@ -106,9 +109,17 @@ struct AllocParams {
 }
 
 impl AllocParams {
-    fn new(address: u64, bytes: u64) -> Fallible<Self> {
+    pub(super) fn new(address: u64, bytes: u64) -> Fallible<Self> {
         let pool = PoolProps::of(context::current()?.device);
         Ok(Self { pool, access: In::NULL, access_count: 0, bytes: bytes as usize, address })
+    }
+
+    /// Plans an allocation, and stores its address in the parameters.
+    pub(super) fn plan(params: Out<Self>) -> Fallible<Operation> {
+        let wanted = params.get()?;
+        let address = graph_memory::plan(&*wanted.context()?, wanted.bytes as u64)?;
+        params.set(Self { address, ..wanted })?;
+        Ok(Operation::Alloc(address, wanted.bytes as u64))
     }
 
     /// Returns the context for memory of the device in the parameters.
@@ -124,14 +135,30 @@ const MOST_USED: u32 = 1;
 const RESERVED: u32 = 2;
 const MOST_RESERVED: u32 = 3;
 
-fn copy(params: In<Copy3D>) -> Fallible<Operation> {
-    let copy = params.get()?.copy()?;
+pub(super) fn copy(params: Copy3D) -> Fallible<Operation> {
+    let copy = params.copy()?;
     copy.check()?;
     Ok(Operation::Copy(copy))
 }
 
+/// Returns the operation that executes a graph as part of another.
+pub(super) fn child(graph: Handle) -> Fallible<Operation> {
+    Ok(Operation::Graph(Graph::of(graph)?.instantiate(0)?))
+}
+
+pub(super) fn free(address: u64) -> Fallible<Operation> {
+    check_free(address)?;
+    Ok(Operation::Free(address))
+}
+
 /// Adds a node and stores its handle.
-fn add(out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, operation: Operation) -> Fallible {
+pub(super) fn add(
+    out: Out<Handle>,
+    graph: Handle,
+    after: In<Handle>,
+    count: usize,
+    operation: Operation,
+) -> Fallible {
     if out.is_null() {
         return Err(Code::INVALID_VALUE);
     }
@@ -241,7 +268,7 @@ entries! {
     fn cuGraphAddMemcpyNode(
         out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, params: In<Copy3D>, _context: Handle,
     ) {
-        add(out, graph, after, count, copy(params)?)
+        add(out, graph, after, count, copy(params.get()?)?)
     }
 
     fn cuGraphAddMemsetNode(
@@ -250,26 +277,23 @@ entries! {
         add(out, graph, after, count, params.get()?.operation()?)
     }
 
-    fn cuGraphAddHostNode(out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, params: In<HostParams>) {
+    fn cuGraphAddHostNode(out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, params: In<Callback>) {
         add(out, graph, after, count, params.get()?.operation()?)
     }
 
-    fn cuGraphAddChildGraphNode(out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, child: Handle) {
-        add(out, graph, after, count, Operation::Graph(Graph::of(child)?.instantiate(0)?))
+    fn cuGraphAddChildGraphNode(out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, inner: Handle) {
+        add(out, graph, after, count, child(inner)?)
     }
 
     fn cuGraphAddMemAllocNode(
         out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, params: Out<AllocParams>,
     ) {
-        let wanted = params.get()?;
-        let address = graph_memory::plan(&*wanted.context()?, wanted.bytes as u64)?;
-        params.set(AllocParams { address, ..wanted })?;
-        add(out, graph, after, count, Operation::Alloc(address, wanted.bytes as u64))
+        let operation = AllocParams::plan(params)?;
+        add(out, graph, after, count, operation)
     }
 
     fn cuGraphAddMemFreeNode(out: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, address: u64) {
-        check_free(address)?;
-        add(out, graph, after, count, Operation::Free(address))
+        add(out, graph, after, count, free(address)?)
     }
 
     fn cuGraphMemAllocNodeGetParams(node: Handle, params: Out<AllocParams>) {
@@ -319,14 +343,14 @@ entries! {
     }
 
     fn cuGraphMemcpyNodeSetParams(node: Handle, params: In<Copy3D>) {
-        Node::of(node)?.set_operation(copy(params)?)
+        Node::of(node)?.set_operation(copy(params.get()?)?)
     }
 
     fn cuGraphMemsetNodeSetParams(node: Handle, params: In<MemsetParams>) {
         Node::of(node)?.set_operation(params.get()?.operation()?)
     }
 
-    fn cuGraphHostNodeSetParams(node: Handle, params: In<HostParams>) {
+    fn cuGraphHostNodeSetParams(node: Handle, params: In<Callback>) {
         Node::of(node)?.set_operation(params.get()?.operation()?)
     }
 
@@ -365,6 +389,26 @@ entries! {
 
     fn cuGraphNodeGetDependentNodes_v2(node: Handle, out: Out<Handle>, _data: Out<u64>, count: Out<usize>) {
         dependents(node, out, count)
+    }
+
+    fn cuGraphNodeGetContainingGraph(node: Handle, out: Out<Handle>) {
+        out.set(Node::of(node)?.graph()?.handle)
+    }
+
+    fn cuGraphNodeGetLocalId(node: Handle, out: Out<u32>) {
+        out.set(Node::of(node)?.handle.number())
+    }
+
+    fn cuGraphNodeGetToolsId(node: Handle, out: Out<u64>) {
+        out.set(Node::of(node)?.handle.0 as u64)
+    }
+
+    fn cuGraphGetId(graph: Handle, out: Out<u32>) {
+        out.set(Graph::of(graph)?.handle.number())
+    }
+
+    fn cuGraphExecGetId(graph: Handle, out: Out<u32>) {
+        out.set(Executable::of(graph)?.handle.number())
     }
 
     fn cuGraphAddDependencies(graph: Handle, from: In<Handle>, to: In<Handle>, count: usize) {
@@ -412,19 +456,19 @@ entries! {
     }
 
     fn cuGraphExecMemcpyNodeSetParams(graph: Handle, node: Handle, params: In<Copy3D>, _context: Handle) {
-        Executable::of(graph)?.set_operation(node, copy(params)?)
+        Executable::of(graph)?.set_operation(node, copy(params.get()?)?)
     }
 
     fn cuGraphExecMemsetNodeSetParams(graph: Handle, node: Handle, params: In<MemsetParams>, _context: Handle) {
         Executable::of(graph)?.set_operation(node, params.get()?.operation()?)
     }
 
-    fn cuGraphExecHostNodeSetParams(graph: Handle, node: Handle, params: In<HostParams>) {
+    fn cuGraphExecHostNodeSetParams(graph: Handle, node: Handle, params: In<Callback>) {
         Executable::of(graph)?.set_operation(node, params.get()?.operation()?)
     }
 
-    fn cuGraphExecChildGraphNodeSetParams(graph: Handle, node: Handle, child: Handle) {
-        Executable::of(graph)?.set_operation(node, Operation::Graph(Graph::of(child)?.instantiate(0)?))
+    fn cuGraphExecChildGraphNodeSetParams(graph: Handle, node: Handle, inner: Handle) {
+        Executable::of(graph)?.set_operation(node, child(inner)?)
     }
 
     fn cuGraphNodeSetEnabled(graph: Handle, node: Handle, enabled: u32) {
@@ -448,11 +492,8 @@ entries! {
     }
 
     fn cuGraphLaunch | cuGraphLaunch_ptsz own (graph: Handle, stream: Handle) {
-        let (stream, graph) = (Stream::of(stream, own)?, Executable::of(graph)?);
-        if stream.capturing().is_none() {
-            graph.submit_memory(graph.flags & FREE_ON_LAUNCH != 0)?;
-        }
-        stream.submit(graph.snapshot())
+        let graph = Executable::of(graph)?;
+        graph.launch(&*Stream::of(stream, own)?, graph.flags & FREE_ON_LAUNCH != 0)
     }
 
     fn cuGraphExecDestroy(graph: Handle) {

@@ -43,20 +43,20 @@ pub(super) fn read_file(path: &str) -> Fallible<Image> {
 }
 
 /// The options of the compiler that have results (`CUjit_option`).
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Options {
     info_log: Option<Log>,
     error_log: Option<Log>,
     /// The address at which to store the compile time.
-    wall_time: Option<Out<usize>>,
+    wall_time: Option<HostPtr>,
 }
 
-/// A buffer for a log, and the address of its size.
+/// The addresses of a buffer for a log and of its size.
 #[derive(Clone, Copy, Debug)]
 struct Log {
-    buffer: Out<c_char>,
+    buffer: HostPtr,
     size: usize,
-    used: Out<usize>,
+    used: HostPtr,
 }
 
 impl Options {
@@ -69,13 +69,13 @@ impl Options {
         let find = |key: u32| slots.iter().find(|(known, _)| *known == key).map(|(_, slot)| *slot);
         let log = |buffer: u32| -> Fallible<Option<Log>> {
             let (Some(address), Some(used)) = (find(buffer), find(buffer + 1)) else { return Ok(None) };
-            let buffer = Out::at_address(address.get()?);
+            let buffer = HostPtr(address.get()?);
             // The size is an unsigned int in a slot of the size of a pointer.
-            Ok(Some(Log { buffer, size: used.get()? & 0xffff_ffff, used }))
+            Ok(Some(Log { buffer, size: used.get()? & 0xffff_ffff, used: used.address() }))
         };
         options.info_log = log(3)?;
         options.error_log = log(5)?;
-        options.wall_time = find(2);
+        options.wall_time = find(2).map(Out::address);
         Ok(options)
     }
 
@@ -87,12 +87,13 @@ impl Options {
                 && *size > 0
                 && !buffer.is_null()
             {
+                let buffer: Out<c_char> = Out::at_address(buffer.0);
                 buffer.set_text(text, (*size).try_into().unwrap_or(i32::MAX))?;
-                used.set(text.len().min(size - 1))?;
+                Out::at_address(used.0).set(text.len().min(size - 1))?;
             }
         }
         if let Some(slot) = self.wall_time {
-            slot.set(0)?;
+            Out::at_address(slot.0).set(0usize)?;
         }
         result.map_err(|error| error.code)
     }

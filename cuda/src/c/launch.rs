@@ -1,12 +1,11 @@
 //! Functions of the section "Execution Control": launches.
 
-use super::pointers::{Callback, In};
+use super::pointers::{Callback, HostFunction, In};
 use crate::c::entries;
 use crate::code::{Code, Fallible};
 use crate::driver::function::Function;
 use crate::driver::launch::{Kernel, Shape};
 use crate::driver::library::function_of;
-use crate::driver::operation::Operation;
 use crate::driver::registry::Handle;
 use crate::driver::stream::Stream;
 use crate::host::HostPtr;
@@ -34,8 +33,8 @@ pub(super) struct Attribute {
 }
 
 /// The attributes of a launch that change what is executed; the others concern its timing and caches.
-const COOPERATIVE: u32 = 2;
-const CLUSTER_DIMENSION: u32 = 4;
+pub(super) const COOPERATIVE: u32 = 2;
+pub(super) const CLUSTER_DIMENSION: u32 = 4;
 const PROGRAMMATIC_EVENT: u32 = 7;
 const COMPLETION_EVENT: u32 = 12;
 
@@ -116,6 +115,10 @@ fn launch(
     Kernel::new(function, shape, args)?.submit(stream)
 }
 
+fn launch_host(stream: Handle, own: bool, function: HostFunction, data: HostPtr) -> Fallible {
+    Stream::of(stream, own)?.submit(Callback { function, data }.operation()?)
+}
+
 entries! {
     fn cuLaunchKernel | cuLaunchKernel_ptsz own (
         function: Handle,
@@ -156,13 +159,13 @@ entries! {
         launch(&function_of(function)?, config.shape()?, addresses, extra, &*Stream::of(config.stream, own)?)
     }
 
-    fn cuLaunchHostFunc | cuLaunchHostFunc_ptsz own (
-        stream: Handle, function: Option<unsafe extern "C" fn(HostPtr)>, data: HostPtr,
+    fn cuLaunchHostFunc | cuLaunchHostFunc_ptsz own (stream: Handle, function: HostFunction, data: HostPtr) {
+        launch_host(stream, own, function, data)
+    }
+
+    fn cuLaunchHostFunc_v2 | cuLaunchHostFunc_v2_ptsz own (
+        stream: Handle, function: HostFunction, data: HostPtr, _sync_mode: u32,
     ) {
-        if function.is_none() {
-            return Err(Code::INVALID_VALUE);
-        }
-        let callback = Callback { function, data };
-        Stream::of(stream, own)?.submit(Operation::Host(Arc::new(move || callback.call())))
+        launch_host(stream, own, function, data)
     }
 }

@@ -99,6 +99,10 @@ entries! {
         out.set(StaticText::of(&Kernel::of(kernel)?.name))
     }
 
+    fn cuKernelGetParamCount(kernel: Handle, out: Out<usize>) {
+        out.set(Kernel::of(kernel)?.function()?.params.len())
+    }
+
     fn cuKernelGetParamInfo(kernel: Handle, index: usize, offset: Out<usize>, size: Out<usize>) {
         let function = Kernel::of(kernel)?.function()?;
         let param = function.params.get(index).ok_or(Code::INVALID_VALUE)?;

@@ -6,19 +6,37 @@ use crate::c::entries;
 use crate::code::{Code, Fallible};
 use crate::driver::context;
 use crate::driver::linker::Linker;
-use crate::driver::module::Image;
+use crate::driver::module::{Image, LoadError};
 use crate::driver::registry::Handle;
 use crate::host::HostPtr;
 use crate::report;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The kinds of input that contain PTX (`CUjitInputType`): PTX, and fat binaries.
 const PTX: u32 = 1;
 const FATBIN: u32 = 2;
 
-fn add(linker: Handle, kind: u32, image: impl FnOnce() -> Fallible<Image>, options: &Options) -> Fallible {
-    let linker = Linker::of(linker)?;
+/// The options of each linker, whose logs the program reads until it destroys the linker.
+static OPTIONS: Mutex<BTreeMap<Handle, Options>> = Mutex::new(BTreeMap::new());
+
+fn options() -> MutexGuard<'static, BTreeMap<Handle, Options>> {
+    OPTIONS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Stores the logs of a linker; a failure is printed too.
+fn finish<T>(linker: Handle, result: Result<T, LoadError>) -> Fallible<T> {
+    if let Err(error) = &result {
+        report::say(&format!("modules could not be linked: {}", error.log));
+    }
+    let options = options().get(&linker).copied().unwrap_or_default();
+    options.finish(result)
+}
+
+fn add(linker: Handle, kind: u32, image: impl FnOnce() -> Fallible<Image>) -> Fallible {
+    let known = Linker::of(linker)?;
     match kind {
-        PTX | FATBIN => options.finish(linker.add(&image()?)),
+        PTX | FATBIN => finish(linker, known.add(&image()?)),
         _ => Err(Code::NOT_SUPPORTED),
     }
 }
@@ -26,15 +44,18 @@ fn add(linker: Handle, kind: u32, image: impl FnOnce() -> Fallible<Image>, optio
 entries! {
     fn cuLinkCreate_v2(count: u32, keys: In<u32>, values: Out<usize>, out: Out<Handle>) {
         context::current()?;
-        Options::read(count, keys, values)?.finish(Ok(()))?;
+        let read = Options::read(count, keys, values)?;
+        read.finish(Ok(()))?;
         if out.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        out.set(Linker::create().handle)
+        let handle = Linker::create().handle;
+        options().insert(handle, read);
+        out.set(handle)
     }
 
     fn cuLinkAddData_v2(
-        linker: Handle, kind: u32, data: HostPtr, size: usize, _name: Text, count: u32, keys: In<u32>, values: Out<usize>,
+        linker: Handle, kind: u32, data: HostPtr, size: usize, _name: Text, _count: u32, _keys: In<u32>, _values: Out<usize>,
     ) {
         // The text may end before its size, or without a NUL.
         let image = || match kind {
@@ -44,25 +65,23 @@ entries! {
             }
             _ => image::read(data),
         };
-        add(linker, kind, image, &Options::read(count, keys, values)?)
+        add(linker, kind, image)
     }
 
-    fn cuLinkAddFile_v2(linker: Handle, kind: u32, path: Text, count: u32, keys: In<u32>, values: Out<usize>) {
+    fn cuLinkAddFile_v2(linker: Handle, kind: u32, path: Text, _count: u32, _keys: In<u32>, _values: Out<usize>) {
         let path = path.get()?;
-        add(linker, kind, || image::read_file(&path), &Options::read(count, keys, values)?)
+        add(linker, kind, || image::read_file(&path))
     }
 
     fn cuLinkComplete(linker: Handle, image: Out<usize>, size: Out<usize>) {
-        let (address, bytes) = Linker::of(linker)?.complete().map_err(|error| {
-            report::say(&format!("modules could not be linked: {}", error.log));
-            error.code
-        })?;
+        let (address, bytes) = finish(linker, Linker::of(linker)?.complete())?;
         image.set(address)?;
         size.set_if(bytes);
         Ok(())
     }
 
     fn cuLinkDestroy(linker: Handle) {
+        options().remove(&linker);
         Linker::destroy(linker)
     }
 }

@@ -84,6 +84,17 @@ entries! {
         Stream::of(stream, own).map(drop)
     }
 
+    fn cuMemPrefetchBatchAsync | cuMemPrefetchBatchAsync_ptsz own (
+        addresses: In<u64>, _sizes: In<usize>, count: usize, _locations: In<u64>, _starts: In<usize>, _entries: usize,
+        flags: u64, stream: Handle,
+    ) {
+        if count == 0 || flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        addresses.list(count)?.into_iter().try_for_each(|address| memory::find(address).map(drop).ok_or(Code::INVALID_VALUE))?;
+        Stream::of(stream, own).map(drop)
+    }
+
     fn cuMemPrefetchAsync_v2 | cuMemPrefetchAsync_v2_ptsz own (
         address: u64, _count: usize, _location: u64, _flags: u32, stream: Handle,
     ) {

@@ -2,8 +2,10 @@
 
 use std::ffi::{CStr, c_char};
 use std::slice;
+use std::sync::Arc;
 
 use crate::code::{Code, Fallible};
+use crate::driver::operation::{HostCall, Operation};
 use crate::host::HostPtr;
 
 /// The address at which a function stores a result.
@@ -45,9 +47,18 @@ impl<T> Out<T> {
         self.0.is_null()
     }
 
+    pub(super) fn address(self) -> HostPtr {
+        HostPtr(self.0.expose_provenance())
+    }
+
     /// Returns the address with another type.
     pub(super) fn cast<U>(self) -> Out<U> {
         Out(self.0.cast())
+    }
+
+    /// Returns the address of a member of a structure, from its offset in bytes.
+    pub(super) fn member<U>(self, offset: usize) -> Out<U> {
+        Out(self.0.wrapping_byte_add(offset).cast())
     }
 }
 
@@ -135,19 +146,25 @@ pub(super) fn text_at(address: HostPtr) -> Fallible<String> {
     Text(std::ptr::with_exposed_provenance(address.0)).get()
 }
 
-/// A function of the program, with its argument.
+/// `CUhostFn`.
+pub(super) type HostFunction = Option<unsafe extern "C" fn(HostPtr)>;
+
+/// A function of the program, with its argument: `CUDA_HOST_NODE_PARAMS`.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub(super) struct Callback {
-    pub(super) function: Option<unsafe extern "C" fn(HostPtr)>,
+    pub(super) function: HostFunction,
     pub(super) data: HostPtr,
 }
 
 impl Callback {
-    pub(super) fn call(self) {
-        if let Some(function) = self.function {
-            // SAFETY: the program passes a function of this type.
-            unsafe { function(self.data) };
-        }
+    /// Returns the operation that calls the function.
+    pub(super) fn operation(self) -> Fallible<Operation> {
+        let Self { function, data } = self;
+        let function = function.ok_or(Code::INVALID_VALUE)?;
+        // SAFETY: the program passes a function of this type.
+        let call = Arc::new(move || unsafe { function(data) });
+        Ok(Operation::Host(HostCall { call, function: HostPtr(function as usize), data }))
     }
 }
 
@@ -174,6 +191,13 @@ impl StaticText {
 
 impl<T> In<T> {
     pub(super) const NULL: Self = Self(std::ptr::null());
+}
+
+impl<T> In<T> {
+    /// Returns the address of a list that lives as long as the object whose parameters the program requests.
+    pub(super) fn at_list(list: &[T]) -> Self {
+        Self(list.as_ptr())
+    }
 }
 
 impl In<usize> {

@@ -21,8 +21,7 @@ impl Props {
     /// Returns the properties of a pool of a device.
     pub(super) fn of(device: Device) -> Self {
         let location = Location { ty: DEVICE, id: device.ordinal() };
-        // CU_MEM_ALLOCATION_TYPE_PINNED
-        Self { alloc_type: 1, handle_types: 0, location, rest: [0; 9] }
+        Self { alloc_type: PINNED, handle_types: 0, location, rest: [0; 9] }
     }
 
     pub(super) fn device(self) -> Fallible<Device> {
@@ -47,7 +46,29 @@ pub(super) const DEVICE: u32 = 1;
 /// The attributes that are switches of 32 bits; the others have 64 bits.
 const SWITCHES: std::ops::RangeInclusive<u32> = 1..=3;
 
+/// `CU_MEM_ALLOCATION_TYPE_PINNED`: memory that does not move, the only type of pools here.
+const PINNED: u32 = 1;
+
+/// Returns the device of a location.
+fn device_of(location: In<Location>, ty: u32) -> Fallible<Device> {
+    let Location { ty: kind, id } = location.get()?;
+    if (kind, ty) == (DEVICE, PINNED) { Device::new(id) } else { Err(Code::NOT_SUPPORTED) }
+}
+
 entries! {
+    fn cuMemGetDefaultMemPool(out: Out<Handle>, location: In<Location>, ty: u32) {
+        out.set(Pool::of_device(device_of(location, ty)?)[0])
+    }
+
+    fn cuMemGetMemPool(out: Out<Handle>, location: In<Location>, ty: u32) {
+        out.set(Pool::of_device(device_of(location, ty)?)[1])
+    }
+
+    fn cuMemSetMemPool(location: In<Location>, ty: u32, pool: Handle) {
+        Pool::of(pool)?.use_for(device_of(location, ty)?);
+        Ok(())
+    }
+
     fn cuMemPoolCreate(out: Out<Handle>, props: In<Props>) {
         props.get()?.device()?;
         out.set(Pool::create().handle)

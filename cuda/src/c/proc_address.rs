@@ -31,7 +31,9 @@ const SINCE: &[(&str, i32)] = &[
     ("cuGraphKernelNodeSetParams_v2", 12000), ("cuGraphExecKernelNodeSetParams_v2", 12000),
     ("cuGraphExecUpdate_v2", 12000), ("cuGraphGetEdges_v2", 12030), ("cuGraphNodeGetDependencies_v2", 12030),
     ("cuGraphNodeGetDependentNodes_v2", 12030), ("cuGraphAddDependencies_v2", 12030),
-    ("cuGraphRemoveDependencies_v2", 12030), ("cuGraphAddNode_v2", 12030),
+    ("cuGraphRemoveDependencies_v2", 12030), ("cuGraphAddNode_v2", 12030), ("cuGraphAddNode_v3", 13040),
+    ("cuGraphNodeSetParams_v2", 13040), ("cuLaunchHostFunc_v2", 13010), ("cuMemcpy3DBatchAsync_v2", 13000),
+    ("cuMulticastBindMem_v2", 13010), ("cuMulticastBindAddr_v2", 13010),
 ];
 
 fn table() -> &'static HashMap<&'static str, usize> {

@@ -30,10 +30,23 @@ unsafe extern "C" fn cuDriverGetVersion(version: Out<i32>) -> Code {
     call("cuDriverGetVersion", || version.set(VERSION))
 }
 
+/// The profiler's functions: there is no profiler, so a range to be profiled has no effect.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuProfilerStart() -> Code {
+    Code::SUCCESS
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuProfilerStop() -> Code {
+    Code::SUCCESS
+}
+
 /// The functions of this module, which do not require `cuInit`.
 pub(super) const ENTRIES: &[Entry] = &[
     Entry { name: "cuInit", address: cuInit as *const () },
     Entry { name: "cuDriverGetVersion", address: cuDriverGetVersion as *const () },
+    Entry { name: "cuProfilerStart", address: cuProfilerStart as *const () },
+    Entry { name: "cuProfilerStop", address: cuProfilerStop as *const () },
 ];
 
 /// Runs after `main` and the destructors of the program, which may still free memory.

@@ -152,7 +152,43 @@ impl Side3D {
     }
 }
 
+impl Side3D {
+    /// Returns the side of a copy.
+    fn of(place: Place, [row, slice]: [u64; 2]) -> Self {
+        let none = Self {
+            x: 0,
+            y: 0,
+            z: 0,
+            level: 0,
+            memory: 0,
+            host: HostPtr(0),
+            device: 0,
+            array: Handle::NULL,
+            context: Handle::NULL,
+            pitch: row as usize,
+            height: slice.checked_div(row).unwrap_or(0) as usize,
+        };
+        match place {
+            Place::Host(host) => Self { memory: 1, host, ..none },
+            Place::Device(device) => match Array::at(device) {
+                Some(array) => {
+                    let at = device - array.image.start;
+                    let [x, y, z] = [at % row, at % slice / row, at / slice].map(|n| n as usize);
+                    Self { memory: 3, array: array.handle, x, y, z, ..none }
+                }
+                None => Self { memory: 2, device, ..none },
+            },
+        }
+    }
+}
+
 impl Copy3D {
+    pub(super) fn of(copy: &Copy) -> Self {
+        let [width, height, depth] = copy.extent.map(|n| n as usize);
+        let (from, to) = (Side3D::of(copy.from, copy.from_pitch), Side3D::of(copy.to, copy.to_pitch));
+        Self { from, to, width, height, depth }
+    }
+
     pub(super) fn copy(&self) -> Fallible<Copy> {
         copy_box(self.to.side()?, self.from.side()?, [self.width, self.height, self.depth])
     }

@@ -84,6 +84,12 @@ impl Array {
         ARRAYS.get(handle)
     }
 
+    /// Returns the array that contains a device address.
+    pub(crate) fn at(address: u64) -> Option<Arc<Self>> {
+        let start = memory::find_device(address)?.start;
+        ARRAYS.select(|array| array.image.start == start).pop()
+    }
+
     /// Destroys an array after all work is complete.
     pub(crate) fn destroy(handle: Handle) -> Fallible {
         memory::free(ARRAYS.remove(handle)?.image.start)

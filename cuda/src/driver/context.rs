@@ -13,7 +13,7 @@ use crate::driver::memory;
 use crate::driver::module::Module;
 use crate::driver::order;
 use crate::driver::registry::{Handle, Registry};
-use crate::driver::stream::{Kind, Stream, Ticket};
+use crate::driver::stream::{self, Kind, Stream, Ticket};
 
 /// A context.
 #[derive(Debug)]
@@ -141,9 +141,11 @@ impl Context {
 
     /// Waits for all operations of the context.
     pub(crate) fn synchronize(self: &Arc<Self>) -> Fallible {
-        let last = order::last();
-        let detached = std::mem::take(&mut *lock(&self.detached));
+        let last = stream::last_queued();
+        // Operations that another thread submits in the meantime must still wait, so the list keeps them until they are known.
+        let detached = lock(&self.detached).clone();
         detached.iter().for_each(|ticket| ticket.wait());
+        lock(&self.detached).retain(|ticket| !ticket.is_known());
         self.live_streams().iter().try_for_each(|stream| stream.synchronize())?;
         self.legacy().synchronize()?;
         if CONTEXTS.select(|_| true).len() == 1 {

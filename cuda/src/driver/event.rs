@@ -60,7 +60,7 @@ impl Event {
     }
 
     /// Returns the operation after which the event was recorded.
-    fn recorded(&self) -> Fallible<Option<Arc<Ticket>>> {
+    pub(crate) fn recorded(&self) -> Fallible<Option<Arc<Ticket>>> {
         match self.lock().clone() {
             Recorded::Nothing => Ok(None),
             Recorded::Queued(ticket) => Ok(Some(ticket)),
@@ -68,21 +68,29 @@ impl Event {
         }
     }
 
-    pub(crate) fn record(&self, stream: &Stream) -> Fallible {
+    /// Records the event after the operations of a stream. If the stream is captured and `external` is set, the graph records it.
+    pub(crate) fn record(self: &Arc<Self>, stream: &Stream, external: bool) -> Fallible {
         if stream.context()?.handle != self.context {
             return Err(Code::INVALID_HANDLE);
         }
-        let recorded = match stream.capturing() {
-            Some(capturing) => Recorded::Captured(capturing),
-            None => Recorded::Queued(stream.queue(Operation::Empty)?),
-        };
-        *self.lock() = recorded;
+        match stream.capturing() {
+            Some(capturing) if external => return capturing.add(stream, Operation::Record(Arc::clone(self))),
+            Some(capturing) => *self.lock() = Recorded::Captured(capturing),
+            None => self.set_recorded(stream.queue(Operation::Empty)?),
+        }
         Ok(())
     }
 
-    /// Makes later operations of a stream wait for the work after which the event was recorded.
-    pub(crate) fn hold(&self, stream: &Arc<Stream>) -> Fallible {
+    /// Records the event after an operation.
+    pub(crate) fn set_recorded(&self, ticket: Arc<Ticket>) {
+        *self.lock() = Recorded::Queued(ticket);
+    }
+
+    /// Makes later operations of a stream wait for the work after which the event was recorded. If the stream is captured and `external` is
+    /// set, the graph waits for what the event is recorded after when it is launched.
+    pub(crate) fn hold(self: &Arc<Self>, stream: &Arc<Stream>, external: bool) -> Fallible {
         match (self.lock().clone(), stream.capturing()) {
+            (_, Some(capturing)) if external => capturing.add(stream, Operation::Wait(Arc::clone(self))),
             (Recorded::Captured(Capturing { capture, last }), _) => capture.join(stream, last),
             (_, Some(capturing)) => {
                 // Operations that are executed cannot depend on operations that are only captured.

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::code::{Code, Fallible};
+use crate::driver::event::Event;
 use crate::driver::graph_memory;
+use crate::driver::launch::Kernel;
 use crate::driver::operation::{Branch, Execution, Operation};
 use crate::driver::origin::Origin;
 use crate::driver::registry::{Handle, Registry};
+use crate::driver::stream::Stream;
 
 /// A graph.
 #[derive(Debug)]
@@ -96,7 +99,7 @@ impl Graph {
     }
 
     /// Returns an error unless a node belongs to the graph.
-    fn check(&self, node: Handle) -> Fallible {
+    pub(crate) fn check(&self, node: Handle) -> Fallible {
         if Node::of(node)?.graph == self.handle { Ok(()) } else { Err(Code::INVALID_VALUE) }
     }
 
@@ -203,13 +206,21 @@ impl Node {
     pub(crate) fn set_operation(&self, operation: Operation) -> Fallible {
         replace(&mut lock(&self.operation), operation)
     }
+
+    /// Replaces the kernel, with its attributes.
+    pub(crate) fn set_kernel(&self, kernel: Arc<Kernel>) {
+        *lock(&self.operation) = Operation::Kernel(kernel);
+    }
 }
 
 fn replace(old: &mut Operation, new: Operation) -> Fallible {
     if old.node_type() != new.node_type() {
         return Err(Code::INVALID_VALUE);
     }
-    *old = new;
+    *old = match (&*old, new) {
+        (Operation::Kernel(old), Operation::Kernel(new)) => Operation::Kernel(new.with_attributes_of(old)?),
+        (_, new) => new,
+    };
     Ok(())
 }
 
@@ -240,18 +251,47 @@ impl Executable {
         EXECUTABLES.remove(handle).map(drop).map_err(|_| Code::INVALID_VALUE)
     }
 
-    /// Returns an operation that executes the graph in its current state; later changes affect later launches only.
-    pub(crate) fn snapshot(&self) -> Operation {
+    /// Returns the graph in its current state.
+    fn snapshot(&self) -> Arc<Self> {
         let steps = Mutex::new(lock(&self.steps).clone());
-        Operation::Graph(Arc::new(Self { handle: self.handle, steps, flags: self.flags }))
+        Arc::new(Self { handle: self.handle, steps, flags: self.flags })
     }
 
     /// Checks, for a launch, the memory that its nodes allocate and free.
-    pub(crate) fn submit_memory(&self, frees_before: bool) -> Fallible {
+    fn submit_memory(&self, frees_before: bool) -> Fallible {
         lock(&self.steps).iter().try_for_each(|step| match &step.operation {
             Operation::Graph(child) => child.submit_memory(frees_before),
             operation => graph_memory::submit(operation, frees_before),
         })
+    }
+
+    /// Launches the graph in its current state; later changes affect later launches only.
+    pub(crate) fn launch(&self, stream: &Stream, frees_before: bool) -> Fallible {
+        let snapshot = self.snapshot();
+        if stream.capturing().is_some() {
+            return stream.submit(Operation::Graph(snapshot));
+        }
+        self.submit_memory(frees_before)?;
+        let (mut waits, mut records) = (vec![], vec![]);
+        snapshot.events(&mut waits, &mut records);
+        for event in waits {
+            event.recorded()?.into_iter().for_each(|ticket| stream.wait_for(ticket));
+        }
+        let ticket = stream.queue(Operation::Graph(snapshot))?;
+        records.iter().for_each(|event| event.set_recorded(Arc::clone(&ticket)));
+        Ok(())
+    }
+
+    /// Adds the events for which the graph waits, and those that it records.
+    fn events(&self, waits: &mut Vec<Arc<Event>>, records: &mut Vec<Arc<Event>>) {
+        for step in &*lock(&self.steps) {
+            match &step.operation {
+                Operation::Graph(child) => child.events(waits, records),
+                Operation::Wait(event) => waits.push(Arc::clone(event)),
+                Operation::Record(event) => records.push(Arc::clone(event)),
+                _ => {}
+            }
+        }
     }
 
     pub(crate) fn execute(&self, whole: &Execution) -> Fallible {

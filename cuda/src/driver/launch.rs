@@ -13,7 +13,8 @@ use crate::driver::operation::{Execution, Operation};
 use crate::driver::origin::Origin;
 use crate::driver::stream::Stream;
 use crate::driver::{device, memory, occupancy, races};
-use crate::{host, report};
+use crate::host::{self, HostPtr};
+use crate::report;
 
 /// The shape of a launch.
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +89,8 @@ pub(crate) struct Kernel {
     pub(crate) shape: Shape,
     /// The bytes of each argument.
     pub(crate) args: Vec<Vec<u8>>,
+    /// The addresses of the arguments.
+    pub(crate) addresses: Vec<HostPtr>,
     module: Arc<Module>,
 }
 
@@ -96,7 +99,17 @@ impl Kernel {
     pub(crate) fn new(function: &Arc<Function>, shape: Shape, args: Vec<Vec<u8>>) -> Fallible<Arc<Self>> {
         shape.check(function).inspect_err(|code| report_invalid(function, &shape, *code))?;
         let module = function.module()?;
-        Ok(Arc::new(Self { function: Arc::clone(function), shape, args, module }))
+        let addresses = args.iter().map(|bytes| HostPtr::of(bytes)).collect();
+        Ok(Arc::new(Self { function: Arc::clone(function), shape, args, addresses, module }))
+    }
+
+    /// Returns the kernel with the cluster and the cooperation of another, which are attributes of a node rather than parameters.
+    pub(crate) fn with_attributes_of(self: Arc<Self>, other: &Self) -> Fallible<Arc<Self>> {
+        let Shape { cluster, cooperative, .. } = other.shape;
+        if (cluster, cooperative) == (self.shape.cluster, self.shape.cooperative) {
+            return Ok(self);
+        }
+        Self::new(&self.function, Shape { cluster, cooperative, ..self.shape }, self.args.clone())
     }
 
     /// Queues the kernel.
@@ -108,7 +121,7 @@ impl Kernel {
     }
 
     pub(crate) fn execute(&self, execution: &Execution) -> Fallible {
-        let Self { function, shape, args, module } = self;
+        let Self { function, shape, args, module, .. } = self;
         let launch = Launch {
             grid: shape.grid,
             block: shape.block,

@@ -1,5 +1,6 @@
 //! The linker, to which code is added in parts. The simulator has no object code, so the result is PTX.
 
+use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -55,7 +56,7 @@ impl Linker {
 }
 
 /// Returns one module with the contents of several: the newest version and target, and the functions that one module defines and others
-/// declare. Modules with different variables or functions of the same name cannot be joined in this way.
+/// declare. Modules with different variables or functions of the same name cannot be joined in this way. Source files get new numbers.
 fn join(parts: &[String]) -> String {
     let newest = |name: &str| {
         let lines =
@@ -71,9 +72,47 @@ fn join(parts: &[String]) -> String {
         [".version", ".target", ".address_size"].iter().any(|name| line.trim_start().starts_with(name))
     };
     let mut text = format!("{}\n{}\n.address_size 64\n", newest(".version"), newest(".target"));
-    for line in parts.iter().flat_map(|part| part.lines()).filter(|line| !is_header(line)) {
-        text += &line.replace(".extern .func", ".func");
-        text.push('\n');
+    let (mut files, mut shared) = (0, BTreeSet::new());
+    for part in parts {
+        let numbers = part.lines().filter_map(|line| file_number(line.trim_start().strip_prefix(".file")?));
+        let most = numbers.max().unwrap_or(0);
+        for line in part.lines().filter(|line| !is_header(line)) {
+            // The linker keeps one of the variables that several modules may define.
+            let is_shared =
+                [".common", ".weak .global", ".weak .const"].iter().any(|start| line.starts_with(start));
+            if is_shared && !shared.insert(line) {
+                continue;
+            }
+            text += &renumber(line, files).replace(".extern .func", ".func");
+            text.push('\n');
+        }
+        files += most;
     }
     text
+}
+
+/// Returns the number of a source file at the start of a text.
+fn file_number(text: &str) -> Option<u32> {
+    text.split_whitespace().next()?.parse().ok()
+}
+
+/// Adds `offset` to the numbers of source files in a line: `.file 1 "a.cu"`, `.loc 1 20 3, function_name f, inlined_at 1 30 5`.
+fn renumber(line: &str, offset: u32) -> String {
+    let start = line.trim_start();
+    if offset == 0 || !(start.starts_with(".file") || start.starts_with(".loc")) {
+        return line.to_string();
+    }
+    let mut is_number = false;
+    let words = line.split_inclusive(char::is_whitespace).map(|piece| {
+        let word = piece.trim_end();
+        let number = if is_number { word.parse::<u32>().ok() } else { None };
+        if !word.is_empty() {
+            is_number = matches!(word, ".file" | ".loc" | "inlined_at");
+        }
+        number.map_or_else(
+            || piece.to_string(),
+            |number| format!("{}{}", number + offset, &piece[word.len()..]),
+        )
+    });
+    words.collect()
 }

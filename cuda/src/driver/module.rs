@@ -61,7 +61,11 @@ impl Module {
     /// Loads an image into a context.
     pub(crate) fn load_in(context: &Arc<Context>, image: &Image) -> Result<Arc<Self>, LoadError> {
         let code = parse(image).inspect_err(|error| {
-            report::say(&format!("a module could not be loaded: {}", error.log));
+            let text = format!("a module could not be loaded: {}", error.log);
+            match error.code {
+                Code::NO_BINARY_FOR_GPU => report::update(|run| run.refused(text)),
+                _ => report::say(&text),
+            }
         })?;
         let variables = variables(&code, context);
         let context = Arc::clone(context);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::code::Fallible;
 use crate::driver::copy::{Copy, Fill, Staged};
+use crate::driver::event::Event;
 use crate::driver::graph::Executable;
 use crate::driver::graph_memory;
 use crate::driver::launch::Kernel;
@@ -11,6 +12,7 @@ use crate::driver::memory;
 use crate::driver::order::Position;
 use crate::driver::origin::Origin;
 use crate::driver::races;
+use crate::host::HostPtr;
 
 /// An operation. A graph may execute it any number of times.
 #[derive(Clone)]
@@ -21,13 +23,26 @@ pub(crate) enum Operation {
     Staged(Staged),
     Fill(Fill),
     /// A call of a function of the program.
-    Host(Arc<dyn Fn() + Send + Sync>),
+    Host(HostCall),
     Graph(Arc<Executable>),
     /// The allocation of memory with this address and size. Memory of a graph is allocated when the operation is executed.
     Alloc(u64, u64),
     /// The release of the memory at this address.
     Free(u64),
+    /// In a graph: the record of an event, which is complete with the graph.
+    Record(Arc<Event>),
+    /// In a graph: a wait for what an event was recorded after when the graph is launched. The graph waits as a whole.
+    Wait(Arc<Event>),
     Empty,
+}
+
+/// A call of a function of the program.
+#[derive(Clone)]
+pub(crate) struct HostCall {
+    pub(crate) call: Arc<dyn Fn() + Send + Sync>,
+    /// The address of the function, and its argument.
+    pub(crate) function: HostPtr,
+    pub(crate) data: HostPtr,
 }
 
 /// An execution of an operation.
@@ -70,10 +85,10 @@ impl Operation {
             Self::Copy(copy) => copy.execute(execution),
             Self::Staged(copy) => copy.execute(execution),
             Self::Fill(fill) => fill.execute(execution),
-            Self::Host(f) => {
+            Self::Host(host) => {
                 // The function may inform the program that the operations before it are complete.
                 execution.position.reach_host();
-                f();
+                (host.call)();
                 Ok(())
             }
             Self::Graph(graph) => graph.execute(execution),
@@ -87,7 +102,8 @@ impl Operation {
                 races::record_write(execution, "a free", *address, bytes);
                 memory::free_now(*address)
             }
-            Self::Empty => Ok(()),
+            // Their launch has waited, and records the events.
+            Self::Record(_) | Self::Wait(_) | Self::Empty => Ok(()),
         }
     }
 
@@ -100,6 +116,8 @@ impl Operation {
             Self::Host(_) => 3,
             Self::Graph(_) => 4,
             Self::Empty => 5,
+            Self::Wait(_) => 6,
+            Self::Record(_) => 7,
             Self::Alloc(..) => 10,
             Self::Free(_) => 11,
         }
@@ -113,10 +131,12 @@ impl std::fmt::Debug for Operation {
             Self::Copy(copy) => f.debug_tuple("Copy").field(copy).finish(),
             Self::Staged(copy) => f.debug_tuple("Staged").field(copy).finish(),
             Self::Fill(fill) => f.debug_tuple("Fill").field(fill).finish(),
-            Self::Host(_) => f.write_str("Host"),
+            Self::Host(host) => f.debug_tuple("Host").field(&host.function).finish(),
             Self::Graph(graph) => f.debug_tuple("Graph").field(&graph.handle).finish(),
             Self::Alloc(address, bytes) => f.debug_tuple("Alloc").field(address).field(bytes).finish(),
             Self::Free(address) => f.debug_tuple("Free").field(address).finish(),
+            Self::Record(event) => f.debug_tuple("Record").field(&event.handle).finish(),
+            Self::Wait(event) => f.debug_tuple("Wait").field(&event.handle).finish(),
             Self::Empty => f.write_str("Empty"),
         }
     }

@@ -12,6 +12,11 @@ pub(crate) struct Handle(pub(crate) usize);
 
 impl Handle {
     pub(crate) const NULL: Self = Self(0);
+
+    /// Returns the number of the object among those of its kind, from 1.
+    pub(crate) fn number(self) -> u32 {
+        (self.0 as u32) / STEP as u32
+    }
 }
 
 /// The live objects of one kind, by handle. Handles are not reused, so that stale handles are recognized.

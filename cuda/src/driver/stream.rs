@@ -4,7 +4,7 @@
 //! earlier operations of all blocking streams of its context, and their later operations wait for it.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -97,6 +97,9 @@ pub(crate) enum Kind {
     NonBlocking,
 }
 
+/// `CUstreamAttrValue`.
+pub(crate) type AttributeValue = [u32; 16];
+
 /// A stream.
 #[derive(Debug)]
 pub(crate) struct Stream {
@@ -104,6 +107,8 @@ pub(crate) struct Stream {
     pub(crate) id: u64,
     pub(crate) kind: Kind,
     pub(crate) priority: i32,
+    /// The values of attributes that the program has set.
+    pub(crate) attributes: Mutex<BTreeMap<u32, AttributeValue>>,
     context: Weak<Context>,
     queue: Mutex<Queue>,
     capturing: Mutex<Option<Capturing>>,
@@ -131,6 +136,12 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 /// A lock that is held while an operation is queued, so that the streams of a context agree on the order of submissions.
 static ORDER: Mutex<()> = Mutex::new(());
 
+/// Returns the number of the last operation that has been queued.
+pub(crate) fn last_queued() -> u64 {
+    let _order = ORDER.lock().unwrap_or_else(PoisonError::into_inner);
+    order::last()
+}
+
 thread_local! {
     /// The thread's own default stream in each context.
     static OWN: RefCell<HashMap<Handle, Arc<Stream>>> = RefCell::default();
@@ -139,7 +150,8 @@ thread_local! {
 impl Stream {
     pub(crate) fn new(handle: Handle, context: Weak<Context>, kind: Kind, priority: i32) -> Self {
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        Self { handle, id, kind, priority, context, queue: Mutex::default(), capturing: Mutex::default() }
+        let (attributes, queue, capturing) = Default::default();
+        Self { handle, id, kind, priority, attributes, context, queue, capturing }
     }
 
     /// Creates a stream in the current context.
@@ -300,11 +312,13 @@ impl Stream {
         if self.kind == Kind::Legacy {
             self.queue(Operation::Empty)?.wait();
         } else {
-            let after = std::mem::take(&mut self.lock().after);
-            after.iter().for_each(|ticket| ticket.wait());
-            if let Some(ticket) = self.last() {
-                ticket.wait();
-            }
+            // Operations that another thread submits in the meantime must still wait, so the list keeps them until they are known.
+            let (after, last) = {
+                let queue = self.lock();
+                (queue.after.clone(), queue.last.clone())
+            };
+            after.iter().chain(&last).for_each(|ticket| ticket.wait());
+            self.lock().after.retain(|ticket| !ticket.is_known());
         }
         self.context()?.check()
     }

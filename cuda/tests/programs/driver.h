@@ -86,6 +86,12 @@ CUresult cuLaunchCooperativeKernel(CUfunction, unsigned, unsigned, unsigned, uns
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *, CUfunction, int, size_t);
 CUresult cuGetProcAddress_v2(const char *, void **, int, uint64_t, int *);
 CUresult cuGraphicsUnregisterResource(void *);
+CUresult cuFuncGetParamCount(CUfunction, size_t *);
+CUresult cuKernelGetParamCount(CUkernel, size_t *);
+CUresult cuLaunchHostFunc_v2(CUstream, void (*)(void *), void *, unsigned);
+CUresult cuStreamGetCtx_v2(CUstream, CUcontext *, void **);
+CUresult cuProfilerStart(void);
+CUresult cuProfilerStop(void);
 CUresult cuMemAddressReserve(CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long);
 CUresult cuMemAddressFree(CUdeviceptr, size_t);
 CUresult cuMemCreate(unsigned long long *, size_t, const void *, unsigned long long);

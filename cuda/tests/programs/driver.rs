@@ -25,6 +25,8 @@ fn unsupported_functions_are_named() {
     assert!(ran.stderr.lines().any(|line| line == named), "{}", ran.stderr);
     let text = std::fs::read_to_string(&report).expect("the report is written");
     assert!(text.contains("\"cuGraphicsUnregisterResource\": 1"), "{text}");
+    // Machine code without PTX is in the report too, with what to do about it.
+    assert!(text.contains("the image is a cubin without PTX"), "{text}");
 }
 
 #[test]
@@ -45,6 +47,16 @@ fn virtual_memory() {
 #[test]
 fn graphs_of_nodes_and_of_streams() {
     passes("graphs", &[], "done\n");
+}
+
+#[test]
+fn nodes_of_graphs() {
+    passes("graph_nodes", &[], "done\n");
+}
+
+#[test]
+fn lists_of_copies() {
+    passes("batches", &[], "done\n");
 }
 
 #[test]

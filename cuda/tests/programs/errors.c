@@ -61,6 +61,14 @@ int main(void) {
         void *values[] = {log, (void *)sizeof log};
         EXPECT(INVALID_PTX, cuModuleLoadDataEx(&module, broken, 2, keys, values));
         HOLDS(strstr(log, "line 6; error   : ") != NULL && (size_t)values[1] == strlen(log));
+
+        /* The log of a linker is that of its creation. */
+        log[0] = 0;
+        values[1] = (void *)sizeof log;
+        OK(cuLinkCreate_v2(2, keys, values, &address));
+        EXPECT(INVALID_PTX, cuLinkAddData_v2(address, 1, (void *)broken, sizeof broken, "broken", 0, NULL, NULL));
+        HOLDS(strstr(log, "line 6; error   : ") != NULL && (size_t)values[1] == strlen(log));
+        OK(cuLinkDestroy(address));
     }
     EXPECT(INVALID_PTX, cuModuleLoadData(&module, ".version 8.7\n.target sm_100a\n.address_size 64\n"));
     EXPECT(209, cuModuleLoadData(&module, "\177ELF")); /* CUDA_ERROR_NO_BINARY_FOR_GPU */
@@ -71,6 +79,8 @@ int main(void) {
     OK(cuFuncGetParamInfo(stale, 2, &offset, &size));
     HOLDS(offset == 16 && size == 4);
     EXPECT(INVALID_VALUE, cuFuncGetParamInfo(stale, 4, &offset, &size));
+    OK(cuFuncGetParamCount(stale, &size));
+    HOLDS(size == 4);
     OK(cuModuleUnload(module));
     EXPECT(INVALID_HANDLE, cuFuncGetAttribute(&value, 0, stale));
     EXPECT(INVALID_HANDLE, launch(stale, 0, 0, 1, 1, NULL));

@@ -23,7 +23,7 @@ pub(super) struct Ran {
 }
 
 /// Returns a library that Cargo has built with this test.
-fn library(name: &str) -> PathBuf {
+pub(super) fn library(name: &str) -> PathBuf {
     let exe = env::current_exe().expect("the test binary has a path");
     let folder = exe.parent().expect("the test binary is in a folder");
     let path = folder.join(format!("libwarpwright_{name}.so"));

@@ -134,16 +134,18 @@ int main(void) {
         {
             char caller[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
                             ".extern .func (.param .b32 r) twice(.param .b32 x);\n"
+                            ".common .global .align 8 .b64 environment;\n"
                             ".visible .entry k(.param .u64 p)\n{\n"
                             "    .reg .b32 %r<3>;\n    .reg .b64 %rd<2>;\n"
                             "    ld.param.u64 %rd1, [p];\n    ld.global.u32 %r1, [%rd1];\n"
                             "    {\n    .param .b32 x;\n    .param .b32 r;\n    st.param.b32 [x], %r1;\n"
                             "    call (r), twice, (x);\n    ld.param.b32 %r2, [r];\n    }\n"
-                            "    st.global.u32 [%rd1], %r2;\n    ret;\n}\n";
+                            "    .loc 1 7 3\n    st.global.u32 [%rd1], %r2;\n    ret;\n}\n.file 1 \"the caller.cu\"\n";
             char callee[] = ".version 8.1\n.target sm_80\n.address_size 64\n"
+                            ".common .global .align 8 .b64 environment;\n"
                             ".visible .func (.param .b32 r) twice(.param .b32 x)\n{\n"
                             "    .reg .b32 %r<3>;\n    ld.param.b32 %r1, [x];\n    add.u32 %r2, %r1, %r1;\n"
-                            "    st.param.b32 [r], %r2;\n    ret;\n}\n";
+                            "    .loc 1 2 9\n    st.param.b32 [r], %r2;\n    ret;\n}\n.file 1 \"callee.cu\"\n";
             void *arguments[] = {&x};
             CUfunction function;
             OK(cuLinkCreate_v2(0, NULL, NULL, &linker));

@@ -28,6 +28,15 @@ fn the_runtime_interface() {
 }
 
 #[test]
+fn objects_of_the_runtime_interface() {
+    let Some(program) = Program::cuda("objects", &["-gencode", "arch=compute_80,code=compute_80"]) else {
+        return;
+    };
+    let ran = program.run(&[]);
+    assert_eq!((ran.stdout.as_str(), ran.status), ("done\n", Some(0)), "{}", ran.stderr);
+}
+
+#[test]
 fn a_program_that_contains_the_runtime_library() {
     // PTX compressed by LZ4.
     let options = ["-gencode", "arch=compute_80,code=compute_80", "--compress-mode=speed"];

@@ -17,6 +17,55 @@ static void append(void *digit) {
     putchar(*(char *)digit);
 }
 
+static void *wait_for_stream(void *stream) {
+    start();
+    OK(cuStreamSynchronize((CUstream)stream));
+    return NULL;
+}
+
+static void *wait_for_context(void *unused) {
+    (void)unused;
+    start();
+    OK(cuCtxSynchronize());
+    return NULL;
+}
+
+/* While another thread waits for a stream or for the context, operations submitted by this one keep their order. */
+static void order_while_another_thread_waits(CUdeviceptr x, CUstream one, CUstream apart, CUevent event) {
+    CUstream gone;
+    pthread_t waiting;
+
+    pthread_mutex_lock(&gate);
+    OK(cuLaunchHostFunc(one, pass, NULL));
+    OK(cuMemsetD32Async(x, 21, 1, one));
+    OK(cuEventRecord(event, one));
+    OK(cuStreamWaitEvent(apart, event, 0));
+    pthread_create(&waiting, NULL, wait_for_stream, apart);
+    usleep(20000);
+    OK(cuMemsetD32Async(x, 22, 1, apart));
+    usleep(20000);
+    EXPECT(NOT_READY, cuStreamQuery(apart));
+    pthread_mutex_unlock(&gate);
+    pthread_join(waiting, NULL);
+    OK(cuStreamSynchronize(apart));
+
+    /* An operation of the default stream waits for those of a blocking stream that has been destroyed. */
+    OK(cuStreamCreate(&gone, 0));
+    pthread_mutex_lock(&gate);
+    OK(cuLaunchHostFunc(gone, pass, NULL));
+    OK(cuMemsetD32Async(x, 23, 1, gone));
+    OK(cuStreamDestroy_v2(gone));
+    pthread_create(&waiting, NULL, wait_for_context, NULL);
+    usleep(20000);
+    OK(cuMemsetD32Async(x, 24, 1, NULL));
+    OK(cuEventRecord(event, NULL));
+    usleep(20000);
+    EXPECT(NOT_READY, cuEventQuery(event));
+    pthread_mutex_unlock(&gate);
+    pthread_join(waiting, NULL);
+    OK(cuEventSynchronize(event));
+}
+
 int main(void) {
     CUstream one, two, apart;
     CUevent before, after;
@@ -79,6 +128,8 @@ int main(void) {
     pthread_mutex_unlock(&gate);
     OK(cuMemcpyDtoH_v2(&word, x, 4));
     HOLDS(word == 5);
+
+    order_while_another_thread_waits(x, one, apart, after);
 
     /* A kernel on pinned memory, which has one address. */
     for (int i = 0; i < 100; ++i) {

@@ -28,6 +28,9 @@ impl Cluster<'_> {
 
     #[cold]
     fn check_early(&mut self, all: &Lanes64, m: u32) -> Outcome<()> {
+        if !self.is_news(FindingKind::MissingGridWait, None) {
+            return Ok(());
+        }
         let memory = self.machine.memory;
         let wrote = |allocation: &Allocation| allocation.writer.load(Relaxed) + 1 == self.machine.launch;
         let found = lanes(m)

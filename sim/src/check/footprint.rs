@@ -77,6 +77,9 @@ impl Cluster<'_> {
 
     #[cold]
     fn uninitialized(&mut self, address: u64, bytes: u64, lane: usize) -> Outcome<()> {
+        if !self.is_news(FindingKind::UninitializedGlobalRead, None) {
+            return Ok(());
+        }
         let place = self.machine.memory.describe(address);
         let message = format!(
             "uninitialized global memory: a read of {bytes} bytes that were never written, at {place}"

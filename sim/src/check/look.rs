@@ -4,8 +4,8 @@ use crate::check::{products, undefined};
 use crate::lanes::lanes;
 use crate::machine::Cluster;
 use crate::machine::warp::Warp;
-use crate::program::code::{Look, Space};
-use crate::program::spaces::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
+use crate::program::code::Look;
+use crate::program::spaces::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::report::Checks;
 use crate::report::FindingKind;
 use crate::report::fault::{Fault, Outcome};
@@ -32,20 +32,16 @@ pub(crate) fn look(
     {
         products::follow(cluster, warp, touches)?;
     }
-    if let Some((space, register)) = look.converts
+    if let Some(register) = look.converts
         && checks.contains(Checks::ADDRESS_CONVERSIONS)
     {
         let values = warp.regs.d(register);
-        let window = match space {
-            Space::Local => LOCAL_WINDOW..PARAM_WINDOW,
-            _ => SHARED_WINDOW..LOCAL_WINDOW,
-        };
+        let window = SHARED_WINDOW..LOCAL_WINDOW;
         // Null pointers may be converted; only their use is an error.
         if let Some(lane) = lanes(mask).find(|&lane| values[lane] != 0 && !window.contains(&values[lane])) {
             let message = format!(
-                "address conversion: {:#x} is converted to {} space, which does not contain it",
-                values[lane],
-                space.name()
+                "address conversion: {:#x} is converted to shared space, which does not contain it",
+                values[lane]
             );
             cluster.note(Fault::at(FindingKind::AddressConversion, lane, message))?;
         }

@@ -59,6 +59,9 @@ impl Cluster<'_> {
 
     fn volatile_race(&mut self, found: Option<(usize, &str, &str, usize, usize, u32)>) -> Outcome<()> {
         let Some((lane, does, did, unit, other, pc)) = found else { return Ok(()) };
+        if !self.is_news(FindingKind::VolatileRace, Some(pc)) {
+            return Ok(());
+        }
         let address = unit * self.shadow.races.unit();
         let message = format!(
             "volatile race at shared address {address:#x}: lane {lane} {does} what lane {other} of its warp {did}, with no bar.warp.sync \

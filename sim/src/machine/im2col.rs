@@ -26,7 +26,7 @@ pub struct Im2colMap {
     pub channels: u32,
     /// The number of pixels that one copy moves, at most 1024.
     pub pixels: u32,
-    /// The distances between copied elements along each dimension, 1 to 8.
+    /// The distance between copied elements along each dimension, from 1 to 8.
     pub element_strides: Vec<u32>,
     /// The swizzle in shared memory.
     pub swizzle: TensorSwizzle,

@@ -59,7 +59,7 @@ pub enum MemoryError {
         "an allocation of {bytes} bytes is too large: the simulator supports at most {most}, and the host may have less"
     )]
     TooLarge {
-        /// The number of bytes requested.
+        /// The requested number of bytes.
         bytes: u64,
         /// The maximum size of an allocation in bytes.
         most: u64,
@@ -153,7 +153,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The size in bytes of the address range that each allocation has to itself. The range starts at a multiple of this size.
+    /// The size in bytes of the address range that is reserved for each allocation. The range starts at a multiple of this size.
     pub const RANGE: u64 = 1 << REGION_BITS;
 
     /// Creates the memory of a device, without any allocations.
@@ -208,7 +208,7 @@ impl Memory {
     }
 
     /// Adds `bytes` bytes of host memory that has the same address on the host and in kernels, and returns this address. Calls `map` with
-    /// unused addresses, each the start of a range of 64 GiB, until it returns the words that the host can access there.
+    /// unused addresses, each the start of a range of 64 GiB, until `map` returns the words that the host can access there.
     ///
     /// # Errors
     /// Returns [`MemoryError::TooLarge`] if `bytes` exceeds [`RANGE`](Self::RANGE), if `map` does not return enough words for any unused
@@ -290,7 +290,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Writes `bytes` to device memory from `address` on.
+    /// Writes `bytes` to device memory, starting at `address`.
     ///
     /// # Errors
     /// Returns an error if the bytes are not all in one live allocation.
@@ -303,7 +303,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Reads device memory from `address` on into `bytes`.
+    /// Reads device memory, starting at `address`, into `bytes`.
     ///
     /// # Errors
     /// Returns an error if the bytes are not all in one live allocation.

@@ -14,7 +14,7 @@ pub struct Mapping {
     pub start: u64,
     /// The host memory, in words of 32 bits.
     pub words: &'static [AtomicU32],
-    /// Whether kernels may only read it.
+    /// Whether kernels may only read the memory.
     pub read_only: bool,
 }
 
@@ -113,7 +113,8 @@ impl Memory {
     /// Allocates `bytes` zeroed bytes at a reserved address without mappings, or at the address of a freed allocation.
     ///
     /// # Errors
-    /// Returns [`MemoryError::Unknown`] if `start` is not the first address of either, and [`MemoryError::TooLarge`] if the host is out of memory.
+    /// Returns [`MemoryError::Unknown`] if `start` is not the first address of such a range or allocation, and [`MemoryError::TooLarge`] if
+    /// the host is out of memory.
     #[doc(alias = "cuGraphAddMemAllocNode")]
     pub fn alloc_at(&mut self, start: u64, bytes: u64) -> Result<(), MemoryError> {
         match self.slots.get(slot_of(start)) {

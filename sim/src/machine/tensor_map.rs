@@ -55,7 +55,7 @@ pub struct TensorMap {
     pub strides: Vec<u64>,
     /// The extents of the box that one copy moves, in elements, at most 256 each.
     pub tile: Vec<u32>,
-    /// The distances between copied elements along each dimension, 1 to 8.
+    /// The distance between copied elements along each dimension, from 1 to 8.
     pub element_strides: Vec<u32>,
     /// The swizzle in shared memory.
     pub swizzle: TensorSwizzle,

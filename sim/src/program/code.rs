@@ -175,8 +175,8 @@ impl Meta {
 pub(crate) struct Look {
     pub(crate) watch: Option<Watch>,
     pub(crate) products: Option<ProductTouches>,
-    /// The address that is converted from generic to another space, and this space.
-    pub(crate) converts: Option<(Space, D)>,
+    /// The address that is converted from generic to shared space.
+    pub(crate) converts: Option<D>,
 }
 
 impl Look {

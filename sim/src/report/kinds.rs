@@ -157,7 +157,7 @@ findings! {
         /// warp synchronization, cluster barriers, or fences with atomics; or a block that exits before another block accesses its
         /// shared memory.
         SharedRace = "shared_race";
-        /// A load from the destination of an asynchronous copy that the thread has not waited for; a barrier alone does not complete
+        /// A load from the destination of an asynchronous copy for which the thread has not waited; a barrier alone does not complete
         /// copies.
         AsyncCopyUnwaited = "async_copy_unwaited";
         /// An asynchronous operation and an unordered access to the same shared memory.
@@ -188,8 +188,8 @@ findings! {
         /// Accesses to global memory by two blocks, at least one of them a plain write, that are not ordered by fences and atomics of a
         /// common scope. Writes of equal values are allowed unless a third block reads them. A fence and an atomic of one warp publish
         /// the accesses of other warps of its block only after a barrier. If `shared_races` is also enabled, accesses by two threads of
-        /// a block or cluster are reported if they are not ordered as described for `shared_race`; a read by one lane before a write
-        /// by another lane of its warp is not tracked.
+        /// a block or cluster are reported if they are not ordered as described for `shared_race`; a read by one lane before a write by
+        /// another lane of the same warp is not tracked.
         GlobalRace = "global_race";
         /// In a kernel with `griddepcontrol.wait`, an access to a buffer that the preceding launch has written, before a thread of
         /// the block has executed that instruction. Launches run one after the other, so the results are correct nevertheless.
@@ -206,9 +206,9 @@ findings! {
         MissingWgmmaFence = "missing_wgmma_fence";
     }
 
-    /// Asynchronous copies and products that have not been waited for when their thread exits.
+    /// Asynchronous copies and `wgmma`s for which a thread has not waited when it exits.
     LEAKED_GROUPS {
-        /// A thread that exits with asynchronous copies or products that it has not waited for.
+        /// A thread that exits while asynchronous copies or `wgmma`s for which it has not waited are in flight.
         AsyncGroupLeaked = "async_group_leaked";
     }
 
@@ -233,9 +233,10 @@ findings! {
         NotUniform = "not_uniform";
     }
 
-    /// Addresses converted to a state space that does not contain them.
+    /// Addresses converted to shared space, which does not contain them.
     ADDRESS_CONVERSIONS {
-        /// A conversion of an address to the local or shared space that does not contain it.
+        /// A conversion of an address to shared space, which does not contain it. An address that is wrongly converted to local space is
+        /// found when it is used.
         AddressConversion = "address_conversion";
     }
 

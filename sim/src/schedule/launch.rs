@@ -21,13 +21,13 @@ use crate::shadow::footprint::Touched;
 /// The shape of a launch: grid, block, cluster and dynamic shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// The number of blocks along x, y, z.
+    /// The numbers of blocks along x, y and z.
     pub grid: [u32; 3],
-    /// The number of threads per block along x, y, z.
+    /// The numbers of threads per block along x, y and z.
     pub block: [u32; 3],
     /// The size of dynamic shared memory in bytes.
     pub dynamic_shared_bytes: u32,
-    /// The number of blocks per cluster along x, y, z, if the launch sets it.
+    /// The numbers of blocks per cluster along x, y and z, if the launch specifies clusters.
     pub cluster: Option<[u32; 3]>,
 }
 

@@ -67,6 +67,7 @@ const ROWS: &[Row] = &[
     ("ld|st|cvta|isspacep param::entry|param::func",       v(8, 3), Sm(75)),
     ("ld|st|atom|red|fence cluster",                       v(7, 8), Sm(90)),
     ("ld|st mmio",                                         v(8, 2), Sm(75)),
+    ("ld|st volatile local",                               v(9, 1), Sm(30)),
     ("ld|st L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate", v(7, 4), Sm(75)),
     ("ld L2::64B|L2::128B",                                v(7, 4), Sm(75)),
     ("ld L2::256B",                                        v(7, 4), Sm(80)),

@@ -113,6 +113,13 @@ fn long_computations_are_no_deadlocks() {
     assert_eq!(outputs(by_the_clock, 32, &[0]), [0; 32]);
 }
 
+/// Such accesses exist since PTX ISA 9.1; nvcc emits them for variables that C++ calls volatile.
+#[test]
+fn volatile_accesses_of_local_memory() {
+    let body = ".local .b32 kept; st.volatile.local.u32 [kept], 7; ld.volatile.local.u32 %r2, [kept]; st.global.u32 [%rd3], %r2;";
+    assert_eq!(outputs(body, 32, &[0]), [7; 32]);
+}
+
 /// Blocks that wait for each other's ordinary stores terminate on any machine, although they race.
 #[test]
 fn blocks_may_talk_through_ordinary_accesses() {

@@ -1,4 +1,4 @@
-//! Block scaling: factors shared by several elements of a row.
+//! Block scaling: scales that several elements of a row share.
 
 use super::layouts;
 use crate::{atoms::mma_type::MmaType, layout::Layout};
@@ -28,9 +28,9 @@ impl ScaleVector {
 
 /// The scaling of A and B before they are multiplied (PTX ISA, "Block Scaling for mma.sync").
 ///
-/// Scales are read from individual bytes of a register in some lanes; two small constants, byte and thread, select them.
+/// Scales are read from individual bytes of a register in some lanes; two small constants, byte and thread, select the bytes and the lanes.
 /// The layouts are those for byte 0 and thread 0. **The arithmetic is unverified on hardware:** no sm_120a device was available. The
-/// simulator computes dense products by published rules.
+/// simulator computes dense MMAs by published rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockScale {
     pub(super) ty: MmaType,
@@ -65,7 +65,7 @@ impl BlockScale {
         layouts::scale_a(self.k)
     }
 
-    /// Returns the layout (thread, k) → `n + k · N`: the columns of B whose scales a lane provides, equal for the four lanes of
+    /// Returns the layout (thread, k) → `n + k · N`: the columns of B whose scales a lane provides. They are the same for the four lanes of
     /// a group.
     #[doc(alias = "SFBLayout")]
     #[must_use]

@@ -1,12 +1,12 @@
-//! Sparse A: which elements are stored, and the metadata that select them.
+//! Sparse operands A: which elements are stored, and the metadata that identify them.
 
 use super::layouts;
 use crate::layout::Layout;
 
 /// The compression of operand A of `mma.sp::ordered_metadata` to half of its columns (PTX ISA, "Sparse matrix storage").
 ///
-/// Each row is divided into chunks; half of the elements of a chunk are stored, in increasing order of k, and the metadata
-/// select them.
+/// Each row is divided into chunks; half of the elements of a chunk are stored, in increasing order of k, and the metadata contain their
+/// positions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sparsity {
     chunk: u32,
@@ -28,8 +28,8 @@ impl Sparsity {
         Sparsity { chunk, unit, bits_per_unit, metadata_bits, wide: bits >= 16 }
     }
 
-    /// Returns the size of a chunk, which is a group of consecutive elements of a row of which half are stored: 2 for tf32, 8 for 4-bit
-    /// elements, and 4 for other types.
+    /// Returns the size of a chunk, a group of consecutive elements of a row, half of which are stored: 2 for tf32, 8 for 4-bit elements,
+    /// and 4 for other types.
     #[must_use]
     pub const fn chunk(&self) -> u32 {
         self.chunk
@@ -64,21 +64,21 @@ impl Sparsity {
         }
     }
 
-    /// Returns the number of values of the selector, which selects the threads in each group of four that provide metadata.
+    /// Returns the number of valid values of the selector, which specifies the threads in each group of four that provide metadata.
     #[must_use]
     pub const fn selectors(&self) -> u32 {
         64 / self.metadata_bits
     }
 
-    /// Returns the lanes that provide metadata: thread `i` of [`metadata_layout`](Self::metadata_layout) is lane
-    /// `index(i)` of this layout, plus `4 / selectors · selector`.
+    /// Returns the layout thread → lane of the threads that provide metadata. For selector `s`, thread `i` of
+    /// [`metadata_layout`](Self::metadata_layout) is lane `index(i) + 4 / selectors · s`.
     #[must_use]
     pub fn metadata_threads(&self) -> Layout {
         layouts::metadata_threads(self.metadata_bits)
     }
 
-    /// Returns the layout of the metadata: (thread, bit of its register) → row + 16 · bit of that row's metadata. Stored unit
-    /// `i` of a row has bits `i · bits_per_unit …`, lowest first.
+    /// Returns the layout of the metadata: (thread, bit index in the thread's register) → `row + 16 · bit`, where `bit` is an index in the
+    /// metadata of the row. The metadata of stored unit `i` of a row begin at bit `i · bits_per_unit`, lowest bit first.
     #[doc(alias = "ELayout")]
     #[must_use]
     pub fn metadata_layout(&self) -> Layout {

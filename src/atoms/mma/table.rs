@@ -24,7 +24,7 @@ pub struct UnknownAtom {
     what: &'static str,
     /// The unrecognized name.
     name: String,
-    /// The closest known name, if it has at least half of `name` as a prefix.
+    /// The closest known name, if it shares a prefix with `name` that is at least half as long as `name`.
     closest: Option<String>,
 }
 
@@ -72,7 +72,7 @@ static WARP: LazyLock<Table> = LazyLock::new(|| {
 
 static WGMMA: LazyLock<Table> = LazyLock::new(|| Table::new(wgmma::atoms()));
 
-/// Returns every atom: those of one thread, of a quad pair, of a warp, and of a warpgroup.
+/// Returns every atom: first those of one thread, then those of a quad pair, of a warp, and of a warpgroup.
 pub fn mma_atoms() -> impl Iterator<Item = &'static MmaAtom> {
     WARP.atoms.iter().chain(&WGMMA.atoms)
 }
@@ -86,7 +86,7 @@ pub fn mma_atom(name: &str) -> Result<&'static MmaAtom, UnknownAtom> {
     found.ok_or_else(|| UnknownAtom::new("mma", name, mma_atoms().map(MmaAtom::name)))
 }
 
-/// Returns the first atom with this instruction, in the manual's spelling or in CuTe's.
+/// Returns the first atom whose mnemonic, in the manual's spelling or in CuTe's, is `mnemonic`.
 #[must_use]
 pub fn mma_with_mnemonic(mnemonic: &str) -> Option<&'static MmaAtom> {
     let is = |atom: &&MmaAtom| atom.mnemonic == mnemonic || atom.cute_mnemonic == mnemonic;

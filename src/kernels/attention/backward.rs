@@ -23,8 +23,8 @@ use crate::{
 use inputs::{Inputs, PADDING};
 
 /// The arguments of the kernel that [`AttentionBackward::rows_kernel`] builds:
-/// `(o, d_o, lse, rows, sums, [batches, kv_heads, group, queries, keys], strides)`, where `rows` and `sums` are intermediate results, whose
-/// lengths [`AttentionBackward::workspace`] returns. `strides` contains the strides of O and dO.
+/// `(o, d_o, lse, rows, sums, [batches, kv_heads, group, queries, keys], strides)`. [`AttentionBackward::workspace`] returns the lengths of
+/// `rows` and `sums`, which are intermediate results. `strides` contains the strides of O and dO.
 pub type AttentionRowsArgs<T> = (In<T>, In<T>, In<f32>, Out<f32>, Out<f32>, [u32; 5], [[u32; 3]; 2]);
 
 /// The arguments of the kernel that [`AttentionBackward::keys_kernel`] builds:
@@ -68,8 +68,8 @@ pub use packed::{
 /// Kernels that compute the gradients of [attention](super::Attention) with respect to Q, K and V, in three launches. All of these kernels
 /// require sm_90a.
 ///
-/// With P = exp(`scale` · Q·Kᵀ − lse), dP = dO·Vᵀ, δ the row sums of dO ∘ O, and dS = P ∘ (dP − δ), the gradients are dV = Pᵀ·dO, dK =
-/// `scale` · dSᵀ·Q and dQ = `scale` · dS·K. dK and dV are summed over the query heads that share them.
+/// Let P = exp(`scale` · Q·Kᵀ − lse), dP = dO·Vᵀ, δ = the row sums of dO ∘ O, and dS = P ∘ (dP − δ). The gradients are dV = Pᵀ·dO, dK =
+/// `scale` · dSᵀ·Q and dQ = `scale` · dS·K, where dK and dV are summed over the query heads that share them.
 ///
 /// 1. [`rows_kernel`](Self::rows_kernel) prepares lse and δ of each row, and clears the buffer `sums`.
 /// 2. [`keys_kernel`](Self::keys_kernel) computes dK and dV, and accumulates dQ in `sums`, in f32. The order of these atomic additions is
@@ -79,7 +79,8 @@ pub use packed::{
 /// If `deterministic`, the second kernel omits dQ, and [`queries_kernel`](Self::queries_kernel) computes dQ in place of the third kernel.
 /// This recomputes Q·Kᵀ and dO·Vᵀ, so there are 7 matrix products instead of 5, but `sums` is not needed.
 ///
-/// Sums are f32; P and dS are rounded to `T` before they are multiplied. The gradients of a query without keys are 0.
+/// Sums are f32; P and dS are rounded to `T` before they are multiplied by other matrices. The gradient with respect to a query without
+/// keys is 0.
 ///
 /// With [`dropout`](Self::dropout), Z contains a factor for each weight, 0 or 1 / (1 − p), and dV = (P ∘ Z)ᵀ·dO and dS = P ∘ (Z ∘ dP − δ).
 /// The kernels compute the random numbers of the forward kernel again, so no mask is stored.
@@ -116,7 +117,7 @@ impl AttentionBackward {
     /// The keys of a tile.
     pub(super) const KEYS: u32 = warpgroup::KEYS;
 
-    /// Returns the kernels for this head size.
+    /// Returns the kernels for a head size and a mask.
     #[must_use]
     pub fn new(head_size: u32, mask: AttentionMask) -> Self {
         let schedule = Schedule::grouped(8);
@@ -143,8 +144,9 @@ impl AttentionBackward {
         self.dropout.then(|| Dropout::new(p, random))
     }
 
-    /// Builds the kernel that prepares `rows` and clears `sums`, named `attention_backward_rows_bf16_128`. If `deterministic`, it does not
-    /// clear `sums` and is named `attention_backward_rows_only_bf16_128`.
+    /// Builds the kernel that prepares `rows` and clears `sums`. For bf16 and a head size of 128, it is named
+    /// `attention_backward_rows_bf16_128`. If `deterministic`, it does not clear `sums` and is named
+    /// `attention_backward_rows_only_bf16_128`.
     ///
     /// # Errors
     /// Returns an error for an unsupported head size.
@@ -254,7 +256,8 @@ impl AttentionBackward {
         })
     }
 
-    /// Builds the kernel that computes dQ if `deterministic`, named `attention_backward_queries_bf16_128_causal`.
+    /// Builds the kernel that computes dQ if `deterministic`. Its name contains the type, the head size and the mask, as in
+    /// `attention_backward_queries_bf16_128_causal`.
     ///
     /// # Errors
     /// Returns the errors of [`keys_kernel`](Self::keys_kernel).

@@ -104,7 +104,8 @@ impl CachedAttention {
         )
     }
 
-    /// Builds the kernel for caches in pages of `page` rows, a power of two from 8 to 128, named `attention_paged_bf16_128_pages16_split2`.
+    /// Builds the kernel for caches in pages of `page` rows, a power of two from 8 to 128. For bf16, a head size of 128, pages of 16 rows
+    /// and two parts, it is named `attention_paged_bf16_128_pages16_split2`.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel), and an error for an unsupported page size.

@@ -122,10 +122,10 @@ pub(super) fn forward<
                     values: &value_ring,
                     visible,
                     query: warp * 16,
-                    clears_values: false,
+                    clears_values: is_packed,
                 };
                 if range.begun().is_some() {
-                    k.for_(ptx::Steps::new(of_all().first, range.first), |_| group.skip());
+                    k.for_(ptx::Steps::new(of_all().first, range.first), |j| group.skip(j));
                 }
                 let mut state = group.start(range.first);
                 if let Some(steps) = range.begun() {
@@ -141,7 +141,7 @@ pub(super) fn forward<
                 logs.tile(warp).store(&log);
                 c.store(&outbox, [sum], |_| o.tile(block, 0));
 
-                k.for_(ptx::Steps::new(range.end, of_all().end), |_| group.skip());
+                k.for_(ptx::Steps::new(range.end, of_all().end), |j| group.skip(j));
             });
         }),
     );

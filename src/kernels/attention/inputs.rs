@@ -275,6 +275,25 @@ impl<'k, T: TensorElement, O: TensorElement> Heads<'k, T, O> {
         ]
     }
 
+    /// Returns Q, K and V of a head, with rows of `d` elements of K and `e` of V. Rows of K and V after the last key, which belong to the next
+    /// packed sequence, count as 0.
+    #[track_caller]
+    pub(super) fn own_factors(
+        &self,
+        sequence: Sequence<'k>,
+        head: Val<'k, u32>,
+        [d, e]: [u32; 2],
+    ) -> [Gl<'k, T, Read>; 3] {
+        let Sequence { first_query, first_key, keys: n, .. } = sequence;
+        let kv_head = head / self.sequences.sizes.group;
+        let [q, keys, values] = &self.factors;
+        [
+            sequence.from(q, head, first_query),
+            sequence.only(keys, kv_head, [first_key, n], d),
+            sequence.only(values, kv_head, [first_key, n], e),
+        ]
+    }
+
     /// Returns O and the logarithms of sums of a head.
     #[track_caller]
     pub(super) fn results(

@@ -34,9 +34,10 @@ const CACHED: u64 = 25 << 20;
 const ROWS: u64 = 300;
 
 impl Attention {
-    /// Returns the kernel for a problem. With a causal mask, tiles have different numbers of steps, and the tiles with the most steps, of
-    /// all heads, come first. If too few of the tiles in progress then read the same keys, heads are processed in groups whose keys and
-    /// values fit in half of the level-2 cache of an H100; the size of the groups is chosen to minimize the total time.
+    /// Returns the kernel for a problem. For sm_90a and a causal mask, tiles have different numbers of steps, and the tiles of all heads
+    /// are processed in descending order of their number of steps. If, in this order, too few of the tiles in progress would read the same
+    /// keys, heads are processed in groups whose keys and values fit in half of the L2 cache of an H100; the size of the groups is chosen
+    /// to minimize the total time.
     #[must_use]
     pub fn for_problem(problem: &AttentionProblem) -> Self {
         let AttentionProblem {
@@ -88,8 +89,8 @@ fn steps(problem: &AttentionProblem, step: u32, end: u32) -> u32 {
 }
 
 impl AttentionBackward {
-    /// Returns the kernels for a problem. As in [`Attention::for_problem`], the tiles of keys are ordered, with a causal mask, by groups of
-    /// heads whose queries, dO and sums fit in half of the level-2 cache of an H100; the size of the groups is chosen to minimize the total
+    /// Returns the kernels for a problem. With a causal mask, the tiles of keys are ordered as in [`Attention::for_problem`], but by groups
+    /// of heads whose queries, dO and sums fit in half of the L2 cache of an H100; the size of the groups is chosen to minimize the total
     /// time. The head sizes of V and Q must be equal.
     #[must_use]
     pub fn for_problem(problem: &AttentionProblem) -> Self {

@@ -44,7 +44,7 @@ pub(super) struct Warpgroup<
     pub(super) factor: Option<Val<'k, f32>>,
     /// The first query of the warp.
     pub(super) query: Val<'k, u32>,
-    /// Whether the values after the last key may be arbitrary, such as NaN, which a weight of 0 would not remove.
+    /// Whether values after the last key are loaded. They may be NaN, which a weight of 0 does not remove.
     pub(super) clears_values: bool,
 }
 
@@ -148,21 +148,37 @@ where
     #[track_caller]
     fn receive_values(&self, j: Val<'k, u32>, masked: bool) -> Received<'k, (V::Tile,)> {
         let stage = self.c.receive(self.values);
-        if self.clears_values && masked {
-            let first = j * self.visible.step;
-            let rows = self.visible.keys.max(first) - first;
-            V::clear(self.c, &stage.tiles().0, rows);
+        if masked {
+            self.clear_values(&stage.tiles().0, j);
         }
         stage
     }
 
-    /// Skips a step in which only queries of other warpgroups have keys.
+    /// Clears the values of step `j` that do not belong to keys, together with the other warpgroups.
     #[track_caller]
-    pub(super) fn skip(&self) {
+    fn clear_values(&self, values: &Filled<V::Tile>, j: Val<'k, u32>) {
+        if !self.clears_values {
+            return;
+        }
+        let step = self.visible.step;
+        let first = j * step;
+        let rows = self.visible.keys.max(first) - first;
+        if C == 1 {
+            V::clear(self.c, values, rows);
+        } else {
+            // A step of some warpgroups is skipped by others; all of them take part in this one.
+            self.c.group().kernel().if_(rows.lt(step), || V::clear(self.c, values, rows));
+        }
+    }
+
+    /// Skips step `j`, in which only queries of other warpgroups have keys.
+    #[track_caller]
+    pub(super) fn skip(&self, j: Val<'k, u32>) {
         let Self { c, keys, values, .. } = *self;
         let stage = c.receive(keys);
         c.release(keys, stage);
         let stage = c.receive(values);
+        self.clear_values(&stage.tiles().0, j);
         c.release(values, stage);
     }
 

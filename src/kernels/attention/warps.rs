@@ -82,7 +82,7 @@ pub(super) fn forward_by_warps<
     let stages = k.pipeline::<(St<T, N, D>, St<T, N, E>), STAGES>();
 
     sequence.if_has(k, tile * height, sequence.queries, || {
-        let [q, keys, values] = matrices.factors(sequence, head);
+        let [q, keys, values] = matrices.own_factors(sequence, head, [16 * D as u32, 16 * E as u32]);
         let row = k.warp() * H as u32;
         let queries = queries.fill(q.tile(tile, 0)).wait();
         let in_registers = 8 * H * E + 8 * H * N + 4 * H * D <= REGISTERS;

@@ -7,32 +7,32 @@ use crate::{
     tiles::Convert,
 };
 
-/// The numbers of a step of [`AdamW`].
+/// The parameters of a step of [`AdamW`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdamWStep {
-    /// The number of the step, from 1.
+    /// The number of the step; the first step has the number 1.
     pub step: u32,
     /// The learning rate.
     pub rate: f32,
-    /// β₁, the factor of the average of gradients, from 0 to less than 1.
+    /// β₁, the decay rate of the average of gradients, at least 0 and less than 1.
     pub beta1: f32,
-    /// β₂, the factor of the average of squared gradients, from 0 to less than 1.
+    /// β₂, the decay rate of the average of squared gradients, at least 0 and less than 1.
     pub beta2: f32,
-    /// ε, which is added to the root of the average of squared gradients.
+    /// ε, which is added to the square root of the average of squared gradients.
     pub epsilon: f32,
     /// The weight decay, relative to the learning rate.
     pub decay: f32,
 }
 
 impl AdamWStep {
-    /// Returns a step with β₁ = 0.9, β₂ = 0.999, ε = 10⁻⁸ and weight decay 0.01, PyTorch's defaults.
+    /// Returns a step with PyTorch's defaults: β₁ = 0.9, β₂ = 0.999, ε = 10⁻⁸, and a weight decay of 0.01.
     pub const fn new(step: u32, rate: f32) -> Self {
         Self { step, rate, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, decay: 0.01 }
     }
 }
 
-/// Updates `count` parameters p and the averages `mean` and `square` of their gradients g and of the squared gradients, in place, as described
-/// in [`AdamW`]. The averages are zeros before the first step.
+/// Updates `count` parameters p, the averages `mean` of their gradients g, and the averages `square` of the squared gradients, all in
+/// place, as described in [`AdamW`]. Before the first step, the averages must be zero.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -49,7 +49,7 @@ impl AdamWStep {
 /// ```
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, if β₁ or β₂ is out of range.
+/// Returns [`CallError`], for example `Refused` if β₁ or β₂ is out of range.
 pub fn adamw<'a, P, G>(
     on: impl Into<Queue<'a>>,
     step: &AdamWStep,

@@ -43,8 +43,7 @@ pub struct AttentionShape {
 }
 
 impl AttentionShape {
-    /// Returns the shape of self-attention without a mask, for these numbers of sequences, heads, positions, and columns per head, in the
-    /// order [`HeadOrder::Positions`].
+    /// Returns the shape of self-attention without a mask for `batches` sequences, in the order [`HeadOrder::Positions`].
     pub const fn new(batches: u32, heads: u32, positions: u32, head_size: u32) -> Self {
         Self {
             batches,
@@ -104,8 +103,8 @@ pub(super) struct Arguments {
     pub(super) scale: f32,
 }
 
-/// Computes O = softmax(scale · Q·Kᵀ)·V for each head, and in `lse` the logarithms of the sums of exponentials, contiguous:
-/// `[batch][head][query]`. The kernel is that of [`Attention::for_problem`]. Requires sm_80 or later.
+/// Computes O = softmax(scale · Q·Kᵀ)·V for each head, and stores the logarithms of the sums of exponentials in `lse`, a contiguous array
+/// `[batch][head][query]`. [`Attention::for_problem`] chooses the kernel. Requires sm_80 or later.
 ///
 /// ```
 /// use warpwright::{kernels::{AttentionMask, call}, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -125,7 +124,7 @@ pub(super) struct Arguments {
 /// ```
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, if `heads` is not a multiple of `kv_heads`, or if no kernel supports the head sizes.
+/// Returns [`CallError`], for example `Refused` if `heads` is not a multiple of `kv_heads`, or if no kernel supports the head sizes.
 #[doc(alias = "scaled_dot_product_attention")]
 pub fn attention<'a, T>(
     on: impl Into<Queue<'a>>,
@@ -192,7 +191,7 @@ pub struct AttentionDerivatives<'a, T> {
 }
 
 impl AttentionShape {
-    /// Returns the number of elements of each of the two `workspace` buffers of [`attention_backward`].
+    /// Returns the numbers of elements of the two `workspace` buffers of [`attention_backward`].
     #[must_use]
     pub fn workspace(&self, deterministic: bool) -> [usize; 2] {
         let heads = self.batches as usize * self.heads as usize;
@@ -210,13 +209,13 @@ pub(super) fn check_values(call: &'static str, [head_size, value_size]: [u32; 2]
     Err(refused(call, format!("values of {head_size} elements, as keys have"), value_size))
 }
 
-/// Computes the gradients of [`attention`] with respect to Q, K and V, in three launches of the kernels of
-/// [`AttentionBackward::for_problem`]. If `deterministic`, the results have the same bits in every run. Returns the call that computes dK
-/// and dV.
+/// Computes the gradients of [`attention`] with respect to Q, K and V, in three launches of kernels that [`AttentionBackward::for_problem`]
+/// chooses. If `deterministic`, the results have the same bits in every run. The returned [`Called`] describes the kernel that computes dK
+/// and dV. Requires sm_90a.
 ///
 /// # Errors
-/// Returns [`CallError`], for example if the head size is not 32, 64 or 128. After an error of the second or third launch, the contents of
-/// the results are unspecified.
+/// Returns [`CallError`], for example if the head sizes of Q and V differ, or if they are not 32, 64 or 128. If the second or third launch
+/// fails, the contents of the results are unspecified.
 #[doc(alias = "scaled_dot_product_attention_backward")]
 pub fn attention_backward<'a, T>(
     on: impl Into<Queue<'a>>,

@@ -1,7 +1,7 @@
 //! Several matrix products of the same size.
 
 use super::{
-    distances::{Distances, MatrixDistances},
+    distances::{Counts, Matrices, with_copies},
     gemm::{GemmOperand, GemmShape, gpu_of},
     operands::{Rows, RowsMut},
 };
@@ -11,8 +11,8 @@ use crate::{
     tiles::Convert,
 };
 
-/// The number of products of [`batched_gemm`], and the distances between the first elements of consecutive matrices, in elements. `None` is
-/// the distance without gaps: a matrix begins after the last row, or column, of the preceding one.
+/// The number of products that [`batched_gemm`] computes, and the distances between the first elements of consecutive matrices, in
+/// elements. `None` means that a matrix begins immediately after the last row (or column, in column order) of the preceding one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GemmBatches {
     /// The number of products.
@@ -26,15 +26,15 @@ pub struct GemmBatches {
 }
 
 impl GemmBatches {
-    /// Returns this number of products whose matrices have no gaps between them.
+    /// Returns `count` products of contiguous matrices.
     pub const fn new(count: u32) -> Self {
         Self { count, a_distance: None, b_distance: None, d_distance: None }
     }
 }
 
-/// Computes D = f(A·B) for each of several products of the same size, in one launch of the kernel of [`Gemm::for_batches`]. The requirements
-/// for sizes and strides are those of [`gemm`](super::gemm()). On devices of compute capability 9.0, the distances between matrices A and
-/// between matrices B must be multiples of 16 bytes, too.
+/// Computes D = f(A·B) for each of several products of the same size, in one launch. [`Gemm::for_batches`] chooses the kernel. The
+/// requirements for sizes and strides are those of [`gemm`](super::gemm()), and operands are copied under the same conditions; the
+/// conditions for strides also apply to the distances between matrices.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -53,7 +53,7 @@ impl GemmBatches {
 /// ```
 ///
 /// # Errors
-/// Returns the errors of [`gemm`](super::gemm()); `Refused` also if matrices D overlap.
+/// Returns the errors of [`gemm`](super::gemm()), and `Refused` if matrices D overlap.
 #[doc(alias = "bmm")]
 pub fn batched_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,
@@ -70,18 +70,22 @@ where
     const CALL: &str = "batched_gemm";
     let queue = on.into();
     let GemmBatches { count, a_distance, b_distance, d_distance } = *batches;
-    let matrices = Distances::of(CALL, queue, shape, shape.n, (a.rows(), b.rows()), d.rows_mut())?;
-    let apart = MatrixDistances::of(CALL, queue, shape, &matrices, [a_distance, b_distance, d_distance])?;
-    let Distances { a: (a, lda), b: (b, ldb), d: (d, ldd), .. } = matrices;
-    let GemmShape { m, n, k, .. } = *shape;
-    queue.launch::<_, _, BatchedGemmArgs<T, D>>(
+    let (a_count, b_count, d_count) = ((count, a_distance), (count, b_distance), (count, d_distance));
+    let counts = Counts { a: a_count, b: b_count, d: d_count, ..Counts::ONE };
+    let factors = (a.rows(), b.rows());
+    let matrices = Matrices::of(CALL, queue, shape, shape.n, factors, d.rows_mut(), counts)?;
+    let Matrices { shape, a, b, d, ldd, d_distance, any } = matrices;
+    let GemmShape { m, n, k, .. } = shape;
+    let (of_a, of_b) = (a.buffer(), b.buffer());
+    let called = queue.launch::<_, _, BatchedGemmArgs<T, D>>(
         CALL,
-        (*shape, count, apart.any),
+        (shape, count, any),
         |(shape, count, any)| {
             let gemm = Gemm::for_batches::<T>(shape.a, shape.b, [m, n, k], *count, &gpu_of(queue));
             shape.for_distances(gemm, *any)
         },
         Gemm::batched_kernel::<T, T::Sum, D>,
-        (a, lda, apart.a, b, ldb, apart.b, d, ldd, apart.d, m, n, k, count),
-    )
+        (of_a, a.stride(), a.distance, of_b, b.stride(), b.distance, d, ldd, d_distance, m, n, k, count),
+    )?;
+    Ok(with_copies(called, [&a, &b]))
 }

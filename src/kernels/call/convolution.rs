@@ -11,13 +11,13 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// Convolves the sequence of each batch and channel with the filter of its channel by Fourier transforms of `size` points, 1024 or 4096, as
-/// described in [`FftConvolution`]: y = F⁻¹(F(u) ∘ f). u and y have `batches`·`channels` rows of `length` elements, a multiple of √`size` that is
-/// at most `size`; the strides between rows must be multiples of 8 elements. `re` and `im`, `[channel][size]`, are the real and imaginary parts
-/// of f, the transform of the filters. Requires sm_80 or later.
+/// Convolves the sequence of each batch and channel with the filter of its channel, using Fourier transforms of `size` points (1024 or
+/// 4096), as described in [`FftConvolution`]: y = F⁻¹(F(u) ∘ f). u and y have `batches`·`channels` rows of `length` elements; `length` must
+/// be a multiple of √`size` and at most `size`, and the strides between rows must be multiples of 8 elements. `re` and `im`,
+/// `[channel][size]`, are the real and imaginary parts of f, the transform of the filters. Requires sm_80 or later.
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, for unsupported lengths.
+/// Returns [`CallError`], for example `Refused` for unsupported lengths.
 #[doc(alias = "FlashFFTConv")]
 pub fn fft_convolution<'a, T>(
     on: impl Into<Queue<'a>>,

@@ -37,7 +37,7 @@ pub struct CacheShape {
 /// requires sm_90a.
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, if `heads` is not a multiple of `kv_heads`, or if no kernel supports the head size.
+/// Returns [`CallError`], for example `Refused` if `heads` is not a multiple of `kv_heads`, or if no kernel supports the head size.
 #[doc(alias = "decode")]
 pub fn cached_attention<'a, T>(
     on: impl Into<Queue<'a>>,

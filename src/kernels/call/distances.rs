@@ -1,21 +1,28 @@
-//! The strides of the matrices of a product.
+//! The matrices of a product as its kernel requires them. Factors that it cannot read where they are, are copied first.
+
+use std::sync::Arc;
 
 use super::{
     gemm::GemmShape,
-    operands::{product, refused},
+    operands::{portable_target, product, refused},
 };
 use crate::{
-    kernels::{Gemm, MatrixOrder},
+    kernels::{Gemm, MatrixOrder, Permute, PermuteArgs},
     ptx::Target,
-    run::{BufferMut, BufferRef, CallError, Queue},
+    run::{Buffer, BufferMut, BufferRef, CallError, Called, Picked, Queue},
     tensor::TensorElement,
 };
 
 /// The matrices of a product, with the strides between their rows or columns.
-pub(super) struct Distances<'a, T, D> {
-    pub(super) a: (BufferRef<'a, T>, u32),
-    pub(super) b: (BufferRef<'a, T>, u32),
-    pub(super) d: (BufferMut<'a, D>, u32),
+pub(super) struct Matrices<'a, T, D> {
+    /// The shape with the orders in which the kernel reads the factors.
+    pub(super) shape: GemmShape,
+    pub(super) a: Factor<'a, T>,
+    pub(super) b: Factor<'a, T>,
+    pub(super) d: BufferMut<'a, D>,
+    pub(super) ldd: u32,
+    /// The distance between consecutive matrices D.
+    pub(super) d_distance: u32,
     pub(super) any: AnyDistance,
 }
 
@@ -28,117 +35,245 @@ pub(super) struct AnyDistance {
     pub(super) result: bool,
 }
 
-impl<'a, T: TensorElement, D: TensorElement> Distances<'a, T, D> {
-    /// Checks the strides of a product whose B has this number of columns.
+/// The numbers of matrices, and the distances between consecutive ones; `None` is the distance without gaps.
+#[derive(Clone, Copy)]
+pub(super) struct Counts {
+    pub(super) a: (u32, Option<u32>),
+    pub(super) b: (u32, Option<u32>),
+    pub(super) d: (u32, Option<u32>),
+    /// Whether the tiles of B also begin at column n.
+    pub(super) is_gated: bool,
+}
+
+impl Counts {
+    /// One product.
+    pub(super) const ONE: Self = Self { a: (1, None), b: (1, None), d: (1, None), is_gated: false };
+}
+
+type Operand<'a, T> = (BufferRef<'a, T>, Option<u32>);
+
+impl<'a, T: TensorElement, D: TensorElement> Matrices<'a, T, D> {
+    /// Checks the matrices of products whose B have this number of columns, and copies factors where it is necessary.
     pub(super) fn of(
         call: &'static str,
         queue: Queue<'_>,
         shape: &GemmShape,
         cols: u32,
-        ((a, lda), (b, ldb)): (Operand<'a, T>, Operand<'a, T>),
+        (a, b): (Operand<'a, T>, Operand<'a, T>),
         (d, ldd): (BufferMut<'a, D>, Option<u32>),
+        counts: Counts,
     ) -> Result<Self, CallError> {
         let GemmShape { m, n, k, .. } = *shape;
-        let lines_of_a = Lines::new(shape.a, [m, k], lda);
-        let lines_of_b = Lines::new(shape.b, [k, cols], ldb);
-        let lines_of_d = Lines::new(MatrixOrder::Row, [m, n], ldd);
-        if lines_of_d.distance < n && m > 1 {
-            let expected = format!("rows of D that are at least {n} elements apart");
-            return Err(refused(call, expected, lines_of_d.distance));
+        let of_d = Lines::new(MatrixOrder::Row, [m, n], ldd);
+        let d_distance = of_d.apart(call, counts.d)?;
+        if of_d.stride < n && m > 1 {
+            return Err(refused(
+                call,
+                format!("rows of D that are at least {n} elements apart"),
+                of_d.stride,
+            ));
         }
-        let any = if Gemm::target_of(queue.cache().capability()) == Target::SM_90A {
-            lines_of_a.check::<T>(call, "A")?;
-            lines_of_b.check::<T>(call, "B")?;
+        let end = u64::from(m.saturating_sub(1)) * u64::from(of_d.stride) + u64::from(n);
+        if counts.d.0 > 1 && u64::from(d_distance) < end {
+            return Err(refused(
+                call,
+                format!("matrices D that are at least {end} elements apart"),
+                d_distance,
+            ));
+        }
+        let a = Given::new(call, shape.a, [m, k], a, counts.a)?;
+        let b = Given::new(call, shape.b, [k, cols], b, counts.b)?;
+        // `wgmma` transposes elements of 16 bits only, `ldmatrix` too. Boxes of tensor copies begin at multiples of 16 bytes of a row.
+        let cannot_transpose = T::SIZE != 2;
+        let halves = counts.is_gated && !is_whole::<T>(n);
+        let a = a.readable(call, queue, cannot_transpose.then_some(MatrixOrder::Row))?;
+        let b = b.readable(call, queue, (cannot_transpose || halves).then_some(MatrixOrder::Col))?;
+        let is_whole_result = is_whole::<D>(d_distance) && d.is_aligned(BYTES) && is_whole::<D>(of_d.stride);
+        let any = if has_tensor_copies(queue) {
             // Tensor copies clip rows of any length.
-            AnyDistance { operands: false, result: !is_whole::<D>(lines_of_d.distance) }
+            AnyDistance { operands: false, result: !is_whole_result }
         } else {
-            let operands = !(lines_of_a.are_whole::<T>() && lines_of_b.are_whole::<T>());
-            AnyDistance { operands, result: !lines_of_d.are_whole::<D>() }
+            let operands = !(a.is_whole() && b.is_whole());
+            AnyDistance { operands, result: !(is_whole_result && of_d.are_whole::<D>()) }
         };
-        let [lda, ldb, ldd] = [lines_of_a, lines_of_b, lines_of_d].map(|lines| lines.distance);
-        Ok(Self { a: (a, lda), b: (b, ldb), d: (d, ldd), any })
+        let shape = GemmShape { a: a.lines.order, b: b.lines.order, ..*shape };
+        Ok(Self { shape, a, b, d, ldd: of_d.stride, d_distance, any })
     }
 }
 
-/// The distances between consecutive matrices of several products, and the rows that the kernel must support.
-pub(super) struct MatrixDistances {
-    pub(super) a: u32,
-    pub(super) b: u32,
-    pub(super) d: u32,
-    pub(super) any: AnyDistance,
+/// A factor as the kernel reads it.
+pub(super) struct Factor<'a, T> {
+    memory: Memory<'a, T>,
+    lines: Lines,
+    /// The distance between consecutive matrices; 0 if there is one.
+    pub(super) distance: u32,
+    copied: Option<Arc<Picked>>,
 }
 
-impl MatrixDistances {
-    /// Checks the distances between matrices with these strides. Without gaps, a matrix begins after the last row, or column, of the
-    /// preceding one.
-    pub(super) fn of<T: TensorElement, D: TensorElement>(
-        call: &'static str,
-        queue: Queue<'_>,
-        shape: &GemmShape,
-        matrices: &Distances<'_, T, D>,
-        [a, b, d]: [Option<u32>; 3],
-    ) -> Result<Self, CallError> {
-        let GemmShape { m, n, k, .. } = *shape;
-        let without_gaps = |order, [rows, cols]: [u32; 2], stride| {
-            product(call, &[if order == MatrixOrder::Row { rows } else { cols }, stride])
-        };
-        let a = a.map_or_else(|| without_gaps(shape.a, [m, k], matrices.a.1), Ok)?;
-        let b = b.map_or_else(|| without_gaps(shape.b, [k, n], matrices.b.1), Ok)?;
-        let d = d.map_or_else(|| without_gaps(MatrixOrder::Row, [m, n], matrices.d.1), Ok)?;
-        let end = u64::from(m.saturating_sub(1)) * u64::from(matrices.d.1) + u64::from(n);
-        if u64::from(d) < end {
-            return Err(refused(call, format!("matrices D that are at least {end} elements apart"), d));
+enum Memory<'a, T> {
+    Given(BufferRef<'a, T>),
+    Copy(Buffer<T>),
+}
+
+impl<T: TensorElement> Factor<'_, T> {
+    /// Returns the elements.
+    pub(super) fn buffer(&self) -> BufferRef<'_, T> {
+        match &self.memory {
+            Memory::Given(buffer) => *buffer,
+            Memory::Copy(buffer) => buffer.into(),
         }
-        let mut any = matrices.any;
-        any.result |= !is_whole::<D>(d);
-        if Gemm::target_of(queue.cache().capability()) != Target::SM_90A {
-            any.operands |= !(is_whole::<T>(a) && is_whole::<T>(b));
-            return Ok(Self { a, b, d, any });
-        }
-        for (name, distance) in [("A", a), ("B", b)] {
-            if !is_whole::<T>(distance) {
-                let expected =
-                    format!("matrices {name} that are a multiple of {} elements apart", 16 / T::SIZE);
-                return Err(refused(call, expected, distance));
-            }
-        }
-        Ok(Self { a, b, d, any })
+    }
+
+    /// Returns the leading dimension.
+    pub(super) fn stride(&self) -> u32 {
+        self.lines.stride
+    }
+
+    /// Returns whether 16-byte copies can read all of it.
+    fn is_whole(&self) -> bool {
+        self.lines.are_whole::<T>() && is_whole::<T>(self.distance) && self.buffer().is_aligned(BYTES)
     }
 }
 
-type Operand<'a, T> = (BufferRef<'a, T>, Option<u32>);
+/// Adds the copies of the factors to the report of the call.
+pub(super) fn with_copies<T>(mut called: Called, [a, b]: [&Factor<'_, T>; 2]) -> Called {
+    called.copies.extend([a, b].into_iter().filter_map(|factor| factor.copied.clone()));
+    called
+}
 
-/// The rows, or columns, of a matrix that are contiguous.
-struct Lines {
-    order: MatrixOrder,
-    length: u32,
+/// A factor as it is passed.
+struct Given<'a, T> {
+    buffer: BufferRef<'a, T>,
+    lines: Lines,
+    /// The number of matrices that are stored, and the distance between them.
+    count: u32,
     distance: u32,
 }
 
+impl<'a, T: TensorElement> Given<'a, T> {
+    fn new(
+        call: &'static str,
+        order: MatrixOrder,
+        size: [u32; 2],
+        (buffer, stride): Operand<'a, T>,
+        count: (u32, Option<u32>),
+    ) -> Result<Self, CallError> {
+        let lines = Lines::new(order, size, stride);
+        let distance = lines.apart(call, count)?;
+        Ok(Self { buffer, lines, count: if distance == 0 { count.0.min(1) } else { count.0 }, distance })
+    }
+
+    /// Returns a factor that the kernel can read: in the order `required`, if any, and for tensor copies, with strides and addresses that are
+    /// multiples of 16 bytes.
+    fn readable(
+        self,
+        call: &'static str,
+        queue: Queue<'_>,
+        required: Option<MatrixOrder>,
+    ) -> Result<Factor<'a, T>, CallError> {
+        let Self { buffer, lines, distance, .. } = self;
+        let is_aligned = is_whole::<T>(lines.stride) && is_whole::<T>(distance) && buffer.is_aligned(BYTES);
+        let transposes = required.is_some_and(|order| lines.order != order);
+        if transposes || has_tensor_copies(queue) && !is_aligned {
+            return self.copied(call, queue, transposes);
+        }
+        Ok(Factor { memory: Memory::Given(buffer), lines, distance, copied: None })
+    }
+
+    /// Copies the matrices to rows, or columns, that are a multiple of 16 bytes apart.
+    fn copied(
+        self,
+        call: &'static str,
+        queue: Queue<'_>,
+        transposes: bool,
+    ) -> Result<Factor<'a, T>, CallError> {
+        let Self { buffer, lines: from, count, distance } = self;
+        let target = portable_target(call, queue)?;
+        let to = from.padded::<T>(call, transposes)?;
+        let to_distance = to.apart(call, (count, None))?;
+        let length = u64::from(count) * u64::from(to.count) * u64::from(to.stride);
+        let length =
+            usize::try_from(length).map_err(|_| refused(call, "a copy that fits in memory", length))?;
+        let mut copy = queue.workspace::<T>(call, length)?;
+        let sizes = [from.length, from.stride, distance, to.stride, to_distance];
+        let permute = if transposes {
+            Permute::Tiles
+        } else {
+            let widest = (BYTES as u32 / T::SIZE).max(1);
+            let is_wide = buffer.is_aligned(BYTES) && sizes.iter().all(|size| size.is_multiple_of(widest));
+            Permute::rows(from.length, if is_wide { widest } else { 1 })
+        };
+        let strides = |distance, stride| [0, 0, distance, stride];
+        let (of_x, of_y) = (strides(distance, from.stride), strides(to_distance, to.stride));
+        let called = queue.launch::<_, _, PermuteArgs<T>>(
+            call,
+            permute,
+            |permute| *permute,
+            |permute| permute.kernel(target),
+            (buffer, &mut copy, [1, 1, count, from.count, from.length], of_x, of_y),
+        )?;
+        let memory = Memory::Copy(copy);
+        Ok(Factor { memory, lines: to, distance: to_distance, copied: Some(called.kernel) })
+    }
+}
+
+/// The rows, or columns, of a matrix that are contiguous.
+#[derive(Clone, Copy)]
+struct Lines {
+    order: MatrixOrder,
+    count: u32,
+    length: u32,
+    stride: u32,
+}
+
 impl Lines {
-    fn new(order: MatrixOrder, [rows, cols]: [u32; 2], distance: Option<u32>) -> Self {
-        let length = if order == MatrixOrder::Row { cols } else { rows };
-        Self { order, length, distance: distance.unwrap_or(length) }
+    fn new(order: MatrixOrder, [rows, cols]: [u32; 2], stride: Option<u32>) -> Self {
+        let [count, length] = if order == MatrixOrder::Row { [rows, cols] } else { [cols, rows] };
+        Self { order, count, length, stride: stride.unwrap_or(length) }
+    }
+
+    /// Returns the distance between this number of matrices, which is 0 for one. Without gaps, a matrix begins after the last row, or column,
+    /// of the preceding one.
+    fn apart(self, call: &'static str, (count, distance): (u32, Option<u32>)) -> Result<u32, CallError> {
+        match (count, distance) {
+            (..=1, _) => Ok(0),
+            (_, Some(distance)) => Ok(distance),
+            (_, None) => product(call, &[self.count, self.stride]),
+        }
+    }
+
+    /// Returns the lines of a copy, or of a transposed copy. Long lines begin at cache lines, so that parts of them are in few.
+    fn padded<T: TensorElement>(self, call: &'static str, transposes: bool) -> Result<Self, CallError> {
+        let (order, count, length) = match (transposes, self.order) {
+            (false, order) => (order, self.count, self.length),
+            (true, MatrixOrder::Row) => (MatrixOrder::Col, self.length, self.count),
+            (true, MatrixOrder::Col) => (MatrixOrder::Row, self.length, self.count),
+        };
+        let unit = if u64::from(length) * u64::from(T::SIZE) < LONG { BYTES } else { CACHE_LINE };
+        let stride = length.checked_next_multiple_of((unit as u32 / T::SIZE).max(1));
+        let too_long = || refused(call, "rows and columns of fewer than 2³² elements", length);
+        Ok(Self { order, count, length, stride: stride.ok_or_else(too_long)? })
     }
 
     /// Returns whether they are multiples of 16 bytes long and apart.
     fn are_whole<T: TensorElement>(&self) -> bool {
-        is_whole::<T>(self.length) && is_whole::<T>(self.distance)
-    }
-
-    /// Rejects distances that are not multiples of 16 bytes.
-    fn check<T: TensorElement>(&self, call: &'static str, name: &str) -> Result<(), CallError> {
-        let distance = self.distance;
-        if is_whole::<T>(distance) {
-            return Ok(());
-        }
-        let lines = self.order.plural();
-        let expected = format!("{lines} of {name} that are a multiple of {} elements apart", 16 / T::SIZE);
-        Err(refused(call, expected, format!("{distance}: `pad_rows` copies others")))
+        is_whole::<T>(self.length) && is_whole::<T>(self.stride)
     }
 }
 
+/// The bytes of the largest access, of which strides and addresses for tensor copies are multiples.
+const BYTES: u64 = 16;
+/// The bytes of a cache line.
+const CACHE_LINE: u64 = 128;
+/// The bytes of lines for which padding to whole cache lines takes little memory.
+const LONG: u64 = 8 * CACHE_LINE;
+
 /// Returns whether this number of elements is a multiple of 16 bytes.
 fn is_whole<T: TensorElement>(elements: u32) -> bool {
-    (u64::from(elements) * u64::from(T::SIZE)).is_multiple_of(16)
+    (u64::from(elements) * u64::from(T::SIZE)).is_multiple_of(BYTES)
+}
+
+/// Returns whether the kernel for the device loads with tensor copies.
+fn has_tensor_copies(queue: Queue<'_>) -> bool {
+    Gemm::target_of(queue.cache().capability()) == Target::SM_90A
 }

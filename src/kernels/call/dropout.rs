@@ -33,7 +33,7 @@ impl DropoutMask {
 /// x.
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, if `p` is not from 0 to 1.
+/// Returns [`CallError`], for example `Refused` if `p` is not between 0 and 1.
 pub fn dropout<'a, X, Y>(
     on: impl Into<Queue<'a>>,
     mask: DropoutMask,

@@ -56,11 +56,11 @@ where
 }
 
 /// Computes table\[indices\] += x: adds row i of the m×n matrix x to row `indices[i]` of the table of `rows` rows of n elements, unless the
-/// table has no such row. With the gradient with respect to the result of [`gather`], this computes the gradient with respect to its table.
-/// If an index occurs more than once, the last bits of its sums may differ between calls.
+/// table has no such row. If x is the gradient with respect to the result of [`gather`], the result is the gradient with respect to the
+/// table. If an index occurs more than once, the last bits of the sums in that row may differ between calls.
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, if rows of the table overlap.
+/// Returns [`CallError`], for example `Refused` if rows of the table overlap.
 #[doc(alias = "index_add")]
 pub fn scatter_add<'a, X>(
     on: impl Into<Queue<'a>>,

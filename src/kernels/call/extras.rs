@@ -15,10 +15,10 @@ use crate::{
 /// The operands of [`AttentionExtras`]; those that are `None` have no effect.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExtraOperands<'a> {
-    /// The soft cap c, from 0.001 to 10,000: each score is replaced by c·tanh(score / c).
+    /// The soft cap c, from 0.001 to 10,000: each score is replaced with c·tanh(score / c).
     pub soft_cap: Option<f32>,
-    /// ALiBi: one slope per query head, by which the distance between the positions of query and key is multiplied before it is subtracted
-    /// from a score.
+    /// ALiBi: one slope per query head. The product of the slope and the distance between the positions of query and key is subtracted from
+    /// each score.
     pub slopes: Option<BufferRef<'a, f32>>,
     /// Attention sinks: one score per query head, whose exponential is added to the sum of the exponentials of each row.
     pub sinks: Option<BufferRef<'a, f32>>,
@@ -49,7 +49,7 @@ pub struct ExtraOperands<'a> {
 /// ```
 ///
 /// # Errors
-/// Returns the errors of [`attention`](super::attention()); `Refused` also for a soft cap or a probability out of range.
+/// Returns the errors of [`attention`](super::attention()), and `Refused` if the soft cap or the probability is out of range.
 #[doc(alias = "softcap")]
 #[doc(alias = "ALiBi")]
 pub fn attention_with_extras<'a, T>(

@@ -1,7 +1,7 @@
 //! Matrix products.
 
 use super::{
-    distances::{AnyDistance, Distances},
+    distances::{AnyDistance, Counts, Matrices, with_copies},
     operands::{Rows, RowsMut, refused},
 };
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
         Activation, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult, GemmSum, GemmTile, GpuKind,
         MatrixOrder,
     },
-    ptx::{bf16, e4m3, e5m2, f16, tf32},
+    ptx::{Target, bf16, e4m3, e5m2, f16, tf32},
     run::{BufferRef, CallError, Called, Queue},
     tensor::TensorElement,
     tiles::{Convert, Product},
@@ -39,8 +39,8 @@ impl GemmShape {
     }
 }
 
-/// A type of factors: [`bf16`], [`struct@f16`], [`tf32`], [`e4m3`] and [`e5m2`], whose products are summed in f32, and `i8` and `u8`, whose
-/// products are summed in i32.
+/// An element type of A and B: [`bf16`], [`struct@f16`], [`tf32`], [`e4m3`] or [`e5m2`], whose products are summed in f32, or `i8` or `u8`,
+/// whose products are summed in i32.
 pub trait GemmOperand: TensorElement + Product<Self, Self::Sum> {
     /// The type in which products are summed.
     type Sum: GemmSum + Convert<f32>;
@@ -64,10 +64,11 @@ factors! {
     u8:   i32;
 }
 
-/// The operands of an [`Epilogue`]: D = f(α · rᵢ · sⱼ · (A·B)ᵢⱼ + β · Cᵢⱼ + biasⱼ), without the factors and terms that are `None`.
+/// The operands of an [`Epilogue`], which computes D = f(α · rᵢ · sⱼ · (A·B)ᵢⱼ + β · Cᵢⱼ + biasⱼ), without the factors and terms that are
+/// `None`.
 #[derive(Clone, Copy, Debug)]
 pub struct FusedOperands<'a, D> {
-    /// α, the factor of A·B.
+    /// α, by which A·B is multiplied.
     pub alpha: Option<f32>,
     /// r, one scale for each row: m elements.
     pub row_scales: Option<BufferRef<'a, f32>>,
@@ -85,12 +86,29 @@ impl<D> Default for FusedOperands<'_, D> {
     }
 }
 
-/// Computes D = f(A·B) with the kernel of [`Gemm::for_problem`]: with `wgmma` on devices of compute capability 9.0, with `mma.sync` on other
-/// devices of compute capability 8.0 or later. On devices of compute capability 9.0, the strides between the rows (or columns, in column
-/// order) of A and B must be multiples of 16 bytes; the stride between the rows of D may be any number of elements, at least n.
+impl<D> FusedOperands<'_, D> {
+    /// Returns the epilogue with these operands.
+    pub(super) fn epilogue(&self) -> Epilogue {
+        Epilogue {
+            alpha: self.alpha.is_some(),
+            row_scales: self.row_scales.is_some(),
+            col_scales: self.col_scales.is_some(),
+            c: self.c.is_some(),
+            bias: self.bias.is_some(),
+        }
+    }
+}
+
+/// Computes D = f(A·B). [`Gemm::for_problem`] chooses the kernel, which uses `wgmma` on devices of compute capability 9.0, and `mma.sync`
+/// on other devices of compute capability 8.0 or later. The strides between the rows (or columns, in column order) of A and B may have any
+/// value; the stride between the rows of D must be at least n.
+///
+/// If the kernel cannot read an operand, another kernel first copies it to a workspace, which the call allocates and frees in stream order;
+/// [`Called::copies`] lists these kernels. This applies to operands that are not 16 bits wide unless A is in rows and B in columns, and, on
+/// devices of compute capability 9.0, to addresses and strides that are not multiples of 16 bytes.
 ///
 /// # Errors
-/// Returns [`CallError`], for example, for factors that are not 16 bits wide, if A is not row-major or B is not column-major.
+/// Returns [`CallError`], for example if rows of D overlap.
 pub fn gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,
     shape: &GemmShape,
@@ -104,19 +122,21 @@ where
 {
     const CALL: &str = "gemm";
     let queue = on.into();
-    let distances = Distances::of(CALL, queue, shape, shape.n, (a.rows(), b.rows()), d.rows_mut())?;
-    let Distances { a: (a, lda), b: (b, ldb), d: (d, ldd), any } = distances;
-    queue.launch::<_, _, GemmArgs<T, D>>(
+    let factors = (a.rows(), b.rows());
+    let matrices = Matrices::of(CALL, queue, shape, shape.n, factors, d.rows_mut(), Counts::ONE)?;
+    let Matrices { shape, a, b, d, ldd, any, .. } = matrices;
+    let called = queue.launch::<_, _, GemmArgs<T, D>>(
         CALL,
-        (*shape, any),
+        (shape, any),
         |_| shape.picked::<T, D>(queue, shape.n, any),
         Gemm::kernel::<T, T::Sum, D>,
-        (a, lda, b, ldb, d, ldd, shape.m, shape.n, shape.k),
-    )
+        (a.buffer(), a.stride(), b.buffer(), b.stride(), d, ldd, shape.m, shape.n, shape.k),
+    )?;
+    Ok(with_copies(called, [&a, &b]))
 }
 
 /// Computes D = f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ followed by those of B₂, and D has n columns (`shape.n`). With
-/// [`Activation::Silu`], this is SwiGLU. Requires a device of compute capability 9.0.
+/// [`Activation::Silu`], this is SwiGLU.
 ///
 /// # Errors
 /// Returns the errors of [`gemm`].
@@ -135,15 +155,18 @@ where
     const CALL: &str = "gated_gemm";
     let queue = on.into();
     let both = shape.n.checked_mul(2).ok_or_else(|| refused(CALL, "2n below 2³²", 2 * u64::from(shape.n)))?;
-    let distances = Distances::of(CALL, queue, shape, both, (a.rows(), b.rows()), d.rows_mut())?;
-    let Distances { a: (a, lda), b: (b, ldb), d: (d, ldd), any } = distances;
-    queue.launch::<_, _, GemmArgs<T, D>>(
+    let factors = (a.rows(), b.rows());
+    let counts = Counts { is_gated: true, ..Counts::ONE };
+    let matrices = Matrices::of(CALL, queue, shape, both, factors, d.rows_mut(), counts)?;
+    let Matrices { shape, a, b, d, ldd, any, .. } = matrices;
+    let called = queue.launch::<_, _, GemmArgs<T, D>>(
         CALL,
-        (*shape, any),
+        (shape, any),
         |_| for_gated(shape.picked::<T, D>(queue, both, any)),
         Gemm::gated_kernel::<T, T::Sum, D>,
-        (a, lda, b, ldb, d, ldd, shape.m, shape.n, shape.k),
-    )
+        (a.buffer(), a.stride(), b.buffer(), b.stride(), d, ldd, shape.m, shape.n, shape.k),
+    )?;
+    Ok(with_copies(called, [&a, &b]))
 }
 
 /// Computes D = f(A·B) with an [`Epilogue`]: scales, the addition of another matrix, and a bias.
@@ -164,28 +187,42 @@ where
 {
     const CALL: &str = "fused_gemm";
     let queue = on.into();
-    let distances = Distances::of(CALL, queue, shape, shape.n, (a.rows(), b.rows()), d.rows_mut())?;
-    let Distances { a: (a, lda), b: (b, ldb), d: (d, ldd), any } = distances;
+    let factors = (a.rows(), b.rows());
+    let matrices = Matrices::of(CALL, queue, shape, shape.n, factors, d.rows_mut(), Counts::ONE)?;
+    let Matrices { shape, a, b, d, ldd, any, .. } = matrices;
     let FusedOperands { alpha, row_scales, col_scales, c, bias } = *operands;
-    let epilogue = Epilogue {
-        alpha: alpha.is_some(),
-        row_scales: row_scales.is_some(),
-        col_scales: col_scales.is_some(),
-        c: c.is_some(),
-        bias: bias.is_some(),
-    };
+    let epilogue = operands.epilogue();
     let (c, ldc, beta) = c.unwrap_or((BufferRef::empty(), 0, 0.0));
     let [row_scales, col_scales, bias] =
         [row_scales, col_scales, bias].map(|operand| operand.unwrap_or(BufferRef::empty()));
     let alpha = alpha.unwrap_or(1.0);
-    let GemmShape { m, n, k, .. } = *shape;
-    queue.launch::<_, _, FusedGemmArgs<T, D>>(
+    let GemmShape { m, n, k, .. } = shape;
+    let (of_a, of_b) = (a.buffer(), b.buffer());
+    let called = queue.launch::<_, _, FusedGemmArgs<T, D>>(
         CALL,
-        (*shape, any, epilogue),
+        (shape, any, epilogue),
         |_| (shape.picked::<T, D>(queue, n, any), epilogue),
         |(gemm, epilogue)| gemm.fused_kernel::<T, T::Sum, D>(*epilogue),
-        (a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales),
-    )
+        (
+            of_a,
+            a.stride(),
+            of_b,
+            b.stride(),
+            d,
+            ldd,
+            m,
+            n,
+            k,
+            alpha,
+            beta,
+            c,
+            ldc,
+            bias,
+            row_scales,
+            col_scales,
+        ),
+    )?;
+    Ok(with_copies(called, [&a, &b]))
 }
 
 impl GemmShape {
@@ -197,7 +234,11 @@ impl GemmShape {
         any: AnyDistance,
     ) -> Gemm {
         let gpu = gpu_of(queue);
-        self.for_distances(Gemm::for_problem::<T, D>(self.a, self.b, [self.m, cols, self.k], &gpu), any)
+        let (size, tables) = ([self.m, cols, self.k], queue.cache().gemm_tables());
+        let mut tables = tables.iter().rev().filter(|table| table.gpu == gpu);
+        let tuned = tables.find_map(|table| table.get::<T, D>(self.a, self.b, size));
+        let gemm = tuned.unwrap_or_else(|| Gemm::for_problem::<T, D>(self.a, self.b, size, &gpu));
+        self.for_distances(gemm, any)
     }
 
     /// Returns a kernel with the activation and the rows that it must support.
@@ -215,6 +256,10 @@ pub(super) fn gpu_of(queue: Queue<'_>) -> GpuKind {
 
 /// Returns the kernel with a tile that gated products support.
 fn for_gated(gemm: Gemm) -> Gemm {
-    let tile = if gemm.tile.size()[0] <= 64 { GemmTile::T64x128 } else { GemmTile::T128x128 };
+    let tile = match gemm.tile {
+        GemmTile::T128x256 => GemmTile::T128x256,
+        tile if tile.size()[0] <= 64 && gemm.target == Target::SM_90A => GemmTile::T64x128,
+        _ => GemmTile::T128x128,
+    };
     Gemm { tile, cluster: [1, 1], parts: 1, ..gemm }
 }

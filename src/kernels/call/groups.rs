@@ -1,7 +1,7 @@
-//! Matrix products of groups of rows with a separate factor for each group.
+//! Matrix products of groups of rows with a separate matrix B for each group.
 
 use super::{
-    distances::{AnyDistance, Distances, MatrixDistances},
+    distances::{Counts, Matrices, with_copies},
     gemm::{GemmOperand, GemmShape, gpu_of},
     operands::{Rows, RowsMut, refused},
 };
@@ -14,8 +14,8 @@ use crate::{
 /// The groups of rows of [`grouped_gemm`], and the matrices B.
 #[derive(Clone, Copy, Debug)]
 pub struct GemmGroups<'a> {
-    /// The number of adjacent rows of A and D with the same B, which is the number of rows of a tile: 64 or 128, or, on devices of compute
-    /// capability 9.0 and with A in rows, 16. The rows of a group must be padded to a multiple of this number.
+    /// The number of adjacent rows of A and D with the same B, which is the number of rows of a tile: 64, 128 or, on devices of compute
+    /// capability 9.0 with A in rows, 16. Groups must be padded to a multiple of this number of rows.
     pub rows: u32,
     /// For each group of `rows` rows of A, the index of the matrix B by which the rows are multiplied: ⌈m / `rows`⌉ elements, each less
     /// than `count`.
@@ -26,8 +26,8 @@ pub struct GemmGroups<'a> {
     pub b_distance: Option<u32>,
 }
 
-/// Computes D = f(A·B) with a separate B for each group of rows of A and D, as in a mixture of experts. The kernel is that of
-/// [`Gemm::for_groups`]. The requirements for sizes and strides are those of [`batched_gemm`](super::batched_gemm).
+/// Computes D = f(A·B) with a separate B for each group of rows of A and D, as in a mixture of experts. [`Gemm::for_groups`] chooses the
+/// kernel. The requirements for sizes and strides are those of [`batched_gemm`](super::batched_gemm).
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -47,7 +47,7 @@ pub struct GemmGroups<'a> {
 /// ```
 ///
 /// # Errors
-/// Returns the errors of [`gemm`](super::gemm()); `Refused` also if no tile has this number of rows.
+/// Returns the errors of [`gemm`](super::gemm()), and `Refused` if no tile has `rows` rows.
 #[doc(alias = "MoE")]
 pub fn grouped_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,
@@ -64,24 +64,32 @@ where
     const CALL: &str = "grouped_gemm";
     let queue = on.into();
     let GemmGroups { rows, groups, count, b_distance } = *groups;
-    let matrices = Distances::of(CALL, queue, shape, shape.n, (a.rows(), b.rows()), d.rows_mut())?;
-    // There is one A and one D.
-    let apart = MatrixDistances::of(CALL, queue, shape, &matrices, [Some(0), b_distance, None])?;
-    let Distances { a: (a, lda), b: (b, ldb), d: (d, ldd), any } = matrices;
-    let any = AnyDistance { operands: apart.any.operands, ..any };
-    let GemmShape { m, n, k, .. } = *shape;
     let gpu = gpu_of(queue);
-    let pick = |rows| Gemm::for_groups::<T>(shape.a, shape.b, [m, n, k], rows, &gpu);
-    let Some(gemm) = pick(rows) else {
-        let heights = [16, 64, 128].into_iter().filter(|&rows| pick(rows).is_some());
-        let heights: Vec<_> = heights.map(|rows| rows.to_string()).collect();
-        return Err(refused(CALL, format!("groups of {} rows", heights.join(" or ")), rows));
+    let pick = |shape: &GemmShape, rows| {
+        Gemm::for_groups::<T>(shape.a, shape.b, [shape.m, shape.n, shape.k], rows, &gpu)
     };
-    queue.launch::<_, _, GroupedGemmArgs<T, D>>(
+    let heights = [16, 64, 128].into_iter().filter(|&rows| pick(shape, rows).is_some());
+    let no_tile = || {
+        let heights: Vec<_> = heights.map(|rows| rows.to_string()).collect();
+        refused(CALL, format!("groups of {} rows", heights.join(" or ")), rows)
+    };
+    if pick(shape, rows).is_none() {
+        return Err(no_tile());
+    }
+    // There is one A and one D.
+    let counts = Counts { b: (count, b_distance), ..Counts::ONE };
+    let factors = (a.rows(), b.rows());
+    let matrices = Matrices::of(CALL, queue, shape, shape.n, factors, d.rows_mut(), counts)?;
+    let Matrices { shape, a, b, d, ldd, any, .. } = matrices;
+    let gemm = pick(&shape, rows).ok_or_else(no_tile)?;
+    let GemmShape { m, n, k, .. } = shape;
+    let (of_a, of_b) = (a.buffer(), b.buffer());
+    let called = queue.launch::<_, _, GroupedGemmArgs<T, D>>(
         CALL,
-        (*shape, rows, any),
+        (shape, rows, any),
         |_| shape.for_distances(gemm, any),
         Gemm::grouped_kernel::<T, T::Sum, D>,
-        (a, lda, b, ldb, apart.b, d, ldd, groups, m, n, k, count),
-    )
+        (of_a, a.stride(), of_b, b.stride(), b.distance, d, ldd, groups, m, n, k, count),
+    )?;
+    Ok(with_copies(called, [&a, &b]))
 }

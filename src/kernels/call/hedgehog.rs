@@ -19,18 +19,19 @@ pub struct HedgehogOperands<'a, T> {
     pub q_maps: BufferRef<'a, T>,
     /// The matrices that map keys to features, `[head][64][64]`.
     pub k_maps: BufferRef<'a, T>,
-    /// α, the positive factor of the weights of the latest tokens: one element per head.
+    /// α, the positive number by which the weights of the latest tokens are multiplied: one element per head.
     pub alphas: BufferRef<'a, f32>,
-    /// β, the factor of the weights of older tokens, which must not be negative: one element per head.
+    /// β, the nonnegative number by which the weights of older tokens are multiplied: one element per head.
     pub betas: BufferRef<'a, f32>,
 }
 
-/// Computes causal attention with softmax over the latest 64 to 128 tokens and learned features for older ones, as described in [`Hedgehog`],
-/// for head sizes of 64 (Q and K) and 64 or 128 (V and O). `scale` is the positive factor of scores; 1/√64 if `None`. Requires sm_80 or later
-/// with 128 KiB of shared memory per block, which devices of compute capability 8.6, 8.9 and 12.0 lack.
+/// Computes causal attention with softmax over the latest 65 to 128 tokens and learned features for older ones, as described in
+/// [`Hedgehog`], for head sizes of 64 (Q and K) and 64 or 128 (V and O). `scale` is the positive factor by which scores are multiplied;
+/// 1/√64 if `None`. Requires sm_80 or later with 128 KiB of shared memory per block, which devices of compute capability 8.6, 8.9 and 12.0
+/// lack.
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, for unsupported head sizes.
+/// Returns [`CallError`], for example `Refused` for unsupported head sizes.
 #[doc(alias = "LoLCATs")]
 pub fn hedgehog<'a, T>(
     on: impl Into<Queue<'a>>,

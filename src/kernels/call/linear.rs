@@ -38,11 +38,12 @@ impl LinearShape {
     }
 }
 
-/// Computes causal attention whose weights are the second-order Taylor expansion of the exponential, as described in [`TaylorAttention`], for
-/// head sizes of 16 (Q and K) and 64 (V and O); if `normalized`, divided by the sums of the weights. Requires sm_80 or later.
+/// Computes causal attention whose weights are the second-order Taylor expansion of the exponential, as described in [`TaylorAttention`],
+/// for head sizes of 16 (Q and K) and 64 (V and O). If `normalized`, results are divided by the sums of the weights. Requires sm_80 or
+/// later.
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, for unsupported head sizes.
+/// Returns [`CallError`], for example `Refused` for unsupported head sizes.
 #[doc(alias = "Based")]
 pub fn taylor_attention<'a, T>(
     on: impl Into<Queue<'a>>,
@@ -76,8 +77,8 @@ where
 
 /// Computes causal linear attention whose state decays by λ = e^`decay` per position, as described in [`DecayedAttention`], for head sizes
 /// of 64 and 128. `decays` has one element per head, each negative or 0. `state`, a contiguous array `[batch][head][key_size][value_size]`,
-/// contains the state before the first position, zeros for a whole sequence, and is overwritten by the state after the last one. Requires
-/// sm_80 or later.
+/// contains the state before the first position (zeros at the start of a sequence) and is overwritten with the state after the last
+/// position. Requires sm_80 or later.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -97,7 +98,7 @@ where
 /// ```
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, for unsupported head sizes.
+/// Returns [`CallError`], for example `Refused` for unsupported head sizes.
 #[doc(alias = "Lightning Attention")]
 #[doc(alias = "RetNet")]
 pub fn decayed_attention<'a, T>(

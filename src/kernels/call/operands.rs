@@ -5,8 +5,8 @@ use crate::{
     run::{BufferMut, BufferRef, CallError, Queue},
 };
 
-/// A matrix that a kernel reads: a buffer without gaps between its rows, or a pair of a buffer and the stride between its rows in elements.
-/// In column order, this applies to columns instead of rows.
+/// A matrix that a kernel reads: a buffer that contains contiguous rows, or a pair of a buffer and the stride between rows in elements. In
+/// column order, this applies to columns instead of rows.
 pub trait Rows<'a, T> {
     /// Returns the buffer, and the stride if it is given.
     fn rows(self) -> (BufferRef<'a, T>, Option<u32>);

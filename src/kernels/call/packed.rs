@@ -38,7 +38,7 @@ pub struct PackedShape {
     pub head_size: u32,
     /// The head size of V and O: the number of elements per row.
     pub value_size: u32,
-    /// The keys of its sequence that a query attends to.
+    /// The keys that a query attends to within its sequence.
     pub mask: AttentionMask,
     /// The positive factor by which scores are multiplied; 1/√`head_size` if `None`.
     pub scale: Option<f32>,
@@ -47,8 +47,8 @@ pub struct PackedShape {
 }
 
 impl PackedShape {
-    /// Returns the shape of self-attention without a mask in the order [`HeadOrder::Positions`], for these numbers of sequences, heads,
-    /// positions of all sequences, and columns per head. No sequence may have more than `longest` positions.
+    /// Returns the shape of self-attention without a mask in the order [`HeadOrder::Positions`]. `positions` is the total number of
+    /// positions of all sequences; no sequence may have more than `longest` positions.
     pub const fn new(sequences: u32, heads: u32, positions: u32, longest: u32, head_size: u32) -> Self {
         Self {
             sequences,
@@ -86,11 +86,10 @@ impl PackedShape {
 
 /// Computes [`attention`](super::attention()) for each of several sequences of different lengths, which are stored one after the other.
 /// `query_starts` and `key_starts` contain the first row of each sequence, in ascending order, followed by the end of the last sequence:
-/// `sequences` + 1 elements. `lse` is `[head][query]`, without gaps. Rows of O and `lse` that belong to no sequence are not written.
+/// `sequences` + 1 elements. `lse` is a contiguous array `[head][query]`. Rows of O and `lse` that belong to no sequence are not written.
 ///
-/// The kernel is that of [`Attention::new`], which depends neither on the number nor on the lengths of the sequences, so calls for other
-/// sequences reuse it. Requires sm_80 or later. NaN or ∞ in V in the rows after a sequence, within its last tile of keys, makes the results
-/// of the sequence NaN.
+/// The kernel is that of [`Attention::new`], which does not depend on the number or lengths of the sequences, so calls with other sequences
+/// reuse it. Requires sm_80 or later.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -109,7 +108,7 @@ impl PackedShape {
 /// ```
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, if `heads` is not a multiple of `kv_heads`, or if no kernel supports the head sizes.
+/// Returns [`CallError`], for example `Refused` if `heads` is not a multiple of `kv_heads`, or if no kernel supports the head sizes.
 #[doc(alias = "varlen")]
 #[doc(alias = "cu_seqlens")]
 pub fn packed_attention<'a, T>(

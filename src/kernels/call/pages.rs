@@ -39,11 +39,11 @@ pub struct PagedCacheShape {
 
 /// Computes [`cached_attention`](super::cached_attention) for caches that are stored in pages. `tables` is a page table, `batches` ×
 /// `table_columns`: position p of a sequence is position p mod `page_size` of the page `tables[batch][p / page_size]`. Entries for
-/// positions from `lengths[batch]` on may contain any number. `lse` is `[batch][head][query]`. The kernel is that of
-/// [`CachedAttention::for_problem`], which requires sm_90a.
+/// positions at or after `lengths[batch]` may contain any number. `lse` is a contiguous array `[batch][head][query]`.
+/// [`CachedAttention::for_problem`] chooses the kernel. Requires sm_90a.
 ///
 /// # Errors
-/// Returns the errors of [`cached_attention`](super::cached_attention); `Refused` also for an unsupported page size.
+/// Returns the errors of [`cached_attention`](super::cached_attention), and `Refused` if the page size is not supported.
 #[doc(alias = "vLLM")]
 pub fn paged_attention<'a, T>(
     on: impl Into<Queue<'a>>,

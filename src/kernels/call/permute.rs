@@ -7,11 +7,11 @@ use crate::{
     tensor::TensorElement,
 };
 
-/// Copies x to y with its axes in another order: axis i of y is axis `order[i]` of x. `extents` are those of x, up to five; x and y have no
-/// gaps.
+/// Copies x to y with its axes in another order: axis i of y is axis `order[i]` of x. `extents` contains the extents of x, at most five; x
+/// and y are contiguous.
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, for more than five axes, or if `order` does not contain each axis once.
+/// Returns [`CallError`], for example `Refused` for more than five axes, or if `order` does not contain each axis once.
 pub fn permute<'a, T: TensorElement>(
     on: impl Into<Queue<'a>>,
     extents: &[u32],

@@ -1,7 +1,7 @@
 //! Products of 8-bit floats with sums in f32.
 
 use super::{
-    distances::Distances,
+    distances::{Counts, Matrices, with_copies},
     gemm::{GemmOperand, GemmShape, gpu_of},
     operands::{Rows, RowsMut},
 };
@@ -11,12 +11,13 @@ use crate::{
     tiles::Convert,
 };
 
-/// Computes D = A·B for 8-bit floats with sums that are promoted to f32 after every 128 elements along k, because tensor cores sum the products
-/// of 8-bit floats with about 14 bits. The kernel is that of [`Gemm::for_promoted`]. Requires a device of compute capability 9.0, A in rows, B
-/// in columns, and strides of A and B that are multiples of 16 bytes.
+/// Computes D = f(A·B) for 8-bit floats with sums that are promoted to f32 after every 128 elements along k, because tensor cores sum the
+/// products of 8-bit floats with about 14 bits. [`Gemm::for_promoted`] chooses the kernel. Requires a device of compute capability 9.0.
+/// Operands are copied first if necessary, as described in [`gemm`](super::gemm()): unless A is in rows, B is in columns, and their strides are
+/// multiples of 16 bytes.
 ///
 /// # Errors
-/// Returns the errors of [`gemm`](super::gemm()), and an error for other orders and types, and for an activation.
+/// Returns the errors of [`gemm`](super::gemm()), and an error for other types.
 pub fn promoted_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,
     shape: &GemmShape,
@@ -31,15 +32,17 @@ where
 {
     const CALL: &str = "promoted_gemm";
     let queue = on.into();
-    let distances = Distances::of(CALL, queue, shape, shape.n, (a.rows(), b.rows()), d.rows_mut())?;
-    let Distances { a: (a, lda), b: (b, ldb), d: (d, ldd), any } = distances;
-    queue.launch::<_, _, GemmArgs<T, D>>(
+    let factors = (a.rows(), b.rows());
+    let matrices = Matrices::of(CALL, queue, shape, shape.n, factors, d.rows_mut(), Counts::ONE)?;
+    let Matrices { shape, a, b, d, ldd, any, .. } = matrices;
+    let called = queue.launch::<_, _, GemmArgs<T, D>>(
         CALL,
-        (*shape, any.result),
+        (shape, any.result),
         |(shape, any_ldd)| shape.promoted::<T>(queue, *any_ldd),
         Gemm::promoted_kernel::<T, D>,
-        (a, lda, b, ldb, d, ldd, shape.m, shape.n, shape.k),
-    )
+        (a.buffer(), a.stride(), b.buffer(), b.stride(), d, ldd, shape.m, shape.n, shape.k),
+    )?;
+    Ok(with_copies(called, [&a, &b]))
 }
 
 /// Computes D = A·B for 8-bit floats with a scale for each block of 128 elements along k, as in DeepSeek-V3: D = Σₛ rᵢₛ · cⱼₛ · (A·B)ᵢⱼₛ, where s
@@ -64,21 +67,24 @@ where
 {
     const CALL: &str = "block_scaled_gemm";
     let queue = on.into();
-    let distances = Distances::of(CALL, queue, shape, shape.n, (a.rows(), b.rows()), d.rows_mut())?;
-    let Distances { a: (a, lda), b: (b, ldb), d: (d, ldd), any } = distances;
+    let factors = (a.rows(), b.rows());
+    let matrices = Matrices::of(CALL, queue, shape, shape.n, factors, d.rows_mut(), Counts::ONE)?;
+    let Matrices { shape, a, b, d, ldd, any, .. } = matrices;
     let (a_scales, b_scales) = (a_scales.into(), b_scales.into());
-    queue.launch::<_, _, BlockScaledGemmArgs<T, D>>(
+    let (of_a, of_b) = (a.buffer(), b.buffer());
+    let called = queue.launch::<_, _, BlockScaledGemmArgs<T, D>>(
         CALL,
-        (*shape, any.result),
+        (shape, any.result),
         |(shape, any_ldd)| shape.promoted::<T>(queue, *any_ldd),
         Gemm::block_scaled_kernel::<T, D>,
-        (a, lda, a_scales, b, ldb, b_scales, d, ldd, shape.m, shape.n, shape.k),
-    )
+        (of_a, a.stride(), a_scales, of_b, b.stride(), b_scales, d, ldd, shape.m, shape.n, shape.k),
+    )?;
+    Ok(with_copies(called, [&a, &b]))
 }
 
 impl GemmShape {
-    /// Returns the kernel with promoted sums for this shape, which building rejects for other orders and with an activation.
-    fn promoted<T: GemmOperand>(&self, queue: Queue<'_>, any_ldd: bool) -> Gemm {
+    /// Returns the kernel with promoted sums for this shape, which building rejects for other orders.
+    pub(super) fn promoted<T: GemmOperand>(&self, queue: Queue<'_>, any_ldd: bool) -> Gemm {
         let gpu = gpu_of(queue);
         let gemm = Gemm::for_promoted::<T>([self.m, self.n, self.k], &gpu);
         let target = Gemm::target_of(gpu.capability);

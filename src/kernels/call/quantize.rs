@@ -5,13 +5,17 @@ use super::{
     rows::{input, output, wider},
 };
 use crate::{
-    kernels::{Quantize, QuantizeArgs, Quantized, ScaleGroup},
-    run::{CallError, Called, Queue},
+    kernels::{
+        GatedQuantizeArgs, NormFunction, NormQuantizeArgs, PointwiseFunction, Quantize, QuantizeArgs,
+        Quantized, ScaleGroup,
+    },
+    run::{BufferRef, CallError, Called, Queue},
     tiles::Convert,
 };
 
-/// Quantizes each of m rows of n elements to e4m3 or i8, with one f32 scale for each row or for each 128 adjacent elements of a row, as
-/// [`Quantize`] does: q = round(x / s). `scales` is an m×1 or m×⌈n/128⌉ matrix. e4m3 requires a device of compute capability 8.9 or later.
+/// Quantizes each of m rows of n elements to e4m3 or i8, with one f32 scale for each row or for each group of 128 adjacent elements of a
+/// row, as [`Quantize`] does: q = round(x / s). `scales` is an m×1 or m×⌈n/128⌉ matrix. e4m3 requires a device of compute capability 8.9 or
+/// later.
 ///
 /// ```
 /// use warpwright::{kernels::{ScaleGroup, call}, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -52,5 +56,76 @@ where
         |(group, sizes)| Quantize::for_rows(*group, target, wider::<X, Q>(), sizes),
         |kernels| kernels.kernel(target),
         (x, ldx, q, ldq, scales, lds, m, n),
+    )
+}
+
+/// Quantizes norm(x) · w as [`quantize`] does, without rounding the product first; w has n elements.
+///
+/// # Errors
+/// Returns the errors of [`quantize`].
+#[doc(alias = "quantize_norm")]
+pub fn norm_quantize<'a, X, W, Q>(
+    on: impl Into<Queue<'a>>,
+    group: ScaleGroup,
+    function: NormFunction,
+    [m, n]: [u32; 2],
+    epsilon: f32,
+    x: impl Rows<'a, X>,
+    w: impl Into<BufferRef<'a, W>>,
+    q: impl RowsMut<'a, Q>,
+    scales: impl RowsMut<'a, f32>,
+) -> Result<Called, CallError>
+where
+    X: Convert<f32>,
+    W: Convert<f32>,
+    Q: Quantized,
+    f32: Convert<Q>,
+{
+    const CALL: &str = "norm_quantize";
+    let queue = on.into();
+    let target = portable_target(CALL, queue)?;
+    let ((x, ldx), (q, ldq)) = (input(x, n), output(CALL, q, [m, n])?);
+    let (scales, lds) = output(CALL, scales, [m, group.scales(n)])?;
+    queue.launch::<_, _, NormQuantizeArgs<X, W, Q>>(
+        CALL,
+        (group, function, [n, ldx, ldq]),
+        |(group, function, sizes)| (Quantize::for_rows(*group, target, wider::<X, Q>(), sizes), *function),
+        |(kernels, function)| kernels.norm_kernel(*function, target),
+        (x, ldx, w.into(), q, ldq, scales, lds, m, n, epsilon),
+    )
+}
+
+/// Quantizes f(x) · u as [`quantize`] does, without rounding the product first. With [`PointwiseFunction::Silu`], the product is SwiGLU.
+///
+/// # Errors
+/// Returns the errors of [`quantize`].
+#[doc(alias = "quantize_gated")]
+#[doc(alias = "SwiGLU")]
+pub fn gated_quantize<'a, X, Q>(
+    on: impl Into<Queue<'a>>,
+    group: ScaleGroup,
+    function: PointwiseFunction,
+    [m, n]: [u32; 2],
+    x: impl Rows<'a, X>,
+    u: impl Rows<'a, X>,
+    q: impl RowsMut<'a, Q>,
+    scales: impl RowsMut<'a, f32>,
+) -> Result<Called, CallError>
+where
+    X: Convert<f32>,
+    Q: Quantized,
+    f32: Convert<Q>,
+{
+    const CALL: &str = "gated_quantize";
+    let queue = on.into();
+    let target = portable_target(CALL, queue)?;
+    let ((x, ldx), (u, ldu), (q, ldq)) = (input(x, n), input(u, n), output(CALL, q, [m, n])?);
+    let (scales, lds) = output(CALL, scales, [m, group.scales(n)])?;
+    queue.launch::<_, _, GatedQuantizeArgs<X, Q>>(
+        CALL,
+        (group, function, [n, ldx, ldu, ldq]),
+        |(group, function, sizes)| (Quantize::for_rows(*group, target, wider::<X, Q>(), sizes), *function),
+        |(kernels, function)| kernels.gated_kernel(*function, target),
+        (x, ldx, u, ldu, q, ldq, scales, lds, m, n),
     )
 }

@@ -35,8 +35,9 @@ pub fn reduce_rows<'a, X: Convert<f32>>(
     )
 }
 
-/// Computes the sum, mean, maximum, minimum or 2-norm of each of the n columns of an m×n matrix, in f32; y has n elements. Tall matrices are
-/// reduced in two launches: first in parts, whose results are written to `workspace`, then over the parts. Returns the first of the calls.
+/// Computes the sum, mean, maximum, minimum or 2-norm of each of the n columns of an m×n matrix, in f32; y has n elements. Tall matrices
+/// are reduced in two launches: the first reduces parts of each column and writes the results to `workspace`, and the second combines these
+/// results. The returned [`Called`] describes the first launch.
 ///
 /// ```
 /// use warpwright::{kernels::{Reduction, call}, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -52,8 +53,8 @@ pub fn reduce_rows<'a, X: Convert<f32>>(
 /// ```
 ///
 /// # Errors
-/// Returns [`CallError`], for example if `workspace` has fewer elements than [`column_workspace`] returns. After an error of the second
-/// launch, the contents of y are unspecified.
+/// Returns [`CallError`], for example if `workspace` has fewer elements than [`column_workspace`] returns. If the second launch fails, the
+/// contents of y are unspecified.
 pub fn reduce_columns<'a, X: Convert<f32>>(
     on: impl Into<Queue<'a>>,
     function: Reduction,
@@ -76,8 +77,8 @@ pub fn reduce_columns<'a, X: Convert<f32>>(
     Ok(first)
 }
 
-/// Returns the number of elements of the workspace of [`reduce_columns`] for an m×n matrix on the device of a cache; 0 if one launch reduces
-/// the matrix.
+/// Returns the number of elements that the workspace of [`reduce_columns`] requires for an m×n matrix on the device of `kernels`; 0 if one
+/// launch reduces the matrix.
 #[must_use]
 pub fn column_workspace(kernels: &KernelCache<'_>, function: Reduction, [m, n]: [u32; 2]) -> usize {
     match column_parts(kernels, function, [m, n]) {
@@ -102,7 +103,7 @@ fn column_parts(kernels: &KernelCache<'_>, function: Reduction, [m, n]: [u32; 2]
 }
 
 /// Launches the reduction of the columns of an m×n matrix in `parts` parts, which are the rows of y.
-fn reduce_parts<X: Convert<f32>>(
+pub(super) fn reduce_parts<X: Convert<f32>>(
     call: &'static str,
     queue: Queue<'_>,
     target: Target,

@@ -1,116 +1,15 @@
-//! Kernels on the rows of matrices.
+//! Functions that operate on the rows of matrices.
 
 use super::operands::{Rows, RowsMut, portable_target, refused};
 use crate::{
     kernels::{
-        CrossEntropy, CrossEntropyArgs, GatedArgs, Norm, NormArgs, NormFunction, Pointwise, PointwiseArgs,
-        PointwiseFunction, ResidualNormArgs, Rotary, RotaryArgs, RotaryPairs, Softmax, SoftmaxArgs,
+        CrossEntropy, CrossEntropyArgs, GatedArgs, Pointwise, PointwiseArgs, PointwiseFunction, Rotary,
+        RotaryArgs, RotaryPairs,
     },
     run::{BufferMut, BufferRef, CallError, Called, Queue},
     tensor::TensorElement,
     tiles::Convert,
 };
-
-/// Computes y = norm(x) · w along each of the m rows of n elements; w has n elements.
-///
-/// # Errors
-/// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
-#[doc(alias = "RMSNorm")]
-#[doc(alias = "LayerNorm")]
-pub fn norm<'a, X, W, Y>(
-    on: impl Into<Queue<'a>>,
-    function: NormFunction,
-    [m, n]: [u32; 2],
-    epsilon: f32,
-    x: impl Rows<'a, X>,
-    w: impl Into<BufferRef<'a, W>>,
-    y: impl RowsMut<'a, Y>,
-) -> Result<Called, CallError>
-where
-    X: Convert<f32>,
-    W: Convert<f32>,
-    Y: TensorElement,
-    f32: Convert<X> + Convert<Y>,
-{
-    const CALL: &str = "norm";
-    let queue = on.into();
-    let target = portable_target(CALL, queue)?;
-    let ((x, ldx), (y, ldy)) = (input(x, n), output(CALL, y, [m, n])?);
-    queue.launch::<_, _, NormArgs<X, W, Y>>(
-        CALL,
-        (function, [n, ldx, ldy]),
-        |(function, sizes)| Norm::for_rows(*function, target, wider::<X, Y>(), sizes),
-        |norm| norm.kernel(target),
-        (x, ldx, w.into(), y, ldy, m, n, epsilon),
-    )
-}
-
-/// Computes h = x + r, rounded to the type of h, and y = norm(h) · w along each of the m rows of n elements.
-///
-/// # Errors
-/// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
-#[doc(alias = "add_rmsnorm")]
-pub fn residual_norm<'a, X, W, Y>(
-    on: impl Into<Queue<'a>>,
-    function: NormFunction,
-    [m, n]: [u32; 2],
-    epsilon: f32,
-    (x, r): (impl Rows<'a, X>, impl Rows<'a, X>),
-    w: impl Into<BufferRef<'a, W>>,
-    (h, y): (impl RowsMut<'a, X>, impl RowsMut<'a, Y>),
-) -> Result<Called, CallError>
-where
-    X: Convert<f32>,
-    W: Convert<f32>,
-    Y: TensorElement,
-    f32: Convert<X> + Convert<Y>,
-{
-    const CALL: &str = "residual_norm";
-    let queue = on.into();
-    let target = portable_target(CALL, queue)?;
-    let ((x, ldx), (r, ldr)) = (input(x, n), input(r, n));
-    let ((h, ldh), (y, ldy)) = (output(CALL, h, [m, n])?, output(CALL, y, [m, n])?);
-    queue.launch::<_, _, ResidualNormArgs<X, W, Y>>(
-        CALL,
-        (function, [n, ldx, ldr, ldh, ldy]),
-        |(function, sizes)| Norm::for_residual_rows(*function, target, wider::<X, Y>(), sizes),
-        |norm| norm.residual_kernel(target),
-        (x, ldx, r, ldr, w.into(), h, ldh, y, ldy, m, n, epsilon),
-    )
-}
-
-/// Computes y = softmax(`scale` · x) along each of the m rows of n elements, or its natural logarithm if `log`. `scale` must be positive.
-///
-/// # Errors
-/// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
-pub fn softmax<'a, X, Y>(
-    on: impl Into<Queue<'a>>,
-    log: bool,
-    [m, n]: [u32; 2],
-    scale: f32,
-    x: impl Rows<'a, X>,
-    y: impl RowsMut<'a, Y>,
-) -> Result<Called, CallError>
-where
-    X: Convert<f32>,
-    Y: TensorElement,
-    f32: Convert<Y>,
-{
-    const CALL: &str = "softmax";
-    let queue = on.into();
-    let target = portable_target(CALL, queue)?;
-    if scale.is_nan() || scale <= 0.0 {
-        return Err(refused(CALL, "a positive scale", scale));
-    }
-    let ((x, ldx), (y, ldy)) = (input(x, n), output(CALL, y, [m, n])?);
-    queue.launch::<_, _, SoftmaxArgs<X, Y>>(
-        CALL,
-        (log, [n, ldx, ldy]),
-        |(log, sizes)| Softmax { log: *log, ..Softmax::for_rows(target, wider::<X, Y>(), sizes) },
-        |softmax| softmax.kernel(target),
-        (x, ldx, y, ldy, m, n, scale),
-    )
-}
 
 /// Computes `logs` = ln Σₖ e^xₖ and `losses` = `logs` − x\[targets\] for each of the m rows of n logits. A row whose target is `ignored`
 /// has loss 0.
@@ -203,30 +102,102 @@ where
     )
 }
 
+/// Computes y = f(x) + u for each element of m×n matrices. With [`PointwiseFunction::Identity`], this is the sum of two matrices, such as a
+/// residual connection.
+///
+/// # Errors
+/// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
+#[doc(alias = "residual_add")]
+pub fn add<'a, X, Y>(
+    on: impl Into<Queue<'a>>,
+    function: PointwiseFunction,
+    [m, n]: [u32; 2],
+    x: impl Rows<'a, X>,
+    u: impl Rows<'a, X>,
+    y: impl RowsMut<'a, Y>,
+) -> Result<Called, CallError>
+where
+    X: Convert<f32>,
+    Y: TensorElement,
+    f32: Convert<Y>,
+{
+    const CALL: &str = "add";
+    let queue = on.into();
+    let target = portable_target(CALL, queue)?;
+    let ((x, ldx), (u, ldu), (y, ldy)) = (input(x, n), input(u, n), output(CALL, y, [m, n])?);
+    queue.launch::<_, _, GatedArgs<X, Y>>(
+        CALL,
+        (function, [n, ldx, ldu, ldy]),
+        |(function, sizes)| Pointwise::for_rows(*function, target, wider::<X, Y>(), sizes),
+        |kernels| kernels.added_kernel(target),
+        (x, ldx, u, ldu, y, ldy, m, n),
+    )
+}
+
 /// The tables of angles for [`rotary`], and the positions of the tokens in these tables.
 #[derive(Clone, Copy, Debug)]
 pub struct RotaryTables<'a> {
-    /// The cosines, `rows`×`half`.
+    /// The cosines, a `rows`×`half` matrix.
     pub cos: BufferRef<'a, f32>,
-    /// The sines, `rows`×`half`.
+    /// The sines, a `rows`×`half` matrix.
     pub sin: BufferRef<'a, f32>,
     /// The number of positions in the tables.
     pub rows: u32,
-    /// The number of pairs of each head that are rotated.
+    /// The number of pairs that are rotated in each head.
     pub half: u32,
     /// The position of each token, one element per token.
     pub positions: BufferRef<'a, i32>,
 }
 
-/// Rotates `half` pairs of each head by the angles for the position of its token. x and y have `tokens`·`heads` rows of n elements, one for
-/// each head; those of a token are consecutive. `tables` must contain the positions of all tokens.
+/// Rotates `half` pairs of each head by the angles for the position of the head's token. `sizes` is `[tokens, heads, n]`: x and y have
+/// `tokens`·`heads` rows of n elements, one for each head; the rows of a token are consecutive. `tables` must contain the positions of all
+/// tokens.
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, if a head has fewer than `half` pairs.
+/// Returns [`CallError`], for example `Refused` if a head has fewer than `half` pairs.
 #[doc(alias = "RoPE")]
 pub fn rotary<'a, X>(
     on: impl Into<Queue<'a>>,
     pairs: RotaryPairs,
+    sizes: [u32; 3],
+    tables: &RotaryTables<'a>,
+    x: impl Rows<'a, X>,
+    y: impl RowsMut<'a, X>,
+) -> Result<Called, CallError>
+where
+    X: Convert<f32>,
+    f32: Convert<X>,
+{
+    rotated("rotary", on.into(), (pairs, false), sizes, tables, x, y)
+}
+
+/// Computes the gradient of [`rotary`] with respect to x from the gradient with respect to y: rotates by the negated angles, which also
+/// undoes [`rotary`]. The arguments are those of [`rotary`].
+///
+/// # Errors
+/// Returns the errors of [`rotary`].
+#[doc(alias = "inverse_rotary")]
+#[doc(alias = "RoPE")]
+pub fn rotary_backward<'a, X>(
+    on: impl Into<Queue<'a>>,
+    pairs: RotaryPairs,
+    sizes: [u32; 3],
+    tables: &RotaryTables<'a>,
+    dy: impl Rows<'a, X>,
+    dx: impl RowsMut<'a, X>,
+) -> Result<Called, CallError>
+where
+    X: Convert<f32>,
+    f32: Convert<X>,
+{
+    rotated("rotary_backward", on.into(), (pairs, true), sizes, tables, dy, dx)
+}
+
+/// Rotates by the angles, or by the negated ones if `inverse`.
+fn rotated<'a, X>(
+    call: &'static str,
+    queue: Queue<'a>,
+    (pairs, inverse): (RotaryPairs, bool),
     [tokens, heads, n]: [u32; 3],
     tables: &RotaryTables<'a>,
     x: impl Rows<'a, X>,
@@ -236,20 +207,18 @@ where
     X: Convert<f32>,
     f32: Convert<X>,
 {
-    const CALL: &str = "rotary";
-    let queue = on.into();
-    let target = portable_target(CALL, queue)?;
+    let target = portable_target(call, queue)?;
     let RotaryTables { cos, sin, rows, half, positions } = *tables;
     if half > n / 2 {
-        return Err(refused(CALL, format!("at most {} pairs in heads of {n} elements", n / 2), half));
+        return Err(refused(call, format!("at most {} pairs in heads of {n} elements", n / 2), half));
     }
     let all = u64::from(tokens) * u64::from(heads);
-    let m = u32::try_from(all).map_err(|_| refused(CALL, "fewer than 2³² heads of all tokens", all))?;
-    let ((x, ldx), (y, ldy)) = (input(x, n), output(CALL, y, [m, n])?);
+    let m = u32::try_from(all).map_err(|_| refused(call, "fewer than 2³² heads of all tokens", all))?;
+    let ((x, ldx), (y, ldy)) = (input(x, n), output(call, y, [m, n])?);
     queue.launch::<_, _, RotaryArgs<X>>(
-        CALL,
+        call,
         (pairs, [half, n, ldx, ldy]),
-        |(pairs, sizes)| Rotary::for_rows(*pairs, X::SIZE, sizes),
+        |(pairs, sizes)| Rotary { inverse, ..Rotary::for_rows(*pairs, X::SIZE, sizes) },
         |rotary| rotary.kernel(target),
         (x, ldx, cos, sin, half, rows, positions, tokens, heads.max(1), half, y, ldy, m, n),
     )

@@ -10,11 +10,11 @@ use crate::{
     tiles::Convert,
 };
 
-/// Computes the `count` largest elements of each of m rows of n elements, in descending order, and their columns, as [`TopK`] does. Both
-/// results are m×`count` matrices without gaps between rows.
+/// Finds the `count` largest elements of each of m rows of n elements, in descending order, and their columns, as [`TopK`] does. Both
+/// results are contiguous m×`count` matrices.
 ///
 /// # Errors
-/// Returns [`CallError`], for example if `count` is not from 1 to 512.
+/// Returns [`CallError`], for example if `count` is not between 1 and 512.
 #[doc(alias = "topk")]
 pub fn top_k<'a, X>(
     on: impl Into<Queue<'a>>,
@@ -47,21 +47,21 @@ where
 /// The parameters with which [`Sample`] draws a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
-    /// The divisor of the elements before the softmax; 0 selects the largest element.
+    /// The number by which elements are divided before the softmax; 0 selects the largest element.
     pub temperature: f32,
-    /// The number of columns that may be drawn, those of the largest elements; `u32::MAX` allows all columns.
+    /// The number of columns that may be drawn, which are those of the largest elements; `u32::MAX` allows all columns.
     pub top_k: u32,
-    /// A limit from 0 to 1: a column may be drawn only if the total probability of the columns that precede it is less than this limit; 1
-    /// allows all columns.
+    /// A limit between 0 and 1: a column may be drawn only if the total probability of the columns that precede it, in descending order of
+    /// their elements, is less than this limit; 1 allows all columns.
     pub top_p: f32,
-    /// The key of the random numbers.
+    /// The key of the random number generator.
     pub seed: u64,
     /// An offset that distinguishes calls with the same seed, so that their random numbers differ.
     pub offset: u64,
 }
 
 impl Sampling {
-    /// Returns the rule for the softmax of whole rows at temperature 1.
+    /// Returns the parameters that draw from the softmax of whole rows at temperature 1.
     pub const fn new(seed: u64, offset: u64) -> Self {
         Self { temperature: 1.0, top_k: u32::MAX, top_p: 1.0, seed, offset }
     }
@@ -84,7 +84,7 @@ impl Sampling {
 /// ```
 ///
 /// # Errors
-/// Returns [`CallError`], for example if the temperature is negative or `top_p` is not from 0 to 1.
+/// Returns [`CallError`], for example if the temperature is negative or `top_p` is not between 0 and 1.
 #[doc(alias = "multinomial")]
 pub fn sample<'a, X>(
     on: impl Into<Queue<'a>>,

@@ -34,17 +34,17 @@ pub struct StateSpaceShape {
 /// The inputs of [`state_space`].
 #[derive(Clone, Copy, Debug)]
 pub struct StateSpaceOperands<'a, T> {
-    /// X, with rows of `head_size` elements for each of `heads` heads.
+    /// X, with rows of `head_size` elements, one for each position and head.
     pub x: BufferRef<'a, T>,
     /// dt, the positive steps, with one element for each position and head.
     pub dt: BufferRef<'a, f32>,
-    /// A, one finite negative element per head.
+    /// A, with one finite negative element per head.
     pub a: BufferRef<'a, f32>,
-    /// B, with rows of `state_size` elements for each of `groups` groups.
+    /// B, with rows of `state_size` elements, one for each position and group.
     pub b: BufferRef<'a, T>,
     /// C, with the layout of B.
     pub c: BufferRef<'a, T>,
-    /// D, one element per head.
+    /// D, with one element per head.
     pub d: BufferRef<'a, f32>,
 }
 
@@ -53,7 +53,7 @@ pub struct StateSpaceOperands<'a, T> {
 /// position (zeros at the start of a sequence) and is overwritten with the state after the last position. Requires sm_80 or later.
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, if `heads` is not a multiple of `groups`, or if a size is neither 64 nor 128.
+/// Returns [`CallError`], for example `Refused` if `heads` is not a multiple of `groups`, or if a size is neither 64 nor 128.
 #[doc(alias = "Mamba-2")]
 #[doc(alias = "mamba_chunk_scan")]
 pub fn state_space<'a, T>(

@@ -11,8 +11,8 @@ use crate::{
 
 /// The arguments of the kernel that [`FftConvolution::kernel`] builds: `(u, re, im, y, [batches, channels, length], [of_u, of_y])`. U and Y
 /// contain a sequence of `length` numbers for each batch and channel. `re` and `im` contain the real and the imaginary parts of the Fourier
-/// transform, of `size` numbers, of each channel's filter. The strides are between batches and between channels, in elements, and must be
-/// multiples of 8. `length` must be a multiple of the square root of `size`.
+/// transform of each channel's filter, `size` numbers per channel. `of_u` and `of_y` contain the strides of U and Y between batches and
+/// between channels, in elements, which must be multiples of 8. `length` must be a multiple of the square root of `size`.
 pub type FftConvolutionArgs<T> = (In<T>, In<f32>, In<f32>, Out<T>, [u32; 3], [[u32; 2]; 2]);
 
 /// A kernel for circular convolutions of long sequences with a real filter for each channel: y = F⁻¹(F(u) ∘ f), where f is the transform of
@@ -20,8 +20,8 @@ pub type FftConvolutionArgs<T> = (In<T>, In<f32>, In<f32>, Out<T>, [u32; 3], [[u
 /// convolution is causal.
 ///
 /// A sequence is processed as a matrix of √`size` rows. Its transform consists of the transform of the columns, an elementwise
-/// multiplication by roots of unity, and the transform of the rows (Monarch). Roots of unity, the filter, and the numbers between two
-/// transforms are rounded to `T`; sums are f32.
+/// multiplication by roots of unity, and the transform of the rows (the Monarch decomposition). Roots of unity, the filter, and the numbers
+/// between two transforms are rounded to `T`; sums are f32.
 #[doc(alias = "Monarch")]
 #[doc(alias = "FlashFFTConv")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,7 +34,7 @@ pub struct FftConvolution {
 const SEQUENCES: u32 = 16;
 
 impl FftConvolution {
-    /// Builds the kernel, named after the element type and the transform length, such as `fft_convolution_bf16_4096`.
+    /// Builds the kernel. Its name contains the element type and the length of the transforms, as in `fft_convolution_bf16_4096`.
     ///
     /// # Errors
     /// Returns an error if `size` is neither 1024 nor 4096, or if the target is older than sm_80.

@@ -30,10 +30,10 @@ impl fmt::Display for Activation {
 
 /// A type in which products are summed: f32, or i32 for integers.
 pub trait GemmSum: Arithmetic + TensorElement<Word = Self> {
-    /// Returns whether the type has the function.
+    /// Returns whether the type supports the function.
     #[doc(hidden)]
     fn has(function: Activation) -> bool;
-    /// Applies a function that the type [has](Self::has) to each element.
+    /// Applies a function that the type [supports](Self::has) to each element.
     #[doc(hidden)]
     #[track_caller]
     fn activated<const N: usize>(

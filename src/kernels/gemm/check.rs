@@ -12,7 +12,7 @@ impl Gemm {
         self.target.features().contains(Features::WGMMA)
     }
 
-    /// Checks that a kernel for factors of this number of bytes has this combination of target, orders, tile, cluster and parts.
+    /// Checks that a kernel for operands of this number of bytes has this combination of target, orders, tile, cluster and parts.
     pub(super) fn check(&self, bytes: u32) -> Result<(), String> {
         let Self { target, a, b, tile, .. } = *self;
         if !target.features().contains(Features::AMPERE) {

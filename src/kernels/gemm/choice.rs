@@ -6,36 +6,40 @@ use crate::{
     tiles::Schedule,
 };
 
-/// The time of a block, in microseconds on an H200.
+/// The time of a block, in microseconds on an H100 or H200.
 struct Cost {
     tile: GemmTile,
     /// A step of 128 bytes along k.
     step: f64,
-    /// The time between tiles; if two warpgroups take turns, stores overlap with products.
+    /// The time between tiles; if two warpgroups take turns, stores overlap with MMAs.
     between: f64,
 }
 
 #[rustfmt::skip]
-const COSTS: [Cost; 7] = [
+const COSTS: [Cost; 12] = [
     Cost { tile: GemmTile::T16x64,   step: 0.145, between: 0.5 },
     Cost { tile: GemmTile::T16x128,  step: 0.21,  between: 0.5 },
     Cost { tile: GemmTile::T64x64,   step: 0.145, between: 0.5 },
     Cost { tile: GemmTile::T64x128,  step: 0.21,  between: 0.5 },
-    Cost { tile: GemmTile::T128x128, step: 0.335, between: 0.3 },
-    Cost { tile: GemmTile::T128x160, step: 0.42,  between: 0.3 },
-    Cost { tile: GemmTile::T128x192, step: 0.49,  between: 0.3 },
+    Cost { tile: GemmTile::T128x128, step: 0.36,  between: 0.3 },
+    Cost { tile: GemmTile::T128x160, step: 0.45,  between: 0.3 },
+    Cost { tile: GemmTile::T128x192, step: 0.54,  between: 0.3 },
+    Cost { tile: GemmTile::T128x256, step: 0.66,  between: 2.0 },
+    Cost { tile: GemmTile::T256x128, step: 0.66,  between: 2.0 },
+    Cost { tile: GemmTile::T192x192, step: 0.74,  between: 2.3 },
+    Cost { tile: GemmTile::T256x160, step: 0.82,  between: 2.2 },
+    Cost { tile: GemmTile::T256x192, step: 0.99,  between: 2.5 },
 ];
-/// The time of a step of two blocks that share tiles of B, in microseconds on an H200, if rows of a factor do not start at cache lines. Each
-/// row of a step is then part of two lines, and reading these from the level-2 cache takes longer than the products of a block.
-const PAIRED_STEPS: [(GemmTile, f64); 3] =
-    [(GemmTile::T128x128, 0.47), (GemmTile::T128x160, 0.52), (GemmTile::T128x192, 0.57)];
+/// The time to read a row of a step from the level-2 cache, in microseconds on an H100, if rows of an operand do not start at cache lines.
+/// Each row is then part of two lines, and reading it may take longer than the MMAs of a step.
+const CROSSING_ROW: f64 = 0.0025;
 /// The exchange of sums among the blocks of a cluster.
 const EXCHANGE: f64 = 1.0;
 /// Bytes per microsecond from the GPU's memory.
 const BANDWIDTH: f64 = 4.0e6;
 
 impl Gemm {
-    /// Returns the kernels of a target that may be the fastest for problems with these orders and `m` rows of the result.
+    /// Returns the kernels for a target that may be the fastest for problems with operands in the given orders and `m` rows of the result.
     pub fn candidates(target: Target, a: MatrixOrder, b: MatrixOrder, m: u32) -> impl Iterator<Item = Self> {
         let has_wgmma = target.features().contains(Features::WGMMA);
         let few_rows = move |tile: &GemmTile| tile.size()[0] >= 64 || m <= 16 && a == MatrixOrder::Row;
@@ -45,7 +49,7 @@ impl Gemm {
         let tiles = GemmTile::for_target(target).iter().copied().filter(suitable);
         let whole = tiles.flat_map(move |tile| {
             let clusters: &[_] =
-                if !has_wgmma || tile.size()[0] < 64 { &[[1, 1]] } else { &[[1, 1], [2, 1], [1, 2]] };
+                if !has_wgmma || tile.size()[0] < 64 { &[[1, 1]] } else { &[[1, 1], [2, 1], [1, 2], [2, 2]] };
             clusters.iter().map(move |&cluster| Self { a, b, cluster, ..Self::of_target(target, tile) })
         });
         whole.flat_map(move |gemm| {
@@ -60,12 +64,16 @@ impl Gemm {
         if gemm.has_wgmma() { gemm } else { Self { schedule: Schedule::grouped(8), ..gemm } }
     }
 
-    /// Returns the kernel for an m×n result of `D` and of depth k, where `size` is `[m, n, k]`, with operands of `T`, on a kind of GPU. It is
-    /// the kernel of the [table](GemmTable::committed) of this kind if the table contains the problem. Otherwise, it is the fastest kernel
-    /// according to a model: the time is the number of waves of tiles times the steps per tile, but at least the time to read the operands.
-    /// Pairs of blocks share tiles of B if rows of an operand do not start at cache lines and there are more tiles than multiprocessors.
-    /// Its target is sm_90a on GPUs of compute capability 9.0; on others, it is the newest one whose kernels also run on later GPUs, and
-    /// tiles are the largest that occupy all multiprocessors.
+    /// Returns the kernel that multiplies an m×k matrix by a k×n matrix of `T`, where `size` is `[m, n, k]`, with results of `D`, on a kind
+    /// of GPU. If a [table](GemmTable::committed) for this kind of GPU contains the problem, or else one for another GPU with the same
+    /// compute capability and number of multiprocessors, the kernel is that of the table.
+    ///
+    /// Otherwise, on GPUs of compute capability 9.0, the target is sm_90a, and the kernel is the fastest one according to a model, which
+    /// estimates the time as the number of waves of tiles times the time of a tile, or as the time to read the operands if that is longer.
+    /// Pairs of blocks share tiles of A or B where this takes less time, mainly if rows of an operand do not start at cache lines.
+    ///
+    /// On other GPUs, the target is the newest one whose kernels also run on later GPUs, and tiles are the largest ones that occupy all
+    /// multiprocessors.
     #[must_use]
     pub fn for_problem<T: Element, D: Element>(
         a: MatrixOrder,
@@ -73,8 +81,10 @@ impl Gemm {
         size: [u32; 3],
         gpu: &GpuKind,
     ) -> Self {
-        let mut tables = GemmTable::committed().iter().filter(|table| table.gpu == *gpu);
-        let tuned = tables.find_map(|table| table.get::<T, D>(a, b, size));
+        let tables = GemmTable::committed().iter();
+        let same = tables.clone().filter(|table| table.gpu == *gpu);
+        let similar = tables.filter(|table| table.gpu.is_similar_to(gpu));
+        let tuned = same.chain(similar).find_map(|table| table.get::<T, D>(a, b, size));
         tuned.unwrap_or_else(|| match Self::target_of(gpu.capability) {
             Target::SM_90A => Self::estimated(a, b, size, T::SIZE, gpu.multiprocessors),
             target => {
@@ -84,9 +94,9 @@ impl Gemm {
         })
     }
 
-    /// Returns the [batched kernel](Self::batched_kernel) for `batches` products of operands of `T`, each an m×n result of depth k, where `size`
-    /// is `[m, n, k]`: on GPUs of compute capability 9.0, the fastest according to the model of [`for_problem`](Self::for_problem), and on others
-    /// the one with the largest tiles that occupy all multiprocessors.
+    /// Returns the [batched kernel](Self::batched_kernel) that multiplies `batches` pairs of an m×k and a k×n matrix of `T`, where `size`
+    /// is `[m, n, k]`. On GPUs of compute capability 9.0, this is the fastest kernel according to the model of
+    /// [`for_problem`](Self::for_problem); on other GPUs, it is the kernel with the largest tiles that occupy all multiprocessors.
     #[must_use]
     pub fn for_batches<T: Element>(
         a: MatrixOrder,
@@ -97,7 +107,7 @@ impl Gemm {
     ) -> Self {
         let target = Self::target_of(gpu.capability);
         if target == Target::SM_90A {
-            let candidates = Self::candidates(target, a, b, size[0]);
+            let candidates = Self::alone(Self::candidates(target, a, b, size[0]));
             let fastest = Self::fastest(candidates, (size, batches), T::SIZE, gpu.multiprocessors);
             return fastest.unwrap_or(Self { a, b, ..Self::new(GemmTile::T128x128) });
         }
@@ -105,9 +115,9 @@ impl Gemm {
         Self::filling(target, [a, b], tiles, (size, batches), gpu.multiprocessors)
     }
 
-    /// Returns the [grouped kernel](Self::grouped_kernel) for an m×n result of depth k, where `size` is `[m, n, k]`, with operands of `T` and groups
-    /// of a multiple of `rows` rows, chosen as in [`for_batches`](Self::for_batches) among the tiles of this number of rows; `None` if
-    /// there are none.
+    /// Returns the [grouped kernel](Self::grouped_kernel) that multiplies an m×k matrix of `T` by k×n matrices, where `size` is `[m, n, k]`
+    /// and the number of rows of each group is a multiple of `rows`, chosen as in [`for_batches`](Self::for_batches) among the tiles with
+    /// `rows` rows; `None` if there are no such tiles.
     pub fn for_groups<T: Element>(
         a: MatrixOrder,
         b: MatrixOrder,
@@ -117,7 +127,8 @@ impl Gemm {
     ) -> Option<Self> {
         let target = Self::target_of(gpu.capability);
         if target == Target::SM_90A {
-            let candidates = Self::candidates(target, a, b, rows).filter(|gemm| gemm.tile.size()[0] == rows);
+            let of_rows = Self::candidates(target, a, b, rows).filter(|gemm| gemm.tile.size()[0] == rows);
+            let candidates = Self::alone(of_rows);
             return Self::fastest(candidates, (size, 1), T::SIZE, gpu.multiprocessors);
         }
         let tiles = GemmTile::for_target(target).iter().copied().filter(|tile| tile.size()[0] == rows);
@@ -125,8 +136,31 @@ impl Gemm {
         Some(Self::filling(target, [a, b], tiles, (size, 1), gpu.multiprocessors))
     }
 
-    /// Returns the kernel with [promoted sums](Self::promoted_kernel) for an m×n result of depth k, where `size` is `[m, n, k]`, of A in rows and B
-    /// in columns: the faster one of its tiles according to the model of [`for_problem`](Self::for_problem).
+    /// Returns the [kernel of ragged groups](Self::ragged_kernel) for an m×n result of depth k, where `size` is `[m, n, k]`, with A in rows, operands
+    /// of `T`, and this number of groups: tiles have at least as many rows as the average group, or the most that tiles have, and are chosen as
+    /// in [`for_batches`](Self::for_batches).
+    #[must_use]
+    pub fn for_ragged_groups<T: Element>(
+        b: MatrixOrder,
+        [m, n, k]: [u32; 3],
+        groups: u32,
+        gpu: &GpuKind,
+    ) -> Self {
+        let average = m.div_ceil(groups.max(1));
+        let heights = [16, 64, 128].into_iter().filter(|&rows| rows >= average.min(128));
+        // Each group has tiles of its own.
+        let of_rows = |rows: u32| {
+            let size = [m.saturating_add(groups.saturating_mul(rows / 2)), n, k];
+            let gemm = Self::for_groups::<T>(MatrixOrder::Row, b, size, rows, gpu)?;
+            Some(Self { parts: 1, ..gemm })
+        };
+        let gemm = heights.into_iter().find_map(of_rows);
+        gemm.unwrap_or(Self { b, ..Self::of_target(Self::target_of(gpu.capability), GemmTile::T64x64) })
+    }
+
+    /// Returns the kernel with [promoted sums](Self::promoted_kernel) that multiplies an m×k matrix by a k×n matrix of `T`, where `size` is
+    /// `[m, n, k]`, with A in rows and B in columns. Its tile is the faster of the two supported ones according to the model of
+    /// [`for_problem`](Self::for_problem).
     #[must_use]
     pub fn for_promoted<T: Element>(size: [u32; 3], gpu: &GpuKind) -> Self {
         let tiles = [GemmTile::T128x128, GemmTile::T128x192];
@@ -140,22 +174,20 @@ impl Gemm {
         b == MatrixOrder::Col || tile.size()[1].is_multiple_of(64)
     }
 
-    /// Returns the fastest of the candidates without clusters for this number of products of operands of this number of bytes, according to the
-    /// model.
-    fn fastest(
+    /// Returns the fastest of the candidates for this number of products of operands of this number of bytes, according to the model.
+    pub(super) fn fastest(
         candidates: impl Iterator<Item = Self>,
         (size, batches): ([u32; 3], u32),
         bytes: u32,
         multiprocessors: u32,
     ) -> Option<Self> {
         let time = |gemm: &Self| gemm.estimated_micros((size, batches), bytes, multiprocessors.max(1));
-        let alone =
-            candidates.filter(|gemm| gemm.cluster == [1, 1] && Self::is_predictable(gemm.tile, gemm.b));
-        alone.min_by(|a, b| time(a).total_cmp(&time(b)))
+        let predictable = candidates.filter(|gemm| Self::is_predictable(gemm.tile, gemm.b));
+        predictable.min_by(|a, b| time(a).total_cmp(&time(b)))
     }
 
-    /// Returns this kernel for rows of A and B of any length and stride ([`any_size`](Self::any_size)), with tiles of 128×128 if those of this one
-    /// are larger.
+    /// Returns this kernel, but for rows of A and B of any length and stride ([`any_size`](Self::any_size)), and with tiles of at most
+    /// 128×128.
     #[must_use]
     pub const fn with_any_size(self) -> Self {
         let tile = match self.tile {
@@ -189,22 +221,21 @@ impl Gemm {
         Self { a, b, ..Self::of_target(target, tile.unwrap_or(smallest)) }
     }
 
+    /// Returns the candidates whose blocks share no tiles.
+    fn alone(candidates: impl Iterator<Item = Self>) -> impl Iterator<Item = Self> {
+        candidates.filter(|gemm| gemm.cluster == [1, 1])
+    }
+
     /// Returns the fastest kernel of sm_90a for operands of this number of bytes according to the model.
     fn estimated(a: MatrixOrder, b: MatrixOrder, size: [u32; 3], bytes: u32, multiprocessors: u32) -> Self {
         let candidates = Self::candidates(Target::SM_90A, a, b, size[0]);
         let best = Self::fastest(candidates, (size, 1), bytes, multiprocessors);
         let best = best.unwrap_or(Self { a, b, ..Self::new(GemmTile::T128x128) });
-        // Of three or fewer rows of tiles, pairs would leave too many multiprocessors idle.
-        let has_rows = size[0] > 3 * 128;
-        if has_rows && !best.is_one_round(size, multiprocessors) && best.crosses_lines(size, bytes) {
-            return Self::paired(a, b, size, multiprocessors);
-        }
-        let cluster = if best.should_share(size, bytes, multiprocessors) { [2, 1] } else { [1, 1] };
-        Self { cluster, ..best }
+        if best.should_share(size, bytes, multiprocessors) { Self { cluster: [2, 1], ..best } } else { best }
     }
 
     /// Returns whether two blocks should share tiles of B. They start later than one, but read less from the level-2 cache, which limits
-    /// tiles of 64×128 when rows of the factors do not start at cache lines (1000³ took 8.5 instead of 9.8 µs, but 1024³ 7.1 instead of
+    /// tiles of 64×128 when rows of the operands do not start at cache lines (1000³ took 8.5 instead of 9.8 µs, but 1024³ 7.1 instead of
     /// 6.0), and when there are many steps (128×8192×8192: 37.0 instead of 40.9).
     fn should_share(&self, size: [u32; 3], bytes: u32, multiprocessors: u32) -> bool {
         let [m, _, k] = size;
@@ -228,40 +259,47 @@ impl Gemm {
         lengths.iter().any(|&length| !(u64::from(length) * u64::from(bytes)).is_multiple_of(128))
     }
 
-    /// Returns the kernel of sm_90a with the fastest tiles for pairs of blocks that share tiles of B.
-    fn paired(a: MatrixOrder, b: MatrixOrder, [m, n, _]: [u32; 3], multiprocessors: u32) -> Self {
-        let time = |(tile, step): (GemmTile, f64)| {
-            let [rows, cols] = tile.size();
-            let pairs = u64::from(m.div_ceil(2 * rows)) * u64::from(n.div_ceil(cols));
-            pairs.div_ceil(u64::from(multiprocessors / 2).max(1)) as f64 * step
-        };
-        let steps = PAIRED_STEPS.into_iter().filter(|&(tile, _)| Self::is_predictable(tile, b));
-        let fastest = steps.min_by(|&x, &y| time(x).total_cmp(&time(y)));
-        let tile = fastest.map_or(GemmTile::T128x192, |(tile, _)| tile);
-        Self { a, b, cluster: [2, 1], ..Self::new(tile) }
-    }
-
     /// Returns the time of this number of products.
-    fn estimated_micros(
+    pub(super) fn estimated_micros(
         &self,
         ([m, n, k], batches): ([u32; 3], u32),
         bytes: u32,
         multiprocessors: u32,
     ) -> f64 {
         let Some(cost) = COSTS.iter().find(|cost| cost.tile == self.tile) else { return f64::INFINITY };
-        let blocks = self.tile.count(m, n).saturating_mul(u64::from(batches) * u64::from(self.parts));
+        let ([of_rows, of_cols], [rows, cols]) = (self.cluster, self.tile.size());
+        let crosses = self.crosses_lines([m, n, k], bytes);
+        if [of_rows, of_cols] != [1, 1] && !(crosses && self.pairs_help([m, n], multiprocessors)) {
+            return f64::INFINITY;
+        }
+        let in_cluster = of_rows * of_cols;
+        let clusters =
+            u64::from(m.div_ceil(rows).div_ceil(of_rows)) * u64::from(n.div_ceil(cols).div_ceil(of_cols));
+        let blocks = clusters.saturating_mul(u64::from(batches) * u64::from(in_cluster * self.parts));
         if self.parts > 1 && blocks > multiprocessors.into() {
             // Clusters do not fill all multiprocessors, and a block cannot store while it multiplies.
             return f64::INFINITY;
         }
-        let rounds = blocks.div_ceil(multiprocessors.into()) as f64;
+        let resident = (multiprocessors / in_cluster * in_cluster).max(1);
+        let rounds = blocks.div_ceil(resident.into()) as f64;
+        // Blocks of a cluster read the rows of a shared tile once.
+        let reads = rows as f64 / f64::from(of_cols) + cols as f64 / f64::from(of_rows);
+        let step = if crosses { cost.step.max(reads * CROSSING_ROW) } else { cost.step };
         let [m, n, k] = [m, n, k].map(f64::from);
         let steps = (k * f64::from(bytes) / 128.0 / f64::from(self.parts)).ceil();
         let exchange = if self.parts > 1 { EXCHANGE } else { 0.0 };
-        let products = rounds * (steps * cost.step + cost.between + exchange);
+        let products = rounds * (steps * step + cost.between + exchange);
         // Fewer blocks than multiprocessors do not reach the full bandwidth.
         let share = (blocks as f64 / f64::from(multiprocessors)).min(1.0);
         let reads = f64::from(batches) * f64::from(bytes) * (m * k + k * n) / (BANDWIDTH * share);
         products.max(reads)
+    }
+
+    /// Returns whether pairs of blocks may be faster than blocks that share nothing: there must be more tiles than multiprocessors, and more
+    /// than three rows of tiles, because more multiprocessors are idle in the last round.
+    fn pairs_help(&self, [m, n]: [u32; 2], multiprocessors: u32) -> bool {
+        m > 3 * 128
+            && self.cluster.iter().product::<u32>() == 2
+            && !self.is_one_round([m, n, 1], multiprocessors)
     }
 }

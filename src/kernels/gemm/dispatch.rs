@@ -3,8 +3,8 @@
 use super::{
     Gemm, GemmResult, GemmSum, GemmTile,
     MatrixOrder::{Col, Row},
-    kernel::{gated, in_turns, split},
-    mma_sync::by_warps,
+    kernel::{gated, in_turns, split, together},
+    mma_sync::{by_warps, gated_by_warps},
     problem::Problem,
     stages::{ColCol, ColRow, RowCol, RowRow},
 };
@@ -55,7 +55,10 @@ impl Gemm {
         D: GemmResult,
         f32: Convert<D>,
     {
-        use GemmTile::{T16x64, T16x128, T64x64, T64x128, T128x128, T128x160, T128x192};
+        use GemmTile::{
+            T16x64, T16x128, T64x64, T64x128, T128x128, T128x160, T128x192, T128x256, T192x192, T256x128,
+            T256x160, T256x192,
+        };
         macro_rules! kernels {
             ($($a:ident $b:ident $stages:ident;)*) => {
                 match (self.a, self.b, self.tile, self.parts) {
@@ -66,6 +69,16 @@ impl Gemm {
                         ($a, $b, T128x128, 1) => in_turns::<$stages, T, C, D, 8, 8,  K, 2, 6, W, 2>(problem),
                         ($a, $b, T128x160, 1) => in_turns::<$stages, T, C, D, 8, 10, K, 2, 5, V, 2>(problem),
                         ($a, $b, T128x192, 1) => in_turns::<$stages, T, C, D, 8, 12, K, 2, 4, W, 3>(problem),
+                    )*
+                    //                                                                 groups M   P  N   K  H  stages W slots
+                    $(
+                        ($a, $b, T192x192, 1) => together::<$stages, T, C, D, 3, 12, 4, 12, K, 1, 4, W, 1>(problem),
+                        ($a, $b, T128x256, 1) => together::<$stages, T, C, D, 2, 8,  4, 16, K, 1, 4, W, 2>(problem),
+                        ($a, $b, T256x128, 1) => together::<$stages, T, C, D, 2, 16, 8, 8,  K, 2, 4, W, 2>(problem),
+                        // Results of 4 bytes leave shared memory for one slot.
+                        ($a, $b, T256x160, 1) if const { D::SIZE == 4 } => together::<$stages, T, C, D, 2, 16, 8, 10, K, 2, 4, V, 1>(problem),
+                        ($a, $b, T256x160, 1) => together::<$stages, T, C, D, 2, 16, 8, 10, K, 2, 4, V, 2>(problem),
+                        ($a, $b, T256x192, 1) => together::<$stages, T, C, D, 2, 16, 8, 12, K, 2, 3, W, 3>(problem),
                     )*
                     //                                                                  M  N  K  H  stages parts P  W
                     $(
@@ -125,6 +138,35 @@ impl Gemm {
                     )*
                     // Rejected by `check`.
                     _ => {}
+                }
+            };
+        }
+        for_orders!(T, kernels);
+    }
+
+    /// Emits a gated product of a target without `wgmma`, like [`by_warps_of_depth`](Self::by_warps_of_depth). Half of a tile's columns are of B₁,
+    /// half of B₂.
+    #[rustfmt::skip]
+    pub(super) fn gated_by_warps_of_depth<T, C, D, const K: usize, const L: usize, const P: usize, const Q: usize>(&self, problem: &Problem<'_, T, D>)
+    where
+        T: TensorElement + Product<T, C>,
+        C: GemmSum + Convert<f32>,
+        D: GemmResult,
+        f32: Convert<D>,
+    {
+        use GemmTile::{T128x128, T128x256};
+        let ahead = !self.any_size && T::SIZE < 4;
+        macro_rules! kernels {
+            ($($a:ident $b:ident $stages:ident;)*) => {
+                match (self.a, self.b, self.tile) {
+                    //                                                                   M  G  K  H  W  stages
+                    $(
+                        ($a, $b, T128x128) => gated_by_warps::<$stages, T, C, D, 8, 4, L, 2, 4, 3, P, Q>(problem, ahead),
+                        ($a, $b, T128x256) => gated_by_warps::<$stages, T, C, D, 8, 8, K, 2, 4, 3, P, Q>(problem, ahead),
+                    )*
+                    (_, _, tile) => problem.k.refuse(format!(
+                        "expected tiles of 128x128 or 128x256 for a gated product, found {tile}"
+                    )),
                 }
             };
         }

@@ -1,15 +1,15 @@
 //! Transformations of the sums of a product before they are rounded and stored.
 
 use crate::{
-    ptx::{In, Out, Read, Val},
+    ptx::{Global, In, Out, Ptr, Read, Val},
     tensor::TensorElement,
-    tiles::{Convert, Gl, Row, Rt},
+    tiles::{Convert, Gl, Row, Rt, row_major, vector},
 };
 
 /// The arguments of the kernel that [`Gemm::fused_kernel`](super::Gemm::fused_kernel) builds:
-/// `(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)`, the parameters of [`GemmArgs`](super::GemmArgs),
-/// and those of an [`Epilogue`]. Parameters that the epilogue does not use are not read, and their buffers may be empty. C and D must be
-/// different buffers.
+/// `(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)`. These are the parameters of
+/// [`GemmArgs`](super::GemmArgs) and those of an [`Epilogue`]. Parameters that the epilogue does not use are not read, and their buffers
+/// may be empty. C and D must be different buffers.
 pub type FusedGemmArgs<T, D> =
     (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32, f32, f32, In<D>, u32, In<f32>, In<f32>, In<f32>);
 
@@ -43,7 +43,37 @@ impl Epilogue {
         let names: String = parts.iter().filter(|(present, _)| *present).map(|(_, name)| *name).collect();
         if names.is_empty() { "_fused".into() } else { names }
     }
+
+    /// Declares the operands of the epilogue of an m×n result.
+    #[track_caller]
+    pub(super) fn operands<'k, D: TensorElement>(
+        &self,
+        parameters: Parameters<'k, D>,
+        [m, n]: [Val<'k, u32>; 2],
+    ) -> Operands<'k, D> {
+        let (alpha, beta, c, ldc, bias, row_scales, col_scales) = parameters;
+        let k = bias.kernel();
+        let vector_of = |pointer, length, present: bool| present.then(|| k.global(pointer, vector(length)));
+        Operands {
+            alpha: self.alpha.then_some(alpha),
+            row_scales: vector_of(row_scales, m, self.row_scales),
+            col_scales: vector_of(col_scales, n, self.col_scales),
+            c: self.c.then(|| (beta, k.global(c, row_major(m, n).with_row_stride(ldc)))),
+            bias: vector_of(bias, n, self.bias),
+        }
+    }
 }
+
+/// The parameters of an epilogue: `(alpha, beta, c, ldc, bias, row_scales, col_scales)`.
+pub(super) type Parameters<'k, D> = (
+    Val<'k, f32>,
+    Val<'k, f32>,
+    Ptr<'k, D, Global, Read>,
+    Val<'k, u32>,
+    Ptr<'k, f32, Global, Read>,
+    Ptr<'k, f32, Global, Read>,
+    Ptr<'k, f32, Global, Read>,
+);
 
 /// The operands of an epilogue.
 pub(super) struct Operands<'k, D: TensorElement> {

@@ -2,21 +2,27 @@
 
 use super::{
     BatchedGemmArgs, Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult, GemmSum, GemmTile, GroupedGemmArgs,
-    epilogue::Operands,
     problem::{Batches, Matrices, Problem},
 };
 use crate::{
     ptx::{BuildError, Kernel},
     tensor::TensorElement,
-    tiles::{Convert, Product, row_major, vector},
+    tiles::{Convert, Product, vector},
 };
 
 impl Gemm {
-    /// Builds the kernel, named after the types, orders, tile, cluster and function: `gemm_bf16_row_col_128x192`.
+    /// Returns this kernel with tiles of 128×128 if those of this one are larger.
+    pub(super) fn of_128x128(&self) -> Self {
+        let tile = if self.tile.size() > [128, 128] { GemmTile::T128x128 } else { self.tile };
+        Self { tile, ..*self }
+    }
+
+    /// Builds the kernel. Its name contains the types, orders, tile, cluster and function, as in `gemm_bf16_row_col_128x192`.
     ///
     /// # Errors
-    /// Returns an error if the table of [`Gemm`] does not contain the combination of types and orders, if the types do not support the
-    /// activation (integers support only ReLU), if a cluster has more than 8 blocks, or if `parts` is not supported for the tile.
+    /// Returns an error if the target is older than sm_80, if the table of [`Gemm`] does not contain the orders for the type of the
+    /// operands, if the type of the sums does not support the activation (integers support only ReLU), if the target does not support the
+    /// tile, `cluster` or `any_size`, if a cluster has more than 8 blocks, or if the tile does not support `parts`.
     pub fn kernel<T, C, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
     where
         T: TensorElement + Product<T, C>,
@@ -29,8 +35,8 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel of a product with additional operands. The sums of tiles of more than 128 columns leave no registers for these
-    /// operands, so the kernel uses tiles of 128×128 instead.
+    /// Builds the kernel that computes a product and applies an epilogue with additional operands. The sums of tiles larger than 128×128
+    /// leave no registers for these operands, so the kernel uses tiles of 128×128 instead.
     ///
     /// ```
     /// use warpwright::{kernels::{Activation, Epilogue, Gemm, GemmTile, MatrixOrder}, prelude::*};
@@ -54,35 +60,21 @@ impl Gemm {
         C: GemmSum + Convert<D> + Convert<f32>,
         D: GemmResult,
     {
-        let tile = match self.tile {
-            GemmTile::T128x160 | GemmTile::T128x176 | GemmTile::T128x192 | GemmTile::T128x256 => {
-                GemmTile::T128x128
-            }
-            tile => tile,
-        };
-        let gemm = Self { tile, ..*self };
+        let gemm = self.of_128x128();
         let name = gemm.name::<T, D>(&epilogue.suffix());
         let signature = format!(
             "{name}(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)"
         );
-        Kernel::<FusedGemmArgs<T, D>>::build(&signature, self.target, |k, parameters| {
+        Kernel::<FusedGemmArgs<T, D>>::build(&signature, self.target, |_, parameters| {
             let (a, lda, b, ldb, d, ldd, m, n, length, alpha, beta, c, ldc, bias, row_scales, col_scales) =
                 parameters;
-            let vector_of =
-                |pointer, length, present: bool| present.then(|| k.global(pointer, vector(length)));
-            let operands = Operands {
-                alpha: epilogue.alpha.then_some(alpha),
-                row_scales: vector_of(row_scales, m, epilogue.row_scales),
-                col_scales: vector_of(col_scales, n, epilogue.col_scales),
-                c: epilogue.c.then(|| (beta, k.global(c, row_major(m, n).with_row_stride(ldc)))),
-                bias: vector_of(bias, n, epilogue.bias),
-            };
+            let operands = epilogue.operands((alpha, beta, c, ldc, bias, row_scales, col_scales), [m, n]);
             let product = Problem::one(gemm, false, (a, lda), (b, ldb), (d, ldd), [m, n, length]);
             gemm.emit::<T, C, D>(Problem { epilogue: Some(operands), ..product });
         })
     }
 
-    /// Builds the kernel of a batch of products of the same size, whose matrices are equally spaced. One launch computes all products.
+    /// Builds the kernel that computes a batch of products of the same size, whose matrices are equally spaced, in one launch.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel), and an error for clusters of several rows of tiles.
@@ -115,8 +107,8 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel of products with several B, as in a mixture of experts: the rows of A and D form groups of whole tiles, and
-    /// `groups` contains, for each row of tiles ([`GemmTile::size`]), the index of the B that it is multiplied by.
+    /// Builds the kernel that multiplies groups of rows of A by different matrices B, as in a mixture of experts. The groups consist of
+    /// whole tiles, and `groups` contains, for each row of tiles ([`GemmTile::size`]), the index of the matrix B by which it is multiplied.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel), and an error for clusters of several rows of tiles.
@@ -148,12 +140,12 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel of a gated product, f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ followed by those of B₂, and D has n columns.
-    /// With [`Activation::Silu`](super::Activation::Silu), this is SwiGLU ([Shazeer 2020](https://arxiv.org/abs/2002.05202)).
+    /// Builds the kernel that computes a gated product, f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ followed by those of B₂, and D has
+    /// n columns. With [`Activation::Silu`](super::Activation::Silu), this is SwiGLU ([Shazeer 2020](https://arxiv.org/abs/2002.05202)).
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel), and an error for targets other than sm_90a, for tiles other than 64×128 and
-    /// 128×128, for `parts` other than 1, and for clusters of several rows of tiles.
+    /// Returns the errors of [`kernel`](Self::kernel), and an error for tiles other than 64×128 and 128×128 (on targets other than sm_90a,
+    /// 128×128 and 128×256), for `parts` other than 1, and for clusters of several rows of tiles.
     #[doc(alias = "SwiGLU")]
     #[doc(alias = "GeGLU")]
     pub fn gated_kernel<T, C, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
@@ -166,7 +158,7 @@ impl Gemm {
         Kernel::<GemmArgs<T, D>>::build(&kernel, self.target, |k, (a, lda, b, ldb, d, ldd, m, n, length)| {
             let problem = Problem::one(*self, true, (a, lda), (b, ldb), (d, ldd), [m, n, length]);
             k.describe(format!("D = f(A·B₁) ⊙ (A·B₂): {}", self.matrices::<T, D>()));
-            match self.check_wgmma("a gated product").and_then(|()| self.check(T::SIZE)) {
+            match self.check(T::SIZE) {
                 Ok(()) => D::emit_gated(self, &problem),
                 Err(why) => k.refuse(why),
             }

@@ -5,7 +5,7 @@ use std::fmt;
 #[cfg(any(feature = "cuda", feature = "sim"))]
 use crate::run::Device;
 
-/// A kind of GPU: the properties that a GPU must have for the measurements of another one to apply to it.
+/// A kind of GPU: the properties on which measurements depend. Measurements on a GPU also apply to other GPUs with the same properties.
 ///
 /// ```
 /// use warpwright::kernels::GpuKind;
@@ -24,7 +24,7 @@ pub struct GpuKind {
 }
 
 impl GpuKind {
-    /// Returns the kind of a device. The simulator's name differs from the names of all GPUs.
+    /// Returns the kind of a device. The name of the simulator's device differs from the names of all GPUs.
     #[cfg(any(feature = "cuda", feature = "sim"))]
     pub fn of(device: &impl Device) -> Self {
         Self {
@@ -32,6 +32,14 @@ impl GpuKind {
             capability: device.capability(),
             multiprocessors: device.multiprocessors(),
         }
+    }
+}
+
+impl GpuKind {
+    /// Returns whether another kind of GPU has the same compute capability and number of multiprocessors, so that mostly the same kernels are
+    /// the fastest ones.
+    pub(super) fn is_similar_to(&self, other: &Self) -> bool {
+        (self.capability, self.multiprocessors) == (other.capability, other.multiprocessors)
     }
 }
 

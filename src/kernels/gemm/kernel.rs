@@ -7,8 +7,10 @@ use crate::{
     tiles::{Convert, Persistent, Producer, Product, Ring, Rt, StageTiles, consumers, producer},
 };
 
-/// The registers of a thread of the producer and of a consumer.
+/// The registers of a thread of the producer and of a consumer, with two consumer warpgroups.
 const REGISTERS: [u32; 2] = [40, 232];
+/// Those with three consumer warpgroups.
+const REGISTERS_OF_THREE: [u32; 2] = [32, 160];
 
 /// Each resident block computes tiles of `M`×`N` subtiles. One thread loads `STAGES` stages ahead, each `K` subtiles deep. Two warpgroups
 /// take turns: while one multiplies, in `H` blocks of 64 rows, the other stores its result through `SLOTS` slots of `W` columns of
@@ -21,24 +23,59 @@ pub(super) fn in_turns<
 >(
     problem: &Problem<'k, T, D>,
 ) where
-    S: Stages<'k, T, C, M, N, K, H>,
+    S: Stages<'k, T, C, M, M, N, K, H>,
     T: TensorElement + Product<T, C>,
     C: GemmSum + Convert<D> + Convert<f32>,
     D: TensorElement + Convert<f32>,
     f32: Convert<D>,
 {
     let k = problem.k;
-    let Resident { tiles, ring, steps } = problem.resident::<S::Tiles, STAGES>(384, [N, K]);
+    let Resident { tiles, ring, steps } = problem.resident::<S::Tiles, STAGES, 1>(384, [N, K]);
     let (turns, outbox) = (k.turns::<2>(), problem.outbox::<W, SLOTS, 2>());
     k.programmatic_launch();
 
     k.specialize(
-        producer(REGISTERS[0], |p| fill_all::<S, T, C, D, M, N, K, H, STAGES>(p, problem, tiles, &ring, [0.into(), steps])),
+        producer(REGISTERS[0], |p| fill_all::<S, T, C, D, M, M, N, K, H, STAGES, 1>(p, problem, tiles, &ring, [0.into(), steps])),
         consumers::<2, _>(REGISTERS[1], |c| {
-            tiles.each_in_turn(c, |turn, i, j| {
+            problem.each_in_turn(tiles, c, |turn, i, j| {
                 let zeros = [(); H].map(|()| k.zeros::<Rt<C, 1, N>>());
-                let sums = c.run_in_turn(&turns, turn, &ring, steps, zeros, S::multiply);
-                problem.store(c, &outbox, sums, [i, j]);
+                let sums = c.run_in_turn(&turns, turn, &ring, steps, zeros, |sums, stage| S::multiply(sums, stage, 0.into()));
+                problem.store(c, &outbox, sums, (i, j));
+            });
+        }),
+    );
+}
+
+/// Like [`in_turns`], but `GROUPS` warpgroups compute a tile together, `P` of its `M` rows of subtiles each. Larger tiles read less from the
+/// level-2 cache, but while results are stored, the tensor cores are idle.
+#[rustfmt::skip]
+#[track_caller]
+pub(super) fn together<
+    'k, S, T, C, D,
+    const GROUPS: usize, const M: usize, const P: usize, const N: usize, const K: usize, const H: usize, const STAGES: usize, const W: usize, const SLOTS: usize,
+>(
+    problem: &Problem<'k, T, D>,
+) where
+    S: Stages<'k, T, C, M, P, N, K, H>,
+    T: TensorElement + Product<T, C>,
+    C: GemmSum + Convert<D> + Convert<f32>,
+    D: TensorElement + Convert<f32>,
+    f32: Convert<D>,
+{
+    let k = problem.k;
+    let threads = 128 * (1 + GROUPS as u32);
+    let Resident { tiles, ring, steps } = problem.resident::<S::Tiles, STAGES, GROUPS>(threads, [N, K]);
+    let outbox = problem.outbox::<W, SLOTS, GROUPS>();
+    let [of_producer, of_consumer] = if GROUPS == 2 { REGISTERS } else { REGISTERS_OF_THREE };
+    k.programmatic_launch();
+
+    k.specialize(
+        producer(of_producer, |p| fill_all::<S, T, C, D, M, P, N, K, H, STAGES, GROUPS>(p, problem, tiles, &ring, [0.into(), steps])),
+        consumers::<GROUPS, _>(of_consumer, |c| {
+            tiles.each(|i, j| {
+                let zeros = [(); H].map(|()| k.zeros::<Rt<C, 1, N>>());
+                let sums = c.run(&ring, steps, zeros, |sums, stage| S::multiply(sums, stage, c.rank()));
+                problem.store_part(c, &outbox, sums, (problem.row_of_tiles(i), j), c.rank());
             });
         }),
     );
@@ -54,27 +91,28 @@ pub(super) fn split<
 >(
     problem: &Problem<'k, T, D>,
 ) where
-    S: Stages<'k, T, C, M, N, K, H>,
+    S: Stages<'k, T, C, M, M, N, K, H>,
     T: TensorElement + Product<T, C>,
     C: GemmSum + Convert<D> + Convert<f32>,
     D: TensorElement + Convert<f32>,
     f32: Convert<D>,
 {
     let k = problem.k;
-    let Resident { tiles, ring, steps } = problem.resident::<S::Tiles, STAGES>(256, [N, K]);
+    let Resident { tiles, ring, steps } = problem.resident::<S::Tiles, STAGES, 1>(256, [N, K]);
     let (shares, outbox) = (tiles.reduce_scatter::<C, H, N, P>(), problem.outbox::<W, 1, 1>());
     let part = tiles.part();
     let (first, count) = part.of(steps);
     k.programmatic_launch();
 
     k.specialize(
-        producer(REGISTERS[0], |p| fill_all::<S, T, C, D, M, N, K, H, STAGES>(p, problem, tiles, &ring, [first, count])),
+        producer(REGISTERS[0], |p| fill_all::<S, T, C, D, M, M, N, K, H, STAGES, 1>(p, problem, tiles, &ring, [first, count])),
         consumers::<1, _>(REGISTERS[1], |c| {
             tiles.each(|i, j| {
                 let zeros = [(); H].map(|()| k.zeros::<Rt<C, 1, N>>());
-                let sums = c.run(&ring, count, zeros, S::multiply);
+                let sums = c.run(&ring, count, zeros, |sums, stage| S::multiply(sums, stage, 0.into()));
                 let sums = c.reduce_scatter(&shares, sums);
-                problem.store(c, &outbox, sums, [i, j * PARTS as u32 + part.rank()]);
+                let i = problem.row_of_tiles(i);
+                problem.store(c, &outbox, sums, (i, j * PARTS as u32 + part.rank()));
             });
         }),
     );
@@ -89,53 +127,54 @@ pub(super) fn gated<
 >(
     problem: &Problem<'k, T, D>,
 ) where
-    S: Stages<'k, T, C, M, N, K, H>,
+    S: Stages<'k, T, C, M, M, N, K, H>,
     T: TensorElement + Product<T, C>,
     C: GemmSum + Convert<f32>,
     D: TensorElement,
     f32: Convert<D>,
 {
     let k = problem.k;
-    let Resident { tiles, ring, steps } = problem.resident::<S::Tiles, STAGES>(384, [G, K]);
+    let Resident { tiles, ring, steps } = problem.resident::<S::Tiles, STAGES, 1>(384, [G, K]);
     let (turns, outbox) = (k.turns::<2>(), problem.outbox::<W, 1, 2>());
     k.programmatic_launch();
 
     k.specialize(
-        producer(REGISTERS[0], |p| fill_all::<S, T, C, D, M, N, K, H, STAGES>(p, problem, tiles, &ring, [0.into(), steps])),
+        producer(REGISTERS[0], |p| fill_all::<S, T, C, D, M, M, N, K, H, STAGES, 1>(p, problem, tiles, &ring, [0.into(), steps])),
         consumers::<2, _>(REGISTERS[1], |c| {
-            tiles.each_in_turn(c, |turn, i, j| {
+            problem.each_in_turn(tiles, c, |turn, i, j| {
                 let zeros = [(); H].map(|()| k.zeros::<Rt<C, 1, N>>());
-                let sums = c.run_in_turn(&turns, turn, &ring, steps, zeros, S::multiply);
+                let sums = c.run_in_turn(&turns, turn, &ring, steps, zeros, |sums, stage| S::multiply(sums, stage, 0.into()));
                 let products = sums.map(|sum| {
                     let [gate, up] = sum.hsplit::<G, 2>();
                     let gate = activated(problem.gemm.activation, gate.convert::<f32>());
                     gate * &up.convert::<f32>()
                 });
-                problem.store_products(c, &outbox, products, [i, j]);
+                problem.store_products(c, &outbox, products, (i, j));
             });
         }),
     );
 }
 
 /// The tiles of a resident block, the ring that it fills for them, and the steps along k of a tile.
-struct Resident<'k, Tiles: StageTiles<'k>, const STAGES: usize> {
+struct Resident<'k, Tiles: StageTiles<'k>, const STAGES: usize, const GROUPS: usize> {
     tiles: Persistent<'k>,
-    ring: Ring<'k, Tiles, STAGES, 1>,
+    ring: Ring<'k, Tiles, STAGES, GROUPS>,
     steps: Val<'k, u32>,
 }
 
 impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
-    /// Declares the threads of a block, its tiles, which have `cols` columns of subtiles, and its stages, which are `depth` subtiles deep.
+    /// Declares the threads of a block, its tiles, which have `cols` columns of subtiles, and its stages, which are `depth` subtiles deep and
+    /// each read by `GROUPS` warpgroups.
     #[track_caller]
-    fn resident<Tiles: StageTiles<'k>, const STAGES: usize>(
+    fn resident<Tiles: StageTiles<'k>, const STAGES: usize, const GROUPS: usize>(
         &self,
         threads: u32,
         [cols, depth]: [usize; 2],
-    ) -> Resident<'k, Tiles, STAGES> {
+    ) -> Resident<'k, Tiles, STAGES, GROUPS> {
         self.launch(threads);
         let [height, _] = self.gemm.tile.size();
         let tiles = self.tiles(height, 16 * cols as u32);
-        let steps = self.size[2].ceil_div(depth as u32 * T::SUBTILE_LENGTH);
+        let steps = self.steps(depth as u32 * T::SUBTILE_LENGTH);
         Resident { tiles, ring: self.prepared(tiles.ring()), steps }
     }
 }
@@ -143,21 +182,28 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
 /// Fills the stages of all tiles, for each of them those of `count` steps from step `first`.
 #[rustfmt::skip]
 #[track_caller]
-fn fill_all<'k, S, T, C, D, const M: usize, const N: usize, const K: usize, const H: usize, const STAGES: usize>(
+fn fill_all<
+    'k, S, T, C, D,
+    const M: usize, const P: usize, const N: usize, const K: usize, const H: usize, const STAGES: usize, const GROUPS: usize,
+>(
     p: Producer<'k>,
     problem: &Problem<'k, T, D>,
     tiles: Persistent<'k>,
-    ring: &Ring<'k, S::Tiles, STAGES, 1>,
+    ring: &Ring<'k, S::Tiles, STAGES, GROUPS>,
     [first, count]: [Val<'k, u32>; 2],
 ) where
-    S: Stages<'k, T, C, M, N, K, H>,
+    S: Stages<'k, T, C, M, P, N, K, H>,
     T: TensorElement,
     C: TensorElement,
     D: TensorElement,
 {
     let [height, _] = problem.gemm.tile.size();
     tiles.each(|i, j| {
-        let (factors, i) = problem.factors(i, height);
-        p.run(ring, count, |step, stage| S::fill(stage, &factors, tiles, [i, j, first + step]));
+        let row = problem.row_of_tiles(i);
+        problem.k.if_(row.exists(), || {
+            let first = problem.first_step(row, height, count) + first;
+            let (factors, i) = problem.factors(row, height);
+            p.run(ring, count, |step, stage| S::fill(stage, &factors, tiles, [i, j, first + step]));
+        });
     });
 }

@@ -3,7 +3,7 @@
 use super::{
     Gemm, GemmSum, GemmTile,
     activation::activated,
-    problem::{Batches, Matrices, Problem},
+    problem::{Batches, Matrices, Problem, TileRow},
     stages::{ColCol, ColRow, Factors, RowCol, RowRow},
 };
 use crate::{
@@ -28,6 +28,10 @@ pub(super) trait WarpStages<
     type Tiles: StageTiles<'k>;
     /// A warp's subtiles of A and of B of a slice, which is a subtile deep.
     type Fragments: State<'k>;
+    /// A stage of a gated product: the tiles of A, B₁ and B₂.
+    type GatedTiles: StageTiles<'k>;
+    /// A warp's subtiles of A, B₁ and B₂ of a slice.
+    type GatedFragments: State<'k>;
 
     /// Fills a stage with the tiles for row `i` and column `j` of tiles of the result, and this step along k.
     fn fill(
@@ -45,6 +49,26 @@ pub(super) trait WarpStages<
 
     /// Adds the product of a slice.
     fn multiply(sum: Rt<'k, C, H, W, Row>, fragments: &Self::Fragments) -> Rt<'k, C, H, W, Row>;
+
+    /// Fills a stage of a gated product, like [`fill`](Self::fill).
+    fn fill_gated(
+        stage: Stage<'k, Self::GatedTiles>,
+        factors: &Factors<'k, T>,
+        at: [Val<'k, u32>; 3],
+    ) -> Filling<'k, Self::GatedTiles>;
+
+    /// Loads the fragments of a slice of a gated product, like [`load`](Self::load).
+    fn load_gated(
+        tiles: &<Self::GatedTiles as StageTiles<'k>>::Filled,
+        warp: [Val<'k, u32>; 2],
+        slice: u32,
+    ) -> Self::GatedFragments;
+
+    /// Adds the products of a slice with B₁ and with B₂.
+    fn multiply_gated(
+        sums: [Rt<'k, C, H, W, Row>; 2],
+        fragments: &Self::GatedFragments,
+    ) -> [Rt<'k, C, H, W, Row>; 2];
 }
 
 macro_rules! stages {
@@ -60,6 +84,8 @@ macro_rules! stages {
         {
             type Tiles = ($a_stage, $b_stage);
             type Fragments = ($a_fragment, $b_fragment);
+            type GatedTiles = ($a_stage, $b_stage, $b_stage);
+            type GatedFragments = ($a_fragment, $b_fragment, $b_fragment);
 
             #[track_caller]
             fn fill(
@@ -92,6 +118,43 @@ macro_rules! stages {
             #[track_caller]
             fn multiply(sum: Rt<'k, C, H, W, Row>, (a, b): &Self::Fragments) -> Rt<'k, C, H, W, Row> {
                 sum.$product(a, b)
+            }
+
+            #[track_caller]
+            fn fill_gated(
+                stage: Stage<'k, Self::GatedTiles>,
+                factors: &Factors<'k, T>,
+                [$i, $j, $step]: [Val<'k, u32>; 3],
+            ) -> Filling<'k, Self::GatedTiles> {
+                let ([a_row, a_col], [b_row, b_col]) = ($a_at, $b_at);
+                let up = factors.up.as_ref().unwrap_or(&factors.b);
+                stage.fill((factors.a.tile(a_row, a_col), factors.b.tile(b_row, b_col), up.tile(b_row, b_col)))
+            }
+
+            #[track_caller]
+            fn load_gated(
+                ($a, $b, up): &<Self::GatedTiles as StageTiles<'k>>::Filled,
+                [row, col]: [Val<'k, u32>; 2],
+                slice: u32,
+            ) -> Self::GatedFragments {
+                let $step = Val::from(slice);
+                let a = {
+                    let $i = row * H as u32;
+                    let [row, col] = $a_at;
+                    $a.subtile(row, col).load_operand(MmaOperand::A)
+                };
+                let $j = col * W as u32;
+                let [row, col] = $b_at;
+                let gate = $b.subtile(row, col).load_operand(MmaOperand::B);
+                (a, gate, up.subtile(row, col).load_operand(MmaOperand::B))
+            }
+
+            #[track_caller]
+            fn multiply_gated(
+                [gate, up]: [Rt<'k, C, H, W, Row>; 2],
+                (a, b, b_up): &Self::GatedFragments,
+            ) -> [Rt<'k, C, H, W, Row>; 2] {
+                [gate.$product(a, b), up.$product(a, b_up)]
             }
         }
     )*};
@@ -146,8 +209,9 @@ pub(super) fn by_warps<
     let (factors, bi) = problem.factors(row, height);
 
     let stages = k.pipeline::<S::Tiles, STAGES>();
-    let (steps, zeros) = (problem.size[2].ceil_div(K as u32 * T::SUBTILE_LENGTH), k.zeros::<Rt<C, H, W>>());
-    let fill = |step, stage: Stage<'k, _>| S::fill(stage, &factors, [bi, bj, step]);
+    let (steps, zeros) = (problem.steps(K as u32 * T::SUBTILE_LENGTH), k.zeros::<Rt<C, H, W>>());
+    let first = problem.first_step(row, height, steps);
+    let fill = |step, stage: Stage<'k, _>| S::fill(stage, &factors, [bi, bj, first + step]);
     let sum = if ahead {
         stages.run_sliced(steps, K as u32, zeros, fill, |tiles, slice| S::load(tiles, warp, slice), S::multiply)
     } else {
@@ -167,15 +231,67 @@ pub(super) fn by_warps<
     }
 }
 
+/// D = f(A·B₁) ⊙ (A·B₂), like [`by_warps`]: each block computes `M`×`G` subtiles of the result, each warp `H`×`W` of both products.
+#[rustfmt::skip]
+#[track_caller]
+pub(super) fn gated_by_warps<
+    'k, S, T, C, D,
+    const M: usize, const G: usize, const K: usize, const H: usize, const W: usize, const STAGES: usize, const P: usize, const Q: usize,
+>(
+    problem: &Problem<'k, T, D>,
+    ahead: bool,
+) where
+    S: WarpStages<'k, T, C, M, G, K, H, W>,
+    T: TensorElement,
+    C: GemmSum + Convert<f32>,
+    D: TensorElement,
+    f32: Convert<D>,
+{
+    let k = problem.k;
+    let [rows, cols] = [(M / H) as u32, (G / W) as u32];
+    k.block([32 * rows * cols]);
+    let (height, width) = (16 * M as u32, 16 * G as u32);
+    let (row, bj) = problem.tile_of_block(height, width);
+    let warp: [Val<'k, u32>; 2] = k.warp_grid(rows, cols).into();
+    let (factors, bi) = problem.factors(row, height);
+
+    let stages = k.pipeline::<S::GatedTiles, STAGES>();
+    let steps = problem.steps(K as u32 * T::SUBTILE_LENGTH);
+    let zeros = [(); 2].map(|()| k.zeros::<Rt<C, H, W>>());
+    let fill = |step, stage: Stage<'k, _>| S::fill_gated(stage, &factors, [bi, bj, step]);
+    let load = |tiles: &_, slice| S::load_gated(tiles, warp, slice);
+    let [gate, up] = if ahead {
+        stages.run_sliced(steps, K as u32, zeros, fill, load, S::multiply_gated)
+    } else {
+        stages.run(steps, zeros, fill, |sums, tiles| {
+            (0..K as u32).fold(sums, |sums, slice| S::multiply_gated(sums, &load(tiles, slice)))
+        })
+    };
+
+    let mut blocks = gate.vsplit::<1, H>().into_iter().zip(up.vsplit::<1, H>());
+    let products: [Rt<f32, 1, W>; H] = std::array::from_fn(|_| {
+        let (gate, up) = blocks.next().expect("both products have the same rows");
+        activated(problem.gemm.activation, gate.convert::<f32>()) * &up.convert::<f32>()
+    });
+    let product = Rt::<f32, H, W>::vconcat(products);
+    let (d, _) = problem.result(row, height);
+    let (row, col) = (|| bi * rows + warp[0], || bj * cols + warp[1]);
+    store::<f32, f32, D, H, W, P, Q>(k, &d, product, [&row, &col], ahead, |part, _| part);
+}
+
 impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
-    /// Declares a block for each tile of `height`×`width` results, and returns the row and the column of this block's tile; the rows of all
-    /// results are counted in one sequence.
+    /// Declares a block for each tile of `height`×`width` results, and returns the row and the column of this block's tile. Blocks whose row
+    /// has no elements end.
     #[track_caller]
-    fn tile_of_block(&self, height: u32, width: u32) -> (Val<'k, u32>, Val<'k, u32>) {
+    fn tile_of_block(&self, height: u32, width: u32) -> (TileRow<'k>, Val<'k, u32>) {
         let Self { k, size: [m, n, _], .. } = self;
         k.grid([self.of_all(m.tiles(height)) * n.tiles(width)]);
         // Blocks that run at the same time share rows of A and columns of B in the level-2 cache.
-        self.gemm.schedule.emit(k.ctaid_x(), self.of_all(m.ceil_div(height)), n.ceil_div(width))
+        let rows = self.of_all(m.ceil_div(height));
+        let (row, col) = self.gemm.schedule.emit(k.ctaid_x(), rows, n.ceil_div(width));
+        let row = self.row_of_tiles(row);
+        k.return_if(!row.exists().assume_uniform(k.this_block()));
+        (row, col)
     }
 }
 

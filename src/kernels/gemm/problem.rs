@@ -1,12 +1,20 @@
 //! The matrices of a launch, in all forms of the kernel.
 
-use std::ops::Mul;
+use std::ops::{Add, Mul};
 
-use super::{Gemm, GemmSum, MatrixOrder, activation::activated, epilogue::Operands, stages::Factors};
+use super::{
+    Gemm, GemmSum, MatrixOrder,
+    activation::activated,
+    epilogue::Operands,
+    ragged::{RaggedGroups, RaggedRows},
+    stages::Factors,
+};
 use crate::{
     ptx::{Builder, Global, Ptr, Read, Val, Write},
     tensor::TensorElement,
-    tiles::{Consumer, Convert, Gl, Outbox, Persistent, Ring, Row, Rt, StageTiles, contiguous, row_major},
+    tiles::{
+        Consumer, Convert, Gl, Outbox, Persistent, Ring, Row, Rt, StageTiles, Turn, contiguous, row_major,
+    },
 };
 
 /// A matrix, or several with the same extents.
@@ -55,6 +63,27 @@ pub(super) enum Batches<'k> {
     Strided(Val<'k, u32>),
     /// One A and one D, and for each row of tiles the number of the B that it is multiplied by.
     Grouped(Gl<'k, u32, Read, 1>),
+    /// One A and one D, whose rows are divided into groups of any number of rows, each with its B.
+    Ragged(RaggedGroups<'k>),
+    /// One A and one B, whose depth is divided into this number of parts, and a D of partial sums for each part.
+    Divided(Val<'k, u32>),
+}
+
+/// A row of tiles.
+#[derive(Clone, Copy)]
+pub(super) struct TileRow<'k> {
+    /// Its number among those of all results.
+    pub(super) number: Val<'k, u32>,
+    /// The rows of its group, if groups have any number of rows.
+    rows: Option<RaggedRows<'k>>,
+}
+
+impl<'k> TileRow<'k> {
+    /// Returns whether the row has elements.
+    #[track_caller]
+    pub(super) fn exists(&self) -> Val<'k, bool> {
+        self.rows.map_or(true.into(), |rows| rows.any())
+    }
 }
 
 /// The products of a launch.
@@ -165,19 +194,34 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
     }
 
     /// Returns the rows of tiles of all results, given those of one.
-    pub(super) fn of_all<R: Mul<Val<'k, u32>, Output = R>>(&self, rows: R) -> R {
+    pub(super) fn of_all<R: Mul<Val<'k, u32>, Output = R> + Add<Val<'k, u32>, Output = R>>(
+        &self,
+        rows: R,
+    ) -> R {
+        match &self.batches {
+            Batches::Strided(count) | Batches::Divided(count) => rows * *count,
+            Batches::Ragged(groups) => rows + groups.count,
+            Batches::One | Batches::Grouped(_) => rows,
+        }
+    }
+
+    /// Returns the steps along k of a tile, given the depth of a step in elements.
+    #[track_caller]
+    pub(super) fn steps(&self, depth: u32) -> Val<'k, u32> {
+        let steps = self.size[2].ceil_div(depth);
         match self.batches {
-            Batches::Strided(count) => rows * count,
-            _ => rows,
+            // The last steps of the last part may be past the end of k, where the factors are zero.
+            Batches::Divided(parts) => steps.ceil_div(parts),
+            _ => steps,
         }
     }
 
     /// Returns the ring, with zeros where copies of fewer rows than a stage has do not write.
     #[track_caller]
-    pub(super) fn prepared<Tiles: StageTiles<'k>, const STAGES: usize>(
+    pub(super) fn prepared<Tiles: StageTiles<'k>, const STAGES: usize, const GROUPS: usize>(
         &self,
-        ring: Ring<'k, Tiles, STAGES, 1>,
-    ) -> Ring<'k, Tiles, STAGES, 1> {
+        ring: Ring<'k, Tiles, STAGES, GROUPS>,
+    ) -> Ring<'k, Tiles, STAGES, GROUPS> {
         if self.gemm.tile.size()[0] < 64 { ring.zeroed() } else { ring }
     }
 
@@ -190,11 +234,40 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         self.k.outbox::<D, W, SLOTS, G>().by_threads(self.gemm.any_ldd).first_rows(rows)
     }
 
+    /// Returns the row of tiles with this number, among those of all results in one sequence.
+    #[track_caller]
+    pub(super) fn row_of_tiles(&self, number: Val<'k, u32>) -> TileRow<'k> {
+        let rows = match &self.batches {
+            Batches::Ragged(groups) => Some(groups.rows(number, self.gemm.tile.size()[0])),
+            _ => None,
+        };
+        TileRow { number, rows }
+    }
+
+    /// Emits a loop over the tiles of one of `C` consumer warpgroups that take turns. `each` is called once, with the turn and the row and the
+    /// column of the tile.
+    #[track_caller]
+    pub(super) fn each_in_turn<const C: usize>(
+        &self,
+        tiles: Persistent<'k>,
+        c: Consumer<'k, C>,
+        each: impl FnOnce(Turn<'k>, TileRow<'k>, Val<'k, u32>),
+    ) {
+        match self.batches {
+            Batches::Ragged(_) => {
+                let row = |number| self.row_of_tiles(number);
+                let keep = |row: &TileRow<'k>| row.exists();
+                tiles.each_kept_in_turn(c, row, keep, each);
+            }
+            _ => tiles.each_in_turn(c, |turn, row, col| each(turn, self.row_of_tiles(row), col)),
+        }
+    }
+
     /// Returns the number of the product that row `row` of tiles belongs to, and the row within it; tiles have `height` rows.
     #[track_caller]
     fn within(&self, row: Val<'k, u32>, height: u32) -> (Val<'k, u32>, Val<'k, u32>) {
         match self.batches {
-            Batches::Strided(_) => {
+            Batches::Strided(_) | Batches::Divided(_) => {
                 let rows = self.size[0].ceil_div(height);
                 (row / rows, row % rows)
             }
@@ -202,28 +275,47 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         }
     }
 
-    /// Returns the result that row `row` of tiles of `height` rows belongs to, and the row within it.
+    /// Returns the result that a row of tiles of `height` rows belongs to, and the row within it.
     #[track_caller]
-    pub(super) fn result(&self, row: Val<'k, u32>, height: u32) -> (Gl<'k, D, Write>, Val<'k, u32>) {
-        let (number, row) = self.within(row, height);
+    pub(super) fn result(&self, row: TileRow<'k>, height: u32) -> (Gl<'k, D, Write>, Val<'k, u32>) {
+        if let Some(rows) = row.rows {
+            let group = self.d.number(0.into()).sub_matrix((rows.first, 0), (rows.count, self.size[1]));
+            return (group, 0.into());
+        }
+        let (number, row) = self.within(row.number, height);
         (self.d.number(number), row)
     }
 
-    /// Returns the factors for a row of tiles of `height` rows, and the row within A.
+    /// Returns the operands for a row of tiles of `height` rows, and the row within A.
     #[track_caller]
-    pub(super) fn factors(&self, row: Val<'k, u32>, height: u32) -> (Factors<'k, T>, Val<'k, u32>) {
-        let (number, within) = self.within(row, height);
-        let of_b = match &self.batches {
-            Batches::Grouped(groups) => groups.at(row).load_or(0),
+    pub(super) fn factors(&self, row: TileRow<'k>, height: u32) -> (Factors<'k, T>, Val<'k, u32>) {
+        let (number, within) = self.within(row.number, height);
+        let of_b = match (&self.batches, row.rows) {
+            (Batches::Grouped(groups), _) => groups.at(row.number).load_or(0),
+            (_, Some(rows)) => rows.group,
             _ => number,
         };
         let (a, b) = (self.a.number(number), self.b.number(of_b));
+        // Rows past the end of a group are loaded, but their products are not stored.
+        let (a, within) = match row.rows {
+            Some(rows) => (a.skip(rows.first, 0), 0.into()),
+            None => (a, within),
+        };
         let up = self.gated.then(|| {
             let [rows, cols] = self.gemm.b.extents(0.into(), self.size[1]);
             b.skip(rows, cols)
         });
         let rows = Some(height).filter(|&height| height < 64);
         (Factors { a, b, up, rows }, within)
+    }
+
+    /// Returns the first step along k of a row of tiles of `height` rows, given the number of steps of a tile.
+    #[track_caller]
+    pub(super) fn first_step(&self, row: TileRow<'k>, height: u32, steps: Val<'k, u32>) -> Val<'k, u32> {
+        match self.batches {
+            Batches::Divided(_) => self.within(row.number, height).0 * steps,
+            _ => 0.into(),
+        }
     }
 
     /// Applies the epilogue to the sums of tile (`row`, `col`), which has `H` blocks of 64 rows and `N` columns of subtiles, and stores
@@ -241,7 +333,31 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         c: Consumer<'k, G>,
         outbox: &Outbox<'k, D, W, SLOTS, G>,
         sums: [Rt<'k, C, 1, N, Row>; H],
-        [row, col]: [Val<'k, u32>; 2],
+        at: (TileRow<'k>, Val<'k, u32>),
+    ) where
+        C: GemmSum + Convert<D> + Convert<f32>,
+        f32: Convert<D>,
+        D: Convert<f32>,
+    {
+        self.store_part(c, outbox, sums, at, 0.into());
+    }
+
+    /// Like [`store`](Self::store), for part `part` of the rows of the tile.
+    #[track_caller]
+    pub(super) fn store_part<
+        C,
+        const H: usize,
+        const N: usize,
+        const W: usize,
+        const SLOTS: usize,
+        const G: usize,
+    >(
+        &self,
+        c: Consumer<'k, G>,
+        outbox: &Outbox<'k, D, W, SLOTS, G>,
+        sums: [Rt<'k, C, 1, N, Row>; H],
+        (row, col): (TileRow<'k>, Val<'k, u32>),
+        part: Val<'k, u32>,
     ) where
         C: GemmSum + Convert<D> + Convert<f32>,
         f32: Convert<D>,
@@ -249,8 +365,10 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
     {
         let [height, _] = self.gemm.tile.size();
         let (d, row) = self.result(row, height);
+        let of_part = height.min(64 * H as u32);
+        let row = row * (height / of_part) + part;
         let to = |block| d.tile(row * H as u32 + block, col);
-        let first = row * (height / 16);
+        let first = row * (of_part / 16);
         let activation = self.gemm.activation;
         match &self.epilogue {
             None => {
@@ -281,7 +399,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         c: Consumer<'k, G>,
         outbox: &Outbox<'k, D, W, SLOTS, G>,
         products: [Rt<'k, f32, 1, N, Row>; H],
-        [row, col]: [Val<'k, u32>; 2],
+        (row, col): (TileRow<'k>, Val<'k, u32>),
     ) where
         f32: Convert<D>,
     {

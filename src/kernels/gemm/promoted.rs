@@ -1,26 +1,27 @@
 //! Products of 8-bit floats whose sums are promoted to f32, because tensor cores accumulate with fewer bits.
 
-use super::{Gemm, GemmArgs, GemmResult, GemmTile, MatrixOrder, problem::Problem};
+use super::{Epilogue, FusedGemmArgs, Gemm, GemmArgs, GemmResult, GemmTile, MatrixOrder, problem::Problem};
 use crate::{
     ptx::{BuildError, Builder, In, Kernel, Out, Read, Val},
     tensor::TensorElement,
     tiles::{ColVec, Consumer, Convert, Gl, Product, Rt, St, consumers, producer, row_major},
 };
 
-/// The arguments of the kernel that [`Gemm::block_scaled_kernel`] builds: `(a, lda, a_scales, b, ldb, b_scales, d, ldd, m, n, k)`, the
-/// parameters of [`GemmArgs`] and the scales of blocks of A and B.
+/// The arguments of the kernel that [`Gemm::block_scaled_kernel`] builds: `(a, lda, a_scales, b, ldb, b_scales, d, ldd, m, n, k)`. These
+/// are the parameters of [`GemmArgs`] and the scales of blocks of A and B.
 pub type BlockScaledGemmArgs<T, D> = (In<T>, u32, In<f32>, In<T>, u32, In<f32>, Out<D>, u32, u32, u32, u32);
 
 /// The elements of a block of scales along k, and columns of B.
 const BLOCK: u32 = 128;
 
 impl Gemm {
-    /// Builds the kernel of a product of 8-bit floats whose sums are promoted: after every 128 elements along k, they are added in f32. In
-    /// [`kernel`](Self::kernel), tensor cores sum the products of 8-bit floats with about 14 bits, so errors grow with the depth.
+    /// Builds the kernel that multiplies matrices of 8-bit floats with promoted sums: after every 128 elements along k, the sums are added
+    /// in f32. With [`kernel`](Self::kernel), tensor cores sum the products of 8-bit floats with about 14 bits, so errors grow with the
+    /// depth.
     ///
     /// # Errors
     /// Returns an error for targets other than sm_90a, types that are not 8-bit floats, orders other than A in rows and B in columns, tiles
-    /// other than 128×128 and 128×192, clusters, `parts` other than 1, and activations.
+    /// other than 128×128 and 128×192, clusters, and `parts` other than 1.
     #[doc(alias = "CUBLASLT_MATMUL_DESC_FAST_ACCUM")]
     pub fn promoted_kernel<T, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
     where
@@ -45,9 +46,41 @@ impl Gemm {
         )
     }
 
-    /// Builds the kernel of a product of 8-bit floats with a scale for each block of 128 elements along k: D = Σₛ rᵢₛ · cⱼₛ · (A·B)ᵢⱼₛ,
-    /// where s counts the blocks. `a_scales` contains one scale for each row of A, block by block: `a_scales[s · m + i]`; `b_scales`
-    /// contains one scale for each block of 128 columns of B: `b_scales[(j / 128) · ⌈k / 128⌉ + s]` (as in
+    /// Builds the kernel of a product with [promoted sums](Self::promoted_kernel) and additional operands. The sums of tiles of 192 columns leave no
+    /// registers for these operands, so the kernel uses tiles of 128×128.
+    ///
+    /// # Errors
+    /// Returns the errors of [`promoted_kernel`](Self::promoted_kernel).
+    pub fn fused_promoted_kernel<T, D>(
+        &self,
+        epilogue: Epilogue,
+    ) -> Result<Kernel<FusedGemmArgs<T, D>>, BuildError>
+    where
+        T: TensorElement + Product<T, f32>,
+        D: GemmResult,
+        f32: Convert<D>,
+    {
+        let gemm = Self { tile: GemmTile::T128x128, ..*self };
+        let name = gemm.name::<T, D>(&format!("_promoted{}", epilogue.suffix()));
+        let signature = format!(
+            "{name}(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)"
+        );
+        Kernel::<FusedGemmArgs<T, D>>::build(&signature, self.target, |k, parameters| {
+            let (a, lda, b, ldb, d, ldd, m, n, length, alpha, beta, c, ldc, bias, row_scales, col_scales) =
+                parameters;
+            let operands = epilogue.operands((alpha, beta, c, ldc, bias, row_scales, col_scales), [m, n]);
+            let product = Problem::one(gemm, false, (a, lda), (b, ldb), (d, ldd), [m, n, length]);
+            let problem = Problem { epilogue: Some(operands), ..product };
+            k.describe(format!("D = A·B, sums promoted to f32: {}", gemm.matrices::<T, D>()));
+            if gemm.check_promoted::<T>(k) {
+                promoted::<T, D, 8, 6, 2>(&problem, None);
+            }
+        })
+    }
+
+    /// Builds the kernel that multiplies matrices of 8-bit floats with a scale for each block of 128 elements along k: D = Σₛ rᵢₛ · cⱼₛ ·
+    /// (A·B)ᵢⱼₛ, where s counts the blocks. `a_scales` contains one scale for each row of A, block by block: `a_scales[s · m + i]`;
+    /// `b_scales` contains one scale for each block of 128 columns of B: `b_scales[(j / 128) · ⌈k / 128⌉ + s]` (as in
     /// [DeepSeek-V3](https://arxiv.org/abs/2412.19437)). Tiles are 128×128.
     ///
     /// # Errors
@@ -88,13 +121,14 @@ impl Gemm {
             b: MatrixOrder::Col,
             any_ldd: self.any_ldd,
             schedule: self.schedule,
+            activation: self.activation,
             ..Self::new(self.tile)
         };
         let fits =
             T::SIZE == 1 && *self == plain && matches!(self.tile, GemmTile::T128x128 | GemmTile::T128x192);
         if !fits {
             k.refuse(format!(
-                "expected factors of 8 bits, A in rows, B in columns, whole tiles of 128×128 or 128×192 without clusters or a function, found {} of {}",
+                "expected factors of 8 bits, A in rows, B in columns, whole tiles of 128×128 or 128×192 without clusters, found {} of {}",
                 self.name::<T, T>(""),
                 T::NAME
             ));
@@ -103,7 +137,7 @@ impl Gemm {
     }
 }
 
-/// Scales of blocks of the factors.
+/// Scales of blocks of the operands.
 pub(super) struct BlockScales<'k> {
     /// For each step along k, those of the rows of A.
     pub(super) a: Gl<'k, f32, Read>,
@@ -144,7 +178,7 @@ pub(super) fn promoted<'k, T, D, const N: usize, const STAGES: usize, const W: u
     k.specialize(
         producer(40, |p| {
             tiles.each(|i, j| {
-                let (factors, i) = problem.factors(i, height);
+                let (factors, i) = problem.factors(problem.row_of_tiles(i), height);
                 p.run(&ring, steps, |step, stage| stage.fill((factors.a.tile(i, step), factors.b.tile(j, step))));
             });
         }),
@@ -167,7 +201,7 @@ pub(super) fn promoted<'k, T, D, const N: usize, const STAGES: usize, const W: u
                     c.release(&ring, stage);
                     (total, next)
                 });
-                problem.store_products(c, &outbox, [total], [i * 2 + c.rank(), j]);
+                problem.store_part(c, &outbox, [total], (problem.row_of_tiles(i), j), c.rank());
             });
         }),
     );

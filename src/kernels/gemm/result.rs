@@ -9,14 +9,14 @@ use crate::{
 
 /// A type in which results are stored: [`bf16`], [`struct@f16`], `f32`, [`tf32`], [`e4m3`], [`e5m2`], `i32`, `i8` and `u8`.
 pub trait GemmResult: TensorElement + Convert<f32> {
-    /// Emits the products of a launch.
+    /// Emits the code of a kernel that computes products.
     #[doc(hidden)]
     #[allow(private_interfaces, reason = "only called by the crate")]
     fn emit<T, C>(gemm: &Gemm, problem: &Problem<'_, T, Self>)
     where
         T: TensorElement + Product<T, C>,
         C: GemmSum + Convert<Self> + Convert<f32>;
-    /// Emits gated products.
+    /// Emits the code of a kernel that computes gated products.
     #[doc(hidden)]
     #[allow(private_interfaces, reason = "only called by the crate")]
     fn emit_gated<T, C>(gemm: &Gemm, problem: &Problem<'_, T, Self>)
@@ -25,7 +25,7 @@ pub trait GemmResult: TensorElement + Convert<f32> {
         C: GemmSum + Convert<f32>;
 }
 
-/// Emits the products with tiles of 11 columns of subtiles, which are stored one at a time.
+/// Emits the code for tiles of 11 columns of subtiles, which are stored one at a time.
 macro_rules! of_176_columns {
     (odd, $gemm:ident, $problem:ident, $t:ty, $c:ty) => {
         if const { <$t>::SIZE == 4 } {
@@ -68,10 +68,15 @@ macro_rules! results {
                 T: TensorElement + Product<T, C>,
                 C: GemmSum + Convert<f32>,
             {
-                if const { T::SIZE == 4 } {
-                    gemm.gated_of_depth::<T, C, Self, 2, $cols>(problem);
-                } else {
-                    gemm.gated_of_depth::<T, C, Self, 4, $cols>(problem);
+                match (gemm.has_wgmma(), const { T::SIZE == 4 }) {
+                    (true, true) => gemm.gated_of_depth::<T, C, Self, 2, $cols>(problem),
+                    (true, false) => gemm.gated_of_depth::<T, C, Self, 4, $cols>(problem),
+                    (false, true) => {
+                        gemm.gated_by_warps_of_depth::<T, C, Self, 2, 1, $of_sums, $cols>(problem);
+                    }
+                    (false, false) => {
+                        gemm.gated_by_warps_of_depth::<T, C, Self, 4, 2, $of_sums, $cols>(problem);
+                    }
                 }
             }
         }

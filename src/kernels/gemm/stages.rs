@@ -6,7 +6,7 @@ use crate::{
     tiles::{EmptyStage, FillingStage, Gl, InFlight, Persistent, Product, Row, Rt, Source, St, StageTiles},
 };
 
-/// The factors of a product.
+/// The operands of a product.
 pub(super) struct Factors<'k, T: TensorElement> {
     pub(super) a: Gl<'k, T, Read>,
     pub(super) b: Gl<'k, T, Read>,
@@ -16,12 +16,14 @@ pub(super) struct Factors<'k, T: TensorElement> {
     pub(super) rows: Option<u32>,
 }
 
-/// Stages of `M`×`K` subtiles of A and `K`×`N` of B, for an order of A and of B in memory; products are of `H` blocks of 64 rows.
+/// Stages of `M`×`K` subtiles of A and `K`×`N` of B, for an order of A and of B in memory. A warpgroup multiplies a part of `P` rows of
+/// subtiles of A, `H` blocks of 64 rows.
 pub(super) trait Stages<
     'k,
     T: TensorElement,
     C: TensorElement,
     const M: usize,
+    const P: usize,
     const N: usize,
     const K: usize,
     const H: usize,
@@ -38,10 +40,11 @@ pub(super) trait Stages<
         at: [Val<'k, u32>; 3],
     ) -> FillingStage<'k, Self::Tiles>;
 
-    /// Adds the product of a stage.
+    /// Adds the product of part `part` of a stage's A.
     fn multiply(
         sums: InFlight<'k, [Rt<'k, C, 1, N, Row>; H]>,
         tiles: &<Self::Tiles as StageTiles<'k>>::Filled,
+        part: Val<'k, u32>,
     ) -> InFlight<'k, [Rt<'k, C, 1, N, Row>; H]>;
 }
 
@@ -50,13 +53,13 @@ macro_rules! stages {
         $(#[$doc:meta])* $name:ident,
         ($a_stage:ty, $b_stage:ty),
         |$a:ident, $b:ident, $i:ident, $j:ident, $step:ident| ($a_tile:expr, $b_tile:expr, $beside:ident),
-        $product:ident;
+        $product:ident, $part:ident;
     )*) => {$(
         $(#[$doc])*
         pub(super) struct $name;
 
-        impl<'k, T: TensorElement + Product<T, C>, C: TensorElement, const M: usize, const N: usize, const K: usize, const H: usize>
-            Stages<'k, T, C, M, N, K, H> for $name
+        impl<'k, T: TensorElement + Product<T, C>, C: TensorElement, const M: usize, const P: usize, const N: usize, const K: usize, const H: usize>
+            Stages<'k, T, C, M, P, N, K, H> for $name
         {
             type Tiles = ($a_stage, $b_stage);
 
@@ -85,8 +88,9 @@ macro_rules! stages {
             fn multiply(
                 sums: InFlight<'k, [Rt<'k, C, 1, N, Row>; H]>,
                 (a, b): &<Self::Tiles as StageTiles<'k>>::Filled,
+                part: Val<'k, u32>,
             ) -> InFlight<'k, [Rt<'k, C, 1, N, Row>; H]> {
-                sums.$product(a, b)
+                sums.$product(a.$part::<P>(part), b)
             }
         }
     )*};
@@ -97,23 +101,23 @@ stages! {
     RowRow,
     (St<'k, T, M, K>, St<'k, T, K, N>),
     |a, b, i, j, step| (a.tile(i, step), b.tile(step, j), left_of),
-    mma_ab;
+    mma_ab, rows;
 
     /// A in rows, B in columns.
     RowCol,
     (St<'k, T, M, K>, St<'k, T, N, K>),
     |a, b, i, j, step| (a.tile(i, step), b.tile(j, step), above),
-    mma_abt;
+    mma_abt, rows;
 
     /// A in columns, B in rows.
     ColRow,
     (St<'k, T, K, M>, St<'k, T, K, N>),
     |a, b, i, j, step| (a.tile(step, i), b.tile(step, j), left_of),
-    mma_atb;
+    mma_atb, cols;
 
     /// A and B in columns.
     ColCol,
     (St<'k, T, K, M>, St<'k, T, N, K>),
     |a, b, i, j, step| (a.tile(step, i), b.tile(j, step), above),
-    mma_atbt;
+    mma_atbt, cols;
 }

@@ -11,8 +11,9 @@ pub use text::GemmTableError;
 
 /// The fastest kernels that `warpwright tune gemm` found on a GPU, one for each problem, with the conditions of the measurement.
 ///
-/// The text of a table has one line for each of the fields below and one line for each entry. Parsing the text checks that [`Gemm`] supports
-/// the kernel of every entry, and that each problem has one entry:
+/// The text of a table consists of lines with the conditions of the measurement, a line with the names of the columns, and one line for
+/// each entry, as in the example. Parsing the text checks that [`Gemm`] supports the kernel of every entry, and that each problem has one
+/// entry:
 ///
 /// ```
 /// use warpwright::{kernels::{GemmTable, MatrixOrder}, prelude::*};
@@ -39,20 +40,20 @@ pub struct GemmTable {
     pub gpu: GpuKind,
     /// The version of the driver.
     pub driver: String,
-    /// The date of the measurement: `2026-11-23`.
+    /// The date of the measurement, such as `2026-11-23`.
     pub date: String,
     /// The command line.
     pub command: String,
-    /// The problems, with their kernels.
+    /// The problems and their kernels.
     pub entries: Vec<GemmEntry>,
 }
 
 /// The fastest kernel for a problem.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GemmEntry {
-    /// The type of the operands: `bf16`.
+    /// The type of the operands, such as `bf16`.
     pub operand: String,
-    /// The type of the result: `bf16`.
+    /// The type of the result, such as `bf16`.
     pub result: String,
     /// m, n and k.
     pub size: [u32; 3],
@@ -63,7 +64,7 @@ pub struct GemmEntry {
 }
 
 /// One table for each run of `tune`, each with problems of its own.
-static COMMITTED: LazyLock<[GemmTable; 8]> = LazyLock::new(|| {
+static COMMITTED: LazyLock<[GemmTable; 14]> = LazyLock::new(|| {
     [
         include_str!("tables/h200.txt"),
         include_str!("tables/h200_f16.txt"),
@@ -73,18 +74,24 @@ static COMMITTED: LazyLock<[GemmTable; 8]> = LazyLock::new(|| {
         include_str!("tables/h200_skinny.txt"),
         include_str!("tables/h200_tt.txt"),
         include_str!("tables/h200_types.txt"),
+        include_str!("tables/h100.txt"),
+        include_str!("tables/h100_f16.txt"),
+        include_str!("tables/h100_llama.txt"),
+        include_str!("tables/h100_llama_types.txt"),
+        include_str!("tables/h100_skinny.txt"),
+        include_str!("tables/h100_types.txt"),
     ]
     .map(|text| text.parse().expect("the crate's tests parse the tables"))
 });
 
 impl GemmTable {
-    /// Returns the tables of this crate, from which [`Gemm::for_problem`] takes the kernels for their GPUs.
+    /// Returns the tables in this crate, in which [`Gemm::for_problem`] looks up kernels.
     pub fn committed() -> &'static [Self] {
         &*COMMITTED
     }
 
-    /// Returns the kernel for an m×n result of `D` and of depth k, where `size` is `[m, n, k]`, with operands of `T` in these orders, if the
-    /// table contains it.
+    /// Returns the kernel that multiplies an m×k matrix by a k×n matrix of `T` in the given orders, where `size` is `[m, n, k]`, with
+    /// results of `D`, if the table contains the problem.
     pub fn get<T: Element, D: Element>(
         &self,
         a: MatrixOrder,
@@ -95,7 +102,7 @@ impl GemmTable {
         self.entries.iter().find(|entry| entry.problem() == problem).map(|entry| entry.gemm)
     }
 
-    /// Returns the table's kernel for this problem, or that of [`Gemm::for_problem`] if the table does not contain the problem.
+    /// Returns the table's kernel for a problem, or the kernel of [`Gemm::for_problem`] if the table does not contain the problem.
     #[must_use]
     pub fn for_problem<T: Element, D: Element>(
         &self,

@@ -4,28 +4,38 @@ use std::fmt;
 
 use crate::ptx::{Features, Target};
 
-/// The part of a result that a warpgroup or, on targets other than sm_90a, a block computes at a time: rows × columns.
+/// The part of a result that a warpgroup or a block computes at a time: rows × columns. On sm_90a, the two consumer warpgroups of a block take
+/// turns on tiles of up to 128×192, so that one stores while the other multiplies; the warpgroups of a block compute larger tiles together,
+/// which read less from the L2 cache. On other targets, a block computes a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GemmTile {
-    /// 16×64, for results of at most 16 rows. Products take as long as with 64 rows, but loads of A take less time.
+    /// 16×64, for results of at most 16 rows. The `wgmma`s take as long as those for 64 rows, but loads of A take less time.
     T16x64,
     /// 16×128, for results of at most 16 rows.
     T16x128,
     /// 64×64, for small results.
     T64x64,
-    /// 64×128, for results of few rows.
+    /// 64×128, for results with few rows.
     T64x128,
     /// 128×128.
     T128x128,
-    /// 128×160, for results whose tiles of other sizes leave many multiprocessors idle in the last round.
+    /// 128×160, for results that, with tiles of other sizes, leave many multiprocessors idle in the last round.
     T128x160,
-    /// 128×176, like 128×160, for results of 16 and 32 bits that [`GemmTable`](super::GemmTable) lists. It is slow if B is in rows, because
-    /// rows of 176 elements allow only a swizzle of 32 bytes.
+    /// 128×176, like 128×160, for results of 16 or 32 bits. [`Gemm::for_problem`](super::Gemm::for_problem) chooses it only from a
+    /// [`GemmTable`](super::GemmTable). It is slow if B is in rows, because rows of 176 elements allow only a swizzle of 32 bytes.
     T128x176,
-    /// 128×192, with the fewest reads of shared memory per product; for large results.
+    /// 128×192, the largest tile of one warpgroup; for large results.
     T128x192,
-    /// 128×256, for large results, on targets other than sm_90a with 160 KiB of shared memory per block.
+    /// 128×256, for large results, on targets with 160 KiB of shared memory per block.
     T128x256,
+    /// 192×192, which three warpgroups compute together.
+    T192x192,
+    /// 256×128.
+    T256x128,
+    /// 256×160; slow if B is in rows, because rows of 160 elements allow only a swizzle of 64 bytes.
+    T256x160,
+    /// 256×192, with the fewest reads from the L2 cache per result, for products of 10¹² multiply-adds and more.
+    T256x192,
 }
 
 impl fmt::Display for GemmTile {
@@ -37,7 +47,7 @@ impl fmt::Display for GemmTile {
 
 impl GemmTile {
     /// All tiles.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 13] = [
         Self::T16x64,
         Self::T16x128,
         Self::T64x64,
@@ -47,9 +57,13 @@ impl GemmTile {
         Self::T128x176,
         Self::T128x192,
         Self::T128x256,
+        Self::T192x192,
+        Self::T256x128,
+        Self::T256x160,
+        Self::T256x192,
     ];
 
-    /// Returns the tiles of a target, from small to large.
+    /// Returns the tiles for a target, from small to large.
     pub const fn for_target(target: Target) -> &'static [Self] {
         if target.features().contains(Features::WGMMA) {
             &[
@@ -61,6 +75,11 @@ impl GemmTile {
                 Self::T128x160,
                 Self::T128x176,
                 Self::T128x192,
+                Self::T128x256,
+                Self::T192x192,
+                Self::T256x128,
+                Self::T256x160,
+                Self::T256x192,
             ]
         } else if target.max_shared_bytes() >= 160 << 10 {
             &[Self::T64x64, Self::T128x128, Self::T128x256]
@@ -81,6 +100,10 @@ impl GemmTile {
             Self::T128x176 => [128, 176],
             Self::T128x192 => [128, 192],
             Self::T128x256 => [128, 256],
+            Self::T192x192 => [192, 192],
+            Self::T256x128 => [256, 128],
+            Self::T256x160 => [256, 160],
+            Self::T256x192 => [256, 192],
         }
     }
 
@@ -90,7 +113,7 @@ impl GemmTile {
         u64::from(m.div_ceil(rows)) * u64::from(n.div_ceil(cols))
     }
 
-    /// Returns the numbers of blocks of a cluster that may compute a tile together on sm_90a.
+    /// Returns the supported numbers of blocks of a cluster that compute a tile together on sm_90a.
     pub const fn parts(self) -> &'static [u32] {
         match self {
             Self::T16x64 | Self::T64x64 => &[1, 2],

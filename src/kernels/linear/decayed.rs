@@ -13,17 +13,18 @@ use crate::{
     tiles::{Convert, Naive, Product, Row, Rv, St, contiguous, vector},
 };
 
-/// The arguments of the kernel that [`DecayedAttention::kernel`] builds: `(q, k, v, decays, o, state, [batches, heads, length], strides)`,
-/// like [`LinearAttentionArgs`](super::LinearAttentionArgs), with one decay per head, and a contiguous `key_size`×`value_size` matrix of
-/// state for each batch and head.
+/// The arguments of the kernel that [`DecayedAttention::kernel`] builds: `(q, k, v, decays, o, state, [batches, heads, length], strides)`.
+/// `decays` contains one number per head, and `state` contains a contiguous `key_size`×`value_size` matrix for each batch and head;
+/// [`LinearAttentionArgs`](super::LinearAttentionArgs) describes the other arguments.
 pub type DecayedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, In<f32>, Out<T>, InOut<f32>, [u32; 3], [[u32; 3]; 4]);
 
 /// A kernel for causal linear attention whose state decays by a constant factor λ = e^`decay` per head: Sᵢ = λ · Sᵢ₋₁ + kᵢᵀ·vᵢ, oᵢ = qᵢ·Sᵢ.
-/// The argument `state` contains S₀, which is overwritten by S after the last token, so a sequence can be processed in parts. Decays must
-/// be negative, or 0 for linear attention without decay; −∞ is not allowed.
+/// The argument `state` contains S₀ and is overwritten with S after the last token, so a sequence can be processed in parts. Decays must be
+/// negative, or 0 for linear attention without decay; −∞ is not allowed.
 ///
-/// Sums are f32. Before they are multiplied, the products q·k, the values with their decay factors, and the state are rounded to `T`.
+/// Sums are f32. The scores q·k and the values v, both multiplied by their decay factors, and the state are rounded to `T` before they are
+/// operands of an MMA.
 #[doc(alias = "Lightning Attention")]
 #[doc(alias = "RetNet")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,11 +36,11 @@ pub struct DecayedAttention {
 }
 
 impl DecayedAttention {
-    /// Builds the kernel, named after the type and the head sizes: `decayed_attention_bf16_128_128`.
+    /// Builds the kernel. Its name contains the type and the head sizes, as in `decayed_attention_bf16_128_128`.
     ///
     /// # Errors
-    /// Returns an error for unsupported head sizes, a target older than sm_80, or, with head sizes of 128, a target with less than
-    /// 106 KiB of shared memory (sm_86, sm_89, sm_120).
+    /// Returns an error for unsupported head sizes, for a target older than sm_80, and, with head sizes of 128, for a target with less than
+    /// 106 KiB of shared memory per block (sm_86, sm_89 and sm_120).
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<DecayedAttentionArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32> + Convert<f32>,

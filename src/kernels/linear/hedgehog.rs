@@ -11,23 +11,23 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`Hedgehog::kernel`] builds:
-/// `(q, k, v, q_maps, k_maps, alphas, betas, o, [batches, heads, length], strides, scale)`, like
-/// [`LinearAttentionArgs`](super::LinearAttentionArgs), with a contiguous 64×64 matrix for each head in `q_maps` and `k_maps`, and a number
-/// for each head in `alphas` and `betas`.
+/// `(q, k, v, q_maps, k_maps, alphas, betas, o, [batches, heads, length], strides, scale)`. `q_maps` and `k_maps` contain a contiguous
+/// 64×64 matrix for each head, and `alphas` and `betas` contain a number for each head; [`LinearAttentionArgs`](super::LinearAttentionArgs)
+/// describes the other arguments.
 pub type HedgehogArgs<T> =
     (In<T>, In<T>, In<T>, In<T>, In<T>, In<f32>, In<f32>, Out<T>, [u32; 3], [[u32; 3]; 4], f32);
 
 /// A kernel for causal attention with softmax over the latest tokens, and learned features for older ones: oᵢ = Σ wᵢⱼ · vⱼ / Σ wᵢⱼ over j ≤
 /// i, where
 ///
-/// - wᵢⱼ = α · e^(sᵢⱼ − max sᵢ) with s = scale · qᵢ·kⱼ, for tokens of the same chunk of 64 tokens as i and of the preceding chunk;
+/// - wᵢⱼ = α · e^(sᵢⱼ − max sᵢ) with s = scale · qᵢ·kⱼ, for tokens in the same chunk of 64 tokens as i and in the preceding chunk;
 /// - wᵢⱼ = β · φ(qᵢ)·φ(kⱼ) for older tokens, with the 128 features φ(x) = \[softmax(x·W), softmax(−x·W)\]. Queries and keys have separate
 ///   maps W for each head.
 ///
-/// The maximum is over the tokens of the first kind. `scale` and α must be positive, and β must not be negative.
+/// The maximum is over the tokens of these two chunks. `scale` and α must be positive, and β must not be negative.
 ///
 /// Sums and softmax are f32. Features, weights relative to their sum, and the state, Σ φ(kⱼ)ᵀ·vⱼ over older tokens, are rounded to `T`
-/// before they are multiplied.
+/// before they are operands of an MMA.
 #[doc(alias = "LoLCATs")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hedgehog {
@@ -53,11 +53,11 @@ const OF_QUERIES: u32 = WINDOW as u32;
 const OF_KEYS: u32 = OF_QUERIES + FEATURES as u32;
 
 impl Hedgehog {
-    /// Builds the kernel, named after the type and the head size of V: `hedgehog_bf16_64`.
+    /// Builds the kernel. Its name contains the type and the head size of V, as in `hedgehog_bf16_64`.
     ///
     /// # Errors
-    /// Returns an error for unsupported head sizes, or a target older than sm_80, or with less than 128 KiB of shared memory
-    /// (sm_86, sm_89, sm_120).
+    /// Returns an error for an unsupported head size, for a target older than sm_80, and for a target with less than 128 KiB of shared
+    /// memory per block (sm_86, sm_89 and sm_120).
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<HedgehogArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32> + Convert<f32>,

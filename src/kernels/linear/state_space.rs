@@ -22,10 +22,11 @@ pub type StateSpaceArgs<T> =
     (In<T>, In<f32>, In<f32>, In<T>, In<T>, In<f32>, Out<T>, InOut<f32>, [u32; 4], [[u32; 3]; 5]);
 
 /// A kernel for the state space model of Mamba-2, whose state decays by a separate factor for each token and head: Sᵢ = e^(dtᵢ·a) · Sᵢ₋₁ +
-/// dtᵢ · xᵢᵀ·bᵢ, yᵢ = Sᵢ·cᵢ + d · xᵢ. The argument `state` contains S₀, which is overwritten by S after the last token, so a sequence can
-/// be processed in parts. a must be finite and negative, and dt must be positive (the result of softplus).
+/// dtᵢ · xᵢᵀ·bᵢ, yᵢ = Sᵢ·cᵢ + d · xᵢ. The argument `state` contains S₀ and is overwritten with S after the last token, so a sequence can be
+/// processed in parts. a must be finite and negative, and dt must be positive (the result of softplus).
 ///
-/// Sums are f32. Before they are multiplied, the products c·b and the values x, both with their factors, and the state are rounded to `T`.
+/// Sums are f32. The scores c·b and the values x, both multiplied by their factors, and the state are rounded to `T` before they are
+/// operands of an MMA.
 #[doc(alias = "SSD")]
 #[doc(alias = "Mamba-2")]
 #[doc(alias = "mamba_chunk_scan")]
@@ -38,11 +39,11 @@ pub struct StateSpace {
 }
 
 impl StateSpace {
-    /// Builds the kernel, named after the type and these sizes: `state_space_bf16_64_128`.
+    /// Builds the kernel. Its name contains the type, the head size and the state size, as in `state_space_bf16_64_128`.
     ///
     /// # Errors
-    /// Returns an error for unsupported sizes, a target older than sm_80, or, with sizes of 128, a target with less than 107 KiB
-    /// of shared memory (sm_86, sm_89, sm_120).
+    /// Returns an error for unsupported sizes, for a target older than sm_80, and, with sizes of 128, for a target with less than 107 KiB
+    /// of shared memory per block (sm_86, sm_89 and sm_120).
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<StateSpaceArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32> + Convert<f32>,

@@ -16,7 +16,7 @@ use crate::{
 ///
 /// w(q·k / 4) = φ(q)·φ(k) with 1 + 16 + 16² features φ, so the keys before a chunk are represented by a state with that many rows. The last
 /// 16² rows are symmetric, and only 16 · 9 of them are stored. Sums are f32. Weights, features and the state are rounded to `T` before they
-/// are multiplied.
+/// are operands of an MMA.
 #[doc(alias = "Based")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TaylorAttention {
@@ -28,7 +28,7 @@ pub struct TaylorAttention {
 const VALUES: usize = 4;
 
 impl TaylorAttention {
-    /// Builds the kernel, named `taylor_attention_bf16` or `taylor_attention_normalized_bf16`.
+    /// Builds the kernel. For bf16, it is named `taylor_attention_bf16` or, if `normalized`, `taylor_attention_normalized_bf16`.
     ///
     /// # Errors
     /// Returns an error if the target is older than sm_80.

@@ -30,7 +30,7 @@ impl fmt::Display for SimtTile {
 }
 
 impl SimtTile {
-    /// Returns the tiles of a target and a divisor of n and k, from large to small.
+    /// Returns the tiles for a target and a divisor of n and k, from large to small.
     pub fn all(target: Target, divisor: u32) -> impl Iterator<Item = Self> {
         let tiles =
             [Self::T256x128, Self::T128x128, Self::T128x64, Self::T64x128, Self::T64x64, Self::T32x64];
@@ -65,8 +65,9 @@ impl SimtTile {
 }
 
 impl MatmulSimt {
-    /// Returns the kernel for an m×n result of depth k, where `size` is `[m, n, k]`, on a device of this number of multiprocessors. Tiles are
-    /// computed in rounds of one for each multiprocessor; the kernel is the one whose rounds take the least time.
+    /// Returns the kernel that multiplies an m×k matrix by a k×n matrix, where `size` is `[m, n, k]`, on a device with `multiprocessors`
+    /// multiprocessors. Tiles are computed in rounds of one tile per multiprocessor; the kernel is the one whose rounds take the least
+    /// time.
     #[must_use]
     pub fn for_problem(target: Target, [m, n, k]: [u32; 3], multiprocessors: u32) -> Self {
         let divisor = pitch_divisor(n, k).min(4);

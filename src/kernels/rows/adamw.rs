@@ -14,8 +14,9 @@ pub type AdamWArgs<P, G> =
 
 /// A kernel for one step of AdamW (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", algorithm 2), in place:
 ///
-/// - mean = β₁ · mean + (1 − β₁) · g and square = β₂ · square + (1 − β₂) · g²;
-/// - p = p − rate · decay · p − rate · (mean / c₁) / (√(square / c₂) + ε), where step t has the corrections c₁ = 1 − β₁ᵗ and c₂ = 1 − β₂ᵗ.
+/// - mean = β₁ · mean + (1 − β₁) · g, and square = β₂ · square + (1 − β₂) · g²;
+/// - p = p − rate · decay · p − rate · (mean / c₁) / (√(square / c₂) + ε), where the corrections in step t are c₁ = 1 − β₁ᵗ and c₂ = 1 −
+///   β₂ᵗ.
 ///
 /// Arithmetic is f32, and p is rounded once. The elements of a contiguous tensor may be divided into rows of any length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,7 +26,7 @@ pub struct AdamW {
 }
 
 impl AdamW {
-    /// Returns the kernel for rows of these sizes; see [`RowTiling::for_elements`].
+    /// Returns the kernel for rows of the given `sizes`; see [`RowTiling::for_elements`].
     #[must_use]
     pub fn for_rows(target: Target, sizes: &[u32]) -> Self {
         let tiling = match RowTiling::for_elements(target, 4, sizes) {
@@ -47,7 +48,7 @@ impl AdamW {
         Self { tiling }
     }
 
-    /// Builds the kernel, named `adamw_f32_f32_any_by4` for parameters and gradients of f32, and sizes that are multiples of 4.
+    /// Builds the kernel. For parameters and gradients of f32, and sizes that are multiples of 4, it is named `adamw_f32_f32_any_by4`.
     ///
     /// # Errors
     /// Returns an error for an invalid or unaligned tiling.

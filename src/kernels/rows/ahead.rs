@@ -23,7 +23,7 @@ const fn words_of_thread(tiling: RowTiling, bytes: u32) -> u32 {
 /// Returns whether the weights of elements of `bytes` bytes are copied to shared memory with a block's only row.
 pub(super) const fn keeps_weights_in_shared_memory(tiling: RowTiling, bytes: u32) -> bool {
     let RowTiling { rows, adjacent, unaligned, ahead, turns, .. } = tiling;
-    let only_row = ahead > 0 && turns <= 1 && rows == 1 && !unaligned;
+    let only_row = ahead > 0 && if unaligned { turns < u32::MAX } else { turns <= 1 && rows == 1 };
     only_row && words_of_thread(tiling, bytes) <= HELD_WORDS && adjacent * bytes <= ALIGN
 }
 
@@ -91,10 +91,11 @@ impl<'k> Turns<'k> {
     ) -> Weights<'k, T, A> {
         let line = self.first.vector(elements);
         match &line {
-            Line::Aligned(_) if keeps_weights_in_shared_memory(self.tiling, T::SIZE) => {
-                let slots = self.first.k.shared_aligned::<T>(self.tiling.own_slots(), ALIGN);
+            _ if keeps_weights_in_shared_memory(self.tiling, T::SIZE) => {
+                let slots = self.tiling.rows * self.tiling.own_slots();
+                let slots = self.first.k.shared_aligned::<T>(slots, ALIGN);
                 let copied = Input { matrix: elements, pitch: self.first.n, slots: Some(slots) };
-                copied.read_ahead(&self.first.in_turn(0.into(), 0.into()).of_rows(1.into()));
+                copied.read_ahead(&self.first.of_vector());
                 Weights::Copied(copied)
             }
             Line::Aligned(row)
@@ -133,8 +134,8 @@ impl<'k> Turns<'k> {
             k.cp_async_commit_group();
         };
         (1..ahead).for_each(|turn| copy((turn - 1).into()));
-        first.team.wait_for_cluster();
-        k.fold(turns, state, |turn, state| {
+        first.team.begin_rounds();
+        let state = k.fold(turns, state, |turn, state| {
             if ahead > 0 {
                 copy(turn + (ahead - 1));
                 k.cp_async_wait_group(ahead - 1);
@@ -145,7 +146,9 @@ impl<'k> Turns<'k> {
             let state = work(&row(turn), state);
             first.team.finish_round();
             state
-        })
+        });
+        first.team.end_rounds();
+        state
     }
 }
 
@@ -202,7 +205,7 @@ impl<'k> Row<'k> {
         match weights {
             Weights::InRegisters(elements) => elements.convert(),
             Weights::Copied(copied) => {
-                let only = self.in_turn(0.into(), 0.into()).of_rows(1.into());
+                let only = self.of_vector();
                 only.load(&only.of_input(copied), 0, 0.0)
             }
             Weights::Line(line) => self.load(line, part, 0.0),

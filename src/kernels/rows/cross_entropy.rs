@@ -13,7 +13,7 @@ use crate::{
 pub type CrossEntropyArgs<X> = (In<X>, u32, In<i32>, Out<f32>, Out<f32>, u32, u32, i32);
 
 /// The arguments of the kernel that [`CrossEntropy::backward_kernel`] builds: `(x, ldx, targets, logs, dlosses, dx, lddx, m, n, ignored)`,
-/// like [`CrossEntropyArgs`]; dx is m×n, with the row pitch `lddx`, and `dlosses` has m elements.
+/// where dx is m×n, with the row pitch `lddx`, and `dlosses` has m elements. [`CrossEntropyArgs`] describes the other arguments.
 pub type CrossEntropyBackwardArgs<X> = (In<X>, u32, In<i32>, In<f32>, In<f32>, Out<X>, u32, u32, u32, i32);
 
 /// Kernels that compute the loss of each row of logits, ln Σₖ e^xₖ − x_target, and its gradient.
@@ -21,7 +21,7 @@ pub type CrossEntropyBackwardArgs<X> = (In<X>, u32, In<i32>, In<f32>, In<f32>, O
 /// `logs` receives the log-sum-exp of each row, from which the gradient is computed: dxⱼ = (e^(xⱼ − log) − [j = target]) · dloss. Rows
 /// whose target is `ignored` have loss 0 and gradient 0. If any other target is not the index of a column, the loss is NaN.
 ///
-/// Rows may have any length; each is read once, in parts, with a running maximum.
+/// Rows may have any length; each row is read once, in parts, with a running maximum.
 #[doc(alias = "nll_loss")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CrossEntropy {
@@ -32,14 +32,14 @@ pub struct CrossEntropy {
 }
 
 impl CrossEntropy {
-    /// Returns the kernels for logits of `bytes` bytes in rows of these sizes; see [`RowTiling::for_rows`].
+    /// Returns the kernels for logits of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_reductions(target, bytes, sizes);
         Self { tiling, backward: RowTiling::for_elements(target, bytes, sizes) }
     }
 
-    /// Builds the kernel of the losses, named `cross_entropy_bf16_any_by8` for bf16 and sizes that are multiples of 8.
+    /// Builds the kernel that computes the losses. For bf16 and sizes that are multiples of 8, it is named `cross_entropy_bf16_any_by8`.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling, and for clusters on targets older than sm_90.
@@ -73,7 +73,7 @@ impl CrossEntropy {
         )
     }
 
-    /// Builds the kernel of the gradient.
+    /// Builds the kernel that computes the gradient.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel).

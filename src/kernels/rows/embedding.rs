@@ -10,16 +10,16 @@ use crate::{
 const VECTOR: usize = 4;
 
 /// The arguments of the kernel that [`Embedding::kernel`] builds: `(table, ldt, indices, y, ldy, rows, m, n)`, where the table is `rows`×n,
-/// there are m indices, and y is m×n. Row pitches are `ldt` and `ldy`, in elements.
+/// there are m indices, and y is m×n. The row pitches are `ldt` and `ldy`, in elements.
 pub type GatherArgs<X> = (In<X>, u32, In<i32>, Out<X>, u32, u32, u32, u32);
 
 /// The arguments of the kernel that [`Embedding::add_kernel`] builds: `(x, ldx, indices, table, ldt, rows, m, n)`, where x is m×n, there
 /// are m indices, and the table is `rows`×n.
 pub type ScatterAddArgs<X> = (In<X>, u32, In<i32>, InOut<f32>, u32, u32, u32, u32);
 
-/// Kernels that select rows of a table, y = table\[indices\], and compute the gradient of this selection, table\[indices\] += x.
+/// Kernels that select rows of a table (y = table\[indices\]) and that compute the gradient of this selection (table\[indices\] += x).
 ///
-/// An index that does not refer to a row of the table selects zeros, and nothing is added for it. Sums are f32. If an index occurs more
+/// An index that does not refer to a row of the table selects zeros and does not change the table. Sums are f32. If an index occurs more
 /// than once, the order of its additions, and therefore the last bits of its sums, are not specified.
 #[doc(alias = "index_select")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,13 +29,13 @@ pub struct Embedding {
 }
 
 impl Embedding {
-    /// Returns the kernels for elements of `bytes` bytes in rows of these sizes; see [`RowTiling::for_elements`].
+    /// Returns the kernels for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_elements`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: RowTiling::for_elements(target, bytes, sizes) }
     }
 
-    /// Builds the kernel of y = table\[indices\], named `gather_bf16_any_by8` for bf16 and sizes that are multiples of 8.
+    /// Builds the kernel that computes y = table\[indices\]. For bf16 and sizes that are multiples of 8, it is named `gather_bf16_any_by8`.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling.
@@ -57,7 +57,8 @@ impl Embedding {
         })
     }
 
-    /// Builds the kernel of table\[indices\] += x, named `scatter_add_bf16_any_by8`.
+    /// Builds the kernel that computes table\[indices\] += x. For bf16 and sizes that are multiples of 8, it is named
+    /// `scatter_add_bf16_any_by8`.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel).

@@ -20,16 +20,16 @@ pub use dropout::DropoutNormArgs;
 /// `ldx` and `ldy` in elements; w has n elements.
 pub type NormArgs<X, W, Y> = (In<X>, u32, In<W>, Out<Y>, u32, u32, u32, f32);
 
-/// The arguments of the kernel that [`Norm::biased_kernel`] builds: `(x, ldx, w, b, y, ldy, m, n, epsilon)`, like [`NormArgs`]; b has n
-/// elements.
+/// The arguments of the kernel that [`Norm::biased_kernel`] builds: `(x, ldx, w, b, y, ldy, m, n, epsilon)`. b has n elements; [`NormArgs`]
+/// describes the other arguments.
 pub type BiasedNormArgs<X, W, Y> = (In<X>, u32, In<W>, In<W>, Out<Y>, u32, u32, u32, f32);
 
-/// The arguments of the kernel that [`Norm::residual_kernel`] builds: `(x, ldx, r, ldr, w, h, ldh, y, ldy, m, n, epsilon)`, like
-/// [`NormArgs`]; r and h are m×n, with row pitches `ldr` and `ldh` in elements.
+/// The arguments of the kernel that [`Norm::residual_kernel`] builds: `(x, ldx, r, ldr, w, h, ldh, y, ldy, m, n, epsilon)`. r and h are
+/// m×n, with row pitches `ldr` and `ldh` in elements; [`NormArgs`] describes the other arguments.
 pub type ResidualNormArgs<X, W, Y> = (In<X>, u32, In<X>, u32, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32);
 
-/// The arguments of the kernel that [`Norm::residual_biased_kernel`] builds: `(x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon)`, like
-/// [`ResidualNormArgs`]; b has n elements.
+/// The arguments of the kernel that [`Norm::residual_biased_kernel`] builds: `(x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon)`. b has
+/// n elements; [`ResidualNormArgs`] describes the other arguments.
 pub type ResidualBiasedNormArgs<X, W, Y> =
     (In<X>, u32, In<X>, u32, In<W>, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32);
 
@@ -53,12 +53,12 @@ impl NormFunction {
     }
 }
 
-/// Kernels that compute y = norm(x) · w or y = norm(x) · w + b along rows, where norm is a [`NormFunction`], or the same for a residual sum
-/// h = x + r, which is also stored.
+/// Kernels that compute y = norm(x) · w or y = norm(x) · w + b along rows, where norm is a [`NormFunction`], or the same function of a
+/// residual sum h = x + r, which is also stored.
 ///
-/// Sums are f32, and the result is rounded once; h is rounded to its type before it is normalized. As in PyTorch, a row with NaN or ±∞ has
-/// NaN in y. The rows must fit the [tiling](RowTiling), which a launch checks. Rows that do not fit in registers are read two or three
-/// times.
+/// Sums are f32, and the result is rounded once; h is rounded to its type before it is normalized. As in PyTorch, if a row contains NaN or
+/// ±∞, y contains NaN. The rows must fit the [tiling](RowTiling), which a launch checks. Rows that do not fit in registers are read two or
+/// three times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Norm {
     /// How rows are divided among threads.
@@ -68,7 +68,7 @@ pub struct Norm {
 }
 
 impl Norm {
-    /// Returns the kernel for elements of `bytes` bytes in rows of these sizes; see [`RowTiling::for_copied_rows`].
+    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_copied_rows`].
     #[must_use]
     pub fn for_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_copied_rows(target, bytes, sizes);
@@ -90,20 +90,14 @@ impl Norm {
     #[must_use]
     pub fn for_residual_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = match RowTiling::for_copied_rows(target, bytes, sizes) {
-            copied
-                if copied.unaligned
-                    && (copied.threads <= 32 || copied.stripes <= 4 && bytes == 4)
-                    && copied.fits(target, bytes, 2) =>
-            {
-                copied
-            }
+            copied if copied.unaligned && copied.fits(target, bytes, 2) => copied,
             _ => RowTiling::for_rows(target, bytes, sizes),
         };
         Self { tiling, function }
     }
 
-    /// Builds the kernel of norm(x) · w, named `rmsnorm_bf16_8192_by8` for bf16, rows of up to 8192 elements, and sizes that are multiples of
-    /// 8.
+    /// Builds the kernel that computes norm(x) · w. For bf16, rows of up to 8192 elements, and sizes that are multiples of 8, it is named
+    /// `rmsnorm_bf16_8192_by8`.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling, and for clusters on targets older than sm_90.
@@ -122,7 +116,7 @@ impl Norm {
         })
     }
 
-    /// Builds the kernel of norm(x) · w + b.
+    /// Builds the kernel that computes norm(x) · w + b.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel).
@@ -149,7 +143,7 @@ impl Norm {
         )
     }
 
-    /// Builds the kernel of h = x + r and norm(h) · w.
+    /// Builds the kernel that computes h = x + r and norm(h) · w.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel).
@@ -178,7 +172,7 @@ impl Norm {
         )
     }
 
-    /// Builds the kernel of h = x + r and norm(h) · w + b.
+    /// Builds the kernel that computes h = x + r and norm(h) · w + b.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel).
@@ -384,14 +378,16 @@ where
     /// Loads a part of the row that is normalized: x, or x + r as it is stored.
     #[track_caller]
     fn load(&self, row: &Row<'k>, part: Val<'k, u32>) -> Striped<'k, f32> {
-        let x = row.load(&self.x, part, 0.0);
-        let x = match self.mask {
+        let masked = |x: Striped<'k, f32>| match self.mask {
             None => x,
             Some(mask) => mask.applied(row, part, &x),
         };
         match &self.residual {
-            None => x,
-            Some((r, _)) => x.zip(&row.load(r, part, 0.0), |x, r| x + r).convert::<X>().convert(),
+            None => masked(row.load(&self.x, part, 0.0)),
+            Some((r, _)) => {
+                let [x, r] = row.load_each([&self.x, r], part, 0.0);
+                masked(x).zip(&r, |x, r| x + r).convert::<X>().convert()
+            }
         }
     }
 

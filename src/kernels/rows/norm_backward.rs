@@ -16,10 +16,10 @@ const BLOCKS: u32 = 4;
 
 /// A kernel that computes the gradients of y = norm(x) · w + b: dx, and partial sums of dw and db.
 ///
-/// With g = dy · w, x̂ = norm(x), and r the root by which norm divides, dx = (g − mean(g · x̂) · x̂) / r; for LayerNorm, mean(g) is also
-/// subtracted inside the parentheses. Over the rows p, p + `parts`, … of x, row `p` of dw contains the sums of dy · x̂, and row `p` of db
-/// the sums of dy; [`ColumnReduction`](super::ColumnReduction) adds the rows. Results therefore depend on `parts`, but not on the order in
-/// which blocks run. The rows must fit in the registers of the [tiling](RowTiling).
+/// Let g = dy · w, x̂ = norm(x), and r be the square root by which norm divides. Then dx = (g − mean(g · x̂) · x̂) / r; for LayerNorm,
+/// mean(g) is also subtracted inside the parentheses. Row `p` of dw contains the sums of dy · x̂ over the rows p, p + `parts`, … of x, and
+/// row `p` of db contains the sums of dy over the same rows; [`ColumnReduction`](super::ColumnReduction) adds the rows. Results therefore
+/// depend on `parts`, but not on the order in which blocks run. The rows must fit in the registers of the [tiling](RowTiling).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NormBackward {
     /// How rows are divided among threads; rows are not read in parts.
@@ -29,7 +29,7 @@ pub struct NormBackward {
 }
 
 impl NormBackward {
-    /// Returns the kernel for elements of `bytes` bytes in rows of these sizes; see [`RowTiling::for_summed_rows`].
+    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_summed_rows`].
     #[must_use]
     pub fn for_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: RowTiling::for_summed_rows(target, bytes, sizes), function }
@@ -46,7 +46,7 @@ impl NormBackward {
     /// Builds the kernel. `parts` must be a multiple of the number of rows of a block.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling or one that reads rows in parts, and for clusters on targets older than sm_90.
+    /// Returns an error for an invalid tiling, for a tiling that reads rows in parts, and for clusters on targets older than sm_90.
     pub fn kernel<X, W>(&self, target: Target) -> Result<Kernel<NormBackwardArgs<X, W>>, BuildError>
     where
         X: Convert<f32>,
@@ -75,8 +75,7 @@ impl NormBackward {
                 let zero = turns.first.filled(0.0);
                 let per_element = Val::from(1.0) / n.cast::<f32>();
                 let sums = turns.fold(&[&x, &dy], [zero.clone(), zero], |row, [dws, dbs]| {
-                    let x = row.load(&row.of_input(&x), 0, 0.0);
-                    let dy = row.load(&row.of_input(&dy), 0, 0.0);
+                    let [x, dy] = row.load_each([&row.of_input(&x), &row.of_input(&dy)], 0, 0.0);
                     let g = dy.zip(&row.of_weights(&w, 0.into()), |dy, w| dy * w);
                     let (x, mean) = match self.function {
                         NormFunction::Rms => (x, 0.0.into()),

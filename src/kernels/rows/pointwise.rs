@@ -13,17 +13,18 @@ use crate::{
 /// and `ldy` in elements.
 pub type PointwiseArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32);
 
-/// The arguments of the kernel that [`Pointwise::gated_kernel`] builds: `(x, ldx, u, ldu, y, ldy, m, n)`, like [`PointwiseArgs`]; u is m×n.
+/// The arguments of the kernel that [`Pointwise::gated_kernel`] builds: `(x, ldx, u, ldu, y, ldy, m, n)`. u is m×n; [`PointwiseArgs`]
+/// describes the other arguments.
 pub type GatedArgs<X, Y> = (In<X>, u32, In<X>, u32, Out<Y>, u32, u32, u32);
 
-/// The arguments of the kernel that [`Pointwise::gated_backward_kernel`] builds: `(x, ldx, u, ldu, dy, lddy, dx, lddx, du, lddu, m, n)`,
-/// like [`GatedArgs`]; dy, dx and du are m×n.
+/// The arguments of the kernel that [`Pointwise::gated_backward_kernel`] builds: `(x, ldx, u, ldu, dy, lddy, dx, lddx, du, lddu, m, n)`.
+/// dy, dx and du are m×n; [`GatedArgs`] describes the other arguments.
 pub type GatedBackwardArgs<X> = (In<X>, u32, In<X>, u32, In<X>, u32, Out<X>, u32, Out<X>, u32, u32, u32);
 
 /// A function that is applied to each element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PointwiseFunction {
-    /// x itself: y = f(x) converts between types, and the gate is a product.
+    /// x itself: y = f(x) converts between types, and the gate is the product x · u.
     Identity,
     /// max(x, 0).
     Relu,
@@ -109,13 +110,13 @@ pub struct Pointwise {
 }
 
 impl Pointwise {
-    /// Returns the kernel for elements of `bytes` bytes in rows of these sizes; see [`RowTiling::for_elements`].
+    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_elements`].
     #[must_use]
     pub fn for_rows(function: PointwiseFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: RowTiling::for_elements(target, bytes, sizes), function }
     }
 
-    /// Builds the kernel of y = f(x), named `silu_bf16_any_by8` for bf16 and sizes that are multiples of 8.
+    /// Builds the kernel that computes y = f(x). For bf16 and sizes that are multiples of 8, it is named `silu_bf16_any_by8`.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling.
@@ -128,13 +129,13 @@ impl Pointwise {
         let signature = self.signature::<X, Y>("", "x, ldx, y, ldy, m, n");
         Kernel::<PointwiseArgs<X, Y>>::build(&signature, target, |k, (x, ldx, y, ldy, m, n)| {
             self.describe(k, "y = f(x)");
-            let (row, part) = self.tiling.part_of_row(k, [m, n, ldy]);
+            let (row, part) = self.tiling.part_of_elements(k, [m, n], &[ldy, ldx]);
             let x = row.load(&row.of(x, ldx), part, 0.0);
             row.store(&row.of(y, ldy), part, &x.map(|x| self.function.of(k, x)));
         })
     }
 
-    /// Builds the kernel of dx = f′(x) · dy, with arguments `(x, ldx, dy, lddy, dx, lddx, m, n)`.
+    /// Builds the kernel that computes dx = f′(x) · dy, with arguments `(x, ldx, dy, lddy, dx, lddx, m, n)`.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel).
@@ -147,7 +148,7 @@ impl Pointwise {
         self.of_two(target, form, &|k, x, dy| self.function.with_derivative(k, x)[1] * dy)
     }
 
-    /// Builds the kernel of y = f(x) · u.
+    /// Builds the kernel that computes y = f(x) · u.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel).
@@ -163,7 +164,7 @@ impl Pointwise {
         self.of_two(target, form, &|k, x, u| self.function.of(k, x) * u)
     }
 
-    /// Builds the kernel of y = f(x) + u, named `identity_plus_bf16_any_by8` for sums of bf16.
+    /// Builds the kernel that computes y = f(x) + u. For sums of bf16, it is named `identity_plus_bf16_any_by8`.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel).
@@ -178,7 +179,7 @@ impl Pointwise {
         self.of_two(target, form, &|k, x, u| self.function.of(k, x) + u)
     }
 
-    /// Builds the kernel of dx = f′(x) · u · dy and du = f(x) · dy.
+    /// Builds the kernel that computes dx = f′(x) · u · dy and du = f(x) · dy.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel).
@@ -194,9 +195,10 @@ impl Pointwise {
             target,
             |k, (x, ldx, u, ldu, dy, lddy, dx, lddx, du, lddu, m, n)| {
                 self.describe(k, "dx = f′(x)·u·dy, du = f(x)·dy");
-                let (row, part) = self.tiling.part_of_row(k, [m, n, lddx]);
-                let [x, u, dy] =
-                    [(x, ldx), (u, ldu), (dy, lddy)].map(|(x, ld)| row.load(&row.of(x, ld), part, 0.0));
+                let pitches = [lddx, lddu, ldx, ldu, lddy];
+                let (row, part) = self.tiling.part_of_elements(k, [m, n], &pitches);
+                let lines = [(x, ldx), (u, ldu), (dy, lddy)].map(|(x, ld)| row.of(x, ld));
+                let [x, u, dy] = row.load_each(lines.each_ref(), part, 0.0);
                 let products = u.zip(&dy, |u, dy| u * dy);
                 let dxs = x.zip(&products, |x, product| self.function.with_derivative(k, x)[1] * product);
                 row.store(&row.of(dx, lddx), part, &dxs);
@@ -222,8 +224,8 @@ impl Pointwise {
         let signature = self.signature::<X, Y>(form, parameters);
         Kernel::<GatedArgs<X, Y>>::build(&signature, target, |k, (x, ldx, u, ldu, y, ldy, m, n)| {
             self.describe(k, formula);
-            let (row, part) = self.tiling.part_of_row(k, [m, n, ldy]);
-            let [x, u] = [(x, ldx), (u, ldu)].map(|(x, ld)| row.load(&row.of(x, ld), part, 0.0));
+            let (row, part) = self.tiling.part_of_elements(k, [m, n], &[ldy, ldx, ldu]);
+            let [x, u] = row.load_each([&row.of(x, ldx), &row.of(u, ldu)], part, 0.0);
             row.store(&row.of(y, ldy), part, &x.zip(&u, |x, u| of(k, x, u)));
         })
     }

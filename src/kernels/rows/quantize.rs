@@ -12,20 +12,20 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`Quantize::kernel`] builds: `(x, ldx, q, ldq, scales, lds, m, n)`, where x and q are m×n, with row
-/// pitches `ldx` and `ldq` in elements. The scales are m×`lds`, and each row has one scale or ⌈n/128⌉ scales.
+/// pitches `ldx` and `ldq` in elements. `scales` is m×`lds`; each of its rows begins with one scale or ⌈n/128⌉ scales.
 pub type QuantizeArgs<X, Q> = (In<X>, u32, Out<Q>, u32, Out<f32>, u32, u32, u32);
 
-/// The arguments of the kernel that [`Quantize::norm_kernel`] builds: `(x, ldx, w, q, ldq, scales, lds, m, n, epsilon)`, like
-/// [`QuantizeArgs`]; w has n elements.
+/// The arguments of the kernel that [`Quantize::norm_kernel`] builds: `(x, ldx, w, q, ldq, scales, lds, m, n, epsilon)`. w has n elements;
+/// [`QuantizeArgs`] describes the other arguments.
 pub type NormQuantizeArgs<X, W, Q> = (In<X>, u32, In<W>, Out<Q>, u32, Out<f32>, u32, u32, u32, f32);
 
-/// The arguments of the kernel that [`Quantize::gated_kernel`] builds: `(x, ldx, u, ldu, q, ldq, scales, lds, m, n)`, like
-/// [`QuantizeArgs`]; u is m×n.
+/// The arguments of the kernel that [`Quantize::gated_kernel`] builds: `(x, ldx, u, ldu, q, ldq, scales, lds, m, n)`. u is m×n;
+/// [`QuantizeArgs`] describes the other arguments.
 pub type GatedQuantizeArgs<X, Q> = (In<X>, u32, In<X>, u32, Out<Q>, u32, Out<f32>, u32, u32, u32);
 
 /// An element type to which numbers are quantized.
 pub trait Quantized: TensorElement {
-    /// The magnitude of the largest element of a group after quantization.
+    /// The magnitude of the element with the largest magnitude in a group, after quantization.
     const LARGEST: f32;
 }
 
@@ -73,45 +73,62 @@ impl ScaleGroup {
 /// NaN for e4m3 or q = 0 for i8. A group with ±∞ has s = ∞.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quantize {
-    /// How rows are divided among threads. With [`ScaleGroup::Block`], the threads of a row process one group at a time.
+    /// How rows are divided among threads. With [`ScaleGroup::Block`], each group is divided among threads of a warp: adjacent ones, or all of
+    /// a row's.
     pub tiling: RowTiling,
     /// The elements that have a common scale.
     pub group: ScaleGroup,
 }
 
 impl Quantize {
-    /// Returns the kernels for rows of these sizes; see [`RowTiling::for_rows`]. `bytes` is the larger of the sizes of the elements that
-    /// are read and written.
+    /// Returns the kernels for rows of the given `sizes`; see [`RowTiling::for_rows`]. `bytes` is the larger of the sizes of the elements
+    /// that are read and written.
     #[must_use]
     pub fn for_rows(group: ScaleGroup, target: Target, bytes: u32, sizes: &[u32]) -> Self {
-        let of_rows = RowTiling::for_rows(target, bytes, sizes);
-        let tiling = match group {
-            ScaleGroup::Row => of_rows,
-            ScaleGroup::Block => {
-                // In rows that are not aligned, adjacent elements of a block belong to different threads and are accessed separately.
-                let adjacent = if of_rows.unaligned { 1 } else { of_rows.adjacent };
-                let threads = (BLOCK / adjacent).min(32);
-                let stripes = BLOCK / (threads * adjacent);
-                let rows = 128 / threads;
-                RowTiling {
-                    threads,
-                    rows,
-                    cluster: 1,
-                    adjacent,
-                    unaligned: false,
-                    stripes,
-                    streamed: true,
-                    resident: 0,
-                    ahead: 0,
-                    turns: 1,
-                }
-            }
+        Self::with_tiling(group, RowTiling::for_rows(target, bytes, sizes))
+    }
+
+    /// Returns the kernel for quantized norms of rows of these sizes; see [`RowTiling::for_copied_rows`].
+    #[must_use]
+    pub fn for_norm_rows(group: ScaleGroup, target: Target, bytes: u32, sizes: &[u32]) -> Self {
+        Self::with_tiling(group, RowTiling::for_copied_rows(target, bytes, sizes))
+    }
+
+    /// Returns the kernels for rows that are divided in this way, if groups allow it.
+    fn with_tiling(group: ScaleGroup, of_rows: RowTiling) -> Self {
+        let rows = Self { tiling: of_rows, group };
+        if group == ScaleGroup::Row || rows.lanes().is_some() {
+            return rows;
+        }
+        // In rows that are not aligned, adjacent elements of a block belong to different threads and are accessed separately.
+        let adjacent = if of_rows.unaligned { 1 } else { of_rows.adjacent };
+        let threads = (BLOCK / adjacent).min(32);
+        let tiling = RowTiling {
+            threads,
+            rows: 128 / threads,
+            cluster: 1,
+            adjacent,
+            unaligned: false,
+            stripes: BLOCK / (threads * adjacent),
+            streamed: true,
+            resident: 0,
+            ahead: 0,
+            turns: 1,
         };
         Self { tiling, group }
     }
 
-    /// Builds the kernel, named `quantize_row_bf16_e4m3_8192_by8` for bf16, e4m3, rows of up to 8192 elements, and sizes that are multiples
-    /// of 8.
+    /// Returns the number of threads that process a group of [`BLOCK`] elements; `None` if the tiling has none.
+    fn lanes(&self) -> Option<u32> {
+        let RowTiling { threads, cluster, adjacent, unaligned, stripes, .. } = self.tiling;
+        let is_row = cluster == 1 && threads <= 32 && threads * adjacent * stripes == BLOCK;
+        let lanes = if is_row { threads } else { BLOCK.checked_div(adjacent)? };
+        let is_part = lanes <= 32 && threads.is_multiple_of(lanes) && lanes * adjacent == BLOCK;
+        (!unaligned && lanes.is_power_of_two() && (is_row || is_part)).then_some(lanes)
+    }
+
+    /// Builds the kernel. For bf16, e4m3, rows of up to 8192 elements, and sizes that are multiples of 8, it is named
+    /// `quantize_row_bf16_e4m3_8192_by8`.
     ///
     /// # Errors
     /// Returns an error for a tiling that is invalid or does not fit the group, for clusters on targets older than sm_90, and for e4m3 on
@@ -132,8 +149,8 @@ impl Quantize {
         })
     }
 
-    /// Builds the kernel that quantizes norm(x) · w, named `rmsnorm_quantize_row_bf16_e4m3_8192_by8`. The product is quantized without
-    /// intermediate rounding.
+    /// Builds the kernel that quantizes norm(x) · w, without intermediate rounding of the product. Its name begins with that of the norm,
+    /// as in `rmsnorm_quantize_row_bf16_e4m3_8192_by8`.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel).
@@ -157,27 +174,30 @@ impl Quantize {
             |k, (x, ldx, w, q, ldq, scales, lds, m, n, epsilon)| {
                 self.describe::<Q>(k, &format!("{name}(x)·w"));
                 // The statistics are those of a row.
-                let row = self.tiling.row_of(k, [m, n, ldq]);
-                let (line, w) = (row.of(x, ldx), row.vector(w));
-                let x = row.keep(|part| row.load(&line, part, 0.0));
-                let statistics = Statistics::of(&row, function, &x, epsilon);
-                let results = Results { q: row.of(q, ldq), scales, lds };
-                let y = row.keep(|part| {
-                    let w = row.load(&w, part, 0.0);
-                    statistics.normalized(&row, part, &x(part)).zip(&w, |x, w| x * w)
-                });
-                match self.group {
-                    ScaleGroup::Row => self.emit(&row, 0.into(), &results, &y),
-                    ScaleGroup::Block => {
-                        row.for_parts(&|part| self.emit(&row, part, &results, &y));
+                let turns = self.tiling.turns(k, [m, n, ldq]);
+                let (x, w) = (turns.input(x, ldx), turns.weights(w));
+                turns.each(&[&x], &|row| {
+                    let line = row.of_input(&x);
+                    let x = row.keep(|part| row.load(&line, part, 0.0));
+                    let statistics = Statistics::of(row, function, &x, epsilon);
+                    let results = Results { q: row.of(q, ldq), scales, lds };
+                    let y = row.keep(|part| {
+                        let w = row.of_weights(&w, part);
+                        statistics.normalized(row, part, &x(part)).zip(&w, |x, w| x * w)
+                    });
+                    match self.group {
+                        ScaleGroup::Row => self.emit(row, 0.into(), &results, &y),
+                        ScaleGroup::Block => {
+                            row.for_parts(&|part| self.emit(row, part, &results, &y));
+                        }
                     }
-                }
+                });
             },
         )
     }
 
-    /// Builds the kernel that quantizes f(x) · u, named `silu_gated_quantize_row_bf16_e4m3_8192_by8`: SwiGLU with SiLU. The product is
-    /// quantized without intermediate rounding.
+    /// Builds the kernel that quantizes f(x) · u (SwiGLU, if f is SiLU), without intermediate rounding of the product. Its name begins with
+    /// that of the function, as in `silu_gated_quantize_row_bf16_e4m3_8192_by8`.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel).
@@ -204,8 +224,8 @@ impl Quantize {
                 let (x, u) = (row.of(x, ldx), row.of(u, ldu));
                 let results = Results { q: row.of(q, ldq), scales, lds };
                 self.emit(&row, part, &results, &|part| {
-                    let u = row.load(&u, part, 0.0);
-                    row.load(&x, part, 0.0).zip(&u, |x, u| function.of(k, x) * u)
+                    let [x, u] = row.load_each([&x, &u], part, 0.0);
+                    x.zip(&u, |x, u| function.of(k, x) * u)
                 });
             },
         )
@@ -221,19 +241,14 @@ impl Quantize {
         k.describe(format!(
             "q = {of} / s as {q}, where s = max / {largest} of each {group}, on m×n matrices"
         ));
-        let Self {
-            tiling: RowTiling { threads, cluster, adjacent, unaligned, stripes, streamed, .. },
-            group,
-        } = *self;
-        let is_block = streamed && !unaligned && cluster == 1 && threads * adjacent * stripes == BLOCK;
-        if group == ScaleGroup::Block && !(is_block && threads <= 32) {
+        if self.group == ScaleGroup::Block && self.lanes().is_none() {
             k.refuse(format!(
-                "expected a tiling of rows in parts of {BLOCK} elements in up to 32 threads, found {self:?}"
+                "expected a tiling of aligned rows in which up to 32 adjacent threads process {BLOCK} elements, found {self:?}"
             ));
         }
     }
 
-    /// Returns this thread's row, and for blocks the one that it processes.
+    /// Returns this thread's row, and for blocks the part that it processes.
     #[track_caller]
     fn row<'k>(&self, k: Builder<'k>, sizes: [Val<'k, u32>; 3]) -> (Row<'k>, Val<'k, u32>) {
         match self.group {
@@ -263,10 +278,20 @@ impl Quantize {
                 row.for_parts(&|part| results.store(row, part, &x(part), most));
             }
             ScaleGroup::Block => {
-                let x = x(part);
-                let [most] = row.team.reduce(largest(&x), [0.0], &larger);
-                results.store_scale(row, part, most);
-                results.store(row, part, &x, most);
+                let (x, lanes) = (x(part), self.lanes().unwrap_or(1));
+                let own = BLOCK / lanes;
+                let starts = row.stripes.starts(part);
+                let mut quantized = Vec::new();
+                for (group, elements) in (0..).zip(x.registers().chunks(own as usize)) {
+                    let start = starts[(group * own / self.tiling.adjacent) as usize];
+                    let of_group = row.k.stripes(row.thread, lanes, own, 1).with(elements);
+                    let [most] = row.team.butterfly(largest(&of_group), lanes, &larger);
+                    let is_first = (row.thread % lanes).eq(0) & start.lt(row.n);
+                    let scale = most / Q::LARGEST;
+                    row.store_where(results.scales, results.lds, start / BLOCK, is_first, scale);
+                    quantized.extend(scaled::<Q>(&of_group, most).registers());
+                }
+                row.store(&results.q, part, &row.stripes.with(&quantized));
             }
         }
     }
@@ -290,8 +315,14 @@ where
 
     #[track_caller]
     fn store(&self, row: &Row<'k>, part: Val<'k, u32>, x: &Striped<'k, f32>, most: Val<'k, f32>) {
-        // The reciprocal of a scale that is 0, or almost, is not infinite.
-        let per_scale = (Val::from(Q::LARGEST) / most).min_nan(f32::MAX);
-        row.store(&self.q, part, &x.map(|x| x * per_scale));
+        row.store(&self.q, part, &scaled::<Q>(x, most));
     }
+}
+
+/// Divides numbers by the scale of a group with this maximum.
+#[track_caller]
+fn scaled<'k, Q: Quantized>(x: &Striped<'k, f32>, most: Val<'k, f32>) -> Striped<'k, f32> {
+    // The reciprocal of a scale that is 0, or almost, is not infinite.
+    let per_scale = (Val::from(Q::LARGEST) / most).min_nan(f32::MAX);
+    x.map(|x| x * per_scale)
 }

@@ -82,14 +82,15 @@ pub struct RowReduction {
 }
 
 impl RowReduction {
-    /// Returns the kernel for elements of `bytes` bytes in rows of these sizes; rows that do not fit in the registers of a block are read
-    /// in parts.
+    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; rows that do not fit in the registers of a block are
+    /// read in parts.
     #[must_use]
     pub fn for_rows(function: Reduction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: RowTiling::for_reductions(target, bytes, sizes), function }
     }
 
-    /// Builds the kernel, named `row_sum_bf16_8192_by8` for sums of bf16, rows of up to 8192 elements, and sizes that are multiples of 8.
+    /// Builds the kernel. For sums of bf16, rows of up to 8192 elements, and sizes that are multiples of 8, it is named
+    /// `row_sum_bf16_8192_by8`.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling.

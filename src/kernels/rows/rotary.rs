@@ -8,7 +8,7 @@ use crate::{
 
 /// The arguments of the kernel that [`Rotary::kernel`] builds:
 /// `(x, ldx, cos, sin, ldt, rows, positions, tokens, heads, half, y, ldy, m, n)`, where x and y are m×n, with row pitches `ldx` and `ldy`
-/// in elements; the tables are `rows`×`half`, with the row pitch `ldt`; there are `tokens` positions.
+/// in elements; `cos` and `sin` are `rows`×`half`, with the row pitch `ldt`; and `positions` has `tokens` elements.
 pub type RotaryArgs<X> =
     (In<X>, u32, In<f32>, In<f32>, u32, u32, In<i32>, u32, u32, u32, Out<X>, u32, u32, u32);
 
@@ -27,7 +27,7 @@ pub enum RotaryPairs {
 /// A kernel that rotates `half` pairs (a, b) of each row by the angles for the row's position: (a · cos − b · sin, b · cos + a · sin). The
 /// elements after the first 2 · `half` are copied.
 ///
-/// Row i has the position positions[i / heads], whose cosines and sines are a row of the tables. Rows without a position, and rows whose
+/// The position of row i is `positions[i / heads]`; its cosines and sines are a row of the tables. Rows without a position, and rows whose
 /// position is not in the tables, are set to zero. Arithmetic is f32, and results are rounded once.
 #[doc(alias = "RoPE")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,6 +44,8 @@ pub struct Rotary {
 
 /// The threads of a block.
 const THREADS: u32 = 256;
+/// The rows that a thread processes: usually heads of the same token, which have their angles in common.
+const ROWS: u32 = 4;
 
 impl Rotary {
     /// Returns the kernel for elements of `bytes` bytes. `sizes` contains half the number of rotated elements, the length of rows and all
@@ -56,8 +58,8 @@ impl Rotary {
         Self { threads: (half / adjacent).next_power_of_two().min(32), adjacent, pairs, inverse: false }
     }
 
-    /// Builds the kernel, named `rotary_halves_bf16_by8` or `rotary_adjacent_bf16_by8` for bf16 and sizes that are multiples of 8, with
-    /// `_inverse` before the type for negated angles.
+    /// Builds the kernel. For bf16 and sizes that are multiples of 8, it is named `rotary_halves_bf16_by8` or `rotary_adjacent_bf16_by8`,
+    /// with `_inverse` before the type if angles are negated.
     ///
     /// # Errors
     /// Returns an error if the number of threads is not a power of two up to 32.
@@ -76,7 +78,7 @@ impl Rotary {
         Kernel::<RotaryArgs<X>>::build(
             &signature,
             target,
-            |k, (x, ldx, cos, sin, ldt, rows, positions, tokens, heads, half, y, ldy, m, n)| {
+            |k, (x, ldx, cos, sin, ldt, rows_of_tables, positions, tokens, heads, half, y, ldy, m, n)| {
                 k.describe(format!("y = x with rotated pairs ({pairs}) in rows of m×n ({})", X::NAME));
                 let threads = self.threads;
                 if !(threads.is_power_of_two() && threads <= 32) {
@@ -87,34 +89,51 @@ impl Rotary {
                 let thread = k.block([THREADS]).thread();
                 // Half of the elements have a thread each.
                 let of_row = (n.into_dim()).ceil_div(2 * threads * self.adjacent);
-                k.grid([m.into_dim().ceil_div(THREADS / threads), of_row]);
-                let row = k.ctaid_x() * (THREADS / threads) + thread / threads;
+                let teams = THREADS / threads;
+                k.grid([m.into_dim().ceil_div(teams * ROWS), of_row]);
+                let first = (k.ctaid_x() * teams + thread / threads) * ROWS;
+                let rows: Vec<_> = (0..ROWS).map(|i| first + i).collect();
                 let group = k.ctaid_y() * threads + thread % threads;
                 let groups = half / self.adjacent;
 
-                let position = k.global(positions, vector(tokens)).at(row / heads).load_or(-1);
-                let table = |table| k.global(table, row_major(rows, half).with_row_stride(ldt));
-                let angles = [cos, sin].map(|of| self.load(k, &table(of).row(position.cast::<u32>()), group));
-                let x = k.global(x, row_major(m, n).with_row_stride(ldx)).row(row);
-                let y = k.global(y, row_major(m, n).with_row_stride(ldy)).row(row);
-                let [first, second] = match self.pairs {
+                let positions = k.global(positions, vector(tokens));
+                let [cos, sin] = [cos, sin]
+                    .map(|table| k.global(table, row_major(rows_of_tables, half).with_row_stride(ldt)));
+                let angles = |position| [&cos, &sin].map(|table| self.load(k, &table.row(position), group));
+                let x = k.global(x, row_major(m, n).with_row_stride(ldx));
+                let y = k.global(y, row_major(m, n).with_row_stride(ldy));
+                let pair = match self.pairs {
                     RotaryPairs::Halves => [group, group + groups],
                     RotaryPairs::Adjacent => [group * 2, group * 2 + 1],
                 };
                 k.if_(group.lt(groups), || {
-                    let elements = [first, second].map(|group| self.load(k, &x, group));
-                    let rotated = self.rotated(&elements.concat(), &angles);
-                    for (group, elements) in
-                        [first, second].into_iter().zip(rotated.chunks(self.adjacent as usize))
-                    {
-                        self.store(k, &y, group, elements);
+                    // All rows are loaded before the first one waits for its angles.
+                    let position = |&row| positions.at(row / heads).load_or(-1).cast::<u32>();
+                    let positions: Vec<_> = rows.iter().map(position).collect();
+                    let elements: Vec<_> = rows
+                        .iter()
+                        .map(|&row| pair.map(|group| self.load(k, &x.row(row), group)).concat())
+                        .collect();
+                    let mut current = angles(positions[0]);
+                    for (i, (&row, elements)) in rows.iter().zip(&elements).enumerate() {
+                        if i > 0 {
+                            let is_same = positions[i].eq(positions[i - 1]);
+                            current = k.if_else_with(is_same, || current.clone(), || angles(positions[i]));
+                        }
+                        let rotated = self.rotated(elements, &current);
+                        for (group, elements) in pair.into_iter().zip(rotated.chunks(self.adjacent as usize))
+                        {
+                            self.store(k, &y.row(row), group, elements);
+                        }
                     }
                 });
                 // The others are up to twice as many as there are threads.
                 let all = k.nctaid_y() * threads;
                 for copied in [group + groups * 2, group + groups * 2 + all] {
                     k.if_(copied.lt(n / self.adjacent), || {
-                        self.store(k, &y, copied, &self.load(k, &x, copied));
+                        for &row in &rows {
+                            self.store(k, &y.row(row), copied, &self.load(k, &x.row(row), copied));
+                        }
                     });
                 }
             },

@@ -17,28 +17,28 @@ use crate::{
 /// is m×n, with the row pitch `ldx` in elements; `tokens` has m elements.
 pub type SampleArgs<X> = (In<X>, u32, Out<i32>, u32, u32, f32, u32, f32, u64, u64);
 
-/// A kernel that draws a column of each row with the probabilities softmax(x / `temperature`).
+/// A kernel that draws one column of each row with the probabilities softmax(x / `temperature`).
 ///
 /// Columns are ordered by descending element; columns of equal elements are in ascending order. A column may be drawn if fewer than `top_k`
-/// columns precede it, and if the total probability of these is less than `top_p`; the first column may always be drawn. `u32::MAX` and 1 do
-/// not restrict columns. Both restrictions refer to the softmax of the whole row.
+/// columns precede it and the total probability of these columns is less than `top_p`; the first column may always be drawn. With `top_k` =
+/// `u32::MAX` and `top_p` = 1, all columns may be drawn. Probabilities are those of the softmax of the whole row.
 ///
-/// With a temperature of 0 (or one that is negative or NaN), the column of the largest element is chosen, as by [`TopK`](super::TopK): the
-/// first NaN if the row contains NaN. The same applies to a row that has no softmax, because it contains NaN or +∞, or only −∞. The result of
-/// a row without elements is −1.
+/// If the temperature is 0, negative or NaN, the column of the largest element is chosen, as by [`TopK`](super::TopK); if the row contains
+/// NaN, this is the column of the first NaN. The same applies to rows whose softmax is undefined because they contain NaN or +∞, or only
+/// −∞. The result for a row without elements is −1.
 ///
-/// The results depend on the elements, the arguments and the tiling: random numbers are those of
-/// [Philox4x32-10](crate::ptx::Builder::philox4x32) for the key `seed` and counters (row, group, `offset`), low words first. Launches with
-/// the same seed, such as those of the steps of a model, must use different offsets.
+/// The results depend only on the elements, the arguments and the tiling. Random numbers are those of
+/// [Philox4x32-10](crate::ptx::Builder::philox4x32) for the key `seed` and the counters (row, group, `offset`), low words first. Launches
+/// with the same seed, for example in successive decoding steps, must use different offsets.
 ///
-/// If all columns may be drawn, rows of any length are read once, in parts. A thread's elements of a part form a group. The groups compete in
-/// an exponential race: the group with the smallest quotient of an exponentially distributed number and its sum of exponentials wins, and one
-/// of its elements is drawn. If columns are restricted, the row is read again to count the columns that precede the drawn column; if there
-/// are too many, the next round draws only from these.
+/// If all columns may be drawn, rows of any length are read once, in parts. The elements of a part that a thread reads form a group. Each
+/// group draws an exponentially distributed number E; the group with the smallest E / S, where S is the sum of the group's exponentials,
+/// wins, and one of its elements is drawn. If columns are restricted, the row is read again to count the columns that precede the drawn
+/// column; if there are too many, the next round draws only from these preceding columns.
 #[doc(alias = "multinomial")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sample {
-    /// How rows are divided among threads: warps or blocks, which read rows in parts.
+    /// How rows are divided among threads: each row is read in parts by a warp or a block.
     pub tiling: RowTiling,
 }
 
@@ -50,7 +50,7 @@ const MOST_OF_WARP: u32 = 128;
 const GROUPS: u32 = 2;
 
 impl Sample {
-    /// Returns the kernel for elements of `bytes` bytes in rows of these sizes; see [`RowTiling::for_rows`].
+    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let chosen = RowTiling::for_rows(target, bytes, sizes);
@@ -77,7 +77,7 @@ impl Sample {
         }
     }
 
-    /// Builds the kernel, named `sample_bf16_any_by8` for bf16 and sizes that are multiples of 8.
+    /// Builds the kernel. For bf16 and sizes that are multiples of 8, it is named `sample_bf16_any_by8`.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling, and for a tiling in which a row is not read in parts by a warp or a block.

@@ -12,14 +12,14 @@ use crate::{
 /// Sums are computed in f32, in an order that depends only on the tiling, and each result is rounded once. Rows may have any length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CumulativeSum {
-    /// How rows are divided among threads: a warp or a block processes each row in parts of one group per thread.
+    /// How rows are divided among threads: a warp or a block processes each row in parts, with one group per thread in each part.
     pub tiling: RowTiling,
     /// Whether a sum includes the element of its own column.
     pub inclusive: bool,
 }
 
 impl CumulativeSum {
-    /// Returns the kernel for elements of `bytes` bytes in rows of these sizes; see [`RowTiling::for_rows`].
+    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(inclusive: bool, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let chosen = RowTiling::for_rows(target, bytes, sizes);
@@ -29,8 +29,8 @@ impl CumulativeSum {
         Self { tiling, inclusive }
     }
 
-    /// Builds the kernel, named `cumsum_bf16_any_by8` for bf16 and sizes that are multiples of 8, and `cumsum_before_…` if it is not
-    /// inclusive.
+    /// Builds the kernel. For bf16 and sizes that are multiples of 8, it is named `cumsum_bf16_any_by8` or, if it is not inclusive,
+    /// `cumsum_before_bf16_any_by8`.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling, and for a tiling in which a row is not processed by exactly one warp or block, or a thread

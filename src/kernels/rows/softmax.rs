@@ -17,12 +17,13 @@ use crate::{
 /// `ldx` and `ldy` in elements.
 pub type SoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32);
 
-/// The arguments of the kernel that [`Softmax::causal_kernel`] builds: `(x, ldx, y, ldy, m, n, scale, queries, first)`, like
-/// [`SoftmaxArgs`]; row `i` sees the first `first` + `i` mod `queries` columns.
+/// The arguments of the kernel that [`Softmax::causal_kernel`] builds: `(x, ldx, y, ldy, m, n, scale, queries, first)`. Row `i` sees the
+/// first `first` + `i` mod `queries` columns; [`SoftmaxArgs`] describes the other arguments.
 pub type CausalSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, u32, i32);
 
-/// The arguments of the kernel that [`Softmax::lengths_kernel`] builds: `(x, ldx, y, ldy, m, n, scale, lengths, count, rows)`, like
-/// [`SoftmaxArgs`]; row `i` sees the first `lengths[i / rows]` columns, or no columns if `i / rows` is not less than `count`.
+/// The arguments of the kernel that [`Softmax::lengths_kernel`] builds: `(x, ldx, y, ldy, m, n, scale, lengths, count, rows)`. Row `i` sees
+/// the first `lengths[i / rows]` columns, or no columns if `i / rows` is not less than `count`; [`SoftmaxArgs`] describes the other
+/// arguments.
 pub type LengthsSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, In<u32>, u32, u32);
 
 /// Kernels that compute y = softmax(`scale` · x) along rows, or its natural logarithm. `scale`, the reciprocal of a temperature, must be
@@ -43,13 +44,13 @@ pub struct Softmax {
 }
 
 impl Softmax {
-    /// Returns the kernel for elements of `bytes` bytes in rows of these sizes; see [`RowTiling::for_copied_rows`].
+    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_copied_rows`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: RowTiling::for_copied_rows(target, bytes, sizes), log: false }
     }
 
-    /// Builds the kernel, named `softmax_bf16_8192_by8` for bf16, rows of up to 8192 elements, and sizes that are multiples of 8.
+    /// Builds the kernel. For bf16, rows of up to 8192 elements, and sizes that are multiples of 8, it is named `softmax_bf16_8192_by8`.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling, and for clusters on targets older than sm_90.

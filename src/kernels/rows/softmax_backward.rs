@@ -26,13 +26,20 @@ pub struct SoftmaxBackward {
 }
 
 impl SoftmaxBackward {
-    /// Returns the kernel for elements of `bytes` bytes in rows of these sizes; see [`RowTiling::for_rows`].
+    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_rows`]. Rows that are not aligned
+    /// pass through shared memory, as in [`RowTiling::for_copied_rows`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
-        Self { tiling: RowTiling::for_rows(target, bytes, sizes), log: false }
+        let copied = RowTiling::for_copied_rows(target, bytes, sizes);
+        let is_copied = copied.unaligned && copied.fits(target, bytes, 2);
+        Self {
+            tiling: if is_copied { copied } else { RowTiling::for_rows(target, bytes, sizes) },
+            log: false,
+        }
     }
 
-    /// Builds the kernel, named `softmax_backward_bf16_8192_by8` for bf16, rows of up to 8192 elements, and sizes that are multiples of 8.
+    /// Builds the kernel. For bf16, rows of up to 8192 elements, and sizes that are multiples of 8, it is named
+    /// `softmax_backward_bf16_8192_by8`.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling, and for clusters on targets older than sm_90.
@@ -57,13 +64,14 @@ impl SoftmaxBackward {
                 let (y, dy) = (turns.input(y, ldy), turns.input(dy, lddy));
                 turns.each(&[&y, &dy], &|row| {
                     let (y, dy, dx) = (row.of_input(&y), row.of_input(&dy), row.of(dx, lddx));
-                    let y = row.keep(|part| row.load(&y, part, 0.0));
-                    let dy = row.keep(|part| row.load(&dy, part, 0.0));
+                    let inputs = row.keep(|part| row.load_each([&y, &dy], part, 0.0));
                     let [sum] = row.sums(&|part| {
-                        [if self.log { dy(part).combined(|a, b| a + b) } else { dy(part).dot(&y(part)) }]
+                        let [y, dy] = inputs(part);
+                        [if self.log { dy.combined(|a, b| a + b) } else { dy.dot(&y) }]
                     });
                     row.for_parts(&|part| {
-                        let results = y(part).zip(&dy(part), |y, dy| match self.log {
+                        let [y, dy] = inputs(part);
+                        let results = y.zip(&dy, |y, dy| match self.log {
                             true => k.exp2(y * LOG2_E).mad(-sum, dy) * scale,
                             false => y * (dy - sum) * scale,
                         });

@@ -4,9 +4,9 @@ use std::panic::Location;
 
 use super::{RowTiling, ahead::ALIGN, tiling::Row};
 use crate::{
-    ptx::{Val, Writable},
+    ptx::Writable,
     tensor::{Groups, StagedRow, TensorElement, UnalignedRow},
-    tiles::{Convert, Striped},
+    tiles::{Convert, Striped, Stripes},
 };
 
 impl<'k> Row<'k> {
@@ -24,47 +24,51 @@ impl<'k> Row<'k> {
         Groups { first: self.own_thread() * adjacent, step: threads * adjacent, count: stripes }
     }
 
-    /// Loads a row from shared memory: the groups that this thread has copied, or any elements.
+    /// Loads a row from shared memory: the groups that this thread has copied, or groups that begin at any elements.
     #[track_caller]
     pub(super) fn load_staged<T: Convert<f32>>(
         &self,
         from: &StagedRow<'k, T>,
         fill: f32,
     ) -> Striped<'k, f32> {
+        let _located = self.k.locate(Location::caller());
+        let exists = self.at.lt(self.m);
+        if self.tiling.unaligned {
+            let end = exists.select(self.n + from.ahead(), 0);
+            let words = from.load_anywhere(self.groups_in(self.stripes), end);
+            return self.stripes.with(&T::convert_words(&words)).fill_outside(0.into(), self.n, fill);
+        }
         let fill = T::exactly(fill).unwrap_or(T::from_mem_bits(0));
-        let words = {
-            let _located = self.k.locate(Location::caller());
-            let exists = self.at.lt(self.m);
-            let inside = |element: Val<'k, u32>| exists & element.lt(self.n);
-            if self.tiling.unaligned {
-                from.load_elements(self.stripes.first(), self.stripes.offsets(), inside, fill)
-            } else {
-                let groups = self.groups();
-                from.load_own(self.own_groups(), |group| inside(groups.first + group * groups.step), fill)
-            }
-        };
+        let groups = self.groups();
+        let inside = |group| exists & (groups.first + group * groups.step).lt(self.n);
+        let words = from.load_own(self.own_groups(), inside, fill);
         self.stripes.with(&T::convert_words(&words))
     }
 
-    /// Stores elements in any order: they are put in order in shared memory, and then stored in aligned groups.
+    /// Stores elements whose groups are not those of the row in memory: they are exchanged through shared memory, and then stored in aligned
+    /// groups.
     #[track_caller]
-    pub(super) fn store_in_order<T: TensorElement, A: Writable>(
+    pub(super) fn store_exchanged<T: TensorElement, A: Writable>(
         &self,
         to: &UnalignedRow<'k, T, A>,
         values: &Striped<'k, f32>,
     ) where
         f32: Convert<T>,
     {
-        let RowTiling { threads, rows, adjacent, stripes, .. } = self.tiling;
-        let k = self.k;
-        let room = self.tiling.own_slots() + adjacent;
-        let line = k.shared_aligned::<T>(rows * room, ALIGN).at(self.in_block * room);
-        let line = StagedRow::new(line, to.ahead(), adjacent);
-        let words = f32::convert_words(values.registers());
-        line.store_elements(self.stripes.first(), self.stripes.offsets(), &words);
+        let RowTiling { rows, adjacent, .. } = self.tiling;
+        let room = self.tiling.own_slots();
+        let line = self.k.shared_aligned::<T>(rows * room, ALIGN).at(self.in_block * room);
+        let line = StagedRow::new(line, 0.into(), adjacent);
+        line.store_groups(self.own_groups(), &f32::convert_words(values.registers()));
         self.team.sync();
-        let words = line.load_groups(self.groups());
-        let groups = k.stripes(self.thread, threads, adjacent, stripes).beginning_after(to.ahead());
-        to.store(&groups.starts(0.into()), &words);
+        let stripes = self.stripes.beginning_after(to.ahead());
+        let words = line.load_anywhere(self.groups_in(stripes), room.into());
+        to.store(&stripes.starts(0.into()), &words);
+    }
+
+    /// Returns this thread's groups in an arrangement of a row.
+    #[track_caller]
+    fn groups_in(&self, stripes: Stripes<'k>) -> Groups<'k> {
+        Groups { first: stripes.first(), ..self.own_groups() }
     }
 }

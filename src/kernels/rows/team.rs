@@ -12,6 +12,9 @@ pub(super) struct Team<'k> {
     tiling: RowTiling,
     /// Whether the blocks of the cluster are known to have started, so that their shared memory exists.
     started: Cell<bool>,
+    /// Whether reductions are repeated in a loop. Each of them then begins as soon as the blocks of the cluster have read the results of the
+    /// preceding one, which they report when they have done so.
+    repeats: Cell<bool>,
 }
 
 /// Combines two partial results; the result must not depend on their order.
@@ -24,13 +27,31 @@ impl<'k> Team<'k> {
         if tiling.cluster > 1 {
             k.this_cluster().arrive_relaxed();
         }
-        Self { k, tiling, started: Cell::new(false) }
+        Self { k, tiling, started: Cell::new(false), repeats: Cell::new(false) }
     }
 
-    /// Waits until the blocks of the cluster have started, ahead of a loop of reductions.
+    /// Waits until the blocks of the cluster have started.
     #[track_caller]
-    pub(super) fn wait_for_cluster(&self) {
-        if self.tiling.cluster > 1 && !self.started.replace(true) {
+    fn wait_for_cluster(&self) {
+        if !self.started.replace(true) {
+            self.k.this_cluster().wait();
+        }
+    }
+
+    /// Begins a loop of reductions.
+    #[track_caller]
+    pub(super) fn begin_rounds(&self) {
+        if self.tiling.cluster > 1 {
+            self.wait_for_cluster();
+            self.k.this_cluster().arrive();
+            self.repeats.set(true);
+        }
+    }
+
+    /// Ends a loop of reductions.
+    #[track_caller]
+    pub(super) fn end_rounds(&self) {
+        if self.repeats.replace(false) {
             self.k.this_cluster().wait();
         }
     }
@@ -53,12 +74,11 @@ impl<'k> Team<'k> {
         }
     }
 
-    /// Waits until all threads have read the results of earlier reductions, so that a loop may reuse their memory.
+    /// Waits until all threads of the row that are in this block have read the results of earlier reductions, so that a loop may reuse their
+    /// memory. In a cluster, the next reduction waits for them.
     #[track_caller]
     pub(super) fn finish_round(&self) {
-        if self.tiling.cluster > 1 {
-            self.k.this_cluster().sync();
-        } else if self.tiling.threads > 32 {
+        if self.tiling.cluster == 1 && self.tiling.threads > 32 {
             self.k.this_block().sync();
         }
     }
@@ -85,7 +105,10 @@ impl<'k> Team<'k> {
         let (block, lane, warp) = (k.this_block(), k.lane().rank(), k.warp().rank());
         let own = partials.at((block.rank() * warps + warp) * N as u32);
         if cluster > 1 {
-            self.wait_for_cluster();
+            match self.repeats.get() {
+                true => k.this_cluster().wait(),
+                false => self.wait_for_cluster(),
+            }
             k.when(lane.lt(cluster), || {
                 let there = own.in_block(lane);
                 of_warp.iter().zip(0u32..).for_each(|(&value, i)| there.at(i).store(value));
@@ -106,12 +129,15 @@ impl<'k> Team<'k> {
             })
         };
         let read = (1..slots.div_ceil(lanes)).fold(of_slot(0), |sum, round| combine(sum, of_slot(round)));
+        if self.repeats.get() {
+            k.this_cluster().arrive();
+        }
         self.butterfly(read, lanes, combine)
     }
 
     /// Combines the values of `lanes` lanes, a power of two.
     #[track_caller]
-    fn butterfly<const N: usize>(
+    pub(super) fn butterfly<const N: usize>(
         &self,
         mut values: [Val<'k, f32>; N],
         lanes: u32,

@@ -1,5 +1,7 @@
 //! How the rows of matrices are divided among threads.
 
+mod parts;
+
 use std::fmt;
 
 use super::{
@@ -23,21 +25,21 @@ pub struct RowTiling {
     pub cluster: u32,
     /// The number of adjacent elements that a thread accesses together, at most 16 bytes at a time; a power of two.
     pub adjacent: u32,
-    /// Whether rows may begin at any element; otherwise, `adjacent` must divide their length and their pitches. In unaligned rows, adjacent
-    /// elements must fill whole words, and are loaded from the two aligned groups that contain them.
+    /// Whether rows may begin at any element; otherwise, `adjacent` must divide their length and their pitches. In unaligned rows,
+    /// `adjacent` elements must fill whole words, and are loaded from the two aligned groups that contain them.
     pub unaligned: bool,
     /// The number of groups of adjacent elements that a thread keeps in registers.
     pub stripes: u32,
-    /// Whether rows may be longer than the [capacity](Self::capacity); if so, they are read in parts, several times.
+    /// Whether rows may be longer than the [capacity](Self::capacity); if so, longer rows are read in parts, possibly several times.
     pub streamed: bool,
     /// The number of resident blocks per multiprocessor that the registers of a thread must allow; 0 for no limit.
     pub resident: u32,
-    /// The number of rows that a team buffers in shared memory: with more than 1, the next rows are copied while a row is processed. 0 if
-    /// rows are loaded directly into registers. Requires sm_80 or later.
+    /// The number of rows for which the threads that process a row together have space in shared memory; if it is more than 1, the next
+    /// rows are copied while a row is processed. 0 if rows are loaded directly into registers. Requires sm_80 or later.
     pub ahead: u32,
-    /// The number of rows that a team processes one after the other, if they pass through shared memory. It is small, so that all blocks
-    /// finish at about the same time and the rows in progress are close to each other, and is reduced if some multiprocessors would
-    /// otherwise have no block.
+    /// The number of rows that the same threads process one after the other, if rows pass through shared memory. This number is small, so
+    /// that all blocks finish at about the same time and the rows in progress are close to each other, and it is reduced if some
+    /// multiprocessors would otherwise have no block.
     pub turns: u32,
 }
 
@@ -49,6 +51,9 @@ const GROUPS_IN_WARP: u32 = 4;
 const MOST_GROUPS: u32 = 8;
 /// The threads of a block whose rows have at most a warp each.
 const SHORT: u32 = 64;
+/// The most groups of rows that begin at any element and are processed by a part of a warp, by kernels that process matrices without gaps as
+/// one row.
+const LONG: u32 = 64;
 /// The most elements that a thread keeps in registers if they are also in shared memory.
 const MOST_HELD: u32 = 32;
 
@@ -66,10 +71,10 @@ impl RowTiling {
     /// written. The other entries of `sizes` are row pitches, or divisors of these. Rows are aligned only if every entry, in bytes, is a
     /// multiple of 16.
     ///
-    /// The fastest tiling on an H200 is a warp for short rows, and for longer rows a block with 32 bytes per thread; for elements narrower
-    /// than 32 bits, blocks are small enough for two to fit on a multiprocessor. For still longer rows of f32, it is a block with up to 32
-    /// elements per thread, then a cluster of up to 8 blocks. Long rows of 16-bit elements, and all long rows on targets without clusters,
-    /// are read twice, in parts; the second read hits the level-2 cache.
+    /// On an H200, the fastest tiling is a warp per row for short rows, and a block with 32 bytes per thread for longer rows; for elements
+    /// narrower than 32 bits, blocks are small enough for two to fit on a multiprocessor. For still longer rows of f32, the fastest tiling
+    /// is a block with up to 32 elements per thread, and for the longest ones, a cluster of up to 8 blocks. Long rows of 16-bit elements,
+    /// and all long rows on targets without clusters, are read twice, in parts; the second read hits the L2 cache.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let adjacent = (16 / bytes).max(1);
@@ -120,8 +125,8 @@ impl RowTiling {
         }
     }
 
-    /// Returns the tiling for kernels that read each row once or twice and whose rows may pass through shared memory. Where that is not
-    /// faster, the tiling is that of [`for_rows`](Self::for_rows).
+    /// Returns the tiling for kernels that read each row once or twice and can copy rows to shared memory first. If copying is not faster,
+    /// the tiling is that of [`for_rows`](Self::for_rows).
     ///
     /// On an H200, rows of 8 to 64 KiB (32 to 64 KiB of f32) are processed fastest by one block each, which copies its row to shared memory
     /// while other blocks compute, so that more bytes are in flight than registers can contain. Unaligned rows are reordered in shared
@@ -136,8 +141,9 @@ impl RowTiling {
         let is_wide = direct.adjacent <= 4;
         let copied = match (direct.unaligned, groups) {
             (true, 33..=128) => Self { resident: 8, ahead: 2, turns: 4, ..direct },
-            (true, 129..=1152) => direct.copied(groups, 4, 2, 4),
-            (true, 1153..=2304) if is_wide => direct.copied(groups, 8, 2, 4),
+            (true, 129..=1025) => direct.copied(groups, 4, 2, 4),
+            (true, 1026..=4096) => direct.copied(groups, 8, 1, 1),
+            (true, 4097..=8192) if is_wide => direct.copied(groups, 8, 1, 1),
             (false, 513..=1024) if !is_wide => direct.copied(groups, 4, 1, 1),
             (false, 1025..=2048) if !is_wide => direct.copied(groups, 8, 1, 1),
             (false, 2049..=4096) => direct.copied(groups, 8, 1, 1),
@@ -149,13 +155,11 @@ impl RowTiling {
     /// Returns whether the shared memory of a block can contain the rows of `inputs` inputs and as many results, of elements of `bytes`
     /// bytes, and two vectors of weights.
     pub(super) fn fits(self, target: Target, bytes: u32, inputs: u32) -> bool {
-        let row = self.rows * self.own_slots() * bytes;
-        let results = if self.unaligned { inputs } else { 0 };
+        let row = self.rows * self.own_slots();
         // Narrower weights are copied for more elements of a thread.
         let sizes = [1, 2, 4, 8].into_iter().filter(|&size| size <= bytes);
         let weights = sizes.filter(|&size| keeps_weights_in_shared_memory(self, size)).max().unwrap_or(0);
-        let vectors = 2 * self.own_slots() * weights;
-        self.ahead == 0 || row * (self.ahead * inputs + results) + vectors <= shared_for_rows(target)
+        self.ahead == 0 || row * (self.ahead * inputs * bytes + 2 * weights) <= shared_for_rows(target)
     }
 
     /// Returns the groups of adjacent elements in the rows of a kernel for these sizes.
@@ -166,19 +170,18 @@ impl RowTiling {
     /// Returns the tiling for rows of `groups` groups that pass through shared memory.
     pub(super) fn copied(self, groups: u32, stripes: u32, ahead: u32, turns: u32) -> Self {
         let threads = groups.div_ceil(stripes).next_multiple_of(32);
-        let resident = match (self.unaligned, stripes) {
-            (true, _) => (600 / threads).clamp(1, 2),
-            (false, ..4) => (1536 / threads).clamp(1, 3),
-            (false, ..8) => (512 / threads).max(1),
-            (false, _) if threads <= 256 => 3,
-            (false, _) => 2,
+        let resident = match stripes {
+            ..4 => (1536 / threads).clamp(1, 3),
+            4..8 => (512 / threads).max(1),
+            _ if threads <= 256 => 3,
+            _ => 2,
         };
         Self { threads, rows: 1, cluster: 1, stripes, streamed: false, resident, ahead, turns, ..self }
     }
 
-    /// Returns the tiling for kernels that keep several rows of these sizes in registers, as in [`for_rows`](Self::for_rows): a thread has
-    /// at most 16 elements of each row, and rows of more than 8192 elements are divided among the blocks of a cluster. On targets without
-    /// clusters, the threads of a block of 1024 have more elements.
+    /// Returns the tiling for kernels that keep several rows of the given `sizes` in registers, as in [`for_rows`](Self::for_rows): a
+    /// thread has at most 16 elements of each row, and rows of more than 8192 elements are divided among the blocks of a cluster. On
+    /// targets without clusters, the threads of a block of 1024 have more elements.
     #[must_use]
     pub fn for_held_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
@@ -219,8 +222,8 @@ impl RowTiling {
         if room > shared_for_rows(target) { held } else { copied }
     }
 
-    /// Returns the tiling for kernels that read rows of these sizes once, as in [`for_rows`](Self::for_rows), except that rows that do not
-    /// fit in a block are read in parts.
+    /// Returns the tiling for kernels that read rows of the given `sizes` once, as in [`for_rows`](Self::for_rows), except that rows that
+    /// do not fit in a block are read in parts.
     #[must_use]
     pub fn for_reductions(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
@@ -229,13 +232,21 @@ impl RowTiling {
         }
     }
 
-    /// Returns the tiling for elementwise functions of rows of these sizes, as in [`for_rows`](Self::for_rows), except that longer rows are
-    /// divided among blocks of 64 threads, each of which processes 32 bytes.
+    /// Returns the tiling for elementwise functions of rows of the given `sizes`, as in [`for_rows`](Self::for_rows), except that longer
+    /// rows are divided among blocks of 64 threads, where each thread processes 32 bytes.
     #[must_use]
     pub fn for_elements(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
-            short if short.threads <= 32 => short,
-            long => Self { threads: 64, cluster: 1, stripes: GROUPS, streamed: true, resident: 0, ..long },
+            short if short.threads <= 32 && !(short.unaligned && short.groups(sizes) > LONG) => short,
+            long => Self {
+                threads: 64,
+                rows: 1,
+                cluster: 1,
+                stripes: GROUPS,
+                streamed: true,
+                resident: 0,
+                ..long
+            },
         }
     }
 
@@ -305,24 +316,6 @@ impl RowTiling {
         }
     }
 
-    /// Like [`row_of`](Self::row_of), but each block processes only one part of a row that does not fit. Returns the row and the part.
-    #[track_caller]
-    pub(super) fn part_of_row<'k>(
-        self,
-        k: Builder<'k>,
-        [m, n, pitch]: [Val<'k, u32>; 3],
-    ) -> (Row<'k>, Val<'k, u32>) {
-        self.refuse_ahead(k);
-        if !self.streamed {
-            k.grid([self.blocks(m)]);
-            return (self.row(k, [m, n, pitch]), 0.into());
-        }
-        // Adjacent blocks process adjacent parts, so that few rows are in progress at the same time.
-        k.grid([self.blocks(m) * (n.into_dim() + self.slack()).ceil_div(self.slots())]);
-        let (parts, block) = ((n + self.slack()).ceil_div(self.slots()), k.ctaid_x());
-        (self.row_of_block(k, [m, n, pitch], block / parts), block % parts)
-    }
-
     /// Returns the number of blocks for `m` rows.
     pub(super) fn blocks(self, m: impl IntoDim) -> Dim {
         m.into_dim().ceil_div(self.rows) * self.cluster
@@ -350,7 +343,7 @@ impl RowTiling {
             stripes,
             streamed,
             resident,
-            ahead,
+            ahead: _,
             turns: _,
         } = self;
         self.check(k);
@@ -371,17 +364,11 @@ impl RowTiling {
         } else {
             (index * rows + in_block, block.thread() % threads)
         };
-        let stripes = match (unaligned, ahead) {
-            (false, _) => k.stripes(thread, threads * cluster, adjacent, stripes),
-            (true, 0) => {
-                let stripes = k.stripes(thread, threads * cluster, adjacent, stripes);
-                stripes.beginning_after((at * pitch) & (adjacent - 1))
-            }
-            // Shared memory has no alignment.
-            (true, _) => k.stripes(thread, threads, 1, stripes * adjacent),
-        };
-        let stage = 0.into();
-        Row { k, at, m, n, thread, in_block, stage, tiling: self, stripes, team: Team::new(k, self) }
+        let stripes = k.stripes(thread, threads * cluster, adjacent, stripes);
+        let (stage, team) = (0.into(), Team::new(k, self));
+        let row =
+            Row { k, at, m, n, pitch, declared: None, thread, in_block, stage, tiling: self, stripes, team };
+        row.in_turn(at, stage)
     }
 }
 
@@ -416,6 +403,10 @@ pub(super) struct Row<'k> {
     stage: Val<'k, u32>,
     /// The length.
     pub(super) n: Val<'k, u32>,
+    /// The distance between rows in memory whose groups are those of threads; 0 if the threads have the same columns of all rows.
+    pitch: Val<'k, u32>,
+    /// The extents of matrices, for the launch to check, if `m` and `n` are others.
+    declared: Option<[Val<'k, u32>; 2]>,
     pub(super) tiling: RowTiling,
     pub(super) stripes: Stripes<'k>,
     pub(super) team: Team<'k>,
@@ -428,6 +419,15 @@ pub(super) enum Line<'k, T: TensorElement, A> {
     Staged(StagedRow<'k, T>),
 }
 
+impl<'k, T: TensorElement, A> Line<'k, T, A> {
+    fn as_unaligned(&self) -> Option<&UnalignedRow<'k, T, A>> {
+        match self {
+            Self::Unaligned(row) => Some(row),
+            Self::Aligned(_) | Self::Staged(_) => None,
+        }
+    }
+}
+
 impl<'k> Row<'k> {
     /// Returns this row of a matrix whose rows are `pitch` elements apart.
     #[track_caller]
@@ -438,8 +438,10 @@ impl<'k> Row<'k> {
     ) -> Line<'k, T, A> {
         let (k, adjacent) = (self.k, self.tiling.adjacent);
         if self.tiling.unaligned {
+            let [m, n] = self.declared.unwrap_or([self.m, self.n]);
+            let _ = k.global(matrix, row_major(m, n).with_row_stride(pitch));
             let sizes = [self.m, self.n, pitch];
-            return Line::Unaligned(UnalignedRow::new(k, matrix, sizes, self.at, adjacent));
+            return Line::Unaligned(UnalignedRow::new(matrix, sizes, self.at, adjacent));
         }
         let layout = row_major(self.m, self.n).with_row_stride(pitch.multiple_of(adjacent));
         Line::Aligned(k.global(matrix, layout).row(self.at))
@@ -453,22 +455,33 @@ impl<'k> Row<'k> {
     /// Returns a vector of as many elements as a row has.
     #[track_caller]
     pub(super) fn vector<T: TensorElement, A>(&self, elements: Ptr<'k, T, Global, A>) -> Line<'k, T, A> {
-        if self.tiling.unaligned && self.tiling.ahead == 0 {
+        if self.tiling.unaligned && (self.tiling.ahead == 0 || !self.is_in_columns()) {
+            let _ = self.k.global(elements, vector(self.n));
             let sizes = [1.into(), self.n, self.n];
-            return Line::Unaligned(UnalignedRow::new(
-                self.k,
-                elements,
-                sizes,
-                0.into(),
-                self.tiling.adjacent,
-            ));
+            return Line::Unaligned(UnalignedRow::new(elements, sizes, 0.into(), self.tiling.adjacent));
         }
         Line::Aligned(self.k.global(elements, vector(self.n)))
     }
 
     /// Returns row `at`, number `stage` of those that are read ahead.
+    #[track_caller]
     pub(super) fn in_turn(&self, at: Val<'k, u32>, stage: Val<'k, u32>) -> Self {
-        Self { at, stage, ..self.clone() }
+        let RowTiling { adjacent, unaligned, .. } = self.tiling;
+        let stripes = match unaligned {
+            true => self.stripes.beginning_after((at * self.pitch) & (adjacent - 1)),
+            false => self.stripes,
+        };
+        Self { at, stage, stripes, ..self.clone() }
+    }
+
+    /// Returns the only row of a vector of as many elements as a row has, divided as this row is.
+    pub(super) fn of_vector(&self) -> Self {
+        Self { at: 0.into(), stage: 0.into(), m: 1.into(), ..self.clone() }
+    }
+
+    /// Whether the threads have the same columns of all rows, wherever rows begin.
+    fn is_in_columns(&self) -> bool {
+        self.pitch.as_constant() == Some(0)
     }
 
     /// Returns the row with this thread's number in matrices of `m` rows.
@@ -533,17 +546,30 @@ impl<'k> Row<'k> {
         col: Val<'k, u32>,
         value: Val<'k, T::Reg>,
     ) {
+        self.store_where(matrix, width, col, self.thread.eq(0), value);
+    }
+
+    /// Stores element `col` of this row of a matrix of `width` columns, in the threads for which a condition holds.
+    #[track_caller]
+    pub(super) fn store_where<T: TensorElement, A: Writable>(
+        &self,
+        matrix: Ptr<'k, T, Global, A>,
+        width: Val<'k, u32>,
+        col: Val<'k, u32>,
+        condition: Val<'k, bool>,
+        value: Val<'k, T::Reg>,
+    ) {
         let row = self.k.global(matrix, row_major(self.m, width)).row(self.at);
-        row.at(col).when(self.thread.eq(0)).store(value);
+        row.at(col).when(condition).store(value);
     }
 
     /// Returns a function that returns parts of a row: the whole row, which is loaded now, if it fits in registers; otherwise, parts that are
     /// loaded at each call.
     #[track_caller]
-    pub(super) fn keep<'f>(
+    pub(super) fn keep<'f, S: Clone + 'f>(
         &self,
-        load: impl Fn(Val<'k, u32>) -> Striped<'k, f32> + 'f,
-    ) -> impl Fn(Val<'k, u32>) -> Striped<'k, f32> + 'f
+        load: impl Fn(Val<'k, u32>) -> S + 'f,
+    ) -> impl Fn(Val<'k, u32>) -> S + 'f
     where
         'k: 'f,
     {
@@ -575,15 +601,6 @@ impl<'k> Row<'k> {
         self.over_parts([0.0; N], &|a, b| std::array::from_fn(|i| a[i] + b[i]), of)
     }
 
-    /// Emits `work` for each part.
-    #[track_caller]
-    pub(super) fn for_parts(&self, work: &dyn Fn(Val<'k, u32>)) {
-        match self.is_held() {
-            true => work(0.into()),
-            false => self.k.for_(self.parts(), work),
-        }
-    }
-
     /// Whether the row is loaded again from shared memory for each use.
     pub(super) fn is_reloaded(&self) -> bool {
         self.tiling.ahead > 0 && self.tiling.stripes * self.tiling.adjacent > MOST_HELD
@@ -592,12 +609,6 @@ impl<'k> Row<'k> {
     /// Whether the whole row is in registers.
     pub(super) fn is_held(&self) -> bool {
         !self.tiling.streamed
-    }
-
-    /// Returns the number of parts of a row that does not fit in registers.
-    #[track_caller]
-    pub(super) fn parts(&self) -> Val<'k, u32> {
-        (self.n + self.tiling.slack()).ceil_div(self.stripes.length())
     }
 
     /// Loads part `part` of a row as f32; elements outside it are `fill`, which `T` represents.
@@ -614,11 +625,38 @@ impl<'k> Row<'k> {
                 let fill = T::exactly(fill).unwrap_or(T::from_mem_bits(0));
                 self.stripes.load_or(row, part, fill).convert()
             }
-            Line::Unaligned(row) => {
-                self.stripes.load_unaligned(row, part).convert().fill_outside(part, self.n, fill)
-            }
+            Line::Unaligned(row) => self.load_unaligned(&[row], part, fill).remove(0),
             Line::Staged(row) => self.load_staged(row, fill),
         }
+    }
+
+    /// Loads part `part` of several rows, as [`load`](Self::load) does; all loads are issued before the first result is used.
+    #[track_caller]
+    pub(super) fn load_each<T: Convert<f32>, A: Readable, const N: usize>(
+        &self,
+        lines: [&Line<'k, T, A>; N],
+        part: impl Into<Val<'k, u32>>,
+        fill: f32,
+    ) -> [Striped<'k, f32>; N] {
+        let part = part.into();
+        let unaligned: Vec<_> = lines.iter().filter_map(|line| line.as_unaligned()).collect();
+        if N == 0 || unaligned.len() < N {
+            return lines.map(|line| self.load(line, part, fill));
+        }
+        let mut loaded = self.load_unaligned(&unaligned, part, fill).into_iter();
+        lines.map(|line| loaded.next().unwrap_or_else(|| self.load(line, part, fill)))
+    }
+
+    /// Loads part `part` of rows that begin at any elements.
+    #[track_caller]
+    fn load_unaligned<T: Convert<f32>, A: Readable>(
+        &self,
+        rows: &[&UnalignedRow<'k, T, A>],
+        part: Val<'k, u32>,
+        fill: f32,
+    ) -> Vec<Striped<'k, f32>> {
+        let loaded = self.stripes.load_unaligned(rows, part);
+        loaded.iter().map(|words| words.convert().fill_outside(part, self.n, fill)).collect()
     }
 
     /// Replaces the elements of part `part` that are outside the row by 0.
@@ -639,7 +677,9 @@ impl<'k> Row<'k> {
     {
         match line {
             Line::Aligned(row) => self.stripes.store(row, part, values),
-            Line::Unaligned(row) if self.tiling.ahead > 0 => self.store_in_order(row, values),
+            Line::Unaligned(row) if self.tiling.ahead > 0 && self.is_in_columns() => {
+                self.store_exchanged(row, values);
+            }
             Line::Unaligned(row) => self.stripes.store_unaligned(row, part.into(), values),
             // Inputs alone are staged.
             Line::Staged(_) => {}

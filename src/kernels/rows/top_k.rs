@@ -7,22 +7,22 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`TopK::kernel`] builds: `(x, ldx, values, indices, m, n, count)`, where x is m×n, with the row pitch
-/// `ldx` in elements; `values` and `indices` are m×`count`, without gaps between rows.
+/// `ldx` in elements; `values` and `indices` are contiguous m×`count` matrices.
 pub type TopKArgs<X> = (In<X>, u32, Out<X>, Out<i32>, u32, u32, u32);
 
-/// A kernel that finds the `count` largest elements of each row and their columns, in descending order. `count` is at least 1 and at most the
-/// number of threads of a row.
+/// A kernel that finds the `count` largest elements of each row and their columns, in descending order. `count` is at least 1 and at most
+/// the number of threads per row.
 ///
-/// Of equal elements, those of lower columns come first; −0 equals 0, and is returned as 0. As in PyTorch, NaN is greater than all numbers.
-/// If a row has fewer elements, the remaining values are NaN, and the remaining indices −1.
+/// Equal elements are ordered by column; −0 equals 0 and is returned as 0. As in PyTorch, NaN is greater than all numbers. If a row has
+/// fewer than `count` elements, the remaining values are NaN, and the remaining indices are −1.
 ///
 /// Rows of any length are read once, in parts. Elements that are not less than the smallest of the `count` largest so far are collected in
-/// shared memory; when its slots, twice as many as threads, are full, they are sorted. Of n elements in random order, about `count` · ln n
-/// are collected; in the worst case, a row in ascending order, all are.
+/// shared memory; when its slots, two per thread, are full, the elements are sorted. If n elements are in random order, about `count` · ln
+/// n of them are collected; in the worst case, a row in ascending order, all of them are.
 #[doc(alias = "topk")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TopK {
-    /// How rows are divided among threads: warps, or a block of a power of two of threads for each row.
+    /// How rows are divided among threads: one warp, or one block whose number of threads is a power of two, for each row.
     pub tiling: RowTiling,
 }
 
@@ -34,11 +34,11 @@ const MOST_OF_WARP: u32 = 128;
 const THREADS: u32 = 256;
 
 impl TopK {
-    /// The maximum number of elements: threads of larger blocks have too few registers.
+    /// The maximum of `count`; threads of larger blocks would have too few registers.
     pub const MOST: u32 = 512;
 
-    /// Returns the kernel that finds up to `count` elements, at most [`MOST`](Self::MOST), of `bytes` bytes each in rows of these sizes; see
-    /// [`RowTiling::for_rows`].
+    /// Returns the kernel that finds up to `count` elements, at most [`MOST`](Self::MOST), of `bytes` bytes each in rows of the given
+    /// `sizes`; see [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32], count: u32) -> Self {
         let chosen = RowTiling::for_rows(target, bytes, sizes);
@@ -65,11 +65,11 @@ impl TopK {
         }
     }
 
-    /// Builds the kernel, named `top_256_bf16_any_by8` for up to 256 elements of bf16, and sizes that are multiples of 8.
+    /// Builds the kernel. For up to 256 elements of bf16, and sizes that are multiples of 8, it is named `top_256_bf16_any_by8`.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling, and for a tiling in which a row is not processed by exactly one warp or one block of a power
-    /// of two of threads.
+    /// Returns an error for an invalid tiling, and for a tiling in which a row is not processed by exactly one warp, or by one block whose
+    /// number of threads is a power of two.
     pub fn kernel<X>(&self, target: Target) -> Result<Kernel<TopKArgs<X>>, BuildError>
     where
         X: Convert<f32>,

@@ -9,8 +9,8 @@ use crate::layout::{
 /// The digits of the thread index and of the value index that move along one axis of a tile.
 ///
 /// From any value of any thread, changing these digits in every way reaches all elements on the same line along the axis that
-/// have an owner. A reduction along the axis therefore combines the [`values`](Self::values) of each thread, then exchanges
-/// over the [`thread_bits`](Self::thread_bits).
+/// have an owner. A reduction along the axis therefore first combines the [`values`](Self::values) of each thread, and then exchanges the
+/// results between threads whose indices differ in the [`thread_bits`](Self::thread_bits).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Along {
     /// The bits of the thread index, lowest first; bits 0 to 4 are those of the lane.

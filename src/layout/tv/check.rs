@@ -15,7 +15,7 @@ impl TvLayout {
     /// Checks that every element has exactly one owner.
     ///
     /// # Errors
-    /// Returns [`TvError::Shared`] or [`TvError::Unowned`], naming the first such element found.
+    /// Returns [`TvError::Shared`] or [`TvError::Unowned`], naming the first such element.
     pub fn check_bijective(&self) -> Result<(), TvError> {
         for (thread, value) in self.positions() {
             let index = self.index(thread, value);
@@ -30,7 +30,7 @@ impl TvLayout {
         self.check_covering()
     }
 
-    /// Asserts that every element has at least one owner, for tests.
+    /// Asserts that every element has at least one owner; for use in tests.
     ///
     /// # Panics
     /// Panics if [`check_covering`](Self::check_covering) fails; the message names the element.
@@ -41,7 +41,7 @@ impl TvLayout {
         }
     }
 
-    /// Asserts that every element has exactly one owner, for tests.
+    /// Asserts that every element has exactly one owner; for use in tests.
     ///
     /// # Panics
     /// Panics if [`check_bijective`](Self::check_bijective) fails; the message names the element.

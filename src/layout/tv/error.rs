@@ -132,7 +132,7 @@ pub enum TvError {
         /// The reason why the layout does not compose with the tile's coordinates.
         fault: Box<LayoutError>,
     },
-    /// Threads along an axis that are not bits of the thread index.
+    /// Threads along an axis that do not correspond to bits of the thread index.
     #[error(
         "{name}: expected powers of 2 of threads along axis {axis}, found {extent} in steps of {step} threads"
     )]

@@ -13,7 +13,7 @@ use crate::layout::{
 pub struct Owner {
     /// The thread; in a warp, the lane.
     pub thread: i64,
-    /// The thread's value.
+    /// The index of the value in the thread.
     pub value: i64,
     /// The register that contains the value, in the order of the instruction's operand.
     pub register: i64,
@@ -30,7 +30,7 @@ impl fmt::Display for Owner {
 /// A value of a thread, and the element that it contains.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Element {
-    /// The thread's value.
+    /// The index of the value in the thread.
     pub value: i64,
     /// The register that contains the value, in the order of the instruction's operand.
     pub register: i64,

@@ -7,8 +7,8 @@ use crate::layout::{
 };
 
 impl TvLayout {
-    /// Returns the layout of a vector with one element per index along `axis`, which a thread owns if it owns any element of the
-    /// tile at that index. Element `i` of the vector of a matrix along axis 0 belongs to row `i`.
+    /// Returns the layout of a vector with one element per index along `axis`. A thread owns an element of the vector if it owns any
+    /// element of the tile at that index. For a matrix and axis 0, element `i` of the vector belongs to row `i`.
     ///
     /// Values are in the order of the tile's values; several threads own the same element, as a broadcast requires.
     ///

@@ -8,7 +8,7 @@ impl TvLayout {
     /// `(i · rows + r, j · cols + c)` is element `(r, c)` of copy `(i, j)`, and registers run over `(i, j, register)` with `i` slowest.
     ///
     /// # Errors
-    /// Returns [`TvError::Matrix`] if the tile is not of rank 2, [`TvError::TooLarge`] as in [`new`](Self::new), [`TvError::Layout`] if
+    /// Returns [`TvError::Matrix`] if the tile is not of rank 2, [`TvError::TooLarge`] as in [`new`](Self::new), or [`TvError::Layout`] if
     /// `height` or `width` is 0.
     #[doc(alias = "rt")]
     pub fn tiled(base: &TvLayout, height: u32, width: u32) -> Result<TvLayout, TvError> {

@@ -31,14 +31,14 @@ impl Mode {
         Self { ftz: true, ..self }
     }
 
-    /// Returns this mode with results clamped to 0 … 1, where NaN gives 0: `.sat` (f32, f16).
+    /// Returns this mode with results clamped to the range from 0 to 1, where NaN gives 0: `.sat` (f32, f16).
     #[doc(alias = ".sat")]
     #[must_use]
     pub const fn sat(self) -> Self {
         Self { sat: true, ..self }
     }
 
-    /// Returns the modifiers of the mnemonic: `".rn.ftz.sat"`.
+    /// Returns the modifiers of the mnemonic, such as `".rn.ftz.sat"`.
     pub(crate) fn suffix(self) -> String {
         let flag = |on, name| if on { name } else { "" };
         format!("{}{}{}", self.rounding.suffix(), flag(self.ftz, ".ftz"), flag(self.sat, ".sat"))

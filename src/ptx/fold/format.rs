@@ -22,7 +22,7 @@ impl Rounding {
     /// All rounding modes.
     pub const ALL: [Self; 4] = [Self::Rn, Self::Rz, Self::Rm, Self::Rp];
 
-    /// Returns the modifier: `".rn"`.
+    /// Returns the modifier, such as `".rn"`.
     pub(crate) const fn suffix(self) -> &'static str {
         match self {
             Self::Rn => ".rn",
@@ -32,7 +32,7 @@ impl Rounding {
         }
     }
 
-    /// Returns the modifier that rounds to an integer: `".rni"`.
+    /// Returns the modifier that rounds to an integer, such as `".rni"`.
     pub(crate) const fn integer_suffix(self) -> &'static str {
         match self {
             Self::Rn => ".rni",
@@ -68,7 +68,7 @@ impl Rounding {
 pub enum Format {
     /// An integer, in two's complement if it is signed.
     Integer {
-        /// Whether it is signed.
+        /// Whether the integer is signed.
         signed: bool,
         /// The width in bits.
         bits: u32,

@@ -17,14 +17,14 @@ macro_rules! safety {
     () => {
         "\n\n# Safety\n\nIn every launch, the accessed bytes must be inside one live allocation, which must be writable if \
          they are written. No other thread may write memory that an `In` parameter points to. \
-         [`Builder::slice`](crate::ptx::Builder::slice) has no such requirements."
+         Accesses through a [slice](crate::ptx::Builder::slice) have no such requirements."
     };
 }
 
 /// Defines the accesses of a pointer: `unsafe` with the end of their documentation, or safe.
 macro_rules! accesses {
     ($space:ident $(: $unsafe:tt $safety:expr)?) => {
-        /// Returns the pointer with a condition: accesses happen only if it holds; otherwise, loads return 0.
+        /// Returns the pointer with a condition: accesses are performed only if the condition holds; otherwise, loads return 0.
         $(#[doc = $safety])?
         #[track_caller]
         pub $($unsafe)? fn when(self, condition: impl Into<Val<'k, bool>>) -> CheckedPtr<'k, T, $space, A> {
@@ -74,7 +74,7 @@ macro_rules! accesses {
             self.accessed().load_vector_with(how)
         }
 
-        /// Stores the element.
+        /// Stores `value` to the element.
         $(#[doc = $safety])?
         #[doc(alias = "st")]
         #[track_caller]
@@ -85,7 +85,7 @@ macro_rules! accesses {
             self.accessed().store(value);
         }
 
-        /// Stores the element with a cache operator or an ordering.
+        /// Stores `value` to the element, with a cache operator or an ordering.
         $(#[doc = $safety])?
         #[track_caller]
         pub $($unsafe)? fn store_with(self, how: Store, value: impl Into<Val<'k, T::Reg>>)

@@ -41,7 +41,7 @@ impl Prefetchable for Local {}
 impl Prefetchable for Generic {}
 
 impl<T: Element, S: Prefetchable, A: Readable> CheckedPtr<'_, T, S, A> {
-    /// Prefetches the cache line of the element, if the element is in bounds.
+    /// Prefetches the cache line that contains the element, if the element is in bounds.
     #[track_caller]
     pub fn prefetch(self, into: Prefetch) {
         let (k, address) = (self.kernel(), self.pointer.operand());
@@ -52,7 +52,7 @@ impl<T: Element, S: Prefetchable, A: Readable> CheckedPtr<'_, T, S, A> {
 }
 
 impl<T: Element, S: Prefetchable, A: Readable> Ptr<'_, T, S, A> {
-    /// Prefetches the cache line of the element.
+    /// Prefetches the cache line that contains the element.
     ///
     /// # Safety
     ///
@@ -64,7 +64,7 @@ impl<T: Element, S: Prefetchable, A: Readable> Ptr<'_, T, S, A> {
     }
 }
 
-/// A state space that generic addresses can refer to.
+/// A state space to which generic addresses can refer.
 pub trait GenericWindow: Space {
     /// Converts a 64-bit generic address to an address in the space.
     #[doc(hidden)]
@@ -135,7 +135,7 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Generic, A> {
     ///
     /// # Safety
     ///
-    /// The address must be in space `S`; converting any other address is undefined.
+    /// The address must be in space `S`; the result of converting any other address is undefined.
     #[doc(alias = "cvta.to")]
     #[track_caller]
     #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]

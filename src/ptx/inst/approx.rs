@@ -1,7 +1,7 @@
 //! Approximations: `rcp`, `sqrt`, `rsqrt`, `sin`, `cos`, `lg2`, `ex2`, `tanh`, `div`.
 //!
-//! Their results depend on the hardware, so they are never folded: they are methods of the kernel, and emit an instruction
-//! even for constant operands.
+//! Their results depend on the hardware, so they are never folded: they are methods of [`Builder`] and emit an instruction even for
+//! constant operands.
 
 use crate::ptx::{
     kernel::Builder,

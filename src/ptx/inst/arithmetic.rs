@@ -100,7 +100,7 @@ impl<'k, T: Number> Val<'k, T> {
         }
     }
 
-    /// Returns `self · factor + addend`. For integers, it is the low half (`mad.lo`); for floating-point types, it is rounded once
+    /// Returns `self · factor + addend`. For integers, the result wraps around (`mad.lo`); for floating-point types, it is rounded once
     /// (`fma.rn`).
     #[doc(alias = "fma")]
     #[track_caller]
@@ -227,8 +227,8 @@ quotients! {
     f64, |a, b| exact::div(a, b, Mode::RN);
 }
 
-/// Divides 16-bit numbers in f32, because PTX has no `div` for them. Two roundings give the same result as one, because f32 has more than
-/// twice their digits.
+/// Divides 16-bit numbers in f32, because PTX has no `div` for them. Rounding twice gives the same result as rounding once, because f32 has
+/// more than twice as many digits.
 macro_rules! halves {
     ($($t:ident, $pair:ident;)*) => {$(
         impl Divide for $t {
@@ -312,7 +312,7 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
     }
 }
 
-/// An integer type for which the host can compute the full product of two numbers.
+/// An integer type that supports `mul_hi` and `mad_hi`: all integers of 16, 32 and 64 bits.
 pub trait WideProduct: Integer {
     #[doc(hidden)]
     fn fold_mul_hi(self, other: Self) -> Self;
@@ -349,7 +349,7 @@ impl<'k, T: WideProduct> Val<'k, T> {
     }
 }
 
-/// An integer type whose full products have a type twice as wide.
+/// An integer type of 16 or 32 bits, whose full products are of a type twice as wide.
 pub trait Widen: Integer + Numeric {
     /// The type twice as wide.
     type Wide: Integer + Numeric + From<Self>;

@@ -13,7 +13,7 @@ use crate::ptx::{
 
 /// A space that supports atomic operations: global, shared (of the block or of the cluster), or generic.
 pub trait AtomicSpace: Space {
-    /// The default scope; if `None`, the device.
+    /// The default memory scope; `None` means the device.
     #[doc(hidden)]
     const MEMORY_SCOPE: Option<MemoryScope> = None;
 }
@@ -30,7 +30,7 @@ impl AtomicSpace for Generic {}
 /// An element type that supports atomic addition.
 #[diagnostic::on_unimplemented(message = "memory cannot add to `{Self}` atomically")]
 pub trait AtomicAdd: Element {
-    /// The operation and the type: `".add.u32"`.
+    /// The operation and the type, such as `".add.u32"`.
     #[doc(hidden)]
     const ADD: &'static str;
 }
@@ -57,10 +57,10 @@ additions! {
     bf16x2, ".add.noftz.bf16x2";
 }
 
-/// An integer element with atomic compare-and-swap and bit operations.
+/// An integer element of 32 or 64 bits, which supports atomic minimum, maximum and bitwise operations.
 #[diagnostic::on_unimplemented(message = "`{Self}` is not an integer of 32 or 64 bits")]
 pub trait AtomicInteger: Element<Reg: Scalar> {
-    /// The untyped PTX type of the same width: `"b32"`.
+    /// The untyped PTX type of the same width, such as `"b32"`.
     #[doc(hidden)]
     const BITS: &'static str;
 }
@@ -95,7 +95,7 @@ impl Ordering {
     }
 }
 
-/// Atomic operations on one element that return the old value: [`CheckedPtr::atomic`].
+/// The atomic operations on one element that return its old value. [`CheckedPtr::atomic`] returns them.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Atomic<'k, T: Element, S: Space> {
@@ -103,7 +103,7 @@ pub struct Atomic<'k, T: Element, S: Space> {
     ordering: Ordering,
 }
 
-/// Atomic operations on one element without a result: [`CheckedPtr::reduction`].
+/// The atomic operations on one element that do not return a result. [`CheckedPtr::reduction`] returns them.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Reduction<'k, T: Element, S: Space> {
@@ -113,15 +113,15 @@ pub struct Reduction<'k, T: Element, S: Space> {
 
 impl<'k, T: Element, S: AtomicSpace> CheckedPtr<'k, T, S, ReadWrite> {
     /// Returns the atomic operations on the element: `counter.at(0).atomic().add(1)`. By default, they are relaxed, with block scope in
-    /// shared memory of the block, cluster scope in shared memory of the cluster, and device scope elsewhere. Out of bounds, they have no
-    /// effect and return 0.
+    /// shared memory of the block, cluster scope in shared memory of the cluster, and device scope elsewhere. If the element is out of
+    /// bounds, they have no effect and return 0.
     #[doc(alias = "atom")]
     pub fn atomic(self) -> Atomic<'k, T, S> {
         Atomic { at: self, ordering: Ordering::of::<S>() }
     }
 
-    /// Returns the reductions of the element, which are atomic operations without a result, with the same defaults:
-    /// `sum.at(0).reduction().add(x)`.
+    /// Returns the reductions on the element, which are atomic operations without a result, with the same defaults as
+    /// [`atomic`](Self::atomic): `sum.at(0).reduction().add(x)`.
     #[doc(alias = "red")]
     pub fn reduction(self) -> Reduction<'k, T, S> {
         Reduction { at: self, ordering: Ordering::of::<S>() }
@@ -131,13 +131,14 @@ impl<'k, T: Element, S: AtomicSpace> CheckedPtr<'k, T, S, ReadWrite> {
 macro_rules! ordering {
     ($name:ident) => {
         impl<'k, T: Element, S: AtomicSpace> $name<'k, T, S> {
-            /// Sets the order of the operation with respect to the thread's other accesses.
+            /// Sets the order of the operation with respect to the thread's other accesses. Reductions support only [`Order::Relaxed`] and
+            /// [`Order::Release`].
             pub fn order(mut self, order: Order) -> Self {
                 self.ordering.order = Some(order);
                 self
             }
 
-            /// Sets the scope: the threads with respect to which the operation is atomic.
+            /// Sets the memory scope, the threads with respect to which the operation is atomic.
             pub fn scope(mut self, scope: MemoryScope) -> Self {
                 self.ordering.scope = Some(scope);
                 self
@@ -212,7 +213,7 @@ impl<'k, T: Element, S: AtomicSpace> Reduction<'k, T, S> {
 macro_rules! operations {
     ($name:ident $(-> $result:ty, $word:ty)?) => {
         impl<'k, T: AtomicAdd, S: AtomicSpace> $name<'k, T, S> {
-            /// Adds `value`. f16 requires sm_70 or later, bf16 sm_90 or later; floating-point sums are rounded to nearest even.
+            /// Adds `value`. bf16 requires sm_90 or later. Floating-point sums are rounded to nearest even.
             #[allow(clippy::should_implement_trait, reason = "it adds to memory")]
             #[track_caller]
             pub fn add(self, value: impl Into<Val<'k, T::Reg>>) $(-> $result)? {
@@ -272,8 +273,8 @@ operations! { Atomic -> Val<'k, T::Reg>, Val<'k, u32> }
 operations! { Reduction }
 
 impl<'k, T: AtomicAdd> Reduction<'k, T, Global> {
-    /// Adds to `N` adjacent elements, each atomically: 2 or 4 elements of f32, f16, bf16 or pairs, or 8 elements of f16 or bf16. The address
-    /// must be known to be aligned to the vector. Requires sm_90 or later.
+    /// Adds `values` to `N` adjacent elements, each atomically. `N` may be 2 or 4 for f32, f16, bf16 and pairs, and also 8 for f16 and
+    /// bf16. The address must be known to be aligned to the vector. Requires sm_90 or later.
     #[doc(alias = "red.v4")]
     #[track_caller]
     pub fn add_vector<const N: usize>(self, values: [Val<'k, T::Reg>; N]) {

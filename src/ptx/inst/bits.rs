@@ -22,13 +22,13 @@ impl WideBits for i64 {}
 impl WideBits for B32 {}
 impl WideBits for B64 {}
 
-/// The treatment of amounts that exceed the width.
+/// The treatment of shift amounts, bit positions and bit counts that exceed the width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ShiftMode {
-    /// The amount is clamped to the width.
+    /// The number is clamped to the width.
     #[doc(alias = ".clamp")]
     Clamp,
-    /// Only the low bits of the amount are used.
+    /// Only the low bits of the number are used.
     #[doc(alias = ".wrap")]
     Wrap,
 }
@@ -70,7 +70,7 @@ impl<'k, T: WideBits> Val<'k, T> {
         self.count("popc", u64::count_ones)
     }
 
-    /// Returns the number of zero bits above the highest one.
+    /// Returns the number of zero bits above the highest one bit.
     #[doc(alias = "clz")]
     #[track_caller]
     pub fn leading_zeros(self) -> Val<'k, u32> {
@@ -89,8 +89,8 @@ impl<'k, T: WideBits> Val<'k, T> {
         }
     }
 
-    /// Replaces `length` bits of `into`, starting at `position`, with the low bits of this value. Position and length are
-    /// 0 to 255; bits beyond the width are dropped.
+    /// Replaces `length` bits of `into`, starting at `position`, with the low bits of this value. Position and length must be between 0 and
+    /// 255; bits beyond the width are dropped.
     #[doc(alias = "bfi")]
     #[track_caller]
     pub fn insert_bits(
@@ -136,14 +136,14 @@ fn fold_insert<T: Scalar>(a: T, b: T, position: u32, length: u32) -> T {
 }
 
 impl<'k, T: WideBits + Integer> Val<'k, T> {
-    /// Returns the position of the highest one bit, or for a negative number, of the highest zero bit; all ones if there is no such bit.
+    /// Returns the position of the highest one bit or, for a negative number, of the highest zero bit; `u32::MAX` if there is no such bit.
     #[doc(alias = "bfind")]
     #[track_caller]
     pub fn highest_bit(self) -> Val<'k, u32> {
         self.find("", |bit, _| bit)
     }
 
-    /// Returns the left shift that moves the [`highest_bit`](Self::highest_bit) to the top; all ones if there is no such bit.
+    /// Returns the left shift that moves the [`highest_bit`](Self::highest_bit) to the top; `u32::MAX` if there is no such bit.
     #[doc(alias = "bfind.shiftamt")]
     #[track_caller]
     pub fn normalizing_shift(self) -> Val<'k, u32> {
@@ -162,8 +162,8 @@ impl<'k, T: WideBits + Integer> Val<'k, T> {
         }
     }
 
-    /// Returns the `length` bits starting at `position` as a number, sign-extended for signed types. Position and length
-    /// are 0 to 255; bits beyond the width are 0, or the sign.
+    /// Returns the `length` bits starting at `position` as a number, sign-extended for signed types. Position and length must be between 0
+    /// and 255; bits beyond the width are 0 or, for signed types, copies of the sign.
     #[doc(alias = "bfe")]
     #[track_caller]
     pub fn extract_bits(self, position: impl Into<Val<'k, u32>>, length: impl Into<Val<'k, u32>>) -> Self {
@@ -219,7 +219,7 @@ impl Extend for u32 {}
 impl Extend for i32 {}
 
 impl<'k, T: Extend> Val<'k, T> {
-    /// Extends the low `bits` bits: sign-extended for `i32`, zero-extended for `u32`.
+    /// Sign-extends (`i32`) or zero-extends (`u32`) the low `bits` bits.
     #[doc(alias = "szext")]
     #[track_caller]
     pub fn extend_from(self, bits: impl Into<Val<'k, u32>>, mode: ShiftMode) -> Self {
@@ -235,7 +235,7 @@ impl<'k, T: Extend> Val<'k, T> {
 }
 
 impl<'k> Val<'k, u32> {
-    /// Returns `length` ones, starting at bit `position`.
+    /// Returns a mask of `length` ones, starting at bit `position`.
     #[doc(alias = "bmsk")]
     #[track_caller]
     pub fn bit_mask(position: impl Into<Self>, length: impl Into<Self>, mode: ShiftMode) -> Self {
@@ -246,8 +246,8 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// Returns the position of the `offset`-th one bit, counting from 1 at bit `base` upward, or downward if `offset` is negative;
-    /// an offset of 0 tests bit `base` itself. Returns all ones if there is no such bit.
+    /// Returns the position of the `offset`-th one bit, counting from 1 at bit `base` upward, or downward if `offset` is negative; an
+    /// offset of 0 tests bit `base` itself. Returns `u32::MAX` if there is no such bit.
     #[doc(alias = "fns")]
     #[track_caller]
     pub fn find_nth_set(self, base: impl Into<Self>, offset: impl Into<Val<'k, i32>>) -> Self {

@@ -1,7 +1,7 @@
 //! Bulk copies of the async proxy: their hints and groups (PTX ISA, "Non-Tensor copy instructions", "Tensor copy instructions").
 //!
-//! One thread issues a copy. The completion of copies to shared memory is signaled at an [`Mbarrier`](super::Mbarrier); copies from shared
-//! to global memory complete in groups of the issuing thread.
+//! One thread issues a copy. Copies to shared memory signal their completion at an [`Mbarrier`](super::Mbarrier); the issuing thread waits
+//! for copies from shared to global memory in groups.
 
 mod copy;
 mod edit;
@@ -74,7 +74,8 @@ impl<'k> Hints<'k> {
 }
 
 impl Builder<'_> {
-    /// Commits all bulk copies from shared memory that this thread has started since the last commit as a group. Requires sm_90 or later.
+    /// Commits, as one group, all bulk copies from shared memory that this thread has started since the last commit. Requires sm_90 or
+    /// later.
     #[doc(alias = "cp.async.bulk.commit_group")]
     #[track_caller]
     pub fn cp_async_bulk_commit_group(self) {

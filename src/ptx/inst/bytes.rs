@@ -34,7 +34,7 @@ impl ByteSized for i8 {
 }
 
 impl<'k> Val<'k, f32> {
-    /// Rounds to an integer, clamps the result to the range of an 8-bit type, and extends it to a register; NaN becomes 0:
+    /// Rounds to an integer, clamps the result to the range of an 8-bit type, and extends it to 32 bits; NaN becomes 0:
     /// `x.round_to::<i8>(Rounding::Rn)`.
     #[doc(alias = "cvt.rni.sat.s8.f32")]
     #[track_caller]

@@ -1,4 +1,4 @@
-//! Eviction priorities of the level-2 cache: `createpolicy`, `applypriority`, `discard` (PTX ISA, "Cache Eviction Priority Hints").
+//! Eviction priorities of the L2 cache: `createpolicy`, `applypriority`, `discard` (PTX ISA, "Cache Eviction Priority Hints").
 #![allow(unsafe_code, reason = "declares obligations; nothing unsafe is done here")]
 
 use crate::ptx::{
@@ -9,14 +9,14 @@ use crate::ptx::{
     val::Val,
 };
 
-/// The order in which cache lines are evicted from the level-2 cache.
+/// The eviction priority of a line in the L2 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Eviction {
-    /// After other lines.
+    /// The line is evicted after other lines.
     Last,
-    /// The default.
+    /// The default priority.
     Normal,
-    /// Before other lines.
+    /// The line is evicted before other lines.
     First,
     /// The line keeps its current priority.
     Unchanged,
@@ -38,12 +38,12 @@ impl Eviction {
 pub struct CachePolicy<'k>(Val<'k, u64>);
 
 impl<'k> CachePolicy<'k> {
-    /// Returns the policy's bits, for a loop's state or a raw line.
+    /// Returns the policy's bits, for use as loop state or in a raw line.
     pub fn bits(self) -> Val<'k, u64> {
         self.0
     }
 
-    /// Returns the policy with these bits, which were returned by [`bits`](Self::bits) or taken from another program.
+    /// Returns the policy with the given bits, which come from [`bits`](Self::bits) or from another program.
     pub fn from_bits(bits: impl Into<Val<'k, u64>>) -> Self {
         Self(bits.into())
     }
@@ -63,8 +63,9 @@ impl<'k> Builder<'k> {
         CachePolicy(self.result(mnemonic, &[]))
     }
 
-    /// Returns a policy with priority `primary` for a fraction of the accesses, above 0 and at most 1, and `secondary`,
-    /// [`First`](Eviction::First) or [`Unchanged`](Eviction::Unchanged), for the others. Requires sm_80 or later.
+    /// Returns a policy with priority `primary` for a fraction of the accesses and `secondary` for the others. The fraction must be greater
+    /// than 0 and at most 1, and `secondary` must be [`First`](Eviction::First) or [`Unchanged`](Eviction::Unchanged). Requires sm_80 or
+    /// later.
     #[doc(alias = "createpolicy.fractional")]
     #[track_caller]
     pub fn cache_policy_fraction(
@@ -78,8 +79,8 @@ impl<'k> Builder<'k> {
         CachePolicy(self.result(mnemonic, &[fraction.into().operand(self)]))
     }
 
-    /// Returns a policy with priority `primary` for the first `bytes` bytes from `start`, and `secondary`, [`First`](Eviction::First) or
-    /// [`Unchanged`](Eviction::Unchanged), for the rest of the first `window` bytes. Requires sm_80 or later.
+    /// Returns a policy with priority `primary` for the first `bytes` bytes at `start`, and `secondary` for the rest of the first `window`
+    /// bytes. `secondary` must be [`First`](Eviction::First) or [`Unchanged`](Eviction::Unchanged). Requires sm_80 or later.
     #[doc(alias = "createpolicy.range")]
     #[track_caller]
     pub fn cache_policy_range<T: Element, A>(
@@ -106,8 +107,8 @@ impl<'k> Builder<'k> {
 const LINE: u32 = 128;
 
 impl<'k, T: Element, A: Writable> Ptr<'k, T, Global, A> {
-    /// Discards the 128 bytes from this address without writing them back to memory; until they are written, their values are undefined.
-    /// Requires sm_80 or later.
+    /// Discards the 128 bytes that start at this address without writing them back to memory; their values are undefined until they are
+    /// written again. Requires sm_80 or later.
     ///
     /// # Safety
     ///
@@ -120,7 +121,7 @@ impl<'k, T: Element, A: Writable> Ptr<'k, T, Global, A> {
 }
 
 impl<'k, T: Element, A> Ptr<'k, T, Global, A> {
-    /// Sets the eviction priority of the 128 bytes from this address to [`Normal`](Eviction::Normal). Requires sm_80 or later.
+    /// Sets the eviction priority of the 128 bytes that start at this address to [`Normal`](Eviction::Normal). Requires sm_80 or later.
     ///
     /// # Safety
     ///

@@ -15,8 +15,8 @@ use crate::ptx::{
 };
 
 impl<'k, T: Element, A: Access> Ptr<'k, T, Shared, A> {
-    /// Returns the same address in the block with rank `rank` of the cluster. That block must be running, which barriers of the cluster
-    /// before the first and after the last access ensure.
+    /// Returns the corresponding address in the shared memory of the block with rank `rank` in the cluster. That block must be running; to
+    /// ensure this, use barriers of the cluster before the first and after the last access.
     #[doc(alias = "mapa")]
     #[track_caller]
     pub fn in_block(self, rank: impl Into<Val<'k, u32>>) -> Ptr<'k, T, SharedCluster, A> {
@@ -25,14 +25,15 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Shared, A> {
         self.in_space(k.result(format_args!("mapa.shared::cluster.u32"), &operands))
     }
 
-    /// Returns the same address as one in the cluster's shared memory, without an instruction.
+    /// Returns this address as an address in the cluster's shared memory (`.shared::cluster`), without emitting an instruction.
     pub fn in_cluster(self) -> Ptr<'k, T, SharedCluster, A> {
         self.in_space(self.base())
     }
 }
 
 impl<'k, T: Element, A: Access> Ptr<'k, T, Generic, A> {
-    /// Returns the same address, which must be in shared memory, in the block with rank `rank` of the cluster. Requires sm_90 or later.
+    /// Returns the address that corresponds to this one, which must be in shared memory, in the block with rank `rank` in the cluster.
+    /// Requires sm_90 or later.
     #[doc(alias = "mapa.u64")]
     #[track_caller]
     pub fn in_block(self, rank: impl Into<Val<'k, u32>>) -> Self {
@@ -60,8 +61,8 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
         k.result(format_args!("getctarank.shared::cluster.u32"), &[address])
     }
 
-    /// Stores the element, of 32 or 64 bits, asynchronously; completion is signaled at `barrier`, which must be in the same block as the
-    /// element.
+    /// Stores `value` to the element, which must have 32 or 64 bits, asynchronously; completion is signaled at `barrier`, which must be in
+    /// the same block as the element.
     #[doc(alias = "st.async")]
     #[track_caller]
     pub fn store_async(self, value: impl Into<Val<'k, T::Reg>>, barrier: Mbarrier<'k, SharedCluster>)
@@ -71,8 +72,8 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
         self.store_values_async([value.into()], barrier);
     }
 
-    /// Stores `N` adjacent elements, 2 or 4 and at most 16 bytes, like [`store_async`](Self::store_async). The address must be known to be
-    /// aligned to the vector.
+    /// Stores `N` (2 or 4) adjacent elements of at most 16 bytes in total, as [`store_async`](Self::store_async) does. The address must be
+    /// known to be aligned to the vector.
     #[doc(alias = "st.async.v4")]
     #[track_caller]
     pub fn store_vector_async<const N: usize>(
@@ -103,7 +104,8 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
     }
 
     /// Combines the element with `value` by the operation `op`, asynchronously; completion is signaled at `barrier`, which must be in the
-    /// same block as the element. Supports 32-bit integers, and addition of `u64` and `i64`.
+    /// same block as the element. Supports all operations on `u32`, all except [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec) on `i32`,
+    /// and addition of `u64` and `i64`.
     #[doc(alias = "red.async")]
     #[track_caller]
     pub fn reduce_async(
@@ -124,8 +126,8 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
 }
 
 impl Builder<'_> {
-    /// Arrives at the barrier of the cluster without waiting. The lanes of a warp may have diverged; every thread of the cluster must arrive
-    /// once. Earlier writes are visible after the wait. Requires sm_90 or later.
+    /// Arrives at the barrier of the cluster without waiting. The lanes of a warp may have diverged; every thread of the cluster must
+    /// arrive once. Earlier writes are visible after the wait. Requires sm_90 or later.
     #[doc(alias = "barrier.cluster.arrive")]
     #[track_caller]
     pub fn barrier_cluster_arrive(self) {

@@ -185,7 +185,8 @@ macro_rules! comparisons {
 comparisons! { Number:
     /// Returns whether `self == other`; false if either is NaN.
     eq, Eq, "setp.eq";
-    /// Returns whether `self != other`; false if either is NaN, as in PTX. [`neu`](Self::neu) corresponds to Rust's `!=`, which is true in that case.
+    /// Returns whether `self != other`; false if either is NaN, as in PTX. [`neu`](Self::neu) corresponds to Rust's `!=`, which is true in
+    /// that case.
     ne, Ne, "setp.ne";
     /// Returns whether `self < other`; false if either is NaN.
     lt, Lt, "setp.lt";
@@ -274,7 +275,7 @@ impl<'k, T: Numeric> Val<'k, T> {
     }
 }
 
-/// A 16-bit floating-point type or a pair, for which `set` can return 1 or 0 in its own type.
+/// A 16-bit floating-point type or a pair, for which `set` can return 1 or 0 in the same type.
 pub trait UnitMask: Number {
     #[doc(hidden)]
     fn fold_unit(self, other: Self, holds: impl Fn(Option<Ordering>) -> bool) -> Self;
@@ -328,7 +329,7 @@ impl<'k, T: UnitMask> Val<'k, T> {
 }
 
 impl<'k, T: CompareEach> Val<'k, T> {
-    /// Compares the low halves and the high halves. bf16 requires sm_90 or later.
+    /// Compares the low halves and the high halves, and returns both results, that of the low halves first. bf16 requires sm_90 or later.
     #[doc(alias = "setp")]
     #[track_caller]
     pub fn compare_each(

@@ -26,7 +26,7 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("brkpt"), &[]);
     }
 
-    /// Suspends the thread for approximately `nanoseconds`, at most 1 000 000.
+    /// Suspends the thread for approximately `nanoseconds`, at most 1,000,000.
     #[track_caller]
     pub fn nanosleep(self, nanoseconds: impl Into<Val<'k, u32>>) {
         self.emit(format_args!("nanosleep.u32"), &[nanoseconds.into().operand(self)]);
@@ -76,8 +76,8 @@ impl<'k> Builder<'k> {
     /// and allows the next kernel to start. Instructions before the call, such as the initialization of barriers, overlap with the end of
     /// the preceding kernel.
     ///
-    /// All threads must execute the call. It is rejected after an access to global memory, and in conditions, loops and roles. Requires sm_90
-    /// or later.
+    /// All threads must execute the call. The builder rejects it after an access to global memory, and in conditions, loops and roles.
+    /// Requires sm_90 or later.
     #[doc(alias = "programmatic dependent launch")]
     #[doc(alias = "PDL")]
     #[track_caller]

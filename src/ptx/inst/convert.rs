@@ -43,14 +43,14 @@ fn is_exact<T: Numeric, U: Numeric>() -> bool {
 }
 
 impl<'k, T: Numeric> Val<'k, T> {
-    /// Converts the number to another type like Rust's `as`: integers wrap into integers; floating-point numbers are rounded
-    /// toward zero and saturate into integers, where NaN gives 0 (but 2^(width − 1) if either side has 64 bits); other
+    /// Converts the number to another type as Rust's `as` does: conversions between integers wrap around; conversions from floating-point
+    /// numbers to integers round toward zero and saturate, where NaN gives 0 (but 2^(width − 1) if either type has 64 bits); other
     /// conversions round to nearest even.
     ///
-    /// Conversions between integers of the same width emit no instruction. Conversions of bf16 from and to types other than f32 take one
+    /// Conversions between integers of the same width emit no instruction. Conversions between bf16 and types other than f32 take one
     /// instruction on sm_90; on earlier targets, they use f32 as an intermediate type, with the same result. Integers of 32 or 64 bits and
-    /// f64 cannot be converted to bf16 with a single rounding on targets older than sm_90 and are rejected there; convert via f32 explicitly
-    /// if double rounding is acceptable.
+    /// f64 cannot be converted to bf16 with a single rounding on targets older than sm_90 and are rejected there; convert via f32
+    /// explicitly if double rounding is acceptable.
     #[doc(alias = "cvt")]
     #[track_caller]
     pub fn cast<U: Numeric>(self) -> Val<'k, U> {
@@ -59,7 +59,7 @@ impl<'k, T: Numeric> Val<'k, T> {
     }
 
     /// Converts the number to another type with an explicit rounding, which matters if the result may be inexact:
-    /// `x.convert::<f16>(Rounding::Rz)`, `x.convert::<i32>(Rounding::Rm)`. Otherwise like [`cast`](Self::cast).
+    /// `x.convert::<f16>(Rounding::Rz)`, `x.convert::<i32>(Rounding::Rm)`. In other respects, this method is like [`cast`](Self::cast).
     #[doc(alias = "cvt")]
     #[track_caller]
     pub fn convert<U: Numeric>(self, rounding: Rounding) -> Val<'k, U> {
@@ -93,8 +93,8 @@ impl<'k, T: Numeric> Val<'k, T> {
         if T::PTX == "u32" && U::PTX == "u64" { result.with_dim(|| self.dim()) } else { result }
     }
 
-    /// Clamps the number to the range of another integer type, or rounds and clamps it to 0 … 1 in a floating-point type,
-    /// where NaN gives 0.
+    /// Clamps the number to the range of another integer type, or rounds it to a floating-point type and clamps it to the range from 0 to
+    /// 1, where NaN gives 0.
     #[doc(alias = "cvt.sat")]
     #[track_caller]
     pub fn cast_saturating<U: Numeric>(self) -> Val<'k, U> {
@@ -134,7 +134,7 @@ fn as_i64<T: Integer>(value: T) -> i64 {
 }
 
 impl<'k, T: Integer> Val<'k, T> {
-    /// Returns the low 8 bits as a number, extended to the register: `x.wrap_to::<i8>()`.
+    /// Returns the low 8 bits as a number, extended to 32 bits: `x.wrap_to::<i8>()`.
     #[doc(alias = "cvt.s32.s8")]
     #[track_caller]
     pub fn wrap_to<B: ByteSized>(self) -> Val<'k, B::Reg> {
@@ -148,7 +148,7 @@ impl<'k, T: Integer> Val<'k, T> {
         }
     }
 
-    /// Clamps the number to the range of an 8-bit type, extended to the register: `x.clamp_to::<u8>()`.
+    /// Clamps the number to the range of an 8-bit type, and extends the result to 32 bits: `x.clamp_to::<u8>()`.
     #[doc(alias = "cvt.sat.u8")]
     #[track_caller]
     pub fn clamp_to<B: ByteSized>(self) -> Val<'k, B::Reg> {
@@ -196,7 +196,7 @@ impl<'k> Val<'k, f32> {
         }
     }
 
-    /// Returns [`to_tf32_with`](Self::to_tf32_with) with negative numbers replaced by 0. Requires sm_90 or later.
+    /// Converts as [`to_tf32_with`](Self::to_tf32_with) does, and replaces negative numbers with 0. Requires sm_90 or later.
     #[doc(alias = "cvt.rn.relu.tf32.f32")]
     #[track_caller]
     pub fn to_tf32_relu(self, rounding: Rounding) -> Val<'k, tf32> {

@@ -11,12 +11,13 @@ use crate::ptx::{
 };
 
 impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
-    /// Starts copying `BYTES` (4, 8 or 16) bytes from a view of global memory to this address. Out of bounds, zeros are written, and no
-    /// memory is read. Both addresses must be known to be aligned to `BYTES`, and the elements must be entirely in bounds or entirely out
-    /// of bounds, as for [`CheckedPtr::load_vector`].
+    /// Starts copying `BYTES` (4, 8 or 16) bytes from a view of global memory to this address. If the elements are out of bounds, zeros are
+    /// written and nothing is read. Both addresses must be known to be aligned to `BYTES`, and the elements must be entirely in bounds or
+    /// entirely out of bounds, as for [`CheckedPtr::load_vector`].
     ///
-    /// The data arrive after [`Builder::cp_async_commit_group`] and [`Builder::cp_async_wait_group`] of this thread; they are visible to
-    /// other threads after a subsequent barrier. Copies of 16 bytes bypass L1 (`.cg`); smaller ones do not (`.ca`). Requires sm_80 or later.
+    /// The data have arrived when this thread has executed [`Builder::cp_async_commit_group`] and [`Builder::cp_async_wait_group`]; they
+    /// are visible to other threads after a subsequent barrier. Copies of 16 bytes bypass L1 (`.cg`); smaller ones do not (`.ca`). Requires
+    /// sm_80 or later.
     #[doc(alias = "cp.async")]
     #[track_caller]
     pub fn copy_async<const BYTES: u32>(self, from: CheckedPtr<'k, T, Global, impl Readable>) {
@@ -36,12 +37,12 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
         self.copy_async_bytes(from, BYTES, CpAsyncCache::Best, BYTES.into(), hints);
     }
 
-    /// Starts copying the first `valid` bytes as [`copy_async`](Self::copy_async) does; the rest of the `BYTES` bytes become zero. If `valid`
-    /// is 0, nothing is read. Requires sm_80 or later.
+    /// Starts copying the first `valid` of `BYTES` bytes as [`copy_async`](Self::copy_async) does; the remaining bytes become zero. If
+    /// `valid` is 0, nothing is read. Requires sm_80 or later.
     ///
     /// # Safety
     ///
-    /// In every launch, the first `valid` bytes must be in a live allocation.
+    /// In every launch, the first `valid` bytes at `from` must be in a live allocation.
     #[doc(alias = "cp.async")]
     #[track_caller]
     #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
@@ -62,7 +63,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
     }
 }
 
-/// The number of bytes that a copy prefetches into the level-2 cache; by default, the hardware decides.
+/// The number of bytes that a copy prefetches into the L2 cache; by default, the hardware decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PrefetchSize {
     /// 64 bytes.
@@ -73,7 +74,7 @@ pub enum PrefetchSize {
     B256,
 }
 
-/// Hints of `cp.async` for the level-2 cache. Requires sm_80 or later.
+/// Hints of `cp.async` for the L2 cache. Requires sm_80 or later.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CopyHints<'k> {
     /// The prefetch size.
@@ -135,7 +136,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
 }
 
 impl Builder<'_> {
-    /// Commits all copies that this thread has started since the last commit as a group. Requires sm_80 or later.
+    /// Commits, as one group, all copies that this thread has started since the last commit. Requires sm_80 or later.
     #[doc(alias = "cp.async.commit_group")]
     #[track_caller]
     pub fn cp_async_commit_group(self) {

@@ -2,7 +2,7 @@
 
 use crate::ptx::{fold::Integer, kernel::Builder, operand::Operand, val::Val};
 
-/// A word of multi-word integers: `u32`, `u64`.
+/// The type of a word of a multi-word integer: `u32`, `u64`.
 pub trait ExtendedPrecision: Integer {}
 
 impl ExtendedPrecision for u32 {}
@@ -50,7 +50,7 @@ impl<'k> Builder<'k> {
         })
     }
 
-    /// Returns `a · b + c`, modulo 2^(total width), with a single word `b`.
+    /// Returns `a · b + c`, modulo 2^(total width), where `b` is a single word.
     #[doc(alias = "mad.lo.cc")]
     #[doc(alias = "madc.hi.cc")]
     #[track_caller]

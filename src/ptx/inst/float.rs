@@ -20,7 +20,8 @@ macro_rules! binary {
         impl<'k, T: $bound> Val<'k, T> {
             $(#[$doc])*
             ///
-            /// f32 supports every mode, f64 all roundings, and f16 flushing and clamping; the instruction table rejects other modes.
+            /// f32 supports every mode, f64 supports all roundings, and f16 supports flushing and clamping, except that division supports
+            /// only f32 and f64, without clamping. Other modes are rejected.
             #[track_caller]
             pub fn $name(self, other: impl Into<Self>, mode: impl Into<Mode>) -> Self {
                 let (other, mode) = (other.into(), mode.into());
@@ -34,7 +35,7 @@ macro_rules! binary {
 }
 
 binary! {
-    /// Returns `self + other` with the given mode: `x.add_with(y, Rounding::Rz)`, `x.add_with(y, Mode::RN.ftz().sat())`.
+    /// Returns `self + other` with the given mode: `x.add_with(y, Rounding::Rz)` or `x.add_with(y, Mode::RN.ftz().sat())`.
     #[doc(alias = "add")]
     add_with, "add", Float, exact::add;
     /// Returns `self − other` with the given mode.

@@ -17,7 +17,7 @@ use crate::ptx::{
     note = "the 8-bit floating-point types are `e4m3` and `e5m2`"
 )]
 pub trait Fp8: Scalar + Element<Reg = Self> {
-    /// The type of a packed pair in PTX: `"e4m3x2"`.
+    /// The type of a packed pair in PTX, such as `"e4m3x2"`.
     #[doc(hidden)]
     const PAIR: &'static str;
     #[doc(hidden)]
@@ -78,8 +78,9 @@ impl Negative {
 }
 
 impl<'k> Val<'k, u16> {
-    /// Returns a packed pair of 8-bit floating-point numbers, the first in the low byte: `Val::pack_fp8::<e4m3>(x, y)`. Rounds to nearest
-    /// even; larger magnitudes and infinities become the largest finite number of their sign. Requires sm_89 or later.
+    /// Converts two numbers to an 8-bit floating-point type and packs them, the first in the low byte: `Val::pack_fp8::<e4m3>(x, y)`.
+    /// Rounds to nearest even; numbers out of range and infinities become the largest finite number of the same sign. Requires sm_89 or
+    /// later.
     #[doc(alias = "cvt.rn.satfinite.e4m3x2.f32")]
     #[doc(alias = "cvt.rn.satfinite.e5m2x2.f32")]
     #[track_caller]
@@ -87,7 +88,7 @@ impl<'k> Val<'k, u16> {
         Self::packed_fp8::<T>(low.into(), high.into(), Negative::Kept)
     }
 
-    /// Returns [`pack_fp8`](Self::pack_fp8) with negative numbers replaced by 0. Requires sm_89 or later.
+    /// Packs as [`pack_fp8`](Self::pack_fp8) does, and replaces negative numbers with 0. Requires sm_89 or later.
     #[doc(alias = "cvt.rn.satfinite.relu.e4m3x2.f32")]
     #[track_caller]
     pub fn pack_fp8_relu<T: Fp8>(low: impl Into<Val<'k, f32>>, high: impl Into<Val<'k, f32>>) -> Self {
@@ -114,7 +115,7 @@ impl<'k> Val<'k, u16> {
         self.unpacked_fp8::<T>(Negative::Kept)
     }
 
-    /// Returns [`unpack_fp8`](Self::unpack_fp8) with negative numbers replaced by 0. Requires sm_89 or later.
+    /// Unpacks as [`unpack_fp8`](Self::unpack_fp8) does, and replaces negative numbers with 0. Requires sm_89 or later.
     #[doc(alias = "cvt.rn.relu.f16x2.e4m3x2")]
     #[track_caller]
     pub fn unpack_fp8_relu<T: Fp8>(self) -> Val<'k, f16x2> {
@@ -145,7 +146,7 @@ impl<'k> Val<'k, f16x2> {
         self.narrowed::<T>(Negative::Kept)
     }
 
-    /// Returns [`to_fp8`](Self::to_fp8) with negative numbers replaced by 0. Requires sm_89 or later.
+    /// Rounds as [`to_fp8`](Self::to_fp8) does, and replaces negative numbers with 0. Requires sm_89 or later.
     #[doc(alias = "cvt.rn.satfinite.relu.e4m3x2.f16x2")]
     #[track_caller]
     pub fn to_fp8_relu<T: Fp8>(self) -> Val<'k, u16> {
@@ -167,8 +168,8 @@ impl<'k> Val<'k, f16x2> {
 }
 
 impl<'k> Val<'k, f32> {
-    /// Rounds to an 8-bit floating-point type as [`Val::pack_fp8`] does, which converts two numbers at the cost of one: `x.to_fp8::<e4m3>()`.
-    /// Requires sm_89 or later.
+    /// Rounds to an 8-bit floating-point type as [`Val::pack_fp8`] does, which converts two numbers at the cost of one:
+    /// `x.to_fp8::<e4m3>()`. Requires sm_89 or later.
     #[doc(alias = "cvt.rn.satfinite.e4m3x2.f32")]
     #[track_caller]
     pub fn to_fp8<T: Fp8>(self) -> Val<'k, T> {

@@ -1,7 +1,7 @@
 //! Elementary functions of f32, of 16-bit floating-point numbers and of their pairs: exponentials, logarithms, roots, activations.
 //!
-//! Most are approximations whose results depend on the hardware, so they are never folded: they are methods of the kernel, and emit
-//! instructions even for constant operands. Approximations flush subnormal operands and results to zero.
+//! Most functions are approximations whose results depend on the hardware, so they are never folded: they are methods of [`Builder`] and
+//! emit instructions even for constant operands. Approximations flush subnormal operands and results to zero.
 
 use std::panic::Location;
 
@@ -166,8 +166,8 @@ functions! { Root:
 }
 
 functions! { Elementary:
-    /// Approximates 2^x. Relative error: at most 2^−22 for f32, 2^−9.9 for f16 and 2^−7 for bf16. Emits `ex2.approx`; on targets older than
-    /// sm_90, bf16 is computed in f32.
+    /// Approximates 2^x, with a relative error of at most 2^−22 for f32, 2^−9.9 for f16 and 2^−7 for bf16. Emits `ex2.approx`; on targets
+    /// older than sm_90, bf16 is computed in f32.
     #[doc(alias = "ex2.approx")]
     exp2 = |k, x| k.native(T::ex2(k), x, |x| k.ex2_approx_ftz(x));
 
@@ -175,26 +175,29 @@ functions! { Elementary:
     #[doc(alias = "ex2.approx")]
     exp = |k, x| T::in_f32(x, |x| k.ex2_approx_ftz(x * std::f32::consts::LOG2_E));
 
-    /// Approximates the base-2 logarithm, in f32. Error: at most 2^−22 for x between ½ and 2; elsewhere, at most 2^−22 of the result.
+    /// Approximates the base-2 logarithm, in f32. The absolute error is at most 2^−22 for x between ½ and 2; elsewhere, the relative error
+    /// is at most 2^−22.
     #[doc(alias = "lg2.approx")]
     log2 = |k, x| T::in_f32(x, |x| k.lg2_approx_ftz(x));
 
-    /// Approximates the natural logarithm as log₂ x · ln 2, in f32. Error: at most 2^−22 for x between ½ and 2; elsewhere, at most 2^−22 of
-    /// the result.
+    /// Approximates the natural logarithm as log₂ x · ln 2, in f32. The absolute error is at most 2^−22 for x between ½ and 2; elsewhere,
+    /// the relative error is at most 2^−22.
     #[doc(alias = "lg2.approx")]
     #[doc(alias = "log")]
     ln = |k, x| T::in_f32(x, |x| k.lg2_approx_ftz(x) * std::f32::consts::LN_2);
 
-    /// Approximates the hyperbolic tangent. Error: at most 2^−11 of the result for f32, 2^−10.9 for f16 and 2^−8 for bf16. Emits
-    /// `tanh.approx`; on targets older than sm_90, bf16 is computed in f32.
+    /// Approximates the hyperbolic tangent. The relative error is at most 2^−11 for f32; the absolute error is at most 2^−10.9 for f16 and
+    /// 2^−8 for bf16. Emits `tanh.approx`; on targets older than sm_90, bf16 is computed in f32.
     #[doc(alias = "tanh.approx")]
     tanh = |k, x| k.native(T::tanh(k), x, |x| k.tanh_approx(x));
 
-    /// Approximates the sine of x radians, in f32. Error: at most 2^−20.5 for x between −π and π; it grows as |x| increases.
+    /// Approximates the sine of x radians, in f32. The absolute error is at most 2^−20.4 for x between −π and π, and grows with |x|
+    /// elsewhere.
     #[doc(alias = "sin.approx")]
     sin = |k, x| T::in_f32(x, |x| k.sin_approx_ftz(x));
 
-    /// Approximates the cosine of x radians, in f32. Error: at most 2^−20.5 for x between −π and π; it grows as |x| increases.
+    /// Approximates the cosine of x radians, in f32. The absolute error is at most 2^−20.4 for x between −π and π, and grows with |x|
+    /// elsewhere.
     #[doc(alias = "cos.approx")]
     cos = |k, x| T::in_f32(x, |x| k.cos_approx_ftz(x));
 
@@ -205,8 +208,8 @@ functions! { Elementary:
     #[doc(alias = "swish")]
     silu = |k, x| T::in_f32(x, |x| x * k.logistic(x));
 
-    /// Approximates x · Φ(x), where Φ is the cumulative distribution function of the normal distribution, in f32, with an
-    /// error of at most 2^−20 · max(1, |x|). −∞ gives NaN.
+    /// Approximates x · Φ(x), where Φ is the cumulative distribution function of the standard normal distribution, in f32, with an error of
+    /// at most 2^−20 · max(1, |x|). −∞ gives NaN.
     gelu = |k, x| T::in_f32(x, |x| x * k.normal_distribution(x));
 
     /// Approximates x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), an approximation of [`gelu`](Self::gelu), in f32, with a

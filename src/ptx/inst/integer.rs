@@ -1,4 +1,4 @@
-//! Integer arithmetic that has no operators: saturation, upper halves, 24-bit products, sums of absolute differences, dot products.
+//! Integer arithmetic without operators: saturation, upper halves, 24-bit multiplication, sums of absolute differences, dot products.
 
 use super::{
     Operands::{In, Known},
@@ -43,7 +43,7 @@ impl<'k> Val<'k, i32> {
         }
     }
 
-    /// Returns the upper half of the product, plus `addend`, clamped to the range of the type.
+    /// Returns the upper half of `self · factor`, plus `addend`, clamped to the range of the type.
     #[doc(alias = "mad.hi.sat")]
     #[track_caller]
     pub fn saturating_mad_hi(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -51,7 +51,7 @@ impl<'k> Val<'k, i32> {
         ternary!(self, factor.into(), addend.into(), fold, "mad.hi.sat.s32")
     }
 
-    /// Returns the minimum, or 0 if it is negative. Requires sm_90 or later.
+    /// Returns the minimum of both operands, or 0 if it is negative. Requires sm_90 or later.
     #[doc(alias = "min.relu")]
     #[track_caller]
     pub fn min_relu(self, other: impl Into<Self>) -> Self {
@@ -75,7 +75,7 @@ impl<'k> Val<'k, i32> {
 }
 
 impl<'k, T: WideProduct> Val<'k, T> {
-    /// Returns the upper half of the product, plus `addend`.
+    /// Returns the upper half of `self · factor`, plus `addend`.
     #[doc(alias = "mad.hi")]
     #[track_caller]
     pub fn mad_hi(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -93,7 +93,7 @@ impl<'k, T: Integer> Val<'k, T> {
     }
 }
 
-/// A type that supports 24-bit products: `u32`, `i32`.
+/// A type that supports 24-bit multiplication: `u32`, `i32`.
 pub trait Narrow24: Integer {
     /// Returns the low 24 bits as a number of the type.
     #[doc(hidden)]
@@ -145,7 +145,7 @@ impl<'k, T: Narrow24> Val<'k, T> {
         }
     }
 
-    /// Returns [`mul24_lo`](Self::mul24_lo) plus `addend`.
+    /// Returns the result of [`mul24_lo`](Self::mul24_lo) plus `addend`.
     #[doc(alias = "mad24.lo")]
     #[track_caller]
     pub fn mad24_lo(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -153,7 +153,7 @@ impl<'k, T: Narrow24> Val<'k, T> {
         ternary!(self, factor.into(), addend.into(), fold, "mad24.lo.{}", T::PTX)
     }
 
-    /// Returns [`mul24_hi`](Self::mul24_hi) plus `addend`.
+    /// Returns the result of [`mul24_hi`](Self::mul24_hi) plus `addend`.
     #[doc(alias = "mad24.hi")]
     #[track_caller]
     pub fn mad24_hi(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -163,7 +163,7 @@ impl<'k, T: Narrow24> Val<'k, T> {
 }
 
 impl<'k> Val<'k, i32> {
-    /// Returns [`mad24_hi`](Self::mad24_hi), clamped to the range of the type.
+    /// Returns the result of [`mad24_hi`](Self::mad24_hi), clamped to the range of the type.
     #[doc(alias = "mad24.hi.sat")]
     #[track_caller]
     pub fn saturating_mad24_hi(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {

@@ -15,7 +15,7 @@ use crate::ptx::{
 
 /// A type that supports logic and shift instructions: the integers and [`B16`], [`B32`], [`B64`].
 pub trait Bits: Scalar {
-    /// The untyped PTX type of the same width: `"b32"`.
+    /// The untyped PTX type of the same width, such as `"b32"`.
     const UNTYPED: &'static str;
     /// Whether right shifts replicate the sign bit.
     const ARITHMETIC: bool;

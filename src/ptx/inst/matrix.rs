@@ -1,7 +1,7 @@
 //! Matrix instructions of a warp: `ldmatrix`, `stmatrix`, `movmatrix`, `mma`
 //! (PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions").
 //!
-//! All 32 lanes must execute them together. [`crate::atoms`] defines which lane owns which element.
+//! All 32 lanes must execute these instructions together. [`crate::atoms`] defines which lane owns which element.
 
 use super::{pack::HalfPair, product::Addition};
 use crate::ptx::{
@@ -18,7 +18,7 @@ use crate::ptx::{
     note = "bf16 accumulates in f32; f16 in f32 or f16"
 )]
 pub trait Accumulator<P>: Scalar {
-    /// The name of the accumulator's element type: `"f32"`.
+    /// The name of the accumulator's element type, such as `"f32"`.
     const ELEMENT: &'static str;
     /// The number of registers of a 16×8 accumulator.
     const REGISTERS: usize;
@@ -53,7 +53,7 @@ macro_rules! mnemonic {
 
 impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
     /// Loads `N` (1, 2 or 4) matrices of 8×8 16-bit elements. Lane `8i + r` provides the address of row `r` of matrix `i`, aligned to 16
-    /// bytes; every lane receives element `(lane / 4, 2 (lane % 4))` of each matrix and its right neighbor.
+    /// bytes; every lane receives element `(lane / 4, 2 (lane % 4))` of each matrix and the element to the right of it.
     #[track_caller]
     pub fn ldmatrix<const N: usize, P: Scalar>(self) -> [Val<'k, P>; N] {
         self.load_matrices("")
@@ -85,8 +85,8 @@ impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
 }
 
 impl<'k, T: Element, A: Writable> Ptr<'k, T, Shared, A> {
-    /// Stores `N` (1, 2 or 4) matrices of 8×8 16-bit elements; addresses and elements are those of [`ldmatrix`](Ptr::ldmatrix). Requires
-    /// sm_90 or later.
+    /// Stores `N` (1, 2 or 4) matrices of 8×8 16-bit elements; addresses and elements are assigned to lanes as in
+    /// [`ldmatrix`](Ptr::ldmatrix). Requires sm_90 or later.
     #[track_caller]
     pub fn stmatrix<const N: usize, P: Scalar>(self, values: [Val<'k, P>; N]) {
         self.store_matrices("", values);
@@ -128,7 +128,8 @@ impl<'k> Builder<'k> {
         self.result(format_args!("movmatrix.sync.aligned.m8n8.trans.b16"), &[matrix.operand(self)])
     }
 
-    /// Returns `A·B + C` with A 16×16, B 16×8, C 16×8: `C` is four `f32` or two [`f16x2`] registers. Requires sm_80 or later.
+    /// Returns `A·B + C`, where A is 16×16, B is 16×8, and C is 16×8. C and the result each take four `f32` or two [`f16x2`] registers per
+    /// lane. Requires sm_80 or later.
     #[doc(alias = "mma.m16n8k16")]
     #[track_caller]
     pub fn mma_m16n8k16<P: HalfPair, C: Accumulator<P>, const N: usize>(
@@ -140,8 +141,8 @@ impl<'k> Builder<'k> {
         self.mma_into_fresh("m16n8k16", &a, &b, c)
     }
 
-    /// Returns `A·B + C` with A 16×8, B 8×8, C 16×8: `C` is four `f32` or two [`f16x2`] registers. Requires sm_75 or later; bf16 requires
-    /// sm_80 or later.
+    /// Returns `A·B + C`, where A is 16×8, B is 8×8, and C is 16×8. C and the result each take four `f32` or two [`f16x2`] registers per
+    /// lane. Requires sm_75 or later; bf16 requires sm_80 or later.
     #[doc(alias = "mma.m16n8k8")]
     #[track_caller]
     pub fn mma_m16n8k8<P: HalfPair, C: Accumulator<P>, const N: usize>(

@@ -15,13 +15,13 @@ use crate::ptx::{
 /// A barrier in shared memory (`mbarrier`), whose phases are completed by threads and asynchronous copies.
 ///
 /// A phase is complete when the expected number of arrivals has been reached and all expected bytes have been copied. Phases alternate
-/// between parity 0 and 1: a wait for parity `p` returns once the current phase has the other parity, so the first phase is awaited with
-/// parity 0. Barriers are allocated by [`Builder::mbarriers`]. `S` is [`SharedCluster`] for a barrier of another block, which
+/// between parity 0 and 1: a wait for parity `p` returns once the current phase has the other parity, so `wait(0)` waits for the first
+/// phase. [`Builder::mbarriers`] allocates barriers. `S` is [`SharedCluster`] for a barrier of another block, which
 /// [`in_block`](Self::in_block) returns; threads can arrive at such a barrier but not wait for it. Requires sm_80 or later; copies and
 /// clusters require sm_90 or later.
 ///
-/// By default, arrivals are `.release` and waits `.acquire`, with block scope; [`relaxed`](Self::relaxed) and
-/// [`scope`](Self::scope) return the same barrier with other semantics: `full.scope(MemoryScope::Cluster).wait(0)`.
+/// By default, arrivals are `.release` and waits are `.acquire`, with block scope; [`relaxed`](Self::relaxed) and [`scope`](Self::scope)
+/// return a handle to the same barrier with other semantics: `full.scope(MemoryScope::Cluster).wait(0)`.
 ///
 /// ```
 /// use warpwright::prelude::*;
@@ -78,7 +78,7 @@ impl<'k> Builder<'k> {
         Mbarrier::new(self.shared_aligned::<u64>(count, 8))
     }
 
-    /// Returns the number of arrivals that the phase of `state` still expected.
+    /// Returns the number of arrivals that the phase of `state` still expected when the arrival returned `state`.
     #[doc(alias = "mbarrier.pending_count")]
     #[track_caller]
     pub fn mbarrier_pending_count(self, state: Val<'k, u64>) -> Val<'k, u32> {
@@ -102,15 +102,15 @@ impl<'k, S: Space> Mbarrier<'k, S> {
         self.at
     }
 
-    /// Returns the barrier with operations that do not order the thread's other accesses: `.relaxed`.
+    /// Returns a handle to the same barrier whose operations do not order the thread's other accesses: `.relaxed`.
     #[must_use]
     #[doc(alias = ".relaxed")]
     pub fn relaxed(self) -> Self {
         Self { relaxed: true, ..self }
     }
 
-    /// Returns the barrier with operations that order accesses for the threads of `scope`, the block or the cluster. Any other scope is
-    /// rejected.
+    /// Returns a handle to the same barrier whose operations order accesses for the threads of `scope`, the block or the cluster. Any other
+    /// scope is rejected.
     #[must_use]
     #[track_caller]
     pub fn scope(self, scope: MemoryScope) -> Self {
@@ -122,7 +122,7 @@ impl<'k, S: Space> Mbarrier<'k, S> {
         Self { scope: Some(scope), ..self }
     }
 
-    /// Increases the number of bytes that the current phase expects.
+    /// Adds `bytes` to the number of bytes that the current phase expects.
     #[doc(alias = "mbarrier.expect_tx")]
     #[track_caller]
     pub fn expect_tx(self, bytes: impl Into<Val<'k, u32>>) {
@@ -159,7 +159,7 @@ impl<'k, S: Space> Mbarrier<'k, S> {
 }
 
 impl<'k> Mbarrier<'k> {
-    /// Returns the barrier at the same address in the block with rank `rank` of the cluster.
+    /// Returns the corresponding barrier in the shared memory of the block with rank `rank` in the cluster.
     #[doc(alias = "mapa")]
     #[track_caller]
     pub fn in_block(self, rank: impl Into<Val<'k, u32>>) -> Mbarrier<'k, SharedCluster> {
@@ -167,8 +167,8 @@ impl<'k> Mbarrier<'k> {
         Mbarrier { at: at.in_block(rank), relaxed, scope }
     }
 
-    /// Initializes the barrier; each phase expects `arrivals` arrivals, from 1 to 2²⁰ − 1. One thread must initialize it. Other
-    /// threads of the block may use it after a barrier of the block; threads of other blocks and the async proxy may use it after
+    /// Initializes the barrier; each phase expects `arrivals` arrivals, from 1 to 2²⁰ − 1. Exactly one thread must execute the call. Other
+    /// threads of the block may use the `mbarrier` after a block-wide barrier; threads of other blocks and the async proxy may use it after
     /// [`fence_mbarrier_init`](Builder::fence_mbarrier_init) and a barrier of the cluster.
     #[doc(alias = "mbarrier.init")]
     #[track_caller]
@@ -230,15 +230,15 @@ impl<'k> Mbarrier<'k> {
         self.poll("test_wait", state, None)
     }
 
-    /// Returns whether the phase of this parity, the current or the previous one, is complete.
+    /// Returns whether the phase with the given parity, which is the current or the previous phase, is complete.
     #[doc(alias = "mbarrier.test_wait.parity")]
     #[track_caller]
     pub fn test_wait_parity(self, parity: impl Into<Val<'k, u32>>) -> Val<'k, bool> {
         self.poll("test_wait.parity", parity.into(), None)
     }
 
-    /// Suspends the thread until the phase of `state` is complete or a system-dependent time has passed, and returns whether it is complete.
-    /// Requires sm_90 or later.
+    /// Suspends the thread until the phase of `state` is complete or a system-dependent time has passed, and returns whether the phase is
+    /// complete. Requires sm_90 or later.
     #[doc(alias = "mbarrier.try_wait")]
     #[track_caller]
     pub fn try_wait(self, state: Val<'k, u64>) -> Val<'k, bool> {
@@ -251,8 +251,8 @@ impl<'k> Mbarrier<'k> {
         self.poll("try_wait", state, Some(nanoseconds.into()))
     }
 
-    /// Suspends the thread until the phase of this parity is complete or a system-dependent time has passed, and returns whether it is
-    /// complete. Requires sm_90 or later.
+    /// Suspends the thread until the phase with the given parity is complete or a system-dependent time has passed, and returns whether the
+    /// phase is complete. Requires sm_90 or later.
     #[doc(alias = "mbarrier.try_wait.parity")]
     #[track_caller]
     pub fn try_wait_parity(self, parity: impl Into<Val<'k, u32>>) -> Val<'k, bool> {
@@ -269,7 +269,7 @@ impl<'k> Mbarrier<'k> {
         self.poll("try_wait.parity", parity.into(), Some(nanoseconds.into()))
     }
 
-    /// Waits until the phase of this parity is complete: a loop of `try_wait`, or of `test_wait` before sm_90.
+    /// Waits until the phase with the given parity is complete. Emits a loop of `try_wait`, or of `test_wait` on targets older than sm_90.
     #[doc(alias = "mbarrier.try_wait")]
     #[track_caller]
     pub fn wait(self, parity: impl Into<Val<'k, u32>>) {
@@ -299,7 +299,7 @@ macro_rules! arrivals {
                 self.arrival("arrive", $counted, Some(count.into()))
             }
 
-            /// Increases the number of expected bytes, and arrives. Requires sm_90 or later.
+            /// Adds `bytes` to the number of expected bytes, and arrives. Requires sm_90 or later.
             #[doc(alias = "mbarrier.arrive.expect_tx")]
             #[track_caller]
             pub fn arrive_expect_tx(self, bytes: impl Into<Val<'k, u32>>) $(-> $state)? {
@@ -320,7 +320,7 @@ macro_rules! arrivals {
                 self.arrival("arrive_drop", $counted, Some(count.into()))
             }
 
-            /// Increases the number of expected bytes, and arrives for the last time. Requires sm_90 or later.
+            /// Adds `bytes` to the number of expected bytes, and arrives for the last time. Requires sm_90 or later.
             #[doc(alias = "mbarrier.arrive_drop.expect_tx")]
             #[track_caller]
             pub fn arrive_drop_expect_tx(self, bytes: impl Into<Val<'k, u32>>) $(-> $state)? {
@@ -335,7 +335,8 @@ arrivals! { Shared, ".shared::cta", Val<'k, u64> }
 arrivals! { SharedCluster, ".shared::cluster" }
 
 impl<'k> Mbarrier<'k> {
-    /// Arrives `count` times, fewer than the current phase still expects: the arrivals must not complete the phase.
+    /// Arrives `count` times. The arrivals must not complete the phase: `count` must be less than the number of arrivals that the current
+    /// phase still expects.
     #[doc(alias = "mbarrier.arrive.noComplete")]
     #[track_caller]
     pub fn arrive_no_complete(self, count: impl Into<Val<'k, u32>>) -> Val<'k, u64> {

@@ -14,7 +14,8 @@ use crate::ptx::{
 /// The caching or the ordering of a load (PTX ISA, "Cache Operators", "Memory Consistency Model").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Load {
-    /// Cached at all levels; for memory of an `In` parameter, [`Nc`](Self::Nc).
+    /// Cached at all levels; for memory of an `In` parameter, [`Nc`](Self::Nc), except in a kernel with a [programmatic
+    /// launch](crate::ptx::Builder::programmatic_launch).
     #[default]
     Default,
     /// Explicitly cached at all levels.
@@ -23,7 +24,7 @@ pub enum Load {
     Cg,
     /// Streaming: likely accessed once.
     Cs,
-    /// Last use.
+    /// Last use: the cache line is not needed afterward.
     Lu,
     /// Not cached: fetched again each time.
     Cv,
@@ -94,9 +95,10 @@ impl Store {
 }
 
 impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
-    /// Loads the element; out of bounds, returns 0.
+    /// Loads the element, or returns 0 if it is out of bounds.
     ///
-    /// Memory of an `In` parameter is read through the read-only cache, `ld.global.nc`.
+    /// Memory of an `In` parameter is read through the read-only cache, `ld.global.nc`, except in a kernel with a [programmatic
+    /// launch](crate::ptx::Builder::programmatic_launch).
     #[doc(alias = "ld")]
     #[track_caller]
     pub fn load(self) -> Val<'k, T::Reg>
@@ -128,7 +130,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
 
     /// Loads `N` adjacent elements (2 or 4) with one instruction, or returns zeros if they are out of bounds. The address must be known to
     /// be aligned to the vector's size, and the elements must be entirely in bounds or entirely out of bounds: for a slice, index and
-    /// length must be known multiples of `N`.
+    /// length must be known to be multiples of `N`.
     #[doc(alias = "ld.v4")]
     #[track_caller]
     pub fn load_vector<const N: usize>(self) -> [Val<'k, T::Reg>; N]
@@ -186,7 +188,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         values
     }
 
-    /// Stores the element if it is in bounds.
+    /// Stores `value` to the element if the element is in bounds.
     #[doc(alias = "st")]
     #[track_caller]
     pub fn store(self, value: impl Into<Val<'k, T::Reg>>)
@@ -196,7 +198,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.store_with(Store::Default, value);
     }
 
-    /// Stores the element as [`store`](Self::store) does, but with a cache operator or an ordering.
+    /// Stores `value` as [`store`](Self::store) does, but with a cache operator or an ordering.
     #[track_caller]
     pub fn store_with(self, how: Store, value: impl Into<Val<'k, T::Reg>>)
     where

@@ -55,7 +55,7 @@ impl Order {
 }
 
 impl Builder<'_> {
-    /// Orders this thread's earlier accesses before its later ones, for all threads of the scope that synchronize with it.
+    /// Orders this thread's earlier accesses before its later accesses, for all threads of the scope that synchronize with this thread.
     #[doc(alias = "fence.acq_rel")]
     #[track_caller]
     pub fn fence(self, scope: MemoryScope) {
@@ -69,8 +69,8 @@ impl Builder<'_> {
         self.emit(["fence.sc", scope.suffix()], &[]);
     }
 
-    /// Waits until this thread's earlier accesses are visible to the threads of the scope: the older form of
-    /// [`fence_sc`](Self::fence_sc), which does not support clusters.
+    /// Waits until this thread's earlier accesses are visible to the threads of the scope. This is the older form of
+    /// [`fence_sc`](Self::fence_sc) and does not support clusters.
     #[doc(alias = "__threadfence")]
     #[track_caller]
     pub fn membar(self, scope: MemoryScope) {

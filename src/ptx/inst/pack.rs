@@ -51,7 +51,7 @@ impl HalfPair for f16x2 {}
 impl HalfPair for bf16x2 {}
 
 impl<'k, T: Pair> Val<'k, T> {
-    /// Returns the pair of `low` and `high`: `mov.b32 %r0, {%h0, %h1}`.
+    /// Returns the pair of `low` and `high`. Emits `mov.b32 %r0, {%h0, %h1}`.
     #[doc(alias = "mov")]
     #[track_caller]
     pub fn pack(low: impl Into<Val<'k, T::Half>>, high: impl Into<Val<'k, T::Half>>) -> Self {
@@ -85,7 +85,8 @@ impl<'k, T: Pair> Val<'k, T> {
 }
 
 impl<'k, T: HalfPair> Val<'k, T> {
-    /// Returns the pair of two f32, each rounded to nearest even. Emits one instruction on sm_80 and later.
+    /// Converts two f32 numbers to the type of the halves, rounding to nearest even, and returns them as a pair. Emits one instruction on
+    /// sm_80 and later.
     #[doc(alias = "cvt.rn.bf16x2.f32")]
     #[doc(alias = "cvt.rn.f16x2.f32")]
     #[track_caller]
@@ -110,8 +111,8 @@ impl<'k, T: HalfPair> Val<'k, T> {
         k.result(["cvt.rn.", T::PTX, ".f32"], &[high.operand(k), low.operand(k)])
     }
 
-    /// Returns [`pack_f32`](Self::pack_f32) with larger magnitudes and infinities replaced by the largest finite number of their sign; NaN
-    /// remains NaN. Requires sm_80 or later.
+    /// Packs as [`pack_f32`](Self::pack_f32) does, but numbers that would overflow, and infinities, become the largest finite number of the
+    /// same sign; NaN remains NaN. Requires sm_80 or later.
     #[doc(alias = "cvt.rn.satfinite.f16x2.f32")]
     #[doc(alias = "cvt.rn.satfinite.bf16x2.f32")]
     #[track_caller]
@@ -126,7 +127,7 @@ impl<'k, T: HalfPair> Val<'k, T> {
         }
     }
 
-    /// Returns [`pack_f32`](Self::pack_f32) with negative numbers replaced by 0. Requires sm_80 or later.
+    /// Packs as [`pack_f32`](Self::pack_f32) does, and replaces negative numbers with 0. Requires sm_80 or later.
     #[doc(alias = "cvt.rn.relu.bf16x2.f32")]
     #[track_caller]
     pub fn pack_f32_relu(low: impl Into<Val<'k, f32>>, high: impl Into<Val<'k, f32>>) -> Self

@@ -92,8 +92,8 @@ fn known(a: Val<'_, u32>, b: Val<'_, u32>, c: Val<'_, u32>) -> Known3 {
 }
 
 impl<'k> Val<'k, u32> {
-    /// Applies a function of three bits to each bit of `self`, `b` and `c`. Bit `4a + 2b + c` of `table` is the function's value for the
-    /// bits a, b and c; see [`lop3_table`].
+    /// Applies a function of three bits to the corresponding bits of `self`, `b` and `c`. Bit `4a + 2b + c` of `table` is the function's
+    /// value for the bits a, b and c; see [`lop3_table`].
     #[track_caller]
     pub fn lop3(self, b: impl Into<Self>, c: impl Into<Self>, table: u8) -> Self {
         let (b, c) = (b.into(), c.into());
@@ -167,7 +167,7 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// Returns the upper word of `high:low` shifted left by `amount`, where `self` is `high`.
+    /// Shifts the 64 bits `high:low` left by `amount`, where `self` is `high`, and returns the upper word.
     #[doc(alias = "shf.l")]
     #[track_caller]
     pub fn funnel_left(self, low: impl Into<Self>, amount: impl Into<Self>, mode: ShiftMode) -> Self {
@@ -175,7 +175,7 @@ impl<'k> Val<'k, u32> {
         self.funnel('l', low.into(), amount.into(), mode, fold)
     }
 
-    /// Returns the lower word of `high:low` shifted right by `amount`, where `self` is `high`.
+    /// Shifts the 64 bits `high:low` right by `amount`, where `self` is `high`, and returns the lower word.
     #[doc(alias = "shf.r")]
     #[track_caller]
     pub fn funnel_right(self, low: impl Into<Self>, amount: impl Into<Self>, mode: ShiftMode) -> Self {
@@ -200,14 +200,14 @@ impl<'k> Val<'k, u32> {
     }
 
     /// Selects four of the eight bytes of `high:self`: for each byte of the result, lowest first, four bits of `selector` are the index n
-    /// of the source byte; if n is 8 or more, the sign of byte n − 8 is replicated instead.
+    /// of the source byte; if n is 8 or more, the sign of byte n − 8 is replicated in the result byte.
     #[doc(alias = "prmt")]
     #[track_caller]
     pub fn permute(self, high: impl Into<Self>, selector: impl Into<Self>) -> Self {
         self.prmt("", high.into(), selector.into(), fold_permute)
     }
 
-    /// Selects four of the eight bytes of `high:self` by a rule and the low two bits of `selector`.
+    /// Selects four of the eight bytes of `high:self` according to `rule` and the low two bits of `selector`.
     #[doc(alias = "prmt")]
     #[track_caller]
     pub fn permute_with(self, high: impl Into<Self>, selector: impl Into<Self>, rule: Permute) -> Self {

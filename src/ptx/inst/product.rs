@@ -1,4 +1,4 @@
-//! Any `mma`, by mnemonic and registers; used by [`crate::atoms`], which checks the operands, and by the typed methods.
+//! Any `mma`, given by its mnemonic and registers; used by [`crate::atoms`], which checks the operands, and by the typed methods.
 
 use std::fmt;
 
@@ -57,7 +57,7 @@ impl<'k> Builder<'k> {
         self.emit(mnemonic, &operands);
     }
 
-    /// Emits the product in place of C, whose registers the innermost loop must carry.
+    /// Emits the `mma` in the registers of C, which the innermost loop must carry.
     #[track_caller]
     pub(crate) fn product_in_place<A: Scalar, B: Scalar, C: Scalar>(
         self,

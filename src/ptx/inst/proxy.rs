@@ -36,8 +36,8 @@ impl Builder<'_> {
         self.emit(format_args!("fence.mbarrier_init.release.cluster"), &[]);
     }
 
-    /// Orders this thread's ordinary accesses with accesses of the async proxy, for example before bulk copies or `wgmma` read data that the
-    /// thread has stored. Requires sm_90 or later.
+    /// Orders this thread's ordinary accesses with accesses of the async proxy, for example before bulk copies or `wgmma` read data that
+    /// the thread has stored. Requires sm_90 or later.
     #[doc(alias = "fence.proxy.async")]
     #[track_caller]
     pub fn fence_proxy_async(self, space: ProxySpace) {
@@ -51,7 +51,7 @@ impl Builder<'_> {
         self.emit(format_args!("fence.proxy.alias"), &[]);
     }
 
-    /// Orders this thread's changes to a tensor map before a later acquire of the map in `scope`. Requires sm_90 or later.
+    /// Orders this thread's changes to a tensor map before a later acquire of the map at `scope`. Requires sm_90 or later.
     #[doc(alias = "fence.proxy.tensormap::generic.release")]
     #[track_caller]
     pub fn fence_proxy_tensormap_release(self, scope: MemoryScope) {
@@ -72,8 +72,8 @@ impl Builder<'_> {
         self.emit(format_args!("fence.release.sync_restrict::shared::cta.cluster"), &[]);
     }
 
-    /// Emits a fence like [`fence_acquire_restricted`](Self::fence_acquire_restricted) that also orders ordinary accesses with those of the
-    /// async proxy. Requires sm_90 or later.
+    /// Emits a fence that acts like [`fence_acquire_restricted`](Self::fence_acquire_restricted) and also orders ordinary accesses with
+    /// those of the async proxy. Requires sm_90 or later.
     #[doc(alias = "fence.proxy.async::generic.acquire.sync_restrict")]
     #[track_caller]
     pub fn fence_proxy_async_acquire_restricted(self) {
@@ -81,8 +81,8 @@ impl Builder<'_> {
         self.emit(format_args!("{mnemonic}"), &[]);
     }
 
-    /// Emits a fence like [`fence_release_restricted`](Self::fence_release_restricted) that also orders ordinary accesses with those of the
-    /// async proxy. Requires sm_90 or later.
+    /// Emits a fence that acts like [`fence_release_restricted`](Self::fence_release_restricted) and also orders ordinary accesses with
+    /// those of the async proxy. Requires sm_90 or later.
     #[doc(alias = "fence.proxy.async::generic.release.sync_restrict")]
     #[track_caller]
     pub fn fence_proxy_async_release_restricted(self) {

@@ -15,11 +15,11 @@ pub enum ReduceOp {
     Inc,
     /// The element minus 1, or the value if the element is 0 or greater than the value.
     Dec,
-    /// The bitwise and.
+    /// The bitwise AND.
     And,
-    /// The bitwise or.
+    /// The bitwise OR.
     Or,
-    /// The bitwise exclusive or.
+    /// The bitwise XOR.
     Xor,
 }
 
@@ -28,7 +28,7 @@ impl ReduceOp {
     pub const ALL: [Self; 8] =
         [Self::Add, Self::Min, Self::Max, Self::Inc, Self::Dec, Self::And, Self::Or, Self::Xor];
 
-    /// Returns the name in PTX: `"add"`.
+    /// Returns the name in PTX, such as `"add"`.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Add => "add",

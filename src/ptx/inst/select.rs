@@ -113,14 +113,14 @@ impl Not for Val<'_, bool> {
     }
 }
 
-/// A type whose sign selects: `i32`, `f32`.
+/// A type whose sign `select_by_sign` can test: `i32`, `f32`.
 pub trait Selector: Number + PartialOrd {}
 
 impl Selector for i32 {}
 impl Selector for f32 {}
 
 impl<'k, C: Selector> Val<'k, C> {
-    /// Returns `yes` if this number is at least 0 (including −0), `no` if it is negative or NaN.
+    /// Returns `yes` if this number is at least 0 (including −0), and `no` if it is negative or NaN.
     #[doc(alias = "slct")]
     #[track_caller]
     pub fn select_by_sign<T: Scalar>(

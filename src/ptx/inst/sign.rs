@@ -88,9 +88,9 @@ pub enum Class {
     Number,
     /// NaN.
     NotANumber,
-    /// Not zero, subnormal, infinite or NaN.
+    /// Not subnormal, infinite or NaN. On an H200, this class includes zero; according to the PTX ISA, it does not.
     Normal,
-    /// Nonzero and below the smallest normal number.
+    /// Nonzero, with a magnitude below that of the smallest normal number.
     Subnormal,
 }
 
@@ -136,7 +136,7 @@ impl<'k, T: Real> Val<'k, T> {
     }
 }
 
-/// A floating-point type, or a packed pair of one, whose sign bits are known.
+/// A floating-point type that supports `copysign`: f16, bf16, f32, f64 and pairs.
 pub trait SignBits: Signed {
     #[doc(hidden)]
     const SIGNS: u64;
@@ -160,7 +160,7 @@ sign_bits! {
 }
 
 impl<'k, T: SignBits> Val<'k, T> {
-    /// Returns this number with the sign of `sign`. Emits `copysign` for f32 and f64, operations on bits for 16-bit numbers.
+    /// Returns this number with the sign of `sign`. Emits `copysign` for f32 and f64, and bitwise operations for 16-bit numbers.
     #[track_caller]
     pub fn copysign(self, sign: impl Into<Self>) -> Self {
         let sign = sign.into();

@@ -81,7 +81,8 @@ special_registers! {
     nctaid_z: u32 = "%nctaid.z";
     /// Returns the lane index of the thread in its warp, 0 to 31.
     laneid: u32 = "%laneid";
-    /// Returns the index of the warp on its multiprocessor, which may change; `tid / 32` is the warp index in the block.
+    /// Returns the index of the warp on its multiprocessor; this index may change while the kernel runs. `tid / 32` is the warp index in
+    /// the block.
     warpid: u32 = "%warpid";
     /// Returns the maximum number of warps on the multiprocessor.
     nwarpid: u32 = "%nwarpid";
@@ -89,7 +90,7 @@ special_registers! {
     smid: u32 = "%smid";
     /// Returns an upper bound on the indices of multiprocessors.
     nsmid: u32 = "%nsmid";
-    /// Returns the number of the launch in its context.
+    /// Returns the index of the launch in its context.
     gridid: u64 = "%gridid";
     /// Returns whether the launch specified the cluster shape. Requires sm_90 or later, like all cluster registers below.
     is_explicit_cluster: bool = "%is_explicit_cluster";
@@ -129,7 +130,7 @@ special_registers! {
     lanemask_le: u32 = "%lanemask_le";
     /// Returns a mask of the lanes above this one.
     lanemask_gt: u32 = "%lanemask_gt";
-    /// Returns a mask of this lane and the lanes above.
+    /// Returns a mask of this lane and the lanes above it.
     lanemask_ge: u32 = "%lanemask_ge";
     /// Returns the low 32 bits of the multiprocessor's cycle counter.
     clock: u32 = "%clock";

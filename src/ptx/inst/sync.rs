@@ -3,8 +3,7 @@
 use crate::ptx::{kernel::Builder, operand::Operand, types::Scalar, val::Val};
 
 impl<'k> Builder<'k> {
-    /// Emits `bar.sync 0`: waits until all threads of the block have arrived; their earlier writes are then visible to all of
-    /// them.
+    /// Emits `bar.sync 0`, which waits until all threads of the block have arrived; their earlier writes are then visible to all of them.
     #[doc(alias = "bar.sync")]
     #[doc(alias = "__syncthreads")]
     #[track_caller]
@@ -12,14 +11,14 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("bar.sync"), &[Val::from(0u32).operand(self)]);
     }
 
-    /// Waits at barrier `barrier`, 0 to 15, until `threads` threads, a multiple of 32, have arrived.
+    /// Waits at barrier `barrier` (0 to 15) until `threads` threads have arrived; `threads` must be a multiple of 32.
     #[doc(alias = "bar.sync")]
     #[track_caller]
     pub fn bar_sync(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {
         self.emit(format_args!("bar.sync"), &[barrier.into().operand(self), threads.into().operand(self)]);
     }
 
-    /// Arrives at barrier `barrier`, 0 to 15, without waiting; `threads`, a multiple of 32, is the total number of threads that arrive or
+    /// Arrives at barrier `barrier` (0 to 15) without waiting; `threads`, a multiple of 32, is the total number of threads that arrive or
     /// wait.
     #[doc(alias = "bar.arrive")]
     #[track_caller]

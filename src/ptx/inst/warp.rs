@@ -47,28 +47,30 @@ impl Shuffle {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns the value of the lane `delta` below, over the whole warp; lanes without a source keep their own value.
+    /// Returns the value of the lane whose index is lower by `delta`. The whole warp takes part; lanes without a source keep their own
+    /// value.
     #[doc(alias = "shfl.sync.up")]
     #[track_caller]
     pub fn shfl_up<T: Scalar>(self, value: Val<'k, T>, delta: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl(Shuffle::Up, value, delta.into())
     }
 
-    /// Returns the value of the lane `delta` above, over the whole warp; lanes without a source keep their own value.
+    /// Returns the value of the lane whose index is higher by `delta`. The whole warp takes part; lanes without a source keep their own
+    /// value.
     #[doc(alias = "shfl.sync.down")]
     #[track_caller]
     pub fn shfl_down<T: Scalar>(self, value: Val<'k, T>, delta: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl(Shuffle::Down, value, delta.into())
     }
 
-    /// Returns the value of lane `lane ^ bits`, over the whole warp.
+    /// Returns the value of the lane whose index differs from this lane's in the bits that are set in `bits`. The whole warp takes part.
     #[doc(alias = "shfl.sync.bfly")]
     #[track_caller]
     pub fn shfl_bfly<T: Scalar>(self, value: Val<'k, T>, bits: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl(Shuffle::Bfly, value, bits.into())
     }
 
-    /// Returns the value of lane `lane`, over the whole warp.
+    /// Returns the value of lane `lane`. The whole warp takes part.
     #[doc(alias = "shfl.sync.idx")]
     #[track_caller]
     pub fn shfl_idx<T: Scalar>(self, value: Val<'k, T>, lane: impl Into<Val<'k, u32>>) -> Val<'k, T> {
@@ -92,9 +94,9 @@ impl<'k> Builder<'k> {
         self.emit(["shfl.sync.", how.suffix(), ".b32"], &operands);
     }
 
-    /// Shuffles among the lanes of `mask` with an explicit clamp operand, and also returns whether the source lane is in range. Bits 0 to 4
-    /// of `clamp` are the last source lane; bits 8 to 12 select the bits of the lane index in which source and destination must agree,
-    /// which divides the warp into segments.
+    /// Shuffles among the lanes of `mask` with an explicit clamp operand. Also returns whether the source lane is in range. Bits 0 to 4 of
+    /// `clamp` are the last source lane; bits 8 to 12 select the bits of the lane index in which source and destination must agree, which
+    /// divides the warp into segments.
     #[doc(alias = "shfl.sync")]
     #[track_caller]
     pub fn shfl_with<T: Scalar>(
@@ -165,7 +167,7 @@ impl<'k> Builder<'k> {
         self.vote("ballot.b32", predicate.into(), mask.into())
     }
 
-    /// Returns the lanes of `mask` whose `value` equals this lane's, as a bit mask. Values must have 32 or 64 bits.
+    /// Returns the lanes of `mask` whose `value` equals that of this lane, as a bit mask. Values must have 32 or 64 bits.
     #[doc(alias = "match.any.sync")]
     #[track_caller]
     pub fn match_any<T: Bits>(self, value: Val<'k, T>, mask: impl Into<Val<'k, u32>>) -> Val<'k, u32> {
@@ -173,7 +175,8 @@ impl<'k> Builder<'k> {
         self.result(["match.any.sync.", T::UNTYPED], &operands)
     }
 
-    /// Returns `mask` if `value` is the same in all its lanes and 0 otherwise, and whether it is the same. Values must have 32 or 64 bits.
+    /// Returns `mask` if `value` is the same in all lanes of `mask`, and 0 otherwise; also returns whether it is the same. Values must have
+    /// 32 or 64 bits.
     #[doc(alias = "match.all.sync")]
     #[track_caller]
     pub fn match_all<T: Bits>(
@@ -193,7 +196,8 @@ impl<'k> Builder<'k> {
         self.result(format_args!("activemask.b32"), &[])
     }
 
-    /// Returns the index of one lane of `mask`, which is the same in all lanes, and whether that lane is this one. Requires sm_90 or later.
+    /// Elects one lane of `mask`. Returns its index, which is the same in all lanes, and whether this lane was elected. Requires sm_90 or
+    /// later.
     #[doc(alias = "elect.sync")]
     #[track_caller]
     pub fn elect(self, mask: impl Into<Val<'k, u32>>) -> (Val<'k, u32>, Val<'k, bool>) {

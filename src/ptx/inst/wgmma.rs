@@ -1,4 +1,4 @@
-//! Warpgroup products: `wgmma`, and the descriptors of its operands in shared memory (PTX ISA, "Asynchronous Warpgroup Level Matrix
+//! Warpgroup MMAs: `wgmma`, and the descriptors of its operands in shared memory (PTX ISA, "Asynchronous Warpgroup Level Matrix
 //! Instructions").
 
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::ptx::{
 
 /// The permutation of 16-byte chunks in shared memory that tensor copies and `wgmma` support (PTX ISA, "Swizzling Modes").
 ///
-/// Bits 4 to 6 of an address, the chunk index, are combined with bits 7 to 9 by exclusive or, as far as the width allows.
+/// Bits 7 to 9 of an address are XORed into bits 4 to 6, the index of the chunk; narrower swizzles use only the lower of these bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SwizzleMode {
     /// No permutation.
@@ -45,17 +45,17 @@ impl SwizzleMode {
 ///
 /// The operand consists of core matrices of 8 rows of 16 bytes, or, with a swizzle, 8 rows of the swizzle's width. For a K-major operand, a
 /// row contains consecutive elements along k, and `stride_bytes` is the distance between groups of 8 rows along M or N; without a swizzle,
-/// `leading_bytes` is the distance between core matrices along K. For an operand that is major in M or N, a row contains consecutive elements
-/// along m or n. Without a swizzle, `stride_bytes` is the distance between core matrices along M or N, and `leading_bytes` is that along K;
-/// with a swizzle, the two distances are exchanged.
+/// `leading_bytes` is the distance between core matrices along K. For an operand that is major in M or N, a row contains consecutive
+/// elements along m or n. Without a swizzle, `stride_bytes` is the distance between core matrices along M or N, and `leading_bytes` is that
+/// along K; with a swizzle, the two distances are exchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MatrixLayout {
-    /// The leading dimension byte offset: a multiple of 16 below 2¹⁸.
+    /// The leading dimension byte offset, a multiple of 16 that is less than 2¹⁸.
     pub leading_bytes: u32,
-    /// The stride dimension byte offset: a multiple of 16 below 2¹⁸.
+    /// The stride dimension byte offset, a multiple of 16 that is less than 2¹⁸.
     pub stride_bytes: u32,
-    /// The 128-byte row, 0 to 7, at which the pattern of the swizzle starts; 0 for an operand whose address is a multiple of the pattern
-    /// size (256, 512 or 1024 bytes).
+    /// The index of the 128-byte row, from 0 to 7, at which the pattern of the swizzle starts; 0 if the address of the operand is a
+    /// multiple of the pattern size (256, 512 or 1024 bytes).
     pub base_offset: u32,
     /// The swizzle.
     pub swizzle: SwizzleMode,
@@ -82,7 +82,7 @@ impl MatrixLayout {
     }
 }
 
-/// The descriptor of an operand of `wgmma` in shared memory: address and [layout](MatrixLayout) in 64 bits.
+/// The descriptor of an operand of `wgmma` in shared memory: its address and [layout](MatrixLayout), in 64 bits.
 #[derive(Clone, Copy)]
 #[doc(alias = "GmmaDescriptor")]
 pub struct MatrixDescriptor<'k> {
@@ -123,7 +123,7 @@ impl<'k> MatrixDescriptor<'k> {
         Val::pack(self.low, self.high)
     }
 
-    /// Returns the descriptor with these bits.
+    /// Returns the descriptor with the given bits.
     #[track_caller]
     pub fn from_bits(bits: impl Into<Val<'k, u64>>) -> Self {
         let bits = bits.into();
@@ -134,7 +134,7 @@ impl<'k> MatrixDescriptor<'k> {
 /// Operand A of a `wgmma`: registers or shared memory.
 #[derive(Clone, Copy, Debug)]
 pub enum WgmmaA<'v, 'k, T: Scalar = u32> {
-    /// The fragment of this thread, which must not be overwritten until a wait ensures that the product is complete.
+    /// The fragment of this thread, which must not be overwritten until a wait ensures that the `wgmma` is complete.
     Registers(&'v [Val<'k, T>]),
     /// A matrix in shared memory.
     Shared(MatrixDescriptor<'k>),
@@ -167,9 +167,9 @@ pub(crate) struct WgmmaTail<'k> {
 const MOST: usize = 128;
 
 impl<'k> Builder<'k> {
-    /// Orders this thread's register accesses before later `wgmma` instructions. Required before the first product, after writes to
-    /// accumulators or registers of A, and in a loop before the products of each iteration, because ptxas would otherwise insert a
-    /// fence there. All threads of the warpgroup must execute the call. Requires sm_90a.
+    /// Orders this thread's register accesses before later `wgmma` instructions. The fence is required before the first `wgmma`, after
+    /// writes to accumulators or registers of A, and in a loop before the `wgmma`s of each iteration, because ptxas would otherwise insert
+    /// a fence there. All threads of the warpgroup must execute the call. Requires sm_90a.
     #[doc(alias = "wgmma.fence")]
     #[doc(alias = "warpgroup_arrive")]
     #[track_caller]
@@ -177,7 +177,7 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("wgmma.fence.sync.aligned"), &[]);
     }
 
-    /// Commits all products of the warpgroup since the last commit as a group. Requires sm_90a.
+    /// Commits, as one group, all `wgmma`s that the warpgroup has issued since the last commit. Requires sm_90a.
     #[doc(alias = "wgmma.commit_group")]
     #[doc(alias = "warpgroup_commit_batch")]
     #[track_caller]
@@ -191,7 +191,7 @@ impl<'k> Builder<'k> {
         self.body().wgmma_groups
     }
 
-    /// Waits until at most the `pending` newest groups, 0 to 7, are in flight; the accumulators of the other groups may then be read.
+    /// Waits until at most the `pending` (0 to 7) newest groups are in flight; the accumulators of the other groups may then be read.
     /// Requires sm_90a.
     #[doc(alias = "wgmma.wait_group")]
     #[doc(alias = "warpgroup_wait")]

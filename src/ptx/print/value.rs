@@ -140,7 +140,7 @@ impl<'k> PrintValue<'k> {
 /// host, or a pointer.
 #[diagnostic::on_unimplemented(message = "`{Self}` cannot be printed from a kernel")]
 pub trait Print<'k>: Sized {
-    /// Returns the value with its type as a variant.
+    /// Returns the value as the variant for its type.
     fn print_value(self) -> PrintValue<'k>;
 }
 
@@ -195,7 +195,7 @@ impl<'k, T: Element, S: Space, A> Print<'k> for Ptr<'k, T, S, A> {
     note = "give one value or a tuple of up to 12: numbers, bits, predicates, pointers"
 )]
 pub trait PrintArgs<'k> {
-    /// Returns each value with its type as a variant.
+    /// Returns each value as the variant for its type.
     fn print_value(self) -> Vec<PrintValue<'k>>;
 }
 

@@ -23,7 +23,7 @@ impl<'k> Block<'k> {
         }
     }
 
-    /// Returns the uniformity that a condition must have to be equal for all threads of the block.
+    /// Returns the uniformity that a condition must have to be the same in all threads of the block.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::Block
     }

@@ -14,7 +14,7 @@ impl<'k> Lane<'k> {
         Self { k }
     }
 
-    /// Returns [`Uniformity::NONE`]: a single thread always agrees with itself.
+    /// Returns [`Uniformity::NONE`], because a condition is always uniform in a single thread.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::NONE
     }

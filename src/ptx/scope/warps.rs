@@ -36,7 +36,7 @@ impl<'k, const N: usize> Warps<'k, N> {
         Self { k }
     }
 
-    /// Returns the uniformity that a condition must have to be equal for all threads of these warps.
+    /// Returns the uniformity that a condition must have to be the same in all threads of these warps.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::Threads(Self::SIZE)
     }
@@ -136,7 +136,8 @@ impl<'k> Builder<'k> {
         Warps::new(self)
     }
 
-    /// Emits `work` for warp `rank` of the block only. `work` receives the warp; barriers of the block are rejected in it.
+    /// Emits `work` in a branch that only warp `rank` of the block executes. `work` receives the warp; the builder rejects block-wide
+    /// barriers in `work`.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -155,7 +156,7 @@ impl<'k> Builder<'k> {
         self.when_warps::<1>(rank, work);
     }
 
-    /// Emits `work` for warpgroup `rank` of the block only.
+    /// Emits `work` in a branch that only warpgroup `rank` of the block executes.
     #[track_caller]
     pub fn when_warp_group(self, rank: impl Into<Val<'k, u32>>, work: impl FnOnce(WarpGroup<'k>)) {
         self.when_warps::<4>(rank, work);
@@ -172,7 +173,7 @@ impl<'k> Builder<'k> {
     /// Returns the first of `count` barriers for groups of `threads` threads; the same barriers are reused for each size of
     /// group.
     #[track_caller]
-    fn named_barriers(self, threads: u32, count: u32) -> u32 {
+    pub(crate) fn named_barriers(self, threads: u32, count: u32) -> u32 {
         let first = self.body().named_barriers(threads, count);
         first.unwrap_or_else(|taken| {
             self.refuse(format!(

@@ -1,6 +1,6 @@
 //! Mnemonics in the manual's notation, such as `add{.rn|.rz}{.ftz}.f32`.
 
-/// A mnemonic with alternatives: `{.a|.b}` is at most one of them, `(.a|.b)` exactly one.
+/// A mnemonic with alternatives: `{.a|.b}` means at most one of them, and `(.a|.b)` means exactly one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     parts: Vec<Part>,

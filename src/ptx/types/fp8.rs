@@ -62,8 +62,8 @@ const E5M2: Fp8 = Fp8 { digits: 2, bias: 15, max: 0x7b };
 
 /// An 8-bit floating-point number with 4 bits of exponent and 3 of significand: `.e4m3`.
 ///
-/// Finite magnitudes reach 448; the format has NaN (0x7f, 0xff), but no infinities. It has no scalar arithmetic instructions: `mma`
-/// multiplies e4m3, and [`Val::to_f32`](crate::ptx::Val::to_f32) converts to f32.
+/// Finite magnitudes reach 448; the format has NaN (0x7f, 0xff), but no infinities. PTX has no scalar arithmetic instructions for e4m3, but
+/// `mma` multiplies it, and [`Val::to_f32`](crate::ptx::Val::to_f32) converts it to f32.
 #[allow(non_camel_case_types, reason = "named like the PTX type and like half's own types")]
 #[doc(alias = "fp8e4m3")]
 #[doc(alias = "float8_e4m3fn")]
@@ -73,8 +73,8 @@ pub struct e4m3(u8);
 
 /// An 8-bit floating-point number with 5 bits of exponent and 2 of significand: `.e5m2`, the upper half of an f16.
 ///
-/// Finite magnitudes reach 57,344; the format has infinities and NaN. It has no scalar arithmetic instructions: `mma` multiplies e5m2,
-/// and [`Val::to_f32`](crate::ptx::Val::to_f32) converts to f32.
+/// Finite magnitudes reach 57,344; the format has infinities and NaN. PTX has no scalar arithmetic instructions for e5m2, but `mma`
+/// multiplies it, and [`Val::to_f32`](crate::ptx::Val::to_f32) converts it to f32.
 #[allow(non_camel_case_types, reason = "named like the PTX type and like half's own types")]
 #[doc(alias = "fp8e5m2")]
 #[doc(alias = "float8_e5m2")]
@@ -85,9 +85,9 @@ pub struct e5m2(u8);
 macro_rules! formats {
     ($($t:ident, $format:ident, $one:literal, $smallest_normal:literal;)*) => {$(
         impl $t {
-            /// 0.
+            /// The number 0.
             pub const ZERO: Self = Self(0);
-            /// 1.
+            /// The number 1.
             pub const ONE: Self = Self($one);
             /// The largest finite number.
             pub const MAX: Self = Self($format.max);
@@ -110,14 +110,14 @@ macro_rules! formats {
                 self.0
             }
 
-            /// Converts from f32, rounding to nearest even. Numbers out of range and infinities become the largest finite number with the same
-            /// sign, and NaN becomes the positive [`NAN`](Self::NAN).
-            #[doc = concat!("\n\nThe result of `cvt.rn.satfinite.", stringify!($t), "x2.f32`.")]
+            /// Converts from f32, rounding to nearest even. Numbers out of range and infinities become the largest finite number with the
+            /// same sign, and NaN becomes the positive [`NAN`](Self::NAN).
+            #[doc = concat!("\n\nThe result is that of `cvt.rn.satfinite.", stringify!($t), "x2.f32`.")]
             pub fn from_f32(x: f32) -> Self {
                 Self($format.narrow(x, $format.max))
             }
 
-            /// Returns whether the sign bit is set: whether the number is negative, −0 or a negative NaN.
+            /// Returns whether the sign bit is set, that is, whether the number is negative, −0 or a negative NaN.
             pub const fn is_sign_negative(self) -> bool {
                 self.0 >> 7 == 1
             }
@@ -197,8 +197,8 @@ impl e5m2 {
     /// −∞.
     pub const NEG_INFINITY: Self = Self(0xfc);
 
-    /// Rounds to nearest even as [`from_f32`](Self::from_f32) does, but larger magnitudes become infinity, as in IEEE 754. PTX has no such
-    /// conversion.
+    /// Rounds to nearest even as [`from_f32`](Self::from_f32) does, but numbers out of range become infinite, as in IEEE 754. PTX has no
+    /// such conversion.
     pub fn from_f32_with_infinity(x: f32) -> Self {
         Self(E5M2.narrow(x, Self::INFINITY.0))
     }

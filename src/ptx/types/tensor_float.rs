@@ -7,19 +7,19 @@ const DROPPED: u32 = 0x1fff;
 /// Half a unit in the last place of tf32.
 const HALF: u32 = 0x1000;
 
-/// An f32 whose significand has 10 explicit bits instead of 23: `.tf32`. It occupies 32 bits; constructors and conversions
-/// clear the lower 13.
+/// An f32 whose significand has 10 explicit bits instead of 23: `.tf32`. It occupies 32 bits; constructors and conversions clear the lower
+/// 13 bits.
 ///
-/// `mma` multiplies tf32 and ignores the lower 13 bits of its operands, so buffers of tf32 may store any f32.
+/// `mma` ignores the lower 13 bits of tf32 operands, so buffers of tf32 may contain any f32.
 #[allow(non_camel_case_types, reason = "named like the PTX type and like half's own types")]
 #[derive(Clone, Copy, Default)]
 #[repr(transparent)]
 pub struct tf32(u32);
 
 impl tf32 {
-    /// 0.
+    /// The number 0.
     pub const ZERO: Self = Self(0);
-    /// 1.
+    /// The number 1.
     pub const ONE: Self = Self(0x3f80_0000);
     /// The largest finite number.
     pub const MAX: Self = Self(0x7f7f_e000);
@@ -42,14 +42,14 @@ impl tf32 {
         self.0
     }
 
-    /// Rounds to nearest, ties away from zero: the result of `cvt.rna.tf32.f32`, an instruction of all targets that support tf32. NaN keeps
-    /// the upper bits of its payload; if these are 0, it becomes infinity.
+    /// Rounds to nearest, ties away from zero, as `cvt.rna.tf32.f32` does; all targets that support tf32 have this instruction. NaN keeps
+    /// the upper bits of its payload; if these bits are 0, the result is infinity.
     pub const fn from_f32(x: f32) -> Self {
         let half = if x.is_finite() { HALF } else { 0 };
         Self::from_bits(x.to_bits() + half)
     }
 
-    /// Rounds to nearest, ties to even: the result of `cvt.rn.tf32.f32`. NaN becomes [`NAN`](Self::NAN).
+    /// Rounds to nearest, ties to even, as `cvt.rn.tf32.f32` does. NaN becomes [`NAN`](Self::NAN).
     pub const fn from_f32_ties_even(x: f32) -> Self {
         let bits = x.to_bits();
         match x.is_nan() {

@@ -9,7 +9,7 @@ use crate::ptx::error::BuildErrorKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConditionKind {
-    /// The condition of `if_` or `if_else`.
+    /// The condition of `if_`, `if_else` or `if_else_with`.
     If,
     /// The guard of `when`.
     When,

@@ -2,7 +2,7 @@
 //!
 //! Products and quotients are computed in [`Accumulate::Sum`]: f32 for tf32 and floating-point elements of 8 and 16 bits, with results that
 //! are rounded once more, and `i32` for 8-bit integers. Because of fused multiply-adds, each part of a product is rounded twice: once for a
-//! real product, and once for the result:
+//! product of real numbers, and once for the result:
 //!
 //! | | real part | imaginary part |
 //! | --- | --- | --- |

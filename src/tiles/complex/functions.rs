@@ -37,7 +37,8 @@ macro_rules! functions {
                 Complex { re: self.re, im: -self.im }
             }
 
-            /// Multiplies in place by a real factor: a number, a tile or vector of the same shape, or a vector that is broadcast.
+            /// Multiplies each element in place by a real factor: a number, a tile or vector of the same shape, or a vector that is
+            /// broadcast.
             #[must_use]
             #[track_caller]
             pub fn scale<R>(self, factor: R) -> Self
@@ -48,7 +49,8 @@ macro_rules! functions {
                 Complex { re: self.re * factor, im: self.im * factor }
             }
 
-            /// Returns `self · factor + addend`, computed in place. Each part is two fused multiply-adds, and is thus rounded twice.
+            /// Returns `self · factor + addend`, computed in place. Each part is computed with two fused multiply-adds, and is therefore
+            /// rounded twice.
             #[doc(alias = "fma")]
             #[must_use]
             #[track_caller]
@@ -65,7 +67,8 @@ macro_rules! functions {
                 self
             }
 
-            /// Returns `self + left · right`, computed in place. Each part is two fused multiply-adds, and is thus rounded twice.
+            /// Returns `self + left · right`, computed in place. Each part is computed with two fused multiply-adds, and is therefore
+            /// rounded twice.
             #[doc(alias = "fma")]
             #[must_use]
             #[track_caller]
@@ -82,7 +85,8 @@ macro_rules! functions {
                 self
             }
 
-            /// Replaces each number z with its reciprocal conj(z) / |z|², in place. The square may overflow or underflow first.
+            /// Replaces each number z with its reciprocal conj(z) / |z|², in place. |z|² may overflow or underflow even if the result would
+            /// not.
             #[must_use]
             #[track_caller]
             pub fn recip(mut self) -> Self
@@ -100,7 +104,7 @@ macro_rules! functions {
 
             /// Replaces each number a + ib with its exponential e^a · (cos b + i sin b), computed with approximations; see
             /// [`Builder::exp`](crate::ptx::Builder::exp), [`cos`](crate::ptx::Builder::cos) and [`sin`](crate::ptx::Builder::sin).
-            /// Elements of 16 bits are rounded once.
+            /// Elements of 8 and 16 bits are computed in f32 and then rounded once.
             #[must_use]
             #[track_caller]
             pub fn exp(mut self) -> Self

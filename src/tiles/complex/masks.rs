@@ -35,8 +35,8 @@ masks! {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Crt<'k, T, H, W, L> {
-    /// Replaces the elements at every (row, col) for which `f` holds with `re` + i · `im`, as
-    /// [`Rt::fill_where`](crate::tiles::Rt::fill_where) does. `f` is called once for each part.
+    /// Sets the element at each (row, col) for which `f` is true to `re` + i · `im`, as [`Rt::fill_where`](crate::tiles::Rt::fill_where)
+    /// does. `f` is called once for each part.
     #[must_use]
     #[track_caller]
     pub fn fill_where(

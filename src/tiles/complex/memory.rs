@@ -62,7 +62,7 @@ impl<'k, T: TensorElement, A: Readable> CglTile<'k, T, A> {
         load "Loads both parts and converts their elements" "GlTile" [U: TensorElement, const H: usize, const W: usize, L: RegisterLayout] () -> Crt<'k, U, H, W, L> where [T: Convert<U>];
     }
 
-    /// Loads both parts like [`load`](Self::load), but elements past the matrix's edges are `re` + i · `im`.
+    /// Loads both parts as [`load`](Self::load) does, but elements past the matrix's edges are `re` + i · `im`.
     #[track_caller]
     pub fn load_or<U, const H: usize, const W: usize, L>(self, re: U, im: U) -> Crt<'k, U, H, W, L>
     where
@@ -79,7 +79,7 @@ impl<'k, T: TensorElement, A: Readable> CglTile<'k, T, A, 1> {
         load "Loads both parts of a vector and converts their elements" "GlTile" [U: TensorElement, const N: usize, V: VectorLayout] () -> Crv<'k, U, N, V> where [T: Convert<U>];
     }
 
-    /// Loads both parts of a vector like [`load`](Self::load), but elements past the end are `re` + i · `im`.
+    /// Loads both parts of a vector as [`load`](Self::load) does, but elements past the end are `re` + i · `im`.
     #[track_caller]
     pub fn load_or<U, const N: usize, V>(self, re: U, im: U) -> Crv<'k, U, N, V>
     where
@@ -103,7 +103,7 @@ impl<'k, T: TensorElement, A: Writable> CglTile<'k, T, A> {
         self.im.store(&tile.im);
     }
 
-    /// Stores a shared tile with all threads of the block, as [`GlTile::store_shared`](crate::tiles::GlTile::store_shared) does.
+    /// Stores a shared tile using all threads of the block, as [`GlTile::store_shared`](crate::tiles::GlTile::store_shared) does.
     #[track_caller]
     pub fn store_shared<const H: usize, const W: usize, S: SharedSwizzle>(
         self,

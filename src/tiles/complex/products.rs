@@ -1,4 +1,4 @@
-//! Products of complex tiles, each computed as four real products.
+//! MMAs of complex tiles, each of which consists of four MMAs of real tiles.
 
 use super::Crt;
 use crate::{
@@ -15,9 +15,9 @@ use crate::{
 macro_rules! products {
     ($($method:ident($a:ident $b:ident): $formula:literal, A $ah:ident $aw:ident $al:ident, B $bh:ident $bw:ident $bl:ident;)*) => {
         impl<'k, C: TensorElement, const M: usize, const N: usize> Crt<'k, C, M, N, Row> {$(
-            #[doc = concat!("Returns this tile plus ", $formula, ", as [`Rt::", stringify!($method), "`] does, with four real products.")]
+            #[doc = concat!("Returns this tile plus ", $formula, ", as [`Rt::", stringify!($method), "`] does, with four MMAs of real tiles.")]
             ///
-            /// Accumulates in place. The imaginary parts of A are negated once, in fresh registers.
+            /// The results are accumulated in place. The imaginary parts of A are negated once, in fresh registers.
             #[must_use]
             #[track_caller]
             pub fn $method<A, B, const K: usize>(

@@ -89,7 +89,7 @@ impl<'k, P: StageTile<'k>> Complex<P> {
         tensor::Pending::by(owner.0, self.filled(), asynchronous)
     }
 
-    /// Fills both parts like [`fill`](Self::fill), but out-of-bounds elements become `re` + i · `im`, as with [`St::fill_or`].
+    /// Fills both parts as [`fill`](Self::fill) does, but out-of-bounds elements become `re` + i · `im`, as with [`St::fill_or`].
     #[track_caller]
     pub fn fill_or<T: TensorElement, A, const R: usize>(
         self,
@@ -114,7 +114,7 @@ impl<'k, P: StageTile<'k>> Complex<P> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Cst<'k, T, H, W, S> {
-    /// Stores a register tile of the same size with one warp and converts its elements, as [`St::store`] does.
+    /// Converts the elements of a register tile of the same size and stores them using one warp, as [`St::store`] does.
     #[track_caller]
     pub fn store<U: Convert<T>, L: RegisterLayout>(self, tile: &Crt<'k, U, H, W, L>) -> Pending<'k, Self> {
         const { assert_whole::<T, U, L>() };
@@ -128,7 +128,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Cst
         self.stored(|tile| store(&tile.as_ref().map_parts(St::storing)))
     }
 
-    /// Stores `re` + i · `im` in every element, with all warps of the block, as [`St::fill_with`] does.
+    /// Stores `re` + i · `im` in every element, using all warps of the block, as [`St::fill_with`] does.
     #[doc(alias = "zero")]
     #[doc(alias = "one")]
     #[track_caller]
@@ -139,7 +139,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Cst
         self.store_with(|tile| owner.over_warps(H as u32, |row| tile.subtile(row, 0).store(&band)))
     }
 
-    /// Copies another complex shared tile and converts its elements, with all warps of the block, as [`St::copy_from`] does.
+    /// Copies another complex shared tile and converts its elements, using all warps of the block, as [`St::copy_from`] does.
     #[doc(alias = "copy")]
     #[track_caller]
     pub fn copy_from<U: Convert<T>, Z: SharedSwizzle>(
@@ -155,7 +155,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Cst
 }
 
 impl<'k, T: TensorElement, const N: usize> Csv<'k, T, N> {
-    /// Stores a register vector of the same length with one warp and converts its elements, as [`Sv::store`] does.
+    /// Converts the elements of a register vector of the same length and stores them using one warp, as [`Sv::store`] does.
     #[track_caller]
     pub fn store<U: Convert<T>, V: VectorLayout>(self, vector: &Crv<'k, U, N, V>) -> Pending<'k, Self> {
         let _located = self.address().kernel().locate(Location::caller());
@@ -180,7 +180,7 @@ impl<'k, T: TensorElement, const N: usize> Csv<'k, T, N> {
         })
     }
 
-    /// Copies another complex shared vector and converts its elements, with the first warp of the block, as [`Sv::copy_from`] does.
+    /// Copies another complex shared vector and converts its elements, using the first warp of the block, as [`Sv::copy_from`] does.
     #[doc(alias = "copy")]
     #[track_caller]
     pub fn copy_from<U: Convert<T>>(self, from: &Complex<Filled<Sv<'k, U, N>>>) -> Pending<'k, Self> {
@@ -193,7 +193,7 @@ impl<'k, T: TensorElement, const N: usize> Csv<'k, T, N> {
 }
 
 impl<'k, P: Allocate<'k>> Complex<P> {
-    /// Returns a complex tile or vector of another type whose parts reuse the memory of this one's parts; see [`St::reuse`].
+    /// Returns a complex tile or vector of another type whose parts reuse the memory of the parts of this one; see [`St::reuse`].
     #[track_caller]
     pub fn reuse<Q: Allocate<'k>>(self) -> Complex<Q> {
         Complex { re: reuse(self.re), im: reuse(self.im) }
@@ -214,9 +214,9 @@ impl<'k, P: Allocate<'k>> Complex<Filled<P>> {
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>
     Complex<Filled<St<'k, T, H, W, S>>>
 {
-    /// Updates the tile in place, 16 rows at a time, with all warps of the block, as [`Filled::update`] does: `f` receives the index of these
-    /// rows, in units of subtiles, and their elements, and returns the new elements. Both parts of the rows are in registers: if the tile is
-    /// wider than about 8 subtiles, update parts of it with [`update_with`](Self::update_with).
+    /// Updates the tile in place, 16 rows at a time, using all warps of the block, as [`Filled::update`] does: `f` receives the index of a
+    /// row of subtiles and the elements of its 16 rows, and returns the new elements. Both parts of the rows are in registers, so if the
+    /// tile is wider than about 8 subtiles, update parts of it with [`update_with`](Self::update_with).
     #[doc(alias = "bin_map")]
     #[doc(alias = "row_map")]
     #[doc(alias = "col_map")]
@@ -243,7 +243,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>
         tile.owner().pending(tile)
     }
 
-    /// Atomically adds register tiles, from any warps, to rectangles of the tile, as [`Filled::add_with`] does, each part separately.
+    /// Atomically adds register tiles, from any warps, to rectangles of the tile, as [`Filled::add_with`] does. The two parts of a number
+    /// are added separately.
     #[doc(alias = "add_into")]
     #[track_caller]
     pub fn add_with(

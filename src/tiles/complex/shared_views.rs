@@ -47,13 +47,13 @@ impl<'k, T: TensorElement, const N: usize> Complex<Filled<Sv<'k, T, N>>> {
 impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle>
     Complex<Filled<St<'k, T, H, W, S>>>
 {
-    /// Stores the sum of each row to a complex shared vector, with all warps of the block, as [`Filled::row_sum`] does.
+    /// Stores the sum of each row to a complex shared vector, using all warps of the block, as [`Filled::row_sum`] does.
     #[track_caller]
     pub fn row_sum(&self, to: Csv<'k, T::Sum, H>) -> Pending<'k, Csv<'k, T::Sum, H>> {
         both(self.re.row_sum(to.re), self.im.row_sum(to.im))
     }
 
-    /// Stores the sum of each column to a complex shared vector, with all warps of the block, as [`Filled::col_sum`] does.
+    /// Stores the sum of each column to a complex shared vector, using all warps of the block, as [`Filled::col_sum`] does.
     #[track_caller]
     pub fn col_sum<const N: usize>(&self, to: Csv<'k, T::Sum, N>) -> Pending<'k, Csv<'k, T::Sum, N>> {
         both(self.re.col_sum(to.re), self.im.col_sum(to.im))
@@ -184,7 +184,7 @@ impl<'k, T: AtomicElement> Complex<Adding<Storing<'k, T>>> {
 }
 
 impl<'k, T: AtomicElement> Complex<Adding<StoringVector<'k, T>>> {
-    /// Adds a register vector to part `index`, in units of the register vector's length; each element is added once.
+    /// Adds a register vector to part `index` of the vector, where each part has the register vector's length; each element is added once.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const N: usize, V: VectorLayout>(

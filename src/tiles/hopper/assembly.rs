@@ -13,8 +13,8 @@ use crate::{
 /// it has read the previous one, and reuses a slot only after all warpgroups have contributed to the tile in the other slot.
 const SLOTS: u32 = 2;
 
-/// A shared tile of `H`×`W` subtiles for an operand. Each of `C` consumer warpgroups computes 64 of its rows; then all of them read the
-/// whole operand. Two tiles alternate from round to round.
+/// A shared tile of `H`×`W` subtiles for an operand of which each of `C` consumer warpgroups computes 64 rows and which all of these
+/// warpgroups then read in full. Two such tiles alternate from round to round.
 ///
 /// ```
 /// # use warpwright::{prelude::*, tiles::{consumers, producer}};
@@ -41,7 +41,7 @@ pub struct Assembly<'k, T, const H: usize, const W: usize, const C: usize> {
     base: Ptr<'k, u8, Shared>,
     /// One barrier per slot; it completes a phase when all warps have written their rows.
     full: Mbarrier<'k>,
-    /// The number of tiles that this warpgroup has contributed to.
+    /// The number of tiles to which this warpgroup has contributed.
     round: Var<'k, u32>,
     kind: PhantomData<fn() -> T>,
 }
@@ -95,7 +95,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, const C: usize> Assem
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Writes this warp's 16 rows, of the 64 rows of its warpgroup, to the next tile. Products that read the previous contents of the tile
+    /// Writes this warp's 16 rows, of the 64 rows of its warpgroup, to the next tile. `wgmma`s that read the previous contents of the tile
     /// must be complete.
     #[track_caller]
     pub fn contribute<T, U, const H: usize, const W: usize>(

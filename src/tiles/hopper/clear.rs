@@ -10,8 +10,8 @@ use crate::{
 };
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Writes zeros to the rows from `first` on of a tile of a received stage, before products read it. All threads of the warpgroup must
-    /// take part.
+    /// Writes zeros to the rows from `first` on of a tile of a received stage, before `wgmma`s read it. All threads of all consumers must
+    /// take part, because they share the stage.
     #[track_caller]
     pub(crate) fn clear_rows<T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>(
         self,
@@ -22,13 +22,19 @@ impl<'k, const C: usize> Consumer<'k, C> {
         let k = self.group().kernel();
         let _located = k.locate(Location::caller());
         let lane = k.lane().rank();
-        k.for_(Steps::new(first + self.warp(), St::<T, H, W, S>::ROWS).by(WARPS), |row| {
+        let warp = if C == 1 { self.warp() } else { self.rank() * WARPS + self.warp() };
+        k.for_(Steps::new(first + warp, St::<T, H, W, S>::ROWS).by(WARPS * C as u32), |row| {
             for col in (0..St::<T, H, W, S>::COLS).step_by(32) {
                 tile.tile.tensor.at_coord(&[row, lane + col]).store(zero::<T>());
             }
         });
         // Products read through the async proxy.
         k.fence_proxy_async(ProxySpace::Shared);
-        self.group().sync();
+        if C == 1 {
+            self.group().sync();
+        } else {
+            let threads = 32 * WARPS * C as u32;
+            k.bar_sync(k.named_barriers(threads, 1), threads);
+        }
     }
 }

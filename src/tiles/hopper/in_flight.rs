@@ -1,4 +1,4 @@
-//! Warpgroup products in flight: `wgmma` on tiles.
+//! Warpgroup MMAs in flight: `wgmma` on tiles.
 
 use std::{fmt, panic::Location};
 
@@ -14,10 +14,10 @@ use crate::{
     tiles::{Product, Row, Rt, registers::Registers},
 };
 
-/// A tile of 64 rows into which warpgroup products in flight accumulate. Each of the four warps owns a register tile of 16 rows.
+/// A tile of 64 rows into which `wgmma`s in flight accumulate. Each of the four warps owns a register tile of 16 rows.
 ///
-/// The registers cannot be accessed before [`wait`](Self::wait). Further products can be added; they execute in order. An `InFlight` can be
-/// loop state, so products can remain in flight from one iteration to the next.
+/// The registers cannot be accessed before [`wait`](Self::wait). Further `wgmma`s can be started; they execute in order. An `InFlight` can
+/// be loop state, so `wgmma`s can remain in flight from one iteration to the next.
 ///
 /// ```
 /// use warpwright::{prelude::*, ptx::ProxySpace};
@@ -42,9 +42,9 @@ use crate::{
 pub struct InFlight<'k, R> {
     k: Builder<'k>,
     tile: R,
-    /// The number of groups that the kernel had committed after the last product; `None` if there is no product.
+    /// The number of groups that the kernel had committed after the last `wgmma`; `None` if there is no `wgmma`.
     group: Option<u32>,
-    /// Whether the sum is logically zero but its registers have not been cleared, because the first product overwrites them.
+    /// Whether the sum is logically zero but its registers have not been cleared, because the first `wgmma` overwrites them.
     is_zero: bool,
 }
 
@@ -55,34 +55,34 @@ impl<R> fmt::Debug for InFlight<'_, R> {
 }
 
 impl<'k> WarpGroup<'k> {
-    /// Starts accumulating products of this warpgroup in each warp's register tile, which contains 16 of the group's 64 rows, or in an array
-    /// of such tiles for consecutive blocks of 64 rows.
+    /// Starts accumulating the MMAs of this warpgroup in each warp's register tile, which contains 16 of the group's 64 rows, or in an
+    /// array of such tiles for consecutive blocks of 64 rows.
     ///
-    /// Create the tiles before other products are in flight; otherwise, ptxas inserts a wait for these products before the accumulator
+    /// Create the tiles while no other `wgmma`s are in flight; otherwise, ptxas inserts a wait for these `wgmma`s before the accumulator
     /// registers are written (C7515).
     pub fn accumulate<R: Accumulators<'k>>(self, tiles: R) -> InFlight<'k, R> {
         InFlight::complete(self.kernel(), tiles)
     }
 
-    /// Starts accumulating products from zero, like [`accumulate`](Self::accumulate), but without instructions that write zeros: the first
-    /// product overwrites the registers, even while other products are in flight.
+    /// Starts accumulating from zero, as [`accumulate`](Self::accumulate) does with tiles of zeros, but without instructions that write
+    /// zeros: the first `wgmma` overwrites the registers. Other `wgmma`s may be in flight.
     ///
-    /// `group.accumulate_from_zero::<Rt<f32, 1, 8>>().mma_abt(q, k)` computes only the product.
+    /// For example, `group.accumulate_from_zero::<Rt<f32, 1, 8>>().mma_abt(q, k)` computes Q·Kᵀ.
     #[doc(alias = "scale-d")]
     #[track_caller]
     pub fn accumulate_from_zero<R: Accumulators<'k>>(self) -> InFlight<'k, R> {
         self.accumulate_anew(R::undefined(self.kernel()))
     }
 
-    /// Starts accumulating products from zero, as [`accumulate_from_zero`](Self::accumulate_from_zero) does, but in the registers of tiles
-    /// whose elements are no longer needed, such as tiles that a loop carries.
+    /// Starts accumulating from zero, as [`accumulate_from_zero`](Self::accumulate_from_zero) does, but in the registers of tiles whose
+    /// elements are no longer needed, such as tiles that a loop carries.
     #[doc(alias = "scale-d")]
     pub fn accumulate_anew<R: Accumulators<'k>>(self, tiles: R) -> InFlight<'k, R> {
         InFlight { is_zero: true, ..InFlight::complete(self.kernel(), tiles) }
     }
 }
 
-/// The register tiles in which a warpgroup accumulates products: one tile of 64 rows, or an array of tiles for consecutive blocks of 64
+/// The register tiles in which the MMAs of a warpgroup accumulate: one tile of 64 rows, or an array of tiles for consecutive blocks of 64
 /// rows. Each warp owns 16 rows of a block.
 pub trait Accumulators<'k>: State<'k> + sealed::Sealed {
     /// Returns tiles with uninitialized registers, which must be written before they are read.
@@ -124,12 +124,12 @@ impl<'k, C: TensorElement, const N: usize, const H: usize> Accumulators<'k> for 
 }
 
 impl<'k, R> InFlight<'k, R> {
-    /// Returns the tile of an accumulator without products in flight.
+    /// Returns the tile of an accumulator without `wgmma`s in flight.
     pub(super) fn complete(k: Builder<'k>, tile: R) -> Self {
         Self { k, tile, group: None, is_zero: false }
     }
 
-    /// Waits until the products are complete and returns the tile. Products that were started later remain in flight. All threads of the
+    /// Waits until the `wgmma`s are complete and returns the tile. `wgmma`s that were started later remain in flight. All threads of the
     /// warpgroup must execute the call.
     #[doc(alias = "wgmma.wait_group")]
     #[doc(alias = "warpgroup_wait")]
@@ -145,7 +145,7 @@ impl<'k, R> InFlight<'k, R> {
         self.tile
     }
 
-    /// Writes zeros to the registers if no product has overwritten them.
+    /// Writes zeros to the registers if no `wgmma` has overwritten them.
     #[track_caller]
     fn clear(&mut self)
     where
@@ -157,7 +157,7 @@ impl<'k, R> InFlight<'k, R> {
     }
 }
 
-/// Defines the products of accumulators `$tiles` with `$count` blocks of 64 rows.
+/// Defines the MMAs of accumulators `$tiles` with `$count` blocks of 64 rows.
 macro_rules! products {
     ([$($height:tt)*] $tiles:ty, $count:expr, $split:expr, $join:expr) => {
         impl<'k, C: TensorElement, const N: usize, $($height)*> InFlight<'k, $tiles> {
@@ -182,7 +182,7 @@ macro_rules! products {
                 self.multiplied::<A, B>(a.factor(), b.matrix().right())
             }
 
-            /// Adds A·Bᵀ, where B has `N`×`K` subtiles; otherwise like [`mma_ab`](Self::mma_ab).
+            /// Adds A·Bᵀ, where B has `N`×`K` subtiles. In other respects, the method is like [`mma_ab`](Self::mma_ab).
             #[doc(alias = "wgmma.mma_async")]
             #[doc(alias = "mma_ABt")]
             #[track_caller]
@@ -198,7 +198,8 @@ macro_rules! products {
                 self.mma_ab::<A, B, M, K>(a, b.matrix().transposed())
             }
 
-            /// Adds Aᵀ·B, where A has `K`×`M` subtiles and is in shared memory; otherwise like [`mma_ab`](Self::mma_ab).
+            /// Adds Aᵀ·B, where A has `K`×`M` subtiles and is in shared memory. In other respects, the method is like
+            /// [`mma_ab`](Self::mma_ab).
             #[doc(alias = "wgmma.mma_async")]
             #[doc(alias = "mma_AtB")]
             #[track_caller]
@@ -214,8 +215,8 @@ macro_rules! products {
                 self.mma_ab::<A, B, M, K>(a.matrix().transposed(), b)
             }
 
-            /// Adds Aᵀ·Bᵀ, where A has `K`×`M` subtiles, B has `N`×`K` subtiles, and both are in shared memory; otherwise like
-            /// [`mma_ab`](Self::mma_ab).
+            /// Adds Aᵀ·Bᵀ, where A has `K`×`M` subtiles, B has `N`×`K` subtiles, and both are in shared memory. In other respects, the
+            /// method is like [`mma_ab`](Self::mma_ab).
             #[doc(alias = "wgmma.mma_async")]
             #[doc(alias = "mma_AtBt")]
             #[track_caller]
@@ -267,7 +268,7 @@ fn array<T, const H: usize>(tiles: Vec<T>) -> [T; H] {
     tiles.try_into().unwrap_or_else(|_| unreachable!("a product has as many tiles as before"))
 }
 
-/// Emits the products of all steps along k as one group, into accumulators of 64×`cols` elements with these registers. The first step
+/// Emits the `wgmma`s of all steps along k as one group, into accumulators of 64×`cols` elements with these registers. The first step
 /// overwrites them if they are `undefined`.
 #[track_caller]
 fn multiply<'k, A, B, C>(

@@ -1,4 +1,4 @@
-//! The left factor of a warpgroup's product: in shared memory or in registers.
+//! The left operand of a warpgroup MMA, in shared memory or in registers.
 
 use super::matrix::{Descriptors, SharedMatrix, sealed};
 use crate::{
@@ -14,7 +14,8 @@ pub(super) enum Factor<'k, T: TensorElement> {
     Registers(Vec<Val<'k, T::Word>>),
 }
 
-/// A left operand in registers, 16 rows of `K` subtiles in each warp, that several products read. The tile can no longer be modified.
+/// A left operand in registers that several warpgroup MMAs can read; each warp owns 16 rows of `K` subtiles. The tile can no longer be
+/// modified.
 ///
 /// ```
 /// # use warpwright::prelude::*;
@@ -39,15 +40,15 @@ pub struct Frozen<'k, T: TensorElement, const K: usize> {
 }
 
 impl<'k, T: TensorElement, const K: usize> Rt<'k, T, 1, K, Row> {
-    /// Returns the tile as a left operand that several products of a warpgroup can read.
+    /// Returns the tile as a left operand that several MMAs of a warpgroup can read.
     #[must_use]
     pub fn frozen(self) -> Frozen<'k, T, K> {
         Frozen { tile: self }
     }
 }
 
-/// Operand A of a warpgroup product, with `M`×`K` subtiles: a matrix in shared memory, or, for 64 rows, a register tile of 16 rows in each
-/// warp. The register tile is in use until the product is complete and is therefore moved.
+/// Operand A of a warpgroup MMA, with `M`×`K` subtiles: a matrix in shared memory, or, for 64 rows, a register tile of 16 rows in each
+/// warp. The register tile is in use until the MMA is complete, and is therefore passed by value; a [`Frozen`] tile is passed by reference.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the left factor of a warpgroup's product of {M}×{K} subtiles of `{T}`",
     note = "expected rows of a shared tile, such as `a.rows::<4>(c.rank())`, or a register tile `Rt<T, 1, K, Row>` by value"

@@ -39,7 +39,7 @@ impl Blocks {
     }
 }
 
-/// A matrix of `H`×`W` subtiles in shared memory as an operand of a warpgroup product: a [`Filled`] tile, its [rows](Filled::rows) or
+/// A matrix of `H`×`W` subtiles in shared memory as an operand of a warpgroup MMA: a [`Filled`] tile, its [rows](Filled::rows) or
 /// [columns](Filled::cols), or the [transpose](Self::transposed) of these.
 #[derive(Clone, Copy)]
 pub struct SharedMatrix<'k, T, const H: usize, const W: usize> {
@@ -86,7 +86,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize> SharedMatrix<'k, T, H
         self.start.kernel()
     }
 
-    /// Returns the transpose, without emitting instructions. Products support rows along m or n (MN-major) only for 16-bit types.
+    /// Returns the transpose, without emitting instructions. `wgmma` supports rows along m or n (MN-major) only for 16-bit types.
     #[must_use]
     pub fn transposed(self) -> SharedMatrix<'k, T, W, H> {
         let Self { start, blocks, transposed, element } = self;
@@ -149,7 +149,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize> SharedMatrix<'k, T, H
 /// The depth of every `wgmma` in bytes (PTX ISA, "Asynchronous Warpgroup Level Matrix Shape").
 const K_BYTES: u32 = 32;
 
-/// An operand of a warpgroup product in shared memory, with `H`×`W` subtiles: a reference to a [`Filled`] tile, or a [`SharedMatrix`].
+/// An operand of a warpgroup MMA in shared memory, with `H`×`W` subtiles: a reference to a [`Filled`] tile, or a [`SharedMatrix`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a factor of {H}×{W} subtiles of `{T}` in shared memory",
     note = "expected a shared tile of this size and type by reference, or its `rows`, `cols` or `as_matrix().transposed()`"
@@ -159,7 +159,7 @@ pub trait SharedFactor<'k, T: TensorElement, const H: usize, const W: usize>: se
     fn matrix(self) -> SharedMatrix<'k, T, H, W>;
 }
 
-/// Seals the traits of factors.
+/// Seals the traits of operands.
 pub(super) mod sealed {
     pub trait Sealed {}
 }
@@ -187,7 +187,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Sha
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Returns the tile as an operand of a warpgroup product.
+    /// Returns the tile as an operand of a warpgroup MMA.
     #[must_use]
     pub fn as_matrix(&self) -> SharedMatrix<'k, T, H, W> {
         self.part()
@@ -199,7 +199,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         SharedMatrix { start: self.tile.address(), blocks, transposed: false, element: PhantomData }
     }
 
-    /// Returns part `index` of the tile's rows, `H2` rows of subtiles, as an operand of a product: `a.rows(c.rank())`.
+    /// Divides the tile's rows into parts of `H2` rows of subtiles and returns part `index` as an operand of a warpgroup MMA:
+    /// `a.rows(c.rank())`.
     ///
     /// `H2` must divide `H`. A constant index past the last part is rejected.
     #[track_caller]
@@ -214,7 +215,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         part
     }
 
-    /// Returns part `index` of the tile's columns, `W2` columns of subtiles, as an operand of a product.
+    /// Divides the tile's columns into parts of `W2` columns of subtiles and returns part `index` as an operand of a warpgroup MMA.
     ///
     /// `W2` must divide `W`, and each part must consist of whole blocks of the swizzle. A constant index past the last part is
     /// rejected.

@@ -41,14 +41,15 @@ impl<'k> Builder<'k> {
 }
 
 impl<T, const W: usize, const SLOTS: usize, const C: usize, S> Outbox<'_, T, W, SLOTS, C, S> {
-    /// Sets whether threads store the elements instead of tensor copies. This is required if the row pitch is not a multiple of 16 bytes.
+    /// Sets whether threads, rather than tensor copies, store the elements. This is required if the row pitch is not a multiple of 16
+    /// bytes.
     #[must_use]
     pub fn by_threads(self, by_threads: bool) -> Self {
         Self { by_threads, ..self }
     }
 
-    /// Stores only the first `rows` of every 64 rows, so tiles in global memory have `rows` rows. Values other than 8, 16, 32 and 64 are
-    /// rejected.
+    /// Stores only the first `rows` of every 64 rows, so that tiles in global memory have `rows` rows. The builder rejects values other
+    /// than 8, 16, 32 and 64.
     #[must_use]
     #[track_caller]
     pub fn first_rows(self, rows: u32) -> Self {
@@ -81,8 +82,9 @@ impl<'k, const C: usize> Consumer<'k, C> {
         self.send(None, outbox, tiles, |tile: Rt<'k, U, 1, W, Row>, _| tile, to);
     }
 
-    /// Applies `map` and stores the results as [`store`](Self::store) does. `map` receives tiles of 16 rows and `P` columns of subtiles, each
-    /// with the index of its block of 64 rows and its index in that block. `P` must divide `W`; smaller values require fewer registers.
+    /// Applies `map` and stores the results as [`store`](Self::store) does. `map` receives tiles of 16 rows and `P` columns of subtiles,
+    /// each together with the index of its block of 64 rows and its index in that block. `P` must divide `W`; smaller values require fewer
+    /// registers.
     #[track_caller]
     pub fn store_mapped<
         T,
@@ -111,8 +113,9 @@ impl<'k, const C: usize> Consumer<'k, C> {
         self.send(None, outbox, tiles, map, to);
     }
 
-    /// Converts the warpgroup's tiles and adds them to global memory, like [`store`](Self::store). Each element is added atomically, in any
-    /// order. The builder rejects the call unless the rows in global memory are known to be a multiple of 16 bytes long.
+    /// Converts the warpgroup's tiles as [`store`](Self::store) does, and adds them to global memory. Each element is added atomically, in
+    /// unspecified order. The builder rejects the call unless the length of the rows in global memory is known to be a multiple of 16
+    /// bytes.
     #[doc(alias = "cp.reduce.async.bulk.tensor")]
     #[track_caller]
     pub fn add<T, U, A, const W: usize, const SLOTS: usize, const N: usize, const H: usize, S>(
@@ -259,11 +262,13 @@ fn store_ends<'k, T: TensorElement, A: Writable, const W: usize, S: SharedSwizzl
         // Two threads for each row.
         let (row, parity) = (group.thread() & 63, group.thread() >> 6);
         k.if_(row.lt(rows), || {
-            for pair in 0..unit / 2 {
-                let at = within + (2 * pair) + parity;
+            // Copies of the body take ptxas more time than a loop, and few tiles have ends.
+            k.for_(unit / 2, |pair| {
+                k.no_unroll();
+                let at = within + pair * 2 + parity;
                 let value = staged.tensor.at_coord(&[row, at]).load();
                 to.at_coord(&[row, at + col]).store(value);
-            }
+            });
         });
     });
 }

@@ -12,8 +12,8 @@ use crate::{
 /// The number of registers per thread of a subtile.
 const REGISTERS: usize = 8;
 
-/// Shared memory through which the blocks of a cluster that compute parts of the same tile add their partial sums: `H` blocks of 64 rows
-/// and `N` columns of subtiles. Each block obtains the totals of `P` columns of subtiles.
+/// Shared memory through which the blocks of a cluster that compute parts of the same tile add their partial tiles of `H` · 64 rows and `N`
+/// columns of subtiles. Each block obtains the totals of `P` columns of subtiles.
 ///
 /// Each register is added to the same register of the corresponding threads in the other blocks, so the order of elements does not matter.
 pub struct ReduceScatter<'k, T, const H: usize, const N: usize, const P: usize> {
@@ -29,9 +29,9 @@ impl<T: TensorElement, const H: usize, const N: usize, const P: usize> fmt::Debu
 }
 
 impl<'k> Persistent<'k> {
-    /// Allocates the shared memory for adding tiles of `N` columns of subtiles across the [parts](Persistent::part) of a tile, each of
-    /// which obtains `P` columns of subtiles: `tiles.reduce_scatter::<f32, 1, 8, 4>()` for two parts. All threads of the cluster must
-    /// execute the call.
+    /// Allocates the shared memory for adding the partial tiles that the [parts](Persistent::part) of a tile compute, which have `N`
+    /// columns of subtiles. Each part obtains the totals of `P` columns of subtiles: `tiles.reduce_scatter::<f32, 1, 8, 4>()` for two
+    /// parts. All threads of the cluster must execute the call.
     #[track_caller]
     pub fn reduce_scatter<
         T: Arithmetic + TensorElement<Word = T>,
@@ -57,8 +57,8 @@ impl<'k> Persistent<'k> {
 }
 
 impl<'k> Consumer<'k, 1> {
-    /// Adds the tiles of the blocks that compute parts of the same tile, in the order of the parts, and returns the totals of this part's
-    /// columns. All threads of the warpgroup in each of these blocks must take part.
+    /// Adds the partial tiles of the blocks that compute parts of the same tile, in the order of the parts, and returns the totals of this
+    /// part's columns. All threads of the warpgroup in each of these blocks must take part.
     #[doc(alias = "st.async")]
     #[doc(alias = "DSMEM")]
     #[track_caller]

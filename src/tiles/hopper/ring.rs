@@ -6,7 +6,7 @@ use super::{
     in_flight::{Accumulators, InFlight},
     roles::{Consumer, Producer},
     schedule::{Blocks, Persistent},
-    stage::{EmptyStage, FillingStage, Received},
+    stage::{EmptyStage, FillingStage, Received, RingId},
     turns::{Turn, Turns},
 };
 use crate::{
@@ -33,6 +33,8 @@ pub struct Ring<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> {
     stage: Var<'k, u32>,
     /// The parity of the stage's phase, if the number of stages is not a power of two.
     parity: Var<'k, u32>,
+    /// The line that creates the ring.
+    created: &'static Location<'static>,
     tiles: PhantomData<Tiles>,
 }
 
@@ -88,12 +90,14 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
             Some(_) => k.this_cluster().sync(),
             None => k.this_block().sync(),
         }
-        Self { k, base, barriers, blocks, stage: k.var(0), parity: k.var(0), tiles: PhantomData }
+        let created = k.here();
+        Self { k, base, barriers, blocks, stage: k.var(0), parity: k.var(0), created, tiles: PhantomData }
     }
 }
 
 impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, N, C> {
-    /// Fills the stages with zeros, for tiles that copies fill only partially. All threads of the block must execute the call.
+    /// Fills the stages with zeros, for use with copies that fill only parts of the tiles. All threads of the block (in a kernel with
+    /// clusters, of the cluster) must execute the call.
     #[must_use]
     #[track_caller]
     pub fn zeroed(self) -> Self {
@@ -158,14 +162,18 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         self.advance();
     }
 
-    /// Waits until the next stage is full, and advances.
+    /// Waits until the next stage is full, and advances. Returns its tiles and its number.
     #[track_caller]
-    fn receive_next(&self) -> Received<'k, Tiles> {
+    fn receive_next(&self) -> (Tiles::Filled, Val<'k, u32>) {
         let (stage, parity) = self.position();
         self.barriers.at(stage).wait(parity);
         let tiles = self.tiles(stage).filled();
         self.advance();
-        Received { tiles, stage }
+        (tiles, stage)
+    }
+
+    fn id(&self) -> RingId {
+        RingId { register: self.stage.register(), created: self.created }
     }
 
     /// Advances by this number of stages.
@@ -178,7 +186,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         self.parity.set(quotient(number, N as u32) & 1);
     }
 
-    /// Accumulates the products of `count` stages; `received` is called when all stages have arrived, with products in flight.
+    /// Accumulates the MMAs of `count` stages; `received` is called when all stages have arrived, with `wgmma`s in flight.
     #[track_caller]
     fn accumulate<R: Accumulators<'k>>(
         &self,
@@ -190,7 +198,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
         let k = self.k;
         let state = (InFlight::complete(k, sum), Val::from(0));
         let (sum, last) = k.fold(count, state, |i, (sum, previous)| {
-            let Received { tiles, stage } = self.receive_next();
+            let (tiles, stage) = self.receive_next();
             let sum = k.unlocated(|| work(sum, &tiles));
             if N == 1 {
                 // The next tiles arrive in the same stage.
@@ -209,6 +217,13 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
             self.release_if(count.gt(0), last);
         }
         sum
+    }
+
+    /// Releases a stage when all lanes of the warp have finished reading.
+    #[track_caller]
+    fn release(&self, stage: Val<'k, u32>) {
+        self.k.warp().sync();
+        self.release_if(true.into(), stage);
     }
 
     /// If `condition` holds, arrives at the empty barrier of `stage` in every block that fills the stage, with one lane of the warp per block.
@@ -256,9 +271,9 @@ impl<'k> Producer<'k> {
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Accumulates the products of `count` stages of the ring and returns the sum. `work` is called once, adds the products of a stage to
-    /// those in flight, and borrows the stage. If the ring has several stages, the products of one stage remain in flight while the next
-    /// stage is awaited.
+    /// Accumulates the MMAs of `count` stages of the ring and returns the sum. `work` is called once; it borrows a stage and adds the
+    /// stage's `wgmma`s to those in flight. If the ring has several stages, the `wgmma`s of one stage remain in flight while the consumer
+    /// waits for the next stage.
     #[track_caller]
     pub fn run<Tiles: StageTiles<'k>, R: Accumulators<'k>, const N: usize>(
         self,
@@ -294,7 +309,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
     }
 
     /// Processes `count` stages of the ring in order. `work` is called once and borrows the stage, which is
-    /// [released](Self::release_loaded) when all threads of the warp have finished; no products may be in flight at that point.
+    /// [released](Self::release_loaded) when all threads of the warp have finished; no `wgmma`s may be in flight at that point.
     #[track_caller]
     pub fn each<Tiles: StageTiles<'k>, S: State<'k>, const N: usize>(
         self,
@@ -306,24 +321,26 @@ impl<'k, const C: usize> Consumer<'k, C> {
         let (k, count) = (ring.k, count.into());
         let _located = k.locate(Location::caller());
         k.fold(count, state, |i, state| {
-            let stage = ring.receive_next();
-            let state = k.unlocated(|| work(i, state, stage.tiles()));
-            self.release_loaded(ring, stage);
+            let (tiles, stage) = ring.receive_next();
+            let state = k.unlocated(|| work(i, state, &tiles));
+            k.fence_proxy_async(ProxySpace::Shared);
+            ring.release(stage);
             state
         })
     }
 
-    /// Waits for the next stage of the ring.
+    /// Waits for the next stage of the ring and returns it.
     #[track_caller]
     pub fn receive<Tiles: StageTiles<'k>, const N: usize>(
         self,
         ring: &Ring<'k, Tiles, N, C>,
     ) -> Received<'k, Tiles> {
         let _located = ring.k.locate(Location::caller());
-        ring.receive_next()
+        let (tiles, stage) = ring.receive_next();
+        Received::new(ring.k, ring.id(), tiles, stage)
     }
 
-    /// Releases a stage after its elements have been loaded into registers, so that the producer may refill it. Products that read the
+    /// Releases a stage after its elements have been loaded into registers, so that the producer may refill it. `wgmma`s that read the
     /// stage must be complete.
     ///
     /// Loads and tensor copies access memory through different proxies: without the fence that this call emits, the next copy may overtake
@@ -342,8 +359,11 @@ impl<'k, const C: usize> Consumer<'k, C> {
         self.release(ring, stage);
     }
 
-    /// Releases a stage that only products have read, so that the producer may refill it. These products must be complete. After loads into
+    /// Releases a stage that only `wgmma`s have read, so that the producer may refill it. These `wgmma`s must be complete. After loads into
     /// registers, call [`release_loaded`](Self::release_loaded) instead.
+    ///
+    /// The builder rejects the call if `ring` is not the ring that the stage was received from. It also rejects kernels that receive a
+    /// stage without releasing it.
     #[track_caller]
     pub fn release<Tiles: StageTiles<'k>, const N: usize>(
         self,
@@ -351,8 +371,6 @@ impl<'k, const C: usize> Consumer<'k, C> {
         stage: Received<'k, Tiles>,
     ) {
         let _located = ring.k.locate(Location::caller());
-        // Wait until all lanes have finished reading.
-        ring.k.warp().sync();
-        ring.release_if(true.into(), stage.stage);
+        ring.release(stage.released_to(ring.id()));
     }
 }

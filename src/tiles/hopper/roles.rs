@@ -4,8 +4,8 @@ use std::{fmt, panic::Location};
 
 use crate::ptx::{Builder, Scope, Val, WarpGroup};
 
-/// The thread that fills rings: the first thread of the producer warpgroup. No other thread executes the producer's code, which therefore
-/// must not synchronize threads.
+/// The thread that fills rings: the first thread of the producer warpgroup. It alone executes the producer's code, which therefore must not
+/// synchronize threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Producer<'k> {
     k: Builder<'k>,
@@ -87,7 +87,7 @@ impl<'k> Builder<'k> {
     /// registers among them (`setmaxnreg`: multiples of 8 from 24 to 256). Requires sm_90a. The builder rejects block-wide barriers in either
     /// role, roles that require more registers than the block has, and a producer with more registers per thread than threads have at launch.
     ///
-    /// Finally, all blocks of a cluster wait for each other, because stages are filled and released across blocks.
+    /// At the end, all blocks of a cluster wait for each other, because stages are filled and released across blocks.
     #[doc(alias = "setmaxnreg")]
     #[doc(alias = "warp specialization")]
     #[track_caller]

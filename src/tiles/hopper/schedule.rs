@@ -3,7 +3,7 @@
 use std::{fmt, panic::Location};
 
 use super::{roles::Consumer, turns::Turn};
-use crate::ptx::{Builder, Dim, IntoDim, Steps, Val, quotient, remainder};
+use crate::ptx::{Builder, Dim, IntoDim, State, Steps, Val, quotient, remainder};
 
 /// The order in which the tiles of a result are computed.
 ///
@@ -37,14 +37,15 @@ impl fmt::Display for Schedule {
 }
 
 impl Schedule {
-    /// Returns the row-major order: rows from top to bottom, each from left to right.
+    /// Returns the row-major order: rows from top to bottom, and the tiles of each row from left to right.
     #[must_use]
     pub const fn linear() -> Self {
         Self { group: 1, cluster: None, parts: 1, back_and_forth: false }
     }
 
-    /// Returns the order of groups of `rows` rows (at least 1), top to bottom; in a group, columns from left to right, each from top to
-    /// bottom. Tiles that are computed simultaneously then share rows of A and columns of B in the L2 cache.
+    /// Returns the order by groups of `rows` rows (at least 1), from top to bottom; within a group, columns are ordered from left to right,
+    /// and the tiles of each column from top to bottom. Tiles that are computed simultaneously then share rows of A and columns of B in the
+    /// L2 cache.
     #[must_use]
     pub const fn grouped(rows: u32) -> Self {
         Self { group: if rows == 0 { 1 } else { rows }, cluster: None, parts: 1, back_and_forth: false }
@@ -56,8 +57,8 @@ impl Schedule {
         self.group
     }
 
-    /// Lets the blocks of a cluster compute `rows`×`cols` tiles simultaneously; the order then applies to these rectangles. By default, the
-    /// blocks compute adjacent tiles of one column.
+    /// Lets the blocks of a cluster simultaneously compute a rectangle of `rows`×`cols` tiles; the order then applies to these rectangles.
+    /// By default, the blocks compute adjacent tiles of one column.
     #[must_use]
     pub const fn per_cluster(self, rows: u32, cols: u32) -> Self {
         Self { cluster: Some([rows, cols]), ..self }
@@ -71,16 +72,28 @@ impl Schedule {
         Self { back_and_forth: true, ..self }
     }
 
-    /// Lets `parts` blocks of a cluster (at least 1) compute each tile together: each block computes a part of the tile's steps
-    /// ([`Persistent::part`]). Use this if the result has fewer tiles than the device has multiprocessors.
+    /// Lets `parts` (at least 1) blocks of a cluster compute each tile together: each block computes a part of the tile's steps
+    /// ([`Persistent::part`]). Use this method if the result has fewer tiles than the device has multiprocessors.
     #[doc(alias = "split-K")]
     #[must_use]
     pub const fn split(self, parts: u32) -> Self {
         Self { parts: if parts == 0 { 1 } else { parts }, ..self }
     }
 
-    /// Returns the row and column of the tile with this number, for a result of `rows`×`cols` tiles. The result for a number past the last
-    /// tile is unspecified.
+    /// Returns the number of blocks of a cluster that compute a tile together.
+    #[must_use]
+    pub const fn parts(self) -> u32 {
+        self.parts
+    }
+
+    /// Returns the numbers of rows and columns of tiles that the blocks of a cluster compute simultaneously, at least 1.
+    pub(super) fn rectangle(self) -> (u32, u32) {
+        let [rows, cols] = self.cluster.unwrap_or([1, 1]);
+        (rows.max(1), cols.max(1))
+    }
+
+    /// Returns the row and column of tile `number` of a result of `rows`×`cols` tiles. They are unspecified if `number` is past the last
+    /// tile.
     #[must_use]
     pub fn tile(self, number: u32, rows: u32, cols: u32) -> (u32, u32) {
         let group = self.group.min(rows.max(1));
@@ -91,7 +104,7 @@ impl Schedule {
         (first + within % height, within / height)
     }
 
-    /// Returns which of `blocks` resident blocks, or clusters, computes the tile with this number.
+    /// Returns which of `blocks` resident blocks, or clusters, computes tile `number`.
     #[must_use]
     pub fn block(self, number: u32, blocks: u32) -> u32 {
         let blocks = blocks.max(1);
@@ -108,15 +121,19 @@ impl Schedule {
         cols: Val<'k, u32>,
     ) -> (Val<'k, u32>, Val<'k, u32>) {
         if self.group == 1 {
-            return (number / cols, number % cols);
+            let row = number / cols;
+            return (row, number - row * cols);
         }
         // With more rows in a group than the result has, the product could overflow.
         let group = rows.min(self.group);
         let of_group = cols * group;
-        let first = number / of_group * group;
+        let groups = number / of_group;
+        let first = groups * group;
         let height = (rows - first).min(group);
-        let within = number % of_group;
-        (first + within % height, within / height)
+        // A product and a difference take fewer instructions than a second division.
+        let within = number - groups * of_group;
+        let col = within / height;
+        (first + (within - col * height), col)
     }
 }
 
@@ -150,7 +167,8 @@ impl<'k> Blocks<'k> {
     }
 }
 
-/// Blocks of a cluster that load the same tile: each of them loads a part for all ([`GlTile::multicast`](crate::tiles::GlTile::multicast)).
+/// Blocks of a cluster that load the same tile: each block loads a part for all of them
+/// ([`GlTile::multicast`](crate::tiles::GlTile::multicast)).
 #[derive(Clone, Copy, Debug)]
 pub struct Sharing<'k> {
     /// The index of this block among them.
@@ -175,7 +193,7 @@ pub struct Persistent<'k> {
     parts: u32,
 }
 
-/// A part of the steps of a tile that several blocks of a cluster compute together.
+/// A part of the steps of a tile, where several blocks of a cluster compute the tile together.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'k> {
     rank: Val<'k, u32>,
@@ -188,7 +206,7 @@ impl<'k> Part<'k> {
         self.rank
     }
 
-    /// Returns the first step of this part and its number of steps, given the total number of steps. All parts have the same number of
+    /// Returns the first step and the number of steps of this part, given the total number of steps. All parts have the same number of
     /// steps, except that the last ones may have fewer.
     #[track_caller]
     pub fn of(self, steps: impl Into<Val<'k, u32>>) -> (Val<'k, u32>, Val<'k, u32>) {
@@ -200,8 +218,8 @@ impl<'k> Part<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Declares a grid of one block per multiprocessor, in whole clusters, or fewer if there are fewer tiles, and returns the tiles of
-    /// this block: `k.persistent(Schedule::grouped(8), m.ceil_div(128), n.ceil_div(256))`.
+    /// Declares a grid of one block per multiprocessor, in whole clusters, or of fewer blocks if there are fewer tiles, and returns the
+    /// tiles of this block: `k.persistent(Schedule::grouped(8), m.ceil_div(128), n.ceil_div(256))`.
     ///
     /// The blocks of a cluster compute adjacent tiles simultaneously ([`Schedule::per_cluster`]). Tiles past the last row or column are also
     /// computed, but loads from them return zero, and stores to them have no effect. The builder rejects the call if `rows` and `cols`
@@ -249,7 +267,7 @@ impl<'k> Persistent<'k> {
     /// Emits a loop over the tiles of this block: `each` is called once, with the row and column of the tile.
     #[track_caller]
     pub fn each(self, each: impl FnOnce(Val<'k, u32>, Val<'k, u32>)) {
-        self.every(1, 0.into(), |_, row, col| each(row, col));
+        self.every(1, 0.into(), (), |_, row, col, ()| each(row, col));
     }
 
     /// Emits a loop over the tiles of one of `C` consumer warpgroups that take [turns](crate::tiles::Turns): tiles `c.rank()`, `c.rank() +
@@ -261,16 +279,38 @@ impl<'k> Persistent<'k> {
         c: Consumer<'k, C>,
         each: impl FnOnce(Turn<'k>, Val<'k, u32>, Val<'k, u32>),
     ) {
-        self.every(C as u32, c.rank(), |number, row, col| each(Turn { number }, row, col));
+        self.every(C as u32, c.rank(), (), |number, row, col, ()| each(Turn { number }, row, col));
     }
 
-    /// Emits a loop over tiles `first`, `first + turns`, … of the block; `each` also receives the tile's number in the block.
+    /// Emits a loop like [`each_in_turn`](Self::each_in_turn), but only over tiles in rows for which `keep` returns true: the warpgroups take
+    /// turns at these. `row` is called once, with the number of the row, and `each` with its result; `keep` must return the same for all
+    /// threads of the block.
     #[track_caller]
-    fn every(
+    pub(crate) fn each_kept_in_turn<const C: usize, R>(
+        self,
+        c: Consumer<'k, C>,
+        row: impl FnOnce(Val<'k, u32>) -> R,
+        keep: impl FnOnce(&R) -> Val<'k, bool>,
+        each: impl FnOnce(Turn<'k>, R, Val<'k, u32>),
+    ) {
+        self.every(1, 0.into(), Val::from(0), |_, number_of_row, col, number| {
+            let row = row(number_of_row);
+            let kept = keep(&row);
+            let is_own = kept & remainder(number, C as u32).eq(c.rank());
+            self.k.if_(is_own.assume_uniform(c.group()), || each(Turn { number }, row, col));
+            kept.select(number + 1, number)
+        });
+    }
+
+    /// Emits a loop over tiles `first`, `first + turns`, … of the block that carries `state`; `each` also receives the tile's number in the
+    /// block.
+    #[track_caller]
+    fn every<S: State<'k>>(
         self,
         turns: u32,
         first: Val<'k, u32>,
-        each: impl FnOnce(Val<'k, u32>, Val<'k, u32>, Val<'k, u32>),
+        state: S,
+        each: impl FnOnce(Val<'k, u32>, Val<'k, u32>, Val<'k, u32>, S) -> S,
     ) {
         let Self { k, schedule, rows, cols, cluster, parts } = self;
         let _located = k.locate(Location::caller());
@@ -279,11 +319,11 @@ impl<'k> Persistent<'k> {
             _ => (k.clusterid_x(), k.nclusterid_x()),
         };
         let count = rows * cols;
-        let tile = |number: Val<'k, u32>, of_block: Val<'k, u32>| {
+        let tile = |number: Val<'k, u32>, of_block: Val<'k, u32>, state| {
             let (row, col) = schedule.emit(number, rows, cols);
             let [within_row, within_col] = self.in_cluster();
             let (row, col) = (row * cluster[0] + within_row, col * cluster[1] + within_col);
-            k.unlocated(|| each(of_block, row, col));
+            k.unlocated(|| each(of_block, row, col, state))
         };
         if schedule.back_and_forth {
             // In an even round, block b has tile b of the round; in an odd round, tile b counted from the end.
@@ -293,12 +333,14 @@ impl<'k> Persistent<'k> {
             };
             let whole = count / step;
             let rounds = number(whole).lt(count).select(whole + 1, whole);
-            k.for_(Steps::new(first, rounds).by(turns), |round| tile(number(round), round));
+            k.fold(Steps::new(first, rounds).by(turns), state, |round, state| {
+                tile(number(round), round, state)
+            });
         } else {
             let all = Steps::new(first.mad(step, start), count).by(step * turns);
-            k.fold(all, first, |number, of_block| {
-                tile(number, of_block);
-                of_block + turns
+            k.fold(all, (first, state), |number, (of_block, state)| {
+                let state = tile(number, of_block, state);
+                (of_block + turns, state)
             });
         };
     }

@@ -1,10 +1,16 @@
 //! The states of a ring's stage: empty, being filled by tensor copies, and received.
 
-use std::{fmt, marker::PhantomData, panic::Location};
+use std::{
+    fmt,
+    hash::{Hash, Hasher},
+    marker::PhantomData,
+    panic::Location,
+    thread,
+};
 
 use super::tensor_copy::BoxSources;
 use crate::{
-    ptx::{Builder, Mbarrier, State, Val, Visitor},
+    ptx::{BuildErrorKind, Builder, Mbarrier, RegId, State, Val, Visitor},
     tiles::stages::StageTiles,
 };
 
@@ -43,11 +49,46 @@ impl<'k, Tiles: StageTiles<'k>> EmptyStage<'k, Tiles> {
     }
 }
 
+/// The identity of a ring.
+#[derive(Clone, Copy)]
+pub(super) struct RingId {
+    /// The register of the ring's next stage, which no other ring has.
+    pub(super) register: RegId,
+    /// The line that creates the ring.
+    pub(super) created: &'static Location<'static>,
+}
+
+impl PartialEq for RingId {
+    fn eq(&self, other: &Self) -> bool {
+        self.register == other.register
+    }
+}
+
+impl Hash for RingId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.register.hash(state);
+    }
+}
+
+impl fmt::Debug for RingId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a stage of the ring that {} creates", self.created)
+    }
+}
+
 /// A stage of a ring whose tiles have arrived; consumers release it when they have finished reading.
+///
+/// The builder rejects kernels that drop a stage instead, because the producer would wait for it forever.
 #[must_use = "release the stage, or the producer waits for it forever"]
 pub struct Received<'k, Tiles: StageTiles<'k>> {
+    k: Builder<'k>,
     pub(super) tiles: Tiles::Filled,
     pub(super) stage: Val<'k, u32>,
+    ring: RingId,
+    /// The line that receives the stage.
+    at: &'static Location<'static>,
+    /// Whether the stage may be dropped: it has been released, or another value represents it.
+    released: bool,
 }
 
 impl<'k, Tiles: StageTiles<'k>> fmt::Debug for Received<'k, Tiles> {
@@ -57,9 +98,37 @@ impl<'k, Tiles: StageTiles<'k>> fmt::Debug for Received<'k, Tiles> {
 }
 
 impl<'k, Tiles: StageTiles<'k>> Received<'k, Tiles> {
+    #[track_caller]
+    pub(super) fn new(k: Builder<'k>, ring: RingId, tiles: Tiles::Filled, stage: Val<'k, u32>) -> Self {
+        Self { k, tiles, stage, ring, at: k.here(), released: false }
+    }
+
     /// Returns the tiles.
     pub fn tiles(&self) -> &Tiles::Filled {
         &self.tiles
+    }
+
+    /// Returns the number of the stage, which is released to this ring; rejects the release if it belongs to another ring.
+    #[track_caller]
+    pub(super) fn released_to(mut self, ring: RingId) -> Val<'k, u32> {
+        self.released = true;
+        if self.ring != ring {
+            self.k.refuse(format!(
+                "expected a release to the ring of the stage, which {} creates, found the ring that {} creates",
+                self.ring.created, ring.created
+            ));
+        }
+        self.stage
+    }
+}
+
+impl<'k, Tiles: StageTiles<'k>> Drop for Received<'k, Tiles> {
+    fn drop(&mut self) {
+        // The body may be borrowed while a panic unwinds.
+        if !self.released && !thread::panicking() {
+            let why = "expected a received stage to be released, found one that is dropped: its producer would wait for it forever";
+            self.k.body().fail(BuildErrorKind::Refused(why.into()), self.at);
+        }
     }
 }
 
@@ -69,6 +138,8 @@ where
 {
     #[track_caller]
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        visitor.unchanged(&self.ring);
+        self.released |= visitor.leaves_branch();
         self.tiles.visit(visitor);
         self.stage.visit(visitor);
     }

@@ -77,8 +77,9 @@ impl<T: TensorElement, A> fmt::Debug for FirstRows<'_, T, A> {
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns a tile of `rows` rows as a source that fills only the first rows of a shared tile. `rows` must be a multiple of 8 that divides
-    /// the height of the shared tile. This saves time: copying rows past the edge takes as long as copying other rows.
+    /// Returns a tile of `rows` rows as a source that fills only the first rows of a shared tile. `rows` must be a multiple of 8 that
+    /// divides the height of the shared tile. Loading only these rows saves time, because copying rows past the edge takes as long as
+    /// copying other rows.
     pub fn first_rows(self, rows: u32) -> FirstRows<'k, T, A> {
         FirstRows { tile: self, rows }
     }
@@ -115,8 +116,8 @@ impl<T: TensorElement, A> fmt::Debug for Multicast<'_, T, A> {
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns the tile as a source for several blocks of the cluster, each of which fills its own stage with the tile: every block loads an
-    /// equal part of the rows and copies it to all of them. All of these blocks must pass the same tile.
+    /// Returns the tile as a source for several blocks of the cluster, each of which fills its own stage with the tile: every block loads
+    /// an equal part of the rows and copies it to the stages of all these blocks. All of the blocks must pass the same tile.
     #[doc(alias = ".multicast::cluster")]
     pub fn multicast(self, among: Sharing<'k>) -> Multicast<'k, T, A> {
         Multicast { tile: self, among }
@@ -139,7 +140,7 @@ pub trait BoxSource<'k, Tile: StageTile<'k>>: Sealed {
     fn bytes(&self, whole: u32) -> u32 {
         whole
     }
-    /// Starts the copies to the tile, which signal completion at `barrier`. One thread executes the call.
+    /// Starts the copies to the tile, which signal completion at `barrier`. Only one thread may execute the call.
     #[doc(hidden)]
     #[track_caller]
     fn copy_to(&self, tile: &Tile, barrier: Mbarrier<'k>);
@@ -191,14 +192,14 @@ impl<T: TensorElement, A> fmt::Debug for Joined<'_, T, A> {
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns a source that fills the upper half of a shared tile from this tile and the lower half from `other`. Each of them has half the
-    /// height of the shared tile.
+    /// Returns a source that fills the upper half of a shared tile from this tile and the lower half from `other`. Each of the two tiles
+    /// has half the height of the shared tile.
     pub fn above(self, other: Self) -> Joined<'k, T, A> {
         Self::stacked(vec![self, other])
     }
 
-    /// Returns a source that fills the left half of a shared tile from this tile and the right half from `other`. Each of them has half the
-    /// width of the shared tile, and this half must be a multiple of the swizzle's width.
+    /// Returns a source that fills the left half of a shared tile from this tile and the right half from `other`. Each of the two tiles has
+    /// half the width of the shared tile, and this half must be a multiple of the swizzle's width.
     pub fn left_of(self, other: Self) -> Joined<'k, T, A> {
         Joined { tiles: vec![self, other], axis: 1 }
     }
@@ -360,7 +361,7 @@ pub trait BoxSources<'k, Tiles: StageTiles<'k>>: Sealed {
     /// Returns the number of bytes that arrive in the tiles.
     #[doc(hidden)]
     fn bytes(&self) -> u32;
-    /// Starts the copies to the tiles, which signal completion at `barrier`. One thread executes the call.
+    /// Starts the copies to the tiles, which signal completion at `barrier`. Only one thread may execute the call.
     #[doc(hidden)]
     #[track_caller]
     fn copy_to(&self, tiles: &Tiles, barrier: Mbarrier<'k>);

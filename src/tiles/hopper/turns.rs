@@ -70,8 +70,8 @@ impl<'k, const C: usize> Turns<'k, C> {
     }
 }
 
-/// A baton that `C` consumer warpgroups pass to each other. In every round, each warpgroup holds it once, in the order of their ranks. A
-/// warpgroup waits only when it takes the baton, and may do other work until then.
+/// A baton that `C` consumer warpgroups pass to each other. In every round, each warpgroup holds the baton once, in the order of the
+/// warpgroups' ranks. A warpgroup waits only when it takes the baton, and may do other work until then.
 ///
 /// ```
 /// # use warpwright::{prelude::*, tiles::{consumers, producer}};
@@ -114,8 +114,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Waits for the baton, executes `work`, which is called once, and passes the baton on. All warpgroups must execute the call the same
-    /// number of times.
+    /// Waits for the baton, executes `work` once, and passes the baton on. All warpgroups must execute the call the same number of times.
     #[track_caller]
     pub fn hold<R>(self, baton: &Baton<'k, C>, work: impl FnOnce() -> R) -> R {
         let k = baton.turns.k;

@@ -6,7 +6,7 @@ use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
 use half::{bf16, f16};
 use warpwright::{
     gpu::{CublasLtTypes, Gpu},
-    kernels::{Gemm, GemmArgs, GemmSum},
+    kernels::{Epilogue, Gemm, GemmArgs, GemmSum, PartialGemmArgs, SumOfPartsArgs},
     prelude::{e4m3, e5m2, tf32},
     ptx::{BuildError, Kernel},
     run::StorageFor,
@@ -60,6 +60,12 @@ pub(super) type LoadCeiling<P> = fn(&Gpu) -> Fallible<Boxed<P>>;
 /// A kernel, or the reason why it cannot be built.
 pub(super) type Built<T, D> = Result<Kernel<GemmArgs<T, D>>, BuildError>;
 
+/// The kernels of the parts of a product and of their sum.
+pub(super) type Divided<P> = (
+    Kernel<PartialGemmArgs<<P as Precision>::Factor, <P as Precision>::Sum>>,
+    Kernel<SumOfPartsArgs<<P as Precision>::Sum, <P as Precision>::Result>>,
+);
+
 /// The types of a product.
 pub(super) trait Precision: 'static {
     type Factor: TensorElement + Product<Self::Factor, Self::Sum>;
@@ -80,6 +86,8 @@ pub(super) trait Precision: 'static {
 
     /// Builds a kernel.
     fn kernel(gemm: Gemm) -> Built<Self::Factor, Self::Result>;
+    /// Builds the kernels of the parts of a product and of their sum.
+    fn divided(gemm: Gemm) -> Result<Divided<Self>, BuildError>;
     /// Builds a kernel whose sums are promoted to f32, for types of 8 bits whose sums would otherwise have fewer bits.
     fn promoted(_gemm: Gemm) -> Option<Built<Self::Factor, Self::Result>> {
         None
@@ -116,6 +124,11 @@ macro_rules! precisions {
 
             fn kernel(gemm: Gemm) -> Built<$factor, $result> {
                 gemm.kernel::<$factor, $sum, $result>()
+            }
+
+            fn divided(gemm: Gemm) -> Result<Divided<Self>, BuildError> {
+                let partial = gemm.partial_kernel::<$factor, $sum>()?;
+                Ok((partial, gemm.sum_kernel::<$sum, $result>(Epilogue::default())?))
             }
 
             $(fn promoted(gemm: Gemm) -> Option<Built<$factor, $result>> {

@@ -1,8 +1,7 @@
 //! Sizes of products, by numbers or by the name of a set.
 
+pub(in crate::bench) use crate::orders::Layout;
 use std::{fmt, str::FromStr};
-
-use warpwright::kernels::{Gemm, MatrixOrder};
 
 /// m, n and k of a product, at least 1 each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,43 +82,9 @@ impl Shapes {
     }
 }
 
-/// The orders of A and B.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Layout(pub(super) [MatrixOrder; 2]);
-
-impl Layout {
-    /// Returns the product with factors in these orders.
-    pub(super) fn of(self, gemm: Gemm) -> Gemm {
-        let Self([a, b]) = self;
-        Gemm { a, b, ..gemm }
-    }
-}
-
-impl fmt::Display for Layout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let letters = self.0.map(|order| if order == MatrixOrder::Row { 'n' } else { 't' });
-        letters.iter().try_for_each(|letter| write!(f, "{letter}"))
-    }
-}
-
-impl FromStr for Layout {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("expected two letters n or t, found `{text}`");
-        let order = |letter| match letter {
-            'n' => Ok(MatrixOrder::Row),
-            't' => Ok(MatrixOrder::Col),
-            _ => Err(wrong()),
-        };
-        let orders = text.chars().map(order).collect::<Result<Vec<_>, _>>()?;
-        <[MatrixOrder; 2]>::try_from(orders).map(Self).map_err(|_| wrong())
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Layout, Shapes, Size};
+    use super::{Shapes, Size};
 
     #[test]
     fn sizes_are_three_numbers_from_1() {
@@ -127,17 +92,6 @@ mod tests {
         assert_eq!("1,2".parse::<Size>(), Err("expected M,N,K, found 2 numbers".into()));
         assert_eq!("1,0,3".parse::<Size>(), Err("expected sizes of at least 1, found 0".into()));
         assert_eq!("1,x,3".parse::<Size>(), Err("x: invalid digit found in string".into()));
-    }
-
-    #[test]
-    fn layouts_are_two_letters() {
-        for text in ["nn", "nt", "tn", "tt"] {
-            assert_eq!(text.parse::<Layout>().map(|layout| layout.to_string()), Ok(text.to_string()));
-        }
-        for text in ["", "n", "nnn", "nx"] {
-            let expected = format!("expected two letters n or t, found `{text}`");
-            assert_eq!(text.parse::<Layout>(), Err(expected));
-        }
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub(super) type Launch<E> = Box<dyn Fn(&Arc<CudaStream>, &mut Buffers<E>) -> Res
 
 /// The inputs of a row of the result, in f64.
 pub(super) struct Rows {
+    /// The number of the row.
+    pub(super) at: usize,
     pub(super) x: Vec<f64>,
     pub(super) r: Vec<f64>,
     pub(super) w: Vec<f64>,
@@ -110,7 +112,8 @@ impl<E: Element> Contender<E> {
         for row in (0..VERIFIED).map(|i| i * (m - 1) / (VERIFIED - 1)) {
             let (x, r) = (load(&buffers.x, row)?, load(&buffers.r, row)?);
             let (w, b) = (w.clone(), b.clone());
-            let expected = reference(&Rows { x, r, w, b, round: |x| E::number(E::stored(x as f32)) });
+            let expected =
+                reference(&Rows { at: row, x, r, w, b, round: |x| E::number(E::stored(x as f32)) });
             // What cancels out has the error of the terms.
             let largest = expected.iter().fold(0.0f64, |largest, x| largest.max(x.abs()));
             for (col, (expected, found)) in expected.into_iter().zip(load(&buffers.y, row)?).enumerate() {

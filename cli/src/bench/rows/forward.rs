@@ -64,21 +64,29 @@ where
     let mut contenders = Vec::new();
     for entry in ENTRIES.iter().filter(|entry| is_selected(names, entry.name)) {
         let chosen = entry.tiling(E::SIZE, n);
-        let others = if sweep { tilings(chosen, n) } else { Vec::new() };
-        for tiling in [chosen].into_iter().chain(others.into_iter().filter(|&tiling| tiling != chosen)) {
+        let others =
+            if sweep { tilings(chosen, n, if entry.matrices > 2.0 { 2 } else { 1 }) } else { Vec::new() };
+        let mut add = |tiling, launch| {
             contenders.push(Contender {
                 name: format!("{} {}", entry.name, shown(tiling)),
                 bytes: entry.matrices * buffers.matrix(),
-                launch: launch::<E>(gpu, entry.reference, tiling)?,
+                launch,
                 reference: Some(Box::new(move |rows| entry.reference.row(rows))),
             });
+        };
+        add(chosen, launch::<E>(gpu, entry.reference, chosen)?);
+        for tiling in others.into_iter().filter(|&tiling| tiling != chosen) {
+            match launch::<E>(gpu, entry.reference, tiling) {
+                Ok(launch) => add(tiling, launch),
+                Err(error) => eprintln!("{} {}: {error}", entry.name, shown(tiling)),
+            }
         }
     }
     Ok(contenders)
 }
 
-/// Returns the ways to divide rows of `n` elements.
-fn tilings(chosen: RowTiling, n: u32) -> Vec<RowTiling> {
+/// Returns the ways to divide rows of `n` elements, of this number of inputs.
+fn tilings(chosen: RowTiling, n: u32, inputs: u32) -> Vec<RowTiling> {
     let adjacent = chosen.adjacent;
     let mut tilings = Vec::new();
     for cluster in [1, 2, 4, 8] {
@@ -110,14 +118,17 @@ fn tilings(chosen: RowTiling, n: u32) -> Vec<RowTiling> {
         }
     }
     let groups = (n + if chosen.unaligned { adjacent - 1 } else { 0 }).div_ceil(adjacent);
-    for (stripes, resident, ahead) in [2, 4, 8]
-        .into_iter()
-        .flat_map(|s| [2, 3, 4, 8].into_iter().flat_map(move |r| [1, 2].map(|a| (s, r, a))))
-    {
-        let threads = groups.div_ceil(stripes).next_multiple_of(32);
-        let shared = 16 * groups * resident * (ahead + u32::from(chosen.unaligned));
-        if threads <= 1024 && (512..=2048).contains(&(threads * resident)) && shared <= 220 << 10 {
-            let (rows, cluster, streamed) = (1, 1, false);
+    let clusters = [1, 2, 4].into_iter().filter(|&cluster| cluster == 1 || n > 16384 && !chosen.unaligned);
+    for (stripes, resident, ahead, cluster) in clusters.flat_map(|cluster| {
+        let ways = [2, 4, 8]
+            .into_iter()
+            .flat_map(|s| [1, 2, 3, 4, 8].into_iter().flat_map(move |r| [1, 2].map(|a| (s, r, a))));
+        ways.map(move |(s, r, a)| (s, r, a, cluster))
+    }) {
+        let threads = groups.div_ceil(stripes * cluster).next_multiple_of(32);
+        let shared = 16 * stripes * threads * resident * ahead * inputs;
+        if threads <= 1024 && (256..=2048).contains(&(threads * resident)) && shared <= 220 << 10 {
+            let (rows, streamed) = (1, false);
             let tiling = RowTiling { threads, rows, cluster, stripes, streamed, resident, ahead, ..chosen };
             tilings.extend([1, 2, 4].map(|turns| RowTiling { turns, ..tiling }));
         }

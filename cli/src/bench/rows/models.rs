@@ -13,12 +13,45 @@ use warpwright::{
 };
 
 use super::{
-    contender::{Buffers, Contender, Launch, Reference},
+    contender::{Buffers, Contender, Launch, Reference, Rows},
     element::Element,
     forward::{TARGET, is_selected, load, shown},
     reference::EPSILON,
 };
 use crate::bench::{Failed, Fallible};
+
+/// The elements of a head that is rotated.
+const HEAD: u32 = 128;
+/// The positions in the tables of angles.
+const POSITIONS: u32 = 4096;
+
+/// Returns the angle of a pair of elements at a position.
+fn angle(position: u32, pair: u32) -> f64 {
+    f64::from(position) * 10000f64.powf(-f64::from(pair) / f64::from(HEAD / 2))
+}
+
+/// Returns the tables of cosines and sines.
+fn angles() -> (Vec<f32>, Vec<f32>) {
+    let of = (0..POSITIONS).flat_map(|position| (0..HEAD / 2).map(move |pair| angle(position, pair)));
+    of.map(|angle| (angle.cos() as f32, angle.sin() as f32)).unzip()
+}
+
+/// Rotates the heads of a row.
+fn rotated(pairs: RotaryPairs, rows: &Rows) -> Vec<f64> {
+    let (position, mut y) = (rows.at as u32 % POSITIONS, rows.x.clone());
+    for head in y.chunks_mut(HEAD as usize) {
+        for pair in 0..HEAD / 2 {
+            let [first, second] = match pairs {
+                RotaryPairs::Halves => [pair, pair + HEAD / 2],
+                RotaryPairs::Adjacent => [2 * pair, 2 * pair + 1],
+            };
+            let (a, b) = (head[first as usize], head[second as usize]);
+            let (sin, cos) = angle(position, pair).sin_cos();
+            (head[first as usize], head[second as usize]) = (a * cos - b * sin, b * cos + a * sin);
+        }
+    }
+    y
+}
 
 /// Loads the kernels of these names.
 pub(super) fn contenders<E: Element>(
@@ -62,8 +95,20 @@ where
             });
             add(format!("{name} {}", shown(kernels.tiling)), size + 1.0, launch, None);
         }
+        let name = format!("quantize_{suffix}_s8");
+        if is_selected(names, &name) {
+            let kernel = load(gpu, &kernels.kernel::<E, i8>(TARGET)?)?;
+            let q = RefCell::new(stream.alloc_zeros::<i8>(m as usize * n as usize)?);
+            let (_, scales) = results()?;
+            let launch: Launch<E> = Box::new(move |stream, Buffers { x, m, n, .. }| {
+                let (q, scales) = (&mut *q.borrow_mut(), &mut *scales.borrow_mut());
+                kernel.launch(stream, (&*x, *n, q, *n, scales, groups, *m, *n)).map_err(Failed::of)
+            });
+            add(format!("{name} {}", shown(kernels.tiling)), size + 1.0, launch, None);
+        }
         let name = format!("rmsnorm_quantize_{suffix}");
         if is_selected(names, &name) {
+            let kernels = Quantize::for_norm_rows(group, TARGET, E::SIZE, &[n]);
             let kernel = load(gpu, &kernels.norm_kernel::<E, E, e4m3>(NormFunction::Rms, TARGET)?)?;
             let (q, scales) = results()?;
             let launch: Launch<E> = Box::new(move |stream, Buffers { x, w, m, n, .. }| {
@@ -87,18 +132,23 @@ where
     }
     for (name, pairs) in [("rotary_halves", RotaryPairs::Halves), ("rotary_adjacent", RotaryPairs::Adjacent)]
     {
-        if is_selected(names, name) {
-            let half = n / 2;
-            let kernel = load(gpu, &Rotary::for_rows(pairs, E::SIZE, &[half, n]).kernel::<E>(TARGET)?)?;
-            // All rows have the angle 0.
-            let (cos, sin) =
-                (stream.clone_htod(&vec![1f32; half as usize])?, stream.alloc_zeros::<f32>(half as usize)?);
-            let positions = stream.alloc_zeros::<i32>(m as usize)?;
-            let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
-                let arguments = (&*x, *n, &cos, &sin, half, 1, &positions, *m, 1, half, y, *n, *m, *n);
+        if is_selected(names, name) && n.is_multiple_of(HEAD) {
+            let half = HEAD / 2;
+            let kernel = load(gpu, &Rotary::for_rows(pairs, E::SIZE, &[half, HEAD]).kernel::<E>(TARGET)?)?;
+            let (cos, sin) = angles();
+            let (cos, sin) = (stream.clone_htod(&cos)?, stream.clone_htod(&sin)?);
+            let positions: Vec<i32> = (0..m).map(|row| (row % POSITIONS) as i32).collect();
+            let positions = stream.clone_htod(&positions)?;
+            // Each row of the matrix is a token with several heads.
+            let heads = n / HEAD;
+            let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, .. }| {
+                let rows = *m * heads;
+                let arguments = (
+                    &*x, HEAD, &cos, &sin, half, POSITIONS, &positions, *m, heads, half, y, HEAD, rows, HEAD,
+                );
                 kernel.launch(stream, arguments).map_err(Failed::of)
             });
-            let reference: Reference = Box::new(|rows| rows.x.clone());
+            let reference: Reference = Box::new(move |rows| rotated(pairs, rows));
             add(name.into(), 2.0 * size, launch, Some(reference));
         }
     }

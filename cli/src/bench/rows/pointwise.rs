@@ -1,8 +1,11 @@
 //! Functions of single elements.
 
+use std::{cell::RefCell, f64::consts::PI};
+
 use warpwright::{
     gpu::Gpu,
     kernels::{Pointwise, PointwiseFunction},
+    prelude::bf16,
     tiles::Convert,
 };
 
@@ -17,11 +20,25 @@ fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
+/// x · Φ(x), with the power series of the error function.
+fn gelu(x: f64) -> f64 {
+    let (mut term, mut sum) = (x / (2.0 * PI).sqrt(), 0.5);
+    for i in 0..200 {
+        sum += term / f64::from(2 * i + 1);
+        term *= -x * x / f64::from(2 * (i + 1));
+    }
+    x * sum
+}
+
+fn gelu_tanh(x: f64) -> f64 {
+    x / 2.0 * (1.0 + ((2.0 / PI).sqrt() * (x + 0.044_715 * x.powi(3))).tanh())
+}
+
 fn of_both(f: fn(f64, f64) -> f64) -> Reference {
     Box::new(move |rows| rows.x.iter().zip(&rows.r).map(|(&x, &r)| f(x, r)).collect())
 }
 
-/// Loads SiLU, SwiGLU and their gradients, if these names contain them.
+/// Loads SiLU, SwiGLU and their gradients, GELU, GeGLU and conversions, if these names contain them.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
     buffers: &Buffers<E>,
@@ -71,5 +88,51 @@ where
         let derivative = |x: f64, r: f64| sigmoid(x) * (1.0 + x * (1.0 - sigmoid(x))) * r * x;
         add("swiglu_backward", 4.0, launch, of_both(derivative));
     }
+    for (name, function, f) in [
+        ("gelu", PointwiseFunction::Gelu, gelu as fn(f64) -> f64),
+        ("gelu_tanh", PointwiseFunction::GeluTanh, gelu_tanh),
+    ] {
+        let kernels = Pointwise { function, ..kernels };
+        if is_selected(names, name) {
+            let kernel = load(gpu, &kernels.kernel::<E, E>(TARGET)?)?;
+            let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
+                kernel.launch(stream, (&*x, *n, y, *n, *m, *n)).map_err(Failed::of)
+            });
+            add(name, 2.0, launch, Box::new(move |rows| rows.x.iter().map(|&x| f(x)).collect()));
+        }
+        if function == PointwiseFunction::Gelu && is_selected(names, "geglu") {
+            let kernel = load(gpu, &kernels.gated_kernel::<E, E>(TARGET)?)?;
+            let launch: Launch<E> = Box::new(move |stream, Buffers { x, r, y, m, n, .. }| {
+                kernel.launch(stream, (&*x, *n, &*r, *n, y, *n, *m, *n)).map_err(Failed::of)
+            });
+            add("geglu", 3.0, launch, of_both(|x, r| gelu(x) * r));
+        }
+    }
+    if is_selected(names, "cast") {
+        contenders.push(cast(gpu, buffers)?);
+    }
     Ok(contenders)
+}
+
+/// Loads the conversion of f32 to bf16, or of other types to f32.
+fn cast<E: Element>(gpu: &Gpu, buffers: &Buffers<E>) -> Fallible<Contender<E>> {
+    let to = if E::SIZE == 4 { 2 } else { 4 };
+    let kernels = Pointwise::for_rows(PointwiseFunction::Identity, TARGET, E::SIZE.max(to), &[buffers.n]);
+    let (stream, count) = (gpu.stream(), buffers.m as usize * buffers.n as usize);
+    let launch: Launch<E> = if to == 2 {
+        let kernel = load(gpu, &kernels.kernel::<E, bf16>(TARGET)?)?;
+        let y = RefCell::new(stream.alloc_zeros::<u16>(count)?);
+        Box::new(move |stream, Buffers { x, m, n, .. }| {
+            kernel.launch(stream, (&*x, *n, &mut *y.borrow_mut(), *n, *m, *n)).map_err(Failed::of)
+        })
+    } else {
+        let kernel = load(gpu, &kernels.kernel::<E, f32>(TARGET)?)?;
+        let y = RefCell::new(stream.alloc_zeros::<f32>(count)?);
+        Box::new(move |stream, Buffers { x, m, n, .. }| {
+            kernel.launch(stream, (&*x, *n, &mut *y.borrow_mut(), *n, *m, *n)).map_err(Failed::of)
+        })
+    };
+    let name = format!("cast {}", shown(kernels.tiling));
+    let bytes = f64::from(E::SIZE + to) * count as f64;
+    Ok(Contender { name, bytes, launch, reference: None })
 }

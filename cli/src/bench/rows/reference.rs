@@ -16,7 +16,7 @@ pub(super) const EPSILON: f32 = 1e-5;
 
 impl Reference {
     /// Returns the row of the result; sums with r are rounded.
-    pub(super) fn row(self, Rows { x, r, w, b, round }: &Rows) -> Vec<f64> {
+    pub(super) fn row(self, Rows { x, r, w, b, round, .. }: &Rows) -> Vec<f64> {
         let sums = || x.iter().zip(r).map(|(x, r)| round(x + r)).collect::<Vec<_>>();
         match self {
             Self::Softmax | Self::LogSoftmax => {

@@ -1,7 +1,7 @@
 //! The parts of an instruction: guard, opcode, qualifiers, operands.
 
 use crate::program::analysis::watch::Touches;
-use crate::program::code::{Alu, D1, Guard, Instr, Look, Meta, Op, Reg, Space};
+use crate::program::code::{Alu, D1, Guard, Instr, Look, Meta, Op, Reg};
 use crate::program::decode::Decoded;
 use crate::program::decode::function::Body;
 use crate::program::decode::modifiers::Modifiers;
@@ -24,11 +24,11 @@ pub(super) struct Decoder<'c, 'b, 'm> {
     pub(super) contractible: bool,
 }
 
-/// Returns the generic address that an instruction converts to another space, and this space.
-fn converted(op: &Op) -> Option<(Space, crate::program::code::D)> {
+/// Returns the generic address that an instruction converts to shared space. Conversions to local space are not checked: compilers convert
+/// before they ask for the space, and the use of another address is out of bounds.
+fn converted(op: &Op) -> Option<crate::program::code::D> {
     match *op {
-        Op::Alu(Alu::D1(D1::GenericToShared, _, a)) => Some((Space::Shared, a)),
-        Op::Alu(Alu::D1(D1::GenericToLocal, _, a)) => Some((Space::Local, a)),
+        Op::Alu(Alu::D1(D1::GenericToShared, _, a)) => Some(a),
         _ => None,
     }
 }

@@ -154,6 +154,15 @@ impl Decoder<'_, '_, '_> {
         Ok(Strength { strong: true, synchronizes: !relaxed, relaxed, meets_blocks: scope.is_wide(), mmio })
     }
 
+    /// Decodes the ordering and the space. `.volatile.local` (PTX ISA 9.1) orders nothing: no other thread accesses the memory.
+    fn order_and_space(&mut self, orders: &[&str]) -> Decoded<(Strength, Space)> {
+        let is_volatile = self.m.peek() == Some("volatile");
+        let order = self.ordering(orders)?;
+        let space = self.m.take(space_of).unwrap_or(Space::Generic);
+        let order = if is_volatile && space == Space::Local { Strength::default() } else { order };
+        Ok((order, space))
+    }
+
     /// Decodes cache operators and hints.
     pub(super) fn cache_hints(&mut self, operators: &[&str]) -> Caching {
         let mut caching = Caching::default();
@@ -244,8 +253,7 @@ impl Decoder<'_, '_, '_> {
     }
 
     pub(super) fn ld(&mut self) -> Decoded<Memory> {
-        let order = self.ordering(&["relaxed", "acquire"])?;
-        let space = self.m.take(space_of).unwrap_or(Space::Generic);
+        let (order, space) = self.order_and_space(&["relaxed", "acquire"])?;
         let caching = self.cache_hints(&["ca", "cg", "cs", "lu", "cv"]);
         self.check_access(order, space, &caching)?;
         let (count, ty) = self.elements_type()?;
@@ -270,8 +278,7 @@ impl Decoder<'_, '_, '_> {
         if self.m.eat("async") {
             return self.store_async(false);
         }
-        let order = self.ordering(&["relaxed", "release"])?;
-        let space = self.m.take(space_of).unwrap_or(Space::Generic);
+        let (order, space) = self.order_and_space(&["relaxed", "release"])?;
         if space == Space::Const {
             return Err(self.error("constant space is read only"));
         }

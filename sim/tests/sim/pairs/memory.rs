@@ -109,6 +109,14 @@ pub(super) const PAIRS: &[Pair] = &[
         "cvta.shared.u64 %rd5, s; cvta.to.shared.u64 %rd5, %rd5; cvt.u32.u64 %r9, %rd5;",
     ),
     pair(
+        "a global address taken for a local one",
+        LocalOutOfBounds,
+        32,
+        ".local .b32 l; cvta.to.local.u64 %rd5, %rd3;
+         ld.local.u32 %r9, [%rd5]; // HERE",
+        ".local .b32 l; cvta.to.local.u64 %rd5, %rd3; isspacep.local %p4, %rd3; mov.u32 %r9, 0; @%p4 ld.local.u32 %r9, [%rd5];",
+    ),
+    pair(
         "more static shared memory than a block can have",
         BudgetExceeded,
         32,

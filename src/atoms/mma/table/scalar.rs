@@ -1,4 +1,4 @@
-//! Products of one thread: dot products of packed integers, and plain multiply-add.
+//! Multiply-adds of one thread: dot products of packed integers, and plain multiply-add.
 
 use MmaType::{Bf16, F16, F32, F64, S8, S16, S32};
 

@@ -130,7 +130,7 @@ where
     T: TensorElement + Product<T, f32>,
     f32: Convert<T>,
 {
-    /// Adds the products of step `j`; in a `masked` step, some keys are not visible.
+    /// Adds the MMAs of step `j`; in a `masked` step, some keys are not visible.
     #[track_caller]
     fn step(&self, j: Val<'k, u32>, masked: bool, dq: Rt<'k, f32, 1, D>) -> Rt<'k, f32, 1, D> {
         let Self { c, visible, query, .. } = *self;

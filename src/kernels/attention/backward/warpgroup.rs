@@ -90,7 +90,7 @@ where
     S: SharedSwizzle,
     f32: Convert<T>,
 {
-    /// Adds the products of a head to dK and dV, and to its sums of dQ, from a tile on.
+    /// Adds the MMAs of a head to dK and dV, and to its sums of dQ, from a tile on.
     #[track_caller]
     pub(super) fn head(
         &self,
@@ -116,7 +116,7 @@ where
         results
     }
 
-    /// Adds the products of step `i`. `next` starts the products of the next step, between those of this one, so that its exponentials can
+    /// Adds the MMAs of step `i`. `next` starts the MMAs of the next step, between those of this one, so that its exponentials can
     /// follow immediately, and `wait` waits for them.
     #[track_caller]
     fn step<X, Y>(

@@ -15,7 +15,7 @@ use crate::{
 pub struct GemmTableError {
     /// The line number, starting from 1.
     pub line: usize,
-    /// The expected and the found text.
+    /// What was expected, and the text that was found.
     pub problem: String,
 }
 

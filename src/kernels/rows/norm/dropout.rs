@@ -10,7 +10,8 @@ use crate::{
 
 /// The arguments of the kernel that [`Norm::dropout_kernel`] builds:
 /// `(x, ldx, r, ldr, w, b, h, ldh, y, ldy, m, n, epsilon, p, seed, offset)`, the parameters of
-/// [`ResidualBiasedNormArgs`](super::ResidualBiasedNormArgs) and the last three of [`DropoutArgs`](crate::kernels::DropoutArgs).
+/// [`ResidualBiasedNormArgs`](super::ResidualBiasedNormArgs), followed by the last three parameters of
+/// [`DropoutArgs`](crate::kernels::DropoutArgs).
 pub type DropoutNormArgs<X, W, Y> =
     (In<X>, u32, In<X>, u32, In<W>, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32, f32, u64, u64);
 
@@ -35,7 +36,7 @@ impl Norm {
         Self { tiling, function }
     }
 
-    /// Builds the kernel of h = [dropout](crate::kernels::Dropout)(x) + r and norm(h) · w + b. The tiling should be that of
+    /// Builds the kernel that computes h = [dropout](crate::kernels::Dropout)(x) + r and norm(h) · w + b. The tiling should be that of
     /// [`for_dropout_rows`](Self::for_dropout_rows); others may spill registers.
     ///
     /// # Errors

@@ -40,13 +40,13 @@ fn check_size(k: Builder<'_>, bytes: Val<'_, u32>) {
 }
 
 impl<'k, T: Element, S: SharedSpace, W: Writable> Ptr<'k, T, S, W> {
-    /// Starts copying `bytes` bytes, a multiple of 16, from global memory to this address; completion is signaled at `barrier`, which must be
-    /// in the same block. Both addresses must be known to be aligned to 16 bytes. Requires sm_90 or later.
+    /// Starts copying `bytes` bytes, a multiple of 16, from global memory to this address; completion is signaled at `barrier`, which must
+    /// be in the same block. Both addresses must be known to be aligned to 16 bytes. Requires sm_90 or later.
     ///
     /// # Safety
     ///
-    /// In every launch, the `bytes` bytes from `from` must be in one live allocation, and no thread may write them until the copy is
-    /// complete.
+    /// In every launch, the `bytes` bytes that start at `from` must be in one live allocation, and no thread may write them until the copy
+    /// is complete.
     #[doc(alias = "cp.async.bulk")]
     #[track_caller]
     pub unsafe fn copy_bulk<R: Readable>(
@@ -71,8 +71,9 @@ impl<'k, T: Element, S: SharedSpace, W: Writable> Ptr<'k, T, S, W> {
 }
 
 impl<'k, T: Element, W: Writable> Ptr<'k, T, SharedCluster, W> {
-    /// Starts copying `bytes` bytes, a multiple of 16, from this block's shared memory to this address; completion is signaled at `barrier`,
-    /// which must be in the block of the destination. Both addresses must be known to be aligned to 16 bytes. Requires sm_90 or later.
+    /// Starts copying `bytes` bytes, a multiple of 16, from this block's shared memory to this address; completion is signaled at
+    /// `barrier`, which must be in the block of the destination. Both addresses must be known to be aligned to 16 bytes. Requires sm_90 or
+    /// later.
     #[doc(alias = "cp.async.bulk.shared::cluster.shared::cta")]
     #[track_caller]
     pub fn copy_bulk_shared<R: Readable>(
@@ -89,8 +90,9 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, SharedCluster, W> {
         );
     }
 
-    /// Starts combining the elements at this address with elements from this block's shared memory by the operation `op`; otherwise like
-    /// [`copy_bulk_shared`](Self::copy_bulk_shared). Supports all operations on 32-bit integers, and addition of `u64` and `i64`.
+    /// Starts combining the elements at this address with elements from this block's shared memory by the operation `op`. In other
+    /// respects, the method is like [`copy_bulk_shared`](Self::copy_bulk_shared). Supports all operations on `u32`, all except
+    /// [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec) on `i32`, and addition of `u64` and `i64`.
     #[doc(alias = "cp.reduce.async.bulk")]
     #[track_caller]
     pub fn reduce_bulk_shared<R: Readable>(
@@ -117,7 +119,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
     ///
     /// # Safety
     ///
-    /// In every launch, the `bytes` bytes from this address must be in one live, writable allocation.
+    /// In every launch, the `bytes` bytes that start at this address must be in one live, writable allocation.
     #[doc(alias = "cp.async.bulk.global.shared::cta")]
     #[track_caller]
     pub unsafe fn copy_bulk_out<R: Readable>(
@@ -131,9 +133,9 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
         self.emit_bulk(&mnemonic, from, bytes.into(), hints);
     }
 
-    /// Starts combining the elements at this address with elements from shared memory by the operation `op`; otherwise like
-    /// [`copy_bulk_out`](Self::copy_bulk_out). Supports integers of 32 and 64 bits; sum, minimum and maximum of f16 and bf16; and the sum
-    /// of f32 and f64.
+    /// Starts combining the elements at this address with elements from shared memory by the operation `op`. In other respects, the method
+    /// is like [`copy_bulk_out`](Self::copy_bulk_out). Supports all operations on integers of 32 and 64 bits, except that only `u32`
+    /// supports [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec); sum, minimum and maximum of f16 and bf16; and the sum of f32 and f64.
     ///
     /// # Safety
     ///
@@ -189,12 +191,12 @@ impl<'k, T: Element, W: Writable> CheckedPtr<'k, T, Global, W> {
 }
 
 impl<'k, T: Element, R: Readable> Ptr<'k, T, Global, R> {
-    /// Starts loading `bytes` bytes, a multiple of 16, into the level-2 cache. The address must be known to be aligned to 16 bytes. Requires
+    /// Starts loading `bytes` bytes, a multiple of 16, into the L2 cache. The address must be known to be aligned to 16 bytes. Requires
     /// sm_90 or later.
     ///
     /// # Safety
     ///
-    /// In every launch, the `bytes` bytes from this address must be in one live allocation.
+    /// In every launch, the `bytes` bytes that start at this address must be in one live allocation.
     #[doc(alias = "cp.async.bulk.prefetch")]
     #[track_caller]
     pub unsafe fn prefetch_bulk(self, bytes: impl Into<Val<'k, u32>>, hints: Hints<'k>) {

@@ -16,14 +16,14 @@ use crate::ptx::{
 /// A field of a tensor map that `tensormap.replace` sets to one of several numbered choices (PTX ISA, "tensormap.replace").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MapField {
-    /// The type of the elements: 0 `u8`, 1 `u16`, 2 `u32`, 3 `s32`, 4 `u64`, 5 `s64`, 6 `f16`, 7 `f32`, 8 `f32` with flushed
-    /// subnormals, 9 `f64`, 10 `bf16`, 11 `tf32`, 12 `tf32` with flushed subnormals.
+    /// The type of the elements: 0 for `u8`, 1 for `u16`, 2 for `u32`, 3 for `s32`, 4 for `u64`, 5 for `s64`, 6 for `f16`, 7 for `f32`, 8
+    /// for `f32` with flushed subnormals, 9 for `f64`, 10 for `bf16`, 11 for `tf32`, 12 for `tf32` with flushed subnormals.
     ElementType,
-    /// The interleave layout: 0 none, 1 16 bytes, 2 32 bytes.
+    /// The interleave layout: 0 for none, 1 for 16 bytes, 2 for 32 bytes.
     Interleave,
-    /// The swizzle: 0 none, 1 32 bytes, 2 64 bytes, 3 128 bytes.
+    /// The swizzle: 0 for none, 1 for 32 bytes, 2 for 64 bytes, 3 for 128 bytes.
     Swizzle,
-    /// The value of elements out of bounds: 0 zero, 1 NaN.
+    /// The value of elements out of bounds: 0 for zero, 1 for NaN.
     Fill,
 }
 
@@ -48,8 +48,8 @@ impl MapField {
     }
 }
 
-/// A tensor map in shared or global memory whose fields a kernel replaces. One thread modifies a map; a warp then
-/// [publishes](TensorMapEdit::publish) a map in shared memory. Requires sm_90a, sm_100a or sm_120a.
+/// A tensor map in shared or global memory whose fields a kernel replaces. One thread modifies the map. If the map is in shared memory, a
+/// warp then [publishes](TensorMapEdit::publish) it. Requires sm_90a, sm_100a or sm_120a.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorMapEdit<'k, S: Space> {
     at: Ptr<'k, u32, S>,
@@ -70,7 +70,7 @@ impl<'k, T: Element, A: Writable> Ptr<'k, T, Global, A> {
     ///
     /// # Safety
     ///
-    /// In every launch, the address must be a multiple of 64, and the 128 bytes from this address must be a tensor map in one live
+    /// In every launch, the address must be a multiple of 64, and the 128 bytes that start at this address must be a tensor map in one live
     /// allocation that no other thread accesses at the same time.
     #[track_caller]
     pub unsafe fn edit_tensor_map(self) -> TensorMapEdit<'k, Global> {
@@ -138,7 +138,7 @@ impl<'k, S: Space> TensorMapEdit<'k, S> {
         self.along("element_stride", dimension, 5, elements.into());
     }
 
-    /// Sets a field to the choice with this number.
+    /// Sets a field to the choice with number `choice`.
     #[doc(alias = "tensormap.replace.tile.elemtype")]
     #[doc(alias = "tensormap.replace.tile.swizzle_mode")]
     #[track_caller]
@@ -180,13 +180,13 @@ impl<'k, S: Space> TensorMapEdit<'k, S> {
 }
 
 impl<'k> TensorMapEdit<'k, Shared> {
-    /// Copies the map to global memory and releases it in `scope`. All lanes of the warp must execute the call together. Threads that
-    /// [acquire](TensorMapPtr::acquire) the returned map may then copy through it. Requires sm_90 or later.
+    /// Copies the map to global memory with release semantics at `scope`. All lanes of the warp must execute the call together. Threads
+    /// that [acquire](TensorMapPtr::acquire) the returned map may then use it for copies. Requires sm_90 or later.
     ///
     /// # Safety
     ///
     /// The obligations of [`Ptr::tensor_map`] apply to the map's fields as set by the kernel. In addition, `to` must be a multiple of 128,
-    /// and the 128 bytes from there must be in one live, writable allocation.
+    /// and the 128 bytes that start at `to` must be in one live, writable allocation.
     #[doc(alias = "tensormap.cp_fenceproxy")]
     #[track_caller]
     pub unsafe fn publish<T: Element, A: Writable>(

@@ -18,7 +18,7 @@ use crate::ptx::{
 pub(crate) const MAP_BYTES: u32 = 128;
 pub(crate) const MAP_ALIGN: u32 = 64;
 
-/// How a kernel uses the tensor map of a parameter; a launch checks that the map fits.
+/// How a kernel uses the tensor map of a parameter; a launch checks that the map passed to it supports this use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapUse {
     /// The index of the parameter.
@@ -64,8 +64,8 @@ impl<'k> Builder<'k> {
 /// A tensor map in constant or global memory: the handle of a [`TensorMap`](crate::ptx::TensorMap) parameter, or the result of
 /// [`Ptr::tensor_map`].
 ///
-/// Copies through it are bounded by the tensor: elements out of bounds are read as zeros and not written. A launch checks that the
-/// tensor is in the buffer that the map was created from, so the copies are safe.
+/// Copies through the map are bounded by the tensor: elements out of bounds are read as zeros and not written. For a parameter, a launch
+/// checks that the tensor is in the buffer from which the map was created, so the copies are safe.
 pub struct TensorMapPtr<'k, T, A = Read> {
     k: Builder<'k>,
     /// The generic address.
@@ -112,15 +112,15 @@ impl<'k, T: Element, A> TensorMapPtr<'k, T, A> {
         Ptr::new(self.k, self.address, MAP_ALIGN)
     }
 
-    /// Loads the map into the descriptor cache. It is sufficient if one thread executes this at the start of a kernel. Requires sm_90 or
-    /// later.
+    /// Loads the map into the descriptor cache. It is sufficient that one thread executes the call at the start of the kernel. Requires
+    /// sm_90 or later.
     #[doc(alias = "prefetch.tensormap")]
     #[track_caller]
     pub fn prefetch_descriptor(self) {
         self.k.emit(format_args!("prefetch.tensormap"), &[self.bytes().operand()]);
     }
 
-    /// Makes changes to the map that were released in `scope` visible to this thread's tensor copies. Requires sm_90 or later.
+    /// Acquires the map at `scope`: released changes to the map become visible to this thread's tensor copies. Requires sm_90 or later.
     #[doc(alias = "fence.proxy.tensormap::generic.acquire")]
     #[track_caller]
     pub fn acquire(self, scope: MemoryScope) {
@@ -147,9 +147,9 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Global, A> {
     ///
     /// # Safety
     ///
-    /// In every launch, the address must be a multiple of 64, the 128 bytes from this address must be a tensor map of elements of type `T`
-    /// when a copy uses it, and the tensor must be in one live allocation, writable if it is written, and not written by any thread if it
-    /// belongs to an `In` parameter.
+    /// In every launch, the address must be a multiple of 64, the 128 bytes that start at this address must be a tensor map of elements of
+    /// type `T` when a copy uses the map, and the tensor must be in one live allocation, which must be writable if the tensor is written.
+    /// No thread may write the tensor if it belongs to an `In` parameter.
     #[track_caller]
     pub unsafe fn tensor_map(self) -> TensorMapPtr<'k, T, A> {
         let k = self.kernel();

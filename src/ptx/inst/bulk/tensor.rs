@@ -66,8 +66,9 @@ fn registers<'k, T: Scalar, const N: usize>(
 }
 
 impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
-    /// Starts copying the box at `coordinates`, innermost first, to shared memory; completion is signaled at `barrier`, which must be in the
-    /// same block. `to` must be known to be aligned to 128 bytes; the map's swizzle may require a larger alignment. Requires sm_90 or later.
+    /// Starts copying the box at `coordinates`, innermost first, to shared memory; completion is signaled at `barrier`, which must be in
+    /// the same block. `to` must be known to be aligned to 128 bytes; the map's swizzle may require a larger alignment. Requires sm_90 or
+    /// later.
     #[doc(alias = "cp.async.bulk.tensor")]
     #[track_caller]
     pub fn load<C: Into<Val<'k, i32>>, S: SharedSpace, W: Writable, const N: usize>(
@@ -128,14 +129,14 @@ impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
         k.emit(mnemonic, &operands);
     }
 
-    /// Starts loading the box at `coordinates` into the level-2 cache. Requires sm_90 or later.
+    /// Starts loading the box at `coordinates` into the L2 cache. Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.prefetch.tensor")]
     #[track_caller]
     pub fn prefetch<C: Into<Val<'k, i32>>, const N: usize>(self, coordinates: [C; N], hints: Hints<'k>) {
         self.emit_prefetch("tile", &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts loading the pixels of [`load_im2col`](Self::load_im2col) into the level-2 cache.
+    /// Starts loading into the L2 cache the pixels that [`load_im2col`](Self::load_im2col) copies. Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.prefetch.tensor")]
     #[track_caller]
     pub fn prefetch_im2col<C: Into<Val<'k, i32>>, O: Into<Val<'k, u16>>, const N: usize, const M: usize>(
@@ -164,8 +165,8 @@ impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
 
 impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
     /// Starts copying the box at `coordinates`, innermost first, from shared memory to the tensor, as part of this thread's next
-    /// [group](Builder::cp_async_bulk_commit_group); elements out of bounds are not written. `from` must be known to be aligned to 128 bytes.
-    /// Data stored by threads must first be ordered by a [`fence_proxy_async`](Builder::fence_proxy_async). Requires sm_90 or later.
+    /// [group](Builder::cp_async_bulk_commit_group); elements out of bounds are not written. `from` must be known to be aligned to 128
+    /// bytes. Data stored by threads must first be ordered by a [`fence_proxy_async`](Builder::fence_proxy_async). Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.tensor")]
     #[track_caller]
     pub fn store<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
@@ -190,8 +191,10 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
         self.emit_store(None, "im2col_no_offs", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts combining the box at `coordinates` with data from shared memory by the operation `op`; otherwise like [`store`](Self::store).
-    /// The map's type must support the operation: integers support all operations, floating-point types sum, minimum and maximum.
+    /// Starts combining the box at `coordinates` with data from shared memory by the operation `op`. In other respects, the method is like
+    /// [`store`](Self::store). The element type of the map must support the operation: `u32`, `i32`, `u64`, f32, f16 and bf16 support the
+    /// sum; integers of 32 and 64 bits, f16 and bf16 support minimum and maximum; only `u32` supports [`Inc`](ReduceOp::Inc) and
+    /// [`Dec`](ReduceOp::Dec); types of 32 and 64 bits support bitwise operations.
     #[doc(alias = "cp.reduce.async.bulk.tensor")]
     #[track_caller]
     pub fn reduce<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(

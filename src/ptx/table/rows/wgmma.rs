@@ -6,7 +6,7 @@ const MMA: &str = "wgmma.mma_async";
 const SP: &str = "wgmma.mma_async.sp";
 const BY: &str = "Builder::wgmma";
 
-/// The products of a type and K, for every N: the multiples of 8.
+/// The `wgmma`s of a type and K, for every N: the multiples of 8.
 macro_rules! every_n {
     ($instruction:literal, $k:literal, $types:literal) => {
         concat!(
@@ -82,7 +82,7 @@ macro_rules! every_n {
     };
 }
 
-/// The products of integers, for every N: the multiples of 8 up to 32, and then the multiples of 16.
+/// The `wgmma`s of integers, for every N: the multiples of 8 up to 32, and then the multiples of 16.
 macro_rules! integer_n {
     ($instruction:literal, $k:literal, $types:literal) => {
         concat!(

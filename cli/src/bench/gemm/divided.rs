@@ -1,0 +1,99 @@
+//! Products whose depth is divided into parts, with a second kernel that adds them.
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaSlice, CudaStream};
+use warpwright::{
+    gpu::Gpu,
+    kernels::{DividedGemm, Gemm, MatrixOrder, PartialGemmArgs, SumOfPartsArgs},
+    prelude::Target,
+    run::Loaded,
+};
+
+use super::{
+    contender::{Boxed, Buffers, Contender, Kind, Unit},
+    precision::Precision,
+    shapes::{Layout, Size},
+};
+use crate::bench::{Failed, Fallible};
+
+/// The parts of a sweep.
+const PARTS: [u32; 5] = [2, 3, 4, 8, 16];
+
+struct Divided<P: Precision> {
+    size: Size,
+    divided: DividedGemm,
+    partial: Loaded<PartialGemmArgs<P::Factor, P::Sum>>,
+    sum: Loaded<SumOfPartsArgs<P::Sum, P::Result>>,
+    workspace: CudaSlice<P::StoredSum>,
+    /// Stands for the operands that the epilogue does not have.
+    empty: CudaSlice<f32>,
+    no_c: CudaSlice<P::StoredResult>,
+}
+
+impl<P: Precision> Divided<P> {
+    fn new(gpu: &Gpu, divided: DividedGemm, size: Size) -> Fallible<Self> {
+        let (stream, [m, n, _]) = (gpu.stream(), size.0);
+        let (partial, sum) = P::divided(divided.gemm)?;
+        Ok(Self {
+            size,
+            divided,
+            partial: gpu.load(&partial)?,
+            sum: gpu.load(&sum)?,
+            workspace: stream.alloc_zeros(divided.parts as usize * m * n)?,
+            empty: stream.alloc_zeros(1)?,
+            no_c: stream.alloc_zeros(1)?,
+        })
+    }
+}
+
+impl<P: Precision> Contender<P> for Divided<P> {
+    fn kind(&self) -> Kind {
+        Kind::Variant
+    }
+
+    fn unit(&self) -> Unit {
+        if self.divided.gemm.target == Target::SM_90A { Unit::Wgmma } else { Unit::MmaSync }
+    }
+
+    fn name(&self) -> String {
+        let DividedGemm { gemm, parts } = self.divided;
+        let instructions = if gemm.target == Target::SM_90A { "" } else { ", mma.sync" };
+        format!("{}, {parts} parts in memory{instructions}", gemm.tile)
+    }
+
+    fn launch(&mut self, stream: &Arc<CudaStream>, buffers: &mut Buffers<P>) -> Result<(), Failed> {
+        let ([m, n, k], parts) = (self.size.0.map(|size| size as u32), self.divided.parts);
+        let Gemm { a: of_a, b: of_b, .. } = self.divided.gemm;
+        let stride = |order, rows, cols| if order == MatrixOrder::Row { cols } else { rows };
+        let (lda, ldb) = (stride(of_a, m, k), stride(of_b, k, n));
+        let Buffers { a, b, d } = buffers;
+        let Self { partial, sum, workspace, empty, no_c, .. } = self;
+        let operands = (&*a, lda, &*b, ldb, &mut *workspace, n, m * n, m, n, k, parts);
+        partial.launch(stream, operands).map_err(Failed::of)?;
+        let operands =
+            (&*workspace, n, m * n, parts, d, n, m, n, 1.0f32, 0.0f32, &*no_c, n, &*empty, &*empty, &*empty);
+        sum.launch(stream, operands).map_err(Failed::of)
+    }
+}
+
+/// Loads the kernels of the division that the model chooses and, in a sweep, of all tiles and numbers of parts. Sizes whose rows are not multiples of
+/// 16 bytes have none.
+pub(super) fn contenders<P: Precision>(
+    gpu: &Gpu,
+    layout: Layout,
+    size: Size,
+    chosen: Option<DividedGemm>,
+    sweep: Option<Target>,
+) -> Fallible<Vec<Boxed<P>>> {
+    let ([m, n, k], [a, b]) = (size.0, layout.0);
+    let is_whole = |size: usize| size.is_multiple_of(16);
+    if !is_whole(n) || !is_whole(k) || (a == MatrixOrder::Col && !is_whole(m)) {
+        return Ok(Vec::new());
+    }
+    let candidates = sweep.into_iter().flat_map(|target| Gemm::candidates(target, a, b, m as u32));
+    let whole = candidates.filter(|gemm| gemm.cluster == [1, 1] && gemm.parts == 1);
+    let divided = whole.flat_map(|gemm| PARTS.map(|parts| DividedGemm { gemm, parts }));
+    let all = chosen.into_iter().chain(divided.filter(|divided| Some(*divided) != chosen));
+    all.map(|divided| Ok(Box::new(Divided::<P>::new(gpu, divided, size)?) as Boxed<P>)).collect()
+}

@@ -1,0 +1,76 @@
+//! Softmax of the elements that a row sees, and RMSNorm with a bias.
+
+use warpwright::{
+    gpu::Gpu,
+    kernels::{Norm, NormFunction, Softmax},
+    tiles::Convert,
+};
+
+use super::{
+    contender::{Buffers, Contender, Launch, Reference, Rows},
+    element::Element,
+    forward::{TARGET, is_selected, load, shown},
+    reference::{self, EPSILON},
+};
+use crate::bench::{Failed, Fallible};
+
+/// Returns the length of a row, without a pattern, up to `n`.
+fn length(row: usize, n: u32) -> u32 {
+    (row as u32).wrapping_mul(2_654_435_761) % (n + 1)
+}
+
+/// Returns the softmax of the first elements of a row, and zeros.
+fn softmax(rows: &Rows, visible: u32) -> Vec<f64> {
+    let weight = |(col, x): (usize, &f64)| if (col as u32) < visible { x.exp() } else { 0.0 };
+    let weights: Vec<f64> = rows.x.iter().enumerate().map(weight).collect();
+    let sum = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    weights.into_iter().map(|weight| weight / sum).collect()
+}
+
+/// Loads the kernels of these names.
+pub(super) fn contenders<E: Element>(
+    gpu: &Gpu,
+    buffers: &Buffers<E>,
+    names: &[String],
+) -> Fallible<Vec<Contender<E>>>
+where
+    f32: Convert<E>,
+{
+    let (m, n) = (buffers.m, buffers.n);
+    let mut contenders = Vec::new();
+    let mut add = |name: String, launch: Launch<E>, reference: Reference| {
+        let bytes = 2.0 * buffers.matrix();
+        contenders.push(Contender { name, bytes, launch, reference: Some(reference) });
+    };
+    let kernels = Softmax::for_rows(TARGET, E::SIZE, &[n]);
+    if is_selected(names, "softmax_causal") {
+        let kernel = load(gpu, &kernels.causal_kernel::<E, E>(TARGET)?)?;
+        let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
+            kernel.launch(stream, (&*x, *n, y, *n, *m, *n, 1.0, *n, 1)).map_err(Failed::of)
+        });
+        let reference: Reference = Box::new(move |rows| softmax(rows, rows.at as u32 % n + 1));
+        add(format!("softmax_causal {}", shown(kernels.tiling)), launch, reference);
+    }
+    if is_selected(names, "softmax_lengths") {
+        let kernel = load(gpu, &kernels.lengths_kernel::<E, E>(TARGET)?)?;
+        let lengths: Vec<u32> = (0..m as usize).map(|row| length(row, n)).collect();
+        let lengths = gpu.stream().clone_htod(&lengths)?;
+        let launch: Launch<E> = Box::new(move |stream, Buffers { x, y, m, n, .. }| {
+            kernel.launch(stream, (&*x, *n, y, *n, *m, *n, 1.0, &lengths, *m, 1)).map_err(Failed::of)
+        });
+        let reference: Reference = Box::new(move |rows| softmax(rows, length(rows.at, n)));
+        add(format!("softmax_lengths {}", shown(kernels.tiling)), launch, reference);
+    }
+    if is_selected(names, "rmsnorm_bias") {
+        let norm = Norm::for_rows(NormFunction::Rms, TARGET, E::SIZE, &[n]);
+        let kernel = load(gpu, &norm.biased_kernel::<E, E, E>(TARGET)?)?;
+        let launch: Launch<E> = Box::new(move |stream, Buffers { x, w, b, y, m, n, .. }| {
+            kernel.launch(stream, (&*x, *n, &*w, &*b, y, *n, *m, *n, EPSILON)).map_err(Failed::of)
+        });
+        let unbiased = reference::Reference::RmsNorm { residual: false };
+        let reference: Reference =
+            Box::new(move |rows| unbiased.row(rows).iter().zip(&rows.b).map(|(y, b)| y + b).collect());
+        add(format!("rmsnorm_bias {}", shown(norm.tiling)), launch, reference);
+    }
+    Ok(contenders)
+}

@@ -1,0 +1,172 @@
+//! The exported kernels of attention.
+
+use super::kernels::{Options, Ready, Selects, add};
+use warpwright::{
+    kernels::{Attention, AttentionBackward, AttentionExtras, AttentionMask, CachedAttention},
+    ptx::{Module, Target, bf16, f16},
+    tensor::TensorElement,
+    tiles::{Convert, Product},
+};
+
+/// The kernels of attention.
+#[rustfmt::skip]
+pub(super) const KERNELS: &[Ready] = &[
+    Ready {
+        name: "attention",
+        about: "O = softmax(scale·Q·Kᵀ)·V without a mask and with causal ones, or with --window; packed sequences with the last of these masks; --head-size 192 has values of 128",
+        target: Target::SM_80,
+        divisors: &[],
+        selects: Selects::HeadSizesAndWindow,
+        builds: &[
+            ("bf16", |module, of| forward::<bf16>(module, of)),
+            ("f16",  |module, of| forward::<f16>(module, of)),
+        ],
+    },
+    Ready {
+        name: "attention_backward",
+        about: "dQ, dK and dV of attention without a mask and with causal ones, or with --window: a kernel of rows, then one of keys and sums, then one that finishes dQ; or, deterministic, one of rows, one of keys, and one of queries",
+        target: Target::SM_90A,
+        divisors: &[],
+        selects: Selects::HeadSizesAndWindow,
+        builds: &[
+            ("bf16", |module, of| backward::<bf16>(module, of)),
+            ("f16",  |module, of| backward::<f16>(module, of)),
+        ],
+    },
+    Ready {
+        name: "attention_cached",
+        about: "attention of one query per head to contiguous caches of keys and values, which 1, 2 or 4 blocks divide",
+        target: Target::SM_90A,
+        divisors: &[],
+        selects: Selects::HeadSizes,
+        builds: &[
+            ("bf16", |module, of| cached::<bf16>(module, of)),
+            ("f16",  |module, of| cached::<f16>(module, of)),
+        ],
+    },
+    Ready {
+        name: "attention_extras",
+        about: "attention with ALiBi slopes and with attention sinks, and a cap with --soft-cap, with the masks of attention",
+        target: Target::SM_80,
+        divisors: &[],
+        selects: Selects::HeadSizesAndExtras,
+        builds: &[
+            ("bf16", |module, of| extras::<bf16>(module, of)),
+            ("f16",  |module, of| extras::<f16>(module, of)),
+        ],
+    },
+    Ready {
+        name: "attention_paged",
+        about: "attention of one query per head to caches in pages of 16 and 64 rows, which 1, 2 or 4 blocks divide",
+        target: Target::SM_90A,
+        divisors: &[],
+        selects: Selects::HeadSizes,
+        builds: &[
+            ("bf16", |module, of| paged::<bf16>(module, of)),
+            ("f16",  |module, of| paged::<f16>(module, of)),
+        ],
+    },
+];
+
+/// The masks without --window.
+const MASKS: [AttentionMask; 3] = [AttentionMask::Full, AttentionMask::Causal, AttentionMask::CausalFromEnd];
+
+/// Calls `each` with each head size and mask.
+fn for_each(
+    of: &Options<'_>,
+    mut each: impl FnMut(u32, AttentionMask) -> Result<(), String>,
+) -> Result<(), String> {
+    let masks = of.window.map_or(MASKS.to_vec(), |window| vec![window]);
+    of.head_sizes.iter().try_for_each(|&size| masks.iter().try_for_each(|&mask| each(size, mask)))
+}
+
+/// Returns the head size of V and O for that of Q and K.
+const fn values_of(head_size: u32) -> u32 {
+    if head_size == 192 { 128 } else { head_size }
+}
+
+/// Adds attention, and that of packed sequences with the last of the masks.
+fn forward<T>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
+where
+    T: TensorElement + Product<T, f32>,
+    f32: Convert<T>,
+{
+    let new = |target, size, mask| Attention::new(target, size, values_of(size), mask);
+    for_each(of, |size, mask| add(module, |target| new(target, size, mask).kernel::<T>()))?;
+    let mask = of.window.unwrap_or(AttentionMask::CausalFromEnd);
+    of.head_sizes
+        .iter()
+        .try_for_each(|&size| add(module, |target| new(target, size, mask).packed_kernel::<T>()))
+}
+
+/// Adds attention with slopes, and with sinks; or with a cap, alone and with each of them.
+fn extras<T>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
+where
+    T: TensorElement + Product<T, f32>,
+    f32: Convert<T>,
+{
+    let soft_cap = of.soft_cap;
+    for_each(of, |size, mask| {
+        let kernel = |slopes, sinks| {
+            move |target| {
+                let attention = Attention::new(target, size, values_of(size), mask);
+                let attention = if soft_cap.is_some() { attention.with_tile_for_cap() } else { attention };
+                attention.kernel_with_extras::<T>(AttentionExtras { soft_cap, slopes, sinks })
+            }
+        };
+        if soft_cap.is_some() {
+            add(module, kernel(false, false))?;
+        }
+        add(module, kernel(true, false))?;
+        add(module, kernel(false, true))
+    })
+}
+
+/// Adds the gradients of attention.
+fn backward<T>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
+where
+    T: TensorElement + Product<T, f32> + Convert<f32>,
+    f32: Convert<T>,
+{
+    let deterministic = |of: AttentionBackward| AttentionBackward { deterministic: true, ..of };
+    for &size in of.head_sizes {
+        let full = AttentionBackward::new(size, AttentionMask::Full);
+        add(module, |_| full.rows_kernel::<T>())?;
+        add(module, |_| deterministic(full).rows_kernel::<T>())?;
+        add(module, |_| full.finish_kernel::<T>())?;
+    }
+    for_each(of, |size, mask| {
+        let backward = AttentionBackward::new(size, mask);
+        add(module, |_| backward.keys_kernel::<T>())?;
+        add(module, |_| deterministic(backward).keys_kernel::<T>())?;
+        add(module, |_| backward.queries_kernel::<T>())
+    })
+}
+
+/// Adds attention to contiguous caches.
+fn cached<T>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
+where
+    T: TensorElement + Product<T, f32>,
+    f32: Convert<T>,
+{
+    for &head_size in of.head_sizes {
+        for parts in CachedAttention::PARTS {
+            add(module, |_| CachedAttention { head_size, parts }.kernel::<T>())?;
+        }
+    }
+    Ok(())
+}
+
+/// Adds attention to caches in pages.
+fn paged<T>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
+where
+    T: TensorElement + Product<T, f32>,
+    f32: Convert<T>,
+{
+    for &head_size in of.head_sizes {
+        for (parts, page) in CachedAttention::PARTS.into_iter().flat_map(|parts| [(parts, 16), (parts, 64)]) {
+            add(module, |_| CachedAttention { head_size, parts }.paged_kernel::<T>(page))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,32 @@
+//! Orders of tiles.
+
+use super::error::DrawError;
+use super::grid::{Cell, Picture, Table, check_size};
+use super::layouts::hue;
+
+impl Picture {
+    /// Draws the order in which the tiles of a result are computed: each cell contains the number of the tile, and the tiles of a round have the
+    /// same color. `rounds` are the rows and columns of the tiles of each round, in order; tiles that no round contains are empty.
+    ///
+    /// # Errors
+    /// Returns [`DrawError::TooLarge`] for more than 65 536 tiles.
+    pub fn of_order(
+        title: impl Into<String>,
+        (rows, cols): (usize, usize),
+        rounds: impl IntoIterator<Item = Vec<(usize, usize)>>,
+    ) -> Result<Picture, DrawError> {
+        let title = title.into();
+        check_size(&title, rows as i64, cols as i64)?;
+        let mut table = Table::new("", (rows, cols), |_, _| Cell::default())?.with_axes("row", "column");
+        let numbered = rounds
+            .into_iter()
+            .zip(0..)
+            .flat_map(|(tiles, round)| tiles.into_iter().map(move |tile| (tile, round)));
+        for (((row, col), round), number) in numbered.zip(0u64..) {
+            if let Some(cell) = table.cells.get_mut(row * cols + col).filter(|_| col < cols) {
+                *cell = Cell::new(number.to_string(), hue(round));
+            }
+        }
+        Ok(Picture::of_table(title, table))
+    }
+}

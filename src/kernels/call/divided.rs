@@ -1,0 +1,147 @@
+//! Matrix products whose depth is divided among blocks.
+
+use super::{
+    distances::{Counts, Matrices, with_copies},
+    gemm::{FusedOperands, GemmOperand, GemmShape, fused_gemm, gemm, gpu_of},
+    operands::{Rows, RowsMut, product, refused},
+};
+use crate::{
+    kernels::{DividedGemm, Epilogue, Gemm, GemmResult, PartialGemmArgs, SumOfPartsArgs},
+    ptx::Target,
+    run::{BufferMut, BufferRef, CallError, Called, KernelCache, Queue},
+    tiles::Convert,
+};
+
+/// Computes D = f(A·B) with an [`Epilogue`], like [`fused_gemm`], for results of few tiles, such as those of few rows: if
+/// [`DividedGemm::for_problem`] expects it to be faster, blocks compute parts of the sums along k, which are written to `workspace`, and a
+/// second kernel adds them, always in the same order. Otherwise, there is one kernel, and the workspace is not used. Returns the first of the
+/// calls.
+///
+/// ```
+/// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
+///
+/// let device = Simulator::new();
+/// let kernels = KernelCache::new(&device);
+/// let (shape, operands) = (call::GemmShape::new(2, 64, 2048), call::FusedOperands::default());
+/// let a = device.upload(&[bf16::ONE; 2 * 2048])?;
+/// let b = device.upload(&[bf16::ONE; 2048 * 64])?;
+/// let mut workspace = device.output(call::divided_workspace::<bf16>(&kernels, &shape)?)?;
+/// let mut d = device.output::<f32>(2 * 64)?;
+/// call::divided_gemm(&kernels, &shape, &operands, &a, &b, &mut d, &mut workspace)?;
+/// assert_eq!(device.download(&d)?, [2048.0; 2 * 64]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// Returns the errors of [`gemm`](super::gemm()), for example if `workspace` has fewer elements than [`divided_workspace`] returns. After an
+/// error of the second launch, the contents of D are unspecified.
+#[doc(alias = "split-K")]
+pub fn divided_gemm<'a, T, D>(
+    on: impl Into<Queue<'a>>,
+    shape: &GemmShape,
+    operands: &FusedOperands<'a, D>,
+    a: impl Rows<'a, T>,
+    b: impl Rows<'a, T>,
+    d: impl RowsMut<'a, D>,
+    workspace: impl Into<BufferMut<'a, T::Sum>>,
+) -> Result<Called, CallError>
+where
+    T: GemmOperand<Sum: GemmResult + Convert<T::Sum> + Convert<D>>,
+    D: GemmResult,
+    f32: Convert<D>,
+{
+    const CALL: &str = "divided_gemm";
+    let queue = on.into();
+    let epilogue = operands.epilogue();
+    let Some(divided) = divided::<T>(queue, shape) else {
+        return if epilogue == Epilogue::default() {
+            gemm(queue, shape, a, b, d)
+        } else {
+            fused_gemm(queue, shape, operands, a, b, d)
+        };
+    };
+    let factors = (a.rows(), b.rows());
+    let matrices = Matrices::of(CALL, queue, shape, shape.n, factors, d.rows_mut(), Counts::ONE)?;
+    let Matrices { shape, a, b, d, ldd, any, .. } = matrices;
+    let GemmShape { m, n, k, activation, .. } = shape;
+    let (gemm, parts) = (Gemm { a: shape.a, b: shape.b, ..divided.gemm }, divided.parts);
+    let Partials { ld, distance, .. } = Partials::of(CALL, &shape, parts)?;
+    let gemm = if any.operands { gemm.with_any_size() } else { gemm };
+    // Tensor copies clip rows of any length.
+    let any_ldd = gemm.target != Target::SM_90A && !n.is_multiple_of(4);
+    let gemm = Gemm { any_ldd, ..gemm };
+    let mut workspace = workspace.into();
+    let first = queue.launch::<_, _, PartialGemmArgs<T, T::Sum>>(
+        CALL,
+        (gemm, "partial"),
+        |_| gemm,
+        Gemm::partial_kernel::<T, T::Sum>,
+        (a.buffer(), a.stride(), b.buffer(), b.stride(), workspace.reborrow(), ld, distance, m, n, k, parts),
+    )?;
+    let FusedOperands { alpha, row_scales, col_scales, c, bias } = *operands;
+    let (c, ldc, beta) = c.unwrap_or((BufferRef::empty(), 0, 0.0));
+    let [row_scales, col_scales, bias] =
+        [row_scales, col_scales, bias].map(|operand| operand.unwrap_or(BufferRef::empty()));
+    let gemm = Gemm { activation, ..gemm };
+    queue.launch::<_, _, SumOfPartsArgs<T::Sum, D>>(
+        CALL,
+        (gemm, epilogue),
+        |_| (gemm, epilogue),
+        |(gemm, epilogue)| gemm.sum_kernel::<T::Sum, D>(*epilogue),
+        (
+            workspace.as_read(),
+            ld,
+            distance,
+            parts,
+            d,
+            ldd,
+            m,
+            n,
+            alpha.unwrap_or(1.0),
+            beta,
+            c,
+            ldc,
+            bias,
+            row_scales,
+            col_scales,
+        ),
+    )?;
+    Ok(with_copies(first, [&a, &b]))
+}
+
+/// Returns the number of elements of the workspace of [`divided_gemm`] on the device of a cache; 0 if one kernel computes the product.
+///
+/// # Errors
+/// Returns `Refused` if the workspace would have 2³² elements or more.
+pub fn divided_workspace<T: GemmOperand>(
+    kernels: &KernelCache<'_>,
+    shape: &GemmShape,
+) -> Result<usize, CallError> {
+    let Some(DividedGemm { parts, .. }) = divided::<T>(kernels.into(), shape) else { return Ok(0) };
+    Ok(Partials::of("divided_workspace", shape, parts)?.elements as usize)
+}
+
+fn divided<T: GemmOperand>(queue: Queue<'_>, shape: &GemmShape) -> Option<DividedGemm> {
+    let size = [shape.m, shape.n, shape.k];
+    DividedGemm::for_problem::<T>(shape.a, shape.b, size, &gpu_of(queue))
+}
+
+/// The matrices of partial sums.
+struct Partials {
+    /// The stride between rows.
+    ld: u32,
+    /// The distance between matrices.
+    distance: u32,
+    /// The number of elements of all matrices.
+    elements: u32,
+}
+
+impl Partials {
+    /// Returns those of this number of parts, with rows of multiples of 16 bytes.
+    fn of(call: &'static str, shape: &GemmShape, parts: u32) -> Result<Self, CallError> {
+        let rounded = shape.n.checked_next_multiple_of(4);
+        let ld = rounded.ok_or_else(|| refused(call, "n below 2³² − 3", shape.n))?;
+        let distance = product(call, &[shape.m, ld])?;
+        Ok(Self { ld, distance, elements: product(call, &[distance, parts])? })
+    }
+}

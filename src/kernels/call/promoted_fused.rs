@@ -1,0 +1,69 @@
+//! Products of 8-bit floats with sums in f32 and additional operands.
+
+use super::{
+    distances::{Counts, Matrices, with_copies},
+    gemm::{FusedOperands, GemmOperand, GemmShape},
+    operands::{Rows, RowsMut},
+};
+use crate::{
+    kernels::{FusedGemmArgs, GemmResult},
+    run::{BufferRef, CallError, Called, Queue},
+    tiles::Convert,
+};
+
+/// Computes D = f(A·B) with promoted sums, as [`promoted_gemm`](super::promoted_gemm) does, and an [`Epilogue`](crate::kernels::Epilogue): scales,
+/// the addition of another matrix, and a bias.
+///
+/// # Errors
+/// Returns the errors of [`promoted_gemm`](super::promoted_gemm).
+pub fn fused_promoted_gemm<'a, T, D>(
+    on: impl Into<Queue<'a>>,
+    shape: &GemmShape,
+    operands: &FusedOperands<'a, D>,
+    a: impl Rows<'a, T>,
+    b: impl Rows<'a, T>,
+    d: impl RowsMut<'a, D>,
+) -> Result<Called, CallError>
+where
+    T: GemmOperand<Sum = f32>,
+    D: GemmResult,
+    f32: Convert<D>,
+{
+    const CALL: &str = "fused_promoted_gemm";
+    let queue = on.into();
+    let factors = (a.rows(), b.rows());
+    let matrices = Matrices::of(CALL, queue, shape, shape.n, factors, d.rows_mut(), Counts::ONE)?;
+    let Matrices { shape, a, b, d, ldd, any, .. } = matrices;
+    let (epilogue, FusedOperands { alpha, row_scales, col_scales, c, bias }) =
+        (operands.epilogue(), *operands);
+    let (c, ldc, beta) = c.unwrap_or((BufferRef::empty(), 0, 0.0));
+    let [row_scales, col_scales, bias] =
+        [row_scales, col_scales, bias].map(|operand| operand.unwrap_or(BufferRef::empty()));
+    let (alpha, GemmShape { m, n, k, .. }) = (alpha.unwrap_or(1.0), shape);
+    let (of_a, of_b) = (a.buffer(), b.buffer());
+    let called = queue.launch::<_, _, FusedGemmArgs<T, D>>(
+        CALL,
+        (shape, any.result, epilogue),
+        |_| (shape.promoted::<T>(queue, any.result), epilogue),
+        |(gemm, epilogue)| gemm.fused_promoted_kernel::<T, D>(*epilogue),
+        (
+            of_a,
+            a.stride(),
+            of_b,
+            b.stride(),
+            d,
+            ldd,
+            m,
+            n,
+            k,
+            alpha,
+            beta,
+            c,
+            ldc,
+            bias,
+            row_scales,
+            col_scales,
+        ),
+    )?;
+    Ok(with_copies(called, [&a, &b]))
+}

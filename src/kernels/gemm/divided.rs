@@ -1,0 +1,198 @@
+//! Products of few tiles whose depth is divided among blocks: partial sums in device memory, and the kernel that adds them.
+
+use super::{
+    Epilogue, Gemm, GemmResult, GemmSum, GemmTile, GpuKind, MatrixOrder,
+    activation::activated,
+    problem::{Batches, Matrices, Problem},
+};
+use crate::{
+    ptx::{BuildError, Element, Features, In, Kernel, Out},
+    tensor::TensorElement,
+    tiles::{Convert, Product, Rt, contiguous, row_major},
+};
+
+/// The arguments of the kernel that [`Gemm::partial_kernel`] builds: `(a, lda, b, ldb, partials, ld, distance, m, n, k, parts)`, the parameters
+/// of [`GemmArgs`](super::GemmArgs), where `partials` has `parts` matrices that are `distance` elements apart and whose rows are `ld` elements
+/// apart.
+pub type PartialGemmArgs<T, C> = (In<T>, u32, In<T>, u32, Out<C>, u32, u32, u32, u32, u32, u32);
+
+/// The arguments of the kernel that [`Gemm::sum_kernel`] builds:
+/// `(partials, ld, distance, parts, d, ldd, m, n, alpha, beta, c, ldc, bias, row_scales, col_scales)`, the partial sums of [`PartialGemmArgs`] and
+/// the parameters of [`FusedGemmArgs`](super::FusedGemmArgs).
+pub type SumOfPartsArgs<C, D> =
+    (In<C>, u32, u32, u32, Out<D>, u32, u32, u32, f32, f32, In<D>, u32, In<f32>, In<f32>, In<f32>);
+
+/// The columns of subtiles of a warp of the kernel that adds partial sums, and its warps per block.
+const COLS: usize = 2;
+const WARPS: u32 = 4;
+/// The partial sums that a thread loads before it adds the first one.
+const AT_ONCE: usize = 4;
+
+impl Gemm {
+    /// Builds the kernel of a product whose depth is divided into any number of parts, each of which is computed by its own blocks. The partial
+    /// sums of each part are stored in device memory; [`sum_kernel`](Self::sum_kernel) adds them. In contrast to [`parts`](Self::parts), this
+    /// requires no clusters. An activation is ignored: it applies to the sums.
+    ///
+    /// # Errors
+    /// Returns the errors of [`kernel`](Self::kernel), and an error for clusters of several rows of tiles.
+    #[doc(alias = "split-K")]
+    pub fn partial_kernel<T, C>(&self) -> Result<Kernel<PartialGemmArgs<T, C>>, BuildError>
+    where
+        T: TensorElement + Product<T, C>,
+        C: GemmSum + GemmResult + Convert<C>,
+    {
+        let gemm = Self { activation: None, ..*self };
+        let name = gemm.name::<T, C>("_partial");
+        let signature = format!("{name}(a, lda, b, ldb, partials, ld, distance, m, n, k, parts)");
+        Kernel::<PartialGemmArgs<T, C>>::build(&signature, self.target, |k, parameters| {
+            let (a, lda, b, ldb, partials, ld, distance, m, n, length, parts) = parameters;
+            gemm.declare_divisors::<T, C>([m, n, length], [lda, ldb, ld]);
+            gemm.declare_distances::<T, C>([0.into(), 0.into(), distance]);
+            gemm.emit::<T, C, C>(Problem {
+                k,
+                gemm,
+                a: Matrices::one(a, gemm.a.extents(m, length), lda),
+                b: Matrices::one(b, gemm.b.extents(length, n), ldb),
+                d: Matrices::many(partials, [m, n], ld, (parts, distance)),
+                size: [m, n, length],
+                batches: Batches::Divided(parts),
+                gated: false,
+                epilogue: None,
+            });
+        })
+    }
+
+    /// Builds the kernel that adds the partial sums of [`partial_kernel`](Self::partial_kernel) in the order of the parts, so that results are
+    /// reproducible, applies the epilogue and the activation, and stores the results in rows any distance apart.
+    ///
+    /// # Errors
+    /// Returns an error if the type of the sums does not have the activation.
+    pub fn sum_kernel<C, D>(&self, epilogue: Epilogue) -> Result<Kernel<SumOfPartsArgs<C, D>>, BuildError>
+    where
+        C: GemmSum + Convert<D> + Convert<f32>,
+        D: GemmResult,
+        f32: Convert<D>,
+    {
+        let function = self.activation.map(|function| format!("_{function}")).unwrap_or_default();
+        let is_fused = epilogue != Epilogue::default();
+        let suffix = if is_fused { epilogue.suffix() } else { String::new() };
+        let name = format!("gemm_sum_{}_{}{suffix}{function}", C::NAME, D::NAME);
+        let signature = format!(
+            "{name}(partials, ld, distance, parts, d, ldd, m, n, alpha, beta, c, ldc, bias, row_scales, col_scales)"
+        );
+        Kernel::<SumOfPartsArgs<C, D>>::build(&signature, self.target, |k, parameters| {
+            let (partials, ld, distance, parts, d, ldd, m, n, alpha, beta, c, ldc, bias, rows, cols) =
+                parameters;
+            k.describe(format!("D = sum of partial products ({}), D m×n in rows ({})", C::NAME, D::NAME));
+            if let Some(function) = self.activation.filter(|&function| !is_fused && !C::has(function)) {
+                return k.refuse(format!("expected a function of {}, found {function}", C::NAME));
+            }
+            k.block([32 * WARPS]);
+            k.grid((n.tiles(16 * COLS as u32 * WARPS), m.tiles(16)));
+            if k.target().features().contains(Features::HOPPER) {
+                k.programmatic_launch();
+            }
+            let operands = epilogue.operands((alpha, beta, c, ldc, bias, rows, cols), [m, n]);
+            let matrices = contiguous([parts, m, n]).with_strides([distance, ld, 1.into()]);
+            let partials = k.global(partials, matrices);
+            let d = k.global(d, row_major(m, n).with_row_stride(ldd));
+            let (_, warp) = k.warp_grid(1, WARPS);
+            let (row, col) = (k.ctaid_y(), k.ctaid_x() * WARPS + warp);
+
+            // Loads past the last part return zero.
+            let rounds = parts.ceil_div(AT_ONCE as u32);
+            let sum = k.fold(rounds, k.zeros::<Rt<C, 1, COLS>>(), |round, sum| {
+                let part = |i| round * AT_ONCE as u32 + i as u32;
+                let loaded: [Rt<C, 1, COLS>; AT_ONCE] =
+                    std::array::from_fn(|i| partials.batch(part(i)).tile(row, col).load());
+                loaded.iter().fold(sum, |sum, part| sum + part)
+            });
+            let to = d.tile(row, col);
+            if is_fused {
+                to.store(&activated(self.activation, operands.applied(&sum, [row, col])));
+            } else {
+                to.store(&activated(self.activation, sum));
+            }
+        })
+    }
+}
+
+/// A product whose depth is divided into parts: the kernel of the parts, and their number.
+///
+/// ```
+/// use warpwright::{kernels::{DividedGemm, GpuKind, MatrixOrder}, prelude::*};
+///
+/// // 16 rows and 1024 columns have 16 tiles, which leave most of the multiprocessors of an H100 idle.
+/// let gpu = GpuKind { name: "NVIDIA H100 80GB HBM3".into(), capability: (9, 0), multiprocessors: 132 };
+/// let (a, b) = (MatrixOrder::Row, MatrixOrder::Col);
+/// let divided = DividedGemm::for_problem::<bf16>(a, b, [16, 1024, 8192], &gpu);
+/// assert!(divided.is_some_and(|divided| divided.parts > 2));
+/// assert_eq!(DividedGemm::for_problem::<bf16>(a, b, [4096; 3], &gpu), None);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DividedGemm {
+    /// The kernel of the parts.
+    pub gemm: Gemm,
+    /// The number of parts.
+    pub parts: u32,
+}
+
+/// The maximum number of parts.
+const MOST_PARTS: u32 = 16;
+/// The minimum depth of a part, in elements: with less, filling the stages takes longer than the products.
+const LEAST_DEPTH: u32 = 512;
+/// The time in microseconds of the kernel that adds partial sums, whose launch overlaps with the end of the products.
+const SUM: f64 = 2.0;
+/// Bytes per microsecond at which partial sums are written to and read from the level-2 cache.
+const CACHE_BANDWIDTH: f64 = 5.0e6;
+
+impl DividedGemm {
+    /// Returns the number of parts and the kernel for an m×n result of depth k, where `size` is `[m, n, k]`, if a division of the depth is
+    /// faster than the single kernel of [`Gemm::for_problem`] according to a model; otherwise `None`. On GPUs of compute capability 9.0, the
+    /// model is that of `for_problem` with the time to write, read and add the partial sums. On others, parts occupy each multiprocessor with
+    /// two blocks if the smallest tiles do not.
+    #[must_use]
+    pub fn for_problem<T: Element>(
+        a: MatrixOrder,
+        b: MatrixOrder,
+        size: [u32; 3],
+        gpu: &GpuKind,
+    ) -> Option<Self> {
+        let target = Gemm::target_of(gpu.capability);
+        let most = MOST_PARTS.min(size[2] / LEAST_DEPTH);
+        if target.features().contains(Features::WGMMA) {
+            return Self::estimated(a, b, size, T::SIZE, gpu.multiprocessors, most);
+        }
+        let [m, n, _] = size;
+        let tile = GemmTile::T64x64;
+        let parts = (2 * u64::from(gpu.multiprocessors) / tile.count(m, n).max(1)).min(most.into()) as u32;
+        let schedule = crate::tiles::Schedule::grouped(8);
+        let gemm = Gemm { target, a, b, schedule, ..Gemm::new(tile) };
+        (parts > 1 && target.features().contains(Features::AMPERE)).then_some(Self { gemm, parts })
+    }
+
+    /// Returns the fastest division into at most `most` parts if it is faster than the fastest single kernel.
+    fn estimated(
+        a: MatrixOrder,
+        b: MatrixOrder,
+        [m, n, k]: [u32; 3],
+        bytes: u32,
+        multiprocessors: u32,
+        most: u32,
+    ) -> Option<Self> {
+        let candidates = || Gemm::candidates(Gemm::new(GemmTile::T64x64).target, a, b, m);
+        let single = Gemm::fastest(candidates(), ([m, n, k], 1), bytes, multiprocessors)?;
+        let single = single.estimated_micros(([m, n, k], 1), bytes, multiprocessors);
+        let time = |divided: &Self| {
+            let Self { gemm, parts } = divided;
+            let partials = 2.0 * 4.0 * f64::from(*parts) * f64::from(m) * f64::from(n);
+            let products =
+                gemm.estimated_micros(([m, n, k.div_ceil(*parts)], *parts), bytes, multiprocessors);
+            products + SUM + partials / CACHE_BANDWIDTH
+        };
+        let whole = candidates().filter(|gemm| gemm.cluster == [1, 1] && gemm.parts == 1);
+        let divided = whole.flat_map(|gemm| (2..=most).map(move |parts| Self { gemm, parts }));
+        let fastest = divided.min_by(|x, y| time(x).total_cmp(&time(y)))?;
+        (time(&fastest) < single).then_some(fastest)
+    }
+}

@@ -1,0 +1,115 @@
+//! Groups of any number of rows, each with its own B.
+
+use super::{
+    Gemm, GemmResult, GemmSum, MatrixOrder,
+    problem::{Batches, Matrices, Problem},
+};
+use crate::{
+    ptx::{BuildError, Builder, In, Kernel, Out, Read, Val},
+    tensor::TensorElement,
+    tiles::{Convert, Gl, Product, vector},
+};
+
+/// The arguments of the kernel that [`Gemm::ragged_kernel`] builds: `(a, lda, b, ldb, b_distance, d, ldd, offsets, groups, m, n, k)`, the
+/// parameters of [`GemmArgs`](super::GemmArgs) for `groups` matrices B that are `b_distance` elements apart, and `offsets`, which contains the
+/// first row of each group and the end of the last one: `groups` + 1 elements.
+pub type RaggedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u32>, u32, u32, u32, u32);
+
+/// The groups of a launch.
+///
+/// Rows of tiles are numbered such that group g begins at number ⌊offsets[g] / height⌋ + g. A group never has more tiles than numbers, so that
+/// the group of a number is found by bisection, without a table of tiles; at most one number per group has no tile.
+pub(super) struct RaggedGroups<'k> {
+    pub(super) k: Builder<'k>,
+    /// The first row of each group, and the end of the last one.
+    pub(super) offsets: Gl<'k, u32, Read, 1>,
+    pub(super) count: Val<'k, u32>,
+}
+
+/// The rows of a row of tiles.
+#[derive(Clone, Copy)]
+pub(super) struct RaggedRows<'k> {
+    pub(super) group: Val<'k, u32>,
+    pub(super) first: Val<'k, u32>,
+    /// The number of rows from the first one to the end of the group.
+    pub(super) count: Val<'k, u32>,
+}
+
+impl<'k> RaggedRows<'k> {
+    /// Returns whether there are rows.
+    #[track_caller]
+    pub(super) fn any(&self) -> Val<'k, bool> {
+        self.count.gt(0)
+    }
+}
+
+impl<'k> RaggedGroups<'k> {
+    /// Returns the rows of the row of tiles with this number; tiles have `height` rows.
+    #[track_caller]
+    pub(super) fn rows(&self, number: Val<'k, u32>, height: u32) -> RaggedRows<'k> {
+        let offset = |group: Val<'k, u32>| self.offsets.at(group).load_or(0);
+        let start = |group: Val<'k, u32>| offset(group) / height + group;
+        // The group is in low..high; there are at most 2^bisections groups.
+        let bisections = 32 - self.count.leading_zeros();
+        let (group, _) = self.k.fold(bisections, (Val::from(0), self.count), |_, (low, high)| {
+            let middle = (low + high) >> 1;
+            let is_above = start(middle).gt(number);
+            (is_above.select(low, middle), is_above.select(middle, high))
+        });
+        let (begin, end) = (offset(group), offset(group + 1));
+        let (rows, tile) = (end.max(begin) - begin, number - start(group));
+        // Before the first group, there are rows without a group.
+        let has_rows = start(group).le(number) & tile.lt(rows.ceil_div(height));
+        let skipped = tile * height;
+        RaggedRows { group, first: begin + skipped, count: has_rows.select(rows - skipped, 0) }
+    }
+}
+
+impl Gemm {
+    /// Builds the kernel of products with several B, as in a mixture of experts, whose groups of rows of A and D have any number of rows,
+    /// including 0: rows `offsets[g]..offsets[g + 1]` are multiplied by B number g. `offsets` is in device memory and must not decrease; rows
+    /// outside of all groups are not written. Threads store D, as with [`any_ldd`](Self::any_ldd), for which the sums of tiles of more than 128
+    /// columns leave too few registers, so the kernel uses tiles of 128×128 instead.
+    ///
+    /// # Errors
+    /// Returns the errors of [`kernel`](Self::kernel), and an error for A in columns, for clusters of several rows of tiles, and for `parts` other
+    /// than 1.
+    #[doc(alias = "MoE")]
+    pub fn ragged_kernel<T, C, D>(&self) -> Result<Kernel<RaggedGemmArgs<T, D>>, BuildError>
+    where
+        T: TensorElement + Product<T, C>,
+        C: GemmSum + Convert<D> + Convert<f32>,
+        D: GemmResult,
+    {
+        let gemm = Self { any_ldd: true, ..self.of_128x128() };
+        let name = gemm.name::<T, D>("_ragged");
+        let signature = format!("{name}(a, lda, b, ldb, b_distance, d, ldd, offsets, groups, m, n, k)");
+        Kernel::<RaggedGemmArgs<T, D>>::build(&signature, self.target, |k, parameters| {
+            let (a, lda, b, ldb, b_distance, d, ldd, offsets, groups, m, n, length) = parameters;
+            if gemm.a == MatrixOrder::Col || gemm.parts != 1 {
+                return k.refuse(format!(
+                    "expected A in rows and whole tiles for groups of any number of rows, found A in {} and {} parts",
+                    gemm.a.plural(),
+                    gemm.parts
+                ));
+            }
+            gemm.declare_divisors::<T, D>([m, n, length], [lda, ldb, ldd]);
+            gemm.declare_distances::<T, D>([0.into(), b_distance, 0.into()]);
+            gemm.emit::<T, C, D>(Problem {
+                k,
+                gemm,
+                a: Matrices::one(a, gemm.a.extents(m, length), lda),
+                b: Matrices::many(b, gemm.b.extents(length, n), ldb, (groups, b_distance)),
+                d: Matrices::one(d, [m, n], ldd),
+                size: [m, n, length],
+                batches: Batches::Ragged(RaggedGroups {
+                    k,
+                    offsets: k.global(offsets, vector(groups + 1)),
+                    count: groups,
+                }),
+                gated: false,
+                epilogue: None,
+            });
+        })
+    }
+}

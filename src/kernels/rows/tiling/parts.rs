@@ -1,0 +1,73 @@
+//! Parts of rows, which blocks process independently of each other.
+
+use super::{MOST_UNALIGNED, Row, RowTiling};
+use crate::ptx::{Builder, IntoDim, Val};
+
+impl RowTiling {
+    /// Like [`row_of`](Self::row_of), but each block processes only one part of a row that does not fit. Returns the row and the part.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn part_of_row<'k>(
+        self,
+        k: Builder<'k>,
+        [m, n, pitch]: [Val<'k, u32>; 3],
+    ) -> (Row<'k>, Val<'k, u32>) {
+        self.refuse_ahead(k);
+        if !self.streamed {
+            k.grid([self.blocks(m)]);
+            return (self.row(k, [m, n, pitch]), 0.into());
+        }
+        // Adjacent blocks process adjacent parts, so that few rows are in progress at the same time.
+        k.grid([self.blocks(m) * (n.into_dim() + self.slack()).ceil_div(self.slots())]);
+        let [at, part] = self.at_part(k, n);
+        (self.row_of_block(k, [m, n, pitch], at), part)
+    }
+
+    /// Like [`part_of_row`](Self::part_of_row), for kernels whose results are independent of rows. Unaligned matrices without gaps, whose
+    /// `pitches` are all `n`, are one long row.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn part_of_elements<'k>(
+        self,
+        k: Builder<'k>,
+        [m, n]: [Val<'k, u32>; 2],
+        pitches: &[Val<'k, u32>],
+    ) -> (Row<'k>, Val<'k, u32>) {
+        let pitch = pitches.first().copied().unwrap_or(n);
+        let (row, part) = self.part_of_row(k, [m, n, pitch]);
+        if !(self.streamed && self.unaligned) {
+            return (row, part);
+        }
+        let all = m.mul_wide(n);
+        let is_whole = pitches.iter().map(|pitch| pitch.eq(n)).reduce(|a, b| a & b);
+        let is_whole = is_whole.unwrap_or(true.into()) & all.le(u64::from(MOST_UNALIGNED)) & m.ne(0);
+        let [m, n] = [is_whole.select(1, m), is_whole.select(all.cast::<u32>(), n)];
+        let [at, part] = self.at_part(k, n);
+        // Few long rows have fewer parts than short ones.
+        k.return_if(at.ge(m));
+        let declared = Some([row.m, row.n]);
+        (Row { m, n, declared, ..row }.in_turn(at, 0.into()), part)
+    }
+
+    /// Returns the row of this block and its part of the row, where all rows have `n` elements.
+    #[track_caller]
+    fn at_part<'k>(self, k: Builder<'k>, n: Val<'k, u32>) -> [Val<'k, u32>; 2] {
+        let (parts, block) = ((n + self.slack()).ceil_div(self.slots()), k.ctaid_x());
+        [block / parts, block % parts]
+    }
+}
+
+impl<'k> Row<'k> {
+    /// Emits `work` for each part.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn for_parts(&self, work: &dyn Fn(Val<'k, u32>)) {
+        match self.is_held() {
+            true => work(0.into()),
+            false => self.k.for_(self.parts(), work),
+        }
+    }
+
+    /// Returns the number of parts of a row that does not fit in registers.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn parts(&self) -> Val<'k, u32> {
+        (self.n + self.tiling.slack()).ceil_div(self.stripes.length())
+    }
+}

@@ -1,0 +1,80 @@
+//! The tiles that resident blocks compute simultaneously, and the tiles of the factors that they read.
+
+use super::schedule::Schedule;
+
+/// The number of tiles of a result that are computed simultaneously, and the numbers of distinct tiles of A and B that are read for them at
+/// each step and that the L2 cache must therefore fetch from memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Footprint {
+    /// The number of tiles of the result.
+    pub tiles: u32,
+    /// The number of distinct tiles of A: one for each row that contains tiles of the result.
+    pub of_a: u32,
+    /// The number of distinct tiles of B: one for each column that contains tiles of the result.
+    pub of_b: u32,
+}
+
+impl Schedule {
+    /// Returns the number of rounds in which `blocks` resident blocks compute a result of `rows`×`cols` tiles.
+    ///
+    /// The blocks form clusters whose numbers of tiles and parts are set with [`per_cluster`](Self::per_cluster) and
+    /// [`split`](Self::split). By default, a cluster is a single block.
+    #[must_use]
+    pub fn rounds(self, blocks: u32, [rows, cols]: [u32; 2]) -> u32 {
+        let [rows, cols] = self.rectangles([rows, cols]);
+        rows.saturating_mul(cols).div_ceil(self.resident(blocks))
+    }
+
+    /// Returns the row and column of each tile that `blocks` resident blocks compute in round `round`, provided that all tiles take the
+    /// same time. Tiles of a cluster are adjacent in the list; tiles past the last row and column are omitted.
+    #[must_use]
+    pub fn round(self, round: u32, blocks: u32, [rows, cols]: [u32; 2]) -> Vec<(u32, u32)> {
+        let (of_rows, of_cols) = self.rectangle();
+        let [high, wide] = self.rectangles([rows, cols]);
+        let resident = self.resident(blocks);
+        let first = round.saturating_mul(resident);
+        let numbers = first..first.saturating_add(resident).min(high.saturating_mul(wide));
+        let tiles = numbers.flat_map(|number| {
+            let (row, col) = self.tile(number, high, wide);
+            let within = (0..of_cols).flat_map(move |col| (0..of_rows).map(move |row| (row, col)));
+            within.map(move |(r, c)| (row * of_rows + r, col * of_cols + c))
+        });
+        tiles.filter(|&(row, col)| row < rows && col < cols).collect()
+    }
+
+    /// Returns the numbers of tiles of the result that `blocks` resident blocks compute in [round](Self::round) `round`, and of the
+    /// distinct tiles of A and B that they read.
+    ///
+    /// ```
+    /// use warpwright::tiles::{Footprint, Schedule};
+    ///
+    /// // 64×64 tiles on 132 multiprocessors: row by row, a round reads all 64 columns of B; in groups of 16 rows, it reads only 9.
+    /// let size = [64, 64];
+    /// assert_eq!(Schedule::linear().footprint(0, 132, size), Footprint { tiles: 132, of_a: 3, of_b: 64 });
+    /// assert_eq!(Schedule::grouped(16).footprint(0, 132, size), Footprint { tiles: 132, of_a: 16, of_b: 9 });
+    /// ```
+    #[must_use]
+    pub fn footprint(self, round: u32, blocks: u32, size: [u32; 2]) -> Footprint {
+        let tiles = self.round(round, blocks, size);
+        let distinct = |of: fn(&(u32, u32)) -> u32| {
+            let mut all: Vec<_> = tiles.iter().map(of).collect();
+            all.sort_unstable();
+            all.dedup();
+            all.len() as u32
+        };
+        Footprint { tiles: tiles.len() as u32, of_a: distinct(|tile| tile.0), of_b: distinct(|tile| tile.1) }
+    }
+
+    /// Returns the numbers of rows and columns of a result in units of a cluster's tiles.
+    fn rectangles(self, [rows, cols]: [u32; 2]) -> [u32; 2] {
+        let (of_rows, of_cols) = self.rectangle();
+        [rows.div_ceil(of_rows), cols.div_ceil(of_cols)]
+    }
+
+    /// Returns the number of clusters of this many blocks, at least 1.
+    fn resident(self, blocks: u32) -> u32 {
+        let (rows, cols) = self.rectangle();
+        let per_cluster = rows.saturating_mul(cols).saturating_mul(self.parts());
+        (blocks / per_cluster).max(1)
+    }
+}

@@ -1,0 +1,227 @@
+//! Shared tiles of other blocks of a cluster (distributed shared memory).
+
+use std::{fmt, panic::Location};
+
+use super::{
+    allocate::Filled,
+    convert::{Convert, loaded, stored},
+    element::RegisterLayout,
+    rt::Rt,
+    shared_copies::Rectangle,
+    st::St,
+    swizzle::SharedSwizzle,
+};
+use crate::{
+    ptx::{ReadWrite, Scope, Shared, Val},
+    tensor::{Tensor, TensorElement, copy},
+};
+
+/// A tile of another block from which warps load, at the same address as a [`Filled`] tile of this block.
+pub struct RemoteSt<'a, 'k, T: TensorElement> {
+    tile: &'a Tensor<'k, Shared, T, ReadWrite>,
+    rank: Val<'k, u32>,
+}
+
+/// A tile of another block to which warps store, at the same address as a tile of this block.
+pub struct RemoteStMut<'a, 'k, T: TensorElement>(RemoteSt<'a, 'k, T>);
+
+impl<T: TensorElement> fmt::Debug for RemoteSt<'_, '_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} in block {:?}", self.tile, self.rank)
+    }
+}
+
+impl<T: TensorElement> fmt::Debug for RemoteStMut<'_, '_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
+    /// Returns the tile at the same address in the block with rank `rank` of the cluster, as a destination of stores. All blocks must have
+    /// allocated the same tiles before this one.
+    ///
+    /// The kernel must order the accesses with barriers of the cluster: one before the first access, which ensures that the other block is
+    /// running and has finished reading, and one after the last access. The block that owns the tile then obtains it for reading from
+    /// [`stored_by_cluster`](Self::stored_by_cluster). Requires sm_90 or later.
+    ///
+    /// ```
+    /// use warpwright::prelude::*;
+    ///
+    /// // Each block of a pair writes its tile to the other block.
+    /// let kernel = Kernel::<(In<f32>, Out<f32>)>::build("exchange(x, y)", Target::SM_90, |k, (x, y)| {
+    ///     k.block([32]);
+    ///     k.grid([2]);
+    ///     let cluster = k.cluster([2]);
+    ///     let rank = k.this_block().rank();
+    ///     let tile = k.shared_tile::<St<f32, 1, 1>>();
+    ///     let own: Rt<f32, 1, 1> = k.global(x, row_major(32, 16)).tile(rank, 0).load();
+    ///     cluster.sync();
+    ///     tile.in_block(rank ^ 1).store(&own);
+    ///     cluster.sync();
+    ///     let other: Rt<f32, 1, 1> = tile.stored_by_cluster().load();
+    ///     k.global(y, row_major(32, 16)).tile(rank, 0).store(&other);
+    /// })?;
+    /// # Ok::<(), warpwright::ptx::BuildError>(())
+    /// ```
+    #[doc(alias = "mapa")]
+    #[doc(alias = "DSMEM")]
+    pub fn in_block(&self, rank: impl Into<Val<'k, u32>>) -> RemoteStMut<'_, 'k, T> {
+        RemoteStMut(RemoteSt { tile: &self.tensor, rank: rank.into() })
+    }
+
+    /// Returns the tile for reading. Call this method after blocks of the cluster have stored to the whole tile
+    /// ([`in_block`](Self::in_block)) and all threads of the cluster have passed a barrier.
+    #[must_use]
+    pub fn stored_by_cluster(self) -> Filled<Self> {
+        Filled { tile: self }
+    }
+}
+
+impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
+    /// Returns the tile at the same address in the block with rank `rank` of the cluster. That tile must be filled as well: a barrier of
+    /// the cluster must follow the stores to it, and another barrier must precede the next stores to it and the end of its block. All
+    /// blocks must have allocated the same tiles before this one. Requires sm_90 or later.
+    ///
+    /// ```
+    /// use warpwright::prelude::*;
+    ///
+    /// // Each block of a pair adds the tiles of both.
+    /// let kernel = Kernel::<(In<f32>, Out<f32>)>::build("both(x, y)", Target::SM_90, |k, (x, y)| {
+    ///     k.block([32]);
+    ///     k.grid([2]);
+    ///     let cluster = k.cluster([2]);
+    ///     let rank = k.this_block().rank();
+    ///     let own: Rt<f32, 1, 1> = k.global(x, row_major(32, 16)).tile(rank, 0).load();
+    ///     let tile = k.shared_tile::<St<f32, 1, 1>>().store(&own).wait();
+    ///     cluster.sync();
+    ///     let other: Rt<f32, 1, 1> = tile.in_block(rank ^ 1).load();
+    ///     k.global(y, row_major(32, 16)).tile(rank, 0).store(&(own + &other));
+    ///     cluster.sync();
+    /// })?;
+    /// # Ok::<(), warpwright::ptx::BuildError>(())
+    /// ```
+    #[doc(alias = "mapa")]
+    #[doc(alias = "DSMEM")]
+    pub fn in_block(&self, rank: impl Into<Val<'k, u32>>) -> RemoteSt<'_, 'k, T> {
+        RemoteSt { tile: &self.tile.tensor, rank: rank.into() }
+    }
+}
+
+impl<'k, T: TensorElement> RemoteSt<'_, 'k, T> {
+    /// Loads the rectangle in the upper left corner that has the size of the register tile, and converts its elements.
+    #[track_caller]
+    pub fn load<U, const H: usize, const W: usize, L>(&self) -> Rt<'k, U, H, W, L>
+    where
+        T: Convert<U>,
+        U: TensorElement,
+        L: RegisterLayout,
+    {
+        self.load_subtile(0, 0)
+    }
+
+    /// Loads the rectangle that starts at subtile (`row`, `col`) and converts its elements.
+    #[track_caller]
+    pub fn load_subtile<U, const H: usize, const W: usize, L>(
+        &self,
+        row: impl Into<Val<'k, u32>>,
+        col: impl Into<Val<'k, u32>>,
+    ) -> Rt<'k, U, H, W, L>
+    where
+        T: Convert<U>,
+        U: TensorElement,
+        L: RegisterLayout,
+    {
+        self.loaded(&Rectangle::new(self.tile, row.into(), col.into()))
+    }
+
+    /// Loads this warp's part of the rows, which are divided among the warps of `scope`, and converts its elements.
+    #[track_caller]
+    pub fn load_tile_of<U, const H: usize, const W: usize, L>(
+        &self,
+        scope: impl Scope<'k>,
+    ) -> Rt<'k, U, H, W, L>
+    where
+        T: Convert<U>,
+        U: TensorElement,
+        L: RegisterLayout,
+    {
+        self.loaded(&Rectangle::of_warp(self.tile, scope))
+    }
+
+    #[track_caller]
+    fn loaded<U, const H: usize, const W: usize, L>(
+        &self,
+        rectangle: &Rectangle<'_, 'k, T>,
+    ) -> Rt<'k, U, H, W, L>
+    where
+        T: Convert<U>,
+        U: TensorElement,
+        L: RegisterLayout,
+    {
+        let (k, rank) = (self.tile.kernel(), self.rank);
+        let _located = k.locate(Location::caller());
+        k.check_warp_tile(rectangle.coordinates(), false);
+        loaded(k, |fragment| {
+            rectangle.each_part::<U, H, W, L>(fragment, |registers, memory| {
+                copy(registers, &memory.in_block(rank));
+            });
+        })
+    }
+}
+
+impl<'k, T: TensorElement> RemoteStMut<'_, 'k, T> {
+    /// Converts the elements of a register tile and stores them to the rectangle of the same size in the upper left corner.
+    #[track_caller]
+    pub fn store<U, const H: usize, const W: usize, L>(&self, tile: &Rt<'k, U, H, W, L>)
+    where
+        U: Convert<T>,
+        L: RegisterLayout,
+    {
+        self.store_subtile(0, 0, tile);
+    }
+
+    /// Stores a register tile to the rectangle that starts at subtile (`row`, `col`) and converts its elements.
+    #[track_caller]
+    pub fn store_subtile<U, const H: usize, const W: usize, L>(
+        &self,
+        row: impl Into<Val<'k, u32>>,
+        col: impl Into<Val<'k, u32>>,
+        tile: &Rt<'k, U, H, W, L>,
+    ) where
+        U: Convert<T>,
+        L: RegisterLayout,
+    {
+        self.stored(&Rectangle::new(self.0.tile, row.into(), col.into()), tile);
+    }
+
+    /// Stores a register tile to this warp's part of the rows, which are divided among the warps of `scope`, and converts its elements.
+    #[track_caller]
+    pub fn store_tile_of<U, const H: usize, const W: usize, L>(
+        &self,
+        scope: impl Scope<'k>,
+        tile: &Rt<'k, U, H, W, L>,
+    ) where
+        U: Convert<T>,
+        L: RegisterLayout,
+    {
+        self.stored(&Rectangle::of_warp(self.0.tile, scope), tile);
+    }
+
+    #[track_caller]
+    fn stored<U, const H: usize, const W: usize, L>(
+        &self,
+        rectangle: &Rectangle<'_, 'k, T>,
+        tile: &Rt<'k, U, H, W, L>,
+    ) where
+        U: Convert<T>,
+        L: RegisterLayout,
+    {
+        let (k, rank) = (self.0.tile.kernel(), self.0.rank);
+        let _located = k.locate(Location::caller());
+        k.check_warp_tile(rectangle.coordinates(), true);
+        rectangle.each_part::<U, H, W, L>(&stored(tile), |registers, memory| {
+            copy(&memory.in_block(rank), registers);
+        });
+    }
+}
