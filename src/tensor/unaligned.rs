@@ -31,6 +31,9 @@ pub(crate) struct UnalignedRow<'k, T: TensorElement, A> {
     available: Val<'k, u32>,
 }
 
+/// The words of elements of `T`.
+type Words<'k, T> = Vec<Val<'k, <T as TensorElement>::Word>>;
+
 impl<'k, T: TensorElement, A> UnalignedRow<'k, T, A> {
     /// Returns row `at` of an `m`×`n` matrix whose rows are `pitch` elements apart, accessed in groups of `group` elements, a power of
     /// two, that fill whole words. The caller must declare a view of the matrix with its extents, so that the launch checks the buffer.
@@ -83,9 +86,8 @@ impl<'k, T: TensorElement, A: Readable> UnalignedRow<'k, T, A> {
         let crosses = rows.iter().map(|row| row.crosses(starts)).reduce(|a, b| a | b);
         // Rows of one distance are aligned with each other, wherever they begin.
         let are_whole = rows.iter().map(|row| row.skipped(starts).eq(0)).reduce(|a, b| a & b);
-        let each =
-            |load: &dyn Fn(&Self) -> Vec<Val<'k, T::Word>>| rows.iter().flat_map(|row| load(row)).collect();
-        let groups = |load: &dyn Fn(&Self, Val<'k, u32>) -> Vec<Val<'k, T::Word>>| -> Vec<_> {
+        let each = |load: &dyn Fn(&Self) -> Words<'k, T>| rows.iter().flat_map(|row| load(row)).collect();
+        let groups = |load: &dyn Fn(&Self, Val<'k, u32>) -> Words<'k, T>| -> Words<'k, T> {
             each(&|row| starts.iter().flat_map(|&start| load(row, start)).collect())
         };
         k.if_else_with(

@@ -413,6 +413,7 @@ pub(super) struct Row<'k> {
 }
 
 /// A row of a matrix, or a vector of as many elements.
+#[allow(clippy::large_enum_variant, reason = "there are a few for each kernel that is built")]
 pub(super) enum Line<'k, T: TensorElement, A> {
     Aligned(Gl<'k, T, A, 1>),
     Unaligned(UnalignedRow<'k, T, A>),
