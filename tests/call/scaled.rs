@@ -47,7 +47,8 @@ fn elements_times_their_scales_agree_with_f64() {
             .expect("launched");
         let [q, k, v] = &in_f64;
         let (expected_o, expected_lse) = Reference { shape, q, k, v }.results();
-        assert_near("o", &downloaded_halves(device, &o), &expected_o, 0.1);
+        // Weights are rounded to 4 significant bits, so the error is at most 2⁻⁴ of the largest value, 8.
+        assert_near("o", &downloaded_halves(device, &o), &expected_o, 0.5);
         assert_near("lse", &downloaded_floats(device, &lse), &expected_lse, 2e-3);
     });
 }

@@ -61,6 +61,10 @@ pub(super) fn forward_by_warps<
     k.block([32 * (M / H) as u32]);
     let inputs = inputs.aligned(16 / T::SIZE);
     let matrices = Heads::new(k, &inputs, 16 * D as u32, 16 * E as u32);
+    if matrices.sequences.are_packed() {
+        // Without a minimum, ptxas limits registers to 128 for some of these kernels, and spills.
+        k.min_blocks(1);
+    }
     let sizes @ Sizes { batches, longest, .. } = inputs.sizes;
     let height = 16 * M as u32;
 
