@@ -1,7 +1,8 @@
 """The side of PyTorch of `warpwright bench … --rival`: answers requests on standard input.
 
 A request for a problem is answered with the names of the implementations, separated by tabs, and `time INDEX` with the microseconds of a launch of one
-of them between two events.
+of them between two events. `results INDEX FOLDER` stores the results of one of them, a dictionary of matrices that its function returns, as files of
+the folder, and is answered with `stored`.
 """
 
 import sys
@@ -19,6 +20,12 @@ def time(run):
     end.record()
     end.synchronize()
     return start.elapsed_time(end) * 1e3
+
+
+def store(run, folder):
+    for name, matrix in run().items():
+        with open(f"{folder}/{name}.bin", "wb") as file:
+            file.write(matrix.contiguous().view(torch.int16).cpu().numpy().tobytes())
 
 
 def usable(candidates):
@@ -46,5 +53,8 @@ def serve(problems):
             found = problems[request](*words)
             runs = list(found.values())
             print("\t".join(found), flush=True)
+        elif request == "results":
+            store(runs[int(words[0])], words[1])
+            print("stored", flush=True)
         else:
             print(time(runs[int(words[0])]), flush=True)

@@ -20,7 +20,9 @@ mod transpose;
 pub use attention::{
     Attention, AttentionArgs, AttentionBackward, AttentionExtras, AttentionExtrasArgs, AttentionFinishArgs,
     AttentionKeysArgs, AttentionMask, AttentionProblem, AttentionQueriesArgs, AttentionRowsArgs,
-    AttentionTile, CachedAttention, CachedAttentionArgs, PackedAttentionArgs, PagedAttentionArgs,
+    AttentionTile, AttentionValuesArgs, CachedAttention, CachedAttentionArgs, CachedAttentionProblem,
+    PackedAttentionArgs, PackedAttentionFinishArgs, PackedAttentionKeysArgs, PackedAttentionQueriesArgs,
+    PackedAttentionRowsArgs, PagedAttentionArgs, ScaledAttention, ScaledAttentionArgs,
 };
 pub use convolution::{FftConvolution, FftConvolutionArgs};
 pub use copy::{CopyArgs, copy_elements};

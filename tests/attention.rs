@@ -4,12 +4,15 @@
 mod assemble;
 #[path = "support/devices.rs"]
 mod devices;
+#[path = "support/philox.rs"]
+mod philox;
 #[path = "support/require.rs"]
 mod require;
 
 mod attention {
     mod backward;
     mod cached;
+    mod dropout;
     mod extras;
     mod masks;
     mod numbers;
@@ -17,6 +20,7 @@ mod attention {
     mod packed;
     mod problem;
     mod reference;
+    mod scaled;
     mod sizes;
     mod tiles;
 }

@@ -32,6 +32,7 @@ mod call {
     mod reductions;
     mod refusals;
     mod rows;
+    mod scaled;
     mod selection;
     mod simt;
     mod softmax;

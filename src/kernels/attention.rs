@@ -2,12 +2,15 @@
 
 mod backward;
 mod cached;
+mod dropout;
 mod forward;
 mod inputs;
 mod order;
 mod problem;
+mod scaled;
 mod scores;
 mod softmax;
+mod values;
 mod visible;
 mod warpgroup;
 mod warps;
@@ -17,15 +20,19 @@ use crate::{
     tensor::TensorElement,
     tiles::{Convert, Product, Schedule},
 };
+use dropout::Dropout;
 use forward::{Shape, forward};
 use inputs::{Inputs, Sizes};
+use values::OfKeys;
 use warps::forward_by_warps;
 
 pub use backward::{
     AttentionBackward, AttentionFinishArgs, AttentionKeysArgs, AttentionQueriesArgs, AttentionRowsArgs,
+    PackedAttentionFinishArgs, PackedAttentionKeysArgs, PackedAttentionQueriesArgs, PackedAttentionRowsArgs,
 };
-pub use cached::{CachedAttention, CachedAttentionArgs, PagedAttentionArgs};
+pub use cached::{CachedAttention, CachedAttentionArgs, CachedAttentionProblem, PagedAttentionArgs};
 pub use problem::AttentionProblem;
+pub use scaled::{AttentionValuesArgs, ScaledAttention, ScaledAttentionArgs};
 pub use visible::AttentionMask;
 
 /// The arguments of the kernel that [`Attention::kernel`] builds:
@@ -35,10 +42,11 @@ pub use visible::AttentionMask;
 /// be multiples of 16 bytes. `lse` is contiguous: `batches`·`kv_heads`·`group`·`queries`.
 pub type AttentionArgs<T> = (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [u32; 5], [[u32; 3]; 4], f32);
 
-/// The arguments of the kernel that [`Attention::kernel_with_extras`] builds: [`AttentionArgs`] followed by `(…, slopes, sinks)`, each with
-/// one number per query head. A buffer that the kernel does not read may have any length.
+/// The arguments of the kernel that [`Attention::kernel_with_extras`] builds: [`AttentionArgs`] followed by
+/// `(…, slopes, sinks, p, [seed, offset])`. `slopes` and `sinks` have one number per head. A buffer that the kernel does not read may have
+/// any length. `p`, from 0 to less than 1, is the probability with which dropout replaces a weight by 0.
 pub type AttentionExtrasArgs<T> =
-    (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [u32; 5], [[u32; 3]; 4], f32, In<f32>, In<f32>);
+    (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [u32; 5], [[u32; 3]; 4], f32, In<f32>, In<f32>, f32, [u64; 2]);
 
 /// The arguments of the kernel that [`Attention::packed_kernel`] builds:
 /// `(q, k, v, o, lse, [query_starts, key_starts], [sequences, kv_heads, group, queries, keys], longest, strides, scale)`. The sequences are
@@ -66,6 +74,11 @@ pub struct AttentionExtras {
     /// Attention sinks: adds exp(sink) to the sum of the exponentials of each row, as a key with this score and values of 0 would.
     #[doc(alias = "attention sink")]
     pub sinks: bool,
+    /// Dropout of the weights, after they are divided by their sum: replaces each weight by 0 with probability p, and multiplies the others by
+    /// 1 / (1 − p). The random word of a weight is that of element (query, key) of [`Builder::random`](crate::ptx::Builder::random) with the
+    /// seed, and the offset plus the number of the query head among those of all batches. It is the same in
+    /// [`AttentionBackward`] and does not depend on tiles.
+    pub dropout: bool,
 }
 
 /// The numbers of queries and keys that a block processes at a time.
@@ -143,7 +156,21 @@ impl Attention {
         Self { tile, ..self }
     }
 
-    /// Builds the kernel. Its name contains the type, the head size and the mask, as in `attention_bf16_128_causal`.
+    /// Returns the kernel with the tile for dropout, whose random numbers take registers: on sm_90a, the one with the fewest queries and keys;
+    /// on other targets, the first one. Build it with [`kernel_with_extras`](Self::kernel_with_extras). On sm_90a, with head sizes of 96, 192
+    /// and 256, a few registers are spilled.
+    #[must_use]
+    pub fn with_tile_for_dropout(self) -> Self {
+        let mut all = AttentionTile::all(self.target, self.head_size, self.value_size);
+        let tile = if uses_wgmma(self.target) {
+            all.min_by_key(|tile| (tile.queries, tile.keys))
+        } else {
+            all.next()
+        };
+        Self { tile: tile.unwrap_or(self.tile), ..self }
+    }
+
+    /// Builds the kernel, named after the type, head size and mask: `attention_bf16_128_causal`.
     ///
     /// # Errors
     /// Returns an error for an unsupported head size or tile, or a window of 2³⁰ positions or more.
@@ -164,8 +191,8 @@ impl Attention {
         })
     }
 
-    /// Builds the kernel with extras. Its name contains them, as in `attention_bf16_128_causal_cap50_slopes_sinks`. The extras also affect
-    /// the logarithms in `lse`.
+    /// Builds the kernel with extras, named `attention_bf16_128_causal_cap50_slopes_sinks_dropout`. The extras except dropout also affect the
+    /// logarithms in `lse`.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel), and an error for a cap out of range.
@@ -177,19 +204,19 @@ impl Attention {
         T: TensorElement + Product<T, f32>,
         f32: Convert<T>,
     {
-        let AttentionExtras { soft_cap, slopes, sinks } = extras;
+        let AttentionExtras { soft_cap, slopes, sinks, dropout } = extras;
         let cap = soft_cap.map_or(String::new(), |cap| format!("_cap{cap}").replace(['.', '-'], "_"));
-        let with = [(true, &*cap), (slopes, "_slopes"), (sinks, "_sinks")];
+        let with = [(true, &*cap), (slopes, "_slopes"), (sinks, "_sinks"), (dropout, "_dropout")];
         let with: String = with.into_iter().filter_map(|(is_added, name)| is_added.then_some(name)).collect();
         let signature = format!(
-            "{}{with}({BUFFERS}, batches, {SIZES}, {}, scale, slopes, sinks)",
+            "{}{with}({BUFFERS}, batches, {SIZES}, {}, scale, slopes, sinks, p, seed, offset)",
             self.name::<T>(),
             strides(MATRICES, &["batch", "head", "row"])
         );
         Kernel::build(
             &signature,
             self.target,
-            |k, (q, keys, values, o, lse, sizes, strides, scale, of_heads, sinks_of_heads)| {
+            |k, (q, keys, values, o, lse, sizes, strides, scale, of_heads, sinks_of_heads, p, random)| {
                 if let Some(cap) = soft_cap.filter(|cap| !(1e-3..=1e4).contains(cap)) {
                     k.refuse(format!("expected a cap of scores from 0.001 to 10000, found {cap}"));
                 }
@@ -198,6 +225,7 @@ impl Attention {
                 let inputs = Inputs {
                     slopes,
                     sinks,
+                    dropout: dropout.then(|| Dropout::new(p, random)),
                     ..Inputs::new([q, keys, values], (o, lse), sizes, strides, scale)
                 };
                 self.emit(k, inputs, soft_cap);
@@ -283,6 +311,16 @@ fn strides(matrices: &[&str], axes: &[&str]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
+/// Returns the function that emits kernels of `T` with these constants.
+macro_rules! by_warpgroups {
+    ($($constant:literal),*) => { forward::<T, T, OfKeys, $($constant),*> };
+}
+
+/// As above, without `wgmma`.
+macro_rules! by_warps {
+    ($($constant:literal),*) => { forward_by_warps::<T, $($constant),*> };
+}
+
 /// Defines the supported head sizes, queries and keys of a step, and a function that emits their kernels with the following constants.
 macro_rules! tiles {
     ($all:ident $build:ident $emit:ident: $($size:literal, $value:literal, $queries:literal, $keys:literal => $($constant:literal),*;)*) => {
@@ -294,7 +332,7 @@ macro_rules! tiles {
             f32: Convert<T>,
         {
             match [sizes[0], sizes[1], tile.queries, tile.keys] {
-                $([$size, $value, $queries, $keys] => $emit::<T, $($constant),*>(k, inputs, shape),)*
+                $([$size, $value, $queries, $keys] => $emit!($($constant),*)(k, inputs, shape),)*
                 _ => refuse(k, $all, sizes, tile),
             }
         }
@@ -303,10 +341,11 @@ macro_rules! tiles {
 
 // Subtiles of columns of K and of V, of queries and of keys, warpgroups, stages of keys and of queries, and subtiles of columns that are
 // stored at a time.
-tiles! { HOPPER_TILES hopper forward:
+tiles! { HOPPER_TILES hopper by_warpgroups:
     //  d,  e,   m, keys =>  D,  E,  M,  N, C, stages, of queries, stored
      32,  32, 192, 128 =>  2,  2, 12,  8, 3, 4, 2, 2;
      32,  32, 192,  96 =>  2,  2, 12,  6, 3, 4, 2, 2;
+     32,  32, 128, 128 =>  2,  2,  8,  8, 2, 4, 2, 2;
      64,  64, 192, 128 =>  4,  4, 12,  8, 3, 3, 2, 4;
      64,  64, 192,  96 =>  4,  4, 12,  6, 3, 3, 2, 4;
      64,  64, 128, 128 =>  4,  4,  8,  8, 2, 3, 1, 4;
@@ -316,10 +355,11 @@ tiles! { HOPPER_TILES hopper forward:
     128, 128, 128, 176 =>  8,  8,  8, 11, 2, 2, 1, 4;
     192, 128, 128, 128 => 12,  8,  8,  8, 2, 2, 1, 4;
     256, 256, 128,  64 => 16, 16,  8,  4, 2, 2, 1, 4;
+    256, 256, 128,  48 => 16, 16,  8,  3, 2, 2, 1, 4;
 }
 
 // Subtiles of columns of K and of V, of queries, of queries of a warp, and of keys, and stages. All fit into the shared memory of sm_86.
-tiles! { WARP_TILES warps forward_by_warps:
+tiles! { WARP_TILES warps by_warps:
     //  d,  e,   m, keys =>  D,  E, M, H, N, stages
      32,  32, 128,  64 =>  2,  2, 8, 2, 4, 2;
      64,  64,  64,  64 =>  4,  4, 4, 1, 4, 2;

@@ -58,7 +58,7 @@ impl<'k> Builder<'k> {
             [low, high]
         };
         let _located = self.locate(Location::caller());
-        Random { k: self, key: halves(seed.into()), offset: halves(offset.into()) }
+        Random { k: self, key: halves(seed.into()), offset: halves(offset.into()), is_transposed: false }
     }
 }
 
@@ -93,6 +93,7 @@ pub struct Random<'k> {
     k: Builder<'k>,
     key: [Val<'k, u32>; 2],
     offset: [Val<'k, u32>; 2],
+    is_transposed: bool,
 }
 
 /// The random numbers of a tile's elements. The tile has the size of the register tile for which the numbers are used.
@@ -107,6 +108,24 @@ impl<'k> Random<'k> {
     /// Returns the random numbers of tile (`row`, `col`), where `row` and `col` are in units of tiles, as in [`Gl::tile`](super::Gl::tile).
     pub fn tile(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> RandomTile<'k> {
         RandomTile { random: *self, at: [row.into(), col.into()] }
+    }
+
+    /// Returns the random numbers of the transpose: the word of element (`row`, `col`) is that of element (`col`, `row`) of this matrix.
+    #[must_use]
+    pub fn transposed(self) -> Self {
+        Self { is_transposed: !self.is_transposed, ..self }
+    }
+
+    /// Returns the words of the four elements that share the counter of an element, in the order of the bits `row` / 8 and `col` / 8.
+    #[track_caller]
+    fn words(&self, [row, col]: [Val<'k, u32>; 2]) -> [Val<'k, u32>; 4] {
+        let [low, high] = self.offset;
+        if self.is_transposed {
+            let [a, b, c, d] = self.k.philox4x32([col, row, low, high], self.key);
+            [a, c, b, d]
+        } else {
+            self.k.philox4x32([row, col, low, high], self.key)
+        }
     }
 }
 
@@ -158,7 +177,7 @@ impl<'k> RandomTile<'k> {
         size: [u32; 2],
         of: &OfWords<'_, 'k, S>,
     ) -> Vec<Val<'k, S>> {
-        let Random { k, key, offset: [low, high] } = self.random;
+        let k = self.random.k;
         let axes = [0, 1].map(|axis| Coordinates::along(k, layout, axis));
         let first = [0, 1].map(|axis| self.at[axis] * size[axis] + axes[axis].lane);
         // With 8-bit elements, a lane owns only one of two elements that are 8 apart along one axis; the lane number determines which one.
@@ -176,8 +195,7 @@ impl<'k> RandomTile<'k> {
             let results = match blocks.iter().find(|(other, _)| *other == start) {
                 Some((_, results)) => *results,
                 None => {
-                    let counter = [first[0] + start[0] as u32, first[1] + start[1] as u32, low, high];
-                    let results = of(k.philox4x32(counter, key));
+                    let results = of(self.random.words([0, 1].map(|axis| first[axis] + start[axis] as u32)));
                     blocks.push((start, results));
                     results
                 }
@@ -210,12 +228,11 @@ impl<'k> RandomTile<'k> {
         values: impl Iterator<Item = usize>,
         size: u32,
     ) -> Vec<Val<'k, u32>> {
-        let Random { k, key, offset: [low, high] } = self.random;
         let (row, first) = (self.at[0], self.at[1] * size);
         let (in_second_row, apart) = (is_second(row), !(APART as u32));
         let word = |value: usize| {
             let col = first + at.at(value);
-            let [a, b, c, d] = k.philox4x32([row & apart, col & apart, low, high], key);
+            let [a, b, c, d] = self.random.words([row & apart, col & apart]);
             let in_second_col = is_second(col);
             in_second_row.select(in_second_col.select(d, c), in_second_col.select(b, a))
         };
@@ -232,6 +249,17 @@ pub(crate) struct DropoutRule<'k> {
 }
 
 impl<'k> DropoutRule<'k> {
+    /// Returns the factor of the elements that are kept.
+    pub(crate) fn scale(self) -> Val<'k, f32> {
+        self.scale
+    }
+
+    /// Returns whether an element is kept, given its random word.
+    #[track_caller]
+    pub(crate) fn keeps(self, random: Val<'k, u32>) -> Val<'k, bool> {
+        (random >> 8).ge(self.least)
+    }
+
     /// Returns the rule that sets an element to 0 with probability `p`, from 0 to 1.
     #[track_caller]
     pub(crate) fn new(p: Val<'k, f32>) -> Self {
@@ -244,7 +272,7 @@ impl<'k> DropoutRule<'k> {
     /// Returns an element after dropout, given its random word.
     #[track_caller]
     pub(crate) fn applied(self, x: Val<'k, f32>, random: Val<'k, u32>) -> Val<'k, f32> {
-        (random >> 8).ge(self.least).select(x * self.scale, 0.0)
+        self.keeps(random).select(x * self.scale, 0.0)
     }
 }
 
@@ -276,19 +304,39 @@ where
     /// same call, with the same `random`, to the gradient of the result.
     #[must_use]
     #[track_caller]
-    pub fn dropout(mut self, p: impl Into<Val<'k, f32>>, random: &RandomTile<'k>) -> Self {
+    pub fn dropout(self, p: impl Into<Val<'k, f32>>, random: &RandomTile<'k>) -> Self {
         let (k, p) = (self.kernel(), p.into());
-        {
-            let _located = k.locate(Location::caller());
-            let words = random.elements(&Self::layout(), [Self::ROWS, Self::COLS], &|words| words);
-            let dropout = DropoutRule::new(p);
-            self.rewrite(|at, word| {
-                let own = words[at * T::PER_WORD..].iter();
-                let kept = T::elements(word).into_iter().zip(own);
-                let kept: Vec<_> = kept.map(|(x, &random)| dropout.applied(x, random)).collect();
-                T::from_f32(&kept)[0]
-            });
-        }
+        let _located = k.locate(Location::caller());
+        let words = random.elements(&Self::layout(), [Self::ROWS, Self::COLS], &|words| words);
+        let dropout = DropoutRule::new(p);
+        self.map_with(&words, |x, random| dropout.applied(x, random))
+    }
+
+    /// Replaces each element by a function of the element and its random word, in place.
+    #[must_use]
+    #[track_caller]
+    pub(crate) fn map_random(
+        self,
+        random: &RandomTile<'k>,
+        of: impl Fn(Val<'k, f32>, Val<'k, u32>) -> Val<'k, f32>,
+    ) -> Self {
+        let _located = self.kernel().locate(Location::caller());
+        let words = random.elements(&Self::layout(), [Self::ROWS, Self::COLS], &|words| words);
+        self.map_with(&words, of)
+    }
+
+    #[track_caller]
+    fn map_with(
+        mut self,
+        words: &[Val<'k, u32>],
+        of: impl Fn(Val<'k, f32>, Val<'k, u32>) -> Val<'k, f32>,
+    ) -> Self {
+        self.rewrite(|at, word| {
+            let own = words[at * T::PER_WORD..].iter();
+            let mapped = T::elements(word).into_iter().zip(own);
+            let mapped: Vec<_> = mapped.map(|(x, &random)| of(x, random)).collect();
+            T::from_f32(&mapped)[0]
+        });
         self
     }
 }

@@ -1,6 +1,9 @@
 //! The gradients of attention, compared with f64 on every device.
 
+mod packed;
+
 use super::{
+    dropout::{DROPOUT, Dropout},
     problem::{Element, GAP, Half, Order, Rows, Sizes, each, mixed},
     reference::Reference,
 };
@@ -27,6 +30,7 @@ struct Matrices<T> {
     /// The factors in f64.
     numbers: [Vec<f64>; 5],
     lse: Vec<f32>,
+    dropout: Option<Dropout>,
 }
 
 /// Whether a matrix has the rows of keys.
@@ -54,7 +58,8 @@ impl<T: Half> Matrices<T> {
         });
         let lse = vec![0.0; batches * heads * queries];
         let numbers = factors.each_ref().map(|factor| factor.iter().map(|x| x.number()).collect());
-        let mut matrices = Self { sizes, size, rows, factors, numbers, lse };
+        let dropout = backward.dropout.then_some(DROPOUT);
+        let mut matrices = Self { sizes, size, rows, factors, numbers, lse, dropout };
         matrices.forward(backward.mask);
         matrices
     }
@@ -66,6 +71,10 @@ impl<T: Half> Matrices<T> {
 
     fn kv_head(&self, head: usize) -> usize {
         head / (self.sizes.heads / self.sizes.kv_heads)
+    }
+
+    fn dropout_of(&self, batch: usize, head: usize) -> Option<Dropout> {
+        self.dropout.map(|dropout| dropout.of_head(batch * self.sizes.heads + head))
     }
 
     /// Calls `with` with the reference of a head.
@@ -89,6 +98,7 @@ impl<T: Half> Matrices<T> {
             soft_cap: None,
             slope: 0.0,
             sink: None,
+            dropout: self.dropout_of(batch, head),
         })
     }
 
@@ -124,10 +134,11 @@ impl<T: Half> Matrices<T> {
                 let [k, v] = [1, 2].map(|which| self.row(which, at));
                 let p = (score - lse).exp();
                 let [dp, size_of_dp] = dot_with_size(d_o, v);
-                let ds = [p * (dp - delta) * scale, p * (size_of_dp + size_of_delta) * scale];
+                let z = self.dropout_of(batch, head).map_or(1.0, |dropout| dropout.factor(query, key));
+                let ds = [p * (z * dp - delta) * scale, p * (z * size_of_dp + size_of_delta) * scale];
                 let of_query = self.rows[0].at(batch, head, query);
                 let of_key = self.rows[1].at(at[0], at[1], key);
-                let terms = [(0, of_query, ds, k), (1, of_key, ds, q), (2, of_key, [p, p], d_o)];
+                let terms = [(0, of_query, ds, k), (1, of_key, ds, q), (2, of_key, [p * z, p * z], d_o)];
                 for (which, start, factors, row) in terms {
                     add_scaled(&mut results[which][start..], factors, row);
                 }
@@ -163,38 +174,47 @@ where
     }
 
     fn launch(&mut self, device: &AnyDevice, matrices: &Matrices<T>, backward: &AttentionBackward) {
+        // The random numbers of dropout take registers.
+        let spilled = backward.dropout && backward.head_size != 64;
         let (sizes, scale) = (matrices.sizes.numbers(), 1.0 / (matrices.size as f32).sqrt());
         let [of_q, of_k] = matrices.rows.each_ref().map(Rows::numbers);
         let [q, k, v, o, d_o] = &self.factors;
         let [rows, sums] = &mut self.workspace;
         let [dq, dk, dv] = &mut self.results;
 
-        let kernel = built(backward.rows_kernel::<T>());
+        let kernel = built(backward.rows_kernel::<T>(), false);
         let launched = device.launch(&kernel, (o, d_o, &self.lse, &mut *rows, &mut *sums, sizes, [of_q; 2]));
         launched.unwrap_or_else(|error| panic!("{backward:?}: {error}"));
 
-        let kernel = built(backward.keys_kernel::<T>());
+        let kernel = built(backward.keys_kernel::<T>(), spilled);
         let strides = [of_q, of_k, of_k, of_q, of_k, of_k];
-        let launched =
-            device.launch(&kernel, (q, k, v, d_o, &*rows, &mut *sums, dk, dv, sizes, strides, scale));
+        let Dropout { p, seed, offset } = DROPOUT;
+        let random = [seed, offset];
+        let arguments = (q, k, v, d_o, &*rows, &mut *sums, dk, dv, sizes, strides, scale, p, random);
+        let launched = device.launch(&kernel, arguments);
         launched.unwrap_or_else(|error| panic!("{backward:?}: {error}"));
 
         let launched = if backward.deterministic {
-            let kernel = built(backward.queries_kernel::<T>());
+            let kernel = built(backward.queries_kernel::<T>(), spilled);
             let strides = [of_q, of_k, of_k, of_q, of_q];
-            device.launch(&kernel, (q, k, v, d_o, &*rows, dq, sizes, strides, scale))
+            device.launch(&kernel, (q, k, v, d_o, &*rows, dq, sizes, strides, scale, p, random))
         } else {
-            let kernel = built(backward.finish_kernel::<T>());
+            let kernel = built(backward.finish_kernel::<T>(), false);
             device.launch(&kernel, (&*sums, dq, sizes, of_q, scale))
         };
         launched.unwrap_or_else(|error| panic!("{backward:?}: {error}"));
     }
 }
 
-/// Unwraps a kernel and checks it with ptxas.
-fn built<P: warpwright::ptx::Params>(kernel: Result<Kernel<P>, warpwright::ptx::BuildError>) -> Kernel<P> {
+/// Unwraps a kernel and checks it with ptxas, unless some registers are `spilled`.
+fn built<P: warpwright::ptx::Params>(
+    kernel: Result<Kernel<P>, warpwright::ptx::BuildError>,
+    spilled: bool,
+) -> Kernel<P> {
     let kernel = kernel.unwrap_or_else(|error| panic!("{error}"));
-    assemble::kernel(&kernel);
+    if !spilled {
+        assemble::kernel(&kernel);
+    }
     kernel
 }
 
@@ -301,6 +321,21 @@ fn heads_that_share_keys_agree_with_f64() {
     for order in [Order::Heads, Order::Rows] {
         for backward in both(64, AttentionMask::Causal) {
             let sizes = Sizes { batches: 2, heads: 6, kv_heads: 2, queries: 70, keys: 70, order };
+            check::<bf16>(&backward, sizes, &mixed);
+        }
+    }
+}
+
+/// The gradient kernels drop the weights that the forward kernel drops.
+#[test]
+fn dropped_weights_agree_with_f64() {
+    for (head_size, mask) in
+        [(32, AttentionMask::Full), (64, AttentionMask::CausalFromEnd), (128, AttentionMask::Causal)]
+    {
+        for backward in both(head_size, mask) {
+            let backward = AttentionBackward { dropout: true, ..backward };
+            let sizes =
+                Sizes { batches: 2, heads: 4, kv_heads: 2, queries: 150, keys: 140, order: Order::Heads };
             check::<bf16>(&backward, sizes, &mixed);
         }
     }

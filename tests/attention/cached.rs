@@ -1,12 +1,14 @@
-//! Attention of one query for each head to a cache of keys and values.
+//! Attention of one or a few queries for each head to a cache of keys and values.
 
 use super::{
-    problem::{Half, compare_row, mixed},
+    problem::{Half, compare_row, each, mixed},
     reference::Reference,
 };
 use crate::{assemble, devices};
 use warpwright::{
-    kernels::{AttentionMask, CachedAttention, CachedAttentionArgs, PagedAttentionArgs},
+    kernels::{
+        AttentionMask, CachedAttention, CachedAttentionArgs, CachedAttentionProblem, PagedAttentionArgs,
+    },
     prelude::*,
     run::Device,
     tiles::Convert,
@@ -18,6 +20,7 @@ use warpwright_reference::dot;
 struct Problem<'a> {
     heads: usize,
     kv_heads: usize,
+    queries: usize,
     lengths: &'a [usize],
     /// The rows of a page; without pages, every sequence has `capacity` rows.
     page: Option<usize>,
@@ -60,13 +63,15 @@ fn check<T: Half>(attention: CachedAttention, problem: Problem<'_>)
 where
     f32: Convert<T>,
 {
-    let Problem { heads, kv_heads, lengths, page, capacity } = problem;
+    let Problem { heads, kv_heads, queries, lengths, page, capacity } = problem;
     let (size, batches) = (attention.head_size as usize, lengths.len());
     let what = format!("{attention:?}, {problem:?}");
     let (tables, pitch) = (problem.tables(), size + GAP);
     let of_page = page.unwrap_or(capacity);
     let outer = page.map_or(batches, |_| tables.len());
-    let q: Vec<T> = (0..batches * heads * pitch)
+    // Batch, query, head.
+    let rows = batches * queries * heads;
+    let q: Vec<T> = (0..rows * pitch)
         .map(|at| if at % pitch < size { T::of(mixed('q', [0, 0, at / pitch, at % pitch])) } else { T::NAN })
         .collect();
     // Rows that are not in use are NaN.
@@ -84,9 +89,9 @@ where
     };
     let (k, v) = (cache('k'), cache('v'));
     let scale = 1.0 / (size as f32).sqrt();
-    let of_queries = [[heads * pitch, pitch].map(|stride| stride as u32); 2];
+    let of_queries = [[queries * heads * pitch, pitch, heads * pitch].map(|stride| stride as u32); 2];
     let of_keys = [[kv_heads * of_page * size, of_page * size, size].map(|stride| stride as u32); 2];
-    let [b, g, h, n] = [batches, kv_heads, heads / kv_heads, capacity].map(|size| size as u32);
+    let [b, g, h, m, n] = [batches, kv_heads, heads / kv_heads, queries, capacity].map(|size| size as u32);
     let in_use: Vec<u32> = lengths.iter().map(|&length| length as u32).collect();
 
     let contiguous: Option<Kernel<CachedAttentionArgs<T>>> =
@@ -101,16 +106,16 @@ where
         }
         let [q, k, v] = [&q, &k, &v].map(|numbers| device.upload(numbers).expect("room"));
         let [lengths, tables_on] = [&in_use, &tables].map(|numbers| device.upload(numbers).expect("room"));
-        let mut o = device.upload(&vec![T::NAN; batches * heads * pitch]).expect("room");
-        let mut lse = device.upload(&vec![f32::NAN; batches * heads]).expect("room");
+        let mut o = device.upload(&vec![T::NAN; rows * pitch]).expect("room");
+        let mut lse = device.upload(&vec![f32::NAN; rows]).expect("room");
         let launched = match (&contiguous, &paged) {
             (Some(kernel), _) => {
-                let sizes = [b, g, h, n];
+                let sizes = [b, g, h, m, n];
                 let arguments = (&q, &k, &v, &mut o, &mut lse, &lengths, sizes, of_queries, of_keys, scale);
                 device.launch(kernel, arguments)
             }
             (None, Some(kernel)) => {
-                let sizes = [b, g, h, outer as u32, problem.table() as u32];
+                let sizes = [b, g, h, m, outer as u32, problem.table() as u32];
                 let arguments =
                     (&q, &k, &v, &mut o, &mut lse, &lengths, &tables_on, sizes, of_queries, of_keys, scale);
                 device.launch(kernel, arguments)
@@ -124,14 +129,14 @@ where
     });
     let (o, lse) = found.expect("the simulator has every capability");
     let [q, k, v] = [&q, &k, &v].map(|matrix| matrix.iter().map(|x| x.number()).collect::<Vec<_>>());
-    for (batch, head) in (0..batches).flat_map(|batch| (0..heads).map(move |head| (batch, head))) {
+    for (batch, head, query) in each([batches, heads, queries]) {
         let kv_head = head / (heads / kv_heads);
-        let at = batch * heads + head;
+        let at = (batch * queries + query) * heads + head;
         let start = |key| problem.row(&tables, batch, kv_head, key) * size;
         let score = |_, key| dot(&q[at * pitch..][..size], &k[start(key)..][..size]) * f64::from(scale);
         let reference = Reference {
-            mask: AttentionMask::Full,
-            queries: 1,
+            mask: AttentionMask::CausalFromEnd,
+            queries,
             keys: lengths[batch],
             score: &score,
             value: &|key| &v[start(key)..][..size],
@@ -139,22 +144,29 @@ where
             soft_cap: None,
             slope: 0.0,
             sink: None,
+            dropout: None,
         };
-        let what = format!("{what}: batch {batch}, head {head}");
-        compare_row::<T>(&what, &reference.row(0), &o[at * pitch..], f32::from_bits(lse[at]));
+        let what = format!("{what}: batch {batch}, head {head}, query {query}");
+        let log = f32::from_bits(lse[(batch * heads + head) * queries + query]);
+        compare_row::<T>(&what, &reference.row(query), &o[at * pitch..], log);
     }
 }
 
 const LENGTHS: &[usize] = &[1, 700, 128, 0, 257];
+const ONE: Problem<'_> =
+    Problem { heads: 2, kv_heads: 2, queries: 1, lengths: LENGTHS, page: None, capacity: 750 };
+
+/// Returns the kernel for one query.
+const fn one(head_size: u32, parts: u32) -> CachedAttention {
+    CachedAttention { head_size, parts, queries: 1 }
+}
 
 #[test]
 fn contiguous_caches() {
     for head_size in [64, 128] {
         for parts in CachedAttention::PARTS {
-            let attention = CachedAttention { head_size, parts };
             for (heads, kv_heads) in [(2, 2), (8, 1)] {
-                let problem = Problem { heads, kv_heads, lengths: LENGTHS, page: None, capacity: 750 };
-                check::<bf16>(attention, problem);
+                check::<bf16>(one(head_size, parts), Problem { heads, kv_heads, ..ONE });
             }
         }
     }
@@ -162,41 +174,94 @@ fn contiguous_caches() {
 
 #[test]
 fn caches_of_f16() {
-    let problem = Problem { heads: 4, kv_heads: 1, lengths: &[300, 40], page: None, capacity: 300 };
-    check::<f16>(CachedAttention { head_size: 64, parts: 2 }, problem);
+    check::<f16>(one(64, 2), Problem { heads: 4, kv_heads: 1, lengths: &[300, 40], capacity: 300, ..ONE });
 }
 
 /// More heads than rows of a tile.
 #[test]
 fn large_groups() {
-    let problem = Problem { heads: 71, kv_heads: 1, lengths: &[150, 400], page: None, capacity: 400 };
-    check::<bf16>(CachedAttention { head_size: 64, parts: 2 }, problem);
+    check::<bf16>(one(64, 2), Problem { heads: 71, kv_heads: 1, lengths: &[150, 400], capacity: 400, ..ONE });
+}
+
+/// Fewer queries than a tile has, more queries than a sequence has keys, and more heads than a tile has.
+#[test]
+fn several_queries() {
+    for (most, queries, parts) in [(2, 2, 1), (4, 3, 2), (8, 8, 4), (8, 5, 1), (4, 1, 2)] {
+        let attention = CachedAttention { head_size: 64, parts, queries: most };
+        for (heads, kv_heads) in [(4, 2), (19, 1)] {
+            let lengths = &[1, 700, 128, 0, 257, 130, 4];
+            check::<bf16>(attention, Problem { heads, kv_heads, queries, lengths, ..ONE });
+        }
+    }
+    let attention = CachedAttention { head_size: 128, parts: 2, queries: 4 };
+    check::<f16>(attention, Problem { heads: 16, kv_heads: 1, queries: 4, ..ONE });
+}
+
+#[test]
+fn several_queries_and_pages() {
+    for (page, most, queries) in [(16, 8, 6), (64, 2, 2)] {
+        let attention = CachedAttention { head_size: 128, parts: 2, queries: most };
+        let page = Some(page);
+        check::<bf16>(attention, Problem { heads: 4, kv_heads: 2, queries, page, capacity: 768, ..ONE });
+    }
 }
 
 #[test]
 fn pages() {
     for (page, parts) in [(8, 2), (16, 1), (64, 4), (128, 2)] {
-        let problem = Problem { heads: 4, kv_heads: 2, lengths: LENGTHS, page: Some(page), capacity: 768 };
-        check::<bf16>(CachedAttention { head_size: 128, parts }, problem);
+        let problem = Problem { heads: 4, kv_heads: 2, page: Some(page), capacity: 768, ..ONE };
+        check::<bf16>(one(128, parts), problem);
     }
 }
 
 #[test]
 fn parts_occupy_the_multiprocessors() {
-    for (batches, kv_heads, parts) in
-        [(8, 8, 2), (16, 8, 1), (64, 8, 1), (4, 8, 2), (3, 8, 4), (1, 8, 4), (1, 1, 4), (1000, 8, 1)]
-    {
-        let found = CachedAttention::for_problem(128, batches, kv_heads, 132).parts;
-        assert_eq!(found, parts, "{batches}×{kv_heads}");
+    for (batches, kv_heads, [parts, of_long]) in [
+        (8, 8, [2, 2]),
+        (16, 8, [1, 1]),
+        (64, 8, [1, 2]),
+        (4, 8, [2, 2]),
+        (3, 8, [4, 4]),
+        (1, 8, [4, 4]),
+        (1, 1, [4, 4]),
+        (1000, 8, [1, 2]),
+    ] {
+        for (capacity, parts) in [(4096, parts), (32768, of_long)] {
+            let problem = CachedAttentionProblem { batches, kv_heads, capacity, ..PROBLEM };
+            let found = CachedAttention::for_problem(&problem).parts;
+            assert_eq!(found, parts, "{batches}×{kv_heads}×{capacity}");
+        }
+    }
+}
+
+const PROBLEM: CachedAttentionProblem = CachedAttentionProblem {
+    head_size: 128,
+    batches: 8,
+    kv_heads: 8,
+    queries: 1,
+    capacity: 4096,
+    multiprocessors: 132,
+};
+
+#[test]
+fn queries_are_rounded_up() {
+    for (queries, most) in [(0, 1), (1, 1), (2, 2), (3, 4), (5, 8), (8, 8)] {
+        let problem = CachedAttentionProblem { queries, ..PROBLEM };
+        assert_eq!(CachedAttention::for_problem(&problem).queries, most, "{queries} queries");
     }
 }
 
 #[test]
 fn other_parts_and_pages_are_rejected() {
-    let attention = CachedAttention { head_size: 128, parts: 3 };
+    let attention = one(128, 3);
     let found = attention.kernel::<bf16>().expect_err("it is rejected").to_string();
     let expected = "expected rows of 64 or 128 and 1, 2 or 4 parts, found rows of 128 and 3 parts";
     assert!(found.contains(expected), "{found}");
+    for queries in [0, 3, 16] {
+        let attention = CachedAttention { parts: 2, queries, ..attention };
+        let found = attention.kernel::<bf16>().expect_err("it is rejected").to_string();
+        assert!(found.contains(&format!("expected 1, 2, 4 or 8 queries, found {queries}")), "{found}");
+    }
     let attention = CachedAttention { parts: 2, ..attention };
     for page in [0, 4, 24, 256] {
         let found = attention.paged_kernel::<bf16>(page).expect_err("it is rejected").to_string();

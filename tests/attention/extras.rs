@@ -23,7 +23,7 @@ fn with(mask: AttentionMask, added: &Added) {
     }
 }
 
-const NONE: Added = Added { soft_cap: None, slopes: Vec::new(), sinks: Vec::new() };
+const NONE: Added = Added { soft_cap: None, slopes: Vec::new(), sinks: Vec::new(), dropout: None };
 
 #[test]
 fn caps() {
@@ -61,7 +61,8 @@ fn sinks() {
 #[test]
 fn all_of_them() {
     for target in TARGETS {
-        let added = Added { soft_cap: Some(10.0), slopes: vec![0.125, 0.5], sinks: vec![1.0, 2.0] };
+        let added =
+            Added { soft_cap: Some(10.0), slopes: vec![0.125, 0.5], sinks: vec![1.0, 2.0], dropout: None };
         for [head_size, value_size] in ROWS {
             // Rows of 256 leave no registers for a window too.
             let window = AttentionMask::Window { before: 120, after: 0 };

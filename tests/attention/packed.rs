@@ -60,6 +60,7 @@ fn check(attention: &Attention, lengths: &[(usize, usize)], element: Element<'_>
                 soft_cap: None,
                 slope: 0.0,
                 sink: None,
+                dropout: None,
             };
             for query in 0..of_sequence {
                 let row = first_query + query;

@@ -1,6 +1,9 @@
 //! Launches of kernels, and the comparison of their results with f64.
 
-use super::reference::Reference;
+use super::{
+    dropout::{DROPOUT, Dropout},
+    reference::Reference,
+};
 use crate::{assemble, devices};
 use warpwright::{
     kernels::{Attention, AttentionArgs, AttentionExtras, AttentionExtrasArgs},
@@ -102,8 +105,13 @@ pub(super) struct Rows {
 pub(super) const GAP: usize = 8;
 
 impl Rows {
-    pub(super) fn new(order: Order, [batches, heads, rows, size]: [usize; 4]) -> Self {
-        let pitch = size + GAP;
+    pub(super) fn new(order: Order, shape: [usize; 4]) -> Self {
+        Self::with_gap(order, shape, GAP)
+    }
+
+    /// Returns rows with this many elements after each row in memory.
+    pub(super) fn with_gap(order: Order, [batches, heads, rows, size]: [usize; 4], gap: usize) -> Self {
+        let pitch = size + gap;
         let strides = match order {
             Order::Heads => [heads * rows * pitch, rows * pitch, pitch],
             Order::Rows => [heads * rows * pitch, pitch, heads * pitch],
@@ -245,6 +253,7 @@ pub(super) struct Added {
     /// The slope of each head, if any.
     pub(super) slopes: Vec<f32>,
     pub(super) sinks: Vec<f32>,
+    pub(super) dropout: Option<Dropout>,
 }
 
 /// Checks a kernel with extensions, as [`check`] does.
@@ -252,18 +261,39 @@ pub(super) fn check_with<T: Half>(attention: &Attention, added: &Added, sizes: S
 where
     f32: Convert<T>,
 {
-    let Added { soft_cap, slopes, sinks } = added;
-    let extras =
-        AttentionExtras { soft_cap: *soft_cap, slopes: !slopes.is_empty(), sinks: !sinks.is_empty() };
+    check_tile::<T>(attention, added, sizes, element, true);
+}
+
+/// Checks a kernel with extensions, of which registers may be spilled unless it has the tile that is the default for them.
+pub(super) fn check_tile<T: Half>(
+    attention: &Attention,
+    added: &Added,
+    sizes: Sizes,
+    element: Element<'_>,
+    is_default: bool,
+) where
+    f32: Convert<T>,
+{
+    let Added { soft_cap, slopes, sinks, dropout } = added;
+    let extras = AttentionExtras {
+        soft_cap: *soft_cap,
+        slopes: !slopes.is_empty(),
+        sinks: !sinks.is_empty(),
+        dropout: dropout.is_some(),
+    };
+    let Dropout { p, seed, offset } = dropout.unwrap_or(DROPOUT);
     let kernel: Kernel<AttentionExtrasArgs<T>> =
         attention.kernel_with_extras(extras).unwrap_or_else(|error| panic!("{attention:?}: {error}"));
-    assemble::kernel(&kernel);
+    if is_default {
+        assemble::kernel(&kernel);
+    }
     let (matrices, scale) = (Matrices::new(attention, sizes, element), scale(attention));
     let found = everywhere(&matrices, sizes.logarithms(), &|device, on| {
         let On { factors: [q, k, v], o, lse } = on;
         let [slopes, sinks] = [slopes, sinks].map(|numbers| device.upload(numbers).expect("room"));
         let (numbers, strides) = (sizes.numbers(), matrices.strides());
-        let arguments = (&*q, &*k, &*v, o, lse, numbers, strides, scale, &slopes, &sinks);
+        let random = [seed, offset];
+        let arguments = (&*q, &*k, &*v, o, lse, numbers, strides, scale, &slopes, &sinks, p, random);
         let launched = device.launch(&kernel, arguments);
         launched.unwrap_or_else(|error| panic!("{attention:?}, {sizes:?}: {error}"));
     });
@@ -298,6 +328,7 @@ fn compare<T: Half>(
             soft_cap: added.soft_cap.map(f64::from),
             slope: added.slopes.get(head).copied().unwrap_or(0.0).into(),
             sink: added.sinks.get(head).copied().map(f64::from),
+            dropout: added.dropout.map(|dropout| dropout.of_head(batch * heads + head)),
         };
         for query in 0..queries {
             let what =

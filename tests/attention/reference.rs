@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::dropout::Dropout;
 use warpwright::kernels::AttentionMask;
 use warpwright_reference::{Expected, weighted_values};
 
@@ -18,7 +19,11 @@ pub(super) struct Reference<'a> {
     pub(super) soft_cap: Option<f64>,
     pub(super) slope: f64,
     pub(super) sink: Option<f64>,
+    pub(super) dropout: Option<Dropout>,
 }
+
+/// The values of a weight that is dropped.
+const ZEROS: [f64; 256] = [0.0; 256];
 
 impl Reference<'_> {
     /// Returns the position of a query among the keys.
@@ -55,6 +60,13 @@ impl Reference<'_> {
     pub(super) fn row(&self, query: usize) -> Expected {
         let visible = self.visible(query);
         let scores: Vec<f64> = visible.clone().map(|key| self.score(query, key)).collect();
-        weighted_values(&scores, self.sink, self.columns, &|index| (self.value)(visible.start + index))
+        let factor = |key| self.dropout.map_or(1.0, |dropout| dropout.factor(query, key));
+        let kept = self.dropout.map_or(1.0, |dropout| 1.0 / (1.0 - f64::from(dropout.p)));
+        let values = |index| {
+            let key = visible.start + index;
+            if factor(key) == 0.0 { &ZEROS } else { (self.value)(key) }
+        };
+        let Expected { o, lse } = weighted_values(&scores, self.sink, self.columns, &values);
+        Expected { o: o.into_iter().map(|numbers| numbers.map(|x| x * kept)).collect(), lse }
     }
 }

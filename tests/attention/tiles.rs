@@ -32,6 +32,16 @@ fn every_tile_of_128() {
     every_tile(128);
 }
 
+/// With fewer keys, a mask leaves enough registers for rows of 256.
+#[test]
+fn fewest_keys_of_256() {
+    let tile = AttentionTile { queries: 128, keys: 48 };
+    for mask in [AttentionMask::CausalFromEnd, AttentionMask::Window { before: 90, after: 10 }] {
+        let attention = Attention { tile, ..Attention::new(Target::SM_90A, 256, 256, mask) };
+        check(&attention, &built::<bf16>(&attention), SIZES, &mixed);
+    }
+}
+
 #[test]
 fn orders_of_tiles() {
     for schedule in [Schedule::linear(), Schedule::grouped(2), Schedule::linear().back_and_forth()] {

@@ -3,11 +3,15 @@
 use warpwright::{
     kernels::{
         AttentionMask,
-        call::{self, AttentionDerivatives, AttentionShape, HeadOrder},
+        call::{
+            self, AttentionDerivatives, AttentionShape, DropoutMask, ExtraOperands, HeadOrder, PackedShape,
+        },
     },
     prelude::*,
-    run::{BufferMut, BufferRef, Device, KernelCache},
+    run::{AnyDevice, Buffer, BufferMut, BufferRef, Device, KernelCache},
 };
+
+use warpwright_reference::dot;
 
 use super::{
     attention::{Reference, each, lengths},
@@ -70,6 +74,7 @@ fn derivatives_agree_with_f64() {
                 dk: BufferMut::from(&mut dk),
                 dv: BufferMut::from(&mut dv),
                 workspace: [BufferMut::from(rows), BufferMut::from(sums)],
+                dropout: None,
             };
             let called =
                 call::attention_backward(&kernels, &shape, deterministic, &on_q, &on_k, &on_v, buffers);
@@ -80,6 +85,135 @@ fn derivatives_agree_with_f64() {
             let named = [("dq", &dq), ("dk", &dk), ("dv", &dv)];
             for ((name, found), expected) in named.into_iter().zip(&expected) {
                 assert_near(name, &downloaded_halves(device, found), expected, 0.02);
+            }
+        });
+    }
+}
+
+/// Q, K, V and dO on a device, and results of the length of Q, K and V.
+struct Buffers {
+    inputs: [Vec<bf16>; 4],
+    on: [Buffer<bf16>; 4],
+    o: Buffer<bf16>,
+    lse: Buffer<f32>,
+    results: [Buffer<bf16>; 3],
+    workspace: [Buffer<f32>; 2],
+}
+
+impl Buffers {
+    fn new(device: &AnyDevice, inputs: [Vec<bf16>; 4], rows: usize, workspace: [usize; 2]) -> Self {
+        let on = inputs.each_ref().map(|elements| device.upload(elements).expect("room"));
+        let of = |at: usize| device.output::<bf16>(on[at].len()).expect("room");
+        let (o, results) = (of(0), [of(0), of(1), of(2)]);
+        let lse = device.output::<f32>(rows).expect("room");
+        let workspace = workspace.map(|length| device.output::<f32>(length).expect("room"));
+        Self { inputs, on, o, lse, results, workspace }
+    }
+
+    /// Returns Q, K and V, and the arguments of the gradients.
+    fn derivatives(
+        &mut self,
+        dropout: Option<DropoutMask>,
+    ) -> ([BufferRef<'_, bf16>; 3], AttentionDerivatives<'_, bf16>) {
+        let ([q, k, v, d_o], [dq, dk, dv]) = (&self.on, &mut self.results);
+        let workspace = self.workspace.each_mut().map(BufferMut::from);
+        let derivatives = AttentionDerivatives {
+            o: BufferRef::from(&self.o),
+            lse: BufferRef::from(&self.lse),
+            d_o: BufferRef::from(d_o),
+            dq: BufferMut::from(dq),
+            dk: BufferMut::from(dk),
+            dv: BufferMut::from(dv),
+            workspace,
+            dropout,
+        };
+        ([q, k, v].map(BufferRef::from), derivatives)
+    }
+}
+
+/// O is linear in V, so that dO·O = dV·V if both directions drop the same weights.
+#[test]
+fn both_directions_drop_the_same_weights() {
+    let shape = AttentionShape { kv_heads: 1, ..AttentionShape::new(2, 2, 50, 64) };
+    let mask = DropoutMask { p: 0.5, seed: 7, offset: 9 };
+    for deterministic in [false, true] {
+        on_hopper(|device| {
+            let kernels = KernelCache::new(device);
+            let lengths = lengths(&shape);
+            let inputs = [(0, 1), (1, 2), (2, 3), (0, 4)].map(|(of, seed)| halves(lengths[of], seed));
+            let mut buffers = Buffers::new(device, inputs, 2 * 2 * 50, shape.workspace(deterministic));
+            let [q, k, v, _] = &buffers.on;
+            let extras = ExtraOperands { dropout: Some(mask), ..ExtraOperands::default() };
+            call::attention_with_extras(&kernels, &shape, &extras, q, k, v, &mut buffers.o, &mut buffers.lse)
+                .expect("launched");
+            let products = [mask, DropoutMask { seed: 8, ..mask }].map(|mask| {
+                let ([q, k, v], derivatives) = buffers.derivatives(Some(mask));
+                call::attention_backward(&kernels, &shape, deterministic, q, k, v, derivatives)
+                    .expect("launched");
+                let dv = in_f64(&device.download(&buffers.results[2]).expect("copied"));
+                dot(&dv, &in_f64(&buffers.inputs[2]))
+            });
+            let o = in_f64(&device.download(&buffers.o).expect("copied"));
+            let expected = dot(&o, &in_f64(&buffers.inputs[3]));
+            assert!((products[0] - expected).abs() < 0.05, "expected {expected}, found {products:?}");
+            assert!((products[1] - expected).abs() > 0.5, "another seed drops other weights: {products:?}");
+        });
+    }
+}
+
+/// The gradients of packed sequences are those of each sequence.
+#[test]
+fn packed_sequences_have_their_own_gradients() {
+    let lengths = [70u32, 1, 130];
+    let starts = [0u32, 70, 71, 201];
+    let (heads, size) = (2, 64);
+    for deterministic in [false, true] {
+        let shape = PackedShape {
+            kv_heads: 1,
+            mask: AttentionMask::Causal,
+            ..PackedShape::new(3, heads, 201, 130, size)
+        };
+        on_hopper(|device| {
+            let kernels = KernelCache::new(device);
+            let of = |heads: u32, seed| halves((heads * 201 * size) as usize, seed);
+            let inputs = [of(heads, 1), of(1, 2), of(1, 3), of(heads, 4)];
+            let rows = (heads * 201) as usize;
+            let mut packed = Buffers::new(device, inputs, rows, shape.workspace(deterministic));
+            let starts_on = device.upload(&starts).expect("room");
+            let both = (&starts_on, &starts_on);
+            let [q, k, v, _] = &packed.on;
+            call::packed_attention(&kernels, &shape, both, q, k, v, &mut packed.o, &mut packed.lse)
+                .expect("launched");
+            let ([q, k, v], derivatives) = packed.derivatives(None);
+            call::packed_attention_backward(&kernels, &shape, deterministic, both, q, k, v, derivatives)
+                .expect("launched");
+            let found =
+                packed.results.each_ref().map(|result| in_f64(&device.download(result).expect("copied")));
+            for (sequence, &length) in lengths.iter().enumerate() {
+                let shape = AttentionShape {
+                    kv_heads: 1,
+                    mask: AttentionMask::Causal,
+                    ..AttentionShape::new(1, heads, length, size)
+                };
+                let part = |heads: u32| {
+                    let [first, count] =
+                        [starts[sequence], length].map(|rows| (rows * heads * size) as usize);
+                    first..first + count
+                };
+                let inputs = [(0, heads), (1, 1), (2, 1), (3, heads)]
+                    .map(|(at, heads)| packed.inputs[at][part(heads)].to_vec());
+                let rows = (heads * length) as usize;
+                let mut alone = Buffers::new(device, inputs, rows, shape.workspace(deterministic));
+                let [q, k, v, _] = &alone.on;
+                call::attention(&kernels, &shape, q, k, v, &mut alone.o, &mut alone.lse).expect("launched");
+                let ([q, k, v], derivatives) = alone.derivatives(None);
+                call::attention_backward(&kernels, &shape, deterministic, q, k, v, derivatives)
+                    .expect("launched");
+                for (at, heads) in [(0, heads), (1, 1), (2, 1)] {
+                    let expected = in_f64(&device.download(&alone.results[at]).expect("copied"));
+                    let what = format!("result {at} of sequence {sequence}");
+                    assert_near(&what, &found[at][part(heads)], &expected, 0.02);
+                }
             }
         });
     }

@@ -3,7 +3,7 @@
 use warpwright::{
     kernels::{
         AttentionMask,
-        call::{self, AttentionShape, ExtraOperands},
+        call::{self, AttentionShape, DropoutMask, ExtraOperands},
     },
     run::{Device, KernelCache, Simulator},
 };
@@ -71,6 +71,7 @@ fn extras_agree_with_f64() {
                 soft_cap: has(0).then_some(0.5),
                 slopes: has(1).then(|| (&on_slopes).into()),
                 sinks: has(2).then(|| (&on_sinks).into()),
+                dropout: None,
             };
             let expected = Extras {
                 soft_cap: has(0).then_some(0.5),
@@ -121,6 +122,13 @@ fn other_caps_and_short_buffers_are_refused() {
         refused(&shape, &ExtraOperands { slopes: Some((&slopes).into()), ..none }),
         "attention_with_extras: kernel `attention_bf16_64_full_slopes`: parameter `slopes`: expected a buffer of at least 2 elements, found 1"
     );
+    for p in [1.0, -0.1] {
+        let dropout = Some(DropoutMask { p, seed: 1, offset: 2 });
+        assert_eq!(
+            refused(&shape, &ExtraOperands { dropout, ..none }),
+            format!("attention_with_extras: expected a probability from 0 to less than 1, found {p}")
+        );
+    }
     assert_eq!(
         refused(&AttentionShape { kv_heads: 3, ..shape }, &none),
         "attention_with_extras: expected heads that are a multiple of kv_heads = 3, found 2"

@@ -15,6 +15,7 @@ const SHAPE: PagedCacheShape = PagedCacheShape {
     batches: 3,
     heads: 6,
     kv_heads: 2,
+    queries: 1,
     pages: 20,
     page_size: 16,
     table_columns: 6,
@@ -25,13 +26,13 @@ const SHAPE: PagedCacheShape = PagedCacheShape {
 
 #[test]
 fn pages_have_any_order() {
-    let lengths = [90u32, 1, 48];
-    for order in [HeadOrder::Positions, HeadOrder::Heads] {
-        let shape = PagedCacheShape { order, ..SHAPE };
+    let lengths = [90u32, 4, 48];
+    for (order, queries) in [(HeadOrder::Positions, 1), (HeadOrder::Heads, 1), (HeadOrder::Heads, 4)] {
+        let shape = PagedCacheShape { order, queries, ..SHAPE };
         let PagedCacheShape { batches, heads, kv_heads, pages, page_size, table_columns, head_size, .. } =
             shape;
-        let [batches, heads, kv_heads, page_size, columns, size] =
-            [batches, heads, kv_heads, page_size, table_columns, head_size].map(|n| n as usize);
+        let [batches, heads, kv_heads, queries, page_size, columns, size] =
+            [batches, heads, kv_heads, queries, page_size, table_columns, head_size].map(|n| n as usize);
         // The pages in use are all different; other entries do not refer to a page.
         let page = |at: usize| {
             let is_used = at % columns * page_size < lengths[at / columns] as usize;
@@ -44,25 +45,27 @@ fn pages_have_any_order() {
         };
         on_hopper(|device| {
             let kernels = KernelCache::new(device);
-            let q = halves(batches * heads * size, 1);
+            let q = halves(batches * queries * heads * size, 1);
             let [k, v] = [2, 3].map(|seed| halves(pages as usize * page_size * kv_heads * size, seed));
             let [on_q, on_k, on_v] = [&q, &k, &v].map(|elements| device.upload(elements).expect("room"));
             let on_lengths = device.upload(&lengths).expect("room");
             let on_tables = device.upload(&tables).expect("room");
-            let (mut o, mut lse) = (results(device, q.len()), results(device, batches * heads));
+            let (mut o, mut lse) = (results(device, q.len()), results(device, batches * queries * heads));
             let of_caches = (&on_lengths, &on_tables);
             call::paged_attention(&kernels, &shape, &on_q, &on_k, &on_v, of_caches, &mut o, &mut lse)
                 .expect("launched");
 
             let (q, k, v) = (in_f64(&q), in_f64(&k), in_f64(&v));
-            let (mut expected_o, mut expected_lse) = (Vec::new(), Vec::new());
+            let (mut expected_o, mut expected_lse) = (Vec::new(), vec![0.0; q.len() / size]);
             for (at, q) in q.chunks(size).enumerate() {
-                let (batch, head) = (at / heads, at % heads / (heads / kv_heads));
+                let (batch, query, of_queries) = (at / heads / queries, at / heads % queries, at % heads);
+                let head = of_queries / (heads / kv_heads);
+                let visible = lengths[batch] as usize + query + 1 - queries;
                 let score = |key| f64::from(0.2f32) * dot(q, &k[row(batch, head, key)..][..size]);
-                let scores: Vec<f64> = (0..lengths[batch] as usize).map(score).collect();
+                let scores: Vec<f64> = (0..visible).map(score).collect();
                 let expected = weighted_values(&scores, None, size, &|key| &v[row(batch, head, key)..]);
                 expected_o.extend(expected.o.iter().map(|[sum, _]| *sum));
-                expected_lse.push(expected.lse);
+                expected_lse[(batch * heads + of_queries) * queries + query] = expected.lse;
             }
             assert_near("o", &downloaded_halves(device, &o), &expected_o, 0.01);
             assert_near("lse", &downloaded_floats(device, &lse), &expected_lse, 1e-5);
@@ -85,6 +88,7 @@ fn other_pages_are_refused() {
     for (shape, expected) in [
         (PagedCacheShape { page_size: 24, ..SHAPE }, "pages of 8, 16, 32, 64 or 128 positions, found 24"),
         (PagedCacheShape { head_size: 32, ..SHAPE }, "rows of 64 or 128 elements, found 32"),
+        (PagedCacheShape { queries: 9, ..SHAPE }, "1 to 8 queries, found 9"),
         (PagedCacheShape { kv_heads: 4, ..SHAPE }, "heads that are a multiple of kv_heads = 4, found 6"),
         (PagedCacheShape { scale: Some(f32::INFINITY), ..SHAPE }, "a positive scale, found inf"),
     ] {

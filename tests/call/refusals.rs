@@ -67,7 +67,8 @@ fn caches() {
         let called = call::cached_attention(&kernels, &shape, &q, &k, &v, &lengths, &mut o, &mut lse);
         called.expect_err("refused").to_string()
     };
-    let shape = CacheShape { batches: 1, heads: 4, kv_heads: 4, capacity: 4, head_size: 64, scale: None };
+    let shape =
+        CacheShape { batches: 1, heads: 4, kv_heads: 4, queries: 1, capacity: 4, head_size: 64, scale: None };
     for (shape, expected) in [
         (
             CacheShape { kv_heads: 3, ..shape },
@@ -77,6 +78,7 @@ fn caches() {
             CacheShape { head_size: 96, ..shape },
             "cached_attention: expected rows of 64 or 128 elements, found 96",
         ),
+        (CacheShape { queries: 0, ..shape }, "cached_attention: expected 1 to 8 queries, found 0"),
         (CacheShape { scale: Some(0.0), ..shape }, "cached_attention: expected a positive scale, found 0"),
     ] {
         assert_eq!(refused(shape), expected);

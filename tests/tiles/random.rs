@@ -82,15 +82,18 @@ fn every_tile<'k>(k: Builder<'k>, [height, width]: [u32; 2], store: impl FnOnce(
     });
 }
 
-/// The bits and the uniform numbers of all elements, in tiles of one shape and layout.
+/// The bits and the uniform numbers of all elements, and the bits of the transpose, in tiles of one shape and layout.
 fn in_tiles<const H: usize, const W: usize, L: RegisterLayout>() {
-    type Args = (Out<u32>, Out<f32>, u64, u64);
-    let kernel = Kernel::<Args>::build("random(bits, uniform, seed, offset)", Target::SM_75, |k, args| {
-        let (bits, uniform, seed, offset) = args;
+    type Args = (Out<u32>, Out<u32>, Out<f32>, u64, u64);
+    let signature = "random(bits, transposed, uniform, seed, offset)";
+    let kernel = Kernel::<Args>::build(signature, Target::SM_75, |k, args| {
+        let (bits, transposed, uniform, seed, offset) = args;
         let shape = row_major(ROWS as u32, COLS as u32);
-        let (bits, uniform) = (k.global(bits, shape), k.global(uniform, shape));
+        let [bits, transposed] = [bits, transposed].map(|bits| k.global(bits, shape));
+        let uniform = k.global(uniform, shape);
         let random: Random<'_> = k.random(seed, offset);
         every_tile(k, [H as u32, W as u32], |row, col| {
+            transposed.tile(row, col).store(&random.transposed().tile(row, col).bits::<H, W, L>());
             let random = random.tile(row, col);
             bits.tile(row, col).store(&random.bits::<H, W, L>());
             uniform.tile(row, col).store(&random.uniform::<H, W, L>());
@@ -98,17 +101,20 @@ fn in_tiles<const H: usize, const W: usize, L: RegisterLayout>() {
     })
     .unwrap();
     crate::assemble::kernel(&kernel);
-    let (bits, uniform) = everywhere(|device| {
-        let mut bits = device.output::<u32>(ROWS * COLS).unwrap();
+    let (bits, transposed, uniform) = everywhere(|device| {
+        let [mut bits, mut transposed] = [(); 2].map(|()| device.output::<u32>(ROWS * COLS).unwrap());
         let mut uniform = device.output::<f32>(ROWS * COLS).unwrap();
-        device.launch(&kernel, (&mut bits, &mut uniform, SEED, OFFSET)).unwrap();
-        (device.download(&bits).unwrap(), device.download(&uniform).unwrap())
+        device.launch(&kernel, (&mut bits, &mut transposed, &mut uniform, SEED, OFFSET)).unwrap();
+        let bits = [bits, transposed].map(|bits| device.download(&bits).unwrap());
+        let [bits, transposed] = bits;
+        (bits, transposed, device.download(&uniform).unwrap())
     });
     for (at, (&bits, &uniform)) in bits.iter().zip(&uniform).enumerate() {
         let expected = word(at / COLS, at % COLS);
         let number = f64::from(expected >> 8) / f64::from(1 << 24);
         let place = format!("element {at} in tiles of {H}×{W} {:?}", L::LAYOUT);
         assert_eq!((bits, f64::from(uniform)), (expected, number), "{place}");
+        assert_eq!(transposed[at], word(at % COLS, at / COLS), "{place}, transposed");
     }
 }
 

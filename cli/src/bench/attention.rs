@@ -1,7 +1,9 @@
 //! `warpwright bench attention`.
 
+mod accuracy;
 mod backward;
 mod problem;
+mod scaled;
 
 use std::{fmt, str::FromStr};
 
@@ -47,6 +49,24 @@ pub(in crate::bench) struct Args {
     /// Time the gradients with respect to Q, K and V, with 2.5 times the operations
     #[arg(long, conflicts_with = "sweep")]
     backward: bool,
+    /// Also time attention of e4m3 elements with scales of heads
+    #[arg(long, conflicts_with_all = ["backward", "dropout"])]
+    e4m3: bool,
+    /// Print the errors of O and of the gradients relative to f64, and those of the rival with the same inputs, instead of times
+    #[arg(long, conflicts_with_all = ["sweep", "backward", "e4m3", "dropout"])]
+    accuracy: bool,
+    /// Drop weights with this probability; results are then not compared with f64
+    #[arg(long, value_name = "P", value_parser = probability)]
+    dropout: Option<f32>,
+}
+
+fn probability(text: &str) -> Result<f32, String> {
+    let p = text.parse().map_err(|error| format!("{text}: {error}"))?;
+    if (0.0..1.0).contains(&p) {
+        Ok(p)
+    } else {
+        Err(format!("expected a number from 0 to less than 1, found {p}"))
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -94,17 +114,18 @@ struct Sizes {
     head_size: usize,
     value_size: usize,
     mask: AttentionMask,
+    dropout: Option<f32>,
 }
 
 impl Sizes {
     fn flops(&self) -> f64 {
-        let Self { batches, heads, length, head_size, value_size, mask } = *self;
+        let Self { batches, heads, length, head_size, value_size, mask, .. } = *self;
         let all = 2.0 * (batches * heads * (head_size + value_size)) as f64 * (length as f64).powi(2);
         if mask == AttentionMask::Full { all } else { all / 2.0 }
     }
 
     fn problem(&self, target: Target, multiprocessors: u32) -> AttentionProblem {
-        let Self { batches, heads, length, head_size, value_size, mask } = *self;
+        let Self { batches, heads, length, head_size, value_size, mask, .. } = *self;
         let [heads, length, head_size, value_size] =
             [batches * heads, length, head_size, value_size].map(|size| size as u32);
         AttentionProblem {
@@ -121,18 +142,27 @@ impl Sizes {
     }
 
     /// Returns the line that describes the problem to a rival.
-    fn request(&self, backward: bool) -> String {
-        let Self { batches, heads, length, head_size, value_size, mask } = *self;
+    fn request(&self, what: &str) -> String {
+        let Self { batches, heads, length, head_size, value_size, mask, dropout } = *self;
         let mask = if mask == AttentionMask::Full { "full" } else { "causal" };
-        let what = if backward { "backward" } else { "begin" };
-        format!("{what} {batches} {heads} {length} {head_size} {value_size} {mask}")
+        let dropout = dropout.unwrap_or_default();
+        format!("{what} {batches} {heads} {length} {head_size} {value_size} {mask} {dropout}")
+    }
+
+    /// Returns the probability, and the seed and offset, of dropout.
+    fn random(&self) -> (f32, [u64; 2]) {
+        (self.dropout.unwrap_or_default(), [1, 0])
     }
 }
 
 impl fmt::Display for Sizes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { batches, heads, length, head_size, value_size, mask } = self;
-        write!(f, "{batches}x{heads} heads, length {length}, rows of {head_size} and {value_size}, {mask:?}")
+        let Self { batches, heads, length, head_size, value_size, mask, dropout } = self;
+        write!(
+            f,
+            "{batches}x{heads} heads, length {length}, rows of {head_size} and {value_size}, {mask:?}"
+        )?;
+        dropout.map_or(Ok(()), |p| write!(f, ", dropout {p}"))
     }
 }
 
@@ -146,14 +176,18 @@ impl Args {
             for &Mask(mask) in &self.masks {
                 let all = (self.elements / (length * head_size).max(1)).max(1);
                 let heads = all.min(16);
-                let sizes = Sizes { batches: all / heads, heads, length, head_size, value_size, mask };
-                println!("{sizes}: {} samples", self.rounds.rounds);
-                let request = sizes.request(self.backward);
+                let (batches, dropout) = (all / heads, self.dropout);
+                let sizes = Sizes { batches, heads, length, head_size, value_size, mask, dropout };
+                println!("{sizes}: {} samples", if self.accuracy { 1 } else { self.rounds.rounds });
+                if self.accuracy {
+                    check_values(sizes, "--accuracy")?;
+                    accuracy::table(&gpu, sizes, rival.as_mut())?;
+                    continue;
+                }
+                let request = sizes.request(if self.backward { "backward" } else { "begin" });
                 let rival = rival.as_mut().map(|rival| (rival, request.as_str()));
                 if self.backward {
-                    if value_size != head_size {
-                        return Err("--backward: expected a value size equal to the head size".into());
-                    }
+                    check_values(sizes, "--backward")?;
                     let mut problem =
                         backward::Problem::new(&gpu, sizes, &backward_kernels(sizes, multiprocessors))?;
                     let (names, rate) = (problem.names().to_vec(), ("TFLOP/s", 2.5 * sizes.flops() / 1e6));
@@ -161,8 +195,15 @@ impl Args {
                 } else {
                     let kernels = kernels(sizes, self.target, multiprocessors, self.sweep);
                     let mut problem = Problem::new(&gpu, sizes, &kernels)?;
-                    let (names, rate) = (problem.names().to_vec(), ("TFLOP/s", sizes.flops() / 1e6));
-                    self.rounds.table(&names, |at| problem.time(at), rival, rate)?;
+                    let (mut names, rate) = (problem.names().to_vec(), ("TFLOP/s", sizes.flops() / 1e6));
+                    let of_16_bits = names.len();
+                    let mut scaled = self.e4m3.then(|| scaled::Problem::new(&gpu, sizes)).transpose()?;
+                    names.extend(scaled.iter().flat_map(scaled::Problem::names));
+                    let time = |at: usize| match (at.checked_sub(of_16_bits), scaled.as_mut()) {
+                        (Some(at), Some(scaled)) => scaled.time(at),
+                        _ => problem.time(at),
+                    };
+                    self.rounds.table(&names, time, rival, rate)?;
                 }
             }
         }
@@ -170,9 +211,19 @@ impl Args {
     }
 }
 
+/// Checks that gradients are supported.
+fn check_values(sizes: Sizes, option: &str) -> Fallible<()> {
+    if sizes.value_size == sizes.head_size {
+        return Ok(());
+    }
+    Err(format!("{option}: expected a value size equal to the head size").into())
+}
+
 /// Returns the kernels of the gradients.
 fn backward_kernels(sizes: Sizes, multiprocessors: u32) -> Vec<(String, AttentionBackward)> {
-    let backward = AttentionBackward::for_problem(&sizes.problem(Target::SM_90A, multiprocessors));
+    let dropout = sizes.dropout.is_some();
+    let chosen = AttentionBackward::for_problem(&sizes.problem(Target::SM_90A, multiprocessors));
+    let backward = AttentionBackward { dropout, ..chosen };
     let deterministic = AttentionBackward { deterministic: true, ..backward };
     vec![("warpwright".into(), backward), ("warpwright, deterministic".into(), deterministic)]
 }
@@ -182,6 +233,7 @@ fn kernels(sizes: Sizes, target: Target, multiprocessors: u32, sweep: bool) -> V
     let Sizes { head_size, value_size, mask, .. } = sizes;
     let [head_size, value_size] = [head_size, value_size].map(|size| size as u32);
     let chosen = Attention::for_problem(&sizes.problem(target, multiprocessors));
+    let chosen = if sizes.dropout.is_some() { chosen.with_tile_for_dropout() } else { chosen };
     let AttentionTile { queries, keys } = chosen.tile;
     let mut kernels = vec![(format!("warpwright {queries}x{keys}"), chosen)];
     if sweep {

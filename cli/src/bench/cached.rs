@@ -2,14 +2,18 @@
 
 mod problem;
 
-use warpwright::{gpu::Gpu, kernels::CachedAttention};
+use warpwright::{
+    gpu::Gpu,
+    kernels::{CachedAttention, CachedAttentionProblem},
+};
 
 use super::{Fallible, race::Rounds, rival::Rival};
 use problem::{Contender, Problem};
 
-/// Times attention of one query for each head to a cache of keys and values
+/// Times attention of one or a few queries for each head to a cache of keys and values
 ///
-/// All sequences have the same length. Rates are bytes of keys and values per second. Contenders are timed in turn, in a different order each
+/// All sequences have the same length. Of several queries, each attends to one key more than the query before it; PyTorch's implementations
+/// let all of them attend to all keys. Rates are bytes of keys and values per second. Contenders are timed in turn, in a different order each
 /// round; the table shows the median, and the 10th and 90th percentiles. Some rows of each result are compared with f64, if the caches have
 /// at most 4 GB.
 ///
@@ -28,6 +32,9 @@ pub(in crate::bench) struct Args {
     /// Number of KV heads
     #[arg(long, default_value_t = 8)]
     kv_heads: usize,
+    /// Number of queries per head, from 1 to 8
+    #[arg(long, default_value_t = 1)]
+    queries: usize,
     /// Number of elements per row of Q, K and V
     #[arg(long, default_value_t = 128)]
     head_size: usize,
@@ -47,6 +54,7 @@ struct Sizes {
     batches: usize,
     heads: usize,
     kv_heads: usize,
+    queries: usize,
     length: usize,
     head_size: usize,
 }
@@ -60,7 +68,7 @@ impl Sizes {
 
 impl Args {
     pub(in crate::bench) fn tables(&self) -> Fallible<()> {
-        let Self { heads, kv_heads, head_size, .. } = *self;
+        let Self { heads, kv_heads, queries, head_size, .. } = *self;
         let gpu = Gpu::new(0)?;
         println!("{}", gpu.properties());
         let mut rival = self.rival.as_deref().map(Rival::start).transpose()?;
@@ -73,15 +81,15 @@ impl Args {
         }
         for (&length, &batches) in self.lengths.iter().flat_map(|n| self.batches.iter().map(move |b| (n, b)))
         {
-            let sizes = Sizes { batches, heads, kv_heads, length, head_size };
-            let contenders = self.contenders(batches, gpu.properties().multiprocessors);
+            let sizes = Sizes { batches, heads, kv_heads, queries, length, head_size };
+            let contenders = self.contenders([batches, length], gpu.properties().multiprocessors);
             let mut problem = Problem::new(&gpu, sizes, &contenders)?;
             println!(
-                "{batches} sequences of {length}, {kv_heads} heads of {head_size}, {heads} of queries: {} samples",
+                "{batches} sequences of {length}, {kv_heads} heads of {head_size}, {heads} of {queries} queries: {} samples",
                 self.rounds.rounds
             );
             let names: Vec<_> = contenders.iter().map(ToString::to_string).collect();
-            let request = format!("cached {batches} {heads} {kv_heads} {length} {head_size}");
+            let request = format!("cached {batches} {heads} {kv_heads} {queries} {length} {head_size}");
             let rival = rival.as_mut().map(|rival| (rival, request.as_str()));
             self.rounds.table(&names, |at| problem.time(at), rival, ("TB/s", sizes.bytes() / 1e6))?;
         }
@@ -89,9 +97,17 @@ impl Args {
     }
 
     /// Returns the chosen kernel for contiguous caches and for pages and, in a sweep, other kernels.
-    fn contenders(&self, batches: usize, multiprocessors: u32) -> Vec<Contender> {
-        let [batches, kv_heads, head_size] = [batches, self.kv_heads, self.head_size].map(|size| size as u32);
-        let chosen = CachedAttention::for_problem(head_size, batches, kv_heads, multiprocessors);
+    fn contenders(&self, [batches, capacity]: [usize; 2], multiprocessors: u32) -> Vec<Contender> {
+        let [batches, kv_heads, queries, capacity, head_size] =
+            [batches, self.kv_heads, self.queries, capacity, self.head_size].map(|size| size as u32);
+        let chosen = CachedAttention::for_problem(&CachedAttentionProblem {
+            head_size,
+            batches,
+            kv_heads,
+            queries,
+            capacity,
+            multiprocessors,
+        });
         let pages = [None, Some(128), Some(64), Some(16)];
         let mut contenders: Vec<_> =
             pages.map(|page| Contender { attention: chosen, page }).into_iter().collect();

@@ -1,10 +1,12 @@
 //! Another process, which times its implementations on request.
 //!
 //! It reads lines. In reply to a line that describes a problem, it prints the names of its implementations, separated by tabs; in reply to
-//! `time INDEX`, it prints the microseconds of a launch.
+//! `time INDEX`, it prints the microseconds of a launch. If a problem names a folder with its inputs, the rival stores, in reply to `results
+//! INDEX FOLDER`, its results there, and prints `stored`.
 
 use std::{
     io::{BufRead, BufReader, Write},
+    path::Path,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
@@ -38,6 +40,16 @@ impl Rival {
     pub(super) fn time(&mut self, index: usize) -> Fallible<f64> {
         let reply = self.ask(&format!("time {index}"))?;
         reply.parse().map_err(|_| format!("rival: expected a time, found `{reply}`").into())
+    }
+
+    /// Stores the results of an implementation in a folder.
+    pub(super) fn results(&mut self, index: usize, folder: &Path) -> Fallible<()> {
+        let reply = self.ask(&format!("results {index} {}", folder.display()))?;
+        if reply == "stored" {
+            Ok(())
+        } else {
+            Err(format!("rival: expected `stored`, found `{reply}`").into())
+        }
     }
 
     fn ask(&mut self, request: &str) -> Fallible<String> {

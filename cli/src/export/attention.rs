@@ -111,7 +111,7 @@ where
             move |target| {
                 let attention = Attention::new(target, size, values_of(size), mask);
                 let attention = if soft_cap.is_some() { attention.with_tile_for_cap() } else { attention };
-                attention.kernel_with_extras::<T>(AttentionExtras { soft_cap, slopes, sinks })
+                attention.kernel_with_extras::<T>(AttentionExtras { soft_cap, slopes, sinks, dropout: false })
             }
         };
         if soft_cap.is_some() {
@@ -151,7 +151,7 @@ where
 {
     for &head_size in of.head_sizes {
         for parts in CachedAttention::PARTS {
-            add(module, |_| CachedAttention { head_size, parts }.kernel::<T>())?;
+            add(module, |_| CachedAttention { head_size, parts, queries: 1 }.kernel::<T>())?;
         }
     }
     Ok(())
@@ -165,7 +165,7 @@ where
 {
     for &head_size in of.head_sizes {
         for (parts, page) in CachedAttention::PARTS.into_iter().flat_map(|parts| [(parts, 16), (parts, 64)]) {
-            add(module, |_| CachedAttention { head_size, parts }.paged_kernel::<T>(page))?;
+            add(module, |_| CachedAttention { head_size, parts, queries: 1 }.paged_kernel::<T>(page))?;
         }
     }
     Ok(())

@@ -3,12 +3,18 @@
 mod finish;
 mod inputs;
 mod keys;
+mod packed;
 mod queries;
 mod rows;
 mod visible;
 mod warpgroup;
 
-use super::{AttentionMask, check_window, inputs::Sizes, strides};
+use super::{
+    AttentionMask, check_window,
+    dropout::Dropout,
+    inputs::{Sizes, Starts},
+    strides,
+};
 use crate::{
     ptx::{BuildError, Builder, Global, In, InOut, Kernel, Out, Ptr, Read, ReadWrite, Target, Val, Write},
     tensor::TensorElement,
@@ -22,23 +28,42 @@ use inputs::{Inputs, PADDING};
 pub type AttentionRowsArgs<T> = (In<T>, In<T>, In<f32>, Out<f32>, Out<f32>, [u32; 5], [[u32; 3]; 2]);
 
 /// The arguments of the kernel that [`AttentionBackward::keys_kernel`] builds:
-/// `(q, k, v, d_o, rows, sums, dk, dv, [batches, kv_heads, group, queries, keys], strides, scale)`, where `strides` contains the strides of
-/// Q, K, V, dO, dK and dV.
-pub type AttentionKeysArgs<T> =
-    (In<T>, In<T>, In<T>, In<T>, In<f32>, InOut<f32>, Out<T>, Out<T>, [u32; 5], [[u32; 3]; 6], f32);
+/// `(q, k, v, d_o, rows, sums, dk, dv, [batches, kv_heads, group, queries, keys], strides, scale, p, [seed, offset])`, where `strides` contains
+/// the strides of Q, K, V, dO, dK and dV. `p` and the numbers after it are those of the forward kernel; without
+/// [`dropout`](AttentionBackward::dropout), they have no effect.
+pub type AttentionKeysArgs<T> = (
+    In<T>,
+    In<T>,
+    In<T>,
+    In<T>,
+    In<f32>,
+    InOut<f32>,
+    Out<T>,
+    Out<T>,
+    [u32; 5],
+    [[u32; 3]; 6],
+    f32,
+    f32,
+    [u64; 2],
+);
 
 /// The arguments of the kernel that [`AttentionBackward::finish_kernel`] builds:
 /// `(sums, dq, [batches, kv_heads, group, queries, keys], strides, scale)`, where `strides` contains the strides of dQ.
 pub type AttentionFinishArgs<T> = (In<f32>, Out<T>, [u32; 5], [u32; 3], f32);
 
 /// The arguments of the kernel that [`AttentionBackward::queries_kernel`] builds:
-/// `(q, k, v, d_o, rows, dq, [batches, kv_heads, group, queries, keys], strides, scale)`, where `strides` contains the strides of Q, K, V,
-/// dO and dQ.
+/// `(q, k, v, d_o, rows, dq, [batches, kv_heads, group, queries, keys], strides, scale, p, [seed, offset])`, where `strides` contains the
+/// strides of Q, K, V, dO and dQ, and the numbers of dropout are those of [`AttentionKeysArgs`].
 pub type AttentionQueriesArgs<T> =
-    (In<T>, In<T>, In<T>, In<T>, In<f32>, Out<T>, [u32; 5], [[u32; 3]; 5], f32);
+    (In<T>, In<T>, In<T>, In<T>, In<f32>, Out<T>, [u32; 5], [[u32; 3]; 5], f32, f32, [u64; 2]);
 
 const AXES: &[&str] = &["batch", "head", "row"];
 const SIZES: &str = "batches, kv_heads, group, queries, keys";
+const DROPOUT: &str = "p, seed, offset";
+
+pub use packed::{
+    PackedAttentionFinishArgs, PackedAttentionKeysArgs, PackedAttentionQueriesArgs, PackedAttentionRowsArgs,
+};
 
 /// Kernels that compute the gradients of [attention](super::Attention) with respect to Q, K and V, in three launches. All of these kernels
 /// require sm_90a.
@@ -57,11 +82,20 @@ const SIZES: &str = "batches, kv_heads, group, queries, keys";
 /// Sums are f32; P and dS are rounded to `T` before they are multiplied by other matrices. The gradient with respect to a query without
 /// keys is 0.
 ///
-/// All kernels must be built from the same `AttentionBackward`, whose mask is that of the forward kernel, and launched one after the other,
-/// with the `scale` of the forward kernel; `scale` must be positive. Soft caps and ALiBi slopes are not supported. The first kernel must
-/// clear `sums` before each launch of the second kernel, which adds to `sums`. Strides are in elements, between batches, heads and rows,
-/// and must be multiples of 16 bytes. NaN or ∞ in dO·Vᵀ can make the gradients with respect to a query and a key NaN even if the mask hides
-/// the key from the query.
+/// With [`dropout`](Self::dropout), Z contains a factor for each weight, 0 or 1 / (1 − p), and dV = (P ∘ Z)ᵀ·dO and dS = P ∘ (Z ∘ dP − δ).
+/// The kernels compute the random numbers of the forward kernel again, so no mask is stored.
+///
+/// The kernels `packed_…` process sequences of different lengths, which are stored one after the other, as those of
+/// [`Attention::packed_kernel`](super::Attention::packed_kernel). The gradients of rows that belong to no sequence are not written. NaN or ∞
+/// in the rows after a sequence, within its last tile, makes its gradients NaN.
+///
+/// The kernels of packed sequences, and those with dropout, spill a few registers for some head sizes: with a head size of 128, up to 14 per
+/// thread, and with 32, up to 21.
+///
+/// All kernels must be built from the same `AttentionBackward` and launched one after the other, with the mask and the `scale` of the
+/// forward kernel; `scale` must be positive. Soft caps and ALiBi slopes are not differentiated. The first kernel must clear `sums` each
+/// time before the second kernel adds to it. Strides are in elements, between batches, heads and rows, and must be multiples of 16 bytes.
+/// NaN or ∞ in dO·Vᵀ can make the gradients of a query and a key NaN even if the mask hides the key from the query.
 #[doc(alias = "flash_attention")]
 #[doc(alias = "scaled_dot_product_attention_backward")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,6 +106,8 @@ pub struct AttentionBackward {
     pub mask: AttentionMask,
     /// Whether results have the same bits in every run.
     pub deterministic: bool,
+    /// Whether the forward kernel has [dropout](super::AttentionExtras::dropout).
+    pub dropout: bool,
     /// The order of the tiles of keys (columns) of all KV heads (rows), and of the tiles of queries of all query heads. With a causal mask,
     /// the tiles with the most steps are in the first columns.
     pub schedule: Schedule,
@@ -85,7 +121,7 @@ impl AttentionBackward {
     #[must_use]
     pub fn new(head_size: u32, mask: AttentionMask) -> Self {
         let schedule = Schedule::grouped(8);
-        Self { head_size, mask, deterministic: false, schedule }
+        Self { head_size, mask, deterministic: false, dropout: false, schedule }
     }
 
     /// Returns the numbers of elements of the buffers `rows` and `sums` for a total of `heads` query heads in all batches, with `queries`
@@ -98,7 +134,14 @@ impl AttentionBackward {
     }
 
     fn name<T: TensorElement>(&self) -> String {
-        format!("{}_{}_{}", T::NAME, self.head_size, self.mask.name())
+        let dropout = if self.dropout { "_dropout" } else { "" };
+        format!("{}_{}_{}{dropout}", T::NAME, self.head_size, self.mask.name())
+    }
+
+    /// Returns the dropout of the kernels, if any.
+    #[track_caller]
+    fn random<'k>(&self, p: Val<'k, f32>, random: [Val<'k, u64>; 2]) -> Option<Dropout<'k>> {
+        self.dropout.then(|| Dropout::new(p, random))
     }
 
     /// Builds the kernel that prepares `rows` and clears `sums`. For bf16 and a head size of 128, it is named
@@ -120,15 +163,27 @@ impl AttentionBackward {
             strides(&["o", "d_o"], AXES)
         );
         Kernel::build(&signature, Target::SM_90A, |k, (o, d_o, lse, rows, sums, sizes, strides)| {
-            k.describe("for attention backward: what is added to the exponents of each row, and δ = Σ dO∘O");
-            let sums = (!self.deterministic).then_some(sums);
-            rows_of(self.head_size, k, ([o, d_o], lse), (rows, sums), Sizes::of(sizes), strides);
+            self.emit_rows(k, ([o, d_o], lse), (rows, sums), (Sizes::of(sizes), None), strides);
         })
     }
 
-    /// Builds the kernel that computes dK and dV and accumulates dQ in `sums`. Its name contains the type, the head size and the mask, as
-    /// in `attention_backward_bf16_128_causal`. If `deterministic`, it does not compute dQ, and its name begins with
-    /// `attention_backward_keys_`.
+    fn emit_rows<'k, T>(
+        &self,
+        k: Builder<'k>,
+        inputs: rows::Inputs<'k, T>,
+        (rows, sums): (Ptr<'k, f32, Global, Write>, Ptr<'k, f32, Global, Write>),
+        sizes: (Sizes<'k>, Starts<'k>),
+        strides: [[Val<'k, u32>; 3]; 2],
+    ) where
+        T: TensorElement + Convert<f32>,
+    {
+        k.describe("for attention backward: what is added to the exponents of each row, and δ = Σ dO∘O");
+        let sums = (!self.deterministic).then_some(sums);
+        rows_of(self.head_size, k, inputs, (rows, sums), sizes, strides);
+    }
+
+    /// Builds the kernel that computes dK and dV and accumulates dQ in `sums`, named `attention_backward_bf16_128_causal`. If
+    /// `deterministic`, it does not compute dQ and is named `attention_backward_keys_…`.
     ///
     /// # Errors
     /// Returns an error for an unsupported head size, or a window of 2³⁰ positions or more.
@@ -138,7 +193,7 @@ impl AttentionBackward {
         f32: Convert<T>,
     {
         let signature = format!(
-            "attention_backward{}_{}(q, k, v, d_o, rows, sums, dk, dv, {SIZES}, {}, scale)",
+            "attention_backward{}_{}(q, k, v, d_o, rows, sums, dk, dv, {SIZES}, {}, scale, {DROPOUT})",
             if self.deterministic { "_keys" } else { "" },
             self.name::<T>(),
             strides(&["q", "k", "v", "d_o", "dk", "dv"], AXES)
@@ -146,11 +201,7 @@ impl AttentionBackward {
         Kernel::build(
             &signature,
             Target::SM_90A,
-            |k, (q, keys, values, d_o, rows, sums, dk, dv, sizes, strides, scale)| {
-                k.describe(format!(
-                    "dK and dV of attention{}",
-                    if self.deterministic { "" } else { ", and sums of dQ" }
-                ));
+            |k, (q, keys, values, d_o, rows, sums, dk, dv, sizes, strides, scale, p, random)| {
                 let [q_strides, k_strides, v_strides, o_strides, dk_strides, dv_strides] = strides;
                 let inputs = Inputs {
                     factors: [q, keys, values, d_o],
@@ -158,17 +209,33 @@ impl AttentionBackward {
                     rows,
                     sizes: Sizes::of(sizes),
                     scale,
+                    starts: None,
+                    dropout: self.random(p, random),
                 };
-                let sums = (!self.deterministic).then_some(sums);
-                if check_window(k, self.mask) {
-                    keys_of(self, k, inputs, sums, ([dk, dv], [dk_strides, dv_strides]));
-                }
+                self.emit_keys(k, inputs, sums, ([dk, dv], [dk_strides, dv_strides]));
             },
         )
     }
 
-    /// Builds the kernel that scales `sums` and rounds the results to dQ. For bf16 and a head size of 128, it is named
-    /// `attention_backward_finish_bf16_128`.
+    fn emit_keys<'k, T>(
+        &self,
+        k: Builder<'k>,
+        inputs: Inputs<'k, T>,
+        sums: Ptr<'k, f32, Global, ReadWrite>,
+        outputs: keys::Outputs<'k, T>,
+    ) where
+        T: TensorElement + Product<T, f32>,
+        f32: Convert<T>,
+    {
+        let with = if self.deterministic { "" } else { ", and sums of dQ" };
+        k.describe(format!("dK and dV of attention{with}"));
+        let sums = (!self.deterministic).then_some(sums);
+        if check_window(k, self.mask) {
+            keys_of(self, k, inputs, sums, outputs);
+        }
+    }
+
+    /// Builds the kernel that scales and rounds `sums` to dQ, named `attention_backward_finish_bf16_128`.
     ///
     /// # Errors
     /// Returns an error for an unsupported head size.
@@ -185,7 +252,7 @@ impl AttentionBackward {
         );
         Kernel::build(&signature, Target::SM_90A, |k, (sums, dq, sizes, strides, scale)| {
             k.describe("dQ of attention from its sums");
-            finish_of(self.head_size, k, sums, dq, Sizes::of(sizes), strides, scale);
+            finish_of(self.head_size, k, sums, dq, (Sizes::of(sizes), None), strides, scale);
         })
     }
 
@@ -200,15 +267,14 @@ impl AttentionBackward {
         f32: Convert<T>,
     {
         let signature = format!(
-            "attention_backward_queries_{}(q, k, v, d_o, rows, dq, {SIZES}, {}, scale)",
+            "attention_backward_queries_{}(q, k, v, d_o, rows, dq, {SIZES}, {}, scale, {DROPOUT})",
             self.name::<T>(),
             strides(&["q", "k", "v", "d_o", "dq"], AXES)
         );
         Kernel::build(
             &signature,
             Target::SM_90A,
-            |k, (q, keys, values, d_o, rows, dq, sizes, strides, scale)| {
-                k.describe("dQ of attention");
+            |k, (q, keys, values, d_o, rows, dq, sizes, strides, scale, p, random)| {
                 let [q_strides, k_strides, v_strides, o_strides, dq_strides] = strides;
                 let inputs = Inputs {
                     factors: [q, keys, values, d_o],
@@ -216,12 +282,23 @@ impl AttentionBackward {
                     rows,
                     sizes: Sizes::of(sizes),
                     scale,
+                    starts: None,
+                    dropout: self.random(p, random),
                 };
-                if check_window(k, self.mask) {
-                    queries_of(self, k, inputs, (dq, dq_strides));
-                }
+                self.emit_queries(k, inputs, (dq, dq_strides));
             },
         )
+    }
+
+    fn emit_queries<'k, T>(&self, k: Builder<'k>, inputs: Inputs<'k, T>, output: queries::Output<'k, T>)
+    where
+        T: TensorElement + Product<T, f32>,
+        f32: Convert<T>,
+    {
+        k.describe("dQ of attention");
+        if check_window(k, self.mask) {
+            queries_of(self, k, inputs, output);
+        }
     }
 }
 
@@ -231,7 +308,7 @@ macro_rules! sizes {
     ($($size:literal => $d:literal, $m:literal, $q:literal, $stages:literal, $swizzle:ty;)*) => {
         const HEAD_SIZES: &[u32] = &[$($size),*];
 
-        fn rows_of<'k, T>(head_size: u32, k: Builder<'k>, inputs: rows::Inputs<'k, T>, outputs: rows::Outputs<'k>, sizes: Sizes<'k>, strides: [[Val<'k, u32>; 3]; 2])
+        fn rows_of<'k, T>(head_size: u32, k: Builder<'k>, inputs: rows::Inputs<'k, T>, outputs: rows::Outputs<'k>, sizes: (Sizes<'k>, Starts<'k>), strides: [[Val<'k, u32>; 3]; 2])
         where
             T: TensorElement + Convert<f32>,
         {
@@ -252,7 +329,7 @@ macro_rules! sizes {
             }
         }
 
-        fn finish_of<'k, T>(head_size: u32, k: Builder<'k>, sums: Ptr<'k, f32, Global, Read>, dq: Ptr<'k, T, Global, Write>, sizes: Sizes<'k>, strides: [Val<'k, u32>; 3], scale: Val<'k, f32>)
+        fn finish_of<'k, T>(head_size: u32, k: Builder<'k>, sums: Ptr<'k, f32, Global, Read>, dq: Ptr<'k, T, Global, Write>, sizes: (Sizes<'k>, Starts<'k>), strides: [Val<'k, u32>; 3], scale: Val<'k, f32>)
         where
             T: TensorElement,
             f32: Convert<T>,

@@ -1,10 +1,14 @@
-//! Attention of one query per head to a cache of keys and values.
+//! Attention of one or a few queries per head to a cache of keys and values.
 
 mod merge;
 mod pages;
+mod problem;
+mod rows;
 
 use super::{
     scores::Scores,
+    strides,
+    values::OfKeys,
     visible::{AttentionMask, Visible},
     warpgroup::{FactorRing, Queries, Warpgroup},
 };
@@ -15,86 +19,86 @@ use crate::{
 };
 use merge::merged;
 use pages::Caches;
+use rows::GroupRows;
+
+pub use problem::CachedAttentionProblem;
 
 /// The arguments of the kernel that [`CachedAttention::kernel`] builds:
-/// `(q, k, v, o, lse, lengths, [batches, kv_heads, group, keys], of_queries, of_keys, scale)`. Each of `batches`·`kv_heads` caches consists
-/// of `keys` rows of K and V, of which the first `lengths[batch]` are in use, and serves the queries of `group` consecutive heads.
-/// `of_queries` contains the strides of Q and O between batches and between heads; `of_keys` contains those of K and V between batches,
-/// between heads and between rows. `lse` is contiguous: `batches`·`kv_heads`·`group`.
+/// `(q, k, v, o, lse, lengths, [batches, kv_heads, group, queries, keys], of_queries, of_keys, scale)`. Each of `batches`·`kv_heads` caches
+/// consists of `keys` rows of K and V, of which the first `lengths[batch]` are in use, and serves `queries` queries of each of `group`
+/// consecutive heads. `of_queries` contains the strides of Q and O between batches, between heads and between queries; `of_keys` contains
+/// those of K and V between batches, between heads and between rows. `lse` is contiguous: `batches`·`kv_heads`·`group`·`queries`.
 pub type CachedAttentionArgs<T> =
-    (In<T>, In<T>, In<T>, Out<T>, Out<f32>, In<u32>, [u32; 4], [[u32; 2]; 2], [[u32; 3]; 2], f32);
+    (In<T>, In<T>, In<T>, Out<T>, Out<f32>, In<u32>, [u32; 5], [[u32; 3]; 2], [[u32; 3]; 2], f32);
 
 /// The arguments of the kernel that [`CachedAttention::paged_kernel`] builds:
-/// `(q, k, v, o, lse, lengths, tables, [batches, kv_heads, group, pages, table], of_queries, of_keys, scale)`. They are those of
-/// [`CachedAttentionArgs`], except that keys and values are stored in `pages` pages. Row `batch` of `tables` consists of `table` elements,
-/// which are the page indices of a sequence. `of_keys` contains the strides of K and V between pages, between heads and between rows.
+/// `(q, k, v, o, lse, lengths, tables, [batches, kv_heads, group, queries, pages, table], of_queries, of_keys, scale)`, like
+/// [`CachedAttentionArgs`], but keys and values are stored in `pages` pages. Row `batch` of `tables`, of `table` elements, contains the
+/// page indices of a sequence. `of_keys` contains the strides of K and V between pages, between heads and between rows.
 #[doc(alias = "paged_attention")]
 pub type PagedAttentionArgs<T> =
-    (In<T>, In<T>, In<T>, Out<T>, Out<f32>, In<u32>, In<u32>, [u32; 5], [[u32; 2]; 2], [[u32; 3]; 2], f32);
+    (In<T>, In<T>, In<T>, Out<T>, Out<f32>, In<u32>, In<u32>, [u32; 6], [[u32; 3]; 2], [[u32; 3]; 2], f32);
 
-/// A kernel for attention of one query per head to a cache of keys and values. It computes O = softmax(`scale` · q·Kᵀ)·V and the logarithm
-/// of the sum of exponentials, and requires sm_90a.
+/// A kernel for attention of the last queries of each sequence to a cache of keys and values: O = softmax(`scale` · q·Kᵀ)·V, and the
+/// logarithm of the sum of exponentials. Requires sm_90a.
 ///
-/// The query heads that share a KV head are the rows of one tile, so each key and value is read once. The blocks of a cluster divide the
-/// keys of a sequence and merge their results, each of which is relative to the block's own maximum. The arithmetic is that of
-/// [`Attention`](super::Attention), and `scale` must be positive. Rows that are not in use are ignored and may contain NaN. A length of 0
-/// gives O = 0 and the logarithm −∞; a length beyond the end of the cache is limited to the cache. All strides must be multiples of 16
-/// bytes.
+/// A sequence has 1 to [`queries`](Self::queries) queries, at the positions of its last keys: the last query attends to all keys of the
+/// sequence, the query before it to one key less, and so on. The queries of the heads that share a KV head are the rows of one tile, so
+/// each key and value is read once; 64 rows fill a tile. The blocks of a cluster divide the keys of a sequence and merge their results,
+/// each relative to its own maximum. Arithmetic is that of [`Attention`](super::Attention), and `scale` must be positive. Rows that are not
+/// in use are ignored and may contain NaN. A query without keys has O = 0 and the logarithm −∞; a length beyond the end of the cache is
+/// limited to the cache. All strides must be multiples of 16 bytes.
 #[doc(alias = "flash_decoding")]
+#[doc(alias = "speculative_decoding")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CachedAttention {
     /// The head size: 64 or 128.
     pub head_size: u32,
     /// The number of blocks that divide the keys of a sequence: 1, 2 or 4.
     pub parts: u32,
+    /// The maximum number of queries per sequence and head: 1, 2, 4 or 8. A tile contains the queries of 64 / `queries` heads.
+    pub queries: u32,
 }
 
 impl CachedAttention {
     /// The supported values of [`parts`](Self::parts).
     pub const PARTS: [u32; 3] = [1, 2, 4];
+    /// The supported values of [`queries`](Self::queries).
+    pub const QUERIES: [u32; 4] = [1, 2, 4, 8];
 
-    /// Returns the kernel for `batches` sequences with long caches of `kv_heads` KV heads each. Each cache is divided among the smallest
-    /// number of blocks that occupies at least nine tenths of the multiprocessors; if no number does, it is divided among the number that
-    /// occupies the most multiprocessors. An H100 or H200 runs up to 30 clusters of 4 blocks at the same time.
-    #[must_use]
-    pub fn for_problem(head_size: u32, batches: u32, kv_heads: u32, multiprocessors: u32) -> Self {
-        let caches = u64::from(batches) * u64::from(kv_heads);
-        let occupied = |parts: u32| {
-            let blocks = caches * u64::from(parts);
-            let all = u64::from(multiprocessors.max(1));
-            let resident = if parts > 2 { (all * 10 / 11).max(1) } else { all };
-            (1000 * blocks) / (blocks.div_ceil(resident).max(1) * all)
-        };
-        let best = Self::PARTS.map(occupied).into_iter().max().unwrap_or_default().min(900);
-        let parts = Self::PARTS.into_iter().find(|parts| occupied(*parts) >= best).unwrap_or(1);
-        Self { head_size, parts }
+    /// Returns the end of the kernels' names.
+    fn name(&self) -> String {
+        let queries = if self.queries == 1 { String::new() } else { format!("_queries{}", self.queries) };
+        format!("{queries}_split{}", self.parts)
     }
 
-    /// Builds the kernel for contiguous caches. For bf16, a head size of 128 and two parts, it is named `attention_cached_bf16_128_split2`.
+    /// Builds the kernel for contiguous caches, named `attention_cached_bf16_128_queries4_split2`, or `attention_cached_bf16_128_split2` for
+    /// one query.
     ///
     /// # Errors
-    /// Returns an error for an unsupported head size or number of parts.
+    /// Returns an error for an unsupported head size or number of parts or queries.
     pub fn kernel<T>(&self) -> Result<Kernel<CachedAttentionArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,
         f32: Convert<T>,
     {
         let signature = format!(
-            "attention_cached_{}_{}_split{}(q, k, v, o, lse, lengths, batches, kv_heads, group, keys, q_batch, q_head, o_batch, o_head, \
-             k_batch, k_head, k_row, v_batch, v_head, v_row, scale)",
+            "attention_cached_{}_{}{}(q, k, v, o, lse, lengths, batches, kv_heads, group, queries, keys, {}, {}, scale)",
             T::NAME,
             self.head_size,
-            self.parts
+            self.name(),
+            strides(&["q", "o"], &["batch", "head", "query"]),
+            strides(&["k", "v"], &["batch", "head", "row"])
         );
         Kernel::<CachedAttentionArgs<T>>::build(
             &signature,
             Target::SM_90A,
             |k, (q, keys, values, o, lse, lengths, sizes, of_queries, of_keys, scale)| {
-                let [batches, kv_heads, group, n] = sizes;
+                let [batches, kv_heads, group, queries, n] = sizes;
                 let caches = [(keys, of_keys[0]), (values, of_keys[1])];
                 let caches = caches.map(|(rows, strides)| (rows, [batches, kv_heads, n], strides));
-                let inputs =
-                    Inputs { q, o, lse, lengths, sizes: [batches, kv_heads, group], of_queries, scale };
+                let sizes = [batches, kv_heads, group, queries];
+                let inputs = Inputs { q, o, lse, lengths, sizes, of_queries, scale };
                 self.emit(k, inputs, caches, Caches::Contiguous { rows: n });
             },
         )
@@ -111,17 +115,18 @@ impl CachedAttention {
         f32: Convert<T>,
     {
         let signature = format!(
-            "attention_paged_{}_{}_pages{page}_split{}(q, k, v, o, lse, lengths, tables, batches, kv_heads, group, pages, table, q_batch, q_head, o_batch, \
-             o_head, k_page, k_head, k_row, v_page, v_head, v_row, scale)",
+            "attention_paged_{}_{}_pages{page}{}(q, k, v, o, lse, lengths, tables, batches, kv_heads, group, queries, pages, table, {}, {}, scale)",
             T::NAME,
             self.head_size,
-            self.parts
+            self.name(),
+            strides(&["q", "o"], &["batch", "head", "query"]),
+            strides(&["k", "v"], &["page", "head", "row"])
         );
         Kernel::<PagedAttentionArgs<T>>::build(
             &signature,
             Target::SM_90A,
             |k, (q, keys, values, o, lse, lengths, tables, sizes, of_queries, of_keys, scale)| {
-                let [batches, kv_heads, group, pages, table] = sizes;
+                let [batches, kv_heads, group, queries, pages, table] = sizes;
                 if !(8..=128).contains(&page) || !page.is_power_of_two() {
                     k.block([128]);
                     return k.refuse(format!("expected pages of 8, 16, 32, 64 or 128 rows, found {page}"));
@@ -130,8 +135,8 @@ impl CachedAttention {
                 let caches = [(keys, of_keys[0]), (values, of_keys[1])];
                 let caches =
                     caches.map(|(rows, strides)| (rows, [pages, kv_heads, Val::from(page)], strides));
-                let inputs =
-                    Inputs { q, o, lse, lengths, sizes: [batches, kv_heads, group], of_queries, scale };
+                let sizes = [batches, kv_heads, group, queries];
+                let inputs = Inputs { q, o, lse, lengths, sizes, of_queries, scale };
                 self.emit(k, inputs, caches, Caches::Paged { tables, count: table, page });
             },
         )
@@ -147,18 +152,22 @@ impl CachedAttention {
         T: TensorElement + Product<T, f32>,
         f32: Convert<T>,
     {
-        let Self { head_size, parts } = *self;
+        let Self { head_size, parts, queries } = *self;
         k.describe(format!(
             "o = softmax(scale·q·Kᵀ)·V with rows of {head_size} ({}) and a cache of K and V; {parts} blocks for each",
             T::NAME
         ));
+        if !Self::QUERIES.contains(&queries) {
+            k.block([128]);
+            return k.refuse(format!("expected 1, 2, 4 or 8 queries, found {queries}"));
+        }
         match [head_size, parts] {
-            [64, 1] => emit::<T, 4, 1, 4>(k, inputs, factors, caches),
-            [64, 2] => emit::<T, 4, 2, 2>(k, inputs, factors, caches),
-            [64, 4] => emit::<T, 4, 4, 1>(k, inputs, factors, caches),
-            [128, 1] => emit::<T, 8, 1, 8>(k, inputs, factors, caches),
-            [128, 2] => emit::<T, 8, 2, 4>(k, inputs, factors, caches),
-            [128, 4] => emit::<T, 8, 4, 2>(k, inputs, factors, caches),
+            [64, 1] => emit::<T, 4, 1, 4>(k, inputs, factors, caches, queries),
+            [64, 2] => emit::<T, 4, 2, 2>(k, inputs, factors, caches, queries),
+            [64, 4] => emit::<T, 4, 4, 1>(k, inputs, factors, caches, queries),
+            [128, 1] => emit::<T, 8, 1, 8>(k, inputs, factors, caches, queries),
+            [128, 2] => emit::<T, 8, 2, 4>(k, inputs, factors, caches, queries),
+            [128, 4] => emit::<T, 8, 4, 2>(k, inputs, factors, caches, queries),
             _ => {
                 k.block([128]);
                 k.refuse(format!(
@@ -175,10 +184,10 @@ struct Inputs<'k, T> {
     o: Ptr<'k, T, Global, Write>,
     lse: Ptr<'k, f32, Global, Write>,
     lengths: Ptr<'k, u32, Global, Read>,
-    /// Batches, heads of keys, and the heads of queries of each of these.
-    sizes: [Val<'k, u32>; 3],
-    /// The strides of Q and of O.
-    of_queries: [[Val<'k, u32>; 2]; 2],
+    /// Batches, heads of keys, the heads of queries of each of these, and queries.
+    sizes: [Val<'k, u32>; 4],
+    /// The strides of Q and of O between batches, heads and queries.
+    of_queries: [[Val<'k, u32>; 3]; 2],
     scale: Val<'k, f32>,
 }
 
@@ -189,41 +198,43 @@ type Rows<'k, T> = (Ptr<'k, T, Global, Read>, [Val<'k, u32>; 3], [Val<'k, u32>; 
 const N: usize = 8;
 const STAGES: usize = 2;
 
-/// Emits the kernel for rows of `D` subtiles, of which each of `PARTS` blocks stores `P`.
+/// Emits the kernel for rows of `D` subtiles, of which each of `PARTS` blocks stores `P`, and at most `most` queries per head.
 fn emit<'k, T, const D: usize, const PARTS: usize, const P: usize>(
     k: Builder<'k>,
     inputs: Inputs<'k, T>,
     factors: [Rows<'k, T>; 2],
     caches: Caches<'k>,
+    most: u32,
 ) where
     T: TensorElement + Product<T, f32>,
     f32: Convert<T>,
 {
-    let Inputs { q, o, lse, lengths, sizes: [batches, kv_heads, group], of_queries, scale } = inputs;
+    let Inputs { q, o, lse, lengths, sizes, of_queries, scale } = inputs;
+    let [batches, kv_heads, group, queries] = sizes;
     k.block([256]);
     if PARTS > 1 {
         k.cluster([PARTS as u32]);
     }
     let (d, step) = (16 * D as u32, 16 * N as u32);
-    // The heads of a group are rows.
-    let of_group = |[batch, head]: [Val<'k, u32>; 2]| [batch, group * head, head, Val::from(1)];
-    let extents = [batches, kv_heads, group, d.into()];
-    let q = k.global(q, contiguous(extents).with_strides(of_group(of_queries[0])));
-    let o = k.global(o, contiguous(extents).with_strides(of_group(of_queries[1])));
-    let lse = k.global(lse, row_major(batches * kv_heads, group));
+    let queries = queries.at_most(most);
+    let rows = GroupRows::new(k, [batches, kv_heads, group, queries], most);
+    let (q, o) = (rows.matrices(q, d, of_queries[0]), rows.matrices(o, d, of_queries[1]));
+    let lse = rows.logarithms(lse);
     let lengths = k.global(lengths, vector(batches));
     let [keys, values] = factors.map(|(rows, [outer, heads, rows_of_each], [a, b, c])| {
         let layout = contiguous([outer, heads, rows_of_each, d.into()]).with_strides([a, b, c, 1.into()]);
         k.global(rows, layout)
     });
 
-    let tiles = k.persistent(Schedule::linear().split(PARTS as u32), batches * kv_heads, group.ceil_div(64));
+    let columns = group.ceil_div(rows.heads());
+    let tiles = k.persistent(Schedule::linear().split(PARTS as u32), batches * kv_heads, columns);
     let query_ring = tiles.ring::<(St<T, 4, D>,), 1, 1>();
     let key_ring: FactorRing<'_, T, N, D, STAGES, 1> = tiles.ring();
     let value_ring: FactorRing<'_, T, N, D, STAGES, 1> = tiles.ring();
     let all_to_all = (PARTS > 1).then(|| tiles.all_to_all::<f32, P>());
-    let outbox = k.outbox::<T, P, 1, 1>();
+    let outbox = (most == 1).then(|| k.outbox::<T, P, 1, 1>());
     let part = tiles.part();
+    let mask = if most == 1 { AttentionMask::Full } else { AttentionMask::CausalFromEnd };
 
     // Calls `each` with the batch, the head of keys, the tile of heads, the keys in use, and the first and last step of this part; at least one.
     let each_tile = |each: &dyn Fn(_, _, _, Val<'k, u32>, [Val<'k, u32>; 2])| {
@@ -237,7 +248,7 @@ fn emit<'k, T, const D: usize, const PARTS: usize, const P: usize>(
     k.specialize(
         producer(120, |p| {
             each_tile(&|batch, head, tile, length, [first, end]| {
-                p.fill(&query_ring, |stage| stage.fill((q.batch((batch, head)).tile(tile, 0),)));
+                p.fill(&query_ring, |stage| stage.fill((rows.tile(&q, [batch, head], tile),)));
                 k.for_(ptx::Steps::new(first, end), |j| {
                     let at = caches.locate(batch, j, length, step);
                     p.fill(&key_ring, |stage| stage.fill((at.of(&keys, head),)));
@@ -247,22 +258,24 @@ fn emit<'k, T, const D: usize, const PARTS: usize, const P: usize>(
         }),
         consumers::<1, _>(232, |c| {
             each_tile(&|batch, head, tile, length, [first, end]| {
-                let warp = tile * 4 + c.warp();
                 let stage = c.receive(&query_ring);
-                let queries = stage.tiles().0.subtile(c.warp(), 0).load::<1, D, Row>().frozen();
+                let of_warp = stage.tiles().0.subtile(c.warp(), 0).load::<1, D, Row>().frozen();
                 c.release_loaded(&query_ring, stage);
-                let work = Warpgroup {
+                let visible = Visible { mask, queries, keys: length, step, heads: rows.heads() };
+                let work = Warpgroup::<T, D, D, N, STAGES, 1, OfKeys> {
                     c,
-                    queries: Queries::Registers(queries),
+                    queries: Queries::Registers(of_warp),
                     scores: Scores { scale, soft_cap: None, slope: None },
                     sink: None,
+                    dropout: None,
+                    factor: None,
                     keys: &key_ring,
                     values: &value_ring,
-                    visible: Visible { mask: AttentionMask::Full, queries: group, keys: length, step },
-                    query: warp * 16,
+                    visible,
+                    query: c.warp() * 16,
                     clears_values: true,
                 };
-                let whole = (length / step).min(end);
+                let whole = visible.all_see().min(end);
                 let state = work.start(first);
                 let state = k
                     .fold(ptx::Steps::new(first + 1, whole), state, |j, state| work.advance(j, false, state));
@@ -277,8 +290,15 @@ fn emit<'k, T, const D: usize, const PARTS: usize, const P: usize>(
                     }
                 };
                 let (sum, logs) = merged(k, parts);
-                k.if_(part.rank().eq(0), || lse.row(batch * kv_heads + head).tile(warp).store(&logs));
-                c.store(&outbox, [sum], |_| o.batch((batch, head)).tile(tile, part.rank()));
+                k.if_(part.rank().eq(0), || {
+                    rows.store_logarithms(&lse, [batch, head], tile, c.warp(), &logs);
+                });
+                match &outbox {
+                    Some(outbox) => {
+                        c.store(outbox, [sum], |_| o.batch((batch, 0, head)).tile(tile, part.rank()));
+                    }
+                    None => rows.store(&o, [batch, head], [tile, part.rank()], c.warp(), &sum),
+                }
             });
         }),
     );

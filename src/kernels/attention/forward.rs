@@ -2,15 +2,17 @@
 
 use super::{
     AttentionMask,
+    dropout::HeadDropout,
     inputs::{Heads, Inputs, Sizes},
     scores::Scores,
+    values::Values,
     visible::Visible,
     warpgroup::{FactorRing, Queries, Warpgroup},
 };
 use crate::{
     ptx::{self, Builder},
     tensor::TensorElement,
-    tiles::{Convert, Product, Row, Schedule, St, consumers, producer},
+    tiles::{Convert, Product, Ring, Row, Schedule, St, consumers, producer},
 };
 
 /// The properties of a kernel that are not part of its type.
@@ -20,7 +22,7 @@ pub(super) struct Shape {
     pub(super) soft_cap: Option<f32>,
 }
 
-/// Emits the kernel for rows of `D` subtiles of Q and K, and `E` of V and O.
+/// Emits the kernel for rows of `D` subtiles of Q and K, and `E` of V and O, of elements of `T`, and of `O` in O.
 ///
 /// A resident block computes tiles of `M` subtiles of queries, 64 queries for each of `C` warpgroups, while one thread loads keys and
 /// values, `N` subtiles of them in each of `STAGES` stages. The tensor cores multiply the weights of one step by V while a warpgroup
@@ -28,6 +30,8 @@ pub(super) struct Shape {
 pub(super) fn forward<
     'k,
     T,
+    O,
+    V,
     const D: usize,
     const E: usize,
     const M: usize,
@@ -38,28 +42,30 @@ pub(super) fn forward<
     const W: usize,
 >(
     k: Builder<'k>,
-    inputs: Inputs<'k, T>,
+    inputs: Inputs<'k, T, O>,
     shape: Shape,
 ) where
     T: TensorElement + Product<T, f32>,
-    f32: Convert<T>,
+    O: TensorElement,
+    V: Values<'k, T, E, N>,
+    f32: Convert<O>,
 {
     let Shape { mask, schedule, soft_cap } = shape;
     k.block([128 * (1 + C as u32)]);
-    let matrices = Heads::new(k, &inputs, 16 * D as u32, 16 * E as u32);
-    let (scale, is_packed) = (inputs.scale, inputs.starts.is_some());
+    let matrices = Heads::new(k, &inputs, T::SUBTILE_LENGTH * D as u32, 16 * E as u32);
+    let is_packed = inputs.starts.is_some();
     let sizes @ Sizes { batches, longest, .. } = inputs.sizes;
 
     let (height, columns) = (16 * M as u32, longest.ceil_div(16 * M as u32));
     let tiles = k.persistent(schedule, batches * sizes.heads(), columns);
     let query_ring = k.ring::<(St<T, M, D>,), QUERIES, C>();
     let key_ring: FactorRing<'_, T, N, D, STAGES, C> = k.ring();
-    let value_ring: FactorRing<'_, T, N, E, STAGES, C> = k.ring();
+    let value_ring: Ring<'_, (V::Tile,), STAGES, C> = k.ring();
     // Copies would store the rows of a whole tile, also those of the next sequence.
-    let outbox = k.outbox::<T, W, 1, C>().by_threads(is_packed);
+    let outbox = k.outbox::<O, W, 1, C>().by_threads(is_packed);
     let registers = if C == 2 { [40, 232] } else { [32, 160] };
     // Of a thread, 8 for each subtile of O and of scores, 4 of queries and of weights; the others are addresses and the running softmax.
-    let is_plain = soft_cap.is_none() && inputs.slopes.is_none();
+    let is_plain = soft_cap.is_none() && inputs.slopes.is_none() && inputs.dropout.is_none();
     let in_registers = is_plain && (8 * E + 4 * D + 12 * N) as u32 <= registers[1] - 36;
 
     // Calls `each` with the sequence, the head, the tile of queries, and what is visible.
@@ -67,8 +73,8 @@ pub(super) fn forward<
         tiles.each(|row, column| {
             let heads = sizes.heads();
             let (sequence, head) = (matrices.sequences.sequence(row / heads), row % heads);
-            let visible =
-                Visible { mask, queries: sequence.queries, keys: sequence.keys, step: 16 * N as u32 };
+            let (queries, keys) = (sequence.queries, sequence.keys);
+            let visible = Visible { mask, queries, keys, step: 16 * N as u32, heads: 1 };
             let tile = visible.tile(column, columns);
             sequence.if_has(k, tile * height, sequence.queries, || each(sequence, head, tile, visible));
         });
@@ -81,7 +87,7 @@ pub(super) fn forward<
                 let range = visible.range(tile * height, (tile + 1) * height);
                 k.for_(ptx::Steps::new(range.first, range.end), |j| {
                     p.fill(&key_ring, |stage| stage.fill((keys.tile(j, 0),)));
-                    p.fill(&value_ring, |stage| stage.fill((values.tile(j, 0),)));
+                    p.fill(&value_ring, |stage| V::fill(stage, &values, j));
                 });
             });
         }),
@@ -102,11 +108,16 @@ pub(super) fn forward<
                 } else {
                     (Queries::Shared(stage.tiles().0.rows(c.rank())), Some(stage))
                 };
-                let group = Warpgroup {
+                let dropout = matrices.dropout(sequence, head);
+                let (scale, factor) = matrices.scales(sequence, head, inputs.scale);
+                let factor = dropout.map(HeadDropout::scale).or(factor);
+                let group = Warpgroup::<T, D, E, N, STAGES, C, V> {
                     c,
                     queries,
                     scores: Scores { scale, soft_cap, slope: matrices.slope(head) },
                     sink: matrices.sink(head),
+                    dropout,
+                    factor,
                     keys: &key_ring,
                     values: &value_ring,
                     visible,

@@ -1,5 +1,9 @@
 //! The arguments of a launch: matrices of heads, of sequences that have the same length or are packed one after the other.
 
+use super::{
+    dropout::{Dropout, HeadDropout},
+    scaled::padded,
+};
 use crate::{
     ptx::{Builder, Global, Ptr, Read, Val, Write},
     tensor::TensorElement,
@@ -7,10 +11,10 @@ use crate::{
 };
 
 /// The parameters of a kernel.
-pub(super) struct Inputs<'k, T> {
+pub(super) struct Inputs<'k, T, O = T> {
     /// Q, K and V.
     pub(super) factors: [Ptr<'k, T, Global, Read>; 3],
-    pub(super) o: Ptr<'k, T, Global, Write>,
+    pub(super) o: Ptr<'k, O, Global, Write>,
     pub(super) lse: Ptr<'k, f32, Global, Write>,
     pub(super) sizes: Sizes<'k>,
     /// Of Q, K, V and O: between batches, heads and rows.
@@ -22,18 +26,43 @@ pub(super) struct Inputs<'k, T> {
     pub(super) slopes: Option<Ptr<'k, f32, Global, Read>>,
     /// For each head, the sink: the score of an additional key.
     pub(super) sinks: Option<Ptr<'k, f32, Global, Read>>,
+    pub(super) dropout: Option<Dropout<'k>>,
+    /// The factors of 8-bit elements, whose V is transposed.
+    pub(super) scales: Option<HeadScales<'k>>,
 }
 
-impl<'k, T> Inputs<'k, T> {
+/// The factors of the elements of Q, for each head of queries, and of K and V, for each head of keys.
+#[derive(Clone, Copy)]
+pub(super) struct HeadScales<'k>([Ptr<'k, f32, Global, Read>; 3]);
+
+impl<'k> HeadScales<'k> {
+    pub(super) fn new(of_q_k_v: [Ptr<'k, f32, Global, Read>; 3]) -> Self {
+        Self(of_q_k_v)
+    }
+}
+
+impl<'k, T, O> Inputs<'k, T, O> {
     /// Returns the parameters for sequences of equal lengths, without additions; the results are O and the logarithms of sums.
     pub(super) fn new(
         factors: [Ptr<'k, T, Global, Read>; 3],
-        (o, lse): (Ptr<'k, T, Global, Write>, Ptr<'k, f32, Global, Write>),
+        (o, lse): (Ptr<'k, O, Global, Write>, Ptr<'k, f32, Global, Write>),
         sizes: Sizes<'k>,
         strides: [[Val<'k, u32>; 3]; 4],
         scale: Val<'k, f32>,
     ) -> Self {
-        Self { factors, o, lse, sizes, strides, scale, starts: None, slopes: None, sinks: None }
+        Self {
+            factors,
+            o,
+            lse,
+            sizes,
+            strides,
+            scale,
+            starts: None,
+            slopes: None,
+            sinks: None,
+            dropout: None,
+            scales: None,
+        }
     }
 }
 
@@ -55,8 +84,9 @@ pub(super) struct Sizes<'k> {
     pub(super) group: Val<'k, u32>,
     pub(super) queries: Val<'k, u32>,
     pub(super) keys: Val<'k, u32>,
-    /// The queries of the longest sequence.
+    /// The queries of the longest sequence, and the most keys of a sequence.
     pub(super) longest: Val<'k, u32>,
+    pub(super) longest_keys: Val<'k, u32>,
 }
 
 impl<'k> Sizes<'k> {
@@ -65,7 +95,7 @@ impl<'k> Sizes<'k> {
     pub(super) fn of([batches, kv_heads, group, queries, keys]: [Val<'k, u32>; 5]) -> Self {
         // Positions, and distances to the ends of windows, are i32.
         let (queries, keys) = (queries.at_most(1 << 30), keys.at_most(1 << 30));
-        Self { batches, kv_heads, group, queries, keys, longest: queries }
+        Self { batches, kv_heads, group, queries, keys, longest: queries, longest_keys: keys }
     }
 
     /// Returns the number of heads of queries: computed where needed, rather than kept in a register.
@@ -78,23 +108,31 @@ impl<'k> Sizes<'k> {
     pub(super) fn with_longest(self, longest: Val<'k, u32>) -> Self {
         Self { longest, ..self }
     }
+
+    /// Returns the sizes of packed sequences with at most this many queries and keys.
+    #[track_caller]
+    pub(super) fn with_both_longest(self, [queries, keys]: [Val<'k, u32>; 2]) -> Self {
+        Self { longest: queries, longest_keys: keys, ..self }
+    }
 }
 
 /// All sequences.
 pub(super) struct Sequences<'k> {
-    k: Builder<'k>,
-    sizes: Sizes<'k>,
+    pub(super) k: Builder<'k>,
+    pub(super) sizes: Sizes<'k>,
     starts: Option<[Gl<'k, u32, Read, 1>; 2]>,
 }
 
 /// The matrices of all heads.
-pub(super) struct Heads<'k, T: TensorElement> {
+pub(super) struct Heads<'k, T: TensorElement, O: TensorElement = T> {
     pub(super) sequences: Sequences<'k>,
     factors: [Gl<'k, T, Read, 4>; 3],
-    o: Gl<'k, T, Write, 4>,
-    lse: Gl<'k, f32, Write>,
+    o: Gl<'k, O, Write, 4>,
+    lse: Ptr<'k, f32, Global, Write>,
     slopes: Option<Gl<'k, f32, Read, 1>>,
     sinks: Option<Gl<'k, f32, Read, 1>>,
+    dropout: Option<Dropout<'k>>,
+    scales: Option<[Gl<'k, f32, Read, 1>; 3]>,
 }
 
 /// The rows of a sequence.
@@ -150,13 +188,28 @@ impl<'k> Sequences<'k> {
         Sequence { number, batch: 0.into(), first_query, first_key, queries, keys, is_packed: true }
     }
 
+    /// Returns a number for each query of a head of a sequence.
+    #[track_caller]
+    pub(super) fn logarithms<A>(
+        &self,
+        lse: Ptr<'k, f32, Global, A>,
+        sequence: Sequence<'k>,
+        head: Val<'k, u32>,
+    ) -> Gl<'k, f32, A, 1> {
+        let Sequence { batch, first_query, queries, is_packed, .. } = sequence;
+        let (heads, batches) = (self.sizes.heads(), if is_packed { 1.into() } else { self.sizes.batches });
+        let lse = self.k.global(lse, row_major(batches * heads, self.sizes.queries));
+        let row = batch * heads + head;
+        if is_packed { lse.sub_matrix((row, first_query), (1, queries)).row(0) } else { lse.row(row) }
+    }
+
     /// Returns all matrices of `heads` heads, of `rows` rows each, whose strides are those between batches, heads and rows.
     #[track_caller]
     pub(super) fn matrices<T: TensorElement, A>(
         &self,
         elements: Ptr<'k, T, Global, A>,
         [heads, rows]: [Val<'k, u32>; 2],
-        columns: u32,
+        columns: impl Into<Val<'k, u32>>,
         [batch, head, row]: [Val<'k, u32>; 3],
     ) -> Gl<'k, T, A, 4> {
         let batches = if self.are_packed() { 1.into() } else { self.sizes.batches };
@@ -166,11 +219,23 @@ impl<'k> Sequences<'k> {
     }
 }
 
-impl<'k, T: TensorElement> Heads<'k, T> {
+impl<'k, T: TensorElement, O: TensorElement> Heads<'k, T, O> {
     /// Returns the matrices with rows of `d` elements of Q and K, and `e` of V and O.
     #[track_caller]
-    pub(super) fn new(k: Builder<'k>, inputs: &Inputs<'k, T>, d: u32, e: u32) -> Self {
-        let Inputs { factors: [q, keys, values], o, lse, sizes, strides, starts, slopes, sinks, .. } = inputs;
+    pub(super) fn new(k: Builder<'k>, inputs: &Inputs<'k, T, O>, d: u32, e: u32) -> Self {
+        let Inputs {
+            factors: [q, keys, values],
+            o,
+            lse,
+            sizes,
+            strides,
+            starts,
+            slopes,
+            sinks,
+            dropout,
+            scales,
+            ..
+        } = inputs;
         let Sizes { kv_heads, queries: m, keys: n, .. } = *sizes;
         let heads = sizes.heads();
         let sequences = Sequences::new(k, *sizes, starts);
@@ -179,15 +244,21 @@ impl<'k, T: TensorElement> Heads<'k, T> {
             factors: [
                 sequences.matrices(*q, [heads, m], d, strides[0]),
                 sequences.matrices(*keys, [kv_heads, n], d, strides[1]),
-                sequences.matrices(*values, [kv_heads, n], e, strides[2]),
+                match scales {
+                    None => sequences.matrices(*values, [kv_heads, n], e, strides[2]),
+                    Some(_) => sequences.matrices(*values, [kv_heads, e.into()], padded(n), strides[2]),
+                },
             ],
             o: sequences.matrices(*o, [heads, m], e, strides[3]),
-            lse: {
-                let batches = if sequences.are_packed() { 1.into() } else { sizes.batches };
-                k.global(*lse, row_major(batches * heads, m))
-            },
+            lse: *lse,
             slopes: slopes.as_ref().map(of_heads),
             sinks: sinks.as_ref().map(of_heads),
+            dropout: *dropout,
+            scales: scales.map(|HeadScales([q, keys, values])| {
+                let [queries, keys_and_values] = [heads, kv_heads].map(|heads| vector(sizes.batches * heads));
+                [(q, queries), (keys, keys_and_values), (values, keys_and_values)]
+                    .map(|(numbers, layout)| k.global(numbers, layout))
+            }),
             sequences,
         }
     }
@@ -230,20 +301,36 @@ impl<'k, T: TensorElement> Heads<'k, T> {
         sequence: Sequence<'k>,
         head: Val<'k, u32>,
         e: u32,
-    ) -> (Gl<'k, T, Write>, Gl<'k, f32, Write, 1>) {
-        let Sequence { batch, first_query, queries, is_packed, .. } = sequence;
-        let row = batch * self.sequences.sizes.heads() + head;
-        let logs = if is_packed {
-            self.lse.sub_matrix((row, first_query), (1, queries)).row(0)
-        } else {
-            self.lse.row(row)
-        };
-        (sequence.only(&self.o, head, [first_query, queries], e), logs)
+    ) -> (Gl<'k, O, Write>, Gl<'k, f32, Write, 1>) {
+        let logs = self.sequences.logarithms(self.lse, sequence, head);
+        (sequence.only(&self.o, head, [sequence.first_query, sequence.queries], e), logs)
     }
 
     #[track_caller]
     pub(super) fn slope(&self, head: Val<'k, u32>) -> Option<Val<'k, f32>> {
         self.slopes.as_ref().map(|slopes| slopes.at(head).load())
+    }
+
+    /// Returns the factor of scores, which is `scale` for elements without scales, and that of results, if any.
+    #[track_caller]
+    pub(super) fn scales(
+        &self,
+        sequence: Sequence<'k>,
+        head: Val<'k, u32>,
+        scale: Val<'k, f32>,
+    ) -> (Val<'k, f32>, Option<Val<'k, f32>>) {
+        let Some([q, keys, values]) = &self.scales else { return (scale, None) };
+        let Sizes { kv_heads, group, .. } = self.sequences.sizes;
+        let of_queries = sequence.number * self.sequences.sizes.heads() + head;
+        let of_keys = sequence.number * kv_heads + head / group;
+        let scale = scale * q.at(of_queries).load() * keys.at(of_keys).load();
+        (scale, Some(values.at(of_keys).load()))
+    }
+
+    #[track_caller]
+    pub(super) fn dropout(&self, sequence: Sequence<'k>, head: Val<'k, u32>) -> Option<HeadDropout<'k>> {
+        let Sequences { k, sizes, .. } = self.sequences;
+        self.dropout.map(|dropout| dropout.of_head(k, sequence.number * sizes.heads() + head))
     }
 
     #[track_caller]

@@ -14,6 +14,8 @@ pub(super) struct Softmax<'k, const H: usize = 1> {
     k: Builder<'k>,
     /// Of scores in exponents: weights are powers of two.
     factor: Val<'k, f32>,
+    /// The logarithm of 2 of the maximum's weight.
+    lift: f32,
     max: ColVec<'k, f32, H>,
     /// In each lane, the sums of its own elements.
     sums: ColVec<'k, f32, H>,
@@ -43,25 +45,26 @@ impl<'k, const H: usize> Rescale<'k, H> {
     }
 }
 
-/// The maximum is updated only if a weight would exceed 2 to this power. Few steps update it, and all others leave the sums unchanged. The
+/// The maximum is updated only if a weight would exceed 2 to this power, which is greater than the power of the maximum's weight. Few steps update it, and all others leave the sums unchanged. The
 /// weights of a row remain within the exponent range of every type.
-const MARGIN: f32 = 8.0;
+const MOST: f32 = 8.0;
 
 impl<'k, const H: usize> Softmax<'k, H> {
     /// Starts without keys.
     #[track_caller]
     pub(super) fn empty(k: Builder<'k>, factor: Val<'k, f32>) -> Self {
-        Self { k, factor, max: k.filled(f32::NEG_INFINITY), sums: k.zeros() }
+        Self { k, factor, lift: 0.0, max: k.filled(f32::NEG_INFINITY), sums: k.zeros() }
     }
 
-    /// Starts with these scores, and replaces them by their weights.
+    /// Starts with these scores, and replaces them by their weights, of which the greatest of a row is 2 to the power of `lift`.
     #[track_caller]
     pub(super) fn start<const N: usize>(
         k: Builder<'k>,
         factor: Val<'k, f32>,
+        lift: f32,
         scores: Rt<'k, f32, H, N>,
     ) -> (Self, Rt<'k, f32, H, N>) {
-        let mut softmax = Self { k, factor, max: scores.row_max(), sums: k.zeros() };
+        let mut softmax = Self { k, factor, lift, max: scores.row_max(), sums: k.zeros() };
         let weights = softmax.weights(scores);
         (softmax, weights)
     }
@@ -70,7 +73,12 @@ impl<'k, const H: usize> Softmax<'k, H> {
     #[track_caller]
     fn weights<const N: usize>(&mut self, scores: Rt<'k, f32, H, N>) -> Rt<'k, f32, H, N> {
         let shift = shift(&self.max, self.factor);
-        let weights = scores.mul_add(self.factor, &shift.map(|shift| -shift)).exp2();
+        let weights = scores
+            .mul_add(
+                self.factor,
+                &shift.map(|shift| if self.lift == 0.0 { -shift } else { -(shift - self.lift) }),
+            )
+            .exp2();
         self.sums = weights.row_sum_in_lanes(self.sums.map(|sum| sum));
         weights
     }
@@ -81,9 +89,9 @@ impl<'k, const H: usize> Softmax<'k, H> {
         self,
         scores: Rt<'k, f32, H, N>,
     ) -> (Self, Rt<'k, f32, H, N>, Rescale<'k, H>) {
-        let Self { k, factor, max, mut sums } = self;
+        let Self { k, factor, lift, max, mut sums } = self;
         let peaks = scores.row_max_in_lanes(k.filled(f32::NEG_INFINITY));
-        let excess = peaks.zip(&max, |peak, max| peak.mad(factor, -(max * factor + MARGIN)));
+        let excess = peaks.zip(&max, |peak, max| peak.mad(factor, -(max * factor + (MOST - lift))));
         let excess = excess.registers().into_iter().reduce(|a, b| a.max(b)).expect("a vector has elements");
         let needed = k.vote_any(excess.gt(0.0), FULL_MASK);
         let (max, factors) = k.if_else_with(
@@ -96,7 +104,7 @@ impl<'k, const H: usize> Softmax<'k, H> {
             },
             || (max.map(|max| max), k.filled(1.0)),
         );
-        let mut softmax = Self { k, factor, max, sums };
+        let mut softmax = Self { k, factor, lift, max, sums };
         let weights = softmax.weights(scores);
         (softmax, weights, Rescale { k, factors, needed })
     }
@@ -105,9 +113,9 @@ impl<'k, const H: usize> Softmax<'k, H> {
     /// of the sums of exp(score).
     #[track_caller]
     pub(super) fn finish(self, sink: Option<Val<'k, f32>>) -> (ColVec<'k, f32, H>, ColVec<'k, f32, H>) {
-        let Self { k, factor, max, sums } = self;
+        let Self { k, factor, lift, max, sums } = self;
         let sums = Rt::<f32, H, 1>::row_sum_across_lanes(&sums);
-        let exponents = max * factor;
+        let exponents = (max * factor).map(|exponent| if lift == 0.0 { exponent } else { exponent - lift });
         // Without keys, the weighted sum is 0 too.
         let divisor = |sums: &ColVec<'k, f32, H>| sums.map(|sum| sum.eq(0.0).select(1.0, sum));
         let Some(sink) = sink else {

@@ -49,6 +49,9 @@ pub(super) struct Visible<'k> {
     pub(super) queries: Val<'k, u32>,
     pub(super) keys: Val<'k, u32>,
     pub(super) step: u32,
+    /// The number of heads whose rows are next to each other, query by query: 1 if each row is a query, or a power of two from 8 on, with rows
+    /// of one warp and a mask that is causal from the end.
+    pub(super) heads: u32,
 }
 
 /// The steps with keys that are visible to some queries.
@@ -101,6 +104,12 @@ impl<'k> Visible<'k> {
         }
     }
 
+    /// Returns the number of steps whose keys are all visible to all queries.
+    #[track_caller]
+    pub(super) fn all_see(self) -> Val<'k, u32> {
+        self.before(1.into()) / self.step
+    }
+
     /// Returns the first key of the window of a query.
     #[track_caller]
     fn first(self, query: Val<'k, u32>) -> Option<Val<'k, u32>> {
@@ -125,7 +134,7 @@ impl<'k> Visible<'k> {
         }
     }
 
-    /// Replaces the scores of keys that are not visible by −∞, in a tile that starts at this query and step.
+    /// Replaces the scores of keys that are not visible by −∞, in a tile that starts at this row and step.
     #[track_caller]
     pub(super) fn only<const H: usize, const N: usize>(
         self,
@@ -135,6 +144,15 @@ impl<'k> Visible<'k> {
     ) -> Rt<'k, f32, H, N> {
         let first = step * self.step;
         let scores = scores.right_fill(self.keys.max(first) - first, f32::NEG_INFINITY);
+        if self.heads > 1 && self.mask == AttentionMask::CausalFromEnd {
+            // Rows of 16 or more heads have the same end, and of 8 heads, every 8 rows.
+            let end = |row: Val<'k, u32>| self.before(row / self.heads + 1).max(first) - first;
+            let scores = scores.right_fill(end(query + 15), f32::NEG_INFINITY);
+            if self.heads >= 16 {
+                return scores;
+            }
+            return scores.upper_right_fill(8, end(query), f32::NEG_INFINITY);
+        }
         let position = self.position(query, step);
         match self.mask {
             AttentionMask::Full => scores,

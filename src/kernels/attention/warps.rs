@@ -61,6 +61,10 @@ pub(super) fn forward_by_warps<
     k.block([32 * (M / H) as u32]);
     let inputs = inputs.aligned(16 / T::SIZE);
     let matrices = Heads::new(k, &inputs, 16 * D as u32, 16 * E as u32);
+    if matrices.sequences.are_packed() {
+        // Without a minimum, ptxas limits registers to 128 for some of these kernels, and spills.
+        k.min_blocks(1);
+    }
     let sizes @ Sizes { batches, longest, .. } = inputs.sizes;
     let height = 16 * M as u32;
 
@@ -75,7 +79,8 @@ pub(super) fn forward_by_warps<
         (at / columns, at % columns)
     };
     let (sequence, head) = (matrices.sequences.sequence(row / heads), row % heads);
-    let visible = Visible { mask, queries: sequence.queries, keys: sequence.keys, step: 16 * N as u32 };
+    let (of_sequence, step) = (sequence.queries, 16 * N as u32);
+    let visible = Visible { mask, queries: of_sequence, keys: sequence.keys, step, heads: 1 };
     let tile = visible.tile(column, columns);
     let queries = k.shared_tile::<St<T, M, D>>();
     let stages = k.pipeline::<(St<T, N, D>, St<T, N, E>), STAGES>();
@@ -93,6 +98,7 @@ pub(super) fn forward_by_warps<
         let range = visible.range(tile * height, (tile + 1) * height);
         let first_query = tile * height + row * 16;
         let scores = Scores { scale: inputs.scale, soft_cap, slope: matrices.slope(head) };
+        let dropout = matrices.dropout(sequence, head);
         let start = Running { sum: k.zeros(), softmax: Softmax::empty(k, scores.factor()) };
         let Running { sum, softmax } = stages.run_indexed(
             range.end - range.first,
@@ -105,13 +111,22 @@ pub(super) fn forward_by_warps<
                     visible.only(scores, first_query, step)
                 });
                 let (softmax, weights, rescale) = softmax.weigh(scores);
+                let weights = match dropout {
+                    Some(dropout) => dropout.keep(weights, [first_query / 16, step * N as u32]),
+                    None => weights,
+                };
                 Running { sum: add_values(rescale.apply(sum), weights.convert(), values), softmax }
             },
         );
         let (divisor, log) = softmax.finish(matrices.sink(head));
+        let factors = divisor.recip();
+        let factors = match dropout {
+            Some(dropout) => factors * dropout.scale(),
+            None => factors,
+        };
         let (o, logs) = matrices.results(sequence, head, 16 * E as u32);
         logs.tile(tile * (M / H) as u32 + k.warp()).store(&log);
-        o.tile(tile * (M / H) as u32 + k.warp(), 0).store(&(sum * &divisor.recip()));
+        o.tile(tile * (M / H) as u32 + k.warp(), 0).store(&(sum * &factors));
     });
 }
 

@@ -1,6 +1,8 @@
 //! Attention and its gradients.
 
 use super::{
+    dropout::DropoutMask,
+    extras::of_weights,
     heads::{HeadOrder, refused_sizes, scale_of_heads},
     operands::{portable_target, refused},
 };
@@ -184,6 +186,8 @@ pub struct AttentionDerivatives<'a, T> {
     pub dv: BufferMut<'a, T>,
     /// Two buffers for intermediate results, whose lengths [`AttentionShape::workspace`] returns.
     pub workspace: [BufferMut<'a, f32>; 2],
+    /// The dropout with which [`attention_with_extras`](super::attention_with_extras) has computed O, if any.
+    pub dropout: Option<DropoutMask>,
 }
 
 impl AttentionShape {
@@ -195,6 +199,14 @@ impl AttentionShape {
             AttentionBackward { deterministic, ..AttentionBackward::new(self.head_size, self.mask) };
         backward.workspace(heads, self.queries as usize)
     }
+}
+
+/// Checks that rows of values have the length of rows of keys.
+pub(super) fn check_values(call: &'static str, [head_size, value_size]: [u32; 2]) -> Result<(), CallError> {
+    if head_size == value_size {
+        return Ok(());
+    }
+    Err(refused(call, format!("values of {head_size} elements, as keys have"), value_size))
 }
 
 /// Computes the gradients of [`attention`] with respect to Q, K and V, in three launches of kernels that [`AttentionBackward::for_problem`]
@@ -221,15 +233,16 @@ where
     const CALL: &str = "attention_backward";
     let queue = on.into();
     let AttentionShape { head_size, value_size, .. } = *shape;
-    if head_size != value_size {
-        return Err(refused(CALL, format!("values of {head_size} elements, as keys have"), value_size));
-    }
+    check_values(CALL, [head_size, value_size])?;
     let (q, k, v) = (q.into(), k.into(), v.into());
-    let AttentionDerivatives { o, lse, d_o, dq, dk, dv, workspace: [mut rows, mut sums] } = derivatives;
+    let AttentionDerivatives { o, lse, d_o, dq, dk, dv, workspace: [mut rows, mut sums], dropout } =
+        derivatives;
+    let (p, random) = of_weights(CALL, dropout)?;
     let Arguments { sizes, of_queries, of_keys, scale, .. } = shape.arguments(CALL)?;
-    let problem = (shape.problem(queue, Target::SM_90A), deterministic);
-    let pick = |(problem, deterministic): &(AttentionProblem, bool)| AttentionBackward {
+    let problem = (shape.problem(queue, Target::SM_90A), deterministic, dropout.is_some());
+    let pick = |(problem, deterministic, dropout): &(AttentionProblem, bool, bool)| AttentionBackward {
         deterministic: *deterministic,
+        dropout: *dropout,
         ..AttentionBackward::for_problem(problem)
     };
 
@@ -246,11 +259,11 @@ where
         problem,
         pick,
         AttentionBackward::keys_kernel,
-        (q, k, v, d_o, rows.as_read(), sums.reborrow(), dk, dv, sizes, strides, scale),
+        (q, k, v, d_o, rows.as_read(), sums.reborrow(), dk, dv, sizes, strides, scale, p, random),
     )?;
     if deterministic {
         let strides = [of_queries, of_keys, of_keys, of_queries, of_queries];
-        let arguments = (q, k, v, d_o, rows.as_read(), dq, sizes, strides, scale);
+        let arguments = (q, k, v, d_o, rows.as_read(), dq, sizes, strides, scale, p, random);
         queue.launch::<_, _, AttentionQueriesArgs<T>>(
             CALL,
             problem,

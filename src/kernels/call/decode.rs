@@ -1,17 +1,17 @@
-//! Attention of one query per head to a cache of keys and values.
+//! Attention of one or a few queries per head to a cache of keys and values.
 
 use super::{
     heads::{HeadOrder, scale_of_heads},
-    operands::{product, refused},
+    operands::refused,
 };
 use crate::{
-    kernels::{CachedAttention, CachedAttentionArgs},
+    kernels::{CachedAttention, CachedAttentionArgs, CachedAttentionProblem},
     run::{BufferMut, BufferRef, CallError, Called, Queue},
     tensor::TensorElement,
     tiles::{Convert, Product},
 };
 
-/// The sizes of [`cached_attention`]. The layout of Q and O is `[batch][head][column]`, that of K and V is
+/// The sizes of [`cached_attention`]. The layout of Q and O is `[batch][query][head][column]`, that of K and V is
 /// `[batch][kv_head][position][column]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CacheShape {
@@ -21,6 +21,8 @@ pub struct CacheShape {
     pub heads: u32,
     /// The number of KV heads per sequence, which must divide `heads`.
     pub kv_heads: u32,
+    /// The number of queries per sequence and head: 1 to 8.
+    pub queries: u32,
     /// The maximum number of positions that a cache can store.
     pub capacity: u32,
     /// The head size, the number of elements per row: 64 or 128.
@@ -29,9 +31,10 @@ pub struct CacheShape {
     pub scale: Option<f32>,
 }
 
-/// Computes, for each sequence and head, attention of one query to the first `lengths[batch]` positions of the cache, and stores the
-/// logarithms of the sums of exponentials in `lse`, a contiguous array `[batch][head]`. [`CachedAttention::for_problem`] chooses the
-/// kernel. Requires sm_90a.
+/// Computes, for each sequence and head, attention of the last queries to the first `lengths[batch]` positions of the cache, and in `lse` the
+/// logarithms of the sums of exponentials, `[batch][head][query]`. The last query has position `lengths[batch]` − 1 and attends to all of these
+/// positions; each query before it attends to one position less than the next. The kernel is that of [`CachedAttention::for_problem`], which
+/// requires sm_90a.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if `heads` is not a multiple of `kv_heads`, or if no kernel supports the head size.
@@ -52,17 +55,18 @@ where
 {
     const CALL: &str = "cached_attention";
     let queue = on.into();
-    let CacheShape { batches, heads, kv_heads, capacity, head_size, scale } = *shape;
+    let CacheShape { batches, heads, kv_heads, queries, capacity, head_size, scale } = *shape;
     let head_size = size_of_heads(CALL, head_size)?;
     let scale = scale_of_heads(CALL, [heads, kv_heads], head_size, scale)?;
-    let of_queries = [product(CALL, &[heads, head_size])?, head_size];
+    let of_queries = strides_of_queries(CALL, [queries, heads, head_size])?;
     let of_keys = HeadOrder::Heads.strides(CALL, [kv_heads, capacity, head_size])?;
-    let sizes = [batches, kv_heads, heads / kv_heads, capacity];
+    let sizes = [batches, kv_heads, heads / kv_heads, queries, capacity];
     let multiprocessors = queue.cache().multiprocessors();
+    let problem = CachedAttentionProblem { head_size, batches, kv_heads, queries, capacity, multiprocessors };
     queue.launch::<_, _, CachedAttentionArgs<T>>(
         CALL,
-        (head_size, batches, kv_heads),
-        |_| CachedAttention::for_problem(head_size, batches, kv_heads, multiprocessors),
+        problem,
+        CachedAttention::for_problem,
         CachedAttention::kernel,
         (
             q.into(),
@@ -77,6 +81,17 @@ where
             scale,
         ),
     )
+}
+
+/// Checks the number of queries, and returns the strides of Q and O between batches, heads and queries.
+pub(super) fn strides_of_queries(
+    call: &'static str,
+    [queries, heads, head_size]: [u32; 3],
+) -> Result<[u32; 3], CallError> {
+    if !(1..=8).contains(&queries) {
+        return Err(refused(call, "1 to 8 queries", queries));
+    }
+    HeadOrder::Positions.strides(call, [heads, queries, head_size])
 }
 
 /// Checks the head size of a cache.

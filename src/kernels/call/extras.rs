@@ -1,7 +1,8 @@
-//! Attention with a soft cap, ALiBi slopes and attention sinks.
+//! Attention with a soft cap, ALiBi slopes, attention sinks and dropout.
 
 use super::{
     attention::{Arguments, AttentionShape, target_for},
+    dropout::DropoutMask,
     operands::refused,
 };
 use crate::{
@@ -21,10 +22,14 @@ pub struct ExtraOperands<'a> {
     pub slopes: Option<BufferRef<'a, f32>>,
     /// Attention sinks: one score per query head, whose exponential is added to the sum of the exponentials of each row.
     pub sinks: Option<BufferRef<'a, f32>>,
+    /// Dropout of the weights, with a probability of less than 1. The offset of a head's numbers is that of the mask plus the number of the
+    /// head among those of all batches.
+    pub dropout: Option<DropoutMask>,
 }
 
-/// Computes [`attention`](super::attention()) with a soft cap, slopes or sinks. The layouts are the same; `slopes` and `sinks` have `heads`
-/// elements. [`Attention::for_problem`] chooses the kernel, and with a soft cap, [`Attention::with_tile_for_cap`] chooses its tiles.
+/// Computes [`attention`](super::attention()) with a soft cap, slopes, sinks or dropout; the layouts are the same, and `slopes` and `sinks` have
+/// `heads` elements. The kernel is that of [`Attention::for_problem`], with a soft cap in the tiles of [`Attention::with_tile_for_cap`], and
+/// with dropout in those of [`Attention::with_tile_for_dropout`].
 /// Requires sm_80 or later.
 ///
 /// ```
@@ -44,7 +49,7 @@ pub struct ExtraOperands<'a> {
 /// ```
 ///
 /// # Errors
-/// Returns the errors of [`attention`](super::attention()), and `Refused` if the soft cap is out of range.
+/// Returns the errors of [`attention`](super::attention()), and `Refused` if the soft cap or the probability is out of range.
 #[doc(alias = "softcap")]
 #[doc(alias = "ALiBi")]
 pub fn attention_with_extras<'a, T>(
@@ -66,23 +71,42 @@ where
     let target = target_for(CALL, queue, shape.head_size, shape.value_size)?;
     let Arguments { sizes, of_queries, of_keys, of_values, of_results, scale } = shape.arguments(CALL)?;
     let strides = [of_queries, of_keys, of_values, of_results];
-    let ExtraOperands { soft_cap, slopes, sinks } = *extras;
+    let ExtraOperands { soft_cap, slopes, sinks, dropout } = *extras;
     if let Some(cap) = soft_cap.filter(|cap| !(1e-3..=1e4).contains(cap)) {
         return Err(refused(CALL, "a soft cap from 0.001 to 10000", cap));
     }
     // Numbers of f32 have no hash.
-    let present = (soft_cap.map(f32::to_bits), slopes.is_some(), sinks.is_some());
+    let present = (soft_cap.map(f32::to_bits), slopes.is_some(), sinks.is_some(), dropout.is_some());
+    let (p, random) = of_weights(CALL, dropout)?;
     let [slopes, sinks] = [slopes, sinks].map(|numbers| numbers.unwrap_or(BufferRef::empty()));
     queue.launch::<_, _, AttentionExtrasArgs<T>>(
         CALL,
         (shape.problem(queue, target), present),
         |(problem, present)| {
             let attention = Attention::for_problem(problem);
-            (if soft_cap.is_some() { attention.with_tile_for_cap() } else { attention }, *present)
+            let attention = match (dropout, soft_cap) {
+                (Some(_), _) => attention.with_tile_for_dropout(),
+                (None, Some(_)) => attention.with_tile_for_cap(),
+                (None, None) => attention,
+            };
+            (attention, *present)
         },
-        |(attention, (_, slopes, sinks))| {
-            attention.kernel_with_extras(AttentionExtras { soft_cap, slopes: *slopes, sinks: *sinks })
+        |(attention, (_, slopes, sinks, dropout))| {
+            let (slopes, sinks, dropout) = (*slopes, *sinks, *dropout);
+            attention.kernel_with_extras(AttentionExtras { soft_cap, slopes, sinks, dropout })
         },
-        (q.into(), k.into(), v.into(), o.into(), lse.into(), sizes, strides, scale, slopes, sinks),
+        (q.into(), k.into(), v.into(), o.into(), lse.into(), sizes, strides, scale, slopes, sinks, p, random),
     )
+}
+
+/// Returns the probability, and the seed and offset, of dropout of weights.
+pub(super) fn of_weights(
+    call: &'static str,
+    dropout: Option<DropoutMask>,
+) -> Result<(f32, [u64; 2]), CallError> {
+    match dropout {
+        None => Ok((0.0, [0; 2])),
+        Some(DropoutMask { p, seed, offset }) if (0.0..1.0).contains(&p) => Ok((p, [seed, offset])),
+        Some(DropoutMask { p, .. }) => Err(refused(call, "a probability from 0 to less than 1", p)),
+    }
 }

@@ -1,18 +1,22 @@
-//! Attention of packed sequences.
+//! Attention of packed sequences, and its gradients.
 
 use super::{
-    attention::target_for,
+    attention::{AttentionDerivatives, check_values, target_for},
     heads::{HeadOrder, scale_of_heads},
+    operands::refused,
 };
 use crate::{
-    kernels::{Attention, AttentionMask, PackedAttentionArgs},
+    kernels::{
+        Attention, AttentionBackward, AttentionMask, PackedAttentionArgs, PackedAttentionFinishArgs,
+        PackedAttentionKeysArgs, PackedAttentionQueriesArgs, PackedAttentionRowsArgs,
+    },
     run::{BufferMut, BufferRef, CallError, Called, Queue},
     tensor::TensorElement,
     tiles::{Convert, Product},
 };
 
-/// The sizes, mask, scale and layout of [`packed_attention`]. The rows of all sequences are stored one sequence after the other, like those
-/// of one long sequence.
+/// The sizes, mask, scale and layout of [`packed_attention`] and its gradients. The rows of all sequences are stored one sequence after the other, as for one
+/// long sequence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PackedShape {
     /// The number of sequences.
@@ -27,6 +31,9 @@ pub struct PackedShape {
     pub keys: u32,
     /// The number of queries of the longest sequence. Queries of a sequence beyond this number, rounded up to whole tiles, are not computed.
     pub longest: u32,
+    /// The maximum number of keys of a sequence, which only [`packed_attention_backward`] reads. The gradients of further keys are not
+    /// computed.
+    pub longest_keys: u32,
     /// The head size of Q and K: the number of elements per row.
     pub head_size: u32,
     /// The head size of V and O: the number of elements per row.
@@ -50,12 +57,30 @@ impl PackedShape {
             queries: positions,
             keys: positions,
             longest,
+            longest_keys: longest,
             head_size,
             value_size: head_size,
             mask: AttentionMask::Full,
             scale: None,
             order: HeadOrder::Positions,
         }
+    }
+
+    /// Returns the number of elements of each of the two `workspace` buffers of [`packed_attention_backward`].
+    #[must_use]
+    pub fn workspace(&self, deterministic: bool) -> [usize; 2] {
+        let [heads, sequences, queries] =
+            [self.heads, self.sequences, self.queries].map(|count| count as usize);
+        self.backward(deterministic).packed_workspace(heads, sequences, queries)
+    }
+
+    fn backward(&self, deterministic: bool) -> AttentionBackward {
+        AttentionBackward { deterministic, ..AttentionBackward::new(self.head_size, self.mask) }
+    }
+
+    /// Returns the strides between heads and between rows of matrices with these numbers of heads, rows and columns.
+    fn strides(&self, call: &'static str, sizes: [u32; 3]) -> Result<[u32; 2], CallError> {
+        self.order.strides(call, sizes).map(|[_, head, row]| [head, row])
     }
 }
 
@@ -106,7 +131,7 @@ where
         *shape;
     let target = target_for(CALL, queue, head_size, value_size)?;
     let scale = scale_of_heads(CALL, [heads, kv_heads], head_size, shape.scale)?;
-    let strides = |sizes| shape.order.strides(CALL, sizes).map(|[_, head, row]| [head, row]);
+    let strides = |sizes| shape.strides(CALL, sizes);
     let strides = [
         strides([heads, queries, head_size])?,
         strides([kv_heads, keys, head_size])?,
@@ -124,4 +149,84 @@ where
         Attention::packed_kernel,
         arguments,
     )
+}
+
+/// Computes the gradients of [`packed_attention`] with respect to Q, K and V, in three launches of the kernels of
+/// [`AttentionBackward::new`]. If `deterministic`, the results have the same bits in every run. Rows of the gradients that belong to no
+/// sequence are not written. Returns the call that computes dK and dV.
+///
+/// NaN or ∞ in Q, K, V or dO in the rows after a sequence, within its last tile, makes the gradients of the sequence NaN.
+///
+/// # Errors
+/// Returns [`CallError`], for example if the head size is not 32, 64 or 128, or for dropout. After an error of the second or third launch,
+/// the contents of the results are unspecified.
+#[doc(alias = "varlen")]
+#[doc(alias = "cu_seqlens")]
+pub fn packed_attention_backward<'a, T>(
+    on: impl Into<Queue<'a>>,
+    shape: &PackedShape,
+    deterministic: bool,
+    (query_starts, key_starts): (impl Into<BufferRef<'a, u32>>, impl Into<BufferRef<'a, u32>>),
+    q: impl Into<BufferRef<'a, T>>,
+    k: impl Into<BufferRef<'a, T>>,
+    v: impl Into<BufferRef<'a, T>>,
+    derivatives: AttentionDerivatives<'_, T>,
+) -> Result<Called, CallError>
+where
+    T: TensorElement + Product<T, f32> + Convert<f32>,
+    f32: Convert<T>,
+{
+    const CALL: &str = "packed_attention_backward";
+    let queue = on.into();
+    let PackedShape { sequences, heads, kv_heads, queries, keys, longest, longest_keys, .. } = *shape;
+    check_values(CALL, [shape.head_size, shape.value_size])?;
+    let scale = scale_of_heads(CALL, [heads, kv_heads], shape.head_size, shape.scale)?;
+    let (q, k, v) = (q.into(), k.into(), v.into());
+    let AttentionDerivatives { o, lse, d_o, dq, dk, dv, workspace: [mut rows, mut sums], dropout } =
+        derivatives;
+    if let Some(dropout) = dropout {
+        return Err(refused(CALL, "packed sequences without dropout", format!("p = {}", dropout.p)));
+    }
+    let of_queries = shape.strides(CALL, [heads, queries, shape.head_size])?;
+    let of_keys = shape.strides(CALL, [kv_heads, keys, shape.head_size])?;
+    let sizes = [sequences, kv_heads, heads / kv_heads, queries, keys];
+    let (starts, longest) = ([query_starts.into(), key_starts.into()], [longest, longest_keys]);
+    let backward = shape.backward(deterministic);
+    let pick = |backward: &AttentionBackward| *backward;
+
+    queue.launch::<_, _, PackedAttentionRowsArgs<T>>(
+        CALL,
+        backward,
+        pick,
+        AttentionBackward::packed_rows_kernel,
+        (o, d_o, lse, rows.reborrow(), sums.reborrow(), starts, sizes, longest, [of_queries; 2]),
+    )?;
+    let strides = [of_queries, of_keys, of_keys, of_queries, of_keys, of_keys];
+    let (from, to) = (rows.as_read(), sums.reborrow());
+    let called = queue.launch::<_, _, PackedAttentionKeysArgs<T>>(
+        CALL,
+        backward,
+        pick,
+        AttentionBackward::packed_keys_kernel,
+        (q, k, v, d_o, from, to, dk, dv, starts, sizes, longest, strides, scale),
+    )?;
+    if deterministic {
+        let strides = [of_queries, of_keys, of_keys, of_queries, of_queries];
+        queue.launch::<_, _, PackedAttentionQueriesArgs<T>>(
+            CALL,
+            backward,
+            pick,
+            AttentionBackward::packed_queries_kernel,
+            (q, k, v, d_o, rows.as_read(), dq, starts, sizes, longest, strides, scale),
+        )?;
+    } else {
+        queue.launch::<_, _, PackedAttentionFinishArgs<T>>(
+            CALL,
+            backward,
+            pick,
+            AttentionBackward::packed_finish_kernel,
+            (sums.as_read(), dq, starts, sizes, longest, of_queries, scale),
+        )?;
+    }
+    Ok(called)
 }

@@ -1,18 +1,18 @@
-//! Attention of one query per head to a cache of keys and values in pages.
+//! Attention of one or a few queries per head to a cache of keys and values in pages.
 
 use super::{
-    decode::size_of_heads,
+    decode::{size_of_heads, strides_of_queries},
     heads::{HeadOrder, scale_of_heads},
-    operands::{product, refused},
+    operands::refused,
 };
 use crate::{
-    kernels::{CachedAttention, PagedAttentionArgs},
+    kernels::{CachedAttention, CachedAttentionProblem, PagedAttentionArgs},
     run::{BufferMut, BufferRef, CallError, Called, Queue},
     tensor::TensorElement,
     tiles::{Convert, Product},
 };
 
-/// The sizes of [`paged_attention`]. The layout of Q and O is `[batch][head][column]`.
+/// The sizes of [`paged_attention`]. The layout of Q and O is `[batch][query][head][column]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PagedCacheShape {
     /// The number of sequences.
@@ -21,6 +21,8 @@ pub struct PagedCacheShape {
     pub heads: u32,
     /// The number of KV heads per sequence, which must divide `heads`.
     pub kv_heads: u32,
+    /// The number of queries per sequence and head: 1 to 8.
+    pub queries: u32,
     /// The number of pages of K and of V, which all sequences share.
     pub pages: u32,
     /// The number of positions of a page: 8, 16, 32, 64 or 128.
@@ -37,7 +39,7 @@ pub struct PagedCacheShape {
 
 /// Computes [`cached_attention`](super::cached_attention) for caches that are stored in pages. `tables` is a page table, `batches` ×
 /// `table_columns`: position p of a sequence is position p mod `page_size` of the page `tables[batch][p / page_size]`. Entries for
-/// positions at or after `lengths[batch]` may contain any number. `lse` is a contiguous array `[batch][head]`.
+/// positions at or after `lengths[batch]` may contain any number. `lse` is a contiguous array `[batch][head][query]`.
 /// [`CachedAttention::for_problem`] chooses the kernel. Requires sm_90a.
 ///
 /// # Errors
@@ -59,16 +61,18 @@ where
 {
     const CALL: &str = "paged_attention";
     let queue = on.into();
-    let PagedCacheShape { batches, heads, kv_heads, pages, page_size, table_columns, .. } = *shape;
+    let PagedCacheShape { batches, heads, kv_heads, queries, pages, page_size, table_columns, .. } = *shape;
     let head_size = size_of_heads(CALL, shape.head_size)?;
     if !(8..=128).contains(&page_size) || !page_size.is_power_of_two() {
         return Err(refused(CALL, "pages of 8, 16, 32, 64 or 128 positions", page_size));
     }
     let scale = scale_of_heads(CALL, [heads, kv_heads], head_size, shape.scale)?;
-    let of_queries = [product(CALL, &[heads, head_size])?, head_size];
+    let of_queries = strides_of_queries(CALL, [queries, heads, head_size])?;
     let of_keys = shape.order.strides(CALL, [kv_heads, page_size, head_size])?;
-    let sizes = [batches, kv_heads, heads / kv_heads, pages, table_columns];
+    let sizes = [batches, kv_heads, heads / kv_heads, queries, pages, table_columns];
     let multiprocessors = queue.cache().multiprocessors();
+    let capacity = table_columns.saturating_mul(page_size);
+    let problem = CachedAttentionProblem { head_size, batches, kv_heads, queries, capacity, multiprocessors };
     let arguments = (
         q.into(),
         k.into(),
@@ -84,8 +88,8 @@ where
     );
     queue.launch::<_, _, PagedAttentionArgs<T>>(
         CALL,
-        (head_size, page_size, batches, kv_heads),
-        |_| (CachedAttention::for_problem(head_size, batches, kv_heads, multiprocessors), page_size),
+        (problem, page_size),
+        |(problem, page_size)| (CachedAttention::for_problem(problem), *page_size),
         |(attention, page)| attention.paged_kernel(*page),
         arguments,
     )

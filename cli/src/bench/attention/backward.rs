@@ -7,14 +7,14 @@ use half::bf16;
 use warpwright::{
     gpu::{Gpu, time},
     kernels::{
-        Attention, AttentionArgs, AttentionBackward, AttentionFinishArgs, AttentionKeysArgs,
-        AttentionQueriesArgs, AttentionRowsArgs,
+        Attention, AttentionBackward, AttentionFinishArgs, AttentionKeysArgs, AttentionQueriesArgs,
+        AttentionRowsArgs,
     },
     ptx::{self, Target},
     run::Loaded,
 };
 
-use super::Sizes;
+use super::{Sizes, problem::Kernel};
 use crate::bench::{
     Failed, Fallible,
     normals::{filled, normals},
@@ -80,7 +80,9 @@ impl Problem {
         let contenders = kernels.iter().map(load).collect::<Fallible<Vec<_>>>()?;
         let mut problem = Self { stream, sizes, inputs, o, lse, workspace, outputs, names, contenders };
         problem.forward(gpu)?;
-        problem.verify()?;
+        if sizes.dropout.is_none() {
+            problem.verify()?;
+        }
         Ok(problem)
     }
 
@@ -97,11 +99,9 @@ impl Problem {
     fn forward(&mut self, gpu: &Gpu) -> Fallible<()> {
         let kernel =
             Attention::for_problem(&self.sizes.problem(Target::SM_90A, gpu.properties().multiprocessors));
-        let kernel: Loaded<AttentionArgs<ptx::bf16>> = gpu.load(&kernel.kernel()?)?;
-        let (sizes, strides, scale) = self.numbers();
+        let kernel = Kernel::load(gpu, &kernel, self.sizes.dropout)?;
         let [q, k, v, _] = &self.inputs;
-        let arguments = (q, k, v, &mut self.o, &mut self.lse, sizes, [strides; 4], scale);
-        kernel.launch(&self.stream, arguments).map_err(Failed::of)?;
+        kernel.launch(&self.stream, self.sizes, [q, k, v], (&mut self.o, &mut self.lse))?;
         Ok(())
     }
 
@@ -111,17 +111,33 @@ impl Problem {
         let [q, k, v, d_o] = &self.inputs;
         let ([rows, sums], [dq, dk, dv]) = (&mut self.workspace, &mut self.outputs);
         let (stream, contender) = (&self.stream, &self.contenders[contender]);
+        let (p, random) = self.sizes.random();
         let arguments = (&self.o, d_o, &self.lse, &mut *rows, &mut *sums, sizes, [strides; 2]);
         contender.rows.launch(stream, arguments).map_err(Failed::of)?;
-        let arguments = (q, k, v, d_o, &*rows, &mut *sums, dk, dv, sizes, [strides; 6], scale);
+        let arguments = (q, k, v, d_o, &*rows, &mut *sums, dk, dv, sizes, [strides; 6], scale, p, random);
         contender.keys.launch(stream, arguments).map_err(Failed::of)?;
         match &contender.queries {
             Queries::Finish(kernel) => kernel.launch(stream, (&*sums, dq, sizes, strides, scale)),
             Queries::Separate(kernel) => {
-                kernel.launch(stream, (q, k, v, d_o, &*rows, dq, sizes, [strides; 5], scale))
+                kernel.launch(stream, (q, k, v, d_o, &*rows, dq, sizes, [strides; 5], scale, p, random))
             }
         }
         .map_err(Failed::of)
+    }
+
+    /// Returns Q, K, V and dO as bits.
+    pub(super) fn inputs(&self) -> Fallible<[Vec<u16>; 4]> {
+        let [q, k, v, d_o] = &self.inputs;
+        let host = |bits: &CudaSlice<u16>| self.stream.clone_dtoh(bits);
+        Ok([host(q)?, host(k)?, host(v)?, host(d_o)?])
+    }
+
+    /// Returns O, dQ, dK and dV of a contender as bits.
+    pub(super) fn results(&mut self, contender: usize) -> Fallible<[Vec<u16>; 4]> {
+        self.launch(contender)?;
+        let [dq, dk, dv] = &self.outputs;
+        let host = |bits: &CudaSlice<u16>| self.stream.clone_dtoh(bits);
+        Ok([host(&self.o)?, host(dq)?, host(dk)?, host(dv)?])
     }
 
     /// Returns the microseconds of all launches.

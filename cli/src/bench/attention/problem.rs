@@ -6,7 +6,7 @@ use cudarc::driver::{CudaSlice, CudaStream};
 use half::bf16;
 use warpwright::{
     gpu::{Gpu, time},
-    kernels::{Attention, AttentionArgs, AttentionMask},
+    kernels::{Attention, AttentionArgs, AttentionExtras, AttentionExtrasArgs, AttentionMask},
     ptx,
     run::Loaded,
 };
@@ -25,7 +25,48 @@ pub(super) struct Problem {
     o: CudaSlice<u16>,
     lse: CudaSlice<f32>,
     names: Vec<String>,
-    kernels: Vec<Loaded<AttentionArgs<ptx::bf16>>>,
+    kernels: Vec<Kernel>,
+}
+
+/// A kernel, without or with dropout.
+pub(super) enum Kernel {
+    Plain(Loaded<AttentionArgs<ptx::bf16>>),
+    Dropout(Loaded<AttentionExtrasArgs<ptx::bf16>>),
+}
+
+impl Kernel {
+    pub(super) fn load(gpu: &Gpu, attention: &Attention, dropout: Option<f32>) -> Fallible<Self> {
+        let extras = AttentionExtras { dropout: true, ..AttentionExtras::default() };
+        Ok(match dropout {
+            None => Self::Plain(gpu.load(&attention.kernel()?)?),
+            Some(_) => Self::Dropout(gpu.load(&attention.kernel_with_extras(extras)?)?),
+        })
+    }
+
+    /// Queues a launch.
+    pub(super) fn launch(
+        &self,
+        stream: &Arc<CudaStream>,
+        sizes: Sizes,
+        [q, k, v]: [&CudaSlice<u16>; 3],
+        (o, lse): (&mut CudaSlice<u16>, &mut CudaSlice<f32>),
+    ) -> Result<(), Failed> {
+        let (p, random) = sizes.random();
+        let Sizes { batches, heads, length, head_size, value_size, .. } = sizes;
+        let [b, h, n, d, e] = [batches, heads, length, head_size, value_size].map(|size| size as u32);
+        let [of_factors, of_values] = [d, e].map(|size| [h * n * size, n * size, size]);
+        let (strides, scale) = ([of_factors, of_factors, of_values, of_values], 1.0 / (d as f32).sqrt());
+        let sizes = [b, h, 1, n, n];
+        match self {
+            Self::Plain(kernel) => kernel.launch(stream, (q, k, v, o, lse, sizes, strides, scale)),
+            Self::Dropout(kernel) => {
+                let none = stream.null::<f32>().map_err(Failed::of)?;
+                let arguments = (q, k, v, o, lse, sizes, strides, scale, &none, &none, p, random);
+                kernel.launch(stream, arguments)
+            }
+        }
+        .map_err(Failed::of)
+    }
 }
 
 /// The queries of each head that are compared with f64.
@@ -43,10 +84,12 @@ impl Problem {
         let inputs = [input(head_size, 1)?, input(head_size, 2)?, input(value_size, 3)?];
         let (o, lse) = (stream.alloc_zeros(rows * value_size)?, stream.alloc_zeros(rows)?);
         let (names, kernels): (Vec<_>, Vec<_>) = kernels.iter().cloned().unzip();
-        let load = |kernel: &Attention| Ok(gpu.load(&kernel.kernel::<ptx::bf16>()?)?);
+        let load = |kernel: &Attention| Kernel::load(gpu, kernel, sizes.dropout);
         let kernels = kernels.iter().map(load).collect::<Fallible<Vec<_>>>()?;
         let mut problem = Self { stream, sizes, inputs, o, lse, names, kernels };
-        problem.verify()?;
+        if sizes.dropout.is_none() {
+            problem.verify()?;
+        }
         Ok(problem)
     }
 
@@ -56,14 +99,8 @@ impl Problem {
 
     /// Queues a launch.
     fn launch(&mut self, kernel: usize) -> Result<(), Failed> {
-        let Sizes { batches, heads, length, head_size, value_size, .. } = self.sizes;
-        let [b, h, n, d, e] = [batches, heads, length, head_size, value_size].map(|size| size as u32);
-        let [of_factors, of_values] = [d, e].map(|size| [h * n * size, n * size, size]);
-        let (strides, scale) = ([of_factors, of_factors, of_values, of_values], 1.0 / (d as f32).sqrt());
-        let [q, k, v] = &self.inputs;
-        let (o, lse) = (&mut self.o, &mut self.lse);
-        let arguments = (q, k, v, o, lse, [b, h, 1, n, n], strides, scale);
-        self.kernels[kernel].launch(&self.stream, arguments).map_err(Failed::of)
+        let results = (&mut self.o, &mut self.lse);
+        self.kernels[kernel].launch(&self.stream, self.sizes, self.inputs.each_ref(), results)
     }
 
     /// Returns the microseconds of a launch.
@@ -74,7 +111,7 @@ impl Problem {
 
     /// Compares some rows of each result with f64.
     fn verify(&mut self) -> Fallible<()> {
-        let Sizes { batches, heads, length, head_size, value_size, mask } = self.sizes;
+        let Sizes { batches, heads, length, head_size, value_size, mask, .. } = self.sizes;
         let inputs = [0, 1, 2].map(|i| self.stream.clone_dtoh(&self.inputs[i]));
         let [q, k, v] =
             inputs.map(|input| input.map(|bits| bits.into_iter().map(number).collect::<Vec<_>>()));

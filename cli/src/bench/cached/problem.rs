@@ -57,15 +57,15 @@ const VERIFIED_BYTES: f64 = 4e9;
 impl Problem {
     /// Loads the kernels and verifies their results.
     pub(super) fn new(gpu: &Gpu, sizes: Sizes, contenders: &[Contender]) -> Fallible<Self> {
-        let Sizes { batches, heads, kv_heads, length, head_size } = sizes;
+        let Sizes { batches, heads, kv_heads, queries, length, head_size } = sizes;
         let stream = gpu.stream();
         let bits: Vec<u16> = normals(1 << 22).map(|x| bf16::from_f32(x).to_bits()).collect();
         let source = stream.clone_htod(&bits)?;
         let cache = |seed| filled(&stream, &source, batches * kv_heads * length * head_size, seed);
         let caches = [cache(2)?, cache(3)?];
-        let q = filled(&stream, &source, batches * heads * head_size, 1)?;
-        let (o, lse) =
-            (stream.alloc_zeros(batches * heads * head_size)?, stream.alloc_zeros(batches * heads)?);
+        let rows = batches * queries * heads;
+        let q = filled(&stream, &source, rows * head_size, 1)?;
+        let (o, lse) = (stream.alloc_zeros(rows * head_size)?, stream.alloc_zeros(rows)?);
         let lengths = stream.clone_htod(&vec![length as u32; batches])?;
         let (mut kernels, mut tables) = (Vec::new(), Vec::new());
         for Contender { attention, page } in contenders {
@@ -87,21 +87,22 @@ impl Problem {
 
     /// Queues a launch.
     fn launch(&mut self, at: usize) -> Result<(), Failed> {
-        let Sizes { batches, heads, kv_heads, length, head_size } = self.sizes;
-        let [b, h, g, n, d] = [batches, heads, kv_heads, length, head_size].map(|size| size as u32);
-        let (scale, of_queries) = (1.0 / (d as f32).sqrt(), [[h * d, d]; 2]);
+        let Sizes { batches, heads, kv_heads, queries, length, head_size } = self.sizes;
+        let [b, h, g, m, n, d] =
+            [batches, heads, kv_heads, queries, length, head_size].map(|size| size as u32);
+        let (scale, of_queries) = (1.0 / (d as f32).sqrt(), [[m * h * d, d, h * d]; 2]);
         let ([k, v], q, o, lse) = (&self.caches, &self.q, &mut self.o, &mut self.lse);
         match &mut self.kernels[at] {
             Kernel::Contiguous(kernel) => {
                 let of_keys = [[g * n * d, n * d, d]; 2];
-                let sizes = [b, g, h / g, n];
+                let sizes = [b, g, h / g, m, n];
                 let arguments = (q, k, v, o, lse, &self.lengths, sizes, of_queries, of_keys, scale);
                 kernel.launch(&self.stream, arguments).map_err(Failed::of)
             }
             Kernel::Paged(kernel, page) => {
                 let of_keys = [[g * *page * d, *page * d, d]; 2];
                 let table = n / *page;
-                let sizes = [b, g, h / g, table * b, table];
+                let sizes = [b, g, h / g, m, table * b, table];
                 let tables = &self.tables[at];
                 let arguments = (q, k, v, o, lse, &self.lengths, tables, sizes, of_queries, of_keys, scale);
                 kernel.launch(&self.stream, arguments).map_err(Failed::of)
@@ -117,7 +118,7 @@ impl Problem {
 
     /// Compares some rows of each result with f64, unless the caches are too large to copy them to the host in little time.
     fn verify(&mut self) -> Fallible<()> {
-        let Sizes { batches, heads, kv_heads, length, head_size } = self.sizes;
+        let Sizes { batches, heads, kv_heads, queries, length, head_size } = self.sizes;
         if self.sizes.bytes() > VERIFIED_BYTES {
             return Ok(());
         }
@@ -128,8 +129,11 @@ impl Problem {
             self.launch(kernel)?;
             let o = self.stream.clone_dtoh(&self.o)?;
             let table = self.stream.clone_dtoh(&self.tables[kernel])?;
-            for (batch, head) in [(0, 0), (batches / 2, heads / 2), (batches - 1, heads - 1)] {
+            for (batch, head, of_head) in
+                [(0, 0, 0), (batches / 2, heads / 2, queries / 2), (batches - 1, heads - 1, queries - 1)]
+            {
                 let kv_head = head / (heads / kv_heads);
+                let first = ((batch * queries + of_head) * heads + head) * head_size;
                 let start = |key: usize| match &self.kernels[kernel] {
                     Kernel::Contiguous(_) => ((batch * kv_heads + kv_head) * length + key) * head_size,
                     Kernel::Paged(_, page) => {
@@ -141,12 +145,12 @@ impl Problem {
                 let row = |matrix: &[u16], start: usize| -> Vec<f64> {
                     matrix[start..start + head_size].iter().map(|&bits| number(bits)).collect()
                 };
-                let query = row(&q, (batch * heads + head) * head_size);
+                let query = row(&q, first);
                 let weight = |key| {
                     let products = row(&k, start(key)).into_iter().zip(&query).map(|(k, q)| k * q);
                     f64::exp(products.sum::<f64>() / (head_size as f64).sqrt())
                 };
-                let weights: Vec<f64> = (0..length).map(weight).collect();
+                let weights: Vec<f64> = (0..length + of_head + 1 - queries).map(weight).collect();
                 let total: f64 = weights.iter().sum();
                 let mut expected = vec![0.0; head_size];
                 for (key, weight) in weights.iter().enumerate() {
@@ -154,7 +158,7 @@ impl Problem {
                     expected.iter_mut().zip(values).for_each(|(sum, v)| *sum += weight / total * v);
                 }
                 for (col, expected) in expected.iter().enumerate() {
-                    let found = number(o[(batch * heads + head) * head_size + col]);
+                    let found = number(o[first + col]);
                     if (found - expected).abs() > 0.01 * (0.1 + expected.abs()) || found.is_nan() {
                         return Err(format!(
                             "kernel {kernel}, sequence {batch}, head {head}, column {col}: expected {expected}, found {found}"

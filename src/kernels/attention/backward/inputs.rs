@@ -1,7 +1,10 @@
 //! The inputs of the gradient kernels, and the rows and sums that they pass to each other.
 
 use crate::{
-    kernels::attention::inputs::{Sequence, Sequences, Sizes},
+    kernels::attention::{
+        dropout::{Dropout, HeadDropout},
+        inputs::{Sequence, Sequences, Sizes, Starts},
+    },
     ptx::{Builder, Global, Ptr, Read, Val},
     tensor::TensorElement,
     tiles::{ColVec, Gl, GlTile, row_major},
@@ -20,6 +23,9 @@ pub(super) struct Inputs<'k, T> {
     pub(super) rows: Ptr<'k, f32, Global, Read>,
     pub(super) sizes: Sizes<'k>,
     pub(super) scale: Val<'k, f32>,
+    /// The first query and the first key of each packed sequence.
+    pub(super) starts: Starts<'k>,
+    pub(super) dropout: Option<Dropout<'k>>,
 }
 
 /// The matrices of all heads.
@@ -28,6 +34,7 @@ pub(super) struct Heads<'k, T: TensorElement> {
     pub(super) workspace: Workspace<'k>,
     factors: [Gl<'k, T, Read, 4>; 4],
     rows: Gl<'k, f32, Read>,
+    dropout: Option<Dropout<'k>>,
 }
 
 /// The matrices of a head.
@@ -62,14 +69,16 @@ impl<'k, T: TensorElement> Heads<'k, T> {
     /// Returns the matrices with rows of `d` elements.
     #[track_caller]
     pub(super) fn new(k: Builder<'k>, inputs: &Inputs<'k, T>, d: u32) -> Self {
-        let Inputs { factors, strides, rows, sizes, .. } = inputs;
-        let (sequences, workspace) = (Sequences::new(k, *sizes, &None), Workspace::new(*sizes));
+        let Inputs { factors, strides, rows, sizes, starts, dropout, .. } = inputs;
+        let sequences = Sequences::new(k, *sizes, starts);
+        let workspace = Workspace::new(*sizes, starts);
         let heads = [sizes.heads(), sizes.queries];
         let kv_heads = [sizes.kv_heads, sizes.keys];
         let shapes = [heads, kv_heads, kv_heads, heads];
         Self {
             factors: [0, 1, 2, 3].map(|at| sequences.matrices(factors[at], shapes[at], d, strides[at])),
             rows: workspace.rows(k, *rows),
+            dropout: *dropout,
             workspace,
             sequences,
         }
@@ -85,8 +94,15 @@ impl<'k, T: TensorElement> Heads<'k, T> {
     #[track_caller]
     pub(super) fn head(&self, sequence: Sequence<'k>, head: Val<'k, u32>) -> Head<'k, T> {
         let [q, d_o] = [0, 3].map(|at| sequence.from(&self.factors[at], head, sequence.first_query));
-        let row = self.workspace.head(sequence, head) * 2;
-        Head { q, d_o, rows: self.rows.clone(), row }
+        let part = self.workspace.part(sequence, head);
+        Head { q, d_o, rows: part.of_rows(&self.rows), row: part.head * 2 }
+    }
+
+    /// Returns the dropout of a head of queries.
+    #[track_caller]
+    pub(super) fn dropout(&self, sequence: Sequence<'k>, head: Val<'k, u32>) -> Option<HeadDropout<'k>> {
+        let Sequences { k, sizes, .. } = self.sequences;
+        self.dropout.map(|dropout| dropout.of_head(k, sequence.number * sizes.heads() + head))
     }
 }
 
@@ -103,14 +119,23 @@ pub(super) struct RowBlock<'k> {
 impl<'k> RowBlock<'k> {
     /// Declares the block and the grid for all heads.
     #[track_caller]
-    pub(super) fn new(k: Builder<'k>, sizes: Sizes<'k>) -> Self {
+    pub(super) fn new(k: Builder<'k>, sizes: Sizes<'k>, starts: &Starts<'k>) -> Self {
         k.block([2 * PADDING]);
-        let (heads, tiles) = (sizes.heads(), sizes.queries.ceil_div(PADDING));
+        let (heads, tiles) = (sizes.heads(), sizes.longest.ceil_div(PADDING));
+        // A sequence without queries has a block in the workspace, too.
+        let tiles = if starts.is_some() { (sizes.longest + 1).ceil_div(PADDING) } else { tiles };
         k.grid([sizes.batches * heads * tiles]);
-        let (sequences, workspace) = (Sequences::new(k, sizes, &None), Workspace::new(sizes));
+        let (sequences, workspace) = (Sequences::new(k, sizes, starts), Workspace::new(sizes, starts));
         let (head, tile) = (k.ctaid_x() / tiles, k.ctaid_x() % tiles);
         let (sequence, head) = (sequences.sequence(head / heads), head % heads);
         Self { sequences, workspace, sequence, head, tile }
+    }
+
+    /// Emits `body` for the blocks that have a part of the workspace.
+    #[track_caller]
+    pub(super) fn if_used(&self, k: Builder<'k>, body: impl FnOnce()) {
+        let Self { sequence, tile, .. } = self;
+        sequence.if_has(k, *tile * PADDING, sequence.queries.max(1), body);
     }
 }
 
@@ -118,23 +143,58 @@ impl<'k> RowBlock<'k> {
 #[derive(Clone, Copy)]
 pub(super) struct Workspace<'k> {
     heads: Val<'k, u32>,
-    /// The heads of all batches.
+    /// The heads of all batches; of packed sequences, those of one sequence.
     all: Val<'k, u32>,
-    /// The blocks of [`PADDING`] rows of a head.
+    /// The blocks of [`PADDING`] rows of a head; of packed sequences, those of all sequences.
     blocks: Val<'k, u32>,
+    is_packed: bool,
+}
+
+/// The part of the workspace that belongs to a head of a sequence.
+#[derive(Clone, Copy)]
+pub(super) struct Part<'k> {
+    head: Val<'k, u32>,
+    /// The first block of the sequence; `None` if it is that of the head.
+    first: Option<Val<'k, u32>>,
+}
+
+impl<'k> Part<'k> {
+    /// Returns the rows from those of the sequence on.
+    #[track_caller]
+    fn of_rows<A>(self, rows: &Gl<'k, f32, A>) -> Gl<'k, f32, A> {
+        self.first.map_or_else(|| rows.clone(), |first| rows.skip(0, first * PADDING))
+    }
+
+    /// Returns the two rows: what is added to exponents, and δ.
+    #[track_caller]
+    pub(super) fn rows<A>(self, rows: &Gl<'k, f32, A>) -> [Gl<'k, f32, A, 1>; 2] {
+        let rows = self.of_rows(rows);
+        [self.head * 2, self.head * 2 + 1].map(|row| rows.row(row))
+    }
 }
 
 impl<'k> Workspace<'k> {
     #[track_caller]
-    pub(super) fn new(sizes: Sizes<'k>) -> Self {
-        let heads = sizes.heads();
-        Self { heads, all: sizes.batches * heads, blocks: sizes.queries.ceil_div(PADDING) }
+    pub(super) fn new(sizes: Sizes<'k>, starts: &Starts<'k>) -> Self {
+        let (heads, is_packed) = (sizes.heads(), starts.is_some());
+        let (all, blocks) = if is_packed {
+            (heads, sizes.queries.ceil_div(PADDING) + sizes.batches)
+        } else {
+            (sizes.batches * heads, sizes.queries.ceil_div(PADDING))
+        };
+        Self { heads, all, blocks, is_packed }
     }
 
-    /// Returns the number of a head among those of all batches.
+    /// Returns the part of a head. That of sequence `number` of packed sequences starts in block first query / [`PADDING`] + `number`, so
+    /// every sequence has at least one block, and enough for its queries, before the next one starts.
     #[track_caller]
-    pub(super) fn head(self, sequence: Sequence<'k>, head: Val<'k, u32>) -> Val<'k, u32> {
-        sequence.number * self.heads + head
+    pub(super) fn part(self, sequence: Sequence<'k>, head: Val<'k, u32>) -> Part<'k> {
+        let Sequence { number, first_query, .. } = sequence;
+        if self.is_packed {
+            Part { head, first: Some(first_query / PADDING + number) }
+        } else {
+            Part { head: number * self.heads + head, first: None }
+        }
     }
 
     /// Returns two rows for each head: what is added to exponents, and δ.
@@ -165,10 +225,11 @@ pub(super) struct Sums<'k, A> {
 }
 
 impl<'k, A> Sums<'k, A> {
-    /// Returns the number of a tile of 16 rows of a head, by its number among those of all batches, and of a part of the columns.
+    /// Returns the number of a tile of 16 rows of a head, and of a part of the columns.
     #[track_caller]
-    pub(super) fn number(&self, head: Val<'k, u32>, row: Val<'k, u32>, part: Val<'k, u32>) -> Val<'k, u32> {
-        head * self.tiles + row * self.parts + part
+    pub(super) fn number(&self, of: Part<'k>, row: Val<'k, u32>, part: Val<'k, u32>) -> Val<'k, u32> {
+        let row = of.first.map_or(row, |first| first * (PADDING / 16) + row);
+        of.head * self.tiles + row * self.parts + part
     }
 
     /// Returns the tile that is `rows` tiles of rows after a tile.

@@ -7,7 +7,7 @@ use super::{
     warpgroup::{C, KEYS, N, QueryRing, Warpgroup},
 };
 use crate::{
-    kernels::attention::visible::Visible,
+    kernels::attention::{dropout::HeadDropout, visible::Visible},
     ptx::{Builder, Global, Ptr, ReadWrite, Val, Write},
     tensor::TensorElement,
     tiles::{Convert, Product, Rt, SharedSwizzle, St, consumers, producer},
@@ -42,23 +42,27 @@ pub(super) fn keys<'k, T, S, const D: usize, const M: usize, const Q: usize, con
     let d = 16 * D as u32;
     let matrices = Heads::new(k, &inputs, d);
     let (scale, sizes) = (inputs.scale, inputs.sizes);
+    let is_packed = matrices.sequences.are_packed();
     let outputs = [0, 1]
         .map(|at| matrices.sequences.matrices(outputs[at], [sizes.kv_heads, sizes.keys], d, strides[at]));
     let sums = sums.map(|sums| matrices.workspace.sums(k, sums, [(D / Q) as u32, Q as u32]));
 
-    let tiles = k.persistent(backward.schedule, sizes.batches * sizes.kv_heads, sizes.keys.ceil_div(KEYS));
+    let tiles =
+        k.persistent(backward.schedule, sizes.batches * sizes.kv_heads, sizes.longest_keys.ceil_div(KEYS));
     let key_ring = k.ring::<(St<T, N, D, S>, St<T, N, D>), 1, C>();
     let query_ring: QueryRing<'k, T, M, D, STAGES> = k.ring();
     let dq = sums.is_some().then(|| (k.assembly::<T, N, M, C>(), k.register_outbox::<f32, Q, C>()));
-    let outbox = k.outbox::<T, Q, 1, C>();
+    // Copies would store the rows of a whole tile, also those of the next sequence.
+    let outbox = k.outbox::<T, Q, 1, C>().by_threads(is_packed);
 
     let each_tile = |each: &dyn Fn(_, _, Val<'k, u32>, VisibleFrom<'k>)| {
         tiles.each(|row, tile| {
             let (sequence, kv_head) =
                 (matrices.sequences.sequence(row / sizes.kv_heads), row % sizes.kv_heads);
-            let visible =
-                Visible { mask: backward.mask, queries: sequence.queries, keys: sequence.keys, step: KEYS };
-            each(sequence, kv_head, tile, VisibleFrom { visible, step: 16 * M as u32 });
+            let (queries, keys) = (sequence.queries, sequence.keys);
+            let visible = Visible { mask: backward.mask, queries, keys, step: KEYS, heads: 1 };
+            let visible = VisibleFrom { visible, step: 16 * M as u32 };
+            sequence.if_has(k, tile * KEYS, keys, || each(sequence, kv_head, tile, visible));
         });
     };
     k.specialize(
@@ -96,16 +100,23 @@ pub(super) fn keys<'k, T, S, const D: usize, const M: usize, const Q: usize, con
                     let head = kv_head * sizes.group + member;
                     let sums = sums.as_ref().map(|sums| {
                         let [row, col] = warpgroup.part_of_queries();
-                        let head = matrices.workspace.head(sequence, head);
-                        (sums, sums.number(head, row * 4 + c.warp(), col))
+                        let part = matrices.workspace.part(sequence, head);
+                        (sums, sums.number(part, row * 4 + c.warp(), col))
                     });
-                    warpgroup.head(range, sums, state)
+                    let dropout = matrices.dropout(sequence, head).map(HeadDropout::transposed);
+                    warpgroup.head(range, sums, dropout, state)
                 });
                 c.release(&key_ring, stage);
+                // Loaded again, rather than kept in registers.
+                let sequence = matrices.sequences.sequence(sequence.number);
                 let rows = [sequence.first_key, sequence.keys];
                 let [to_keys, to_values] =
                     outputs.each_ref().map(|matrices| sequence.only(matrices, kv_head, rows, d));
                 let block = tile * C as u32 + c.rank();
+                let dv = match inputs.dropout {
+                    Some(dropout) => dv * dropout.scale(),
+                    None => dv,
+                };
                 c.store(&outbox, [dv], |_| to_values.tile(block, 0));
                 c.store(&outbox, [dk * scale], |_| to_keys.tile(block, 0));
             });

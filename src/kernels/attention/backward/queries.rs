@@ -7,7 +7,7 @@ use super::{
     inputs::{Heads, Inputs},
 };
 use crate::{
-    kernels::attention::visible::Visible,
+    kernels::attention::{dropout::HeadDropout, visible::Visible},
     ptx::{self, Builder, Global, Ptr, Val, Write},
     tensor::TensorElement,
     tiles::{ColVec, Consumer, Convert, Filled, Product, Ring, Rt, SharedMatrix, St, consumers, producer},
@@ -46,19 +46,20 @@ pub(super) fn queries<'k, T, const D: usize>(
     let heads = sizes.heads();
     let results = matrices.sequences.matrices(dq, [heads, sizes.queries], d, strides);
 
-    let columns = sizes.queries.ceil_div(QUERIES);
+    let columns = sizes.longest.ceil_div(QUERIES);
     let tiles = k.persistent(backward.schedule, sizes.batches * heads, columns);
     let query_ring = k.ring::<(St<T, M, D>, St<T, M, D>), 1, C>();
     let key_ring: Stages<'k, T, D> = k.ring();
-    let outbox = k.outbox::<T, 2, 1, C>();
+    let outbox = k.outbox::<T, 2, 1, C>().by_threads(matrices.sequences.are_packed());
 
     let each_tile = |each: &dyn Fn(_, _, Val<'k, u32>, Visible<'k>)| {
         tiles.each(|row, column| {
             let heads = sizes.heads();
             let (sequence, head) = (matrices.sequences.sequence(row / heads), row % heads);
             let (queries, keys) = (sequence.queries, sequence.keys);
-            let visible = Visible { mask: backward.mask, queries, keys, step: 16 * N as u32 };
-            each(sequence, head, visible.tile(column, columns), visible);
+            let visible = Visible { mask: backward.mask, queries, keys, step: 16 * N as u32, heads: 1 };
+            let tile = visible.tile(column, columns);
+            sequence.if_has(k, tile * QUERIES, queries, || each(sequence, head, tile, visible));
         });
     };
     k.specialize(
@@ -88,6 +89,7 @@ pub(super) fn queries<'k, T, const D: usize>(
                     exponents,
                     deltas,
                     keys: &key_ring,
+                    dropout: matrices.dropout(sequence, head),
                     visible,
                     factor: scale * LOG2_E,
                     query: warp * 16,
@@ -115,6 +117,7 @@ struct Warpgroup<'a, 'k, T: TensorElement, const D: usize> {
     exponents: ColVec<'k, f32, 1>,
     deltas: ColVec<'k, f32, 1>,
     keys: &'a Stages<'k, T, D>,
+    dropout: Option<HeadDropout<'k>>,
     visible: Visible<'k>,
     /// The factor of scores in the exponents of weights, which are powers of two.
     factor: Val<'k, f32>,
@@ -139,7 +142,14 @@ where
         let scores = scores.wait();
         let scores = if masked { visible.only(scores, query, j) } else { scores };
         let p = scores.mul_add(self.factor, &self.exponents).exp2();
-        let ds = (dp.wait() - &self.deltas) * &p;
+        let dp = dp.wait();
+        let ds = match self.dropout {
+            Some(dropout) => {
+                let p = dropout.mark(p, [query / 16, j * N as u32]);
+                dropout.of_scores(dp, &p, &self.deltas)
+            }
+            None => (dp - &self.deltas) * &p,
+        };
         let dq = group.accumulate(dq).mma_ab(ds.convert::<T>(), keys).wait();
         c.release(self.keys, stage);
         dq

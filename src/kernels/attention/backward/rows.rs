@@ -4,10 +4,10 @@ use std::f32::consts::LOG2_E;
 
 use super::inputs::{PADDING, RowBlock};
 use crate::{
-    kernels::attention::inputs::Sizes,
+    kernels::attention::inputs::{Sizes, Starts},
     ptx::{Builder, Global, Ptr, Read, Val, Write},
     tensor::TensorElement,
-    tiles::{Convert, Naive, Rt, row_major},
+    tiles::{Convert, Naive, Rt},
 };
 
 /// O, dO and the logarithms of sums.
@@ -23,13 +23,29 @@ pub(super) fn rows<'k, T, const D: usize>(
     k: Builder<'k>,
     (factors, lse): Inputs<'k, T>,
     (rows, sums): Outputs<'k>,
+    (sizes, starts): (Sizes<'k>, Starts<'k>),
+    strides: [[Val<'k, u32>; 3]; 2],
+) where
+    T: TensorElement + Convert<f32>,
+{
+    let block = RowBlock::new(k, sizes, &starts);
+    block.if_used(k, || rows_of_block::<T, D>(k, &block, (factors, lse), (rows, sums), sizes, strides));
+}
+
+#[track_caller]
+fn rows_of_block<'k, T, const D: usize>(
+    k: Builder<'k>,
+    block: &RowBlock<'k>,
+    (factors, lse): Inputs<'k, T>,
+    (rows, sums): Outputs<'k>,
     sizes: Sizes<'k>,
     strides: [[Val<'k, u32>; 3]; 2],
 ) where
     T: TensorElement + Convert<f32>,
 {
-    let RowBlock { sequences, workspace, sequence, head, tile } = RowBlock::new(k, sizes);
-    let warp = tile * (PADDING / 16) + k.warp();
+    let RowBlock { sequences, workspace, sequence, head, tile } = block;
+    let (sequence, head) = (*sequence, *head);
+    let warp = *tile * (PADDING / 16) + k.warp();
 
     let [o, d_o] = [0, 1].map(|at| {
         let matrices =
@@ -37,23 +53,23 @@ pub(super) fn rows<'k, T, const D: usize>(
         sequence.from(&matrices, head, sequence.first_query)
     });
     // Lane r keeps δ of row r; whole rows are read by adjacent lanes.
-    let (row, lane) = (workspace.head(sequence, head), k.lane().rank());
+    let (part, lane) = (workspace.part(sequence, head), k.lane().rank());
     let delta = (0..16).fold(Val::from(0.0), |delta, r| {
         let [o, d_o] = [&o, &d_o].map(|x| x.row(warp * 16 + r).tile(0).load::<f32, D, Naive>());
         lane.eq(r).select((o * &d_o).sum(), delta)
     });
     let query = warp * 16 + lane;
-    let lse = k.global(lse, row_major(sizes.batches * sizes.heads(), sizes.queries)).row(row);
-    let lse = query.lt(sizes.queries).select(lse.at(query).load(), f32::NEG_INFINITY);
+    let lse = sequences.logarithms(lse, sequence, head);
+    let lse = query.lt(sequence.queries).select(lse.at(query).load(), f32::NEG_INFINITY);
     let exponent = lse.eq(f32::NEG_INFINITY).select(lse, lse * -LOG2_E);
-    let rows = workspace.rows(k, rows);
+    let [exponents, deltas] = part.rows(&workspace.rows(k, rows));
     k.if_(lane.lt(16), || {
-        rows.row(row * 2).at(query).store(exponent);
-        rows.row(row * 2 + 1).at(query).store(delta);
+        exponents.at(query).store(exponent);
+        deltas.at(query).store(delta);
     });
     if let Some(sums) = sums {
         let sums = workspace.sums(k, sums, [1, D as u32]);
-        sums.tile(sums.number(row, warp, 0.into()), 0.into())
+        sums.tile(sums.number(part, warp, 0.into()), 0.into())
             .tile(0)
             .store_by_register(&k.zeros::<Rt<'k, f32, 1, D>>());
     }

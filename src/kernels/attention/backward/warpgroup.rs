@@ -7,6 +7,7 @@ use super::{
     visible::{QueryRange, VisibleFrom},
 };
 use crate::{
+    kernels::attention::dropout::HeadDropout,
     ptx::{ReadWrite, Scope, State, Val, Visitor},
     tensor::TensorElement,
     tiles::{
@@ -95,6 +96,7 @@ where
         &self,
         range: QueryRange<'k>,
         sums: Option<SumsOfWarp<'_, 'k>>,
+        dropout: Option<HeadDropout<'k>>,
         [dk, dv]: [Rt<'k, f32, 1, D>; 2],
     ) -> [Rt<'k, f32, 1, D>; 2] {
         let (k, group) = (self.c.group().kernel(), self.c.group());
@@ -107,10 +109,10 @@ where
                 (self.scores(group.accumulate_anew(p), &q), q)
             };
             let ([dk, dv], (scores, q)) =
-                self.step(i, masked, state, sums, next, |(scores, q)| (scores.wait(), q));
+                self.step(i, masked, state, (sums, dropout), next, |(scores, q)| (scores.wait(), q));
             Running { scores, q, dk, dv }
         });
-        let (results, ()) = self.step(range.end - 1, true, last, sums, |_| (), |()| ());
+        let (results, ()) = self.step(range.end - 1, true, last, (sums, dropout), |_| (), |()| ());
         results
     }
 
@@ -122,12 +124,12 @@ where
         i: Val<'k, u32>,
         masked: bool,
         Running { scores, q, dk, dv }: Running<'k, T, D, M>,
-        sums: Option<SumsOfWarp<'_, 'k>>,
+        (sums, dropout): (Option<SumsOfWarp<'_, 'k>>, Option<HeadDropout<'k>>),
         next: impl FnOnce(Rt<'k, f32, 1, M>) -> X,
         wait: impl FnOnce(X) -> Y,
     ) -> ([Rt<'k, f32, 1, D>; 2], Y) {
         let c = self.c;
-        let Weighted { p, ds, dv } = self.weighted(i, masked, scores, &q, dv);
+        let Weighted { p, ds, dv } = self.weighted(i, masked, scores, &q, dv, dropout);
         let own = self.dq.map(|(assembly, _)| c.contribute(assembly, &ds));
         let dk = c.group().accumulate(dk).mma_ab(ds, &q.tiles().0);
         let next = next(p);
@@ -146,7 +148,8 @@ where
         ([dk, dv], next)
     }
 
-    /// Computes P and dS of step `i`, and starts multiplying P for dV; in a `masked` step, some pairs are not visible.
+    /// Computes P and dS of step `i`, and starts multiplying P for dV; in a `masked` step, some pairs are not visible. With dropout, the
+    /// weights of P that are dropped are negative.
     #[track_caller]
     fn weighted(
         &self,
@@ -155,6 +158,7 @@ where
         scores: Rt<'k, f32, 1, M>,
         q: &QueryStage<'k, T, M, D>,
         dv: Rt<'k, f32, 1, D>,
+        dropout: Option<HeadDropout<'k>>,
     ) -> Weighted<'k, T, D, M> {
         let (c, group) = (self.c, self.c.group());
         let (_, exponents, d_o, deltas) = q.tiles();
@@ -170,11 +174,26 @@ where
             })
         });
         let p = if masked { self.visible.only(p, self.key(), i) } else { p };
-        let dv = group.accumulate(dv).mma_ab(p.convert::<T>(), d_o);
+        let (p, kept) = match dropout {
+            Some(dropout) => {
+                let p = dropout.mark(p, [self.key() / 16, i * M as u32]);
+                let kept = p.map_to::<f32>(|p| p.max(0.0)).convert::<T>();
+                (p, kept)
+            }
+            None => {
+                let kept = p.convert::<T>();
+                (p, kept)
+            }
+        };
+        let dv = group.accumulate(dv).mma_ab(kept, d_o);
         let ds = (0..M).fold(dp.wait(), |dp, col| {
             dp.update_subtile::<1, 1>(0, col, |dp| {
                 let deltas: RowVec<'k, f32, 1> = deltas.tile(col as u32).load();
-                (dp - &deltas) * &p.subtile::<1, 1>(0, col)
+                let p = p.subtile::<1, 1>(0, col);
+                match dropout {
+                    Some(dropout) => dropout.of_scores(dp, &p, &deltas),
+                    None => (dp - &deltas) * &p,
+                }
             })
         });
         Weighted { p, ds: ds.convert(), dv }

@@ -1,0 +1,151 @@
+//! The kernels of attention of 8-bit floats, with the buffers of a problem.
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaSlice, CudaStream};
+use half::bf16;
+use warpwright::{
+    gpu::{Gpu, time},
+    kernels::{AttentionMask, AttentionValuesArgs, ScaledAttention, ScaledAttentionArgs},
+    ptx::{self, e4m3},
+    run::Loaded,
+};
+
+use super::Sizes;
+use crate::bench::{
+    Failed, Fallible,
+    normals::{filled, normals},
+};
+
+/// Attention after the values have been transposed, or with the time for that.
+struct Contender {
+    name: String,
+    kernel: usize,
+    transposes: bool,
+}
+
+pub(super) struct Problem {
+    stream: Arc<CudaStream>,
+    sizes: Sizes,
+    /// Q, K and V as bits.
+    inputs: [CudaSlice<u8>; 3],
+    /// The transposed values.
+    values: CudaSlice<u8>,
+    scales: CudaSlice<f32>,
+    o: CudaSlice<u16>,
+    lse: CudaSlice<f32>,
+    transposing: Loaded<AttentionValuesArgs>,
+    kernels: Vec<Loaded<ScaledAttentionArgs<ptx::bf16>>>,
+    contenders: Vec<Contender>,
+}
+
+/// The factor of all elements.
+const SCALE: f32 = 0.5;
+/// The queries of the last head that are compared with f64.
+const VERIFIED: usize = 3;
+
+impl Problem {
+    /// Loads the kernels of all tiles, and verifies their results.
+    pub(super) fn new(gpu: &Gpu, sizes: Sizes) -> Fallible<Self> {
+        let stream = gpu.stream();
+        let Sizes { batches, heads, length, head_size, mask, .. } = sizes;
+        let rows = batches * heads * length;
+        let bits: Vec<u8> = normals(1 << 22).map(|x| e4m3::from_f32(x / SCALE).to_bits()).collect();
+        let source = stream.clone_htod(&bits)?;
+        let input = |seed| filled(&stream, &source, rows * head_size, seed);
+        let inputs = [input(1)?, input(2)?, input(3)?];
+        let attention = ScaledAttention::new(head_size as u32, mask);
+        let values = stream.alloc_zeros(attention.values(batches * heads, length))?;
+        let scales = stream.clone_htod(&vec![SCALE; batches * heads])?;
+        let (o, lse) = (stream.alloc_zeros(rows * head_size)?, stream.alloc_zeros(rows)?);
+        let transposing = gpu.load(&attention.values_kernel()?)?;
+        let (mut kernels, mut contenders) = (Vec::new(), Vec::new());
+        for tile in ScaledAttention::tiles(attention.head_size) {
+            for transposes in [true, false] {
+                let with = if transposes { ", with the transpose of V" } else { "" };
+                let name = format!("warpwright e4m3 {}x{}{with}", tile.queries, tile.keys);
+                contenders.push(Contender { name, kernel: kernels.len(), transposes });
+            }
+            kernels.push(gpu.load(&ScaledAttention { tile, ..attention }.kernel()?)?);
+        }
+        let mut problem =
+            Self { stream, sizes, inputs, values, scales, o, lse, transposing, kernels, contenders };
+        problem.verify()?;
+        Ok(problem)
+    }
+
+    pub(super) fn names(&self) -> Vec<String> {
+        self.contenders.iter().map(|contender| contender.name.clone()).collect()
+    }
+
+    /// Queues the launches.
+    fn launch(&mut self, contender: usize) -> Result<(), Failed> {
+        let Sizes { batches, heads, length, head_size, .. } = self.sizes;
+        let [b, h, n, d] = [batches, heads, length, head_size].map(|size| size as u32);
+        let (strides, scale) = ([h * n * d, n * d, d], 1.0 / (d as f32).sqrt());
+        let Contender { kernel, transposes, .. } = self.contenders[contender];
+        let [q, k, v] = &self.inputs;
+        if transposes {
+            let arguments = (v, &mut self.values, [b, h, n], strides);
+            self.transposing.launch(&self.stream, arguments).map_err(Failed::of)?;
+        }
+        let (values, scales, o, lse) = (&self.values, &self.scales, &mut self.o, &mut self.lse);
+        let arguments = (q, k, values, o, lse, [scales; 3], [b, h, 1, n, n], [strides; 3], scale);
+        self.kernels[kernel].launch(&self.stream, arguments).map_err(Failed::of)
+    }
+
+    /// Returns the microseconds of the launches.
+    pub(super) fn time(&mut self, contender: usize) -> Fallible<f64> {
+        let stream = Arc::clone(&self.stream);
+        Ok(time(&stream, 1, 1, |_| self.launch(contender))?.median())
+    }
+
+    /// Compares some rows of the last head of each result with f64. The difference of a row is at most 1/16 of its norm.
+    fn verify(&mut self) -> Fallible<()> {
+        let Sizes { batches, heads, length, head_size, mask, .. } = self.sizes;
+        let first = (batches * heads - 1) * length;
+        let factor = f64::from(SCALE);
+        let host = |bits: &CudaSlice<u8>| -> Fallible<Vec<f64>> {
+            let bits = self.stream.clone_dtoh(bits)?;
+            let bits = &bits[first * head_size..];
+            Ok(bits.iter().map(|&bits| f64::from(e4m3::from_bits(bits).to_f32()) * factor).collect())
+        };
+        let [q, k, v] = &self.inputs;
+        let (q, k, v) = (host(q)?, host(k)?, host(v)?);
+        let row = |matrix: &[f64], row: usize| matrix[row * head_size..][..head_size].to_vec();
+        let expected = |query: usize| {
+            let visible = if mask == AttentionMask::Full { length } else { query + 1 };
+            let of_query = row(&q, query);
+            let weight = |key| {
+                let products = row(&k, key).into_iter().zip(&of_query).map(|(k, q)| k * q);
+                f64::exp(products.sum::<f64>() / (head_size as f64).sqrt())
+            };
+            let weights: Vec<f64> = (0..visible).map(weight).collect();
+            let total: f64 = weights.iter().sum();
+            let mut sums = vec![0.0; head_size];
+            for (key, weight) in weights.iter().enumerate() {
+                sums.iter_mut().zip(row(&v, key)).for_each(|(sum, v)| *sum += weight / total * v);
+            }
+            sums
+        };
+        let queries: Vec<usize> = (0..VERIFIED).map(|i| i * (length - 1) / (VERIFIED - 1)).collect();
+        let expected: Vec<_> = queries.iter().map(|&query| expected(query)).collect();
+        for contender in 0..self.contenders.len() {
+            self.stream.memset_zeros(&mut self.o)?;
+            self.launch(contender)?;
+            let found = self.stream.clone_dtoh(&self.o)?;
+            for (query, expected) in queries.iter().zip(&expected) {
+                let found = found[(first + query) * head_size..][..head_size].iter();
+                let found = found.map(|&bits| bf16::from_bits(bits).to_f64());
+                let difference: f64 = found.zip(expected).map(|(found, x)| (found - x).powi(2)).sum();
+                let size: f64 = expected.iter().map(|x| x * x).sum();
+                let relative = (difference / size).sqrt();
+                if relative.is_nan() || relative > 1.0 / 16.0 {
+                    let name = &self.contenders[contender].name;
+                    return Err(format!("{name}: query {query}: relative error {relative}").into());
+                }
+            }
+        }
+        Ok(())
+    }
+}

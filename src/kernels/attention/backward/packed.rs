@@ -1,0 +1,205 @@
+//! The gradient kernels for packed sequences.
+
+use super::{
+    AttentionBackward, finish_of,
+    inputs::{Inputs, PADDING},
+};
+use crate::{
+    kernels::attention::{inputs::Sizes, strides},
+    ptx::{BuildError, Builder, In, InOut, Kernel, Out, Target, Val},
+    tensor::TensorElement,
+    tiles::{Convert, Product},
+};
+
+/// The arguments of the kernel that [`AttentionBackward::packed_rows_kernel`] builds:
+/// `(o, d_o, lse, rows, sums, [query_starts, key_starts], [sequences, kv_heads, group, queries, keys], [longest_queries, longest_keys],
+/// strides)`. The lengths of `rows` and `sums` are those that [`AttentionBackward::packed_workspace`] returns. Starts and sizes are those of
+/// [`PackedAttentionArgs`](super::super::PackedAttentionArgs); no sequence may have more than `longest_queries` queries or `longest_keys` keys.
+/// `strides` contains the strides of O and dO between heads and between rows.
+pub type PackedAttentionRowsArgs<T> =
+    (In<T>, In<T>, In<f32>, Out<f32>, Out<f32>, [In<u32>; 2], [u32; 5], [u32; 2], [[u32; 2]; 2]);
+
+/// The arguments of the kernel that [`AttentionBackward::packed_keys_kernel`] builds:
+/// `(q, k, v, d_o, rows, sums, dk, dv, starts, sizes, longest, strides, scale)`, where `strides` contains the strides of Q, K, V, dO, dK and dV.
+pub type PackedAttentionKeysArgs<T> = (
+    In<T>,
+    In<T>,
+    In<T>,
+    In<T>,
+    In<f32>,
+    InOut<f32>,
+    Out<T>,
+    Out<T>,
+    [In<u32>; 2],
+    [u32; 5],
+    [u32; 2],
+    [[u32; 2]; 6],
+    f32,
+);
+
+/// The arguments of the kernel that [`AttentionBackward::packed_finish_kernel`] builds:
+/// `(sums, dq, starts, sizes, longest, strides, scale)`, where `strides` contains the strides of dQ.
+pub type PackedAttentionFinishArgs<T> = (In<f32>, Out<T>, [In<u32>; 2], [u32; 5], [u32; 2], [u32; 2], f32);
+
+/// The arguments of the kernel that [`AttentionBackward::packed_queries_kernel`] builds:
+/// `(q, k, v, d_o, rows, dq, starts, sizes, longest, strides, scale)`, where `strides` contains the strides of Q, K, V, dO and dQ.
+pub type PackedAttentionQueriesArgs<T> =
+    (In<T>, In<T>, In<T>, In<T>, In<f32>, Out<T>, [In<u32>; 2], [u32; 5], [u32; 2], [[u32; 2]; 5], f32);
+
+const AXES: &[&str] = &["head", "row"];
+const SEQUENCES: &str =
+    "query_starts, key_starts, sequences, kv_heads, group, queries, keys, longest_queries, longest_keys";
+
+/// Returns the sizes of packed sequences.
+#[track_caller]
+fn sizes_of<'k>(sizes: [Val<'k, u32>; 5], longest: [Val<'k, u32>; 2]) -> Sizes<'k> {
+    Sizes::of(sizes).with_both_longest(longest)
+}
+
+/// Returns strides between batches, of which there is one, heads and rows.
+fn of_batch<'k, const N: usize>(strides: [[Val<'k, u32>; 2]; N]) -> [[Val<'k, u32>; 3]; N] {
+    strides.map(|[head, row]| [0.into(), head, row])
+}
+
+impl AttentionBackward {
+    /// Returns the numbers of elements of the buffers `rows` and `sums` for `sequences` packed sequences with a total of `queries` rows of Q
+    /// per head, and `heads` query heads. If `deterministic`, `sums` is empty.
+    #[must_use]
+    pub fn packed_workspace(&self, heads: usize, sequences: usize, queries: usize) -> [usize; 2] {
+        self.workspace(heads, queries + sequences * PADDING as usize)
+    }
+
+    /// Returns the name of a packed kernel.
+    fn packed_name<T: TensorElement>(&self) -> String {
+        format!("{}_packed", self.name::<T>())
+    }
+
+    /// Builds [`rows_kernel`](Self::rows_kernel) for packed sequences, named `attention_backward_rows_bf16_128_packed`.
+    ///
+    /// # Errors
+    /// Returns an error for an unsupported head size.
+    pub fn packed_rows_kernel<T>(&self) -> Result<Kernel<PackedAttentionRowsArgs<T>>, BuildError>
+    where
+        T: TensorElement + Product<T, f32> + Convert<f32>,
+        f32: Convert<T>,
+    {
+        let with = if self.deterministic { "_only" } else { "" };
+        let signature = format!(
+            "attention_backward_rows{with}_{}_{}_packed(o, d_o, lse, rows, sums, {SEQUENCES}, {})",
+            T::NAME,
+            self.head_size,
+            strides(&["o", "d_o"], AXES)
+        );
+        Kernel::<PackedAttentionRowsArgs<T>>::build(
+            &signature,
+            Target::SM_90A,
+            |k, (o, d_o, lse, rows, sums, starts, sizes, longest, strides)| {
+                let sizes = (sizes_of(sizes, longest), Some(starts));
+                self.emit_rows(k, ([o, d_o], lse), (rows, sums), sizes, of_batch(strides));
+            },
+        )
+    }
+
+    /// Builds [`keys_kernel`](Self::keys_kernel) for packed sequences, named `attention_backward_bf16_128_causal_packed`. Dropout is not
+    /// supported.
+    ///
+    /// # Errors
+    /// Returns the errors of [`keys_kernel`](Self::keys_kernel), and an error for dropout.
+    pub fn packed_keys_kernel<T>(&self) -> Result<Kernel<PackedAttentionKeysArgs<T>>, BuildError>
+    where
+        T: TensorElement + Product<T, f32>,
+        f32: Convert<T>,
+    {
+        let signature = format!(
+            "attention_backward{}_{}(q, k, v, d_o, rows, sums, dk, dv, {SEQUENCES}, {}, scale)",
+            if self.deterministic { "_keys" } else { "" },
+            self.packed_name::<T>(),
+            strides(&["q", "k", "v", "d_o", "dk", "dv"], AXES)
+        );
+        Kernel::<PackedAttentionKeysArgs<T>>::build(
+            &signature,
+            Target::SM_90A,
+            |k, (q, keys, values, d_o, rows, sums, dk, dv, starts, sizes, longest, strides, scale)| {
+                let [q_strides, k_strides, v_strides, o_strides, dk_strides, dv_strides] = of_batch(strides);
+                let inputs = Inputs {
+                    factors: [q, keys, values, d_o],
+                    strides: [q_strides, k_strides, v_strides, o_strides],
+                    rows,
+                    sizes: sizes_of(sizes, longest),
+                    scale,
+                    starts: Some(starts),
+                    dropout: None,
+                };
+                self.emit_keys(k, inputs, sums, ([dk, dv], [dk_strides, dv_strides]));
+                self.refuse_dropout(k);
+            },
+        )
+    }
+
+    /// Builds [`finish_kernel`](Self::finish_kernel) for packed sequences, named `attention_backward_finish_bf16_128_packed`.
+    ///
+    /// # Errors
+    /// Returns an error for an unsupported head size.
+    pub fn packed_finish_kernel<T>(&self) -> Result<Kernel<PackedAttentionFinishArgs<T>>, BuildError>
+    where
+        T: TensorElement + Product<T, f32>,
+        f32: Convert<T>,
+    {
+        let signature = format!(
+            "attention_backward_finish_{}_{}_packed(sums, dq, {SEQUENCES}, {}, scale)",
+            T::NAME,
+            self.head_size,
+            strides(&["dq"], AXES)
+        );
+        Kernel::<PackedAttentionFinishArgs<T>>::build(
+            &signature,
+            Target::SM_90A,
+            |k, (sums, dq, starts, sizes, longest, [head, row], scale)| {
+                k.describe("dQ of attention from its sums");
+                let sizes = (sizes_of(sizes, longest), Some(starts));
+                finish_of(self.head_size, k, sums, dq, sizes, [0.into(), head, row], scale);
+            },
+        )
+    }
+
+    /// Builds [`queries_kernel`](Self::queries_kernel) for packed sequences, named `attention_backward_queries_bf16_128_causal_packed`.
+    ///
+    /// # Errors
+    /// Returns the errors of [`packed_keys_kernel`](Self::packed_keys_kernel).
+    pub fn packed_queries_kernel<T>(&self) -> Result<Kernel<PackedAttentionQueriesArgs<T>>, BuildError>
+    where
+        T: TensorElement + Product<T, f32>,
+        f32: Convert<T>,
+    {
+        let signature = format!(
+            "attention_backward_queries_{}(q, k, v, d_o, rows, dq, {SEQUENCES}, {}, scale)",
+            self.packed_name::<T>(),
+            strides(&["q", "k", "v", "d_o", "dq"], AXES)
+        );
+        Kernel::<PackedAttentionQueriesArgs<T>>::build(
+            &signature,
+            Target::SM_90A,
+            |k, (q, keys, values, d_o, rows, dq, starts, sizes, longest, strides, scale)| {
+                let [q_strides, k_strides, v_strides, o_strides, dq_strides] = of_batch(strides);
+                let inputs = Inputs {
+                    factors: [q, keys, values, d_o],
+                    strides: [q_strides, k_strides, v_strides, o_strides],
+                    rows,
+                    sizes: sizes_of(sizes, longest),
+                    scale,
+                    starts: Some(starts),
+                    dropout: None,
+                };
+                self.emit_queries(k, inputs, (dq, dq_strides));
+                self.refuse_dropout(k);
+            },
+        )
+    }
+
+    /// Rejects dropout, which the forward kernel for packed sequences does not have.
+    fn refuse_dropout(&self, k: Builder<'_>) {
+        if self.dropout {
+            k.refuse("expected packed sequences without dropout, found dropout".into());
+        }
+    }
+}

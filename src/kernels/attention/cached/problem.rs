@@ -1,0 +1,48 @@
+//! The choice of a kernel for a problem.
+
+use super::CachedAttention;
+
+/// The sizes of a launch that determine which kernel for caches is fastest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CachedAttentionProblem {
+    /// The head size: 64 or 128.
+    pub head_size: u32,
+    /// The number of sequences.
+    pub batches: u32,
+    /// The number of KV heads per sequence.
+    pub kv_heads: u32,
+    /// The number of queries per sequence and head.
+    pub queries: u32,
+    /// The maximum number of keys of a sequence.
+    pub capacity: u32,
+    /// The number of multiprocessors of the device.
+    pub multiprocessors: u32,
+}
+
+/// The keys from which two blocks per cache are faster even if one block per cache occupies all multiprocessors: all blocks then finish
+/// sooner after each other. With 4096 keys, the time to merge their results is longer.
+const LONG: u32 = 32768;
+
+impl CachedAttention {
+    /// Returns the kernel for full caches of this many sequences and KV heads. Each cache is divided among the smallest number of blocks
+    /// that occupies nine tenths of the multiprocessors, or, if none does, the number that occupies the most. An H100 or H200 runs up to 30
+    /// clusters of 4 blocks at the same time. If there are more caches than multiprocessors, with a capacity of 32768 keys or more, at
+    /// least two blocks share a cache.
+    #[must_use]
+    pub fn for_problem(problem: &CachedAttentionProblem) -> Self {
+        let CachedAttentionProblem { head_size, batches, kv_heads, queries, capacity, multiprocessors } =
+            *problem;
+        let caches = u64::from(batches) * u64::from(kv_heads);
+        let all = u64::from(multiprocessors.max(1));
+        let occupied = |parts: u32| {
+            let blocks = caches * u64::from(parts);
+            let resident = if parts > 2 { (all * 10 / 11).max(1) } else { all };
+            (1000 * blocks) / (blocks.div_ceil(resident).max(1) * all)
+        };
+        let best = Self::PARTS.map(occupied).into_iter().max().unwrap_or_default().min(900);
+        let parts = Self::PARTS.into_iter().find(|parts| occupied(*parts) >= best).unwrap_or(1);
+        let least = if caches > all && capacity >= LONG { 2 } else { 1 };
+        let queries = Self::QUERIES.into_iter().find(|most| *most >= queries).unwrap_or(queries);
+        Self { head_size, parts: parts.max(least), queries }
+    }
+}

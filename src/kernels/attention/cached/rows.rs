@@ -1,0 +1,136 @@
+//! The rows of a tile: the queries of the heads that share a KV head.
+
+use crate::{
+    ptx::{Builder, Global, Ptr, Read, Val, Write},
+    tensor::TensorElement,
+    tiles::{ColVec, Convert, Gl, GlTile, Joined, Rt, contiguous},
+};
+
+/// A tile of 64 rows consists of an equal number of rows for each query, one for each head of a group.
+#[derive(Clone, Copy)]
+pub(super) struct GroupRows<'k> {
+    k: Builder<'k>,
+    /// Batches, heads of keys, the heads of queries of each of these, and queries.
+    sizes: [Val<'k, u32>; 4],
+    /// The maximum number of queries: 1, 2, 4 or 8.
+    most: u32,
+}
+
+/// The rows of a warp.
+const WARP: u32 = 16;
+
+impl<'k> GroupRows<'k> {
+    pub(super) fn new(k: Builder<'k>, sizes: [Val<'k, u32>; 4], most: u32) -> Self {
+        Self { k, sizes, most }
+    }
+
+    /// Returns the number of heads of a tile.
+    pub(super) fn heads(self) -> u32 {
+        64 / self.most
+    }
+
+    /// Returns, for each batch, query and head of keys, a matrix whose rows are the heads of queries. The strides are those between batches,
+    /// heads of queries and queries.
+    #[track_caller]
+    pub(super) fn matrices<T: TensorElement, A>(
+        self,
+        elements: Ptr<'k, T, Global, A>,
+        columns: u32,
+        [batch, head, query]: [Val<'k, u32>; 3],
+    ) -> Gl<'k, T, A, 5> {
+        let [batches, kv_heads, group, queries] = self.sizes;
+        let layout = contiguous([batches, queries, kv_heads, group, columns.into()]);
+        self.k.global(elements, layout.with_strides([batch, query, group * head, head, 1.into()]))
+    }
+
+    /// Returns, for each batch and head of keys, a matrix with a row for each query and a column for each head.
+    #[track_caller]
+    pub(super) fn logarithms(self, lse: Ptr<'k, f32, Global, Write>) -> Gl<'k, f32, Write, 4> {
+        let [batches, kv_heads, group, queries] = self.sizes;
+        self.k.global(lse, contiguous([batches, kv_heads, group, queries])).permuted([0, 1, 3, 2])
+    }
+
+    /// Returns a tile of 64 rows. Rows of queries and heads that do not exist are zeros.
+    #[track_caller]
+    pub(super) fn tile<T: TensorElement>(
+        self,
+        q: &Gl<'k, T, Read, 5>,
+        [batch, kv_head]: [Val<'k, u32>; 2],
+        tile: Val<'k, u32>,
+    ) -> Joined<'k, T, Read> {
+        GlTile::stacked((0..self.most).map(|query| q.batch((batch, query, kv_head)).tile(tile, 0)).collect())
+    }
+
+    /// Stores the 16 rows of a warp to a column of tiles.
+    #[track_caller]
+    pub(super) fn store<T, const P: usize>(
+        self,
+        o: &Gl<'k, T, Write, 5>,
+        [batch, kv_head]: [Val<'k, u32>; 2],
+        [tile, column]: [Val<'k, u32>; 2],
+        warp: impl Into<Val<'k, u32>>,
+        rows: &Rt<'k, f32, 1, P>,
+    ) where
+        T: TensorElement,
+        f32: Convert<T>,
+    {
+        for (part, of_rows) in self.parts(warp.into()).into_iter().enumerate() {
+            let [query, head] = of_rows;
+            let registers = swapped(rows.registers(), part == 1);
+            let rows: Rt<f32, 1, P> = Rt::from_registers(self.k, registers);
+            let [_, _, group, _] = self.sizes;
+            let columns = 16 * P as u32;
+            let (head, end) = (tile * self.heads() + head, self.rows_of_part());
+            let count = group.max(head) - head;
+            o.batch((batch, query, kv_head))
+                .sub_matrix((head, column * columns), (count.min(end), columns))
+                .tile(0, 0)
+                .store(&rows);
+        }
+    }
+
+    /// Stores the logarithms of the 16 rows of a warp.
+    #[track_caller]
+    pub(super) fn store_logarithms(
+        self,
+        lse: &Gl<'k, f32, Write, 4>,
+        [batch, kv_head]: [Val<'k, u32>; 2],
+        tile: Val<'k, u32>,
+        warp: impl Into<Val<'k, u32>>,
+        logs: &ColVec<'k, f32, 1>,
+    ) {
+        for (part, [query, head]) in self.parts(warp.into()).into_iter().enumerate() {
+            let logs = ColVec::<f32, 1>::from_registers(self.k, swapped(logs.registers(), part == 1));
+            let [_, _, group, _] = self.sizes;
+            let (head, end) = (tile * self.heads() + head, self.rows_of_part());
+            let count = group.max(head) - head;
+            lse.batch((batch, kv_head))
+                .sub_matrix((query, head), (1, count.min(end)))
+                .row(0)
+                .tile(0)
+                .store(&logs);
+        }
+    }
+
+    /// Returns the query, and the first head within the tile, of each part of a warp's rows that belongs to one query.
+    #[track_caller]
+    fn parts(self, warp: Val<'k, u32>) -> Vec<[Val<'k, u32>; 2]> {
+        let (heads, first) = (self.heads(), warp * WARP);
+        (0..WARP / self.rows_of_part())
+            .map(|part| first + part * heads)
+            .map(|row| [row / heads, row % heads])
+            .collect()
+    }
+
+    /// Returns the number of rows of a warp that belong to one query.
+    fn rows_of_part(self) -> u32 {
+        self.heads().min(WARP)
+    }
+}
+
+/// Exchanges, if `swap`, the registers of rows that are 8 apart, which a lane owns in alternating pairs, or alternately in a vector.
+fn swapped<V: Copy>(registers: Vec<V>, swap: bool) -> Vec<V> {
+    let apart = if registers.len() == 2 { 1 } else { 2 };
+    let order = (0..registers.len()).map(|at| if swap { at ^ apart } else { at });
+    order.map(|at| registers[at]).collect()
+}

@@ -1,0 +1,110 @@
+//! Dropout of the weights of keys.
+
+use std::ops::Sub;
+
+use crate::{
+    ptx::{Builder, Val},
+    tiles::{DropoutRule, Random, Rt},
+};
+
+/// The random numbers of all heads.
+#[derive(Clone, Copy)]
+pub(super) struct Dropout<'k> {
+    rule: DropoutRule<'k>,
+    seed: Val<'k, u64>,
+    offset: Val<'k, u64>,
+}
+
+/// The weights that a head drops. The random word of a weight depends on the positions of query and key in their sequence.
+#[derive(Clone, Copy)]
+pub(super) struct HeadDropout<'k> {
+    rule: DropoutRule<'k>,
+    random: Random<'k>,
+}
+
+impl<'k> Dropout<'k> {
+    /// Drops weights with probability `p`.
+    #[track_caller]
+    pub(super) fn new(p: Val<'k, f32>, [seed, offset]: [Val<'k, u64>; 2]) -> Self {
+        Self { rule: DropoutRule::new(p), seed, offset }
+    }
+
+    /// Returns the factor of the weights that are kept.
+    pub(super) fn scale(self) -> Val<'k, f32> {
+        self.rule.scale()
+    }
+
+    /// Returns the dropout of a head, by its number among the heads of queries of all batches.
+    #[track_caller]
+    pub(super) fn of_head(self, k: Builder<'k>, head: Val<'k, u32>) -> HeadDropout<'k> {
+        let Self { rule, seed, offset } = self;
+        HeadDropout { rule, random: k.random(seed, offset + head.cast::<u64>()) }
+    }
+}
+
+impl<'k> HeadDropout<'k> {
+    /// Returns the factor of the weights that are kept.
+    pub(super) fn scale(self) -> Val<'k, f32> {
+        self.rule.scale()
+    }
+
+    /// Returns the same dropout for tiles whose rows are keys.
+    pub(super) fn transposed(self) -> Self {
+        Self { random: self.random.transposed(), ..self }
+    }
+
+    /// Replaces the weights that are dropped by zeros, without scaling the others, in a tile whose first subtile is `at`.
+    #[track_caller]
+    pub(super) fn keep<const H: usize, const N: usize>(
+        self,
+        weights: Rt<'k, f32, H, N>,
+        at: [Val<'k, u32>; 2],
+    ) -> Rt<'k, f32, H, N> {
+        self.map(weights, at, |weight, keeps| keeps.select(weight, 0.0))
+    }
+
+    /// Negates the weights that are dropped.
+    #[track_caller]
+    pub(super) fn mark<const H: usize, const N: usize>(
+        self,
+        weights: Rt<'k, f32, H, N>,
+        at: [Val<'k, u32>; 2],
+    ) -> Rt<'k, f32, H, N> {
+        self.map(weights, at, |weight, keeps| keeps.select(weight, -weight))
+    }
+
+    /// Applies `of` to each weight, given whether it is kept; one subtile at a time, so that few random words are in registers.
+    #[track_caller]
+    fn map<const H: usize, const N: usize>(
+        self,
+        weights: Rt<'k, f32, H, N>,
+        [row, col]: [Val<'k, u32>; 2],
+        of: impl Fn(Val<'k, f32>, Val<'k, bool>) -> Val<'k, f32>,
+    ) -> Rt<'k, f32, H, N> {
+        let subtiles = (0..H).flat_map(|i| (0..N).map(move |j| (i, j)));
+        subtiles.fold(weights, |weights, (i, j)| {
+            let random = self.random.tile(row + i as u32, col + j as u32);
+            weights.update_subtile::<1, 1>(i, j, |weights| {
+                weights.map_random(&random, |weight, word| of(weight, self.rule.keeps(word)))
+            })
+        })
+    }
+}
+
+impl<'k> HeadDropout<'k> {
+    /// Returns dS = P ∘ (`scale` · Z ∘ dP − δ), where dropout has [marked](Self::mark) P by Z. `deltas` has an element for each row or column.
+    #[track_caller]
+    pub(super) fn of_scores<const N: usize, V>(
+        self,
+        dp: Rt<'k, f32, 1, N>,
+        marked: &Rt<'k, f32, 1, N>,
+        deltas: V,
+    ) -> Rt<'k, f32, 1, N>
+    where
+        Rt<'k, f32, 1, N>: Sub<V, Output = Rt<'k, f32, 1, N>>,
+    {
+        let scale = self.scale();
+        let kept = dp.zip(marked, |dp, marked| dp * marked.gt(0.0).select(scale, 0.0));
+        (kept - deltas).zip(marked, |ds, marked| ds * marked.abs())
+    }
+}

@@ -1,0 +1,148 @@
+//! Attention of 8-bit floats with a scale for each head, on Hopper (sm_90a).
+
+mod transpose;
+
+use super::{
+    AttentionMask, AttentionTile, check_window,
+    forward::{Shape, forward},
+    inputs::{HeadScales, Inputs, Sizes},
+    strides,
+    values::Transposed,
+};
+use crate::{
+    ptx::{BuildError, Builder, In, Kernel, Out, Target, e4m3},
+    tensor::TensorElement,
+    tiles::{Convert, Schedule},
+};
+
+pub(super) use transpose::padded;
+
+pub use transpose::AttentionValuesArgs;
+
+/// The arguments of the kernel that [`ScaledAttention::kernel`] builds:
+/// `(q, k, v, o, lse, [q_scales, k_scales, v_scales], [batches, kv_heads, group, queries, keys], strides, scale)`, like
+/// [`AttentionArgs`](super::AttentionArgs), but `v` is the result of [`ScaledAttention::values_kernel`], and `strides` contains the strides of Q, K
+/// and O. `q_scales` has a factor for each query head of all batches, `k_scales` and `v_scales` for each KV head.
+pub type ScaledAttentionArgs<O> =
+    (In<e4m3>, In<e4m3>, In<e4m3>, Out<O>, Out<f32>, [In<f32>; 3], [u32; 5], [[u32; 3]; 3], f32);
+
+/// Two kernels for attention of `e4m3` elements, which require sm_90a: O = softmax(`scale` · Q·Kᵀ)·V for each head, and the logarithm of the
+/// sum of exponentials, where Q, K and V are the elements times the scales of their heads.
+///
+/// 1. [`values_kernel`](Self::values_kernel) transposes V, because 8-bit operands of `wgmma` require rows along k.
+/// 2. [`kernel`](Self::kernel) computes O and the logarithms.
+///
+/// Products of elements are exact, and sums are those of `wgmma` for 8-bit floats, which have fewer bits than f32. Weights are rounded to
+/// `e4m3` relative to the row's maximum, whose weight is between 2⁶ and 2⁸, so weights of less than 2⁻¹⁶ of the maximum's become 0; the sum
+/// that divides O contains them. Otherwise, arithmetic, masks and lengths are those of [`Attention`](super::Attention).
+#[doc(alias = "fp8")]
+#[doc(alias = "flash_attention")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ScaledAttention {
+    /// The head size: 64 or 128.
+    pub head_size: u32,
+    /// The keys that a query attends to.
+    pub mask: AttentionMask,
+    /// The numbers of queries and keys that a block processes at a time.
+    pub tile: AttentionTile,
+    /// The order of the tiles of queries (columns) of all heads (rows). With a causal mask, columns are counted from the last tile.
+    pub schedule: Schedule,
+}
+
+/// Returns which of 16 keys is at position `at` of a row of transposed values.
+///
+/// In a product S = Q·Kᵀ, a lane has the scores of the keys 2t, 2t + 1, 2t + 8 and 2t + 9, where t is its number modulo 4. In the left operand of the
+/// next product, it has the elements 4t to 4t + 3.
+pub(super) const fn key_at(at: u32) -> u32 {
+    let (lane, pair, element) = (at / 4, at / 2 % 2, at % 2);
+    8 * pair + 2 * lane + element
+}
+
+impl ScaledAttention {
+    /// Returns all tiles of the kernels with this head size; the first one is the default.
+    pub fn tiles(head_size: u32) -> impl Iterator<Item = AttentionTile> {
+        let of_size = TILES.iter().filter(move |[size, ..]| *size == head_size);
+        of_size.map(|&[_, queries, keys]| AttentionTile { queries, keys })
+    }
+
+    /// Returns the kernels for this head size and mask.
+    #[must_use]
+    pub fn new(head_size: u32, mask: AttentionMask) -> Self {
+        let none = AttentionTile { queries: 128, keys: 128 };
+        let tile = Self::tiles(head_size).next().unwrap_or(none);
+        // With a causal mask, the first tiles take the most steps.
+        let schedule =
+            if mask.is_causal() { Schedule::grouped(8).back_and_forth() } else { Schedule::linear() };
+        Self { head_size, mask, tile, schedule }
+    }
+
+    /// Returns the number of elements of the transposed values for this many KV heads in all batches and keys.
+    #[must_use]
+    pub fn values(&self, kv_heads: usize, keys: usize) -> usize {
+        kv_heads * self.head_size as usize * keys.next_multiple_of(transpose::PADDING as usize)
+    }
+
+    /// Builds the kernel, named `attention_e4m3_bf16_128_causal` after the type of O.
+    ///
+    /// # Errors
+    /// Returns an error for an unsupported head size or tile, or a window of 2³⁰ positions or more.
+    pub fn kernel<O>(&self) -> Result<Kernel<ScaledAttentionArgs<O>>, BuildError>
+    where
+        O: TensorElement,
+        f32: Convert<O>,
+    {
+        let Self { head_size, mask, tile, schedule } = *self;
+        let signature = format!(
+            "attention_e4m3_{}_{head_size}_{}(q, k, v, o, lse, q_scales, k_scales, v_scales, batches, kv_heads, group, queries, keys, {}, scale)",
+            O::NAME,
+            mask.name(),
+            strides(&["q", "k", "o"], &["batch", "head", "row"])
+        );
+        Kernel::<ScaledAttentionArgs<O>>::build(
+            &signature,
+            Target::SM_90A,
+            |k, (q, keys, values, o, lse, scales, sizes, strides, scale)| {
+                let AttentionTile { queries, keys: step } = tile;
+                k.describe(format!(
+                    "O = softmax(scale·Q·Kᵀ)·V with rows of {head_size} (e4m3 with scales of heads), {} mask; tiles of {queries}×{step}",
+                    mask.name().replace('_', " "),
+                ));
+                let sizes = Sizes::of(sizes);
+                let of_values = transpose::strides(sizes, head_size);
+                let strides = [strides[0], strides[1], of_values, strides[2]];
+                let inputs = Inputs {
+                    scales: Some(HeadScales::new(scales)),
+                    ..Inputs::new([q, keys, values], (o, lse), sizes, strides, scale)
+                };
+                if check_window(k, mask) {
+                    build(head_size, tile, k, inputs, Shape { mask, schedule, soft_cap: None });
+                }
+            },
+        )
+    }
+}
+
+/// The head sizes, queries and keys of a step for which there are kernels.
+const TILES: &[[u32; 3]] = &[[64, 192, 128], [64, 128, 128], [128, 128, 128]];
+
+/// Emits the kernel for a tile.
+fn build<'k, O>(
+    head_size: u32,
+    tile: AttentionTile,
+    k: Builder<'k>,
+    inputs: Inputs<'k, e4m3, O>,
+    shape: Shape,
+) where
+    O: TensorElement,
+    f32: Convert<O>,
+{
+    match [head_size, tile.queries, tile.keys] {
+        [64, 192, 128] => forward::<e4m3, O, Transposed<4>, 2, 4, 12, 8, 3, 3, 2, 4>(k, inputs, shape),
+        [64, 128, 128] => forward::<e4m3, O, Transposed<4>, 2, 4, 8, 8, 2, 3, 2, 4>(k, inputs, shape),
+        [128, 128, 128] => forward::<e4m3, O, Transposed<4>, 4, 8, 8, 8, 2, 3, 2, 4>(k, inputs, shape),
+        found => {
+            k.block([128]);
+            k.refuse(format!("expected a head size, queries and keys of {TILES:?}, found {found:?}"));
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The values of a step in shared memory, and the weights by which they are multiplied.
+
+use crate::{
+    ptx::{Builder, Read, State, Val},
+    tensor::{ConvertibleElement, TensorElement},
+    tiles::{
+        Allocate, Consumer, Convert, EmptyStage, Filled, FillingStage, Gl, InFlight, Product, Rt, St,
+        StageTile,
+    },
+};
+
+/// The order of `E` subtiles of columns of values, of `N` subtiles of keys, in shared memory.
+pub(super) trait Values<'k, T: TensorElement, const E: usize, const N: usize> {
+    /// The values of a step.
+    type Tile: StageTile<'k> + Allocate<'k, Filled = Filled<Self::Tile>> + State<'k>;
+    /// The weights of a step in registers.
+    type Weights: State<'k>;
+    /// The logarithm of 2 of the weight of a row's maximum, at most 8: greater weights are more precise in a type with few exponents.
+    const LIFT: f32;
+
+    /// Fills a stage with the values of a step of a head.
+    #[track_caller]
+    fn fill(
+        stage: EmptyStage<'k, (Self::Tile,)>,
+        values: &Gl<'k, T, Read>,
+        step: Val<'k, u32>,
+    ) -> FillingStage<'k, (Self::Tile,)>;
+    /// Rounds weights.
+    #[track_caller]
+    fn rounded(k: Builder<'k>, weights: Rt<'k, f32, 1, N>) -> Self::Weights;
+    /// Adds the weighted values.
+    #[track_caller]
+    fn add(
+        sum: InFlight<'k, Rt<'k, f32, 1, E>>,
+        weights: Self::Weights,
+        values: &Filled<Self::Tile>,
+    ) -> InFlight<'k, Rt<'k, f32, 1, E>>;
+    /// Writes zeros to the values of the keys from `first` on, if these may be arbitrary.
+    #[track_caller]
+    fn clear<const C: usize>(c: Consumer<'k, C>, values: &Filled<Self::Tile>, first: Val<'k, u32>);
+}
+
+/// Rows are keys, for elements of 16 bits.
+#[derive(Clone, Copy)]
+pub(super) struct OfKeys;
+
+impl<'k, T, const E: usize, const N: usize> Values<'k, T, E, N> for OfKeys
+where
+    T: TensorElement + Product<T, f32>,
+    f32: Convert<T>,
+{
+    type Tile = St<'k, T, N, E>;
+    type Weights = Rt<'k, T, 1, N>;
+    const LIFT: f32 = 0.0;
+
+    fn fill(
+        stage: EmptyStage<'k, (Self::Tile,)>,
+        values: &Gl<'k, T, Read>,
+        step: Val<'k, u32>,
+    ) -> FillingStage<'k, (Self::Tile,)> {
+        stage.fill((values.tile(step, 0),))
+    }
+
+    fn rounded(_: Builder<'k>, weights: Rt<'k, f32, 1, N>) -> Self::Weights {
+        weights.convert()
+    }
+
+    fn add(
+        sum: InFlight<'k, Rt<'k, f32, 1, E>>,
+        weights: Self::Weights,
+        values: &Filled<Self::Tile>,
+    ) -> InFlight<'k, Rt<'k, f32, 1, E>> {
+        sum.mma_ab(weights, values)
+    }
+
+    fn clear<const C: usize>(c: Consumer<'k, C>, values: &Filled<Self::Tile>, first: Val<'k, u32>) {
+        c.clear_rows(values, first);
+    }
+}
+
+/// Rows are columns of V, and the keys of each 16 are in [the order](super::scaled::key_at) in which a lane has their weights; for elements of
+/// 8 bits, of which `wgmma` requires rows along k. `K` subtiles of columns are keys.
+#[derive(Clone, Copy)]
+pub(super) struct Transposed<const K: usize>;
+
+impl<'k, T, const E: usize, const N: usize, const K: usize> Values<'k, T, E, N> for Transposed<K>
+where
+    T: ConvertibleElement + Product<T, f32>,
+{
+    type Tile = St<'k, T, E, K>;
+    type Weights = Rt<'k, T, 1, K>;
+    const LIFT: f32 = 6.0;
+
+    fn fill(
+        stage: EmptyStage<'k, (Self::Tile,)>,
+        values: &Gl<'k, T, Read>,
+        step: Val<'k, u32>,
+    ) -> FillingStage<'k, (Self::Tile,)> {
+        stage.fill((values.tile(0, step),))
+    }
+
+    /// Packs weights without exchanging them between lanes: the word of a lane contains its weights of one row and 16 keys.
+    fn rounded(k: Builder<'k>, weights: Rt<'k, f32, 1, N>) -> Self::Weights {
+        const { assert!(N == 2 * K, "a subtile of 8-bit weights has 32 keys") };
+        let registers = weights.registers();
+        // For each 16 keys, two of each row, and two of each row 8 keys later.
+        let words = registers.chunks(8).flat_map(|subtile| {
+            [[0, 1, 4, 5], [2, 3, 6, 7]].map(|row| T::from_f32(&row.map(|at| subtile[at]))[0])
+        });
+        Rt::from_registers(k, words.collect::<Vec<_>>())
+    }
+
+    fn add(
+        sum: InFlight<'k, Rt<'k, f32, 1, E>>,
+        weights: Self::Weights,
+        values: &Filled<Self::Tile>,
+    ) -> InFlight<'k, Rt<'k, f32, 1, E>> {
+        sum.mma_abt(weights, values)
+    }
+
+    /// The values after the last key are zeros.
+    fn clear<const C: usize>(_: Consumer<'k, C>, _: &Filled<Self::Tile>, _: Val<'k, u32>) {}
+}

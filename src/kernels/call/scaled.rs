@@ -1,0 +1,84 @@
+//! Attention of 8-bit floats with a scale for each head.
+
+use super::{
+    attention::{Arguments, AttentionShape, check_values},
+    operands::refused,
+};
+use crate::{
+    kernels::{AttentionValuesArgs, ScaledAttention, ScaledAttentionArgs},
+    ptx::e4m3,
+    run::{BufferMut, BufferRef, CallError, Called, Queue},
+    tensor::TensorElement,
+    tiles::Convert,
+};
+
+/// The factors of the elements of Q, K and V in [`scaled_attention`].
+#[derive(Clone, Copy, Debug)]
+pub struct AttentionScales<'a> {
+    /// One factor for each query head of all batches.
+    pub q: BufferRef<'a, f32>,
+    /// One factor for each KV head of all batches.
+    pub k: BufferRef<'a, f32>,
+    /// One factor for each KV head of all batches.
+    pub v: BufferRef<'a, f32>,
+}
+
+impl AttentionShape {
+    /// Returns the number of elements of the buffer `values` of [`scaled_attention`].
+    #[must_use]
+    pub fn transposed_values(&self) -> usize {
+        let heads = self.batches as usize * self.kv_heads as usize;
+        ScaledAttention::new(self.head_size, self.mask).values(heads, self.keys as usize)
+    }
+}
+
+/// Computes [`attention`](super::attention()) of `e4m3` elements times the scales of their heads, in two launches of the kernels of
+/// [`ScaledAttention::new`]. `values` is a buffer for an intermediate result, the transpose of V, whose length
+/// [`AttentionShape::transposed_values`] returns. The layouts are those of [`attention`](super::attention()). Requires sm_90a. Returns the
+/// call that computes O.
+///
+/// # Errors
+/// Returns [`CallError`]: `Refused`, for example, if the head size is not 64 or 128.
+#[doc(alias = "fp8")]
+pub fn scaled_attention<'a, O>(
+    on: impl Into<Queue<'a>>,
+    shape: &AttentionShape,
+    scales: AttentionScales<'_>,
+    q: impl Into<BufferRef<'a, e4m3>>,
+    k: impl Into<BufferRef<'a, e4m3>>,
+    v: impl Into<BufferRef<'a, e4m3>>,
+    values: impl Into<BufferMut<'a, e4m3>>,
+    o: impl Into<BufferMut<'a, O>>,
+    lse: impl Into<BufferMut<'a, f32>>,
+) -> Result<Called, CallError>
+where
+    O: TensorElement,
+    f32: Convert<O>,
+{
+    const CALL: &str = "scaled_attention";
+    let (queue, mut values) = (on.into(), values.into());
+    if ScaledAttention::tiles(shape.head_size).next().is_none() {
+        return Err(refused(CALL, "rows of 64 or 128 elements", shape.head_size));
+    }
+    check_values(CALL, [shape.head_size, shape.value_size])?;
+    let Arguments { sizes, of_queries, of_keys, of_results, scale, .. } = shape.arguments(CALL)?;
+    let attention = ScaledAttention::new(shape.head_size, shape.mask);
+    let pick = |attention: &ScaledAttention| *attention;
+    let AttentionShape { batches, kv_heads, keys, .. } = *shape;
+    queue.launch::<_, _, AttentionValuesArgs>(
+        CALL,
+        attention,
+        pick,
+        ScaledAttention::values_kernel,
+        (v.into(), values.reborrow(), [batches, kv_heads, keys], of_keys),
+    )?;
+    let AttentionScales { q: of_q, k: of_k, v: of_v } = scales;
+    let (scales, strides) = ([of_q, of_k, of_v], [of_queries, of_keys, of_results]);
+    queue.launch::<_, _, ScaledAttentionArgs<O>>(
+        CALL,
+        attention,
+        pick,
+        ScaledAttention::kernel,
+        (q.into(), k.into(), values.as_read(), o.into(), lse.into(), scales, sizes, strides, scale),
+    )
+}
