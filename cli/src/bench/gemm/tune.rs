@@ -39,7 +39,7 @@ use tuner::Tuner;
 /// Kernels that fail or compute a wrong result are reported and left out, as are problems whose time is determined by the host, and types and
 /// layouts that no kernel has. The file is written after each problem, so that it contains all results if the command is interrupted.
 ///
-/// Programs read the table as `GemmTable`; `Gemm::for_problem` uses a table measured on an H200.
+/// Programs read the table as `GemmTable`; `Gemm::for_problem` uses tables measured on an H100 and an H200.
 ///
 /// Exit codes: 0 if the table contains all problems, 1 if some are missing or a kernel failed, 2 if no table is written or without a GPU.
 #[derive(clap::Args)]
