@@ -105,8 +105,8 @@ impl CopyAtom {
         &self.name
     }
 
-    /// Returns the mnemonic in the PTX manual's spelling; empty for universal copies, which depend on the memory, and for
-    /// shuffles.
+    /// Returns the mnemonic in the PTX manual's spelling; empty for universal copies, whose instruction depends on the state
+    /// spaces, and for shuffles.
     #[must_use]
     pub fn mnemonic(&self) -> &str {
         &self.mnemonic

@@ -122,7 +122,8 @@ impl MmaAtom {
         self.group
     }
 
-    /// Returns the lowest target that supports the instruction: sm_75, the oldest supported here, for instructions of sm_70.
+    /// Returns the lowest supported target that has the instruction. For instructions introduced with sm_70, this is sm_75, the lowest
+    /// target that the crate supports.
     #[must_use]
     pub fn target(&self) -> Target {
         self.support().1

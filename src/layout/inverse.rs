@@ -33,8 +33,8 @@ impl Layout {
     /// Offsets outside the image of `self` map to unspecified indices.
     ///
     /// # Errors
-    /// Returns [`LayoutError::LeftInverse`] if strides are negative or do not divide one another, or if overlapping modes have no layout as
-    /// an inverse.
+    /// Returns [`LayoutError::LeftInverse`] if a stride is negative or is not a multiple of the next smaller stride, or if modes overlap so
+    /// that no layout is a left inverse.
     ///
     /// ```
     /// use warpwright::layout::Layout;

@@ -143,7 +143,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         &self.fragment.all_registers()[at..at + Self::SUBTILE_REGISTERS]
     }
 
-    /// Converts the tile to a [`Fragment`] with the modes `((element of word, k mod 2, k / 2), subtile column, subtile row)`.
+    /// Converts the tile to a [`Fragment`] with the modes `((e, k mod 2, ⌊k/2⌋), subtile column, subtile row)`, where `e` and `k` are
+    /// the element and the pair of [`Rt`].
     #[must_use]
     pub fn into_fragment(self) -> Fragment<'k, T> {
         let element = i64::from(T::SUBTILE_LENGTH / 8);

@@ -205,7 +205,7 @@ impl<T: TensorElement> fmt::Debug for StoringVector<'_, T> {
 }
 
 impl<'k, T: TensorElement> StoringVector<'k, T> {
-    /// Returns part `index` of the vector. The parts have the length of the register vector that is stored.
+    /// Returns part `index` of the vector. Each part is as long as the register vector that is stored to it.
     pub fn tile(&self, index: impl Into<Val<'k, u32>>) -> SubvectorMut<'_, 'k, T> {
         let line = Line::new(self.vector.clone(), index.into());
         SubvectorMut { line, owner: self.owner, of: PhantomData }

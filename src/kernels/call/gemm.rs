@@ -104,8 +104,8 @@ impl<D> FusedOperands<'_, D> {
 /// value; the stride between the rows of D must be at least n.
 ///
 /// If the kernel cannot read an operand, another kernel first copies it to a workspace, which the call allocates and frees in stream order;
-/// [`Called::copies`] lists these kernels. This applies to operands that are not 16 bits wide unless A is in rows and B in columns, and, on
-/// devices of compute capability 9.0, to addresses and strides that are not multiples of 16 bytes.
+/// [`Called::copies`] lists these kernels. This applies to elements that are not 16 bits wide, unless A is row-major and B is column-major,
+/// and, on devices of compute capability 9.0, to operands whose address or stride is not a multiple of 16 bytes.
 ///
 /// # Errors
 /// Returns [`CallError`], for example if rows of D overlap.

@@ -47,7 +47,7 @@ pub struct PackedShape {
 }
 
 impl PackedShape {
-    /// Returns the shape of self-attention without a mask in the order [`HeadOrder::Positions`]. `positions` is the total number of
+    /// Returns the shape of unmasked self-attention with axes in the order [`HeadOrder::Positions`]. `positions` is the total number of
     /// positions of all sequences; no sequence may have more than `longest` positions.
     pub const fn new(sequences: u32, heads: u32, positions: u32, longest: u32, head_size: u32) -> Self {
         Self {

@@ -78,10 +78,10 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel that multiplies matrices of 8-bit floats with a scale for each block of 128 elements along k: D = Σₛ rᵢₛ · cⱼₛ ·
-    /// (A·B)ᵢⱼₛ, where s counts the blocks. `a_scales` contains one scale for each row of A, block by block: `a_scales[s · m + i]`;
-    /// `b_scales` contains one scale for each block of 128 columns of B: `b_scales[(j / 128) · ⌈k / 128⌉ + s]` (as in
-    /// [DeepSeek-V3](https://arxiv.org/abs/2412.19437)). Tiles are 128×128.
+    /// Builds the kernel that multiplies block-scaled matrices of 8-bit floats: D = Σₛ rᵢₛ · cⱼₛ · (Aₛ·Bₛ)ᵢⱼ, where Aₛ and Bₛ are block s of
+    /// 128 elements along k, and rᵢₛ and cⱼₛ are the scales in `a_scales` and `b_scales`. `a_scales` contains one scale for each row and k
+    /// block of A, at `a_scales[s · m + i]`; `b_scales` contains one scale for each 128×128 block of B, at
+    /// `b_scales[(j / 128) · ⌈k / 128⌉ + s]` (as in [DeepSeek-V3](https://arxiv.org/abs/2412.19437)). Tiles are 128×128.
     ///
     /// # Errors
     /// Returns the errors of [`promoted_kernel`](Self::promoted_kernel).

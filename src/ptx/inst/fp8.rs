@@ -168,8 +168,8 @@ impl<'k> Val<'k, f16x2> {
 }
 
 impl<'k> Val<'k, f32> {
-    /// Rounds to an 8-bit floating-point type as [`Val::pack_fp8`] does, which converts two numbers at the cost of one:
-    /// `x.to_fp8::<e4m3>()`. Requires sm_89 or later.
+    /// Rounds to an 8-bit floating-point type, for example `x.to_fp8::<e4m3>()`. To convert two numbers, use [`Val::pack_fp8`], which costs
+    /// no more than one conversion and rounds in the same way. Requires sm_89 or later.
     #[doc(alias = "cvt.rn.satfinite.e4m3x2.f32")]
     #[track_caller]
     pub fn to_fp8<T: Fp8>(self) -> Val<'k, T> {

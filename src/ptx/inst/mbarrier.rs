@@ -343,7 +343,7 @@ impl<'k> Mbarrier<'k> {
         self.arrival("arrive.noComplete", ".shared", Some(count.into()))
     }
 
-    /// Arrives as [`arrive_no_complete`](Self::arrive_no_complete) does, and all later phases expect `count` arrivals fewer.
+    /// Arrives as [`arrive_no_complete`](Self::arrive_no_complete) does, and all later phases expect `count` fewer arrivals.
     #[doc(alias = "mbarrier.arrive_drop.noComplete")]
     #[track_caller]
     pub fn arrive_drop_no_complete(self, count: impl Into<Val<'k, u32>>) -> Val<'k, u64> {

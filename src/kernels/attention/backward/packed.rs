@@ -74,7 +74,8 @@ impl AttentionBackward {
         format!("{}_packed", self.name::<T>())
     }
 
-    /// Builds [`rows_kernel`](Self::rows_kernel) for packed sequences, named `attention_backward_rows_bf16_128_packed`.
+    /// Builds the variant of [`rows_kernel`](Self::rows_kernel) for packed sequences. For bf16 and a head size of 128, it is named
+    /// `attention_backward_rows_bf16_128_packed`.
     ///
     /// # Errors
     /// Returns an error for an unsupported head size.
@@ -100,7 +101,8 @@ impl AttentionBackward {
         )
     }
 
-    /// Builds [`keys_kernel`](Self::keys_kernel) for packed sequences, named `attention_backward_bf16_128_causal_packed`. Dropout is not
+    /// Builds the variant of [`keys_kernel`](Self::keys_kernel) for packed sequences. For bf16, a head size of 128 and a causal mask, it is
+    /// named `attention_backward_bf16_128_causal_packed`. Dropout is not
     /// supported.
     ///
     /// # Errors
@@ -136,7 +138,8 @@ impl AttentionBackward {
         )
     }
 
-    /// Builds [`finish_kernel`](Self::finish_kernel) for packed sequences, named `attention_backward_finish_bf16_128_packed`.
+    /// Builds the variant of [`finish_kernel`](Self::finish_kernel) for packed sequences. For bf16 and a head size of 128, it is named
+    /// `attention_backward_finish_bf16_128_packed`.
     ///
     /// # Errors
     /// Returns an error for an unsupported head size.
@@ -162,7 +165,8 @@ impl AttentionBackward {
         )
     }
 
-    /// Builds [`queries_kernel`](Self::queries_kernel) for packed sequences, named `attention_backward_queries_bf16_128_causal_packed`.
+    /// Builds the variant of [`queries_kernel`](Self::queries_kernel) for packed sequences. For bf16, a head size of 128 and a causal mask, it
+    /// is named `attention_backward_queries_bf16_128_causal_packed`.
     ///
     /// # Errors
     /// Returns the errors of [`packed_keys_kernel`](Self::packed_keys_kernel).
