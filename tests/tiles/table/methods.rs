@@ -20,7 +20,7 @@ const TYPES: [(&str, &[&str]); 5] = [
 
 /// The methods that emit nothing, or whose instructions are those of another method: facts and views of tiles, and loads, which are
 /// methods of what they load from.
-const OTHERS: [&str; 24] = [
+const OTHERS: [&str; 25] = [
     // Facts.
     "assert_bijective",
     "elements",
@@ -42,6 +42,7 @@ const OTHERS: [&str; 24] = [
     "col",
     "in_block",
     "row",
+    "stored_by_cluster",
     "subtile",
     "tile",
     "tile_of",
