@@ -497,7 +497,7 @@ static inline uint64_t softmax_bf16_18425_by1_y_bytes(const softmax_bf16_18425_b
 
 /* The number of blocks in x, y and z on a device with this number of multiprocessors. */
 static inline void softmax_bf16_18425_by1_grid(const softmax_bf16_18425_by1_args *args, uint32_t multiprocessors, uint64_t grid[3]) {
-    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 1), 1), warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_mul(warpwright_round_down(multiprocessors, 1), 2)));
+    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 1), 1), warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_mul(warpwright_round_down(multiprocessors, 1), 1)));
     grid[1] = 1;
     grid[2] = 1;
 }

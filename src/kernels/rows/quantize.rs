@@ -97,8 +97,13 @@ impl Quantize {
     /// Returns the kernels for rows that are divided in this way, if groups allow it.
     fn with_tiling(group: ScaleGroup, of_rows: RowTiling) -> Self {
         let rows = Self { tiling: of_rows, group };
-        if group == ScaleGroup::Row || rows.lanes().is_some() {
+        if group == ScaleGroup::Row {
             return rows;
+        }
+        if rows.lanes().is_some() {
+            // The maximum of a group takes more registers than two blocks of 1024 threads, or three blocks of copied rows, leave.
+            let resident = of_rows.resident.min(if of_rows.streamed { 1 } else { 2 });
+            return Self { tiling: RowTiling { resident, ..of_rows }, group };
         }
         // In rows that are not aligned, adjacent elements of a block belong to different threads and are accessed separately.
         let adjacent = if of_rows.unaligned { 1 } else { of_rows.adjacent };

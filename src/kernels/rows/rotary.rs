@@ -87,6 +87,8 @@ impl Rotary {
                 let [ldx, ldt, half, ldy, n] =
                     [ldx, ldt, half, ldy, n].map(|size| size.multiple_of(self.adjacent));
                 let thread = k.block([THREADS]).thread();
+                // Without a minimum, ptxas limits registers to 128 for rows of f32, and spills.
+                k.min_blocks(1);
                 // Half of the elements have a thread each.
                 let of_row = (n.into_dim()).ceil_div(2 * threads * self.adjacent);
                 let teams = THREADS / threads;

@@ -142,8 +142,7 @@ impl RowTiling {
         let copied = match (direct.unaligned, groups) {
             (true, 33..=128) => Self { resident: 8, ahead: 2, turns: 4, ..direct },
             (true, 129..=1025) => direct.copied(groups, 4, 2, 4),
-            (true, 1026..=4096) if is_wide => direct.copied(groups, 8, 1, 1),
-            // 64 elements of a thread, and the words from which they are shifted, take more than 64 registers.
+            // The elements of a thread, and the words from which they are shifted, take the registers of a second block.
             (true, 1026..=4096) => Self { resident: 1, ..direct.copied(groups, 8, 1, 1) },
             (true, 4097..=8192) if is_wide => direct.copied(groups, 8, 1, 1),
             (false, 513..=1024) if !is_wide => direct.copied(groups, 4, 1, 1),
