@@ -8,7 +8,7 @@ use super::{
 use crate::{
     kernels::{DividedGemm, Epilogue, Gemm, GemmResult, PartialGemmArgs, SumOfPartsArgs},
     ptx::Target,
-    run::{BufferMut, BufferRef, CallError, Called, KernelCache, Queue},
+    run::{BufferMut, CallError, Called, KernelCache, Queue},
     tiles::Convert,
 };
 
@@ -78,10 +78,7 @@ where
         Gemm::partial_kernel::<T, T::Sum>,
         (a.buffer(), a.stride(), b.buffer(), b.stride(), workspace.reborrow(), ld, distance, m, n, k, parts),
     )?;
-    let FusedOperands { alpha, row_scales, col_scales, c, bias } = *operands;
-    let (c, ldc, beta) = c.unwrap_or((BufferRef::empty(), 0, 0.0));
-    let [row_scales, col_scales, bias] =
-        [row_scales, col_scales, bias].map(|operand| operand.unwrap_or(BufferRef::empty()));
+    let (alpha, beta, c, ldc, bias, row_scales, col_scales) = operands.arguments();
     let gemm = Gemm { activation, ..gemm };
     queue.launch::<_, _, SumOfPartsArgs<T::Sum, D>>(
         CALL,
@@ -97,7 +94,7 @@ where
             ldd,
             m,
             n,
-            alpha.unwrap_or(1.0),
+            alpha,
             beta,
             c,
             ldc,

@@ -86,7 +86,20 @@ impl<D> Default for FusedOperands<'_, D> {
     }
 }
 
-impl<D> FusedOperands<'_, D> {
+/// The arguments of a kernel with an epilogue: `(alpha, beta, c, ldc, bias, row_scales, col_scales)`.
+type EpilogueArguments<'a, D> =
+    (f32, f32, BufferRef<'a, D>, u32, BufferRef<'a, f32>, BufferRef<'a, f32>, BufferRef<'a, f32>);
+
+impl<'a, D: Copy> FusedOperands<'a, D> {
+    /// Returns the arguments of the kernel; those that its epilogue does not read are empty.
+    pub(super) fn arguments(&self) -> EpilogueArguments<'a, D> {
+        let Self { alpha, row_scales, col_scales, c, bias } = *self;
+        let (c, ldc, beta) = c.unwrap_or((BufferRef::empty(), 0, 0.0));
+        let [bias, row_scales, col_scales] =
+            [bias, row_scales, col_scales].map(|operand| operand.unwrap_or(BufferRef::empty()));
+        (alpha.unwrap_or(1.0), beta, c, ldc, bias, row_scales, col_scales)
+    }
+
     /// Returns the epilogue with these operands.
     pub(super) fn epilogue(&self) -> Epilogue {
         Epilogue {
@@ -190,12 +203,8 @@ where
     let factors = (a.rows(), b.rows());
     let matrices = Matrices::of(CALL, queue, shape, shape.n, factors, d.rows_mut(), Counts::ONE)?;
     let Matrices { shape, a, b, d, ldd, any, .. } = matrices;
-    let FusedOperands { alpha, row_scales, col_scales, c, bias } = *operands;
     let epilogue = operands.epilogue();
-    let (c, ldc, beta) = c.unwrap_or((BufferRef::empty(), 0, 0.0));
-    let [row_scales, col_scales, bias] =
-        [row_scales, col_scales, bias].map(|operand| operand.unwrap_or(BufferRef::empty()));
-    let alpha = alpha.unwrap_or(1.0);
+    let (alpha, beta, c, ldc, bias, row_scales, col_scales) = operands.arguments();
     let GemmShape { m, n, k, .. } = shape;
     let (of_a, of_b) = (a.buffer(), b.buffer());
     let called = queue.launch::<_, _, FusedGemmArgs<T, D>>(

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     kernels::{FusedGemmArgs, GemmResult},
-    run::{BufferRef, CallError, Called, Queue},
+    run::{CallError, Called, Queue},
     tiles::Convert,
 };
 
@@ -34,12 +34,9 @@ where
     let factors = (a.rows(), b.rows());
     let matrices = Matrices::of(CALL, queue, shape, shape.n, factors, d.rows_mut(), Counts::ONE)?;
     let Matrices { shape, a, b, d, ldd, any, .. } = matrices;
-    let (epilogue, FusedOperands { alpha, row_scales, col_scales, c, bias }) =
-        (operands.epilogue(), *operands);
-    let (c, ldc, beta) = c.unwrap_or((BufferRef::empty(), 0, 0.0));
-    let [row_scales, col_scales, bias] =
-        [row_scales, col_scales, bias].map(|operand| operand.unwrap_or(BufferRef::empty()));
-    let (alpha, GemmShape { m, n, k, .. }) = (alpha.unwrap_or(1.0), shape);
+    let epilogue = operands.epilogue();
+    let (alpha, beta, c, ldc, bias, row_scales, col_scales) = operands.arguments();
+    let GemmShape { m, n, k, .. } = shape;
     let (of_a, of_b) = (a.buffer(), b.buffer());
     let called = queue.launch::<_, _, FusedGemmArgs<T, D>>(
         CALL,

@@ -59,7 +59,7 @@ impl Gemm {
     }
 
     /// Returns the kernel of a target for the product of row-major matrices, in tiles of this size.
-    fn of_target(target: Target, tile: GemmTile) -> Self {
+    pub(super) fn of_target(target: Target, tile: GemmTile) -> Self {
         let gemm = Self { target, ..Self::new(tile) };
         if gemm.has_wgmma() { gemm } else { Self { schedule: Schedule::grouped(8), ..gemm } }
     }

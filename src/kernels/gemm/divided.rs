@@ -166,8 +166,7 @@ impl DividedGemm {
         let [m, n, _] = size;
         let tile = GemmTile::T64x64;
         let parts = (2 * u64::from(gpu.multiprocessors) / tile.count(m, n).max(1)).min(most.into()) as u32;
-        let schedule = crate::tiles::Schedule::grouped(8);
-        let gemm = Gemm { target, a, b, schedule, ..Gemm::new(tile) };
+        let gemm = Gemm { a, b, ..Gemm::of_target(target, tile) };
         (parts > 1 && target.features().contains(Features::AMPERE)).then_some(Self { gemm, parts })
     }
 

@@ -33,9 +33,7 @@ impl GpuKind {
             multiprocessors: device.multiprocessors(),
         }
     }
-}
 
-impl GpuKind {
     /// Returns whether another kind of GPU has the same compute capability and number of multiprocessors, so that mostly the same kernels are
     /// the fastest ones.
     pub(super) fn is_similar_to(&self, other: &Self) -> bool {

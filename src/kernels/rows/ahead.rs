@@ -23,6 +23,7 @@ const fn words_of_thread(tiling: RowTiling, bytes: u32) -> u32 {
 /// Returns whether the weights of elements of `bytes` bytes are copied to shared memory with a block's only row.
 pub(super) const fn keeps_weights_in_shared_memory(tiling: RowTiling, bytes: u32) -> bool {
     let RowTiling { rows, adjacent, unaligned, ahead, turns, .. } = tiling;
+    // Blocks that keep sums of any number of rows keep the weights of aligned and unaligned rows in registers.
     let only_row = ahead > 0 && if unaligned { turns < u32::MAX } else { turns <= 1 && rows == 1 };
     only_row && words_of_thread(tiling, bytes) <= HELD_WORDS && adjacent * bytes <= ALIGN
 }
