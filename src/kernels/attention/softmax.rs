@@ -45,9 +45,15 @@ impl<'k, const H: usize> Rescale<'k, H> {
     }
 }
 
-/// The maximum is updated only if a weight would exceed 2 to this power, which is greater than the power of the maximum's weight. Few steps update it, and all others leave the sums unchanged. The
-/// weights of a row remain within the exponent range of every type.
+/// The maximum is updated only if a weight would exceed 2 to this power, which is greater than the power of the maximum's weight. Few steps
+/// update it, and all others leave the sums unchanged. The weights of a row remain within the exponent range of every type.
 const MOST: f32 = 8.0;
+
+/// Returns an exponent relative to which the maximum's weight is 2 to the power of `lift`.
+#[track_caller]
+fn lowered(exponent: Val<'_, f32>, lift: f32) -> Val<'_, f32> {
+    if lift == 0.0 { exponent } else { exponent - lift }
+}
 
 impl<'k, const H: usize> Softmax<'k, H> {
     /// Starts without keys.
@@ -72,13 +78,8 @@ impl<'k, const H: usize> Softmax<'k, H> {
     /// Replaces the scores by their weights relative to the maximum, and adds these to the sums.
     #[track_caller]
     fn weights<const N: usize>(&mut self, scores: Rt<'k, f32, H, N>) -> Rt<'k, f32, H, N> {
-        let shift = shift(&self.max, self.factor);
-        let weights = scores
-            .mul_add(
-                self.factor,
-                &shift.map(|shift| if self.lift == 0.0 { -shift } else { -(shift - self.lift) }),
-            )
-            .exp2();
+        let shift = shift(&self.max, self.factor).map(|shift| -lowered(shift, self.lift));
+        let weights = scores.mul_add(self.factor, &shift).exp2();
         self.sums = weights.row_sum_in_lanes(self.sums.map(|sum| sum));
         weights
     }
@@ -115,7 +116,7 @@ impl<'k, const H: usize> Softmax<'k, H> {
     pub(super) fn finish(self, sink: Option<Val<'k, f32>>) -> (ColVec<'k, f32, H>, ColVec<'k, f32, H>) {
         let Self { k, factor, lift, max, sums } = self;
         let sums = Rt::<f32, H, 1>::row_sum_across_lanes(&sums);
-        let exponents = (max * factor).map(|exponent| if lift == 0.0 { exponent } else { exponent - lift });
+        let exponents = (max * factor).map(|exponent| lowered(exponent, lift));
         // Without keys, the weighted sum is 0 too.
         let divisor = |sums: &ColVec<'k, f32, H>| sums.map(|sum| sum.eq(0.0).select(1.0, sum));
         let Some(sink) = sink else {
