@@ -1,4 +1,4 @@
-//! The names of the interfaces: every function of CUDA 13 exists, and those that do nothing say so.
+//! The names of the interfaces: every function of CUDA 13 exists, and unsupported ones return an error.
 
 use std::collections::BTreeSet;
 use std::fs;

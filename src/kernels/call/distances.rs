@@ -105,7 +105,7 @@ impl<'a, T: TensorElement, D: TensorElement> Matrices<'a, T, D> {
 pub(super) struct Factor<'a, T> {
     memory: Memory<'a, T>,
     lines: Lines,
-    /// The distance between consecutive matrices; 0 if there is one.
+    /// The distance between consecutive matrices; 0 for a single matrix.
     pub(super) distance: u32,
     copied: Option<Arc<Picked>>,
 }

@@ -148,7 +148,7 @@ impl Gemm {
     ) -> Self {
         let average = m.div_ceil(groups.max(1));
         let heights = [16, 64, 128].into_iter().filter(|&rows| rows >= average.min(128));
-        // Each group has tiles of its own.
+        // Groups do not share tiles.
         let of_rows = |rows: u32| {
             let size = [m.saturating_add(groups.saturating_mul(rows / 2)), n, k];
             let gemm = Self::for_groups::<T>(MatrixOrder::Row, b, size, rows, gpu)?;
