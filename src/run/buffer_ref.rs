@@ -11,6 +11,9 @@ use super::{
     buffer::{Buffer, Store},
 };
 
+/// The addresses of allocations are multiples of this many bytes.
+const ALLOCATION_ALIGNMENT: u64 = 256;
+
 /// A buffer of elements `T` that a kernel reads. It can be created with `From` from a `&Buffer<T>`, or from cudarc's `&CudaSlice<U>` or
 /// `&CudaView<U>`, where `U` is storage for `T` (`StorageFor`).
 #[derive(Clone, Copy)]
@@ -60,11 +63,11 @@ impl<T> BufferRef<'_, T> {
         self.len == 0
     }
 
-    /// Returns whether the address is a multiple of `bytes`, a power of two up to 256. The addresses of allocations always are; a view of
-    /// an allocation may begin at any element.
+    /// Returns whether the address is a multiple of `bytes`, a power of two. The addresses of allocations are multiples of 256; a view of an
+    /// allocation may begin at any element.
     pub fn is_aligned(&self, bytes: u64) -> bool {
         match self.memory {
-            ReadMemory::None | ReadMemory::Store(_) => true,
+            ReadMemory::None | ReadMemory::Store(_) => ALLOCATION_ALIGNMENT.is_multiple_of(bytes),
             #[cfg(feature = "cuda")]
             ReadMemory::Slice(slice) => slice.is_aligned(bytes),
         }
