@@ -61,6 +61,7 @@ pub use launch::{LaunchConfig, PreparedLaunch};
 pub use module::{LoadOptions, Module};
 pub use probe::{CudaVersion, Driver, Unavailable, probe};
 pub use tensor_map::{
-    ElementType, L2Promotion, OutOfBounds, Swizzle, TensorMap, TensorMapError, TiledTensor,
+    ElementType, Im2colTensor, L2Promotion, OutOfBounds, Swizzle, TensorMap, TensorMapError, TiledTensor,
+    UncheckedMap,
 };
 pub use timing::{Timings, time};

@@ -84,7 +84,7 @@ pub use launched::{Details, Launched};
 pub use record::RecordError;
 #[cfg(feature = "sim")]
 pub use simulator::Simulator;
-pub use tensor_map::{Mapped, TensorBox};
+pub use tensor_map::{Mapped, PixelColumn, TensorBox};
 
 #[cfg(feature = "cuda")]
 pub use cuda_argument::{CudaArgument, CudaArguments, CudaLaunchArgs, StorageFor};

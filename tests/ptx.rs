@@ -29,6 +29,7 @@ mod ptx {
     mod running;
     mod running_bulk;
     mod running_hopper;
+    mod running_im2col;
     mod scopes;
     mod shared;
     mod table;

@@ -29,7 +29,7 @@ pub struct Args<'a> {
     guards: Vec<SyncOnDrop<'a>>,
     /// The first argument that belongs to another context.
     foreign: Option<usize>,
-    /// The start address of the buffer added last.
+    /// The start address of the buffer added last; none if it belongs to another context.
     last_address: Option<u64>,
 }
 
@@ -111,13 +111,7 @@ impl<'a> Args<'a> {
         buffer: &'a impl DevicePtr<T>,
         encode: impl FnOnce(u64) -> Result<TensorMap, E>,
     ) -> Result<&mut Self, E> {
-        if self.is_foreign(buffer.stream()) {
-            return Ok(self.bytes(&[0; 128]));
-        }
-        let (address, guard) = buffer.device_ptr(self.stream);
-        self.guards.push(guard);
-        self.last_address = Some(address);
-        Ok(self.value(encode(address)?))
+        self.read(buffer).as_map(encode)
     }
 
     /// Adds a tensor map of a buffer that the kernel writes, or reads and writes. In other respects, the method is like
@@ -130,13 +124,21 @@ impl<'a> Args<'a> {
         buffer: &'a mut impl DevicePtrMut<T>,
         encode: impl FnOnce(u64) -> Result<TensorMap, E>,
     ) -> Result<&mut Self, E> {
-        if self.is_foreign(buffer.stream()) {
-            return Ok(self.bytes(&[0; 128]));
-        }
-        let (address, guard) = buffer.device_ptr_mut(self.stream);
-        self.guards.push(guard);
-        self.last_address = Some(address);
-        Ok(self.value(encode(address)?))
+        self.write(buffer).as_map(encode)
+    }
+
+    /// Replaces the address of the last argument, a buffer, with a tensor map of the buffer. An address in another context is not encoded,
+    /// because the launch will be rejected.
+    pub(crate) fn as_map<E>(
+        &mut self,
+        encode: impl FnOnce(u64) -> Result<TensorMap, E>,
+    ) -> Result<&mut Self, E> {
+        let map = match self.last_address {
+            Some(address) => *encode(address)?.as_bytes(),
+            None => [0; 128],
+        };
+        self.slots.truncate(self.entries.pop().map_or(0, |(first, _)| first));
+        Ok(self.bytes(&map))
     }
 
     /// Returns whether the argument belongs to another context, and records it, so that the launch rejects it.
@@ -144,6 +146,7 @@ impl<'a> Args<'a> {
         let foreign = home.context() != self.stream.context();
         if foreign {
             self.foreign.get_or_insert(self.entries.len());
+            self.last_address = None;
         }
         foreign
     }

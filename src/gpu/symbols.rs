@@ -123,6 +123,23 @@ driver_api! {
         l2_promotion: c_uint,
         out_of_bounds: c_uint,
     );
+    fn cuTensorMapEncodeIm2col(
+        map: *mut c_void,
+        data_type: c_uint,
+        rank: u32,
+        address: *mut c_void,
+        dims: *const u64,
+        strides: *const u64,
+        lower_corner: *const c_int,
+        upper_corner: *const c_int,
+        channels: u32,
+        pixels: u32,
+        element_strides: *const u32,
+        interleave: c_uint,
+        swizzle: c_uint,
+        l2_promotion: c_uint,
+        out_of_bounds: c_uint,
+    );
 }
 
 /// The symbols that cudarc looks up for the calls behind [`Gpu`](super::Gpu), [`Args`](super::Args) and

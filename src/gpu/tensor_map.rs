@@ -127,13 +127,32 @@ pub struct TiledTensor {
     pub out_of_bounds: OutOfBounds,
 }
 
+/// A tensor of images in global memory, and the pixels that one copy in im2col mode moves (PTX ISA, "Im2col mode"). From the innermost, the
+/// dimensions are the channels, one to three spatial dimensions, and the images.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Im2colTensor {
+    /// The tensor. Its `box_dims` are the number of channels of a pixel, followed by ones.
+    pub tensor: TiledTensor,
+    /// For each spatial dimension, the first pixel of the bounding box, as an offset from the first pixel of the image.
+    pub lower_corner: Vec<i32>,
+    /// For each spatial dimension, the last pixel of the bounding box, as an offset from the last pixel of the image.
+    pub upper_corner: Vec<i32>,
+    /// The number of pixels that one copy moves, from 1 to 1024.
+    pub pixels: u32,
+}
+
+/// The maximum number of pixels of a copy in im2col mode.
+const MOST_PIXELS: u32 = 1024;
+
 /// Errors of a tensor map. All variants except `Call` are detected before the driver is called.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TensorMapError {
-    /// The tensor does not have 1 to 5 dimensions.
-    #[error("expected 1 to 5 dimensions, found {found}")]
+    /// The tensor does not have 1 to 5 dimensions, or 3 to 5 in im2col mode.
+    #[error("expected {least} to 5 dimensions, found {found}")]
     Rank {
+        /// The minimum.
+        least: usize,
         /// The number of dimensions.
         found: usize,
     },
@@ -162,6 +181,22 @@ pub enum TensorMapError {
         least: u64,
         /// The maximum.
         most: u64,
+    },
+    /// A corner of the bounding box of pixels is out of range.
+    #[error("corner of the box, dimension {dim}: expected {} to {}, found {found}", -limit, limit - 1)]
+    Corner {
+        /// The dimension.
+        dim: usize,
+        /// The offset.
+        found: i32,
+        /// The number of negative values.
+        limit: i32,
+    },
+    /// The number of pixels is out of range.
+    #[error("pixels of a copy: expected 1 to {MOST_PIXELS}, found {found}")]
+    Pixels {
+        /// The number of pixels.
+        found: u32,
     },
     /// The address is not a multiple of 16.
     #[error("address of the tensor: expected a multiple of 16, found {address:#x}")]
@@ -216,7 +251,7 @@ impl TiledTensor {
     pub fn check(&self) -> Result<(), TensorMapError> {
         let rank = self.dims.len();
         if rank == 0 || rank > 5 {
-            return Err(TensorMapError::Rank { found: rank });
+            return Err(TensorMapError::Rank { least: 1, found: rank });
         }
         for (what, expected, found) in [
             ("strides", rank - 1, self.strides.len()),
@@ -264,6 +299,39 @@ impl TiledTensor {
     }
 }
 
+impl Im2colTensor {
+    /// Checks every rule that does not depend on the device.
+    ///
+    /// # Errors
+    /// Returns the first violated rule.
+    pub fn check(&self) -> Result<(), TensorMapError> {
+        let rank = self.tensor.dims.len();
+        if !(3..=5).contains(&rank) {
+            return Err(TensorMapError::Rank { least: 3, found: rank });
+        }
+        self.tensor.check()?;
+        let pixel = self.tensor.box_dims.iter().skip(1).position(|&extent| extent != 1);
+        if let Some(dim) = pixel.map(|dim| dim + 1) {
+            let found = self.tensor.box_dims[dim].into();
+            return Err(TensorMapError::Range { what: "box extent", dim, found, least: 1, most: 1 });
+        }
+        // All corners share 32 bits of the map.
+        let (spatial, limit) = (rank - 2, [1 << 15, 1 << 7, 1 << 4][rank - 3]);
+        for (what, corner) in [("lower corner", &self.lower_corner), ("upper corner", &self.upper_corner)] {
+            if corner.len() != spatial {
+                return Err(TensorMapError::Length { what, rank, expected: spatial, found: corner.len() });
+            }
+            if let Some(at) = corner.iter().position(|offset| !(-limit..limit).contains(offset)) {
+                return Err(TensorMapError::Corner { dim: at + 1, found: corner[at], limit });
+            }
+        }
+        if !(1..=MOST_PIXELS).contains(&self.pixels) {
+            return Err(TensorMapError::Pixels { found: self.pixels });
+        }
+        Ok(())
+    }
+}
+
 fn check_range(
     what: &'static str,
     values: impl Iterator<Item = u64>,
@@ -298,10 +366,7 @@ impl TensorMap {
     /// Returns [`TensorMapError`].
     #[doc(alias = "cuTensorMapEncodeTiled")]
     pub fn encode(gpu: &Gpu, tensor: &TiledTensor) -> Result<Self, TensorMapError> {
-        let capability = gpu.properties().capability;
-        if capability < (9, 0) {
-            return Err(TensorMapError::NoTma { capability });
-        }
+        require_tma(gpu)?;
         tensor.check()?;
         gpu.bind()?;
         let mut map = Self([0; 128]);
@@ -326,8 +391,75 @@ impl TensorMap {
         Ok(map)
     }
 
+    /// Checks and encodes a map in im2col mode. As for [`encode`](Self::encode), the memory must stay allocated.
+    ///
+    /// # Errors
+    /// Returns [`TensorMapError`].
+    #[doc(alias = "cuTensorMapEncodeIm2col")]
+    pub fn encode_im2col(gpu: &Gpu, images: &Im2colTensor) -> Result<Self, TensorMapError> {
+        require_tma(gpu)?;
+        images.check()?;
+        gpu.bind()?;
+        let Im2colTensor { tensor, lower_corner, upper_corner, pixels } = images;
+        let mut map = Self([0; 128]);
+        // SAFETY: as in `encode`; each corner has an offset for each spatial dimension.
+        unsafe {
+            gpu.driver().api.cuTensorMapEncodeIm2col(
+                (&raw mut map).cast(),
+                tensor.element as u32,
+                tensor.dims.len() as u32,
+                std::ptr::without_provenance_mut::<c_void>(tensor.address as usize),
+                tensor.dims.as_ptr(),
+                tensor.strides.as_ptr(),
+                lower_corner.as_ptr(),
+                upper_corner.as_ptr(),
+                tensor.box_dims[0],
+                *pixels,
+                tensor.element_strides.as_ptr(),
+                0,
+                tensor.swizzle as u32,
+                tensor.l2_promotion as u32,
+                tensor.out_of_bounds as u32,
+            )
+        }?;
+        Ok(map)
+    }
+
+    /// Returns the map with these 128 bytes, such as those of a `CUtensorMap` that another library has encoded.
+    pub const fn from_bytes(bytes: [u8; 128]) -> Self {
+        Self(bytes)
+    }
+
     /// Returns the map's 128 bytes.
     pub fn as_bytes(&self) -> &[u8; 128] {
         &self.0
     }
+
+    /// Returns the argument of typed launches that passes this map for a tensor map parameter. Unlike that of
+    /// [`TensorBox::of`](crate::run::TensorBox::of), the tensor is not checked.
+    ///
+    /// # Safety
+    ///
+    /// In every launch with the argument, the map must be valid for the device, of elements of the parameter's type, with the dimensions and
+    /// the mode that the kernel uses. Until the kernel has completed, the tensor must be in live memory that nothing else writes, and, if the
+    /// kernel writes it, that nothing else accesses.
+    pub const unsafe fn assume_valid(self) -> UncheckedMap {
+        UncheckedMap(self)
+    }
+}
+
+/// A tensor map as an argument of typed launches; [`TensorMap::assume_valid`] returns it.
+#[derive(Clone, Copy, Debug)]
+pub struct UncheckedMap(TensorMap);
+
+impl UncheckedMap {
+    pub(crate) fn as_bytes(&self) -> &[u8; 128] {
+        self.0.as_bytes()
+    }
+}
+
+/// Checks that the device has TMA.
+fn require_tma(gpu: &Gpu) -> Result<(), TensorMapError> {
+    let capability = gpu.properties().capability;
+    if capability < (9, 0) { Err(TensorMapError::NoTma { capability }) } else { Ok(()) }
 }

@@ -10,11 +10,13 @@ use super::{
     plan::Seen,
     tensor_map::TensorBox,
 };
+#[cfg(feature = "cuda")]
+use crate::gpu::UncheckedMap;
 
 /// A value that may be passed for the kernel parameter `P`: `&Buffer<T>` or [`BufferRef<T>`](super::BufferRef) for [`In<T>`](In);
 /// `&mut Buffer<T>` or [`BufferMut<T>`](super::BufferMut) for [`Out<T>`](Out) and [`InOut<T>`](InOut); a scalar of the parameter's type for
-/// a scalar parameter; the result of [`TensorBox::of`](super::TensorBox::of) for a [`TensorMap`](crate::ptx::TensorMap); and an array of
-/// such values for an array of parameters.
+/// a scalar parameter; the result of [`TensorBox::of`](super::TensorBox::of) for a [`TensorMap`](crate::ptx::TensorMap), or, on a GPU, an
+/// `UncheckedMap`; and an array of such values for an array of parameters.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed for the kernel parameter `{P}`",
     label = "the kernel has `{P}` here",
@@ -54,8 +56,11 @@ pub(super) enum Kind<'a> {
     Empty,
     Read(&'a Store, usize),
     Write(&'a mut Store, usize),
-    ReadMap(&'a Store, usize, TensorBox),
-    WriteMap(&'a mut Store, usize, TensorBox),
+    /// A tensor in a buffer, which is passed as a tensor map.
+    Mapped(Box<Kind<'a>>, TensorBox),
+    /// A tensor map that the application has encoded.
+    #[cfg(feature = "cuda")]
+    UncheckedMap(UncheckedMap),
     /// Buffers of the application, for a launch on one of its streams.
     #[cfg(feature = "cuda")]
     ReadSlice(&'a dyn ReadSlice, usize),
@@ -69,19 +74,30 @@ impl Kind<'_> {
         match self {
             Kind::Number(number) => number.integer.map_or(Seen::Float, Seen::Integer),
             Kind::Empty => Seen::buffer(0),
-            Kind::Read(_, elements) | Kind::ReadMap(_, elements, _) => Seen::buffer(*elements),
-            Kind::Write(_, elements) | Kind::WriteMap(_, elements, _) => Seen::buffer(*elements),
+            Kind::Read(_, elements) => Seen::buffer(*elements),
+            Kind::Write(_, elements) => Seen::buffer(*elements),
+            Kind::Mapped(buffer, _) => buffer.seen(),
+            #[cfg(feature = "cuda")]
+            Kind::UncheckedMap(_) => Seen::UncheckedMap,
             #[cfg(feature = "cuda")]
             Kind::ReadSlice(_, elements) | Kind::WriteSlice(_, elements) => Seen::buffer(*elements),
+        }
+    }
+
+    /// Returns the memory of a buffer of this crate; none for other arguments, and for buffers of the application.
+    pub(super) fn store(&self) -> Option<&Store> {
+        match self {
+            Kind::Read(store, _) => Some(store),
+            Kind::Write(store, _) => Some(store),
+            Kind::Mapped(buffer, _) => buffer.store(),
+            _ => None,
         }
     }
 
     /// Checks the tensor map, if it is one, of parameter `index`.
     pub(super) fn check_map(&self, entry: &Entry, index: usize) -> Result<(), RunError> {
         match self {
-            Kind::ReadMap(_, elements, tensor) | Kind::WriteMap(_, elements, tensor) => {
-                tensor.check(entry, index, *elements)
-            }
+            Kind::Mapped(buffer, tensor) => tensor.check(entry, index, buffer.seen()),
             _ => Ok(()),
         }
     }

@@ -4,10 +4,10 @@ use cudarc::driver::{CudaSlice, CudaView, CudaViewMut};
 
 use crate::{
     gpu,
-    ptx::{B16, B32, B64, Element, In, InOut, Out, Params, numbers::*, storage_types, traits::Param},
+    ptx::{B16, B32, B64, Element, Entry, In, InOut, Out, Params, numbers::*, storage_types, traits::Param},
 };
 
-use super::{argument::IntoNumber, plan::Seen};
+use super::{argument::IntoNumber, error::RunError, plan::Seen, tensor_map::TensorBox};
 
 /// An element type of a buffer that stores elements of the kernel's type `T` bit for bit: for example, `f32` for `f32`, and `u16` or
 /// [`half::bf16`] for `bf16`.
@@ -32,7 +32,8 @@ storage_types! { storage }
 
 /// A value that may be passed for the kernel parameter `P` on a `CudaStream`: `&CudaSlice<U>` or `&CudaView<U>` for [`In<T>`](In), `&mut
 /// CudaSlice<U>` or `&mut CudaViewMut<U>` for [`Out<T>`](Out) and [`InOut<T>`](InOut), where `U` is [storage for](StorageFor) `T`; a scalar
-/// of the parameter's type for a scalar parameter, and an array of such values for an array of parameters.
+/// of the parameter's type for a scalar parameter; the result of [`TensorBox::of`] for one of these buffers, or an
+/// [`UncheckedMap`](gpu::UncheckedMap), for a [`TensorMap`](crate::ptx::TensorMap); and an array of such values for an array of parameters.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed for the kernel parameter `{P}`",
     label = "the kernel has `{P}` here",
@@ -65,9 +66,31 @@ pub trait CudaArguments<A: Params>: sealed::Sealed<A> {
 pub struct CudaLaunchArgs<'a> {
     pub(super) args: gpu::Args<'a>,
     pub(super) seen: Vec<Seen>,
+    pub(super) entry: &'a Entry,
+    pub(super) gpu: &'a gpu::Gpu,
+    /// Why the first argument that cannot be passed is rejected.
+    pub(super) error: Option<RunError>,
 }
 
 impl CudaLaunchArgs<'_> {
+    /// Replaces the buffer that was just added with the map of a tensor in it.
+    pub(super) fn map_buffer(&mut self, tensor: &TensorBox) {
+        let Some(seen) = self.seen.last() else { return };
+        let index = self.seen.len() - 1;
+        let encode = |address| tensor.encoded(self.gpu, self.entry, index, address);
+        let mapped =
+            tensor.check(self.entry, index, *seen).and_then(|()| self.args.as_map(encode).map(|_| ()));
+        if let Err(error) = mapped {
+            self.error.get_or_insert(error);
+        }
+    }
+
+    /// Adds a tensor map that the application has encoded.
+    pub(super) fn unchecked_map(&mut self, map: gpu::UncheckedMap) {
+        self.args.bytes(map.as_bytes());
+        self.seen.push(Seen::UncheckedMap);
+    }
+
     /// Records the buffer that was just added.
     fn see_buffer(&mut self, elements: usize) {
         let address = self.args.last_address().unwrap_or_default();
@@ -184,7 +207,7 @@ tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ L XL M XM N XN O XO 
 tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ L XL M XM N XN O XO P XP Q XQ R XR S XS T XT U XU V XV W XW X XX }
 tuples! { A XA B XB C XC D XD E XE F XF G XG H XH I XI J XJ L XL M XM N XN O XO P XP Q XQ R XR S XS T XT U XU V XV W XW X XX Y XY }
 
-mod sealed {
+pub(super) mod sealed {
     /// Restricts implementations to this crate, because the checks of a launch rely on the kinds of values.
     pub trait Sealed<P> {}
 

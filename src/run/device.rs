@@ -195,14 +195,11 @@ fn prepare<'k, 'a>(
     check_target(entry, &device.name(), device.capability())?;
     let seen = |(i, Value(arg)): (usize, &Value<'a>)| -> Result<Seen, RunError> {
         arg.check_map(entry, i)?;
-        let store = match arg {
-            Kind::Number(_) | Kind::Empty => return Ok(arg.seen()),
-            Kind::Read(store, _) | Kind::ReadMap(store, ..) => store,
-            Kind::Write(store, _) | Kind::WriteMap(store, ..) => &**store,
-            #[cfg(feature = "cuda")]
-            Kind::ReadSlice(..) | Kind::WriteSlice(..) => return Err(other_device(entry, i, device.name())),
-        };
-        let address = device.address(store).ok_or_else(|| other_device(entry, i, device.name()))?;
+        if !matches!(arg.seen(), Seen::Buffer { .. }) || matches!(arg, Kind::Empty) {
+            return Ok(arg.seen());
+        }
+        let address = arg.store().and_then(|store| device.address(store));
+        let address = address.ok_or_else(|| other_device(entry, i, device.name()))?;
         Ok(arg.seen().at(address))
     };
     let seen: Vec<Seen> = args.iter().enumerate().map(seen).collect::<Result<_, _>>()?;

@@ -168,19 +168,17 @@ pub(super) fn pass<'a>(
         Kind::Write(Store::Cuda(slice), _) => {
             args.write(slice);
         }
-        Kind::ReadMap(Store::Cuda(slice), _, tensor) => {
-            args.read_map(slice, |address| tensor.encoded(gpu, entry, index, address))?;
+        Kind::Mapped(buffer, tensor) => {
+            pass(args, gpu, entry, index, Value(*buffer))?;
+            args.as_map(|address| tensor.encoded(gpu, entry, index, address))?;
         }
-        Kind::WriteMap(Store::Cuda(slice), _, tensor) => {
-            args.write_map(slice, |address| tensor.encoded(gpu, entry, index, address))?;
+        Kind::UncheckedMap(map) => {
+            args.bytes(map.as_bytes());
         }
         Kind::ReadSlice(slice, _) => slice.read(args),
         Kind::WriteSlice(slice, _) => slice.write(args),
         #[cfg(feature = "sim")]
-        Kind::Read(Store::Simulated(_), _)
-        | Kind::Write(Store::Simulated(_), _)
-        | Kind::ReadMap(Store::Simulated(_), ..)
-        | Kind::WriteMap(Store::Simulated(_), ..) => {
+        Kind::Read(Store::Simulated(_), _) | Kind::Write(Store::Simulated(_), _) => {
             return Err(other_device(entry, index, gpu.properties().name.clone()));
         }
     }

@@ -175,15 +175,20 @@ impl<A: Params> Loaded<A> {
 
     /// Returns the configuration of a launch and its arguments with the tensor maps; none for an empty grid.
     fn planned<'a>(
-        &self,
+        &'a self,
         stream: &'a CudaStream,
         grid: Option<[u32; 3]>,
         args: impl CudaArguments<A> + 'a,
     ) -> Result<Option<(LaunchConfig, Args<'a>)>, RunError> {
         let count = self.entry.params.len();
         let all = Args::with_capacity(stream, count + self.entry.maps.len());
-        let mut passed = CudaLaunchArgs { args: all, seen: Vec::with_capacity(count) };
+        let seen = Vec::with_capacity(count);
+        let (entry, gpu) = (&self.entry, self.code.module.gpu());
+        let mut passed = CudaLaunchArgs { args: all, seen, entry, gpu, error: None };
         args.pass(&mut passed);
+        if let Some(error) = passed.error {
+            return Err(error);
+        }
         let plan = plan(&self.entry, &passed.seen, grid, self.code.resident)?;
         if plan.is_empty() {
             return Ok(None);

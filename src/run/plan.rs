@@ -16,6 +16,9 @@ pub(super) enum Seen {
     Integer(i128),
     /// A floating-point number.
     Float,
+    /// A tensor map that the application has encoded.
+    #[cfg(feature = "cuda")]
+    UncheckedMap,
     Buffer {
         address: u64,
         elements: u64,

@@ -8,14 +8,13 @@ use std::{
 
 use serde_json::{Value as Json, json};
 
-#[cfg(feature = "cuda")]
-use super::device::other_device;
 use super::{
     argument::{Kind, Number, Value},
     buffer::Store,
-    device::{Device, Request},
+    device::{Device, Request, other_device},
     error::RunError,
-    tensor_map::TensorBox,
+    plan::Seen,
+    tensor_map::{PixelColumn, TensorBox},
 };
 use crate::ptx::{ParamDecl, SwizzleMode};
 
@@ -33,6 +32,15 @@ pub enum RecordError {
         path: PathBuf,
         /// The system's error.
         source: io::Error,
+    },
+    /// A parameter is a tensor map that the application has encoded: the tensor that it describes is not known.
+    #[cfg(feature = "cuda")]
+    #[error(
+        "parameter `{parameter}`: expected a `TensorBox` in a buffer, found an `UncheckedMap`, which cannot be recorded"
+    )]
+    UncheckedMap {
+        /// The parameter name.
+        parameter: String,
     },
 }
 
@@ -53,14 +61,15 @@ pub(super) fn record(
             Kind::Empty => arguments.push(json!({"kind": "scalar", "dtype": "u64", "value": 0})),
             Kind::Read(store, elements) => arguments.push(buffer(store, *elements, false)?),
             Kind::Write(store, elements) => arguments.push(buffer(store, *elements, true)?),
-            Kind::ReadMap(store, elements, tensor) => {
-                mapped.push(buffer(store, *elements, false)?);
+            Kind::Mapped(of, tensor) => {
+                let (Some(store), Seen::Buffer { elements, .. }) = (of.store(), of.seen()) else {
+                    return Err(other_device(entry, arguments.len(), device.name()).into());
+                };
+                mapped.push(buffer(store, elements as usize, param.kind.is_written())?);
                 arguments.push(tensor_map(param, tensor));
             }
-            Kind::WriteMap(store, elements, tensor) => {
-                mapped.push(buffer(store, *elements, true)?);
-                arguments.push(tensor_map(param, tensor));
-            }
+            #[cfg(feature = "cuda")]
+            Kind::UncheckedMap(_) => return Err(RecordError::UncheckedMap { parameter: param.name.clone() }),
             #[cfg(feature = "cuda")]
             Kind::ReadSlice(..) | Kind::WriteSlice(..) => {
                 return Err(other_device(entry, arguments.len(), device.name()).into());
@@ -114,7 +123,7 @@ fn tensor_map(param: &ParamDecl, tensor: &TensorBox) -> Json {
         SwizzleMode::B64 => "64B",
         SwizzleMode::B128 => "128B",
     };
-    json!({
+    let mut map = json!({
         "kind": "tensormap",
         "of": param.name,
         "dims": tensor.dims,
@@ -124,7 +133,11 @@ fn tensor_map(param: &ParamDecl, tensor: &TensorBox) -> Json {
         "element_strides": tensor.element_strides,
         "swizzle": swizzle,
         "oob_fill": if tensor.nan_fill { "nan" } else { "none" },
-    })
+    });
+    if let Some(PixelColumn { lower_corner, upper_corner, pixels }) = &tensor.column {
+        map["im2col"] = json!({"lower_corner": lower_corner, "upper_corner": upper_corner, "pixels": pixels});
+    }
+    map
 }
 
 /// Returns the element type as `case.json` names it: packed pairs and raw bits are unsigned integers.

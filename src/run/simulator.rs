@@ -20,7 +20,7 @@ use super::{
     device::{Backend, Device, Request},
     error::{KernelFindings, RunError},
     launched::{Details, Launched},
-    tensor_map::{STAND_IN_BYTES, TensorBox},
+    tensor_map::STAND_IN_BYTES,
 };
 
 /// A simulated GPU with its own memory. Kernels stay decoded for later launches.
@@ -110,19 +110,13 @@ impl Simulator {
 
     /// Returns argument `index` as the bytes of its parameter.
     fn argument(&self, entry: &Entry, index: usize, value: &Value<'_>) -> Result<Arg, RunError> {
-        let map = |store, tensor: &TensorBox| {
-            let address = self.address(store).unwrap_or_default();
-            tensor.simulated(entry, index, address).map(Arg::bytes)
-        };
+        let address = value.0.store().and_then(|store| self.address(store)).unwrap_or_default();
         Ok(match &value.0 {
             Kind::Number(number) => Arg::bytes(&number.bytes()[..number.bytes]),
-            Kind::Empty => Arg::from(0u64),
-            Kind::Read(store, _) => Arg::from(self.address(store).unwrap_or_default()),
-            Kind::Write(store, _) => Arg::from(self.address(store).unwrap_or_default()),
-            Kind::ReadMap(store, _, tensor) => map(store, tensor)?,
-            Kind::WriteMap(store, _, tensor) => map(store, tensor)?,
+            Kind::Empty | Kind::Read(..) | Kind::Write(..) => Arg::from(address),
+            Kind::Mapped(_, tensor) => Arg::bytes(tensor.simulated(entry, index, address)?),
             #[cfg(feature = "cuda")]
-            Kind::ReadSlice(..) | Kind::WriteSlice(..) => {
+            Kind::ReadSlice(..) | Kind::WriteSlice(..) | Kind::UncheckedMap(_) => {
                 return Err(other_device(entry, index, self.name()));
             }
         })

@@ -1,24 +1,26 @@
 //! Tensor maps as arguments: a tensor in a buffer, encoded by the launch.
 
-use arrayvec::ArrayVec;
+mod buffer_box;
+mod mapped;
 
 #[cfg(feature = "cuda")]
 use crate::gpu;
-use crate::ptx::{Dim, Element, Entry, In, InOut, Out, ParamKind, SwizzleMode, TensorMap};
+use crate::ptx::{Entry, ParamKind, SwizzleMode};
 #[cfg(feature = "sim")]
 use crate::sim;
 
 use super::{
-    argument::{Argument, Kind, Value, sealed::Sealed},
-    buffer::Buffer,
     error::RunError,
-    plan::parameter_name,
+    plan::{Seen, parameter_name},
 };
+
+pub(super) use buffer_box::{BufferBox, STAND_IN_BYTES, buffer_box};
+pub use mapped::Mapped;
 
 /// A tensor in a buffer, and the box that one copy moves. Dimension 0 is the innermost dimension, along which elements are adjacent.
 ///
-/// [`of`](Self::of) converts it to an argument for a [`TensorMap`] parameter; the launch checks that the tensor is in the buffer, and
-/// encodes the map. Launches on a [`Device`](super::Device) accept this argument; kernels loaded for an application's own streams do not.
+/// [`of`](Self::of) converts it to an argument for a [`TensorMap`](crate::ptx::TensorMap) parameter; the launch checks that the tensor is in
+/// the buffer, and encodes the map.
 ///
 /// ```
 /// use warpwright::{prelude::*, ptx::{Hints, TensorMap}, run::{Device, Simulator, TensorBox}};
@@ -61,6 +63,24 @@ pub struct TensorBox {
     pub swizzle: SwizzleMode,
     /// Whether floating-point elements that are out of bounds are NaN instead of zero.
     pub nan_fill: bool,
+    /// In im2col mode, the pixels that one copy moves. The first number of `box_dims` is then that of the channels of a pixel, and the others
+    /// are 1.
+    pub column: Option<PixelColumn>,
+}
+
+/// The pixels that one copy in im2col mode moves (PTX ISA, "Im2col mode"). From the innermost, the dimensions of the tensor are the channels,
+/// one to three spatial dimensions, and the images. The copy moves `pixels` pixels of the bounding boxes of the images, in order, from the
+/// pixel at its coordinates on.
+#[doc(alias = "im2col")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PixelColumn {
+    /// For each spatial dimension, the first pixel of the bounding box, as an offset from the first pixel of the image: minus the padding
+    /// of a convolution.
+    pub lower_corner: Vec<i32>,
+    /// For each spatial dimension, the last pixel of the bounding box, as an offset from the last pixel of the image.
+    pub upper_corner: Vec<i32>,
+    /// The number of pixels, from 1 to 1024.
+    pub pixels: u32,
 }
 
 impl TensorBox {
@@ -72,7 +92,35 @@ impl TensorBox {
             strides.push(strides.last().unwrap_or(&1).saturating_mul(*dim));
         }
         let element_strides = vec![1; dims.len()];
-        Self { dims, strides, box_dims, element_strides, swizzle: SwizzleMode::None, nan_fill: false }
+        Self {
+            dims,
+            strides,
+            box_dims,
+            element_strides,
+            swizzle: SwizzleMode::None,
+            nan_fill: false,
+            column: None,
+        }
+    }
+
+    /// Returns a contiguous tensor of images and the `channels` channels of the pixels that one copy in im2col mode moves, without a swizzle.
+    ///
+    /// ```
+    /// use warpwright::run::{PixelColumn, TensorBox};
+    ///
+    /// // 8 images of 20×30 pixels with 16 channels, for a convolution with 3×3 filters and a padding of 1: a copy moves 64 pixels.
+    /// let column = PixelColumn { lower_corner: vec![-1; 2], upper_corner: vec![-1; 2], pixels: 64 };
+    /// let images = TensorBox::im2col([16, 30, 20, 8], 16, column);
+    /// assert_eq!(images.box_dims, [16, 1, 1, 1]);
+    /// ```
+    #[doc(alias = "cuTensorMapEncodeIm2col")]
+    pub fn im2col(dims: impl Into<Vec<u64>>, channels: u32, column: PixelColumn) -> Self {
+        let dims = dims.into();
+        let mut box_dims = vec![1; dims.len()];
+        if let Some(first) = box_dims.first_mut() {
+            *first = channels;
+        }
+        Self { column: Some(column), ..Self::new(dims, box_dims) }
     }
 
     /// Sets the strides in elements along dimensions 1 and up.
@@ -104,13 +152,15 @@ impl TensorBox {
         Some((strides, span))
     }
 
-    /// Checks the map of parameter `index` against the kernel's use of it and a buffer of `elements` elements.
-    pub(super) fn check(&self, entry: &Entry, index: usize, elements: usize) -> Result<(), RunError> {
+    /// Checks the map of parameter `index` against the kernel's use of it and the buffer.
+    pub(super) fn check(&self, entry: &Entry, index: usize, buffer: Seen) -> Result<(), RunError> {
         let refuse = |why| Err(refusal(entry, index, why));
         let Some(param) = entry.params.get(index) else { return Ok(()) };
+        let mode = |im2col| if im2col { "in im2col mode" } else { "in tiled mode" };
         for used in entry.map_uses.iter().filter(|used| used.parameter == index) {
-            if used.im2col {
-                return refuse("expected a tensor map in im2col mode, found one of boxes".into());
+            if used.im2col != self.column.is_some() {
+                let (expected, found) = (mode(used.im2col), mode(self.column.is_some()));
+                return refuse(format!("expected a tensor map {expected}, found one {found}"));
             }
             if used.rank != self.dims.len() {
                 return refuse(format!(
@@ -140,7 +190,8 @@ impl TensorBox {
                 parameter: parameter_name(entry, index),
             });
         };
-        let (expected, found) = (bytes.div_ceil(param.element_bytes.into()), elements as u64);
+        let Seen::Buffer { elements: found, .. } = buffer else { return Ok(()) };
+        let expected = bytes.div_ceil(param.element_bytes.into());
         if found < expected {
             let (kernel, parameter) = (entry.name.clone(), parameter_name(entry, index));
             return Err(RunError::TooShort { kernel, parameter, expected, found });
@@ -165,22 +216,37 @@ impl TensorBox {
             (_, 4) => Ty::U32,
             _ => Ty::U64,
         };
-        let map = sim::TensorMap {
-            ty,
-            address,
-            dims: self.dims.clone(),
-            strides: self.bytes(element.element_bytes).unwrap_or_default().0,
-            tile: self.box_dims.clone(),
-            element_strides: self.element_strides.clone(),
-            swizzle: match self.swizzle {
-                SwizzleMode::None => TensorSwizzle::None,
-                SwizzleMode::B32 => TensorSwizzle::B32,
-                SwizzleMode::B64 => TensorSwizzle::B64,
-                SwizzleMode::B128 => TensorSwizzle::B128,
-            },
-            nan_fill: self.nan_fill,
+        let strides = self.bytes(element.element_bytes).unwrap_or_default().0;
+        let swizzle = match self.swizzle {
+            SwizzleMode::None => TensorSwizzle::None,
+            SwizzleMode::B32 => TensorSwizzle::B32,
+            SwizzleMode::B64 => TensorSwizzle::B64,
+            SwizzleMode::B128 => TensorSwizzle::B128,
         };
-        map.encode().map_err(|why| refusal(entry, index, why.to_string()))
+        let (dims, element_strides, nan_fill) =
+            (self.dims.clone(), self.element_strides.clone(), self.nan_fill);
+        let encoded = match &self.column {
+            None => {
+                let tile = self.box_dims.clone();
+                sim::TensorMap { ty, address, dims, strides, tile, element_strides, swizzle, nan_fill }
+                    .encode()
+            }
+            Some(PixelColumn { lower_corner, upper_corner, pixels }) => sim::Im2colMap {
+                ty,
+                address,
+                dims,
+                strides,
+                lower_corner: lower_corner.clone(),
+                upper_corner: upper_corner.clone(),
+                channels: self.box_dims.first().copied().unwrap_or_default(),
+                pixels: *pixels,
+                element_strides,
+                swizzle,
+                nan_fill,
+            }
+            .encode(),
+        };
+        encoded.map_err(|why| refusal(entry, index, why.to_string()))
     }
 
     /// Encodes the map of parameter `index` for a tensor at `address` in the GPU's memory.
@@ -222,144 +288,17 @@ impl TensorBox {
             l2_promotion: L2Promotion::B128,
             out_of_bounds: if self.nan_fill { OutOfBounds::Nan } else { OutOfBounds::Zero },
         };
-        gpu::TensorMap::encode(gpu, &tensor).map_err(|why| refusal(entry, index, why.to_string()))
+        let encoded = match self.column.clone() {
+            None => gpu::TensorMap::encode(gpu, &tensor),
+            Some(PixelColumn { lower_corner, upper_corner, pixels }) => {
+                let images = gpu::Im2colTensor { tensor, lower_corner, upper_corner, pixels };
+                gpu::TensorMap::encode_im2col(gpu, &images)
+            }
+        };
+        encoded.map_err(|why| refusal(entry, index, why.to_string()))
     }
-}
-
-/// The maximum number of dimensions of a tensor map.
-const MOST_DIMS: usize = 5;
-
-/// The tensor of a map that the launch creates and the kernel's box. It determines the map: kernels with the same text share encoded maps.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct BufferBox {
-    /// The index of the map among those of the kernel.
-    map: usize,
-    /// The start address of the buffer.
-    address: u64,
-    /// The number of elements along each dimension.
-    dims: ArrayVec<u64, MOST_DIMS>,
-    /// The strides in elements along dimensions 1 and up.
-    strides: ArrayVec<u64, MOST_DIMS>,
-    /// The type of the elements, by its Rust name.
-    element: &'static str,
-    /// The elements of the box along each dimension.
-    box_dims: ArrayVec<u32, MOST_DIMS>,
-    /// The swizzle in shared memory.
-    swizzle: SwizzleMode,
-    /// Whether the tensor has no elements. It cannot have a map: the launch passes the map of one zero, or of one element that may be
-    /// written, in memory that it allocates.
-    pub(super) is_empty: bool,
-}
-
-/// The bytes of that memory: the zero in the first half, the written element in the second.
-pub(super) const STAND_IN_BYTES: usize = 256;
-
-impl BufferBox {
-    /// Returns the index of the buffer's parameter.
-    pub(super) fn parameter(&self, entry: &Entry) -> usize {
-        entry.maps[self.map].parameter
-    }
-
-    /// Returns the address of the tensor, where `stand_in` is that of the memory for tensors without elements.
-    pub(super) fn address(&self, entry: &Entry, stand_in: u64) -> u64 {
-        let written = entry.params.get(self.parameter(entry)).is_some_and(|param| param.kind.is_written());
-        match (self.is_empty, written) {
-            (false, _) => self.address,
-            (true, false) => stand_in,
-            (true, true) => stand_in + STAND_IN_BYTES as u64 / 2,
-        }
-    }
-
-    /// Returns the tensor with the box of the kernel.
-    pub(super) fn tensor(&self) -> TensorBox {
-        TensorBox {
-            strides: self.strides.to_vec(),
-            swizzle: self.swizzle,
-            ..TensorBox::new(self.dims.to_vec(), self.box_dims.to_vec())
-        }
-    }
-}
-
-/// The maximum number of coordinates along a dimension: those of tensor copies are signed.
-const MOST_COORDINATES: u64 = 1 << 31;
-
-/// Evaluates map `index` of the kernel for a buffer at `address`; `parameter(i)` is the value of integer parameter `i`.
-pub(super) fn buffer_box(
-    entry: &Entry,
-    index: usize,
-    address: u64,
-    parameter: &impl Fn(usize) -> u64,
-) -> Result<BufferBox, RunError> {
-    let map = &entry.maps[index];
-    let evaluate = |dims: &[Dim]| -> Option<ArrayVec<u64, MOST_DIMS>> {
-        dims.iter().map(|dim| dim.evaluate(parameter)).collect()
-    };
-    let refuse = |why: String| refusal(entry, map.parameter, why);
-    let (Some(mut dims), Some(mut strides)) = (evaluate(&map.dims), evaluate(&map.strides)) else {
-        return Err(refuse("expected extents of at most 64 bits".into()));
-    };
-    if let Some(found) = dims.iter().find(|&&dim| dim > MOST_COORDINATES) {
-        return Err(refuse(format!(
-            "expected at most {MOST_COORDINATES} coordinates along a dimension, found {found}"
-        )));
-    }
-    let is_empty = dims.contains(&0);
-    if is_empty {
-        dims.fill(1);
-    }
-    let (element, size) =
-        entry.params.get(map.parameter).map_or(("", 1), |param| (param.element, param.element_bytes.into()));
-    for (stride, dim) in strides.iter_mut().zip(&dims[1..]) {
-        if *dim == 1 {
-            // There is no second coordinate, so any stride will do.
-            *stride = (*stride * size).next_multiple_of(16).max(16) / size;
-        } else if (*stride * size) % 16 != 0 {
-            let bytes = *stride * size;
-            return Err(refuse(format!(
-                "expected rows that are a multiple of 16 bytes apart, found {bytes} bytes"
-            )));
-        }
-    }
-    let (box_dims, swizzle) = (map.box_dims.iter().copied().collect(), map.swizzle);
-    Ok(BufferBox { map: index, address, dims, strides, element, box_dims, swizzle, is_empty })
 }
 
 fn refusal(entry: &Entry, index: usize, why: String) -> RunError {
     RunError::TensorMap { kernel: entry.name.clone(), parameter: parameter_name(entry, index), why }
 }
-
-/// A tensor in a buffer as an argument of a launch; [`TensorBox::of`] returns it.
-#[derive(Debug)]
-pub struct Mapped<B> {
-    tensor: TensorBox,
-    buffer: B,
-}
-
-impl<T: Element> Sealed<TensorMap<In<T>>> for Mapped<&Buffer<T>> {}
-
-impl<T: Element> Argument<TensorMap<In<T>>> for Mapped<&Buffer<T>> {
-    fn pass<'a>(self, to: &mut Vec<Value<'a>>)
-    where
-        Self: 'a,
-    {
-        to.push(Value(Kind::ReadMap(&self.buffer.store, self.buffer.len(), self.tensor)));
-    }
-}
-
-macro_rules! written {
-    ($($marker:ident)*) => {$(
-        impl<T: Element> Sealed<TensorMap<$marker<T>>> for Mapped<&mut Buffer<T>> {}
-
-        impl<T: Element> Argument<TensorMap<$marker<T>>> for Mapped<&mut Buffer<T>> {
-            fn pass<'a>(self, to: &mut Vec<Value<'a>>)
-            where
-                Self: 'a,
-            {
-                let elements = self.buffer.len();
-                to.push(Value(Kind::WriteMap(&mut self.buffer.store, elements, self.tensor)));
-            }
-        }
-    )*};
-}
-
-written! { Out InOut }

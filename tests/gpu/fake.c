@@ -256,4 +256,16 @@ API cuTensorMapEncodeTiled(void *map, unsigned type, unsigned rank, void *addres
     memset(map, 7, 128);
     return (uintptr_t)map % 64 ? INVALID_VALUE : OK;
 }
+
+API cuTensorMapEncodeIm2col(void *map, unsigned type, unsigned rank, void *address, const uint64_t *dims,
+                            const uint64_t *strides, const int *lower, const int *upper, unsigned channels,
+                            unsigned pixels, const unsigned *steps, unsigned interleave, unsigned swizzle, unsigned l2,
+                            unsigned oob) {
+    printf("im2col map type %u rank %u address %zu dims %u,%u,%u stride %u,%u corners %d,%d channels %u pixels %u steps %u,%u modes "
+           "%u,%u,%u,%u\n",
+           type, rank, (size_t)address, (unsigned)dims[0], (unsigned)dims[1], (unsigned)dims[2], (unsigned)strides[0],
+           (unsigned)strides[1], lower[0], upper[0], channels, pixels, steps[0], steps[1], interleave, swizzle, l2, oob);
+    memset(map, 9, 128);
+    return (uintptr_t)map % 64 ? INVALID_VALUE : OK;
+}
 #endif

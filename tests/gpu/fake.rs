@@ -335,7 +335,9 @@ fn tensor_maps() {
     assert_eq!(
         printed,
         "tensor map type 9 rank 2 address 4096 dims 100,50 stride 208 box 64,32 steps 1,1 modes 0,3,2,0
-[7, 7]"
+[7, 7]
+im2col map type 9 rank 3 address 4096 dims 64,50,4 stride 128,6400 corners -1,2 channels 32 pixels 100 steps 1,1 modes 0,3,2,0
+[9, 9]"
     );
     let Some(printed) = run("child_tensor_map", &["CAPABILITY=8"]) else { return };
     assert_eq!(printed, "expected a device of compute capability 9.0 or later for tensor maps, found 8.0");
@@ -347,6 +349,8 @@ fn child_tensor_map() {
     let Some(gpu) = fake_gpu() else { return };
     match TensorMap::encode(&gpu, &super::tensor_map::matrix()) {
         Ok(map) => println!("{:?}", [map.as_bytes()[0], map.as_bytes()[127]]),
-        Err(error) => println!("{error}"),
+        Err(error) => return println!("{error}"),
     }
+    let map = TensorMap::encode_im2col(&gpu, &super::tensor_map::images()).expect("every rule is kept");
+    println!("{:?}", [map.as_bytes()[0], map.as_bytes()[127]]);
 }

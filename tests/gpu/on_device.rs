@@ -291,4 +291,8 @@ fn tensor_map() {
         change(&mut edge);
         TensorMap::encode(&gpu, &edge).unwrap_or_else(|error| panic!("{error}: {edge:?}"));
     }
+    let mut images = super::tensor_map::images();
+    images.tensor.address = address;
+    let map = TensorMap::encode_im2col(&gpu, &images).unwrap_or_else(|error| panic!("{error}: {images:?}"));
+    assert_ne!(map.as_bytes(), &[0; 128]);
 }

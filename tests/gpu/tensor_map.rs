@@ -1,7 +1,7 @@
 //! Each rule of a tensor map, at its limit and beyond it.
 
 use pretty_assertions::assert_eq;
-use warpwright::gpu::{ElementType, L2Promotion, OutOfBounds, Swizzle, TiledTensor};
+use warpwright::gpu::{ElementType, Im2colTensor, L2Promotion, OutOfBounds, Swizzle, TiledTensor};
 
 /// A 50×100 bf16 matrix with rows of 208 bytes, taken in 32×64 boxes.
 pub(super) fn matrix() -> TiledTensor {
@@ -77,4 +77,84 @@ fn every_rule_rejects_the_value_past_its_limit() {
     );
     let nan_u16 = |t: &mut TiledTensor| (t.element, t.out_of_bounds) = (ElementType::U16, OutOfBounds::Nan);
     assert_eq!(complaint(nan_u16), "NaN fill: expected floating-point elements, found U16");
+}
+
+/// 4 images of 50 pixels with 64 channels of bf16; a copy moves 32 channels of 100 pixels.
+pub(super) fn images() -> Im2colTensor {
+    let tensor = TiledTensor {
+        dims: vec![64, 50, 4],
+        strides: vec![128, 6400],
+        box_dims: vec![32, 1, 1],
+        element_strides: vec![1; 3],
+        ..matrix()
+    };
+    Im2colTensor { tensor, lower_corner: vec![-1], upper_corner: vec![2], pixels: 100 }
+}
+
+/// Changes the images to those with `spatial` spatial dimensions.
+fn of_rank(images: &mut Im2colTensor, spatial: usize) {
+    let tensor = &mut images.tensor;
+    tensor.dims = vec![64; spatial + 2];
+    tensor.strides = vec![128; spatial + 1];
+    tensor.box_dims = vec![1; spatial + 2];
+    tensor.box_dims[0] = 32;
+    tensor.element_strides = vec![1; spatial + 2];
+    images.lower_corner = vec![0; spatial];
+    images.upper_corner = vec![0; spatial];
+}
+
+#[test]
+fn every_rule_of_im2col_accepts_its_limit() {
+    let accepted = |change: &dyn Fn(&mut Im2colTensor)| {
+        let mut changed = images();
+        change(&mut changed);
+        assert_eq!(changed.check(), Ok(()), "{changed:?}");
+    };
+    accepted(&|_| {});
+    accepted(&|images| images.pixels = 1024);
+    for (spatial, limit) in [(1, 1 << 15), (2, 1 << 7), (3, 1 << 4)] {
+        accepted(&|images| {
+            of_rank(images, spatial);
+            images.lower_corner[spatial - 1] = -limit;
+            images.upper_corner[spatial - 1] = limit - 1;
+        });
+    }
+}
+
+#[test]
+fn every_rule_of_im2col_rejects_the_value_past_its_limit() {
+    let complaint = |change: &dyn Fn(&mut Im2colTensor)| {
+        let mut changed = images();
+        change(&mut changed);
+        changed.check().expect_err("this breaks a rule").to_string()
+    };
+    assert_eq!(complaint(&|images| of_rank(images, 0)), "expected 3 to 5 dimensions, found 2");
+    assert_eq!(complaint(&|images| of_rank(images, 4)), "expected 3 to 5 dimensions, found 6");
+    assert_eq!(
+        complaint(&|images| images.tensor.address += 8),
+        "address of the tensor: expected a multiple of 16, found 0x1008"
+    );
+    assert_eq!(
+        complaint(&|images| images.tensor.box_dims[2] = 2),
+        "box extent of dimension 2: expected 1 to 1, found 2"
+    );
+    assert_eq!(
+        complaint(&|images| images.upper_corner.push(0)),
+        "upper corner: expected 1 values for 3 dimensions, found 2"
+    );
+    for (spatial, limit) in [(1, 1 << 15), (2, 1 << 7), (3, 1 << 4)] {
+        let range = format!("corner of the box, dimension {spatial}: expected {} to {}", -limit, limit - 1);
+        let lower = complaint(&|images| {
+            of_rank(images, spatial);
+            images.lower_corner[spatial - 1] = -limit - 1;
+        });
+        assert_eq!(lower, format!("{range}, found {}", -limit - 1));
+        let upper = complaint(&|images| {
+            of_rank(images, spatial);
+            images.upper_corner[spatial - 1] = limit;
+        });
+        assert_eq!(upper, format!("{range}, found {limit}"));
+    }
+    assert_eq!(complaint(&|images| images.pixels = 0), "pixels of a copy: expected 1 to 1024, found 0");
+    assert_eq!(complaint(&|images| images.pixels = 1025), "pixels of a copy: expected 1 to 1024, found 1025");
 }

@@ -11,7 +11,7 @@ use warpwright::{
 use crate::devices;
 
 /// The simulator, and the GPU if it is of sm_90a.
-fn hopper() -> Vec<AnyDevice> {
+pub(super) fn hopper() -> Vec<AnyDevice> {
     let runs = |device: &AnyDevice| !matches!(device, AnyDevice::Gpu(_)) || device.capability() == (9, 0);
     devices::all().into_iter().filter(runs).collect()
 }

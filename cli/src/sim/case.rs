@@ -144,11 +144,22 @@ pub(super) struct TensorMap {
     pub(super) swizzle: Json,
     #[serde(default)]
     pub(super) oob_fill: Json,
+    /// In im2col mode, the pixels that a copy moves; `box` is then the number of channels of a pixel, followed by ones.
+    pub(super) im2col: Option<PixelColumn>,
     /// A hint that does not affect the copied data.
     #[serde(default, rename = "l2_promotion")]
     _l2_promotion: IgnoredAny,
     #[serde(default, rename = "name")]
     _name: IgnoredAny,
+}
+
+/// The pixels that a copy moves, with the terms of `cuTensorMapEncodeIm2col`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PixelColumn {
+    pub(super) lower_corner: Vec<i32>,
+    pub(super) upper_corner: Vec<i32>,
+    pub(super) pixels: u32,
 }
 
 /// A variable of the module: written before the launch if it has a file, read afterwards if it is an output.

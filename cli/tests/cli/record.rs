@@ -7,7 +7,7 @@ use pretty_assertions::assert_eq;
 use warpwright::{
     prelude::*,
     ptx::{Element, Hints, ReduceOp, SwizzleMode, TensorMap},
-    run::{Device, RecordError, Simulator, TensorBox},
+    run::{Device, PixelColumn, RecordError, Simulator, TensorBox},
     tiles::{Schedule, consumers, producer},
 };
 
@@ -110,6 +110,43 @@ fn mapped() -> Kernel<Mapped> {
         }
     })
     .expect("it builds")
+}
+
+/// Copies 16 pixels with 4 channels, from pixel (−1, −1) of the first image on, shifted by one column.
+fn pixels() -> Kernel<(TensorMap<In<f32>>, Out<f32>)> {
+    Kernel::<(TensorMap<In<f32>>, Out<f32>)>::build("pixels(x, y)", Target::SM_90, |k, (x, y)| {
+        let block = k.block([64]);
+        k.grid([1]);
+        let (tile, full) = (k.shared_aligned::<f32>(64, 128), k.mbarriers(1));
+        k.if_(block.thread().eq(0), || {
+            full.init(1);
+            k.fence_mbarrier_init();
+            full.arrive_expect_tx(64 * 4);
+            x.load_im2col(tile, [0, -1, -1, 0], [1, 0], full, Hints::default());
+        });
+        block.sync();
+        full.wait(0);
+        k.slice(y, 64).at(block.thread()).store(tile.at(block.thread()).load());
+    })
+    .expect("it builds")
+}
+
+#[test]
+fn columns_of_pixels_are_recorded() {
+    let (device, kernel) = (Simulator::new(), pixels());
+    // 2 images of 3×5 pixels.
+    let x = device.upload(&(1..=120).map(|i| i as f32).collect::<Vec<_>>()).expect("uploaded");
+    let mut y = device.output::<f32>(64).expect("allocated");
+    let column = PixelColumn { lower_corner: vec![-1, -1], upper_corner: vec![0, -1], pixels: 16 };
+    let images = TensorBox::im2col([4, 5, 3, 2], 4, column);
+    let case = scratch("recorded_pixels");
+    device.record_case(&case, &kernel, (images.clone().of(&x), &mut y)).expect("recorded");
+    device.launch(&kernel, (images.of(&x), &mut y)).expect("it runs");
+    let y = device.download(&y).expect("copied");
+    // The row above the image, and then columns 0 to 4 of row 0, and one past it.
+    assert_eq!((y[23], y[24], y[43], y[44]), (0.0, 1.0, 20.0, 0.0));
+    let [found] = rerun(&case, ["y"]);
+    assert!(found == bytes(&y), "y");
 }
 
 #[test]
