@@ -270,28 +270,29 @@ impl MmaAtom {
         })
     }
 
-    /// Returns the layout of A, onto `m + k · M`.
+    /// Returns the (thread, value) layout of A, whose values are the indices `m + k · M`.
     #[doc(alias = "ALayout")]
     #[must_use]
     pub fn layout_a(&self) -> &Layout {
         self.layout(MmaOperand::A)
     }
 
-    /// Returns the layout of B, onto `n + k · N`.
+    /// Returns the (thread, value) layout of B, whose values are the indices `n + k · N`.
     #[doc(alias = "BLayout")]
     #[must_use]
     pub fn layout_b(&self) -> &Layout {
         self.layout(MmaOperand::B)
     }
 
-    /// Returns the layout of C, onto `m + n · M`.
+    /// Returns the (thread, value) layout of C, whose values are the indices `m + n · M`.
     #[doc(alias = "CLayout")]
     #[must_use]
     pub fn layout_c(&self) -> &Layout {
         self.layout(MmaOperand::C)
     }
 
-    /// Returns the layout of D, onto `m + n · M`. It equals the layout of C, except for the quad-pair form with f16 C and f32 D.
+    /// Returns the (thread, value) layout of D, whose values are the indices `m + n · M`. It equals the layout of C, except for the quad-pair
+    /// form with f16 C and f32 D.
     #[must_use]
     pub fn layout_d(&self) -> &Layout {
         self.layout(MmaOperand::D)

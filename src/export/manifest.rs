@@ -114,11 +114,12 @@ pub struct ParameterManifest {
     pub views: Vec<ViewManifest>,
 }
 
-/// A tensor map that every launch creates for a tensor that begins at the address of a buffer, described by the parameters of
-/// `cuTensorMapEncodeTiled`. Lists start with the innermost dimension; element strides are 1, and nothing is interleaved.
+/// The parameters of `cuTensorMapEncodeTiled` for a tensor map that every launch creates. The tensor begins at the address of a buffer.
+/// Lists start with the innermost dimension. Element strides are 1, and the layout is not interleaved.
 ///
-/// If a dimension has no coordinates, the launch passes 128 bytes of zeros, and a kernel that nevertheless copies from the tensor faults.
-/// Launches from Rust pass a map of separate memory instead.
+/// If a dimension has 0 elements, the header's launch function passes 128 bytes of zeros instead of a map, and a kernel that nevertheless
+/// copies from the tensor faults. Launches from Rust instead pass the map of a single zero, or of a single element that may be written, in
+/// memory that they allocate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TensorMapManifest {
