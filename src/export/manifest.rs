@@ -33,7 +33,7 @@ pub struct Generator {
     pub version: String,
 }
 
-/// The files of one export.
+/// The names of the files of one export.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FileNames {
@@ -78,7 +78,7 @@ pub struct KernelManifest {
     #[serde(default, skip_serializing_if = "is_false")]
     pub programmatic: bool,
     /// The number of blocks in x, y and z, as C expressions in the parameters, if the kernel has a grid rule. Divisions round down;
-    /// `min(a, b)` is the smaller number, and `multiprocessors` the number of multiprocessors of the device
+    /// `min(a, b)` and `max(a, b)` are the smaller and the larger number, and `multiprocessors` is the number of multiprocessors of the device
     /// (`CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`).
     pub grid: Option<[String; 3]>,
     /// The number of accesses, views and raw lines whose safety is the responsibility of the kernel's author; if it is 0, the kernel cannot
@@ -127,10 +127,10 @@ pub struct TensorMapManifest {
     pub parameter: String,
     /// The type of the elements, `CUtensorMapDataType`.
     pub data_type: String,
-    /// The number of elements along each dimension, as C expressions in the parameters; at most 2³¹.
+    /// The number of elements along each dimension, as C expressions in the parameters; each must be at most 2³¹.
     pub dims: Vec<String>,
-    /// The strides of dimensions 1 and up in bytes, as C expressions in the parameters; all are multiples of 16. Along a dimension with a
-    /// single coordinate, any multiple of 16 is valid.
+    /// The strides of dimensions 1 and up in bytes, as C expressions in the parameters. Each must be a multiple of 16; for a dimension with
+    /// a single coordinate, pass any positive multiple of 16 instead.
     pub strides_bytes: Vec<String>,
     /// The number of elements of a box along each dimension.
     #[serde(rename = "box")]
