@@ -4,12 +4,14 @@
 //! kernel gives the same bytes on every machine, so the files can be committed and compared. [`Export::with_source`] adds `NAME_source.h`
 //! with the PTX text as a C array, for programs that do not read files at run time.
 //!
-//! The header requires neither `cuda.h` nor the CUDA toolkit. It declares the arguments as a struct and defines functions for the grid, the
-//! minimum length of each buffer, a check of the arguments, and a launch through the driver API. The check covers the same conditions as
-//! the check of a launch from Rust: alignment, divisibility, buffer lengths, overlap of buffers, tensor maps, and the grid.
+//! The header requires neither `cuda.h` nor the CUDA toolkit. It declares the arguments as a struct and defines functions that compute the
+//! grid and the minimum length of each buffer, check the arguments, and launch the kernel through the driver API. The check covers the same
+//! conditions as the check of a launch from Rust (alignment, divisibility, buffer lengths, overlap of buffers, tensor maps of buffers, and
+//! the grid), but not the contents of tensor maps that the program passes.
 //!
-//! If a kernel has tensor maps of its buffers, the launch creates and passes the maps. Such kernels, and kernels whose grid depends on the
-//! number of multiprocessors, take a `warpwright_extended_driver`, which contains the additional driver functions that they require.
+//! If a kernel accesses buffers through tensor maps, the launch function creates the maps and passes them to the kernel. The launch
+//! functions of such kernels, and of kernels whose grid depends on the number of multiprocessors, take a `warpwright_extended_driver`,
+//! which contains the additional driver functions that they require.
 #![forbid(unsafe_code)]
 
 mod c_name;
@@ -100,7 +102,8 @@ impl Export {
     /// Exports all kernels of a module. `name` is the base name of the files.
     ///
     /// # Errors
-    /// Returns an error if `name` is not a C identifier, or the names of two kernels differ only in case.
+    /// Returns [`ExportError::BadName`] if `name` is not a C identifier, and [`ExportError::MacroClash`] if the names of two kernels differ
+    /// only in case.
     pub fn module(module: &Module, name: &str) -> Result<Self, ExportError> {
         if !c_name::is_identifier(name) {
             return Err(ExportError::BadName { name: name.to_string() });
@@ -151,7 +154,7 @@ impl Export {
     /// Writes the files into `dir`, which is created if necessary. Each file is replaced atomically.
     ///
     /// # Errors
-    /// Returns [`ExportError::Write`] with the path.
+    /// Returns [`ExportError::Write`], with the path, if a file or the folder cannot be written.
     pub fn write(&self, dir: impl AsRef<Path>) -> Result<ExportedFiles, ExportError> {
         let dir = dir.as_ref();
         file::replace(dir, &self.files())?;

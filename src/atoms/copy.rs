@@ -190,7 +190,7 @@ impl CopyAtom {
         self.layout(side).recast(1, bits.into())
     }
 
-    /// Returns the largest number of bits that stay contiguous on every side.
+    /// Returns the size of a unit: the largest power of two of bits, up to 128, that stay contiguous on every side.
     #[must_use]
     pub fn unit_bits(&self) -> u32 {
         let sides = [CopySide::Source, CopySide::Destination, CopySide::Reference];
@@ -212,7 +212,7 @@ impl CopyAtom {
         TvLayout::new(format!("{} {side:?}", self.name), units, layout)?.packed(per_register as u32)
     }
 
-    /// Returns the units of [`unit_bits`](Self::unit_bits) that a thread owns on a side, in order.
+    /// Returns the indices of the units of [`unit_bits`](Self::unit_bits) bits that a thread owns on a side, in order.
     #[must_use]
     pub fn units(&self, side: CopySide, thread: u32) -> Vec<u32> {
         let layout = self.layout(side);

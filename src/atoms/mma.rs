@@ -23,9 +23,9 @@ use operand::Registers;
 
 /// An instruction that computes D = A·B + C, as data: shape, types, and the owner of each element.
 ///
-/// A is M×K, B is N×K (transposed, as in CuTe), C and D are M×N. Layouts map (thread, value) to `row + col · rows`; values are in
-/// register order, lowest bits first. All atoms are generated from one table: [`mma_atoms`] lists them, [`mma_atom`] looks up
-/// a name.
+/// A is M×K, B is N×K (transposed, as in CuTe), C and D are M×N. Layouts map (thread, value) to `row + col · rows`; the value index counts
+/// elements in register order, lowest bits first. All atoms are generated from one table: [`mma_atoms`] lists them, [`mma_atom`] looks up a
+/// name.
 ///
 /// ```
 /// use warpwright::atoms::mma_atom;
@@ -201,7 +201,8 @@ impl MmaAtom {
         self.registers_of(operand).source
     }
 
-    /// Returns the supported orders of A or B: for `mma`, `.row` A and `.col` B are K-major. Empty for C and D.
+    /// Returns the supported orders of A or B: for `mma`, `.row` A and `.col` B are K-major. Empty for C and D, and for all operands of an
+    /// atom of a single thread.
     #[must_use]
     pub fn majors(&self, operand: MmaOperand) -> &'static [Major] {
         self.registers_of(operand).majors
@@ -250,17 +251,18 @@ impl MmaAtom {
 
     // ── Layouts ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Returns the layout logical thread → lane: `32:1`, or `(4,2):(1,16)` for the quad pair of lanes 0–3 and 16–19.
+    /// Returns the layout that maps logical threads to lanes, or to the threads of a warpgroup: `1:0` for a single thread, `32:1` for a
+    /// warp, `128:1` for a warpgroup, and `(4,2):(1,16)` for the quad pair of lanes 0–3 and 16–19.
     #[doc(alias = "ThrID")]
     #[must_use]
     pub fn thread_ids(&self) -> &Layout {
         self.threads.get_or_init(|| layouts::thread_ids(self.group))
     }
 
-    /// Returns the (thread, value) layout of an operand, onto `row + col · rows`.
+    /// Returns the (thread, value) layout of an operand, whose values are the indices `row + col · rows`.
     ///
     /// For a sparse A, the layout covers the uncompressed M×K matrix, as in CuTe: the values of a register are all elements that its stored
-    /// elements may represent. An operand in shared memory belongs to every thread.
+    /// elements may represent. For an operand in shared memory, every thread has all elements.
     #[must_use]
     pub fn layout(&self, operand: MmaOperand) -> &Layout {
         self.layouts[operand as usize].get_or_init(|| {
@@ -270,28 +272,29 @@ impl MmaAtom {
         })
     }
 
-    /// Returns the layout of A, onto `m + k · M`.
+    /// Returns the (thread, value) layout of A, whose values are the indices `m + k · M`.
     #[doc(alias = "ALayout")]
     #[must_use]
     pub fn layout_a(&self) -> &Layout {
         self.layout(MmaOperand::A)
     }
 
-    /// Returns the layout of B, onto `n + k · N`.
+    /// Returns the (thread, value) layout of B, whose values are the indices `n + k · N`.
     #[doc(alias = "BLayout")]
     #[must_use]
     pub fn layout_b(&self) -> &Layout {
         self.layout(MmaOperand::B)
     }
 
-    /// Returns the layout of C, onto `m + n · M`.
+    /// Returns the (thread, value) layout of C, whose values are the indices `m + n · M`.
     #[doc(alias = "CLayout")]
     #[must_use]
     pub fn layout_c(&self) -> &Layout {
         self.layout(MmaOperand::C)
     }
 
-    /// Returns the layout of D, onto `m + n · M`. It equals the layout of C, except for the quad-pair form with f16 C and f32 D.
+    /// Returns the (thread, value) layout of D, whose values are the indices `m + n · M`. It equals the layout of C, except for the quad-pair
+    /// form with f16 C and f32 D.
     #[must_use]
     pub fn layout_d(&self) -> &Layout {
         self.layout(MmaOperand::D)

@@ -14,8 +14,9 @@ impl Picture {
     /// Draws the elements that each thread provides and receives: `T` is the thread, and `V` is the index of its value. The same cell of
     /// both tables represents the same element.
     ///
-    /// Cells are elements of `bits` bits. The default is 16 (or 8) bits for matrix instructions, otherwise 32 bits or the
-    /// smallest unit that is moved. A row of a table has 128 bits, like a row of an 8×8 matrix.
+    /// Cells are elements of `bits` bits. The default is the size of an element in registers for `ldmatrix`, `stmatrix` and `movmatrix` (8
+    /// or 16 bits), and [`unit_bits`](CopyAtom::unit_bits), but at most 32, for other copies. A row of a table has 128 bits, like a row of
+    /// an 8×8 matrix.
     ///
     /// # Errors
     /// Returns the errors of [`Picture::of_thread_values`]; [`DrawError::Layout`] if an element is split between threads.

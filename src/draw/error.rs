@@ -9,7 +9,7 @@ use crate::tensor::TensorError;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DrawError {
-    /// More cells than a picture may have.
+    /// More cells than a table may have, or more values of all threads.
     #[error("{what}: expected at most {most} cells, found {rows}×{cols}")]
     TooLarge {
         /// The subject of the picture.
@@ -27,7 +27,7 @@ pub enum DrawError {
         /// The layout.
         layout: String,
     },
-    /// An offset outside the table.
+    /// A value of a (thread, value) layout that is outside the tile.
     #[error("thread {thread}, value {value}: expected an offset within {rows}×{cols}, found {offset}")]
     Outside {
         /// The thread.

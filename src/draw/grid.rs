@@ -8,7 +8,7 @@ pub(super) const MOST_CELLS: i64 = 1 << 16;
 /// The color of a cell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Tint {
-    /// The page's own color.
+    /// No hue: white, or light gray on a dark page; an empty cell is dimmed.
     #[default]
     Plain,
     /// One of eight hues; higher numbers wrap around.

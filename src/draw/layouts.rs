@@ -8,8 +8,8 @@ impl Picture {
     /// Draws the offset at each coordinate. Mode 0 is drawn as rows, and the other modes together as columns; a layout of rank 1 is one
     /// row.
     ///
-    /// Colors repeat every 8 offsets. For a swizzled layout, whose offsets are in bytes, the color changes every 16 bytes and repeats every
-    /// 128 bytes, so that each color represents a group of four banks of shared memory.
+    /// Colors repeat every 8 offsets. For a layout with a swizzle or an offset, whose values are in bytes, the color changes every 16 bytes
+    /// and repeats every 128 bytes, so that each color represents a group of four banks of shared memory.
     ///
     /// # Errors
     /// Returns [`DrawError::TooLarge`] for more than 65 536 elements.

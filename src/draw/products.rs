@@ -7,8 +7,8 @@ use crate::atoms::{MmaAtom, MmaOperand, Source};
 use crate::tensor::TiledMma;
 
 impl Picture {
-    /// Draws the operands A, B and C of a matrix instruction and labels each element with its owner: `T` is the lane, and `V` is the index
-    /// of the lane's value, in register order.
+    /// Draws the operands A, B and C of a matrix instruction and labels each element with its owner: `T` is the lane, or the thread of a
+    /// warpgroup, and `V` is the index of its value, in register order.
     ///
     /// C is in the corner, A to its left with the same rows, and B above with the same columns (so that B's table has rows k and
     /// columns n). A sparse A is drawn as the uncompressed matrix. An operand in shared memory has an empty table.

@@ -1,4 +1,4 @@
-//! Colors: cells have the same colors on light and dark pages; only the page differs.
+//! Colors. Those of hues, and of the text on them, are the same on light and dark pages; the others differ.
 
 /// Red, green and blue.
 pub type Rgb = [u8; 3];
@@ -9,7 +9,7 @@ pub enum Theme {
     /// Dark text on white.
     #[default]
     Light,
-    /// Light text on black.
+    /// Light text on a nearly black page.
     Dark,
 }
 

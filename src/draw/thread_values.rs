@@ -30,13 +30,13 @@ impl Highlight {
 }
 
 impl Picture {
-    /// Draws the owner of each element of a tile: `T` is the thread, and `V` is the index of its value. `layout` maps (thread, value) to
-    /// `row + col · rows`. Thread colors repeat cyclically; an element with several owners shows one of them and, after `+`, the number of
-    /// the others.
+    /// Draws the owner of each element of a tile: `T` is the thread, and `V` is the index of its value. `size` contains the numbers of rows
+    /// and columns, and `layout` maps (thread, value) to `row + col · rows`. Colors repeat every 8 threads. An element with several owners
+    /// shows one of them, a highlighted one if possible, and, after `+`, the number of the others.
     ///
     /// # Errors
     /// Returns [`DrawError::Rank`] if the layout is not of rank 2, [`DrawError::Outside`] if a value is outside the tile,
-    /// [`DrawError::TooLarge`] for more than 65 536 elements.
+    /// [`DrawError::TooLarge`] for more than 65 536 elements, or more than 65 536 values of all threads.
     pub fn of_thread_values(
         layout: &Layout,
         size: (u32, u32),

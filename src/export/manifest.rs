@@ -33,7 +33,7 @@ pub struct Generator {
     pub version: String,
 }
 
-/// The files of one export.
+/// The names of the files of one export.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FileNames {
@@ -78,7 +78,7 @@ pub struct KernelManifest {
     #[serde(default, skip_serializing_if = "is_false")]
     pub programmatic: bool,
     /// The number of blocks in x, y and z, as C expressions in the parameters, if the kernel has a grid rule. Divisions round down;
-    /// `min(a, b)` is the smaller number, and `multiprocessors` the number of multiprocessors of the device
+    /// `min(a, b)` and `max(a, b)` are the smaller and the larger number, and `multiprocessors` is the number of multiprocessors of the device
     /// (`CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`).
     pub grid: Option<[String; 3]>,
     /// The number of accesses, views and raw lines whose safety is the responsibility of the kernel's author; if it is 0, the kernel cannot
@@ -114,11 +114,12 @@ pub struct ParameterManifest {
     pub views: Vec<ViewManifest>,
 }
 
-/// A tensor map that every launch creates for a tensor that begins at the address of a buffer, described by the parameters of
-/// `cuTensorMapEncodeTiled`. Lists start with the innermost dimension; element strides are 1, and nothing is interleaved.
+/// The parameters of `cuTensorMapEncodeTiled` for a tensor map that every launch creates. The tensor begins at the address of a buffer.
+/// Lists start with the innermost dimension. Element strides are 1, and the layout is not interleaved.
 ///
-/// If a dimension has no coordinates, the launch passes 128 bytes of zeros, and a kernel that nevertheless copies from the tensor faults.
-/// Launches from Rust pass a map of separate memory instead.
+/// If a dimension has 0 elements, the header's launch function passes 128 bytes of zeros instead of a map, and a kernel that nevertheless
+/// copies from the tensor faults. Launches from Rust instead pass the map of a single zero, or of a single element that may be written, in
+/// memory that they allocate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TensorMapManifest {
@@ -126,10 +127,10 @@ pub struct TensorMapManifest {
     pub parameter: String,
     /// The type of the elements, `CUtensorMapDataType`.
     pub data_type: String,
-    /// The number of elements along each dimension, as C expressions in the parameters; at most 2³¹.
+    /// The number of elements along each dimension, as C expressions in the parameters; each must be at most 2³¹.
     pub dims: Vec<String>,
-    /// The strides of dimensions 1 and up in bytes, as C expressions in the parameters; all are multiples of 16. Along a dimension with a
-    /// single coordinate, any multiple of 16 is valid.
+    /// The strides of dimensions 1 and up in bytes, as C expressions in the parameters. Each must be a multiple of 16; for a dimension with
+    /// a single coordinate, pass any positive multiple of 16 instead.
     pub strides_bytes: Vec<String>,
     /// The number of elements of a box along each dimension.
     #[serde(rename = "box")]

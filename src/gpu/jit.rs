@@ -74,8 +74,8 @@ impl JitMessage {
         log.lines().filter_map(Self::parse).collect()
     }
 
-    /// Returns the number of an advisory note: `C7510` for `(C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized
-    /// …`. ptxas prints these notes with the severity `info`.
+    /// Returns the code of an advisory note, such as `C7510` for `(C7510) Potential Performance Loss: wgmma.mma_async instructions are
+    /// serialized …`; `None` for other messages. ptxas prints these notes with the severity `info`.
     pub fn advisory(&self) -> Option<&str> {
         let code = self.text.strip_prefix('(')?.split_once(')')?.0;
         let digits = code.strip_prefix('C')?;

@@ -26,7 +26,7 @@ const TILE: u32 = 64;
 const WIDEST: u32 = 16;
 
 /// A kernel that copies x to y with its axes in another order: axis i of y is axis `order[i]` of x, as in PyTorch's `permute`. There may be
-/// up to five axes of any extents; x and y are contiguous.
+/// up to five axes, with strides of fewer than 2³² elements; x and y must be contiguous.
 ///
 /// Axes that are adjacent in both x and y are merged into one. If the last axis of x is also the last axis of y, rows are copied in groups
 /// of up to 16 bytes; otherwise, tiles that span the last axis of x and the last axis of y are transposed in shared memory.

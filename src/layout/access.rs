@@ -94,7 +94,7 @@ pub struct BankConflicts {
 }
 
 impl BankConflicts {
-    /// Returns the conflict degree: the passes of the worst phase; 1 means no conflicts.
+    /// Returns the conflict degree: the number of passes of the worst phase. 1 means no conflicts; 0 means no active lanes.
     #[must_use]
     pub fn degree(&self) -> u32 {
         self.passes.iter().copied().max().unwrap_or(0)
@@ -126,10 +126,12 @@ impl Coalescing {
     }
 }
 
-/// Computes the cost of one shared-memory access of `width` bytes per lane; `None` marks inactive lanes.
+/// Computes the cost of one shared-memory access of `width` bytes per lane. `addresses` contains the byte address of each lane, or `None`
+/// if the lane is inactive.
 ///
 /// # Errors
-/// Returns [`AccessError::Width`], [`AccessError::Misaligned`] or [`AccessError::Lanes`].
+/// Returns [`AccessError::Width`] if `width` is not 1, 2, 4, 8 or 16, [`AccessError::Misaligned`] if an address is not a multiple of
+/// `width`, or [`AccessError::Lanes`] for more than 32 addresses.
 ///
 /// ```
 /// use warpwright::layout::bank_conflicts;
@@ -159,7 +161,8 @@ fn phase_passes(phase: &[Option<u64>], width: u64) -> u32 {
     words.values().map(|bank| bank.len() as u32).max().unwrap_or(0)
 }
 
-/// Computes the cost of one global-memory access of `width` bytes per lane; `None` marks inactive lanes.
+/// Computes the cost of one global-memory access of `width` bytes per lane. `addresses` contains the byte address of each lane, or `None`
+/// if the lane is inactive.
 ///
 /// # Errors
 /// Returns the errors of [`bank_conflicts`].
@@ -203,11 +206,11 @@ fn checked<A: Into<Option<u64>>>(
 }
 
 /// Returns the byte addresses that the lanes of each warp access when every thread moves its values in vectors of `vector` elements of
-/// `element_bytes` bytes: one entry for each warp and each vector, in order.
+/// `element_bytes` bytes: one entry for each warp and each vector, in order. `layout` maps (thread, value) to byte addresses.
 ///
 /// # Errors
-/// Returns [`AccessError::Rank`], [`AccessError::Vector`], [`AccessError::Negative`], or [`AccessError::Scattered`] if the elements of a
-/// vector are not contiguous.
+/// Returns [`AccessError::Rank`] if the layout is not of rank 2, [`AccessError::Vector`] if the values of a thread do not form whole
+/// vectors, [`AccessError::Negative`] for an address below 0, or [`AccessError::Scattered`] if the elements of a vector are not contiguous.
 ///
 /// ```
 /// use warpwright::layout::{ComposedLayout, Layout, bank_conflicts, warp_accesses};

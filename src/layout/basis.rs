@@ -129,8 +129,8 @@ impl Layout<BasisVector> {
         Layout::with_stride(shape, stride)
     }
 
-    /// Returns, for each dimension, 1 plus the largest absolute difference between a component and that of coordinate 0. For an identity
-    /// layout, the result is its flat shape.
+    /// Returns, for each dimension, 1 plus the sum of (extent − 1) · |component of the stride| over all modes: if no component is negative,
+    /// 1 plus the largest component of a value. For an identity layout, the result is its flat shape without trailing extents of 1.
     #[must_use]
     pub fn coshape(&self) -> Shape {
         // The constructor checked that the span fits.

@@ -5,7 +5,7 @@ use super::error::LayoutError;
 use super::tuple::IntTuple;
 
 impl Layout {
-    /// Returns the layout that repeats this one over `0..cotarget` (a size or a shape of that size). Its values are the
+    /// Returns the layout that repeats this one over `0..cotarget`, where `cotarget` is a size, or a shape of that size. Its values are the
     /// offsets at which the copies start, in increasing order.
     ///
     /// Broadcast modes are ignored, and negative strides are treated as positive.

@@ -46,7 +46,7 @@ impl<D: Codomain> Layout<D> {
     /// Returns the layout of the same elements in another shape: the composition with that shape's column-major layout.
     ///
     /// # Errors
-    /// Returns the errors of [`compose`](Self::compose).
+    /// Returns the errors of [`column_major`](Layout::column_major) and of [`compose`](Self::compose).
     pub fn with_shape(&self, shape: impl Into<Shape>) -> Result<Layout<D>, LayoutError> {
         self.compose(Layout::column_major(shape)?)
     }

@@ -39,7 +39,7 @@ impl BasisVector {
 }
 
 impl Layout<BasisVector> {
-    /// Returns the layout of offsets for given values of the dynamic strides.
+    /// Returns the layout of offsets if one step along dimension `i` is `units[i]` elements.
     ///
     /// Postcondition: `result(i) = self(i).bind(units)` for all `i`.
     ///

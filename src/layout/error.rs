@@ -56,7 +56,7 @@ impl Trail<'_> {
     }
 }
 
-/// The error of a layout operation without a valid result; it names the mode, extent and stride.
+/// The error of a layout operation without a valid result, with the mode, extent and stride that caused it, if any.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LayoutError {

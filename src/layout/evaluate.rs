@@ -78,7 +78,7 @@ impl<D: Codomain> Layout<D> {
 }
 
 impl Layout {
-    /// Returns 1 plus the largest distance of an offset from that of coordinate 0, computed with the absolute values of the strides.
+    /// Returns 1 plus the sum of (extent − 1) · |stride| over all modes: if no stride is negative, 1 plus the largest offset.
     #[must_use]
     pub fn cosize(&self) -> i64 {
         // The constructor checked that the span fits.

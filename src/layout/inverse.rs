@@ -143,7 +143,7 @@ impl Layout {
         gcd(run, others)
     }
 
-    /// Returns the coordinates that `self` maps to 0 because their strides are 0.
+    /// Returns a layout whose values are the indices that `self` maps to 0 because they move only along modes of stride 0.
     ///
     /// Postconditions: `self(result(i)) = 0` for all `i`; `size(result) = size(self) / size(filter(self))`, except for extents of 1.
     #[doc(alias = "kernel")]

@@ -58,7 +58,7 @@ impl<D: Codomain> Layout<D> {
         Layout::concat(modes)
     }
 
-    /// Groups modes `begin..end` into one.
+    /// Returns the layout with modes `begin..end` grouped into one.
     ///
     /// Postconditions: mode `begin` of the result consists of modes `begin..end` of `self`, and the others are unchanged;
     /// `result(i) = self(i)` for all `i`.
@@ -69,7 +69,7 @@ impl<D: Codomain> Layout<D> {
         Ok(Layout { shape: self.shape.group(begin, end)?, stride: self.stride.group(begin, end)? })
     }
 
-    /// Appends modes `1:0` up to rank `rank`.
+    /// Returns the layout with modes `1:0` appended up to rank `rank`.
     ///
     /// Postconditions: the rank is at least `rank`; the first modes are those of `self`; `result(i) = self(i)` for all `i < size`.
     #[must_use]
@@ -81,7 +81,7 @@ impl<D: Codomain> Layout<D> {
         Layout::concat(self.modes().chain(padding))
     }
 
-    /// Prepends modes `1:0` up to rank `rank`.
+    /// Returns the layout with modes `1:0` prepended up to rank `rank`.
     ///
     /// Postconditions: the rank is at least `rank`; the last modes are those of `self`; `result(i) = self(i)` for all `i`.
     #[must_use]
@@ -101,10 +101,10 @@ impl<D: Codomain> Layout<D> {
         Layout { shape: self.shape.flatten(), stride: self.stride.flatten() }
     }
 
-    /// Nests the leaves like `profile`.
+    /// Returns the leaves, nested like `profile`.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Rank`] if the number of leaves differs.
+    /// Returns [`LayoutError::Rank`] if the numbers of leaves differ.
     pub fn unflatten<U>(&self, profile: &Tuple<U>) -> Result<Layout<D>, LayoutError> {
         Ok(Layout { shape: self.shape.unflatten(profile)?, stride: self.stride.unflatten(profile)? })
     }

@@ -113,7 +113,7 @@ impl Layout {
         Ok((product.mode(0)?, product.mode(1)?))
     }
 
-    /// Repeats this layout to fill `target`, in the order of the modes or in the order given by `order`.
+    /// Returns copies of this layout that fill the shape `target`, in the order of the modes or in the order given by `order`.
     ///
     /// Postconditions: mode `i` of the result has the size of mode `i` of `target`; the offsets below `size(self)` are those of `self`.
     ///

@@ -7,11 +7,12 @@ use super::error::{LayoutError, ModePath, at_least_1};
 use super::tuple::{Shape, Stride};
 
 impl Layout {
-    /// Converts to units that are `factor` times as large. Strides that are multiples of `factor` are divided by it. For a smaller stride, the
-    /// extent is divided by `factor / |stride|`, rounding up, and the stride becomes ±1. Strides of 0 remain 0.
+    /// Returns the layout in units that are `factor` times as large. Strides that are multiples of `factor` are divided by it. For a
+    /// smaller stride, the extent is divided by `factor / |stride|`, rounding up, and the stride becomes ±1. Strides of 0 remain 0.
     ///
-    /// Postcondition: if no extent is rounded up, a compact layout becomes a compact layout of `size / factor` elements; its value at `i` is
-    /// `self(j) / factor`, where `j` is the index that corresponds to `i`.
+    /// Postcondition: if no extent is rounded up, a compact layout becomes a compact layout of `size / factor` elements; its value at a
+    /// coordinate is `self(c) / factor`, where `c` is this coordinate with each component multiplied by the number by which its extent was
+    /// divided.
     ///
     /// # Errors
     /// Returns [`LayoutError::Upcast`] if a stride neither divides `factor` nor is a multiple of it, and [`LayoutError::TooSmall`] if the
@@ -37,7 +38,8 @@ impl Layout {
         Ok(self.with_modes(modes))
     }
 
-    /// Converts to units that are smaller by a factor of `factor`: modes of stride ±1 become longer, and the other strides grow.
+    /// Returns the layout in units that are smaller by a factor of `factor`: modes of stride ±1 become `factor` times as long, and the
+    /// other strides are multiplied by `factor`.
     ///
     /// Postcondition: `result.upcast(factor) = self`, except for the strides of modes of extent 1.
     ///
@@ -59,8 +61,8 @@ impl Layout {
         Layout::new(finer.shape, finer.stride)
     }
 
-    /// Converts from elements of `old_bits` to elements of `new_bits`: a [`downcast`](Self::downcast) if the new size divides the old, an
-    /// [`upcast`](Self::upcast) if the old divides the new, and otherwise an upcast followed by a downcast.
+    /// Returns the layout in elements of `new_bits` bits instead of `old_bits` bits: a [`downcast`](Self::downcast) if `new_bits` divides
+    /// `old_bits`, an [`upcast`](Self::upcast) if `old_bits` divides `new_bits`, and otherwise an upcast followed by a downcast.
     ///
     /// Postcondition: if no extent is rounded up, a compact layout stays compact with the same number of bits:
     /// `size(result) · new_bits = size(self) · old_bits`.
@@ -83,7 +85,7 @@ impl Layout {
         if finer > 1 { coarse.downcast(finer) } else { Ok(coarse) }
     }
 
-    /// Multiplies all strides by `factor`, for example to convert elements to bytes.
+    /// Returns the layout with all strides multiplied by `factor`, for example to convert elements to bytes.
     ///
     /// Postconditions: the shape is kept; `result(i) = factor · self(i)` for all `i`.
     ///
@@ -120,7 +122,7 @@ impl Layout {
 }
 
 impl ComposedLayout {
-    /// Converts swizzle, offset and layout to units that are `factor` times as large; see [`Layout::upcast`].
+    /// Returns the layout with swizzle, offset and inner layout in units that are `factor` times as large; see [`Layout::upcast`].
     ///
     /// # Errors
     /// Returns the errors of [`Layout::upcast`] and [`Swizzle::upcast`](super::Swizzle::upcast); [`LayoutError::OffsetUnit`] for an offset
@@ -134,10 +136,12 @@ impl ComposedLayout {
         Ok(ComposedLayout::new(self.swizzle().upcast(factor)?, self.offset() / factor, layout))
     }
 
-    /// Converts swizzle, offset and layout to units that are smaller by a factor of `factor`; see [`Layout::downcast`].
+    /// Returns the layout with swizzle, offset and inner layout in units that are smaller by a factor of `factor`; see
+    /// [`Layout::downcast`].
     ///
     /// # Errors
-    /// Returns the errors of [`Layout::downcast`] and [`Swizzle::downcast`](super::Swizzle::downcast).
+    /// Returns the errors of [`Layout::downcast`] and [`Swizzle::downcast`](super::Swizzle::downcast), and [`LayoutError::Overflow`] if the
+    /// offset does not fit in 64 bits.
     pub fn downcast(&self, factor: i64) -> Result<ComposedLayout, LayoutError> {
         let layout = self.layout().downcast(factor)?;
         let overflow = || LayoutError::Overflow { what: format!("{self} in units {factor} times smaller") };
@@ -145,10 +149,11 @@ impl ComposedLayout {
         Ok(ComposedLayout::new(self.swizzle().downcast(factor)?, offset, layout))
     }
 
-    /// Converts from elements of `old_bits` to elements of `new_bits`; see [`Layout::recast`].
+    /// Returns the layout in elements of `new_bits` bits instead of `old_bits` bits; see [`Layout::recast`].
     ///
     /// # Errors
-    /// Returns the errors of [`upcast`](Self::upcast) and [`downcast`](Self::downcast).
+    /// Returns the errors of [`upcast`](Self::upcast) and [`downcast`](Self::downcast), and [`LayoutError::TooSmall`] if a number of bits
+    /// is below 1.
     pub fn recast(&self, old_bits: i64, new_bits: i64) -> Result<ComposedLayout, LayoutError> {
         let (coarser, finer) = recast_factors(old_bits, new_bits)?;
         let coarse = if coarser > 1 { self.upcast(coarser)? } else { self.clone() };

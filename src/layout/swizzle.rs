@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use super::error::LayoutError;
 
-/// CuTe's `Swizzle<B, M, S>`: bits `M + S .. M + S + B` of an offset are XORed into bits `M .. M + B`. If `S` is negative, the lower bits
-/// are XORed into the upper ones.
+/// CuTe's `Swizzle<B, M, S>`: bits `M + S .. M + S + B` of an offset are XORed into bits `M .. M + B`. If `S` is negative, the source bits
+/// are `M .. M + B`, and the modified bits start at `M − S`.
 ///
 /// A swizzle is its own inverse. The predefined ones act on bytes of the absolute shared-memory address, as TMA and `wgmma` do.
 ///
@@ -36,7 +36,7 @@ impl Swizzle {
     /// Creates `Swizzle<bits, base, shift>`.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Swizzle`] if the two groups of bits overlap (|shift| < bits) or extend past bit 62.
+    /// Returns [`LayoutError::Swizzle`] if the two groups of bits overlap (|shift| < bits) or extend past bit 61.
     pub const fn new(bits: u32, base: u32, shift: i32) -> Result<Swizzle, LayoutError> {
         let reach = (bits as u64) + (base as u64) + (shift.unsigned_abs() as u64);
         if shift.unsigned_abs() < bits || reach > 62 {
@@ -70,12 +70,13 @@ impl Swizzle {
         if self.bits == 0 { 1 } else { 1 << (self.base + self.bits + self.shift.unsigned_abs()) }
     }
 
-    /// Converts the swizzle to units that are `factor` times as large.
+    /// Returns the swizzle in units that are `factor` times as large.
     ///
     /// Postcondition: `result(i) = self(i · factor) / factor`.
     ///
     /// # Errors
-    /// Returns [`LayoutError::SwizzleUnit`] if `factor` is not a power of 2 or splits units that the swizzle keeps contiguous.
+    /// Returns [`LayoutError::SwizzleUnit`] if `factor` is not a power of 2, or exceeds the `2^base` units that the swizzle keeps
+    /// contiguous.
     pub fn upcast(self, factor: i64) -> Result<Swizzle, LayoutError> {
         let fault = LayoutError::SwizzleUnit { swizzle: self.to_string(), factor, most: 1 << self.base };
         match u64::try_from(factor) {
@@ -86,13 +87,13 @@ impl Swizzle {
         }
     }
 
-    /// Converts the swizzle to units that are smaller by a factor of `factor`.
+    /// Returns the swizzle in units that are smaller by a factor of `factor`.
     ///
     /// Postcondition: `result(i) = self(i / factor) · factor + i % factor`.
     ///
     /// # Errors
     /// Returns [`LayoutError::SwizzleUnit`] if `factor` is not a power of 2, and [`LayoutError::Swizzle`] if the bits would extend past bit
-    /// 62.
+    /// 61.
     pub fn downcast(self, factor: i64) -> Result<Swizzle, LayoutError> {
         match u64::try_from(factor) {
             Ok(factor) if factor.is_power_of_two() => {
@@ -114,7 +115,7 @@ impl Swizzle {
     }
 }
 
-/// A constant offset to be added to a swizzled dynamic offset; see [`Swizzle::split_offset`].
+/// The constants that add a constant offset to a swizzled dynamic offset; see [`Swizzle::split_offset`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SplitOffset {
     /// The constant to XOR with the swizzled register.

@@ -19,7 +19,7 @@ pub enum Tile {
     Layout(Layout),
 }
 
-/// A single layout for the whole domain, or a tuple of tilers, one per mode.
+/// A single [`Tile`] for the whole domain, or a tuple of tilers, one per mode.
 ///
 /// ```
 /// use warpwright::layout::{Layout, Tiler};

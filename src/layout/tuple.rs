@@ -4,7 +4,7 @@ use std::{fmt, slice};
 
 use super::error::{LayoutError, ModePath, Trail};
 
-/// A leaf or a tuple of tuples, to any depth.
+/// A leaf, or a tuple of such leaves and tuples, nested to any depth.
 ///
 /// As in CuTe, the leaf `4` and the one-element tuple `(4)` differ. Modes are numbered from 0, leftmost first.
 ///
@@ -92,7 +92,7 @@ impl<T> Tuple<T> {
         paths
     }
 
-    /// Applies `f` to every leaf and keeps the nesting.
+    /// Returns a tuple with the same nesting, whose leaves are the results of `f`.
     pub fn map<U>(&self, mut f: impl FnMut(&T) -> U) -> Tuple<U> {
         self.map_with(&mut f)
     }
@@ -125,7 +125,7 @@ impl<T> Tuple<T> {
         }
     }
 
-    /// Returns the only mode of a one-element tuple, unwrapped to any depth; any other tuple is unchanged.
+    /// Returns the only mode of a one-element tuple, unwrapped to any depth; returns any other tuple unchanged.
     #[must_use]
     pub fn unwrap(self) -> Tuple<T> {
         match self {
@@ -145,10 +145,10 @@ impl<T: Clone> Tuple<T> {
         }
     }
 
-    /// Nests the leaves like `profile`.
+    /// Returns the leaves, nested like `profile`.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Rank`] if the number of leaves differs.
+    /// Returns [`LayoutError::Rank`] if the numbers of leaves differ.
     pub fn unflatten<U>(&self, profile: &Tuple<U>) -> Result<Tuple<T>, LayoutError>
     where
         T: fmt::Display,
@@ -162,7 +162,7 @@ impl<T: Clone> Tuple<T> {
         Ok(refold(profile, &mut leaves))
     }
 
-    /// Groups modes `begin..end` into one mode (CuTe's `group`).
+    /// Returns the tuple with modes `begin..end` grouped into one mode (CuTe's `group`).
     ///
     /// # Errors
     /// Returns [`LayoutError::ModeRange`] if the range is empty or exceeds the rank.

@@ -54,7 +54,8 @@ pub struct TvLayout {
 }
 
 impl TvLayout {
-    /// Creates a named (thread, value) layout onto the column-major index of a tile of `shape`, with one value per register.
+    /// Creates a named layout that maps (thread, value) to the column-major index of an element of a tile of `shape`, with one value per
+    /// register.
     ///
     /// # Errors
     /// Returns [`TvError::Rank`] if the layout is not of rank 2, [`TvError::TooLarge`] if the tile has more than 4 194 304 elements or all
@@ -174,8 +175,8 @@ impl TvLayout {
         (self.values() + self.per_register - 1) / self.per_register
     }
 
-    /// Returns the column-major index of a thread's value. Threads and values past the last are extrapolated, as in
-    /// [`Layout::index`].
+    /// Returns the column-major index of a thread's value, which is the value of the layout at linear index `thread + value · threads`.
+    /// Values past the last are extrapolated, as in [`Layout::index`].
     #[must_use]
     pub fn index(&self, thread: i64, value: i64) -> i64 {
         self.layout.index(thread + value * self.threads())

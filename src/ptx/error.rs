@@ -184,9 +184,9 @@ pub enum BuildErrorKind {
     },
     /// A collective operation under a condition that may exclude some of its threads.
     #[error(
-        "`{collective}` must be reached by {threads}, but {condition} at {condition_at} is not known to be the same for them{}: \
-         move it out, or assert it with `assume_uniform`",
-        varies_at.map(|at| format!(" (a value that a loop carries, written at {at})")).unwrap_or_default()
+        "`{collective}` must be reached by {threads}, but they are not known to agree on {condition} at {condition_at}{}: \
+         move `{collective}` to where all of them reach it, or assert that the condition is uniform with `assume_uniform`",
+        varies_at.map(|at| format!(" (it depends on a loop-carried value that is written at {at})")).unwrap_or_default()
     )]
     Divergent {
         /// The instruction or operation.

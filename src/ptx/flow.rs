@@ -123,10 +123,10 @@ impl<'k> Builder<'k> {
         self.fold(steps, (), |i, ()| body(i));
     }
 
-    /// Emits a loop over `steps` with counter `i` that carries `state` from one iteration to the next.
+    /// Emits a loop over `steps` that carries `state` from one iteration to the next.
     ///
-    /// `body` is called once. It takes the state by value and returns a value of the same type. `fold` returns the state after the last
-    /// iteration, or the initial state if the loop has no iterations.
+    /// `body` is called once, or not at all if the range is known to be empty. It takes the counter and, by value, the state, and returns the
+    /// new state. `fold` returns the state after the last iteration, or the initial state if the loop has no iterations.
     #[track_caller]
     pub fn fold<T: Counter, S: State<'k>>(
         self,

@@ -73,7 +73,7 @@ impl RegClass {
         }
     }
 
-    /// Returns the `mov` type that copies a register of this class.
+    /// Returns the type suffix, without the dot, of the `mov` that copies a register of this class.
     pub const fn mov(self) -> &'static str {
         match self {
             Self::Pred => "pred",

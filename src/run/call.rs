@@ -358,9 +358,9 @@ impl Queue<'_> {
         Ok(Called { kernel: Arc::clone(&ready.picked), reused, launched, copies: Vec::new() })
     }
 
-    /// Allocates a buffer of `len` elements with unspecified contents, for intermediate results that only kernels read. With a cache of a
-    /// `Gpu`, the memory is allocated and, when the buffer is dropped, freed in stream order, so the buffer may be dropped as soon as its
-    /// last launch is queued.
+    /// Allocates a buffer of `len` elements with unspecified contents, for intermediate results that only kernels read. If the cache was
+    /// created from a `Gpu`, the memory is allocated in stream order and freed in stream order when the buffer is dropped, so the buffer may
+    /// be dropped as soon as the last launch that uses it is queued.
     ///
     /// # Errors
     /// Returns [`CallError::Run`] if the device is out of memory.

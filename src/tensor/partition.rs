@@ -18,7 +18,7 @@ pub struct Partition<D: Codomain = i64> {
 }
 
 impl<D: Codomain> Partition<D> {
-    /// Returns the values `offset + layout(c)` of all elements, in linear order.
+    /// Returns `offset + layout(c)`, the position in the tensor, for every coordinate `c` in colexicographic order.
     pub fn values(&self) -> impl Iterator<Item = D> + '_ {
         self.layout.values().map(|mut value| {
             value.step(&self.offset, 1);

@@ -24,7 +24,8 @@ pub enum Orthogonal {}
 #[derive(Clone, Copy, Debug)]
 pub struct Aligned<S = Length16>(PhantomData<S>);
 /// The layout of a vector that does not belong to a tile: each lane owns runs of four or eight adjacent elements, in the order of the
-/// lanes. No element has two owners if the length is a multiple of 128. A `Naive<Length32>` vector has `N` · 32 elements.
+/// lanes. If the length is a multiple of 128, each element has exactly one owner; otherwise, several lanes own the same elements. A
+/// `Naive<Length32>` vector has `N` · 32 elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Naive<S = Length16>(PhantomData<S>);
 

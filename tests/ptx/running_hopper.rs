@@ -312,7 +312,7 @@ fn wrong_requests_are_refused() {
     });
     assert!(
         divergent.starts_with(
-            "`setmaxnreg.dec.sync.aligned.u32` must be reached by all threads of the warpgroup, but the branch"
+            "`setmaxnreg.dec.sync.aligned.u32` must be reached by all threads of the warpgroup, but they are not known to agree on the branch"
         ),
         "{divergent}"
     );

@@ -3,7 +3,8 @@
 use super::layouts;
 use crate::layout::Layout;
 
-/// The compression of operand A of `mma.sp::ordered_metadata` to half of its columns (PTX ISA, "Sparse matrix storage").
+/// The compression of operand A of `mma.sp::ordered_metadata` and `wgmma.mma_async.sp` to half of its columns (PTX ISA, "Sparse matrix
+/// storage").
 ///
 /// Each row is divided into chunks; half of the elements of a chunk are stored, in increasing order of k, and the metadata contain their
 /// positions.
@@ -78,7 +79,8 @@ impl Sparsity {
     }
 
     /// Returns the layout of the metadata: (thread, bit index in the thread's register) → `row + 16 · bit`, where `bit` is an index in the
-    /// metadata of the row. The metadata of stored unit `i` of a row begin at bit `i · bits_per_unit`, lowest bit first.
+    /// metadata of the row. The metadata of stored unit `i` of a row begin at bit `i · bits_per_unit`, lowest bit first. Each warp of a
+    /// warpgroup provides the metadata of its own 16 rows.
     #[doc(alias = "ELayout")]
     #[must_use]
     pub fn metadata_layout(&self) -> Layout {

@@ -86,7 +86,7 @@ pub fn mma_atom(name: &str) -> Result<&'static MmaAtom, UnknownAtom> {
     found.ok_or_else(|| UnknownAtom::new("mma", name, mma_atoms().map(MmaAtom::name)))
 }
 
-/// Returns the first atom whose mnemonic, in the manual's spelling or in CuTe's, is `mnemonic`.
+/// Returns the first atom whose mnemonic, in the manual's spelling or in CuTe's, is `mnemonic`; `None` if no atom has this mnemonic.
 #[must_use]
 pub fn mma_with_mnemonic(mnemonic: &str) -> Option<&'static MmaAtom> {
     let is = |atom: &&MmaAtom| atom.mnemonic == mnemonic || atom.cute_mnemonic == mnemonic;

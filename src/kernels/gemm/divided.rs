@@ -147,10 +147,13 @@ const SUM: f64 = 2.0;
 const CACHE_BANDWIDTH: f64 = 5.0e6;
 
 impl DividedGemm {
-    /// Returns the number of parts and the kernel for an m×n result of depth k, where `size` is `[m, n, k]`, if a division of the depth is
-    /// faster than the single kernel of [`Gemm::for_problem`] according to a model; otherwise `None`. On GPUs of compute capability 9.0, the
-    /// model is that of `for_problem` with the time to write, read and add the partial sums. On others, parts occupy each multiprocessor with
-    /// two blocks if the smallest tiles do not.
+    /// Returns the kernel and the number of parts for an m×n result of depth k, where `size` is `[m, n, k]`, or `None` if the depth should
+    /// not be divided. There are at most 16 parts, and at most one for every 512 elements of the depth.
+    ///
+    /// On GPUs of compute capability 9.0, the depth is divided if this takes less time than the fastest single kernel, according to the model
+    /// of [`Gemm::for_problem`] and including the time to write, read and add the partial sums. On other GPUs from compute capability 8.0 on,
+    /// the depth is divided if the result has at most as many 64×64 tiles as the GPU has multiprocessors, into as many parts as give each
+    /// multiprocessor up to two blocks.
     #[must_use]
     pub fn for_problem<T: Element>(
         a: MatrixOrder,

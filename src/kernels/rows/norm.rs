@@ -68,7 +68,7 @@ pub struct Norm {
 }
 
 impl Norm {
-    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_copied_rows`].
+    /// Returns the kernel for rows of at most `sizes[0]` elements; [`RowTiling::for_rows`] describes `bytes` and the other `sizes`.
     #[must_use]
     pub fn for_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_copied_rows(target, bytes, sizes);

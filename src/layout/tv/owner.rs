@@ -15,7 +15,7 @@ pub struct Owner {
     pub thread: i64,
     /// The index of the value in the thread.
     pub value: i64,
-    /// The register that contains the value, in the order of the instruction's operand.
+    /// The index of the register that contains the value, in the order of the instruction's operand.
     pub register: i64,
     /// The slot in the register, counted from the lowest bits; always 0 with one value per register.
     pub slot: i64,
@@ -32,7 +32,7 @@ impl fmt::Display for Owner {
 pub struct Element {
     /// The index of the value in the thread.
     pub value: i64,
-    /// The register that contains the value, in the order of the instruction's operand.
+    /// The index of the register that contains the value, in the order of the instruction's operand.
     pub register: i64,
     /// The slot in the register, counted from the lowest bits; always 0 with one value per register.
     pub slot: i64,

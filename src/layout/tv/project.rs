@@ -32,7 +32,8 @@ impl TvLayout {
         TvLayout::new(format!("{} vector", self.name), extent, layout)
     }
 
-    /// Returns, for each value, the value of the [`vector`](Self::vector) along `axis` that the thread owns at the same coordinate.
+    /// Returns, for each value index of the tile, the value index of the [`vector`](Self::vector) along `axis` that has the same
+    /// coordinate.
     ///
     /// # Errors
     /// Returns the errors of [`along`](Self::along).

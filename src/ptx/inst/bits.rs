@@ -89,8 +89,8 @@ impl<'k, T: WideBits> Val<'k, T> {
         }
     }
 
-    /// Replaces `length` bits of `into`, starting at `position`, with the low bits of this value. Position and length must be between 0 and
-    /// 255; bits beyond the width are dropped.
+    /// Returns `into` with `length` of its bits, starting at bit `position`, replaced by the low bits of this value. Position and length
+    /// must be between 0 and 255; bits beyond the width are dropped.
     #[doc(alias = "bfi")]
     #[track_caller]
     pub fn insert_bits(
@@ -219,7 +219,7 @@ impl Extend for u32 {}
 impl Extend for i32 {}
 
 impl<'k, T: Extend> Val<'k, T> {
-    /// Sign-extends (`i32`) or zero-extends (`u32`) the low `bits` bits.
+    /// Sign-extends (`i32`) or zero-extends (`u32`) the low `bits` bits; `mode` determines how numbers of 32 or more are treated.
     #[doc(alias = "szext")]
     #[track_caller]
     pub fn extend_from(self, bits: impl Into<Val<'k, u32>>, mode: ShiftMode) -> Self {

@@ -134,7 +134,7 @@ impl<'k, T: Narrow24> Val<'k, T> {
         }
     }
 
-    /// Returns the high 32 of the 48 bits of the product of the operands' low 24 bits.
+    /// Returns the high 32 bits of the 48-bit product of the operands' low 24 bits.
     #[doc(alias = "mul24.hi")]
     #[track_caller]
     pub fn mul24_hi(self, other: impl Into<Self>) -> Self {
