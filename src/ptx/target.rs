@@ -57,7 +57,7 @@ bitflags! {
 }
 
 impl Features {
-    /// Returns the lowest target that has all of these features, for example sm_80 for `AMPERE`.
+    /// Returns the lowest target that has all of these features, for example sm_80 for `AMPERE`; sm_120a if no target has them.
     pub fn lowest_target(self) -> Target {
         *Target::ALL.iter().find(|t| t.features().contains(self)).unwrap_or(&Target::SM_120A)
     }

@@ -74,8 +74,8 @@ impl<'k> Hints<'k> {
 }
 
 impl Builder<'_> {
-    /// Commits, as one group, all bulk copies from shared memory that this thread has started since the last commit. Requires sm_90 or
-    /// later.
+    /// Commits, as one group, all bulk copies and reductions from shared to global memory that this thread has started since the last
+    /// commit. Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.commit_group")]
     #[track_caller]
     pub fn cp_async_bulk_commit_group(self) {
