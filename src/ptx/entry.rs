@@ -39,7 +39,7 @@ pub struct Entry {
     pub name: String,
     /// The target of the PTX text.
     pub target: Target,
-    /// The lowest `.version` that the instructions and the target require.
+    /// The lowest `.version` that supports the instructions and the target.
     pub version: Version,
     /// The description; empty if the kernel provides none.
     pub description: String,

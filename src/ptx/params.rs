@@ -65,7 +65,7 @@ impl ParamKind {
 /// The declaration of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamDecl {
-    /// The name in PTX and in exported headers.
+    /// The name in the kernel's signature and in exported headers. In PTX, the name of the kernel and an underscore precede it.
     pub name: String,
     /// The kind.
     pub kind: ParamKind,

@@ -260,7 +260,7 @@ impl<'k, T: Number> Val<'k, T> {
 }
 
 impl<'k, T: Numeric> Val<'k, T> {
-    /// Returns all ones if the comparison holds and 0 otherwise.
+    /// Returns all ones if the comparison holds and 0 otherwise. bf16 requires sm_90 or later.
     #[doc(alias = "set")]
     #[track_caller]
     pub fn compare_mask(self, comparison: Comparison, other: impl Into<Self>) -> Val<'k, u32> {

@@ -102,7 +102,7 @@ impl<'k, S: Space> Mbarrier<'k, S> {
         self.at
     }
 
-    /// Returns a handle to the same barrier whose operations do not order the thread's other accesses: `.relaxed`.
+    /// Returns a handle to the same barrier whose operations do not order the thread's other accesses: `.relaxed`. Requires sm_90 or later.
     #[must_use]
     #[doc(alias = ".relaxed")]
     pub fn relaxed(self) -> Self {
@@ -110,7 +110,7 @@ impl<'k, S: Space> Mbarrier<'k, S> {
     }
 
     /// Returns a handle to the same barrier whose operations order accesses for the threads of `scope`, the block or the cluster. Any other
-    /// scope is rejected.
+    /// scope is rejected. The cluster requires sm_90 or later.
     #[must_use]
     #[track_caller]
     pub fn scope(self, scope: MemoryScope) -> Self {
@@ -122,14 +122,14 @@ impl<'k, S: Space> Mbarrier<'k, S> {
         Self { scope: Some(scope), ..self }
     }
 
-    /// Adds `bytes` to the number of bytes that the current phase expects.
+    /// Adds `bytes` to the number of bytes that the current phase expects. Requires sm_90 or later.
     #[doc(alias = "mbarrier.expect_tx")]
     #[track_caller]
     pub fn expect_tx(self, bytes: impl Into<Val<'k, u32>>) {
         self.transaction("expect_tx", bytes.into());
     }
 
-    /// Simulates the completion of `bytes` bytes of asynchronous copies, without a copy.
+    /// Simulates the completion of `bytes` bytes of asynchronous copies, without a copy. Requires sm_90 or later.
     #[doc(alias = "mbarrier.complete_tx")]
     #[track_caller]
     pub fn complete_tx(self, bytes: impl Into<Val<'k, u32>>) {

@@ -177,8 +177,8 @@ impl<'k> Builder<'k> {
         self.result(["match.any.sync.", T::UNTYPED], &operands)
     }
 
-    /// Returns `mask` if `value` is the same in all lanes of `mask`, and 0 otherwise; also returns whether it is the same. All lanes of
-    /// `mask` must execute the call. Values must have 32 or 64 bits.
+    /// Returns `mask` if `value` is the same in all lanes of `mask`, and 0 otherwise; also returns whether the value is the same. All lanes
+    /// of `mask` must execute the call. Values must have 32 or 64 bits.
     #[doc(alias = "match.all.sync")]
     #[track_caller]
     pub fn match_all<T: Bits>(
@@ -198,8 +198,8 @@ impl<'k> Builder<'k> {
         self.result(format_args!("activemask.b32"), &[])
     }
 
-    /// Elects one lane of `mask`. Returns its index, which is the same in all lanes, and whether this lane was elected. All lanes of `mask`
-    /// must execute the call. Requires sm_90 or later.
+    /// Elects one lane of `mask`. Returns the index of the elected lane, which is the same in all lanes of `mask`, and whether this lane
+    /// was elected. All lanes of `mask` must execute the call. Requires sm_90 or later.
     #[doc(alias = "elect.sync")]
     #[track_caller]
     pub fn elect(self, mask: impl Into<Val<'k, u32>>) -> (Val<'k, u32>, Val<'k, bool>) {
