@@ -41,7 +41,8 @@ mod sealed {
 /// The threads that execute a collective operation together: a [`Lane`], a [`Warp`], several [`Warps`], a [`Block`] or a
 /// [`Cluster`] of the kernel `'k`.
 ///
-/// Every scope also has these methods, except `current` and `kernel`, as inherent methods, for which the trait need not be imported.
+/// Except for `current` and `kernel`, these methods are also inherent methods of every scope, so the trait need not be imported to call
+/// them.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a scope",
     note = "scopes are `Lane`, `Warp`, `Warps<N>`, `WarpGroup`, `Block` and `Cluster`, as `k.warp()` and `k.block([128])` return them"
@@ -167,8 +168,8 @@ impl<'k, T: Scalar> Val<'k, T> {
         self.uniformity().covers(scope.uniformity())
     }
 
-    /// Assumes that all threads of `scope` have the same value. This is required if the builder cannot derive it, for example for values
-    /// loaded from memory. The assumption holds until the end of the current branch or loop. The simulator checks it.
+    /// Assumes that all threads of `scope` have the same value. Use this method if the builder cannot derive that the value is uniform, for
+    /// example for values loaded from memory. The assumption holds until the end of the current branch or loop. The simulator checks it.
     ///
     /// ```
     /// use warpwright::prelude::*;

@@ -64,7 +64,7 @@ pub struct Variable<T, S> {
 }
 
 impl<T: Element> Variable<T, Const> {
-    /// Creates an array in constant memory, which is fastest if all lanes of a warp read the same address.
+    /// Creates an array with the given values in constant memory, which is fastest if all lanes of a warp read the same address.
     #[doc(alias = ".const")]
     pub fn constant(name: &str, values: &[T]) -> Self {
         Self::new(name, values.len(), values)
@@ -78,7 +78,7 @@ impl<T: Element> Variable<T, Global> {
         Self::new(name, values.len(), values)
     }
 
-    /// Creates an array of `count` elements in global memory, which are initially 0.
+    /// Creates an array of `count` elements in global memory, all initially 0.
     pub fn zeroed(name: &str, count: usize) -> Self {
         Self::new(name, count, &[])
     }

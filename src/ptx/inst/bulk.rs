@@ -21,7 +21,7 @@ pub use edit::{MapField, TensorMapEdit};
 pub use map::{BufferMap, MapUse, TensorMapPtr};
 pub(crate) use map::{MAP_ALIGN, MAP_BYTES};
 
-/// Optional operands of a bulk copy: the blocks of the cluster that receive it, and a cache policy.
+/// Optional operands of a bulk copy: the blocks of the cluster that receive the data, and a cache policy.
 ///
 /// `Hints::default()` sets neither; `Hints::default().multicast(mask).policy(policy)` sets both.
 #[derive(Clone, Copy, Debug, Default)]

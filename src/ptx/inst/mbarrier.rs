@@ -97,7 +97,7 @@ impl<'k, S: Space> Mbarrier<'k, S> {
         Self { at: self.at.at(index), ..self }
     }
 
-    /// Returns the address.
+    /// Returns a pointer to the barrier.
     pub fn pointer(self) -> Ptr<'k, u64, S> {
         self.at
     }

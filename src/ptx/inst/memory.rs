@@ -108,7 +108,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.load_with(Load::Default)
     }
 
-    /// Loads the element as [`load`](Self::load) does, but with a value other than 0 for out-of-bounds elements.
+    /// Loads the element as [`load`](Self::load) does, but returns `otherwise` if it is out of bounds.
     #[track_caller]
     pub fn load_or(self, otherwise: T::Reg) -> Val<'k, T::Reg>
     where
@@ -140,7 +140,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.load_vector_with(Load::Default)
     }
 
-    /// Loads a vector as [`load_vector`](Self::load_vector) does, but with a value other than 0 for out-of-bounds elements.
+    /// Loads a vector as [`load_vector`](Self::load_vector) does, but returns `otherwise` for each element if they are out of bounds.
     #[track_caller]
     pub fn load_vector_or<const N: usize>(self, otherwise: T::Reg) -> [Val<'k, T::Reg>; N]
     where

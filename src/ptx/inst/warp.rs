@@ -210,7 +210,7 @@ impl<'k> Builder<'k> {
     }
 }
 
-/// A 32-bit integer, which `redux` reduces over a warp.
+/// A 32-bit integer type, which `redux` can reduce over the lanes of a warp.
 pub trait Reduce: Bits {}
 
 impl Reduce for u32 {}

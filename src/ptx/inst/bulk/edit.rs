@@ -80,7 +80,7 @@ impl<'k, T: Element, A: Writable> Ptr<'k, T, Global, A> {
 }
 
 impl<'k, S: Space> TensorMapEdit<'k, S> {
-    /// Returns the address.
+    /// Returns a pointer to the map.
     pub fn pointer(self) -> Ptr<'k, u32, S> {
         self.at
     }

@@ -107,7 +107,7 @@ impl<'k, T: Element, A> TensorMapPtr<'k, T, A> {
         self.k
     }
 
-    /// Returns the map's 128 bytes, which may be copied to shared memory and modified there.
+    /// Returns a pointer to the map's 128 bytes, which may be copied to shared memory and modified there.
     pub fn bytes(self) -> Ptr<'k, u32, Generic, Read> {
         Ptr::new(self.k, self.address, MAP_ALIGN)
     }
