@@ -1,6 +1,6 @@
 //! Compose GPU kernels from typed warp tiles in stable Rust, emit readable PTX, and run it with or without a GPU.
 //!
-//! A kernel is Rust code over typed values and tiles. Each call emits PTX instructions. The NVIDIA driver compiles the text, or a CPU
+//! A kernel is Rust code over typed values and tiles. Builder calls emit PTX instructions. The NVIDIA driver compiles the text, or a CPU
 //! simulator runs it. The CUDA toolkit is not required.
 //!
 //! ```
@@ -43,8 +43,8 @@
 //!
 //! # How kernels are built
 //!
-//! - A value ([`ptx::Val`]) is a constant known to the host or a register of one kernel. Arithmetic on constants is evaluated
-//!   on the host; any other operation emits an instruction. A register of one kernel cannot be used in another.
+//! - A value ([`ptx::Val`]) is a constant known to the host or a register of one kernel. Arithmetic on constants is evaluated on the host;
+//!   other operations emit instructions. A register of one kernel cannot be used in another.
 //! - Rust's own `if` and `for` run while the kernel is built. [`Builder::if_`](ptx::Builder::if_),
 //!   [`Builder::for_`](ptx::Builder::for_) and [`Builder::fold`](ptx::Builder::fold) emit branches and loops.
 //! - Builder calls do not return a `Result`. The first error is recorded with its Rust line, and

@@ -84,7 +84,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.inside
     }
 
-    /// Adds a condition: accesses are performed only if both this condition and the existing one hold.
+    /// Returns the pointer with an additional condition: accesses are performed only if both this condition and the existing one hold.
     #[must_use]
     #[track_caller]
     pub fn when(self, condition: impl Into<Val<'k, bool>>) -> Self {

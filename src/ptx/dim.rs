@@ -76,7 +76,7 @@ impl Dim {
     }
 
     /// Returns the value of the expression, or `None` if it cannot be computed or if it or an intermediate value overflows; `parameter(i)`
-    /// is the value of integer parameter `i`. For the number of multiprocessors, the upper bound `u32::MAX` is used.
+    /// is the value of the integer parameter with index `i`. For the number of multiprocessors, the upper bound `u32::MAX` is used.
     pub fn evaluate(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         self.evaluate_on(u32::MAX, parameter)
     }

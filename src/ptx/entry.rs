@@ -37,27 +37,27 @@ pub struct Limit {
 pub struct Entry {
     /// The name of the entry point.
     pub name: String,
-    /// `.target`.
+    /// The target of the PTX text.
     pub target: Target,
-    /// The lowest `.version` that the instructions and the target require.
+    /// The lowest `.version` that supports the instructions and the target.
     pub version: Version,
     /// The description; empty if the kernel provides none.
     pub description: String,
     /// The parameters in order.
     pub params: Vec<ParamDecl>,
-    /// The number of threads per block, `.reqntid`.
+    /// The declared number of threads per block in x, y and z: `.reqntid`.
     pub block: Option<[u32; 3]>,
-    /// `.maxntid`.
+    /// The declared maximum extents of a block in x, y and z, in threads: `.maxntid`.
     pub max_block: Option<[u32; 3]>,
-    /// `.minnctapersm`.
+    /// The declared minimum number of resident blocks per multiprocessor: `.minnctapersm`.
     pub min_blocks: Option<u32>,
-    /// `.maxnreg`.
+    /// The declared maximum number of 32-bit registers per thread: `.maxnreg`.
     pub max_registers: Option<u32>,
-    /// The number of blocks per cluster.
+    /// The declared number of blocks per cluster in x, y and z.
     pub cluster: Option<[u32; 3]>,
     /// Whether a launch may start before the preceding kernel in the stream has ended; the kernel itself waits for that kernel.
     pub programmatic: bool,
-    /// The number of blocks per launch.
+    /// The declared grid rule: the number of blocks per launch in x, y and z.
     pub grid: Option<[Dim; 3]>,
     /// The assumptions about divisors of parameters, which every launch checks.
     pub promises: Vec<Promise>,
@@ -65,12 +65,12 @@ pub struct Entry {
     pub limits: Vec<Limit>,
     /// The extents of the kernel's views; a launch checks that the buffers are long enough.
     pub extents: Vec<Extent>,
-    /// How the kernel uses the tensor maps of its parameters; a launch checks that the maps passed to it support this use.
+    /// How the kernel uses the tensor maps of its parameters; a launch checks that its arguments support this use.
     pub map_uses: Vec<MapUse>,
     /// The tensor maps that every launch creates and passes after the parameters.
     pub maps: Vec<BufferMap>,
-    /// The number of calls to `unsafe` functions: accesses through pointers, raw lines and assumptions. If it is 0, all accesses to global
-    /// memory are within the kernel's buffers.
+    /// The number of calls to `unsafe` functions: accesses through pointers, raw lines and assumptions. If the number is 0, all accesses to
+    /// global memory are within the kernel's buffers and the module's variables.
     pub unsafe_accesses: u32,
     /// The size of statically declared shared memory, in bytes.
     pub static_shared_bytes: u32,
@@ -183,7 +183,7 @@ impl Entry {
         promises.fold(1, |divisor, p| lcm(divisor, p.divisor.into()))
     }
 
-    /// Returns the largest value of a parameter that launches accept, if it is bounded.
+    /// Returns the largest value that launches accept for a parameter; `None` if the parameter has no upper bound.
     pub fn largest(&self, parameter: usize) -> Option<u32> {
         self.limits.iter().filter(|limit| limit.parameter == parameter).map(|limit| limit.most).min()
     }
@@ -204,7 +204,7 @@ impl Entry {
         self.registers.iter().sum()
     }
 
-    /// Returns the static and dynamic shared memory per block, in bytes.
+    /// Returns the total size of static and dynamic shared memory per block, in bytes.
     pub fn shared_bytes(&self) -> u32 {
         self.static_shared_bytes + self.dynamic_shared_bytes
     }

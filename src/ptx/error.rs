@@ -55,9 +55,9 @@ pub enum BuildErrorKind {
     Unsupported {
         /// The instruction.
         mnemonic: String,
-        /// The required features.
+        /// The required features that the target lacks.
         needs: Features,
-        /// The lowest target with these features.
+        /// The lowest target with all required features.
         lowest: Target,
         /// The kernel's target.
         target: Target,

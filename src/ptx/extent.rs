@@ -27,7 +27,8 @@ pub struct ExtentMode {
 
 impl Extent {
     /// Returns the number of elements of the view's type from the buffer's start to the end of the last accessed element; 0 if a mode is
-    /// empty, and `None` on 64-bit overflow. `parameter(i)` is the value of integer parameter `i`.
+    /// empty, and `None` if the number cannot be computed or overflows 64 bits. `parameter(i)` is the value of the integer parameter with
+    /// index `i`.
     pub fn elements(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         let mut last = Some(0u64);
         let mut empty = false;
@@ -45,7 +46,7 @@ impl Extent {
         self.modes.iter().filter_map(|mode| mode.size.evaluate(parameter)).find(|&size| size > self.most)
     }
 
-    /// Returns the result of [`elements`](Self::elements) in bytes.
+    /// Returns the result of [`elements`](Self::elements) in bytes; `None` also if the number of bytes overflows 64 bits.
     pub fn bytes(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         self.elements(parameter)?.checked_mul(self.element_bytes.into())
     }

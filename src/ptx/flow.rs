@@ -36,7 +36,7 @@ pub struct Loop<'k> {
 impl<'k> Builder<'k> {
     /// Emits `then`, which is executed if `condition` holds.
     ///
-    /// Values defined in `then` cannot be used afterward; use a [`Var`](super::Var) for results.
+    /// Values defined in `then` cannot be used afterward; for results, use [`if_else_with`](Self::if_else_with) or a [`Var`](super::Var).
     #[track_caller]
     pub fn if_(self, condition: impl Into<Val<'k, bool>>, then: impl FnOnce()) {
         match condition.into().0 {
@@ -177,8 +177,8 @@ impl<'k> Builder<'k> {
 
     /// Adds a guard predicate to every instruction that `write` emits: `@%p1 st.global.b32 …`.
     ///
-    /// This is cheaper than a branch for one or two instructions. Values defined in `write` cannot be used afterward, and `write` must not
-    /// emit branches.
+    /// This is cheaper than a branch for one or two instructions. Values defined in `write` cannot be used afterward. `write` must not emit
+    /// branches or predicated instructions, such as accesses that are not known to be in bounds.
     #[track_caller]
     pub fn when(self, condition: impl Into<Val<'k, bool>>, write: impl FnOnce()) {
         match condition.into().0 {

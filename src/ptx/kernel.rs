@@ -181,7 +181,7 @@ impl<'k> Builder<'k> {
         self.body().line(format_args!(""));
     }
 
-    /// Copies `value` to a fresh register that nothing else uses.
+    /// Returns a copy of `value` in a fresh register, which no other value shares.
     #[track_caller]
     pub fn copy_of<T: Scalar>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
         let copy = self.fresh(T::CLASS);
@@ -253,7 +253,7 @@ impl<'k> Builder<'k> {
         self.body().entry.grid.clone()
     }
 
-    /// Declares the maximum number of threads per block: `.maxntid`.
+    /// Declares the maximum extents of a block in x, y and z, in threads: `.maxntid`.
     #[doc(alias = ".maxntid")]
     #[track_caller]
     pub fn max_block<const N: usize>(self, threads: [u32; N]) {
@@ -461,10 +461,11 @@ impl<A> fmt::Debug for Kernel<A> {
 
 impl<A: Params> Kernel<A> {
     /// Builds a kernel. `signature` is the name of the kernel, optionally followed by the names of its parameters, as in `"scale(x, y,
-    /// n)"`.
+    /// n)"`. `write` receives the builder and the handles of the parameters, and emits the body.
     ///
     /// # Errors
-    /// Returns the first error that was recorded while `write` ran, with its Rust line.
+    /// Returns the first error, with its Rust line: an invalid signature, an error in a call by `write`, or more shared memory than the
+    /// target allows.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -509,7 +510,7 @@ impl<A> Kernel<A> {
         &self.entry.name
     }
 
-    /// Returns the PTX module with this kernel, without source lines. The same builder calls give the same text on every machine.
+    /// Returns the PTX module with this kernel, without source lines. The same builder calls produce the same text on every machine.
     pub fn ptx(&self) -> String {
         render::module(self.entry.target, &[&self.entry], render::Lines::Omit)
     }
@@ -525,7 +526,7 @@ impl<'k, T: Scalar> Val<'k, T>
 where
     Self: IntoDim,
 {
-    /// Returns the number of tiles of `size` that cover `self` elements, `⌈self / size⌉`, for [`Builder::grid`].
+    /// Returns the number of tiles of `size` elements that cover `self` elements, `⌈self / size⌉`, for [`Builder::grid`].
     pub fn tiles(self, size: u32) -> Dim {
         self.into_dim().ceil_div(size)
     }

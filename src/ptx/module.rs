@@ -42,12 +42,12 @@ pub enum ModuleError {
         /// The module's target.
         wanted: Target,
     },
-    /// The module contains another declaration with this name, or a variable with this name and a different declaration.
+    /// The module already uses the name for another kernel or for a different declaration.
     #[error("kernel `{kernel}`: the module has another declaration of `{name}`")]
     DuplicateName {
         /// The name of the kernel.
         kernel: String,
-        /// The name.
+        /// The name that is already in use.
         name: String,
     },
 }
@@ -85,7 +85,7 @@ impl Module {
         &self.entries
     }
 
-    /// Returns the PTX text without source lines. The same builder calls give the same text on every machine.
+    /// Returns the PTX text without source lines. The same builder calls produce the same text on every machine.
     pub fn ptx(&self) -> String {
         self.render(render::Lines::Omit)
     }

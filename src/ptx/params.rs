@@ -35,11 +35,11 @@ pub const BUFFER_ALIGN: u32 = 16;
 /// The kind of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamKind {
-    /// A pointer to a buffer that is read.
+    /// A pointer to a buffer that the kernel only reads.
     In,
-    /// A pointer to a buffer that is written.
+    /// A pointer to a buffer that the kernel only writes.
     Out,
-    /// A pointer to a buffer that is read and written.
+    /// A pointer to a buffer that the kernel reads and writes.
     InOut,
     /// A number.
     Scalar,
@@ -65,7 +65,7 @@ impl ParamKind {
 /// The declaration of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamDecl {
-    /// The name in PTX and in exported headers.
+    /// The name in the kernel's signature and in exported headers. In PTX, the name of the kernel and an underscore precede it.
     pub name: String,
     /// The kind.
     pub kind: ParamKind,
@@ -107,14 +107,14 @@ pub trait Param: sealed::Sealed + 'static {
     type Handle<'k>;
     /// The number of kernel parameters that the type declares.
     const COUNT: usize = 1;
-    /// Adds the declarations, named after their positions.
+    /// Appends the declarations of the parameters, each named after its position.
     fn declare(declarations: &mut Vec<ParamDecl>);
     /// Loads parameter `index` of the kernel and, for an array, the following parameters.
     #[doc(hidden)]
     fn handle<'k>(k: Builder<'k>, index: usize, _: sealed::Once) -> Self::Handle<'k>;
 }
 
-/// A tuple of parameters.
+/// A tuple of up to 24 parameters.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a kernel's parameters",
     note = "write a tuple of up to 24 parameters, such as `(In<f32>, Out<f32>, u32)`"

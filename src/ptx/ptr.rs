@@ -24,12 +24,12 @@ pub trait Space: sealed::Sealed + 'static {
     type Address: Scalar + AddressType;
     /// The suffix of `ld` and `st`, such as `".global"`; empty for generic addresses.
     const PTX: &'static str;
-    /// Whether an access to any address stays within memory of the block or cluster or aborts the kernel.
+    /// Whether an access to any address either stays within memory of the thread, block or cluster, or aborts the kernel.
     const CONFINED: bool;
 }
 
-/// A space in which every access is safe: shared memory of the block or cluster, and local memory. An
-/// out-of-bounds access reaches memory of the same block or cluster, or aborts the kernel; the simulator reports it.
+/// A space in which every access is safe: shared memory of the block or cluster, and local memory. An out-of-bounds access reaches memory
+/// of the same thread, block or cluster, or aborts the kernel; the simulator reports it.
 pub trait SafeSpace: Space {}
 
 /// Shared memory, of the block or of the cluster.
@@ -138,8 +138,7 @@ impl Writable for ReadWrite {}
 
 /// A pointer to elements of type `T` in space `S`, with access `A`.
 ///
-/// The address is a base plus a constant offset; its known alignment limits the width of vector
-/// accesses.
+/// The address is a base plus a constant offset; its known alignment limits the width of vector accesses.
 ///
 /// Accesses to shared and local memory are safe. Accesses to global and constant memory and to generic addresses are `unsafe`,
 /// because nothing ensures that an address is within a buffer. [`Builder::slice`], `k.global` and `k.tensor` return views whose accesses
@@ -377,13 +376,13 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
 }
 
 impl<'k, T: Element, A> Ptr<'k, T, Global, A> {
-    /// Allows views to start at this address even if the pointer is not a buffer parameter, and to have extents that a launch cannot
-    /// compute.
+    /// Returns the pointer with permission to create views from it, even if it is not a buffer parameter or if a launch cannot compute the
+    /// extents of the views.
     ///
     /// # Safety
     ///
-    /// In every launch, all elements of every view created from the result must be in one live allocation, and no other
-    /// thread may write them if the pointer belongs to an `In` parameter.
+    /// In every launch, all elements of every view created from the result must be in one live allocation, and no thread may write them if
+    /// the pointer belongs to an `In` parameter.
     #[must_use]
     #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
     pub unsafe fn assume_valid(self) -> Self {

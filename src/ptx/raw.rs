@@ -35,7 +35,7 @@ struct Binding {
     operand: RawOperand,
 }
 
-/// An operand in the form that the raw text requires.
+/// An operand of a raw line: its text and the registers in the text.
 #[derive(Clone, Debug)]
 pub struct RawOperand {
     text: String,

@@ -9,8 +9,8 @@
 //! | [`Block`]     | all of the block              | in its cluster                | 0 to size − 1  | `bar.sync 0`; `bar.warp.sync` for one warp |
 //! | [`Cluster`]   | all of the cluster's blocks   | in the grid                   | over its blocks | `barrier.cluster`                  |
 //!
-//! A collective operation is a method of the scope whose threads must execute it. Under a condition that may differ between the
-//! threads of the scope, it is rejected when the kernel is built; see [`Uniformity`].
+//! A collective operation is a method of the scope whose threads must execute it. The builder rejects the call under a condition that may
+//! differ between the threads of the scope; see [`Uniformity`].
 
 mod any;
 mod block;
@@ -41,7 +41,8 @@ mod sealed {
 /// The threads that execute a collective operation together: a [`Lane`], a [`Warp`], several [`Warps`], a [`Block`] or a
 /// [`Cluster`] of the kernel `'k`.
 ///
-/// Every scope also has these methods, except `current` and `kernel`, as inherent methods, for which the trait need not be imported.
+/// Except for `current` and `kernel`, these methods are also inherent methods of every scope, so the trait need not be imported to call
+/// them.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a scope",
     note = "scopes are `Lane`, `Warp`, `Warps<N>`, `WarpGroup`, `Block` and `Cluster`, as `k.warp()` and `k.block([128])` return them"
@@ -135,7 +136,8 @@ pub(crate) fn remainder<'k>(value: Val<'k, u32>, by: u32) -> Val<'k, u32> {
 
 impl<'k> Builder<'k> {
     /// Requires that either all threads of `scope` or none of them reach the current position. Collective operations first call this
-    /// method. The kernel is rejected if a condition at this position is not known to be uniform for these threads.
+    /// method. The builder rejects the kernel if a condition at this position is not known to be uniform for these threads; the error names
+    /// the operation `what`.
     #[track_caller]
     pub fn require_uniform(self, scope: impl Scope<'k>, what: &str) {
         let at = self.here();
@@ -145,8 +147,8 @@ impl<'k> Builder<'k> {
     /// Returns which threads are known to have the same `values` as this thread and to reach this position under the same control-flow
     /// conditions.
     ///
-    /// If the result covers several scopes, such as several warps, an operation that each of them performs on the object selected by
-    /// `values` is performed on the same object. For example, if `values` are the coordinates of a tile and each of the scopes stores to
+    /// If the result covers several scopes, such as several warps, and each of them performs an operation on the object that `values`
+    /// select, they all operate on the same object. For example, if `values` are the coordinates of a tile and each of the scopes stores to
     /// the tile, the stores race.
     pub fn shared_by(self, values: impl IntoIterator<Item = Val<'k, u32>>) -> Uniformity {
         let registers = values.into_iter().filter_map(|value| value.reg().map(|(reg, _)| reg));
@@ -166,8 +168,8 @@ impl<'k, T: Scalar> Val<'k, T> {
         self.uniformity().covers(scope.uniformity())
     }
 
-    /// Assumes that all threads of `scope` have the same value. This is required if the builder cannot derive it, for example for values
-    /// loaded from memory. The assumption holds until the end of the current branch or loop. The simulator checks it.
+    /// Assumes that all threads of `scope` have the same value. Use this method if the builder cannot derive that the value is uniform, for
+    /// example for values loaded from memory. The assumption holds until the end of the current branch or loop. The simulator checks it.
     ///
     /// ```
     /// use warpwright::prelude::*;

@@ -73,7 +73,8 @@ impl<'k> Builder<'k> {
         self.shared_aligned(count, T::SIZE.max(16))
     }
 
-    /// Allocates an array as [`shared`](Self::shared) does, but at a multiple of `align` bytes, a power of two up to 1024.
+    /// Allocates an array as [`shared`](Self::shared) does, but aligned to `align` bytes, a power of two up to 1024, or to the size of an
+    /// element if that is larger.
     #[track_caller]
     pub fn shared_aligned<T: Element>(self, count: u32, align: u32) -> Ptr<'k, T, Shared, ReadWrite> {
         if !align.is_power_of_two() || align > 1024 {

@@ -56,11 +56,11 @@ impl<T: Element, S: Space, A> fmt::Debug for Slice<'_, T, S, A> {
 impl<'k> Builder<'k> {
     /// Returns the first `len` elements of a buffer parameter. Each launch checks that the buffer contains them.
     ///
-    /// `len` is a constant, an integer parameter, or a sum or product of these; [`Dim`](super::Dim) products such as
-    /// `m.into_dim() * n` are computed in 64 bits.
+    /// `len` is a constant, an integer parameter, or an expression of these, such as a sum or a product; a [`Dim`](super::Dim) such as
+    /// `m.into_dim() * n` is computed in 64 bits.
     ///
-    /// The builder rejects a pointer that is not a buffer parameter, and a length that a launch cannot compute. [`Slice::first`] and
-    /// [`Slice::skip`], which accept any register, return parts of a slice.
+    /// The builder rejects a pointer that is not a buffer parameter, and a length that a launch cannot compute, unless the pointer is
+    /// [assumed to be valid](Ptr::assume_valid). [`Slice::first`] and [`Slice::skip`], which accept any register, return parts of a slice.
     #[track_caller]
     pub fn slice<T: Element, A>(
         self,
@@ -106,14 +106,14 @@ impl<'k, T: Element, S: Space<Address = u64>, A> Slice<'k, T, S, A> {
         index.element_of(self.start).checked(inside).in_groups_of(together)
     }
 
-    /// Returns the first `count` elements, or all elements if there are fewer.
+    /// Returns the first `count` elements, or all elements if the slice has fewer.
     #[must_use]
     #[track_caller]
     pub fn first(self, count: impl IntoIndex<'k>) -> Self {
         Self { len: self.len.min(count.into_index()), ..self }
     }
 
-    /// Returns the elements after the first `count`; empty if there are at most `count`.
+    /// Returns the elements after the first `count`; the result is empty if the slice has at most `count` elements.
     #[must_use]
     #[track_caller]
     pub fn skip(self, count: impl IntoIndex<'k>) -> Self {
@@ -121,7 +121,7 @@ impl<'k, T: Element, S: Space<Address = u64>, A> Slice<'k, T, S, A> {
         Self { start: count.element_of(self.start), len: self.len.minus(self.len.min(count)) }
     }
 
-    /// Returns the address of the first element.
+    /// Returns a pointer to the first element.
     pub fn pointer(self) -> Ptr<'k, T, S, A> {
         self.start
     }

@@ -24,7 +24,7 @@ pub trait State<'k>: Sized {
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>);
 }
 
-/// A visitor of the registers of a loop's state.
+/// A visitor of the registers of a [`State`].
 #[derive(Debug)]
 pub struct Visitor<'a, 'k> {
     k: Builder<'k>,

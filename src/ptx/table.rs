@@ -1,8 +1,8 @@
 //! The instruction table: the operands and requirements of every instruction form.
 //!
-//! Emitters produce mnemonics that are looked up in the table: a mnemonic that matches no form is rejected, and
-//! the matching form determines `.version` and the supported targets. The tests expand every form, generate operands, and assemble the
-//! result with ptxas at the form's version and target, so wrong rows are detected.
+//! The builder looks up every mnemonic that it emits: it rejects a mnemonic that matches no form, and the matching form determines
+//! `.version` and the supported targets. The tests expand every form, generate operands, and assemble the result with ptxas at the form's
+//! version and target, so wrong rows are detected.
 
 mod pattern;
 mod rows;
@@ -28,7 +28,7 @@ pub struct Form {
     /// | `{4}d:b32`     | four registers in braces; `{v}`: the number in the mnemonic, `.v2`, or one         |
     /// | `d:b32\|pred`  | two results, the second one a predicate, `%r1\|%p1`                               |
     /// | `[a]`          | an address in the mnemonic's state space, or a generic one; `[a:shared]`: in that space |
-    /// | `{n/2}d:f32`   | half as many as the mnemonic's N, `m64n8k16`; `{n/4}`: a quarter                   |
+    /// | `{n/2}d:f32`   | half as many registers as the mnemonic's N, `m64n8k16`; `{n/4}`: a quarter         |
     /// | `[map,nd]`     | a tensor map with the coordinates of the mnemonic's dimension, `.2d`               |
     /// | `{nd-2}o:b16`  | two registers fewer than that dimension                                            |
     /// | `#4\|8\|16`    | one of these constants; `#n`: a small constant                                     |
@@ -39,11 +39,11 @@ pub struct Form {
     ///
     /// For special registers, this field contains the register's type; for directives, it contains an argument.
     pub operands: &'static str,
-    /// The lowest `.version`.
+    /// The lowest `.version` that supports the form.
     pub version: Version,
     /// The target features required beyond sm_75.
     pub needs: Features,
-    /// The section of the PTX ISA.
+    /// The section of the PTX ISA that describes the instruction.
     pub reference: &'static str,
     /// The Rust methods or operators that emit the instruction.
     pub rust: &'static str,
@@ -70,12 +70,12 @@ pub fn forms() -> impl Iterator<Item = &'static Form> {
     rows::CHAPTERS.iter().flat_map(|(_, forms)| forms.iter())
 }
 
-/// Returns the manual's chapters and their forms.
+/// Returns the titles of the manual's chapters, each with its forms.
 pub fn chapters() -> &'static [(&'static str, &'static [Form])] {
     rows::CHAPTERS
 }
 
-/// Returns the form that matches a mnemonic such as `mul.wide.u32`.
+/// Returns the form that matches a mnemonic such as `mul.wide.u32`, or `None` if no form matches.
 pub fn find(mnemonic: &str) -> Option<&'static Form> {
     static INDEX: OnceLock<HashMap<&'static str, Vec<(Pattern, &'static Form)>>> = OnceLock::new();
     let index = INDEX.get_or_init(|| {

@@ -57,7 +57,7 @@ bitflags! {
 }
 
 impl Features {
-    /// Returns the lowest target that has all of these features, for example sm_80 for `AMPERE`.
+    /// Returns the lowest target that has all of these features, for example sm_80 for `AMPERE`; sm_120a if no target has them.
     pub fn lowest_target(self) -> Target {
         *Target::ALL.iter().find(|t| t.features().contains(self)).unwrap_or(&Target::SM_120A)
     }
@@ -197,7 +197,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// An unrecognized target name.
+/// The error returned for an unrecognized target name.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
     "unknown target `{found}`: expected one of sm_75, sm_80, sm_86, sm_87, sm_89, sm_90, sm_90a, sm_100a, sm_120a"

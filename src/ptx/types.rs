@@ -31,11 +31,11 @@ pub enum RegClass {
     Half,
     /// 32-bit integers, bits and packed pairs, `%r`.
     B32,
-    /// `%f`.
+    /// f32, `%f`.
     F32,
     /// 64-bit integers, bits and addresses, `%rd`.
     B64,
-    /// `%fd`.
+    /// f64, `%fd`.
     F64,
     /// 128 bits, `%rq`.
     B128,
@@ -102,8 +102,8 @@ pub trait Scalar: Copy + Debug + PartialEq + Send + Sync + 'static + sealed::Sea
     /// The size in a register, in bytes. For [`e4m3`] and [`e5m2`], it differs from the size in memory: a register contains one number in
     /// its low 8 bits.
     const BYTES: u32;
-    /// Whether instructions of this type accept immediates; 16-bit floats, pairs, and types without arithmetic must be in
-    /// registers.
+    /// Whether instructions accept constants of this type as immediates. Floating-point numbers of 8 and 16 bits, pairs, tf32 and [`B128`]
+    /// must be in registers.
     const IMMEDIATE: bool;
 
     /// Returns the value as raw bits.
@@ -121,7 +121,7 @@ pub trait Scalar: Copy + Debug + PartialEq + Send + Sync + 'static + sealed::Sea
 pub trait Element: sealed::Sealed + Copy + Debug + PartialEq + Send + Sync + 'static {
     /// The type of the register that a load returns.
     type Reg: Scalar;
-    /// The type suffix of `ld` and `st`: `"u8"`.
+    /// The type suffix of `ld` and `st`, such as `"u8"`.
     const MEM: &'static str;
     /// The type suffix of a declaration, such as `"b8"`.
     const DECL: &'static str;

@@ -236,7 +236,7 @@ impl<'k, T: Scalar> Val<'k, T> {
     /// widths of vector accesses and remove predicates.
     ///
     /// The builder rejects a computed register that is not known to be a multiple, because no launch can check it; use
-    /// [`assume_multiple_of`](Self::assume_multiple_of) instead.
+    /// [`assume_multiple_of`](Self::assume_multiple_of) instead. A constant is not checked.
     #[track_caller]
     pub fn multiple_of(self, divisor: u32) -> Self {
         if let Repr::Reg(reg, k) = self.0 {
@@ -267,7 +267,8 @@ impl<'k, T: Scalar> Val<'k, T> {
 impl<'k> Val<'k, u32> {
     /// Requires that this integer, a kernel parameter, be at most `most`; every launch checks this requirement.
     ///
-    /// The builder rejects a computed register that is not known to be at most `most`, because no launch can check it.
+    /// The builder rejects a computed register that is not known to be at most `most`, because no launch can check it. A constant is not
+    /// checked.
     #[must_use]
     #[track_caller]
     pub fn at_most(self, most: u32) -> Self {

@@ -37,13 +37,13 @@ impl<'k, T: Scalar> Var<'k, T> {
         self.reg
     }
 
-    /// Writes the variable.
+    /// Sets the variable to `value`.
     #[track_caller]
     pub fn set(self, value: impl Into<Val<'k, T>>) {
         self.k.emit(format_args!("mov.{}", T::MEM), &[Operand::Reg(self.reg), value.into().source()]);
     }
 
-    /// Replaces the value with the result of `f`.
+    /// Sets the variable to the result of `f` for the current value.
     #[track_caller]
     pub fn update(self, f: impl FnOnce(Val<'k, T>) -> Val<'k, T>) {
         let next = f(self.get());

@@ -64,7 +64,7 @@ pub struct Variable<T, S> {
 }
 
 impl<T: Element> Variable<T, Const> {
-    /// Creates an array in constant memory, which is fastest if all lanes of a warp read the same address.
+    /// Creates an array with the given values in constant memory, which is fastest if all lanes of a warp read the same address.
     #[doc(alias = ".const")]
     pub fn constant(name: &str, values: &[T]) -> Self {
         Self::new(name, values.len(), values)
@@ -78,7 +78,7 @@ impl<T: Element> Variable<T, Global> {
         Self::new(name, values.len(), values)
     }
 
-    /// Creates an array of `count` elements in global memory, which are initially 0.
+    /// Creates an array of `count` elements in global memory, all initially 0.
     pub fn zeroed(name: &str, count: usize) -> Self {
         Self::new(name, count, &[])
     }
@@ -90,7 +90,8 @@ impl<T: Element, S: VariableSpace> Variable<T, S> {
         Self { name: name.to_string(), count: count as u64, initial, align: T::SIZE, kind: PhantomData }
     }
 
-    /// Aligns the array to `bytes`, a power of two, as vector accesses require.
+    /// Returns the array with an alignment of `bytes` bytes, as vector accesses require. The alignment must be a power of two and at least
+    /// the size of an element.
     #[must_use]
     pub fn aligned(self, bytes: u32) -> Self {
         Self { align: bytes, ..self }
@@ -173,7 +174,7 @@ impl<'k> Builder<'k> {
         self.symbol_address(&variable.name, align)
     }
 
-    /// Allocates an uninitialized array of `count` elements that is private to the thread and aligned to 16 bytes.
+    /// Allocates an uninitialized array of `count` elements, at least 1, that is private to the thread and aligned to 16 bytes.
     ///
     /// It is stored in local memory unless ptxas can keep it in registers, which requires constant indices.
     #[doc(alias = ".local")]

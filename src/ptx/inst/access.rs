@@ -16,7 +16,7 @@ use crate::ptx::{
 macro_rules! safety {
     () => {
         "\n\n# Safety\n\nIn every launch, the accessed bytes must be inside one live allocation, which must be writable if \
-         they are written. No other thread may write memory that an `In` parameter points to. \
+         they are written. No thread may write memory that an `In` parameter points to. \
          Accesses through a [slice](crate::ptx::Builder::slice) have no such requirements."
     };
 }
@@ -52,8 +52,8 @@ macro_rules! accesses {
             self.accessed().load_with(how)
         }
 
-        /// Loads `N` adjacent elements, 2 or 4, with one instruction. The address must be known to be aligned to the
-        /// vector.
+        /// Loads `N` adjacent elements (2 or 4, at most 16 bytes in total) with one instruction. The address must be known to be aligned to
+        /// the size of the vector.
         $(#[doc = $safety])?
         #[doc(alias = "ld.v4")]
         #[track_caller]
@@ -95,8 +95,8 @@ macro_rules! accesses {
             self.accessed().store_with(how, value);
         }
 
-        /// Stores `N` adjacent elements, 2 or 4, with one instruction. The address must be known to be aligned to the
-        /// vector.
+        /// Stores `N` adjacent elements (2 or 4, at most 16 bytes in total) with one instruction. The address must be known to be aligned
+        /// to the size of the vector.
         $(#[doc = $safety])?
         #[doc(alias = "st.v4")]
         #[track_caller]

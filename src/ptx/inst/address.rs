@@ -111,7 +111,7 @@ macro_rules! narrow_windows {
 narrow_windows! { Shared SharedCluster }
 
 impl<'k, T: Element, S: GenericWindow, A: Access> Ptr<'k, T, S, A> {
-    /// Returns the equivalent generic address.
+    /// Returns a generic pointer to the same memory.
     #[doc(alias = "cvta")]
     #[track_caller]
     pub fn generic(self) -> Ptr<'k, T, Generic, A> {
@@ -131,7 +131,7 @@ impl<'k, T: Element, A: Access> Ptr<'k, T, Generic, A> {
         k.result(["isspacep", S::PTX], &[self.address().operand(k)])
     }
 
-    /// Returns the same address in space `S`.
+    /// Returns a pointer in space `S` to the same memory.
     ///
     /// # Safety
     ///

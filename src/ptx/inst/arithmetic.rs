@@ -142,7 +142,8 @@ impl<'k, T: Number> Val<'k, T> {
             .with_dim(|| Some(value.dim()? * factor.dim()? + addend.dim()?))
     }
 
-    /// Returns the minimum; for floating-point types, −0 is less than +0, and numbers are preferred to NaN.
+    /// Returns the minimum; for floating-point types, −0 is less than +0, and numbers are preferred to NaN. 16-bit floating-point types and
+    /// pairs require sm_80 or later.
     #[track_caller]
     pub fn min(self, other: impl Into<Self>) -> Self {
         let other = other.into();
@@ -160,7 +161,8 @@ impl<'k, T: Number> Val<'k, T> {
         }
     }
 
-    /// Returns the maximum; for floating-point types, +0 is greater than −0, and numbers are preferred to NaN.
+    /// Returns the maximum; for floating-point types, +0 is greater than −0, and numbers are preferred to NaN. 16-bit floating-point types
+    /// and pairs require sm_80 or later.
     #[track_caller]
     pub fn max(self, other: impl Into<Self>) -> Self {
         let other = other.into();
@@ -180,13 +182,13 @@ impl<'k, T: Number> Val<'k, T> {
 }
 
 impl<'k, T: Number> Val<'k, T> {
-    /// Clamps to the range from `low` to `high`. NaN gives `low`; a `low` above `high` gives `high`.
+    /// Clamps to the range from `low` to `high`. The result is `low` for NaN, and `high` if `low` is greater than `high`.
     #[track_caller]
     pub fn clamp(self, low: impl Into<Self>, high: impl Into<Self>) -> Self {
         self.max(low).min(high)
     }
 
-    /// Replaces negative numbers and NaN with 0.
+    /// Returns the maximum of this number and 0; NaN becomes 0.
     #[track_caller]
     pub fn relu(self) -> Self {
         self.max(T::ZERO)
@@ -456,7 +458,7 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
         }
     }
 
-    /// Rounds up to a multiple of `unit`, which must be positive.
+    /// Returns the smallest multiple of `unit` that is at least this number; `unit` must be positive.
     #[track_caller]
     pub fn round_up(self, unit: impl Into<Self>) -> Self {
         let unit = unit.into();

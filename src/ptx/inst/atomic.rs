@@ -172,7 +172,7 @@ impl<'k, T: Element, S: AtomicSpace> Atomic<'k, T, S> {
         old
     }
 
-    /// Stores `value`. Elements must have 32 or 64 bits.
+    /// Stores `value`, and returns the old value. Elements must have 32 or 64 bits.
     #[doc(alias = "atom.exch")]
     #[track_caller]
     pub fn exchange(self, value: impl Into<Val<'k, T::Reg>>) -> Val<'k, T::Reg> {
@@ -180,7 +180,8 @@ impl<'k, T: Element, S: AtomicSpace> Atomic<'k, T, S> {
         self.emit(format_args!(".exch.b{}", 8 * T::SIZE), &[value.into()])
     }
 
-    /// Stores `value` if the element has the bits of `expected`. Elements must have 16, 32 or 64 bits.
+    /// Stores `value` if the element has the bits of `expected`, and returns the old value in either case. Elements must have 16, 32 or 64
+    /// bits.
     #[doc(alias = "atom.cas")]
     #[track_caller]
     pub fn compare_exchange(
@@ -274,7 +275,8 @@ operations! { Reduction }
 
 impl<'k, T: AtomicAdd> Reduction<'k, T, Global> {
     /// Adds `values` to `N` adjacent elements, each atomically. `N` may be 2 or 4 for f32, f16, bf16 and pairs, and also 8 for f16 and
-    /// bf16. The address must be known to be aligned to the vector. Requires sm_90 or later.
+    /// bf16. The address must be known to be aligned to the size of the vector, and the elements must be entirely in bounds or entirely out
+    /// of bounds. Supports only [`Order::Relaxed`]. Requires sm_90 or later.
     #[doc(alias = "red.v4")]
     #[track_caller]
     pub fn add_vector<const N: usize>(self, values: [Val<'k, T::Reg>; N]) {

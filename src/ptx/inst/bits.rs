@@ -28,7 +28,7 @@ pub enum ShiftMode {
     /// The number is clamped to the width.
     #[doc(alias = ".clamp")]
     Clamp,
-    /// Only the low bits of the number are used.
+    /// Only the low 5 bits of the number are used.
     #[doc(alias = ".wrap")]
     Wrap,
 }
@@ -246,8 +246,8 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// Returns the position of the `offset`-th one bit, counting from 1 at bit `base` upward, or downward if `offset` is negative; an
-    /// offset of 0 tests bit `base` itself. Returns `u32::MAX` if there is no such bit.
+    /// Returns the position of the `offset`-th one bit at or above bit `base`; for a negative offset, of the `−offset`-th one bit at or
+    /// below it; for an offset of 0, `base` if bit `base` is one. Returns `u32::MAX` if there is no such bit.
     #[doc(alias = "fns")]
     #[track_caller]
     pub fn find_nth_set(self, base: impl Into<Self>, offset: impl Into<Val<'k, i32>>) -> Self {

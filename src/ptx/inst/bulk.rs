@@ -21,7 +21,7 @@ pub use edit::{MapField, TensorMapEdit};
 pub use map::{BufferMap, MapUse, TensorMapPtr};
 pub(crate) use map::{MAP_ALIGN, MAP_BYTES};
 
-/// Optional operands of a bulk copy: the blocks of the cluster that receive it, and a cache policy.
+/// Optional operands of a bulk copy: the blocks of the cluster that receive the data, and a cache policy.
 ///
 /// `Hints::default()` sets neither; `Hints::default().multicast(mask).policy(policy)` sets both.
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,8 +74,8 @@ impl<'k> Hints<'k> {
 }
 
 impl Builder<'_> {
-    /// Commits, as one group, all bulk copies from shared memory that this thread has started since the last commit. Requires sm_90 or
-    /// later.
+    /// Commits, as one group, all bulk copies and reductions from shared to global memory that this thread has started since the last
+    /// commit. Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.commit_group")]
     #[track_caller]
     pub fn cp_async_bulk_commit_group(self) {

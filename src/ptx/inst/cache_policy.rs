@@ -79,8 +79,9 @@ impl<'k> Builder<'k> {
         CachePolicy(self.result(mnemonic, &[fraction.into().operand(self)]))
     }
 
-    /// Returns a policy with priority `primary` for the first `bytes` bytes at `start`, and `secondary` for the rest of the first `window`
-    /// bytes. `secondary` must be [`First`](Eviction::First) or [`Unchanged`](Eviction::Unchanged). Requires sm_80 or later.
+    /// Returns a policy with priority `primary` for the first `bytes` bytes at `start`, and `secondary` for the `window − bytes` bytes
+    /// after them and the `window − bytes` bytes before `start`. Accesses with the policy must be within these bytes. `secondary` must be
+    /// [`First`](Eviction::First) or [`Unchanged`](Eviction::Unchanged). Requires sm_80 or later.
     #[doc(alias = "createpolicy.range")]
     #[track_caller]
     pub fn cache_policy_range<T: Element, A>(

@@ -16,7 +16,7 @@ use crate::ptx::{
 
 impl<'k, T: Element, A: Access> Ptr<'k, T, Shared, A> {
     /// Returns the corresponding address in the shared memory of the block with rank `rank` in the cluster. That block must be running; to
-    /// ensure this, use barriers of the cluster before the first and after the last access.
+    /// ensure this, use barriers of the cluster before the first and after the last access. Requires sm_90 or later.
     #[doc(alias = "mapa")]
     #[track_caller]
     pub fn in_block(self, rank: impl Into<Val<'k, u32>>) -> Ptr<'k, T, SharedCluster, A> {
@@ -61,7 +61,7 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
         k.result(format_args!("getctarank.shared::cluster.u32"), &[address])
     }
 
-    /// Stores `value` to the element, which must have 32 or 64 bits, asynchronously; completion is signaled at `barrier`, which must be in
+    /// Stores `value` asynchronously to the element, which must have 32 or 64 bits; completion is signaled at `barrier`, which must be in
     /// the same block as the element.
     #[doc(alias = "st.async")]
     #[track_caller]
@@ -73,7 +73,7 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
     }
 
     /// Stores `N` (2 or 4) adjacent elements of at most 16 bytes in total, as [`store_async`](Self::store_async) does. The address must be
-    /// known to be aligned to the vector.
+    /// known to be aligned to the size of the vector.
     #[doc(alias = "st.async.v4")]
     #[track_caller]
     pub fn store_vector_async<const N: usize>(
@@ -103,7 +103,7 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
         k.emit(mnemonic, &[self.operand(), one_or_vector(&registers), barrier.pointer().operand()]);
     }
 
-    /// Combines the element with `value` by the operation `op`, asynchronously; completion is signaled at `barrier`, which must be in the
+    /// Combines the element asynchronously with `value` by the operation `op`; completion is signaled at `barrier`, which must be in the
     /// same block as the element. Supports all operations on `u32`, all except [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec) on `i32`,
     /// and addition of `u64` and `i64`.
     #[doc(alias = "red.async")]
@@ -127,7 +127,7 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
 
 impl Builder<'_> {
     /// Arrives at the barrier of the cluster without waiting. The lanes of a warp may have diverged; every thread of the cluster must
-    /// arrive once. Earlier writes are visible after the wait. Requires sm_90 or later.
+    /// arrive once. A thread's earlier writes are visible to all threads after the wait. Requires sm_90 or later.
     #[doc(alias = "barrier.cluster.arrive")]
     #[track_caller]
     pub fn barrier_cluster_arrive(self) {

@@ -260,7 +260,7 @@ impl<'k, T: Number> Val<'k, T> {
 }
 
 impl<'k, T: Numeric> Val<'k, T> {
-    /// Returns all ones if the comparison holds and 0 otherwise.
+    /// Returns all ones if the comparison holds and 0 otherwise. bf16 requires sm_90 or later.
     #[doc(alias = "set")]
     #[track_caller]
     pub fn compare_mask(self, comparison: Comparison, other: impl Into<Self>) -> Val<'k, u32> {
@@ -329,7 +329,7 @@ impl<'k, T: UnitMask> Val<'k, T> {
 }
 
 impl<'k, T: CompareEach> Val<'k, T> {
-    /// Compares the low halves and the high halves, and returns both results, that of the low halves first. bf16 requires sm_90 or later.
+    /// Compares the low halves and the high halves separately, and returns both results, low halves first. bf16 requires sm_90 or later.
     #[doc(alias = "setp")]
     #[track_caller]
     pub fn compare_each(

@@ -44,12 +44,12 @@ fn is_exact<T: Numeric, U: Numeric>() -> bool {
 
 impl<'k, T: Numeric> Val<'k, T> {
     /// Converts the number to another type as Rust's `as` does: conversions between integers wrap around; conversions from floating-point
-    /// numbers to integers round toward zero and saturate, where NaN gives 0 (but 2^(width − 1) if either type has 64 bits); other
-    /// conversions round to nearest even.
+    /// numbers to integers round toward zero and saturate; other conversions round to nearest even. Unlike with `as`, NaN becomes 2^(n − 1)
+    /// in an integer type of n bits if either type has 64 bits; otherwise, it becomes 0.
     ///
     /// Conversions between integers of the same width emit no instruction. Conversions between bf16 and types other than f32 take one
-    /// instruction on sm_90; on earlier targets, they use f32 as an intermediate type, with the same result. Integers of 32 or 64 bits and
-    /// f64 cannot be converted to bf16 with a single rounding on targets older than sm_90 and are rejected there; convert via f32
+    /// instruction on sm_90 and later; on earlier targets, they use f32 as an intermediate type, with the same result. Integers of 32 or 64
+    /// bits and f64 cannot be converted to bf16 with a single rounding on targets older than sm_90 and are rejected there; convert via f32
     /// explicitly if double rounding is acceptable.
     #[doc(alias = "cvt")]
     #[track_caller]
@@ -94,7 +94,8 @@ impl<'k, T: Numeric> Val<'k, T> {
     }
 
     /// Clamps the number to the range of another integer type, or rounds it to a floating-point type and clamps it to the range from 0 to
-    /// 1, where NaN gives 0.
+    /// 1. In a floating-point type, NaN becomes 0; in an integer type, NaN and fractions are converted as by [`cast`](Self::cast). The
+    /// builder rejects conversions to bf16, and from bf16 to other floating-point types.
     #[doc(alias = "cvt.sat")]
     #[track_caller]
     pub fn cast_saturating<U: Numeric>(self) -> Val<'k, U> {

@@ -11,13 +11,13 @@ use crate::ptx::{
 };
 
 impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
-    /// Starts copying `BYTES` (4, 8 or 16) bytes from a view of global memory to this address. If the elements are out of bounds, zeros are
+    /// Starts copying `BYTES` bytes (4, 8 or 16) from a view of global memory to this address. If the elements are out of bounds, zeros are
     /// written and nothing is read. Both addresses must be known to be aligned to `BYTES`, and the elements must be entirely in bounds or
     /// entirely out of bounds, as for [`CheckedPtr::load_vector`].
     ///
-    /// The data have arrived when this thread has executed [`Builder::cp_async_commit_group`] and [`Builder::cp_async_wait_group`]; they
-    /// are visible to other threads after a subsequent barrier. Copies of 16 bytes bypass L1 (`.cg`); smaller ones do not (`.ca`). Requires
-    /// sm_80 or later.
+    /// The data have arrived when this thread has [committed](Builder::cp_async_commit_group) the copy to a group and has
+    /// [waited](Builder::cp_async_wait_group) for this group; they are visible to other threads after a subsequent barrier. Copies of 16
+    /// bytes bypass L1 (`.cg`); smaller ones do not (`.ca`). Requires sm_80 or later.
     #[doc(alias = "cp.async")]
     #[track_caller]
     pub fn copy_async<const BYTES: u32>(self, from: CheckedPtr<'k, T, Global, impl Readable>) {
@@ -42,7 +42,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
     ///
     /// # Safety
     ///
-    /// In every launch, the first `valid` bytes at `from` must be in a live allocation.
+    /// In every launch, `valid` must be at most `BYTES`, and the first `valid` bytes at `from` must be in a live allocation.
     #[doc(alias = "cp.async")]
     #[track_caller]
     #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
@@ -63,7 +63,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
     }
 }
 
-/// The number of bytes that a copy prefetches into the L2 cache; by default, the hardware decides.
+/// The number of bytes that a copy prefetches into the L2 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PrefetchSize {
     /// 64 bytes.
@@ -77,9 +77,9 @@ pub enum PrefetchSize {
 /// Hints of `cp.async` for the L2 cache. Requires sm_80 or later.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CopyHints<'k> {
-    /// The prefetch size.
+    /// The prefetch size; by default, the hardware decides.
     pub prefetch: Option<PrefetchSize>,
-    /// The cache policy.
+    /// The cache policy, if any.
     pub policy: Option<CachePolicy<'k>>,
 }
 

@@ -20,8 +20,8 @@ macro_rules! binary {
         impl<'k, T: $bound> Val<'k, T> {
             $(#[$doc])*
             ///
-            /// f32 supports every mode, f64 supports all roundings, and f16 supports flushing and clamping, except that division supports
-            /// only f32 and f64, without clamping. Other modes are rejected.
+            /// f32 supports every mode; f64, every rounding; f16, rounding to nearest even, flushing and clamping; bf16, only [`Mode::RN`],
+            /// on sm_90 and later. Division supports only f32 and f64, without clamping. The builder rejects instructions with other modes.
             #[track_caller]
             pub fn $name(self, other: impl Into<Self>, mode: impl Into<Mode>) -> Self {
                 let (other, mode) = (other.into(), mode.into());
@@ -50,7 +50,8 @@ binary! {
 }
 
 impl<'k, T: Float> Val<'k, T> {
-    /// Returns `self · factor + addend`, rounded once with the given mode.
+    /// Returns `self · factor + addend`, rounded once with the given mode. Each type supports the same modes as in
+    /// [`add_with`](Self::add_with); bf16 requires only sm_80.
     #[doc(alias = "fma")]
     #[track_caller]
     pub fn fma_with(self, factor: impl Into<Self>, addend: impl Into<Self>, mode: impl Into<Mode>) -> Self {
@@ -194,7 +195,7 @@ impl<'k, T: NanExtremum> Val<'k, T> {
 }
 
 impl<'k, T: Real> Val<'k, T> {
-    /// Returns `1 / self` with the given mode.
+    /// Returns `1 / self` with the given mode: any rounding and, for f32, flushing.
     #[doc(alias = "rcp")]
     #[track_caller]
     pub fn rcp_with(self, mode: impl Into<Mode>) -> Self {
@@ -205,7 +206,7 @@ impl<'k, T: Real> Val<'k, T> {
         }
     }
 
-    /// Returns the square root with the given mode.
+    /// Returns the square root with the given mode: any rounding and, for f32, flushing.
     #[doc(alias = "sqrt")]
     #[track_caller]
     pub fn sqrt_with(self, mode: impl Into<Mode>) -> Self {

@@ -1,7 +1,8 @@
 //! Elementary functions of f32, of 16-bit floating-point numbers and of their pairs: exponentials, logarithms, roots, activations.
 //!
 //! Most functions are approximations whose results depend on the hardware, so they are never folded: they are methods of [`Builder`] and
-//! emit instructions even for constant operands. Approximations flush subnormal operands and results to zero.
+//! emit instructions even for constant operands. Approximations in f32, except the hyperbolic tangent, flush subnormal operands and results
+//! to zero.
 
 use std::panic::Location;
 

@@ -78,7 +78,7 @@ impl<'k> Builder<'k> {
         Mbarrier::new(self.shared_aligned::<u64>(count, 8))
     }
 
-    /// Returns the number of arrivals that the phase of `state` still expected when the arrival returned `state`.
+    /// Returns the number of arrivals that the phase of `state` still expected immediately before the arrival that returned `state`.
     #[doc(alias = "mbarrier.pending_count")]
     #[track_caller]
     pub fn mbarrier_pending_count(self, state: Val<'k, u64>) -> Val<'k, u32> {
@@ -97,12 +97,12 @@ impl<'k, S: Space> Mbarrier<'k, S> {
         Self { at: self.at.at(index), ..self }
     }
 
-    /// Returns the address.
+    /// Returns a pointer to the barrier.
     pub fn pointer(self) -> Ptr<'k, u64, S> {
         self.at
     }
 
-    /// Returns a handle to the same barrier whose operations do not order the thread's other accesses: `.relaxed`.
+    /// Returns a handle to the same barrier whose operations do not order the thread's other accesses: `.relaxed`. Requires sm_90 or later.
     #[must_use]
     #[doc(alias = ".relaxed")]
     pub fn relaxed(self) -> Self {
@@ -110,7 +110,7 @@ impl<'k, S: Space> Mbarrier<'k, S> {
     }
 
     /// Returns a handle to the same barrier whose operations order accesses for the threads of `scope`, the block or the cluster. Any other
-    /// scope is rejected.
+    /// scope is rejected. The cluster requires sm_90 or later.
     #[must_use]
     #[track_caller]
     pub fn scope(self, scope: MemoryScope) -> Self {
@@ -122,14 +122,14 @@ impl<'k, S: Space> Mbarrier<'k, S> {
         Self { scope: Some(scope), ..self }
     }
 
-    /// Adds `bytes` to the number of bytes that the current phase expects.
+    /// Adds `bytes` to the number of bytes that the current phase expects. Requires sm_90 or later.
     #[doc(alias = "mbarrier.expect_tx")]
     #[track_caller]
     pub fn expect_tx(self, bytes: impl Into<Val<'k, u32>>) {
         self.transaction("expect_tx", bytes.into());
     }
 
-    /// Simulates the completion of `bytes` bytes of asynchronous copies, without a copy.
+    /// Simulates the completion of `bytes` bytes of asynchronous copies, without a copy. Requires sm_90 or later.
     #[doc(alias = "mbarrier.complete_tx")]
     #[track_caller]
     pub fn complete_tx(self, bytes: impl Into<Val<'k, u32>>) {
@@ -184,8 +184,8 @@ impl<'k> Mbarrier<'k> {
         self.at.kernel().emit(format_args!("mbarrier.inval.shared.b64"), &[self.at.operand()]);
     }
 
-    /// Arrives at the barrier when all `cp.async` copies that this thread has started are complete. The current phase then expects one more
-    /// arrival than [`init`](Self::init) specified.
+    /// Arrives at the barrier when all `cp.async` copies that this thread has started are complete. Each call also adds one arrival to
+    /// those that the current phase expects.
     #[doc(alias = "cp.async.mbarrier.arrive")]
     #[track_caller]
     pub fn arrive_after_copies(self) {
@@ -245,7 +245,7 @@ impl<'k> Mbarrier<'k> {
         self.poll("try_wait", state, None)
     }
 
-    /// Waits as [`try_wait`](Self::try_wait) does, but for at most about `nanoseconds`.
+    /// Waits as [`try_wait`](Self::try_wait) does, but with a time limit of about `nanoseconds`. Requires sm_90 or later.
     #[track_caller]
     pub fn try_wait_for(self, state: Val<'k, u64>, nanoseconds: impl Into<Val<'k, u32>>) -> Val<'k, bool> {
         self.poll("try_wait", state, Some(nanoseconds.into()))
@@ -259,7 +259,7 @@ impl<'k> Mbarrier<'k> {
         self.poll("try_wait.parity", parity.into(), None)
     }
 
-    /// Waits as [`try_wait_parity`](Self::try_wait_parity) does, but for at most about `nanoseconds`.
+    /// Waits as [`try_wait_parity`](Self::try_wait_parity) does, but with a time limit of about `nanoseconds`. Requires sm_90 or later.
     #[track_caller]
     pub fn try_wait_parity_for(
         self,
@@ -335,8 +335,8 @@ arrivals! { Shared, ".shared::cta", Val<'k, u64> }
 arrivals! { SharedCluster, ".shared::cluster" }
 
 impl<'k> Mbarrier<'k> {
-    /// Arrives `count` times. The arrivals must not complete the phase: `count` must be less than the number of arrivals that the current
-    /// phase still expects.
+    /// Arrives `count` times, and returns the state. The arrivals must not complete the phase: `count` must be less than the number of
+    /// arrivals that the current phase still expects.
     #[doc(alias = "mbarrier.arrive.noComplete")]
     #[track_caller]
     pub fn arrive_no_complete(self, count: impl Into<Val<'k, u32>>) -> Val<'k, u64> {

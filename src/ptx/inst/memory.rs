@@ -28,7 +28,7 @@ pub enum Load {
     Lu,
     /// Not cached: fetched again each time.
     Cv,
-    /// Read-only data cache: no thread writes this memory while the kernel runs. Global memory only.
+    /// Cached in the read-only data cache. No thread may write the memory while the kernel runs. Global memory only.
     Nc,
     /// Not reordered or merged, because other threads may write at any time.
     Volatile,
@@ -108,7 +108,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.load_with(Load::Default)
     }
 
-    /// Loads the element as [`load`](Self::load) does, but with a value other than 0 for out-of-bounds elements.
+    /// Loads the element as [`load`](Self::load) does, but returns `otherwise` if it is out of bounds.
     #[track_caller]
     pub fn load_or(self, otherwise: T::Reg) -> Val<'k, T::Reg>
     where
@@ -128,9 +128,9 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         value
     }
 
-    /// Loads `N` adjacent elements (2 or 4) with one instruction, or returns zeros if they are out of bounds. The address must be known to
-    /// be aligned to the vector's size, and the elements must be entirely in bounds or entirely out of bounds: for a slice, index and
-    /// length must be known to be multiples of `N`.
+    /// Loads `N` adjacent elements (2 or 4, at most 16 bytes in total) with one instruction, or returns zeros if they are out of bounds.
+    /// The address must be known to be aligned to the size of the vector, and the elements must be entirely in bounds or entirely out of
+    /// bounds: for a slice, index and length must be known to be multiples of `N`.
     #[doc(alias = "ld.v4")]
     #[track_caller]
     pub fn load_vector<const N: usize>(self) -> [Val<'k, T::Reg>; N]
@@ -140,7 +140,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.load_vector_with(Load::Default)
     }
 
-    /// Loads a vector as [`load_vector`](Self::load_vector) does, but with a value other than 0 for out-of-bounds elements.
+    /// Loads a vector as [`load_vector`](Self::load_vector) does, but returns `otherwise` for each element if they are out of bounds.
     #[track_caller]
     pub fn load_vector_or<const N: usize>(self, otherwise: T::Reg) -> [Val<'k, T::Reg>; N]
     where
@@ -207,8 +207,8 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.store_values(how, [value.into()]);
     }
 
-    /// Stores `N` adjacent elements, 2 or 4, with one instruction if they are in bounds. The requirements on alignment and bounds are those
-    /// of [`load_vector`](Self::load_vector).
+    /// Stores `N` adjacent elements with one instruction if they are in bounds. The requirements on size, alignment and bounds are those of
+    /// [`load_vector`](Self::load_vector).
     #[doc(alias = "st.v4")]
     #[track_caller]
     pub fn store_vector<const N: usize>(self, values: [Val<'k, T::Reg>; N])

@@ -51,7 +51,7 @@ impl HalfPair for f16x2 {}
 impl HalfPair for bf16x2 {}
 
 impl<'k, T: Pair> Val<'k, T> {
-    /// Returns the pair of `low` and `high`. Emits `mov.b32 %r0, {%h0, %h1}`.
+    /// Returns the pair of `low` and `high`. Emits `mov`, for example `mov.b32 %r0, {%h0, %h1}`.
     #[doc(alias = "mov")]
     #[track_caller]
     pub fn pack(low: impl Into<Val<'k, T::Half>>, high: impl Into<Val<'k, T::Half>>) -> Self {

@@ -10,9 +10,9 @@ use crate::ptx::{
 /// The byte selection of [`Val::permute_with`] (PTX ISA, "prmt"); the selector's low two bits are the position `n`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Permute {
-    /// Four bytes from byte `n` upward.
+    /// Bytes `n`, `n + 1`, `n + 2` and `n + 3`.
     F4e,
-    /// Four bytes from byte `n` downward.
+    /// Bytes `n`, `n − 1`, `n − 2` and `n − 3`, modulo 8.
     B4e,
     /// Byte `n`, four times.
     Rc8,
@@ -20,7 +20,7 @@ pub enum Permute {
     Ecl,
     /// The four bytes of the source in order, but byte `n` in place of the bytes above it.
     Ecr,
-    /// 16-bit half `n`, twice.
+    /// 16-bit half `n` mod 2, twice.
     Rc16,
 }
 

@@ -15,7 +15,8 @@ use crate::ptx::{
 };
 
 impl<'k> Val<'k, bool> {
-    /// Returns `yes` if this predicate holds and `no` otherwise.
+    /// Returns `yes` if this predicate holds and `no` otherwise. If the predicate is in a register, the builder rejects values of type
+    /// `bool` and values of 128 bits.
     #[doc(alias = "selp")]
     #[track_caller]
     pub fn select<T: Scalar>(self, yes: impl Into<Val<'k, T>>, no: impl Into<Val<'k, T>>) -> Val<'k, T> {

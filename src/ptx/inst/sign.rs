@@ -49,7 +49,7 @@ signed! {
 }
 
 impl<'k, T: Signed> Val<'k, T> {
-    /// Returns the absolute value; the smallest integer is unchanged.
+    /// Returns the absolute value; the smallest integer is unchanged. bf16 requires sm_80 or later.
     #[track_caller]
     pub fn abs(self) -> Self {
         match self.reg() {

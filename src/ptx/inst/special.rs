@@ -92,37 +92,37 @@ special_registers! {
     nsmid: u32 = "%nsmid";
     /// Returns the index of the launch in its context.
     gridid: u64 = "%gridid";
-    /// Returns whether the launch specified the cluster shape. Requires sm_90 or later, like all cluster registers below.
+    /// Returns whether the launch specified the cluster shape. Requires sm_90 or later.
     is_explicit_cluster: bool = "%is_explicit_cluster";
-    /// Returns the x index of the cluster in the grid.
+    /// Returns the x index of the cluster in the grid. Requires sm_90 or later.
     clusterid_x: u32 = "%clusterid.x";
-    /// Returns the y index of the cluster in the grid.
+    /// Returns the y index of the cluster in the grid. Requires sm_90 or later.
     clusterid_y: u32 = "%clusterid.y";
-    /// Returns the z index of the cluster in the grid.
+    /// Returns the z index of the cluster in the grid. Requires sm_90 or later.
     clusterid_z: u32 = "%clusterid.z";
-    /// Returns the number of clusters in the grid along x.
+    /// Returns the number of clusters in the grid along x. Requires sm_90 or later.
     nclusterid_x: u32 = "%nclusterid.x";
-    /// Returns the number of clusters in the grid along y.
+    /// Returns the number of clusters in the grid along y. Requires sm_90 or later.
     nclusterid_y: u32 = "%nclusterid.y";
-    /// Returns the number of clusters in the grid along z.
+    /// Returns the number of clusters in the grid along z. Requires sm_90 or later.
     nclusterid_z: u32 = "%nclusterid.z";
-    /// Returns the x index of the block in its cluster.
+    /// Returns the x index of the block in its cluster. Requires sm_90 or later.
     cluster_ctaid_x: u32 = "%cluster_ctaid.x";
-    /// Returns the y index of the block in its cluster.
+    /// Returns the y index of the block in its cluster. Requires sm_90 or later.
     cluster_ctaid_y: u32 = "%cluster_ctaid.y";
-    /// Returns the z index of the block in its cluster.
+    /// Returns the z index of the block in its cluster. Requires sm_90 or later.
     cluster_ctaid_z: u32 = "%cluster_ctaid.z";
-    /// Returns the number of blocks in the cluster along x.
+    /// Returns the number of blocks in the cluster along x. Requires sm_90 or later.
     cluster_nctaid_x: u32 = "%cluster_nctaid.x";
-    /// Returns the number of blocks in the cluster along y.
+    /// Returns the number of blocks in the cluster along y. Requires sm_90 or later.
     cluster_nctaid_y: u32 = "%cluster_nctaid.y";
-    /// Returns the number of blocks in the cluster along z.
+    /// Returns the number of blocks in the cluster along z. Requires sm_90 or later.
     cluster_nctaid_z: u32 = "%cluster_nctaid.z";
-    /// Returns the linear index of the block in its cluster.
+    /// Returns the linear index of the block in its cluster. Requires sm_90 or later.
     cluster_ctarank: u32 = "%cluster_ctarank";
-    /// Returns the number of blocks in the cluster.
+    /// Returns the number of blocks in the cluster. Requires sm_90 or later.
     cluster_nctarank: u32 = "%cluster_nctarank";
-    /// Returns a mask with the bit of this lane.
+    /// Returns a mask in which only the bit of this lane is set.
     lanemask_eq: u32 = "%lanemask_eq";
     /// Returns a mask of the lanes below this one.
     lanemask_lt: u32 = "%lanemask_lt";

@@ -11,7 +11,8 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("bar.sync"), &[Val::from(0u32).operand(self)]);
     }
 
-    /// Waits at barrier `barrier` (0 to 15) until `threads` threads have arrived; `threads` must be a multiple of 32.
+    /// Waits at barrier `barrier` (0 to 15) until `threads` threads have arrived; their earlier writes are then visible to the threads that
+    /// have waited. `threads` must be a multiple of 32.
     #[doc(alias = "bar.sync")]
     #[track_caller]
     pub fn bar_sync(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {

@@ -46,8 +46,8 @@ impl SwizzleMode {
 /// The operand consists of core matrices of 8 rows of 16 bytes, or, with a swizzle, 8 rows of the swizzle's width. For a K-major operand, a
 /// row contains consecutive elements along k, and `stride_bytes` is the distance between groups of 8 rows along M or N; without a swizzle,
 /// `leading_bytes` is the distance between core matrices along K. For an operand that is major in M or N, a row contains consecutive
-/// elements along m or n. Without a swizzle, `stride_bytes` is the distance between core matrices along M or N, and `leading_bytes` is that
-/// along K; with a swizzle, the two distances are exchanged.
+/// elements along m or n. Without a swizzle, `stride_bytes` is the distance between core matrices along M or N, and `leading_bytes` is the
+/// distance along K; with a swizzle, the two distances are exchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MatrixLayout {
     /// The leading dimension byte offset, a multiple of 16 that is less than 2¹⁸.
@@ -177,7 +177,8 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("wgmma.fence.sync.aligned"), &[]);
     }
 
-    /// Commits, as one group, all `wgmma`s that the warpgroup has issued since the last commit. Requires sm_90a.
+    /// Commits, as one group, all `wgmma`s that the warpgroup has issued since the last commit. All threads of the warpgroup must execute
+    /// the call. Requires sm_90a.
     #[doc(alias = "wgmma.commit_group")]
     #[doc(alias = "warpgroup_commit_batch")]
     #[track_caller]
@@ -191,8 +192,8 @@ impl<'k> Builder<'k> {
         self.body().wgmma_groups
     }
 
-    /// Waits until at most the `pending` (0 to 7) newest groups are in flight; the accumulators of the other groups may then be read.
-    /// Requires sm_90a.
+    /// Waits until at most the `pending` (0 to 7) newest groups are in flight; the accumulators of the other groups may then be read. All
+    /// threads of the warpgroup must execute the call. Requires sm_90a.
     #[doc(alias = "wgmma.wait_group")]
     #[doc(alias = "warpgroup_wait")]
     #[track_caller]

@@ -136,7 +136,7 @@ impl<'k> PrintValue<'k> {
     }
 }
 
-/// A value that [`Builder::print`](crate::ptx::Builder::print) accepts: a number, bits or a predicate, of the kernel or of the
+/// A value that [`Builder::print`](crate::ptx::Builder::print) accepts: a number, bits or a predicate, as a [`Val`] or as a constant of the
 /// host, or a pointer.
 #[diagnostic::on_unimplemented(message = "`{Self}` cannot be printed from a kernel")]
 pub trait Print<'k>: Sized {

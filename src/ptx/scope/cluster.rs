@@ -3,7 +3,7 @@
 use super::{Scope, by_own_methods, sealed};
 use crate::ptx::{dim::Dim, kernel::Builder, uniform::Uniformity, val::Val};
 
-/// The blocks of the cluster, whose shape is [declared](Builder::cluster). Requires sm_90 or later.
+/// All threads of the cluster, whose shape is [declared](Builder::cluster). Requires sm_90 or later.
 #[derive(Clone, Copy, Debug)]
 pub struct Cluster<'k> {
     k: Builder<'k>,
@@ -25,13 +25,13 @@ impl<'k> Cluster<'k> {
         Uniformity::Cluster
     }
 
-    /// Returns the total number of threads of all blocks.
+    /// Returns the number of threads in all blocks of the cluster.
     #[track_caller]
     pub fn size(self) -> u32 {
         self.blocks * self.k.this_block().size()
     }
 
-    /// Returns the number of blocks.
+    /// Returns the number of blocks in the cluster.
     pub fn blocks(self) -> u32 {
         self.blocks
     }
@@ -68,7 +68,7 @@ impl<'k> Cluster<'k> {
         self.wait();
     }
 
-    /// Arrives at the barrier of the cluster without waiting. Earlier writes are visible to threads that then
+    /// Arrives at the barrier of the cluster without waiting. This thread's earlier writes are visible to threads that then
     /// [`wait`](Self::wait).
     #[doc(alias = "barrier.cluster.arrive")]
     #[track_caller]

@@ -295,7 +295,7 @@ macro_rules! reductions {
                 scan(self.into(), value.into(), true)
             }
 
-            /// Returns the sum of the values of all threads before this one; 0 in the first.
+            /// Returns the sum of the values of all threads before this one; 0 in the first thread.
             #[doc(alias = "prefix sum")]
             #[track_caller]
             pub fn exclusive_scan<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {

@@ -52,7 +52,7 @@ impl<'k, const N: usize> Warps<'k, N> {
         quotient(self.k.this_block().thread(), Self::SIZE)
     }
 
-    /// Returns the number of such scopes in the block.
+    /// Returns the number of scopes of `N` warps in the block.
     #[track_caller]
     pub fn scopes(self) -> u32 {
         self.k.this_block().size() / Self::SIZE
@@ -124,20 +124,22 @@ impl<'k> Builder<'k> {
         Warps::new(self)
     }
 
-    /// Returns this thread's warpgroup: four consecutive warps.
+    /// Returns this thread's warpgroup: four consecutive warps. The block's shape must be [declared](Self::block) with a multiple of 128
+    /// threads.
     #[track_caller]
     pub fn warp_group(self) -> WarpGroup<'k> {
         Warps::new(self)
     }
 
-    /// Returns this thread's `N` consecutive warps.
+    /// Returns the scope of `N` consecutive warps that contains this thread. The block's shape must be [declared](Self::block) with a
+    /// multiple of 32·N threads.
     #[track_caller]
     pub fn warps<const N: usize>(self) -> Warps<'k, N> {
         Warps::new(self)
     }
 
-    /// Emits `work` in a branch that only warp `rank` of the block executes. `work` receives the warp; the builder rejects block-wide
-    /// barriers in `work`.
+    /// Emits `work` in a branch that only warp `rank` of the block executes. `work` receives the warp; if the block has several warps, the
+    /// builder rejects block-wide barriers in `work`.
     ///
     /// ```
     /// use warpwright::prelude::*;

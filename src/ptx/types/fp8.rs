@@ -197,8 +197,8 @@ impl e5m2 {
     /// −∞.
     pub const NEG_INFINITY: Self = Self(0xfc);
 
-    /// Rounds to nearest even as [`from_f32`](Self::from_f32) does, but numbers out of range become infinite, as in IEEE 754. PTX has no
-    /// such conversion.
+    /// Converts from f32 as [`from_f32`](Self::from_f32) does, but numbers out of range become infinite, as in IEEE 754. PTX has no such
+    /// conversion.
     pub fn from_f32_with_infinity(x: f32) -> Self {
         Self(E5M2.narrow(x, Self::INFINITY.0))
     }

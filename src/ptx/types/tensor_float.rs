@@ -42,14 +42,14 @@ impl tf32 {
         self.0
     }
 
-    /// Rounds to nearest, ties away from zero, as `cvt.rna.tf32.f32` does; all targets that support tf32 have this instruction. NaN keeps
-    /// the upper bits of its payload; if these bits are 0, the result is infinity.
+    /// Converts from f32, rounding to nearest, ties away from zero, as `cvt.rna.tf32.f32` does; all targets that support tf32 have this
+    /// instruction. NaN keeps the upper bits of its payload; if these bits are 0, the result is infinity.
     pub const fn from_f32(x: f32) -> Self {
         let half = if x.is_finite() { HALF } else { 0 };
         Self::from_bits(x.to_bits() + half)
     }
 
-    /// Rounds to nearest, ties to even, as `cvt.rn.tf32.f32` does. NaN becomes [`NAN`](Self::NAN).
+    /// Converts from f32, rounding to nearest, ties to even, as `cvt.rn.tf32.f32` does. NaN becomes [`NAN`](Self::NAN).
     pub const fn from_f32_ties_even(x: f32) -> Self {
         let bits = x.to_bits();
         match x.is_nan() {

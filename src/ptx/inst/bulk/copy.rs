@@ -41,7 +41,7 @@ fn check_size(k: Builder<'_>, bytes: Val<'_, u32>) {
 
 impl<'k, T: Element, S: SharedSpace, W: Writable> Ptr<'k, T, S, W> {
     /// Starts copying `bytes` bytes, a multiple of 16, from global memory to this address; completion is signaled at `barrier`, which must
-    /// be in the same block. Both addresses must be known to be aligned to 16 bytes. Requires sm_90 or later.
+    /// be in the shared memory of the same block. Both addresses must be known to be aligned to 16 bytes. Requires sm_90 or later.
     ///
     /// # Safety
     ///
@@ -135,7 +135,8 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
 
     /// Starts combining the elements at this address with elements from shared memory by the operation `op`. In other respects, the method
     /// is like [`copy_bulk_out`](Self::copy_bulk_out). Supports all operations on integers of 32 and 64 bits, except that only `u32`
-    /// supports [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec); sum, minimum and maximum of f16 and bf16; and the sum of f32 and f64.
+    /// supports [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec); addition, minimum and maximum of f16 and bf16; and addition of f32 and
+    /// f64.
     ///
     /// # Safety
     ///

@@ -80,7 +80,7 @@ impl<'k, T: Element, A: Writable> Ptr<'k, T, Global, A> {
 }
 
 impl<'k, S: Space> TensorMapEdit<'k, S> {
-    /// Returns the address.
+    /// Returns a pointer to the map.
     pub fn pointer(self) -> Ptr<'k, u32, S> {
         self.at
     }
@@ -93,7 +93,7 @@ impl<'k, S: Space> TensorMapEdit<'k, S> {
         self.replace("global_address", "b64", &[Operand::Reg(tensor.address().in_register(k))]);
     }
 
-    /// Replaces the number of dimensions (the field contains `rank` − 1).
+    /// Replaces the number of dimensions with `rank`, 1 to 5 (the field contains `rank` − 1).
     #[doc(alias = "tensormap.replace.tile.rank")]
     #[track_caller]
     pub fn rank(self, rank: u32) {
@@ -118,7 +118,7 @@ impl<'k, S: Space> TensorMapEdit<'k, S> {
         self.along("global_dim", dimension, 5, elements.into());
     }
 
-    /// Replaces the stride in bytes along dimension `dimension`, 1 to 4; it must be a multiple of 16.
+    /// Replaces the stride along dimension `dimension`, 1 to 4, with `bytes` bytes, a multiple of 16.
     #[doc(alias = "tensormap.replace.tile.global_stride")]
     #[track_caller]
     pub fn global_stride(self, dimension: u32, bytes: impl Into<Val<'k, u64>>) {
@@ -138,7 +138,7 @@ impl<'k, S: Space> TensorMapEdit<'k, S> {
         self.along("element_stride", dimension, 5, elements.into());
     }
 
-    /// Sets a field to the choice with number `choice`.
+    /// Sets a field to one of the numbered choices that [`MapField`] lists.
     #[doc(alias = "tensormap.replace.tile.elemtype")]
     #[doc(alias = "tensormap.replace.tile.swizzle_mode")]
     #[track_caller]

@@ -18,7 +18,7 @@ use crate::ptx::{
 pub(crate) const MAP_BYTES: u32 = 128;
 pub(crate) const MAP_ALIGN: u32 = 64;
 
-/// How a kernel uses the tensor map of a parameter; a launch checks that the map passed to it supports this use.
+/// How a kernel uses the tensor map of a parameter; a launch checks that the map that it passes supports this use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapUse {
     /// The index of the parameter.
@@ -39,7 +39,7 @@ pub struct BufferMap {
     pub dims: Vec<Dim>,
     /// The strides in elements along dimensions 1 and up.
     pub strides: Vec<Dim>,
-    /// The number of elements of a box along each dimension.
+    /// The number of elements of a box along each dimension, innermost first.
     pub box_dims: Vec<u32>,
     /// The swizzle in shared memory.
     pub swizzle: SwizzleMode,
@@ -107,13 +107,12 @@ impl<'k, T: Element, A> TensorMapPtr<'k, T, A> {
         self.k
     }
 
-    /// Returns the map's 128 bytes, which may be copied to shared memory and modified there.
+    /// Returns a pointer to the map's 128 bytes, which may be copied to shared memory and modified there.
     pub fn bytes(self) -> Ptr<'k, u32, Generic, Read> {
         Ptr::new(self.k, self.address, MAP_ALIGN)
     }
 
-    /// Loads the map into the descriptor cache. It is sufficient that one thread executes the call at the start of the kernel. Requires
-    /// sm_90 or later.
+    /// Loads the map into the descriptor cache. One call by one thread at the start of the kernel is sufficient. Requires sm_90 or later.
     #[doc(alias = "prefetch.tensormap")]
     #[track_caller]
     pub fn prefetch_descriptor(self) {

@@ -66,9 +66,9 @@ fn registers<'k, T: Scalar, const N: usize>(
 }
 
 impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
-    /// Starts copying the box at `coordinates`, innermost first, to shared memory; completion is signaled at `barrier`, which must be in
-    /// the same block. `to` must be known to be aligned to 128 bytes; the map's swizzle may require a larger alignment. Requires sm_90 or
-    /// later.
+    /// Starts copying the box at `coordinates`, innermost first, to shared memory at `to`; completion is signaled at `barrier`, which must
+    /// be in the shared memory of the same block. `to` must be known to be aligned to 128 bytes; the map's swizzle may require a larger
+    /// alignment. Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.tensor")]
     #[track_caller]
     pub fn load<C: Into<Val<'k, i32>>, S: SharedSpace, W: Writable, const N: usize>(
@@ -192,8 +192,8 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
     }
 
     /// Starts combining the box at `coordinates` with data from shared memory by the operation `op`. In other respects, the method is like
-    /// [`store`](Self::store). The element type of the map must support the operation: `u32`, `i32`, `u64`, f32, f16 and bf16 support the
-    /// sum; integers of 32 and 64 bits, f16 and bf16 support minimum and maximum; only `u32` supports [`Inc`](ReduceOp::Inc) and
+    /// [`store`](Self::store). The element type of the map must support the operation: `u32`, `i32`, `u64`, f32, f16 and bf16 support
+    /// addition; integers of 32 and 64 bits, f16 and bf16 support minimum and maximum; only `u32` supports [`Inc`](ReduceOp::Inc) and
     /// [`Dec`](ReduceOp::Dec); types of 32 and 64 bits support bitwise operations.
     #[doc(alias = "cp.reduce.async.bulk.tensor")]
     #[track_caller]
