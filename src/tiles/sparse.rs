@@ -197,8 +197,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: TensorElement, A> SparseGl<'k, T, A> {
-    /// Returns the matrix of the stored elements, which has half as many columns. Its tiles of `H`×`W` subtiles can be copied to shared
-    /// tiles for [`SparseGlTile::load_with`].
+    /// Returns the matrix of the stored elements, which has half as many columns as this matrix. Its tiles of `H`×`W` subtiles can be
+    /// copied to shared tiles for [`SparseGlTile::load_with`].
     #[must_use]
     pub fn values(&self) -> &Gl<'k, T, A> {
         &self.values

@@ -20,7 +20,8 @@ use crate::{
 /// [`RowVec`] (one per column). A vector that does not belong to a tile is usually [`Naive`](super::Naive), the layout with the
 /// widest accesses. [`to_layout`](Self::to_layout) converts between layouts.
 ///
-/// A register contains four 8-bit elements. The last register of an [`Orthogonal`](super::Orthogonal) vector of odd `N` is only half used.
+/// A register contains four 8-bit elements; the last register of an [`Orthogonal`](super::Orthogonal) vector of 8-bit elements is only half
+/// used if `N` is odd.
 #[doc(alias = "rv")]
 pub struct Rv<'k, T: TensorElement, const N: usize, V = Orthogonal> {
     pub(super) fragment: Fragment<'k, T>,
