@@ -255,8 +255,7 @@ impl CublasLtProduct {
     /// the planned types.
     ///
     /// # Errors
-    /// Returns an error if the size of a buffer differs from the planned size, if there is no algorithm with this index, or if cuBLASLt
-    /// fails.
+    /// Returns an error if the size of a buffer differs from the planned size, if `algorithm` is out of range, or if cuBLASLt fails.
     pub fn run<T, D>(
         &mut self,
         algorithm: usize,

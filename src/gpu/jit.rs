@@ -160,7 +160,7 @@ impl JitInfo {
         Self { wall_ms: 0.0, kernels, messages: JitMessage::parse_all(log), log: log.to_owned() }
     }
 
-    /// Returns the kernel of this name, if the log mentions it.
+    /// Returns the kernel with this name; `None` if the log does not mention it.
     pub fn kernel(&self, name: &str) -> Option<&JitKernel> {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }

@@ -187,7 +187,7 @@ impl fmt::Debug for Driver {
 /// The file names that cudarc uses are tried in its order, so that cudarc and this module open the same file.
 ///
 /// # Errors
-/// Returns [`Unavailable`] if there is no usable driver or device. This function never panics.
+/// Returns [`Unavailable`] if no usable driver or device is found. This function never panics.
 pub fn probe() -> Result<&'static Driver, Unavailable> {
     static DRIVER: OnceLock<Driver> = OnceLock::new();
     if let Some(driver) = DRIVER.get() {

@@ -253,7 +253,7 @@ pub enum RunError {
     #[cfg(feature = "cuda")]
     #[error(transparent)]
     Gpu(GpuError),
-    /// The kernel faulted, or the driver failed while it ran.
+    /// The kernel faulted, or the driver failed while the kernel ran.
     #[cfg(feature = "cuda")]
     #[error("kernel `{kernel}`: {source}")]
     Fault {

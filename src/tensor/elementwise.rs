@@ -167,7 +167,7 @@ pub fn axpby<'k, T: TensorElement<Reg: Number>>(
     }
 }
 
-/// Returns the sum of all elements, added in the order of the shape; 0 if there are no elements.
+/// Returns the sum of all elements, added in the order of the shape; 0 if the view is empty.
 ///
 /// The builder rejects the call if there are more than 4096 elements.
 #[track_caller]

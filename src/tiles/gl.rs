@@ -21,8 +21,8 @@ pub struct Gl<'k, T: TensorElement, A, const R: usize = 2> {
     tensor: Tensor<'k, Global, T, A>,
 }
 
-/// A tile of a matrix or vector in global memory. Its size is that of the register or shared tile with which it is copied. Elements past
-/// the edges are read as zero, or as another value if one is given, and are never written.
+/// A tile of a matrix or vector in global memory. It has the size of the register or shared tile that is loaded from it, stored to it or
+/// filled from it. Elements past the edges are read as zero, or as another value if one is given, and are never written.
 pub struct GlTile<'k, T: TensorElement, A, const R: usize = 2> {
     tensor: Tensor<'k, Global, T, A>,
     /// In units of tiles.

@@ -147,7 +147,7 @@ impl<'k> RandomTile<'k> {
     }
 
     /// Returns a tile of random numbers with the standard normal distribution, computed with the Box–Muller transform from the words of two
-    /// elements 8 columns apart. The magnitude of a number is at most 6.77; its error is that of the approximate `lg2`, `sqrt`, `sin` and
+    /// elements 8 columns apart. The magnitude of a number is at most 6.77; its error results from the approximate `lg2`, `sqrt`, `sin` and
     /// `cos` instructions.
     #[must_use]
     #[track_caller]

@@ -155,8 +155,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
 
     /// Copies a fragment's registers to a tile, in the order of [`into_fragment`](Self::into_fragment).
     ///
-    /// The builder rejects a fragment that does not consist of whole registers in order, or whose number of registers differs from that of
-    /// the tile.
+    /// The builder rejects a fragment that does not consist of whole registers in order, or that does not have as many registers as the
+    /// tile.
     #[track_caller]
     pub fn from_fragment(k: Builder<'k>, fragment: &Fragment<'k, T>) -> Self {
         k.check_whole_warps();

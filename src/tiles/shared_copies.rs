@@ -155,8 +155,8 @@ impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
         self.load_as()
     }
 
-    /// Loads a rectangle as [`load`](Self::load) does, but as the given operand of an MMA: `ldmatrix` writes the registers in the order in
-    /// which `mma.sync` reads those of the operand. `load` assumes that `Row` tiles are operands A and `Col` tiles are operands B; in other
+    /// Loads a rectangle as [`load`](Self::load) does, but as the given operand of an MMA: `ldmatrix` then writes the registers in the
+    /// order in which `mma.sync` reads the operand. `load` assumes that `Row` tiles are operands A and `Col` tiles are operands B; in other
     /// cases, such as a `Row` tile that is operand B of [`mma_abt`](Rt::mma_abt), ptxas would have to move registers before the MMA.
     #[track_caller]
     pub fn load_operand<const H: usize, const W: usize, L: RegisterLayout>(

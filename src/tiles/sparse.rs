@@ -167,7 +167,7 @@ pub struct SparseGl<'k, T: TensorElement, A> {
     metadata: Gl<'k, u16, A>,
 }
 
-/// A tile of a sparse matrix in global memory. Its size is that of the register tile into which it is loaded. Elements past the edges are
+/// A tile of a sparse matrix in global memory. It has the size of the register tile into which it is loaded. Elements past the edges are
 /// zero.
 #[derive(Clone, Debug)]
 pub struct SparseGlTile<'k, T: TensorElement, A> {

@@ -26,7 +26,7 @@ use crate::{
 /// [`Col`](super::Col) tiles.
 ///
 /// The block owns the tile, unless [`shared_tile_of`](Builder::shared_tile_of) allocates one per warp or group of warps. In that case,
-/// where the documentation of the tile's methods refers to the block, its threads or its barrier, it means those of that warp or group of
+/// whatever the documentation of the tile's methods says about the block, its threads or its barrier applies to that warp or group of
 /// warps.
 #[doc(alias = "st")]
 pub struct St<'k, T: TensorElement, const H: usize, const W: usize, S = Auto> {

@@ -100,7 +100,8 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
         <Self as Registers<'k>>::layout()
     }
 
-    /// Returns the lane, register and slot of element `index`; if the element has several owners, those of the lowest lane.
+    /// Returns the lane, register and slot of element `index`; if several lanes own the element, returns the owner with the lowest lane
+    /// index.
     ///
     /// # Errors
     /// Returns [`TvError::Coordinate`] if the element is past the end.
