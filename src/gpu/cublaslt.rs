@@ -251,10 +251,11 @@ impl CublasLtProduct {
         Ok(unsafe { sys::cublasLtGetVersion() })
     }
 
-    /// Queues the GEMM with the algorithm of index `algorithm`; 0 is the default. The buffers contain the bits of the planned types.
+    /// Queues the GEMM with the algorithm of index `algorithm`; 0 is the one that the heuristic prefers. The buffers contain the bits of
+    /// the planned types.
     ///
     /// # Errors
-    /// Returns an error if the size of a buffer differs from the planned size, or if cuBLASLt fails.
+    /// Returns an error if the size of a buffer differs from the planned size, if `algorithm` is out of range, or if cuBLASLt fails.
     pub fn run<T, D>(
         &mut self,
         algorithm: usize,

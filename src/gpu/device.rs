@@ -17,7 +17,7 @@ pub struct DeviceProperties {
     pub name: String,
     /// The compute capability, such as `(9, 0)`.
     pub capability: (u32, u32),
-    /// The CUDA version that the driver supports.
+    /// The latest CUDA version that the driver supports.
     pub driver: CudaVersion,
     /// Number of streaming multiprocessors.
     pub multiprocessors: u32,
@@ -158,12 +158,18 @@ impl Gpu {
     }
 
     /// Returns the free and the total memory in bytes.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
     #[doc(alias = "cuMemGetInfo")]
     pub fn memory(&self) -> Result<(usize, usize), GpuError> {
         Ok(self.context.mem_get_info().map_err(CallFailed::at("cuMemGetInfo"))?)
     }
 
-    /// Waits until all work of the context has finished. Returns an error if an earlier kernel faulted.
+    /// Waits until all work of the context has finished.
+    ///
+    /// # Errors
+    /// Returns the driver's error, for example if an earlier kernel faulted.
     #[doc(alias = "cuCtxSynchronize")]
     pub fn synchronize(&self) -> Result<(), GpuError> {
         Ok(self.context.synchronize().map_err(CallFailed::at("cuCtxSynchronize"))?)

@@ -119,6 +119,9 @@ impl Function {
 
     /// Returns the number of blocks of `threads` threads, each block with `dynamic_shared_bytes` bytes of dynamic shared memory, that fit
     /// on one multiprocessor.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
     #[doc(alias = "cuOccupancyMaxActiveBlocksPerMultiprocessor")]
     pub fn blocks_per_multiprocessor(
         &self,
@@ -141,6 +144,9 @@ impl Function {
     }
 
     /// Returns the number of clusters of this launch that can be resident on the device simultaneously.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
     #[doc(alias = "cuOccupancyMaxActiveClusters")]
     pub fn active_clusters(&self, config: &LaunchConfig) -> Result<u32, GpuError> {
         self.module.gpu.bind()?;

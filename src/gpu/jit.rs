@@ -88,7 +88,8 @@ impl JitMessage {
         self.advisory().is_some_and(|code| code.len() == 5 && code.starts_with("C75"))
     }
 
-    /// Returns the name of the kernel that the message mentions: `scale` for `… in the function 'scale'`.
+    /// Returns the name of the kernel that the message mentions, such as `scale` for `… in the function 'scale'`; `None` if it mentions
+    /// none.
     pub fn kernel(&self) -> Option<&str> {
         let (_, rest) = self.text.split_once("function '")?;
         rest.split_once('\'').map(|(name, _)| name)
@@ -121,11 +122,11 @@ pub struct JitKernel {
     pub registers: u32,
     /// Number of barriers that the kernel uses.
     pub barriers: u32,
-    /// Bytes of stack in local memory per thread, including called functions.
+    /// Bytes of stack in local memory per thread, including the stack frames of called functions.
     pub stack_bytes: u32,
-    /// Bytes of spill stores, including called functions.
+    /// Bytes of spill stores, including those of called functions.
     pub spill_store_bytes: u32,
-    /// Bytes of spill loads.
+    /// Bytes of spill loads, including those of called functions.
     pub spill_load_bytes: u32,
     /// Static shared memory per block, in bytes.
     pub shared_bytes: u32,
@@ -134,10 +135,10 @@ pub struct JitKernel {
 /// The compiler's report on a module that it accepted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JitInfo {
-    /// The compile time in milliseconds as measured by the driver; 0 if the code came from its cache.
+    /// The compile time in milliseconds as measured by the driver; 0 if the code came from the driver's cache.
     pub wall_ms: f32,
-    /// The kernels that the log mentions. Empty if the code came from the driver's cache; registers and local memory are
-    /// always available from [`Function::attributes`](super::Function::attributes).
+    /// The kernels that the log mentions; empty if the code came from the driver's cache. Registers and local memory are always available
+    /// from [`Function::attributes`](super::Function::attributes).
     pub kernels: Vec<JitKernel>,
     /// All messages.
     pub messages: Vec<JitMessage>,
@@ -159,7 +160,7 @@ impl JitInfo {
         Self { wall_ms: 0.0, kernels, messages: JitMessage::parse_all(log), log: log.to_owned() }
     }
 
-    /// Returns the kernel of this name, if the log mentions it.
+    /// Returns the kernel with this name; `None` if the log does not mention it.
     pub fn kernel(&self, name: &str) -> Option<&JitKernel> {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }

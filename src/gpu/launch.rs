@@ -25,13 +25,13 @@ pub struct LaunchConfig {
     pub dynamic_shared_bytes: u32,
     /// Whether all blocks must be resident simultaneously, so that they may wait for each other.
     pub cooperative: bool,
-    /// Whether the launch may start before the preceding kernel in the stream has ended; the kernel then waits for the preceding kernel
-    /// (`griddepcontrol.wait`) before it accesses memory.
+    /// Whether the launch may start before the preceding kernel in the stream has ended; the kernel must then wait for the preceding kernel
+    /// (`griddepcontrol.wait`) before it accesses memory that the preceding kernel accesses.
     pub programmatic: bool,
 }
 
 impl LaunchConfig {
-    /// Returns a plain launch: no clusters, no dynamic shared memory.
+    /// Returns a plain launch: the kernel's own cluster shape, if any, and no dynamic shared memory.
     pub const fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
         Self { grid, block, cluster: None, dynamic_shared_bytes: 0, cooperative: false, programmatic: false }
     }
@@ -232,7 +232,7 @@ impl Function {
         unsafe { self.prepare(config, args)?.launch() }
     }
 
-    /// Checks a launch as [`launch`](Self::launch) does, but does not queue the kernel.
+    /// Checks a launch as [`launch`](Self::launch) does, and returns it without queueing the kernel.
     ///
     /// # Errors
     /// Returns the errors of [`launch`](Self::launch).

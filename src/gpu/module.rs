@@ -142,10 +142,10 @@ impl Module {
         &self.inner.gpu
     }
 
-    /// Returns a kernel of the module.
+    /// Returns the kernel with this name.
     ///
     /// # Errors
-    /// Returns [`GpuError::NoSuchFunction`], or the driver's error.
+    /// Returns [`GpuError::NoSuchFunction`] if the module has no such kernel, or the driver's error.
     #[doc(alias = "cuModuleGetFunction")]
     pub fn function(&self, name: &str) -> Result<Function, GpuError> {
         let missing = || GpuError::NoSuchFunction { name: name.to_owned() };
@@ -163,10 +163,10 @@ impl Module {
         }
     }
 
-    /// Returns the address and the size in bytes of a `.visible .global` or `.const` variable of the module.
+    /// Returns the address and the size in bytes of the module's `.visible .global` or `.const` variable with this name.
     ///
     /// # Errors
-    /// Returns [`GpuError::NoSuchGlobal`], or the driver's error.
+    /// Returns [`GpuError::NoSuchGlobal`] if the module has no such variable, or the driver's error.
     #[doc(alias = "cuModuleGetGlobal")]
     pub fn global(&self, name: &str) -> Result<(u64, usize), GpuError> {
         let missing = || GpuError::NoSuchGlobal { name: name.to_owned() };

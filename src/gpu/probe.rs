@@ -58,13 +58,13 @@ pub enum Unavailable {
     /// The driver works, but finds no device (or `CUDA_VISIBLE_DEVICES` hides all devices).
     #[error("the NVIDIA driver (CUDA {driver}) finds no device")]
     NoDevice {
-        /// The CUDA version that the driver supports.
+        /// The latest CUDA version that the driver supports.
         driver: CudaVersion,
     },
     /// The driver supports an older CUDA version than this crate requires.
     #[error("expected an NVIDIA driver that supports CUDA {need} or later, found CUDA {have}")]
     TooOld {
-        /// The CUDA version that the driver supports.
+        /// The latest CUDA version that the driver supports.
         have: CudaVersion,
         /// The oldest version that is supported.
         need: CudaVersion,
@@ -90,7 +90,7 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// Returns the CUDA version that the driver supports.
+    /// Returns the latest CUDA version that the driver supports.
     #[doc(alias = "cuDriverGetVersion")]
     pub fn version(&self) -> CudaVersion {
         self.version
@@ -120,7 +120,7 @@ impl Driver {
     /// [`Gpu`](super::Gpu) always uses the library that [`probe`] found, so use this function only to examine a particular file.
     ///
     /// # Errors
-    /// See [`Unavailable`].
+    /// Returns [`Unavailable`] with the reason.
     ///
     /// # Safety
     /// Loading runs the library's initializers, and symbols with the driver's names must have the driver's types.
@@ -187,7 +187,7 @@ impl fmt::Debug for Driver {
 /// The file names that cudarc uses are tried in its order, so that cudarc and this module open the same file.
 ///
 /// # Errors
-/// Returns [`Unavailable`]. Never panics.
+/// Returns [`Unavailable`] if no usable driver or device is found. This function never panics.
 pub fn probe() -> Result<&'static Driver, Unavailable> {
     static DRIVER: OnceLock<Driver> = OnceLock::new();
     if let Some(driver) = DRIVER.get() {

@@ -46,8 +46,8 @@ impl Timings {
 
 /// Calls `work(i)` for `i` in `0..warmup + runs`, and times each of the last `runs` calls with two events.
 ///
-/// The calls are not synchronized, so that the GPU stays busy; `work` should only queue work. Use `i` to cycle through several buffers that
-/// together exceed the L2 cache, so that the data are not cached.
+/// The stream is synchronized only once, after all calls, so that the GPU stays busy; `work` should only queue work. Use `i` to cycle
+/// through several buffers that together exceed the L2 cache, so that the data are not cached.
 ///
 /// # Errors
 /// Returns the first error of `work`, or of the driver.

@@ -63,8 +63,8 @@ impl<T> BufferRef<'_, T> {
         self.len == 0
     }
 
-    /// Returns whether the address is a multiple of `bytes`, a power of two. The addresses of allocations are multiples of 256; a view of an
-    /// allocation may begin at any element.
+    /// Returns whether the address is a multiple of `bytes`, which must be a power of two of at most 256. The addresses of allocations are
+    /// multiples of 256; a view of an allocation may begin at any element.
     pub fn is_aligned(&self, bytes: u64) -> bool {
         match self.memory {
             ReadMemory::None | ReadMemory::Store(_) => ALLOCATION_ALIGNMENT.is_multiple_of(bytes),

@@ -78,7 +78,8 @@ pub fn first() -> AnyDevice {
 /// Opens the requested device.
 ///
 /// # Errors
-/// Returns an error if a GPU is requested and none is usable, or the simulator is requested without the feature `sim`.
+/// Returns an error if a GPU is requested and none is usable, or the simulator is requested without the feature `sim`. Without this
+/// feature, [`Auto`](DeviceChoice::Auto) also requires a usable GPU.
 pub fn open(choice: DeviceChoice) -> Result<AnyDevice, RunError> {
     match choice {
         #[cfg(feature = "sim")]

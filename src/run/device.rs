@@ -62,7 +62,7 @@ pub trait Device: Backend + fmt::Debug {
     /// Copies the elements of a buffer to the host and returns them.
     ///
     /// # Errors
-    /// Returns an error if the buffer belongs to another device, or if an earlier kernel corrupted the device's state.
+    /// Returns an error if the buffer belongs to another device, or, on a GPU, if an earlier kernel faulted.
     fn download<T: Element>(&self, buffer: &Buffer<T>) -> Result<Vec<T>, RunError> {
         if self.address(&buffer.store).is_none() {
             return Err(RunError::OtherBuffer { device: self.name() });
@@ -74,9 +74,9 @@ pub trait Device: Backend + fmt::Debug {
     /// does not run, which is not an error.
     ///
     /// # Errors
-    /// Before the kernel runs, returns an error if the device cannot run the kernel's target, if an argument violates an assumption of the
-    /// kernel (such as divisibility or alignment), or if the kernel has no grid rule or block shape. After that, returns the errors that
-    /// the device reports.
+    /// Before the kernel runs, returns an error if the device cannot run the kernel's target, if a buffer belongs to another device or is
+    /// too short, if an argument violates an assumption of the kernel (such as divisibility or alignment), or if the kernel has no grid
+    /// rule or block shape. After that, returns the errors that the device reports.
     fn launch<A: Params>(&self, kernel: &Kernel<A>, args: impl Arguments<A>) -> Result<Launched, RunError> {
         start(self, kernel.entry(), None, args.values())
     }
@@ -97,7 +97,7 @@ pub trait Device: Backend + fmt::Debug {
     }
 
     /// Writes the launch as a case for `warpwright sim`: `case.json`, `kernel.ptx` with Rust lines, and the contents of each
-    /// buffer as `in_NAME.npy`. Does not run the kernel. Call this method before the launch, because a launch changes the buffers that it
+    /// buffer as `in_NAME.npy`. The kernel is not run. Call this method before the launch, because a launch changes the buffers that it
     /// writes.
     ///
     /// ```

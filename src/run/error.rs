@@ -221,7 +221,7 @@ pub enum RunError {
     #[cfg(feature = "sim")]
     #[error(transparent)]
     Simulation(Box<sim::SimError>),
-    /// The kernel ran to completion in the simulator, with findings.
+    /// The kernel ran to completion in the simulator, which reported findings.
     #[cfg(feature = "sim")]
     #[error(transparent)]
     Findings(KernelFindings),
@@ -253,7 +253,7 @@ pub enum RunError {
     #[cfg(feature = "cuda")]
     #[error(transparent)]
     Gpu(GpuError),
-    /// The kernel faulted, or the driver failed while it ran.
+    /// The kernel faulted, or the driver failed while the kernel ran.
     #[cfg(feature = "cuda")]
     #[error("kernel `{kernel}`: {source}")]
     Fault {
@@ -264,7 +264,7 @@ pub enum RunError {
     },
 }
 
-/// A kernel that ran to completion in the simulator, and its findings.
+/// A kernel that ran to completion in the simulator, and the simulator's findings.
 #[cfg(feature = "sim")]
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("kernel `{kernel}` has findings:{}", .report.findings.iter().map(|f| format!("\n{f}")).collect::<String>())]

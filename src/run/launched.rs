@@ -13,7 +13,7 @@ pub struct Launched {
     pub grid: [u32; 3],
     /// The time between two events recorded on the GPU's stream, one before and one after the kernel, or the duration of the simulation.
     pub time: Duration,
-    /// The time to compile or decode the kernel; zero if it was loaded by an earlier launch.
+    /// The time to compile or decode the kernel; zero if an earlier launch loaded the kernel.
     pub load_time: Duration,
     /// Information specific to the kind of device.
     pub details: Details,

@@ -62,8 +62,8 @@ impl Simulator {
         self.with(|sim| sim.step_limit(instructions))
     }
 
-    /// Sets the number of multiprocessors, which determines the grid of persistent kernels. The default is that of the largest GPU of the
-    /// architecture.
+    /// Sets the number of multiprocessors, which determines the grid of persistent kernels. By default, it is the number that the largest
+    /// GPU of the architecture has.
     #[must_use]
     pub fn multiprocessors(self, count: u32) -> Self {
         Self { multiprocessors: Some(count), ..self }

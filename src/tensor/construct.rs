@@ -80,8 +80,8 @@ fn nothing() -> Layout<Step> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns a tensor in global memory: `k.tensor(a, [m, k], [1, m])` is column-major. Extents and strides are integers or
-    /// registers; static strides cost no instructions. Each launch checks that the buffer contains the tensor.
+    /// Returns a tensor in global memory: `k.tensor(a, [m, n], [1, m])` is column-major. Extents and strides are constants or registers;
+    /// constant strides cost no instructions. Each launch checks that the buffer is large enough for the tensor.
     ///
     /// The builder rejects a pointer that is not a buffer parameter, and extents or strides that cannot be computed at launch, unless
     /// `unsafe` code asserts that the pointer is valid ([`Ptr::assume_valid`]).
@@ -120,7 +120,8 @@ impl<'k> Builder<'k> {
 
     /// Returns a tensor in global memory with a static layout. Accesses are not predicated: tiles must divide the tensor, and a dynamic
     /// index must be known, from the block's shape, the grid, a loop count, a mask or an enclosing comparison, to be less than its mode's
-    /// extent. Other accesses are rejected when the kernel is built.
+    /// extent. The builder rejects other accesses, and layouts with negative strides. Each launch checks that the buffer is large enough
+    /// for the layout.
     #[doc(alias = "make_tensor")]
     #[track_caller]
     pub fn tensor_with_layout<T: TensorElement, A>(
@@ -137,11 +138,11 @@ impl<'k> Builder<'k> {
         Tensor::of(pointer, in_elements(layout), Swizzle::NONE)
     }
 
-    /// Allocates an uninitialized, write-only tensor in the block's shared memory. Waiting for the data that are written
-    /// ([`Pending::wait`](super::Pending::wait)) returns a view that can be read.
+    /// Allocates an uninitialized, write-only tensor in the block's shared memory. A copy to the tensor returns [`Pending`](super::Pending)
+    /// data; waiting for these data returns a view that can be read.
     ///
-    /// The builder rejects a layout in which two coordinates share an address, a layout with more than 2²⁰ elements, and a swizzle that
-    /// would split elements.
+    /// The builder rejects a layout in which two coordinates share an address, a layout with negative strides or more than 2²⁰ elements,
+    /// and a swizzle that would split elements.
     #[doc(alias = "MoYeSharedArray")]
     #[track_caller]
     pub fn shared_tensor<T: TensorElement>(

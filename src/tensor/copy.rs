@@ -32,7 +32,7 @@ pub(super) const MOST_ELEMENTS: i64 = 4096;
 ///
 /// Data copied to shared memory are [`Pending`](super::Pending), regardless of the instructions.
 ///
-/// The builder rejects the call if the sizes differ, or if there are more elements than a thread can process.
+/// The builder rejects the call if the sizes differ, or if there are more than 4096 elements.
 #[doc(alias = "copyto!")]
 #[doc(alias = "cucopyto!")]
 #[track_caller]

@@ -9,8 +9,8 @@ use crate::ptx::{
     traits::{ByteSized, Number, Numeric},
 };
 
-/// An element type of tensors, fragments and tiles. In registers, 8- and 16-bit elements are packed into 32-bit words, lowest
-/// bits first.
+/// An element type of tensors, fragments and tiles. In registers, 8- and 16-bit elements are packed into 32-bit words, with the first
+/// element in the lowest bits.
 #[diagnostic::on_unimplemented(
     message = "tensors of `{Self}` do not exist",
     note = "elements are floats or integers of 8 to 64 bits"
@@ -154,7 +154,7 @@ impl<T> Arithmetic for T where
 }
 
 /// An element type whose tiles support arithmetic. Operations on types with [`Arithmetic`] process one word at a time; operations on other
-/// types process one element at a time, in a wider type.
+/// types process one element at a time, in the type given below.
 ///
 /// | type                                   | computed in | results                                          |
 /// | ---                                    | ---         | ---                                              |
@@ -167,7 +167,7 @@ impl<T> Arithmetic for T where
     note = "arithmetic is on floating-point types, `i8`, `u8`, and integers of 32 and 64 bits"
 )]
 pub trait Computed: TensorElement {
-    /// The type of the registers in which operations compute: pairs of 16-bit elements, or single elements for other types.
+    /// The type in which operations compute: a pair of elements for f16 and bf16, a single element for other types.
     type In: Number;
     /// Applies a function to each element of a word, or of several words.
     #[doc(hidden)]

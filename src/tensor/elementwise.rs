@@ -106,7 +106,7 @@ pub(super) fn each<'k, T: TensorElement>(of: &impl Elements<'k, T>, what: &str) 
 
 /// Writes `value` to every element.
 ///
-/// The builder rejects the call if there are more elements than a thread can process.
+/// The builder rejects the call if there are more than 4096 elements.
 #[doc(alias = "fill!")]
 #[doc(alias = "zeros!")]
 #[doc(alias = "clear")]
@@ -119,7 +119,7 @@ pub fn fill<'k, T: TensorElement>(to: &impl WriteElements<'k, T>, value: impl In
 
 /// Applies `f` to each element of `from` and writes the result to the corresponding element of `to`, in the order of their shapes.
 ///
-/// The builder rejects the call if the sizes differ, or if there are more elements than a thread can process.
+/// The builder rejects the call if the sizes differ, or if there are more than 4096 elements.
 #[track_caller]
 pub fn transform<'k, T: TensorElement, U: TensorElement>(
     to: &impl WriteElements<'k, U>,
@@ -141,7 +141,7 @@ pub fn transform<'k, T: TensorElement, U: TensorElement>(
 
 /// Computes `y = alpha · x + beta · y` elementwise. If `beta` is the constant 0, `y` is not read.
 ///
-/// The builder rejects the call if the sizes differ, or if there are more elements than a thread can process.
+/// The builder rejects the call if the sizes differ, or if there are more than 4096 elements.
 #[doc(alias = "axpby!")]
 #[track_caller]
 pub fn axpby<'k, T: TensorElement<Reg: Number>>(
@@ -167,9 +167,9 @@ pub fn axpby<'k, T: TensorElement<Reg: Number>>(
     }
 }
 
-/// Returns the sum of all elements, added in the order of the shape.
+/// Returns the sum of all elements, added in the order of the shape; 0 if the view is empty.
 ///
-/// The builder rejects the call if there are more elements than a thread can process.
+/// The builder rejects the call if there are more than 4096 elements.
 #[track_caller]
 pub fn sum<'k, T: TensorElement<Reg: Number>>(of: &impl ReadElements<'k, T>) -> Val<'k, T::Reg> {
     let _located = of.in_kernel().locate(Location::caller());

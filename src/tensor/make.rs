@@ -8,7 +8,7 @@ use crate::{
 };
 
 impl Builder<'_> {
-    /// Parses a layout in CuTe's text form: `k.layout("(128,8):(1,129)")`.
+    /// Parses a layout in CuTe's text form: `k.layout("(128,8):(1,129)")`. The builder rejects text that is not a layout.
     #[track_caller]
     pub fn layout(self, text: &str) -> Layout {
         match text.parse() {
@@ -21,7 +21,7 @@ impl Builder<'_> {
     }
 
     /// Creates a tiled copy of elements `T` with [`TiledCopy::new`], from the atom's name and both layouts in text form:
-    /// `k.tiled_copy::<f32>("UniversalCopy<u128>", threads, values)`.
+    /// `k.tiled_copy::<f32>("UniversalCopy<u128>", threads, values)`. The builder rejects names and layouts that are not valid.
     #[doc(alias = "make_tiled_copy")]
     #[track_caller]
     pub fn tiled_copy<T: TensorElement>(self, atom: &str, threads: &str, values: &str) -> TiledCopy {
@@ -69,7 +69,7 @@ impl Builder<'_> {
     }
 
     /// Creates a tiled MMA with [`TiledMma::new`], from the atom's name and the layout of the atoms in text form:
-    /// `k.tiled_mma("UniversalFMA<f32>", "(32,8):(1,32)", ..)`.
+    /// `k.tiled_mma("UniversalFMA<f32>", "(32,8):(1,32)", ..)`. The builder rejects names and layouts that are not valid.
     #[doc(alias = "make_tiled_mma")]
     #[track_caller]
     pub fn tiled_mma(self, atom: &str, atoms: &str, permutation: impl Into<Tiler>) -> TiledMma {

@@ -144,13 +144,13 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.layout.shape()
     }
 
-    /// Returns the number of elements of the view.
+    /// Returns the number of elements in the view.
     #[must_use]
     pub fn size(&self) -> i64 {
         self.layout.size()
     }
 
-    /// Returns the number of elements of mode `index`; 1 for an index past the last mode.
+    /// Returns the number of elements along mode `index`; 1 for an index past the last mode.
     #[must_use]
     pub fn size_of(&self, index: usize) -> i64 {
         self.layout.shape().mode(index).map_or(1, IntTuple::size)
@@ -224,7 +224,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.relaid(self.layout.zipped_divide(tiler))
     }
 
-    /// Groups modes `begin..end` into one.
+    /// Returns the tensor with modes `begin..end` grouped into one.
     #[doc(alias = "group_modes")]
     #[must_use]
     #[track_caller]

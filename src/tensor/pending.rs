@@ -35,7 +35,7 @@ impl<'k, V> Pending<'k, V> {
         Self { by, view, asynchronous }
     }
 
-    /// Combines two pending views; waiting returns both. The barrier is that of the larger scope.
+    /// Combines two pending views; waiting returns both. If their scopes differ, [`wait`](Self::wait) uses the barrier of the larger one.
     #[track_caller]
     pub fn and<W>(self, other: Pending<'k, W>) -> Pending<'k, (V, W)> {
         let asynchronous = self.asynchronous || other.asynchronous;
@@ -60,7 +60,7 @@ impl<'k, V> Pending<'k, V> {
         view
     }
 
-    /// Waits only for this thread's copies. Data that other threads copied can be read only after a barrier.
+    /// Waits only for this thread's copies and returns the view. Data that other threads copied can be read only after a barrier.
     #[track_caller]
     pub fn wait_own(self) -> V {
         if self.asynchronous {

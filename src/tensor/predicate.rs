@@ -15,8 +15,8 @@ pub struct Predicates<'k> {
 
 impl<'k> Builder<'k> {
     /// Creates predicates: element `i` of a view with `layout`'s shape is moved if `values[layout(i)]` holds. A stride of 0 along
-    /// the elements of a vector gives the whole vector a single predicate. A layout that exceeds the length of `values` is rejected when the
-    /// kernel is built.
+    /// the elements of a vector gives the whole vector a single predicate. The builder rejects the call if `values` is empty or shorter
+    /// than the cosize of the layout.
     #[track_caller]
     pub fn predicates(self, layout: &Layout, values: Vec<Val<'k, bool>>) -> Predicates<'k> {
         let wanted = usize::try_from(layout.cosize()).unwrap_or(usize::MAX);
@@ -57,7 +57,7 @@ impl<'k> Predicates<'k> {
 impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// Returns a predicate for each element of the view, which holds if the element is inside the tensor from which the view was sliced.
     ///
-    /// The builder rejects the call if there are more elements than a thread can process.
+    /// The builder rejects the call if there are more than 4096 elements.
     #[doc(alias = "elem_less")]
     #[must_use]
     #[track_caller]

@@ -92,9 +92,10 @@ impl<'k> CopyThread<'_, 'k> {
     }
 }
 
-/// Copies all rest modes of the partitions with the instruction of a tiled copy.
+/// Copies a partition, along all of its rest modes, with the instruction of a tiled copy.
 ///
-/// The builder rejects the call if values are not contiguous, or not known to be aligned, as the instruction requires.
+/// The builder rejects the call if values are not contiguous, or not known to be aligned, as the instruction requires. It also rejects
+/// `ldmatrix` and `stmatrix`, for which [`load_matrices`](super::load_matrices) and [`store_matrices`](super::store_matrices) are used.
 #[doc(alias = "copyto!")]
 #[track_caller]
 pub fn copy_tiled<'k, T: TensorElement, D: Destination<'k, T>>(
@@ -210,8 +211,8 @@ impl<'a, 'k> MmaThread<'a, 'k> {
         self.registers(operand, &layout)
     }
 
-    /// Creates a fragment for a partition of an operand. For A and B, the instruction's values are fastest, and the rest modes follow the
-    /// order of the partition's strides; for C and D, the fragment is column-major.
+    /// Creates a fragment for a partition of an operand. For A and B, the instruction's values are fastest, and the rest modes are ordered
+    /// by the partition's strides; for C and D, the fragment is column-major.
     #[doc(alias = "make_fragment_A")]
     #[track_caller]
     pub fn fragment_like<S: TensorSpace, T: TensorElement, A>(
@@ -245,7 +246,7 @@ impl<'a, 'k> MmaThread<'a, 'k> {
     /// Loads this thread's part of A or B from shared memory into a fragment, as [`copy`](super::copy()) does, with `ldmatrix` if the
     /// layouts allow it.
     ///
-    /// All threads of the block must execute the call.
+    /// All lanes of the warp must execute the call.
     #[track_caller]
     pub fn load<T: TensorElement, A: Readable>(
         &self,

@@ -260,7 +260,7 @@ impl TiledCopy {
     /// Returns the layout of a fragment in the order of this copy: `(copy values, rest …)`. No data are moved.
     ///
     /// # Errors
-    /// Returns the errors of the layout algebra, if the fragment's values differ from those of this copy.
+    /// Returns the errors of the layout algebra, for example if the fragment's values do not match the values of this copy.
     #[doc(alias = "retile_S")]
     #[doc(alias = "retile_D")]
     pub fn retile(&self, fragment: &Layout) -> Result<Layout, TensorError> {

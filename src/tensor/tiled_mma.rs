@@ -46,7 +46,7 @@ impl TiledMma {
     /// repeat) or a layout (which permutes the mode's coordinates).
     ///
     /// # Errors
-    /// Returns an error of the layout algebra if it has no valid result (for example, if the permutation does not match the atoms),
+    /// Returns an error of the layout algebra if there is no valid result (for example, if the permutation does not match the atoms),
     /// [`TensorError::Modes`] for more than three modes, or [`TensorError::Atoms`] for atoms that share threads or do not use all threads
     /// of their warps.
     #[doc(alias = "make_tiled_mma")]
@@ -305,8 +305,8 @@ impl MmaThreadLayout<'_> {
         self.partition(MmaOperand::C, tensor)
     }
 
-    /// Returns the register layout for a partition of A or B: the instruction's values are fastest, and the rest modes follow the order of
-    /// the partition's strides.
+    /// Returns the register layout for a partition of A or B: the instruction's values are fastest, and the rest modes are ordered by the
+    /// partition's strides.
     ///
     /// # Errors
     /// Returns the errors of [`Layout::fragment_like`].

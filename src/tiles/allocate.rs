@@ -68,7 +68,7 @@ impl<'k> Builder<'k> {
     /// belongs to the scope of the executing thread: `k.shared_tile_of::<St<f32, 1, 4>>(k.warp())` allocates a tile for each warp.
     ///
     /// The threads of the scope, not those of the whole block, execute the tile's operations, which use the scope's barrier. All threads of
-    /// the scope must execute this call.
+    /// the scope must execute this call. The builder rejects scopes that are larger than the block or do not divide it.
     #[track_caller]
     pub fn shared_tile_of<A: Allocate<'k>>(self, scope: impl Scope<'k>) -> A {
         self.check_warps(scope);

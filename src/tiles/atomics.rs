@@ -22,7 +22,7 @@ use crate::{
 };
 
 impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite> {
-    /// Atomically adds a register tile of the same element type to the matrix; elements past the edges are not added.
+    /// Atomically adds a register tile of the same element type to this tile of the matrix; elements past the edges are not added.
     ///
     /// On sm_90 and later, emits `red` of up to 16 bytes for adjacent f32, f16 and bf16 elements that are known to be aligned; otherwise
     /// emits `red` of one element, or of a pair of f16 or bf16 elements. bf16 requires sm_90. The order of the additions, and
@@ -41,7 +41,8 @@ impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite> {
 }
 
 impl<'k, T: AtomicElement> GlTile<'k, T, ReadWrite, 1> {
-    /// Atomically adds a register vector to the vector in memory. Each element is added once, even if several lanes own it.
+    /// Atomically adds a register vector to the vector in memory. Each element is added once, even if several lanes own it; elements past
+    /// the end are not added.
     #[doc(alias = "red")]
     #[doc(alias = "add_into")]
     #[track_caller]
@@ -76,7 +77,7 @@ impl<'k, T: AtomicElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 }
 
 impl<'k, T: AtomicElement> Adding<Storing<'k, T>> {
-    /// Adds a register tile to the rectangle that starts at subtile (`row`, `col`). Several warps may add to the same rectangle.
+    /// Atomically adds a register tile to the rectangle that starts at subtile (`row`, `col`). Several warps may add to the same rectangle.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const H: usize, const W: usize, L: RegisterLayout>(
@@ -109,8 +110,8 @@ impl<'k, T: AtomicElement, const N: usize> Filled<Sv<'k, T, N>> {
 }
 
 impl<'k, T: AtomicElement> Adding<StoringVector<'k, T>> {
-    /// Adds a register vector to part `index` of the vector, where each part has the register vector's length; each element is added once.
-    /// Several warps may add to the same part.
+    /// Atomically adds a register vector to part `index` of the vector, where each part has the register vector's length. Each element is
+    /// added once. Several warps may add to the same part.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const N: usize, V: VectorLayout>(

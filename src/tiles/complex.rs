@@ -101,12 +101,12 @@ impl<P> Complex<P> {
         Complex { re: &self.re, im: &self.im }
     }
 
-    /// Applies `f` to both parts, the real part first.
+    /// Applies `f` to both parts, the real part first, and returns the pair of the results.
     pub fn map_parts<Q>(self, mut f: impl FnMut(P) -> Q) -> Complex<Q> {
         Complex { re: f(self.re), im: f(self.im) }
     }
 
-    /// Applies `f` to the real parts of two pairs, and then to their imaginary parts.
+    /// Applies `f` to the real parts of two pairs and then to their imaginary parts, and returns the pair of the results.
     pub fn zip_parts<Q, R>(self, other: Complex<Q>, mut f: impl FnMut(P, Q) -> R) -> Complex<R> {
         Complex { re: f(self.re, other.re), im: f(self.im, other.im) }
     }

@@ -29,7 +29,7 @@ pub trait RegisterLayout: Sealed + 'static {
     type PerRow<S: SubtileLength>: VectorLayout;
     /// The layout of a vector with one element per column of a tile in this layout with subtiles of length `S`.
     type PerCol<S: SubtileLength>: VectorLayout;
-    /// The layout of the same registers as a tile of the transposed matrix.
+    /// The layout in which the same registers contain the transposed matrix.
     type Transposed: RegisterLayout<Transposed = Self>;
 }
 

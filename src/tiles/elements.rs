@@ -127,8 +127,8 @@ macro_rules! zips {
             #[doc = concat!("Replaces each element in place with the result of `f` for that element and the corresponding element of another ", $what, ", whose elements may have a")]
             /// different width: `t.zip_elements(&mask, |x, bits| …)`.
             ///
-            /// Tiles must both have elements of 16 bits or more, or both have 8-bit elements. Packed elements are unpacked; if both types
-            /// have the same number of elements per register, [`zip`](Self::zip) is faster.
+            /// Two tiles must both have elements of 16 bits or more, or both have 8-bit elements. Packed elements are unpacked; if both
+            /// types have the same number of elements per register, [`zip`](Self::zip) is faster.
             #[must_use]
             #[track_caller]
             pub fn zip_elements<U: TensorElement>(

@@ -247,7 +247,7 @@ macro_rules! extremes {
                 #[doc = concat!("Returns the ", $what, " of each row and the index of the column that contains it.")]
                 ///
                 /// All lanes of the warp must take part. If elements are equal, the one with the lowest index is returned. NaN is treated
-                /// as the worst element: −∞ for a maximum, and +∞ for a minimum.
+                /// as −∞ for a maximum and as +∞ for a minimum.
                 #[must_use]
                 #[track_caller]
                 pub fn $row(&self) -> (ColVec<'k, T::Sum, H, L, T::Length>, ColVec<'k, u32, H, L, T::Length>) {
@@ -273,7 +273,7 @@ macro_rules! extremes {
                 #[doc = concat!("Returns the ", $what, " of each column and the index of the row that contains it.")]
                 ///
                 /// All lanes of the warp must take part. If elements are equal, the one with the lowest index is returned. NaN is treated
-                /// as the worst element: −∞ for a maximum, and +∞ for a minimum.
+                /// as −∞ for a maximum and as +∞ for a minimum.
                 #[must_use]
                 #[track_caller]
                 pub fn $col(&self) -> (RowVec<'k, T::Sum, W, L, T::Length>, RowVec<'k, u32, W, L, T::Length>) {
@@ -296,7 +296,7 @@ macro_rules! extremes {
                 #[doc = concat!("Returns the ", $what, " of all elements, and its row and column.")]
                 ///
                 /// All lanes of the warp must take part; all receive the same result. If elements are equal, the first one in row-major
-                /// order is returned.
+                /// order is returned. NaN is treated as −∞ for a maximum and as +∞ for a minimum.
                 #[must_use]
                 #[track_caller]
                 pub fn $all(&self) -> (Val<'k, T::Sum>, (Val<'k, u32>, Val<'k, u32>)) {
@@ -310,7 +310,7 @@ macro_rules! extremes {
             #[doc = concat!("Returns the ", $what, " of all elements, and its index.")]
             ///
             /// All lanes of the warp must take part; all receive the same result. If elements are equal, the one with the lowest index is
-            /// returned.
+            /// returned. NaN is treated as −∞ for a maximum and as +∞ for a minimum.
             #[must_use]
             #[track_caller]
             pub fn $all(&self) -> (Val<'k, T::Sum>, Val<'k, u32>) {

@@ -21,8 +21,8 @@ pub struct Gl<'k, T: TensorElement, A, const R: usize = 2> {
     tensor: Tensor<'k, Global, T, A>,
 }
 
-/// A tile of a matrix or vector in global memory. Its size is that of the register or shared tile with which it is copied. Elements past
-/// the edges are read as zero, or as another value if one is given, and are never written.
+/// A tile of a matrix or vector in global memory. It has the size of the register or shared tile that is loaded from it, stored to it or
+/// filled from it. Elements past the edges are read as zero, or as another value if one is given, and are never written.
 pub struct GlTile<'k, T: TensorElement, A, const R: usize = 2> {
     tensor: Tensor<'k, Global, T, A>,
     /// In units of tiles.
@@ -56,9 +56,9 @@ impl<T: TensorElement, A, const R: usize> fmt::Debug for GlTile<'_, T, A, R> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns a buffer parameter as a tensor: `k.global(a, row_major(m, n))` is a matrix, `k.global(bias, vector(n))` is a vector, and
-    /// `k.global(q, contiguous([batches, heads, m, n]))` is a batch of matrices. Each launch checks that the buffer is large enough for the
-    /// tensor.
+    /// Returns a view of a buffer parameter as a tensor: `k.global(a, row_major(m, n))` is a matrix, `k.global(bias, vector(n))` is a
+    /// vector, and `k.global(q, contiguous([batches, heads, m, n]))` is a batch of matrices. Each launch checks that the buffer is large
+    /// enough for the tensor.
     ///
     /// The builder rejects the call in the same cases as [`tensor`](Self::tensor).
     #[track_caller]
@@ -80,8 +80,8 @@ impl<'k, T: TensorElement, A, const R: usize> Gl<'k, T, A, R> {
         self.tensor.clone()
     }
 
-    /// Returns the same elements with the axes in another order, without emitting instructions: axis `order[i]` becomes axis `i`. With the
-    /// order `[0, 2, 1, 3]`, a tensor of `[batches, rows, heads, cols]` consists of one matrix for each batch and head.
+    /// Returns a view of the same elements with the axes in another order: axis `order[i]` becomes axis `i`. No instructions are emitted.
+    /// With the order `[0, 2, 1, 3]`, a tensor of `[batches, rows, heads, cols]` consists of one matrix for each batch and head.
     ///
     /// The builder rejects the call if `order` is not a permutation.
     #[doc(alias = "axis")]
@@ -96,8 +96,8 @@ impl<'k, T: TensorElement, A, const R: usize> Gl<'k, T, A, R> {
         Gl { tensor: self.tensor.with_modes(&order) }
     }
 
-    /// Returns the matrix at the given coordinates along all axes except the last two: `q.batch((b, h))`. If a coordinate is past the last
-    /// batch, no element is accessed.
+    /// Returns the matrix at the given coordinates along all axes except the last two: `q.batch((b, h))`. If a coordinate is out of bounds,
+    /// no element of the matrix is accessed.
     #[must_use]
     #[track_caller]
     pub fn batch<B: Batch<'k, R>>(&self, at: B) -> Gl<'k, T, A> {
@@ -190,13 +190,13 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A> {
         self.transposed().row(col)
     }
 
-    /// Returns the transpose: the same elements with rows and columns exchanged, without emitting instructions.
+    /// Returns the transpose, a view of the same elements with rows and columns exchanged. No instructions are emitted.
     #[must_use]
     pub fn transposed(&self) -> Self {
         Gl { tensor: self.tensor.with_modes(&[1, 0]) }
     }
 
-    /// Returns the matrix without its first `rows` rows and `cols` columns.
+    /// Returns the matrix without its first `rows` rows and its first `cols` columns.
     #[must_use]
     #[track_caller]
     pub fn skip(&self, rows: impl Into<Val<'k, u32>>, cols: impl Into<Val<'k, u32>>) -> Self {

@@ -4,7 +4,7 @@ use crate::{ptx::Val, tensor::Stride};
 
 /// The extents and strides of a tensor of rank `R` (1 to 5), in elements; each is a constant or a register.
 ///
-/// [`row_major`] and [`col_major`] return the layout of a matrix, [`vector`] returns that of a vector, and [`contiguous`] returns that of a
+/// [`row_major`] and [`col_major`] return the layout of a matrix, [`vector`] the layout of a vector, and [`contiguous`] the layout of a
 /// contiguous tensor with batch axes.
 #[doc(alias = "gl")]
 #[derive(Clone, Copy, Debug)]

@@ -156,8 +156,7 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
         self.accumulate::<A, B, K>(|i, k| a.subtile_registers(i, k), |k, j| b.subtile_registers(k, j))
     }
 
-    /// Returns this tile plus A·Bᵀ, where A has `M`×`K` subtiles and B has `N`×`K` subtiles. In other respects, the method is like
-    /// [`mma_ab`](Self::mma_ab).
+    /// Returns this tile plus A·Bᵀ, where A has `M`×`K` subtiles and B has `N`×`K` subtiles; see [`mma_ab`](Self::mma_ab).
     #[doc(alias = "mma_ABt")]
     #[must_use]
     #[track_caller]
@@ -170,8 +169,7 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
         self.accumulate::<A, B, K>(|i, k| a.subtile_registers(i, k), |k, j| b.subtile_registers(j, k))
     }
 
-    /// Returns this tile plus Aᵀ·B, where A has `K`×`M` subtiles and B has `K`×`N` subtiles. In other respects, the method is like
-    /// [`mma_ab`](Self::mma_ab).
+    /// Returns this tile plus Aᵀ·B, where A has `K`×`M` subtiles and B has `K`×`N` subtiles; see [`mma_ab`](Self::mma_ab).
     #[doc(alias = "mma_AtB")]
     #[must_use]
     #[track_caller]
@@ -183,8 +181,7 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
         self.accumulate::<A, B, K>(|i, k| a.subtile_registers(k, i), |k, j| b.subtile_registers(k, j))
     }
 
-    /// Returns this tile plus Aᵀ·Bᵀ, where A has `K`×`M` subtiles and B has `N`×`K` subtiles. In other respects, the method is like
-    /// [`mma_ab`](Self::mma_ab).
+    /// Returns this tile plus Aᵀ·Bᵀ, where A has `K`×`M` subtiles and B has `N`×`K` subtiles; see [`mma_ab`](Self::mma_ab).
     #[doc(alias = "mma_AtBt")]
     #[must_use]
     #[track_caller]

@@ -162,7 +162,8 @@ operators! {
 macro_rules! methods {
     ($tile:ident [$(const $size:ident)*] $layout:ident: $bound:ident) => {
         impl<'k, T: Computed, $(const $size: usize,)* $layout: $bound> $tile<'k, T, $($size,)* $layout> {
-            /// Returns `self + left · right`, rounded once, computed in place.
+            /// Returns `self + left · right`, computed in place and rounded once in the type in which the elements are
+            /// [computed](Computed).
             #[doc(alias = "fma_AxCtB")]
             #[doc(alias = "fma")]
             #[must_use]
@@ -179,7 +180,8 @@ macro_rules! methods {
                 self
             }
 
-            /// Returns `self · factor + addend`, rounded once, computed in place.
+            /// Returns `self · factor + addend`, computed in place and rounded once in the type in which the elements are
+            /// [computed](Computed).
             #[doc(alias = "fma_AxBtC")]
             #[doc(alias = "fma")]
             #[must_use]
@@ -196,7 +198,7 @@ macro_rules! methods {
                 self
             }
 
-            /// Returns the elementwise maximum, computed in place. The maximum of a number and NaN is the number.
+            /// Returns the elementwise maximum of `self` and `other`, computed in place. The maximum of a number and NaN is the number.
             #[must_use]
             #[track_caller]
             pub fn max(mut self, other: impl Elementwise<'k, Self>) -> Self {
@@ -204,7 +206,7 @@ macro_rules! methods {
                 self
             }
 
-            /// Returns the elementwise minimum, computed in place. The minimum of a number and NaN is the number.
+            /// Returns the elementwise minimum of `self` and `other`, computed in place. The minimum of a number and NaN is the number.
             #[must_use]
             #[track_caller]
             pub fn min(mut self, other: impl Elementwise<'k, Self>) -> Self {

@@ -99,8 +99,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         })
     }
 
-    /// Splits the tile into `N` tiles of `P` columns of subtiles each, left to right. In other respects, the method is like
-    /// [`vsplit`](Self::vsplit).
+    /// Splits the tile into `N` tiles of `P` columns of subtiles each, left to right. The parts own the registers of this tile, so no
+    /// instructions are emitted. The call does not compile unless `N`·`P` = `W`.
     #[must_use]
     #[track_caller]
     pub fn hsplit<const P: usize, const N: usize>(self) -> [Rt<'k, T, H, P, L>; N] {

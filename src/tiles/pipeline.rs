@@ -82,9 +82,10 @@ impl<'k, Tiles: StageTiles<'k>> Stage<'k, Tiles> {
 }
 
 impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
-    /// Processes `count` stages in order, with up to `N − 1` later stages in flight.
+    /// Processes `count` stages in order, with up to `N − 1` later stages in flight, and returns the state after the last one.
     ///
-    /// `fill` is called for each of the first `N − 1` stages and once in the loop; `work` is called once and borrows the stage. All threads
+    /// `fill` is called for each of the first `N − 1` stages and once in the loop. `work` is called once; it receives the state and a
+    /// reference to the tiles of a stage, and returns the new state. Neither is called for stages that are known not to exist. All threads
     /// of the block must execute the call. One barrier per iteration makes the copies visible to all threads and ensures that reads of a
     /// stage precede the copies that refill it.
     #[track_caller]
@@ -101,8 +102,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         self.emit(count, state, fill, work)
     }
 
-    /// Processes stages as [`run`](Self::run) does, but also passes the index of the stage to `work`, for masks and positions that depend
-    /// on the index.
+    /// Processes stages as [`run`](Self::run) does, but also passes the index of the iteration to `work`, for masks and positions that
+    /// depend on it.
     #[track_caller]
     pub fn run_indexed<S: State<'k>>(
         self,
@@ -151,8 +152,9 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
     /// of a part, given the 0-based index of the part, and `work` multiplies them. While a part is multiplied, the fragments of the next
     /// part, which may be the first part of the next stage, are in flight.
     ///
-    /// `fill` is also called for up to `N − 1` stages past the last one; the data of these stages are not used. Tiles past the edge of a
-    /// matrix are not read. All threads of the block must execute the call, which emits one barrier per stage.
+    /// The code that `fill` emits is also executed for `N − 1` stages past the last one; their data are not used. Tiles past the edge of a
+    /// matrix are not read. All threads of the block must execute the call, which emits one barrier per stage. The builder rejects the call
+    /// if `slices` is 0.
     #[doc(alias = "register double buffering")]
     #[track_caller]
     pub fn run_sliced<S: State<'k>, F: State<'k>>(

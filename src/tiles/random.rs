@@ -110,7 +110,9 @@ impl<'k> Random<'k> {
         RandomTile { random: *self, at: [row.into(), col.into()] }
     }
 
-    /// Returns the random numbers of the transpose: the word of element (`row`, `col`) is that of element (`col`, `row`) of this matrix.
+    /// Returns the random numbers of the transpose: the word of element (`row`, `col`) is the word of element (`col`, `row`) of this
+    /// matrix. [`normal`](RandomTile::normal) combines other pairs of words in the transpose, so its numbers are not those of the
+    /// transposed elements.
     #[must_use]
     pub fn transposed(self) -> Self {
         Self { is_transposed: !self.is_transposed, ..self }
@@ -145,7 +147,7 @@ impl<'k> RandomTile<'k> {
     }
 
     /// Returns a tile of random numbers with the standard normal distribution, computed with the Box–Muller transform from the words of two
-    /// elements 8 columns apart. The magnitude of a number is at most 6.77; its error is that of the approximate `lg2`, `sqrt`, `sin` and
+    /// elements 8 columns apart. The magnitude of a number is at most 6.77; its error results from the approximate `lg2`, `sqrt`, `sin` and
     /// `cos` instructions.
     #[must_use]
     #[track_caller]

@@ -27,8 +27,8 @@ use crate::{
     tensor::{Arithmetic, Computed, ConvertibleElement, Fragment, bytes_of, element_types, words_of},
 };
 
-/// An element type of tiles and vectors that can be reduced. To preserve the precision of long sums, floating-point elements of 8 and 16
-/// bits are combined in f32, and 8-bit integers in `i32`.
+/// An element type of tiles and vectors that can be reduced. To preserve the precision of long sums, tf32 and floating-point elements of 8
+/// and 16 bits are combined in f32, and 8-bit integers in `i32`; other elements are combined in their own type.
 #[diagnostic::on_unimplemented(
     message = "tiles of `{Self}` cannot be reduced",
     note = "reductions take tiles of types with arithmetic (`Computed`), except packed pairs"

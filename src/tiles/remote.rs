@@ -42,8 +42,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
     /// allocated the same tiles before this one.
     ///
     /// The kernel must order the accesses with barriers of the cluster: one before the first access, which ensures that the other block is
-    /// running and has finished reading, and one after the last access. The block that owns the tile then obtains it for reading from
-    /// [`stored_by_cluster`](Self::stored_by_cluster). Requires sm_90 or later.
+    /// running and has finished reading, and one after the last access. The block that owns the tile then calls
+    /// [`stored_by_cluster`](Self::stored_by_cluster) in order to read it. Requires sm_90 or later.
     ///
     /// ```
     /// use warpwright::prelude::*;

@@ -16,10 +16,10 @@ use crate::{
 /// A tile of `H`×`W` subtiles of 16×16 elements `T` (16×32 for 8-bit elements) in the registers of a warp: a [`Fragment`] with a (lane,
 /// value) layout that the type determines.
 ///
-/// With lane = 4g + t, element `e` of pair `k` of a subtile is at row `g + 8(k mod 2)`, column `2t + e + 8⌊k/2⌋` in layout [`Row`], and
-/// transposed in layout [`Col`](super::Col) ([`rt_base`](crate::atoms::rt_base)). Without conversion, a `Row` tile can therefore be operand
-/// A of `mma.m16n8k16`, an f32 `Row` tile its accumulator, and a `Col` tile its operand B. A lane owns `H·W·4` registers of 16-bit pairs,
-/// or `H·W·8` registers of f32.
+/// With lane = 4g + t, element `e` of pair `k` of a 16×16 subtile is at row `g + 8(k mod 2)`, column `2t + e + 8⌊k/2⌋` in layout [`Row`],
+/// and transposed in layout [`Col`](super::Col); for subtiles of 8-bit elements, see [`rt_base`](crate::atoms::rt_base). Without
+/// conversion, tiles of 16-bit elements can therefore be operands A (`Row`) and B (`Col`) of `mma.m16n8k16`, and an f32 `Row` tile can be
+/// its accumulator. A lane owns `H·W·4` registers of packed 8- or 16-bit elements, or `H·W·8` registers of wider elements.
 ///
 /// Tiles are not `Copy`: each owns its registers, and `mma` accumulates into them in place.
 #[doc(alias = "rt")]
@@ -143,8 +143,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         &self.fragment.all_registers()[at..at + Self::SUBTILE_REGISTERS]
     }
 
-    /// Converts the tile to a [`Fragment`] with the modes `((e, k mod 2, ⌊k/2⌋), subtile column, subtile row)`, where `e` and `k` are
-    /// the element and the pair of [`Rt`].
+    /// Converts the tile to a [`Fragment`] with the modes `((e, k mod 2, ⌊k/2⌋), subtile column, subtile row)`, where `e` and `k` number
+    /// the elements of a pair and the pairs of a subtile, as in [`Rt`] (groups of 4 instead of pairs for 8-bit elements).
     #[must_use]
     pub fn into_fragment(self) -> Fragment<'k, T> {
         let element = i64::from(T::SUBTILE_LENGTH / 8);
@@ -155,8 +155,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
 
     /// Copies a fragment's registers to a tile, in the order of [`into_fragment`](Self::into_fragment).
     ///
-    /// The builder rejects a fragment that does not consist of whole registers in order, or whose number of registers differs from that of
-    /// the tile.
+    /// The builder rejects a fragment that does not consist of whole registers in order, or that does not have as many registers as the
+    /// tile.
     #[track_caller]
     pub fn from_fragment(k: Builder<'k>, fragment: &Fragment<'k, T>) -> Self {
         k.check_whole_warps();

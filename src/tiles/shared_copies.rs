@@ -19,7 +19,8 @@ use crate::{
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
-    /// Converts the elements of a register tile of the same size and stores them using one warp. Uses `stmatrix` on sm_90 and later.
+    /// Converts the elements of a register tile of the same size and stores them using one warp. On sm_90 and later, uses `stmatrix` for
+    /// the element types and layouts for which [`load`](Filled::load) uses `ldmatrix`.
     #[track_caller]
     pub fn store<U: Convert<T>, L: RegisterLayout>(self, tile: &Rt<'k, U, H, W, L>) -> Pending<'k, Self> {
         const { assert_whole::<T, U, L>() };
@@ -115,8 +116,8 @@ impl<T: TensorElement> fmt::Debug for SubtileMut<'_, '_, T> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {
-    /// Loads the whole tile into registers: with `ldmatrix` for a [`Row`](super::Row) tile, with `ldmatrix.trans` for a [`Col`](super::Col)
-    /// tile of 16-bit elements, and with plain accesses otherwise.
+    /// Loads the whole tile into registers: with `ldmatrix` for a [`Row`](super::Row) tile of elements of 8 or 16 bits, with
+    /// `ldmatrix.trans` for a [`Col`](super::Col) tile of 16-bit elements, and with plain accesses otherwise.
     #[track_caller]
     pub fn load<L: RegisterLayout>(&self) -> Rt<'k, T, H, W, L> {
         const { assert_whole::<T, T, L>() };
@@ -154,8 +155,8 @@ impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
         self.load_as()
     }
 
-    /// Loads a rectangle as [`load`](Self::load) does, but as the given operand of an MMA: `ldmatrix` writes the registers in the order in
-    /// which `mma.sync` reads those of the operand. `load` assumes that `Row` tiles are operands A and `Col` tiles are operands B; in other
+    /// Loads a rectangle as [`load`](Self::load) does, but as the given operand of an MMA: `ldmatrix` then writes the registers in the
+    /// order in which `mma.sync` reads the operand. `load` assumes that `Row` tiles are operands A and `Col` tiles are operands B; in other
     /// cases, such as a `Row` tile that is operand B of [`mma_abt`](Rt::mma_abt), ptxas would have to move registers before the MMA.
     #[track_caller]
     pub fn load_operand<const H: usize, const W: usize, L: RegisterLayout>(

@@ -82,6 +82,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     }
 
     /// Applies `f` to the tile in place, one register at a time as [`Rt::map`] does, using all warps of the block.
+    ///
+    /// The call first waits at the block's barrier, because other threads may still be reading.
     #[track_caller]
     pub fn map(self, f: impl Fn(Val<'k, T::Word>) -> Val<'k, T::Word>) -> Pending<'k, St<'k, T, H, W, S>>
     where
@@ -91,6 +93,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     }
 
     /// Replaces every register of the tile with the result of `f`, as [`Rt::map_words`] does. All warps of the block must take part.
+    ///
+    /// The call first waits at the block's barrier, because other threads may still be reading.
     #[track_caller]
     pub fn map_words(
         self,

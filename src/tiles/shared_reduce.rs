@@ -96,9 +96,9 @@ macro_rules! reductions {
 
             #[doc = concat!("Stores the ", $what, " of each column to the shared vector `to`.\n\nAll threads of the block must take part.")]
             ///
-            /// The call uses shared memory for one vector per 16 rows, and one barrier in addition to that of the result. `to` has one
-            /// element per column: `W` · 16, or `W` · 32 for 8-bit elements. The builder rejects the call if the vector and the tile belong
-            /// to different scopes.
+            /// The call uses shared memory for one vector per 16 rows, and one barrier in addition to the one that waits for the result.
+            /// `to` has one element per column: `W` · 16, or `W` · 32 for 8-bit elements. The builder rejects the call if the vector and
+            /// the tile belong to different scopes.
             #[track_caller]
             pub fn $col<const N: usize>(&self, to: Sv<'k, T::Sum, N>) -> Pending<'k, Sv<'k, T::Sum, N>> {
                 const { assert!(Sv::<T::Sum, N>::LENGTH == St::<T, H, W, S>::COLS, "the vector must have one element per column") };

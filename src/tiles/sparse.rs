@@ -167,7 +167,7 @@ pub struct SparseGl<'k, T: TensorElement, A> {
     metadata: Gl<'k, u16, A>,
 }
 
-/// A tile of a sparse matrix in global memory. Its size is that of the register tile into which it is loaded. Elements past the edges are
+/// A tile of a sparse matrix in global memory. It has the size of the register tile into which it is loaded. Elements past the edges are
 /// zero.
 #[derive(Clone, Debug)]
 pub struct SparseGlTile<'k, T: TensorElement, A> {
@@ -197,8 +197,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: TensorElement, A> SparseGl<'k, T, A> {
-    /// Returns the matrix of the stored elements, which has half as many columns. Its tiles of `H`×`W` subtiles can be copied to shared
-    /// tiles for [`SparseGlTile::load_with`].
+    /// Returns the matrix of the stored elements, which has half as many columns as this matrix. Its tiles of `H`×`W` subtiles can be
+    /// copied to shared tiles for [`SparseGlTile::load_with`].
     #[must_use]
     pub fn values(&self) -> &Gl<'k, T, A> {
         &self.values

@@ -101,8 +101,7 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
         self.accumulate_sparse(a, &|k, j| b.subtile_registers(k, j))
     }
 
-    /// Returns this tile plus A·Bᵀ, where B has `N`×`K` subtiles. In other respects, the method is like
-    /// [`mma_ab_sparse`](Self::mma_ab_sparse).
+    /// Returns this tile plus A·Bᵀ, where B has `N`×`K` subtiles; see [`mma_ab_sparse`](Self::mma_ab_sparse).
     #[doc(alias = "mma.sp")]
     #[must_use]
     #[track_caller]

@@ -26,7 +26,7 @@ use crate::{
 /// [`Col`](super::Col) tiles.
 ///
 /// The block owns the tile, unless [`shared_tile_of`](Builder::shared_tile_of) allocates one per warp or group of warps. In that case,
-/// where the documentation of the tile's methods refers to the block, its threads or its barrier, it means those of that warp or group of
+/// whatever the documentation of the tile's methods says about the block, its threads or its barrier applies to that warp or group of
 /// warps.
 #[doc(alias = "st")]
 pub struct St<'k, T: TensorElement, const H: usize, const W: usize, S = Auto> {
@@ -89,8 +89,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         })
     }
 
-    /// Returns a tile of another type in the same memory: `tile.reuse::<St<f32, 4, 4>>()`. The other tile must not be larger than this
-    /// tile.
+    /// Returns a tile of another type in the same memory: `tile.reuse::<St<f32, 4, 4>>()`. The call does not compile if the other tile is
+    /// larger than this tile.
     ///
     /// The builder rejects the call if the address is not known to be aligned as the other tile's swizzle requires.
     #[track_caller]
@@ -98,8 +98,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         reuse(self)
     }
 
-    /// Returns two tiles or vectors in the same memory, one after the other: `tile.reuse_for_two::<St<f32, 2, 4>, Sv<f32, 4>>()`. Together,
-    /// they must not be larger than this tile; the second starts at the next address that its swizzle permits.
+    /// Returns two tiles or vectors in the same memory, one after the other: `tile.reuse_for_two::<St<f32, 2, 4>, Sv<f32, 4>>()`. The
+    /// second starts at the next address that its swizzle permits. The call does not compile if the two are together larger than this tile,
+    /// and the builder rejects it if they do not fit because of this alignment.
     #[track_caller]
     pub fn reuse_for_two<First: Allocate<'k>, Second: Allocate<'k>>(self) -> (First, Second) {
         reuse_for_two(self)

@@ -54,10 +54,11 @@ macro_rules! stochastic {
 stochastic! { f16 bf16; e4m3 e5m2 }
 
 impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Converts the elements to a 16-bit type `U`, each rounded up or down at random, so that the expected value is the exact number.
-    /// Requires sm_100a.
+    /// Converts the elements to type `U`, each rounded up or down at random, so that the expected value of the result is the unrounded
+    /// number. `U` must have 16 bits, or 8 bits if `T` has 8 bits; other types do not compile. Requires sm_100a.
     ///
-    /// The two elements of a register share a word of `random`; the hardware uses different bits of the word for each of them.
+    /// The elements of a register share a word of `random`. For 16-bit types, the hardware uses different bits of the word for each
+    /// element.
     #[doc(alias = "cvt.rs")]
     #[must_use]
     #[track_caller]
@@ -109,8 +110,8 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
 impl<'k, T: ConvertibleElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     /// Converts the elements to a 16-bit type `U`, each rounded up or down at random, as [`Rt::convert_stochastic`] does. Requires sm_100a.
     ///
-    /// `random.tile(row, i)` contains the numbers for vector `i` of this length in row `row` of the matrix. Each register requires one call
-    /// of Philox.
+    /// Pass `random.tile(row, i)` for vector `i` in row `row` of a matrix that is divided into vectors of this length. Each register
+    /// requires one call of Philox.
     #[doc(alias = "cvt.rs")]
     #[must_use]
     #[track_caller]

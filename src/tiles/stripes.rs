@@ -14,10 +14,10 @@ use crate::{
 /// The maximum number of elements in a tile of a vector whose length is known only at launch.
 const MOST_IN_TILE: u32 = 1 << 16;
 
-/// The arrangement of a vector over `threads` threads: in each of `count` stripes, each thread owns `adjacent` elements, in the order of
-/// the threads.
+/// The arrangement of a vector over `threads` threads: in each of `count` stripes, each thread owns `adjacent` consecutive elements, in the
+/// order of the threads.
 ///
-/// Unlike in [`Rv`](super::Rv), sizes are values, not type parameters, and the threads may form a part of a warp, a block or a cluster.
+/// Unlike in [`Rv`](super::Rv), sizes are values, not type parameters, and the threads may be part of a warp, a block or a cluster.
 #[doc(alias = "striped arrangement")]
 #[derive(Clone, Copy, Debug)]
 pub struct Stripes<'k> {
@@ -70,7 +70,7 @@ impl<'k> Stripes<'k> {
         self.threads * self.adjacent * self.count
     }
 
-    /// Returns the number of elements of a thread.
+    /// Returns the number of elements that each thread owns.
     #[must_use]
     pub fn per_thread(self) -> u32 {
         self.adjacent * self.count
@@ -328,7 +328,8 @@ impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
 }
 
 impl<'k> Striped<'k, f32> {
-    /// Returns the sum of the products of this thread's elements with those of `other`, in four chains of `fma`.
+    /// Returns the sum of the products of this thread's elements and the corresponding elements of `other`, computed in four chains of
+    /// `fma`.
     #[must_use]
     #[track_caller]
     pub fn dot(&self, other: &Self) -> Val<'k, f32> {

@@ -148,7 +148,7 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
         self.tile(0).load_as()
     }
 
-    /// Returns part `index` of the vector. The parts have the length of the register vector into which this part is loaded.
+    /// Returns part `index` of the vector. Each part is as long as the register vector into which this part is loaded.
     #[doc(alias = "subvec")]
     pub fn tile(&self, index: impl Into<Val<'k, u32>>) -> Subvector<'_, 'k, T> {
         Subvector { line: Line::new(self.tile.tensor.clone(), index.into()), of: PhantomData }

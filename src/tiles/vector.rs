@@ -20,7 +20,8 @@ use crate::{
 /// [`RowVec`] (one per column). A vector that does not belong to a tile is usually [`Naive`](super::Naive), the layout with the
 /// widest accesses. [`to_layout`](Self::to_layout) converts between layouts.
 ///
-/// A register contains four 8-bit elements. The last register of an [`Orthogonal`](super::Orthogonal) vector of odd `N` is only half used.
+/// A register contains four 8-bit elements; the last register of an [`Orthogonal`](super::Orthogonal) vector of 8-bit elements is only half
+/// used if `N` is odd.
 #[doc(alias = "rv")]
 pub struct Rv<'k, T: TensorElement, const N: usize, V = Orthogonal> {
     pub(super) fragment: Fragment<'k, T>,
@@ -99,7 +100,8 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
         <Self as Registers<'k>>::layout()
     }
 
-    /// Returns the lane, register and slot of element `index`; if the element has several owners, those of the lowest lane.
+    /// Returns the lane, register and slot of element `index`; if several lanes own the element, returns the owner with the lowest lane
+    /// index.
     ///
     /// # Errors
     /// Returns [`TvError::Coordinate`] if the element is past the end.

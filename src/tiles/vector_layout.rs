@@ -135,7 +135,8 @@ impl<S: SubtileLength> VectorLayout for Naive<S> {
     }
 }
 
-/// A layout whose vectors of `N` subtiles can be broadcast to a tile of `H`×`W` subtiles of length `S` in layout `L`.
+/// A layout whose vectors with a length of `N` subtiles can be broadcast to a tile of `H`×`W` subtiles in layout `L`; `S` is the length of
+/// its subtiles.
 #[diagnostic::on_unimplemented(
     message = "a vector of {N} subtiles in layout `{Self}` belongs neither to the rows nor to the columns of a `{L}` tile of {H}×{W} subtiles",
     note = "a `Row` tile takes `Orthogonal` vectors of its height and `Aligned` vectors of its width, a `Col` tile the reverse; \

@@ -27,16 +27,16 @@ masks! {
     causal_transposed "below the main diagonal" ();
     tril              "with `col` > `row` + `diagonal`" (diagonal: i32);
     triu              "with `col` < `row` + `diagonal`" (diagonal: i32);
-    right_fill        "in columns from `col` on" (col: u32);
+    right_fill        "in column `col` and all later columns" (col: u32);
     left_fill         "in columns before `col`" (col: u32);
     upper_fill        "in rows before `row`" (row: u32);
-    lower_fill        "in rows from `row` on" (row: u32);
-    upper_right_fill  "in rows before `row` and in columns from `col` on" (row: u32, col: u32);
+    lower_fill        "in row `row` and all later rows" (row: u32);
+    upper_right_fill  "that are both in a row before `row` and in column `col` or a later column" (row: u32, col: u32);
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Crt<'k, T, H, W, L> {
     /// Sets the element at each (row, col) for which `f` is true to `re` + i · `im`, as [`Rt::fill_where`](crate::tiles::Rt::fill_where)
-    /// does. `f` is called once for each part.
+    /// does. `f` is evaluated separately for each part.
     #[must_use]
     #[track_caller]
     pub fn fill_where(

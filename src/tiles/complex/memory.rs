@@ -12,8 +12,8 @@ use crate::{
 
 impl<'k, T: TensorElement, A, const R: usize> Cgl<'k, T, A, R> {
     by_reference! {
-        batch "Returns the matrix at the coordinates of all axes but the last two" "Gl" [B: Batch<'k, R> + Copy] (at: B) -> Cgl<'k, T, A>;
-        permuted "Returns the same numbers with the axes in another order" "Gl" (order: [usize; R]) -> Self;
+        batch "Returns the matrix at the given coordinates along all axes except the last two" "Gl" [B: Batch<'k, R> + Copy] (at: B) -> Cgl<'k, T, A>;
+        permuted "Returns a view of the same numbers with the axes in another order" "Gl" (order: [usize; R]) -> Self;
     }
 }
 
@@ -25,7 +25,7 @@ impl<'k, T: TensorElement, A> Cgl<'k, T, A> {
         transposed "Returns the transpose, without conjugation" "Gl" () -> Self;
         row "Returns a row as a vector" "Gl" (row: impl Into<Val<'k, u32>> + Copy) -> Cgl<'k, T, A, 1>;
         col "Returns a column as a vector" "Gl" (col: impl Into<Val<'k, u32>> + Copy) -> Cgl<'k, T, A, 1>;
-        skip "Returns the matrix without its first `rows` rows and `cols` columns" "Gl" (rows: impl Into<Val<'k, u32>> + Copy, cols: impl Into<Val<'k, u32>> + Copy) -> Self;
+        skip "Returns the matrix without its first `rows` rows and its first `cols` columns" "Gl" (rows: impl Into<Val<'k, u32>> + Copy, cols: impl Into<Val<'k, u32>> + Copy) -> Self;
     }
 
     /// Returns the matrix of `rows`×`cols` numbers that starts at (`row`, `col`), as [`Gl::sub_matrix`](crate::tiles::Gl::sub_matrix) does.

@@ -168,7 +168,7 @@ impl<'k, T: TensorElement> Complex<SubtileUpdate<'_, 'k, T>> {
 }
 
 impl<'k, T: AtomicElement> Complex<Adding<Storing<'k, T>>> {
-    /// Adds a register tile to the rectangle that starts at subtile (`row`, `col`). Several warps may add to the same rectangle.
+    /// Atomically adds a register tile to the rectangle that starts at subtile (`row`, `col`). Several warps may add to the same rectangle.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const H: usize, const W: usize, L: RegisterLayout>(
@@ -184,7 +184,8 @@ impl<'k, T: AtomicElement> Complex<Adding<Storing<'k, T>>> {
 }
 
 impl<'k, T: AtomicElement> Complex<Adding<StoringVector<'k, T>>> {
-    /// Adds a register vector to part `index` of the vector, where each part has the register vector's length; each element is added once.
+    /// Atomically adds a register vector to part `index` of the vector, where each part has the register vector's length. Each element is
+    /// added once.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const N: usize, V: VectorLayout>(

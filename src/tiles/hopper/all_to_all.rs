@@ -14,7 +14,7 @@ const SUBTILE: usize = 8;
 const ROWS: usize = 2;
 
 /// Shared memory for an all-to-all exchange among the blocks of a cluster that compute parts of the same tile of 64 rows. From every part,
-/// each block obtains `P` columns of subtiles and one vector with one element per row.
+/// each block receives `P` columns of subtiles and one vector with one element per row.
 pub struct AllToAll<'k, T, const P: usize> {
     exchange: PartExchange<'k, T>,
 }
@@ -38,8 +38,10 @@ impl<'k> Persistent<'k> {
 
 impl<'k> Consumer<'k, 1> {
     /// Sends columns of `tile` and the vector `of_rows` to every block that computes a part of the same tile. The columns are divided among
-    /// the parts, in order, with `P` columns of subtiles per part. Returns the columns and vectors sent to this block, in the same order.
-    /// All threads of the warpgroup in each of these blocks must take part.
+    /// the parts, in order, with `P` columns of subtiles per part. Returns the columns and the vector that each part sent to this block, in
+    /// the order of the parts. All threads of the warpgroup in each of these blocks must take part.
+    ///
+    /// The builder rejects the call unless `N` is `P` times the number of parts.
     #[doc(alias = "DSMEM")]
     #[track_caller]
     pub fn all_to_all<T, const N: usize, const P: usize>(

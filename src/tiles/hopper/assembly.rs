@@ -13,8 +13,8 @@ use crate::{
 /// it has read the previous one, and reuses a slot only after all warpgroups have contributed to the tile in the other slot.
 const SLOTS: u32 = 2;
 
-/// A shared tile of `H`×`W` subtiles for an operand of which each of `C` consumer warpgroups computes 64 rows and which all of these
-/// warpgroups then read in full. Two such tiles alternate from round to round.
+/// A shared tile of `H`×`W` subtiles for an operand that `C` consumer warpgroups compute, 64 rows each, and that each of them then reads in
+/// full. Two such tiles alternate from round to round.
 ///
 /// ```
 /// # use warpwright::{prelude::*, tiles::{consumers, producer}};
@@ -95,8 +95,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, const C: usize> Assem
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Writes this warp's 16 rows, of the 64 rows of its warpgroup, to the next tile. `wgmma`s that read the previous contents of the tile
-    /// must be complete.
+    /// Writes this warp's 16 of the warpgroup's 64 rows to the next tile. `wgmma`s that read the previous contents of the tile must be
+    /// complete.
     #[track_caller]
     pub fn contribute<T, U, const H: usize, const W: usize>(
         self,

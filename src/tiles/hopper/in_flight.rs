@@ -182,7 +182,7 @@ macro_rules! products {
                 self.multiplied::<A, B>(a.factor(), b.matrix().right())
             }
 
-            /// Adds A·Bᵀ, where B has `N`×`K` subtiles. In other respects, the method is like [`mma_ab`](Self::mma_ab).
+            /// Adds A·Bᵀ, where B has `N`×`K` subtiles. For A and the requirements, see [`mma_ab`](Self::mma_ab).
             #[doc(alias = "wgmma.mma_async")]
             #[doc(alias = "mma_ABt")]
             #[track_caller]
@@ -198,8 +198,7 @@ macro_rules! products {
                 self.mma_ab::<A, B, M, K>(a, b.matrix().transposed())
             }
 
-            /// Adds Aᵀ·B, where A has `K`×`M` subtiles and is in shared memory. In other respects, the method is like
-            /// [`mma_ab`](Self::mma_ab).
+            /// Adds Aᵀ·B, where A has `K`×`M` subtiles and is in shared memory. For B and the requirements, see [`mma_ab`](Self::mma_ab).
             #[doc(alias = "wgmma.mma_async")]
             #[doc(alias = "mma_AtB")]
             #[track_caller]
@@ -215,8 +214,8 @@ macro_rules! products {
                 self.mma_ab::<A, B, M, K>(a.matrix().transposed(), b)
             }
 
-            /// Adds Aᵀ·Bᵀ, where A has `K`×`M` subtiles, B has `N`×`K` subtiles, and both are in shared memory. In other respects, the
-            /// method is like [`mma_ab`](Self::mma_ab).
+            /// Adds Aᵀ·Bᵀ, where A has `K`×`M` subtiles, B has `N`×`K` subtiles, and both are in shared memory. For the requirements, see
+            /// [`mma_ab`](Self::mma_ab).
             #[doc(alias = "wgmma.mma_async")]
             #[doc(alias = "mma_AtBt")]
             #[track_caller]

@@ -202,7 +202,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
     /// Divides the tile's rows into parts of `H2` rows of subtiles and returns part `index` as an operand of a warpgroup MMA:
     /// `a.rows(c.rank())`.
     ///
-    /// `H2` must divide `H`. A constant index past the last part is rejected.
+    /// The call does not compile unless `H2` divides `H`. The builder rejects a constant index past the last part.
     #[track_caller]
     pub fn rows<const H2: usize>(&self, index: impl Into<Val<'k, u32>>) -> SharedMatrix<'k, T, H2, W> {
         const { assert!(H2 > 0 && H.is_multiple_of(H2), "the parts must divide the rows of the tile") }
@@ -217,8 +217,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 
     /// Divides the tile's columns into parts of `W2` columns of subtiles and returns part `index` as an operand of a warpgroup MMA.
     ///
-    /// `W2` must divide `W`, and each part must consist of whole blocks of the swizzle. A constant index past the last part is
-    /// rejected.
+    /// The call does not compile unless `W2` divides `W`. The builder rejects parts that do not consist of whole blocks of the swizzle, and
+    /// a constant index past the last part.
     #[track_caller]
     pub fn cols<const W2: usize>(&self, index: impl Into<Val<'k, u32>>) -> SharedMatrix<'k, T, H, W2> {
         const { assert!(W2 > 0 && W.is_multiple_of(W2), "the parts must divide the columns of the tile") }

@@ -29,7 +29,7 @@ impl<T: TensorElement, const W: usize, const SLOTS: usize, const C: usize, S> fm
 }
 
 impl<'k> Builder<'k> {
-    /// Allocates an outbox: `k.outbox::<bf16, 4, 2, 2>()`.
+    /// Allocates an outbox: `k.outbox::<bf16, 4, 2, 2>()` has 2 slots of 4 columns of subtiles for each of 2 consumer warpgroups.
     #[track_caller]
     pub fn outbox<T: TensorElement, const W: usize, const SLOTS: usize, const C: usize>(
         self,
@@ -42,7 +42,7 @@ impl<'k> Builder<'k> {
 
 impl<T, const W: usize, const SLOTS: usize, const C: usize, S> Outbox<'_, T, W, SLOTS, C, S> {
     /// Sets whether threads, rather than tensor copies, store the elements. This is required if the row pitch is not a multiple of 16
-    /// bytes.
+    /// bytes. [`Consumer::add`] always uses tensor copies.
     #[must_use]
     pub fn by_threads(self, by_threads: bool) -> Self {
         Self { by_threads, ..self }

@@ -13,9 +13,9 @@ use crate::{
 const REGISTERS: usize = 8;
 
 /// Shared memory through which the blocks of a cluster that compute parts of the same tile add their partial tiles of `H` · 64 rows and `N`
-/// columns of subtiles. Each block obtains the totals of `P` columns of subtiles.
+/// columns of subtiles. Each block receives the totals of `P` columns of subtiles.
 ///
-/// Each register is added to the same register of the corresponding threads in the other blocks, so the order of elements does not matter.
+/// Each register is added to the same register of the corresponding threads in the other blocks, regardless of which element it contains.
 pub struct ReduceScatter<'k, T, const H: usize, const N: usize, const P: usize> {
     exchange: PartExchange<'k, T>,
 }
@@ -30,7 +30,7 @@ impl<T: TensorElement, const H: usize, const N: usize, const P: usize> fmt::Debu
 
 impl<'k> Persistent<'k> {
     /// Allocates the shared memory for adding the partial tiles that the [parts](Persistent::part) of a tile compute, which have `N`
-    /// columns of subtiles. Each part obtains the totals of `P` columns of subtiles: `tiles.reduce_scatter::<f32, 1, 8, 4>()` for two
+    /// columns of subtiles. Each part receives the totals of `P` columns of subtiles: `tiles.reduce_scatter::<f32, 1, 8, 4>()` for two
     /// parts. All threads of the cluster must execute the call.
     #[track_caller]
     pub fn reduce_scatter<

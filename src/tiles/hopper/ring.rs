@@ -243,8 +243,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
 }
 
 impl<'k> Producer<'k> {
-    /// Fills `count` stages of the ring in order, each as soon as its consumers have released it. `fill` is called once, with the index of
-    /// the stage and the stage.
+    /// Fills `count` stages of the ring in order, each as soon as its consumers have released it. `fill` is called once, or not at all if
+    /// `count` is known to be 0. It receives the index of the iteration, from 0 to `count` − 1, and the stage to fill.
     #[track_caller]
     pub fn run<Tiles: StageTiles<'k>, const N: usize, const C: usize>(
         self,
@@ -271,9 +271,9 @@ impl<'k> Producer<'k> {
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Accumulates the MMAs of `count` stages of the ring and returns the sum. `work` is called once; it borrows a stage and adds the
-    /// stage's `wgmma`s to those in flight. If the ring has several stages, the `wgmma`s of one stage remain in flight while the consumer
-    /// waits for the next stage.
+    /// Accumulates the MMAs of `count` stages of the ring and returns the sum. `work` is called once, or not at all if `count` is known to
+    /// be 0; it borrows a stage and adds the stage's `wgmma`s to those in flight. If the ring has several stages, the `wgmma`s of one stage
+    /// remain in flight while the consumer waits for the next stage.
     #[track_caller]
     pub fn run<Tiles: StageTiles<'k>, R: Accumulators<'k>, const N: usize>(
         self,
@@ -308,8 +308,10 @@ impl<'k, const C: usize> Consumer<'k, C> {
         ring.accumulate(count, sum, work, || turns.pass_on(self))
     }
 
-    /// Processes `count` stages of the ring in order. `work` is called once and borrows the stage, which is
-    /// [released](Self::release_loaded) when all threads of the warp have finished; no `wgmma`s may be in flight at that point.
+    /// Processes `count` stages of the ring in order and returns the state after the last one. `work` is called once, or not at all if
+    /// `count` is known to be 0. It receives the index of the iteration, the state and a reference to the stage's tiles, and returns the
+    /// new state. The stage is [released](Self::release_loaded) when all threads of the warp have finished; no `wgmma`s may be in flight at
+    /// that point.
     #[track_caller]
     pub fn each<Tiles: StageTiles<'k>, S: State<'k>, const N: usize>(
         self,

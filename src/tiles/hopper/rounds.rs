@@ -42,8 +42,8 @@ impl Schedule {
         tiles.filter(|&(row, col)| row < rows && col < cols).collect()
     }
 
-    /// Returns the numbers of tiles of the result that `blocks` resident blocks compute in [round](Self::round) `round`, and of the
-    /// distinct tiles of A and B that they read.
+    /// Returns the footprint of [round](Self::round) `round`: the number of tiles of the result that `blocks` resident blocks compute, and
+    /// the numbers of distinct tiles of A and B that they read.
     ///
     /// ```
     /// use warpwright::tiles::{Footprint, Schedule};

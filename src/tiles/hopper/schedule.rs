@@ -104,7 +104,7 @@ impl Schedule {
         (first + within % height, within / height)
     }
 
-    /// Returns which of `blocks` resident blocks, or clusters, computes tile `number`.
+    /// Returns the index, among `blocks` resident blocks or clusters, of the one that computes tile `number`.
     #[must_use]
     pub fn block(self, number: u32, blocks: u32) -> u32 {
         let blocks = blocks.max(1);
@@ -223,7 +223,8 @@ impl<'k> Builder<'k> {
     ///
     /// The blocks of a cluster compute adjacent tiles simultaneously ([`Schedule::per_cluster`]). Tiles past the last row or column are also
     /// computed, but loads from them return zero, and stores to them have no effect. The builder rejects the call if `rows` and `cols`
-    /// cannot be computed at launch.
+    /// cannot be computed at launch, if clusters extend along y or z, or if the number of tiles per cluster, times the parts of each tile,
+    /// is not the number of blocks per cluster.
     #[track_caller]
     pub fn persistent(
         self,

@@ -205,7 +205,7 @@ impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
     }
 
     /// Returns a source that fills the rows of a shared tile from `tiles`, from top to bottom; for example, from the pages of a sequence. All
-    /// tiles have the same height, a multiple of 8 rows, and their heights add up to that of the shared tile.
+    /// tiles have the same height, a multiple of 8 rows, and their heights add up to the height of the shared tile.
     pub fn stacked(tiles: Vec<Self>) -> Joined<'k, T, A> {
         Joined { tiles, axis: 0 }
     }

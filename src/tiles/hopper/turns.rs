@@ -20,7 +20,7 @@ impl<const C: usize> fmt::Debug for Turns<'_, C> {
     }
 }
 
-/// The turn of a warpgroup, identified by the index of its tile among those of the block.
+/// The turn of a warpgroup, identified by the index of its tile among the tiles that the block computes.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn<'k> {
     pub(super) number: Val<'k, u32>,
@@ -106,7 +106,7 @@ impl<const C: usize> fmt::Debug for Baton<'_, C> {
 }
 
 impl<'k> Builder<'k> {
-    /// Creates a baton, which is initially held by warpgroup 0. All threads of the block must execute the call.
+    /// Creates a baton, which the consumer warpgroup with rank 0 takes first. All threads of the block must execute the call.
     #[track_caller]
     pub fn baton<const C: usize>(self) -> Baton<'k, C> {
         Baton { turns: self.turns(), round: self.var(0) }
@@ -114,7 +114,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Waits for the baton, executes `work` once, and passes the baton on. All warpgroups must execute the call the same number of times.
+    /// Waits for the baton, executes `work` once, and passes the baton on. All consumer warpgroups must execute the call the same number of
+    /// times.
     #[track_caller]
     pub fn hold<R>(self, baton: &Baton<'k, C>, work: impl FnOnce() -> R) -> R {
         let k = baton.turns.k;
