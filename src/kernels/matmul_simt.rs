@@ -12,9 +12,9 @@ use crate::{
 
 pub use tile::SimtTile;
 
-/// A kernel that computes D = A·B, where A is m×k, B is k×n and D is m×n, all of f32. All matrices are row-major, and no size
-/// is 0. Each element of D is computed by a chain of `fma` instructions in the order of k, so that all kernels give the same results. Tensor
-/// cores are not used, because they multiply f32 with the precision of tf32.
+/// A kernel that computes D = A·B, where A is m×k, B is k×n and D is m×n, all of f32. All matrices are row-major, and each size is at least
+/// 1. Each element of D is computed by a chain of `fma` instructions in the order of k, so the results do not depend on the tile or the
+/// divisor. Tensor cores are not used, because they multiply f32 with the precision of tf32.
 ///
 /// ```
 /// use warpwright::{kernels::{MatmulSimt, SimtTile}, prelude::*};

@@ -10,10 +10,10 @@ use crate::{
 use axes::Axes;
 
 /// The arguments of the kernel that [`Permute::kernel`] builds: `(x, y, extents, x_strides, y_strides)`, where `extents` contains the
-/// extents of five axes. The last two axes, rows and columns, form the matrices that blocks process. Columns are contiguous in x, so
+/// extents of five axes. The last two axes, rows and columns, form the matrices that blocks process. The column axis has stride 1 in x, so
 /// `x_strides` contains the strides of the other four axes, in elements. If the kernel copies rows, the same is true of y. If it
-/// transposes, rows are contiguous in y, and the last of `y_strides` is the stride of columns. [`Permute::arguments`] computes `extents`
-/// and strides.
+/// transposes, the row axis has stride 1 in y, and the last element of `y_strides` is the stride of the column axis. [`Permute::arguments`]
+/// computes `extents` and strides.
 pub type PermuteArgs<T> = (In<T>, Out<T>, [u32; 5], [u32; 4], [u32; 4]);
 
 /// The maximum number of axes.
@@ -72,7 +72,7 @@ pub enum PermuteError {
         /// The number of axes.
         found: usize,
     },
-    /// The order does not contain each axis once.
+    /// The order does not contain each axis exactly once.
     #[error("expected each of the {axes} axes once, found {order:?}")]
     Order {
         /// The number of axes.

@@ -186,7 +186,7 @@ pub struct AttentionDerivatives<'a, T> {
     pub dv: BufferMut<'a, T>,
     /// Two buffers for intermediate results, whose lengths [`AttentionShape::workspace`] returns.
     pub workspace: [BufferMut<'a, f32>; 2],
-    /// The dropout with which [`attention_with_extras`](super::attention_with_extras) has computed O, if any.
+    /// The dropout with which [`attention_with_extras`](super::attention_with_extras) computed O, if any.
     pub dropout: Option<DropoutMask>,
 }
 

@@ -1,4 +1,4 @@
-//! The matrices of a product as its kernel requires them. Factors that it cannot read where they are, are copied first.
+//! The matrices of a product as its kernel requires them. Factors that the kernel cannot read in place are copied first.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(super) struct Matrices<'a, T, D> {
     pub(super) any: AnyDistance,
 }
 
-/// The rows that the kernel must support although 16-byte copies do not.
+/// Whether the kernel must support rows that 16-byte copies do not.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct AnyDistance {
     /// Whether rows of A and B are not multiples of 16 bytes long and apart.

@@ -64,8 +64,8 @@ factors! {
     u8:   i32;
 }
 
-/// The operands of an [`Epilogue`], which computes D = f(α · rᵢ · sⱼ · (A·B)ᵢⱼ + β · Cᵢⱼ + biasⱼ), without the factors and terms that are
-/// `None`.
+/// The operands of an [`Epilogue`], which computes D = f(α · rᵢ · sⱼ · (A·B)ᵢⱼ + β · Cᵢⱼ + biasⱼ), without the factors and terms whose
+/// fields are `None`.
 #[derive(Clone, Copy, Debug)]
 pub struct FusedOperands<'a, D> {
     /// α, by which A·B is multiplied.
@@ -149,7 +149,8 @@ where
 }
 
 /// Computes D = f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ followed by those of B₂, and D has n columns (`shape.n`). With
-/// [`Activation::Silu`], this is SwiGLU.
+/// [`Activation::Silu`], this is SwiGLU. If n elements are not a multiple of 16 bytes, a row-major B is copied first, as described in
+/// [`gemm`].
 ///
 /// # Errors
 /// Returns the errors of [`gemm`].

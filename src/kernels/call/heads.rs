@@ -3,7 +3,7 @@
 use super::operands::{product, refused};
 use crate::run::CallError;
 
-/// The order of the axes of Q, K, V and O in memory, where all rows are contiguous.
+/// The order of the axes of Q, K, V and O, which are contiguous arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HeadOrder {
     /// `[batch][position][head][column]`, as projections store them.

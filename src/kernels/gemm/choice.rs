@@ -65,15 +65,15 @@ impl Gemm {
     }
 
     /// Returns the kernel that multiplies an m×k matrix by a k×n matrix of `T`, where `size` is `[m, n, k]`, with results of `D`, on a kind
-    /// of GPU. If a [table](GemmTable::committed) for this kind of GPU contains the problem, or else one for another GPU with the same
-    /// compute capability and number of multiprocessors, the kernel is that of the table.
+    /// of GPU. If a [table](GemmTable::committed) for this kind of GPU contains the problem, or otherwise a table for another kind with the
+    /// same compute capability and number of multiprocessors, the kernel is taken from that table.
     ///
     /// Otherwise, on GPUs of compute capability 9.0, the target is sm_90a, and the kernel is the fastest one according to a model, which
     /// estimates the time as the number of waves of tiles times the time of a tile, or as the time to read the operands if that is longer.
     /// Pairs of blocks share tiles of A or B where this takes less time, mainly if rows of an operand do not start at cache lines.
     ///
     /// On other GPUs, the target is the newest one whose kernels also run on later GPUs, and tiles are the largest ones that occupy all
-    /// multiprocessors.
+    /// multiprocessors, or the smallest ones if none do.
     #[must_use]
     pub fn for_problem<T: Element, D: Element>(
         a: MatrixOrder,
@@ -96,7 +96,7 @@ impl Gemm {
 
     /// Returns the [batched kernel](Self::batched_kernel) that multiplies `batches` pairs of an m×k and a k×n matrix of `T`, where `size`
     /// is `[m, n, k]`. On GPUs of compute capability 9.0, this is the fastest kernel according to the model of
-    /// [`for_problem`](Self::for_problem); on other GPUs, it is the kernel with the largest tiles that occupy all multiprocessors.
+    /// [`for_problem`](Self::for_problem); on other GPUs, its tiles are chosen as in `for_problem`.
     #[must_use]
     pub fn for_batches<T: Element>(
         a: MatrixOrder,
@@ -136,9 +136,10 @@ impl Gemm {
         Some(Self::filling(target, [a, b], tiles, (size, 1), gpu.multiprocessors))
     }
 
-    /// Returns the [kernel of ragged groups](Self::ragged_kernel) for an m×n result of depth k, where `size` is `[m, n, k]`, with A in rows, operands
-    /// of `T`, and this number of groups: tiles have at least as many rows as the average group, or the most that tiles have, and are chosen as
-    /// in [`for_batches`](Self::for_batches).
+    /// Returns the [kernel of ragged groups](Self::ragged_kernel) for an m×n result of depth k, where `size` is `[m, n, k]`, with A in
+    /// rows, operands of `T`, and this number of groups: the tiles have the smallest number of rows out of 16, 64 and 128 that the target
+    /// supports and that is at least the average number of rows of a group, or 128 if this average is larger. Among these tiles, the kernel
+    /// is chosen as in [`for_groups`](Self::for_groups).
     #[must_use]
     pub fn for_ragged_groups<T: Element>(
         b: MatrixOrder,
@@ -159,8 +160,8 @@ impl Gemm {
     }
 
     /// Returns the kernel with [promoted sums](Self::promoted_kernel) that multiplies an m×k matrix by a k×n matrix of `T`, where `size` is
-    /// `[m, n, k]`, with A in rows and B in columns. Its tile is the faster of the two supported ones according to the model of
-    /// [`for_problem`](Self::for_problem).
+    /// `[m, n, k]`, with A in rows and B in columns. Of the two supported tiles, the kernel uses the one that is faster according to the
+    /// model of [`for_problem`](Self::for_problem).
     #[must_use]
     pub fn for_promoted<T: Element>(size: [u32; 3], gpu: &GpuKind) -> Self {
         let tiles = [GemmTile::T128x128, GemmTile::T128x192];

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`Gemm::block_scaled_kernel`] builds: `(a, lda, a_scales, b, ldb, b_scales, d, ldd, m, n, k)`. These
-/// are the parameters of [`GemmArgs`] and the scales of blocks of A and B.
+/// are the parameters of [`GemmArgs`], and the scales of the blocks of A and of B.
 pub type BlockScaledGemmArgs<T, D> = (In<T>, u32, In<f32>, In<T>, u32, In<f32>, Out<D>, u32, u32, u32, u32);
 
 /// The elements of a block of scales along k, and columns of B.
@@ -21,7 +21,7 @@ impl Gemm {
     ///
     /// # Errors
     /// Returns an error for targets other than sm_90a, types that are not 8-bit floats, orders other than A in rows and B in columns, tiles
-    /// other than 128×128 and 128×192, clusters, and `parts` other than 1.
+    /// other than 128×128 and 128×192, clusters, [`any_size`](Self::any_size), and `parts` other than 1.
     #[doc(alias = "CUBLASLT_MATMUL_DESC_FAST_ACCUM")]
     pub fn promoted_kernel<T, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
     where
@@ -50,7 +50,7 @@ impl Gemm {
     /// registers for these operands, so the kernel uses tiles of 128×128.
     ///
     /// # Errors
-    /// Returns the errors of [`promoted_kernel`](Self::promoted_kernel).
+    /// Returns the errors of [`promoted_kernel`](Self::promoted_kernel), except those for tiles.
     pub fn fused_promoted_kernel<T, D>(
         &self,
         epilogue: Epilogue,
@@ -78,13 +78,14 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel that multiplies block-scaled matrices of 8-bit floats: D = Σₛ rᵢₛ · cⱼₛ · (Aₛ·Bₛ)ᵢⱼ, where Aₛ and Bₛ are block s of
-    /// 128 elements along k, and rᵢₛ and cⱼₛ are the scales in `a_scales` and `b_scales`. `a_scales` contains one scale for each row and k
-    /// block of A, at `a_scales[s · m + i]`; `b_scales` contains one scale for each 128×128 block of B, at
-    /// `b_scales[(j / 128) · ⌈k / 128⌉ + s]` (as in [DeepSeek-V3](https://arxiv.org/abs/2412.19437)). Tiles are 128×128.
+    /// Builds the kernel that multiplies block-scaled matrices of 8-bit floats: D = Σₛ rᵢₛ · cⱼₛ · (Aₛ·Bₛ)ᵢⱼ, where Aₛ and Bₛ are the parts
+    /// of A and B with elements 128 · s to 128 · s + 127 along k, and rᵢₛ and cⱼₛ are the scales in `a_scales` and `b_scales`. `a_scales`
+    /// contains one scale for each row of each Aₛ, at `a_scales[s · m + i]`; `b_scales` contains one scale for each 128×128 block of B, at
+    /// `b_scales[(j / 128) · ⌈k / 128⌉ + s]` (as in [DeepSeek-V3](https://arxiv.org/abs/2412.19437)). The activation, if any, is applied to
+    /// the sum. The kernel uses tiles of 128×128.
     ///
     /// # Errors
-    /// Returns the errors of [`promoted_kernel`](Self::promoted_kernel).
+    /// Returns the errors of [`promoted_kernel`](Self::promoted_kernel), except those for tiles.
     #[doc(alias = "DeepGEMM")]
     pub fn block_scaled_kernel<T, D>(&self) -> Result<Kernel<BlockScaledGemmArgs<T, D>>, BuildError>
     where

@@ -66,10 +66,10 @@ impl<'k> RaggedGroups<'k> {
 }
 
 impl Gemm {
-    /// Builds the kernel of products with several B, as in a mixture of experts, whose groups of rows of A and D have any number of rows,
-    /// including 0: rows `offsets[g]..offsets[g + 1]` are multiplied by B number g. `offsets` is in device memory and must not decrease; rows
-    /// outside of all groups are not written. Threads store D, as with [`any_ldd`](Self::any_ldd), for which the sums of tiles of more than 128
-    /// columns leave too few registers, so the kernel uses tiles of 128×128 instead.
+    /// Builds the kernel that multiplies groups of rows of A by different matrices B, as in a mixture of experts, where a group may have
+    /// any number of rows, including 0: rows `offsets[g]..offsets[g + 1]` of A are multiplied by matrix g. `offsets` is in device memory
+    /// and must not decrease; rows of D outside all groups are not written. Threads store D, as with [`any_ldd`](Self::any_ldd). The sums
+    /// of tiles larger than 128×128 leave too few registers for these stores, so the kernel uses tiles of 128×128 instead.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel), and an error for A in columns, for clusters of several rows of tiles, and for `parts` other

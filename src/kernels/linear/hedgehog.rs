@@ -24,14 +24,14 @@ pub type HedgehogArgs<T> =
 /// - wᵢⱼ = β · φ(qᵢ)·φ(kⱼ) for older tokens, with the 128 features φ(x) = \[softmax(x·W), softmax(−x·W)\]. Queries and keys have separate
 ///   maps W for each head.
 ///
-/// The maximum is over the tokens of these two chunks. `scale` and α must be positive, and β must not be negative.
+/// The maximum is over the tokens j ≤ i of these two chunks. `scale` and α must be positive, and β must not be negative.
 ///
 /// Sums and softmax are f32. Features, weights relative to their sum, and the state, Σ φ(kⱼ)ᵀ·vⱼ over older tokens, are rounded to `T`
 /// before they are operands of an MMA.
 #[doc(alias = "LoLCATs")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hedgehog {
-    /// The head size of V and O: 64 or 128. With 128, two blocks share a head.
+    /// The head size of V and O: 64 or 128. With 128, each of two blocks computes half of the columns of a head.
     pub value_size: u32,
 }
 

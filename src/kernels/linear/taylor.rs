@@ -14,13 +14,13 @@ use crate::{
 /// A kernel for causal attention whose weights are the second-order Taylor expansion of the exponential: oᵢ = Σ w(qᵢ·kⱼ / 4) · vⱼ over j ≤
 /// i with w(s) = 1 + s + s²/2, for head sizes of 16 (Q and K) and 64 (V and O).
 ///
-/// w(q·k / 4) = φ(q)·φ(k) with 1 + 16 + 16² features φ, so the keys before a chunk are represented by a state with that many rows. The last
-/// 16² rows are symmetric, and only 16 · 9 of them are stored. Sums are f32. Weights, features and the state are rounded to `T` before they
-/// are operands of an MMA.
+/// w(q·k / 4) = φ(q)·φ(k) with 1 + 16 + 16² features φ, so the keys before a chunk of 64 tokens are represented by a state with that many
+/// rows. Of the last 16² rows, those of the features (a, b) and (b, a) are equal, and only 16 · 9 rows are stored. Sums are f32. Weights,
+/// features and the state are rounded to `T` before they are operands of an MMA.
 #[doc(alias = "Based")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TaylorAttention {
-    /// Whether sums are divided by the sums of the weights, each of which is at least ½.
+    /// Whether sums are divided by the sums of the weights. Every weight is at least ½, so no divisor is 0.
     pub normalized: bool,
 }
 

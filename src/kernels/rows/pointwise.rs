@@ -32,7 +32,7 @@ pub enum PointwiseFunction {
     #[doc(alias = "swish")]
     #[doc(alias = "SwiGLU")]
     Silu,
-    /// x · Φ(x), where Φ is the cumulative distribution function of the normal distribution.
+    /// x · Φ(x), where Φ is the cumulative distribution function of the standard normal distribution.
     #[doc(alias = "GeGLU")]
     Gelu,
     /// x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))).
@@ -110,7 +110,7 @@ pub struct Pointwise {
 }
 
 impl Pointwise {
-    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_elements`].
+    /// Returns the kernels for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_elements`].
     #[must_use]
     pub fn for_rows(function: PointwiseFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: RowTiling::for_elements(target, bytes, sizes), function }
@@ -164,7 +164,8 @@ impl Pointwise {
         self.of_two(target, form, &|k, x, u| self.function.of(k, x) * u)
     }
 
-    /// Builds the kernel that computes y = f(x) + u. For sums of bf16, it is named `identity_plus_bf16_any_by8`.
+    /// Builds the kernel that computes y = f(x) + u. For sums of bf16 and sizes that are multiples of 8, it is named
+    /// `identity_plus_bf16_any_by8`.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel).

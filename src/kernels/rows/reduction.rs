@@ -17,9 +17,9 @@ pub enum Reduction {
     Sum,
     /// The sum, divided by the number of elements.
     Mean,
-    /// The maximum; NaN if any element is NaN.
+    /// The maximum; NaN if any element is NaN, and −∞ for no elements.
     Max,
-    /// The minimum; NaN if any element is NaN.
+    /// The minimum; NaN if any element is NaN, and ∞ for no elements.
     Min,
     /// √(Σ x²).
     #[doc(alias = "L2 norm")]
@@ -82,8 +82,7 @@ pub struct RowReduction {
 }
 
 impl RowReduction {
-    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; rows that do not fit in the registers of a block are
-    /// read in parts.
+    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_reductions`].
     #[must_use]
     pub fn for_rows(function: Reduction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: RowTiling::for_reductions(target, bytes, sizes), function }
@@ -93,7 +92,7 @@ impl RowReduction {
     /// `row_sum_bf16_8192_by8`.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling.
+    /// Returns an error for an invalid tiling, and for clusters on targets older than sm_90.
     pub fn kernel<X: Convert<f32>>(&self, target: Target) -> Result<Kernel<RowReductionArgs<X>>, BuildError> {
         let name = self.function.name();
         let signature = format!("row_{name}_{}_{}(x, ldx, y, m, n)", X::NAME, self.tiling);

@@ -19,13 +19,13 @@ pub type SampleArgs<X> = (In<X>, u32, Out<i32>, u32, u32, f32, u32, f32, u64, u6
 
 /// A kernel that draws one column of each row with the probabilities softmax(x / `temperature`).
 ///
-/// Columns are ordered by descending element; columns of equal elements are in ascending order. A column may be drawn if fewer than `top_k`
-/// columns precede it and the total probability of these columns is less than `top_p`; the first column may always be drawn. With `top_k` =
-/// `u32::MAX` and `top_p` = 1, all columns may be drawn. Probabilities are those of the softmax of the whole row.
+/// Columns are in descending order of their elements; columns of equal elements are in ascending order. A column may be drawn if fewer than
+/// `top_k` columns precede it and the total probability of these columns is less than `top_p`; the first column may always be drawn. With
+/// `top_k` = `u32::MAX` and `top_p` = 1, all columns may be drawn. Probabilities are those of the softmax of the whole row.
 ///
-/// If the temperature is 0, negative or NaN, the column of the largest element is chosen, as by [`TopK`](super::TopK); if the row contains
-/// NaN, this is the column of the first NaN. The same applies to rows whose softmax is undefined because they contain NaN or +∞, or only
-/// −∞. The result for a row without elements is −1.
+/// If the temperature is 0, negative or NaN, the result is the column of the largest element in the order of [`TopK`](super::TopK); if the
+/// row contains NaN, this is the column of the first NaN. The same applies to rows whose softmax is undefined because they contain NaN or
+/// +∞, or only −∞. The result for a row without elements is −1.
 ///
 /// The results depend only on the elements, the arguments and the tiling. Random numbers are those of
 /// [Philox4x32-10](crate::ptx::Builder::philox4x32) for the key `seed` and the counters (row, group, `offset`), low words first. Launches
