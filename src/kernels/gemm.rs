@@ -54,9 +54,9 @@ pub type BatchedGemmArgs<T, D> = (In<T>, u32, u32, In<T>, u32, u32, Out<D>, u32,
 /// of a matrix B for each row of tiles.
 pub type GroupedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u32>, u32, u32, u32, u32);
 
-/// A GEMM kernel, which computes D = f(A·B) with operands of `T`, sums of `C` and results of `D`. m, n and k are arguments of each launch;
-/// on targets without `wgmma`, [`any_size`](Self::any_size) and [`any_ldd`](Self::any_ldd) determine whether they may have any values. The
-/// target, sm_80 or later, determines the instructions; the parameters are the same for all targets.
+/// A GEMM kernel, which computes D = f(A·B) for any m, n and k (without `wgmma`, this requires [`any_size`](Self::any_size) and
+/// [`any_ldd`](Self::any_ldd)), with operands of `T`, sums of `C` and results of `D`. Its target, sm_80 or later, determines the
+/// instructions; its parameters are the same for all targets.
 ///
 /// | T                | C   | orders of A and B  | D              |
 /// | ---              | --- | ---                | ---            |
@@ -65,9 +65,9 @@ pub type GroupedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u
 /// | i8, u8           | i32 | A rows, B columns  | i32, f32, bf16, f16, i8, u8 |
 ///
 /// On sm_90a, the kernel loads with tensor copies and multiplies with `wgmma`. It is persistent: the grid has at most one block per
-/// multiprocessor of the GPU, and each block computes several tiles. On other targets, the kernel loads with `cp.async`, multiplies with
-/// `mma.sync`, and has a block for each tile; e4m3 and e5m2 require sm_89 or later. Tiles that extend past the edges of D are clipped, and
-/// elements past the edges of A and B count as zero.
+/// multiprocessor of the GPU, and each block computes one or more tiles. On other targets, the kernel loads with `cp.async`, multiplies
+/// with `mma.sync`, and has a block for each tile; e4m3 and e5m2 require sm_89 or later. Tiles that extend past the edges of D are clipped,
+/// and elements past the edges of A and B count as zero.
 ///
 /// ```
 /// use warpwright::{kernels::{Gemm, GpuKind, MatrixOrder}, prelude::*};
@@ -95,8 +95,8 @@ pub struct Gemm {
     pub b: MatrixOrder,
     /// The tile of a warpgroup or of a block.
     pub tile: GemmTile,
-    /// The numbers of rows and columns of tiles that the blocks of a cluster compute together, sharing loads of A and B. With `parts`, a
-    /// cluster has at most 8 blocks. Without `wgmma`, both must be 1.
+    /// The numbers of rows and columns of tiles that the blocks of a cluster compute together, sharing loads of A and B. The product of
+    /// both numbers and `parts` is the number of blocks of a cluster, which is at most 8. Without `wgmma`, both numbers must be 1.
     pub cluster: [u32; 2],
     /// The order in which tiles are computed.
     pub schedule: Schedule,

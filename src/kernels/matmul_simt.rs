@@ -12,8 +12,8 @@ use crate::{
 
 pub use tile::SimtTile;
 
-/// A kernel that computes D = A·B, where A is m×k, B is k×n and D is m×n, all of f32. All matrices are row-major, and each size is at least
-/// 1. Each element of D is computed by a chain of `fma` instructions in the order of k, so the results do not depend on the tile or the
+/// A kernel that computes D = A·B, where A is m×k, B is k×n and D is m×n, all of f32. All matrices are row-major, and each size is at
+/// least 1. Each element of D is computed by a chain of `fma` instructions in the order of k, so the results do not depend on the tile or the
 /// divisor. Tensor cores are not used, because they multiply f32 with the precision of tf32.
 ///
 /// ```

@@ -22,8 +22,8 @@ pub struct ExtraOperands<'a> {
     pub slopes: Option<BufferRef<'a, f32>>,
     /// Attention sinks: one score per query head, whose exponential is added to the sum of the exponentials of each row.
     pub sinks: Option<BufferRef<'a, f32>>,
-    /// Dropout of the weights, with a probability of less than 1. The random numbers of a head have the offset of the mask plus the number
-    /// of the head among the query heads of all batches.
+    /// Dropout of the weights, with a probability of less than 1. The offset for a head is that of the mask plus the number of the head
+    /// among the query heads of all batches.
     pub dropout: Option<DropoutMask>,
 }
 

@@ -12,8 +12,8 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`AttentionBackward::packed_rows_kernel`] builds:
-/// `(o, d_o, lse, rows, sums, [query_starts, key_starts], [sequences, kv_heads, group, queries, keys], [longest_queries, longest_keys], strides)`.
-/// [`AttentionBackward::packed_workspace`] returns the lengths of `rows` and `sums`. Starts and sizes are those of
+/// `(o, d_o, lse, rows, sums, [query_starts, key_starts], [sequences, kv_heads, group, queries, keys], [longest_queries, longest_keys],
+/// strides)`. [`AttentionBackward::packed_workspace`] returns the lengths of `rows` and `sums`. Starts and sizes are those of
 /// [`PackedAttentionArgs`](super::super::PackedAttentionArgs); no sequence may have more than `longest_queries` queries or `longest_keys`
 /// keys. `strides` contains the strides of O and dO between heads and between rows.
 pub type PackedAttentionRowsArgs<T> =
