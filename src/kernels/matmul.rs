@@ -53,7 +53,7 @@ pub(super) struct Problem<'k, T: TensorElement> {
 }
 
 impl<'k, T: TensorElement> Problem<'k, T> {
-    /// Describes the kernel of a product of these `matrices`, whose n and k `divisor` must divide.
+    /// Describes the kernel of a product of these `matrices`; `divisor` must divide n and k.
     #[track_caller]
     pub(super) fn new(
         k: Builder<'k>,

@@ -170,7 +170,7 @@ impl Permute {
     }
 }
 
-/// The tensors of a launch, and the first three extents.
+/// The tensors of a launch, and their extents.
 struct Tensors<'k, T: TensorElement> {
     k: Builder<'k>,
     x: Gl<'k, T, Read, RANK>,
@@ -184,7 +184,7 @@ type Strides<'k> = [Val<'k, u32>; RANK - 1];
 type Tile<'k, T> = (Gl<'k, T, Read>, Gl<'k, T, Write>, [Val<'k, u32>; 2]);
 
 impl<'k, T: TensorElement> Tensors<'k, T> {
-    /// Returns tensors whose columns are contiguous, with sizes that `adjacent` divides.
+    /// Returns tensors whose column axis has stride 1; `adjacent` divides the number of columns and all strides.
     #[track_caller]
     fn new(
         k: Builder<'k>,
@@ -201,7 +201,7 @@ impl<'k, T: TensorElement> Tensors<'k, T> {
         Self { k, x: k.global(x, layout(x_strides)), y: k.global(y, layout(y_strides)), extents }
     }
 
-    /// Returns tensors of which x has contiguous columns, and y contiguous rows; the last two axes of y are exchanged.
+    /// Returns tensors in which the column axis of x and the row axis of y have stride 1; the last two axes of y are exchanged.
     #[track_caller]
     fn transposed(
         k: Builder<'k>,

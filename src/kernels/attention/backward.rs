@@ -114,7 +114,7 @@ pub struct AttentionBackward {
 }
 
 impl AttentionBackward {
-    /// The keys of a tile.
+    /// The number of keys of a tile.
     pub(super) const KEYS: u32 = warpgroup::KEYS;
 
     /// Returns the kernels for a head size and a mask, not `deterministic` and without dropout.

@@ -201,7 +201,7 @@ impl AttentionShape {
     }
 }
 
-/// Checks that rows of values have the length of rows of keys.
+/// Checks that the rows of V have the same length as the rows of K.
 pub(super) fn check_values(call: &'static str, [head_size, value_size]: [u32; 2]) -> Result<(), CallError> {
     if head_size == value_size {
         return Ok(());

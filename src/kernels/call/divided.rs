@@ -134,7 +134,7 @@ struct Partials {
 }
 
 impl Partials {
-    /// Returns those of this number of parts, with rows of multiples of 16 bytes.
+    /// Returns the matrices for this number of parts, with strides that are multiples of 16 bytes.
     fn of(call: &'static str, shape: &GemmShape, parts: u32) -> Result<Self, CallError> {
         let rounded = shape.n.checked_next_multiple_of(4);
         let ld = rounded.ok_or_else(|| refused(call, "n below 2³² − 3", shape.n))?;

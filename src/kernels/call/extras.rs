@@ -74,7 +74,7 @@ where
     if let Some(cap) = soft_cap.filter(|cap| !(1e-3..=1e4).contains(cap)) {
         return Err(refused(CALL, "a soft cap from 0.001 to 10000", cap));
     }
-    // Numbers of f32 have no hash.
+    // `f32` does not implement `Hash`.
     let present = (soft_cap.map(f32::to_bits), slopes.is_some(), sinks.is_some(), dropout.is_some());
     let (p, random) = of_weights(CALL, dropout)?;
     let [slopes, sinks] = [slopes, sinks].map(|numbers| numbers.unwrap_or(BufferRef::empty()));

@@ -236,7 +236,7 @@ where
 }
 
 impl GemmShape {
-    /// Returns the kernel for this many columns of B.
+    /// Returns the kernel for a B with `cols` columns.
     fn picked<T: TensorElement, D: TensorElement>(
         &self,
         queue: Queue<'_>,
@@ -251,14 +251,14 @@ impl GemmShape {
         self.for_distances(gemm, any)
     }
 
-    /// Returns a kernel with the activation and the rows that it must support.
+    /// Returns `gemm` with the activation, and with support for the rows that `any` describes.
     pub(super) fn for_distances(&self, gemm: Gemm, any: AnyDistance) -> Gemm {
         let gemm = if any.operands { gemm.with_any_size() } else { gemm };
         Gemm { any_ldd: any.result, activation: self.activation, ..gemm }
     }
 }
 
-/// Returns the kind of the GPU.
+/// Returns the kind of GPU of a queue.
 pub(super) fn gpu_of(queue: Queue<'_>) -> GpuKind {
     let cache = queue.cache();
     GpuKind { name: cache.name(), capability: cache.capability(), multiprocessors: cache.multiprocessors() }

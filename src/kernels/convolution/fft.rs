@@ -140,7 +140,7 @@ where
     );
 }
 
-/// Returns the real part of the product with the columns.
+/// Returns the real part of the product of `rows` and `columns`.
 #[track_caller]
 fn real_part<'k, T, const W: usize>(
     k: Builder<'k>,

@@ -9,7 +9,7 @@ use crate::{
 /// The time of a block, in microseconds on an H100 or H200.
 struct Cost {
     tile: GemmTile,
-    /// A step of 128 bytes along k.
+    /// The time of a step of 128 bytes along k.
     step: f64,
     /// The time between tiles; if two warpgroups take turns, stores overlap with MMAs.
     between: f64,
@@ -33,7 +33,7 @@ const COSTS: [Cost; 12] = [
 /// The time to read a row of a step from the level-2 cache, in microseconds on an H100, if rows of an operand do not start at cache lines.
 /// Each row is then part of two lines, and reading it may take longer than the MMAs of a step.
 const CROSSING_ROW: f64 = 0.0025;
-/// The exchange of sums among the blocks of a cluster.
+/// The time in which the blocks of a cluster exchange sums, in microseconds.
 const EXCHANGE: f64 = 1.0;
 /// Bytes per microsecond from the GPU's memory.
 const BANDWIDTH: f64 = 4.0e6;
@@ -206,8 +206,8 @@ impl Gemm {
         }
     }
 
-    /// Returns the kernel of a target without `wgmma` with the largest of these tiles, which are ordered by size, that occupy all
-    /// multiprocessors with the results of this number of products, or the smallest.
+    /// Returns the kernel of a target without `wgmma` for this number of products, with the largest of these tiles that occupy all
+    /// multiprocessors, or with the smallest tile. `tiles` must be in ascending order of size.
     fn filling(
         target: Target,
         [a, b]: [MatrixOrder; 2],
@@ -235,9 +235,9 @@ impl Gemm {
         if best.should_share(size, bytes, multiprocessors) { Self { cluster: [2, 1], ..best } } else { best }
     }
 
-    /// Returns whether two blocks should share tiles of B. They start later than one, but read less from the level-2 cache, which limits
-    /// tiles of 64×128 when rows of the operands do not start at cache lines (1000³ took 8.5 instead of 9.8 µs, but 1024³ 7.1 instead of
-    /// 6.0), and when there are many steps (128×8192×8192: 37.0 instead of 40.9).
+    /// Returns whether two blocks should share tiles of B. A pair starts later than a single block, but reads less from the level-2 cache,
+    /// which limits tiles of 64×128 when rows of the operands do not start at cache lines (1000³ took 8.5 instead of 9.8 µs, but 1024³ 7.1
+    /// instead of 6.0), and when there are many steps (128×8192×8192: 37.0 instead of 40.9).
     fn should_share(&self, size: [u32; 3], bytes: u32, multiprocessors: u32) -> bool {
         let [m, _, k] = size;
         let has_pairs = m.div_ceil(self.tile.size()[0]).is_multiple_of(2);
@@ -253,7 +253,7 @@ impl Gemm {
         self.tile.count(m, n) <= multiprocessors.into()
     }
 
-    /// Returns whether rows in memory of A or of B, of elements of this number of bytes, do not start at cache lines.
+    /// Returns whether contiguous rows or columns of A or B, whose elements have this number of bytes, do not all start at cache lines.
     fn crosses_lines(&self, [m, n, k]: [u32; 3], bytes: u32) -> bool {
         let lengths = [(self.a, k, m), (self.b, n, k)]
             .map(|(order, row, col)| if order == MatrixOrder::Row { row } else { col });

@@ -11,7 +11,7 @@ use crate::{
 /// are the parameters of [`GemmArgs`], and the scales of the blocks of A and of B.
 pub type BlockScaledGemmArgs<T, D> = (In<T>, u32, In<f32>, In<T>, u32, In<f32>, Out<D>, u32, u32, u32, u32);
 
-/// The elements of a block of scales along k, and columns of B.
+/// The number of elements along k, and of columns of B, that share a scale.
 const BLOCK: u32 = 128;
 
 impl Gemm {
@@ -111,7 +111,7 @@ impl Gemm {
         })
     }
 
-    /// Returns whether there is a kernel with promoted sums; otherwise rejects it.
+    /// Returns whether a kernel with promoted sums exists; otherwise rejects this one.
     fn check_promoted<T: TensorElement>(&self, k: Builder<'_>) -> bool {
         if let Err(why) = self.check_wgmma("promoted sums") {
             k.refuse(why);
@@ -140,13 +140,13 @@ impl Gemm {
 
 /// Scales of blocks of the operands.
 pub(super) struct BlockScales<'k> {
-    /// For each step along k, those of the rows of A.
+    /// For each step along k, the scales of the rows of A.
     pub(super) a: Gl<'k, f32, Read>,
-    /// For each 128 columns of B, those of the steps along k.
+    /// For each 128 columns of B, the scales of the steps along k.
     pub(super) b: Gl<'k, f32, Read>,
 }
 
-/// The scales of a step for the rows of a warp: those of A, and that of B.
+/// The scales of a step for the rows of a warp: one per row of A, and one for B.
 type StepScales<'k> = (ColVec<'k, f32, 1>, Val<'k, f32>);
 
 impl<'k> BlockScales<'k> {
@@ -156,8 +156,8 @@ impl<'k> BlockScales<'k> {
     }
 }
 
-/// Two warpgroups compute 64 rows each of a tile of 128×16·`N` elements. The product of every step, 128 elements deep, starts from zero and
-/// is added to the sums in registers, while the other warpgroup multiplies.
+/// Two warpgroups compute 64 rows each of a tile of 128×16·`N` elements. The product of each step, 128 elements deep, starts from zero;
+/// each warpgroup adds it to the sums in registers while the other warpgroup multiplies.
 #[rustfmt::skip]
 #[track_caller]
 pub(super) fn promoted<'k, T, D, const N: usize, const STAGES: usize, const W: usize>(

@@ -17,7 +17,7 @@ pub type RaggedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u3
 
 /// The groups of a launch.
 ///
-/// Rows of tiles are numbered such that group g begins at number ⌊offsets[g] / height⌋ + g. A group never has more tiles than numbers, so that
+/// Rows of tiles are numbered such that group g begins at number ⌊offsets[g] / height⌋ + g. A group never has more tiles than numbers, so
 /// the group of a number is found by bisection, without a table of tiles; at most one number per group has no tile.
 pub(super) struct RaggedGroups<'k> {
     pub(super) k: Builder<'k>,

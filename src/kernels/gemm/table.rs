@@ -63,7 +63,7 @@ pub struct GemmEntry {
     pub micros: f64,
 }
 
-/// One table for each run of `tune`, each with problems of its own.
+/// One table for each run of `tune`; no two tables for the same GPU contain the same problem.
 static COMMITTED: LazyLock<[GemmTable; 14]> = LazyLock::new(|| {
     [
         include_str!("tables/h200.txt"),

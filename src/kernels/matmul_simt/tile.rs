@@ -52,8 +52,8 @@ impl SimtTile {
         }
     }
 
-    /// Returns the estimated rate of multiply-adds of a multiprocessor, relative to that of the largest tile: smaller tiles load more operands per
-    /// multiply-add. That of 128×128 was measured on an H200.
+    /// Returns the estimated rate of multiply-adds of a multiprocessor, relative to that of the largest tile: smaller tiles load more
+    /// operands per multiply-add. The rate of 128×128 was measured on an H200.
     const fn rate(self) -> f64 {
         match self {
             Self::T256x128 => 1.0,

@@ -78,7 +78,7 @@ impl Embedding {
                 let exists = row.at.lt(m);
                 let index = row.element(indices).load().cast::<u32>();
                 let x = row.load(&row.of(x, ldx), part, 0.0);
-                // Aligned groups of f32 are added at once.
+                // Aligned groups of f32 are added in one instruction.
                 let vectors = target.features().contains(Features::HOPPER) && !self.tiling.unaligned;
                 let together = if vectors && self.tiling.adjacent >= VECTOR as u32 { VECTOR } else { 1 };
                 let ldt = ldt.multiple_of(together as u32);

@@ -93,7 +93,7 @@ impl PointwiseFunction {
     }
 }
 
-/// A function of an element and the corresponding one of another matrix.
+/// A function of an element and the corresponding element of another matrix.
 type OfTwo<'f> = dyn for<'k> Fn(Builder<'k>, Val<'k, f32>, Val<'k, f32>) -> Val<'k, f32> + 'f;
 
 /// Kernels that apply a function f to each element: y = f(x), the gate y = f(x) · u, the sum y = f(x) + u, and the gradients of the first
@@ -208,8 +208,8 @@ impl Pointwise {
         )
     }
 
-    /// Builds the kernel whose elements are `of` those of two matrices; it has this form of the function's name, these parameters, and computes
-    /// this formula.
+    /// Builds the kernel that applies `of` to the elements of two matrices, with the suffix `form` of the function's name, these parameters
+    /// and this formula.
     #[track_caller]
     fn of_two<X, Y>(
         &self,

@@ -46,13 +46,13 @@ impl Reduction {
         }
     }
 
-    /// Returns what is combined.
+    /// Returns the term of an element that is combined.
     #[track_caller]
     pub(super) fn term(self, x: Val<'_, f32>) -> Val<'_, f32> {
         if self == Self::Norm { x * x } else { x }
     }
 
-    /// Returns how two results are combined.
+    /// Returns the function that combines two results.
     pub(super) fn combine<'k>(self) -> impl Fn(Val<'k, f32>, Val<'k, f32>) -> Val<'k, f32> {
         move |a, b| match self {
             Self::Sum | Self::Mean | Self::Norm => a + b,
@@ -61,7 +61,7 @@ impl Reduction {
         }
     }
 
-    /// Returns the result of `count` elements from what was combined.
+    /// Returns the result for `count` elements from their combined terms.
     #[track_caller]
     pub(super) fn result<'k>(self, k: Builder<'k>, total: Val<'k, f32>, count: Val<'k, u32>) -> Val<'k, f32> {
         match self {

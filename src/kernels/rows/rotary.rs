@@ -44,7 +44,7 @@ pub struct Rotary {
 
 /// The threads of a block.
 const THREADS: u32 = 256;
-/// The rows that a thread processes: usually heads of the same token, which have their angles in common.
+/// The rows that a thread processes: usually heads of the same token, which share angles.
 const ROWS: u32 = 4;
 
 impl Rotary {
@@ -89,7 +89,7 @@ impl Rotary {
                 let thread = k.block([THREADS]).thread();
                 // Without a minimum, ptxas limits registers to 128 for rows of f32, and spills.
                 k.min_blocks(1);
-                // Half of the elements have a thread each.
+                // There is a thread for each pair of groups.
                 let of_row = (n.into_dim()).ceil_div(2 * threads * self.adjacent);
                 let teams = THREADS / threads;
                 k.grid([m.into_dim().ceil_div(teams * ROWS), of_row]);
@@ -129,7 +129,7 @@ impl Rotary {
                         }
                     }
                 });
-                // The others are up to twice as many as there are threads.
+                // There are up to two other groups per thread.
                 let all = k.nctaid_y() * threads;
                 for copied in [group + groups * 2, group + groups * 2 + all] {
                     k.if_(copied.lt(n / self.adjacent), || {
