@@ -39,20 +39,21 @@ pub use visible::AttentionMask;
 /// `(q, k, v, o, lse, [batches, kv_heads, group, queries, keys], strides, scale)`. K and V consist of `batches`·`kv_heads` matrices of
 /// `keys` rows. For each of these, Q and O contain `group` matrices of `queries` rows, one for each query head that attends to these keys.
 /// `strides` contains the strides between batches, between heads and between rows, in elements, for each of Q, K, V and O. All strides must
-/// be multiples of 16 bytes. `lse` is contiguous: `batches`·`kv_heads`·`group`·`queries`.
+/// be multiples of 16 bytes. `lse` is a contiguous array of `batches`·`kv_heads`·`group`·`queries` elements.
 pub type AttentionArgs<T> = (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [u32; 5], [[u32; 3]; 4], f32);
 
 /// The arguments of the kernel that [`Attention::kernel_with_extras`] builds: [`AttentionArgs`] followed by
-/// `(…, slopes, sinks, p, [seed, offset])`. `slopes` and `sinks` have one number per head. A buffer that the kernel does not read may have
-/// any length. `p`, from 0 to less than 1, is the probability with which dropout replaces a weight by 0.
+/// `(…, slopes, sinks, p, [seed, offset])`. `slopes` and `sinks` contain one number per query head of a sequence. A buffer that the kernel
+/// does not read may have any length. `p`, from 0 to less than 1, is the probability that dropout replaces a weight by 0.
 pub type AttentionExtrasArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, [u32; 5], [[u32; 3]; 4], f32, In<f32>, In<f32>, f32, [u64; 2]);
 
 /// The arguments of the kernel that [`Attention::packed_kernel`] builds:
 /// `(q, k, v, o, lse, [query_starts, key_starts], [sequences, kv_heads, group, queries, keys], longest, strides, scale)`. The sequences are
-/// packed into `queries` rows of Q and O and `keys` rows of K and V. `query_starts` and `key_starts` contain the first row of each sequence,
-/// in order, followed by the end of the last sequence. For each sequence, the first `longest` queries are computed, rounded up to whole
-/// tiles. `strides` contains the strides between heads and between rows. `lse` is contiguous: `kv_heads`·`group`·`queries`.
+/// packed into `queries` rows of Q and O and `keys` rows of K and V. `query_starts` and `key_starts` contain the first row of each
+/// sequence, in order, followed by the end of the last sequence. Results are computed for the first `longest` queries of each sequence,
+/// rounded up to whole tiles. `strides` contains the strides between heads and between rows. `lse` is a contiguous array of
+/// `kv_heads`·`group`·`queries` elements.
 #[doc(alias = "cu_seqlens")]
 #[doc(alias = "varlen")]
 pub type PackedAttentionArgs<T> =
@@ -65,7 +66,7 @@ const SIZES: &str = "kv_heads, group, queries, keys";
 /// Optional extensions of attention.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AttentionExtras {
-    /// The soft cap c: replaces each score with c·tanh(score / c), with an error of about 10⁻⁶·c. c must be between 0.001 and 10,000.
+    /// The soft cap c, from 0.001 to 10,000: replaces each score with c·tanh(score / c), with an error of about 10⁻⁶·c.
     pub soft_cap: Option<f32>,
     /// ALiBi: subtracts from each score the product of the head's slope and the distance between the positions of query and key. The mask
     /// defines the positions; without a mask, the first query has the position of the first key. Distances of 2²⁴ or more are rounded.
@@ -74,10 +75,10 @@ pub struct AttentionExtras {
     /// Attention sinks: adds exp(sink) to the sum of the exponentials of each row, as a key with this score and values of 0 would.
     #[doc(alias = "attention sink")]
     pub sinks: bool,
-    /// Dropout of the weights, after they are divided by their sum: replaces each weight by 0 with probability p, and multiplies the others by
-    /// 1 / (1 − p). The random word of a weight is that of element (query, key) of [`Builder::random`](crate::ptx::Builder::random) with the
-    /// seed, and the offset plus the number of the query head among those of all batches. It is the same in
-    /// [`AttentionBackward`] and does not depend on tiles.
+    /// Dropout of the weights, after they are divided by their sum: replaces each weight by 0 with probability p, and multiplies the others
+    /// by 1 / (1 − p). The random word of a weight is the word of element (query, key) of [`Builder::random`](crate::ptx::Builder::random)
+    /// with the seed, and with the offset plus the number of the query head among those of all batches. The random words are the same in
+    /// [`AttentionBackward`] and do not depend on the tile.
     pub dropout: bool,
 }
 
@@ -111,8 +112,8 @@ fn uses_wgmma(target: Target) -> bool {
 ///
 /// Scores, exponentials and sums are f32. Exponentials are relative to a running maximum, which is updated only if an exponential would
 /// exceed 2⁸; they are rounded to `T` before they are multiplied by V. Elements of O are rounded to `T`. There may be up to 2³⁰ queries and
-/// keys; `scale` must be positive. A query without keys has O = 0 and the logarithm −∞. NaN or ∞ in V makes a row of O NaN even if its
-/// weight is 0.
+/// keys; `scale` must be positive. A query without keys has O = 0 and the logarithm −∞. A NaN or ∞ in V can make elements of O NaN even if
+/// its weight is 0.
 ///
 /// With a head size of 256 and a mask, a few registers are spilled once per tile.
 #[doc(alias = "flash_attention")]
@@ -129,7 +130,7 @@ pub struct Attention {
     pub mask: AttentionMask,
     /// The numbers of queries and keys that a block processes at a time.
     pub tile: AttentionTile,
-    /// For sm_90a, the order of the tiles of queries (columns) of all heads (rows). With a causal mask, columns are counted from the last
+    /// On sm_90a, the order of the tiles of queries (columns) of all heads (rows). With a causal mask, columns are counted from the last
     /// tile.
     pub schedule: Schedule,
 }
@@ -156,9 +157,10 @@ impl Attention {
         Self { tile, ..self }
     }
 
-    /// Returns the kernel with the tile for dropout, whose random numbers take registers: on sm_90a, the one with the fewest queries and keys;
-    /// on other targets, the first one. Build it with [`kernel_with_extras`](Self::kernel_with_extras). On sm_90a, with head sizes of 96, 192
-    /// and 256, a few registers are spilled.
+    /// Returns the kernel with the tile for dropout, which leaves registers for random numbers: on sm_90a, the tile with the fewest queries
+    /// and, among these, the fewest keys; on other targets, the first tile of [`AttentionTile::all`].
+    /// [`kernel_with_extras`](Self::kernel_with_extras) builds the kernel with dropout. On sm_90a, with head sizes of 96, 192 and 256, a
+    /// few registers are spilled.
     #[must_use]
     pub fn with_tile_for_dropout(self) -> Self {
         let mut all = AttentionTile::all(self.target, self.head_size, self.value_size);
@@ -170,10 +172,10 @@ impl Attention {
         Self { tile: tile.unwrap_or(self.tile), ..self }
     }
 
-    /// Builds the kernel, named after the type, head size and mask: `attention_bf16_128_causal`.
+    /// Builds the kernel. Its name contains the type, the head sizes and the mask, as in `attention_bf16_128_causal`.
     ///
     /// # Errors
-    /// Returns an error for an unsupported head size or tile, or a window of 2³⁰ positions or more.
+    /// Returns an error for an unsupported head size or tile, for a window of 2³⁰ positions or more, and for a target older than sm_80.
     pub fn kernel<T>(&self) -> Result<Kernel<AttentionArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,
@@ -191,8 +193,8 @@ impl Attention {
         })
     }
 
-    /// Builds the kernel with extras, named `attention_bf16_128_causal_cap50_slopes_sinks_dropout`. The extras except dropout also affect the
-    /// logarithms in `lse`.
+    /// Builds the kernel with extras, which its name lists, as in `attention_bf16_128_causal_cap50_slopes_sinks_dropout`. All extras except
+    /// dropout also affect the logarithms in `lse`.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel), and an error for a cap out of range.

@@ -54,8 +54,9 @@ pub type BatchedGemmArgs<T, D> = (In<T>, u32, u32, In<T>, u32, u32, Out<D>, u32,
 /// of a matrix B for each row of tiles.
 pub type GroupedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u32>, u32, u32, u32, u32);
 
-/// A GEMM kernel, which computes D = f(A·B) for any m, n and k, with operands of `T`, sums of `C` and results of `D`. Its target, sm_80 or
-/// later, determines the instructions; its parameters are the same for all targets.
+/// A GEMM kernel, which computes D = f(A·B) for any m, n and k (without `wgmma`, this requires [`any_size`](Self::any_size) and
+/// [`any_ldd`](Self::any_ldd)), with operands of `T`, sums of `C` and results of `D`. Its target, sm_80 or later, determines the
+/// instructions; its parameters are the same for all targets.
 ///
 /// | T                | C   | orders of A and B  | D              |
 /// | ---              | --- | ---                | ---            |
@@ -63,9 +64,10 @@ pub type GroupedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u
 /// | e4m3, e5m2, tf32 | f32 | A rows, B columns  | bf16, f16, f32, e4m3, e5m2 |
 /// | i8, u8           | i32 | A rows, B columns  | i32, f32, bf16, f16, i8, u8 |
 ///
-/// On sm_90a, the kernel loads with tensor copies and multiplies with `wgmma`. It is persistent: the grid has as many blocks as the GPU has
-/// multiprocessors. On other targets, the kernel loads with `cp.async`, multiplies with `mma.sync`, and has a block for each tile; e4m3 and
-/// e5m2 require sm_89 or later. Tiles that extend past the edges of D are clipped, and elements past the edges of A and B count as zero.
+/// On sm_90a, the kernel loads with tensor copies and multiplies with `wgmma`. It is persistent: the grid has at most one block per
+/// multiprocessor of the GPU, and each block computes one or more tiles. On other targets, the kernel loads with `cp.async`, multiplies
+/// with `mma.sync`, and has a block for each tile; e4m3 and e5m2 require sm_89 or later. Tiles that extend past the edges of D are clipped,
+/// and elements past the edges of A and B count as zero.
 ///
 /// ```
 /// use warpwright::{kernels::{Gemm, GpuKind, MatrixOrder}, prelude::*};
@@ -93,13 +95,13 @@ pub struct Gemm {
     pub b: MatrixOrder,
     /// The tile of a warpgroup or of a block.
     pub tile: GemmTile,
-    /// The numbers of rows and columns of tiles that the blocks of a cluster (at most 8) compute together, sharing loads of A and B.
-    /// Without `wgmma`, both must be 1.
+    /// The numbers of rows and columns of tiles that the blocks of a cluster compute together, sharing loads of A and B. The product of
+    /// both numbers and `parts` is the number of blocks of a cluster, which is at most 8. Without `wgmma`, both numbers must be 1.
     pub cluster: [u32; 2],
-    /// The order of the tiles.
+    /// The order in which tiles are computed.
     pub schedule: Schedule,
     /// The number of blocks of a cluster that compute a tile together, each of which computes a part of the sum over k: 1, or 2 for tiles
-    /// of 64 columns. With 2, a result of few tiles occupies more multiprocessors. Without `wgmma`, it must be 1.
+    /// of 64 columns. With 2, a result that consists of few tiles occupies more multiprocessors. Without `wgmma`, it must be 1.
     pub parts: u32,
     /// Whether `ldd` may have any value. If so, D is stored by threads rather than by tensor copies, which takes longer but overlaps with
     /// the `wgmma`s of the next tile. Without `wgmma`, this field also determines whether rows of D may have any length; if not, their

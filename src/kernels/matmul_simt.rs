@@ -12,9 +12,9 @@ use crate::{
 
 pub use tile::SimtTile;
 
-/// A kernel that computes D = A·B, where A is m×k, B is k×n and D is m×n, all of f32. All matrices are row-major, and no size
-/// is 0. Each element of D is computed by a chain of `fma` instructions in the order of k, so that all kernels give the same results. Tensor
-/// cores are not used, because they multiply f32 with the precision of tf32.
+/// A kernel that computes D = A·B, where A is m×k, B is k×n and D is m×n, all of f32. All matrices are row-major; every size is at least 1.
+/// Each element of D is computed by a chain of `fma` instructions in the order of k, so the results do not depend on the tile or the
+/// divisor. Tensor cores are not used, because they multiply f32 with the precision of tf32.
 ///
 /// ```
 /// use warpwright::{kernels::{MatmulSimt, SimtTile}, prelude::*};
@@ -122,13 +122,13 @@ struct Share {
 }
 
 impl Share {
-    /// Returns the share of a thread of this many rows and columns of warps in a tile of this many rows and columns of subtiles.
+    /// Returns the share of a thread in a tile of `height`×`width` subtiles, which `rows`×`cols` warps compute.
     fn new([height, width]: [usize; 2], warps @ [rows, cols]: [usize; 2]) -> Self {
         Self { rows: 16 * height / (LANES[0] * rows), cols: 16 * width / (LANES[1] * cols), warps }
     }
 
-    /// Returns the layouts (thread, value) of a stage of A, of one of B, and of a tile of D, whose elements are numbered by columns. Values are,
-    /// of A, columns of a step, rows and steps; of B, columns, rows of a step and steps; of D, columns and rows.
+    /// Returns the (thread, value) layouts of a stage of A, a stage of B and a tile of D, whose elements are numbered by columns. The
+    /// values are columns of a step, rows and steps for A; columns, rows of a step and steps for B; and columns and rows for D.
     ///
     /// The lanes of a warp read adjacent rows of A and groups of four columns of B, which are in different banks.
     fn parts(self) -> [String; 3] {
@@ -161,8 +161,8 @@ impl Share {
 
     /// Adds the products of a step.
     ///
-    /// Sums are visited in squares of four, in rows back and forth: each multiply-add has a factor in common with the one before, which is then not
-    /// read from the register file again.
+    /// Sums are visited in squares of four, in rows back and forth: each multiply-add has a factor in common with the preceding one, so
+    /// that this factor is not read from the register file again.
     #[track_caller]
     fn multiply<'k>(self, k: Builder<'k>, sums: &Fragment<'k, f32>, a: &[Val<'k, f32>], b: &[Val<'k, f32>]) {
         let Self { rows, cols, .. } = self;

@@ -10,10 +10,10 @@ use crate::{
 use axes::Axes;
 
 /// The arguments of the kernel that [`Permute::kernel`] builds: `(x, y, extents, x_strides, y_strides)`, where `extents` contains the
-/// extents of five axes. The last two axes, rows and columns, form the matrices that blocks process. Columns are contiguous in x, so
+/// extents of five axes. The last two axes, rows and columns, form the matrices that blocks process. The column axis has stride 1 in x, so
 /// `x_strides` contains the strides of the other four axes, in elements. If the kernel copies rows, the same is true of y. If it
-/// transposes, rows are contiguous in y, and the last of `y_strides` is the stride of columns. [`Permute::arguments`] computes `extents`
-/// and strides.
+/// transposes, the row axis has stride 1 in y, and the last element of `y_strides` is the stride of the column axis. [`Permute::arguments`]
+/// computes `extents` and strides.
 pub type PermuteArgs<T> = (In<T>, Out<T>, [u32; 5], [u32; 4], [u32; 4]);
 
 /// The maximum number of axes.
@@ -72,7 +72,7 @@ pub enum PermuteError {
         /// The number of axes.
         found: usize,
     },
-    /// The order does not contain each axis once.
+    /// The order does not contain each axis exactly once.
     #[error("expected each of the {axes} axes once, found {order:?}")]
     Order {
         /// The number of axes.
@@ -170,7 +170,7 @@ impl Permute {
     }
 }
 
-/// The tensors of a launch, and the first three extents.
+/// The tensors of a launch, and their extents.
 struct Tensors<'k, T: TensorElement> {
     k: Builder<'k>,
     x: Gl<'k, T, Read, RANK>,
@@ -184,7 +184,7 @@ type Strides<'k> = [Val<'k, u32>; RANK - 1];
 type Tile<'k, T> = (Gl<'k, T, Read>, Gl<'k, T, Write>, [Val<'k, u32>; 2]);
 
 impl<'k, T: TensorElement> Tensors<'k, T> {
-    /// Returns tensors whose columns are contiguous, with sizes that `adjacent` divides.
+    /// Returns tensors whose column axis has stride 1; `adjacent` divides the number of columns and all strides.
     #[track_caller]
     fn new(
         k: Builder<'k>,
@@ -201,7 +201,7 @@ impl<'k, T: TensorElement> Tensors<'k, T> {
         Self { k, x: k.global(x, layout(x_strides)), y: k.global(y, layout(y_strides)), extents }
     }
 
-    /// Returns tensors of which x has contiguous columns, and y contiguous rows; the last two axes of y are exchanged.
+    /// Returns tensors in which the column axis of x and the row axis of y have stride 1; the last two axes of y are exchanged.
     #[track_caller]
     fn transposed(
         k: Builder<'k>,

@@ -28,8 +28,8 @@ use inputs::{Inputs, PADDING};
 pub type AttentionRowsArgs<T> = (In<T>, In<T>, In<f32>, Out<f32>, Out<f32>, [u32; 5], [[u32; 3]; 2]);
 
 /// The arguments of the kernel that [`AttentionBackward::keys_kernel`] builds:
-/// `(q, k, v, d_o, rows, sums, dk, dv, [batches, kv_heads, group, queries, keys], strides, scale, p, [seed, offset])`, where `strides` contains
-/// the strides of Q, K, V, dO, dK and dV. `p` and the numbers after it are those of the forward kernel; without
+/// `(q, k, v, d_o, rows, sums, dk, dv, [batches, kv_heads, group, queries, keys], strides, scale, p, [seed, offset])`, where `strides`
+/// contains the strides of Q, K, V, dO, dK and dV. `p`, `seed` and `offset` are those of the forward kernel; without
 /// [`dropout`](AttentionBackward::dropout), they have no effect.
 pub type AttentionKeysArgs<T> = (
     In<T>,
@@ -53,7 +53,7 @@ pub type AttentionFinishArgs<T> = (In<f32>, Out<T>, [u32; 5], [u32; 3], f32);
 
 /// The arguments of the kernel that [`AttentionBackward::queries_kernel`] builds:
 /// `(q, k, v, d_o, rows, dq, [batches, kv_heads, group, queries, keys], strides, scale, p, [seed, offset])`, where `strides` contains the
-/// strides of Q, K, V, dO and dQ, and the numbers of dropout are those of [`AttentionKeysArgs`].
+/// strides of Q, K, V, dO and dQ, and `p`, `seed` and `offset` are as in [`AttentionKeysArgs`].
 pub type AttentionQueriesArgs<T> =
     (In<T>, In<T>, In<T>, In<T>, In<f32>, Out<T>, [u32; 5], [[u32; 3]; 5], f32, f32, [u64; 2]);
 
@@ -77,17 +77,17 @@ pub use packed::{
 /// 3. [`finish_kernel`](Self::finish_kernel) scales and rounds dQ.
 ///
 /// If `deterministic`, the second kernel omits dQ, and [`queries_kernel`](Self::queries_kernel) computes dQ in place of the third kernel.
-/// This recomputes Q·Kᵀ and dO·Vᵀ, so there are 7 matrix products instead of 5, but `sums` is not needed.
+/// `queries_kernel` recomputes Q·Kᵀ and dO·Vᵀ, so there are 7 matrix products instead of 5, but `sums` is not needed.
 ///
 /// Sums are f32; P and dS are rounded to `T` before they are multiplied by other matrices. The gradient with respect to a query without
 /// keys is 0.
 ///
-/// With [`dropout`](Self::dropout), Z contains a factor for each weight, 0 or 1 / (1 − p), and dV = (P ∘ Z)ᵀ·dO and dS = P ∘ (Z ∘ dP − δ).
-/// The kernels compute the random numbers of the forward kernel again, so no mask is stored.
+/// With [`dropout`](Self::dropout), let Z contain a factor for each weight, 0 or 1 / (1 − p). Then dV = (P ∘ Z)ᵀ·dO and dS = P ∘ (Z ∘ dP −
+/// δ). The kernels compute the random numbers of the forward kernel again, so no mask is stored.
 ///
-/// The kernels `packed_…` process sequences of different lengths, which are stored one after the other, as those of
-/// [`Attention::packed_kernel`](super::Attention::packed_kernel). The gradients of rows that belong to no sequence are not written. NaN or ∞
-/// in the rows after a sequence, within its last tile, makes its gradients NaN.
+/// The kernels `packed_…` process sequences of different lengths, which are stored one after the other, like those of
+/// [`Attention::packed_kernel`](super::Attention::packed_kernel). The gradients of rows that belong to no sequence are not written. A NaN
+/// or ∞ in a row that follows a sequence, within the last tile of the sequence, makes gradients of the sequence NaN.
 ///
 /// The kernels of packed sequences, and those with dropout, spill a few registers for some head sizes: with a head size of 128, up to 14 per
 /// thread, and with 32, up to 21.
@@ -114,10 +114,10 @@ pub struct AttentionBackward {
 }
 
 impl AttentionBackward {
-    /// The keys of a tile.
+    /// The number of keys of a tile.
     pub(super) const KEYS: u32 = warpgroup::KEYS;
 
-    /// Returns the kernels for a head size and a mask.
+    /// Returns the kernels for a head size and a mask, not `deterministic` and without dropout.
     #[must_use]
     pub fn new(head_size: u32, mask: AttentionMask) -> Self {
         let schedule = Schedule::grouped(8);
@@ -182,11 +182,12 @@ impl AttentionBackward {
         rows_of(self.head_size, k, inputs, (rows, sums), sizes, strides);
     }
 
-    /// Builds the kernel that computes dK and dV and accumulates dQ in `sums`, named `attention_backward_bf16_128_causal`. If
-    /// `deterministic`, it does not compute dQ and is named `attention_backward_keys_…`.
+    /// Builds the kernel that computes dK and dV and accumulates dQ in `sums`. Its name contains the type, the head size and the mask, as
+    /// in `attention_backward_bf16_128_causal`. If `deterministic`, it does not compute dQ, and its name begins with
+    /// `attention_backward_keys_`.
     ///
     /// # Errors
-    /// Returns an error for an unsupported head size, or a window of 2³⁰ positions or more.
+    /// Returns an error for an unsupported head size, and for a window of 2³⁰ positions or more.
     pub fn keys_kernel<T>(&self) -> Result<Kernel<AttentionKeysArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32>,
@@ -235,7 +236,8 @@ impl AttentionBackward {
         }
     }
 
-    /// Builds the kernel that scales and rounds `sums` to dQ, named `attention_backward_finish_bf16_128`.
+    /// Builds the kernel that scales and rounds `sums` to dQ. For bf16 and a head size of 128, it is named
+    /// `attention_backward_finish_bf16_128`.
     ///
     /// # Errors
     /// Returns an error for an unsupported head size.

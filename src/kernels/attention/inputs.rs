@@ -1,4 +1,4 @@
-//! The arguments of a launch: matrices of heads, of sequences that have the same length or are packed one after the other.
+//! The arguments of a launch: the matrices of all heads, for sequences that have the same length or are packed one after the other.
 
 use super::{
     dropout::{Dropout, HeadDropout},
@@ -31,7 +31,7 @@ pub(super) struct Inputs<'k, T, O = T> {
     pub(super) scales: Option<HeadScales<'k>>,
 }
 
-/// The factors of the elements of Q, for each head of queries, and of K and V, for each head of keys.
+/// The factors of the elements of Q, one for each query head, and of K and of V, one for each KV head.
 #[derive(Clone, Copy)]
 pub(super) struct HeadScales<'k>([Ptr<'k, f32, Global, Read>; 3]);
 
@@ -75,16 +75,16 @@ impl<'k, T> Inputs<'k, T> {
     }
 }
 
-/// The numbers of heads and of rows; of packed sequences, of the rows of all of them.
+/// The numbers of heads and of rows; for packed sequences, the rows of all sequences.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes<'k> {
     pub(super) batches: Val<'k, u32>,
     pub(super) kv_heads: Val<'k, u32>,
-    /// The heads of queries of each head of keys.
+    /// The number of query heads per KV head.
     pub(super) group: Val<'k, u32>,
     pub(super) queries: Val<'k, u32>,
     pub(super) keys: Val<'k, u32>,
-    /// The queries of the longest sequence, and the most keys of a sequence.
+    /// The maximum numbers of queries and of keys of a sequence.
     pub(super) longest: Val<'k, u32>,
     pub(super) longest_keys: Val<'k, u32>,
 }
@@ -181,7 +181,7 @@ impl<'k> Sequences<'k> {
         };
         let [[first_query, end_query], [first_key, end_key]] =
             starts.each_ref().map(|starts| [number, number + 1].map(|at| starts.at(at).load()));
-        // Of starts that do not ascend, or end past the rows, none is behind another sequence's.
+        // If the starts do not ascend, or exceed the number of rows, a sequence is shorter or empty.
         let length =
             |first: Val<'k, u32>, end: Val<'k, u32>, all: Val<'k, u32>| end.min(all).max(first) - first;
         let (queries, keys) = (length(first_query, end_query, queries), length(first_key, end_key, keys));
@@ -263,7 +263,7 @@ impl<'k, T: TensorElement, O: TensorElement> Heads<'k, T, O> {
         }
     }
 
-    /// Returns Q, K and V of a head. Of packed sequences, they continue with the rows of the next one.
+    /// Returns Q, K and V of a head. For packed sequences, the matrices continue with the rows of the next sequence.
     #[track_caller]
     pub(super) fn factors(&self, sequence: Sequence<'k>, head: Val<'k, u32>) -> [Gl<'k, T, Read>; 3] {
         let kv_head = head / self.sequences.sizes.group;
@@ -311,7 +311,7 @@ impl<'k, T: TensorElement, O: TensorElement> Heads<'k, T, O> {
         self.slopes.as_ref().map(|slopes| slopes.at(head).load())
     }
 
-    /// Returns the factor of scores, which is `scale` for elements without scales, and that of results, if any.
+    /// Returns the factor of scores, which is `scale` for elements without scales, and the factor of results, if any.
     #[track_caller]
     pub(super) fn scales(
         &self,
@@ -340,7 +340,7 @@ impl<'k, T: TensorElement, O: TensorElement> Heads<'k, T, O> {
 }
 
 impl<'k> Sequence<'k> {
-    /// Returns the matrix of a head from row `first`. Of packed sequences, it continues with the rows of the next one.
+    /// Returns the matrix of a head from row `first` on. For packed sequences, the matrix continues with the rows of the next sequence.
     #[track_caller]
     pub(super) fn from<T: TensorElement, A>(
         self,
@@ -352,7 +352,7 @@ impl<'k> Sequence<'k> {
         if self.is_packed { matrix.skip(first, 0) } else { matrix }
     }
 
-    /// Returns the rows of this sequence in the matrix of a head, which are `rows` from row `first`.
+    /// Returns the rows of this sequence in the matrix of a head: `rows` rows from row `first` on.
     #[track_caller]
     pub(super) fn only<T: TensorElement, A>(
         self,
@@ -365,7 +365,7 @@ impl<'k> Sequence<'k> {
         if self.is_packed { matrix.sub_matrix((first, 0), (rows, columns)) } else { matrix }
     }
 
-    /// Emits `body`, of packed sequences only if one with `rows` rows has a row `first`.
+    /// Emits `body`; for packed sequences, it is executed only if `first` is less than `rows`.
     #[track_caller]
     pub(super) fn if_has(self, k: Builder<'k>, first: Val<'k, u32>, rows: Val<'k, u32>, body: impl FnOnce()) {
         if self.is_packed { k.if_(first.lt(rows), body) } else { body() }

@@ -15,7 +15,7 @@ pub(super) struct Scores<'k> {
 }
 
 impl<'k> Scores<'k> {
-    /// Returns the factor of what [`of`](Self::of) returns in the exponents of weights, which are powers of two.
+    /// Returns the factor by which the results of [`of`](Self::of) are multiplied in the exponents of weights, which are powers of two.
     #[track_caller]
     pub(super) fn factor(self) -> Val<'k, f32> {
         if self.is_scaled_later() { self.scale * LOG2_E } else { LOG2_E.into() }
@@ -49,8 +49,8 @@ impl<'k> Scores<'k> {
     }
 }
 
-/// Returns cap·tanh(score/cap) by tanh x = 2·sigmoid(2x) − 1, whose absolute error is about 10⁻⁶ of the cap; that of `tanh.approx` would
-/// be 5·10⁻⁴ of it.
+/// Returns cap·tanh(score/cap), computed as tanh x = 2·sigmoid(2x) − 1, with an absolute error of about 10⁻⁶ times the cap; `tanh.approx`
+/// would have an error of 5·10⁻⁴ times the cap.
 #[track_caller]
 fn capped<'k, const H: usize, const N: usize>(scores: Rt<'k, f32, H, N>, cap: f32) -> Rt<'k, f32, H, N> {
     (scores * (2.0 / cap)).sigmoid().mul_add(2.0 * cap, -cap)

@@ -12,9 +12,9 @@ use crate::{
 /// by much, and the sum of the weights exp(scale · (score − maximum)).
 pub(super) struct Softmax<'k, const H: usize = 1> {
     k: Builder<'k>,
-    /// Of scores in exponents: weights are powers of two.
+    /// The factor of scores in exponents; weights are powers of two.
     factor: Val<'k, f32>,
-    /// The logarithm of 2 of the maximum's weight.
+    /// The base-2 logarithm of the maximum's weight.
     lift: f32,
     max: ColVec<'k, f32, H>,
     /// In each lane, the sums of its own elements.
@@ -46,7 +46,7 @@ impl<'k, const H: usize> Rescale<'k, H> {
 }
 
 /// The maximum is updated only if a weight would exceed 2 to this power, which is greater than the power of the maximum's weight. Few steps
-/// update it, and all others leave the sums unchanged. The weights of a row remain within the exponent range of every type.
+/// update the maximum; the others do not rescale the sums. The weights of a row remain within the exponent range of every type.
 const MOST: f32 = 8.0;
 
 /// Returns an exponent relative to which the maximum's weight is 2 to the power of `lift`.

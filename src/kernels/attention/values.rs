@@ -15,7 +15,7 @@ pub(super) trait Values<'k, T: TensorElement, const E: usize, const N: usize> {
     type Tile: StageTile<'k> + Allocate<'k, Filled = Filled<Self::Tile>> + State<'k>;
     /// The weights of a step in registers.
     type Weights: State<'k>;
-    /// The logarithm of 2 of the weight of a row's maximum, at most 8: greater weights are more precise in a type with few exponents.
+    /// The base-2 logarithm of the weight of a row's maximum, at most 8: greater weights are more precise in a type with few exponents.
     const LIFT: f32;
 
     /// Fills a stage with the values of a step of a head.

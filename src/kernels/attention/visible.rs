@@ -58,7 +58,7 @@ pub(super) struct Visible<'k> {
 #[derive(Clone, Copy)]
 pub(super) struct Range<'k> {
     pub(super) first: Val<'k, u32>,
-    /// The end of the steps before which some keys are not visible; none without a window.
+    /// The end of the steps that have keys before the window of a query; `None` without a window.
     begin: Option<Val<'k, u32>>,
     /// The end of the steps whose keys are all visible.
     whole: Val<'k, u32>,
@@ -66,17 +66,17 @@ pub(super) struct Range<'k> {
 }
 
 impl<'k> Range<'k> {
-    /// Returns the steps after the first one with keys that are not visible, because they are before a window.
+    /// Returns the steps after the first one that have keys before the window of a query.
     pub(super) fn begun(self) -> Option<Steps<'k, u32>> {
         self.begin.map(|begin| Steps::new(self.first + 1, begin))
     }
 
-    /// Returns the steps after these whose keys are all visible.
+    /// Returns the next steps, whose keys are all visible.
     pub(super) fn whole(self) -> Steps<'k, u32> {
         Steps::new(self.begin.unwrap_or(1.into()), self.whole)
     }
 
-    /// Returns the steps after these.
+    /// Returns the remaining steps.
     pub(super) fn ended(self) -> Steps<'k, u32> {
         Steps::new(self.whole.max(self.begin.unwrap_or(1.into())), self.end)
     }
@@ -92,7 +92,7 @@ impl<'k> Range<'k> {
 }
 
 impl<'k> Visible<'k> {
-    /// Returns the number of keys before the last one that is visible to a query before `end`.
+    /// Returns the end of the keys that are visible to queries before `end`.
     #[track_caller]
     fn before(self, end: Val<'k, u32>) -> Val<'k, u32> {
         let Self { mask, queries, keys, .. } = self;

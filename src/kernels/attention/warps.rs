@@ -34,7 +34,7 @@ impl<'k, const H: usize, const E: usize> State<'k> for Running<'k, H, E> {
     }
 }
 
-/// The registers of a thread that its tiles may take, so that queries are kept in registers too.
+/// The number of registers per thread that tiles may occupy if queries are also kept in registers.
 const REGISTERS: usize = 170;
 
 /// Emits the kernel for rows of `D` subtiles of Q and K, and `E` of V and O.

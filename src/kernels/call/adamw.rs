@@ -10,7 +10,7 @@ use crate::{
 /// The parameters of a step of [`AdamW`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdamWStep {
-    /// The number of the step; the first step has the number 1.
+    /// The number of the step, starting from 1.
     pub step: u32,
     /// The learning rate.
     pub rate: f32,
@@ -20,7 +20,7 @@ pub struct AdamWStep {
     pub beta2: f32,
     /// ε, which is added to the square root of the average of squared gradients.
     pub epsilon: f32,
-    /// The weight decay, relative to the learning rate.
+    /// The weight decay: each step subtracts `rate` · `decay` · p from each parameter p.
     pub decay: f32,
 }
 

@@ -186,7 +186,7 @@ pub struct AttentionDerivatives<'a, T> {
     pub dv: BufferMut<'a, T>,
     /// Two buffers for intermediate results, whose lengths [`AttentionShape::workspace`] returns.
     pub workspace: [BufferMut<'a, f32>; 2],
-    /// The dropout with which [`attention_with_extras`](super::attention_with_extras) has computed O, if any.
+    /// The dropout with which [`attention_with_extras`](super::attention_with_extras) computed O, if any.
     pub dropout: Option<DropoutMask>,
 }
 
@@ -201,7 +201,7 @@ impl AttentionShape {
     }
 }
 
-/// Checks that rows of values have the length of rows of keys.
+/// Checks that the rows of V have the same length as the rows of K.
 pub(super) fn check_values(call: &'static str, [head_size, value_size]: [u32; 2]) -> Result<(), CallError> {
     if head_size == value_size {
         return Ok(());

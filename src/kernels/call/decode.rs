@@ -11,7 +11,7 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// The sizes of [`cached_attention`]. The layout of Q and O is `[batch][query][head][column]`, that of K and V is
+/// The sizes of [`cached_attention`]. The layout of Q and O is `[batch][query][head][column]`; the layout of K and V is
 /// `[batch][kv_head][position][column]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CacheShape {
@@ -31,10 +31,10 @@ pub struct CacheShape {
     pub scale: Option<f32>,
 }
 
-/// Computes, for each sequence and head, attention of the last queries to the first `lengths[batch]` positions of the cache, and in `lse` the
-/// logarithms of the sums of exponentials, `[batch][head][query]`. The last query has position `lengths[batch]` − 1 and attends to all of these
-/// positions; each query before it attends to one position less than the next. The kernel is that of [`CachedAttention::for_problem`], which
-/// requires sm_90a.
+/// Computes attention of the last queries of each sequence to the first `lengths[batch]` positions of its cache, for each head, and stores
+/// the logarithms of the sums of exponentials in `lse`, a contiguous array `[batch][head][query]`. The last query has position
+/// `lengths[batch]` − 1 and attends to all of these positions; each query before it attends to one position fewer than the next query.
+/// [`CachedAttention::for_problem`] chooses the kernel. Requires sm_90a.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if `heads` is not a multiple of `kv_heads`, or if no kernel supports the head size.

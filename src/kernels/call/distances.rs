@@ -1,4 +1,4 @@
-//! The matrices of a product as its kernel requires them. Factors that it cannot read where they are, are copied first.
+//! The matrices of a product as its kernel requires them. Factors that the kernel cannot read in place are copied first.
 
 use std::sync::Arc;
 
@@ -26,22 +26,22 @@ pub(super) struct Matrices<'a, T, D> {
     pub(super) any: AnyDistance,
 }
 
-/// The rows that the kernel must support although 16-byte copies do not.
+/// Whether the kernel must support rows that 16-byte copies do not.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct AnyDistance {
-    /// Whether rows of A and B are not multiples of 16 bytes long and apart.
+    /// Whether A or B has an address, length, stride or distance that is not a multiple of 16 bytes.
     pub(super) operands: bool,
-    /// The same for rows of D.
+    /// The same for D.
     pub(super) result: bool,
 }
 
-/// The numbers of matrices, and the distances between consecutive ones; `None` is the distance without gaps.
+/// The numbers of matrices, and the distances between consecutive matrices; `None` means that there are no gaps.
 #[derive(Clone, Copy)]
 pub(super) struct Counts {
     pub(super) a: (u32, Option<u32>),
     pub(super) b: (u32, Option<u32>),
     pub(super) d: (u32, Option<u32>),
-    /// Whether the tiles of B also begin at column n.
+    /// Whether B consists of two halves, so that tiles also begin at column n.
     pub(super) is_gated: bool,
 }
 
@@ -53,7 +53,7 @@ impl Counts {
 type Operand<'a, T> = (BufferRef<'a, T>, Option<u32>);
 
 impl<'a, T: TensorElement, D: TensorElement> Matrices<'a, T, D> {
-    /// Checks the matrices of products whose B have this number of columns, and copies factors where it is necessary.
+    /// Checks the matrices of products in which B has `cols` columns, and copies factors where necessary.
     pub(super) fn of(
         call: &'static str,
         queue: Queue<'_>,
@@ -129,7 +129,7 @@ impl<T: TensorElement> Factor<'_, T> {
         self.lines.stride
     }
 
-    /// Returns whether 16-byte copies can read all of it.
+    /// Returns whether 16-byte copies can read the whole factor.
     fn is_whole(&self) -> bool {
         self.lines.are_whole::<T>() && is_whole::<T>(self.distance) && self.buffer().is_aligned(BYTES)
     }
@@ -141,7 +141,7 @@ pub(super) fn with_copies<T>(mut called: Called, [a, b]: [&Factor<'_, T>; 2]) ->
     called
 }
 
-/// A factor as it is passed.
+/// A factor as passed to the call.
 struct Given<'a, T> {
     buffer: BufferRef<'a, T>,
     lines: Lines,
@@ -217,7 +217,7 @@ impl<'a, T: TensorElement> Given<'a, T> {
     }
 }
 
-/// The rows, or columns, of a matrix that are contiguous.
+/// The contiguous rows, or columns, of a matrix.
 #[derive(Clone, Copy)]
 struct Lines {
     order: MatrixOrder,
@@ -232,8 +232,8 @@ impl Lines {
         Self { order, count, length, stride: stride.unwrap_or(length) }
     }
 
-    /// Returns the distance between this number of matrices, which is 0 for one. Without gaps, a matrix begins after the last row, or column,
-    /// of the preceding one.
+    /// Returns the distance between consecutive matrices, or 0 for a single matrix. Without gaps, a matrix begins after the last row, or
+    /// column, of the preceding one.
     fn apart(self, call: &'static str, (count, distance): (u32, Option<u32>)) -> Result<u32, CallError> {
         match (count, distance) {
             (..=1, _) => Ok(0),
@@ -242,7 +242,8 @@ impl Lines {
         }
     }
 
-    /// Returns the lines of a copy, or of a transposed copy. Long lines begin at cache lines, so that parts of them are in few.
+    /// Returns the lines of a copy, or of a transposed copy. Long lines begin at cache lines, so that parts of a line are in few cache
+    /// lines.
     fn padded<T: TensorElement>(self, call: &'static str, transposes: bool) -> Result<Self, CallError> {
         let (order, count, length) = match (transposes, self.order) {
             (false, order) => (order, self.count, self.length),
@@ -255,17 +256,17 @@ impl Lines {
         Ok(Self { order, count, length, stride: stride.ok_or_else(too_long)? })
     }
 
-    /// Returns whether they are multiples of 16 bytes long and apart.
+    /// Returns whether the length and the stride are multiples of 16 bytes.
     fn are_whole<T: TensorElement>(&self) -> bool {
         is_whole::<T>(self.length) && is_whole::<T>(self.stride)
     }
 }
 
-/// The bytes of the largest access, of which strides and addresses for tensor copies are multiples.
+/// The bytes of the widest access; strides and addresses for tensor copies are multiples of this number.
 const BYTES: u64 = 16;
 /// The bytes of a cache line.
 const CACHE_LINE: u64 = 128;
-/// The bytes of lines for which padding to whole cache lines takes little memory.
+/// The minimum number of bytes of lines for which padding to whole cache lines takes little memory.
 const LONG: u64 = 8 * CACHE_LINE;
 
 /// Returns whether this number of elements is a multiple of 16 bytes.

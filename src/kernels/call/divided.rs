@@ -12,10 +12,10 @@ use crate::{
     tiles::Convert,
 };
 
-/// Computes D = f(A·B) with an [`Epilogue`], like [`fused_gemm`], for results of few tiles, such as those of few rows: if
-/// [`DividedGemm::for_problem`] expects it to be faster, blocks compute parts of the sums along k, which are written to `workspace`, and a
-/// second kernel adds them, always in the same order. Otherwise, there is one kernel, and the workspace is not used. Returns the first of the
-/// calls.
+/// Computes D = f(A·B) with an [`Epilogue`], like [`fused_gemm`], for results that consist of few tiles, such as results with few rows: if
+/// [`DividedGemm::for_problem`] expects this to be faster, a first kernel computes parts of the sums along k and writes them to
+/// `workspace`, and a second kernel adds the parts, always in the same order. Otherwise, one kernel computes D, and `workspace` is not
+/// used. The returned [`Called`] describes the first launch.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -33,8 +33,8 @@ use crate::{
 /// ```
 ///
 /// # Errors
-/// Returns the errors of [`gemm`](super::gemm()), for example if `workspace` has fewer elements than [`divided_workspace`] returns. After an
-/// error of the second launch, the contents of D are unspecified.
+/// Returns the errors of [`gemm`](super::gemm()), for example if `workspace` has fewer elements than [`divided_workspace`] returns. If the
+/// second launch fails, the contents of D are unspecified.
 #[doc(alias = "split-K")]
 pub fn divided_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,
@@ -106,7 +106,7 @@ where
     Ok(with_copies(first, [&a, &b]))
 }
 
-/// Returns the number of elements of the workspace of [`divided_gemm`] on the device of a cache; 0 if one kernel computes the product.
+/// Returns the number of elements that the workspace of [`divided_gemm`] requires on the device of `kernels`; 0 if one kernel computes D.
 ///
 /// # Errors
 /// Returns `Refused` if the workspace would have 2³² elements or more.
@@ -134,7 +134,7 @@ struct Partials {
 }
 
 impl Partials {
-    /// Returns those of this number of parts, with rows of multiples of 16 bytes.
+    /// Returns the matrices for this number of parts, with strides that are multiples of 16 bytes.
     fn of(call: &'static str, shape: &GemmShape, parts: u32) -> Result<Self, CallError> {
         let rounded = shape.n.checked_next_multiple_of(4);
         let ld = rounded.ok_or_else(|| refused(call, "n below 2³² − 3", shape.n))?;

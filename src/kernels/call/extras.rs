@@ -22,15 +22,14 @@ pub struct ExtraOperands<'a> {
     pub slopes: Option<BufferRef<'a, f32>>,
     /// Attention sinks: one score per query head, whose exponential is added to the sum of the exponentials of each row.
     pub sinks: Option<BufferRef<'a, f32>>,
-    /// Dropout of the weights, with a probability of less than 1. The offset of a head's numbers is that of the mask plus the number of the
-    /// head among those of all batches.
+    /// Dropout of the weights, with a probability of less than 1. The offset for a head is that of the mask plus the number of the head
+    /// among the query heads of all batches.
     pub dropout: Option<DropoutMask>,
 }
 
-/// Computes [`attention`](super::attention()) with a soft cap, slopes, sinks or dropout; the layouts are the same, and `slopes` and `sinks` have
-/// `heads` elements. The kernel is that of [`Attention::for_problem`], with a soft cap in the tiles of [`Attention::with_tile_for_cap`], and
-/// with dropout in those of [`Attention::with_tile_for_dropout`].
-/// Requires sm_80 or later.
+/// Computes [`attention`](super::attention()) with a soft cap, slopes, sinks or dropout; the layouts are the same, and `slopes` and `sinks`
+/// have `heads` elements. [`Attention::for_problem`] chooses the kernel; with dropout, the tile is that of
+/// [`Attention::with_tile_for_dropout`], and otherwise, with a soft cap, that of [`Attention::with_tile_for_cap`]. Requires sm_80 or later.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -75,7 +74,7 @@ where
     if let Some(cap) = soft_cap.filter(|cap| !(1e-3..=1e4).contains(cap)) {
         return Err(refused(CALL, "a soft cap from 0.001 to 10000", cap));
     }
-    // Numbers of f32 have no hash.
+    // `f32` does not implement `Hash`.
     let present = (soft_cap.map(f32::to_bits), slopes.is_some(), sinks.is_some(), dropout.is_some());
     let (p, random) = of_weights(CALL, dropout)?;
     let [slopes, sinks] = [slopes, sinks].map(|numbers| numbers.unwrap_or(BufferRef::empty()));

@@ -64,8 +64,8 @@ factors! {
     u8:   i32;
 }
 
-/// The operands of an [`Epilogue`], which computes D = f(α · rᵢ · sⱼ · (A·B)ᵢⱼ + β · Cᵢⱼ + biasⱼ), without the factors and terms that are
-/// `None`.
+/// The operands of an [`Epilogue`], which computes D = f(α · rᵢ · sⱼ · (A·B)ᵢⱼ + β · Cᵢⱼ + biasⱼ), without the factors and terms whose
+/// fields are `None`.
 #[derive(Clone, Copy, Debug)]
 pub struct FusedOperands<'a, D> {
     /// α, by which A·B is multiplied.
@@ -149,7 +149,8 @@ where
 }
 
 /// Computes D = f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ followed by those of B₂, and D has n columns (`shape.n`). With
-/// [`Activation::Silu`], this is SwiGLU.
+/// [`Activation::Silu`], this is SwiGLU. If n elements are not a multiple of 16 bytes, a row-major B is copied first, as described in
+/// [`gemm`].
 ///
 /// # Errors
 /// Returns the errors of [`gemm`].
@@ -235,7 +236,7 @@ where
 }
 
 impl GemmShape {
-    /// Returns the kernel for this many columns of B.
+    /// Returns the kernel for a B with `cols` columns.
     fn picked<T: TensorElement, D: TensorElement>(
         &self,
         queue: Queue<'_>,
@@ -250,14 +251,14 @@ impl GemmShape {
         self.for_distances(gemm, any)
     }
 
-    /// Returns a kernel with the activation and the rows that it must support.
+    /// Returns `gemm` with the activation, and with support for the rows that `any` describes.
     pub(super) fn for_distances(&self, gemm: Gemm, any: AnyDistance) -> Gemm {
         let gemm = if any.operands { gemm.with_any_size() } else { gemm };
         Gemm { any_ldd: any.result, activation: self.activation, ..gemm }
     }
 }
 
-/// Returns the kind of the GPU.
+/// Returns the kind of GPU of a queue.
 pub(super) fn gpu_of(queue: Queue<'_>) -> GpuKind {
     let cache = queue.cache();
     GpuKind { name: cache.name(), capability: cache.capability(), multiprocessors: cache.multiprocessors() }

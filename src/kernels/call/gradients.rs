@@ -84,7 +84,7 @@ where
 /// [`softmax`](super::softmax()).
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, if `scale` is not positive.
+/// Returns [`CallError`], for example `Refused` if `scale` is not positive.
 pub fn softmax_backward<'a, Y, X>(
     on: impl Into<Queue<'a>>,
     log: bool,
@@ -173,7 +173,7 @@ where
 ///
 /// # Errors
 /// Returns [`CallError`], for example if a workspace has fewer elements than [`norm_backward_workspace`] returns, or if rows have more than
-/// 65,536 elements. After an error of the second or third launch, the contents of the results are unspecified.
+/// 65,536 elements. If the second or third launch fails, the contents of the results are unspecified.
 #[doc(alias = "rmsnorm_backward")]
 #[doc(alias = "layernorm_backward")]
 pub fn norm_backward<'a, X, W>(
@@ -228,8 +228,8 @@ where
     Ok(called)
 }
 
-/// Returns the number of elements of each of the two workspaces of [`norm_backward`] for m rows of n elements of `X`, with any row strides, on
-/// the device of a cache.
+/// Returns the number of elements that each of the two workspaces of [`norm_backward`] requires for m rows of n elements of `X`, with any
+/// row strides, on the device of `kernels`.
 #[must_use]
 pub fn norm_backward_workspace<X: TensorElement>(kernels: &KernelCache<'_>, [m, n]: [u32; 2]) -> usize {
     let (major, minor) = kernels.capability();

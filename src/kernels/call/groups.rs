@@ -15,7 +15,7 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub struct GemmGroups<'a> {
     /// The number of adjacent rows of A and D with the same B, which is the number of rows of a tile: 64, 128 or, on devices of compute
-    /// capability 9.0 with A in rows, 16. Groups must be padded to a multiple of this number of rows.
+    /// capability 9.0, one of 16 (if A is in rows), 192 and 256. Groups must be padded to a multiple of this number of rows.
     pub rows: u32,
     /// For each group of `rows` rows of A, the index of the matrix B by which the rows are multiplied: ⌈m / `rows`⌉ elements, each less
     /// than `count`.

@@ -3,7 +3,7 @@
 use super::operands::{product, refused};
 use crate::run::CallError;
 
-/// The order of the axes of Q, K, V and O in memory, where all rows are contiguous.
+/// The order of the axes of Q, K, V and O, which are contiguous arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HeadOrder {
     /// `[batch][position][head][column]`, as projections store them.
@@ -13,7 +13,7 @@ pub enum HeadOrder {
 }
 
 impl HeadOrder {
-    /// Returns the strides between batches, heads and rows of matrices of heads, which have these numbers of heads, rows and columns.
+    /// Returns the strides between batches, heads and rows, for these numbers of heads, rows and columns.
     pub(super) fn strides(
         self,
         call: &'static str,
@@ -27,7 +27,7 @@ impl HeadOrder {
     }
 }
 
-/// Returns the error for sizes of rows of keys and of values that no kernel supports.
+/// Returns the error for head sizes that no kernel supports.
 pub(super) fn refused_sizes(
     call: &'static str,
     expected: &str,

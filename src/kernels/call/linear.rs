@@ -29,7 +29,7 @@ pub struct LinearShape {
 }
 
 impl LinearShape {
-    /// Returns the sizes of all kernels, and the strides of Q, K, V and O.
+    /// Returns the sizes that all kernels take, and the strides of Q, K, V and O.
     pub(super) fn arguments(&self, call: &'static str) -> Result<([u32; 3], [[u32; 3]; 4]), CallError> {
         let Self { batches, heads, positions, key_size, value_size, order } = *self;
         let of_keys = order.strides(call, [heads, positions, key_size])?;

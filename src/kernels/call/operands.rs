@@ -42,7 +42,7 @@ impl<'a, T, B: Into<BufferMut<'a, T>>> RowsMut<'a, T> for (B, u32) {
     }
 }
 
-/// Returns the error for sizes that no kernel supports.
+/// Returns the error for arguments that the call does not support.
 pub(super) fn refused(call: &'static str, expected: impl Into<String>, found: impl ToString) -> CallError {
     CallError::Refused { call, expected: expected.into(), found: found.to_string() }
 }

@@ -15,8 +15,8 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// The sizes, mask, scale and layout of [`packed_attention`] and its gradients. The rows of all sequences are stored one sequence after the other, as for one
-/// long sequence.
+/// The sizes, mask, scale and layout of [`packed_attention`] and its gradients. The rows of all sequences are stored one sequence after the
+/// other, like those of one long sequence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PackedShape {
     /// The number of sequences.
@@ -25,11 +25,12 @@ pub struct PackedShape {
     pub heads: u32,
     /// The number of KV heads, which must divide `heads`.
     pub kv_heads: u32,
-    /// The number of rows of Q and O per head: the queries of all sequences, and rows that belong to no sequence.
+    /// The number of rows of Q and O per head: those of all sequences, and rows that belong to no sequence.
     pub queries: u32,
     /// The number of rows of K and V per head.
     pub keys: u32,
-    /// The number of queries of the longest sequence. Queries of a sequence beyond this number, rounded up to whole tiles, are not computed.
+    /// The maximum number of queries of a sequence. Results for queries of a sequence beyond this number, rounded up to whole tiles, are
+    /// not computed.
     pub longest: u32,
     /// The maximum number of keys of a sequence, which only [`packed_attention_backward`] reads. The gradients of further keys are not
     /// computed.
@@ -66,7 +67,7 @@ impl PackedShape {
         }
     }
 
-    /// Returns the number of elements of each of the two `workspace` buffers of [`packed_attention_backward`].
+    /// Returns the numbers of elements of the two `workspace` buffers of [`packed_attention_backward`].
     #[must_use]
     pub fn workspace(&self, deterministic: bool) -> [usize; 2] {
         let [heads, sequences, queries] =
@@ -153,13 +154,13 @@ where
 
 /// Computes the gradients of [`packed_attention`] with respect to Q, K and V, in three launches of the kernels of
 /// [`AttentionBackward::new`]. If `deterministic`, the results have the same bits in every run. Rows of the gradients that belong to no
-/// sequence are not written. Returns the call that computes dK and dV.
+/// sequence are not written. The returned [`Called`] describes the kernel that computes dK and dV. Requires sm_90a.
 ///
-/// NaN or ∞ in Q, K, V or dO in the rows after a sequence, within its last tile, makes the gradients of the sequence NaN.
+/// A NaN or ∞ in Q, K, V or dO in a row that follows a sequence, within the last tile of the sequence, makes gradients of the sequence NaN.
 ///
 /// # Errors
-/// Returns [`CallError`], for example if the head size is not 32, 64 or 128, or for dropout. After an error of the second or third launch,
-/// the contents of the results are unspecified.
+/// Returns [`CallError`], for example if the head size is not 32, 64 or 128, or for dropout. If the second or third launch fails, the
+/// contents of the results are unspecified.
 #[doc(alias = "varlen")]
 #[doc(alias = "cu_seqlens")]
 pub fn packed_attention_backward<'a, T>(

@@ -1,4 +1,4 @@
-//! Attention of one or a few queries per head to a cache of keys and values in pages.
+//! Attention of one or a few queries per head to a paged cache of keys and values.
 
 use super::{
     decode::{size_of_heads, strides_of_queries},
@@ -37,9 +37,9 @@ pub struct PagedCacheShape {
     pub order: HeadOrder,
 }
 
-/// Computes [`cached_attention`](super::cached_attention) for caches that are stored in pages. `tables` is a page table, `batches` ×
-/// `table_columns`: position p of a sequence is position p mod `page_size` of the page `tables[batch][p / page_size]`. Entries for
-/// positions at or after `lengths[batch]` may contain any number. `lse` is a contiguous array `[batch][head][query]`.
+/// Computes [`cached_attention`](super::cached_attention) for caches that are stored in pages. `tables` is the page table, a contiguous
+/// `batches`×`table_columns` matrix: position p of a sequence is position p mod `page_size` of the page `tables[batch][p / page_size]`.
+/// Entries for positions at or after `lengths[batch]` may contain any number. `lse` is a contiguous array `[batch][head][query]`.
 /// [`CachedAttention::for_problem`] chooses the kernel. Requires sm_90a.
 ///
 /// # Errors

@@ -11,7 +11,7 @@ use crate::{
 /// and y are contiguous.
 ///
 /// # Errors
-/// Returns [`CallError`], for example `Refused` for more than five axes, or if `order` does not contain each axis once.
+/// Returns [`CallError`], for example `Refused` for more than five axes, or if `order` does not contain each axis exactly once.
 pub fn permute<'a, T: TensorElement>(
     on: impl Into<Queue<'a>>,
     extents: &[u32],

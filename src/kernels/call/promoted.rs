@@ -13,11 +13,11 @@ use crate::{
 
 /// Computes D = f(A·B) for 8-bit floats with sums that are promoted to f32 after every 128 elements along k, because tensor cores sum the
 /// products of 8-bit floats with about 14 bits. [`Gemm::for_promoted`] chooses the kernel. Requires a device of compute capability 9.0.
-/// Operands are copied first if necessary, as described in [`gemm`](super::gemm()): unless A is in rows, B is in columns, and their strides are
-/// multiples of 16 bytes.
+/// Operands are copied first if necessary, as described in [`gemm`](super::gemm()): unless A is in rows, B is in columns, and their
+/// addresses and strides are multiples of 16 bytes.
 ///
 /// # Errors
-/// Returns the errors of [`gemm`](super::gemm()), and an error for other types.
+/// Returns the errors of [`gemm`](super::gemm()), and an error for types that are not 8-bit floats.
 pub fn promoted_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,
     shape: &GemmShape,
@@ -45,10 +45,10 @@ where
     Ok(with_copies(called, [&a, &b]))
 }
 
-/// Computes D = A·B for 8-bit floats with a scale for each block of 128 elements along k, as in DeepSeek-V3: D = Σₛ rᵢₛ · cⱼₛ · (A·B)ᵢⱼₛ, where s
-/// counts the ⌈k/128⌉ blocks. `a_scales` contains the scales of the rows of A, block by block: `a_scales[s·m + i]`, which is the transpose of
-/// the scales of [`quantize`](super::quantize()). `b_scales` contains a scale for each block of 128 columns of B:
-/// `b_scales[(j/128)·⌈k/128⌉ + s]`. The requirements are those of [`promoted_gemm`].
+/// Computes D = f(A·B) for 8-bit floats with scales of blocks of 128 elements along k, as in DeepSeek-V3: Dᵢⱼ = f(Σₛ rᵢₛ · cⱼₛ ·
+/// (Aₛ·Bₛ)ᵢⱼ), where Aₛ and Bₛ are the parts of A and B in block s of the ⌈k/128⌉ blocks. `a_scales` contains one scale for each row of
+/// each Aₛ, at `a_scales[s·m + i]`, which is the transpose of the scales of [`quantize`](super::quantize()). `b_scales` contains one scale
+/// for each 128×128 block of B, at `b_scales[(j/128)·⌈k/128⌉ + s]`. The requirements are those of [`promoted_gemm`].
 ///
 /// # Errors
 /// Returns the errors of [`promoted_gemm`].
@@ -83,7 +83,7 @@ where
 }
 
 impl GemmShape {
-    /// Returns the kernel with promoted sums for this shape, which building rejects for other orders.
+    /// Returns the kernel with promoted sums for this shape. Building it fails for unsupported orders.
     pub(super) fn promoted<T: GemmOperand>(&self, queue: Queue<'_>, any_ldd: bool) -> Gemm {
         let gpu = gpu_of(queue);
         let gemm = Gemm::for_promoted::<T>([self.m, self.n, self.k], &gpu);

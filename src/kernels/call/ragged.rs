@@ -14,7 +14,7 @@ use crate::{
 /// The groups of rows of [`ragged_gemm`], and the matrices B.
 #[derive(Clone, Copy, Debug)]
 pub struct RaggedGroups<'a> {
-    /// The first row of each group of A and D, and the end of the last group: `count` + 1 elements that do not decrease. Groups may be empty.
+    /// The first row of each group of A and D, and the end of the last group: `count` + 1 elements in ascending order. Groups may be empty.
     pub offsets: BufferRef<'a, u32>,
     /// The number of groups, which is the number of matrices B.
     pub count: u32,
@@ -22,9 +22,9 @@ pub struct RaggedGroups<'a> {
     pub b_distance: Option<u32>,
 }
 
-/// Computes D = f(A·B) with a separate B for each group of rows of A and D, as in a mixture of experts. Groups have any number of rows, which only
-/// the device knows; no row is padded. The kernel is that of [`Gemm::for_ragged_groups`]. A must be in rows; the other requirements for sizes and
-/// strides are those of [`batched_gemm`](super::batched_gemm).
+/// Computes D = f(A·B) with a separate B for each group of rows of A and D, as in a mixture of experts. Groups may have any number of rows,
+/// which the host need not know, and are not padded. Rows of D outside all groups are not written. [`Gemm::for_ragged_groups`] chooses the
+/// kernel. A must be in rows; the other requirements for sizes and strides are those of [`batched_gemm`](super::batched_gemm).
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -44,7 +44,7 @@ pub struct RaggedGroups<'a> {
 /// ```
 ///
 /// # Errors
-/// Returns the errors of [`gemm`](super::gemm()); `Refused` also if A is in columns.
+/// Returns the errors of [`gemm`](super::gemm()), and `Refused` if A is in columns.
 #[doc(alias = "MoE")]
 pub fn ragged_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,

@@ -102,7 +102,7 @@ fn column_parts(kernels: &KernelCache<'_>, function: Reduction, [m, n]: [u32; 2]
     (1..=parts).rev().find(is_valid).unwrap_or(1)
 }
 
-/// Launches the reduction of the columns of an m×n matrix in `parts` parts, which are the rows of y.
+/// Launches the reduction of the columns of an m×n matrix in `parts` parts, whose results are the rows of y.
 pub(super) fn reduce_parts<X: Convert<f32>>(
     call: &'static str,
     queue: Queue<'_>,

@@ -141,9 +141,9 @@ pub struct RotaryTables<'a> {
     pub cos: BufferRef<'a, f32>,
     /// The sines, a `rows`×`half` matrix.
     pub sin: BufferRef<'a, f32>,
-    /// The number of positions in the tables.
+    /// The number of rows of the tables, one for each position.
     pub rows: u32,
-    /// The number of pairs that are rotated in each head.
+    /// The number of pairs that are rotated in each head, and the number of columns of the tables.
     pub half: u32,
     /// The position of each token, one element per token.
     pub positions: BufferRef<'a, i32>,

@@ -12,7 +12,7 @@ use crate::{
     tiles::Convert,
 };
 
-/// The factors of the elements of Q, K and V in [`scaled_attention`].
+/// The factors by which [`scaled_attention`] multiplies the elements of Q, K and V.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionScales<'a> {
     /// One factor for each query head of all batches.
@@ -32,13 +32,13 @@ impl AttentionShape {
     }
 }
 
-/// Computes [`attention`](super::attention()) of `e4m3` elements times the scales of their heads, in two launches of the kernels of
-/// [`ScaledAttention::new`]. `values` is a buffer for an intermediate result, the transpose of V, whose length
-/// [`AttentionShape::transposed_values`] returns. The layouts are those of [`attention`](super::attention()). Requires sm_90a. Returns the
-/// call that computes O.
+/// Computes [`attention`](super::attention()) of `e4m3` elements, each multiplied by the scale of its head, in two launches of the kernels
+/// of [`ScaledAttention::new`]. `values` is a buffer for an intermediate result, the transpose of V; [`AttentionShape::transposed_values`]
+/// returns its length. The layouts are those of [`attention`](super::attention()). The returned [`Called`] describes the kernel that
+/// computes O. Requires sm_90a.
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, if the head size is not 64 or 128.
+/// Returns [`CallError`], for example `Refused` if the head size is neither 64 nor 128.
 #[doc(alias = "fp8")]
 pub fn scaled_attention<'a, O>(
     on: impl Into<Queue<'a>>,

@@ -58,7 +58,7 @@ where
 /// ```
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, if `queries` is 0.
+/// Returns [`CallError`], for example `Refused` if `queries` is 0.
 pub fn causal_softmax<'a, X, Y>(
     on: impl Into<Queue<'a>>,
     log: bool,
@@ -94,7 +94,7 @@ where
 /// −∞ as a logarithm. `lengths` has ⌈m / `rows`⌉ elements.
 ///
 /// # Errors
-/// Returns [`CallError`]: `Refused`, for example, if `rows` is 0.
+/// Returns [`CallError`], for example `Refused` if `rows` is 0.
 pub fn lengths_softmax<'a, X, Y>(
     on: impl Into<Queue<'a>>,
     log: bool,
@@ -126,7 +126,7 @@ where
     )
 }
 
-/// Refuses scales that are not positive.
+/// Rejects scales that are not positive.
 pub(super) fn check_scale(call: &'static str, scale: f32) -> Result<(), CallError> {
     if scale.is_nan() || scale <= 0.0 { Err(refused(call, "a positive scale", scale)) } else { Ok(()) }
 }

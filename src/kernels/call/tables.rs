@@ -3,9 +3,9 @@
 use crate::{kernels::GemmTable, run::KernelCache};
 
 impl KernelCache<'_> {
-    /// Returns the cache with a table that `warpwright tune gemm` wrote. For the problems in the table, the calls `gemm`, `fused_gemm` and
-    /// `gated_gemm` use its kernels instead of those that the crate's tables and models choose. Tables for another kind of GPU have no
-    /// effect. If several tables contain a problem, the one that was added last applies.
+    /// Adds a table that `warpwright tune gemm` wrote, and returns the cache. For the problems in the table, the calls `gemm`, `fused_gemm`
+    /// and `gated_gemm` use its kernels instead of those that the crate's tables and models choose. Tables for another kind of GPU have no
+    /// effect. If several tables contain a problem, the table that was added last applies.
     ///
     /// ```no_run
     /// use warpwright::{kernels::GemmTable, run::{self, KernelCache}};

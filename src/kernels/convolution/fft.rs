@@ -12,7 +12,8 @@ use crate::{
 /// The arguments of the kernel that [`FftConvolution::kernel`] builds: `(u, re, im, y, [batches, channels, length], [of_u, of_y])`. U and Y
 /// contain a sequence of `length` numbers for each batch and channel. `re` and `im` contain the real and the imaginary parts of the Fourier
 /// transform of each channel's filter, `size` numbers per channel. `of_u` and `of_y` contain the strides of U and Y between batches and
-/// between channels, in elements, which must be multiples of 8. `length` must be a multiple of the square root of `size`.
+/// between channels, in elements, which must be multiples of 8. `length` must be a multiple of the square root of `size`, and at most
+/// `size`.
 pub type FftConvolutionArgs<T> = (In<T>, In<f32>, In<f32>, Out<T>, [u32; 3], [[u32; 2]; 2]);
 
 /// A kernel for circular convolutions of long sequences with a real filter for each channel: y = F⁻¹(F(u) ∘ f), where f is the transform of
@@ -139,7 +140,7 @@ where
     );
 }
 
-/// Returns the real part of the product with the columns.
+/// Returns the real part of the product of `rows` and `columns`.
 #[track_caller]
 fn real_part<'k, T, const W: usize>(
     k: Builder<'k>,

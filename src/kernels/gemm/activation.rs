@@ -7,12 +7,12 @@ use crate::{
     tiles::{Row, Rt},
 };
 
-/// A function that is applied to each element of a product before it is rounded and stored.
+/// A function that is applied to each element of a product before the element is rounded and stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Activation {
     /// max(x, 0).
     Relu,
-    /// x·Φ(x), approximated with tanh.
+    /// x·Φ(x), where Φ is the cumulative distribution function of the standard normal distribution, approximated with tanh.
     GeluTanh,
     /// x / (1 + e⁻ˣ).
     Silu,

@@ -9,7 +9,7 @@ use crate::{
 /// The time of a block, in microseconds on an H100 or H200.
 struct Cost {
     tile: GemmTile,
-    /// A step of 128 bytes along k.
+    /// The time of a step of 128 bytes along k.
     step: f64,
     /// The time between tiles; if two warpgroups take turns, stores overlap with MMAs.
     between: f64,
@@ -33,7 +33,7 @@ const COSTS: [Cost; 12] = [
 /// The time to read a row of a step from the level-2 cache, in microseconds on an H100, if rows of an operand do not start at cache lines.
 /// Each row is then part of two lines, and reading it may take longer than the MMAs of a step.
 const CROSSING_ROW: f64 = 0.0025;
-/// The exchange of sums among the blocks of a cluster.
+/// The time in which the blocks of a cluster exchange sums, in microseconds.
 const EXCHANGE: f64 = 1.0;
 /// Bytes per microsecond from the GPU's memory.
 const BANDWIDTH: f64 = 4.0e6;
@@ -65,15 +65,15 @@ impl Gemm {
     }
 
     /// Returns the kernel that multiplies an m×k matrix by a k×n matrix of `T`, where `size` is `[m, n, k]`, with results of `D`, on a kind
-    /// of GPU. If a [table](GemmTable::committed) for this kind of GPU contains the problem, or else one for another GPU with the same
-    /// compute capability and number of multiprocessors, the kernel is that of the table.
+    /// of GPU. If a [table](GemmTable::committed) for this kind of GPU contains the problem, or otherwise a table for another kind with the
+    /// same compute capability and number of multiprocessors, the kernel is taken from that table.
     ///
     /// Otherwise, on GPUs of compute capability 9.0, the target is sm_90a, and the kernel is the fastest one according to a model, which
     /// estimates the time as the number of waves of tiles times the time of a tile, or as the time to read the operands if that is longer.
     /// Pairs of blocks share tiles of A or B where this takes less time, mainly if rows of an operand do not start at cache lines.
     ///
     /// On other GPUs, the target is the newest one whose kernels also run on later GPUs, and tiles are the largest ones that occupy all
-    /// multiprocessors.
+    /// multiprocessors, or the smallest ones if none do.
     #[must_use]
     pub fn for_problem<T: Element, D: Element>(
         a: MatrixOrder,
@@ -96,7 +96,7 @@ impl Gemm {
 
     /// Returns the [batched kernel](Self::batched_kernel) that multiplies `batches` pairs of an m×k and a k×n matrix of `T`, where `size`
     /// is `[m, n, k]`. On GPUs of compute capability 9.0, this is the fastest kernel according to the model of
-    /// [`for_problem`](Self::for_problem); on other GPUs, it is the kernel with the largest tiles that occupy all multiprocessors.
+    /// [`for_problem`](Self::for_problem); on other GPUs, its tiles are chosen as in `for_problem`.
     #[must_use]
     pub fn for_batches<T: Element>(
         a: MatrixOrder,
@@ -136,9 +136,10 @@ impl Gemm {
         Some(Self::filling(target, [a, b], tiles, (size, 1), gpu.multiprocessors))
     }
 
-    /// Returns the [kernel of ragged groups](Self::ragged_kernel) for an m×n result of depth k, where `size` is `[m, n, k]`, with A in rows, operands
-    /// of `T`, and this number of groups: tiles have at least as many rows as the average group, or the most that tiles have, and are chosen as
-    /// in [`for_batches`](Self::for_batches).
+    /// Returns the [kernel of ragged groups](Self::ragged_kernel) for an m×n result of depth k, where `size` is `[m, n, k]`, with A in
+    /// rows, operands of `T`, and this number of groups: the tiles have the smallest number of rows out of 16, 64 and 128 that the target
+    /// supports and that is at least the average number of rows of a group, or 128 if this average is larger. Among these tiles, the kernel
+    /// is chosen as in [`for_groups`](Self::for_groups).
     #[must_use]
     pub fn for_ragged_groups<T: Element>(
         b: MatrixOrder,
@@ -159,8 +160,8 @@ impl Gemm {
     }
 
     /// Returns the kernel with [promoted sums](Self::promoted_kernel) that multiplies an m×k matrix by a k×n matrix of `T`, where `size` is
-    /// `[m, n, k]`, with A in rows and B in columns. Its tile is the faster of the two supported ones according to the model of
-    /// [`for_problem`](Self::for_problem).
+    /// `[m, n, k]`, with A in rows and B in columns. Of the two supported tiles, the kernel uses the one that is faster according to the
+    /// model of [`for_problem`](Self::for_problem).
     #[must_use]
     pub fn for_promoted<T: Element>(size: [u32; 3], gpu: &GpuKind) -> Self {
         let tiles = [GemmTile::T128x128, GemmTile::T128x192];
@@ -205,8 +206,8 @@ impl Gemm {
         }
     }
 
-    /// Returns the kernel of a target without `wgmma` with the largest of these tiles, which are ordered by size, that occupy all
-    /// multiprocessors with the results of this number of products, or the smallest.
+    /// Returns the kernel of a target without `wgmma` for this number of products, with the largest of these tiles that occupy all
+    /// multiprocessors, or with the smallest tile. `tiles` must be in ascending order of size.
     fn filling(
         target: Target,
         [a, b]: [MatrixOrder; 2],
@@ -234,9 +235,9 @@ impl Gemm {
         if best.should_share(size, bytes, multiprocessors) { Self { cluster: [2, 1], ..best } } else { best }
     }
 
-    /// Returns whether two blocks should share tiles of B. They start later than one, but read less from the level-2 cache, which limits
-    /// tiles of 64×128 when rows of the operands do not start at cache lines (1000³ took 8.5 instead of 9.8 µs, but 1024³ 7.1 instead of
-    /// 6.0), and when there are many steps (128×8192×8192: 37.0 instead of 40.9).
+    /// Returns whether two blocks should share tiles of B. A pair starts later than a single block, but reads less from the level-2 cache,
+    /// which limits tiles of 64×128 when rows of the operands do not start at cache lines (1000³ took 8.5 instead of 9.8 µs, but 1024³ 7.1
+    /// instead of 6.0), and when there are many steps (128×8192×8192: 37.0 instead of 40.9).
     fn should_share(&self, size: [u32; 3], bytes: u32, multiprocessors: u32) -> bool {
         let [m, _, k] = size;
         let has_pairs = m.div_ceil(self.tile.size()[0]).is_multiple_of(2);
@@ -252,7 +253,7 @@ impl Gemm {
         self.tile.count(m, n) <= multiprocessors.into()
     }
 
-    /// Returns whether rows in memory of A or of B, of elements of this number of bytes, do not start at cache lines.
+    /// Returns whether contiguous rows or columns of A or B, whose elements have this number of bytes, do not all start at cache lines.
     fn crosses_lines(&self, [m, n, k]: [u32; 3], bytes: u32) -> bool {
         let lengths = [(self.a, k, m), (self.b, n, k)]
             .map(|(order, row, col)| if order == MatrixOrder::Row { row } else { col });

@@ -13,7 +13,7 @@ use crate::{
     tiles::{Convert, Product},
 };
 
-/// Expands `$kernels` for the orders that operands of `$t` may have: for others, nothing need be compiled.
+/// Expands `$kernels` for the orders that operands of `$t` may have; no code is compiled for other orders.
 macro_rules! for_orders {
     ($t:ident, $kernels:ident) => {
         if const { $t::SIZE == 2 } {
@@ -114,8 +114,9 @@ impl Gemm {
         for_orders!(T, kernels);
     }
 
-    /// Emits the products of a target without `wgmma`, with stages of `K` subtiles of depth for the largest tiles and of `L` for others,
-    /// whose shared memory is that of sm_86. Results are stored `Q` columns of subtiles, which are `P` of sums, at a time.
+    /// Emits the products of a target without `wgmma`, with stages of `K` subtiles of depth for the largest tiles, and of `L` for others,
+    /// which fit in the shared memory of sm_86. Results are stored `Q` columns of subtiles at a time, which correspond to `P` columns of
+    /// subtiles of sums.
     #[rustfmt::skip]
     pub(super) fn by_warps_of_depth<T, C, D, const K: usize, const L: usize, const P: usize, const Q: usize>(&self, problem: &Problem<'_, T, D>)
     where
@@ -144,8 +145,8 @@ impl Gemm {
         for_orders!(T, kernels);
     }
 
-    /// Emits a gated product of a target without `wgmma`, like [`by_warps_of_depth`](Self::by_warps_of_depth). Half of a tile's columns are of B₁,
-    /// half of B₂.
+    /// Emits a gated product of a target without `wgmma`, like [`by_warps_of_depth`](Self::by_warps_of_depth). Half of the columns of a
+    /// tile are products with B₁, and half are products with B₂.
     #[rustfmt::skip]
     pub(super) fn gated_by_warps_of_depth<T, C, D, const K: usize, const L: usize, const P: usize, const Q: usize>(&self, problem: &Problem<'_, T, D>)
     where

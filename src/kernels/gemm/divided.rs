@@ -11,14 +11,14 @@ use crate::{
     tiles::{Convert, Product, Rt, contiguous, row_major},
 };
 
-/// The arguments of the kernel that [`Gemm::partial_kernel`] builds: `(a, lda, b, ldb, partials, ld, distance, m, n, k, parts)`, the parameters
-/// of [`GemmArgs`](super::GemmArgs), where `partials` has `parts` matrices that are `distance` elements apart and whose rows are `ld` elements
-/// apart.
+/// The arguments of the kernel that [`Gemm::partial_kernel`] builds: `(a, lda, b, ldb, partials, ld, distance, m, n, k, parts)`, the
+/// parameters of [`GemmArgs`](super::GemmArgs) with `partials` instead of D: `parts` m×n matrices that are `distance` elements apart and
+/// whose rows are `ld` elements apart.
 pub type PartialGemmArgs<T, C> = (In<T>, u32, In<T>, u32, Out<C>, u32, u32, u32, u32, u32, u32);
 
 /// The arguments of the kernel that [`Gemm::sum_kernel`] builds:
-/// `(partials, ld, distance, parts, d, ldd, m, n, alpha, beta, c, ldc, bias, row_scales, col_scales)`, the partial sums of [`PartialGemmArgs`] and
-/// the parameters of [`FusedGemmArgs`](super::FusedGemmArgs).
+/// `(partials, ld, distance, parts, d, ldd, m, n, alpha, beta, c, ldc, bias, row_scales, col_scales)`, the partial sums of
+/// [`PartialGemmArgs`], and D, its sizes and the operands of the epilogue as in [`FusedGemmArgs`](super::FusedGemmArgs).
 pub type SumOfPartsArgs<C, D> =
     (In<C>, u32, u32, u32, Out<D>, u32, u32, u32, f32, f32, In<D>, u32, In<f32>, In<f32>, In<f32>);
 
@@ -29,9 +29,9 @@ const WARPS: u32 = 4;
 const AT_ONCE: usize = 4;
 
 impl Gemm {
-    /// Builds the kernel of a product whose depth is divided into any number of parts, each of which is computed by its own blocks. The partial
-    /// sums of each part are stored in device memory; [`sum_kernel`](Self::sum_kernel) adds them. In contrast to [`parts`](Self::parts), this
-    /// requires no clusters. An activation is ignored: it applies to the sums.
+    /// Builds the kernel of a product whose depth is divided into any number of parts, each of which is computed by its own blocks. The
+    /// kernel stores the partial sums in device memory; [`sum_kernel`](Self::sum_kernel) adds them. In contrast to [`parts`](Self::parts),
+    /// this requires no clusters. The kernel ignores the activation, which `sum_kernel` applies.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel), and an error for clusters of several rows of tiles.
@@ -62,11 +62,12 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel that adds the partial sums of [`partial_kernel`](Self::partial_kernel) in the order of the parts, so that results are
-    /// reproducible, applies the epilogue and the activation, and stores the results in rows any distance apart.
+    /// Builds the kernel that adds the partial sums of [`partial_kernel`](Self::partial_kernel) in the order of the parts, so that results
+    /// are reproducible, applies the epilogue and the activation, and stores the results; the stride between rows of D may have any value.
     ///
     /// # Errors
-    /// Returns an error if the type of the sums does not have the activation.
+    /// Returns an error if the epilogue is empty and the type of the sums does not support the activation. Other epilogues are computed in
+    /// f32, which supports all activations.
     pub fn sum_kernel<C, D>(&self, epilogue: Epilogue) -> Result<Kernel<SumOfPartsArgs<C, D>>, BuildError>
     where
         C: GemmSum + Convert<D> + Convert<f32>,
@@ -117,7 +118,7 @@ impl Gemm {
     }
 }
 
-/// A product whose depth is divided into parts: the kernel of the parts, and their number.
+/// A product whose depth is divided into parts: the kernel that computes the parts, and their number.
 ///
 /// ```
 /// use warpwright::{kernels::{DividedGemm, GpuKind, MatrixOrder}, prelude::*};
@@ -131,7 +132,7 @@ impl Gemm {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DividedGemm {
-    /// The kernel of the parts.
+    /// The kernel that computes the parts: [`Gemm::partial_kernel`].
     pub gemm: Gemm,
     /// The number of parts.
     pub parts: u32,

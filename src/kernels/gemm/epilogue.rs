@@ -8,13 +8,13 @@ use crate::{
 
 /// The arguments of the kernel that [`Gemm::fused_kernel`](super::Gemm::fused_kernel) builds:
 /// `(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)`. These are the parameters of
-/// [`GemmArgs`](super::GemmArgs) and those of an [`Epilogue`]. Parameters that the epilogue does not use are not read, and their buffers
-/// may be empty. C and D must be different buffers.
+/// [`GemmArgs`](super::GemmArgs), followed by those of an [`Epilogue`]. Parameters that the epilogue does not use are not read, and their
+/// buffers may be empty. C and D must be different buffers.
 pub type FusedGemmArgs<T, D> =
     (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32, f32, f32, In<D>, u32, In<f32>, In<f32>, In<f32>);
 
 /// The operations that a kernel applies to a product A·B in f32: D = f(α · rᵢ · sⱼ · (A·B)ᵢⱼ + β · Cᵢⱼ + biasⱼ), evaluated from left to
-/// right, without the factors and terms that are `false`.
+/// right, without the factors and terms whose fields are `false`.
 #[doc(alias = "CUBLASLT_MATMUL_DESC_EPILOGUE")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Epilogue {

@@ -53,7 +53,7 @@ impl Gemm {
     /// ```
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel).
+    /// Returns the errors of [`kernel`](Self::kernel), except that every activation is supported: epilogues are computed in f32.
     pub fn fused_kernel<T, C, D>(&self, epilogue: Epilogue) -> Result<Kernel<FusedGemmArgs<T, D>>, BuildError>
     where
         T: TensorElement + Product<T, C>,
@@ -144,8 +144,9 @@ impl Gemm {
     /// n columns. With [`Activation::Silu`](super::Activation::Silu), this is SwiGLU ([Shazeer 2020](https://arxiv.org/abs/2002.05202)).
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel), and an error for tiles other than 64×128 and 128×128 (on targets other than sm_90a,
-    /// 128×128 and 128×256), for `parts` other than 1, and for clusters of several rows of tiles.
+    /// Returns the errors of [`kernel`](Self::kernel), except that every activation is supported, and an error for tiles other than 64×128
+    /// and 128×128 (on targets other than sm_90a, 128×128 and 128×256), for `parts` other than 1, and for clusters of several rows of
+    /// tiles.
     #[doc(alias = "SwiGLU")]
     #[doc(alias = "GeGLU")]
     pub fn gated_kernel<T, C, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>

@@ -9,7 +9,7 @@ use crate::{
 
 /// The registers of a thread of the producer and of a consumer, with two consumer warpgroups.
 const REGISTERS: [u32; 2] = [40, 232];
-/// Those with three consumer warpgroups.
+/// The same with three consumer warpgroups.
 const REGISTERS_OF_THREE: [u32; 2] = [32, 160];
 
 /// Each resident block computes tiles of `M`×`N` subtiles. One thread loads `STAGES` stages ahead, each `K` subtiles deep. Two warpgroups
@@ -81,8 +81,8 @@ pub(super) fn together<
     );
 }
 
-/// For results of few tiles: the `PARTS` blocks of a cluster compute one tile of `M`×`N` subtiles, each a part of the steps along k.
-/// They add up their sums, each for `P` = `N`/`PARTS` columns of subtiles, which it stores in units of `W`.
+/// For results of few tiles: the `PARTS` blocks of a cluster compute one tile of `M`×`N` subtiles, each a part of the steps along k. Each
+/// block adds up the sums of `P` = `N`/`PARTS` columns of subtiles, and stores them in units of `W`.
 #[rustfmt::skip]
 #[track_caller]
 pub(super) fn split<
@@ -118,7 +118,8 @@ pub(super) fn split<
     );
 }
 
-/// D = f(A·B₁) ⊙ (A·B₂), like [`in_turns`]: of a tile's `N` columns of subtiles, the left half is of B₁, the right one, `G` columns, of B₂.
+/// D = f(A·B₁) ⊙ (A·B₂), like [`in_turns`]: of the `N` columns of subtiles of a tile, the left half are products with B₁, and the right
+/// half, `G` columns, products with B₂.
 #[rustfmt::skip]
 #[track_caller]
 pub(super) fn gated<
@@ -179,7 +180,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
     }
 }
 
-/// Fills the stages of all tiles, for each of them those of `count` steps from step `first`.
+/// Fills the stages of all tiles: for each tile, `count` steps from step `first` on.
 #[rustfmt::skip]
 #[track_caller]
 fn fill_all<

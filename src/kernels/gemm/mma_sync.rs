@@ -182,9 +182,9 @@ stages! {
     mma_atbt;
 }
 
-/// Each block computes a tile of `M`×`N` subtiles from `STAGES` stages of depth `K` subtiles, each warp `H`×`W` subtiles of it. If `ahead`, a
-/// warp loads the fragments of the next slice while it multiplies, and its results leave through shared memory, `P` columns of subtiles of sums
-/// at a time, which are `Q` columns of subtiles of `D`.
+/// Each block computes a tile of `M`×`N` subtiles from `STAGES` stages of depth `K` subtiles, each warp `H`×`W` subtiles of it. If `ahead`,
+/// a warp loads the fragments of the next slice while it multiplies, and its results pass through shared memory, `P` columns of subtiles of
+/// sums at a time, which become `Q` columns of subtiles of `D`.
 #[rustfmt::skip]
 #[track_caller]
 pub(super) fn by_warps<
@@ -280,8 +280,8 @@ pub(super) fn gated_by_warps<
 }
 
 impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
-    /// Declares a block for each tile of `height`×`width` results, and returns the row and the column of this block's tile. Blocks whose row
-    /// has no elements end.
+    /// Declares a block for each tile of `height`×`width` results, and returns the row and the column of this block's tile. Blocks exit if
+    /// their row of tiles has no elements.
     #[track_caller]
     fn tile_of_block(&self, height: u32, width: u32) -> (TileRow<'k>, Val<'k, u32>) {
         let Self { k, size: [m, n, _], .. } = self;
@@ -295,8 +295,8 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
     }
 }
 
-/// Stores a warp's sums of `H`×`W` subtiles, each half row of subtiles as `finish` returns it, given the row and the half. `row` and `col`
-/// return those of the tile of them. If `staged`, results leave through shared memory.
+/// Stores a warp's sums of `H`×`W` subtiles. `finish` transforms each half of a row of subtiles, given the row and the half. `row` and
+/// `col` return the coordinates of the warp's tile. If `staged`, results pass through shared memory.
 #[rustfmt::skip]
 #[track_caller]
 fn store<'k, C, V, D, const H: usize, const W: usize, const P: usize, const Q: usize>(
@@ -336,7 +336,7 @@ fn store<'k, C, V, D, const H: usize, const W: usize, const P: usize, const Q: u
     }
 }
 
-/// Emits the product of matrices in rows, whose size is m, n and k, with results of f32, like [`by_warps`].
+/// Emits the product of row-major matrices with results of f32, like [`by_warps`]; `size` is m, n and k.
 #[track_caller]
 pub(in crate::kernels) fn product_of_rows<'k, T, const M: usize, const N: usize, const K: usize>(
     k: Builder<'k>,

@@ -29,7 +29,7 @@ impl MatrixOrder {
         }
     }
 
-    /// Returns the extents in memory of a matrix of these rows and columns.
+    /// Returns the extents, in memory order, of a matrix with these numbers of rows and columns.
     pub(super) fn extents<'k>(self, rows: Val<'k, u32>, cols: Val<'k, u32>) -> [Val<'k, u32>; 2] {
         match self {
             Self::Row => [rows, cols],

@@ -61,7 +61,7 @@ pub(super) enum Batches<'k> {
     One,
     /// A number of products.
     Strided(Val<'k, u32>),
-    /// One A and one D, and for each row of tiles the number of the B that it is multiplied by.
+    /// One A, one D, and for each row of tiles the number of the B by which it is multiplied.
     Grouped(Gl<'k, u32, Read, 1>),
     /// One A and one D, whose rows are divided into groups of any number of rows, each with its B.
     Ragged(RaggedGroups<'k>),
@@ -72,7 +72,7 @@ pub(super) enum Batches<'k> {
 /// A row of tiles.
 #[derive(Clone, Copy)]
 pub(super) struct TileRow<'k> {
-    /// Its number among those of all results.
+    /// Its number among the rows of tiles of all results.
     pub(super) number: Val<'k, u32>,
     /// The rows of its group, if groups have any number of rows.
     rows: Option<RaggedRows<'k>>,
@@ -102,8 +102,8 @@ pub(super) struct Problem<'k, T: TensorElement, D: TensorElement> {
 }
 
 impl Gemm {
-    /// Declares the divisors of sizes and strides that copies of 16 bytes require, and that launches check. Launches check those of tensor
-    /// copies anyway.
+    /// Declares the divisors of sizes and strides that copies of 16 bytes require, so that launches check them. The divisors that tensor
+    /// copies require are checked in any case.
     #[track_caller]
     pub(super) fn declare_divisors<'k, T: TensorElement, D: TensorElement>(
         &self,
@@ -130,7 +130,7 @@ impl Gemm {
         }
     }
 
-    /// Returns the elements of A, B and D that one copy moves.
+    /// Returns the numbers of elements of A, B and D that one copy moves.
     fn divisors<T: TensorElement, D: TensorElement>(&self) -> [u32; 3] {
         let whole = |size, any| if any || self.has_wgmma() { 1 } else { 16 / size };
         let of_operands = whole(T::SIZE, self.any_size);
@@ -193,7 +193,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         k.persistent(schedule, rows, n.ceil_div(cols))
     }
 
-    /// Returns the rows of tiles of all results, given those of one.
+    /// Returns the number of rows of tiles of all results, given that of one result.
     pub(super) fn of_all<R: Mul<Val<'k, u32>, Output = R> + Add<Val<'k, u32>, Output = R>>(
         &self,
         rows: R,
@@ -205,7 +205,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         }
     }
 
-    /// Returns the steps along k of a tile, given the depth of a step in elements.
+    /// Returns the number of steps along k of a tile, given the depth of a step in elements.
     #[track_caller]
     pub(super) fn steps(&self, depth: u32) -> Val<'k, u32> {
         let steps = self.size[2].ceil_div(depth);
@@ -216,7 +216,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         }
     }
 
-    /// Returns the ring, with zeros where copies of fewer rows than a stage has do not write.
+    /// Returns the ring; if copies write fewer rows than a stage has, the other rows are zeros.
     #[track_caller]
     pub(super) fn prepared<Tiles: StageTiles<'k>, const STAGES: usize, const GROUPS: usize>(
         &self,
@@ -263,7 +263,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         }
     }
 
-    /// Returns the number of the product that row `row` of tiles belongs to, and the row within it; tiles have `height` rows.
+    /// Returns the number of the product to which row `row` of tiles belongs, and the row within this product; tiles have `height` rows.
     #[track_caller]
     fn within(&self, row: Val<'k, u32>, height: u32) -> (Val<'k, u32>, Val<'k, u32>) {
         match self.batches {
@@ -275,7 +275,7 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         }
     }
 
-    /// Returns the result that a row of tiles of `height` rows belongs to, and the row within it.
+    /// Returns the result to which a row of tiles of `height` rows belongs, and the row within this result.
     #[track_caller]
     pub(super) fn result(&self, row: TileRow<'k>, height: u32) -> (Gl<'k, D, Write>, Val<'k, u32>) {
         if let Some(rows) = row.rows {

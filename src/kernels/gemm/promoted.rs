@@ -8,10 +8,10 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`Gemm::block_scaled_kernel`] builds: `(a, lda, a_scales, b, ldb, b_scales, d, ldd, m, n, k)`. These
-/// are the parameters of [`GemmArgs`] and the scales of blocks of A and B.
+/// are the parameters of [`GemmArgs`], and the scales of the blocks of A and of B.
 pub type BlockScaledGemmArgs<T, D> = (In<T>, u32, In<f32>, In<T>, u32, In<f32>, Out<D>, u32, u32, u32, u32);
 
-/// The elements of a block of scales along k, and columns of B.
+/// The number of elements along k, and of columns of B, that share a scale.
 const BLOCK: u32 = 128;
 
 impl Gemm {
@@ -21,7 +21,7 @@ impl Gemm {
     ///
     /// # Errors
     /// Returns an error for targets other than sm_90a, types that are not 8-bit floats, orders other than A in rows and B in columns, tiles
-    /// other than 128×128 and 128×192, clusters, and `parts` other than 1.
+    /// other than 128×128 and 128×192, clusters, [`any_size`](Self::any_size), and `parts` other than 1.
     #[doc(alias = "CUBLASLT_MATMUL_DESC_FAST_ACCUM")]
     pub fn promoted_kernel<T, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
     where
@@ -50,7 +50,7 @@ impl Gemm {
     /// registers for these operands, so the kernel uses tiles of 128×128.
     ///
     /// # Errors
-    /// Returns the errors of [`promoted_kernel`](Self::promoted_kernel).
+    /// Returns the errors of [`promoted_kernel`](Self::promoted_kernel), except those for tiles.
     pub fn fused_promoted_kernel<T, D>(
         &self,
         epilogue: Epilogue,
@@ -78,13 +78,14 @@ impl Gemm {
         })
     }
 
-    /// Builds the kernel that multiplies block-scaled matrices of 8-bit floats: D = Σₛ rᵢₛ · cⱼₛ · (Aₛ·Bₛ)ᵢⱼ, where Aₛ and Bₛ are block s of
-    /// 128 elements along k, and rᵢₛ and cⱼₛ are the scales in `a_scales` and `b_scales`. `a_scales` contains one scale for each row and k
-    /// block of A, at `a_scales[s · m + i]`; `b_scales` contains one scale for each 128×128 block of B, at
-    /// `b_scales[(j / 128) · ⌈k / 128⌉ + s]` (as in [DeepSeek-V3](https://arxiv.org/abs/2412.19437)). Tiles are 128×128.
+    /// Builds the kernel that multiplies block-scaled matrices of 8-bit floats: D = Σₛ rᵢₛ · cⱼₛ · (Aₛ·Bₛ)ᵢⱼ, where Aₛ and Bₛ are the parts
+    /// of A and B with elements 128 · s to 128 · s + 127 along k, and rᵢₛ and cⱼₛ are the scales in `a_scales` and `b_scales`. `a_scales`
+    /// contains one scale for each row of each Aₛ, at `a_scales[s · m + i]`; `b_scales` contains one scale for each 128×128 block of B, at
+    /// `b_scales[(j / 128) · ⌈k / 128⌉ + s]` (as in [DeepSeek-V3](https://arxiv.org/abs/2412.19437)). The activation, if any, is applied to
+    /// the sum. The kernel uses tiles of 128×128.
     ///
     /// # Errors
-    /// Returns the errors of [`promoted_kernel`](Self::promoted_kernel).
+    /// Returns the errors of [`promoted_kernel`](Self::promoted_kernel), except those for tiles.
     #[doc(alias = "DeepGEMM")]
     pub fn block_scaled_kernel<T, D>(&self) -> Result<Kernel<BlockScaledGemmArgs<T, D>>, BuildError>
     where
@@ -110,7 +111,7 @@ impl Gemm {
         })
     }
 
-    /// Returns whether there is a kernel with promoted sums; otherwise rejects it.
+    /// Returns whether a kernel with promoted sums exists; otherwise rejects this one.
     fn check_promoted<T: TensorElement>(&self, k: Builder<'_>) -> bool {
         if let Err(why) = self.check_wgmma("promoted sums") {
             k.refuse(why);
@@ -139,13 +140,13 @@ impl Gemm {
 
 /// Scales of blocks of the operands.
 pub(super) struct BlockScales<'k> {
-    /// For each step along k, those of the rows of A.
+    /// For each step along k, the scales of the rows of A.
     pub(super) a: Gl<'k, f32, Read>,
-    /// For each 128 columns of B, those of the steps along k.
+    /// For each 128 columns of B, the scales of the steps along k.
     pub(super) b: Gl<'k, f32, Read>,
 }
 
-/// The scales of a step for the rows of a warp: those of A, and that of B.
+/// The scales of a step for the rows of a warp: one per row of A, and one for B.
 type StepScales<'k> = (ColVec<'k, f32, 1>, Val<'k, f32>);
 
 impl<'k> BlockScales<'k> {
@@ -155,8 +156,8 @@ impl<'k> BlockScales<'k> {
     }
 }
 
-/// Two warpgroups compute 64 rows each of a tile of 128×16·`N` elements. The product of every step, 128 elements deep, starts from zero and
-/// is added to the sums in registers, while the other warpgroup multiplies.
+/// Two warpgroups compute 64 rows each of a tile of 128×16·`N` elements. The product of each step, 128 elements deep, starts from zero;
+/// each warpgroup adds it to the sums in registers while the other warpgroup multiplies.
 #[rustfmt::skip]
 #[track_caller]
 pub(super) fn promoted<'k, T, D, const N: usize, const STAGES: usize, const W: usize>(

@@ -17,7 +17,7 @@ pub type RaggedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u3
 
 /// The groups of a launch.
 ///
-/// Rows of tiles are numbered such that group g begins at number ⌊offsets[g] / height⌋ + g. A group never has more tiles than numbers, so that
+/// Rows of tiles are numbered such that group g begins at number ⌊offsets[g] / height⌋ + g. A group never has more tiles than numbers, so
 /// the group of a number is found by bisection, without a table of tiles; at most one number per group has no tile.
 pub(super) struct RaggedGroups<'k> {
     pub(super) k: Builder<'k>,
@@ -66,10 +66,10 @@ impl<'k> RaggedGroups<'k> {
 }
 
 impl Gemm {
-    /// Builds the kernel of products with several B, as in a mixture of experts, whose groups of rows of A and D have any number of rows,
-    /// including 0: rows `offsets[g]..offsets[g + 1]` are multiplied by B number g. `offsets` is in device memory and must not decrease; rows
-    /// outside of all groups are not written. Threads store D, as with [`any_ldd`](Self::any_ldd), for which the sums of tiles of more than 128
-    /// columns leave too few registers, so the kernel uses tiles of 128×128 instead.
+    /// Builds the kernel that multiplies groups of rows of A by different matrices B, as in a mixture of experts, where a group may have
+    /// any number of rows, including 0: rows `offsets[g]..offsets[g + 1]` of A are multiplied by matrix g. `offsets` is in device memory
+    /// and must not decrease; rows of D outside all groups are not written. Threads store D, as with [`any_ldd`](Self::any_ldd). The sums
+    /// of tiles larger than 128×128 leave too few registers for these stores, so the kernel uses tiles of 128×128 instead.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel), and an error for A in columns, for clusters of several rows of tiles, and for `parts` other

@@ -10,9 +10,9 @@ use crate::{
 pub(super) struct Factors<'k, T: TensorElement> {
     pub(super) a: Gl<'k, T, Read>,
     pub(super) b: Gl<'k, T, Read>,
-    /// The second half of B, in a gated product, for which half of a stage's columns of B are.
+    /// In a gated product, the second half of B, which fills half of the columns of B in a stage.
     pub(super) up: Option<Gl<'k, T, Read>>,
-    /// The rows of a tile of A that are loaded, if not all; A is in rows then.
+    /// The number of rows of a tile of A that are loaded, if not all; A must be in rows.
     pub(super) rows: Option<u32>,
 }
 
@@ -31,8 +31,8 @@ pub(super) trait Stages<
 {
     type Tiles: StageTiles<'k>;
 
-    /// Fills a stage with the tiles for row `i` and column `j` of tiles of the result, and this step along k. Blocks of a cluster share
-    /// what they have in common.
+    /// Fills a stage with the tiles for row `i` and column `j` of tiles of the result, and this step along k. Blocks of a cluster share the
+    /// loads of common tiles.
     fn fill(
         stage: EmptyStage<'k, Self::Tiles>,
         factors: &Factors<'k, T>,
@@ -40,7 +40,7 @@ pub(super) trait Stages<
         at: [Val<'k, u32>; 3],
     ) -> FillingStage<'k, Self::Tiles>;
 
-    /// Adds the product of part `part` of a stage's A.
+    /// Adds the product of part `part` of A in a stage.
     fn multiply(
         sums: InFlight<'k, [Rt<'k, C, 1, N, Row>; H]>,
         tiles: &<Self::Tiles as StageTiles<'k>>::Filled,

@@ -12,8 +12,8 @@ pub use text::GemmTableError;
 /// The fastest kernels that `warpwright tune gemm` found on a GPU, one for each problem, with the conditions of the measurement.
 ///
 /// The text of a table consists of lines with the conditions of the measurement, a line with the names of the columns, and one line for
-/// each entry, as in the example. Parsing the text checks that [`Gemm`] supports the kernel of every entry, and that each problem has one
-/// entry:
+/// each entry, as in the example. Parsing the text checks that [`Gemm`] supports the kernel of every entry, and that no problem has more
+/// than one entry:
 ///
 /// ```
 /// use warpwright::{kernels::{GemmTable, MatrixOrder}, prelude::*};
@@ -36,13 +36,13 @@ pub use text::GemmTableError;
 #[doc(alias = "autotuner")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct GemmTable {
-    /// The GPU.
+    /// The kind of GPU on which the kernels were measured.
     pub gpu: GpuKind,
-    /// The version of the driver.
+    /// The CUDA version that the driver supports, such as `CUDA 13.0`.
     pub driver: String,
     /// The date of the measurement, such as `2026-11-23`.
     pub date: String,
-    /// The command line.
+    /// The command line of the measurement.
     pub command: String,
     /// The problems and their kernels.
     pub entries: Vec<GemmEntry>,
@@ -63,7 +63,7 @@ pub struct GemmEntry {
     pub micros: f64,
 }
 
-/// One table for each run of `tune`, each with problems of its own.
+/// One table for each run of `tune`; no two tables for the same GPU contain the same problem.
 static COMMITTED: LazyLock<[GemmTable; 14]> = LazyLock::new(|| {
     [
         include_str!("tables/h200.txt"),
@@ -90,8 +90,8 @@ impl GemmTable {
         &*COMMITTED
     }
 
-    /// Returns the kernel that multiplies an m×k matrix by a k×n matrix of `T` in the given orders, where `size` is `[m, n, k]`, with
-    /// results of `D`, if the table contains the problem.
+    /// Returns the table's kernel for the product of an m×k and a k×n matrix of `T` in the orders `a` and `b`, where `size` is `[m, n, k]`,
+    /// with results of `D`; `None` if the table does not contain this problem.
     pub fn get<T: Element, D: Element>(
         &self,
         a: MatrixOrder,

@@ -4,9 +4,9 @@ use std::fmt;
 
 use crate::ptx::{Features, Target};
 
-/// The part of a result that a warpgroup or a block computes at a time: rows × columns. On sm_90a, the two consumer warpgroups of a block take
-/// turns on tiles of up to 128×192, so that one stores while the other multiplies; the warpgroups of a block compute larger tiles together,
-/// which read less from the L2 cache. On other targets, a block computes a tile.
+/// The part of a result that a warpgroup or a block computes at a time: rows × columns. On sm_90a, the two consumer warpgroups of a block
+/// take turns on tiles of up to 128×192, so that one stores while the other multiplies; the warpgroups of a block compute larger tiles,
+/// which read less from the L2 cache, together. On other targets, a block computes a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GemmTile {
     /// 16×64, for results of at most 16 rows. The `wgmma`s take as long as those for 64 rows, but loads of A take less time.
@@ -63,7 +63,7 @@ impl GemmTile {
         Self::T256x192,
     ];
 
-    /// Returns the tiles for a target, from small to large.
+    /// Returns the tiles for a target, in ascending order of rows, then of columns.
     pub const fn for_target(target: Target) -> &'static [Self] {
         if target.features().contains(Features::WGMMA) {
             &[
@@ -113,7 +113,7 @@ impl GemmTile {
         u64::from(m.div_ceil(rows)) * u64::from(n.div_ceil(cols))
     }
 
-    /// Returns the supported numbers of blocks of a cluster that compute a tile together on sm_90a.
+    /// Returns the supported values of [`Gemm::parts`](super::Gemm::parts) on sm_90a.
     pub const fn parts(self) -> &'static [u32] {
         match self {
             Self::T16x64 | Self::T64x64 => &[1, 2],

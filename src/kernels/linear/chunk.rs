@@ -20,7 +20,7 @@ pub(super) struct Chunk<'a, 'k, T: TensorElement, const D: usize, const E: usize
     pub(super) weights: Option<&'a Filled<Sv<'k, f32, SUBTILES>>>,
 }
 
-/// Σ kⱼᵀ·vⱼ, each with the factor of its token at the last one, transposed: for 16 columns of V.
+/// The transpose of Σ kⱼᵀ·vⱼ for 16 columns of V, where each term has the decay factor of its token at the last token.
 pub(super) type Past<'k, const D: usize> = Rt<'k, f32, 1, D>;
 
 impl<'k, T, const D: usize, const E: usize, const P: usize> Chunk<'_, 'k, T, D, E, P>
@@ -28,7 +28,7 @@ where
     T: TensorElement + Product<T, f32> + Convert<f32>,
     f32: Convert<T>,
 {
-    /// Returns qᵢ·kⱼ for j ≤ i, with the factors of j at i, computed by all warps.
+    /// Returns qᵢ·kⱼ for j ≤ i, multiplied by the factors of tokens j at tokens i; all warps compute a part.
     #[track_caller]
     pub(super) fn scores(
         &self,
@@ -54,7 +54,7 @@ where
         scores.store_with(|all| all.subtile(row, part * P as u32).store(&products)).wait()
     }
 
-    /// Returns the results of each 16 tokens: those of the state before the chunk, and those of the tokens of the chunk.
+    /// Returns the results for each 16 tokens: the contributions of the state before the chunk and of the tokens of the chunk.
     #[track_caller]
     pub(super) fn sums(
         &self,

@@ -10,7 +10,7 @@ use crate::{
 /// token i, and the state before the chunk by 2^cᵢ.
 pub(super) struct Decays<'k> {
     k: Builder<'k>,
-    /// c, a copy for each warp, which it reads without waiting for others.
+    /// c, of which each warp has a copy, which it reads without waiting for other warps.
     logs: Filled<Sv<'k, f32, SUBTILES>>,
     /// c of the last token.
     last: Val<'k, f32>,
@@ -34,13 +34,13 @@ impl<'k> Decays<'k> {
         Self { k, last: sums.get(CHUNK - 1), logs: memory.store(&sums).wait() }
     }
 
-    /// Returns the memory, when all lanes have read it.
+    /// Returns the memory after all lanes have read it.
     #[track_caller]
     pub(super) fn release(self) -> Sv<'k, f32, SUBTILES> {
         self.logs.release()
     }
 
-    /// Returns the factors of the tokens of columns `col`… at those of rows `row`…, in tiles of this size.
+    /// Returns the factors of the tokens of columns at the tokens of rows, for tile (`row`, `col`) in units of this size.
     #[track_caller]
     pub(super) fn between<const P: usize>(&self, row: Val<'k, u32>, col: Val<'k, u32>) -> Rt<'k, f32, 1, P> {
         let (rows, cols): (ColVec<f32, 1>, RowVec<f32, P>) =
@@ -55,13 +55,13 @@ impl<'k> Decays<'k> {
         logs.exp2()
     }
 
-    /// Returns the factor of the state before the chunk at the last token.
+    /// Returns the factor of the state before the chunk at the last token of the chunk.
     #[track_caller]
     pub(super) fn of_all(&self) -> Val<'k, f32> {
         self.k.exp2(self.last)
     }
 
-    /// Returns the factors of 16 tokens at the last one.
+    /// Returns the factors of 16 tokens at the last token of the chunk.
     #[track_caller]
     pub(super) fn to_last(&self, subtile: u32) -> ColVec<'k, f32, 1, Col> {
         let logs: ColVec<f32, 1, Col> = self.logs.tile(subtile).load();

@@ -88,8 +88,8 @@ struct Inputs<'k, T> {
     strides: [[Val<'k, u32>; 3]; 4],
 }
 
-/// Emits the kernel for rows of `D` subtiles of Q and K, and `E` of V and O, of which each warp has one; `P` subtiles of columns of the
-/// products of queries and keys are computed by each.
+/// Emits the kernel for rows of `D` subtiles of Q and K, and of `E` subtiles of V and O, one for each warp. Each warp computes `P` columns
+/// of subtiles of the products of queries and keys.
 fn emit<'k, T, const D: usize, const E: usize, const P: usize>(k: Builder<'k>, inputs: Inputs<'k, T>)
 where
     T: TensorElement + Product<T, f32> + Convert<f32>,

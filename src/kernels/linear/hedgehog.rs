@@ -24,14 +24,14 @@ pub type HedgehogArgs<T> =
 /// - wᵢⱼ = β · φ(qᵢ)·φ(kⱼ) for older tokens, with the 128 features φ(x) = \[softmax(x·W), softmax(−x·W)\]. Queries and keys have separate
 ///   maps W for each head.
 ///
-/// The maximum is over the tokens of these two chunks. `scale` and α must be positive, and β must not be negative.
+/// The maximum is over the tokens j ≤ i of these two chunks. `scale` and α must be positive, and β must not be negative.
 ///
 /// Sums and softmax are f32. Features, weights relative to their sum, and the state, Σ φ(kⱼ)ᵀ·vⱼ over older tokens, are rounded to `T`
 /// before they are operands of an MMA.
 #[doc(alias = "LoLCATs")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hedgehog {
-    /// The head size of V and O: 64 or 128. With 128, two blocks share a head.
+    /// The head size of V and O: 64 or 128. With 128, each of two blocks computes half of the columns of a head.
     pub value_size: u32,
 }
 
@@ -47,7 +47,7 @@ const VALUES: usize = 4;
 /// The weights of the tokens of two chunks, in subtiles.
 const WINDOW: usize = 2 * SUBTILES;
 
-/// What the warps exchange: the weights of the chunk before and of this one, and the features of queries and of keys.
+/// The data that the warps exchange: the weights of the preceding chunk and of this one, and the features of queries and of keys.
 type Exchanged<'k, T> = St<'k, T, SUBTILES, { WINDOW + 2 * FEATURES }>;
 const OF_QUERIES: u32 = WINDOW as u32;
 const OF_KEYS: u32 = OF_QUERIES + FEATURES as u32;
@@ -197,7 +197,7 @@ fn halves() -> impl Iterator<Item = u32> {
     (0..FEATURES as u32).step_by(HALF)
 }
 
-/// Returns a map in shared memory, of which the warps copy rows.
+/// Copies a map to shared memory; each warp copies some of the rows.
 #[track_caller]
 fn shared_map<'k, T>(k: Builder<'k>, map: &Gl<'k, T, Read, 2>) -> Filled<St<'k, T, D, HALF>>
 where
@@ -238,7 +238,7 @@ where
     [softmax(&mapped * 1.0), softmax(-mapped)]
 }
 
-/// The queries of a warp, whose weights of the latest tokens are softmax.
+/// The queries of a warp, for which the weights of the latest tokens are a softmax.
 struct Window<'a, 'k, T: TensorElement> {
     k: Builder<'k>,
     q: &'a Rt<'k, T, 1, D>,
@@ -251,7 +251,7 @@ impl<'k, T> Window<'_, 'k, T>
 where
     T: TensorElement + Product<T, f32>,
 {
-    /// Returns the weights of the tokens of this chunk and of the one before it, which the first chunk does not have.
+    /// Returns the weights of the tokens of this chunk and of the preceding one; `has_before` is false for the first chunk.
     #[track_caller]
     fn weights(
         &self,
@@ -299,7 +299,7 @@ impl<'k> Past<'k> {
         Self { values: k.zeros(), features: [k.zeros(), k.zeros()] }
     }
 
-    /// Returns the weighted sums of values for each 16 queries.
+    /// Returns the weighted sums of the values for each 16 queries.
     #[track_caller]
     fn sums<T>(
         &self,

@@ -91,12 +91,12 @@ struct Inputs<'k, T> {
     y: Ptr<'k, T, Global, Write>,
     state: Ptr<'k, f32, Global, ReadWrite>,
     sizes: [Val<'k, u32>; 4],
-    /// Of X, B, C, Y and dt.
+    /// The strides of X, B, C, Y and dt.
     strides: [[Val<'k, u32>; 3]; 5],
 }
 
-/// Emits the kernel for rows of `D` subtiles of B and C, and `E` of X and Y, of which each warp has one; `P` subtiles of columns of the
-/// products of rows of C and B are computed by each.
+/// Emits the kernel for rows of `D` subtiles of B and C, and of `E` subtiles of X and Y, one for each warp. Each warp computes `P` columns
+/// of subtiles of the products of rows of C and B.
 fn emit<'k, T, const D: usize, const E: usize, const P: usize>(k: Builder<'k>, inputs: Inputs<'k, T>)
 where
     T: TensorElement + Product<T, f32> + Convert<f32>,

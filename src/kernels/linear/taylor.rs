@@ -14,13 +14,13 @@ use crate::{
 /// A kernel for causal attention whose weights are the second-order Taylor expansion of the exponential: oᵢ = Σ w(qᵢ·kⱼ / 4) · vⱼ over j ≤
 /// i with w(s) = 1 + s + s²/2, for head sizes of 16 (Q and K) and 64 (V and O).
 ///
-/// w(q·k / 4) = φ(q)·φ(k) with 1 + 16 + 16² features φ, so the keys before a chunk are represented by a state with that many rows. The last
-/// 16² rows are symmetric, and only 16 · 9 of them are stored. Sums are f32. Weights, features and the state are rounded to `T` before they
-/// are operands of an MMA.
+/// w(q·k / 4) = φ(q)·φ(k) with 1 + 16 + 16² features φ, so the keys before a chunk of 64 tokens are represented by a state with that many
+/// rows. Of the last 16² rows, those of the features (a, b) and (b, a) are equal, and only 16 · 9 rows are stored. Sums are f32. Weights,
+/// features and the state are rounded to `T` before they are operands of an MMA.
 #[doc(alias = "Based")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TaylorAttention {
-    /// Whether sums are divided by the sums of the weights, each of which is at least ½.
+    /// Whether sums are divided by the sums of the weights. Every weight is at least ½, so no divisor is 0.
     pub normalized: bool,
 }
 
@@ -68,7 +68,7 @@ impl TaylorAttention {
         T: Arithmetic + Product<T, f32> + Convert<f32>,
         f32: Convert<T>,
     {
-        // Each warp has 16 columns of V; one more has columns of ones, whose weighted sums are the divisors.
+        // Each warp has 16 columns of V; an additional warp has columns of ones, whose weighted sums are the divisors.
         let warps = VALUES as u32 + u32::from(self.normalized);
         k.block([32 * warps]);
         k.min_blocks(if self.normalized { 1 } else { 2 });
@@ -152,8 +152,8 @@ struct Past<'k> {
     quadratic: [Rt<'k, f32, 1, 1>; MASKS.len()],
 }
 
-/// (q·k)² is the sum over a and b of q_a·q_b · k_a·k_b. Each mask stands for 16 pairs (a, b): those of 0 are the squares, those of 1 occur as
-/// (b, a) too, and those of all others do not. No two have a pair in common.
+/// (q·k)² is the sum over a and b of q_a·q_b · k_a·k_b. Each mask stands for 16 pairs (a, b). The pairs of mask 0 are the squares; those of
+/// mask 1 also occur as (b, a); those of the other masks do not. No two masks have a pair in common.
 const MASKS: [u32; 9] = [0, 1, 2, 4, 6, 8, 10, 12, 14];
 
 /// Returns b of the pair (a, b): a ^ `mask`, or a ^ (`mask` + 1) for a with the highest bit of a mask from 2 on.

@@ -18,7 +18,8 @@ pub enum SimtTile {
     T128x64,
     /// 128×128 by 256 threads, each with 8×8 elements.
     T128x128,
-    /// 256×128 by 256 threads, each with 16×8 elements; for a divisor of 4 and targets with 160 KiB of shared memory per block.
+    /// 256×128 by 256 threads, each with 16×8 elements; for divisors that are multiples of 4, and targets with at least 160 KiB of shared
+    /// memory per block.
     T256x128,
 }
 
@@ -51,8 +52,8 @@ impl SimtTile {
         }
     }
 
-    /// Returns the estimated rate of multiply-adds of a multiprocessor, relative to that of the largest tile: smaller tiles load more operands per
-    /// multiply-add. That of 128×128 was measured on an H200.
+    /// Returns the estimated rate of multiply-adds of a multiprocessor, relative to that of the largest tile: smaller tiles load more
+    /// operands per multiply-add. The rate of 128×128 was measured on an H200.
     const fn rate(self) -> f64 {
         match self {
             Self::T256x128 => 1.0,
@@ -66,8 +67,8 @@ impl SimtTile {
 
 impl MatmulSimt {
     /// Returns the kernel that multiplies an m×k matrix by a k×n matrix, where `size` is `[m, n, k]`, on a device with `multiprocessors`
-    /// multiprocessors. Tiles are computed in rounds of one tile per multiprocessor; the kernel is the one whose rounds take the least
-    /// time.
+    /// multiprocessors. Tiles are computed in rounds of one tile per multiprocessor; a model estimates the time of a round, and the tile is
+    /// the one whose rounds take the least time.
     #[must_use]
     pub fn for_problem(target: Target, [m, n, k]: [u32; 3], multiprocessors: u32) -> Self {
         let divisor = pitch_divisor(n, k).min(4);

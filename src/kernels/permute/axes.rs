@@ -6,10 +6,10 @@ use super::{PermuteError, RANK};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Axes {
     pub(super) extents: [u32; RANK],
-    /// The strides in x of the first four axes, and in y of all.
+    /// The strides in x and in y.
     x_strides: [u64; RANK],
     y_strides: [u64; RANK],
-    /// Whether the rows are the last axis of y; otherwise, the columns are.
+    /// Whether the row axis is the last axis of y; otherwise, the column axis is.
     pub(super) transposes: bool,
 }
 
@@ -54,7 +54,7 @@ impl Axes {
         })
     }
 
-    /// Returns the strides of all axes but the one that is contiguous in x, and in y.
+    /// Returns the strides in x and in y of all axes except the one that is contiguous there.
     pub(super) fn strides(&self) -> Result<([u32; RANK - 1], [u32; RANK - 1]), PermuteError> {
         let narrow = |strides: [u64; RANK - 1]| {
             let mut narrowed = [0; RANK - 1];
@@ -70,7 +70,7 @@ impl Axes {
     }
 }
 
-/// Returns the axes in the order of y, without those of extent 1; axes that are adjacent in both tensors are one.
+/// Returns the axes in the order of y, without those of extent 1; axes that are adjacent in both tensors are merged.
 fn merged(extents: &[u32], order: &[usize]) -> Vec<Axis> {
     let strides = |extents: &mut dyn DoubleEndedIterator<Item = u32>| {
         let mut strides: Vec<u64> = Vec::new();

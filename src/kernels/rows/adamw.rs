@@ -15,8 +15,8 @@ pub type AdamWArgs<P, G> =
 /// A kernel for one step of AdamW (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", algorithm 2), in place:
 ///
 /// - mean = β₁ · mean + (1 − β₁) · g, and square = β₂ · square + (1 − β₂) · g²;
-/// - p = p − rate · decay · p − rate · (mean / c₁) / (√(square / c₂) + ε), where the corrections in step t are c₁ = 1 − β₁ᵗ and c₂ = 1 −
-///   β₂ᵗ.
+/// - p = p − rate · decay · p − rate · (mean / c₁) / (√(square / c₂) + ε), where the arguments `correction1` and `correction2` of step t
+///   are c₁ = 1 − β₁ᵗ and c₂ = 1 − β₂ᵗ.
 ///
 /// Arithmetic is f32, and p is rounded once. The elements of a contiguous tensor may be divided into rows of any length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,7 +26,8 @@ pub struct AdamW {
 }
 
 impl AdamW {
-    /// Returns the kernel for rows of the given `sizes`; see [`RowTiling::for_elements`].
+    /// Returns the kernel for rows of the given `sizes`; see [`RowTiling::for_elements`]. If the rows are not aligned, it accesses one
+    /// element at a time.
     #[must_use]
     pub fn for_rows(target: Target, sizes: &[u32]) -> Self {
         let tiling = match RowTiling::for_elements(target, 4, sizes) {

@@ -18,8 +18,9 @@ pub type CrossEntropyBackwardArgs<X> = (In<X>, u32, In<i32>, In<f32>, In<f32>, O
 
 /// Kernels that compute the loss of each row of logits, ln Σₖ e^xₖ − x_target, and its gradient.
 ///
-/// `logs` receives the log-sum-exp of each row, from which the gradient is computed: dxⱼ = (e^(xⱼ − log) − [j = target]) · dloss. Rows
-/// whose target is `ignored` have loss 0 and gradient 0. If any other target is not the index of a column, the loss is NaN.
+/// `logs` receives the logarithm of the sum of exponentials of each row, from which the gradient is computed: dxⱼ = (e^(xⱼ − log) − [j =
+/// target]) · dloss. Rows whose target is `ignored` have loss 0 and gradient 0. If another target is not the index of a column, the loss of
+/// its row is NaN.
 ///
 /// Rows may have any length; each row is read once, in parts, with a running maximum.
 #[doc(alias = "nll_loss")]
@@ -32,7 +33,8 @@ pub struct CrossEntropy {
 }
 
 impl CrossEntropy {
-    /// Returns the kernels for logits of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_rows`].
+    /// Returns the kernels for logits of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_reductions`] for the loss and
+    /// [`RowTiling::for_elements`] for the gradient.
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let tiling = RowTiling::for_reductions(target, bytes, sizes);
@@ -73,7 +75,8 @@ impl CrossEntropy {
         )
     }
 
-    /// Builds the kernel that computes the gradient.
+    /// Builds the kernel that computes the gradient. For bf16 and sizes that are multiples of 8, it is named
+    /// `cross_entropy_backward_bf16_any_by8`.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel).

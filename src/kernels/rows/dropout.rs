@@ -62,7 +62,7 @@ impl Dropout {
     }
 }
 
-/// Which elements are kept.
+/// The elements that are kept.
 #[derive(Clone, Copy)]
 pub(super) struct Mask<'k> {
     rule: DropoutRule<'k>,

@@ -14,13 +14,13 @@ const VECTOR: usize = 4;
 pub type GatherArgs<X> = (In<X>, u32, In<i32>, Out<X>, u32, u32, u32, u32);
 
 /// The arguments of the kernel that [`Embedding::add_kernel`] builds: `(x, ldx, indices, table, ldt, rows, m, n)`, where x is m×n, there
-/// are m indices, and the table is `rows`×n.
+/// are m indices, and the table is `rows`×n. The row pitches are `ldx` and `ldt`, in elements.
 pub type ScatterAddArgs<X> = (In<X>, u32, In<i32>, InOut<f32>, u32, u32, u32, u32);
 
 /// Kernels that select rows of a table (y = table\[indices\]) and that compute the gradient of this selection (table\[indices\] += x).
 ///
-/// An index that does not refer to a row of the table selects zeros and does not change the table. Sums are f32. If an index occurs more
-/// than once, the order of its additions, and therefore the last bits of its sums, are not specified.
+/// An index that does not refer to a row of the table selects zeros, and its row of x is not added. Sums are f32. If an index occurs more
+/// than once, the order of the additions to its row, and therefore the last bits of the sums, are not specified.
 #[doc(alias = "index_select")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Embedding {
@@ -78,7 +78,7 @@ impl Embedding {
                 let exists = row.at.lt(m);
                 let index = row.element(indices).load().cast::<u32>();
                 let x = row.load(&row.of(x, ldx), part, 0.0);
-                // Aligned groups of f32 are added at once.
+                // Aligned groups of f32 are added in one instruction.
                 let vectors = target.features().contains(Features::HOPPER) && !self.tiling.unaligned;
                 let together = if vectors && self.tiling.adjacent >= VECTOR as u32 { VECTOR } else { 1 };
                 let ldt = ldt.multiple_of(together as u32);

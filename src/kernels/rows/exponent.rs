@@ -11,7 +11,7 @@ use crate::{
 #[derive(Clone, Copy)]
 pub(super) struct Exponent<'k> {
     pub(super) k: Builder<'k>,
-    /// Of powers of 2.
+    /// The factor of x in powers of 2.
     pub(super) scale: Val<'k, f32>,
 }
 
@@ -34,7 +34,7 @@ impl<'k> Total<'k> {
         [self.max, self.sum]
     }
 
-    /// Returns what exponentials are relative to.
+    /// Returns the number to which exponentials are relative.
     #[track_caller]
     pub(super) fn base(self) -> Val<'k, f32> {
         base(self.max)
@@ -57,7 +57,7 @@ impl<'k> Exponent<'k> {
         (terms, Total { sum, ..maximum })
     }
 
-    /// Returns the sum of both, relative to the greater maximum.
+    /// Returns the sum of both totals, relative to the greater maximum.
     #[track_caller]
     fn combined(self, a: Total<'k>, b: Total<'k>) -> Total<'k> {
         let both = Total { max: a.max.max(b.max), ..a };

@@ -32,7 +32,7 @@ pub enum PointwiseFunction {
     #[doc(alias = "swish")]
     #[doc(alias = "SwiGLU")]
     Silu,
-    /// x · Φ(x), where Φ is the cumulative distribution function of the normal distribution.
+    /// x · Φ(x), where Φ is the cumulative distribution function of the standard normal distribution.
     #[doc(alias = "GeGLU")]
     Gelu,
     /// x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))).
@@ -93,7 +93,7 @@ impl PointwiseFunction {
     }
 }
 
-/// A function of an element and the corresponding one of another matrix.
+/// A function of an element and the corresponding element of another matrix.
 type OfTwo<'f> = dyn for<'k> Fn(Builder<'k>, Val<'k, f32>, Val<'k, f32>) -> Val<'k, f32> + 'f;
 
 /// Kernels that apply a function f to each element: y = f(x), the gate y = f(x) · u, the sum y = f(x) + u, and the gradients of the first
@@ -110,7 +110,7 @@ pub struct Pointwise {
 }
 
 impl Pointwise {
-    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_elements`].
+    /// Returns the kernels for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_elements`].
     #[must_use]
     pub fn for_rows(function: PointwiseFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: RowTiling::for_elements(target, bytes, sizes), function }
@@ -164,7 +164,8 @@ impl Pointwise {
         self.of_two(target, form, &|k, x, u| self.function.of(k, x) * u)
     }
 
-    /// Builds the kernel that computes y = f(x) + u. For sums of bf16, it is named `identity_plus_bf16_any_by8`.
+    /// Builds the kernel that computes y = f(x) + u. For sums of bf16 and sizes that are multiples of 8, it is named
+    /// `identity_plus_bf16_any_by8`.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel).
@@ -207,8 +208,8 @@ impl Pointwise {
         )
     }
 
-    /// Builds the kernel whose elements are `of` those of two matrices; it has this form of the function's name, these parameters, and computes
-    /// this formula.
+    /// Builds the kernel that applies `of` to the elements of two matrices, with the suffix `form` of the function's name, these parameters
+    /// and this formula.
     #[track_caller]
     fn of_two<X, Y>(
         &self,

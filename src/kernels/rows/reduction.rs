@@ -17,9 +17,9 @@ pub enum Reduction {
     Sum,
     /// The sum, divided by the number of elements.
     Mean,
-    /// The maximum; NaN if any element is NaN.
+    /// The maximum; NaN if any element is NaN, and −∞ for no elements.
     Max,
-    /// The minimum; NaN if any element is NaN.
+    /// The minimum; NaN if any element is NaN, and ∞ for no elements.
     Min,
     /// √(Σ x²).
     #[doc(alias = "L2 norm")]
@@ -46,13 +46,13 @@ impl Reduction {
         }
     }
 
-    /// Returns what is combined.
+    /// Returns the term of an element that is combined.
     #[track_caller]
     pub(super) fn term(self, x: Val<'_, f32>) -> Val<'_, f32> {
         if self == Self::Norm { x * x } else { x }
     }
 
-    /// Returns how two results are combined.
+    /// Returns the function that combines two results.
     pub(super) fn combine<'k>(self) -> impl Fn(Val<'k, f32>, Val<'k, f32>) -> Val<'k, f32> {
         move |a, b| match self {
             Self::Sum | Self::Mean | Self::Norm => a + b,
@@ -61,7 +61,7 @@ impl Reduction {
         }
     }
 
-    /// Returns the result of `count` elements from what was combined.
+    /// Returns the result for `count` elements from their combined terms.
     #[track_caller]
     pub(super) fn result<'k>(self, k: Builder<'k>, total: Val<'k, f32>, count: Val<'k, u32>) -> Val<'k, f32> {
         match self {
@@ -82,8 +82,7 @@ pub struct RowReduction {
 }
 
 impl RowReduction {
-    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; rows that do not fit in the registers of a block are
-    /// read in parts.
+    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_reductions`].
     #[must_use]
     pub fn for_rows(function: Reduction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: RowTiling::for_reductions(target, bytes, sizes), function }
@@ -93,7 +92,7 @@ impl RowReduction {
     /// `row_sum_bf16_8192_by8`.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling.
+    /// Returns an error for an invalid tiling, and for clusters on targets older than sm_90.
     pub fn kernel<X: Convert<f32>>(&self, target: Target) -> Result<Kernel<RowReductionArgs<X>>, BuildError> {
         let name = self.function.name();
         let signature = format!("row_{name}_{}_{}(x, ldx, y, m, n)", X::NAME, self.tiling);

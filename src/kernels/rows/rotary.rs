@@ -27,14 +27,14 @@ pub enum RotaryPairs {
 /// A kernel that rotates `half` pairs (a, b) of each row by the angles for the row's position: (a · cos − b · sin, b · cos + a · sin). The
 /// elements after the first 2 · `half` are copied.
 ///
-/// The position of row i is `positions[i / heads]`; its cosines and sines are a row of the tables. Rows without a position, and rows whose
-/// position is not in the tables, are set to zero. Arithmetic is f32, and results are rounded once.
+/// The position of row i is `positions[i / heads]`; its cosines and sines are a row of the tables. In rows without a position, and in rows
+/// whose position is not in the tables, the pairs become zero. Arithmetic is f32, and results are rounded once.
 #[doc(alias = "RoPE")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rotary {
     /// The number of threads per row, a power of two up to 32.
     pub threads: u32,
-    /// The number of adjacent elements that a thread accesses together; must divide `half` and all row pitches.
+    /// The number of adjacent elements that a thread accesses together. It must divide `half`, n and all row pitches.
     pub adjacent: u32,
     /// The pairs of elements that are rotated together.
     pub pairs: RotaryPairs,
@@ -44,12 +44,12 @@ pub struct Rotary {
 
 /// The threads of a block.
 const THREADS: u32 = 256;
-/// The rows that a thread processes: usually heads of the same token, which have their angles in common.
+/// The rows that a thread processes: usually heads of the same token, which share angles.
 const ROWS: u32 = 4;
 
 impl Rotary {
-    /// Returns the kernel for elements of `bytes` bytes. `sizes` contains half the number of rotated elements, the length of rows and all
-    /// row pitches, or divisors of these.
+    /// Returns the kernel for elements of `bytes` bytes. `sizes` contains `half`, the length of rows and all row pitches, or divisors of
+    /// these.
     #[must_use]
     pub fn for_rows(pairs: RotaryPairs, bytes: u32, sizes: &[u32]) -> Self {
         let widest = (16 / bytes).clamp(1, 8);
@@ -89,7 +89,7 @@ impl Rotary {
                 let thread = k.block([THREADS]).thread();
                 // Without a minimum, ptxas limits registers to 128 for rows of f32, and spills.
                 k.min_blocks(1);
-                // Half of the elements have a thread each.
+                // There is a thread for each pair of groups.
                 let of_row = (n.into_dim()).ceil_div(2 * threads * self.adjacent);
                 let teams = THREADS / threads;
                 k.grid([m.into_dim().ceil_div(teams * ROWS), of_row]);
@@ -129,7 +129,7 @@ impl Rotary {
                         }
                     }
                 });
-                // The others are up to twice as many as there are threads.
+                // There are up to two other groups per thread.
                 let all = k.nctaid_y() * threads;
                 for copied in [group + groups * 2, group + groups * 2 + all] {
                     k.if_(copied.lt(n / self.adjacent), || {

@@ -19,13 +19,13 @@ pub type SampleArgs<X> = (In<X>, u32, Out<i32>, u32, u32, f32, u32, f32, u64, u6
 
 /// A kernel that draws one column of each row with the probabilities softmax(x / `temperature`).
 ///
-/// Columns are ordered by descending element; columns of equal elements are in ascending order. A column may be drawn if fewer than `top_k`
-/// columns precede it and the total probability of these columns is less than `top_p`; the first column may always be drawn. With `top_k` =
-/// `u32::MAX` and `top_p` = 1, all columns may be drawn. Probabilities are those of the softmax of the whole row.
+/// Columns are in descending order of their elements; columns of equal elements are in ascending order. A column may be drawn if fewer than
+/// `top_k` columns precede it and the total probability of these columns is less than `top_p`; the first column may always be drawn. With
+/// `top_k` = `u32::MAX` and `top_p` = 1, all columns may be drawn. Probabilities are those of the softmax of the whole row.
 ///
-/// If the temperature is 0, negative or NaN, the column of the largest element is chosen, as by [`TopK`](super::TopK); if the row contains
-/// NaN, this is the column of the first NaN. The same applies to rows whose softmax is undefined because they contain NaN or +∞, or only
-/// −∞. The result for a row without elements is −1.
+/// If the temperature is 0, negative or NaN, the result is the column of the largest element in the order of [`TopK`](super::TopK); if the
+/// row contains NaN, this is the column of the first NaN. The same applies to rows whose softmax is undefined because they contain NaN or
+/// +∞, or only −∞. The result for a row without elements is −1.
 ///
 /// The results depend only on the elements, the arguments and the tiling. Random numbers are those of
 /// [Philox4x32-10](crate::ptx::Builder::philox4x32) for the key `seed` and the counters (row, group, `offset`), low words first. Launches
@@ -181,12 +181,12 @@ struct Drawn<'k> {
     exists: Val<'k, bool>,
 }
 
-/// The winner of a race so far, and the maximum of all elements, NaN if one is.
+/// The winner of a race so far, and the maximum of all elements, which is NaN if any element is NaN.
 #[derive(Clone, Copy)]
 struct Winner<'k> {
     /// The largest element of the group; the smallest number if all are −∞.
     base: Val<'k, f32>,
-    /// The logarithm of the quotient of the sum of exponentials relative to `base`, and the group's random number.
+    /// The base-2 logarithm of S / E, where S is the sum of exponentials relative to `base`, and E the random number of the group.
     score: Val<'k, f32>,
     group: Val<'k, u32>,
     maximum: Val<'k, f32>,
@@ -206,7 +206,7 @@ impl<'k> Winner<'k> {
         [self.base, self.score, self.group.bits(), self.maximum]
     }
 
-    /// Returns the winner of both. The differences are those of the exchanged winners with other signs, so that all threads agree.
+    /// Returns the winner of the two. If the two are exchanged, the differences only change their signs, so all threads agree.
     #[track_caller]
     fn against(self, other: Self, scale: Val<'k, f32>) -> Self {
         let (ahead, behind) = ((self.base - other.base) * scale, other.score - self.score);
@@ -221,12 +221,12 @@ impl<'k> Winner<'k> {
 }
 
 impl<'k, X: Convert<f32>> Race<'_, 'k, X> {
-    /// Runs races until a column is drawn that may be.
+    /// Runs races until the drawn column is one that may be drawn.
     #[track_caller]
     fn drawn(&self, top_k: Val<'k, u32>, top_p: Val<'k, f32>) -> Drawn<'k> {
         let (k, row) = (self.k, self.row);
         let round = k.var::<u32>(0);
-        // Only what precedes this element takes part.
+        // Only elements that precede this one take part.
         let limit = (k.var::<f32>(f32::NEG_INFINITY), k.var::<u32>(u32::MAX));
         let exists = k.var::<u32>(0);
         let is_restricted = top_k.ne(u32::MAX) | top_p.lt(1.0);
@@ -303,7 +303,7 @@ impl<'k, X: Convert<f32>> Race<'_, 'k, X> {
         self.k.philox4x32([self.row.at, round * groups + group, low, high], self.seed)
     }
 
-    /// Draws an element of the winning group; the group's thread does so for all other threads.
+    /// Draws an element of the winning group; the thread that owns the group draws for all threads.
     #[track_caller]
     fn of_group(&self, winner: Winner<'k>, round: Val<'k, u32>, before: Place<'k>) -> Place<'k> {
         let (k, row) = (self.k, self.row);
@@ -315,7 +315,7 @@ impl<'k, X: Convert<f32>> Race<'_, 'k, X> {
             let total = terms.registers().iter().fold(Val::from(0.0), |sum, &term| sum + term);
             let [_, random, ..] = self.random(winner.group, round);
             let threshold = (random >> 8).cast::<f32>() * (1.0 / TWO_24) * total;
-            // The last one that the sum of those ahead of it does not exceed.
+            // The last element for which the sum of the preceding terms does not exceed the threshold.
             let mut sum = Val::from(0.0);
             for ((col, &x), &term) in columns(&x, part).zip(x.registers()).zip(terms.registers()) {
                 let is_reached = sum.le(threshold) & term.gt(0.0);
@@ -333,7 +333,8 @@ impl<'k, X: Convert<f32>> Race<'_, 'k, X> {
         Place { x, col: col.bits() }
     }
 
-    /// Returns the sum of all exponentials, that of the elements that precede the one that was drawn, and the number of these.
+    /// Returns the sum of all exponentials, the sum of the exponentials of the elements that precede the drawn element, and the number of
+    /// these elements.
     #[track_caller]
     fn preceding(&self, maximum: Val<'k, f32>, drawn: Place<'k>) -> [Val<'k, f32>; 3] {
         let row = self.row;
@@ -353,10 +354,10 @@ impl<'k, X: Convert<f32>> Race<'_, 'k, X> {
 
 const TWO_24: f32 = (1u32 << 24) as f32;
 const TWO_32: f32 = (1u64 << 32) as f32;
-/// Below, logarithms of 1 − u are computed as a series.
+/// Below this u, logarithms of 1 − u are computed as a series.
 const SMALL: f32 = 1.0 / 64.0;
 
-/// Returns a random number of the exponential distribution with mean 1, −ln(1 − u), whose relative error is small for small ones, too.
+/// Returns a random number of the exponential distribution with mean 1, −ln(1 − u), whose relative error is small for small numbers, too.
 #[track_caller]
 fn exponential<'k>(k: Builder<'k>, random: Val<'k, u32>) -> Val<'k, f32> {
     // In the middle of 2³² intervals, so that neither is 0.

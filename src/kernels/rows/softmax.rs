@@ -29,8 +29,8 @@ pub type LengthsSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, In<
 /// Kernels that compute y = softmax(`scale` · x) along rows, or its natural logarithm. `scale`, the reciprocal of a temperature, must be
 /// positive.
 ///
-/// With a mask, the columns that a row does not see count as −∞, so their y is 0, or −∞ as a logarithm. This also applies to rows that see
-/// no columns. As in PyTorch, a row whose visible columns contain NaN or +∞, or only −∞, becomes NaN.
+/// With a mask, the columns that a row does not see count as −∞, so their y is 0, or −∞ as a logarithm. This also applies to all elements
+/// of a row that sees no columns. As in PyTorch, a row whose visible columns contain NaN or +∞, or only −∞, becomes NaN.
 ///
 /// Exponentials and sums are f32. The rows, `n` elements long and `ldx` and `ldy` apart, must fit the [tiling](RowTiling), which a launch
 /// checks.

@@ -15,7 +15,7 @@ pub type SoftmaxBackwardArgs<Y, X> = (In<Y>, u32, In<Y>, u32, Out<X>, u32, u32, 
 /// A kernel that computes the gradient of y = softmax(`scale` · x) from y: dx = `scale` · y · (dy − Σ dy · y), or, for the logarithm, dx =
 /// `scale` · (dy − e^y · Σ dy).
 ///
-/// For masked elements, whose y is 0, or −∞ as a logarithm, dx is 0 if dy is 0.
+/// Masked elements of softmax, whose y is 0, have dx = 0; masked elements of its logarithm, whose y is −∞, have dx = `scale` · dy.
 #[doc(alias = "log_softmax")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SoftmaxBackward {

@@ -12,8 +12,8 @@ pub(super) struct Team<'k> {
     tiling: RowTiling,
     /// Whether the blocks of the cluster are known to have started, so that their shared memory exists.
     started: Cell<bool>,
-    /// Whether reductions are repeated in a loop. Each of them then begins as soon as the blocks of the cluster have read the results of the
-    /// preceding one, which they report when they have done so.
+    /// Whether reductions are repeated in a loop. Each reduction then begins as soon as all blocks of the cluster have reported that they
+    /// have read the results of the preceding one.
     repeats: Cell<bool>,
 }
 

@@ -17,8 +17,8 @@ pub type TopKArgs<X> = (In<X>, u32, Out<X>, Out<i32>, u32, u32, u32);
 /// fewer than `count` elements, the remaining values are NaN, and the remaining indices are −1.
 ///
 /// Rows of any length are read once, in parts. Elements that are not less than the smallest of the `count` largest so far are collected in
-/// shared memory; when its slots, two per thread, are full, the elements are sorted. If n elements are in random order, about `count` · ln
-/// n of them are collected; in the worst case, a row in ascending order, all of them are.
+/// shared memory; when the slots, two per thread, are full, the elements are sorted, and all but the largest `count` are discarded. If n
+/// elements are in random order, about `count` · ln n of them are collected; in the worst case, a row in ascending order, all of them are.
 #[doc(alias = "topk")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TopK {

@@ -143,9 +143,9 @@ impl<'k> RowBlock<'k> {
 #[derive(Clone, Copy)]
 pub(super) struct Workspace<'k> {
     heads: Val<'k, u32>,
-    /// The heads of all batches; of packed sequences, those of one sequence.
+    /// The number of heads of all batches; for packed sequences, of one sequence.
     all: Val<'k, u32>,
-    /// The blocks of [`PADDING`] rows of a head; of packed sequences, those of all sequences.
+    /// The number of blocks of [`PADDING`] rows of a head; for packed sequences, of all sequences.
     blocks: Val<'k, u32>,
     is_packed: bool,
 }
@@ -154,18 +154,18 @@ pub(super) struct Workspace<'k> {
 #[derive(Clone, Copy)]
 pub(super) struct Part<'k> {
     head: Val<'k, u32>,
-    /// The first block of the sequence; `None` if it is that of the head.
+    /// The first block of the sequence; `None` if this is the first block of the head.
     first: Option<Val<'k, u32>>,
 }
 
 impl<'k> Part<'k> {
-    /// Returns the rows from those of the sequence on.
+    /// Returns `rows` from the first element of the sequence on.
     #[track_caller]
     fn of_rows<A>(self, rows: &Gl<'k, f32, A>) -> Gl<'k, f32, A> {
         self.first.map_or_else(|| rows.clone(), |first| rows.skip(0, first * PADDING))
     }
 
-    /// Returns the two rows: what is added to exponents, and δ.
+    /// Returns the two rows: the numbers that are added to exponents, and δ.
     #[track_caller]
     pub(super) fn rows<A>(self, rows: &Gl<'k, f32, A>) -> [Gl<'k, f32, A, 1>; 2] {
         let rows = self.of_rows(rows);
@@ -185,8 +185,8 @@ impl<'k> Workspace<'k> {
         Self { heads, all, blocks, is_packed }
     }
 
-    /// Returns the part of a head. That of sequence `number` of packed sequences starts in block first query / [`PADDING`] + `number`, so
-    /// every sequence has at least one block, and enough for its queries, before the next one starts.
+    /// Returns the part of a head. For packed sequences, the part of sequence `number` starts in block first query / [`PADDING`] +
+    /// `number`, so every sequence has at least one block, and enough blocks for its queries, before the part of the next sequence starts.
     #[track_caller]
     pub(super) fn part(self, sequence: Sequence<'k>, head: Val<'k, u32>) -> Part<'k> {
         let Sequence { number, first_query, .. } = sequence;
@@ -197,7 +197,7 @@ impl<'k> Workspace<'k> {
         }
     }
 
-    /// Returns two rows for each head: what is added to exponents, and δ.
+    /// Returns two rows for each head: the numbers that are added to exponents, and δ.
     #[track_caller]
     pub(super) fn rows<A>(self, k: Builder<'k>, rows: Ptr<'k, f32, Global, A>) -> Gl<'k, f32, A> {
         k.global(rows, row_major(self.all * 2, self.blocks * PADDING))

@@ -19,8 +19,8 @@ pub(super) type Outputs<'k, T> = ([Ptr<'k, T, Global, Write>; 2], [[Val<'k, u32>
 /// Emits the kernel for rows of `D` subtiles.
 ///
 /// A resident block computes tiles of 128 keys, 64 per warpgroup, in steps of `M` subtiles of queries, of all heads that share the keys.
-/// Rows of the products in registers are keys, so that P and dS are left operands without leaving the registers; for dQ, of which each
-/// warpgroup computes `Q` columns of subtiles or 64 rows, dS passes through shared memory.
+/// Rows of the products in registers are keys, so that P and dS are left operands without leaving the registers; dS passes through shared
+/// memory for dQ, of which each warpgroup computes `Q` columns of subtiles or 64 rows.
 pub(super) fn keys<'k, T, S, const D: usize, const M: usize, const Q: usize, const STAGES: usize>(
     k: Builder<'k>,
     inputs: Inputs<'k, T>,

@@ -13,9 +13,9 @@ use crate::{
 
 /// The arguments of the kernel that [`AttentionBackward::packed_rows_kernel`] builds:
 /// `(o, d_o, lse, rows, sums, [query_starts, key_starts], [sequences, kv_heads, group, queries, keys], [longest_queries, longest_keys],
-/// strides)`. The lengths of `rows` and `sums` are those that [`AttentionBackward::packed_workspace`] returns. Starts and sizes are those of
-/// [`PackedAttentionArgs`](super::super::PackedAttentionArgs); no sequence may have more than `longest_queries` queries or `longest_keys` keys.
-/// `strides` contains the strides of O and dO between heads and between rows.
+/// strides)`. [`AttentionBackward::packed_workspace`] returns the lengths of `rows` and `sums`. Starts and sizes are those of
+/// [`PackedAttentionArgs`](super::super::PackedAttentionArgs); no sequence may have more than `longest_queries` queries or `longest_keys`
+/// keys. `strides` contains the strides of O and dO between heads and between rows.
 pub type PackedAttentionRowsArgs<T> =
     (In<T>, In<T>, In<f32>, Out<f32>, Out<f32>, [In<u32>; 2], [u32; 5], [u32; 2], [[u32; 2]; 2]);
 
@@ -102,8 +102,7 @@ impl AttentionBackward {
     }
 
     /// Builds the variant of [`keys_kernel`](Self::keys_kernel) for packed sequences. For bf16, a head size of 128 and a causal mask, it is
-    /// named `attention_backward_bf16_128_causal_packed`. Dropout is not
-    /// supported.
+    /// named `attention_backward_bf16_128_causal_packed`. Dropout is not supported.
     ///
     /// # Errors
     /// Returns the errors of [`keys_kernel`](Self::keys_kernel), and an error for dropout.

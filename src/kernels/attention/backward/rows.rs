@@ -17,8 +17,8 @@ pub(super) type Outputs<'k> = (Ptr<'k, f32, Global, Write>, Option<Ptr<'k, f32, 
 
 /// Emits the kernel for rows of `D` subtiles. A warp processes 16 rows.
 ///
-/// The first number of a row is −lse·log₂ e, so that P = 2^(`scale`·log₂ e · s + number); of rows without keys, and of those past the last
-/// one, it is −∞, so that P = 0.
+/// The first number of a row is −lse·log₂ e, so that P = 2^(`scale`·log₂ e · s + number); for rows without keys and rows past the last one,
+/// it is −∞, so that P = 0.
 pub(super) fn rows<'k, T, const D: usize>(
     k: Builder<'k>,
     (factors, lse): Inputs<'k, T>,

@@ -49,7 +49,7 @@ pub(super) struct VisibleFrom<'k> {
 }
 
 impl<'k> VisibleFrom<'k> {
-    /// Returns the first query that attends to a key, of those at the key's position or after it.
+    /// Returns the first query that attends to a key, if the start of a window is ignored.
     #[track_caller]
     fn first(self, key: Val<'k, u32>) -> Val<'k, u32> {
         let Visible { mask, queries, keys, .. } = self.visible;

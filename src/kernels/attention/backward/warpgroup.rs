@@ -23,7 +23,7 @@ pub(super) const N: usize = 4 * C;
 /// The keys of a tile.
 pub(super) const KEYS: u32 = 16 * N as u32;
 
-/// `M` subtiles of rows of Q and of dO, each with a number for each row: what is added to exponents, and δ.
+/// `M` subtiles of rows of Q and of dO, and two numbers for each row: the number that is added to exponents, and δ.
 pub(super) type QueryTiles<'k, T, const M: usize, const D: usize> =
     (St<'k, T, M, D>, Sv<'k, f32, M>, St<'k, T, M, D>, Sv<'k, f32, M>);
 pub(super) type QueryRing<'k, T, const M: usize, const D: usize, const STAGES: usize> =

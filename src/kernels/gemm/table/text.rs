@@ -22,7 +22,7 @@ pub struct GemmTableError {
 /// The line between the fields of a table and its entries.
 const COLUMNS: &str = "T D A B m n k tile cluster parts group µs";
 
-/// The types of operands of [`Gemm`], their sizes in bytes, and the types of their results.
+/// The operand types of [`Gemm`], their sizes in bytes, and their result types.
 const TYPES: [(&str, u32, &[&str]); 7] = [
     (bf16::NAME, bf16::SIZE, OF_FLOATS),
     (f16::NAME, f16::SIZE, OF_FLOATS),
@@ -167,7 +167,7 @@ fn listed<'t>(names: impl IntoIterator<Item = &'t str>) -> String {
     names.into_iter().collect::<Vec<_>>().join(", ")
 }
 
-/// Parses a number from 1.
+/// Parses a positive integer.
 fn number(text: &str) -> Result<u32, String> {
     text.parse().ok().filter(|&number| number > 0).ok_or_else(|| expected("a number from 1", text))
 }
