@@ -102,17 +102,23 @@ impl Dim {
 
     /// Returns the expression in human-readable form, with `names` as the names of the parameters.
     pub fn expression(&self, names: &[String]) -> String {
+        self.expression_with(&|i| names.get(i).cloned().unwrap_or_default())
+    }
+
+    /// Returns the expression, where `name(i)` is the name of parameter `i`.
+    fn expression_with(&self, name: &impl Fn(usize) -> String) -> String {
+        let text = |dim: &Self| dim.expression_with(name);
         match self {
             Self::Const(n) => n.to_string(),
-            Self::Param(i) => names.get(*i).cloned().unwrap_or_default(),
-            Self::CeilDiv(a, n) => format!("({} + {}) / {n}", a.expression(names), n.saturating_sub(1)),
-            Self::RoundDown(a, n) => format!("({}) / {n} * {n}", a.expression(names)),
-            Self::Sum(a, b) => format!("{} + {}", a.expression(names), b.expression(names)),
-            Self::Product(a, b) => format!("({}) * ({})", a.expression(names), b.expression(names)),
-            Self::Min(a, b) => format!("min({}, {})", a.expression(names), b.expression(names)),
-            Self::Max(a, b) => format!("max({}, {})", a.expression(names), b.expression(names)),
+            Self::Param(i) => name(*i),
+            Self::CeilDiv(a, n) => format!("({} + {}) / {n}", text(a), n.saturating_sub(1)),
+            Self::RoundDown(a, n) => format!("({}) / {n} * {n}", text(a)),
+            Self::Sum(a, b) => format!("{} + {}", text(a), text(b)),
+            Self::Product(a, b) => format!("({}) * ({})", text(a), text(b)),
+            Self::Min(a, b) => format!("min({}, {})", text(a), text(b)),
+            Self::Max(a, b) => format!("max({}, {})", text(a), text(b)),
             Self::Multiprocessors => "multiprocessors".into(),
-            Self::U32(a) => a.expression(names),
+            Self::U32(a) => text(a),
             Self::Unknown => String::new(),
         }
     }
@@ -142,8 +148,7 @@ impl From<u32> for Dim {
 
 impl fmt::Display for Dim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<String> = (0..16).map(|i| format!("p{i}")).collect();
-        f.write_str(&self.expression(&names))
+        f.write_str(&self.expression_with(&|i| format!("p{i}")))
     }
 }
 

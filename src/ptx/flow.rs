@@ -231,7 +231,13 @@ impl<'k> Builder<'k> {
     #[doc(alias = "ret")]
     #[track_caller]
     pub fn return_(self) {
-        self.emit(format_args!("ret"), &[]);
+        self.leave("ret");
+    }
+
+    /// Emits an instruction that ends the thread.
+    #[track_caller]
+    pub(super) fn leave(self, mnemonic: &str) {
+        self.emit(format_args!("{mnemonic}"), &[]);
         let at = self.here();
         let mut body = self.body();
         let divergence = body.uniform.leave_kernel(at);

@@ -216,22 +216,11 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub fn block<const N: usize>(self, threads: [u32; N]) -> Block<'k> {
         let shape = fill(threads, 1);
-        let total: u64 = shape.iter().map(|&n| u64::from(n)).product();
-        if total == 0 || total > 1024 || N > 3 {
-            self.fail(BuildErrorKind::BadShape { what: "threads of a block", found: total, most: 1024 });
-        }
-        let before = self.body().entry.block;
+        self.check_threads::<N>(shape);
+        let Entry { block: before, max_block: most, .. } = self.body().entry;
         self.check_redeclared("the block", before.as_ref(), &shape);
+        self.check_most(shape, most);
         let mut body = self.body();
-        if let Some(most) = body.entry.max_block.filter(|most| (0..3).any(|axis| shape[axis] > most[axis])) {
-            drop(body);
-            self.fail(BuildErrorKind::Redeclared {
-                what: "the block",
-                before: format!("at most {most:?}"),
-                found: format!("{shape:?}"),
-            });
-            body = self.body();
-        }
         body.entry.block = Some(shape);
         body.uniform.declare_block(shape);
         drop(body);
@@ -258,9 +247,34 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub fn max_block<const N: usize>(self, threads: [u32; N]) {
         let shape = fill(threads, 1);
-        let before = self.body().entry.max_block;
+        self.check_threads::<N>(shape);
+        let Entry { block, max_block: before, .. } = self.body().entry;
         self.check_redeclared("the largest block", before.as_ref(), &shape);
+        if let Some(block) = block {
+            self.check_most(block, Some(shape));
+        }
         self.body().entry.max_block = Some(shape);
+    }
+
+    /// Checks the number of threads and of dimensions of a block.
+    #[track_caller]
+    fn check_threads<const N: usize>(self, shape: [u32; 3]) {
+        let total: u64 = shape.iter().map(|&n| u64::from(n)).product();
+        if total == 0 || total > 1024 || N > 3 {
+            self.fail(BuildErrorKind::BadShape { what: "threads of a block", found: total, most: 1024 });
+        }
+    }
+
+    /// Checks a block against the largest one.
+    #[track_caller]
+    fn check_most(self, block: [u32; 3], most: Option<[u32; 3]>) {
+        if let Some(most) = most.filter(|most| (0..3).any(|axis| block[axis] > most[axis])) {
+            self.fail(BuildErrorKind::Redeclared {
+                what: "the block",
+                before: format!("at most {most:?}"),
+                found: format!("{block:?}"),
+            });
+        }
     }
 
     /// Declares the minimum number of resident blocks per multiprocessor, `.minnctapersm`. ptxas limits the number of registers

@@ -244,6 +244,14 @@ fn wrong_copies_are_refused() {
         }),
         "`cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes` has no `add` of f32"
     );
+    let built = Kernel::<(TensorMap<InOut<f32>>,)>::build("k(x)", Target::SM_90, |k, (x,)| {
+        x.reduce(ReduceOp::Xor, k.shared_aligned(64, 128), [0], Hints::default());
+        x.reduce(ReduceOp::Min, k.shared_aligned(64, 128), [0], Hints::default());
+    });
+    assert_eq!(
+        built.expect_err("it is refused").kind().to_string(),
+        "`cp.reduce.async.bulk.tensor.1d.global.shared::cta` has no `min` of f32"
+    );
     assert_eq!(
         refused(&|k, _| k.shared_tensor_map().rank(6)),
         "tensor map: expected 1 to 5 dimensions, found 6"

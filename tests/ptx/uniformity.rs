@@ -89,7 +89,9 @@ fn levels_follow_from_operands() {
             (k.shfl_bfly(t, 1).uniformity(), Uniformity::NONE),
             (k.vote_any(t.eq(0), FULL_MASK).uniformity(), Uniformity::WARP),
             (k.redux_add(t, FULL_MASK).uniformity(), Uniformity::WARP),
+            (k.elect(FULL_MASK).0.uniformity(), Uniformity::WARP),
             (k.elect(FULL_MASK).1.uniformity(), Uniformity::NONE),
+            (k.elect(t).0.uniformity(), Uniformity::NONE),
             (k.sync_threads_or(t.eq(0)).uniformity(), Block),
             (k.warp().rank().uniformity(), Uniformity::WARP),
             (k.warps::<2>().rank().uniformity(), Threads(64)),
@@ -200,6 +202,14 @@ fn every_kind_of_condition() {
     let kernel = build(|k, _, _, n| {
         line.set(line!() + 1);
         k.return_if((k.ctaid_x() * 128 + k.tid_x()).ge(n));
+        k.sync_threads();
+    });
+    refused(kernel, line.get() + 1, (ConditionKind::Return, line.get()), Uniformity::Block);
+
+    let kernel = build(|k, _, _, _| {
+        let first = k.tid_x().eq(0);
+        line.set(line!() + 1);
+        k.when(first, || k.exit());
         k.sync_threads();
     });
     refused(kernel, line.get() + 1, (ConditionKind::Return, line.get()), Uniformity::Block);

@@ -482,6 +482,15 @@ fn shapes_are_not_declared_again() {
     );
     assert!(
         again(|k| {
+            k.block([64]);
+            k.max_block([32]);
+        })
+        .contains("expected the block to be declared once")
+    );
+    assert!(again(|k| k.max_block([32, 33])).contains("threads of a block: expected 1 to 1024"));
+    assert!(again(|k| k.max_block([0])).contains("threads of a block: expected 1 to 1024"));
+    assert!(
+        again(|k| {
             k.max_block([32]);
             k.max_block([64]);
         })

@@ -11,7 +11,7 @@ impl<'k> Builder<'k> {
     /// Ends the thread.
     #[track_caller]
     pub fn exit(self) {
-        self.emit(format_args!("exit"), &[]);
+        self.leave("exit");
     }
 
     /// Aborts the kernel with an error that the host receives.

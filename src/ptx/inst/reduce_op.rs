@@ -23,6 +23,9 @@ pub enum ReduceOp {
     Xor,
 }
 
+/// The bulk reduction of an array.
+pub(super) const BULK_REDUCTION: &str = "cp.reduce.async.bulk.global.shared::cta.bulk_group";
+
 impl ReduceOp {
     /// All operations.
     pub const ALL: [Self; 8] =
@@ -42,23 +45,43 @@ impl ReduceOp {
         }
     }
 
-    /// Returns `instruction` with the operation on elements of type `T`; if it does not exist, records an error.
-    #[track_caller]
-    pub(super) fn checked<T: Element>(self, k: Builder<'_>, instruction: &str) -> Option<String> {
+    /// Returns the operation on elements of type `T`, as a suffix of an instruction.
+    fn of<T: Element>(self) -> String {
         let name = self.name();
-        let operation = match (self, T::NAME) {
+        match (self, T::NAME) {
             (Self::And | Self::Or | Self::Xor, _) => format!("{name}.b{}", 8 * T::SIZE),
             // In two's complement, the sum has the same bits; `.s64` does not exist.
             (Self::Add, "i64") => "add.u64".into(),
             (Self::Add, "f16" | "bf16") => format!("add.noftz.{}", T::NAME),
             (_, "f16" | "bf16") => format!("{name}.{}", T::NAME),
             _ => format!("{name}.{}", T::MEM),
-        };
-        let mnemonic = format!("{instruction}.{operation}");
+        }
+    }
+
+    /// Returns `instruction` with the operation on elements of type `T`; if it does not exist, records an error.
+    #[track_caller]
+    pub(super) fn checked<T: Element>(self, k: Builder<'_>, instruction: &str) -> Option<String> {
+        let mnemonic = format!("{instruction}.{}", self.of::<T>());
         if table::find(&mnemonic).is_none() {
-            k.refuse(format!("`{instruction}` has no `{name}` of {}", T::NAME));
+            self.refuse::<T>(k, instruction);
             return None;
         }
         Some(mnemonic)
+    }
+
+    /// Returns whether `instruction`, a reduction through a tensor map, combines elements of type `T`, as bulk reductions do; if not, records
+    /// an error.
+    #[track_caller]
+    pub(super) fn check_tensor<T: Element>(self, k: Builder<'_>, instruction: &str) -> bool {
+        let exists = table::find(&format!("{BULK_REDUCTION}.{}", self.of::<T>())).is_some();
+        if !exists {
+            self.refuse::<T>(k, instruction);
+        }
+        exists
+    }
+
+    #[track_caller]
+    fn refuse<T: Element>(self, k: Builder<'_>, instruction: &str) {
+        k.refuse(format!("`{instruction}` has no `{}` of {}", self.name(), T::NAME));
     }
 }

@@ -460,7 +460,7 @@ impl Tracker {
             ResultRule::Grid => Known::at(Uniformity::Grid),
             ResultRule::Barrier => Known::at(self.barrier_group(rule, sources)),
             ResultRule::Operands(operation) => self.compute(operation, sources),
-            ResultRule::Elect => Known::at(Uniformity::WARP),
+            ResultRule::Elect => self.elected(sources),
             ResultRule::Warp => self.reduced(sources),
             ResultRule::Shuffle { from_lane } => self.shuffled(sources, from_lane),
         };
@@ -510,6 +510,12 @@ impl Tracker {
         if all.level.covers(Uniformity::WARP) {
             return all;
         }
+        let mask = sources.last().map_or(Known::VARIES, |mask| self.operand(mask));
+        Self::in_warp(mask)
+    }
+
+    /// Returns the uniformity of the elected lane of a mask, the only operand.
+    fn elected(&mut self, sources: &[Operand<'_>]) -> Known {
         let mask = sources.last().map_or(Known::VARIES, |mask| self.operand(mask));
         Self::in_warp(mask)
     }

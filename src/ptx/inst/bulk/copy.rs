@@ -2,7 +2,10 @@
 #![allow(unsafe_code, reason = "declares obligations; nothing unsafe is done here")]
 
 use super::{
-    super::{mbarrier::Mbarrier, reduce_op::ReduceOp},
+    super::{
+        mbarrier::Mbarrier,
+        reduce_op::{BULK_REDUCTION, ReduceOp},
+    },
     Hints,
 };
 use crate::ptx::{
@@ -151,7 +154,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
         hints: Hints<'k>,
     ) {
         let (_, policy) = hints.suffixes();
-        let instruction = format!("cp.reduce.async.bulk.global.shared::cta.bulk_group{policy}");
+        let instruction = format!("{BULK_REDUCTION}{policy}");
         if let Some(mnemonic) = op.checked::<T>(self.kernel(), &instruction) {
             self.emit_bulk(&mnemonic, from, bytes.into(), hints);
         }
@@ -182,8 +185,7 @@ impl<'k, T: Element, W: Writable> CheckedPtr<'k, T, Global, W> {
     #[track_caller]
     pub(crate) fn reduce_bulk_out<R: Readable>(self, op: ReduceOp, from: Ptr<'k, T, Shared, R>, bytes: u32) {
         let k = self.kernel();
-        let instruction = "cp.reduce.async.bulk.global.shared::cta.bulk_group";
-        if let Some(mnemonic) = op.checked::<T>(k, instruction) {
+        if let Some(mnemonic) = op.checked::<T>(k, BULK_REDUCTION) {
             check(self.pointer(), from, bytes.into());
             let operands = [self.pointer().operand(), from.operand(), Val::from(bytes).operand(k)];
             k.if_(self.condition(), || k.emit(format_args!("{mnemonic}"), &operands));

@@ -242,13 +242,12 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
                 format_args!("cp.async.bulk.tensor.{rank}d.global.shared::cta.{mode}.bulk_group{policy}"),
                 &operands,
             ),
-            Some(op) => k.emit(
-                format_args!(
-                    "cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.{}.{mode}.bulk_group{policy}",
-                    op.name()
-                ),
-                &operands,
-            ),
+            Some(op) => {
+                let instruction = format!("cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta");
+                if op.check_tensor::<T>(k, &instruction) {
+                    k.emit(format_args!("{instruction}.{}.{mode}.bulk_group{policy}", op.name()), &operands);
+                }
+            }
         }
     }
 }
