@@ -19,7 +19,7 @@ use super::{
 ///
 /// `O` is the type of the results: `()`, one result, or a tuple.
 #[derive(Debug)]
-#[must_use = "nothing is written before `emit`"]
+#[must_use = "the line is only emitted by `emit`"]
 pub struct Raw<'k, O = ()> {
     k: Builder<'k>,
     at: &'static Location<'static>,
@@ -279,7 +279,9 @@ impl<'k, O> Raw<'k, O> {
                 Piece::Text(literal) => text.push_str(literal),
                 Piece::Hole(hole) => {
                     let bound = self.bindings.iter().position(|b| b.hole == hole);
-                    let index = bound.ok_or_else(|| format!("nothing is bound to the hole `{{{hole}}}`"))?;
+                    let index = bound.ok_or_else(|| {
+                        format!("expected a value for the placeholder `{{{hole}}}`, found none")
+                    })?;
                     let operand = &self.bindings[index].operand;
                     let _ = write!(text, "{}", operand.text);
                     registers.extend_from_slice(&operand.registers);
@@ -288,7 +290,7 @@ impl<'k, O> Raw<'k, O> {
             }
         }
         match self.bindings.iter().zip(used).find(|(_, used)| !used) {
-            Some((binding, _)) => Err(format!("it has no hole `{{{}}}`", binding.hole)),
+            Some((binding, _)) => Err(format!("expected a placeholder `{{{}}}`, found none", binding.hole)),
             None => Ok((text, registers)),
         }
     }
@@ -347,7 +349,7 @@ fn statements(text: &str) -> impl Iterator<Item = &str> {
 /// Returns the error in the structure of a piece of PTX that is emitted with or without a guard.
 pub(crate) fn shape_problem(text: &str, guarded: bool) -> Option<String> {
     if let Some(bad) = text.chars().find(|c| !c.is_ascii()) {
-        return Some(format!("PTX takes ASCII alone, even in comments, and it has `{bad}`"));
+        return Some(format!("expected only ASCII characters, also in comments, found `{bad}`"));
     }
     let code = |line: &str| line.split("//").next().unwrap_or_default().trim().to_string();
     let last = text.lines().rev().map(code).find(|line| !line.is_empty()).unwrap_or_default();

@@ -129,7 +129,7 @@ impl<T: Element, S: VariableSpace> Variable<T, S> {
                 "variable `{name}`: expected at least 1 element, found none"
             ))),
             _ if bytes > most => Some(BuildErrorKind::Refused(format!(
-                "variable `{name}` has {bytes} bytes, but a module has at most {most} of `{space}`"
+                "variable `{name}`: expected at most {most} bytes of `{space}` in a module, found {bytes}"
             ))),
             _ => None,
         }

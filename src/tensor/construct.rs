@@ -133,7 +133,7 @@ impl<'k> Builder<'k> {
         let modes = vec![ExtentMode { size, stride: Dim::Const(1) }];
         self.promise_extent("tensor_with_layout", pointer, modes, u64::MAX);
         if layout.stride().leaves().any(|&stride| stride < 0) {
-            self.refuse(format!("the tensor {layout} has elements before its start"));
+            self.refuse(format!("expected strides of at least 0, found the tensor {layout}"));
         }
         Tensor::of(pointer, in_elements(layout), Swizzle::NONE)
     }
@@ -153,14 +153,16 @@ impl<'k> Builder<'k> {
         let align = shared.alignment();
         let SharedLayout { mut layout, swizzle } = shared;
         if layout.size() > MOST_SHARED || layout.cosize() > MOST_SHARED {
-            self.refuse(format!("the shared tensor {layout} has more than {MOST_SHARED} elements"));
+            self.refuse(format!(
+                "expected at most {MOST_SHARED} elements in a shared tensor, found {layout}"
+            ));
             layout = Layout::concat([]);
         }
         if let Some(aliases) = aliases(&layout) {
             self.refuse(aliases);
         }
         if layout.stride().leaves().any(|&stride| stride < 0) {
-            self.refuse(format!("the shared tensor {layout} has elements before its start"));
+            self.refuse(format!("expected strides of at least 0, found the shared tensor {layout}"));
         }
         if swizzle.bits() > 0 && (1 << swizzle.base()) < i64::from(T::SIZE) {
             self.refuse(format!("{swizzle} splits elements of {} bytes", T::SIZE));

@@ -138,7 +138,10 @@ pub(super) fn transfer<'k, T: TensorElement>(
     let (to, from) = (dst.count(), src.count());
     if to != from || to > MOST_ELEMENTS {
         k.refuse(if to == from {
-            format!("{} of {to} elements by one thread: slice the tensors first", how.what)
+            format!(
+                "{}: expected at most {MOST_ELEMENTS} elements for one thread, found {to}: slice the tensors first",
+                how.what
+            )
         } else {
             format!("{}: expected the same number of elements on both sides, found {from} and {to}", how.what)
         });

@@ -98,7 +98,10 @@ impl<'k, S: TensorSpace, T: TensorElement, A: Writable> WriteElements<'k, T> for
 pub(super) fn each<'k, T: TensorElement>(of: &impl Elements<'k, T>, what: &str) -> Range<i64> {
     if of.len() > MOST_ELEMENTS {
         of.in_kernel()
-            .refuse(format!("{what} of {} elements by one thread: slice the tensor first", of.len()));
+            .refuse(format!(
+                "{what}: expected at most {MOST_ELEMENTS} elements for one thread, found {}: slice the tensor first",
+                of.len()
+            ));
         return 0..0;
     }
     0..of.len()

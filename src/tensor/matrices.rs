@@ -78,9 +78,9 @@ fn each_matrix(
         }
         Ok((registers, memory)) => {
             k.refuse(format!(
-                "the registers hold matrices for {} instructions, memory has those of {}",
-                registers.len(),
-                memory.len()
+                "expected the matrices of {} instructions in registers, as in memory, found those of {}",
+                memory.len(),
+                registers.len()
             ));
         }
         Err(error) => k.refuse(error.to_string()),

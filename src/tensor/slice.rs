@@ -119,7 +119,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
             {
                 let modes = self.rank();
                 self.kernel().refuse(format!(
-                    "a tile of {tile} along mode {mode}, whose extent the launch decides: at most {most} in a tensor of {modes} modes"
+                    "expected at most {most} elements in a tile along mode {mode} of {modes}, whose extent a launch determines, found {tile}"
                 ));
             }
         }

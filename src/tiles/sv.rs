@@ -304,10 +304,11 @@ impl<'k, T: TensorElement> Line<'k, T> {
         let found = self.whole.size().unsigned_abs();
         let end = self.at.as_constant().map_or(1, |at| u64::from(at) + 1) * u64::from(length);
         if end > found || !found.is_multiple_of(length.into()) {
-            let what = if end > found { "reaches past the end of" } else { "does not divide" };
-            self.whole.kernel().refuse(format!(
-                "a register vector of {length} elements {what} {found} elements in shared memory"
-            ));
+            self.whole.kernel().refuse(if end > found {
+                format!("expected a shared vector of at least {end} elements, found {found}")
+            } else {
+                format!("expected a shared vector of a multiple of {length} elements, found {found}")
+            });
             return self.whole.clone();
         }
         if u64::from(length) == found {

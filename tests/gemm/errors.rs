@@ -37,7 +37,7 @@ fn integers_have_no_gelu() {
     let gemm =
         Gemm { b: MatrixOrder::Col, activation: Some(Activation::GeluTanh), ..Gemm::new(GemmTile::T64x64) };
     let found = refusal::<i8, i32, i32>(&gemm);
-    assert!(found.contains("expected a function of i32, found gelu_tanh"), "{found}");
+    assert!(found.contains("expected an activation of i32, found gelu_tanh"), "{found}");
 }
 
 #[test]

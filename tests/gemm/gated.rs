@@ -68,5 +68,5 @@ fn gates_without_wgmma() {
 fn other_tiles_are_rejected() {
     let found = Gemm::new(GemmTile::T128x192).gated_kernel::<bf16, f32, bf16>();
     let found = found.expect_err("it is rejected").to_string();
-    assert!(found.contains("expected whole tiles of 64×128 or 128×128"), "{found}");
+    assert!(found.contains("expected whole tiles of 64x128 or 128x128"), "{found}");
 }

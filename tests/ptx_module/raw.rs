@@ -120,9 +120,12 @@ fn problem(write: impl for<'k> FnOnce(Builder<'k>, Val<'k, u32>)) -> String {
 fn holes_and_bindings_must_match() {
     assert_eq!(
         problem(|k, x| unsafe { k.raw("add.u32 {d}, {d}, 1;") }.input("x", x).emit()),
-        "nothing is bound to the hole `{d}`"
+        "expected a value for the placeholder `{d}`, found none"
     );
-    assert_eq!(problem(|k, x| unsafe { k.raw("membar.gl;") }.input("x", x).emit()), "it has no hole `{x}`");
+    assert_eq!(
+        problem(|k, x| unsafe { k.raw("membar.gl;") }.input("x", x).emit()),
+        "expected a placeholder `{x}`, found none"
+    );
     assert_eq!(
         problem(|k, x| unsafe { k.raw("prefetch.global.L1 [{x}];") }.input("x", x).input("x", x).emit()),
         "`x` is bound twice"

@@ -116,7 +116,7 @@ fn what_no_module_takes() {
     });
     assert_eq!(
         kind.to_string(),
-        "variable `big` has 65544 bytes, but a module has at most 65536 of `.const`"
+        "variable `big`: expected at most 65536 bytes of `.const` in a module, found 65544"
     );
 
     let kind = refused::<()>(|k, ()| {

@@ -235,7 +235,7 @@ fn tensors_of_four_modes_whose_extents_the_launch_decides() {
         }
         assert_eq!(
             refusal(build((8, 1 << 16, 2, 1))),
-            "a tile of 65536 along mode 1, whose extent the launch decides: at most 32768 in a tensor of 4 modes"
+            "expected at most 32768 elements in a tile along mode 1 of 4, whose extent a launch determines, found 65536"
         );
     }
 }

@@ -368,10 +368,7 @@ fn parts_divide_a_shared_vector() {
         let part = k.zeros::<Rv<f32, 2>>();
         let _ = k.shared_tile::<Sv<f32, 3>>().store_with(|v| v.tile(k.warp()).store(&part)).wait();
     });
-    assert!(
-        text.contains("a register vector of 32 elements does not divide 48 elements in shared memory"),
-        "{text}"
-    );
+    assert!(text.contains("expected a shared vector of a multiple of 32 elements, found 48"), "{text}");
 }
 
 #[test]

@@ -39,7 +39,7 @@ impl Gemm {
         }
         if let Some(function) = activation.filter(|&function| problem.epilogue.is_none() && !C::has(function))
         {
-            return k.refuse(format!("expected a function of {}, found {function}", C::NAME));
+            return k.refuse(format!("expected an activation of {}, found {function}", C::NAME));
         }
         D::emit(self, &problem);
     }
@@ -192,7 +192,7 @@ impl Gemm {
                         ($a, $b, T128x128, 1) => gated::<$stages, T, C, D, 8, 8, 4, K, 2, 6, W>(problem),
                     )*
                     (_, _, tile, parts) => problem.k.refuse(format!(
-                        "expected whole tiles of 64×128 or 128×128 for a gated product, found {tile} in {parts} parts"
+                        "expected whole tiles of 64x128 or 128x128 for a gated product, found {tile} in {parts} parts"
                     )),
                 }
             };

@@ -86,7 +86,7 @@ impl Gemm {
                 parameters;
             k.describe(format!("D = sum of partial products ({}), D m×n in rows ({})", C::NAME, D::NAME));
             if let Some(function) = self.activation.filter(|&function| !is_fused && !C::has(function)) {
-                return k.refuse(format!("expected a function of {}, found {function}", C::NAME));
+                return k.refuse(format!("expected an activation of {}, found {function}", C::NAME));
             }
             k.block([32 * WARPS]);
             k.grid((n.tiles(16 * COLS as u32 * WARPS), m.tiles(16)));

@@ -28,7 +28,7 @@ impl AtomicSpace for SharedCluster {
 impl AtomicSpace for Generic {}
 
 /// An element type that supports atomic addition.
-#[diagnostic::on_unimplemented(message = "memory cannot add to `{Self}` atomically")]
+#[diagnostic::on_unimplemented(message = "there is no atomic addition to `{Self}`")]
 pub trait AtomicAdd: Element {
     /// The operation and the type, such as `".add.u32"`.
     #[doc(hidden)]
@@ -176,7 +176,7 @@ impl<'k, T: Element, S: AtomicSpace> Atomic<'k, T, S> {
     #[doc(alias = "atom.exch")]
     #[track_caller]
     pub fn exchange(self, value: impl Into<Val<'k, T::Reg>>) -> Val<'k, T::Reg> {
-        const { assert!(T::SIZE == 4 || T::SIZE == 8, "memory exchanges 32 or 64 bits") };
+        const { assert!(T::SIZE == 4 || T::SIZE == 8, "expected a type of 32 or 64 bits for an atomic exchange") };
         self.emit(format_args!(".exch.b{}", 8 * T::SIZE), &[value.into()])
     }
 
@@ -189,7 +189,12 @@ impl<'k, T: Element, S: AtomicSpace> Atomic<'k, T, S> {
         expected: impl Into<Val<'k, T::Reg>>,
         value: impl Into<Val<'k, T::Reg>>,
     ) -> Val<'k, T::Reg> {
-        const { assert!(T::SIZE == 2 || T::SIZE == 4 || T::SIZE == 8, "memory compares 16, 32 or 64 bits") };
+        const {
+            assert!(
+                T::SIZE == 2 || T::SIZE == 4 || T::SIZE == 8,
+                "expected a type of 16, 32 or 64 bits for an atomic compare-and-swap"
+            )
+        };
         self.emit(format_args!(".cas.b{}", 8 * T::SIZE), &[expected.into(), value.into()])
     }
 }

@@ -66,9 +66,7 @@ impl<'k> Hints<'k> {
     #[track_caller]
     fn without_multicast(&self, k: Builder<'k>) {
         if self.multicast.is_some() {
-            k.refuse(
-                "expected no multicast for a copy that does not write to shared memory, found one".into(),
-            );
+            k.refuse("expected no multicast for a copy that does not write to shared memory".into());
         }
     }
 }

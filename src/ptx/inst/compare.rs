@@ -229,7 +229,7 @@ impl<'k, T: Number> Val<'k, T> {
     #[doc(alias = "setp")]
     #[track_caller]
     pub fn compare(self, comparison: Comparison, other: impl Into<Self>) -> Val<'k, bool> {
-        const { assert!(!is_pair(T::PTX), "pairs have no order: use `compare_each`") };
+        const { assert!(!is_pair(T::PTX), "expected a single number, found a packed pair: use `compare_each`") };
         let other = other.into();
         match operands(self, other) {
             Known(a, b) => comparison.holds(a.fold_compare(b)).into(),

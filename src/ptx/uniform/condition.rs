@@ -28,7 +28,7 @@ impl fmt::Display for ConditionKind {
         f.write_str(match self {
             Self::If => "the branch",
             Self::When => "the guard",
-            Self::Steps => "the loop",
+            Self::Steps => "the number of iterations of the loop",
             Self::Break => "the exit of the loop",
             Self::Continue => "the `continue`",
             Self::Return => "the return",
