@@ -5,7 +5,7 @@ use crate::c::{Entry, call};
 use crate::code::Code;
 use crate::report;
 
-/// Reports a function that the runtime library does not implement.
+/// Reports a function that the runtime library, cuBLAS or cuRAND does not implement.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn warpwrightUnsupported(name: Text) {
     if let Ok(name) = name.get() {
