@@ -31,6 +31,7 @@ mod pool;
 mod proc_address;
 mod process;
 mod stream;
+mod stream_value;
 mod tensor_map;
 mod transfer;
 mod virtual_memory;
@@ -139,6 +140,7 @@ fn all() -> impl Iterator<Item = &'static Entry> {
         proc_address::ENTRIES,
         process::ENTRIES,
         stream::ENTRIES,
+        stream_value::ENTRIES,
         tensor_map::ENTRIES,
         transfer::ENTRIES,
         virtual_memory::ENTRIES,

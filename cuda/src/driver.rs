@@ -23,5 +23,6 @@ pub(crate) mod pool;
 pub(crate) mod races;
 pub(crate) mod registry;
 pub(crate) mod stream;
+pub(crate) mod stream_value;
 pub(crate) mod tensor_map;
 pub(crate) mod virtual_memory;

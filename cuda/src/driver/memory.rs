@@ -305,6 +305,14 @@ pub(crate) fn unknown(address: u64) -> Code {
     Code::INVALID_VALUE
 }
 
+/// Returns the error of an access by an operation to memory that was freed after the operation was queued.
+pub(crate) fn accessed<T>(origin: &Origin, result: Result<T, MemoryError>) -> Fallible<T> {
+    result.map_err(|error| {
+        report_freed(&error, origin);
+        Code::ILLEGAL_ADDRESS
+    })
+}
+
 /// Reports an access to memory that was freed.
 pub(crate) fn report_freed(error: &MemoryError, origin: &Origin) {
     let message = format!("use after free: {error}");
