@@ -6,6 +6,7 @@
 #![allow(unsafe_code, non_snake_case, reason = "C functions under their names in `cuda.h`")]
 
 mod absent;
+mod advice;
 mod array;
 mod batch;
 mod capture;
@@ -118,6 +119,7 @@ use entries;
 /// Returns all functions. Functions that are not implemented come last, so that implemented forms are preferred.
 fn all() -> impl Iterator<Item = &'static Entry> {
     let tables: &[&[Entry]] = &[
+        advice::ENTRIES,
         array::ENTRIES,
         batch::ENTRIES,
         capture::ENTRIES,

@@ -1,5 +1,6 @@
 //! The driver in safe code: devices, contexts, streams, events, memory, modules, launches.
 
+pub(crate) mod advice;
 pub(crate) mod array;
 pub(crate) mod attributes;
 pub(crate) mod capture;

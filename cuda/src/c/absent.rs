@@ -222,8 +222,6 @@ absent! {
     cuMemPoolExportToShareableHandle
     cuMemPoolImportFromShareableHandle
     cuMemPoolImportPointer
-    cuMemRangeGetAttribute
-    cuMemRangeGetAttributes
     cuMemcpy2D
     cuMemcpy2DAsync
     cuMemcpy2DUnaligned
@@ -286,14 +284,10 @@ absent! {
     cuStreamGetDevResource
     cuStreamGetDevResource_ptsz
     cuStreamGetGreenCtx
-    cuSurfObjectGetResourceDesc
     cuSurfRefGetArray
     cuSurfRefSetArray
     cuTensorMapEncodeIm2colWide
     cuTensorMapSetAllocationClass
-    cuTexObjectGetResourceDesc
-    cuTexObjectGetResourceViewDesc
-    cuTexObjectGetTextureDesc
     cuTexRefCreate
     cuTexRefDestroy
     cuTexRefGetAddress

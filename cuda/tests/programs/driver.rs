@@ -49,6 +49,11 @@ fn waits_for_values() {
 }
 
 #[test]
+fn attributes_of_ranges_textures_and_surfaces() {
+    passes("attributes", &[], "done\n");
+}
+
+#[test]
 fn memory_of_all_kinds() {
     passes("memory", &[], "done\n");
 }
