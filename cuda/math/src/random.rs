@@ -121,7 +121,7 @@ fn generate_normal<T>(
     uniform: impl Fn(&mut Generator) -> f64,
     map: impl Fn(f64) -> T,
 ) -> Fallible {
-    if count % 2 != 0 {
+    if !count.is_multiple_of(2) {
         return Err(Status::LENGTH_NOT_MULTIPLE);
     }
     with(generator, |generator| {
