@@ -167,8 +167,15 @@ fn code(status: std::process::ExitStatus) -> u8 {
     status.code().or(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-/// The file name of the library that Cargo builds from the package `warpwright-cudart`; only programs that use the runtime library require it.
-const RUNTIME: &str = "libwarpwright_cudart.so";
+/// The libraries that Cargo builds from the packages `warpwright-cudart` and `warpwright-cuda-math`, if they have been built, with the names
+/// of NVIDIA's libraries that they replace.
+const LIBRARIES: [(&str, &[&str]); 2] = [
+    ("libwarpwright_cudart.so", &["libcudart.so.13", "libcudart.so"]),
+    (
+        "libwarpwright_cuda_math.so",
+        &["libcublas.so.13", "libcublas.so.12", "libcublas.so", "libcurand.so.10", "libcurand.so"],
+    ),
+];
 
 /// A folder with the libraries under the names of NVIDIA's libraries, removed when dropped.
 struct Folder {
@@ -181,13 +188,14 @@ impl Folder {
         let failed = |error| Error::of(path.display(), error);
         fs::create_dir_all(&path).map_err(failed)?;
         let folder = Self { path: path.clone() };
-        let runtime = library.with_file_name(RUNTIME);
-        let mut links = vec![(DRIVER, library), ("libcuda.so", library)];
-        if runtime.exists() {
-            links.extend([("libcudart.so.13", &*runtime), ("libcudart.so", &*runtime)]);
+        for (file, names) in LIBRARIES {
+            let file = library.with_file_name(file);
+            for name in names.iter().filter(|_| file.exists()) {
+                link(&file, &folder.path.join(name)).map_err(failed)?;
+            }
         }
-        for (name, file) in links {
-            link(file, &folder.path.join(name)).map_err(failed)?;
+        for name in [DRIVER, "libcuda.so"] {
+            link(library, &folder.path.join(name)).map_err(failed)?;
         }
         Ok(folder)
     }

@@ -10,6 +10,9 @@ mkdir "$work/lib"
 ln -s "$release/libwarpwright_cuda.so" "$work/lib/libcuda.so.1"
 ln -s libcuda.so.1 "$work/lib/libcuda.so"
 ln -s "$release/libwarpwright_cudart.so" "$work/lib/libwarpwright_cudart.so"
+for name in libcublas.so libcublas.so.13 libcublas.so.12 libcurand.so libcurand.so.10; do
+    ln -s "$release/libwarpwright_cuda_math.so" "$work/lib/$name"
+done
 export LD_LIBRARY_PATH=$work/lib
 # NVIDIA's runtime library is linked into programs; in the package of the compiler, it is here.
 static=$(dirname "$(command -v "$nvcc")")/../lib

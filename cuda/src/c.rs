@@ -6,6 +6,7 @@
 #![allow(unsafe_code, non_snake_case, reason = "C functions under their names in `cuda.h`")]
 
 mod absent;
+mod advice;
 mod array;
 mod batch;
 mod capture;
@@ -31,6 +32,7 @@ mod pool;
 mod proc_address;
 mod process;
 mod stream;
+mod stream_value;
 mod tensor_map;
 mod transfer;
 mod virtual_memory;
@@ -117,6 +119,7 @@ use entries;
 /// Returns all functions. Functions that are not implemented come last, so that implemented forms are preferred.
 fn all() -> impl Iterator<Item = &'static Entry> {
     let tables: &[&[Entry]] = &[
+        advice::ENTRIES,
         array::ENTRIES,
         batch::ENTRIES,
         capture::ENTRIES,
@@ -139,6 +142,7 @@ fn all() -> impl Iterator<Item = &'static Entry> {
         proc_address::ENTRIES,
         process::ENTRIES,
         stream::ENTRIES,
+        stream_value::ENTRIES,
         tensor_map::ENTRIES,
         transfer::ENTRIES,
         virtual_memory::ENTRIES,

@@ -1,5 +1,6 @@
 //! The driver in safe code: devices, contexts, streams, events, memory, modules, launches.
 
+pub(crate) mod advice;
 pub(crate) mod array;
 pub(crate) mod attributes;
 pub(crate) mod capture;
@@ -23,5 +24,6 @@ pub(crate) mod pool;
 pub(crate) mod races;
 pub(crate) mod registry;
 pub(crate) mod stream;
+pub(crate) mod stream_value;
 pub(crate) mod tensor_map;
 pub(crate) mod virtual_memory;

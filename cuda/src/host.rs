@@ -191,9 +191,10 @@ impl Library {
         self.path.file_name().unwrap_or_default().to_string_lossy()
     }
 
-    /// Returns whether the library is CUDA's runtime library.
-    pub(crate) fn is_runtime(&self) -> bool {
-        ["libcudart", "libwarpwright_cudart"].iter().any(|name| self.name().starts_with(name))
+    /// Returns whether the library is a library of CUDA that calls the driver.
+    pub(crate) fn is_of_cuda(&self) -> bool {
+        let names = ["libcudart", "libcublas", "libcurand", "libwarpwright_cuda"];
+        names.iter().any(|name| self.name().starts_with(name))
     }
 
     /// Returns a description of an address in the library.

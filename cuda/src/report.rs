@@ -125,8 +125,12 @@ impl Run {
         let count = self.unsupported.entry(call.to_string()).or_insert(0);
         *count += 1;
         if *count == 1 {
-            let error =
-                if call.starts_with("cuda") { "cudaErrorNotSupported" } else { "CUDA_ERROR_NOT_SUPPORTED" };
+            let error = match call.get(..4) {
+                Some("cuda") => "cudaErrorNotSupported",
+                Some("cubl") => "CUBLAS_STATUS_NOT_SUPPORTED",
+                Some("cura") => "CURAND_STATUS_TYPE_ERROR",
+                _ => "CUDA_ERROR_NOT_SUPPORTED",
+            };
             let reason = reason(call).map_or(String::new(), |reason| format!(": {reason}"));
             say(&format!("{call} is not supported; it returns {error}{reason}"));
         }

@@ -7,6 +7,7 @@ mod programs {
     mod bugs;
     mod driver;
     mod host;
+    mod math;
     mod names;
     mod runtime;
 }

@@ -1,4 +1,4 @@
-//! `unsafe` blocks are in the GPU layer and at the C interfaces of the crates `warpwright-cuda` and `warpwright-cudart`. The assembler
+//! `unsafe` blocks are in the GPU layer and at the C interfaces of the crates in `cuda`. The assembler
 //! declares functions that are `unsafe` to call, and calls none of them; every other layer and crate forbids `unsafe` code.
 
 use super::{arrows::module_of, files, tokens::tokens};
@@ -7,7 +7,8 @@ use super::{arrows::module_of, files, tokens::tokens};
 const MODULE: &str = "gpu";
 
 /// The parts of `warpwright-cuda` that C programs call.
-const BOUNDARY: [&str; 4] = ["cuda/src/c.rs", "cuda/src/c/", "cuda/src/host.rs", "cuda/runtime/src/"];
+const BOUNDARY: [&str; 5] =
+    ["cuda/src/c.rs", "cuda/src/c/", "cuda/src/host.rs", "cuda/math/src/", "cuda/runtime/src/"];
 
 /// The layer that declares `unsafe` functions.
 const DECLARES: &str = "ptx";

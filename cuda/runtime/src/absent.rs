@@ -130,8 +130,6 @@ absent! {
     cudaMemPoolExportToShareableHandle
     cudaMemPoolImportFromShareableHandle
     cudaMemPoolImportPointer
-    cudaMemRangeGetAttribute
-    cudaMemRangeGetAttributes
     cudaMemcpyArrayToArray
     cudaMemcpyArrayToArray_ptds
     cudaMipmappedArrayGetMemoryRequirements

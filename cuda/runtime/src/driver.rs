@@ -199,6 +199,10 @@ functions! {
     fn cuPointerGetAttribute(out: Address, attribute: u32, address: Address);
     fn cuMemAdvise_v2(address: Address, bytes: usize, advice: u32, location: u64);
     fn cuMemPrefetchAsync_v2(address: Address, bytes: usize, location: u64, flags: u32, stream: Address);
+    fn cuMemRangeGetAttribute(out: Address, size: usize, attribute: u32, address: Address, bytes: usize);
+    fn cuMemRangeGetAttributes(
+        outs: Address, sizes: Address, attributes: Address, count: usize, address: Address, bytes: usize,
+    );
     fn cuStreamCreateWithPriority(out: Address, flags: u32, priority: i32);
     fn cuStreamDestroy_v2(stream: Address);
     fn cuStreamSynchronize(stream: Address);

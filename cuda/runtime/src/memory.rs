@@ -221,6 +221,16 @@ entries! {
         ready()?.cuMemAdvise_v2(address, bytes, advice, location)
     }
 
+    fn cudaMemRangeGetAttribute(out: Address, size: usize, attribute: u32, address: Address, bytes: usize) {
+        ready()?.cuMemRangeGetAttribute(out, size, attribute, address, bytes)
+    }
+
+    fn cudaMemRangeGetAttributes(
+        outs: Address, sizes: Address, attributes: Address, count: usize, address: Address, bytes: usize,
+    ) {
+        ready()?.cuMemRangeGetAttributes(outs, sizes, attributes, count, address, bytes)
+    }
+
     fn cudaMemPrefetchAsync | cudaMemPrefetchAsync_ptsz own (
         address: Address, bytes: usize, location: u64, flags: u32, stream: Address,
     ) {

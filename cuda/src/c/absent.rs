@@ -5,7 +5,7 @@ use crate::c::{Entry, call};
 use crate::code::Code;
 use crate::report;
 
-/// Reports a function that the runtime library does not implement.
+/// Reports a function that the runtime library, cuBLAS or cuRAND does not implement.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn warpwrightUnsupported(name: Text) {
     if let Ok(name) = name.get() {
@@ -222,8 +222,6 @@ absent! {
     cuMemPoolExportToShareableHandle
     cuMemPoolImportFromShareableHandle
     cuMemPoolImportPointer
-    cuMemRangeGetAttribute
-    cuMemRangeGetAttributes
     cuMemcpy2D
     cuMemcpy2DAsync
     cuMemcpy2DUnaligned
@@ -272,10 +270,6 @@ absent! {
     cuProfilerInitialize
     cuSignalExternalSemaphoresAsync
     cuSignalExternalSemaphoresAsync_ptsz
-    cuStreamBatchMemOp
-    cuStreamBatchMemOp_ptsz
-    cuStreamBatchMemOp_v2
-    cuStreamBatchMemOp_v2_ptsz
     cuStreamBeginCapture
     cuStreamBeginCaptureToCig
     cuStreamBeginCaptureToCig_ptsz
@@ -290,30 +284,10 @@ absent! {
     cuStreamGetDevResource
     cuStreamGetDevResource_ptsz
     cuStreamGetGreenCtx
-    cuStreamWaitValue32
-    cuStreamWaitValue32_ptsz
-    cuStreamWaitValue32_v2
-    cuStreamWaitValue32_v2_ptsz
-    cuStreamWaitValue64
-    cuStreamWaitValue64_ptsz
-    cuStreamWaitValue64_v2
-    cuStreamWaitValue64_v2_ptsz
-    cuStreamWriteValue32
-    cuStreamWriteValue32_ptsz
-    cuStreamWriteValue32_v2
-    cuStreamWriteValue32_v2_ptsz
-    cuStreamWriteValue64
-    cuStreamWriteValue64_ptsz
-    cuStreamWriteValue64_v2
-    cuStreamWriteValue64_v2_ptsz
-    cuSurfObjectGetResourceDesc
     cuSurfRefGetArray
     cuSurfRefSetArray
     cuTensorMapEncodeIm2colWide
     cuTensorMapSetAllocationClass
-    cuTexObjectGetResourceDesc
-    cuTexObjectGetResourceViewDesc
-    cuTexObjectGetTextureDesc
     cuTexRefCreate
     cuTexRefDestroy
     cuTexRefGetAddress

@@ -1,5 +1,8 @@
 //! Functions of the sections "Memory Management" (arrays), "Texture Object Management" and "Surface Object Management".
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use super::pointers::{In, Out};
 use super::transfer::{Side, copy_box};
 use crate::c::entries;
@@ -104,7 +107,7 @@ impl ResourceDesc {
     }
 }
 
-/// The start of `CUDA_TEXTURE_DESC`.
+/// `CUDA_TEXTURE_DESC`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct TextureDesc {
@@ -115,6 +118,7 @@ struct TextureDesc {
     /// The filtering of mipmap levels, of which images have only one.
     mipmap: [u32; 4],
     border: [f32; 4],
+    reserved: [u32; 12],
 }
 
 /// `CU_TRSF_READ_AS_INTEGER`, `CU_TRSF_NORMALIZED_COORDINATES`, `CU_TRSF_SRGB`.
@@ -143,6 +147,29 @@ impl TextureDesc {
             border: self.border,
         })
     }
+}
+
+/// The descriptors of the textures and surfaces of a process, by object. Surfaces have no descriptor of a texture.
+static OBJECTS: Mutex<BTreeMap<u64, (ResourceDesc, Option<TextureDesc>)>> = Mutex::new(BTreeMap::new());
+
+fn objects() -> MutexGuard<'static, BTreeMap<u64, (ResourceDesc, Option<TextureDesc>)>> {
+    OBJECTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the descriptors of an object.
+fn descriptors(object: u64) -> Fallible<(ResourceDesc, Option<TextureDesc>)> {
+    objects().get(&object).copied().ok_or(Code::INVALID_VALUE)
+}
+
+/// Returns the descriptors of a texture.
+fn of_texture(object: u64) -> Fallible<(ResourceDesc, TextureDesc)> {
+    let (resource, texture) = descriptors(object)?;
+    Ok((resource, texture.ok_or(Code::INVALID_VALUE)?))
+}
+
+fn destroy(object: u64) -> Fallible {
+    objects().remove(&object);
+    array::destroy_object(object)
 }
 
 /// Returns the bytes of an array from an offset on, as a side of a copy.
@@ -192,22 +219,49 @@ entries! {
         if !view.is_null() {
             return Err(Code::NOT_SUPPORTED);
         }
-        out.set(array::create_texture(resource.get()?.resource()?, texture.get()?.sampler()?)?)
+        let (resource, texture) = (resource.get()?, texture.get()?);
+        let object = array::create_texture(resource.resource()?, texture.sampler()?)?;
+        objects().insert(object, (resource, Some(texture)));
+        out.set(object)
     }
 
     fn cuTexObjectDestroy(object: u64) {
-        array::destroy_object(object)
+        destroy(object)
+    }
+
+    fn cuTexObjectGetResourceDesc(out: Out<ResourceDesc>, object: u64) {
+        out.set(of_texture(object)?.0)
+    }
+
+    fn cuTexObjectGetTextureDesc(out: Out<TextureDesc>, object: u64) {
+        out.set(of_texture(object)?.1)
+    }
+
+    /// Textures here have no view, which is an error.
+    fn cuTexObjectGetResourceViewDesc(_out: Out<u8>, object: u64) {
+        of_texture(object)?;
+        Err(Code::INVALID_VALUE)
     }
 
     fn cuSurfObjectCreate(out: Out<u64>, resource: In<ResourceDesc>) {
         if out.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        out.set(array::create_surface(resource.get()?.resource()?)?)
+        let resource = resource.get()?;
+        let object = array::create_surface(resource.resource()?)?;
+        objects().insert(object, (resource, None));
+        out.set(object)
     }
 
     fn cuSurfObjectDestroy(object: u64) {
-        array::destroy_object(object)
+        destroy(object)
+    }
+
+    fn cuSurfObjectGetResourceDesc(out: Out<ResourceDesc>, object: u64) {
+        match descriptors(object)? {
+            (resource, None) => out.set(resource),
+            _ => Err(Code::INVALID_VALUE),
+        }
     }
 
     fn cuMemcpyHtoA_v2 | cuMemcpyHtoA_v2_ptds own (to: Handle, offset: usize, from: HostPtr, bytes: usize) {

@@ -73,7 +73,7 @@ fn get(node: Handle, params: Out<Params>) -> Fallible {
         Operation::Alloc(address, bytes) => params.member(UNION).set(AllocParams::new(address, bytes)?),
         Operation::Free(address) => params.member(UNION).set(address),
         Operation::Empty => Ok(()),
-        Operation::Staged(_) | Operation::Graph(_) => Err(Code::NOT_SUPPORTED),
+        Operation::Staged(_) | Operation::Graph(_) | Operation::Values(_) => Err(Code::NOT_SUPPORTED),
     }
 }
 

@@ -26,9 +26,13 @@ fn pinned(bytes: usize, flags: u32) -> Fallible<HostPtr> {
     Ok(HostPtr(memory::alloc_shared(bytes, memory::Kind::Pinned(flags))? as usize))
 }
 
-/// Allocates memory, which is available when the call returns and is freed in the order of a stream.
+/// Allocates memory, which is available when the call returns and is freed in the order of a stream. Unlike other allocations, one of 0
+/// bytes is valid, and null: programs such as candle rely on it.
 fn alloc_async(out: Out<u64>, bytes: usize, stream: Handle, own: bool) -> Fallible {
     let stream = Stream::of(stream, own)?;
+    if bytes == 0 {
+        return out.set(0);
+    }
     let context = stream.context()?;
     store(out, || {
         let address = match stream.capturing() {

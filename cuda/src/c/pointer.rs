@@ -5,8 +5,6 @@ use crate::c::entries;
 use crate::code::{Code, Fallible};
 use crate::driver::memory::{self, Allocation, Kind};
 use crate::driver::pool::Pool;
-use crate::driver::registry::Handle;
-use crate::driver::stream::Stream;
 use crate::host::HostPtr;
 
 /// Stores an attribute of the memory at an address (`CUpointer_attribute`).
@@ -69,36 +67,5 @@ entries! {
         memory::find(address).ok_or(Code::INVALID_VALUE)?;
         // SYNC_MEMOPS
         if name == 6 { Ok(()) } else { Err(Code::INVALID_VALUE) }
-    }
-
-    fn cuMemAdvise(address: u64, _count: usize, _advice: u32, _device: i32) {
-        memory::find(address).map(drop).ok_or(Code::INVALID_VALUE)
-    }
-
-    fn cuMemAdvise_v2(address: u64, _count: usize, _advice: u32, _location: u64) {
-        memory::find(address).map(drop).ok_or(Code::INVALID_VALUE)
-    }
-
-    fn cuMemPrefetchAsync | cuMemPrefetchAsync_ptsz own (address: u64, _count: usize, _device: i32, stream: Handle) {
-        memory::find(address).ok_or(Code::INVALID_VALUE)?;
-        Stream::of(stream, own).map(drop)
-    }
-
-    fn cuMemPrefetchBatchAsync | cuMemPrefetchBatchAsync_ptsz own (
-        addresses: In<u64>, _sizes: In<usize>, count: usize, _locations: In<u64>, _starts: In<usize>, _entries: usize,
-        flags: u64, stream: Handle,
-    ) {
-        if count == 0 || flags != 0 {
-            return Err(Code::INVALID_VALUE);
-        }
-        addresses.list(count)?.into_iter().try_for_each(|address| memory::find(address).map(drop).ok_or(Code::INVALID_VALUE))?;
-        Stream::of(stream, own).map(drop)
-    }
-
-    fn cuMemPrefetchAsync_v2 | cuMemPrefetchAsync_v2_ptsz own (
-        address: u64, _count: usize, _location: u64, _flags: u32, stream: Handle,
-    ) {
-        memory::find(address).ok_or(Code::INVALID_VALUE)?;
-        Stream::of(stream, own).map(drop)
     }
 }

@@ -46,6 +46,7 @@ pub(crate) fn attribute(device: Device, attribute: i32) -> Fallible<i32> {
         87 => 2,                               // SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO
         89 => 1,                               // CONCURRENT_MANAGED_ACCESS
         90 => 1,                               // COMPUTE_PREEMPTION_SUPPORTED
+        92..=94 => 1,                          // CAN_USE_STREAM_MEM_OPS_V1, _64_BIT_STREAM_MEM_OPS_V1, _WAIT_VALUE_NOR_V1
         95 => 1,                               // COOPERATIVE_LAUNCH
         97 => limits.shared_opt_in,            // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
         99 => 1,                               // HOST_REGISTER_SUPPORTED
@@ -54,6 +55,7 @@ pub(crate) fn attribute(device: Device, attribute: i32) -> Fallible<i32> {
         111 => device::reserved_shared(),      // RESERVED_SHARED_MEMORY_PER_BLOCK
         115 => 1,                              // MEMORY_POOLS_SUPPORTED
         120 => clusters,                       // CLUSTER_LAUNCH
+        122 | 123 => 1,                        // CAN_USE_64_BIT_STREAM_MEM_OPS, CAN_USE_STREAM_WAIT_VALUE_NOR
         127 => clusters,                        // TENSOR_MAP_ACCESS_SUPPORTED
         134 => -1,                             // HOST_NUMA_ID
         ..=147 if attribute > 0 => 0,

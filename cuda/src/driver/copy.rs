@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use warpwright_sim::{Footprint, MemoryError};
+use warpwright_sim::Footprint;
 
 use crate::code::{Code, Fallible};
 use crate::config::config;
@@ -121,7 +121,8 @@ impl Copy {
         for (to, from) in self.rows(self.to_pitch).zip(self.rows(self.from_pitch)) {
             let (to, from) = (self.to.offset(to), self.from.offset(from));
             if let (Place::Host(_), Place::Device(address)) = (to, from) {
-                unwritten.extend(accessed(execution, memory::lock().unwritten(address, bytes))?);
+                unwritten
+                    .extend(memory::accessed(&execution.origin, memory::lock().unwritten(address, bytes))?);
             }
             move_bytes(execution, to, from, bytes)?;
         }
@@ -161,22 +162,17 @@ fn move_bytes(execution: &Execution, to: Place, from: Place, bytes: u64) -> Fall
         match (to, from) {
             (_, Place::Host(host)) => host.read(size, |bytes| put(execution, to, bytes))?,
             (Place::Host(host), Place::Device(address)) => {
-                accessed(execution, host.write(size, |bytes| memory::lock().read(address, bytes)))?;
+                memory::accessed(
+                    &execution.origin,
+                    host.write(size, |bytes| memory::lock().read(address, bytes)),
+                )?;
             }
             (Place::Device(to), Place::Device(from)) => {
-                accessed(execution, memory::lock().copy(to, from, size as u64))?;
+                memory::accessed(&execution.origin, memory::lock().copy(to, from, size as u64))?;
             }
         }
     }
     Ok(())
-}
-
-/// Returns the error of an access to memory that was freed after the operation was queued.
-fn accessed<T>(execution: &Execution, result: Result<T, MemoryError>) -> Fallible<T> {
-    result.map_err(|error| {
-        memory::report_freed(&error, &execution.origin);
-        Code::ILLEGAL_ADDRESS
-    })
 }
 
 fn put(execution: &Execution, to: Place, bytes: &[u8]) -> Fallible {
@@ -186,7 +182,7 @@ fn put(execution: &Execution, to: Place, bytes: &[u8]) -> Fallible {
             host.write(bytes.len(), |to| to.copy_from_slice(bytes));
             Ok(())
         }
-        Place::Device(address) => accessed(execution, memory::lock().write(address, bytes)),
+        Place::Device(address) => memory::accessed(&execution.origin, memory::lock().write(address, bytes)),
     }
 }
 

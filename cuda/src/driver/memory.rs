@@ -11,6 +11,7 @@ use warpwright_sim::{Memory, MemoryError};
 
 use crate::code::{Code, Fallible};
 use crate::config::config;
+use crate::driver::advice;
 use crate::driver::context::{self, Context};
 use crate::driver::device::{self, Device};
 use crate::driver::graph_memory;
@@ -237,6 +238,7 @@ pub(crate) fn free_pinned(host: HostPtr) -> Fallible {
 
 fn release(allocation: &Allocation) {
     allocations().remove(&allocation.start);
+    advice::forget(&(allocation.start..allocation.start + allocation.size));
     // Only memory that the simulator knows is in the table.
     let _ = lock().free(allocation.start);
     if matches!(allocation.kind, Kind::Pinned(_) | Kind::Managed) {
@@ -303,6 +305,14 @@ pub(crate) fn unknown(address: u64) -> Code {
         report_freed(&error, &Origin::here());
     }
     Code::INVALID_VALUE
+}
+
+/// Returns the error of an access by an operation to memory that was freed after the operation was queued.
+pub(crate) fn accessed<T>(origin: &Origin, result: Result<T, MemoryError>) -> Fallible<T> {
+    result.map_err(|error| {
+        report_freed(&error, origin);
+        Code::ILLEGAL_ADDRESS
+    })
 }
 
 /// Reports an access to memory that was freed.

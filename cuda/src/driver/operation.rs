@@ -12,6 +12,7 @@ use crate::driver::memory;
 use crate::driver::order::Position;
 use crate::driver::origin::Origin;
 use crate::driver::races;
+use crate::driver::stream_value::Values;
 use crate::host::HostPtr;
 
 /// An operation. A graph may execute it any number of times.
@@ -33,6 +34,8 @@ pub(crate) enum Operation {
     Record(Arc<Event>),
     /// In a graph: a wait for what an event was recorded after when the graph is launched. The graph waits as a whole.
     Wait(Arc<Event>),
+    /// Waits for values in memory, and writes of values.
+    Values(Values),
     Empty,
 }
 
@@ -92,6 +95,7 @@ impl Operation {
                 Ok(())
             }
             Self::Graph(graph) => graph.execute(execution),
+            Self::Values(values) => values.execute(execution),
             Self::Alloc(address, bytes) => {
                 graph_memory::allocate(*address)?;
                 races::record_write(execution, "an allocation", *address, *bytes);
@@ -120,6 +124,7 @@ impl Operation {
             Self::Record(_) => 7,
             Self::Alloc(..) => 10,
             Self::Free(_) => 11,
+            Self::Values(_) => 12,
         }
     }
 }
@@ -137,6 +142,7 @@ impl std::fmt::Debug for Operation {
             Self::Free(address) => f.debug_tuple("Free").field(address).finish(),
             Self::Record(event) => f.debug_tuple("Record").field(&event.handle).finish(),
             Self::Wait(event) => f.debug_tuple("Wait").field(&event.handle).finish(),
+            Self::Values(values) => f.debug_tuple("Values").field(values).finish(),
             Self::Empty => f.write_str("Empty"),
         }
     }

@@ -1,7 +1,7 @@
 //! The order of operations: which operations are guaranteed to be complete before others begin.
 //!
 //! An operation follows those before it in its stream, those for which its stream waits, and those that the host knew to be complete when
-//! it called. All host threads count as one, because a thread that waits for an operation may inform the others.
+//! it called. After a wait for a value in memory, it also follows the operations that wrote the value. All host threads count as one, because a thread that waits for an operation may inform the others.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -30,9 +30,14 @@ impl Known {
 
     /// Adds an operation, and the operations that it follows.
     fn learn(&mut self, position: &Position) {
-        self.learn_all(position.known.all);
-        position.known.streams.iter().for_each(|(&stream, &number)| self.learn_stream(stream, number));
+        self.learn_known(&position.known);
         self.learn_stream(position.stream, position.number);
+    }
+
+    /// Adds all operations of another list.
+    fn learn_known(&mut self, other: &Self) {
+        self.learn_all(other.all);
+        other.streams.iter().for_each(|(&stream, &number)| self.learn_stream(stream, number));
     }
 
     fn learn_all(&mut self, number: u64) {
@@ -57,6 +62,18 @@ pub(crate) struct Position {
 /// The operations that the host knows to be complete.
 static HOST: Mutex<Known> = Mutex::new(Known { all: 0, streams: BTreeMap::new() });
 
+/// A wait for a value that has ended, and the operations that its end follows. They were not known when the operations after the wait were
+/// submitted.
+#[derive(Debug)]
+struct EndedWait {
+    wait: Position,
+    after: Known,
+}
+
+/// The last waits for values that have ended, and the maximum number that is kept.
+static WAITS: Mutex<Vec<EndedWait>> = Mutex::new(vec![]);
+const MOST_WAITS: usize = 512;
+
 /// The number of the last operation submitted.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
@@ -69,6 +86,10 @@ static USED_DEFAULT: AtomicBool = AtomicBool::new(false);
 
 fn host() -> MutexGuard<'static, Known> {
     HOST.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn waits() -> MutexGuard<'static, Vec<EndedWait>> {
+    WAITS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Position {
@@ -87,7 +108,27 @@ impl Position {
 
     /// Returns whether the operation begins after another is complete.
     pub(crate) fn follows(&self, other: &Self) -> bool {
-        self.known.contains(other)
+        let ends_after = |ended: &EndedWait| self.is_at_or_after(&ended.wait) && ended.after.contains(other);
+        self.known.contains(other) || waits().iter().any(ends_after)
+    }
+
+    fn is_at_or_after(&self, wait: &Self) -> bool {
+        self.is_same(wait) || self.known.contains(wait)
+    }
+
+    /// Records that the operation, a wait for a value, has ended after the operations that wrote the value, or after the host wrote it.
+    pub(crate) fn end_wait<'a>(&self, writers: impl Iterator<Item = &'a Self>) {
+        let mut after = host().clone();
+        let mut waits = waits();
+        for writer in writers {
+            after.learn(writer);
+            let earlier = waits.iter().filter(|ended| writer.is_at_or_after(&ended.wait));
+            earlier.for_each(|ended| after.learn_known(&ended.after));
+        }
+        if waits.len() == MOST_WAITS {
+            waits.remove(0);
+        }
+        waits.push(EndedWait { wait: self.clone(), after });
     }
 
     /// Returns whether both are positions of the same operation.

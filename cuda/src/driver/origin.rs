@@ -58,12 +58,11 @@ impl Origin {
             if library.as_ref().map(|library| library.base) == driver {
                 continue;
             }
-            if let Some(runtime) = library.as_ref().filter(|library| library.is_runtime()) {
-                let function = runtime
-                    .function
-                    .iter()
-                    .map(|name| name.trim_start_matches('_'))
-                    .filter(|name| name.starts_with("cuda"));
+            if let Some(library) = library.as_ref().filter(|library| library.is_of_cuda()) {
+                let function =
+                    library.function.iter().map(|name| name.trim_start_matches('_')).filter(|name| {
+                        ["cuda", "cublas", "curand"].iter().any(|start| name.starts_with(start))
+                    });
                 function.for_each(|name| call.function = unversioned(name).to_string());
                 continue;
             }

@@ -10,6 +10,7 @@ use warpwright_sim::Footprint;
 
 use crate::config::config;
 use crate::driver::operation::Execution;
+use crate::driver::order::Position;
 use crate::driver::{memory, order};
 use crate::report;
 
@@ -62,6 +63,16 @@ pub(crate) fn record(execution: &Execution, what: &str, footprint: Footprint) {
             finding(&old, &new, &bytes, [first, second]);
         }
     }
+}
+
+/// Returns the positions of the recorded operations that have written some of these bytes.
+pub(crate) fn writers(bytes: &Range<u64>) -> Vec<Arc<Position>> {
+    let bytes = std::slice::from_ref(bytes);
+    let writes =
+        |f: &Footprint| overlap(&f.written, bytes).or_else(|| overlap(&f.strongly_written, bytes)).is_some();
+    let records = RECORDS.lock().unwrap_or_else(PoisonError::into_inner);
+    let written = records.iter().filter(|record| writes(&record.footprint));
+    written.map(|record| Arc::clone(&record.execution.position)).collect()
 }
 
 /// Removes the records of operations that all later operations follow.

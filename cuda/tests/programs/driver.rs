@@ -35,6 +35,25 @@ fn the_order_of_streams() {
 }
 
 #[test]
+fn waits_for_values() {
+    passes("values", &[], "done\n");
+    let Some(program) = Program::c("values") else { return };
+    let ran = program.run_with(&["early"], &[]);
+    assert_eq!(ran.status, Some(86), "{}", ran.stderr);
+    assert_eq!(ran.stderr.matches("warpwright: stream_race").count(), 1, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("a copy reads them") && ran.stderr.contains("a fill writes them"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn attributes_of_ranges_textures_and_surfaces() {
+    passes("attributes", &[], "done\n");
+}
+
+#[test]
 fn memory_of_all_kinds() {
     passes("memory", &[], "done\n");
 }

@@ -54,6 +54,8 @@ impl Program {
             ("libcuda.so", "cuda"),
             ("libcudart.so", "cudart"),
             ("libcudart.so.13", "cudart"),
+            ("libcublas.so", "cuda_math"),
+            ("libcurand.so", "cuda_math"),
         ] {
             symlink(library(library_name), folder.join(name)).expect("the temporary folder can be written");
         }
@@ -69,7 +71,7 @@ impl Program {
             .arg(source)
             .arg("-L")
             .arg(&program.folder)
-            .arg("-lcuda");
+            .args(["-Wl,--as-needed", "-lcuda", "-lcublas", "-lcurand"]);
         program.compiled("cc", &mut cc)
     }
 

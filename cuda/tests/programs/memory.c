@@ -105,6 +105,10 @@ int main(void) {
     OK(cuMemFreeAsync(late, NULL));
     OK(cuCtxSynchronize());
     EXPECT(NOT_FOUND, cuMemGetAddressRange_v2(NULL, NULL, late));
+    OK(cuMemAllocAsync(&late, 0, NULL));
+    HOLDS(late == 0);
+    OK(cuMemFreeAsync(late, NULL));
+    EXPECT(INVALID_VALUE, cuMemAlloc_v2(&late, 0));
 
     /* No bytes can be anywhere. */
     OK(cuMemcpyHtoDAsync_v2(0, bytes, 0, NULL));

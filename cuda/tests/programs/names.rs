@@ -28,6 +28,9 @@ fn every_function_of_the_interfaces_exists() {
     // The functions of the drivers and the runtime libraries of CUDA 12.9 and 13.5, with their earlier forms.
     assert_eq!(missing("cuda", "driver.txt"), Vec::<String>::new());
     assert_eq!(missing("cudart", "runtime.txt"), Vec::<String>::new());
+    // Those of CUDA 13.4, without the earlier interface of cuBLAS.
+    assert_eq!(missing("cuda_math", "blas.txt"), Vec::<String>::new());
+    assert_eq!(missing("cuda_math", "random.txt"), Vec::<String>::new());
 }
 
 #[test]

@@ -154,8 +154,25 @@ static void nodes() {
     HOLDS(pinned[0] == 12 && pinned[49] == 12 && pinned[50] == 7);
 }
 
+// Advice about managed memory is returned for the range.
+static void advice() {
+    const cudaMemLocation here = {cudaMemLocationTypeDevice, {0}};
+    int *x, mostly = 0, preferred = 99;
+    void *outs[1] = {&preferred};
+    size_t sizes[1] = {sizeof preferred};
+    cudaMemRangeAttribute names[1] = {cudaMemRangeAttributePreferredLocation};
+    OK(cudaMallocManaged(&x, 400));
+    OK(cudaMemAdvise(x, 400, cudaMemAdviseSetReadMostly, here));
+    OK(cudaMemAdvise(x, 400, cudaMemAdviseSetPreferredLocation, here));
+    OK(cudaMemRangeGetAttribute(&mostly, sizeof mostly, cudaMemRangeAttributeReadMostly, x, 400));
+    OK(cudaMemRangeGetAttributes(outs, sizes, names, 1, x, 400));
+    HOLDS(mostly == 1 && preferred == 0);
+    OK(cudaFree(x));
+}
+
 int main() {
     pools();
+    advice();
     libraries();
     boxes();
     nodes();

@@ -1,0 +1,37 @@
+//! cuBLAS: matrix products, and products of a matrix and a vector.
+
+mod absent;
+mod gemm;
+mod handle;
+mod kernel;
+mod product;
+mod transfer;
+
+/// A `cublasStatus_t`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct Status(u32);
+
+impl Status {
+    pub(crate) const SUCCESS: Self = Self(0);
+    const NOT_INITIALIZED: Self = Self(1);
+    const ALLOC_FAILED: Self = Self(3);
+    const INVALID_VALUE: Self = Self(7);
+    const ARCH_MISMATCH: Self = Self(8);
+    const EXECUTION_FAILED: Self = Self(13);
+    pub(crate) const INTERNAL_ERROR: Self = Self(14);
+    pub(crate) const NOT_SUPPORTED: Self = Self(15);
+}
+
+/// The result of a function: [`Status`] is never [`Status::SUCCESS`].
+type Fallible<T = ()> = Result<T, Status>;
+
+impl From<crate::driver::Error> for Status {
+    fn from(error: crate::driver::Error) -> Self {
+        match error {
+            crate::driver::Error::INVALID_PTX => Self::ARCH_MISMATCH,
+            crate::driver::Error::OUT_OF_MEMORY => Self::ALLOC_FAILED,
+            _ => Self::EXECUTION_FAILED,
+        }
+    }
+}

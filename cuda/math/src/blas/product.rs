@@ -1,0 +1,125 @@
+//! A product of matrices, and its launch.
+
+use half::f16;
+
+use crate::Address;
+use crate::blas::handle;
+use crate::blas::kernel::{COLUMNS, Kind, ROWS, THREADS, Type};
+use crate::blas::{Fallible, Status};
+use crate::memory::{get, of};
+
+/// A matrix, or the matrices of a batch. Distances are numbers of elements.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Matrix {
+    /// The address of the first matrix, or of an array of addresses.
+    pub(super) address: Address,
+    /// The distance of consecutive elements of a column, and of a row.
+    pub(super) row: i64,
+    pub(super) column: i64,
+    /// The distance of consecutive matrices of the batch.
+    pub(super) batch: i64,
+}
+
+impl Matrix {
+    /// Returns a matrix of `rows` rows and `columns` columns that is stored by columns, transposed if `operation` is not
+    /// `CUBLAS_OP_N`.
+    pub(super) fn stored(
+        address: Address,
+        operation: u32,
+        [rows, columns]: [i32; 2],
+        leading: i32,
+        batch: i64,
+    ) -> Fallible<Self> {
+        let (stored_rows, [row, column]) = match operation {
+            0 => (rows, [1, leading]),
+            // The conjugate of a real matrix is the matrix.
+            1 | 2 => (columns, [leading, 1]),
+            _ => return Err(Status::INVALID_VALUE),
+        };
+        if leading < stored_rows.max(1) {
+            return Err(Status::INVALID_VALUE);
+        }
+        Ok(Self { address, row: row.into(), column: column.into(), batch })
+    }
+}
+
+/// `C = alpha · A · B + beta · C` for each matrix of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Product {
+    pub(super) kind: Kind,
+    /// The rows of A, the columns of B, and the columns of A.
+    pub(super) size: [i32; 3],
+    pub(super) a: Matrix,
+    pub(super) b: Matrix,
+    pub(super) c: Matrix,
+    pub(super) alpha: Address,
+    pub(super) beta: Address,
+    pub(super) count: i32,
+    /// Whether the addresses are those of arrays of addresses.
+    pub(super) arrays: bool,
+}
+
+/// Reads a scalar of the program, as the bits of its value in the type of the sums.
+fn scalar(address: Address, ty: Type) -> Option<u64> {
+    Some(match ty {
+        Type::F64 => get::<u64>(address)?,
+        Type::F16 => f16::from_bits(get(address)?).to_f32().to_bits().into(),
+        _ => get::<u32>(address)?.into(),
+    })
+}
+
+impl Product {
+    /// Launches the kernel on the stream of a handle.
+    pub(super) fn launch(&self, handle: Address) -> Fallible {
+        let [rows, columns, depth] =
+            self.size.map(u32::try_from).map(|size| size.map_err(|_| Status::INVALID_VALUE));
+        let (rows, columns, depth) = (rows?, columns?, depth?);
+        let count = u32::try_from(self.count).map_err(|_| Status::INVALID_VALUE)?;
+        handle::with(handle, |handle| {
+            if rows == 0 || columns == 0 || count == 0 {
+                return Ok(());
+            }
+            let ty = self.kind.scalar;
+            let scalars = [self.alpha, self.beta];
+            if scalars.contains(&0) {
+                return Err(Status::INVALID_VALUE);
+            }
+            let on_device = handle.scalars_on_device;
+            let [alpha_at, beta_at] = scalars.map(|at| if on_device { at as u64 } else { 0 });
+            let [alpha, beta] =
+                scalars.map(|at| if on_device { 0 } else { scalar(at, ty).unwrap_or_default() });
+            let tiles =
+                u64::from(rows.div_ceil(ROWS)) * u64::from(columns.div_ceil(COLUMNS)) * u64::from(count);
+            let grid = i32::try_from(tiles).map_err(|_| Status::NOT_SUPPORTED)?.cast_unsigned();
+
+            let (operand, result) = (self.kind.operand.bytes(), self.kind.result.bytes());
+            let Self { a, b, c, .. } = self;
+            let [a_batch, b_batch, c_batch] = match self.arrays {
+                true => [size_of::<u64>() as i64; 3],
+                false => [a.batch * operand, b.batch * operand, c.batch * result],
+            };
+            let address = |matrix: &Matrix| matrix.address as u64;
+            let distances = [
+                a_batch,
+                b_batch,
+                c_batch,
+                a.row * operand,
+                a.column * operand,
+                b.row * operand,
+                b.column * operand,
+                c.row * result,
+                c.column * result,
+            ];
+            // The kernel's parameters, each in 8 bytes, of which it reads the first 4 if the parameter is shorter.
+            let mut arguments = vec![address(a), address(b), address(c), self.arrays.into()];
+            arguments.extend(distances.map(i64::cast_unsigned));
+            arguments.extend([alpha_at, beta_at, alpha, beta]);
+            arguments.extend([rows, columns, depth].map(u64::from));
+            let addresses: Vec<Address> =
+                arguments.iter().map(|argument| of(std::slice::from_ref(argument))).collect();
+            handle.launch(self.kind, |driver, function, stream| {
+                driver.cuLaunchKernel(function, grid, 1, 1, THREADS, 1, 1, 0, stream, of(&addresses), 0)
+            })
+        })
+    }
+}

@@ -1,0 +1,45 @@
+//! Handles: numbers that programs pass in place of addresses of objects.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::Address;
+
+/// The objects of a kind, by handle. Handles are counted from 1, and not used again.
+pub(crate) struct Handles<T>(Mutex<Table<T>>);
+
+struct Table<T> {
+    last: Address,
+    objects: BTreeMap<Address, Arc<Mutex<T>>>,
+}
+
+impl<T> Handles<T> {
+    pub(crate) const fn new() -> Self {
+        Self(Mutex::new(Table { last: 0, objects: BTreeMap::new() }))
+    }
+
+    fn table<R>(&self, f: impl FnOnce(&mut Table<T>) -> R) -> R {
+        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns the handle of a new object.
+    pub(crate) fn insert(&self, object: T) -> Address {
+        self.table(|table| {
+            table.last += 1;
+            table.objects.insert(table.last, Arc::new(Mutex::new(object)));
+            table.last
+        })
+    }
+
+    /// Calls `f` with the object of a handle, if the handle is valid.
+    pub(crate) fn with<R>(&self, handle: Address, f: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let object = self.table(|table| table.objects.get(&handle).cloned())?;
+        let mut object = object.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(f(&mut object))
+    }
+
+    /// Removes a handle, and returns its object.
+    pub(crate) fn remove(&self, handle: Address) -> Option<Arc<Mutex<T>>> {
+        self.table(|table| table.objects.remove(&handle))
+    }
+}

@@ -1,0 +1,31 @@
+//! Values at addresses of the program.
+
+use std::ptr;
+
+use crate::Address;
+
+/// Stores a value at the address that the program passed, unless it is null.
+pub(crate) fn set<T>(address: Address, value: T) -> Option<()> {
+    if address == 0 {
+        return None;
+    }
+    // SAFETY: the program passes an address that is valid for writes; alignment is not assumed.
+    unsafe { ptr::with_exposed_provenance_mut::<T>(address).write_unaligned(value) };
+    Some(())
+}
+
+/// Reads a number, unless the address is null.
+pub(crate) fn get<T: Copy>(address: Address) -> Option<T> {
+    // SAFETY: the program passes an address that is valid for reads; alignment is not assumed.
+    (address != 0).then(|| unsafe { ptr::with_exposed_provenance::<T>(address).read_unaligned() })
+}
+
+/// Returns the address of a variable in which the driver stores a handle or an address.
+pub(crate) fn out(variable: &mut Address) -> Address {
+    (&raw mut *variable).expose_provenance()
+}
+
+/// Returns the address of values that the driver reads.
+pub(crate) fn of<T>(values: &[T]) -> Address {
+    values.as_ptr().expose_provenance()
+}

@@ -1,0 +1,33 @@
+//! A program that calls cuBLAS and cuRAND.
+
+// Cargo builds the library because the test uses the crate.
+use warpwright_cuda_math as _;
+
+use super::host::Program;
+
+#[test]
+fn products_and_random_numbers() {
+    let Some(program) = Program::c("math") else { return };
+    let ran = program.run(&[("LEAKS", "1")]);
+    assert_eq!((ran.stdout.as_str(), ran.status), ("done\n", Some(0)), "{}", ran.stderr);
+    for line in [
+        "cublasSaxpy_v2 is not supported; it returns CUBLAS_STATUS_NOT_SUPPORTED",
+        "cublasGemmEx of the cudaDataType_t 4, 4 and 4 with the cublasComputeType_t 68 is not supported; it returns CUBLAS_STATUS_NOT_SUPPORTED",
+        "curandCreateGenerator with the curandRngType_t 201 is not supported; it returns CURAND_STATUS_TYPE_ERROR",
+    ] {
+        assert!(ran.stderr.contains(line), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_product_is_checked_and_named() {
+    let Some(program) = Program::c("math") else { return };
+    let ran = program.run_with(&["short"], &[]);
+    assert_eq!(ran.status, Some(86), "{}", ran.stderr);
+    let calls = "launched by cublasSgemm, called by too_short (math.c:";
+    assert!(
+        ran.stderr.contains("global_out_of_bounds: launch 1") && ran.stderr.contains(calls),
+        "{}",
+        ran.stderr
+    );
+}
