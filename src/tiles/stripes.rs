@@ -83,6 +83,12 @@ impl<'k> Stripes<'k> {
         Self { ahead: Some(ahead), ..self }
     }
 
+    /// Returns the number of elements of the first thread that precede the vector.
+    #[must_use]
+    pub(crate) fn ahead(self) -> Val<'k, u32> {
+        self.ahead.unwrap_or(0.into())
+    }
+
     /// Returns the index of this thread's first element in a vector; the index wraps around if it would be negative.
     #[must_use]
     #[track_caller]

@@ -243,7 +243,7 @@ impl Norm {
                 let x = x(part);
                 inputs.store_sum(row, part, &x);
                 let w = row.of_weights(inputs.w, part);
-                let results = statistics.normalized(row, part, &x).zip(&w, |x, w| x * w);
+                let results = statistics.normalized(&x).zip(&w, |x, w| x * w);
                 let results = match inputs.b {
                     None => results,
                     Some(b) => results.zip(&row.of_weights(b, part), |x, b| x + b),
@@ -277,32 +277,23 @@ impl<'k> Statistics<'k> {
             NormFunction::Rms => 0.0.into(),
             NormFunction::Layer => row.sums(&|part| [x(part).combined(|a, b| a + b)])[0] * per_element,
         };
-        let unscaled = Self { function, mean, scale: 1.0.into() };
         let [squares] = row.sums(&|part| {
-            let x = unscaled.centered(row, part, &x(part));
+            let x = match function {
+                NormFunction::Rms => x(part),
+                NormFunction::Layer => row.zeroed_outside(part, &x(part).map(|x| x - mean)),
+            };
             [x.dot(&x)]
         });
-        Self { scale: row.k.rsqrt(squares * per_element + epsilon), ..unscaled }
+        Self { scale: row.k.rsqrt(squares * per_element + epsilon), function, mean }
     }
 
-    /// Returns the deviations from the mean, and 0 outside the row.
+    /// Returns norm(x); elements outside the row are finite if those in the row are.
     #[track_caller]
-    fn centered(&self, row: &Row<'k>, part: Val<'k, u32>, x: &Striped<'k, f32>) -> Striped<'k, f32> {
+    pub(super) fn normalized(&self, x: &Striped<'k, f32>) -> Striped<'k, f32> {
         match self.function {
-            NormFunction::Rms => x.clone(),
-            NormFunction::Layer => row.zeroed_outside(part, &x.map(|x| x - self.mean)),
+            NormFunction::Rms => x.map(|x| x * self.scale),
+            NormFunction::Layer => x.map(|x| (x - self.mean) * self.scale),
         }
-    }
-
-    /// Returns norm(x), and 0 outside the row.
-    #[track_caller]
-    pub(super) fn normalized(
-        &self,
-        row: &Row<'k>,
-        part: Val<'k, u32>,
-        x: &Striped<'k, f32>,
-    ) -> Striped<'k, f32> {
-        self.centered(row, part, x).map(|x| x * self.scale)
     }
 }
 

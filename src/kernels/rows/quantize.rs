@@ -188,7 +188,8 @@ impl Quantize {
                     let results = Results { q: row.of(q, ldq), scales, lds };
                     let y = row.keep(|part| {
                         let w = row.of_weights(&w, part);
-                        statistics.normalized(row, part, &x(part)).zip(&w, |x, w| x * w)
+                        // 0 outside the row, as weights are.
+                        statistics.normalized(&x(part)).zip(&w, |x, w| x * w)
                     });
                     match self.group {
                         ScaleGroup::Row => self.emit(row, 0.into(), &results, &y),

@@ -2,10 +2,14 @@
 
 use std::panic::Location;
 
-use super::{RowTiling, ahead::ALIGN, tiling::Row};
+use super::{
+    RowTiling,
+    ahead::ALIGN,
+    tiling::{Line, Row},
+};
 use crate::{
     ptx::Writable,
-    tensor::{Groups, StagedRow, TensorElement, UnalignedRow},
+    tensor::{Groups, StagedRow, TensorElement},
     tiles::{Convert, Striped, Stripes},
 };
 
@@ -45,25 +49,56 @@ impl<'k> Row<'k> {
         self.stripes.with(&T::convert_words(&words))
     }
 
-    /// Stores elements whose groups are not those of the row in memory: they are exchanged through shared memory, and then stored in aligned
-    /// groups.
+    /// Stores each thread's groups of a vector, which has been copied in aligned groups, where the thread itself reads them.
     #[track_caller]
-    pub(super) fn store_exchanged<T: TensorElement, A: Writable>(
+    pub(super) fn arrange_staged<T: TensorElement>(&self, line: &StagedRow<'k, T>) {
+        let words = line.load_anywhere(self.groups_in(self.stripes), self.n);
+        self.team.sync();
+        line.store_groups(self.own_groups(), &words);
+    }
+
+    /// Loads this thread's groups of a vector that has been arranged.
+    #[track_caller]
+    pub(super) fn load_arranged<T: Convert<f32>>(&self, line: &StagedRow<'k, T>) -> Striped<'k, f32> {
+        let words = line.load_own(self.own_groups(), |_| true.into(), T::from_mem_bits(0));
+        self.stripes.with(&T::convert_words(&words))
+    }
+
+    /// Stores a row that passes through shared memory, whose threads have the same columns of all rows. If groups are not those of the row in
+    /// memory, they are exchanged through shared memory, and then stored in aligned groups.
+    #[track_caller]
+    pub(super) fn store_moved<T: TensorElement, A: Writable>(
         &self,
-        to: &UnalignedRow<'k, T, A>,
+        to: &Line<'k, T, A>,
         values: &Striped<'k, f32>,
     ) where
         f32: Convert<T>,
     {
+        let to = match to {
+            Line::Unaligned(to) if self.tiling.ahead > 0 => to,
+            _ => return self.store(to, 0, values),
+        };
         let RowTiling { rows, adjacent, .. } = self.tiling;
-        let room = self.tiling.own_slots();
-        let line = self.k.shared_aligned::<T>(rows * room, ALIGN).at(self.in_block * room);
-        let line = StagedRow::new(line, 0.into(), adjacent);
-        line.store_groups(self.own_groups(), &f32::convert_words(values.registers()));
-        self.team.sync();
-        let stripes = self.stripes.beginning_after(to.ahead());
-        let words = line.load_anywhere(self.groups_in(stripes), room.into());
-        to.store(&stripes.starts(0.into()), &words);
+        let ahead = self.stripes.ahead();
+        let exchange = || {
+            let room = self.tiling.own_slots();
+            let line = self.k.shared_aligned::<T>(rows * room, ALIGN).at(self.in_block * room);
+            let line = StagedRow::new(line, ahead, adjacent);
+            line.store_groups(self.own_groups(), &f32::convert_words(values.registers()));
+            self.team.sync();
+            let stripes = self.stripes.beginning_after(to.ahead());
+            let words = line.load_anywhere(self.groups_in(stripes), room.into());
+            to.store(&stripes.starts(0.into()), &words);
+        };
+        match rows {
+            1 => self.k.if_else(
+                to.ahead().eq(ahead),
+                || self.stripes.store_unaligned(to, 0.into(), values),
+                exchange,
+            ),
+            // The rows of a warp may differ.
+            _ => exchange(),
+        }
     }
 
     /// Returns this thread's groups in an arrangement of a row.

@@ -57,6 +57,9 @@ const LONG: u32 = 64;
 /// The most elements that a thread keeps in registers if they are also in shared memory.
 const MOST_HELD: u32 = 32;
 
+/// The most elements that a thread keeps in registers in addition to their sums.
+const MOST_BESIDE_SUMS: u32 = 16;
+
 /// The most threads of a block whose registers can contain sums.
 const MOST_SUMMING: u32 = 640;
 
@@ -251,6 +254,11 @@ impl RowTiling {
         }
     }
 
+    /// Whether kernels that keep sums of a thread's elements in registers load rows and weights from shared memory for each use.
+    pub(super) const fn reloads_sums(self) -> bool {
+        self.ahead > 0 && self.stripes * self.adjacent > MOST_BESIDE_SUMS
+    }
+
     /// Returns the length of the longest row that the threads can keep in registers, regardless of its alignment.
     #[must_use]
     pub const fn capacity(self) -> u32 {
@@ -366,9 +374,10 @@ impl RowTiling {
             (index * rows + in_block, block.thread() % threads)
         };
         let stripes = k.stripes(thread, threads * cluster, adjacent, stripes);
-        let (stage, team) = (0.into(), Team::new(k, self));
+        let (stage, team, in_columns, declared) = (0.into(), Team::new(k, self), false, None);
+        let tiling = self;
         let row =
-            Row { k, at, m, n, pitch, declared: None, thread, in_block, stage, tiling: self, stripes, team };
+            Row { k, at, m, n, pitch, in_columns, declared, thread, in_block, stage, tiling, stripes, team };
         row.in_turn(at, stage)
     }
 }
@@ -404,8 +413,10 @@ pub(super) struct Row<'k> {
     stage: Val<'k, u32>,
     /// The length.
     pub(super) n: Val<'k, u32>,
-    /// The distance between rows in memory whose groups are those of threads; 0 if the threads have the same columns of all rows.
+    /// The distance between rows in memory whose groups are those of threads.
     pitch: Val<'k, u32>,
+    /// Whether the threads have the same columns of all rows, wherever rows begin.
+    in_columns: bool,
     /// The extents of matrices, for the launch to check, if `m` and `n` are others.
     declared: Option<[Val<'k, u32>; 2]>,
     pub(super) tiling: RowTiling,
@@ -457,7 +468,7 @@ impl<'k> Row<'k> {
     /// Returns a vector of as many elements as a row has.
     #[track_caller]
     pub(super) fn vector<T: TensorElement, A>(&self, elements: Ptr<'k, T, Global, A>) -> Line<'k, T, A> {
-        if self.tiling.unaligned && (self.tiling.ahead == 0 || !self.is_in_columns()) {
+        if self.tiling.unaligned {
             let _ = self.k.global(elements, vector(self.n));
             let sizes = [1.into(), self.n, self.n];
             return Line::Unaligned(UnalignedRow::new(elements, sizes, 0.into(), self.tiling.adjacent));
@@ -469,7 +480,7 @@ impl<'k> Row<'k> {
     #[track_caller]
     pub(super) fn in_turn(&self, at: Val<'k, u32>, stage: Val<'k, u32>) -> Self {
         let RowTiling { adjacent, unaligned, .. } = self.tiling;
-        let stripes = match unaligned {
+        let stripes = match unaligned && !self.in_columns {
             true => self.stripes.beginning_after((at * self.pitch) & (adjacent - 1)),
             false => self.stripes,
         };
@@ -481,9 +492,9 @@ impl<'k> Row<'k> {
         Self { at: 0.into(), stage: 0.into(), m: 1.into(), ..self.clone() }
     }
 
-    /// Whether the threads have the same columns of all rows, wherever rows begin.
-    fn is_in_columns(&self) -> bool {
-        self.pitch.as_constant() == Some(0)
+    /// Returns this row for threads that have the same columns of all other rows.
+    pub(super) fn in_columns(&self) -> Self {
+        Self { in_columns: true, ..self.clone() }
     }
 
     /// Returns the row with this thread's number in matrices of `m` rows.
@@ -679,9 +690,6 @@ impl<'k> Row<'k> {
     {
         match line {
             Line::Aligned(row) => self.stripes.store(row, part, values),
-            Line::Unaligned(row) if self.tiling.ahead > 0 && self.is_in_columns() => {
-                self.store_exchanged(row, values);
-            }
             Line::Unaligned(row) => self.stripes.store_unaligned(row, part.into(), values),
             // Inputs alone are staged.
             Line::Staged(_) => {}
