@@ -349,6 +349,15 @@ impl<'k> Striped<'k, f32> {
         sums.combined(|a, b| a + b)
     }
 
+    /// Returns self · `factor` + `term`, element by element, rounded once.
+    #[must_use]
+    #[track_caller]
+    pub(crate) fn mad(&self, factor: &Self, term: &Self) -> Self {
+        let factors = self.words.iter().zip(&factor.words);
+        let words = factors.zip(&term.words).map(|((&x, &factor), &term)| x.mad(factor, term)).collect();
+        Self { stripes: self.stripes, words }
+    }
+
     /// Replaces the elements of vector `index` that are outside the row of `n` elements with `value`. `n` must be a multiple of the number
     /// of adjacent elements, unless the vectors begin later.
     #[must_use]

@@ -4,10 +4,10 @@ use std::cell::RefCell;
 
 use super::{
     RowTiling,
-    tiling::{Line, Row},
+    tiling::{Line, Row, shared_for_rows},
 };
 use crate::{
-    ptx::{Builder, Dim, Global, Ptr, Readable, Shared, State, Val},
+    ptx::{Builder, Dim, Global, Ptr, Readable, Shared, State, Target, Val},
     tensor::{RowToStage, StagedRow, TensorElement},
     tiles::{Convert, Striped, row_major},
 };
@@ -18,39 +18,39 @@ pub(super) const ALIGN: u32 = 16;
 const HELD_WORDS: u32 = 16;
 /// The most words of weights of rows that begin at any element, if several such rows have them in common.
 const ARRANGED_WORDS: u32 = 32;
+/// The registers of a thread that contain neither elements nor weights.
+const OTHER_REGISTERS: u32 = 32;
 /// The most bytes of a vector of weights in shared memory that are arranged for rows that begin at any element.
 const MOST_ARRANGED: u32 = 40 << 10;
-/// The registers of a multiprocessor.
-const REGISTERS: u32 = 1 << 16;
-/// The registers of a thread that contain neither weights nor a row.
-const OTHER_REGISTERS: u32 = 64;
-
 /// Returns the words of a row, of elements of `bytes` bytes, that a thread keeps.
 const fn words_of_thread(tiling: RowTiling, bytes: u32) -> u32 {
     tiling.adjacent * tiling.stripes * bytes / 4
 }
 
-/// Returns whether the weights of elements of `bytes` bytes are copied to shared memory with a block's only row.
-pub(super) const fn keeps_weights_in_shared_memory(tiling: RowTiling, bytes: u32) -> bool {
+/// Returns whether the weights of elements of `bytes` bytes are copied to shared memory with a block's first row.
+pub(super) const fn keeps_weights_in_shared_memory(tiling: RowTiling, bytes: u32, target: Target) -> bool {
     let RowTiling { rows, adjacent, unaligned, ahead, turns, .. } = tiling;
     let words = words_of_thread(tiling, bytes);
     let fits = match turns {
         // Sums of any number of rows leave room in registers for the weights of few elements only.
-        u32::MAX => tiling.reloads_sums(),
-        _ if unaligned => words <= ARRANGED_WORDS && rows * tiling.own_slots() * bytes <= MOST_ARRANGED,
-        _ => turns <= 1 && rows == 1 && words <= HELD_WORDS,
+        u32::MAX => tiling.is_reloaded() && adjacent * bytes <= ALIGN,
+        _ if unaligned => {
+            let room = rows * tiling.own_slots() * bytes;
+            // Two vectors, and two rows ahead of two inputs whose elements have half as many bytes.
+            let is_room = adjacent * bytes <= ALIGN || 4 * room <= shared_for_rows(target);
+            words <= ARRANGED_WORDS && room <= MOST_ARRANGED && is_room
+        }
+        _ => turns <= 1 && rows == 1 && words <= HELD_WORDS && adjacent * bytes <= ALIGN,
     };
-    ahead > 0 && fits && adjacent * bytes <= ALIGN
+    ahead > 0 && fits && adjacent * bytes <= 2 * ALIGN
 }
 
 /// Returns whether threads keep weights of elements of `bytes` bytes in registers, for rows that a block processes one after the other.
 const fn keeps_weights_in_registers(tiling: RowTiling, bytes: u32) -> bool {
-    let RowTiling { threads, rows, unaligned, resident, ahead, .. } = tiling;
     let words = words_of_thread(tiling, bytes);
-    let blocks = if resident > 0 { resident } else { 1 };
     // Unaligned weights, which take longer to load, of two vectors.
-    let room = 2 * words + OTHER_REGISTERS <= REGISTERS / (threads * rows * blocks);
-    words <= HELD_WORDS || unaligned && ahead > 0 && words <= ARRANGED_WORDS && room
+    let fit = 2 * (words + tiling.at_a_time() * tiling.adjacent) + OTHER_REGISTERS <= tiling.registers();
+    words <= HELD_WORDS || tiling.unaligned && tiling.ahead > 0 && words <= ARRANGED_WORDS && fit
 }
 
 /// The rows of a block, which each of its teams processes in turn: one, unless the tiling [reads them ahead](RowTiling::ahead).
@@ -134,10 +134,10 @@ impl<'k> Turns<'k> {
         &self,
         elements: Ptr<'k, T, Global, A>,
     ) -> Weights<'k, T, A> {
-        let line = self.first.vector(elements);
+        let (line, parts) = (self.first.vector(elements), 0..self.tiling.parts_at_a_time());
         let are_held = self.step.is_some() && keeps_weights_in_registers(self.tiling, T::SIZE);
         match &line {
-            _ if keeps_weights_in_shared_memory(self.tiling, T::SIZE) => {
+            _ if keeps_weights_in_shared_memory(self.tiling, T::SIZE, self.first.k.target()) => {
                 let slots = self.tiling.rows * self.tiling.own_slots();
                 let slots = self.first.k.shared_aligned::<T>(slots, ALIGN);
                 let copied = || Input { matrix: elements, pitch: self.first.n, slots: Some(slots) };
@@ -148,10 +148,13 @@ impl<'k> Turns<'k> {
                 }
                 Weights::Copied(copied())
             }
-            Line::Aligned(row) if are_held => Weights::InRegisters(self.first.stripes.load(row, 0)),
+            Line::Aligned(row) if are_held => {
+                Weights::InRegisters(parts.map(|part| self.first.stripes.load(row, part)).collect())
+            }
             // Elements outside the vector are 0.
             Line::Unaligned(row) if are_held => {
-                Weights::InRegisters(self.first.stripes.load_unaligned(&[row], 0.into()).remove(0))
+                let of = |part: u32| self.first.stripes.load_unaligned(&[row], part.into()).remove(0);
+                Weights::InRegisters(parts.map(of).collect())
             }
             _ => Weights::Line(Box::new(line)),
         }
@@ -177,7 +180,12 @@ impl<'k> Turns<'k> {
         let (k, first, ahead) = (self.first.k, &self.first, self.tiling.ahead);
         let Some(step) = self.step else { return work(first, state) };
         let turns = first.m.ceil_div(step);
-        let row = |turn: Val<'k, u32>| first.in_turn(turn * step + first.at, turn % ahead.max(1));
+        let stage = |turn: Val<'k, u32>| match ahead {
+            0 | 1 => 0.into(),
+            _ if ahead.is_power_of_two() => turn & (ahead - 1),
+            _ => turn % ahead,
+        };
+        let row = |turn: Val<'k, u32>| first.in_turn(turn * step + first.at, stage(turn));
         let copy = |turn: Val<'k, u32>| {
             let row = row(turn);
             inputs.iter().for_each(|input| input.read_ahead(&row));
@@ -218,7 +226,8 @@ pub(super) struct Input<'k, T, A> {
 
 /// A vector that all rows of a block have in common.
 pub(super) enum Weights<'k, T: TensorElement, A> {
-    InRegisters(Striped<'k, T>),
+    /// Those of each part of a row.
+    InRegisters(Vec<Striped<'k, T>>),
     Copied(Input<'k, T, A>),
     Line(Box<Line<'k, T, A>>),
 }
@@ -252,10 +261,14 @@ impl<'k> Row<'k> {
 
     /// Loads this thread's elements of a vector in shared memory, which it has copied or arranged.
     #[track_caller]
-    fn load_own<T: Convert<f32>, A: Readable>(&self, copied: &Input<'k, T, A>) -> Striped<'k, f32> {
+    fn load_own<T: Convert<f32>, A: Readable>(
+        &self,
+        copied: &Input<'k, T, A>,
+        part: Val<'k, u32>,
+    ) -> Striped<'k, f32> {
         match self.of_input(copied) {
-            Line::Staged(from) if self.tiling.unaligned => self.load_arranged(&from),
-            line => self.load(&line, 0, 0.0),
+            Line::Staged(from) if self.tiling.unaligned => self.load_arranged(&from, part),
+            line => self.load(&line, part, 0.0),
         }
     }
 
@@ -275,8 +288,10 @@ impl<'k> Row<'k> {
         part: Val<'k, u32>,
     ) -> Striped<'k, f32> {
         match weights {
-            Weights::InRegisters(elements) => elements.convert(),
-            Weights::Copied(copied) => self.of_vector().load_own(copied),
+            Weights::InRegisters(parts) => {
+                parts[part.as_constant().map_or(0, |part| part as usize)].convert()
+            }
+            Weights::Copied(copied) => self.of_vector().load_own(copied, part),
             Weights::Line(line) => self.load(line, part, 0.0),
         }
     }

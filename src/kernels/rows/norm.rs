@@ -82,17 +82,26 @@ impl Norm {
             (NormFunction::Rms, 513..=1024) if bytes < 4 => tiling.copied(groups, 2, 1, 2),
             _ => tiling,
         };
-        Self { tiling: if copied.fits(target, bytes, 1) { copied } else { tiling }, function }
+        let vectors = if function == NormFunction::Layer { 2 } else { 1 };
+        let tiling = if copied.fits(target, bytes, 1) { copied } else { tiling };
+        Self { tiling: tiling.with_room(target, bytes, vectors), function }
     }
 
     /// Returns the kernel for residual sums; see [`for_rows`](Self::for_rows). Because there are two input matrices, fewer rows pass through
     /// shared memory.
     #[must_use]
     pub fn for_residual_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
-        let tiling = match RowTiling::for_copied_rows(target, bytes, sizes) {
-            copied if copied.unaligned && copied.fits(target, bytes, 2) => copied,
-            _ => RowTiling::for_rows(target, bytes, sizes),
+        let copied = RowTiling::for_copied_rows(target, bytes, sizes);
+        let groups = copied.groups(sizes);
+        let copied = match copied.unaligned {
+            // Two inputs take registers.
+            true if groups <= 1152 => RowTiling { resident: (512 / copied.threads).clamp(1, copied.resident), ..copied },
+            true => copied,
+            false if bytes < 4 && (1153..=2048).contains(&groups) => copied.copied(groups, 8, 1, 2),
+            false => RowTiling::for_rows(target, bytes, sizes),
         };
+        let fits = copied.ahead == 0 || copied.fits(target, bytes, 2);
+        let tiling = if fits { copied } else { RowTiling::for_rows(target, bytes, sizes) };
         Self { tiling, function }
     }
 
@@ -243,10 +252,10 @@ impl Norm {
                 let x = x(part);
                 inputs.store_sum(row, part, &x);
                 let w = row.of_weights(inputs.w, part);
-                let results = statistics.normalized(&x).zip(&w, |x, w| x * w);
+                let x = statistics.normalized(&x);
                 let results = match inputs.b {
-                    None => results,
-                    Some(b) => results.zip(&row.of_weights(b, part), |x, b| x + b),
+                    None => x.zip(&w, |x, w| x * w),
+                    Some(b) => x.mad(&w, &row.of_weights(b, part)),
                 };
                 row.store(&y, part, &results);
             });

@@ -76,59 +76,59 @@ impl NormBackward {
                 let parts = parts.multiple_of(self.tiling.rows);
                 let turns = self.tiling.turns_in_parts(k, parts, [m, n, lddx]);
                 let (x, dy, w) = (turns.input(x, ldx), turns.input(dy, lddy), turns.weights(w));
-                let zero = turns.first.filled(0.0);
+                let parts_of_row = 0..turns.first.tiling.parts_at_a_time();
+                let zeros: Vec<_> = parts_of_row.clone().map(|_| turns.first.filled(0.0)).collect();
                 let per_element = Val::from(1.0) / n.cast::<f32>();
-                let sums = turns.fold(&[&x, &dy], [zero.clone(), zero], |row, [dws, dbs]| {
+                let sums = turns.fold(&[&x, &dy], [zeros.clone(), zeros], |row, [mut dws, mut dbs]| {
                     let lines = [row.of_input(&x), row.of_input(&dy)];
-                    let inputs = self.kept(|| {
-                        let [x, dy] = row.load_each(lines.each_ref(), 0, 0.0);
-                        let g = dy.zip(&row.of_weights(&w, 0.into()), |dy, w| dy * w);
+                    let inputs = row.keep(|part| {
+                        let [x, dy] = row.load_each(lines.each_ref(), part, 0.0);
+                        let g = dy.zip(&row.of_weights(&w, part), |dy, w| dy * w);
                         [x, dy, g]
                     });
                     let [x_mean, g_mean] = match self.function {
                         NormFunction::Rms => [0.0.into(); 2],
                         NormFunction::Layer => {
-                            let sums = row.sums(&|_| {
-                                let [x, _, g] = inputs();
+                            let sums = row.sums(&|part| {
+                                let [x, _, g] = inputs(part);
                                 [x, g].map(|values| values.combined(|a, b| a + b))
                             });
                             sums.map(|sum| sum * per_element)
                         }
                     };
-                    let centered = self.kept(|| {
-                        let [x, dy, g] = inputs();
+                    let centered = row.keep(|part| {
+                        let [x, dy, g] = inputs(part);
                         let x = match self.function {
                             NormFunction::Rms => x,
-                            NormFunction::Layer => row.zeroed_outside(0.into(), &x.map(|x| x - x_mean)),
+                            NormFunction::Layer => row.zeroed_outside(part, &x.map(|x| x - x_mean)),
                         };
                         [x, dy, g]
                     });
-                    let [squares, along] = row.sums(&|_| {
-                        let [x, _, g] = centered();
+                    let [squares, along] = row.sums(&|part| {
+                        let [x, _, g] = centered(part);
                         [x.dot(&x), g.dot(&x)]
                     });
                     let scale = k.rsqrt(squares * per_element + epsilon);
-                    let along = along * scale * per_element;
-                    let [x, dy, g] = centered();
-                    let x = x.map(|x| x * scale);
-                    row.store_moved(
-                        &row.of(dx, lddx),
-                        &g.zip(&x, |g, x| (g - g_mean - along * x) * scale),
-                    );
-                    let dws = dws.zip(&dy.zip(&x, |dy, x| dy * x), |sum, term| sum + term);
-                    [dws, dbs.zip(&dy, |sum, dy| sum + dy)]
+                    let along = -(along * scale * per_element) * scale;
+                    let center = -g_mean * scale;
+                    let dx = row.moved_to(row.of(dx, lddx));
+                    for (part, (dw, db)) in (0u32..).zip(dws.iter_mut().zip(&mut dbs)) {
+                        let [x, dy, g] = centered(part.into());
+                        let x = x.map(|x| x * scale);
+                        let results = g.zip(&x, |g, x| g.mad(scale, x.mad(along, center)));
+                        row.store_moved(&dx, part.into(), &results);
+                        *dw = dy.mad(&x, dw);
+                        *db = db.zip(&dy, |sum, dy| sum + dy);
+                    }
+                    row.finish_moved(&dx);
+                    [dws, dbs]
                 });
-                let part = turns.first.of_rows(parts);
+                let row = turns.first.of_rows(parts);
                 for (to, sums) in [dw, db].into_iter().zip(&sums) {
-                    part.store::<f32, _>(&part.of(to, n), 0, sums);
+                    let to = row.of(to, n);
+                    parts_of_row.clone().zip(sums).for_each(|(part, sums)| row.store::<f32, _>(&to, part, sums));
                 }
             },
         )
-    }
-    /// Returns a function that returns `load()`: once, if the registers of a thread can contain it in addition to sums, and otherwise at each
-    /// call.
-    fn kept<S: Clone>(&self, load: impl Fn() -> S) -> impl Fn() -> S {
-        let held = (!self.tiling.reloads_sums()).then(&load);
-        move || held.clone().unwrap_or_else(&load)
     }
 }
