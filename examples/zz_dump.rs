@@ -19,6 +19,7 @@ fn main() {
                 t.rows = 1; t.cluster = 1; t.streamed = false;
                 t.resident = v[1]; t.ahead = v[2]; t.turns = v[3];
                 if let Some(&th) = v.get(4) { t.threads = th; }
+                if let Some(&a) = v.get(5) { t.adjacent = a; }
             }
             println!("{spec} {t:?}");
             t

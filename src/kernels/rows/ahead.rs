@@ -30,19 +30,22 @@ const fn words_of_thread(tiling: RowTiling, bytes: u32) -> u32 {
 /// Returns whether the weights of elements of `bytes` bytes are copied to shared memory with a block's first row.
 pub(super) const fn keeps_weights_in_shared_memory(tiling: RowTiling, bytes: u32, target: Target) -> bool {
     let RowTiling { rows, adjacent, unaligned, ahead, turns, .. } = tiling;
-    let words = words_of_thread(tiling, bytes);
+    let (words, room) = (words_of_thread(tiling, bytes), rows * tiling.own_slots() * bytes);
+    // Wider elements than those of rows: there may be two vectors, and two rows of two inputs; exchanged results, if rows are unaligned.
+    let is_wide = adjacent * bytes > ALIGN;
+    let is_room = !is_wide || if unaligned { 4 * room } else { 3 * room } <= shared_for_rows(target);
     let fits = match turns {
         // Sums of any number of rows leave room in registers for the weights of few elements only.
-        u32::MAX => tiling.is_reloaded() && adjacent * bytes <= ALIGN,
-        _ if unaligned => {
-            let room = rows * tiling.own_slots() * bytes;
-            // Two vectors, and two rows ahead of two inputs whose elements have half as many bytes.
-            let is_room = adjacent * bytes <= ALIGN || 4 * room <= shared_for_rows(target);
-            words <= ARRANGED_WORDS && room <= MOST_ARRANGED && is_room
-        }
-        _ => turns <= 1 && rows == 1 && words <= HELD_WORDS && adjacent * bytes <= ALIGN,
+        u32::MAX => tiling.is_reloaded() && is_room,
+        _ if unaligned => words <= ARRANGED_WORDS && room <= MOST_ARRANGED && is_room,
+        _ => turns <= 1 && rows == 1 && words <= HELD_WORDS && !is_wide,
     };
     ahead > 0 && fits && adjacent * bytes <= 2 * ALIGN
+}
+
+/// Returns whether threads move weights in shared memory to where they use them, in all rows of a block, and fill the rest with 0.
+const fn are_arranged(tiling: RowTiling) -> bool {
+    tiling.unaligned || tiling.turns == u32::MAX
 }
 
 /// Returns whether threads keep weights of elements of `bytes` bytes in registers, for rows that a block processes one after the other.
@@ -142,7 +145,7 @@ impl<'k> Turns<'k> {
                 let slots = self.first.k.shared_aligned::<T>(slots, ALIGN);
                 let copied = || Input { matrix: elements, pitch: self.first.n, slots: Some(slots) };
                 copied().read_ahead(&self.first.of_vector());
-                if self.tiling.unaligned {
+                if are_arranged(self.tiling) {
                     let to_arrange = copied();
                     self.first_turn.borrow_mut().push(Box::new(move |row| row.arrange(&to_arrange)));
                 }
@@ -267,7 +270,7 @@ impl<'k> Row<'k> {
         part: Val<'k, u32>,
     ) -> Striped<'k, f32> {
         match self.of_input(copied) {
-            Line::Staged(from) if self.tiling.unaligned => self.load_arranged(&from, part),
+            Line::Staged(from) if are_arranged(self.tiling) => self.load_arranged(&from, part),
             line => self.load(&line, part, 0.0),
         }
     }

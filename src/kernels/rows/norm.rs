@@ -95,7 +95,9 @@ impl Norm {
         let groups = copied.groups(sizes);
         let copied = match copied.unaligned {
             // Two inputs take registers.
-            true if groups <= 1152 => RowTiling { resident: (512 / copied.threads).clamp(1, copied.resident), ..copied },
+            true if copied.ahead > 0 => {
+                RowTiling { resident: (512 / copied.threads).clamp(1, copied.resident), ..copied }
+            }
             true => copied,
             false if bytes < 4 && (1153..=2048).contains(&groups) => copied.copied(groups, 8, 1, 2),
             false => RowTiling::for_rows(target, bytes, sizes),

@@ -54,7 +54,15 @@ impl<'k> Row<'k> {
         let fill = T::exactly(fill).unwrap_or(T::from_mem_bits(0));
         let step = self.groups().step;
         let inside = |group| exists & (first + group * step).lt(self.n);
-        let words = from.load_own(own, inside, fill);
+        let load = || from.load_own(own, inside, fill);
+        let words = match self.tiling.parts_at_a_time() {
+            1 => load(),
+            // Nearly all parts are whole, and need no predicates then.
+            _ => {
+                let are_inside = (0..own.count).map(inside).reduce(|a, b| a & b).unwrap_or(exists);
+                self.k.if_else_with(are_inside, || from.load_own(own, |_| true.into(), fill), load)
+            }
+        };
         self.stripes.with(&T::convert_words(&words))
     }
 

@@ -161,7 +161,10 @@ impl RowTiling {
             (true, 1153..=2560) => direct.copied(groups, 8, 2, 4),
             // Blocks that are alone on a multiprocessor leave it idle at first.
             (true, 2561..=4096) => direct.copied(groups, 8, 2, 8),
-            (true, 4097..=8192) if is_wide => direct.copied(groups, 8, 1, 1),
+            (true, 4097..=8192) if is_wide => match direct.copied(groups, 8, 2, 8) {
+                two if two.fits(target, bytes, 1) => two,
+                two => Self { ahead: 1, ..two },
+            },
             (false, 513..=1024) if !is_wide => direct.copied(groups, 4, 1, 1),
             (false, 1025..=2048) if !is_wide => direct.copied(groups, 8, 1, 1),
             (false, 2049..=4096) => direct.copied(groups, 8, 1, 1),
@@ -203,7 +206,7 @@ impl RowTiling {
         // Elements of unaligned rows, and the words from which they are shifted, take more registers.
         let resident = match stripes {
             ..4 => (1536 / threads).clamp(1, 3),
-            4..8 if self.unaligned => (640 / threads).max(1),
+            4..8 if self.unaligned => (576 / threads).max(1),
             4..8 => (512 / threads).max(1),
             _ if self.unaligned && threads > 256 => (640 / threads).max(1),
             _ if threads <= 256 => 3,
