@@ -95,8 +95,8 @@ impl Args {
             contenders.extend(forward::contenders(gpu, &buffers, &self.kernels, self.sweep)?);
             contenders.extend(masked::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(pointwise::contenders(gpu, &buffers, &self.kernels)?);
-            contenders.extend(backward::contenders(gpu, &buffers, &self.kernels)?);
-            contenders.extend(models::contenders(gpu, &buffers, &self.kernels)?);
+            contenders.extend(backward::contenders(gpu, &buffers, &self.kernels, self.sweep)?);
+            contenders.extend(models::contenders(gpu, &buffers, &self.kernels, self.sweep)?);
             contenders.extend(dropout::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(selection::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(reductions::contenders(gpu, &buffers, &self.kernels)?);

@@ -82,7 +82,8 @@ impl RowTiling {
         // All rows of a block begin equally far from an aligned element, so that it arranges weights only once.
         let together = if self.unaligned && self.turns > 1 { self.adjacent } else { self.cluster };
         // Fewer rows for each team if there would be multiprocessors without blocks.
-        let enough = (Dim::Multiprocessors.round_down(self.cluster) * self.resident.max(1)).round_down(together);
+        let enough =
+            (Dim::Multiprocessors.round_down(self.cluster) * self.resident.max(1)).round_down(together);
         let grid = blocks.clone().ceil_div(self.turns.max(1) * together) * together;
         k.grid([grid.max(blocks.min(enough).ceil_div(together) * together)]);
         let first = self.row(k, [m, n, pitch]);

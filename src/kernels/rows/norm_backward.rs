@@ -126,7 +126,10 @@ impl NormBackward {
                 let row = turns.first.of_rows(parts);
                 for (to, sums) in [dw, db].into_iter().zip(&sums) {
                     let to = row.of(to, n);
-                    parts_of_row.clone().zip(sums).for_each(|(part, sums)| row.store::<f32, _>(&to, part, sums));
+                    parts_of_row
+                        .clone()
+                        .zip(sums)
+                        .for_each(|(part, sums)| row.store::<f32, _>(&to, part, sums));
                 }
             },
         )

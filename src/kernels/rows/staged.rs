@@ -155,5 +155,9 @@ impl<'k> Row<'k> {
 pub(super) enum MovedLine<'k, T: TensorElement, A> {
     InPlace(Line<'k, T, A>),
     /// Unless groups are those of the row in memory, they are exchanged through shared memory.
-    Exchanged { to: UnalignedRow<'k, T, A>, is_in_place: Val<'k, bool>, exchange: StagedRow<'k, T> },
+    Exchanged {
+        to: UnalignedRow<'k, T, A>,
+        is_in_place: Val<'k, bool>,
+        exchange: StagedRow<'k, T>,
+    },
 }

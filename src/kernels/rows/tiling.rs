@@ -191,7 +191,8 @@ impl RowTiling {
     /// all resident blocks.
     pub(super) fn with_room(self, target: Target, bytes: u32, vectors: u32) -> Self {
         let of_blocks = self.resident * self.shared_bytes(target, bytes, 1, vectors);
-        let is_full = self.unaligned && self.ahead > 1 && self.resident > 1 && of_blocks > shared_for_rows(target);
+        let is_full =
+            self.unaligned && self.ahead > 1 && self.resident > 1 && of_blocks > shared_for_rows(target);
         if is_full { Self { ahead: 1, ..self } } else { self }
     }
 
@@ -271,6 +272,15 @@ impl RowTiling {
         match Self::for_rows(target, bytes, sizes) {
             held if held.cluster == 1 && !held.streamed => held,
             long => Self { threads: 1024, cluster: 1, stripes: GROUPS, streamed: true, resident: 2, ..long },
+        }
+    }
+
+    /// Returns this tiling for kernels that process the blocks of a row independently: rows that would be read in parts are divided among more,
+    /// smaller blocks.
+    pub(super) fn in_parts_of_blocks(self) -> Self {
+        match self.streamed && !self.unaligned {
+            true => Self { threads: 512, stripes: GROUPS, resident: 2, ..self },
+            false => self,
         }
     }
 
@@ -414,16 +424,7 @@ impl RowTiling {
         [m, n, pitch]: [Val<'k, u32>; 3],
         index: Val<'k, u32>,
     ) -> Row<'k> {
-        let Self {
-            threads,
-            rows,
-            cluster,
-            adjacent,
-            unaligned,
-            streamed,
-            resident,
-            ..
-        } = self;
+        let Self { threads, rows, cluster, adjacent, unaligned, streamed, resident, .. } = self;
         self.check(k);
         let block = k.block([threads * rows]);
         if resident > 0 {
