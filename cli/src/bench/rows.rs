@@ -105,8 +105,8 @@ impl Args {
                 contender.verify(gpu, &mut buffers)?;
             }
             let others = match rival.as_deref_mut() {
-                Some(rival) => rival.begin(&request(&buffers, &contenders))?,
-                None => Vec::new(),
+                Some(rival) if contenders.len() > 1 => rival.begin(&request(&buffers, &contenders))?,
+                _ => Vec::new(),
             };
             let samples = self.samples(gpu, &mut buffers, &contenders, rival.as_deref_mut(), others.len())?;
             let ours = contenders.into_iter().map(|contender| (contender.name, contender.bytes, false));
