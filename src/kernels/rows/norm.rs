@@ -82,17 +82,28 @@ impl Norm {
             (NormFunction::Rms, 513..=1024) if bytes < 4 => tiling.copied(groups, 2, 1, 2),
             _ => tiling,
         };
-        Self { tiling: if copied.fits(target, bytes, 1) { copied } else { tiling }, function }
+        let vectors = if function == NormFunction::Layer { 2 } else { 1 };
+        let tiling = if copied.fits(target, bytes, 1) { copied } else { tiling };
+        Self { tiling: tiling.with_room(target, bytes, vectors), function }
     }
 
     /// Returns the kernel for residual sums; see [`for_rows`](Self::for_rows). Because there are two input matrices, fewer rows pass through
     /// shared memory.
     #[must_use]
     pub fn for_residual_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
-        let tiling = match RowTiling::for_copied_rows(target, bytes, sizes) {
-            copied if copied.unaligned && copied.fits(target, bytes, 2) => copied,
-            _ => RowTiling::for_rows(target, bytes, sizes),
+        let copied = RowTiling::for_copied_rows(target, bytes, sizes);
+        let groups = copied.groups(sizes);
+        let copied = match copied.unaligned {
+            // Two inputs take registers.
+            true if copied.ahead > 0 => {
+                RowTiling { resident: (512 / copied.threads).clamp(1, copied.resident), ..copied }
+            }
+            true => copied,
+            false if bytes < 4 && (1153..=2048).contains(&groups) => copied.copied(groups, 8, 1, 2),
+            false => RowTiling::for_rows(target, bytes, sizes),
         };
+        let fits = copied.ahead == 0 || copied.fits(target, bytes, 2);
+        let tiling = if fits { copied } else { RowTiling::for_rows(target, bytes, sizes) };
         Self { tiling, function }
     }
 
@@ -243,10 +254,10 @@ impl Norm {
                 let x = x(part);
                 inputs.store_sum(row, part, &x);
                 let w = row.of_weights(inputs.w, part);
-                let results = statistics.normalized(row, part, &x).zip(&w, |x, w| x * w);
+                let x = statistics.normalized(&x);
                 let results = match inputs.b {
-                    None => results,
-                    Some(b) => results.zip(&row.of_weights(b, part), |x, b| x + b),
+                    None => x.zip(&w, |x, w| x * w),
+                    Some(b) => x.mad(&w, &row.of_weights(b, part)),
                 };
                 row.store(&y, part, &results);
             });
@@ -277,32 +288,23 @@ impl<'k> Statistics<'k> {
             NormFunction::Rms => 0.0.into(),
             NormFunction::Layer => row.sums(&|part| [x(part).combined(|a, b| a + b)])[0] * per_element,
         };
-        let unscaled = Self { function, mean, scale: 1.0.into() };
         let [squares] = row.sums(&|part| {
-            let x = unscaled.centered(row, part, &x(part));
+            let x = match function {
+                NormFunction::Rms => x(part),
+                NormFunction::Layer => row.zeroed_outside(part, &x(part).map(|x| x - mean)),
+            };
             [x.dot(&x)]
         });
-        Self { scale: row.k.rsqrt(squares * per_element + epsilon), ..unscaled }
+        Self { scale: row.k.rsqrt(squares * per_element + epsilon), function, mean }
     }
 
-    /// Returns the deviations from the mean, and 0 outside the row.
+    /// Returns norm(x); elements outside the row are finite if those in the row are.
     #[track_caller]
-    fn centered(&self, row: &Row<'k>, part: Val<'k, u32>, x: &Striped<'k, f32>) -> Striped<'k, f32> {
+    pub(super) fn normalized(&self, x: &Striped<'k, f32>) -> Striped<'k, f32> {
         match self.function {
-            NormFunction::Rms => x.clone(),
-            NormFunction::Layer => row.zeroed_outside(part, &x.map(|x| x - self.mean)),
+            NormFunction::Rms => x.map(|x| x * self.scale),
+            NormFunction::Layer => x.map(|x| (x - self.mean) * self.scale),
         }
-    }
-
-    /// Returns norm(x), and 0 outside the row.
-    #[track_caller]
-    pub(super) fn normalized(
-        &self,
-        row: &Row<'k>,
-        part: Val<'k, u32>,
-        x: &Striped<'k, f32>,
-    ) -> Striped<'k, f32> {
-        self.centered(row, part, x).map(|x| x * self.scale)
     }
 }
 
