@@ -19,10 +19,11 @@ mod transpose;
 
 pub use attention::{
     Attention, AttentionArgs, AttentionBackward, AttentionExtras, AttentionExtrasArgs, AttentionFinishArgs,
-    AttentionKeysArgs, AttentionMask, AttentionProblem, AttentionQueriesArgs, AttentionRowsArgs,
-    AttentionTile, AttentionValuesArgs, CachedAttention, CachedAttentionArgs, CachedAttentionProblem,
-    PackedAttentionArgs, PackedAttentionFinishArgs, PackedAttentionKeysArgs, PackedAttentionQueriesArgs,
-    PackedAttentionRowsArgs, PagedAttentionArgs, ScaledAttention, ScaledAttentionArgs,
+    AttentionKeysArgs, AttentionMask, AttentionOverlap, AttentionProblem, AttentionQueriesArgs,
+    AttentionRowsArgs, AttentionTile, AttentionValuesArgs, CachedAttention, CachedAttentionArgs,
+    CachedAttentionProblem, PackedAttentionArgs, PackedAttentionFinishArgs, PackedAttentionKeysArgs,
+    PackedAttentionQueriesArgs, PackedAttentionRowsArgs, PagedAttentionArgs, ProductOrder, ScaledAttention,
+    ScaledAttentionArgs,
 };
 pub use convolution::{FftConvolution, FftConvolutionArgs};
 pub use copy::{CopyArgs, copy_elements};

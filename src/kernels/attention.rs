@@ -6,10 +6,12 @@ mod dropout;
 mod forward;
 mod inputs;
 mod order;
+mod overlap;
 mod problem;
 mod scaled;
 mod scores;
 mod softmax;
+mod steps;
 mod values;
 mod visible;
 mod warpgroup;
@@ -31,6 +33,7 @@ pub use backward::{
     PackedAttentionFinishArgs, PackedAttentionKeysArgs, PackedAttentionQueriesArgs, PackedAttentionRowsArgs,
 };
 pub use cached::{CachedAttention, CachedAttentionArgs, CachedAttentionProblem, PagedAttentionArgs};
+pub use overlap::{AttentionOverlap, ProductOrder};
 pub use problem::AttentionProblem;
 pub use scaled::{AttentionValuesArgs, ScaledAttention, ScaledAttentionArgs};
 pub use visible::AttentionMask;
@@ -286,7 +289,8 @@ impl Attention {
         ));
         if check_window(k, mask) {
             let build = if uses_wgmma(target) { hopper } else { warps };
-            build([head_size, value_size], tile, k, inputs, Shape { mask, schedule, soft_cap });
+            let overlap = AttentionOverlap::default();
+            build([head_size, value_size], tile, k, inputs, Shape { mask, schedule, soft_cap, overlap });
         }
     }
 }

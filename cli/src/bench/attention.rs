@@ -49,7 +49,7 @@ pub(in crate::bench) struct Args {
     /// Time the gradients with respect to Q, K and V, with 2.5 times the operations
     #[arg(long, conflicts_with = "sweep")]
     backward: bool,
-    /// Also time attention of e4m3 elements with scales of heads
+    /// Also time attention of e4m3 elements with scales of heads; with --sweep, other kernels of these elements only
     #[arg(long, conflicts_with_all = ["backward", "dropout"])]
     e4m3: bool,
     /// Print the errors of O and of the gradients relative to f64, and those of the rival with the same inputs, instead of times
@@ -193,11 +193,15 @@ impl Args {
                     let (names, rate) = (problem.names().to_vec(), ("TFLOP/s", 2.5 * sizes.flops() / 1e6));
                     self.rounds.table(&names, |at| problem.time(at), rival, rate)?;
                 } else {
-                    let kernels = kernels(sizes, self.target, multiprocessors, self.sweep);
+                    let kernels = kernels(sizes, self.target, multiprocessors, self.sweep && !self.e4m3);
                     let mut problem = Problem::new(&gpu, sizes, &kernels)?;
                     let (mut names, rate) = (problem.names().to_vec(), ("TFLOP/s", sizes.flops() / 1e6));
                     let of_16_bits = names.len();
-                    let mut scaled = self.e4m3.then(|| scaled::Problem::new(&gpu, sizes)).transpose()?;
+                    let e4m3 = || {
+                        let problem = sizes.problem(Target::SM_90A, multiprocessors);
+                        scaled::Problem::new(&gpu, sizes, &scaled::kernels(&problem, self.sweep))
+                    };
+                    let mut scaled = self.e4m3.then(e4m3).transpose()?;
                     names.extend(scaled.iter().flat_map(scaled::Problem::names));
                     let time = |at: usize| match (at.checked_sub(of_16_bits), scaled.as_mut()) {
                         (Some(at), Some(scaled)) => scaled.time(at),

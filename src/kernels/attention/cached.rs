@@ -1,5 +1,7 @@
 //! Attention of one or a few queries per head to a cache of keys and values.
 
+use std::marker::PhantomData;
+
 mod merge;
 mod pages;
 mod problem;
@@ -10,7 +12,7 @@ use super::{
     strides,
     values::OfKeys,
     visible::{AttentionMask, Visible},
-    warpgroup::{FactorRing, Queries, Warpgroup},
+    warpgroup::{FactorRing, Order, Queries, Warpgroup},
 };
 use crate::{
     ptx::{self, BuildError, Builder, Global, In, Kernel, Out, Ptr, Read, Target, Val, Write},
@@ -262,7 +264,7 @@ fn emit<'k, T, const D: usize, const PARTS: usize, const P: usize>(
                 let of_warp = stage.tiles().0.subtile(c.warp(), 0).load::<1, D, Row>().frozen();
                 c.release_loaded(&query_ring, stage);
                 let visible = Visible { mask, queries, keys: length, step, heads: rows.heads() };
-                let work = Warpgroup::<T, D, D, N, STAGES, 1, OfKeys> {
+                let work = Warpgroup {
                     c,
                     queries: Queries::Registers(of_warp),
                     scores: Scores { scale, soft_cap: None, slope: None },
@@ -271,9 +273,12 @@ fn emit<'k, T, const D: usize, const PARTS: usize, const P: usize>(
                     factor: None,
                     keys: &key_ring,
                     values: &value_ring,
+                    layout: PhantomData::<OfKeys>,
                     visible,
                     query: c.warp() * 16,
                     clears_values: true,
+                    order: &Order::Free,
+                    rounds_early: false,
                 };
                 let whole = visible.all_see().min(end);
                 let state = work.start(first);

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     kernels::{AttentionValuesArgs, ScaledAttention, ScaledAttentionArgs},
-    ptx::e4m3,
+    ptx::{Target, e4m3},
     run::{BufferMut, BufferRef, CallError, Called, Queue},
     tensor::TensorElement,
     tiles::Convert,
@@ -33,7 +33,7 @@ impl AttentionShape {
 }
 
 /// Computes [`attention`](super::attention()) of `e4m3` elements times the scales of their heads, in two launches of the kernels of
-/// [`ScaledAttention::new`]. `values` is a buffer for an intermediate result, the transpose of V, whose length
+/// [`ScaledAttention::for_problem`]. `values` is a buffer for an intermediate result, the transpose of V, whose length
 /// [`AttentionShape::transposed_values`] returns. The layouts are those of [`attention`](super::attention()). Requires sm_90a. Returns the
 /// call that computes O.
 ///
@@ -62,13 +62,12 @@ where
     }
     check_values(CALL, [shape.head_size, shape.value_size])?;
     let Arguments { sizes, of_queries, of_keys, of_results, scale, .. } = shape.arguments(CALL)?;
-    let attention = ScaledAttention::new(shape.head_size, shape.mask);
-    let pick = |attention: &ScaledAttention| *attention;
+    let problem = shape.problem(queue, Target::SM_90A);
     let AttentionShape { batches, kv_heads, keys, .. } = *shape;
     queue.launch::<_, _, AttentionValuesArgs>(
         CALL,
-        attention,
-        pick,
+        problem,
+        ScaledAttention::for_problem,
         ScaledAttention::values_kernel,
         (v.into(), values.reborrow(), [batches, kv_heads, keys], of_keys),
     )?;
@@ -76,8 +75,8 @@ where
     let (scales, strides) = ([of_q, of_k, of_v], [of_queries, of_keys, of_results]);
     queue.launch::<_, _, ScaledAttentionArgs<O>>(
         CALL,
-        attention,
-        pick,
+        problem,
+        ScaledAttention::for_problem,
         ScaledAttention::kernel,
         (q.into(), k.into(), values.as_read(), o.into(), lse.into(), scales, sizes, strides, scale),
     )

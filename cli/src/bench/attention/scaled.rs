@@ -6,9 +6,13 @@ use cudarc::driver::{CudaSlice, CudaStream};
 use half::bf16;
 use warpwright::{
     gpu::{Gpu, time},
-    kernels::{AttentionMask, AttentionValuesArgs, ScaledAttention, ScaledAttentionArgs},
+    kernels::{
+        AttentionMask, AttentionOverlap, AttentionProblem, AttentionTile, AttentionValuesArgs, ProductOrder,
+        ScaledAttention, ScaledAttentionArgs,
+    },
     ptx::{self, e4m3},
     run::Loaded,
+    tiles::Schedule,
 };
 
 use super::Sizes;
@@ -44,9 +48,57 @@ const SCALE: f32 = 0.5;
 /// The queries of the last head that are compared with f64.
 const VERIFIED: usize = 3;
 
+/// Returns the kernel that is chosen for a problem and, in a sweep, those of all tiles and orders of products, several orders of tiles, and weights
+/// that are rounded late.
+pub(super) fn kernels(problem: &AttentionProblem, sweep: bool) -> Vec<ScaledAttention> {
+    let chosen = ScaledAttention::for_problem(problem);
+    let mut kernels = vec![chosen];
+    if sweep {
+        let with = |attention: ScaledAttention, order, rounds_early| {
+            let overlap = AttentionOverlap { order, rounds_early };
+            ScaledAttention { overlap, ..attention }
+        };
+        for tile in ScaledAttention::tiles(chosen.head_size) {
+            let attention = ScaledAttention::for_tile(problem, tile);
+            kernels.extend(ProductOrder::ALL.map(|order| with(attention, order, true)));
+        }
+        kernels.extend(ProductOrder::ALL.map(|order| with(chosen, order, false)));
+        if problem.mask != AttentionMask::Full {
+            let groups = [4, 8, 16, 1 << 20].map(Schedule::grouped);
+            let orders = groups.into_iter().flat_map(|group| [group, group.back_and_forth()]);
+            kernels.extend(orders.map(|schedule| ScaledAttention { schedule, ..chosen }));
+        }
+    }
+    let mut distinct = Vec::new();
+    for kernel in kernels {
+        if !distinct.contains(&kernel) {
+            distinct.push(kernel);
+        }
+    }
+    distinct
+}
+
+/// Returns a name in which all kernels of [`kernels`] differ.
+fn named(attention: &ScaledAttention) -> String {
+    let ScaledAttention { mask, tile: AttentionTile { queries, keys }, schedule, overlap, .. } = attention;
+    let AttentionOverlap { order, rounds_early } = overlap;
+    let order = match order {
+        ProductOrder::Free => "",
+        ProductOrder::InTurn => ", in turn",
+        ProductOrder::Staggered => ", staggered",
+    };
+    let late = if *rounds_early { "" } else { ", rounded late" };
+    let back = if *schedule == Schedule::grouped(schedule.group()) { "" } else { ", back" };
+    let group = match mask {
+        AttentionMask::Full => String::new(),
+        _ => format!(", groups of {}{back}", schedule.group()),
+    };
+    format!("e4m3 {queries}x{keys}{order}{late}{group}")
+}
+
 impl Problem {
-    /// Loads the kernels of all tiles, and verifies their results.
-    pub(super) fn new(gpu: &Gpu, sizes: Sizes) -> Fallible<Self> {
+    /// Loads the kernels, and verifies their results. The first one is also timed together with the transpose of V.
+    pub(super) fn new(gpu: &Gpu, sizes: Sizes, attentions: &[ScaledAttention]) -> Fallible<Self> {
         let stream = gpu.stream();
         let Sizes { batches, heads, length, head_size, mask, .. } = sizes;
         let rows = batches * heads * length;
@@ -54,19 +106,20 @@ impl Problem {
         let source = stream.clone_htod(&bits)?;
         let input = |seed| filled(&stream, &source, rows * head_size, seed);
         let inputs = [input(1)?, input(2)?, input(3)?];
-        let attention = ScaledAttention::new(head_size as u32, mask);
-        let values = stream.alloc_zeros(attention.values(batches * heads, length))?;
+        let first = attentions.first().ok_or("expected a kernel, found none")?;
+        let values = stream.alloc_zeros(first.values(batches * heads, length))?;
         let scales = stream.clone_htod(&vec![SCALE; batches * heads])?;
         let (o, lse) = (stream.alloc_zeros(rows * head_size)?, stream.alloc_zeros(rows)?);
-        let transposing = gpu.load(&attention.values_kernel()?)?;
+        let transposing = gpu.load(&first.values_kernel()?)?;
         let (mut kernels, mut contenders) = (Vec::new(), Vec::new());
-        for tile in ScaledAttention::tiles(attention.head_size) {
-            for transposes in [true, false] {
-                let with = if transposes { ", with the transpose of V" } else { "" };
-                let name = format!("warpwright e4m3 {}x{}{with}", tile.queries, tile.keys);
-                contenders.push(Contender { name, kernel: kernels.len(), transposes });
+        for (kernel, attention) in attentions.iter().enumerate() {
+            let name = named(attention);
+            if kernel == 0 {
+                let name = format!("{name}, with the transpose of V");
+                contenders.push(Contender { name, kernel, transposes: true });
             }
-            kernels.push(gpu.load(&ScaledAttention { tile, ..attention }.kernel()?)?);
+            contenders.push(Contender { name, kernel, transposes: false });
+            kernels.push(gpu.load(&attention.kernel()?)?);
         }
         let mut problem =
             Self { stream, sizes, inputs, values, scales, o, lse, transposing, kernels, contenders };
