@@ -23,7 +23,7 @@ pub use attention::{
     AttentionRowsArgs, AttentionTile, AttentionValuesArgs, CachedAttention, CachedAttentionArgs,
     CachedAttentionProblem, PackedAttentionArgs, PackedAttentionFinishArgs, PackedAttentionKeysArgs,
     PackedAttentionQueriesArgs, PackedAttentionRowsArgs, PagedAttentionArgs, ProductOrder, ScaledAttention,
-    ScaledAttentionArgs,
+    ScaledAttentionArgs, ScaledCachedAttentionArgs, ScaledPagedAttentionArgs,
 };
 pub use convolution::{FftConvolution, FftConvolutionArgs};
 pub use copy::{CopyArgs, copy_elements};

@@ -32,7 +32,10 @@ pub use backward::{
     AttentionBackward, AttentionFinishArgs, AttentionKeysArgs, AttentionQueriesArgs, AttentionRowsArgs,
     PackedAttentionFinishArgs, PackedAttentionKeysArgs, PackedAttentionQueriesArgs, PackedAttentionRowsArgs,
 };
-pub use cached::{CachedAttention, CachedAttentionArgs, CachedAttentionProblem, PagedAttentionArgs};
+pub use cached::{
+    CachedAttention, CachedAttentionArgs, CachedAttentionProblem, PagedAttentionArgs,
+    ScaledCachedAttentionArgs, ScaledPagedAttentionArgs,
+};
 pub use overlap::{AttentionOverlap, ProductOrder};
 pub use problem::AttentionProblem;
 pub use scaled::{AttentionValuesArgs, ScaledAttention, ScaledAttentionArgs};
