@@ -12,6 +12,7 @@ mod scaled;
 mod scores;
 mod softmax;
 mod steps;
+mod table;
 mod values;
 mod visible;
 mod warpgroup;
@@ -39,6 +40,7 @@ pub use cached::{
 pub use overlap::{AttentionOverlap, ProductOrder};
 pub use problem::AttentionProblem;
 pub use scaled::{AttentionValuesArgs, ScaledAttention, ScaledAttentionArgs};
+pub use table::{AttentionEntry, AttentionTable};
 pub use visible::AttentionMask;
 
 /// The arguments of the kernel that [`Attention::kernel`] builds:

@@ -51,13 +51,23 @@ impl Attention {
     pub fn for_problem(problem: &AttentionProblem) -> Self {
         let AttentionProblem { target, head_size, value_size, mask, .. } = *problem;
         let attention = Self::new(target, head_size, value_size, mask);
+        // Without `wgmma`, twice the keys per step are faster; only the kernel for packed sequences lacks the registers.
+        let wider = |tile: &AttentionTile| {
+            !uses_wgmma(target) && tile.queries == attention.tile.queries && tile.keys == 64
+        };
+        let tile = AttentionTile::all(target, head_size, value_size).find(wider);
+        Self::for_tile(problem, tile.unwrap_or(attention.tile))
+    }
+
+    /// Returns the kernel for a problem with this tile, which determines the order of tiles.
+    #[must_use]
+    pub fn for_tile(problem: &AttentionProblem, tile: AttentionTile) -> Self {
+        let AttentionProblem { target, head_size, value_size, mask, .. } = *problem;
+        let attention = Self::new(target, head_size, value_size, mask);
         if !uses_wgmma(target) {
-            // Twice the keys per step are faster; only the kernel for packed sequences lacks the registers.
-            let wider = |tile: &AttentionTile| tile.queries == attention.tile.queries && tile.keys == 64;
-            let tile = AttentionTile::all(target, head_size, value_size).find(wider);
-            return Self { tile: tile.unwrap_or(attention.tile), ..attention };
+            return Self { tile, ..attention };
         }
-        Self { schedule: order_of(problem, attention.tile, attention.schedule, OF_16_BITS), ..attention }
+        Self { tile, schedule: order_of(problem, tile, attention.schedule, OF_16_BITS), ..attention }
     }
 }
 

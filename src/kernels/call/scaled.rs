@@ -3,9 +3,10 @@
 use super::{
     attention::{Arguments, AttentionShape, check_values},
     operands::refused,
+    tables::from_attention_tables,
 };
 use crate::{
-    kernels::{AttentionValuesArgs, ScaledAttention, ScaledAttentionArgs},
+    kernels::{AttentionProblem, AttentionValuesArgs, ScaledAttention, ScaledAttentionArgs},
     ptx::{Target, e4m3},
     run::{BufferMut, BufferRef, CallError, Called, Queue},
     tensor::TensorElement,
@@ -63,11 +64,15 @@ where
     check_values(CALL, [shape.head_size, shape.value_size])?;
     let Arguments { sizes, of_queries, of_keys, of_results, scale, .. } = shape.arguments(CALL)?;
     let problem = shape.problem(queue, Target::SM_90A);
+    let pick = |problem: &AttentionProblem| {
+        let tuned = from_attention_tables(queue, |table| table.get_scaled(problem));
+        tuned.unwrap_or_else(|| ScaledAttention::for_problem(problem))
+    };
     let AttentionShape { batches, kv_heads, keys, .. } = *shape;
     queue.launch::<_, _, AttentionValuesArgs>(
         CALL,
         problem,
-        ScaledAttention::for_problem,
+        pick,
         ScaledAttention::values_kernel,
         (v.into(), values.reborrow(), [batches, kv_heads, keys], of_keys),
     )?;
@@ -76,7 +81,7 @@ where
     queue.launch::<_, _, ScaledAttentionArgs<O>>(
         CALL,
         problem,
-        ScaledAttention::for_problem,
+        pick,
         ScaledAttention::kernel,
         (q.into(), k.into(), values.as_read(), o.into(), lse.into(), scales, sizes, strides, scale),
     )
