@@ -15,21 +15,24 @@ mod matmul_simt;
 mod pad_rows;
 mod permute;
 mod rows;
+mod table;
 mod transpose;
 
 pub use attention::{
-    Attention, AttentionArgs, AttentionBackward, AttentionExtras, AttentionExtrasArgs, AttentionFinishArgs,
-    AttentionKeysArgs, AttentionMask, AttentionProblem, AttentionQueriesArgs, AttentionRowsArgs,
-    AttentionTile, AttentionValuesArgs, CachedAttention, CachedAttentionArgs, CachedAttentionProblem,
-    PackedAttentionArgs, PackedAttentionFinishArgs, PackedAttentionKeysArgs, PackedAttentionQueriesArgs,
-    PackedAttentionRowsArgs, PagedAttentionArgs, ScaledAttention, ScaledAttentionArgs,
+    Attention, AttentionArgs, AttentionBackward, AttentionEntry, AttentionExtras, AttentionExtrasArgs,
+    AttentionFinishArgs, AttentionKeysArgs, AttentionMask, AttentionOverlap, AttentionProblem,
+    AttentionQueriesArgs, AttentionRowsArgs, AttentionTable, AttentionTile, AttentionValuesArgs,
+    CachedAttention, CachedAttentionArgs, CachedAttentionProblem, PackedAttentionArgs,
+    PackedAttentionFinishArgs, PackedAttentionKeysArgs, PackedAttentionQueriesArgs, PackedAttentionRowsArgs,
+    PagedAttentionArgs, ProductOrder, ScaledAttention, ScaledAttentionArgs, ScaledCachedAttentionArgs,
+    ScaledPagedAttentionArgs,
 };
 pub use convolution::{FftConvolution, FftConvolutionArgs};
 pub use copy::{CopyArgs, copy_elements};
 pub use gemm::{
     Activation, BatchedGemmArgs, BlockScaledGemmArgs, DividedGemm, Epilogue, FusedGemmArgs, Gemm, GemmArgs,
-    GemmEntry, GemmResult, GemmSum, GemmTable, GemmTableError, GemmTile, GpuKind, GroupedGemmArgs,
-    MatrixOrder, PartialGemmArgs, RaggedGemmArgs, SumOfPartsArgs,
+    GemmEntry, GemmResult, GemmSum, GemmTable, GemmTile, GpuKind, GroupedGemmArgs, MatrixOrder,
+    PartialGemmArgs, RaggedGemmArgs, SumOfPartsArgs,
 };
 pub use linear::*;
 pub use matmul::{MatmulArgs, matmul, pitch_divisor};
@@ -37,4 +40,5 @@ pub use matmul_simt::{MatmulSimt, SimtTile};
 pub use pad_rows::{PadRowsArgs, pad_rows};
 pub use permute::{Permute, PermuteArgs, PermuteError};
 pub use rows::*;
+pub use table::TableError;
 pub use transpose::{TransposeArgs, transpose};

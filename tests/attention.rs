@@ -22,5 +22,6 @@ mod attention {
     mod reference;
     mod scaled;
     mod sizes;
+    mod table;
     mod tiles;
 }

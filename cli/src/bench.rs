@@ -7,6 +7,7 @@ mod convolution;
 mod gemm;
 mod linear;
 mod normals;
+mod progress;
 mod provenance;
 mod race;
 mod rival;
@@ -16,6 +17,7 @@ mod simt;
 
 use std::process::ExitCode;
 
+pub(super) use attention::TuneArgs as TuneAttention;
 pub(super) use gemm::TuneArgs as TuneGemm;
 
 use super::Error;

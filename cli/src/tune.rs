@@ -13,6 +13,7 @@ pub(super) struct Args {
 
 #[derive(clap::Subcommand)]
 enum What {
+    Attention(bench::TuneAttention),
     Gemm(bench::TuneGemm),
 }
 
@@ -20,6 +21,7 @@ impl Args {
     /// Executes the command.
     pub(super) fn run(self) -> Result<ExitCode, Error> {
         match self.what {
+            What::Attention(args) => args.run(),
             What::Gemm(args) => args.run(),
         }
     }

@@ -6,10 +6,13 @@ mod dropout;
 mod forward;
 mod inputs;
 mod order;
+mod overlap;
 mod problem;
 mod scaled;
 mod scores;
 mod softmax;
+mod steps;
+mod table;
 mod values;
 mod visible;
 mod warpgroup;
@@ -30,9 +33,14 @@ pub use backward::{
     AttentionBackward, AttentionFinishArgs, AttentionKeysArgs, AttentionQueriesArgs, AttentionRowsArgs,
     PackedAttentionFinishArgs, PackedAttentionKeysArgs, PackedAttentionQueriesArgs, PackedAttentionRowsArgs,
 };
-pub use cached::{CachedAttention, CachedAttentionArgs, CachedAttentionProblem, PagedAttentionArgs};
+pub use cached::{
+    CachedAttention, CachedAttentionArgs, CachedAttentionProblem, PagedAttentionArgs,
+    ScaledCachedAttentionArgs, ScaledPagedAttentionArgs,
+};
+pub use overlap::{AttentionOverlap, ProductOrder};
 pub use problem::AttentionProblem;
 pub use scaled::{AttentionValuesArgs, ScaledAttention, ScaledAttentionArgs};
+pub use table::{AttentionEntry, AttentionTable};
 pub use visible::AttentionMask;
 
 /// The arguments of the kernel that [`Attention::kernel`] builds:
@@ -288,7 +296,8 @@ impl Attention {
         ));
         if check_window(k, mask) {
             let build = if uses_wgmma(target) { hopper } else { warps };
-            build([head_size, value_size], tile, k, inputs, Shape { mask, schedule, soft_cap });
+            let overlap = AttentionOverlap::default();
+            build([head_size, value_size], tile, k, inputs, Shape { mask, schedule, soft_cap, overlap });
         }
     }
 }

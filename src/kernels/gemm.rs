@@ -34,7 +34,7 @@ pub use order::MatrixOrder;
 pub use promoted::BlockScaledGemmArgs;
 pub use ragged::RaggedGemmArgs;
 pub use result::GemmResult;
-pub use table::{GemmEntry, GemmTable, GemmTableError};
+pub use table::{GemmEntry, GemmTable};
 pub use tile::GemmTile;
 
 /// The arguments of the kernel that [`Gemm::kernel`] builds: `(a, lda, b, ldb, d, ldd, m, n, k)`. A is m×k, B is k×n, and D is m×n. `lda`,

@@ -4,6 +4,7 @@
 mod all_to_all;
 mod assembly;
 mod clear;
+mod convert_rows;
 mod exchange;
 mod in_flight;
 mod left_factor;

@@ -8,8 +8,10 @@ use crate::{assemble, devices};
 use warpwright::{
     kernels::{
         AttentionMask, CachedAttention, CachedAttentionArgs, CachedAttentionProblem, PagedAttentionArgs,
+        ScaledCachedAttentionArgs, ScaledPagedAttentionArgs,
     },
     prelude::*,
+    ptx::{BuildError, e4m3},
     run::Device,
     tiles::Convert,
 };
@@ -25,6 +27,46 @@ struct Problem<'a> {
     /// The rows of a page; without pages, every sequence has `capacity` rows.
     page: Option<usize>,
     capacity: usize,
+    /// Whether keys and values are `e4m3` with a scale for each KV head.
+    scaled: bool,
+}
+
+/// The kernel of a problem.
+enum Built<T> {
+    Contiguous(Kernel<CachedAttentionArgs<T>>),
+    Paged(Kernel<PagedAttentionArgs<T>>),
+    Scaled(Kernel<ScaledCachedAttentionArgs<T>>),
+    ScaledPaged(Kernel<ScaledPagedAttentionArgs<T>>),
+}
+
+impl<T: Half> Built<T>
+where
+    f32: Convert<T>,
+{
+    fn new(attention: CachedAttention, problem: &Problem<'_>) -> Result<Self, BuildError> {
+        let page = problem.page.map(|page| page as u32);
+        Ok(match (problem.scaled, page) {
+            (false, None) => Self::Contiguous(attention.kernel()?),
+            (false, Some(page)) => Self::Paged(attention.paged_kernel(page)?),
+            (true, None) => Self::Scaled(attention.scaled_kernel()?),
+            (true, Some(page)) => Self::ScaledPaged(attention.scaled_paged_kernel(page)?),
+        })
+    }
+
+    fn assemble(&self) {
+        match self {
+            Self::Contiguous(kernel) => assemble::kernel(kernel),
+            Self::Paged(kernel) => assemble::kernel(kernel),
+            Self::Scaled(kernel) => assemble::kernel(kernel),
+            Self::ScaledPaged(kernel) => assemble::kernel(kernel),
+        }
+    }
+}
+
+/// Returns the factors of the elements of each KV head.
+fn scales_of(which: char, kv_heads: usize) -> Vec<f32> {
+    let first = if which == 'k' { 0.5 } else { 0.75 };
+    (0..kv_heads).map(|head| first + (head * 5 % 7) as f32 * 0.125).collect()
 }
 
 /// The elements after each row of Q and O.
@@ -63,7 +105,7 @@ fn check<T: Half>(attention: CachedAttention, problem: Problem<'_>)
 where
     f32: Convert<T>,
 {
-    let Problem { heads, kv_heads, queries, lengths, page, capacity } = problem;
+    let Problem { heads, kv_heads, queries, lengths, page, capacity, scaled } = problem;
     let (size, batches) = (attention.head_size as usize, lengths.len());
     let what = format!("{attention:?}, {problem:?}");
     let (tables, pitch) = (problem.tables(), size + GAP);
@@ -76,51 +118,64 @@ where
         .collect();
     // Rows that are not in use are NaN.
     let cache = |which: char| {
-        let mut rows = vec![T::NAN; outer * kv_heads * of_page * size];
+        let mut rows = vec![f32::NAN; outer * kv_heads * of_page * size];
         for (batch, &length) in lengths.iter().enumerate() {
             for (head, row) in (0..kv_heads).flat_map(|head| (0..length).map(move |row| (head, row))) {
                 let start = problem.row(&tables, batch, head, row) * size;
                 for col in 0..size {
-                    rows[start + col] = T::of(mixed(which, [batch, head, row, col]));
+                    rows[start + col] = mixed(which, [batch, head, row, col]);
                 }
             }
         }
         rows
     };
-    let (k, v) = (cache('k'), cache('v'));
+    let caches = ['k', 'v'].map(cache);
+    let scales = ['k', 'v'].map(|which| scales_of(which, kv_heads));
+    let halves = caches.each_ref().map(|rows| rows.iter().map(|&x| T::of(x)).collect::<Vec<T>>());
+    let bytes = caches.each_ref().map(|rows| rows.iter().map(|&x| e4m3::from_f32(x)).collect::<Vec<_>>());
     let scale = 1.0 / (size as f32).sqrt();
     let of_queries = [[queries * heads * pitch, pitch, heads * pitch].map(|stride| stride as u32); 2];
     let of_keys = [[kv_heads * of_page * size, of_page * size, size].map(|stride| stride as u32); 2];
     let [b, g, h, m, n] = [batches, kv_heads, heads / kv_heads, queries, capacity].map(|size| size as u32);
     let in_use: Vec<u32> = lengths.iter().map(|&length| length as u32).collect();
 
-    let contiguous: Option<Kernel<CachedAttentionArgs<T>>> =
-        page.is_none().then(|| attention.kernel().unwrap_or_else(|error| panic!("{what}: {error}")));
-    let paged: Option<Kernel<PagedAttentionArgs<T>>> = page
-        .map(|page| attention.paged_kernel(page as u32).unwrap_or_else(|error| panic!("{what}: {error}")));
-    contiguous.iter().for_each(assemble::kernel);
-    paged.iter().for_each(assemble::kernel);
+    let built = Built::<T>::new(attention, &problem).unwrap_or_else(|error| panic!("{what}: {error}"));
+    built.assemble();
     let found = devices::everywhere(|device| {
         if device.capability() != (9, 0) {
             return None;
         }
-        let [q, k, v] = [&q, &k, &v].map(|numbers| device.upload(numbers).expect("room"));
-        let [lengths, tables_on] = [&in_use, &tables].map(|numbers| device.upload(numbers).expect("room"));
+        let q = device.upload(&q).expect("room");
+        let [k, v] = halves.each_ref().map(|rows| device.upload(rows).expect("room"));
+        let [k_bytes, v_bytes] = bytes.each_ref().map(|rows| device.upload(rows).expect("room"));
+        let scales = scales.each_ref().map(|scales| device.upload(scales).expect("room"));
+        let [lengths, tables] = [&in_use, &tables].map(|numbers| device.upload(numbers).expect("room"));
         let mut o = device.upload(&vec![T::NAN; rows * pitch]).expect("room");
         let mut lse = device.upload(&vec![f32::NAN; rows]).expect("room");
-        let launched = match (&contiguous, &paged) {
-            (Some(kernel), _) => {
-                let sizes = [b, g, h, m, n];
-                let arguments = (&q, &k, &v, &mut o, &mut lse, &lengths, sizes, of_queries, of_keys, scale);
+        let (sizes, o_on, lse_on) = ([b, g, h, m, n], &mut o, &mut lse);
+        let of_pages = [b, g, h, m, outer as u32, problem.table() as u32];
+        let scales = scales.each_ref();
+        let launched = match &built {
+            Built::Contiguous(kernel) => {
+                let arguments = (&q, &k, &v, o_on, lse_on, &lengths, sizes, of_queries, of_keys, scale);
                 device.launch(kernel, arguments)
             }
-            (None, Some(kernel)) => {
-                let sizes = [b, g, h, m, outer as u32, problem.table() as u32];
+            Built::Paged(kernel) => {
                 let arguments =
-                    (&q, &k, &v, &mut o, &mut lse, &lengths, &tables_on, sizes, of_queries, of_keys, scale);
+                    (&q, &k, &v, o_on, lse_on, &lengths, &tables, of_pages, of_queries, of_keys, scale);
                 device.launch(kernel, arguments)
             }
-            (None, None) => unreachable!("one of both is built"),
+            Built::Scaled(kernel) => {
+                let (k, v) = (&k_bytes, &v_bytes);
+                let arguments = (&q, k, v, o_on, lse_on, &lengths, scales, sizes, of_queries, of_keys, scale);
+                device.launch(kernel, arguments)
+            }
+            Built::ScaledPaged(kernel) => {
+                let (k, v) = (&k_bytes, &v_bytes);
+                let arguments =
+                    (&q, k, v, o_on, lse_on, &lengths, &tables, scales, of_pages, of_queries, of_keys, scale);
+                device.launch(kernel, arguments)
+            }
         };
         launched.unwrap_or_else(|error| panic!("{what}: {error}"));
         let o = device.download(&o).expect("copied").into_iter().map(T::bits).collect::<Vec<_>>();
@@ -128,7 +183,18 @@ where
         Some((o, lse))
     });
     let (o, lse) = found.expect("the simulator has every capability");
-    let [q, k, v] = [&q, &k, &v].map(|matrix| matrix.iter().map(|x| x.number()).collect::<Vec<_>>());
+    let q: Vec<_> = q.iter().map(|x| x.number()).collect();
+    let [k, v] = [0, 1].map(|which| -> Vec<f64> {
+        let of_head = of_page * size;
+        let factor = |(at, x): (usize, &e4m3)| {
+            f64::from(x.to_f32()) * f64::from(scales[which][at / of_head % kv_heads])
+        };
+        if scaled {
+            bytes[which].iter().enumerate().map(factor).collect()
+        } else {
+            halves[which].iter().map(|x| x.number()).collect()
+        }
+    });
     for (batch, head, query) in each([batches, heads, queries]) {
         let kv_head = head / (heads / kv_heads);
         let at = (batch * queries + query) * heads + head;
@@ -154,7 +220,7 @@ where
 
 const LENGTHS: &[usize] = &[1, 700, 128, 0, 257];
 const ONE: Problem<'_> =
-    Problem { heads: 2, kv_heads: 2, queries: 1, lengths: LENGTHS, page: None, capacity: 750 };
+    Problem { heads: 2, kv_heads: 2, queries: 1, lengths: LENGTHS, page: None, capacity: 750, scaled: false };
 
 /// Returns the kernel for one query.
 const fn one(head_size: u32, parts: u32) -> CachedAttention {
@@ -211,6 +277,30 @@ fn pages() {
     for (page, parts) in [(8, 2), (16, 1), (64, 4), (128, 2)] {
         let problem = Problem { heads: 4, kv_heads: 2, page: Some(page), capacity: 768, ..ONE };
         check::<bf16>(one(128, parts), problem);
+    }
+}
+
+/// Caches of `e4m3` with scales, for several groups, numbers of parts and queries, and queries of both types.
+#[test]
+fn scaled_caches() {
+    for head_size in [64, 128] {
+        for (parts, heads, kv_heads) in [(1, 2, 2), (2, 8, 1), (4, 6, 3)] {
+            check::<bf16>(one(head_size, parts), Problem { heads, kv_heads, scaled: true, ..ONE });
+        }
+    }
+    let attention = CachedAttention { head_size: 64, parts: 2, queries: 4 };
+    check::<f16>(attention, Problem { heads: 8, queries: 3, scaled: true, ..ONE });
+}
+
+#[test]
+fn scaled_caches_in_pages() {
+    for (page, most, queries, parts) in [(8, 1, 1, 4), (16, 1, 1, 1), (64, 2, 2, 2), (128, 8, 5, 2)] {
+        let attention = CachedAttention { head_size: 128, parts, queries: most };
+        let page = Some(page);
+        check::<bf16>(
+            attention,
+            Problem { heads: 4, kv_heads: 2, queries, page, capacity: 768, scaled: true, ..ONE },
+        );
     }
 }
 

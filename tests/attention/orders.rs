@@ -2,28 +2,28 @@
 
 use proptest::prelude::*;
 use warpwright::{
-    kernels::{Attention, AttentionMask, AttentionProblem, AttentionTile},
+    kernels::{Attention, AttentionMask, AttentionProblem, AttentionTile, ScaledAttention},
     ptx::Target,
     tiles::Schedule,
 };
 
 /// Returns the number of steps of the busiest block, relative to the mean; each tile takes one additional step, to start and to store.
-fn imbalance(problem: &AttentionProblem, attention: &Attention) -> f64 {
+fn imbalance(problem: &AttentionProblem, tile: AttentionTile, schedule: Schedule) -> f64 {
     let AttentionProblem { heads, queries, keys, multiprocessors, .. } = *problem;
-    let (height, step) = (attention.tile.queries, attention.tile.keys);
+    let (height, step) = (tile.queries, tile.keys);
     let columns = queries.div_ceil(height);
     let blocks = multiprocessors.min(heads * columns);
     let mut work = vec![0; blocks as usize];
     for number in 0..heads * columns {
-        let (_, column) = attention.schedule.tile(number, heads, columns);
+        let (_, column) = schedule.tile(number, heads, columns);
         // The last tiles are first. Rows past the last query take steps, too.
         let end = (columns - column) * height;
-        let visible = match attention.mask {
+        let visible = match problem.mask {
             AttentionMask::Full => keys,
             AttentionMask::Causal => keys.min(end),
             _ => (end + keys).saturating_sub(queries).min(keys),
         };
-        work[attention.schedule.block(number, blocks) as usize] += visible.div_ceil(step).max(1) + 1;
+        work[schedule.block(number, blocks) as usize] += visible.div_ceil(step).max(1) + 1;
     }
     let total: u32 = work.iter().sum();
     f64::from(*work.iter().max().expect("a block")) * f64::from(blocks) / f64::from(total)
@@ -60,8 +60,14 @@ fn long_sequences_are_balanced() {
         [(128, 128, 4096, 1.005), (128, 32, 16384, 1.02), (64, 256, 4096, 1.01), (64, 64, 16384, 1.02)]
     {
         let problem = problem(head_size, heads, length);
-        let found = imbalance(&problem, &Attention::for_problem(&problem));
+        let attention = Attention::for_problem(&problem);
+        let found = imbalance(&problem, attention.tile, attention.schedule);
         assert!(found < most, "{problem:?}: {found}");
+        for tile in ScaledAttention::tiles(head_size) {
+            let attention = ScaledAttention::for_tile(&problem, tile);
+            let found = imbalance(&problem, tile, attention.schedule);
+            assert!(found < most + 0.01, "{attention:?}: {found}");
+        }
     }
 }
 
@@ -86,12 +92,12 @@ proptest! {
             prop_assert_eq!(chosen.schedule, Schedule::grouped(heads).back_and_forth());
             return Ok(());
         }
-        let found = imbalance(&problem, &chosen);
+        let found = imbalance(&problem, chosen.tile, chosen.schedule);
         let cached = u64::from(heads) * u64::from(keys) * u64::from(head_size) * 4 <= 25 << 20;
         let groups = if cached { vec![1, heads] } else { vec![1] };
         for schedule in groups.into_iter().map(Schedule::grouped) {
             for schedule in [schedule, schedule.back_and_forth()] {
-                let other = imbalance(&problem, &Attention { schedule, ..chosen });
+                let other = imbalance(&problem, chosen.tile, schedule);
                 prop_assert!(found <= other + 1e-9, "{problem:?}: {found}, {schedule:?} {other}");
             }
         }

@@ -9,13 +9,13 @@ use warpwright::{
     kernels::{Attention, AttentionArgs, AttentionExtras, AttentionExtrasArgs},
     prelude::*,
     run::{AnyDevice, Buffer, Device},
-    tensor::TensorElement,
+    tensor::ConvertibleElement,
     tiles::{Convert, Product},
 };
 use warpwright_reference::{Expected, dot};
 
 /// The type of Q, K, V and O.
-pub(super) trait Half: TensorElement + Product<Self, f32> + PartialEq {
+pub(super) trait Half: ConvertibleElement + Product<Self, f32> + PartialEq {
     const NAN: Self;
     /// The relative error of a product of two rounded numbers.
     const ERROR: f64;

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{assemble, devices};
 use warpwright::{
-    kernels::{AttentionMask, ScaledAttention},
+    kernels::{AttentionMask, AttentionOverlap, ProductOrder, ScaledAttention},
     prelude::*,
     ptx::e4m3,
     run::Device,
@@ -143,6 +143,25 @@ fn every_tile_and_mask() {
                 check(&attention, Sizes::one(230, 300));
             }
         }
+    }
+}
+
+/// With a causal mask, warpgroups skip steps.
+#[test]
+fn every_order_of_products() {
+    for head_size in [64, 128] {
+        let new = ScaledAttention::new(head_size, AttentionMask::Causal);
+        let check = |tile, order, rounds_early| {
+            let overlap = AttentionOverlap { order, rounds_early };
+            check(&ScaledAttention { tile, overlap, ..new }, Sizes::one(270, 300));
+        };
+        for tile in ScaledAttention::tiles(head_size) {
+            check(tile, ProductOrder::Staggered, true);
+        }
+        for order in ProductOrder::ALL {
+            check(new.tile, order, false);
+        }
+        check(new.tile, ProductOrder::InTurn, true);
     }
 }
 

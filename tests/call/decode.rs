@@ -1,23 +1,32 @@
 //! One or a few queries for each head, and caches of different lengths.
 
 use warpwright::{
-    kernels::call::{self, CacheShape},
+    kernels::call::{self, CacheScales, CacheShape},
     run::{Device, KernelCache},
 };
 
-use super::numbers::{assert_near, downloaded_floats, downloaded_halves, halves, in_f64, on_hopper, results};
+use super::{
+    numbers::{assert_near, downloaded_floats, downloaded_halves, halves, in_f64, on_hopper, results},
+    scaled::scaled_cache,
+};
 
 #[test]
 fn caches_have_any_lengths() {
     for queries in [1, 3] {
-        check(CacheShape { queries, ..SHAPE });
+        check(CacheShape { queries, ..SHAPE }, false);
     }
+}
+
+#[test]
+fn caches_of_8_bits_have_scales_of_heads() {
+    check(CacheShape { queries: 2, ..SHAPE }, true);
 }
 
 const SHAPE: CacheShape =
     CacheShape { batches: 3, heads: 6, kv_heads: 2, queries: 1, capacity: 150, head_size: 64, scale: None };
 
-fn check(shape: CacheShape) {
+/// Checks the call, for keys and values of bf16 or of `e4m3`.
+fn check(shape: CacheShape, scaled: bool) {
     let lengths = [150u32, 3, 77];
     let CacheShape { batches, heads, kv_heads, queries, capacity, head_size, .. } = shape;
     let [batches, heads, kv_heads, queries, capacity, size] =
@@ -26,13 +35,37 @@ fn check(shape: CacheShape) {
         let kernels = KernelCache::new(device);
         let q = halves(batches * queries * heads * size, 1);
         let [k, v] = [2, 3].map(|seed| halves(batches * kv_heads * capacity * size, seed));
-        let [on_q, on_k, on_v] = [&q, &k, &v].map(|elements| device.upload(elements).expect("room"));
+        let on_q = device.upload(&q).expect("room");
         let on_lengths = device.upload(&lengths).expect("room");
         let (mut o, mut lse) = (results(device, q.len()), results(device, batches * queries * heads));
-        call::cached_attention(&kernels, &shape, &on_q, &on_k, &on_v, &on_lengths, &mut o, &mut lse)
+        let (k, v) = if scaled {
+            let cache = scaled_cache(&[k, v].map(|elements| in_f64(&elements)), [kv_heads, capacity * size]);
+            let [on_k, on_v] =
+                cache.elements.each_ref().map(|elements| device.upload(elements).expect("room"));
+            let scales = cache.scales.map(|scales| device.upload(&scales).expect("room"));
+            let [k_scales, v_scales] = scales.each_ref().map(Into::into);
+            let scales = CacheScales { k: k_scales, v: v_scales };
+            call::scaled_cached_attention(
+                &kernels,
+                &shape,
+                scales,
+                &on_q,
+                &on_k,
+                &on_v,
+                &on_lengths,
+                &mut o,
+                &mut lse,
+            )
             .expect("launched");
+            cache.numbers.into()
+        } else {
+            let [on_k, on_v] = [&k, &v].map(|elements| device.upload(elements).expect("room"));
+            call::cached_attention(&kernels, &shape, &on_q, &on_k, &on_v, &on_lengths, &mut o, &mut lse)
+                .expect("launched");
+            (in_f64(&k), in_f64(&v))
+        };
 
-        let (q, k, v) = (in_f64(&q), in_f64(&k), in_f64(&v));
+        let q = in_f64(&q);
         let (mut expected_o, mut expected_lse) = (vec![0.0; q.len()], vec![0.0; q.len() / size]);
         for row in 0..batches * queries * heads {
             let (batch, query, head) = (row / heads / queries, row / heads % queries, row % heads);

@@ -1,7 +1,7 @@
 //! One query for each head, and caches of different lengths in pages.
 
 use warpwright::{
-    kernels::call::{self, HeadOrder, PagedCacheShape},
+    kernels::call::{self, CacheScales, HeadOrder, PagedCacheShape},
     run::{Device, KernelCache, Simulator},
 };
 use warpwright_reference::{dot, weighted_values};
@@ -9,6 +9,7 @@ use warpwright_reference::{dot, weighted_values};
 use super::{
     heads::row_of,
     numbers::{assert_near, downloaded_floats, downloaded_halves, halves, in_f64, on_hopper, results},
+    scaled::scaled_cache,
 };
 
 const SHAPE: PagedCacheShape = PagedCacheShape {
@@ -27,7 +28,12 @@ const SHAPE: PagedCacheShape = PagedCacheShape {
 #[test]
 fn pages_have_any_order() {
     let lengths = [90u32, 4, 48];
-    for (order, queries) in [(HeadOrder::Positions, 1), (HeadOrder::Heads, 1), (HeadOrder::Heads, 4)] {
+    for (order, queries, scaled) in [
+        (HeadOrder::Positions, 1, false),
+        (HeadOrder::Heads, 1, false),
+        (HeadOrder::Heads, 4, false),
+        (HeadOrder::Heads, 2, true),
+    ] {
         let shape = PagedCacheShape { order, queries, ..SHAPE };
         let PagedCacheShape { batches, heads, kv_heads, pages, page_size, table_columns, head_size, .. } =
             shape;
@@ -47,15 +53,31 @@ fn pages_have_any_order() {
             let kernels = KernelCache::new(device);
             let q = halves(batches * queries * heads * size, 1);
             let [k, v] = [2, 3].map(|seed| halves(pages as usize * page_size * kv_heads * size, seed));
-            let [on_q, on_k, on_v] = [&q, &k, &v].map(|elements| device.upload(elements).expect("room"));
+            let on_q = device.upload(&q).expect("room");
             let on_lengths = device.upload(&lengths).expect("room");
             let on_tables = device.upload(&tables).expect("room");
             let (mut o, mut lse) = (results(device, q.len()), results(device, batches * queries * heads));
             let of_caches = (&on_lengths, &on_tables);
-            call::paged_attention(&kernels, &shape, &on_q, &on_k, &on_v, of_caches, &mut o, &mut lse)
+            let (k, v) = if scaled {
+                let numbers = [k, v].map(|elements| in_f64(&elements));
+                let cache = scaled_cache(&numbers, [kv_heads, page_size * size]);
+                let [on_k, on_v] = cache.elements.each_ref().map(|of| device.upload(of).expect("room"));
+                let scales = cache.scales.map(|scales| device.upload(&scales).expect("room"));
+                let [k_scales, v_scales] = scales.each_ref().map(Into::into);
+                let scales = CacheScales { k: k_scales, v: v_scales };
+                call::scaled_paged_attention(
+                    &kernels, &shape, scales, &on_q, &on_k, &on_v, of_caches, &mut o, &mut lse,
+                )
                 .expect("launched");
+                cache.numbers.into()
+            } else {
+                let [on_k, on_v] = [&k, &v].map(|elements| device.upload(elements).expect("room"));
+                call::paged_attention(&kernels, &shape, &on_q, &on_k, &on_v, of_caches, &mut o, &mut lse)
+                    .expect("launched");
+                (in_f64(&k), in_f64(&v))
+            };
 
-            let (q, k, v) = (in_f64(&q), in_f64(&k), in_f64(&v));
+            let q = in_f64(&q);
             let (mut expected_o, mut expected_lse) = (Vec::new(), vec![0.0; q.len() / size]);
             for (at, q) in q.chunks(size).enumerate() {
                 let (batch, query, of_queries) = (at / heads / queries, at / heads % queries, at % heads);

@@ -53,6 +53,29 @@ fn elements_times_their_scales_agree_with_f64() {
     });
 }
 
+/// Keys and values of a cache in `e4m3`, with the scales of their heads, and the numbers that they represent.
+pub(super) struct ScaledCache {
+    pub(super) elements: [Vec<e4m3>; 2],
+    pub(super) scales: [Vec<f32>; 2],
+    pub(super) numbers: [Vec<f64>; 2],
+}
+
+/// Rounds keys and values of `kv_heads` heads of `of_head` elements each, for each sequence or page.
+pub(super) fn scaled_cache(caches: &[Vec<f64>; 2], [kv_heads, of_head]: [usize; 2]) -> ScaledCache {
+    let scales =
+        [0.5, 0.25].map(|first| (0..kv_heads).map(|head| first + head as f32 * 0.25).collect::<Vec<_>>());
+    let scale = |which: usize, at: usize| scales[which][at / of_head % kv_heads];
+    let elements = [0, 1].map(|which| {
+        let rounded = |(at, x): (usize, &f64)| e4m3::from_f32(*x as f32 / scale(which, at));
+        caches[which].iter().enumerate().map(rounded).collect::<Vec<_>>()
+    });
+    let numbers = [0, 1].map(|which| {
+        let number = |(at, x): (usize, &e4m3)| f64::from(x.to_f32() * scale(which, at));
+        elements[which].iter().enumerate().map(number).collect()
+    });
+    ScaledCache { elements, scales, numbers }
+}
+
 #[test]
 fn other_head_sizes_are_refused() {
     let device = Simulator::new();

@@ -2,9 +2,12 @@
 
 use warpwright::{
     kernels::{
-        Activation, Gemm, GemmEntry, GemmTable, GemmTile, GpuKind, MatrixOrder,
-        call::{self, FusedOperands, GemmShape},
+        Activation, AttentionMask, AttentionTable, Gemm, GemmEntry, GemmTable, GemmTile, GpuKind,
+        MatrixOrder,
+        call::{self, AttentionScales, AttentionShape, FusedOperands, GemmShape},
     },
+    prelude::*,
+    ptx::e4m3,
     run::{AnyDevice, Device, KernelCache, Simulator},
 };
 
@@ -77,4 +80,60 @@ fn calls_choose_from_tables() {
     let mut d = results::<f32>(&device, 64 * 128);
     let called = call::gemm(&kernels, &of_columns, &on_a, &on_b, &mut d).expect("launched");
     assert_eq!(called.kernel.name, untuned);
+}
+
+/// The table that was added last applies, for 16-bit elements and for those of 8 bits, and only to its GPU and its problem.
+#[test]
+fn attention_is_chosen_from_tables() {
+    let device = AnyDevice::Sim(Simulator::new());
+    let (name, multiprocessors) = (device.name(), device.multiprocessors());
+    let table = |gpu: &str, bf16: &str, e4m3: &str| -> AttentionTable {
+        let text = format!(
+            "gpu: {gpu}\ncapability: 9.0\nmultiprocessors: {multiprocessors}\ndriver: none\ndate: none\ncommand: none\n\
+             T d e mask heads kv_heads queries keys tile group order products rounding µs\n\
+             bf16 64 64 causal 2 2 70 70 {bf16} 2 back free late 1.0\n\
+             e4m3 64 64 causal 2 2 70 70 {e4m3} 1 forth staggered early 1.0\n"
+        );
+        text.parse().expect("a table")
+    };
+    let shape = AttentionShape { mask: AttentionMask::Causal, ..AttentionShape::new(1, 2, 70, 64) };
+    let count = 70 * 2 * 64;
+    let q = device.upload(&vec![bf16::ONE; count]).expect("room");
+    let bytes = device.upload(&vec![e4m3::from_f32(1.0); count]).expect("room");
+    let factors = device.upload(&[1.0f32; 2]).expect("room");
+    let described = |kernels: &KernelCache<'_>, shape: &AttentionShape| {
+        let (mut o, mut lse) = (results::<bf16>(&device, count), results(&device, 2 * 70));
+        let halves =
+            call::attention(kernels, shape, &q, &q, &q, &mut o, &mut lse).expect("launched").kernel.clone();
+        let mut values = device.output::<e4m3>(shape.transposed_values()).expect("room");
+        let [q_scales, k_scales, v_scales] = [&factors; 3].map(Into::into);
+        let scales = AttentionScales { q: q_scales, k: k_scales, v: v_scales };
+        let scaled = call::scaled_attention(
+            kernels,
+            shape,
+            scales,
+            &bytes,
+            &bytes,
+            &bytes,
+            &mut values,
+            &mut o,
+            &mut lse,
+        );
+        [halves, scaled.expect("launched").kernel.clone()].map(|kernel| {
+            let tile = kernel.description.split("tiles of ").nth(1);
+            tile.expect("a description with the tile").to_string()
+        })
+    };
+    let untuned = described(&KernelCache::new(&device), &shape);
+    assert_eq!(untuned, ["192×128", "192×128"]);
+    let kernels = || KernelCache::new(&device).with_attention_table(table(&name, "192x96", "128x256"));
+    let first = kernels();
+    assert_eq!(described(&first, &shape), ["192×96", "128×256"]);
+    let second = kernels().with_attention_table(table(&name, "128x128", "256x64"));
+    assert_eq!(described(&second, &shape), ["128×128", "256×64"]);
+    let other_gpu = kernels().with_attention_table(table("another", "128x128", "256x64"));
+    assert_eq!(described(&other_gpu, &shape), ["192×96", "128×256"]);
+    // Another problem.
+    let fewer = AttentionShape { queries: 69, ..shape };
+    assert_eq!(described(&first, &fewer), untuned);
 }

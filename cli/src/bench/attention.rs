@@ -4,6 +4,7 @@ mod accuracy;
 mod backward;
 mod problem;
 mod scaled;
+mod tune;
 
 use std::{fmt, str::FromStr};
 
@@ -16,6 +17,8 @@ use warpwright::{
 
 use super::{Fallible, race::Rounds, rival::Rival};
 use problem::Problem;
+
+pub(crate) use tune::Args as TuneArgs;
 
 /// Times attention on random normal numbers, next to other implementations
 ///
@@ -49,7 +52,7 @@ pub(in crate::bench) struct Args {
     /// Time the gradients with respect to Q, K and V, with 2.5 times the operations
     #[arg(long, conflicts_with = "sweep")]
     backward: bool,
-    /// Also time attention of e4m3 elements with scales of heads
+    /// Also time attention of e4m3 elements with scales of heads; with --sweep, other kernels of these elements only
     #[arg(long, conflicts_with_all = ["backward", "dropout"])]
     e4m3: bool,
     /// Print the errors of O and of the gradients relative to f64, and those of the rival with the same inputs, instead of times
@@ -110,6 +113,8 @@ impl FromStr for Mask {
 struct Sizes {
     batches: usize,
     heads: usize,
+    /// The number of KV heads per sequence; a rival has one for each query head.
+    kv_heads: usize,
     length: usize,
     head_size: usize,
     value_size: usize,
@@ -125,16 +130,16 @@ impl Sizes {
     }
 
     fn problem(&self, target: Target, multiprocessors: u32) -> AttentionProblem {
-        let Self { batches, heads, length, head_size, value_size, mask, .. } = *self;
-        let [heads, length, head_size, value_size] =
-            [batches * heads, length, head_size, value_size].map(|size| size as u32);
+        let Self { batches, heads, kv_heads, length, head_size, value_size, mask, .. } = *self;
+        let [heads, kv_heads, length, head_size, value_size] =
+            [batches * heads, batches * kv_heads, length, head_size, value_size].map(|size| size as u32);
         AttentionProblem {
             target,
             head_size,
             value_size,
             mask,
             heads,
-            kv_heads: heads,
+            kv_heads,
             queries: length,
             keys: length,
             multiprocessors,
@@ -143,7 +148,7 @@ impl Sizes {
 
     /// Returns the line that describes the problem to a rival.
     fn request(&self, what: &str) -> String {
-        let Self { batches, heads, length, head_size, value_size, mask, dropout } = *self;
+        let Self { batches, heads, length, head_size, value_size, mask, dropout, .. } = *self;
         let mask = if mask == AttentionMask::Full { "full" } else { "causal" };
         let dropout = dropout.unwrap_or_default();
         format!("{what} {batches} {heads} {length} {head_size} {value_size} {mask} {dropout}")
@@ -157,11 +162,14 @@ impl Sizes {
 
 impl fmt::Display for Sizes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { batches, heads, length, head_size, value_size, mask, dropout } = self;
+        let Self { batches, heads, kv_heads, length, head_size, value_size, mask, dropout } = self;
         write!(
             f,
             "{batches}x{heads} heads, length {length}, rows of {head_size} and {value_size}, {mask:?}"
         )?;
+        if kv_heads != heads {
+            write!(f, ", {kv_heads} KV heads")?;
+        }
         dropout.map_or(Ok(()), |p| write!(f, ", dropout {p}"))
     }
 }
@@ -177,7 +185,8 @@ impl Args {
                 let all = (self.elements / (length * head_size).max(1)).max(1);
                 let heads = all.min(16);
                 let (batches, dropout) = (all / heads, self.dropout);
-                let sizes = Sizes { batches, heads, length, head_size, value_size, mask, dropout };
+                let sizes =
+                    Sizes { batches, heads, kv_heads: heads, length, head_size, value_size, mask, dropout };
                 println!("{sizes}: {} samples", if self.accuracy { 1 } else { self.rounds.rounds });
                 if self.accuracy {
                     check_values(sizes, "--accuracy")?;
@@ -193,11 +202,15 @@ impl Args {
                     let (names, rate) = (problem.names().to_vec(), ("TFLOP/s", 2.5 * sizes.flops() / 1e6));
                     self.rounds.table(&names, |at| problem.time(at), rival, rate)?;
                 } else {
-                    let kernels = kernels(sizes, self.target, multiprocessors, self.sweep);
+                    let kernels = kernels(sizes, self.target, multiprocessors, self.sweep && !self.e4m3);
                     let mut problem = Problem::new(&gpu, sizes, &kernels)?;
                     let (mut names, rate) = (problem.names().to_vec(), ("TFLOP/s", sizes.flops() / 1e6));
                     let of_16_bits = names.len();
-                    let mut scaled = self.e4m3.then(|| scaled::Problem::new(&gpu, sizes)).transpose()?;
+                    let e4m3 = || {
+                        let problem = sizes.problem(Target::SM_90A, multiprocessors);
+                        scaled::Problem::new(&gpu, sizes, &scaled::kernels(&problem, self.sweep))
+                    };
+                    let mut scaled = self.e4m3.then(e4m3).transpose()?;
                     names.extend(scaled.iter().flat_map(scaled::Problem::names));
                     let time = |at: usize| match (at.checked_sub(of_16_bits), scaled.as_mut()) {
                         (Some(at), Some(scaled)) => scaled.time(at),

@@ -43,6 +43,9 @@ pub(in crate::bench) struct Args {
     /// A command that times other implementations, such as "python3 benches/attention.py"
     #[arg(long)]
     rival: Option<String>,
+    /// Also time caches of e4m3 elements with scales of heads; rates are then keys per second
+    #[arg(long)]
+    e4m3: bool,
     /// Also time every supported number of blocks per sequence
     #[arg(long)]
     sweep: bool,
@@ -91,7 +94,12 @@ impl Args {
             let names: Vec<_> = contenders.iter().map(ToString::to_string).collect();
             let request = format!("cached {batches} {heads} {kv_heads} {queries} {length} {head_size}");
             let rival = rival.as_mut().map(|rival| (rival, request.as_str()));
-            self.rounds.table(&names, |at| problem.time(at), rival, ("TB/s", sizes.bytes() / 1e6))?;
+            let rate = if self.e4m3 {
+                ("Gkeys/s", (batches * kv_heads * length) as f64 / 1e3)
+            } else {
+                ("TB/s", sizes.bytes() / 1e6)
+            };
+            self.rounds.table(&names, |at| problem.time(at), rival, rate)?;
         }
         Ok(())
     }
@@ -110,13 +118,17 @@ impl Args {
         });
         let pages = [None, Some(128), Some(64), Some(16)];
         let mut contenders: Vec<_> =
-            pages.map(|page| Contender { attention: chosen, page }).into_iter().collect();
+            pages.map(|page| Contender { attention: chosen, page, e4m3: false }).into_iter().collect();
         if self.sweep {
             let others = CachedAttention::PARTS.into_iter().filter(|parts| *parts != chosen.parts);
             contenders.extend(others.map(|parts| {
                 let attention = CachedAttention { parts, ..chosen };
-                Contender { attention, page: None }
+                Contender { attention, page: None, e4m3: false }
             }));
+        }
+        if self.e4m3 {
+            let others: Vec<_> = contenders.iter().map(|other| Contender { e4m3: true, ..*other }).collect();
+            contenders.extend(others);
         }
         contenders
     }

@@ -4,7 +4,7 @@ use super::kernels::{Options, Ready, Selects, add};
 use warpwright::{
     kernels::{Attention, AttentionBackward, AttentionExtras, AttentionMask, CachedAttention},
     ptx::{Module, Target, bf16, f16},
-    tensor::TensorElement,
+    tensor::{ConvertibleElement, TensorElement},
     tiles::{Convert, Product},
 };
 
@@ -45,6 +45,17 @@ pub(super) const KERNELS: &[Ready] = &[
         ],
     },
     Ready {
+        name: "attention_cached_e4m3",
+        about: "attention of one query per head to contiguous caches of e4m3 keys and values with scales of heads, which 1, 2 or 4 blocks divide",
+        target: Target::SM_90A,
+        divisors: &[],
+        selects: Selects::HeadSizes,
+        builds: &[
+            ("bf16", |module, of| cached_e4m3::<bf16>(module, of)),
+            ("f16",  |module, of| cached_e4m3::<f16>(module, of)),
+        ],
+    },
+    Ready {
         name: "attention_extras",
         about: "attention with ALiBi slopes and with attention sinks, and a cap with --soft-cap, with the masks of attention",
         target: Target::SM_80,
@@ -64,6 +75,17 @@ pub(super) const KERNELS: &[Ready] = &[
         builds: &[
             ("bf16", |module, of| paged::<bf16>(module, of)),
             ("f16",  |module, of| paged::<f16>(module, of)),
+        ],
+    },
+    Ready {
+        name: "attention_paged_e4m3",
+        about: "attention of one query per head to caches of e4m3 keys and values with scales of heads in pages of 16 and 64 rows, which 1, 2 or 4 blocks divide",
+        target: Target::SM_90A,
+        divisors: &[],
+        selects: Selects::HeadSizes,
+        builds: &[
+            ("bf16", |module, of| paged_e4m3::<bf16>(module, of)),
+            ("f16",  |module, of| paged_e4m3::<f16>(module, of)),
         ],
     },
 ];
@@ -149,12 +171,16 @@ where
     T: TensorElement + Product<T, f32>,
     f32: Convert<T>,
 {
-    for &head_size in of.head_sizes {
-        for parts in CachedAttention::PARTS {
-            add(module, |_| CachedAttention { head_size, parts, queries: 1 }.kernel::<T>())?;
-        }
-    }
-    Ok(())
+    divided(of).try_for_each(|attention| add(module, |_| attention.kernel::<T>()))
+}
+
+/// Adds attention to contiguous caches of 8-bit floats.
+fn cached_e4m3<T>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
+where
+    T: ConvertibleElement + Product<T, f32>,
+    f32: Convert<T>,
+{
+    divided(of).try_for_each(|attention| add(module, |_| attention.scaled_kernel::<T>()))
 }
 
 /// Adds attention to caches in pages.
@@ -163,10 +189,29 @@ where
     T: TensorElement + Product<T, f32>,
     f32: Convert<T>,
 {
-    for &head_size in of.head_sizes {
-        for (parts, page) in CachedAttention::PARTS.into_iter().flat_map(|parts| [(parts, 16), (parts, 64)]) {
-            add(module, |_| CachedAttention { head_size, parts, queries: 1 }.paged_kernel::<T>(page))?;
-        }
-    }
-    Ok(())
+    in_pages(of, |attention, page| add(module, |_| attention.paged_kernel::<T>(page)))
+}
+
+/// Adds attention to caches of 8-bit floats in pages.
+fn paged_e4m3<T>(module: &mut Module, of: &Options<'_>) -> Result<(), String>
+where
+    T: ConvertibleElement + Product<T, f32>,
+    f32: Convert<T>,
+{
+    in_pages(of, |attention, page| add(module, |_| attention.scaled_paged_kernel::<T>(page)))
+}
+
+/// Returns attention of one query to caches, for each head size and number of blocks.
+fn divided(of: &Options<'_>) -> impl Iterator<Item = CachedAttention> {
+    of.head_sizes.iter().flat_map(|&head_size| {
+        CachedAttention::PARTS.map(|parts| CachedAttention { head_size, parts, queries: 1 })
+    })
+}
+
+/// Calls `each` with the attention of [`divided`] and each page size.
+fn in_pages(
+    of: &Options<'_>,
+    mut each: impl FnMut(CachedAttention, u32) -> Result<(), String>,
+) -> Result<(), String> {
+    divided(of).try_for_each(|attention| [16, 64].into_iter().try_for_each(|page| each(attention, page)))
 }

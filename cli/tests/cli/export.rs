@@ -74,8 +74,8 @@ fn the_list_has_valid_options() {
             "attention" => 2 * (3 + 1),
             "attention_extras" => 2 * 3 * 2,
             // Three numbers of blocks, and two sizes of pages.
-            "attention_cached" => 2 * 3,
-            "attention_paged" => 2 * 3 * 2,
+            "attention_cached" | "attention_cached_e4m3" => 2 * 3,
+            "attention_paged" | "attention_paged_e4m3" => 2 * 3 * 2,
             // Rows, with and without sums, and the end, of two lengths; keys with and without sums, and queries, for three masks each.
             "attention_backward" => 2 * (3 + 3 * 3),
             // Three lengths of rows.

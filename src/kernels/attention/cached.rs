@@ -1,27 +1,33 @@
 //! Attention of one or a few queries per head to a cache of keys and values.
 
+use std::marker::PhantomData;
+
+mod format;
 mod merge;
 mod pages;
 mod problem;
 mod rows;
+mod scaled;
 
 use super::{
     scores::Scores,
     strides,
     values::OfKeys,
     visible::{AttentionMask, Visible},
-    warpgroup::{FactorRing, Queries, Warpgroup},
+    warpgroup::{Order, Queries, Warpgroup},
 };
 use crate::{
     ptx::{self, BuildError, Builder, Global, In, Kernel, Out, Ptr, Read, Target, Val, Write},
     tensor::TensorElement,
     tiles::{Convert, Product, Row, Schedule, St, consumers, contiguous, producer, row_major, vector},
 };
+use format::{Format, OfQueries};
 use merge::merged;
 use pages::Caches;
 use rows::GroupRows;
 
 pub use problem::CachedAttentionProblem;
+pub use scaled::{ScaledCachedAttentionArgs, ScaledPagedAttentionArgs};
 
 /// The arguments of the kernel that [`CachedAttention::kernel`] builds:
 /// `(q, k, v, o, lse, lengths, [batches, kv_heads, group, queries, keys], of_queries, of_keys, scale)`. Each of `batches`·`kv_heads` caches
@@ -95,11 +101,9 @@ impl CachedAttention {
             Target::SM_90A,
             |k, (q, keys, values, o, lse, lengths, sizes, of_queries, of_keys, scale)| {
                 let [batches, kv_heads, group, queries, n] = sizes;
-                let caches = [(keys, of_keys[0]), (values, of_keys[1])];
-                let caches = caches.map(|(rows, strides)| (rows, [batches, kv_heads, n], strides));
                 let sizes = [batches, kv_heads, group, queries];
-                let inputs = Inputs { q, o, lse, lengths, sizes, of_queries, scale };
-                self.emit(k, inputs, caches, Caches::Contiguous { rows: n });
+                let inputs = Inputs { q, o, lse, lengths, sizes, of_queries, scale, scales: None };
+                self.emit_contiguous::<T, T, OfQueries, OfQueries>(k, inputs, [keys, values], n, of_keys);
             },
         )
     }
@@ -127,47 +131,88 @@ impl CachedAttention {
             Target::SM_90A,
             |k, (q, keys, values, o, lse, lengths, tables, sizes, of_queries, of_keys, scale)| {
                 let [batches, kv_heads, group, queries, pages, table] = sizes;
-                if !(8..=128).contains(&page) || !page.is_power_of_two() {
-                    k.block([128]);
-                    return k.refuse(format!("expected pages of 8, 16, 32, 64 or 128 rows, found {page}"));
-                }
-                let tables = k.global(tables, row_major(batches, table));
-                let caches = [(keys, of_keys[0]), (values, of_keys[1])];
-                let caches =
-                    caches.map(|(rows, strides)| (rows, [pages, kv_heads, Val::from(page)], strides));
                 let sizes = [batches, kv_heads, group, queries];
-                let inputs = Inputs { q, o, lse, lengths, sizes, of_queries, scale };
-                self.emit(k, inputs, caches, Caches::Paged { tables, count: table, page });
+                let inputs = Inputs { q, o, lse, lengths, sizes, of_queries, scale, scales: None };
+                let pages = Pages { tables, pages, table, rows: page };
+                self.emit_paged::<T, T, OfQueries, OfQueries>(k, inputs, [keys, values], pages, of_keys);
             },
         )
     }
 
-    fn emit<'k, T>(
+    /// Emits the kernel for contiguous caches of `n` rows of `E`.
+    fn emit_contiguous<'k, T, E, F4, F8>(
         &self,
         k: Builder<'k>,
         inputs: Inputs<'k, T>,
-        factors: [Rows<'k, T>; 2],
+        [keys, values]: [Ptr<'k, E, Global, Read>; 2],
+        n: Val<'k, u32>,
+        of_keys: [[Val<'k, u32>; 3]; 2],
+    ) where
+        T: TensorElement + Product<T, f32>,
+        f32: Convert<T>,
+        F4: Format<'k, T, 4, Element = E>,
+        F8: Format<'k, T, 8, Element = E>,
+    {
+        let [batches, kv_heads, ..] = inputs.sizes;
+        let extents = [batches, kv_heads, n];
+        let caches = [(keys, extents, of_keys[0]), (values, extents, of_keys[1])];
+        self.emit::<T, E, F4, F8>(k, inputs, caches, Caches::Contiguous { rows: n });
+    }
+
+    /// Emits the kernel for caches in pages with rows of `E`.
+    fn emit_paged<'k, T, E, F4, F8>(
+        &self,
+        k: Builder<'k>,
+        inputs: Inputs<'k, T>,
+        [keys, values]: [Ptr<'k, E, Global, Read>; 2],
+        Pages { tables, pages, table, rows: page }: Pages<'k>,
+        of_keys: [[Val<'k, u32>; 3]; 2],
+    ) where
+        T: TensorElement + Product<T, f32>,
+        f32: Convert<T>,
+        F4: Format<'k, T, 4, Element = E>,
+        F8: Format<'k, T, 8, Element = E>,
+    {
+        let [batches, kv_heads, ..] = inputs.sizes;
+        if !(8..=128).contains(&page) || !page.is_power_of_two() {
+            k.block([128]);
+            return k.refuse(format!("expected pages of 8, 16, 32, 64 or 128 rows, found {page}"));
+        }
+        let tables = k.global(tables, row_major(batches, table));
+        let extents = [pages, kv_heads, Val::from(page)];
+        let caches = [(keys, extents, of_keys[0]), (values, extents, of_keys[1])];
+        self.emit::<T, E, F4, F8>(k, inputs, caches, Caches::Paged { tables, count: table, page });
+    }
+
+    fn emit<'k, T, E, F4, F8>(
+        &self,
+        k: Builder<'k>,
+        inputs: Inputs<'k, T>,
+        factors: [Rows<'k, E>; 2],
         caches: Caches<'k>,
     ) where
         T: TensorElement + Product<T, f32>,
         f32: Convert<T>,
+        F4: Format<'k, T, 4, Element = E>,
+        F8: Format<'k, T, 8, Element = E>,
     {
         let Self { head_size, parts, queries } = *self;
         k.describe(format!(
-            "o = softmax(scale·q·Kᵀ)·V with rows of {head_size} ({}) and a cache of K and V; {parts} blocks for each",
-            T::NAME
+            "o = softmax(scale·q·Kᵀ)·V with rows of {head_size} ({}) and a cache of K and V{}; {parts} blocks for each",
+            T::NAME,
+            if inputs.scales.is_some() { " (e4m3 with scales of heads)" } else { "" }
         ));
         if !Self::QUERIES.contains(&queries) {
             k.block([128]);
             return k.refuse(format!("expected 1, 2, 4 or 8 queries, found {queries}"));
         }
         match [head_size, parts] {
-            [64, 1] => emit::<T, 4, 1, 4>(k, inputs, factors, caches, queries),
-            [64, 2] => emit::<T, 4, 2, 2>(k, inputs, factors, caches, queries),
-            [64, 4] => emit::<T, 4, 4, 1>(k, inputs, factors, caches, queries),
-            [128, 1] => emit::<T, 8, 1, 8>(k, inputs, factors, caches, queries),
-            [128, 2] => emit::<T, 8, 2, 4>(k, inputs, factors, caches, queries),
-            [128, 4] => emit::<T, 8, 4, 2>(k, inputs, factors, caches, queries),
+            [64, 1] => emit::<T, F4, 4, 1, 4>(k, inputs, factors, caches, queries),
+            [64, 2] => emit::<T, F4, 4, 2, 2>(k, inputs, factors, caches, queries),
+            [64, 4] => emit::<T, F4, 4, 4, 1>(k, inputs, factors, caches, queries),
+            [128, 1] => emit::<T, F8, 8, 1, 8>(k, inputs, factors, caches, queries),
+            [128, 2] => emit::<T, F8, 8, 2, 4>(k, inputs, factors, caches, queries),
+            [128, 4] => emit::<T, F8, 8, 4, 2>(k, inputs, factors, caches, queries),
             _ => {
                 k.block([128]);
                 k.refuse(format!(
@@ -189,6 +234,16 @@ struct Inputs<'k, T> {
     /// The strides of Q and of O between batches, heads and queries.
     of_queries: [[Val<'k, u32>; 3]; 2],
     scale: Val<'k, f32>,
+    /// The factors of the elements of K and of V, for each KV head.
+    scales: Option<[Ptr<'k, f32, Global, Read>; 2]>,
+}
+
+/// The page table, the number of pages, the columns of the table, and the rows of a page.
+struct Pages<'k> {
+    tables: Ptr<'k, u32, Global, Read>,
+    pages: Val<'k, u32>,
+    table: Val<'k, u32>,
+    rows: u32,
 }
 
 /// Keys or values, their extents and their strides: batches or pages, heads, rows.
@@ -199,17 +254,18 @@ const N: usize = 8;
 const STAGES: usize = 2;
 
 /// Emits the kernel for rows of `D` subtiles, of which each of `PARTS` blocks stores `P`, and at most `most` queries per head.
-fn emit<'k, T, const D: usize, const PARTS: usize, const P: usize>(
+fn emit<'k, T, F, const D: usize, const PARTS: usize, const P: usize>(
     k: Builder<'k>,
     inputs: Inputs<'k, T>,
-    factors: [Rows<'k, T>; 2],
+    factors: [Rows<'k, F::Element>; 2],
     caches: Caches<'k>,
     most: u32,
 ) where
     T: TensorElement + Product<T, f32>,
+    F: Format<'k, T, D>,
     f32: Convert<T>,
 {
-    let Inputs { q, o, lse, lengths, sizes, of_queries, scale } = inputs;
+    let Inputs { q, o, lse, lengths, sizes, of_queries, scale, scales } = inputs;
     let [batches, kv_heads, group, queries] = sizes;
     k.block([256]);
     if PARTS > 1 {
@@ -221,6 +277,7 @@ fn emit<'k, T, const D: usize, const PARTS: usize, const P: usize>(
     let (q, o) = (rows.matrices(q, d, of_queries[0]), rows.matrices(o, d, of_queries[1]));
     let lse = rows.logarithms(lse);
     let lengths = k.global(lengths, vector(batches));
+    let scales = scales.map(|scales| scales.map(|scales| k.global(scales, vector(kv_heads))));
     let [keys, values] = factors.map(|(rows, [outer, heads, rows_of_each], [a, b, c])| {
         let layout = contiguous([outer, heads, rows_of_each, d.into()]).with_strides([a, b, c, 1.into()]);
         k.global(rows, layout)
@@ -229,8 +286,7 @@ fn emit<'k, T, const D: usize, const PARTS: usize, const P: usize>(
     let columns = group.ceil_div(rows.heads());
     let tiles = k.persistent(Schedule::linear().split(PARTS as u32), batches * kv_heads, columns);
     let query_ring = tiles.ring::<(St<T, 4, D>,), 1, 1>();
-    let key_ring: FactorRing<'_, T, N, D, STAGES, 1> = tiles.ring();
-    let value_ring: FactorRing<'_, T, N, D, STAGES, 1> = tiles.ring();
+    let (key_steps, value_steps) = (F::steps(k, tiles), F::steps(k, tiles));
     let all_to_all = (PARTS > 1).then(|| tiles.all_to_all::<f32, P>());
     let outbox = (most == 1).then(|| k.outbox::<T, P, 1, 1>());
     let part = tiles.part();
@@ -251,8 +307,8 @@ fn emit<'k, T, const D: usize, const PARTS: usize, const P: usize>(
                 p.fill(&query_ring, |stage| stage.fill((rows.tile(&q, [batch, head], tile),)));
                 k.for_(ptx::Steps::new(first, end), |j| {
                     let at = caches.locate(batch, j, length, step);
-                    p.fill(&key_ring, |stage| stage.fill((at.of(&keys, head),)));
-                    p.fill(&value_ring, |stage| stage.fill((at.of(&values, head),)));
+                    F::fill(p, &key_steps, at.of(&keys, head));
+                    F::fill(p, &value_steps, at.of(&values, head));
                 });
             });
         }),
@@ -262,18 +318,27 @@ fn emit<'k, T, const D: usize, const PARTS: usize, const P: usize>(
                 let of_warp = stage.tiles().0.subtile(c.warp(), 0).load::<1, D, Row>().frozen();
                 c.release_loaded(&query_ring, stage);
                 let visible = Visible { mask, queries, keys: length, step, heads: rows.heads() };
-                let work = Warpgroup::<T, D, D, N, STAGES, 1, OfKeys> {
+                let of_head =
+                    scales.as_ref().map(|scales| scales.each_ref().map(|scales| scales.at(head).load()));
+                let (scale, factor) = match of_head {
+                    Some([keys, values]) => (scale * keys, Some(values)),
+                    None => (scale, None),
+                };
+                let work = Warpgroup {
                     c,
                     queries: Queries::Registers(of_warp),
                     scores: Scores { scale, soft_cap: None, slope: None },
                     sink: None,
                     dropout: None,
-                    factor: None,
-                    keys: &key_ring,
-                    values: &value_ring,
+                    factor,
+                    keys: &key_steps,
+                    values: &value_steps,
+                    layout: PhantomData::<OfKeys>,
                     visible,
                     query: c.warp() * 16,
                     clears_values: true,
+                    order: &Order::Free,
+                    rounds_early: false,
                 };
                 let whole = visible.all_see().min(end);
                 let state = work.start(first);

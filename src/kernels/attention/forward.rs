@@ -1,13 +1,15 @@
 //! The forward kernel of attention.
 
+use std::marker::PhantomData;
+
 use super::{
-    AttentionMask,
+    AttentionMask, AttentionOverlap,
     dropout::HeadDropout,
     inputs::{Heads, Inputs, Sizes},
     scores::Scores,
     values::Values,
     visible::Visible,
-    warpgroup::{FactorRing, Queries, Warpgroup},
+    warpgroup::{FactorRing, Order, Queries, Warpgroup},
 };
 use crate::{
     ptx::{self, Builder},
@@ -20,6 +22,7 @@ pub(super) struct Shape {
     pub(super) mask: AttentionMask,
     pub(super) schedule: Schedule,
     pub(super) soft_cap: Option<f32>,
+    pub(super) overlap: AttentionOverlap,
 }
 
 /// Emits the kernel for rows of `D` subtiles of Q and K, and `E` of V and O, of elements of `T`, and of `O` in O.
@@ -50,7 +53,7 @@ pub(super) fn forward<
     V: Values<'k, T, E, N>,
     f32: Convert<O>,
 {
-    let Shape { mask, schedule, soft_cap } = shape;
+    let Shape { mask, schedule, soft_cap, overlap } = shape;
     k.block([128 * (1 + C as u32)]);
     let matrices = Heads::new(k, &inputs, T::SUBTILE_LENGTH * D as u32, 16 * E as u32);
     let is_packed = inputs.starts.is_some();
@@ -63,10 +66,16 @@ pub(super) fn forward<
     let value_ring: Ring<'_, (V::Tile,), STAGES, C> = k.ring();
     // Copies would store the rows of a whole tile, also those of the next sequence.
     let outbox = k.outbox::<O, W, 1, C>().by_threads(is_packed);
-    let registers = if C == 2 { [40, 232] } else { [32, 160] };
-    // Of a thread, 8 for each subtile of O and of scores, 4 of queries and of weights; the others are addresses and the running softmax.
+    let order = Order::new(k, overlap.order);
+    let registers = match C {
+        2 => [40, 232],
+        3 => [32, 160],
+        _ => [24, 112],
+    };
+    // Of a thread, 8 for each subtile of O and of scores, and 4 of queries; the others are addresses and the running softmax.
+    let of_weights = V::REGISTERS * if overlap.rounds_early { 2 } else { 1 };
     let is_plain = soft_cap.is_none() && inputs.slopes.is_none() && inputs.dropout.is_none();
-    let in_registers = is_plain && (8 * E + 4 * D + 12 * N) as u32 <= registers[1] - 36;
+    let in_registers = is_plain && (8 * E + 4 * D + (8 + of_weights) * N) as u32 <= registers[1] - 36;
 
     // Calls `each` with the sequence, the head, the tile of queries, and what is visible.
     let each_tile = |each: &dyn Fn(_, _, _, Visible<'k>)| {
@@ -111,7 +120,7 @@ pub(super) fn forward<
                 let dropout = matrices.dropout(sequence, head);
                 let (scale, factor) = matrices.scales(sequence, head, inputs.scale);
                 let factor = dropout.map(HeadDropout::scale).or(factor);
-                let group = Warpgroup::<T, D, E, N, STAGES, C, V> {
+                let group = Warpgroup {
                     c,
                     queries,
                     scores: Scores { scale, soft_cap, slope: matrices.slope(head) },
@@ -120,9 +129,12 @@ pub(super) fn forward<
                     factor,
                     keys: &key_ring,
                     values: &value_ring,
+                    layout: PhantomData::<V>,
                     visible,
                     query: warp * 16,
                     clears_values: is_packed,
+                    order: &order,
+                    rounds_early: overlap.rounds_early,
                 };
                 if range.begun().is_some() {
                     k.for_(ptx::Steps::new(of_all().first, range.first), |j| group.skip(j));

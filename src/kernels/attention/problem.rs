@@ -1,6 +1,6 @@
 //! The choice of a kernel for a problem.
 
-use super::{Attention, AttentionBackward, AttentionMask, AttentionTile, order, uses_wgmma};
+use super::{Attention, AttentionBackward, AttentionMask, AttentionTile, ScaledAttention, order, uses_wgmma};
 use crate::{ptx::Target, tiles::Schedule};
 
 /// The sizes of a launch that determine which kernel is fastest.
@@ -29,9 +29,18 @@ pub struct AttentionProblem {
 /// The bytes of keys and values that remain in the level-2 cache: half of an H100's.
 const CACHED: u64 = 25 << 20;
 
-/// The queries that must be multiplied with each key that comes from memory, so that an H100 or H200 does not wait for the key: at 660
-/// TFLOP/s, 300 rows take 2.2 TB/s.
-const ROWS: u64 = 300;
+/// The elements of keys and values.
+struct Elements {
+    bytes: u64,
+    /// The queries that must be multiplied with each key that comes from memory, so that an H100 or H200 does not wait for the key.
+    rows: u64,
+}
+
+/// At 660 TFLOP/s, 300 rows take 2.2 TB/s.
+const OF_16_BITS: Elements = Elements { bytes: 2, rows: 300 };
+
+/// At 1000 TFLOP/s, 230 rows take 2.2 TB/s.
+const OF_8_BITS: Elements = Elements { bytes: 1, rows: 230 };
 
 impl Attention {
     /// Returns the kernel for a problem. For sm_90a and a causal mask, tiles have different numbers of steps, and the tiles of all heads
@@ -40,42 +49,70 @@ impl Attention {
     /// to minimize the total time.
     #[must_use]
     pub fn for_problem(problem: &AttentionProblem) -> Self {
-        let AttentionProblem {
-            target,
-            head_size,
-            value_size,
-            mask,
-            heads,
-            kv_heads,
-            queries,
-            keys,
-            multiprocessors,
-        } = *problem;
+        let AttentionProblem { target, head_size, value_size, mask, .. } = *problem;
+        let attention = Self::new(target, head_size, value_size, mask);
+        // Without `wgmma`, twice the keys per step are faster; only the kernel for packed sequences lacks the registers.
+        let wider = |tile: &AttentionTile| {
+            !uses_wgmma(target) && tile.queries == attention.tile.queries && tile.keys == 64
+        };
+        let tile = AttentionTile::all(target, head_size, value_size).find(wider);
+        Self::for_tile(problem, tile.unwrap_or(attention.tile))
+    }
+
+    /// Returns the kernel for a problem with this tile, which determines the order of tiles.
+    #[must_use]
+    pub fn for_tile(problem: &AttentionProblem, tile: AttentionTile) -> Self {
+        let AttentionProblem { target, head_size, value_size, mask, .. } = *problem;
         let attention = Self::new(target, head_size, value_size, mask);
         if !uses_wgmma(target) {
-            // Twice the keys per step are faster; only the kernel for packed sequences lacks the registers.
-            let wider = |tile: &AttentionTile| tile.queries == attention.tile.queries && tile.keys == 64;
-            let tile = AttentionTile::all(target, head_size, value_size).find(wider);
-            return Self { tile: tile.unwrap_or(attention.tile), ..attention };
+            return Self { tile, ..attention };
         }
-        if !mask.is_causal() {
-            return attention;
-        }
-        let AttentionTile { queries: height, keys: step } = attention.tile;
-        let read = u64::from(kv_heads.max(1)) * ROWS;
-        if u64::from(multiprocessors) * u64::from(height) >= read {
-            return Self { schedule: Schedule::grouped(heads.max(1)).back_and_forth(), ..attention };
-        }
-        let columns = queries.div_ceil(height);
-        // A tile also takes the time to start and to store, about that of a step.
-        let cost = |column: u32| 1 + steps(problem, step, (columns - column).saturating_mul(height));
-        let costs: Vec<u32> = (0..columns).map(cost).collect();
-        // K and V, of 2 bytes.
-        let bytes = 2 * u64::from(keys) * (u64::from(head_size) + u64::from(value_size));
-        let together = (CACHED / bytes.max(1)).max(1) * u64::from(heads / kv_heads.max(1)).max(1);
-        let together = u32::try_from(together).unwrap_or(u32::MAX);
-        Self { schedule: order::balanced(heads, &costs, multiprocessors, together), ..attention }
+        Self { tile, schedule: order_of(problem, tile, attention.schedule, OF_16_BITS), ..attention }
     }
+}
+
+impl ScaledAttention {
+    /// Returns the kernels for a problem, whose target must be sm_90a. With a causal mask, tiles are ordered as in
+    /// [`Attention::for_problem`].
+    #[must_use]
+    pub fn for_problem(problem: &AttentionProblem) -> Self {
+        Self::for_tile(problem, Self::new(problem.head_size, problem.mask).tile)
+    }
+
+    /// Returns the kernels for a problem with this tile, which determines the order of tiles.
+    #[must_use]
+    pub fn for_tile(problem: &AttentionProblem, tile: AttentionTile) -> Self {
+        let attention = Self::new(problem.head_size, problem.mask);
+        Self { tile, schedule: order_of(problem, tile, attention.schedule, OF_8_BITS), ..attention }
+    }
+}
+
+/// Returns the order of tiles for a problem, which is `default` without a causal mask.
+fn order_of(
+    problem: &AttentionProblem,
+    tile: AttentionTile,
+    default: Schedule,
+    keys_are: Elements,
+) -> Schedule {
+    let AttentionProblem {
+        head_size, value_size, mask, heads, kv_heads, queries, keys, multiprocessors, ..
+    } = *problem;
+    if !mask.is_causal() {
+        return default;
+    }
+    let AttentionTile { queries: height, keys: step } = tile;
+    let read = u64::from(kv_heads.max(1)) * keys_are.rows;
+    if u64::from(multiprocessors) * u64::from(height) >= read {
+        return Schedule::grouped(heads.max(1)).back_and_forth();
+    }
+    let columns = queries.div_ceil(height);
+    // A tile also takes the time to start and to store, about that of a step.
+    let cost = |column: u32| 1 + steps(problem, step, (columns - column).saturating_mul(height));
+    let costs: Vec<u32> = (0..columns).map(cost).collect();
+    let bytes = keys_are.bytes * u64::from(keys) * (u64::from(head_size) + u64::from(value_size));
+    let together = (CACHED / bytes.max(1)).max(1) * u64::from(heads / kv_heads.max(1)).max(1);
+    let together = u32::try_from(together).unwrap_or(u32::MAX);
+    order::balanced(heads, &costs, multiprocessors, together)
 }
 
 /// Returns the number of steps of `step` keys for the queries before `end` with a causal mask; at least 1.

@@ -3,7 +3,7 @@
 mod transpose;
 
 use super::{
-    AttentionMask, AttentionTile, check_window,
+    AttentionMask, AttentionOverlap, AttentionTile, ProductOrder, check_window,
     forward::{Shape, forward},
     inputs::{HeadScales, Inputs, Sizes},
     strides,
@@ -47,6 +47,8 @@ pub struct ScaledAttention {
     pub tile: AttentionTile,
     /// The order of the tiles of queries (columns) of all heads (rows). With a causal mask, columns are counted from the last tile.
     pub schedule: Schedule,
+    /// How products and weights overlap.
+    pub overlap: AttentionOverlap,
 }
 
 /// Returns which of 16 keys is at position `at` of a row of transposed values.
@@ -73,7 +75,8 @@ impl ScaledAttention {
         // With a causal mask, the first tiles take the most steps.
         let schedule =
             if mask.is_causal() { Schedule::grouped(8).back_and_forth() } else { Schedule::linear() };
-        Self { head_size, mask, tile, schedule }
+        let overlap = AttentionOverlap { order: ProductOrder::Free, rounds_early: true };
+        Self { head_size, mask, tile, schedule, overlap }
     }
 
     /// Returns the number of elements of the transposed values for this many KV heads in all batches and keys.
@@ -91,7 +94,7 @@ impl ScaledAttention {
         O: TensorElement,
         f32: Convert<O>,
     {
-        let Self { head_size, mask, tile, schedule } = *self;
+        let Self { head_size, mask, tile, schedule, overlap } = *self;
         let signature = format!(
             "attention_e4m3_{}_{head_size}_{}(q, k, v, o, lse, q_scales, k_scales, v_scales, batches, kv_heads, group, queries, keys, {}, scale)",
             O::NAME,
@@ -115,34 +118,53 @@ impl ScaledAttention {
                     ..Inputs::new([q, keys, values], (o, lse), sizes, strides, scale)
                 };
                 if check_window(k, mask) {
-                    build(head_size, tile, k, inputs, Shape { mask, schedule, soft_cap: None });
+                    build(head_size, tile, k, inputs, Shape { mask, schedule, soft_cap: None, overlap });
                 }
             },
         )
     }
 }
 
-/// The head sizes, queries and keys of a step for which there are kernels.
-const TILES: &[[u32; 3]] = &[[64, 192, 128], [64, 128, 128], [128, 128, 128]];
+/// Defines the head sizes, queries and keys of a step for which there are kernels, and a function that emits these with the following constants.
+macro_rules! tiles {
+    ($($size:literal, $queries:literal, $keys:literal => $k:literal, $($constant:literal),*;)*) => {
+        const TILES: &[[u32; 3]] = &[$([$size, $queries, $keys]),*];
 
-/// Emits the kernel for a tile.
-fn build<'k, O>(
-    head_size: u32,
-    tile: AttentionTile,
-    k: Builder<'k>,
-    inputs: Inputs<'k, e4m3, O>,
-    shape: Shape,
-) where
-    O: TensorElement,
-    f32: Convert<O>,
-{
-    match [head_size, tile.queries, tile.keys] {
-        [64, 192, 128] => forward::<e4m3, O, Transposed<4>, 2, 4, 12, 8, 3, 3, 2, 4>(k, inputs, shape),
-        [64, 128, 128] => forward::<e4m3, O, Transposed<4>, 2, 4, 8, 8, 2, 3, 2, 4>(k, inputs, shape),
-        [128, 128, 128] => forward::<e4m3, O, Transposed<4>, 4, 8, 8, 8, 2, 3, 2, 4>(k, inputs, shape),
-        found => {
-            k.block([128]);
-            k.refuse(format!("expected a head size, queries and keys of {TILES:?}, found {found:?}"));
+        fn build<'k, O>(
+            head_size: u32,
+            tile: AttentionTile,
+            k: Builder<'k>,
+            inputs: Inputs<'k, e4m3, O>,
+            shape: Shape,
+        ) where
+            O: TensorElement,
+            f32: Convert<O>,
+        {
+            match [head_size, tile.queries, tile.keys] {
+                $([$size, $queries, $keys] => forward::<e4m3, O, Transposed<$k>, $($constant),*>(k, inputs, shape),)*
+                found => {
+                    k.block([128]);
+                    k.refuse(format!("expected a head size, queries and keys of {TILES:?}, found {found:?}"));
+                }
+            }
         }
-    }
+    };
+}
+
+// Subtiles of columns that are keys, of columns of K and of V, of queries and of keys, warpgroups, stages of keys and of queries, and subtiles of
+// columns that are stored at a time.
+tiles! {
+    //  d,   m, keys => K, D, E,  M,  N, C, stages, of queries, stored
+     64, 192, 128 => 4, 2, 4, 12,  8, 3, 3, 2, 4;
+     64, 192,  96 => 3, 2, 4, 12,  6, 3, 4, 2, 4;
+     64, 192, 160 => 5, 2, 4, 12, 10, 3, 3, 2, 4;
+     64, 128, 128 => 4, 2, 4,  8,  8, 2, 3, 2, 4;
+     64, 128, 256 => 8, 2, 4,  8, 16, 2, 3, 2, 4;
+     64, 256,  64 => 2, 2, 4, 16,  4, 4, 4, 2, 4;
+    128, 128, 128 => 4, 4, 8,  8,  8, 2, 3, 2, 4;
+    128, 128, 160 => 5, 4, 8,  8, 10, 2, 3, 2, 4;
+    128, 128, 192 => 6, 4, 8,  8, 12, 2, 2, 2, 4;
+    128, 128, 224 => 7, 4, 8,  8, 14, 2, 2, 2, 4;
+    128, 192,  64 => 2, 4, 8, 12,  4, 3, 4, 2, 4;
+    128, 192,  96 => 3, 4, 8, 12,  6, 3, 3, 2, 4;
 }

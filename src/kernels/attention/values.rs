@@ -17,6 +17,8 @@ pub(super) trait Values<'k, T: TensorElement, const E: usize, const N: usize> {
     type Weights: State<'k>;
     /// The base-2 logarithm of the weight of a row's maximum, at most 8: greater weights are more precise in a type with few exponents.
     const LIFT: f32;
+    /// The registers of the weights of a subtile of keys.
+    const REGISTERS: usize;
 
     /// Fills a stage with the values of a step of a head.
     #[track_caller]
@@ -52,6 +54,7 @@ where
     type Tile = St<'k, T, N, E>;
     type Weights = Rt<'k, T, 1, N>;
     const LIFT: f32 = 0.0;
+    const REGISTERS: usize = 4;
 
     fn fill(
         stage: EmptyStage<'k, (Self::Tile,)>,
@@ -90,6 +93,7 @@ where
     type Tile = St<'k, T, E, K>;
     type Weights = Rt<'k, T, 1, K>;
     const LIFT: f32 = 6.0;
+    const REGISTERS: usize = 2;
 
     fn fill(
         stage: EmptyStage<'k, (Self::Tile,)>,

@@ -1,10 +1,15 @@
 //! The work of a warpgroup: 64 queries of one head.
 
-use super::{dropout::HeadDropout, scores::Scores, softmax::Softmax, values::Values, visible::Visible};
+use std::marker::PhantomData;
+
+use super::{
+    dropout::HeadDropout, overlap::ProductOrder, scores::Scores, softmax::Softmax, steps::StepTiles,
+    values::Values, visible::Visible,
+};
 use crate::{
-    ptx::{Scope, State, Val, Visitor},
+    ptx::{Builder, Scope, State, Val, Visitor},
     tensor::TensorElement,
-    tiles::{ColVec, Consumer, Filled, Frozen, InFlight, Product, Received, Ring, Rt, SharedMatrix, St},
+    tiles::{Baton, ColVec, Consumer, Filled, Frozen, InFlight, Product, Ring, Rt, SharedMatrix, St},
 };
 
 /// Stages of `N`×`D` subtiles of keys or values.
@@ -17,24 +22,44 @@ pub(super) enum Queries<'k, T: TensorElement, const D: usize> {
     Registers(Frozen<'k, T, D>),
 }
 
+/// The order in which warpgroups start products.
+pub(super) enum Order<'k, const C: usize> {
+    Free,
+    InTurn(Baton<'k, C>),
+    Staggered(Baton<'k, C>),
+}
+
+impl<'k, const C: usize> Order<'k, C> {
+    /// Creates the barriers of an order. All threads of the block must execute the call.
+    #[track_caller]
+    pub(super) fn new(k: Builder<'k>, order: ProductOrder) -> Self {
+        match order {
+            ProductOrder::Free => Self::Free,
+            ProductOrder::InTurn => Self::InTurn(k.baton()),
+            ProductOrder::Staggered => Self::Staggered(k.baton()),
+        }
+    }
+}
+
 /// The inputs of a warpgroup.
 pub(super) struct Warpgroup<
     'a,
     'k,
-    T,
+    T: TensorElement,
     const D: usize,
     const E: usize,
     const N: usize,
-    const STAGES: usize,
     const C: usize,
-    V: Values<'k, T, E, N>,
-> where
-    T: TensorElement,
-{
+    V,
+    KeySteps,
+    ValueSteps,
+> {
     pub(super) c: Consumer<'k, C>,
     pub(super) queries: Queries<'k, T, D>,
-    pub(super) keys: &'a FactorRing<'k, T, N, D, STAGES, C>,
-    pub(super) values: &'a Ring<'k, (V::Tile,), STAGES, C>,
+    pub(super) keys: &'a KeySteps,
+    pub(super) values: &'a ValueSteps,
+    /// The order of values in shared memory.
+    pub(super) layout: PhantomData<V>,
     pub(super) visible: Visible<'k>,
     pub(super) scores: Scores<'k>,
     /// The score of an additional key that is added to the softmax.
@@ -46,21 +71,30 @@ pub(super) struct Warpgroup<
     pub(super) query: Val<'k, u32>,
     /// Whether values after the last key are loaded. They may be NaN, which a weight of 0 does not remove.
     pub(super) clears_values: bool,
+    pub(super) order: &'a Order<'k, C>,
+    /// Whether weights are rounded before the products of the step before are complete.
+    pub(super) rounds_early: bool,
+}
+
+/// The weights of a step, before or after they are rounded.
+enum Weights<R, W> {
+    Exact(R),
+    Rounded(W),
 }
 
 /// The state between two steps.
-pub(super) struct Running<'k, T: TensorElement, const E: usize, const N: usize, V: Values<'k, T, E, N>> {
+pub(super) struct Running<'k, Values, Weights, const E: usize> {
     /// The values of the last step.
-    pub(super) values: Received<'k, (V::Tile,)>,
+    values: Values,
     /// The weighted sum of the values of the steps before the last one.
-    pub(super) sum: Rt<'k, f32, 1, E>,
+    sum: Rt<'k, f32, 1, E>,
     /// The weights of the last step.
-    pub(super) weights: V::Weights,
-    pub(super) softmax: Softmax<'k>,
+    weights: Weights,
+    softmax: Softmax<'k>,
 }
 
-impl<'k, T: TensorElement, const E: usize, const N: usize, V: Values<'k, T, E, N>> State<'k>
-    for Running<'k, T, E, N, V>
+impl<'k, Values: State<'k>, Weights: State<'k>, const E: usize> State<'k>
+    for Running<'k, Values, Weights, E>
 {
     #[track_caller]
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>) {
@@ -71,11 +105,13 @@ impl<'k, T: TensorElement, const E: usize, const N: usize, V: Values<'k, T, E, N
     }
 }
 
-impl<'k, T, const D: usize, const E: usize, const N: usize, const STAGES: usize, const C: usize, V>
-    Warpgroup<'_, 'k, T, D, E, N, STAGES, C, V>
+impl<'k, T, const D: usize, const E: usize, const N: usize, const C: usize, V, KeySteps, ValueSteps>
+    Warpgroup<'_, 'k, T, D, E, N, C, V, KeySteps, ValueSteps>
 where
     T: TensorElement + Product<T, f32>,
     V: Values<'k, T, E, N>,
+    KeySteps: StepTiles<'k, C, Tile = St<'k, T, N, D>>,
+    ValueSteps: StepTiles<'k, C, Tile = V::Tile>,
 {
     #[track_caller]
     fn products(&self, keys: &Filled<St<'k, T, N, D>>) -> InFlight<'k, Rt<'k, f32, 1, N>> {
@@ -83,6 +119,33 @@ where
         match &self.queries {
             Queries::Shared(queries) => products.mma_abt(*queries, keys),
             Queries::Registers(queries) => products.mma_abt(queries, keys),
+        }
+    }
+
+    /// Starts products, and waits for Q·Kᵀ. All warpgroups call this function or [`pass`](Self::pass) once per step.
+    #[track_caller]
+    fn multiply<S>(
+        &self,
+        start: impl FnOnce() -> (InFlight<'k, Rt<'k, f32, 1, N>>, S),
+    ) -> (Rt<'k, f32, 1, N>, S) {
+        let (products, others) = match self.order {
+            Order::Free => start(),
+            Order::InTurn(baton) => self.c.hold(baton, start),
+            Order::Staggered(baton) => {
+                return self.c.hold(baton, || {
+                    let (products, others) = start();
+                    (products.wait(), others)
+                });
+            }
+        };
+        (products.wait(), others)
+    }
+
+    /// Passes a turn on without products.
+    #[track_caller]
+    fn pass(&self) {
+        if let Order::InTurn(baton) | Order::Staggered(baton) = self.order {
+            self.c.hold(baton, || ());
         }
     }
 
@@ -105,13 +168,13 @@ where
 
     /// Computes the weights of the first step.
     #[track_caller]
-    pub(super) fn start(&self, first: Val<'k, u32>) -> Running<'k, T, E, N, V> {
+    pub(super) fn start(&self, first: Val<'k, u32>) -> Running<'k, ValueSteps::Received, V::Weights, E> {
         let Self { c, keys, .. } = *self;
         let k = c.group().kernel();
         let sum = k.zeros();
-        let stage = c.receive(keys);
-        let products = self.products(&stage.tiles().0).wait();
-        c.release(keys, stage);
+        let step = keys.receive(c);
+        let (products, ()) = self.multiply(|| (self.products(keys.tile(&step)), ()));
+        keys.release(c, step);
         let scores = self.scores(products, first, true);
         let (softmax, weights) = Softmax::start(k, self.scores.factor(), V::LIFT, scores);
         let weights = self.kept(weights, first);
@@ -125,33 +188,45 @@ where
         &self,
         j: Val<'k, u32>,
         masked: bool,
-        Running { values: previous, sum, weights, softmax }: Running<'k, T, E, N, V>,
-    ) -> Running<'k, T, E, N, V> {
+        Running { values: previous, sum, weights, softmax }: Running<'k, ValueSteps::Received, V::Weights, E>,
+    ) -> Running<'k, ValueSteps::Received, V::Weights, E> {
         let Self { c, keys, values, .. } = *self;
         let k = c.group().kernel();
-        let stage = c.receive(keys);
-        let products = self.products(&stage.tiles().0);
-        let sum = V::add(c.group().accumulate(sum), weights, &previous.tiles().0);
-        let products = products.wait();
-        c.release(keys, stage);
+        let step = keys.receive(c);
+        let (products, sum) = self.multiply(|| {
+            let products = self.products(keys.tile(&step));
+            (products, V::add(c.group().accumulate(sum), weights, values.tile(&previous)))
+        });
+        keys.release(c, step);
         let scores = self.scores(products, j, masked);
         let (softmax, weights, rescale) = softmax.weigh(scores);
         let weights = self.kept(weights, j);
+        let weights = if self.rounds_early {
+            Weights::Rounded(V::rounded(k, weights))
+        } else {
+            Weights::Exact(weights)
+        };
         // This wait also keeps ptxas from moving the next one forward, before the weights.
-        let next = self.receive_values(j, masked);
+        let next = (!ValueSteps::ARE_REPLACED).then(|| self.receive_values(j, masked));
         let sum = sum.wait();
-        c.release(values, previous);
-        Running { values: next, sum: rescale.apply(sum), weights: V::rounded(k, weights), softmax }
+        values.release(c, previous);
+        let next = next.unwrap_or_else(|| self.receive_values(j, masked));
+        let sum = rescale.apply(sum);
+        let weights = match weights {
+            Weights::Rounded(weights) => weights,
+            Weights::Exact(weights) => V::rounded(k, weights),
+        };
+        Running { values: next, sum, weights, softmax }
     }
 
     /// Waits for the values of step `j`; in a `masked` step, some values do not belong to keys.
     #[track_caller]
-    fn receive_values(&self, j: Val<'k, u32>, masked: bool) -> Received<'k, (V::Tile,)> {
-        let stage = self.c.receive(self.values);
+    fn receive_values(&self, j: Val<'k, u32>, masked: bool) -> ValueSteps::Received {
+        let step = self.values.receive(self.c);
         if masked {
-            self.clear_values(&stage.tiles().0, j);
+            self.clear_values(self.values.tile(&step), j);
         }
-        stage
+        step
     }
 
     /// Clears the values of step `j` that do not belong to keys, together with the other warpgroups.
@@ -175,24 +250,25 @@ where
     #[track_caller]
     pub(super) fn skip(&self, j: Val<'k, u32>) {
         let Self { c, keys, values, .. } = *self;
-        let stage = c.receive(keys);
-        c.release(keys, stage);
-        let stage = c.receive(values);
-        self.clear_values(&stage.tiles().0, j);
-        c.release(values, stage);
+        let step = keys.receive(c);
+        self.pass();
+        keys.release(c, step);
+        let step = values.receive(c);
+        self.clear_values(values.tile(&step), j);
+        values.release(c, step);
     }
 
     /// Multiplies the values of the last step; returns the rows of O, and the logarithms.
     #[track_caller]
     pub(super) fn finish(
         &self,
-        Running { values: previous, sum, weights, softmax }: Running<'k, T, E, N, V>,
+        Running { values: previous, sum, weights, softmax }: Running<'k, ValueSteps::Received, V::Weights, E>,
     ) -> (Rt<'k, f32, 1, E>, ColVec<'k, f32, 1>) {
         let Self { c, values, .. } = *self;
-        let sum = V::add(c.group().accumulate(sum), weights, &previous.tiles().0);
+        let sum = V::add(c.group().accumulate(sum), weights, values.tile(&previous));
         let (divisor, log) = softmax.finish(self.sink);
         let sum = sum.wait();
-        c.release(values, previous);
+        values.release(c, previous);
         let factors = divisor.recip();
         let factors = match self.factor {
             Some(factor) => factors * factor,

@@ -5,6 +5,7 @@ use super::{
     extras::of_weights,
     heads::{HeadOrder, refused_sizes, scale_of_heads},
     operands::{portable_target, refused},
+    tables::from_attention_tables,
 };
 use crate::{
     kernels::{
@@ -104,7 +105,9 @@ pub(super) struct Arguments {
 }
 
 /// Computes O = softmax(scale · Q·Kᵀ)·V for each head, and stores the logarithms of the sums of exponentials in `lse`, a contiguous array
-/// `[batch][head][query]`. [`Attention::for_problem`] chooses the kernel. Requires sm_80 or later.
+/// `[batch][head][query]`. [`Attention::for_problem`] chooses the kernel, unless
+/// a table of the cache contains the problem ([`KernelCache::with_attention_table`](crate::run::KernelCache::with_attention_table)). Requires sm_80 or
+/// later.
 ///
 /// ```
 /// use warpwright::{kernels::{AttentionMask, call}, prelude::*, run::{Device, KernelCache, Simulator}};
@@ -147,7 +150,10 @@ where
     queue.launch::<_, _, AttentionArgs<T>>(
         CALL,
         shape.problem(queue, target),
-        Attention::for_problem,
+        |problem| {
+            let tuned = from_attention_tables(queue, |table| table.get::<T>(problem));
+            tuned.unwrap_or_else(|| Attention::for_problem(problem))
+        },
         Attention::kernel,
         (q.into(), k.into(), v.into(), o.into(), lse.into(), sizes, strides, scale),
     )

@@ -5,9 +5,10 @@ use super::{
     operands::refused,
 };
 use crate::{
-    kernels::{CachedAttention, CachedAttentionArgs, CachedAttentionProblem},
+    kernels::{CachedAttention, CachedAttentionArgs, CachedAttentionProblem, ScaledCachedAttentionArgs},
+    ptx::e4m3,
     run::{BufferMut, BufferRef, CallError, Called, Queue},
-    tensor::TensorElement,
+    tensor::{ConvertibleElement, TensorElement},
     tiles::{Convert, Product},
 };
 
@@ -55,14 +56,7 @@ where
 {
     const CALL: &str = "cached_attention";
     let queue = on.into();
-    let CacheShape { batches, heads, kv_heads, queries, capacity, head_size, scale } = *shape;
-    let head_size = size_of_heads(CALL, head_size)?;
-    let scale = scale_of_heads(CALL, [heads, kv_heads], head_size, scale)?;
-    let of_queries = strides_of_queries(CALL, [queries, heads, head_size])?;
-    let of_keys = HeadOrder::Heads.strides(CALL, [kv_heads, capacity, head_size])?;
-    let sizes = [batches, kv_heads, heads / kv_heads, queries, capacity];
-    let multiprocessors = queue.cache().multiprocessors();
-    let problem = CachedAttentionProblem { head_size, batches, kv_heads, queries, capacity, multiprocessors };
+    let Arguments { problem, sizes, of_queries, of_keys, scale } = shape.arguments(CALL, queue)?;
     queue.launch::<_, _, CachedAttentionArgs<T>>(
         CALL,
         problem,
@@ -81,6 +75,85 @@ where
             scale,
         ),
     )
+}
+
+/// The factors of the elements of K and V in [`scaled_cached_attention`] and
+/// [`scaled_paged_attention`](super::scaled_paged_attention): one for each KV head.
+#[derive(Clone, Copy, Debug)]
+pub struct CacheScales<'a> {
+    /// The factors of K.
+    pub k: BufferRef<'a, f32>,
+    /// The factors of V.
+    pub v: BufferRef<'a, f32>,
+}
+
+/// Computes [`cached_attention`] for keys and values of `e4m3`, which are multiplied by the scales of their KV heads. `T` is the type of Q and
+/// O. The kernel is [`CachedAttention::scaled_kernel`].
+///
+/// # Errors
+/// Returns the errors of [`cached_attention`].
+#[doc(alias = "fp8")]
+pub fn scaled_cached_attention<'a, T>(
+    on: impl Into<Queue<'a>>,
+    shape: &CacheShape,
+    scales: CacheScales<'_>,
+    q: impl Into<BufferRef<'a, T>>,
+    k: impl Into<BufferRef<'a, e4m3>>,
+    v: impl Into<BufferRef<'a, e4m3>>,
+    lengths: impl Into<BufferRef<'a, u32>>,
+    o: impl Into<BufferMut<'a, T>>,
+    lse: impl Into<BufferMut<'a, f32>>,
+) -> Result<Called, CallError>
+where
+    T: ConvertibleElement + Product<T, f32>,
+    f32: Convert<T>,
+{
+    const CALL: &str = "scaled_cached_attention";
+    let queue = on.into();
+    let Arguments { problem, sizes, of_queries, of_keys, scale } = shape.arguments(CALL, queue)?;
+    queue.launch::<_, _, ScaledCachedAttentionArgs<T>>(
+        CALL,
+        problem,
+        CachedAttention::for_problem,
+        CachedAttention::scaled_kernel,
+        (
+            q.into(),
+            k.into(),
+            v.into(),
+            o.into(),
+            lse.into(),
+            lengths.into(),
+            [scales.k, scales.v],
+            sizes,
+            [of_queries; 2],
+            [of_keys; 2],
+            scale,
+        ),
+    )
+}
+
+/// The arguments that both kernels have in common.
+struct Arguments {
+    problem: CachedAttentionProblem,
+    sizes: [u32; 5],
+    of_queries: [u32; 3],
+    of_keys: [u32; 3],
+    scale: f32,
+}
+
+impl CacheShape {
+    fn arguments(&self, call: &'static str, queue: Queue<'_>) -> Result<Arguments, CallError> {
+        let Self { batches, heads, kv_heads, queries, capacity, head_size, scale } = *self;
+        let head_size = size_of_heads(call, head_size)?;
+        let scale = scale_of_heads(call, [heads, kv_heads], head_size, scale)?;
+        let of_queries = strides_of_queries(call, [queries, heads, head_size])?;
+        let of_keys = HeadOrder::Heads.strides(call, [kv_heads, capacity, head_size])?;
+        let sizes = [batches, kv_heads, heads / kv_heads, queries, capacity];
+        let multiprocessors = queue.cache().multiprocessors();
+        let problem =
+            CachedAttentionProblem { head_size, batches, kv_heads, queries, capacity, multiprocessors };
+        Ok(Arguments { problem, sizes, of_queries, of_keys, scale })
+    }
 }
 
 /// Checks the number of queries, and returns the strides of Q and O between batches, heads and queries.

@@ -1,14 +1,15 @@
 //! Attention of one or a few queries per head to a paged cache of keys and values.
 
 use super::{
-    decode::{size_of_heads, strides_of_queries},
+    decode::{CacheScales, size_of_heads, strides_of_queries},
     heads::{HeadOrder, scale_of_heads},
     operands::refused,
 };
 use crate::{
-    kernels::{CachedAttention, CachedAttentionProblem, PagedAttentionArgs},
+    kernels::{CachedAttention, CachedAttentionProblem, PagedAttentionArgs, ScaledPagedAttentionArgs},
+    ptx::e4m3,
     run::{BufferMut, BufferRef, CallError, Called, Queue},
-    tensor::TensorElement,
+    tensor::{ConvertibleElement, TensorElement},
     tiles::{Convert, Product},
 };
 
@@ -61,18 +62,7 @@ where
 {
     const CALL: &str = "paged_attention";
     let queue = on.into();
-    let PagedCacheShape { batches, heads, kv_heads, queries, pages, page_size, table_columns, .. } = *shape;
-    let head_size = size_of_heads(CALL, shape.head_size)?;
-    if !(8..=128).contains(&page_size) || !page_size.is_power_of_two() {
-        return Err(refused(CALL, "pages of 8, 16, 32, 64 or 128 positions", page_size));
-    }
-    let scale = scale_of_heads(CALL, [heads, kv_heads], head_size, shape.scale)?;
-    let of_queries = strides_of_queries(CALL, [queries, heads, head_size])?;
-    let of_keys = shape.order.strides(CALL, [kv_heads, page_size, head_size])?;
-    let sizes = [batches, kv_heads, heads / kv_heads, queries, pages, table_columns];
-    let multiprocessors = queue.cache().multiprocessors();
-    let capacity = table_columns.saturating_mul(page_size);
-    let problem = CachedAttentionProblem { head_size, batches, kv_heads, queries, capacity, multiprocessors };
+    let Arguments { problem, sizes, of_queries, of_keys, scale } = shape.arguments(CALL, queue)?;
     let arguments = (
         q.into(),
         k.into(),
@@ -88,9 +78,89 @@ where
     );
     queue.launch::<_, _, PagedAttentionArgs<T>>(
         CALL,
-        (problem, page_size),
-        |(problem, page_size)| (CachedAttention::for_problem(problem), *page_size),
+        problem,
+        for_problem,
         |(attention, page)| attention.paged_kernel(*page),
         arguments,
     )
+}
+
+/// Computes [`paged_attention`] for keys and values of `e4m3`, which are multiplied by the scales of their KV heads. `T` is the type of Q and
+/// O. The kernel is [`CachedAttention::scaled_paged_kernel`].
+///
+/// # Errors
+/// Returns the errors of [`paged_attention`].
+#[doc(alias = "fp8")]
+pub fn scaled_paged_attention<'a, T>(
+    on: impl Into<Queue<'a>>,
+    shape: &PagedCacheShape,
+    scales: CacheScales<'_>,
+    q: impl Into<BufferRef<'a, T>>,
+    k: impl Into<BufferRef<'a, e4m3>>,
+    v: impl Into<BufferRef<'a, e4m3>>,
+    (lengths, tables): (impl Into<BufferRef<'a, u32>>, impl Into<BufferRef<'a, u32>>),
+    o: impl Into<BufferMut<'a, T>>,
+    lse: impl Into<BufferMut<'a, f32>>,
+) -> Result<Called, CallError>
+where
+    T: ConvertibleElement + Product<T, f32>,
+    f32: Convert<T>,
+{
+    const CALL: &str = "scaled_paged_attention";
+    let queue = on.into();
+    let Arguments { problem, sizes, of_queries, of_keys, scale } = shape.arguments(CALL, queue)?;
+    let arguments = (
+        q.into(),
+        k.into(),
+        v.into(),
+        o.into(),
+        lse.into(),
+        lengths.into(),
+        tables.into(),
+        [scales.k, scales.v],
+        sizes,
+        [of_queries; 2],
+        [of_keys; 2],
+        scale,
+    );
+    queue.launch::<_, _, ScaledPagedAttentionArgs<T>>(
+        CALL,
+        problem,
+        for_problem,
+        |(attention, page)| attention.scaled_paged_kernel(*page),
+        arguments,
+    )
+}
+
+/// The arguments that both kernels have in common; the problem includes the page size.
+struct Arguments {
+    problem: (CachedAttentionProblem, u32),
+    sizes: [u32; 6],
+    of_queries: [u32; 3],
+    of_keys: [u32; 3],
+    scale: f32,
+}
+
+/// Returns the kernel for a problem, and the page size.
+fn for_problem((problem, page): &(CachedAttentionProblem, u32)) -> (CachedAttention, u32) {
+    (CachedAttention::for_problem(problem), *page)
+}
+
+impl PagedCacheShape {
+    fn arguments(&self, call: &'static str, queue: Queue<'_>) -> Result<Arguments, CallError> {
+        let Self { batches, heads, kv_heads, queries, pages, page_size, table_columns, order, .. } = *self;
+        let head_size = size_of_heads(call, self.head_size)?;
+        if !(8..=128).contains(&page_size) || !page_size.is_power_of_two() {
+            return Err(refused(call, "pages of 8, 16, 32, 64 or 128 positions", page_size));
+        }
+        let scale = scale_of_heads(call, [heads, kv_heads], head_size, self.scale)?;
+        let of_queries = strides_of_queries(call, [queries, heads, head_size])?;
+        let of_keys = order.strides(call, [kv_heads, page_size, head_size])?;
+        let sizes = [batches, kv_heads, heads / kv_heads, queries, pages, table_columns];
+        let multiprocessors = queue.cache().multiprocessors();
+        let capacity = table_columns.saturating_mul(page_size);
+        let problem =
+            CachedAttentionProblem { head_size, batches, kv_heads, queries, capacity, multiprocessors };
+        Ok(Arguments { problem: (problem, page_size), sizes, of_queries, of_keys, scale })
+    }
 }

@@ -3,10 +3,11 @@
 use super::{
     attention::{Arguments, AttentionShape, check_values},
     operands::refused,
+    tables::from_attention_tables,
 };
 use crate::{
-    kernels::{AttentionValuesArgs, ScaledAttention, ScaledAttentionArgs},
-    ptx::e4m3,
+    kernels::{AttentionProblem, AttentionValuesArgs, ScaledAttention, ScaledAttentionArgs},
+    ptx::{Target, e4m3},
     run::{BufferMut, BufferRef, CallError, Called, Queue},
     tensor::TensorElement,
     tiles::Convert,
@@ -33,7 +34,7 @@ impl AttentionShape {
 }
 
 /// Computes [`attention`](super::attention()) of `e4m3` elements, each multiplied by the scale of its head, in two launches of the kernels
-/// of [`ScaledAttention::new`]. `values` is a buffer for an intermediate result, the transpose of V; [`AttentionShape::transposed_values`]
+/// of [`ScaledAttention::for_problem`]. `values` is a buffer for an intermediate result, the transpose of V; [`AttentionShape::transposed_values`]
 /// returns its length. The layouts are those of [`attention`](super::attention()). The returned [`Called`] describes the kernel that
 /// computes O. Requires sm_90a.
 ///
@@ -62,12 +63,15 @@ where
     }
     check_values(CALL, [shape.head_size, shape.value_size])?;
     let Arguments { sizes, of_queries, of_keys, of_results, scale, .. } = shape.arguments(CALL)?;
-    let attention = ScaledAttention::new(shape.head_size, shape.mask);
-    let pick = |attention: &ScaledAttention| *attention;
+    let problem = shape.problem(queue, Target::SM_90A);
+    let pick = |problem: &AttentionProblem| {
+        let tuned = from_attention_tables(queue, |table| table.get_scaled(problem));
+        tuned.unwrap_or_else(|| ScaledAttention::for_problem(problem))
+    };
     let AttentionShape { batches, kv_heads, keys, .. } = *shape;
     queue.launch::<_, _, AttentionValuesArgs>(
         CALL,
-        attention,
+        problem,
         pick,
         ScaledAttention::values_kernel,
         (v.into(), values.reborrow(), [batches, kv_heads, keys], of_keys),
@@ -76,7 +80,7 @@ where
     let (scales, strides) = ([of_q, of_k, of_v], [of_queries, of_keys, of_results]);
     queue.launch::<_, _, ScaledAttentionArgs<O>>(
         CALL,
-        attention,
+        problem,
         pick,
         ScaledAttention::kernel,
         (q.into(), k.into(), values.as_read(), o.into(), lse.into(), scales, sizes, strides, scale),

@@ -1,6 +1,10 @@
 //! Tables of kernels that were found by measurement, for the calls of a cache.
 
-use crate::{kernels::GemmTable, run::KernelCache};
+use super::gemm::gpu_of;
+use crate::{
+    kernels::{AttentionTable, GemmTable},
+    run::{KernelCache, Queue},
+};
 
 impl KernelCache<'_> {
     /// Adds a table that `warpwright tune gemm` wrote, and returns the cache. For the problems in the table, the calls `gemm`, `fused_gemm`
@@ -27,4 +31,23 @@ impl KernelCache<'_> {
     pub(super) fn gemm_tables(&self) -> &[GemmTable] {
         self.setting::<Vec<GemmTable>>().map_or(&[], Vec::as_slice)
     }
+
+    /// Returns the cache with a table that `warpwright tune attention` wrote. For the problems in the table, the calls `attention` and
+    /// `scaled_attention` use its kernels instead of those of `for_problem`. Otherwise, tables apply as in
+    /// [`with_gemm_table`](Self::with_gemm_table).
+    #[must_use]
+    #[doc(alias = "autotuner")]
+    pub fn with_attention_table(mut self, table: AttentionTable) -> Self {
+        self.setting_mut::<Vec<AttentionTable>>().push(table);
+        self
+    }
+}
+
+/// Returns the result of `get` for the last of the cache's tables for its GPU that has one.
+pub(super) fn from_attention_tables<R>(
+    queue: Queue<'_>,
+    get: impl Fn(&AttentionTable) -> Option<R>,
+) -> Option<R> {
+    let (gpu, tables) = (gpu_of(queue), queue.cache().setting::<Vec<AttentionTable>>()?);
+    tables.iter().rev().filter(|table| table.gpu == gpu).find_map(get)
 }

@@ -7,8 +7,6 @@ use std::sync::LazyLock;
 use super::{Gemm, GpuKind, MatrixOrder};
 use crate::ptx::Element;
 
-pub use text::GemmTableError;
-
 /// The fastest kernels that `warpwright tune gemm` found on a GPU, one for each problem, with the conditions of the measurement.
 ///
 /// The text of a table consists of lines with the conditions of the measurement, a line with the names of the columns, and one line for

@@ -52,11 +52,13 @@ impl Kernel {
         (o, lse): (&mut CudaSlice<u16>, &mut CudaSlice<f32>),
     ) -> Result<(), Failed> {
         let (p, random) = sizes.random();
-        let Sizes { batches, heads, length, head_size, value_size, .. } = sizes;
-        let [b, h, n, d, e] = [batches, heads, length, head_size, value_size].map(|size| size as u32);
-        let [of_factors, of_values] = [d, e].map(|size| [h * n * size, n * size, size]);
-        let (strides, scale) = ([of_factors, of_factors, of_values, of_values], 1.0 / (d as f32).sqrt());
-        let sizes = [b, h, 1, n, n];
+        let Sizes { batches, heads, kv_heads, length, head_size, value_size, .. } = sizes;
+        let [b, h, g, n, d, e] =
+            [batches, heads, kv_heads, length, head_size, value_size].map(|size| size as u32);
+        let strides =
+            [(h, d), (g, d), (g, e), (h, e)].map(|(heads, size)| [heads * n * size, n * size, size]);
+        let scale = 1.0 / (d as f32).sqrt();
+        let sizes = [b, g, h / g, n, n];
         match self {
             Self::Plain(kernel) => kernel.launch(stream, (q, k, v, o, lse, sizes, strides, scale)),
             Self::Dropout(kernel) => {
@@ -76,12 +78,13 @@ impl Problem {
     /// Loads the kernels and verifies their results.
     pub(super) fn new(gpu: &Gpu, sizes: Sizes, kernels: &[(String, Attention)]) -> Fallible<Self> {
         let stream = gpu.stream();
-        let Sizes { batches, heads, length, head_size, value_size, .. } = sizes;
+        let Sizes { batches, heads, kv_heads, length, head_size, value_size, .. } = sizes;
         let bits: Vec<u16> = normals(1 << 22).map(|x| bf16::from_f32(x).to_bits()).collect();
         let source = stream.clone_htod(&bits)?;
         let rows = batches * heads * length;
-        let input = |size, seed| filled(&stream, &source, rows * size, seed);
-        let inputs = [input(head_size, 1)?, input(head_size, 2)?, input(value_size, 3)?];
+        let input = |heads, size, seed| filled(&stream, &source, batches * heads * length * size, seed);
+        let inputs =
+            [input(heads, head_size, 1)?, input(kv_heads, head_size, 2)?, input(kv_heads, value_size, 3)?];
         let (o, lse) = (stream.alloc_zeros(rows * value_size)?, stream.alloc_zeros(rows)?);
         let (names, kernels): (Vec<_>, Vec<_>) = kernels.iter().cloned().unzip();
         let load = |kernel: &Attention| Kernel::load(gpu, kernel, sizes.dropout);
@@ -111,7 +114,7 @@ impl Problem {
 
     /// Compares some rows of each result with f64.
     fn verify(&mut self) -> Fallible<()> {
-        let Sizes { batches, heads, length, head_size, value_size, mask, .. } = self.sizes;
+        let Sizes { batches, heads, kv_heads, length, head_size, value_size, mask, .. } = self.sizes;
         let inputs = [0, 1, 2].map(|i| self.stream.clone_dtoh(&self.inputs[i]));
         let [q, k, v] =
             inputs.map(|input| input.map(|bits| bits.into_iter().map(number).collect::<Vec<_>>()));
@@ -121,13 +124,15 @@ impl Problem {
         for head in [0, all / 2, all - 1] {
             for query in (0..VERIFIED).map(|i| i * (length - 1) / (VERIFIED - 1)) {
                 let visible = if mask == AttentionMask::Full { length } else { query + 1 };
-                let row = |matrix: &[f64], row: usize, size: usize| {
+                let row = |matrix: &[f64], head: usize, row: usize, size: usize| {
                     let start = (head * length + row) * size;
                     matrix[start..start + size].to_vec()
                 };
-                let of_query = row(&q, query, head_size);
+                let kv_head = head / (heads / kv_heads);
+                let of_query = row(&q, head, query, head_size);
                 let score = |key| {
-                    let products = row(&k, key, head_size).into_iter().zip(&of_query).map(|(k, q)| k * q);
+                    let products =
+                        row(&k, kv_head, key, head_size).into_iter().zip(&of_query).map(|(k, q)| k * q);
                     products.sum::<f64>() / (head_size as f64).sqrt()
                 };
                 let weights: Vec<f64> = (0..visible).map(|key| f64::exp(score(key))).collect();
@@ -135,7 +140,7 @@ impl Problem {
                 let mut sums = vec![0.0; value_size];
                 for (key, weight) in weights.iter().enumerate() {
                     sums.iter_mut()
-                        .zip(row(&v, key, value_size))
+                        .zip(row(&v, kv_head, key, value_size))
                         .for_each(|(sum, v)| *sum += weight / total * v);
                 }
                 let first = (head * length + query) * value_size;

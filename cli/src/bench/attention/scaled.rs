@@ -6,9 +6,13 @@ use cudarc::driver::{CudaSlice, CudaStream};
 use half::bf16;
 use warpwright::{
     gpu::{Gpu, time},
-    kernels::{AttentionMask, AttentionValuesArgs, ScaledAttention, ScaledAttentionArgs},
+    kernels::{
+        AttentionMask, AttentionOverlap, AttentionProblem, AttentionTile, AttentionValuesArgs, ProductOrder,
+        ScaledAttention, ScaledAttentionArgs,
+    },
     ptx::{self, e4m3},
     run::Loaded,
+    tiles::Schedule,
 };
 
 use super::Sizes;
@@ -44,32 +48,95 @@ const SCALE: f32 = 0.5;
 /// The queries of the last head that are compared with f64.
 const VERIFIED: usize = 3;
 
+/// Returns the kernel that is chosen for a problem and, in a sweep, those of all tiles and orders of products, several orders of tiles, and weights
+/// that are rounded late.
+pub(super) fn kernels(problem: &AttentionProblem, sweep: bool) -> Vec<ScaledAttention> {
+    let chosen = ScaledAttention::for_problem(problem);
+    let mut kernels = vec![chosen];
+    if sweep {
+        let with = |attention: ScaledAttention, order, rounds_early| {
+            let overlap = AttentionOverlap { order, rounds_early };
+            ScaledAttention { overlap, ..attention }
+        };
+        for tile in ScaledAttention::tiles(chosen.head_size) {
+            let attention = ScaledAttention::for_tile(problem, tile);
+            kernels.extend(ProductOrder::ALL.map(|order| with(attention, order, true)));
+        }
+        kernels.extend(ProductOrder::ALL.map(|order| with(chosen, order, false)));
+        if problem.mask != AttentionMask::Full {
+            let groups = [4, 8, 16, 1 << 20].map(Schedule::grouped);
+            let orders = groups.into_iter().flat_map(|group| [group, group.back_and_forth()]);
+            kernels.extend(orders.map(|schedule| ScaledAttention { schedule, ..chosen }));
+        }
+    }
+    let mut distinct = Vec::new();
+    for kernel in kernels {
+        if !distinct.contains(&kernel) {
+            distinct.push(kernel);
+        }
+    }
+    distinct
+}
+
+/// Returns a name in which all kernels of [`kernels`] differ.
+fn named(attention: &ScaledAttention) -> String {
+    let ScaledAttention { mask, tile: AttentionTile { queries, keys }, schedule, overlap, .. } = attention;
+    let AttentionOverlap { order, rounds_early } = overlap;
+    let order = match order {
+        ProductOrder::Free => "",
+        ProductOrder::InTurn => ", in turn",
+        ProductOrder::Staggered => ", staggered",
+    };
+    let late = if *rounds_early { "" } else { ", rounded late" };
+    let back = if *schedule == Schedule::grouped(schedule.group()) { "" } else { ", back" };
+    let group = match mask {
+        AttentionMask::Full => String::new(),
+        _ => format!(", groups of {}{back}", schedule.group()),
+    };
+    format!("e4m3 {queries}x{keys}{order}{late}{group}")
+}
+
 impl Problem {
-    /// Loads the kernels of all tiles, and verifies their results.
-    pub(super) fn new(gpu: &Gpu, sizes: Sizes) -> Fallible<Self> {
+    /// Loads the kernels, and verifies their results. The first one is also timed together with the transpose of V.
+    pub(super) fn new(gpu: &Gpu, sizes: Sizes, attentions: &[ScaledAttention]) -> Fallible<Self> {
+        Self::with(gpu, sizes, attentions, true)
+    }
+
+    /// As [`new`](Self::new), but the transpose of V is not timed, so that there is one contender for each kernel.
+    pub(super) fn without_transpose(
+        gpu: &Gpu,
+        sizes: Sizes,
+        attentions: &[ScaledAttention],
+    ) -> Fallible<Self> {
+        Self::with(gpu, sizes, attentions, false)
+    }
+
+    fn with(gpu: &Gpu, sizes: Sizes, attentions: &[ScaledAttention], transposes: bool) -> Fallible<Self> {
         let stream = gpu.stream();
-        let Sizes { batches, heads, length, head_size, mask, .. } = sizes;
+        let Sizes { batches, heads, kv_heads, length, head_size, .. } = sizes;
         let rows = batches * heads * length;
         let bits: Vec<u8> = normals(1 << 22).map(|x| e4m3::from_f32(x / SCALE).to_bits()).collect();
         let source = stream.clone_htod(&bits)?;
-        let input = |seed| filled(&stream, &source, rows * head_size, seed);
-        let inputs = [input(1)?, input(2)?, input(3)?];
-        let attention = ScaledAttention::new(head_size as u32, mask);
-        let values = stream.alloc_zeros(attention.values(batches * heads, length))?;
+        let input = |heads, seed| filled(&stream, &source, batches * heads * length * head_size, seed);
+        let inputs = [input(heads, 1)?, input(kv_heads, 2)?, input(kv_heads, 3)?];
+        let first = attentions.first().ok_or("expected a kernel, found none")?;
+        let values = stream.alloc_zeros(first.values(batches * kv_heads, length))?;
         let scales = stream.clone_htod(&vec![SCALE; batches * heads])?;
         let (o, lse) = (stream.alloc_zeros(rows * head_size)?, stream.alloc_zeros(rows)?);
-        let transposing = gpu.load(&attention.values_kernel()?)?;
+        let transposing = gpu.load(&first.values_kernel()?)?;
         let (mut kernels, mut contenders) = (Vec::new(), Vec::new());
-        for tile in ScaledAttention::tiles(attention.head_size) {
-            for transposes in [true, false] {
-                let with = if transposes { ", with the transpose of V" } else { "" };
-                let name = format!("warpwright e4m3 {}x{}{with}", tile.queries, tile.keys);
-                contenders.push(Contender { name, kernel: kernels.len(), transposes });
+        for (kernel, attention) in attentions.iter().enumerate() {
+            let name = named(attention);
+            if transposes && kernel == 0 {
+                let name = format!("{name}, with the transpose of V");
+                contenders.push(Contender { name, kernel, transposes: true });
             }
-            kernels.push(gpu.load(&ScaledAttention { tile, ..attention }.kernel()?)?);
+            contenders.push(Contender { name, kernel, transposes: false });
+            kernels.push(gpu.load(&attention.kernel()?)?);
         }
         let mut problem =
             Self { stream, sizes, inputs, values, scales, o, lse, transposing, kernels, contenders };
+        problem.transpose()?;
         problem.verify()?;
         Ok(problem)
     }
@@ -78,19 +145,27 @@ impl Problem {
         self.contenders.iter().map(|contender| contender.name.clone()).collect()
     }
 
+    /// Queues the transpose of V.
+    fn transpose(&mut self) -> Result<(), Failed> {
+        let Sizes { batches, kv_heads, length, head_size, .. } = self.sizes;
+        let [b, g, n, d] = [batches, kv_heads, length, head_size].map(|size| size as u32);
+        let arguments = (&self.inputs[2], &mut self.values, [b, g, n], [g * n * d, n * d, d]);
+        self.transposing.launch(&self.stream, arguments).map_err(Failed::of)
+    }
+
     /// Queues the launches.
     fn launch(&mut self, contender: usize) -> Result<(), Failed> {
-        let Sizes { batches, heads, length, head_size, .. } = self.sizes;
-        let [b, h, n, d] = [batches, heads, length, head_size].map(|size| size as u32);
-        let (strides, scale) = ([h * n * d, n * d, d], 1.0 / (d as f32).sqrt());
         let Contender { kernel, transposes, .. } = self.contenders[contender];
-        let [q, k, v] = &self.inputs;
         if transposes {
-            let arguments = (v, &mut self.values, [b, h, n], strides);
-            self.transposing.launch(&self.stream, arguments).map_err(Failed::of)?;
+            self.transpose()?;
         }
-        let (values, scales, o, lse) = (&self.values, &self.scales, &mut self.o, &mut self.lse);
-        let arguments = (q, k, values, o, lse, [scales; 3], [b, h, 1, n, n], [strides; 3], scale);
+        let Sizes { batches, heads, kv_heads, length, head_size, .. } = self.sizes;
+        let [b, h, g, n, d] = [batches, heads, kv_heads, length, head_size].map(|size| size as u32);
+        let [of_queries, of_keys] = [h, g].map(|heads| [heads * n * d, n * d, d]);
+        let (strides, scale) = ([of_queries, of_keys, of_queries], 1.0 / (d as f32).sqrt());
+        let ([q, k, _], values, scales) = (&self.inputs, &self.values, &self.scales);
+        let sizes = [b, g, h / g, n, n];
+        let arguments = (q, k, values, &mut self.o, &mut self.lse, [scales; 3], sizes, strides, scale);
         self.kernels[kernel].launch(&self.stream, arguments).map_err(Failed::of)
     }
 
@@ -102,16 +177,16 @@ impl Problem {
 
     /// Compares some rows of the last head of each result with f64. The difference of a row is at most 1/16 of its norm.
     fn verify(&mut self) -> Fallible<()> {
-        let Sizes { batches, heads, length, head_size, mask, .. } = self.sizes;
-        let first = (batches * heads - 1) * length;
+        let Sizes { batches, heads, kv_heads, length, head_size, mask, .. } = self.sizes;
+        let [first, first_key] = [heads, kv_heads].map(|heads| (batches * heads - 1) * length);
         let factor = f64::from(SCALE);
-        let host = |bits: &CudaSlice<u8>| -> Fallible<Vec<f64>> {
+        let host = |bits: &CudaSlice<u8>, first: usize| -> Fallible<Vec<f64>> {
             let bits = self.stream.clone_dtoh(bits)?;
             let bits = &bits[first * head_size..];
             Ok(bits.iter().map(|&bits| f64::from(e4m3::from_bits(bits).to_f32()) * factor).collect())
         };
         let [q, k, v] = &self.inputs;
-        let (q, k, v) = (host(q)?, host(k)?, host(v)?);
+        let (q, k, v) = (host(q, first)?, host(k, first_key)?, host(v, first_key)?);
         let row = |matrix: &[f64], row: usize| matrix[row * head_size..][..head_size].to_vec();
         let expected = |query: usize| {
             let visible = if mask == AttentionMask::Full { length } else { query + 1 };

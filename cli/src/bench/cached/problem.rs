@@ -6,8 +6,11 @@ use cudarc::driver::{CudaSlice, CudaStream};
 use half::bf16;
 use warpwright::{
     gpu::{Gpu, time},
-    kernels::{CachedAttention, CachedAttentionArgs, PagedAttentionArgs},
-    ptx,
+    kernels::{
+        CachedAttention, CachedAttentionArgs, PagedAttentionArgs, ScaledCachedAttentionArgs,
+        ScaledPagedAttentionArgs,
+    },
+    ptx::{self, e4m3},
     run::Loaded,
 };
 
@@ -17,17 +20,18 @@ use crate::bench::{
     normals::{filled, normals},
 };
 
-/// A kernel, for contiguous caches or for pages with this number of rows.
+/// A kernel, for contiguous caches or for pages with this number of rows, of bf16 or of `e4m3`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Contender {
     pub(super) attention: CachedAttention,
     pub(super) page: Option<u32>,
+    pub(super) e4m3: bool,
 }
 
 impl fmt::Display for Contender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { attention: CachedAttention { parts, .. }, page } = self;
-        write!(f, "warpwright, {parts} parts")?;
+        let Self { attention: CachedAttention { parts, .. }, page, e4m3 } = self;
+        write!(f, "warpwright{}, {parts} parts", if *e4m3 { " e4m3" } else { "" })?;
         page.map_or(Ok(()), |page| write!(f, ", pages of {page}"))
     }
 }
@@ -35,6 +39,8 @@ impl fmt::Display for Contender {
 enum Kernel {
     Contiguous(Loaded<CachedAttentionArgs<ptx::bf16>>),
     Paged(Loaded<PagedAttentionArgs<ptx::bf16>>, u32),
+    Scaled(Loaded<ScaledCachedAttentionArgs<ptx::bf16>>),
+    ScaledPaged(Loaded<ScaledPagedAttentionArgs<ptx::bf16>>, u32),
 }
 
 pub(super) struct Problem {
@@ -43,6 +49,10 @@ pub(super) struct Problem {
     q: CudaSlice<u16>,
     /// Keys and values, which contiguous caches and pages share: the rows of a head are divided into consecutive pages.
     caches: [CudaSlice<u16>; 2],
+    /// The same in `e4m3`, with other numbers; of one element if no kernel reads them.
+    of_8_bits: [CudaSlice<u8>; 2],
+    /// The factors of the KV heads.
+    scales: CudaSlice<f32>,
     o: CudaSlice<u16>,
     lse: CudaSlice<f32>,
     lengths: CudaSlice<u32>,
@@ -50,6 +60,9 @@ pub(super) struct Problem {
     tables: Vec<CudaSlice<u32>>,
     kernels: Vec<Kernel>,
 }
+
+/// The factor of all elements of `e4m3`.
+const SCALE: f32 = 0.5;
 
 /// The size in bytes of the largest caches whose results are compared.
 const VERIFIED_BYTES: f64 = 4e9;
@@ -63,15 +76,25 @@ impl Problem {
         let source = stream.clone_htod(&bits)?;
         let cache = |seed| filled(&stream, &source, batches * kv_heads * length * head_size, seed);
         let caches = [cache(2)?, cache(3)?];
+        let are_scaled = contenders.iter().any(|contender| contender.e4m3);
+        let bytes: Vec<u8> = normals(1 << 22).map(|x| e4m3::from_f32(x / SCALE).to_bits()).collect();
+        let bytes = stream.clone_htod(&bytes)?;
+        let count = if are_scaled { batches * kv_heads * length * head_size } else { 1 };
+        let of_8_bits = [filled(&stream, &bytes, count, 4)?, filled(&stream, &bytes, count, 5)?];
+        let scales = stream.clone_htod(&vec![SCALE; kv_heads])?;
         let rows = batches * queries * heads;
         let q = filled(&stream, &source, rows * head_size, 1)?;
         let (o, lse) = (stream.alloc_zeros(rows * head_size)?, stream.alloc_zeros(rows)?);
         let lengths = stream.clone_htod(&vec![length as u32; batches])?;
         let (mut kernels, mut tables) = (Vec::new(), Vec::new());
-        for Contender { attention, page } in contenders {
-            kernels.push(match page {
-                None => Kernel::Contiguous(gpu.load(&attention.kernel()?)?),
-                Some(page) => Kernel::Paged(gpu.load(&attention.paged_kernel(*page)?)?, *page),
+        for &Contender { attention, page, e4m3 } in contenders {
+            kernels.push(match (page, e4m3) {
+                (None, false) => Kernel::Contiguous(gpu.load(&attention.kernel()?)?),
+                (Some(page), false) => Kernel::Paged(gpu.load(&attention.paged_kernel(page)?)?, page),
+                (None, true) => Kernel::Scaled(gpu.load(&attention.scaled_kernel()?)?),
+                (Some(page), true) => {
+                    Kernel::ScaledPaged(gpu.load(&attention.scaled_paged_kernel(page)?)?, page)
+                }
             });
             // The pages of a sequence are apart, in another order than the sequence.
             let count = page.map_or(0, |page| length / page as usize * batches);
@@ -80,7 +103,8 @@ impl Problem {
                 &(0..count.max(1)).map(|at| if count == 0 { 0 } else { number(at) }).collect::<Vec<_>>(),
             )?);
         }
-        let mut problem = Self { stream, sizes, q, caches, o, lse, lengths, tables, kernels };
+        let mut problem =
+            Self { stream, sizes, q, caches, of_8_bits, scales, o, lse, lengths, tables, kernels };
         problem.verify()?;
         Ok(problem)
     }
@@ -92,19 +116,30 @@ impl Problem {
             [batches, heads, kv_heads, queries, length, head_size].map(|size| size as u32);
         let (scale, of_queries) = (1.0 / (d as f32).sqrt(), [[m * h * d, d, h * d]; 2]);
         let ([k, v], q, o, lse) = (&self.caches, &self.q, &mut self.o, &mut self.lse);
-        match &mut self.kernels[at] {
+        let ([k_bytes, v_bytes], scales) = (&self.of_8_bits, [&self.scales; 2]);
+        let (of_keys, sizes) = ([[g * n * d, n * d, d]; 2], [b, g, h / g, m, n]);
+        let in_pages =
+            |page: u32| ([[g * page * d, page * d, d]; 2], [b, g, h / g, m, n / page * b, n / page]);
+        let tables = &self.tables[at];
+        match &self.kernels[at] {
             Kernel::Contiguous(kernel) => {
-                let of_keys = [[g * n * d, n * d, d]; 2];
-                let sizes = [b, g, h / g, m, n];
                 let arguments = (q, k, v, o, lse, &self.lengths, sizes, of_queries, of_keys, scale);
                 kernel.launch(&self.stream, arguments).map_err(Failed::of)
             }
             Kernel::Paged(kernel, page) => {
-                let of_keys = [[g * *page * d, *page * d, d]; 2];
-                let table = n / *page;
-                let sizes = [b, g, h / g, m, table * b, table];
-                let tables = &self.tables[at];
+                let (of_keys, sizes) = in_pages(*page);
                 let arguments = (q, k, v, o, lse, &self.lengths, tables, sizes, of_queries, of_keys, scale);
+                kernel.launch(&self.stream, arguments).map_err(Failed::of)
+            }
+            Kernel::Scaled(kernel) => {
+                let (k, v) = (k_bytes, v_bytes);
+                let arguments = (q, k, v, o, lse, &self.lengths, scales, sizes, of_queries, of_keys, scale);
+                kernel.launch(&self.stream, arguments).map_err(Failed::of)
+            }
+            Kernel::ScaledPaged(kernel, page) => {
+                let (k, v, (of_keys, sizes)) = (k_bytes, v_bytes, in_pages(*page));
+                let arguments =
+                    (q, k, v, o, lse, &self.lengths, tables, scales, sizes, of_queries, of_keys, scale);
                 kernel.launch(&self.stream, arguments).map_err(Failed::of)
             }
         }
@@ -123,7 +158,11 @@ impl Problem {
             return Ok(());
         }
         let host = |numbers: &CudaSlice<u16>| self.stream.clone_dtoh(numbers);
-        let (q, k, v) = (host(&self.q)?, host(&self.caches[0])?, host(&self.caches[1])?);
+        let q = host(&self.q)?;
+        let caches = [host(&self.caches[0])?, host(&self.caches[1])?];
+        let [k_bytes, v_bytes] = &self.of_8_bits;
+        let of_8_bits = [self.stream.clone_dtoh(k_bytes)?, self.stream.clone_dtoh(v_bytes)?];
+        let scale = f64::from(SCALE);
         for kernel in 0..self.kernels.len() {
             self.stream.memset_zeros(&mut self.o)?;
             self.launch(kernel)?;
@@ -135,8 +174,10 @@ impl Problem {
                 let kv_head = head / (heads / kv_heads);
                 let first = ((batch * queries + of_head) * heads + head) * head_size;
                 let start = |key: usize| match &self.kernels[kernel] {
-                    Kernel::Contiguous(_) => ((batch * kv_heads + kv_head) * length + key) * head_size,
-                    Kernel::Paged(_, page) => {
+                    Kernel::Contiguous(_) | Kernel::Scaled(_) => {
+                        ((batch * kv_heads + kv_head) * length + key) * head_size
+                    }
+                    Kernel::Paged(_, page) | Kernel::ScaledPaged(_, page) => {
                         let page = *page as usize;
                         let number = table[batch * (length / page) + key / page] as usize;
                         ((number * kv_heads + kv_head) * page + key % page) * head_size
@@ -145,16 +186,25 @@ impl Problem {
                 let row = |matrix: &[u16], start: usize| -> Vec<f64> {
                     matrix[start..start + head_size].iter().map(|&bits| number(bits)).collect()
                 };
+                let is_scaled = matches!(self.kernels[kernel], Kernel::Scaled(_) | Kernel::ScaledPaged(..));
+                let cached = |which: usize, start: usize| -> Vec<f64> {
+                    if is_scaled {
+                        let bits = of_8_bits[which][start..start + head_size].iter();
+                        bits.map(|&bits| f64::from(e4m3::from_bits(bits).to_f32()) * scale).collect()
+                    } else {
+                        row(&caches[which], start)
+                    }
+                };
                 let query = row(&q, first);
                 let weight = |key| {
-                    let products = row(&k, start(key)).into_iter().zip(&query).map(|(k, q)| k * q);
+                    let products = cached(0, start(key)).into_iter().zip(&query).map(|(k, q)| k * q);
                     f64::exp(products.sum::<f64>() / (head_size as f64).sqrt())
                 };
                 let weights: Vec<f64> = (0..length + of_head + 1 - queries).map(weight).collect();
                 let total: f64 = weights.iter().sum();
                 let mut expected = vec![0.0; head_size];
                 for (key, weight) in weights.iter().enumerate() {
-                    let values = row(&v, start(key));
+                    let values = cached(1, start(key));
                     expected.iter_mut().zip(values).for_each(|(sum, v)| *sum += weight / total * v);
                 }
                 for (col, expected) in expected.iter().enumerate() {

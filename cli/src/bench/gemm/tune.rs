@@ -3,15 +3,8 @@
 mod search;
 mod tuner;
 
-use std::{
-    fs,
-    io::Write,
-    path::PathBuf,
-    process::ExitCode,
-    time::{Duration, Instant},
-};
+use std::{fs, io::Write, path::PathBuf, process::ExitCode, time::Duration};
 
-use indicatif::{ProgressBar, ProgressStyle};
 use warpwright::{
     gpu::Gpu,
     kernels::{GemmEntry, GemmTable},
@@ -25,7 +18,7 @@ use super::{
 };
 use crate::{
     Error,
-    bench::{Fallible, provenance::Provenance},
+    bench::{Fallible, progress::Progress, provenance::Provenance},
 };
 use search::Outcome;
 use tuner::Tuner;
@@ -142,7 +135,7 @@ impl Results<'_> {
     /// Reports problems that no kernel computes.
     fn skip(&self, problems: &str, why: &dyn std::error::Error, count: usize) {
         self.progress.report(problems, why);
-        self.progress.bar.inc(count as u64);
+        self.progress.advance(count);
     }
 
     /// Adds the entry of a problem, and reports what failed.
@@ -165,7 +158,7 @@ impl Results<'_> {
                 self.failures += 1;
             }
         }
-        self.progress.bar.inc(1);
+        self.progress.advance(1);
         Ok(())
     }
 
@@ -175,46 +168,12 @@ impl Results<'_> {
 
     /// Prints the table unless it is in a file, and returns whether it is complete.
     fn finish(self) -> Fallible<bool> {
-        let Progress { bar, end } = &self.progress;
-        let missing = bar.length().unwrap_or(0).saturating_sub(bar.position());
-        bar.finish_and_clear();
-        if missing > 0 && Instant::now() >= *end {
-            eprintln!("{missing} problems were not started: increase --seconds");
-        }
+        let missing = self.progress.finish();
         match self.out {
             Some(path) => self.write(path)?,
             // The reader may close the pipe.
             None => drop(write!(std::io::stdout(), "{}", self.table)),
         }
         Ok(missing == 0 && self.failures == 0)
-    }
-}
-
-/// The problems that have been tuned, and the time for them.
-struct Progress {
-    bar: ProgressBar,
-    end: Instant,
-}
-
-impl Progress {
-    fn new(problems: usize, time: Duration) -> Self {
-        let bar = ProgressBar::new(problems as u64);
-        if let Ok(style) =
-            ProgressStyle::with_template("{bar:40} {pos} of {len} problems, {eta} to go: {msg}")
-        {
-            bar.set_style(style);
-        }
-        Self { bar, end: Instant::now() + time }
-    }
-
-    /// Returns whether there is time for another problem.
-    fn begin(&self, problem: &str) -> bool {
-        self.bar.set_message(problem.to_owned());
-        Instant::now() < self.end
-    }
-
-    /// Prints a line on standard error.
-    fn report(&self, what: &str, why: impl std::fmt::Display) {
-        self.bar.suspend(|| eprintln!("{what}: {why}"));
     }
 }

@@ -1,0 +1,30 @@
+//! How the products of a step and the computation of weights overlap.
+
+/// How the warpgroups of a block overlap products and the computation of weights.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct AttentionOverlap {
+    /// The order in which warpgroups start products.
+    pub order: ProductOrder,
+    /// Whether the weights of a step are rounded before the products of the previous step are complete. This takes registers for the weights of
+    /// two steps.
+    pub rounds_early: bool,
+}
+
+/// The order in which the warpgroups of a block start the products of their steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ProductOrder {
+    /// Each warpgroup starts products as soon as their operands are available.
+    #[default]
+    Free,
+    /// Warpgroups start products in turn.
+    #[doc(alias = "ping-pong")]
+    InTurn,
+    /// Warpgroups start products in turn, each after the products Q·Kᵀ of the previous warpgroup are complete. They therefore compute weights at
+    /// different times.
+    Staggered,
+}
+
+impl ProductOrder {
+    /// All orders.
+    pub const ALL: [Self; 3] = [Self::Free, Self::InTurn, Self::Staggered];
+}

@@ -1,0 +1,231 @@
+//! Tables of the fastest attention kernels for problems, measured on a GPU.
+
+use std::{fmt, str::FromStr};
+
+use super::{
+    Attention, AttentionMask, AttentionOverlap, AttentionProblem, AttentionTile, ProductOrder,
+    ScaledAttention,
+};
+use crate::{
+    kernels::{
+        gemm::{Gemm, GpuKind},
+        table::{self, Conditions, TableError, expected, listed, number},
+    },
+    ptx::{Element, bf16, e4m3, f16},
+    tiles::Schedule,
+};
+
+/// The fastest kernels that `warpwright tune attention` found on a GPU, one for each problem, with the conditions of the measurement.
+///
+/// The text of a table consists of lines with the conditions of the measurement, a line with the names of the columns, and one line for
+/// each entry, as in the example. Heads are those of all batches. Parsing the text checks that the tile of every entry is supported, and that
+/// each problem has one entry:
+///
+/// ```
+/// use warpwright::kernels::AttentionTable;
+///
+/// let table: AttentionTable = "\
+/// gpu: NVIDIA H200
+/// capability: 9.0
+/// multiprocessors: 132
+/// driver: CUDA 13.0
+/// date: 2026-11-26
+/// command: warpwright tune attention --sizes 4096,128 --masks causal
+/// T d e mask heads kv_heads queries keys tile group order products rounding µs
+/// bf16 128 128 causal 128 128 4096 4096 128x128 12 forth free late 885.6
+/// ".parse()?;
+/// assert_eq!(table.entries[0].tile.queries, 128);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "autotuner")]
+#[derive(Clone, Debug, PartialEq)]
+pub struct AttentionTable {
+    /// The GPU.
+    pub gpu: GpuKind,
+    /// The version of the driver.
+    pub driver: String,
+    /// The date of the measurement, such as `2026-11-26`.
+    pub date: String,
+    /// The command line.
+    pub command: String,
+    /// The problems and their kernels.
+    pub entries: Vec<AttentionEntry>,
+}
+
+/// The fastest kernel for a problem.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AttentionEntry {
+    /// The type of Q, K and V: `bf16` or `f16`, whose kernel is [`Attention`], or `e4m3`, whose kernel is [`ScaledAttention`].
+    pub element: String,
+    /// The problem. Entries do not depend on its target.
+    pub problem: AttentionProblem,
+    /// The tile of the kernel.
+    pub tile: AttentionTile,
+    /// The order of tiles.
+    pub schedule: Schedule,
+    /// How products and weights overlap: the default for [`Attention`].
+    pub overlap: AttentionOverlap,
+    /// The median time of a launch in microseconds.
+    pub micros: f64,
+}
+
+/// The line between the fields of a table and its entries.
+const COLUMNS: &str = "T d e mask heads kv_heads queries keys tile group order products rounding µs";
+const TYPES: [&str; 3] = [bf16::NAME, f16::NAME, e4m3::NAME];
+const PRODUCTS: [(&str, ProductOrder); 3] =
+    [("free", ProductOrder::Free), ("in-turn", ProductOrder::InTurn), ("staggered", ProductOrder::Staggered)];
+
+impl AttentionTable {
+    /// Returns the kernel for a problem with elements of `T`, bf16 or f16, if the table contains the problem.
+    pub fn get<T: Element>(&self, problem: &AttentionProblem) -> Option<Attention> {
+        let AttentionEntry { tile, schedule, .. } = *self.entry(T::NAME, problem)?;
+        Some(Attention { tile, schedule, ..Attention::for_problem(problem) })
+    }
+
+    /// Returns the kernels for a problem with elements of `e4m3`, if the table contains the problem.
+    pub fn get_scaled(&self, problem: &AttentionProblem) -> Option<ScaledAttention> {
+        let AttentionEntry { tile, schedule, overlap, .. } = *self.entry(e4m3::NAME, problem)?;
+        Some(ScaledAttention { tile, schedule, overlap, ..ScaledAttention::for_problem(problem) })
+    }
+
+    fn entry(&self, element: &str, problem: &AttentionProblem) -> Option<&AttentionEntry> {
+        self.entries.iter().find(|entry| entry.is_for(element, problem))
+    }
+}
+
+impl AttentionEntry {
+    /// Returns whether the entry is for a problem with elements of this type, on any target.
+    fn is_for(&self, element: &str, problem: &AttentionProblem) -> bool {
+        self.element == element
+            && self.problem == AttentionProblem { target: self.problem.target, ..*problem }
+    }
+
+    /// Parses an entry of a table for this GPU.
+    fn parse(text: &str, gpu: &GpuKind) -> Result<Self, String> {
+        let fields: Vec<&str> = text.split_whitespace().collect();
+        let [
+            element,
+            d,
+            e,
+            mask,
+            heads,
+            kv_heads,
+            queries,
+            keys,
+            tile,
+            group,
+            order,
+            products,
+            rounding,
+            micros,
+        ] = fields[..]
+        else {
+            return Err(format!("expected 14 fields, found {}", fields.len()));
+        };
+        if !TYPES.contains(&element) {
+            return Err(expected(&format!("elements of {}", listed(TYPES)), element));
+        }
+        let is_scaled = element == e4m3::NAME;
+        let problem = AttentionProblem {
+            target: Gemm::target_of(gpu.capability),
+            head_size: number(d)?,
+            value_size: number(e)?,
+            mask: parse_mask(mask)?,
+            heads: number(heads)?,
+            kv_heads: number(kv_heads)?,
+            queries: number(queries)?,
+            keys: number(keys)?,
+            multiprocessors: gpu.multiprocessors,
+        };
+        let AttentionProblem { target, head_size, value_size, .. } = problem;
+        let tiles: Vec<_> = if is_scaled {
+            ScaledAttention::tiles(head_size).collect()
+        } else {
+            AttentionTile::all(target, head_size, value_size).collect()
+        };
+        let names = || listed_tiles(&tiles);
+        let tile = tiles.iter().find(|of| named(of) == tile).ok_or_else(|| expected(&names(), tile))?;
+        let schedule = Schedule::grouped(number(group)?);
+        let schedule = match order {
+            "forth" => schedule,
+            "back" => schedule.back_and_forth(),
+            _ => return Err(expected("an order of forth or back", order)),
+        };
+        let products = PRODUCTS.iter().find(|(name, _)| *name == products).map(|(_, order)| *order);
+        let overlap = match (products, rounding) {
+            (Some(order), "early") => AttentionOverlap { order, rounds_early: true },
+            (Some(order), "late") => AttentionOverlap { order, rounds_early: false },
+            _ => {
+                let what = format!("{} and early or late", listed(PRODUCTS.map(|(name, _)| name)));
+                return Err(expected(&what, &format!("{} {rounding}", fields[11])));
+            }
+        };
+        if !is_scaled && overlap != AttentionOverlap::default() {
+            return Err(expected("free and late for 16-bit elements", &format!("{} {rounding}", fields[11])));
+        }
+        let micros = table::micros(micros)?;
+        Ok(Self { element: element.into(), problem, tile: *tile, schedule, overlap, micros })
+    }
+}
+
+impl fmt::Display for AttentionTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { gpu, driver, date, command, entries } = self;
+        table::write_head(f, (gpu, driver, date, command), COLUMNS)?;
+        entries.iter().try_for_each(|entry| writeln!(f, "{entry}"))
+    }
+}
+
+impl fmt::Display for AttentionEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { element, problem, tile, schedule, overlap, micros } = self;
+        let AttentionProblem { head_size, value_size, mask, heads, kv_heads, queries, keys, .. } = problem;
+        let (mask, tile, group) = (mask.name(), named(tile), schedule.group());
+        let order = if *schedule == Schedule::grouped(group) { "forth" } else { "back" };
+        let [free, in_turn, staggered] = PRODUCTS.map(|(name, _)| name);
+        let products = match overlap.order {
+            ProductOrder::Free => free,
+            ProductOrder::InTurn => in_turn,
+            ProductOrder::Staggered => staggered,
+        };
+        let rounding = if overlap.rounds_early { "early" } else { "late" };
+        write!(f, "{element} {head_size} {value_size} {mask} {heads} {kv_heads} {queries} {keys} ")?;
+        write!(f, "{tile} {group} {order} {products} {rounding} {micros:.1}")
+    }
+}
+
+impl FromStr for AttentionTable {
+    type Err = TableError;
+
+    fn from_str(text: &str) -> Result<Self, TableError> {
+        let (Conditions { gpu, driver, date, command }, entries) =
+            table::parse(text, COLUMNS, AttentionEntry::parse, |a: &AttentionEntry, b| {
+                a.is_for(&b.element, &b.problem)
+            })?;
+        Ok(Self { gpu, driver, date, command, entries })
+    }
+}
+
+fn named(AttentionTile { queries, keys }: &AttentionTile) -> String {
+    format!("{queries}x{keys}")
+}
+
+/// Returns what is expected of a tile.
+fn listed_tiles(tiles: &[AttentionTile]) -> String {
+    let names: Vec<_> = tiles.iter().map(named).collect();
+    if names.is_empty() {
+        "a head size that has tiles".into()
+    } else {
+        format!("a tile of {}", names.join(", "))
+    }
+}
+
+fn parse_mask(text: &str) -> Result<AttentionMask, String> {
+    let simple = [AttentionMask::Full, AttentionMask::Causal, AttentionMask::CausalFromEnd];
+    let window = || {
+        let (before, after) = text.strip_prefix("window_")?.split_once('_')?;
+        Some(AttentionMask::Window { before: before.parse().ok()?, after: after.parse().ok()? })
+    };
+    let mask = simple.into_iter().find(|mask| mask.name() == text).or_else(window);
+    mask.ok_or_else(|| expected("full, causal, causal_from_end or window_BEFORE_AFTER", text))
+}

@@ -1,0 +1,66 @@
+//! Conversion of the elements of a received stage.
+
+use std::panic::Location;
+
+use super::{ring::WARPS, roles::Consumer};
+use crate::{
+    ptx::{Ptr, Scope, Shared, Val},
+    tensor::{ConvertibleElement, TensorElement},
+    tiles::{Allocate, Filled, SharedSwizzle, St},
+};
+
+impl<'k> Consumer<'k, 1> {
+    /// Converts the elements of a tile with 8-bit elements to `T`, and writes them to a tile of the same size. Each thread converts a row. All
+    /// threads of the warpgroup must take part, and the caller separates the writes from products with `to`.
+    #[track_caller]
+    pub(crate) fn convert_rows<F, T, const H: usize, const V: usize, const W: usize>(
+        self,
+        from: &Filled<St<'k, F, H, V>>,
+        to: &Filled<St<'k, T, H, W>>,
+    ) where
+        F: ConvertibleElement + TensorElement<Word = u32>,
+        T: ConvertibleElement,
+    {
+        const {
+            assert!(16 * H as u32 == 32 * WARPS, "each thread has a row");
+            assert!(F::SIZE == 1 && T::SIZE == 2, "a vector becomes two vectors");
+            assert!(
+                V as u32 * F::SUBTILE_LENGTH == W as u32 * T::SUBTILE_LENGTH,
+                "both tiles have the same columns"
+            );
+        }
+        let k = self.group().kernel();
+        let _located = k.locate(Location::caller());
+        let row = self.warp() * 32 + k.lane().rank();
+        let (from, to) = (vectors(&from.tile, row), vectors(&to.tile, row));
+        for (from, to) in from.into_iter().zip(to.chunks_exact(2)) {
+            let words = from.load_vector::<4>();
+            let numbers: Vec<_> = words.into_iter().flat_map(F::to_f32).collect();
+            for (numbers, to) in numbers.chunks_exact(8).zip(to) {
+                let words = T::from_f32(numbers);
+                to.store_vector::<4>(std::array::from_fn(|at| words[at].bits()));
+            }
+        }
+    }
+}
+
+/// Returns the addresses of the vectors of 16 bytes of a row. Eight lanes that access the same vector of consecutive rows use different banks.
+#[track_caller]
+fn vectors<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>(
+    tile: &St<'k, T, H, W, S>,
+    row: Val<'k, u32>,
+) -> Vec<Ptr<'k, u32, Shared>> {
+    let bytes = St::<T, H, W, S>::COLS * T::SIZE;
+    let (_, swizzled) = S::of_row(bytes);
+    let width = swizzled / 16;
+    // The swizzle XORs the number of a vector with the number of the 128 bytes that contain it.
+    let flipped = row * width / 8 % width;
+    let first = tile.address().cast::<u32>();
+    (0..bytes / 16)
+        .map(|vector| {
+            let (block, at) = (vector / width, vector % width);
+            let number = (row + block * St::<T, H, W, S>::ROWS) * width + (flipped ^ at);
+            first.at(number * 4)
+        })
+        .collect()
+}
