@@ -97,7 +97,7 @@ impl<T: TensorElement> Convert<T> for T {
 
 /// Converts words in groups that fill whole words of both types; conversions between f16 and 8-bit floating-point types bypass f32.
 #[track_caller]
-pub(super) fn through_f32<'k, T: ConvertibleElement, U: ConvertibleElement>(
+pub(in crate::tiles) fn through_f32<'k, T: ConvertibleElement, U: ConvertibleElement>(
     words: &[Val<'k, T::Word>],
 ) -> Vec<Val<'k, U::Word>> {
     if let (Some(from), Some(to)) = (T::IN_F16, U::IN_F16) {

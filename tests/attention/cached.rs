@@ -294,8 +294,10 @@ fn scaled_caches() {
 
 #[test]
 fn scaled_caches_in_pages() {
-    for (page, most, queries, parts) in [(8, 1, 1, 4), (16, 1, 1, 1), (64, 2, 2, 2), (128, 8, 5, 2)] {
-        let attention = CachedAttention { head_size: 128, parts, queries: most };
+    for (head_size, page, most, queries, parts) in
+        [(128, 8, 1, 1, 4), (128, 16, 1, 1, 1), (128, 64, 4, 3, 2), (64, 128, 8, 5, 2)]
+    {
+        let attention = CachedAttention { head_size, parts, queries: most };
         let page = Some(page);
         check::<bf16>(
             attention,

@@ -312,11 +312,16 @@ fn emit<'k, T, F, const D: usize, const PARTS: usize, const P: usize>(
                 });
             });
         }),
-        consumers::<1, _>(232, |c| {
+        consumers::<1, _>(F::REGISTERS, |c| {
             each_tile(&|batch, head, tile, length, [first, end]| {
                 let stage = c.receive(&query_ring);
-                let of_warp = stage.tiles().0.subtile(c.warp(), 0).load::<1, D, Row>().frozen();
-                c.release_loaded(&query_ring, stage);
+                let (queries_of_tile, stage) = if F::QUERIES_IN_REGISTERS {
+                    let of_warp = stage.tiles().0.subtile(c.warp(), 0).load::<1, D, Row>().frozen();
+                    c.release_loaded(&query_ring, stage);
+                    (Queries::Registers(of_warp), None)
+                } else {
+                    (Queries::Shared(stage.tiles().0.rows(c.rank())), Some(stage))
+                };
                 let visible = Visible { mask, queries, keys: length, step, heads: rows.heads() };
                 let of_head =
                     scales.as_ref().map(|scales| scales.each_ref().map(|scales| scales.at(head).load()));
@@ -326,7 +331,7 @@ fn emit<'k, T, F, const D: usize, const PARTS: usize, const P: usize>(
                 };
                 let work = Warpgroup {
                     c,
-                    queries: Queries::Registers(of_warp),
+                    queries: queries_of_tile,
                     scores: Scores { scale, soft_cap: None, slope: None },
                     sink: None,
                     dropout: None,
@@ -346,6 +351,9 @@ fn emit<'k, T, F, const D: usize, const PARTS: usize, const P: usize>(
                     .fold(ptx::Steps::new(first + 1, whole), state, |j, state| work.advance(j, false, state));
                 let masked = ptx::Steps::new(whole.max(first + 1), end);
                 let state = k.fold(masked, state, |j, state| work.advance(j, true, state));
+                if let Some(stage) = stage {
+                    c.release(&query_ring, stage);
+                }
                 let (sum, logs) = work.finish(state);
 
                 let parts = match &all_to_all {

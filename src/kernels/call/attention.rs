@@ -106,8 +106,8 @@ pub(super) struct Arguments {
 
 /// Computes O = softmax(scale · Q·Kᵀ)·V for each head, and stores the logarithms of the sums of exponentials in `lse`, a contiguous array
 /// `[batch][head][query]`. [`Attention::for_problem`] chooses the kernel, unless
-/// a table of the cache contains the problem ([`KernelCache::with_attention_table`](crate::run::KernelCache::with_attention_table)). Requires sm_80 or
-/// later.
+/// a table of the cache contains the problem ([`KernelCache::with_attention_table`](crate::run::KernelCache::with_attention_table)).
+/// Requires sm_80 or later.
 ///
 /// ```
 /// use warpwright::{kernels::{AttentionMask, call}, prelude::*, run::{Device, KernelCache, Simulator}};

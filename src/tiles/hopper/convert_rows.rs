@@ -6,7 +6,7 @@ use super::{ring::WARPS, roles::Consumer};
 use crate::{
     ptx::{Ptr, Scope, Shared, Val},
     tensor::{ConvertibleElement, TensorElement},
-    tiles::{Allocate, Filled, SharedSwizzle, St},
+    tiles::{Allocate, Filled, SharedSwizzle, St, convert::through_f32},
 };
 
 impl<'k> Consumer<'k, 1> {
@@ -34,10 +34,8 @@ impl<'k> Consumer<'k, 1> {
         let row = self.warp() * 32 + k.lane().rank();
         let (from, to) = (vectors(&from.tile, row), vectors(&to.tile, row));
         for (from, to) in from.into_iter().zip(to.chunks_exact(2)) {
-            let words = from.load_vector::<4>();
-            let numbers: Vec<_> = words.into_iter().flat_map(F::to_f32).collect();
-            for (numbers, to) in numbers.chunks_exact(8).zip(to) {
-                let words = T::from_f32(numbers);
+            let words = through_f32::<F, T>(&from.load_vector::<4>());
+            for (words, to) in words.chunks_exact(4).zip(to) {
                 to.store_vector::<4>(std::array::from_fn(|at| words[at].bits()));
             }
         }
@@ -56,11 +54,10 @@ fn vectors<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzl
     // The swizzle XORs the number of a vector with the number of the 128 bytes that contain it.
     let flipped = row * width / 8 % width;
     let first = tile.address().cast::<u32>();
-    (0..bytes / 16)
-        .map(|vector| {
-            let (block, at) = (vector / width, vector % width);
-            let number = (row + block * St::<T, H, W, S>::ROWS) * width + (flipped ^ at);
-            first.at(number * 4)
-        })
-        .collect()
+    let of_block: Vec<_> = (0..width).map(|at| first.at((row * width + (flipped ^ at)) * 4)).collect();
+    let of_tile = |vector: u32| {
+        let (block, at) = (vector / width, vector % width);
+        of_block[at as usize].at(block * St::<T, H, W, S>::ROWS * width * 4)
+    };
+    (0..bytes / 16).map(of_tile).collect()
 }

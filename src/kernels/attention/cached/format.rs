@@ -3,7 +3,7 @@
 use super::{N, STAGES};
 use crate::{
     kernels::attention::{steps::StepTiles, warpgroup::FactorRing},
-    ptx::{Builder, ProxySpace, Read, Scope, e4m3},
+    ptx::{Builder, Read, e4m3},
     tensor::{ConvertibleElement, TensorElement},
     tiles::{Allocate, Consumer, Filled, Joined, Persistent, Producer, St},
 };
@@ -12,6 +12,10 @@ use crate::{
 pub(super) trait Format<'k, T: TensorElement, const D: usize> {
     type Element: TensorElement;
     type Steps: StepTiles<'k, 1, Tile = St<'k, T, N, D>>;
+    /// Whether there are enough registers for queries.
+    const QUERIES_IN_REGISTERS: bool;
+    /// The registers of a thread that computes.
+    const REGISTERS: u32;
 
     /// Allocates the shared memory of keys or values.
     #[track_caller]
@@ -27,6 +31,8 @@ pub(super) enum OfQueries {}
 impl<'k, T: TensorElement, const D: usize> Format<'k, T, D> for OfQueries {
     type Element = T;
     type Steps = FactorRing<'k, T, N, D, STAGES, 1>;
+    const QUERIES_IN_REGISTERS: bool = true;
+    const REGISTERS: u32 = 232;
 
     fn steps(_: Builder<'k>, tiles: Persistent<'k>) -> Self::Steps {
         tiles.ring()
@@ -49,6 +55,9 @@ pub(super) struct WidenedSteps<'k, T: TensorElement, const D: usize, const W: us
 impl<'k, T: ConvertibleElement, const D: usize, const W: usize> Format<'k, T, D> for Widened<W> {
     type Element = e4m3;
     type Steps = WidenedSteps<'k, T, D, W>;
+    /// The addresses of the conversion take registers, too.
+    const QUERIES_IN_REGISTERS: bool = false;
+    const REGISTERS: u32 = 248;
 
     fn steps(k: Builder<'k>, tiles: Persistent<'k>) -> Self::Steps {
         WidenedSteps { stages: tiles.ring(), tile: k.shared_tile::<St<T, N, D>>().filled() }
@@ -71,9 +80,9 @@ impl<'k, T: ConvertibleElement, const D: usize, const W: usize> StepTiles<'k, 1>
         // Other warps may still multiply the previous step.
         c.group().sync();
         c.convert_rows(&stage.tiles().0, &self.tile);
-        c.group().kernel().fence_proxy_async(ProxySpace::Shared);
-        c.group().sync();
+        // The fence of this call also orders the stores before products.
         c.release_loaded(&self.stages, stage);
+        c.group().sync();
     }
 
     fn tile<'s>(&'s self, (): &'s ()) -> &'s Filled<Self::Tile> {
