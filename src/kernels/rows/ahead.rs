@@ -79,13 +79,18 @@ impl RowTiling {
             k.grid([blocks]);
             return self.turns_from(self.row(k, [m, n, pitch]), None);
         }
-        // All rows of a block begin equally far from an aligned element, so that it arranges weights only once.
-        let together = if self.unaligned && self.turns > 1 { self.adjacent } else { self.cluster };
         // Fewer rows for each team if there would be multiprocessors without blocks.
-        let enough =
-            (Dim::Multiprocessors.round_down(self.cluster) * self.resident.max(1)).round_down(together);
-        let grid = blocks.clone().ceil_div(self.turns.max(1) * together) * together;
-        k.grid([grid.max(blocks.min(enough).ceil_div(together) * together)]);
+        let enough = Dim::Multiprocessors.round_down(self.cluster) * self.resident.max(1);
+        let of_turns = |together: u32| blocks.clone().ceil_div(self.turns.max(1) * together) * together;
+        k.grid([match self.unaligned && self.turns > 1 {
+            false => of_turns(self.cluster).max(blocks.min(enough)),
+            // All rows of a block begin equally far from an aligned element, so that it arranges weights only once.
+            true => {
+                let together = self.adjacent;
+                let least = blocks.clone().min(enough.round_down(together)).ceil_div(together) * together;
+                of_turns(together).max(least)
+            }
+        }]);
         let first = self.row(k, [m, n, pitch]);
         let step = k.nctaid_x() / self.cluster * self.rows;
         self.turns_from(first, Some(step))

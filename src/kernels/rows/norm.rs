@@ -94,7 +94,8 @@ impl Norm {
         let copied = RowTiling::for_copied_rows(target, bytes, sizes);
         let groups = copied.groups(sizes);
         let copied = match copied.unaligned {
-            // Two inputs take registers.
+            // Two inputs take registers, and so would the weights of 64 elements of a thread.
+            true if bytes < 4 && groups > 3072 => copied.copied(groups, 6, 2, 8),
             true if copied.ahead > 0 => {
                 RowTiling { resident: (512 / copied.threads).clamp(1, copied.resident), ..copied }
             }
@@ -102,8 +103,9 @@ impl Norm {
             false if bytes < 4 && (1153..=2048).contains(&groups) => copied.copied(groups, 8, 1, 2),
             false => RowTiling::for_rows(target, bytes, sizes),
         };
-        let fits = copied.ahead == 0 || copied.fits(target, bytes, 2);
-        let tiling = if fits { copied } else { RowTiling::for_rows(target, bytes, sizes) };
+        let ways = [copied, RowTiling { ahead: copied.ahead.min(1), ..copied }];
+        let tiling = ways.into_iter().find(|way| way.fits(target, bytes, 2));
+        let tiling = tiling.unwrap_or_else(|| RowTiling::for_rows(target, bytes, sizes));
         Self { tiling, function }
     }
 
@@ -254,10 +256,10 @@ impl Norm {
                 let x = x(part);
                 inputs.store_sum(row, part, &x);
                 let w = row.of_weights(inputs.w, part);
-                let x = statistics.normalized(&x);
+                let results = statistics.normalized(row, part, &x).zip(&w, |x, w| x * w);
                 let results = match inputs.b {
-                    None => x.zip(&w, |x, w| x * w),
-                    Some(b) => x.mad(&w, &row.of_weights(b, part)),
+                    None => results,
+                    Some(b) => results.zip(&row.of_weights(b, part), |x, b| x + b),
                 };
                 row.store(&y, part, &results);
             });
@@ -288,22 +290,37 @@ impl<'k> Statistics<'k> {
             NormFunction::Rms => 0.0.into(),
             NormFunction::Layer => row.sums(&|part| [x(part).combined(|a, b| a + b)])[0] * per_element,
         };
+        let unscaled = Self { function, mean, scale: 1.0.into() };
         let [squares] = row.sums(&|part| {
-            let x = match function {
-                NormFunction::Rms => x(part),
-                NormFunction::Layer => row.zeroed_outside(part, &x(part).map(|x| x - mean)),
-            };
+            let x = unscaled.centered(row, part, &x(part));
             [x.dot(&x)]
         });
-        Self { scale: row.k.rsqrt(squares * per_element + epsilon), function, mean }
+        Self { scale: row.k.rsqrt(squares * per_element + epsilon), ..unscaled }
+    }
+
+    /// Returns the deviations from the mean, and 0 outside the row.
+    #[track_caller]
+    fn centered(&self, row: &Row<'k>, part: Val<'k, u32>, x: &Striped<'k, f32>) -> Striped<'k, f32> {
+        match self.function {
+            NormFunction::Rms => x.clone(),
+            NormFunction::Layer => row.zeroed_outside(part, &x.map(|x| x - self.mean)),
+        }
     }
 
     /// Returns norm(x); elements outside the row are finite if those in the row are.
     #[track_caller]
-    pub(super) fn normalized(&self, x: &Striped<'k, f32>) -> Striped<'k, f32> {
+    pub(super) fn normalized(
+        &self,
+        row: &Row<'k>,
+        part: Val<'k, u32>,
+        x: &Striped<'k, f32>,
+    ) -> Striped<'k, f32> {
         match self.function {
-            NormFunction::Rms => x.map(|x| x * self.scale),
-            NormFunction::Layer => x.map(|x| (x - self.mean) * self.scale),
+            // Elements outside the row take instructions, or a branch, unless the deviations are still in registers.
+            NormFunction::Layer if row.tiling.unaligned || row.is_reloaded() => {
+                x.map(|x| (x - self.mean) * self.scale)
+            }
+            _ => self.centered(row, part, x).map(|x| x * self.scale),
         }
     }
 }

@@ -194,7 +194,7 @@ impl Quantize {
                     let y = row.keep(|part| {
                         let w = row.of_weights(&w, part);
                         // 0 outside the row, as weights are.
-                        statistics.normalized(&x(part)).zip(&w, |x, w| x * w)
+                        statistics.normalized(row, part, &x(part)).zip(&w, |x, w| x * w)
                     });
                     match self.group {
                         ScaleGroup::Row => self.emit(row, 0.into(), &results, &y),

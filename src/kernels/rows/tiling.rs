@@ -64,7 +64,7 @@ const MOST_AT_A_TIME: u32 = 16;
 
 /// The same if few registers are left, or if they contain sums.
 const MOST_IN_FEW: u32 = 4;
-/// Registers of a thread of which few are left.
+/// The most registers of a thread of which few are left.
 const FEW_REGISTERS: u32 = 80;
 
 /// The registers of a multiprocessor, which its schedulers share equally.
@@ -326,7 +326,8 @@ impl RowTiling {
         if !self.is_reloaded() || !self.unaligned && self.turns <= 1 {
             return self.stripes;
         }
-        let are_few = self.turns == u32::MAX || self.registers() < FEW_REGISTERS;
+        let is_full = self.registers() <= FEW_REGISTERS || self.threads >= MOST_HOLDING;
+        let are_few = self.turns == u32::MAX || is_full;
         let most = if are_few { MOST_IN_FEW } else { MOST_AT_A_TIME };
         let mut stripes = if most > self.adjacent { most / self.adjacent } else { 1 };
         while !self.stripes.is_multiple_of(stripes) {
