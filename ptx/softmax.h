@@ -279,7 +279,7 @@ static inline uint64_t softmax_bf16_2041_by1_y_bytes(const softmax_bf16_2041_by1
 
 /* The number of blocks in x, y and z on a device with this number of multiprocessors. */
 static inline void softmax_bf16_2041_by1_grid(const softmax_bf16_2041_by1_args *args, uint32_t multiprocessors, uint64_t grid[3]) {
-    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 4), 1), warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_mul(warpwright_round_down(multiprocessors, 1), 8)));
+    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 32), 8), warpwright_mul(warpwright_ceil_div(warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_round_down(warpwright_mul(warpwright_round_down(multiprocessors, 1), 9), 8)), 8), 8));
     grid[1] = 1;
     grid[2] = 1;
 }
@@ -388,7 +388,7 @@ static inline uint64_t softmax_bf16_5113_by1_y_bytes(const softmax_bf16_5113_by1
 
 /* The number of blocks in x, y and z on a device with this number of multiprocessors. */
 static inline void softmax_bf16_5113_by1_grid(const softmax_bf16_5113_by1_args *args, uint32_t multiprocessors, uint64_t grid[3]) {
-    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 4), 1), warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_mul(warpwright_round_down(multiprocessors, 1), 3)));
+    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 32), 8), warpwright_mul(warpwright_ceil_div(warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_round_down(warpwright_mul(warpwright_round_down(multiprocessors, 1), 3), 8)), 8), 8));
     grid[1] = 1;
     grid[2] = 1;
 }
@@ -457,8 +457,8 @@ static inline warpwright_result softmax_bf16_5113_by1_launch(
 #define SOFTMAX_BF16_18425_BY1_BLOCK_Y 1u
 #define SOFTMAX_BF16_18425_BY1_BLOCK_Z 1u
 #define SOFTMAX_BF16_18425_BY1_N_AT_MOST 18425u
-#define SOFTMAX_BF16_18425_BY1_STATIC_SHARED_BYTES 36936u
-#define SOFTMAX_BF16_18425_BY1_DYNAMIC_SHARED_BYTES 0u
+#define SOFTMAX_BF16_18425_BY1_STATIC_SHARED_BYTES 0u
+#define SOFTMAX_BF16_18425_BY1_DYNAMIC_SHARED_BYTES 73800u
 
 /* Buffers that the kernel writes must not overlap other buffers. */
 typedef struct softmax_bf16_18425_by1_args {
@@ -497,7 +497,7 @@ static inline uint64_t softmax_bf16_18425_by1_y_bytes(const softmax_bf16_18425_b
 
 /* The number of blocks in x, y and z on a device with this number of multiprocessors. */
 static inline void softmax_bf16_18425_by1_grid(const softmax_bf16_18425_by1_args *args, uint32_t multiprocessors, uint64_t grid[3]) {
-    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 1), 1), warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_mul(warpwright_round_down(multiprocessors, 1), 1)));
+    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 32), 8), warpwright_mul(warpwright_ceil_div(warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_round_down(warpwright_mul(warpwright_round_down(multiprocessors, 1), 2), 8)), 8), 8));
     grid[1] = 1;
     grid[2] = 1;
 }
@@ -532,9 +532,8 @@ static inline const char *softmax_bf16_18425_by1_check(const softmax_bf16_18425_
 /* Call once after cuModuleGetFunction: sets the kernel's dynamic shared memory limit. */
 static inline warpwright_result softmax_bf16_18425_by1_prepare(
     const warpwright_extended_driver *driver, struct CUfunc_st *function) {
-    (void)driver;
-    (void)function;
-    return (warpwright_result)0;
+    /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
+    return driver->basic.func_set_attribute(function, (warpwright_attribute)8, (int)SOFTMAX_BF16_18425_BY1_DYNAMIC_SHARED_BYTES);
 }
 
 /* Launches the kernel asynchronously.

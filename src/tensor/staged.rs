@@ -11,6 +11,9 @@ use crate::ptx::{
     Builder, CopyHints, CpAsyncCache, Global, Ptr, Readable, RegId, Scalar, Shared, Space, Val,
 };
 
+/// The most bytes of a copy.
+const MOST_COPIED: u32 = 16;
+
 /// The groups of adjacent elements that a thread copies. The first begins at element `first`, and the others follow at intervals of `step`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Groups<'k> {
@@ -35,12 +38,13 @@ pub(crate) struct RowToStage<'k, T, A> {
     /// The end of the row, relative to the aligned group that contains its first element.
     end: Val<'k, u32>,
     group: u32,
-    aligned: bool,
+    /// Whether the row's groups are part of the matrix.
+    is_inside: Val<'k, bool>,
 }
 
 impl<'k, T: TensorElement, A: Readable> RowToStage<'k, T, A> {
-    /// Returns row `at` of an `m`×`n` matrix whose rows are `pitch` elements apart. Groups have `group` elements, a power of two, of 4, 8 or
-    /// 16 bytes. If rows are `aligned`, they begin and end with whole groups. The caller must declare a view of the matrix with these extents,
+    /// Returns row `at` of an `m`×`n` matrix whose rows are `pitch` elements apart. Groups have `group` elements, a power of two, of 4, 8,
+    /// 16 or 32 bytes. If rows are `aligned`, they begin and end with whole groups. The caller must declare a view of the matrix with these extents,
     /// so that the launch checks the buffer.
     #[track_caller]
     pub(crate) fn new(
@@ -53,37 +57,47 @@ impl<'k, T: TensorElement, A: Readable> RowToStage<'k, T, A> {
         let exists = at.lt(m);
         let start = at.mul_wide(pitch);
         let ahead = if aligned { 0.into() } else { start.cast::<u32>() & (group - 1) };
-        Self { matrix, exists, start, end: n + ahead, group, aligned }
+        // As many rows follow as a group has elements.
+        let is_inside = if aligned { true.into() } else { (at + group).lt(m) };
+        Self { matrix, exists, start, end: n + ahead, group, is_inside }
     }
 
-    /// Starts copying the groups `from` of the row, if they exist, to the groups `to`. Elements of a group past the end of the row become
+    /// Starts copying the groups `from` of the row, if they exist, to the groups `to`. Elements of a group past the end of the matrix become
     /// 0.
     #[track_caller]
     pub(crate) fn copy_async(&self, from: Groups<'k>, stage: &StagedRow<'k, T>, to: Groups<'k>) {
         let (k, bytes) = (self.matrix.kernel(), self.group * T::SIZE);
-        if !matches!(bytes, 4 | 8 | 16) {
-            k.refuse(format!("expected groups of 4, 8 or 16 bytes, found {bytes}"));
+        if !matches!(bytes, 4 | 8 | 16 | 32) {
+            k.refuse(format!("expected groups of 4, 8, 16 or 32 bytes, found {bytes}"));
             return;
         }
+        let at_a_time = bytes.min(MOST_COPIED);
         let whole_groups = self.start & !u64::from(self.group - 1);
         let row = self.matrix.at_wide(whole_groups + from.first.cast::<u64>());
         let room = stage.groups.at(to.first);
-        for (offset, to) in from.offsets().zip(to.offsets()) {
-            let first = from.first + offset;
-            let inside = self.exists & first.lt(self.end);
-            let valid =
-                if self.aligned { bytes.into() } else { (self.end - first).min(self.group) * T::SIZE };
-            let (to, from) = (at_element(room, to), at_element(row, offset));
-            k.when(inside, || {
-                to.copy_async_bytes(
-                    from.checked(true),
-                    bytes,
-                    CpAsyncCache::Best,
-                    valid,
-                    CopyHints::default(),
-                );
-            });
-        }
+        let copy = |only_valid: bool| {
+            for (offset, to) in from.offsets().zip(to.offsets()) {
+                let first = from.first + offset;
+                let inside = self.exists & first.lt(self.end);
+                for part in (0..bytes).step_by(at_a_time as usize) {
+                    let valid = match only_valid {
+                        true => {
+                            let valid = (self.end - first).min(self.group) * T::SIZE;
+                            // Parts of a group past the end of the matrix have no valid bytes.
+                            (valid.max(part) - part).min(at_a_time)
+                        }
+                        false => at_a_time.into(),
+                    };
+                    let to = at_element(room, to).byte_offset(part.into());
+                    let from = at_element(row, offset).byte_offset(part.into());
+                    k.when(inside, || {
+                        let (from, hints) = (from.checked(true), CopyHints::default());
+                        to.copy_async_bytes(from, at_a_time, CpAsyncCache::Best, valid, hints);
+                    });
+                }
+            }
+        };
+        k.if_else(self.is_inside, || copy(false), || copy(true));
     }
 }
 
@@ -126,7 +140,9 @@ impl<'k, T: TensorElement> StagedRow<'k, T> {
             let inside = inside(group);
             let words = self.fresh_words();
             words.iter().for_each(|&word| k.move_into(word, Val::from(splat(fill))));
-            at_element(from, offset).checked(inside).load_words(&words);
+            for (i, words) in (0..).zip(words.chunks(WORDS)) {
+                at_element(from, offset).byte_offset(i * 4 * WORDS as i64).checked(inside).load_words(words);
+            }
             words.into_iter().map(|word| Val::from_reg(k.current(word), k))
         });
         groups.collect()

@@ -83,6 +83,12 @@ impl<'k> Stripes<'k> {
         Self { ahead: Some(ahead), ..self }
     }
 
+    /// Returns the number of elements of the first thread that precede the vector.
+    #[must_use]
+    pub(crate) fn ahead(self) -> Val<'k, u32> {
+        self.ahead.unwrap_or(0.into())
+    }
+
     /// Returns the index of this thread's first element in a vector; the index wraps around if it would be negative.
     #[must_use]
     #[track_caller]
@@ -341,6 +347,15 @@ impl<'k> Striped<'k, f32> {
         }
         let sums = Striped { stripes: self.stripes, words: sums.to_vec() };
         sums.combined(|a, b| a + b)
+    }
+
+    /// Returns self · `factor` + `term`, element by element, rounded once.
+    #[must_use]
+    #[track_caller]
+    pub(crate) fn mad(&self, factor: &Self, term: &Self) -> Self {
+        let factors = self.words.iter().zip(&factor.words);
+        let words = factors.zip(&term.words).map(|((&x, &factor), &term)| x.mad(factor, term)).collect();
+        Self { stripes: self.stripes, words }
     }
 
     /// Replaces the elements of vector `index` that are outside the row of `n` elements with `value`. `n` must be a multiple of the number

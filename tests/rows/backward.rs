@@ -28,13 +28,20 @@ fn normalized(function: NormFunction, x: &[f64]) -> Vec<f64> {
     x.iter().map(|x| (x - mean) * scale).collect()
 }
 
-fn norm<X: Number + Convert<f32>>(function: NormFunction, [m, n, ldx, lddy, lddx]: [usize; 5], parts: usize)
+fn norm<X: Number + Convert<f32>>(function: NormFunction, sizes: [usize; 5], parts: usize)
 where
     f32: Convert<X>,
 {
-    let sizes = [n, ldx, lddy, lddx].map(|size| size as u32);
-    let kernel =
-        assembled(NormBackward::for_rows(function, TARGET, X::SIZE, &sizes).kernel::<X, f32>(TARGET));
+    let lengths = [sizes[1], sizes[2], sizes[3], sizes[4]].map(|size| size as u32);
+    norm_with::<X>(NormBackward::for_rows(function, TARGET, X::SIZE, &lengths), sizes, parts);
+}
+
+fn norm_with<X: Number + Convert<f32>>(norm: NormBackward, [m, n, ldx, lddy, lddx]: [usize; 5], parts: usize)
+where
+    f32: Convert<X>,
+{
+    let (function, sizes) = (norm.function, [n, ldx, lddy, lddx].map(|size| size as u32));
+    let kernel = assembled(norm.kernel::<X, f32>(TARGET));
     let what = format!("{}: {m} rows, {sizes:?}, {parts} parts", kernel.name());
     let shape = Shape { m, n, pitch: lddx };
     let (x, dys) = (Shape { pitch: ldx, ..shape }, Shape { pitch: lddy, ..shape });
@@ -107,6 +114,31 @@ fn norms() {
         norm::<f32>(function, [3, 3001, 3001, 3002, 3003], 2);
         norm::<f16>(function, [3, 16384, 16384, 16384, 16384], 2);
     }
+}
+
+/// Teams whose rows begin equally far from an aligned element, and teams whose rows do not.
+#[test]
+fn norms_of_unaligned_rows() {
+    for (function, parts) in
+        [NormFunction::Rms, NormFunction::Layer].into_iter().flat_map(|f| [(f, 8), (f, 3)])
+    {
+        norm::<bf16>(function, [19, 1001, 1001, 1001, 1001], parts);
+        norm::<bf16>(function, [17, 4097, 4097, 4097, 4097], parts);
+        norm::<f32>(function, [9, 4099, 4099, 4101, 4099], parts);
+        // Rows that are loaded again for each use, in parts.
+        let tiling = NormBackward::for_rows(function, TARGET, 2, &[8190]).tiling;
+        let tiling = RowTiling { threads: 544, stripes: 2, ..tiling };
+        norm_with::<f16>(NormBackward { tiling, function }, [11, 8191, 8191, 8191, 8193], parts);
+    }
+}
+
+#[test]
+fn parts_let_rows_begin_alike() {
+    let odd = NormBackward::for_rows(NormFunction::Rms, TARGET, 2, &[8191]);
+    assert_eq!(odd.tiling.resident, 1);
+    assert_eq!((odd.parts(132), odd.parts(132) % 8), (128, 0));
+    let aligned = NormBackward::for_rows(NormFunction::Rms, TARGET, 2, &[8192]);
+    assert_eq!(aligned.parts(132), 132);
 }
 
 #[test]

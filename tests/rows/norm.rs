@@ -122,6 +122,26 @@ fn rows_in_turn() {
     }
 }
 
+/// Unaligned rows whose weights are arranged in shared memory or in registers, with more rows than blocks; some are loaded in parts.
+#[test]
+fn unaligned_rows_in_turn() {
+    for (function, (n, stripes, ldx)) in FUNCTIONS
+        .into_iter()
+        .flat_map(|f| [(1001, 4, 1001), (1003, 8, 1003), (1006, 8, 1007)].map(|s| (f, s)))
+    {
+        let tiling = RowTiling::for_copied_rows(TARGET, 2, &[n, ldx, n]);
+        let groups = (n + 7).div_ceil(8);
+        let threads = groups.div_ceil(stripes).next_multiple_of(32);
+        let tiling = RowTiling { threads, stripes, rows: 1, resident: 1, ahead: 2, turns: 4, ..tiling };
+        let n = n as usize;
+        let shape = Shape { m: 139, n, pitch: n };
+        plain::<bf16, bf16, bf16>(Norm { tiling, function }, shape, ldx as usize, &mixed);
+        // Too many weights of f32 for shared memory, and for registers where a thread has more elements.
+        plain::<bf16, f32, bf16>(Norm { tiling, function }, shape, ldx as usize, &mixed);
+        plain::<f16, f16, f32>(Norm { tiling, function }, shape, ldx as usize, &mixed);
+    }
+}
+
 /// A mean that is large compared with the deviations from it.
 #[test]
 fn deviations_of_distant_numbers() {

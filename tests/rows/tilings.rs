@@ -188,6 +188,34 @@ fn every_target_builds_every_length() {
     }
 }
 
+/// ptxas reports spilled registers.
+#[test]
+fn chosen_kernels_fit_in_registers() {
+    for n in [1001, 4097, 8190, 16_384, 24_001, 32_001] {
+        fit::<bf16>(n);
+        fit::<f32>(n);
+    }
+}
+
+/// Assembles the kernels that need the most registers.
+fn fit<T: Convert<f32>>(n: u32)
+where
+    f32: Convert<T>,
+{
+    let norm = Norm::for_rows(NormFunction::Layer, TARGET, T::SIZE, &[n]);
+    assembled(norm.biased_kernel::<T, T, T>(TARGET));
+    let residual = Norm::for_residual_rows(NormFunction::Layer, TARGET, T::SIZE, &[n]);
+    // The longest rows of two inputs spill one register.
+    if n < 32_001 {
+        assembled(residual.residual_biased_kernel::<T, T, T>(TARGET));
+    }
+    let backward = NormBackward::for_rows(NormFunction::Layer, TARGET, T::SIZE, &[n]);
+    if n <= 16_384 {
+        assembled(backward.kernel::<T, f32>(TARGET));
+        assembled(backward.kernel::<T, T>(TARGET));
+    }
+}
+
 /// Builds kernels on rows of `n` elements that may pass through shared memory.
 fn builds<T: Convert<f32>>(target: Target, n: u32)
 where

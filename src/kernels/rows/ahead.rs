@@ -1,11 +1,13 @@
 //! Rows that pass through shared memory: while a block processes a row, its next rows are copied.
 
+use std::cell::RefCell;
+
 use super::{
     RowTiling,
-    tiling::{Line, Row},
+    tiling::{Line, Row, shared_for_rows},
 };
 use crate::{
-    ptx::{Builder, Dim, Global, Ptr, Readable, Shared, State, Val},
+    ptx::{Builder, Dim, Global, Ptr, Readable, Shared, State, Target, Val},
     tensor::{RowToStage, StagedRow, TensorElement},
     tiles::{Convert, Striped, row_major},
 };
@@ -14,18 +16,44 @@ use crate::{
 pub(super) const ALIGN: u32 = 16;
 /// The most words of weights that a thread keeps.
 const HELD_WORDS: u32 = 16;
-
+/// The most words of weights of rows that begin at any element, if several such rows have them in common.
+const ARRANGED_WORDS: u32 = 32;
+/// The registers of a thread that contain neither elements nor weights.
+const OTHER_REGISTERS: u32 = 32;
+/// The most bytes of a vector of weights in shared memory that are arranged for rows that begin at any element.
+const MOST_ARRANGED: u32 = 40 << 10;
 /// Returns the words of a row, of elements of `bytes` bytes, that a thread keeps.
 const fn words_of_thread(tiling: RowTiling, bytes: u32) -> u32 {
     tiling.adjacent * tiling.stripes * bytes / 4
 }
 
-/// Returns whether the weights of elements of `bytes` bytes are copied to shared memory with a block's only row.
-pub(super) const fn keeps_weights_in_shared_memory(tiling: RowTiling, bytes: u32) -> bool {
+/// Returns whether the weights of elements of `bytes` bytes are copied to shared memory with a block's first row.
+pub(super) const fn keeps_weights_in_shared_memory(tiling: RowTiling, bytes: u32, target: Target) -> bool {
     let RowTiling { rows, adjacent, unaligned, ahead, turns, .. } = tiling;
-    // Blocks that keep sums of any number of rows keep the weights of aligned and unaligned rows in registers.
-    let only_row = ahead > 0 && if unaligned { turns < u32::MAX } else { turns <= 1 && rows == 1 };
-    only_row && words_of_thread(tiling, bytes) <= HELD_WORDS && adjacent * bytes <= ALIGN
+    let (words, room) = (words_of_thread(tiling, bytes), rows * tiling.own_slots() * bytes);
+    // Wider elements than those of rows: there may be two vectors, and two rows of two inputs; exchanged results, if rows are unaligned.
+    let is_wide = adjacent * bytes > ALIGN;
+    let is_room = !is_wide || if unaligned { 4 * room } else { 3 * room } <= shared_for_rows(target);
+    let fits = match turns {
+        // Sums of any number of rows leave room in registers for the weights of few elements only.
+        u32::MAX => tiling.is_reloaded() && is_room,
+        _ if unaligned => words <= ARRANGED_WORDS && room <= MOST_ARRANGED && is_room,
+        _ => turns <= 1 && rows == 1 && words <= HELD_WORDS && !is_wide,
+    };
+    ahead > 0 && fits && adjacent * bytes <= 2 * ALIGN
+}
+
+/// Returns whether threads move weights in shared memory to where they use them, in all rows of a block, and fill the rest with 0.
+const fn are_arranged(tiling: RowTiling) -> bool {
+    tiling.unaligned || tiling.turns == u32::MAX
+}
+
+/// Returns whether threads keep weights of elements of `bytes` bytes in registers, for rows that a block processes one after the other.
+const fn keeps_weights_in_registers(tiling: RowTiling, bytes: u32) -> bool {
+    let words = words_of_thread(tiling, bytes);
+    // Unaligned weights, which take longer to load, of two vectors.
+    let fit = 2 * (words + tiling.at_a_time() * tiling.adjacent) + OTHER_REGISTERS <= tiling.registers();
+    words <= HELD_WORDS || tiling.unaligned && tiling.ahead > 0 && words <= ARRANGED_WORDS && fit
 }
 
 /// The rows of a block, which each of its teams processes in turn: one, unless the tiling [reads them ahead](RowTiling::ahead).
@@ -34,7 +62,12 @@ pub(super) struct Turns<'k> {
     /// The distance between the rows of a team, if it has several.
     step: Option<Val<'k, u32>>,
     tiling: RowTiling,
+    /// What is done once the first row and the weights have been copied.
+    first_turn: RefCell<Vec<FirstTurn<'k>>>,
 }
+
+/// Emits what is done for the first row.
+type FirstTurn<'k> = Box<dyn Fn(&Row<'k>) + 'k>;
 
 impl RowTiling {
     /// Declares the block and the grid of a kernel on `m` rows of `n` elements. Groups of adjacent elements
@@ -44,24 +77,44 @@ impl RowTiling {
         let blocks = self.blocks(m);
         if self.ahead == 0 {
             k.grid([blocks]);
-            return Turns { first: self.row(k, [m, n, pitch]), step: None, tiling: self };
+            return self.turns_from(self.row(k, [m, n, pitch]), None);
         }
         // Fewer rows for each team if there would be multiprocessors without blocks.
         let enough = Dim::Multiprocessors.round_down(self.cluster) * self.resident.max(1);
-        let grid = blocks.clone().ceil_div(self.turns.max(1) * self.cluster) * self.cluster;
-        k.grid([grid.max(blocks.min(enough))]);
+        let of_turns = |together: u32| blocks.clone().ceil_div(self.turns.max(1) * together) * together;
+        k.grid([match self.unaligned && self.turns > 1 {
+            false => of_turns(self.cluster).max(blocks.min(enough)),
+            // All rows of a block begin equally far from an aligned element, so that it arranges weights only once.
+            true => {
+                let together = self.adjacent;
+                let least = blocks.clone().min(enough.round_down(together)).ceil_div(together) * together;
+                of_turns(together).max(least)
+            }
+        }]);
         let first = self.row(k, [m, n, pitch]);
         let step = k.nctaid_x() / self.cluster * self.rows;
-        Turns { first, step: Some(step), tiling: self }
+        self.turns_from(first, Some(step))
     }
 
-    /// Declares the block and the grid of a kernel whose teams, `parts` of them, process every `parts`-th of `m` rows of `n` elements.
+    /// Declares the block and the grid of a kernel whose teams, `parts` of them, process every `parts`-th of `m` rows of `n` elements. Threads
+    /// have the same columns of all rows: those with which groups are aligned in the first row of matrices whose rows are `pitch` elements
+    /// apart.
     #[track_caller]
-    pub(super) fn turns_in_parts<'k>(self, k: Builder<'k>, [parts, m, n]: [Val<'k, u32>; 3]) -> Turns<'k> {
+    pub(super) fn turns_in_parts<'k>(
+        self,
+        k: Builder<'k>,
+        parts: Val<'k, u32>,
+        [m, n, pitch]: [Val<'k, u32>; 3],
+    ) -> Turns<'k> {
         k.grid([self.blocks(parts)]);
-        let first = self.row(k, [parts, n, 0.into()]).of_rows(m);
         // As many rows for a team as there are, which have the weights in common.
-        Turns { first, step: Some(parts), tiling: Self { turns: u32::MAX, ..self } }
+        let summed = Self { turns: u32::MAX, ..self };
+        let first = summed.row(k, [parts, n, pitch]).of_rows(m).in_columns();
+        summed.turns_from(first, Some(parts))
+    }
+
+    fn turns_from<'k>(self, first: Row<'k>, step: Option<Val<'k, u32>>) -> Turns<'k> {
+        Turns { first, step, tiling: self, first_turn: RefCell::default() }
     }
 }
 
@@ -90,19 +143,27 @@ impl<'k> Turns<'k> {
         &self,
         elements: Ptr<'k, T, Global, A>,
     ) -> Weights<'k, T, A> {
-        let line = self.first.vector(elements);
+        let (line, parts) = (self.first.vector(elements), 0..self.tiling.parts_at_a_time());
+        let are_held = self.step.is_some() && keeps_weights_in_registers(self.tiling, T::SIZE);
         match &line {
-            _ if keeps_weights_in_shared_memory(self.tiling, T::SIZE) => {
+            _ if keeps_weights_in_shared_memory(self.tiling, T::SIZE, self.first.k.target()) => {
                 let slots = self.tiling.rows * self.tiling.own_slots();
                 let slots = self.first.k.shared_aligned::<T>(slots, ALIGN);
-                let copied = Input { matrix: elements, pitch: self.first.n, slots: Some(slots) };
-                copied.read_ahead(&self.first.of_vector());
-                Weights::Copied(copied)
+                let copied = || Input { matrix: elements, pitch: self.first.n, slots: Some(slots) };
+                copied().read_ahead(&self.first.of_vector());
+                if are_arranged(self.tiling) {
+                    let to_arrange = copied();
+                    self.first_turn.borrow_mut().push(Box::new(move |row| row.arrange(&to_arrange)));
+                }
+                Weights::Copied(copied())
             }
-            Line::Aligned(row)
-                if self.step.is_some() && words_of_thread(self.tiling, T::SIZE) <= HELD_WORDS =>
-            {
-                Weights::InRegisters(self.first.stripes.load(row, 0))
+            Line::Aligned(row) if are_held => {
+                Weights::InRegisters(parts.map(|part| self.first.stripes.load(row, part)).collect())
+            }
+            // Elements outside the vector are 0.
+            Line::Unaligned(row) if are_held => {
+                let of = |part: u32| self.first.stripes.load_unaligned(&[row], part.into()).remove(0);
+                Weights::InRegisters(parts.map(of).collect())
             }
             _ => Weights::Line(Box::new(line)),
         }
@@ -128,7 +189,12 @@ impl<'k> Turns<'k> {
         let (k, first, ahead) = (self.first.k, &self.first, self.tiling.ahead);
         let Some(step) = self.step else { return work(first, state) };
         let turns = first.m.ceil_div(step);
-        let row = |turn: Val<'k, u32>| first.in_turn(turn * step + first.at, turn % ahead.max(1));
+        let stage = |turn: Val<'k, u32>| match ahead {
+            0 | 1 => 0.into(),
+            _ if ahead.is_power_of_two() => turn & (ahead - 1),
+            _ => turn % ahead,
+        };
+        let row = |turn: Val<'k, u32>| first.in_turn(turn * step + first.at, stage(turn));
         let copy = |turn: Val<'k, u32>| {
             let row = row(turn);
             inputs.iter().for_each(|input| input.read_ahead(&row));
@@ -143,6 +209,11 @@ impl<'k> Turns<'k> {
             }
             if ahead > 0 && self.tiling.unaligned {
                 first.team.sync();
+            }
+            let at_first = self.first_turn.borrow();
+            if !at_first.is_empty() {
+                let row = first.of_vector();
+                k.if_(turn.eq(0), || at_first.iter().for_each(|arrange| arrange(&row)));
             }
             let state = work(&row(turn), state);
             first.team.finish_round();
@@ -164,7 +235,8 @@ pub(super) struct Input<'k, T, A> {
 
 /// A vector that all rows of a block have in common.
 pub(super) enum Weights<'k, T: TensorElement, A> {
-    InRegisters(Striped<'k, T>),
+    /// Those of each part of a row.
+    InRegisters(Vec<Striped<'k, T>>),
     Copied(Input<'k, T, A>),
     Line(Box<Line<'k, T, A>>),
 }
@@ -196,6 +268,27 @@ impl<'k> Row<'k> {
         Line::Staged(StagedRow::new(slots.at(self.own_slot()), ahead, self.tiling.adjacent))
     }
 
+    /// Loads this thread's elements of a vector in shared memory, which it has copied or arranged.
+    #[track_caller]
+    fn load_own<T: Convert<f32>, A: Readable>(
+        &self,
+        copied: &Input<'k, T, A>,
+        part: Val<'k, u32>,
+    ) -> Striped<'k, f32> {
+        match self.of_input(copied) {
+            Line::Staged(from) if are_arranged(self.tiling) => self.load_arranged(&from, part),
+            line => self.load(&line, part, 0.0),
+        }
+    }
+
+    /// Moves the elements of a vector in shared memory to the threads that use them.
+    #[track_caller]
+    fn arrange<T: TensorElement, A: Readable>(&self, copied: &Input<'k, T, A>) {
+        if let Line::Staged(line) = self.of_input(copied) {
+            self.arrange_staged(&line);
+        }
+    }
+
     /// Returns the common elements of rows.
     #[track_caller]
     pub(super) fn of_weights<T: Convert<f32>, A: Readable>(
@@ -204,11 +297,10 @@ impl<'k> Row<'k> {
         part: Val<'k, u32>,
     ) -> Striped<'k, f32> {
         match weights {
-            Weights::InRegisters(elements) => elements.convert(),
-            Weights::Copied(copied) => {
-                let only = self.of_vector();
-                only.load(&only.of_input(copied), 0, 0.0)
+            Weights::InRegisters(parts) => {
+                parts[part.as_constant().map_or(0, |part| part as usize)].convert()
             }
+            Weights::Copied(copied) => self.of_vector().load_own(copied, part),
             Weights::Line(line) => self.load(line, part, 0.0),
         }
     }

@@ -74,7 +74,7 @@ impl<'k> Exponent<'k> {
     #[track_caller]
     pub(super) fn over(self, row: &Row<'k>, load: &dyn Fn(Val<'k, u32>) -> Striped<'k, f32>) -> Total<'k> {
         let of = |part: Val<'k, u32>| {
-            if !row.is_reloaded() {
+            if !row.is_reloaded() || row.tiling.parts_at_a_time() > 1 {
                 return self.of_all(&load(part)).1.values();
             }
             let maximum = Total { max: load(part).combined(|a, b| a.max(b)), sum: 0.0.into() };

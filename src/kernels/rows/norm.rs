@@ -82,17 +82,30 @@ impl Norm {
             (NormFunction::Rms, 513..=1024) if bytes < 4 => tiling.copied(groups, 2, 1, 2),
             _ => tiling,
         };
-        Self { tiling: if copied.fits(target, bytes, 1) { copied } else { tiling }, function }
+        let vectors = if function == NormFunction::Layer { 2 } else { 1 };
+        let tiling = if copied.fits(target, bytes, 1) { copied } else { tiling };
+        Self { tiling: tiling.with_room(target, bytes, vectors), function }
     }
 
     /// Returns the kernel for residual sums; see [`for_rows`](Self::for_rows). Because there are two input matrices, fewer rows pass through
     /// shared memory.
     #[must_use]
     pub fn for_residual_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
-        let tiling = match RowTiling::for_copied_rows(target, bytes, sizes) {
-            copied if copied.unaligned && copied.fits(target, bytes, 2) => copied,
-            _ => RowTiling::for_rows(target, bytes, sizes),
+        let copied = RowTiling::for_copied_rows(target, bytes, sizes);
+        let groups = copied.groups(sizes);
+        let copied = match copied.unaligned {
+            // Two inputs take registers, and so would the weights of 64 elements of a thread.
+            true if bytes < 4 && groups > 3072 => copied.copied(groups, 6, 2, 8),
+            true if copied.ahead > 0 => {
+                RowTiling { resident: (512 / copied.threads).clamp(1, copied.resident), ..copied }
+            }
+            true => copied,
+            false if bytes < 4 && (1153..=2048).contains(&groups) => copied.copied(groups, 8, 1, 2),
+            false => RowTiling::for_rows(target, bytes, sizes),
         };
+        let ways = [copied, RowTiling { ahead: copied.ahead.min(1), ..copied }];
+        let tiling = ways.into_iter().find(|way| way.fits(target, bytes, 2));
+        let tiling = tiling.unwrap_or_else(|| RowTiling::for_rows(target, bytes, sizes));
         Self { tiling, function }
     }
 
@@ -294,7 +307,7 @@ impl<'k> Statistics<'k> {
         }
     }
 
-    /// Returns norm(x), and 0 outside the row.
+    /// Returns norm(x); elements outside the row are finite if those in the row are.
     #[track_caller]
     pub(super) fn normalized(
         &self,
@@ -302,7 +315,13 @@ impl<'k> Statistics<'k> {
         part: Val<'k, u32>,
         x: &Striped<'k, f32>,
     ) -> Striped<'k, f32> {
-        self.centered(row, part, x).map(|x| x * self.scale)
+        match self.function {
+            // Elements outside the row take instructions, or a branch, unless the deviations are still in registers.
+            NormFunction::Layer if row.tiling.unaligned || row.is_reloaded() => {
+                x.map(|x| (x - self.mean) * self.scale)
+            }
+            _ => self.centered(row, part, x).map(|x| x * self.scale),
+        }
     }
 }
 

@@ -38,9 +38,12 @@ impl NormBackward {
     /// Returns the number of partial sums for which all blocks are resident on a device with this number of multiprocessors.
     #[must_use]
     pub fn parts(&self, multiprocessors: u32) -> u32 {
-        let RowTiling { rows, cluster, resident, ahead, .. } = self.tiling;
+        let RowTiling { rows, cluster, adjacent, unaligned, resident, ahead, .. } = self.tiling;
         let resident = if ahead > 0 { resident.max(1) } else { BLOCKS };
-        (multiprocessors / cluster).max(1) * resident * rows
+        let teams = (multiprocessors / cluster).max(1) * resident;
+        // The rows of a team then begin equally far from an aligned element.
+        let together = if unaligned && teams >= adjacent { adjacent } else { 1 };
+        teams / together * together * rows
     }
 
     /// Builds the kernel. `parts` must be a multiple of the number of rows of a block.
@@ -70,33 +73,63 @@ impl NormBackward {
                     );
                 }
                 // The elements of a thread are the same in all rows.
-                let turns = self.tiling.turns_in_parts(k, [parts.multiple_of(self.tiling.rows), m, n]);
+                let parts = parts.multiple_of(self.tiling.rows);
+                let turns = self.tiling.turns_in_parts(k, parts, [m, n, lddx]);
                 let (x, dy, w) = (turns.input(x, ldx), turns.input(dy, lddy), turns.weights(w));
-                let zero = turns.first.filled(0.0);
+                let parts_of_row = 0..turns.first.tiling.parts_at_a_time();
+                let zeros: Vec<_> = parts_of_row.clone().map(|_| turns.first.filled(0.0)).collect();
                 let per_element = Val::from(1.0) / n.cast::<f32>();
-                let sums = turns.fold(&[&x, &dy], [zero.clone(), zero], |row, [dws, dbs]| {
-                    let [x, dy] = row.load_each([&row.of_input(&x), &row.of_input(&dy)], 0, 0.0);
-                    let g = dy.zip(&row.of_weights(&w, 0.into()), |dy, w| dy * w);
-                    let (x, mean) = match self.function {
-                        NormFunction::Rms => (x, 0.0.into()),
+                let sums = turns.fold(&[&x, &dy], [zeros.clone(), zeros], |row, [mut dws, mut dbs]| {
+                    let lines = [row.of_input(&x), row.of_input(&dy)];
+                    let inputs = row.keep(|part| {
+                        let [x, dy] = row.load_each(lines.each_ref(), part, 0.0);
+                        let g = dy.zip(&row.of_weights(&w, part), |dy, w| dy * w);
+                        [x, dy, g]
+                    });
+                    let [x_mean, g_mean] = match self.function {
+                        NormFunction::Rms => [0.0.into(); 2],
                         NormFunction::Layer => {
-                            let [x_sum, g_sum] =
-                                row.sums(&|_| [&x, &g].map(|values| values.combined(|a, b| a + b)));
-                            let mean = x_sum * per_element;
-                            (row.zeroed_outside(0.into(), &x.map(|x| x - mean)), g_sum * per_element)
+                            let sums = row.sums(&|part| {
+                                let [x, _, g] = inputs(part);
+                                [x, g].map(|values| values.combined(|a, b| a + b))
+                            });
+                            sums.map(|sum| sum * per_element)
                         }
                     };
-                    let [squares, along] = row.sums(&|_| [x.dot(&x), g.dot(&x)]);
+                    let centered = row.keep(|part| {
+                        let [x, dy, g] = inputs(part);
+                        let x = match self.function {
+                            NormFunction::Rms => x,
+                            NormFunction::Layer => row.zeroed_outside(part, &x.map(|x| x - x_mean)),
+                        };
+                        [x, dy, g]
+                    });
+                    let [squares, along] = row.sums(&|part| {
+                        let [x, _, g] = centered(part);
+                        [x.dot(&x), g.dot(&x)]
+                    });
                     let scale = k.rsqrt(squares * per_element + epsilon);
-                    let x = x.map(|x| x * scale);
-                    let along = along * scale * per_element;
-                    row.store(&row.of(dx, lddx), 0, &g.zip(&x, |g, x| (g - mean - along * x) * scale));
-                    let dws = dws.zip(&dy.zip(&x, |dy, x| dy * x), |sum, term| sum + term);
-                    [dws, dbs.zip(&dy, |sum, dy| sum + dy)]
+                    let along = -(along * scale * per_element) * scale;
+                    let center = -g_mean * scale;
+                    let dx = row.moved_to(row.of(dx, lddx));
+                    for (part, (dw, db)) in (0u32..).zip(dws.iter_mut().zip(&mut dbs)) {
+                        let [x, dy, g] = centered(part.into());
+                        let x = x.map(|x| x * scale);
+                        let results = g.zip(&x, |g, x| g.mad(scale, x.mad(along, center)));
+                        row.store_moved(&dx, part.into(), &results);
+                        *dw = dy.mad(&x, dw);
+                        *db = db.zip(&dy, |sum, dy| sum + dy);
+                    }
+                    row.finish_moved(&dx);
+                    [dws, dbs]
                 });
-                let part = turns.first.of_rows(parts);
+                let row = turns.first.of_rows(parts);
                 for (to, sums) in [dw, db].into_iter().zip(&sums) {
-                    part.store::<f32, _>(&part.of(to, n), 0, sums);
+                    let to = row.of(to, n);
+                    parts_of_row
+                        .clone()
+                        .zip(sums)
+                        .for_each(|(part, sums)| row.store::<f32, _>(&to, part, sums));
                 }
             },
         )

@@ -85,7 +85,11 @@ impl Quantize {
     /// that are read and written.
     #[must_use]
     pub fn for_rows(group: ScaleGroup, target: Target, bytes: u32, sizes: &[u32]) -> Self {
-        Self::with_tiling(group, RowTiling::for_rows(target, bytes, sizes))
+        let of_rows = RowTiling::for_rows(target, bytes, sizes);
+        match group {
+            ScaleGroup::Row => Self::with_tiling(group, of_rows),
+            ScaleGroup::Block => Self::with_tiling(group, of_rows.in_parts_of_blocks()),
+        }
     }
 
     /// Returns the kernel for quantized norms of rows of these sizes; see [`RowTiling::for_copied_rows`].
@@ -102,7 +106,8 @@ impl Quantize {
         }
         if rows.lanes().is_some() {
             // The maximum of a group takes more registers than two blocks of 1024 threads, or three blocks of copied rows, leave.
-            let resident = of_rows.resident.min(if of_rows.streamed { 1 } else { 2 });
+            let is_full = of_rows.streamed && of_rows.threads == 1024;
+            let resident = of_rows.resident.min(if is_full { 1 } else { 2 });
             return Self { tiling: RowTiling { resident, ..of_rows }, group };
         }
         // In rows that are not aligned, adjacent elements of a block belong to different threads and are accessed separately.
@@ -188,6 +193,7 @@ impl Quantize {
                     let results = Results { q: row.of(q, ldq), scales, lds };
                     let y = row.keep(|part| {
                         let w = row.of_weights(&w, part);
+                        // 0 outside the row, as weights are.
                         statistics.normalized(row, part, &x(part)).zip(&w, |x, w| x * w)
                     });
                     match self.group {

@@ -161,7 +161,7 @@ impl Softmax {
             None => otherwise,
         };
         let log = |total: Total<'k>| sees_none(k.ln(total.sum));
-        if row.is_held() && !row.is_reloaded() {
+        if row.is_held() {
             let x = load(0.into());
             let (terms, own) = exponent.of_all(&x);
             let total = exponent.over_threads(row, own);

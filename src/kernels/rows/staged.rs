@@ -2,9 +2,13 @@
 
 use std::panic::Location;
 
-use super::{RowTiling, ahead::ALIGN, tiling::Row};
+use super::{
+    RowTiling,
+    ahead::ALIGN,
+    tiling::{Line, Row},
+};
 use crate::{
-    ptx::Writable,
+    ptx::{Val, Writable},
     tensor::{Groups, StagedRow, TensorElement, UnalignedRow},
     tiles::{Convert, Striped, Stripes},
 };
@@ -24,46 +28,120 @@ impl<'k> Row<'k> {
         Groups { first: self.own_thread() * adjacent, step: threads * adjacent, count: stripes }
     }
 
-    /// Loads a row from shared memory: the groups that this thread has copied, or groups that begin at any elements.
+    /// Returns this thread's groups of part `part` of a row, in the shared memory of this block.
+    #[track_caller]
+    fn own_groups_of(&self, part: Val<'k, u32>) -> Groups<'k> {
+        let (own, count) = (self.own_groups(), self.tiling.at_a_time());
+        Groups { first: own.first + part * (count * own.step), count, ..own }
+    }
+
+    /// Loads part `part` of a row from shared memory: the groups that this thread has copied, or groups that begin at any elements.
     #[track_caller]
     pub(super) fn load_staged<T: Convert<f32>>(
         &self,
         from: &StagedRow<'k, T>,
+        part: Val<'k, u32>,
         fill: f32,
     ) -> Striped<'k, f32> {
         let _located = self.k.locate(Location::caller());
-        let exists = self.at.lt(self.m);
+        let (exists, own) = (self.at.lt(self.m), self.own_groups_of(part));
+        let first = part * self.stripes.length() + self.stripes.first();
         if self.tiling.unaligned {
             let end = exists.select(self.n + from.ahead(), 0);
-            let words = from.load_anywhere(self.groups_in(self.stripes), end);
-            return self.stripes.with(&T::convert_words(&words)).fill_outside(0.into(), self.n, fill);
+            let words = from.load_anywhere(Groups { first, ..own }, end);
+            return self.stripes.with(&T::convert_words(&words)).fill_outside(part, self.n, fill);
         }
         let fill = T::exactly(fill).unwrap_or(T::from_mem_bits(0));
-        let groups = self.groups();
-        let inside = |group| exists & (groups.first + group * groups.step).lt(self.n);
-        let words = from.load_own(self.own_groups(), inside, fill);
+        let step = self.groups().step;
+        let inside = |group| exists & (first + group * step).lt(self.n);
+        let load = || from.load_own(own, inside, fill);
+        let words = match self.tiling.parts_at_a_time() {
+            1 => load(),
+            // Nearly all parts are whole, and need no predicates then.
+            _ => {
+                let are_inside = (0..own.count).map(inside).reduce(|a, b| a & b).unwrap_or(exists);
+                self.k.if_else_with(are_inside, || from.load_own(own, |_| true.into(), fill), load)
+            }
+        };
         self.stripes.with(&T::convert_words(&words))
     }
 
-    /// Stores elements whose groups are not those of the row in memory: they are exchanged through shared memory, and then stored in aligned
-    /// groups.
+    /// Stores each thread's groups of a vector, which has been copied in aligned groups, where the thread itself reads them.
     #[track_caller]
-    pub(super) fn store_exchanged<T: TensorElement, A: Writable>(
+    pub(super) fn arrange_staged<T: TensorElement>(&self, line: &StagedRow<'k, T>) {
+        let words = line.load_anywhere(self.groups_in(self.stripes), self.n);
+        self.team.sync();
+        line.store_groups(self.own_groups(), &words);
+    }
+
+    /// Loads this thread's groups of part `part` of a vector that has been arranged.
+    #[track_caller]
+    pub(super) fn load_arranged<T: Convert<f32>>(
         &self,
-        to: &UnalignedRow<'k, T, A>,
+        line: &StagedRow<'k, T>,
+        part: Val<'k, u32>,
+    ) -> Striped<'k, f32> {
+        let words = line.load_own(self.own_groups_of(part), |_| true.into(), T::from_mem_bits(0));
+        self.stripes.with(&T::convert_words(&words))
+    }
+
+    /// Returns where a row is stored whose threads have the same columns of all rows.
+    #[track_caller]
+    pub(super) fn moved_to<T: TensorElement, A: Writable>(&self, to: Line<'k, T, A>) -> MovedLine<'k, T, A> {
+        let RowTiling { rows, adjacent, ahead, .. } = self.tiling;
+        match to {
+            Line::Unaligned(to) if ahead > 0 => {
+                let room = self.tiling.own_slots();
+                let slots = self.k.shared_aligned::<T>(rows * room, ALIGN).at(self.in_block * room);
+                let exchange = StagedRow::new(slots, self.stripes.ahead(), adjacent);
+                // The rows of a warp may differ.
+                let is_in_place = if rows > 1 { false.into() } else { to.ahead().eq(self.stripes.ahead()) };
+                MovedLine::Exchanged { to, is_in_place, exchange }
+            }
+            to => MovedLine::InPlace(to),
+        }
+    }
+
+    /// Stores part `part` of a row.
+    #[track_caller]
+    pub(super) fn store_moved<T: TensorElement, A: Writable>(
+        &self,
+        line: &MovedLine<'k, T, A>,
+        part: Val<'k, u32>,
         values: &Striped<'k, f32>,
     ) where
         f32: Convert<T>,
     {
-        let RowTiling { rows, adjacent, .. } = self.tiling;
-        let room = self.tiling.own_slots();
-        let line = self.k.shared_aligned::<T>(rows * room, ALIGN).at(self.in_block * room);
-        let line = StagedRow::new(line, 0.into(), adjacent);
-        line.store_groups(self.own_groups(), &f32::convert_words(values.registers()));
-        self.team.sync();
-        let stripes = self.stripes.beginning_after(to.ahead());
-        let words = line.load_anywhere(self.groups_in(stripes), room.into());
-        to.store(&stripes.starts(0.into()), &words);
+        match line {
+            MovedLine::InPlace(to) => self.store(to, part, values),
+            MovedLine::Exchanged { to, is_in_place, exchange } => self.k.if_else(
+                *is_in_place,
+                || self.stripes.store_unaligned(to, part, values),
+                || {
+                    let words = f32::convert_words(values.registers());
+                    exchange.store_groups(self.own_groups_of(part), &words);
+                },
+            ),
+        }
+    }
+
+    /// Stores the groups that have been exchanged, after all parts of a row.
+    #[track_caller]
+    pub(super) fn finish_moved<T: TensorElement, A: Writable>(&self, line: &MovedLine<'k, T, A>) {
+        let MovedLine::Exchanged { to, is_in_place, exchange } = line else { return };
+        self.k.if_(!*is_in_place, || {
+            self.team.sync();
+            let stripes = self.whole_stripes().beginning_after(to.ahead());
+            let words = exchange.load_anywhere(self.groups_in(stripes), self.tiling.own_slots().into());
+            to.store(&stripes.starts(0.into()), &words);
+        });
+    }
+
+    /// Returns the arrangement of a row that is loaded in parts.
+    #[track_caller]
+    fn whole_stripes(&self) -> Stripes<'k> {
+        let RowTiling { threads, cluster, adjacent, stripes, .. } = self.tiling;
+        self.k.stripes(self.thread, threads * cluster, adjacent, stripes)
     }
 
     /// Returns this thread's groups in an arrangement of a row.
@@ -71,4 +149,15 @@ impl<'k> Row<'k> {
     fn groups_in(&self, stripes: Stripes<'k>) -> Groups<'k> {
         Groups { first: stripes.first(), ..self.own_groups() }
     }
+}
+
+/// Where a row is stored whose threads have the same columns of all rows.
+pub(super) enum MovedLine<'k, T: TensorElement, A> {
+    InPlace(Line<'k, T, A>),
+    /// Unless groups are those of the row in memory, they are exchanged through shared memory.
+    Exchanged {
+        to: UnalignedRow<'k, T, A>,
+        is_in_place: Val<'k, bool>,
+        exchange: StagedRow<'k, T>,
+    },
 }

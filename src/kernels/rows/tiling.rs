@@ -57,8 +57,24 @@ const LONG: u32 = 64;
 /// The most elements that a thread keeps in registers if they are also in shared memory.
 const MOST_HELD: u32 = 32;
 
-/// The most threads of a block whose registers can contain sums.
-const MOST_SUMMING: u32 = 640;
+/// The most threads of a block whose registers can contain unaligned rows and their weights.
+const MOST_HOLDING: u32 = 512;
+/// The elements of a row in shared memory that a thread loads at a time, if it does not keep them.
+const MOST_AT_A_TIME: u32 = 16;
+
+/// The same if few registers are left, or if they contain sums.
+const MOST_IN_FEW: u32 = 4;
+/// The most registers of a thread of which few are left.
+const FEW_REGISTERS: u32 = 80;
+
+/// The registers of a multiprocessor, which its schedulers share equally.
+const REGISTERS: u32 = 1 << 16;
+/// The schedulers of a multiprocessor.
+const SCHEDULERS: u32 = 4;
+/// The most registers of a thread.
+const MOST_REGISTERS: u32 = 248;
+/// The registers of a thread that contain no elements.
+const OTHER_REGISTERS: u32 = 48;
 
 /// The shared memory of a block for reductions, ahead of its rows.
 const FOR_REDUCTIONS: u32 = 7 << 10;
@@ -141,10 +157,14 @@ impl RowTiling {
         let is_wide = direct.adjacent <= 4;
         let copied = match (direct.unaligned, groups) {
             (true, 33..=128) => Self { resident: 8, ahead: 2, turns: 4, ..direct },
-            (true, 129..=1025) => direct.copied(groups, 4, 2, 4),
-            // The elements of a thread, and the words from which they are shifted, take the registers of a second block.
-            (true, 1026..=4096) => Self { resident: 1, ..direct.copied(groups, 8, 1, 1) },
-            (true, 4097..=8192) if is_wide => direct.copied(groups, 8, 1, 1),
+            (true, 129..=1152) => direct.copied(groups, 4, 2, 4),
+            (true, 1153..=2560) => direct.copied(groups, 8, 2, 4),
+            // Blocks that are alone on a multiprocessor leave it idle at first.
+            (true, 2561..=4096) => direct.copied(groups, 8, 2, 8),
+            (true, 4097..=8192) if is_wide => match direct.copied(groups, 8, 2, 8) {
+                two if two.fits(target, bytes, 1) => two,
+                two => Self { ahead: 1, ..two },
+            },
             (false, 513..=1024) if !is_wide => direct.copied(groups, 4, 1, 1),
             (false, 1025..=2048) if !is_wide => direct.copied(groups, 8, 1, 1),
             (false, 2049..=4096) => direct.copied(groups, 8, 1, 1),
@@ -156,11 +176,24 @@ impl RowTiling {
     /// Returns whether the shared memory of a block can contain the rows of `inputs` inputs and as many results, of elements of `bytes`
     /// bytes, and two vectors of weights.
     pub(super) fn fits(self, target: Target, bytes: u32, inputs: u32) -> bool {
-        let row = self.rows * self.own_slots();
+        self.ahead == 0 || self.shared_bytes(target, bytes, inputs, 2) <= shared_for_rows(target)
+    }
+
+    /// Returns the shared memory of a block for rows of `inputs` inputs and `vectors` vectors of weights, of elements of `bytes` bytes.
+    fn shared_bytes(self, target: Target, bytes: u32, inputs: u32, vectors: u32) -> u32 {
         // Narrower weights are copied for more elements of a thread.
         let sizes = [1, 2, 4, 8].into_iter().filter(|&size| size <= bytes);
-        let weights = sizes.filter(|&size| keeps_weights_in_shared_memory(self, size)).max().unwrap_or(0);
-        self.ahead == 0 || row * (self.ahead * inputs * bytes + 2 * weights) <= shared_for_rows(target)
+        let of_weights = sizes.filter(|&size| keeps_weights_in_shared_memory(self, size, target)).max();
+        self.rows * self.own_slots() * (self.ahead * inputs * bytes + vectors * of_weights.unwrap_or(0))
+    }
+
+    /// Returns this tiling for unaligned rows and `vectors` vectors of weights, with one row ahead if shared memory has no room for two in
+    /// all resident blocks.
+    pub(super) fn with_room(self, target: Target, bytes: u32, vectors: u32) -> Self {
+        let of_blocks = self.resident * self.shared_bytes(target, bytes, 1, vectors);
+        let is_full =
+            self.unaligned && self.ahead > 1 && self.resident > 1 && of_blocks > shared_for_rows(target);
+        if is_full { Self { ahead: 1, ..self } } else { self }
     }
 
     /// Returns the groups of adjacent elements in the rows of a kernel for these sizes.
@@ -171,11 +204,15 @@ impl RowTiling {
     /// Returns the tiling for rows of `groups` groups that pass through shared memory.
     pub(super) fn copied(self, groups: u32, stripes: u32, ahead: u32, turns: u32) -> Self {
         let threads = groups.div_ceil(stripes).next_multiple_of(32);
+        // Elements of unaligned rows, and the words from which they are shifted, take more registers.
         let resident = match stripes {
             ..4 => (1536 / threads).clamp(1, 3),
+            4..8 if self.unaligned => (576 / threads).max(1),
             4..8 => (512 / threads).max(1),
+            _ if self.unaligned && threads > 256 => (640 / threads).max(1),
             _ if threads <= 256 => 3,
-            _ => 2,
+            _ if threads <= 512 => 2,
+            _ => 1,
         };
         Self { threads, rows: 1, cluster: 1, stripes, streamed: false, resident, ahead, turns, ..self }
     }
@@ -205,21 +242,26 @@ impl RowTiling {
     pub fn for_summed_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let held = Self::for_held_rows(target, bytes, sizes);
         let groups = held.groups(sizes);
-        let stripes = (16 / held.adjacent).max(1);
-        let threads = groups.div_ceil(stripes).next_multiple_of(32);
         if !target.features().contains(Features::AMPERE) || bytes > 4 || groups < 64 {
             return held;
         }
-        let resident = (512 / threads).clamp(1, 8);
-        let copied = match threads > MOST_SUMMING {
-            true if held.cluster > 1 && !held.unaligned => Self { ahead: 2, ..held },
-            true => return held,
-            false => {
-                Self { threads, rows: 1, cluster: 1, stripes, streamed: false, resident, ahead: 2, ..held }
-            }
+        let copied = |elements: u32, resident: u32, most: u32| {
+            let stripes = (elements / held.adjacent).max(1);
+            let threads = groups.div_ceil(stripes).next_multiple_of(32);
+            let resident = (resident / threads).clamp(1, 8);
+            let one_block = Self { threads, rows: 1, cluster: 1, stripes, streamed: false, resident, ..held };
+            (threads <= most).then_some(Self { ahead: 2, ..one_block })
         };
-        // Two rows of each input, and for those that begin at any element, a row of each result.
-        let room = copied.own_slots() * (4 * bytes + if held.unaligned { bytes + 8 } else { 0 });
+        // Where there would be few warps, more elements for each thread, which has more registers.
+        let few = || copied(24, 384, 384).filter(|tiling| held.unaligned && tiling.threads > 160);
+        let most = || copied(32, 512, 512).filter(|_| bytes < 4 && !held.unaligned);
+        let in_cluster = || (held.cluster > 1 && !held.unaligned).then_some(Self { ahead: 2, ..held });
+        let chosen = few().or_else(|| copied(16, 512, 640)).or_else(most).or_else(in_cluster);
+        let Some(copied) = chosen else { return held };
+        // Two rows of each input, and one of weights or of exchanged results.
+        let summed = Self { turns: u32::MAX, ..copied };
+        let others = u32::from(held.unaligned) + u32::from(summed.is_reloaded());
+        let room = copied.own_slots() * (4 + others) * bytes;
         if room > shared_for_rows(target) { held } else { copied }
     }
 
@@ -230,6 +272,15 @@ impl RowTiling {
         match Self::for_rows(target, bytes, sizes) {
             held if held.cluster == 1 && !held.streamed => held,
             long => Self { threads: 1024, cluster: 1, stripes: GROUPS, streamed: true, resident: 2, ..long },
+        }
+    }
+
+    /// Returns this tiling for kernels that process the blocks of a row independently: rows that would be read in parts are divided among more,
+    /// smaller blocks.
+    pub(super) fn in_parts_of_blocks(self) -> Self {
+        match self.streamed && !self.unaligned {
+            true => Self { threads: 512, stripes: GROUPS, resident: 2, ..self },
+            false => self,
         }
     }
 
@@ -249,6 +300,45 @@ impl RowTiling {
                 ..long
             },
         }
+    }
+
+    /// Whether threads load rows from shared memory again for each use, because their registers are too few.
+    pub(super) const fn is_reloaded(self) -> bool {
+        let elements = self.stripes * self.adjacent;
+        let are_too_few = match self.turns {
+            // Two sums, two inputs and a product of each element.
+            u32::MAX => 5 * elements + OTHER_REGISTERS > self.registers(),
+            _ => elements > MOST_HELD || self.unaligned && self.threads > MOST_HOLDING,
+        };
+        self.ahead > 0 && !self.streamed && are_too_few
+    }
+
+    /// Returns the registers of a thread.
+    pub(super) const fn registers(self) -> u32 {
+        let blocks = if self.resident > 0 { self.resident } else { 1 };
+        let warps = (self.threads * self.rows / 32 * blocks).div_ceil(SCHEDULERS);
+        let all = REGISTERS / SCHEDULERS / 32 / if warps > 0 { warps } else { 1 } / 8 * 8;
+        if all < MOST_REGISTERS { all } else { MOST_REGISTERS }
+    }
+
+    /// Returns the number of stripes of a row in shared memory that a thread loads at a time.
+    pub(super) const fn at_a_time(self) -> u32 {
+        if !self.is_reloaded() || !self.unaligned && self.turns <= 1 {
+            return self.stripes;
+        }
+        let is_full = self.registers() <= FEW_REGISTERS || self.threads >= MOST_HOLDING;
+        let are_few = self.turns == u32::MAX || is_full;
+        let most = if are_few { MOST_IN_FEW } else { MOST_AT_A_TIME };
+        let mut stripes = if most > self.adjacent { most / self.adjacent } else { 1 };
+        while !self.stripes.is_multiple_of(stripes) {
+            stripes -= 1;
+        }
+        stripes
+    }
+
+    /// Returns the number of parts in which a thread loads a row that fits a block.
+    pub(super) const fn parts_at_a_time(self) -> u32 {
+        self.stripes / self.at_a_time()
     }
 
     /// Returns the length of the longest row that the threads can keep in registers, regardless of its alignment.
@@ -335,18 +425,7 @@ impl RowTiling {
         [m, n, pitch]: [Val<'k, u32>; 3],
         index: Val<'k, u32>,
     ) -> Row<'k> {
-        let Self {
-            threads,
-            rows,
-            cluster,
-            adjacent,
-            unaligned,
-            stripes,
-            streamed,
-            resident,
-            ahead: _,
-            turns: _,
-        } = self;
+        let Self { threads, rows, cluster, adjacent, unaligned, streamed, resident, .. } = self;
         self.check(k);
         let block = k.block([threads * rows]);
         if resident > 0 {
@@ -365,16 +444,17 @@ impl RowTiling {
         } else {
             (index * rows + in_block, block.thread() % threads)
         };
-        let stripes = k.stripes(thread, threads * cluster, adjacent, stripes);
-        let (stage, team) = (0.into(), Team::new(k, self));
+        let stripes = k.stripes(thread, threads * cluster, adjacent, self.at_a_time());
+        let (stage, team, in_columns, declared) = (0.into(), Team::new(k, self), false, None);
+        let tiling = self;
         let row =
-            Row { k, at, m, n, pitch, declared: None, thread, in_block, stage, tiling: self, stripes, team };
+            Row { k, at, m, n, pitch, in_columns, declared, thread, in_block, stage, tiling, stripes, team };
         row.in_turn(at, stage)
     }
 }
 
 /// Returns the bytes of a block's shared memory that rows may occupy.
-const fn shared_for_rows(target: Target) -> u32 {
+pub(super) const fn shared_for_rows(target: Target) -> u32 {
     target.max_shared_bytes() - FOR_REDUCTIONS
 }
 
@@ -404,8 +484,10 @@ pub(super) struct Row<'k> {
     stage: Val<'k, u32>,
     /// The length.
     pub(super) n: Val<'k, u32>,
-    /// The distance between rows in memory whose groups are those of threads; 0 if the threads have the same columns of all rows.
+    /// The distance between rows in memory whose groups are those of threads.
     pitch: Val<'k, u32>,
+    /// Whether the threads have the same columns of all rows, wherever rows begin.
+    in_columns: bool,
     /// The extents of matrices, for the launch to check, if `m` and `n` are others.
     declared: Option<[Val<'k, u32>; 2]>,
     pub(super) tiling: RowTiling,
@@ -457,7 +539,7 @@ impl<'k> Row<'k> {
     /// Returns a vector of as many elements as a row has.
     #[track_caller]
     pub(super) fn vector<T: TensorElement, A>(&self, elements: Ptr<'k, T, Global, A>) -> Line<'k, T, A> {
-        if self.tiling.unaligned && (self.tiling.ahead == 0 || !self.is_in_columns()) {
+        if self.tiling.unaligned {
             let _ = self.k.global(elements, vector(self.n));
             let sizes = [1.into(), self.n, self.n];
             return Line::Unaligned(UnalignedRow::new(elements, sizes, 0.into(), self.tiling.adjacent));
@@ -469,7 +551,7 @@ impl<'k> Row<'k> {
     #[track_caller]
     pub(super) fn in_turn(&self, at: Val<'k, u32>, stage: Val<'k, u32>) -> Self {
         let RowTiling { adjacent, unaligned, .. } = self.tiling;
-        let stripes = match unaligned {
+        let stripes = match unaligned && !self.in_columns {
             true => self.stripes.beginning_after((at * self.pitch) & (adjacent - 1)),
             false => self.stripes,
         };
@@ -481,9 +563,9 @@ impl<'k> Row<'k> {
         Self { at: 0.into(), stage: 0.into(), m: 1.into(), ..self.clone() }
     }
 
-    /// Whether the threads have the same columns of all rows, wherever rows begin.
-    fn is_in_columns(&self) -> bool {
-        self.pitch.as_constant() == Some(0)
+    /// Returns this row for threads that have the same columns of all other rows.
+    pub(super) fn in_columns(&self) -> Self {
+        Self { in_columns: true, ..self.clone() }
     }
 
     /// Returns the row with this thread's number in matrices of `m` rows.
@@ -575,7 +657,7 @@ impl<'k> Row<'k> {
     where
         'k: 'f,
     {
-        let held = (self.is_held() && !self.is_reloaded()).then(|| load(0.into()));
+        let held = self.is_held().then(|| load(0.into()));
         move |part| held.clone().unwrap_or_else(|| load(part))
     }
 
@@ -587,9 +669,12 @@ impl<'k> Row<'k> {
         combine: Combine<'_, 'k, N>,
         of: &dyn Fn(Val<'k, u32>) -> [Val<'k, f32>; N],
     ) -> [Val<'k, f32>; N] {
-        let own = match self.is_held() {
-            true => of(0.into()),
-            false => self.k.fold(self.parts(), neutral.map(Val::from), |part, sum| combine(sum, of(part))),
+        let own = match self.tiling.streamed {
+            true => self.k.fold(self.parts(), neutral.map(Val::from), |part, sum| combine(sum, of(part))),
+            false => {
+                let later = 1..self.tiling.parts_at_a_time();
+                later.fold(of(0.into()), |sum, part| combine(sum, of(part.into())))
+            }
         };
         self.team.reduce(own, neutral, combine)
     }
@@ -605,12 +690,12 @@ impl<'k> Row<'k> {
 
     /// Whether the row is loaded again from shared memory for each use.
     pub(super) fn is_reloaded(&self) -> bool {
-        self.tiling.ahead > 0 && self.tiling.stripes * self.tiling.adjacent > MOST_HELD
+        self.tiling.is_reloaded()
     }
 
     /// Whether the whole row is in registers.
     pub(super) fn is_held(&self) -> bool {
-        !self.tiling.streamed
+        !self.tiling.streamed && !self.is_reloaded()
     }
 
     /// Loads part `part` of a row as f32; elements outside it are `fill`, which `T` represents.
@@ -628,7 +713,7 @@ impl<'k> Row<'k> {
                 self.stripes.load_or(row, part, fill).convert()
             }
             Line::Unaligned(row) => self.load_unaligned(&[row], part, fill).remove(0),
-            Line::Staged(row) => self.load_staged(row, fill),
+            Line::Staged(row) => self.load_staged(row, part, fill),
         }
     }
 
@@ -679,9 +764,6 @@ impl<'k> Row<'k> {
     {
         match line {
             Line::Aligned(row) => self.stripes.store(row, part, values),
-            Line::Unaligned(row) if self.tiling.ahead > 0 && self.is_in_columns() => {
-                self.store_exchanged(row, values);
-            }
             Line::Unaligned(row) => self.stripes.store_unaligned(row, part.into(), values),
             // Inputs alone are staged.
             Line::Staged(_) => {}

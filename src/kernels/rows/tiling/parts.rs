@@ -59,9 +59,9 @@ impl<'k> Row<'k> {
     /// Emits `work` for each part.
     #[track_caller]
     pub(in crate::kernels::rows) fn for_parts(&self, work: &dyn Fn(Val<'k, u32>)) {
-        match self.is_held() {
-            true => work(0.into()),
-            false => self.k.for_(self.parts(), work),
+        match self.tiling.streamed {
+            true => self.k.for_(self.parts(), work),
+            false => (0..self.tiling.parts_at_a_time()).for_each(|part| work(part.into())),
         }
     }
 
