@@ -5,6 +5,7 @@ of them between two events. `results INDEX FOLDER` stores the results of one of 
 the folder, and is answered with `stored`.
 """
 
+import gc
 import sys
 
 import torch
@@ -48,7 +49,8 @@ def serve(problems):
         request, *words = line.split()
         if request in problems:
             # The memory of the preceding problem is free before the next one allocates its own.
-            runs = None
+            runs = found = None
+            gc.collect()
             torch.cuda.empty_cache()
             found = problems[request](*words)
             runs = list(found.values())

@@ -8,6 +8,7 @@ kernel is timed as PyTorch runs it, and compiled by `torch.compile`; gradients a
 import sys
 
 import torch
+import torch._functorch.config
 import torch.nn.functional as F
 
 from rival import serve, usable
@@ -174,7 +175,7 @@ def implementations(problem, kernel):
 
 
 def begin(kernels, dtype, rows, columns):
-    torch._dynamo.reset()
+    torch.compiler.reset()
     torch.manual_seed(0)
     types = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
     problem = Problem(types[dtype], int(rows), int(columns))
@@ -189,6 +190,8 @@ def begin(kernels, dtype, rows, columns):
 
 def main():
     torch.set_grad_enabled(False)
+    # Compiled gradients otherwise overwrite what the forward pass saved, and cannot run again.
+    torch._functorch.config.donated_buffer = False
     print(f"PyTorch {torch.__version__}", file=sys.stderr)
     serve({"begin": begin})
 

@@ -95,8 +95,8 @@ impl Args {
             contenders.extend(forward::contenders(gpu, &buffers, &self.kernels, self.sweep)?);
             contenders.extend(masked::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(pointwise::contenders(gpu, &buffers, &self.kernels)?);
-            contenders.extend(backward::contenders(gpu, &buffers, &self.kernels)?);
-            contenders.extend(models::contenders(gpu, &buffers, &self.kernels)?);
+            contenders.extend(backward::contenders(gpu, &buffers, &self.kernels, self.sweep)?);
+            contenders.extend(models::contenders(gpu, &buffers, &self.kernels, self.sweep)?);
             contenders.extend(dropout::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(selection::contenders(gpu, &buffers, &self.kernels)?);
             contenders.extend(reductions::contenders(gpu, &buffers, &self.kernels)?);
@@ -105,8 +105,8 @@ impl Args {
                 contender.verify(gpu, &mut buffers)?;
             }
             let others = match rival.as_deref_mut() {
-                Some(rival) => rival.begin(&request(&buffers, &contenders))?,
-                None => Vec::new(),
+                Some(rival) if contenders.len() > 1 => rival.begin(&request(&buffers, &contenders))?,
+                _ => Vec::new(),
             };
             let samples = self.samples(gpu, &mut buffers, &contenders, rival.as_deref_mut(), others.len())?;
             let ours = contenders.into_iter().map(|contender| (contender.name, contender.bytes, false));

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use warpwright::{
     gpu::Gpu,
-    kernels::{CrossEntropy, NormBackward, NormFunction, SoftmaxBackward},
+    kernels::{CrossEntropy, NormBackward, NormFunction, RowTiling, SoftmaxBackward},
     tiles::Convert,
 };
 
@@ -16,11 +16,12 @@ use super::{
 };
 use crate::bench::{Failed, Fallible};
 
-/// Loads the kernels of these names.
+/// Loads the kernels of these names; in a sweep, those for the gradients of norms with other tilings too.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
     buffers: &Buffers<E>,
     names: &[String],
+    sweep: bool,
 ) -> Fallible<Vec<Contender<E>>>
 where
     f32: Convert<E>,
@@ -35,18 +36,21 @@ where
     {
         // A thread has all elements of a row in registers.
         if is_selected(names, name) && n <= 65536 {
-            let kernels = NormBackward::for_rows(function, TARGET, E::SIZE, &[n]);
-            let kernel = load(gpu, &kernels.kernel::<E, E>(TARGET)?)?;
-            let parts = kernels.parts(gpu.properties().multiprocessors);
-            let sums = || gpu.stream().alloc_zeros::<f32>(parts as usize * n as usize);
-            let (dw, db) = (RefCell::new(sums()?), RefCell::new(sums()?));
-            let launch: Launch<E> = Box::new(move |stream, Buffers { x, r, w, y, m, n, .. }| {
-                let (dw, db) = (&mut *dw.borrow_mut(), &mut *db.borrow_mut());
-                let arguments = (&*x, *n, &*w, &*r, *n, y, *n, dw, db, parts, *m, *n, EPSILON);
-                kernel.launch(stream, arguments).map_err(Failed::of)
-            });
-            let reference: Reference = Box::new(move |rows| norm(function, rows));
-            add(format!("{name} {}", shown(kernels.tiling)), 3.0, launch, Some(reference));
+            let chosen = NormBackward::for_rows(function, TARGET, E::SIZE, &[n]);
+            let others = if sweep { tilings(chosen.tiling, E::SIZE, n) } else { Vec::new() };
+            let others = others.into_iter().filter(|&tiling| tiling != chosen.tiling);
+            let others = others.map(|tiling| NormBackward { tiling, function });
+            for kernels in std::iter::once(chosen).chain(others) {
+                let name = format!("{name} {}", shown(kernels.tiling));
+                match norm_launch::<E>(gpu, kernels, n) {
+                    Ok(launch) => {
+                        let reference: Reference = Box::new(move |rows| norm(function, rows));
+                        add(name, 3.0, launch, Some(reference));
+                    }
+                    Err(error) if kernels != chosen => eprintln!("{name}: {error}"),
+                    Err(error) => return Err(error),
+                }
+            }
         }
     }
     if is_selected(names, "softmax_backward") {
@@ -84,6 +88,38 @@ where
         add(format!("cross_entropy_backward {}", shown(kernels.backward)), 2.0, launch, Some(reference));
     }
     Ok(contenders)
+}
+
+/// Loads the kernel for the gradients of a norm.
+fn norm_launch<E: Element>(gpu: &Gpu, kernels: NormBackward, n: u32) -> Fallible<Launch<E>>
+where
+    f32: Convert<E>,
+{
+    let kernel = load(gpu, &kernels.kernel::<E, E>(TARGET)?)?;
+    let parts = kernels.parts(gpu.properties().multiprocessors);
+    let sums = || gpu.stream().alloc_zeros::<f32>(parts as usize * n as usize);
+    let (dw, db) = (RefCell::new(sums()?), RefCell::new(sums()?));
+    Ok(Box::new(move |stream, Buffers { x, r, w, y, m, n, .. }| {
+        let (dw, db) = (&mut *dw.borrow_mut(), &mut *db.borrow_mut());
+        let arguments = (&*x, *n, &*w, &*r, *n, y, *n, dw, db, parts, *m, *n, EPSILON);
+        kernel.launch(stream, arguments).map_err(Failed::of)
+    }))
+}
+
+/// Returns the ways to divide rows of `n` elements of `bytes` bytes among threads that keep sums.
+fn tilings(chosen: RowTiling, bytes: u32, n: u32) -> Vec<RowTiling> {
+    let groups = (n + if chosen.unaligned { chosen.adjacent - 1 } else { 0 }).div_ceil(chosen.adjacent);
+    let mut tilings = vec![RowTiling::for_held_rows(TARGET, bytes, &[n])];
+    for (elements, resident) in [16, 24, 32].into_iter().flat_map(|e| (1..=8).map(move |r| (e, r))) {
+        let stripes = elements / chosen.adjacent;
+        let threads = groups.div_ceil(stripes).next_multiple_of(32);
+        let shared = 5 * threads * elements * bytes * resident;
+        if threads <= 1024 && (256..=1024).contains(&(threads * resident)) && shared <= 220 << 10 {
+            let (rows, cluster, streamed, ahead) = (1, 1, false, 2);
+            tilings.push(RowTiling { threads, rows, cluster, stripes, streamed, resident, ahead, ..chosen });
+        }
+    }
+    tilings
 }
 
 /// Returns a row of the gradient with respect to x of norm(x) · w, where the gradient with respect to the result is r.

@@ -117,8 +117,30 @@ fn tilings(chosen: RowTiling, n: u32, inputs: u32) -> Vec<RowTiling> {
             }
         }
     }
-    let groups = (n + if chosen.unaligned { adjacent - 1 } else { 0 }).div_ceil(adjacent);
-    let clusters = [1, 2, 4].into_iter().filter(|&cluster| cluster == 1 || n > 16384 && !chosen.unaligned);
+    tilings.extend(if chosen.unaligned { unaligned(chosen, n, inputs) } else { copied(chosen, n, inputs) });
+    if n > 8192 {
+        for (stripes, resident) in [(1, 2), (2, 2), (2, 1), (4, 1), (8, 1)] {
+            let (threads, rows, cluster) = (1024, 1, 1);
+            tilings.push(RowTiling {
+                threads,
+                rows,
+                cluster,
+                stripes,
+                streamed: true,
+                resident,
+                ahead: 0,
+                ..chosen
+            });
+        }
+    }
+    tilings
+}
+
+/// Returns the ways to divide aligned rows that pass through shared memory.
+fn copied(chosen: RowTiling, n: u32, inputs: u32) -> Vec<RowTiling> {
+    let groups = n.div_ceil(chosen.adjacent);
+    let mut tilings = Vec::new();
+    let clusters = [1, 2, 4].into_iter().filter(|&cluster| cluster == 1 || n > 16384);
     for (stripes, resident, ahead, cluster) in clusters.flat_map(|cluster| {
         let ways = [2, 4, 8]
             .into_iter()
@@ -133,17 +155,34 @@ fn tilings(chosen: RowTiling, n: u32, inputs: u32) -> Vec<RowTiling> {
             tilings.extend([1, 2, 4].map(|turns| RowTiling { turns, ..tiling }));
         }
     }
-    if n > 8192 {
-        for (stripes, resident) in [(1, 2), (2, 2), (2, 1), (4, 1), (8, 1)] {
-            let (threads, rows, cluster) = (1024, 1, 1);
+    tilings
+}
+
+/// Returns the ways to divide rows that begin at any element and pass through shared memory. Numbers of turns are tried with the chosen
+/// tiling only, because these kernels take long to compile.
+fn unaligned(chosen: RowTiling, n: u32, inputs: u32) -> Vec<RowTiling> {
+    let groups = (n + chosen.adjacent - 1).div_ceil(chosen.adjacent);
+    let mut tilings: Vec<_> = match chosen.ahead {
+        0 => Vec::new(),
+        _ => [1, 2, 4, 8, 16].map(|turns| RowTiling { turns, ..chosen }).into(),
+    };
+    let ways = [4, 6, 8].into_iter().flat_map(|s| (1..=6).flat_map(move |r| [1, 2].map(|a| (s, r, a))));
+    for (stripes, resident, ahead) in ways {
+        let threads = groups.div_ceil(stripes).next_multiple_of(32);
+        // With weights, if several blocks share them.
+        let vectors = ahead * inputs + if resident > 1 { 2 } else { 0 };
+        let shared = 16 * stripes * threads * resident * vectors;
+        if threads <= 1024 && (256..=1024).contains(&(threads * resident)) && shared <= 220 << 10 {
+            let (rows, cluster, streamed, turns) = (1, 1, false, if resident > 1 { 4 } else { 8 });
             tilings.push(RowTiling {
                 threads,
                 rows,
                 cluster,
                 stripes,
-                streamed: true,
+                streamed,
                 resident,
-                ahead: 0,
+                ahead,
+                turns,
                 ..chosen
             });
         }

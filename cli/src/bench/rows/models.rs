@@ -6,7 +6,7 @@ use warpwright::{
     gpu::Gpu,
     kernels::{
         AdamW, CumulativeSum, Embedding, NormFunction, Pointwise, PointwiseFunction, Quantize, Rotary,
-        RotaryPairs, ScaleGroup,
+        RotaryPairs, RowTiling, ScaleGroup,
     },
     prelude::e4m3,
     tiles::Convert,
@@ -53,11 +53,23 @@ fn rotated(pairs: RotaryPairs, rows: &Rows) -> Vec<f64> {
     y
 }
 
-/// Loads the kernels of these names.
+/// Returns the ways to divide rows into parts for quantization with block scales.
+fn block_tilings(chosen: RowTiling) -> Vec<RowTiling> {
+    let ways =
+        [64, 128, 256, 512, 1024].into_iter().flat_map(|threads| [1, 2, 4].map(|stripes| (threads, stripes)));
+    let parts = ways.map(|(threads, stripes)| {
+        let (rows, cluster, streamed, resident) = (1, 1, true, 1024 / threads);
+        RowTiling { threads, rows, cluster, stripes, streamed, resident, ..chosen }
+    });
+    parts.collect()
+}
+
+/// Loads the kernels of these names; in a sweep, quantization with block scales with other tilings too.
 pub(super) fn contenders<E: Element>(
     gpu: &Gpu,
     buffers: &Buffers<E>,
     names: &[String],
+    sweep: bool,
 ) -> Fallible<Vec<Contender<E>>>
 where
     f32: Convert<E>,
@@ -86,7 +98,11 @@ where
             Ok((RefCell::new(q), RefCell::new(stream.alloc_zeros::<f32>((m * groups) as usize)?)))
         };
         let name = format!("quantize_{suffix}");
-        if is_selected(names, &name) {
+        let others =
+            if sweep && group == ScaleGroup::Block { block_tilings(kernels.tiling) } else { Vec::new() };
+        let others = others.into_iter().filter(|&tiling| tiling != kernels.tiling);
+        let all = std::iter::once(kernels).chain(others.map(|tiling| Quantize { tiling, group }));
+        for kernels in all.filter(|_| is_selected(names, &name)) {
             let kernel = load(gpu, &kernels.kernel::<E, e4m3>(TARGET)?)?;
             let (q, scales) = results()?;
             let launch: Launch<E> = Box::new(move |stream, Buffers { x, m, n, .. }| {
