@@ -152,6 +152,7 @@ impl<'k> Row<'k> {
 }
 
 /// Where a row is stored whose threads have the same columns of all rows.
+#[allow(clippy::large_enum_variant, reason = "there are a few for each kernel that is built")]
 pub(super) enum MovedLine<'k, T: TensorElement, A> {
     InPlace(Line<'k, T, A>),
     /// Unless groups are those of the row in memory, they are exchanged through shared memory.
