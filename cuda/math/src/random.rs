@@ -138,7 +138,7 @@ fn single(generator: &mut Generator) -> f64 {
 /// The version of cuRAND whose functions these are: major, minor, patch.
 const VERSION: [i32; 3] = [10, 4, 0];
 
-/// Stores a result where the program wants it.
+/// Stores a result at an address, unless it is null.
 fn give<T>(to: Address, value: T) -> Fallible {
     set(to, value).ok_or(Status::OUT_OF_RANGE)
 }

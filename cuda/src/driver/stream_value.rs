@@ -73,7 +73,7 @@ impl ValueOperation {
     }
 
     fn footprint(&self) -> Footprint {
-        let range = vec![self.address..self.address + self.bytes];
+        let range = Some(self.address..self.address + self.bytes).into_iter().collect();
         match self.condition {
             Some(_) => Footprint { strongly_read: range, ..Footprint::default() },
             None => Footprint { strongly_written: range, ..Footprint::default() },

@@ -59,7 +59,7 @@ impl Handle {
 /// The version of cuBLAS whose functions these are: major, minor, patch.
 const VERSION: [i32; 3] = [13, 0, 0];
 
-/// Stores a result where the program wants it.
+/// Stores a result at an address, unless it is null.
 fn give<T>(to: Address, value: T) -> Fallible {
     set(to, value).ok_or(Status::INVALID_VALUE)
 }
