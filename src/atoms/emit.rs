@@ -33,8 +33,8 @@ impl<'k> Builder<'k> {
     ///
     /// Packed operands are pairs ([`f16x2`](crate::ptx::f16x2), [`bf16x2`](crate::ptx::bf16x2)), or bits (`u32`, `i32`,
     /// [`B32`](crate::ptx::B32)) for any type of up to 32 bits; tf32 operands are [`tf32`](crate::ptx::tf32) or bits. All lanes of the warp
-    /// must execute the call, unless the atom is of a single thread. The builder rejects a wrong number or type of registers, and atoms
-    /// that are not [emitted](MmaAtom::is_emitted).
+    /// must execute the instruction, unless the atom is of a single thread. The builder rejects a wrong number or type of registers, and
+    /// atoms that are not [emitted](MmaAtom::is_emitted).
     ///
     /// ```
     /// use warpwright::{atoms::mma_atom, prelude::*};
@@ -128,7 +128,7 @@ impl<'k> Builder<'k> {
 
     /// Transposes a 2×2 block of words. Each of two lanes, whose indices differ in the bit `lane_bit` (a power of two), owns one row: the
     /// lane in whose index the bit is 0 receives both first words, and the other lane receives both second words. All lanes of the warp
-    /// must execute the call.
+    /// must execute the emitted code.
     #[doc(alias = "SM50_Shuffle_U32_2x2Trans")]
     #[track_caller]
     pub fn transpose_2x2<T: Scalar>(self, row: [Val<'k, T>; 2], lane_bit: u32) -> [Val<'k, T>; 2] {

@@ -46,7 +46,7 @@ impl<'k> Builder<'k> {
     /// The `wgmma` is asynchronous: D may be accessed only after a commit and a wait. A [`wgmma_fence`](Self::wgmma_fence) must follow
     /// writes to the registers of D and A; therefore, D must have its own registers, from [`wgmma_accumulators`](Self::wgmma_accumulators)
     /// or loop state. The builder rejects registers, orders or signs that the atom does not support, and a D that consists of constants or
-    /// of registers that other values use. All threads of the warpgroup must execute the call. Requires sm_90a.
+    /// of registers that other values use. All threads of the warpgroup must execute the instruction. Requires sm_90a.
     ///
     /// ```
     /// use warpwright::{atoms::{WgmmaOptions, mma_atom}, prelude::*, ptx::{MatrixDescriptor, MatrixLayout, ProxySpace, SwizzleMode}};

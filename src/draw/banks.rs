@@ -26,8 +26,8 @@ impl Picture {
     /// the phase, one after the other.
     ///
     /// # Errors
-    /// Returns the errors of [`warp_accesses`] and [`bank_conflicts`]; [`DrawError::Access`] past the last access; [`DrawError::TooLarge`]
-    /// for more than 65 536 values over all threads.
+    /// Returns the errors of [`warp_accesses`] and [`bank_conflicts`]; [`DrawError::Access`] past the last access;
+    /// [`DrawError::TooLarge`] for more than 65,536 values over all threads.
     pub fn of_banks(
         layout: &ComposedLayout,
         element_bytes: i64,

@@ -51,7 +51,7 @@ impl Table {
     /// Creates a table whose rows and columns are numbered from 0.
     ///
     /// # Errors
-    /// Returns [`DrawError::TooLarge`] for more than 65 536 cells.
+    /// Returns [`DrawError::TooLarge`] for more than 65,536 cells.
     pub fn new(
         title: impl Into<String>,
         (rows, cols): (usize, usize),

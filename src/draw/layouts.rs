@@ -12,7 +12,7 @@ impl Picture {
     /// and repeats every 128 bytes, so that each color represents a group of four banks of shared memory.
     ///
     /// # Errors
-    /// Returns [`DrawError::TooLarge`] for more than 65 536 elements.
+    /// Returns [`DrawError::TooLarge`] for more than 65,536 elements.
     pub fn of_layout(layout: &ComposedLayout) -> Result<Picture, DrawError> {
         let unit = if is_plain(layout) { 1 } else { 16 };
         let cell = |index| {
@@ -25,7 +25,7 @@ impl Picture {
     /// Draws the value at each coordinate of a layout with basis-vector strides.
     ///
     /// # Errors
-    /// Returns [`DrawError::TooLarge`] for more than 65 536 elements.
+    /// Returns [`DrawError::TooLarge`] for more than 65,536 elements.
     pub fn of_coordinates(layout: &Layout<BasisVector>) -> Result<Picture, DrawError> {
         let cell = |index| {
             let coord = layout.index(index);

@@ -9,7 +9,7 @@ impl Picture {
     /// same color. `rounds` are the rows and columns of the tiles of each round, in order; tiles that no round contains are empty.
     ///
     /// # Errors
-    /// Returns [`DrawError::TooLarge`] for more than 65 536 tiles.
+    /// Returns [`DrawError::TooLarge`] for more than 65,536 tiles.
     pub fn of_order(
         title: impl Into<String>,
         (rows, cols): (usize, usize),

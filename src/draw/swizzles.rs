@@ -18,7 +18,7 @@ impl Picture {
     /// the swizzle.
     ///
     /// # Errors
-    /// Returns [`DrawError::Period`] if the swizzle's period exceeds 65 536 bytes.
+    /// Returns [`DrawError::Period`] if the swizzle's period exceeds 65,536 bytes.
     pub fn of_swizzle(swizzle: Swizzle) -> Result<Picture, DrawError> {
         let period = swizzle.period();
         if period > MOST_BYTES {

@@ -72,7 +72,7 @@ pub type GroupedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u
 /// ```
 /// use warpwright::{kernels::{Gemm, GpuKind, MatrixOrder}, prelude::*};
 ///
-/// // The kernel for 1000×1000 results of depth 1000 on an H100; B is stored in columns.
+/// // The kernel for 1000×1000 results of depth 1000 on an H100; B is column-major.
 /// let gpu = GpuKind { name: "NVIDIA H100 80GB HBM3".into(), capability: (9, 0), multiprocessors: 132 };
 /// let gemm = Gemm::for_problem::<bf16, bf16>(MatrixOrder::Row, MatrixOrder::Col, [1000; 3], &gpu);
 /// let kernel = gemm.kernel::<bf16, f32, bf16>()?;

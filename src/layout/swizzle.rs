@@ -8,7 +8,8 @@ use super::error::LayoutError;
 /// CuTe's `Swizzle<B, M, S>`: bits `M + S .. M + S + B` of an offset are XORed into bits `M .. M + B`. If `S` is negative, the source bits
 /// are `M .. M + B`, and the modified bits start at `M − S`.
 ///
-/// A swizzle is its own inverse. The predefined ones act on bytes of the absolute shared-memory address, as TMA and `wgmma` do.
+/// A swizzle is its own inverse. The predefined swizzles apply to absolute shared-memory addresses in bytes, as those of TMA and `wgmma`
+/// do.
 ///
 /// ```
 /// use warpwright::layout::Swizzle;

@@ -108,7 +108,7 @@ fn values_first<'k, T: TensorElement>(part: &Fragment<'k, T>, shape: Shape) -> F
 ///
 /// `a` and `b` may be in shared memory; in that case, each step along k is loaded before its MMAs. For consecutive values of n, m is
 /// traversed in alternating directions, so each instruction shares an operand with the previous one. All threads of the instruction's group
-/// must execute the call.
+/// must execute the emitted code.
 ///
 /// The builder rejects other ranks and mismatched extents.
 #[doc(alias = "gemm!")]

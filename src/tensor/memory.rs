@@ -49,9 +49,9 @@ impl Axis<'_> {
 
 /// Elements `T` in global or shared memory, with a layout.
 ///
-/// The structure of the layout is static; the extents and strides of a matrix may be in registers. The start of the view is represented by
-/// coordinates along the axes, which an access multiplies by the strides, or, if there are no axes, by the pointer; static parts are folded
-/// into constant offsets. Clones are views of the same memory.
+/// The structure of the layout is static; the extents and strides of a matrix may be in registers. If the view has axes, its start is
+/// represented by coordinates along them, which an access multiplies by the strides; otherwise, it is represented by the pointer. Static
+/// parts are folded into constant offsets. Clones are views of the same memory.
 pub struct Tensor<'k, S: Space, T, A> {
     pub(super) pointer: Ptr<'k, T, S, A>,
     pub(super) layout: Rc<Layout<Step>>,

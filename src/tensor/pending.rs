@@ -50,7 +50,7 @@ impl<'k, V> Pending<'k, V> {
     /// Waits for this thread's copies, and then at the barrier of the block, or of the smaller scope that owns the memory. The data are
     /// then visible to all threads of the block or scope. Returns the readable view.
     ///
-    /// All threads of the scope must execute the call.
+    /// All threads of the scope must execute the emitted code.
     #[doc(alias = "load_async_wait")]
     #[track_caller]
     pub fn wait(self) -> V {

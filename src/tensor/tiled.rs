@@ -246,7 +246,7 @@ impl<'a, 'k> MmaThread<'a, 'k> {
     /// Loads this thread's part of A or B from shared memory into a fragment, as [`copy`](super::copy()) does, with `ldmatrix` if the
     /// layouts allow it.
     ///
-    /// All lanes of the warp must execute the call.
+    /// All lanes of the warp must execute the emitted code.
     #[track_caller]
     pub fn load<T: TensorElement, A: Readable>(
         &self,

@@ -316,7 +316,7 @@ impl MmaThreadLayout<'_> {
         Ok(partition.fragment_like()?)
     }
 
-    /// Returns the register layout for a partition of C, which is column-major.
+    /// Returns the column-major register layout for a partition of C.
     ///
     /// # Errors
     /// Returns the errors of [`Layout::column_major`].

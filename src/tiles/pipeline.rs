@@ -86,8 +86,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
     ///
     /// `fill` is called for each of the first `N − 1` stages and once in the loop. `work` is called once; it receives the state and a
     /// reference to the tiles of a stage, and returns the new state. Neither is called for stages that are known not to exist. All threads
-    /// of the block must execute the call. One barrier per iteration makes the copies visible to all threads and ensures that reads of a
-    /// stage precede the copies that refill it.
+    /// of the block must execute the emitted code. One barrier per iteration makes the copies visible to all threads and ensures that reads
+    /// of a stage precede the copies that refill it.
     #[track_caller]
     pub fn run<S: State<'k>>(
         self,
@@ -153,8 +153,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
     /// part, which may be the first part of the next stage, are in flight.
     ///
     /// The code that `fill` emits is also executed for `N − 1` stages past the last one; their data are not used. Tiles past the edge of a
-    /// matrix are not read. All threads of the block must execute the call, which emits one barrier per stage. The builder rejects the call
-    /// if `slices` is 0.
+    /// matrix are not read. All threads of the block must execute the emitted code, which contains one barrier per stage. The builder
+    /// rejects the call if `slices` is 0.
     #[doc(alias = "register double buffering")]
     #[track_caller]
     pub fn run_sliced<S: State<'k>, F: State<'k>>(

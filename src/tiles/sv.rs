@@ -212,8 +212,8 @@ impl<'k, T: TensorElement> StoringVector<'k, T> {
     }
 }
 
-/// A part of a [`Filled`] vector, or a row or column of a tile, with the length of the register vector into which it is loaded. While the
-/// `Subvector` exists, the memory cannot be filled again.
+/// A part of a [`Filled`] vector, or a row or column of a `Filled` tile, from which a warp loads a register vector of the same length.
+/// While the `Subvector` exists, the memory cannot be filled again.
 pub struct Subvector<'a, 'k, T: TensorElement> {
     line: Line<'k, T>,
     of: PhantomData<&'a ()>,

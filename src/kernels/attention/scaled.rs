@@ -61,7 +61,7 @@ pub(super) const fn key_at(at: u32) -> u32 {
 }
 
 impl ScaledAttention {
-    /// Returns all tiles of the kernels with this head size; the first one is the default.
+    /// Returns every [`AttentionTile`] for which there is a kernel with this head size; the first one is the default.
     pub fn tiles(head_size: u32) -> impl Iterator<Item = AttentionTile> {
         let of_size = TILES.iter().filter(move |[size, ..]| *size == head_size);
         of_size.map(|&[_, queries, keys]| AttentionTile { queries, keys })

@@ -30,7 +30,7 @@ pub(super) enum Order<'k, const C: usize> {
 }
 
 impl<'k, const C: usize> Order<'k, C> {
-    /// Creates the barriers of an order. All threads of the block must execute the call.
+    /// Creates the barriers of an order. All threads of the block must execute the emitted code.
     #[track_caller]
     pub(super) fn new(k: Builder<'k>, order: ProductOrder) -> Self {
         match order {

@@ -13,7 +13,7 @@ use crate::{
 
 /// Computes D = f(A·B) for 8-bit floats with sums that are promoted to f32 after every 128 elements along k, because tensor cores sum the
 /// products of 8-bit floats with about 14 bits. [`Gemm::for_promoted`] chooses the kernel. Requires a device of compute capability 9.0.
-/// Operands are copied first if necessary, as described in [`gemm`](super::gemm()): unless A is in rows, B is in columns, and their
+/// Operands are copied first if necessary, as described in [`gemm`](super::gemm()): unless A is row-major, B is column-major, and their
 /// addresses and strides are multiples of 16 bytes.
 ///
 /// # Errors

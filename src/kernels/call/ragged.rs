@@ -44,7 +44,7 @@ pub struct RaggedGroups<'a> {
 /// ```
 ///
 /// # Errors
-/// Returns the errors of [`gemm`](super::gemm()), and `Refused` if A is in columns.
+/// Returns the errors of [`gemm`](super::gemm()), and `Refused` for a column-major A.
 #[doc(alias = "MoE")]
 pub fn ragged_gemm<'a, T, D>(
     on: impl Into<Queue<'a>>,

@@ -160,8 +160,8 @@ impl Gemm {
     }
 
     /// Returns the kernel with [promoted sums](Self::promoted_kernel) that multiplies an m×k matrix by a k×n matrix of `T`, where `size` is
-    /// `[m, n, k]`, with A in rows and B in columns. Of the two supported tiles, the kernel uses the one that is faster according to the
-    /// model of [`for_problem`](Self::for_problem).
+    /// `[m, n, k]`, with a row-major A and a column-major B. Of the two supported tiles, the kernel uses the one that is faster according
+    /// to the model of [`for_problem`](Self::for_problem).
     #[must_use]
     pub fn for_promoted<T: Element>(size: [u32; 3], gpu: &GpuKind) -> Self {
         let tiles = [GemmTile::T128x128, GemmTile::T128x192];

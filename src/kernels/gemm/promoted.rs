@@ -20,8 +20,8 @@ impl Gemm {
     /// depth.
     ///
     /// # Errors
-    /// Returns an error for targets other than sm_90a, types that are not 8-bit floats, orders other than A in rows and B in columns, tiles
-    /// other than 128×128 and 128×192, clusters, [`any_size`](Self::any_size), and `parts` other than 1.
+    /// Returns an error for targets other than sm_90a, types that are not 8-bit floats, orders other than a row-major A and a
+    /// column-major B, tiles other than 128×128 and 128×192, clusters, [`any_size`](Self::any_size), and `parts` other than 1.
     #[doc(alias = "CUBLASLT_MATMUL_DESC_FAST_ACCUM")]
     pub fn promoted_kernel<T, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
     where

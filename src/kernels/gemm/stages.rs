@@ -12,7 +12,7 @@ pub(super) struct Factors<'k, T: TensorElement> {
     pub(super) b: Gl<'k, T, Read>,
     /// In a gated product, the second half of B, which fills half of the columns of B in a stage.
     pub(super) up: Option<Gl<'k, T, Read>>,
-    /// The number of rows of a tile of A that are loaded, if not all; A must be in rows.
+    /// The number of rows of a tile of A that are loaded, if not all; A must be row-major.
     pub(super) rows: Option<u32>,
 }
 
@@ -97,25 +97,25 @@ macro_rules! stages {
 }
 
 stages! {
-    /// A and B in rows.
+    /// A and B are row-major.
     RowRow,
     (St<'k, T, M, K>, St<'k, T, K, N>),
     |a, b, i, j, step| (a.tile(i, step), b.tile(step, j), left_of),
     mma_ab, rows;
 
-    /// A in rows, B in columns.
+    /// A is row-major, B is column-major.
     RowCol,
     (St<'k, T, M, K>, St<'k, T, N, K>),
     |a, b, i, j, step| (a.tile(i, step), b.tile(j, step), above),
     mma_abt, rows;
 
-    /// A in columns, B in rows.
+    /// A is column-major, B is row-major.
     ColRow,
     (St<'k, T, K, M>, St<'k, T, K, N>),
     |a, b, i, j, step| (a.tile(step, i), b.tile(step, j), left_of),
     mma_atb, cols;
 
-    /// A and B in columns.
+    /// A and B are column-major.
     ColCol,
     (St<'k, T, K, M>, St<'k, T, N, K>),
     |a, b, i, j, step| (a.tile(step, i), b.tile(j, step), above),

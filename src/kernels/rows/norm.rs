@@ -109,8 +109,8 @@ impl Norm {
         Self { tiling, function }
     }
 
-    /// Builds the kernel that computes norm(x) · w. For bf16, rows of up to 8192 elements, and sizes that are multiples of 8, it is named
-    /// `rmsnorm_bf16_8192_by8`.
+    /// Builds the kernel that computes norm(x) · w. For RMSNorm of bf16 in rows of up to 8192 elements, with sizes that are multiples of 8,
+    /// it is named `rmsnorm_bf16_8192_by8`.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling, and for clusters on targets older than sm_90.

@@ -195,7 +195,7 @@ impl<'k, T: NanExtremum> Val<'k, T> {
 }
 
 impl<'k, T: Real> Val<'k, T> {
-    /// Returns `1 / self` with the given mode: any rounding and, for f32, flushing.
+    /// Returns `1 / self` with the given mode, which may specify any rounding and, for f32, flushing of subnormals to zero (`.ftz`).
     #[doc(alias = "rcp")]
     #[track_caller]
     pub fn rcp_with(self, mode: impl Into<Mode>) -> Self {
@@ -206,7 +206,7 @@ impl<'k, T: Real> Val<'k, T> {
         }
     }
 
-    /// Returns the square root with the given mode: any rounding and, for f32, flushing.
+    /// Returns the square root with the given mode, which may specify any rounding and, for f32, flushing of subnormals to zero (`.ftz`).
     #[doc(alias = "sqrt")]
     #[track_caller]
     pub fn sqrt_with(self, mode: impl Into<Mode>) -> Self {

@@ -54,7 +54,7 @@ macro_rules! mnemonic {
 impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
     /// Loads `N` (1, 2 or 4) matrices of 8×8 16-bit elements. Lane `8i + r` provides the address of row `r` of matrix `i`, aligned to 16
     /// bytes; every lane receives element `(lane / 4, 2 (lane % 4))` of each matrix and the element to the right of it. All 32 lanes must
-    /// execute the call.
+    /// execute the instruction.
     #[track_caller]
     pub fn ldmatrix<const N: usize, P: Scalar>(self) -> [Val<'k, P>; N] {
         self.load_matrices("")
@@ -87,7 +87,7 @@ impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
 
 impl<'k, T: Element, A: Writable> Ptr<'k, T, Shared, A> {
     /// Stores `N` (1, 2 or 4) matrices of 8×8 16-bit elements; addresses and elements are assigned to lanes as in
-    /// [`ldmatrix`](Ptr::ldmatrix). All 32 lanes must execute the call. Requires sm_90 or later.
+    /// [`ldmatrix`](Ptr::ldmatrix). All 32 lanes must execute the instruction. Requires sm_90 or later.
     #[track_caller]
     pub fn stmatrix<const N: usize, P: Scalar>(self, values: [Val<'k, P>; N]) {
         self.store_matrices("", values);
@@ -118,7 +118,7 @@ impl<'k, T: Element, A: Writable> Ptr<'k, T, Shared, A> {
 
 impl<'k> Builder<'k> {
     /// Returns the transpose of an 8×8 matrix of 16-bit elements, whose elements are assigned to lanes as in [`ldmatrix`](Ptr::ldmatrix).
-    /// All 32 lanes must execute the call.
+    /// All 32 lanes must execute the instruction.
     #[track_caller]
     pub fn movmatrix<P: HalfPair>(self, matrix: Val<'k, P>) -> Val<'k, P> {
         self.transpose_matrix(matrix)
@@ -131,7 +131,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Returns `A·B + C`, where A is 16×16, B is 16×8, and C is 16×8. C and the result each take four `f32` or two [`f16x2`] registers per
-    /// lane. All 32 lanes must execute the call. Requires sm_80 or later.
+    /// lane. All 32 lanes must execute the instruction. Requires sm_80 or later.
     #[doc(alias = "mma.m16n8k16")]
     #[track_caller]
     pub fn mma_m16n8k16<P: HalfPair, C: Accumulator<P>, const N: usize>(
@@ -144,7 +144,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Returns `A·B + C`, where A is 16×8, B is 8×8, and C is 16×8. C and the result each take four `f32` or two [`f16x2`] registers per
-    /// lane. All 32 lanes must execute the call. bf16 requires sm_80 or later.
+    /// lane. All 32 lanes must execute the instruction. bf16 requires sm_80 or later.
     #[doc(alias = "mma.m16n8k8")]
     #[track_caller]
     pub fn mma_m16n8k8<P: HalfPair, C: Accumulator<P>, const N: usize>(

@@ -167,9 +167,9 @@ impl<'k> Mbarrier<'k> {
         Mbarrier { at: at.in_block(rank), relaxed, scope }
     }
 
-    /// Initializes the barrier; each phase expects `arrivals` arrivals, from 1 to 2²⁰ − 1. Exactly one thread must execute the call. Other
-    /// threads of the block may use the `mbarrier` after a block-wide barrier; threads of other blocks and the async proxy may use it after
-    /// [`fence_mbarrier_init`](Builder::fence_mbarrier_init) and a barrier of the cluster.
+    /// Initializes the barrier; each phase expects `arrivals` arrivals, from 1 to 2²⁰ − 1. Exactly one thread must execute the instruction.
+    /// Other threads of the block may use the `mbarrier` after a block-wide barrier; threads of other blocks and the async proxy may use it
+    /// after [`fence_mbarrier_init`](Builder::fence_mbarrier_init) and a barrier of the cluster.
     #[doc(alias = "mbarrier.init")]
     #[track_caller]
     pub fn init(self, arrivals: impl Into<Val<'k, u32>>) {

@@ -140,7 +140,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.load_vector_with(Load::Default)
     }
 
-    /// Loads a vector as [`load_vector`](Self::load_vector) does, but returns `otherwise` for each element if they are out of bounds.
+    /// Loads a vector as [`load_vector`](Self::load_vector) does, but returns `otherwise` for every element if the vector is out of bounds.
     #[track_caller]
     pub fn load_vector_or<const N: usize>(self, otherwise: T::Reg) -> [Val<'k, T::Reg>; N]
     where

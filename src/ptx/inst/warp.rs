@@ -94,10 +94,10 @@ impl<'k> Builder<'k> {
         self.emit(["shfl.sync.", how.suffix(), ".b32"], &operands);
     }
 
-    /// Shuffles among the lanes of `mask`, which must all execute the call, with an explicit clamp operand. Returns the value of the source
-    /// lane, or this lane's own value if the source lane is out of range, and whether the source lane is in range. Bits 0 to 4 of `clamp`
-    /// are the highest source lane, or the lowest for [`Shuffle::Up`]; bits 8 to 12 select the bits of the lane index in which source and
-    /// destination must agree, which divides the warp into segments.
+    /// Shuffles among the lanes of `mask`, which must all execute the instruction, with an explicit clamp operand. Returns the value of the
+    /// source lane, or this lane's own value if the source lane is out of range, and whether the source lane is in range. Bits 0 to 4 of
+    /// `clamp` are the highest source lane, or the lowest for [`Shuffle::Up`]; bits 8 to 12 select the bits of the lane index in which
+    /// source and destination must agree, which divides the warp into segments.
     #[doc(alias = "shfl.sync")]
     #[track_caller]
     pub fn shfl_with<T: Scalar>(
@@ -124,7 +124,7 @@ impl<'k> Builder<'k> {
         self.result(format_args!("vote.sync.{mode}"), &operands)
     }
 
-    /// Returns whether `predicate` holds in all lanes of `mask`, which must all execute the call.
+    /// Returns whether `predicate` holds in all lanes of `mask`, which must all execute the instruction.
     #[doc(alias = "vote.sync.all")]
     #[track_caller]
     pub fn vote_all(
@@ -135,7 +135,7 @@ impl<'k> Builder<'k> {
         self.vote("all.pred", predicate.into(), mask.into())
     }
 
-    /// Returns whether `predicate` holds in any lane of `mask`. All lanes of `mask` must execute the call.
+    /// Returns whether `predicate` holds in any lane of `mask`. All lanes of `mask` must execute the instruction.
     #[doc(alias = "vote.sync.any")]
     #[track_caller]
     pub fn vote_any(
@@ -146,7 +146,7 @@ impl<'k> Builder<'k> {
         self.vote("any.pred", predicate.into(), mask.into())
     }
 
-    /// Returns whether `predicate` is the same in all lanes of `mask`, which must all execute the call.
+    /// Returns whether `predicate` is the same in all lanes of `mask`, which must all execute the instruction.
     #[doc(alias = "vote.sync.uni")]
     #[track_caller]
     pub fn vote_uni(
@@ -157,7 +157,7 @@ impl<'k> Builder<'k> {
         self.vote("uni.pred", predicate.into(), mask.into())
     }
 
-    /// Returns the lanes of `mask` in which `predicate` holds, as a bit mask. All lanes of `mask` must execute the call.
+    /// Returns the lanes of `mask` in which `predicate` holds, as a bit mask. All lanes of `mask` must execute the instruction.
     #[doc(alias = "vote.sync.ballot")]
     #[track_caller]
     pub fn vote_ballot(
@@ -168,8 +168,8 @@ impl<'k> Builder<'k> {
         self.vote("ballot.b32", predicate.into(), mask.into())
     }
 
-    /// Returns the lanes of `mask` whose `value` equals that of this lane, as a bit mask. All lanes of `mask` must execute the call. Values
-    /// must have 32 or 64 bits.
+    /// Returns the lanes of `mask` whose `value` equals that of this lane, as a bit mask. All lanes of `mask` must execute the instruction.
+    /// Values must have 32 or 64 bits.
     #[doc(alias = "match.any.sync")]
     #[track_caller]
     pub fn match_any<T: Bits>(self, value: Val<'k, T>, mask: impl Into<Val<'k, u32>>) -> Val<'k, u32> {
@@ -178,7 +178,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Returns `mask` if `value` is the same in all lanes of `mask`, and 0 otherwise; also returns whether the value is the same. All lanes
-    /// of `mask` must execute the call. Values must have 32 or 64 bits.
+    /// of `mask` must execute the instruction. Values must have 32 or 64 bits.
     #[doc(alias = "match.all.sync")]
     #[track_caller]
     pub fn match_all<T: Bits>(
@@ -199,7 +199,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Elects one lane of `mask`. Returns the index of the elected lane, which is the same in all lanes of `mask`, and whether this lane
-    /// was elected. All lanes of `mask` must execute the call. Requires sm_90 or later.
+    /// was elected. All lanes of `mask` must execute the instruction. Requires sm_90 or later.
     #[doc(alias = "elect.sync")]
     #[track_caller]
     pub fn elect(self, mask: impl Into<Val<'k, u32>>) -> (Val<'k, u32>, Val<'k, bool>) {
@@ -233,16 +233,17 @@ macro_rules! reductions {
 }
 
 reductions! {
-    /// Returns the sum over the lanes of `mask`, which must all execute the call. Requires sm_80 or later.
+    /// Returns the sum over the lanes of `mask`, which must all execute the instruction. Requires sm_80 or later.
     redux_add, "add", PTX;
-    /// Returns the minimum over the lanes of `mask`, which must all execute the call. Requires sm_80 or later.
+    /// Returns the minimum over the lanes of `mask`, which must all execute the instruction. Requires sm_80 or later.
     redux_min, "min", PTX;
-    /// Returns the maximum over the lanes of `mask`, which must all execute the call. Requires sm_80 or later.
+    /// Returns the maximum over the lanes of `mask`, which must all execute the instruction. Requires sm_80 or later.
     redux_max, "max", PTX;
-    /// Returns the bits that are 1 in all lanes of `mask`, which must all execute the call. Requires sm_80 or later.
+    /// Returns the bits that are 1 in all lanes of `mask`, which must all execute the instruction. Requires sm_80 or later.
     redux_and, "and", UNTYPED;
-    /// Returns the bits that are 1 in any lane of `mask`. All lanes of `mask` must execute the call. Requires sm_80 or later.
+    /// Returns the bits that are 1 in any lane of `mask`. All lanes of `mask` must execute the instruction. Requires sm_80 or later.
     redux_or, "or", UNTYPED;
-    /// Returns the bits that are 1 in an odd number of lanes of `mask`. All lanes of `mask` must execute the call. Requires sm_80 or later.
+    /// Returns the bits that are 1 in an odd number of lanes of `mask`. All lanes of `mask` must execute the instruction. Requires sm_80 or
+    /// later.
     redux_xor, "xor", UNTYPED;
 }

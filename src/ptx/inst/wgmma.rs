@@ -169,7 +169,7 @@ const MOST: usize = 128;
 impl<'k> Builder<'k> {
     /// Orders this thread's register accesses before later `wgmma` instructions. The fence is required before the first `wgmma`, after
     /// writes to accumulators or registers of A, and in a loop before the `wgmma`s of each iteration, because ptxas would otherwise insert
-    /// a fence there. All threads of the warpgroup must execute the call. Requires sm_90a.
+    /// a fence there. All threads of the warpgroup must execute the instruction. Requires sm_90a.
     #[doc(alias = "wgmma.fence")]
     #[doc(alias = "warpgroup_arrive")]
     #[track_caller]
@@ -178,7 +178,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Commits, as one group, all `wgmma`s that the warpgroup has issued since the last commit. All threads of the warpgroup must execute
-    /// the call. Requires sm_90a.
+    /// the instruction. Requires sm_90a.
     #[doc(alias = "wgmma.commit_group")]
     #[doc(alias = "warpgroup_commit_batch")]
     #[track_caller]
@@ -193,7 +193,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Waits until at most the `pending` (0 to 7) newest groups are in flight; the accumulators of the other groups may then be read. All
-    /// threads of the warpgroup must execute the call. Requires sm_90a.
+    /// threads of the warpgroup must execute the instruction. Requires sm_90a.
     #[doc(alias = "wgmma.wait_group")]
     #[doc(alias = "warpgroup_wait")]
     #[track_caller]

@@ -53,7 +53,7 @@ impl<'k> Cluster<'k> {
         rank + k.clusterid_x()
     }
 
-    /// Returns the index of this thread in the cluster: ordered by block rank, then by index in the block.
+    /// Returns the index of this thread in the cluster. Threads are numbered by block rank, then by index in the block.
     #[track_caller]
     pub fn thread(self) -> Val<'k, u32> {
         let block = self.k.this_block();

@@ -40,8 +40,8 @@ impl<T: TensorElement> fmt::Debug for PartExchange<'_, T> {
 }
 
 impl<'k> Persistent<'k> {
-    /// Allocates the shared memory for exchanges of `registers` registers of each thread, a multiple of 4, among the blocks that compute the
-    /// [parts](Persistent::part) of a tile. All threads of the cluster must execute the call.
+    /// Allocates the shared memory for exchanges of `registers` registers of each thread, a multiple of 4, among the blocks that compute
+    /// the [parts](Persistent::part) of a tile. All threads of the cluster must execute the emitted code.
     #[track_caller]
     pub(super) fn exchange<T: Arithmetic + TensorElement<Word = T>>(
         self,

@@ -130,7 +130,7 @@ impl<'k, R> InFlight<'k, R> {
     }
 
     /// Waits until the `wgmma`s are complete and returns the tile. `wgmma`s that were started later remain in flight. All threads of the
-    /// warpgroup must execute the call.
+    /// warpgroup must execute the emitted code.
     #[doc(alias = "wgmma.wait_group")]
     #[doc(alias = "warpgroup_wait")]
     #[track_caller]

@@ -31,7 +31,7 @@ impl<T: TensorElement, const H: usize, const N: usize, const P: usize> fmt::Debu
 impl<'k> Persistent<'k> {
     /// Allocates the shared memory for adding the partial tiles that the [parts](Persistent::part) of a tile compute, which have `N`
     /// columns of subtiles. Each part receives the totals of `P` columns of subtiles: `tiles.reduce_scatter::<f32, 1, 8, 4>()` for two
-    /// parts. All threads of the cluster must execute the call.
+    /// parts. All threads of the cluster must execute the emitted code.
     #[track_caller]
     pub fn reduce_scatter<
         T: Arithmetic + TensorElement<Word = T>,

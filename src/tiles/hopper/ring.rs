@@ -49,7 +49,7 @@ pub(in crate::tiles) const WARPS: u32 = 4;
 
 impl<'k> Builder<'k> {
     /// Creates a ring of `N` stages for `C` consumer warpgroups: `k.ring::<(St<bf16, 8, 4>, St<bf16, 16, 4>), 4, 2>()`. All threads of the
-    /// block (in a kernel with clusters, of the cluster) must execute the call, which initializes the barriers and synchronizes the
+    /// block (in a kernel with clusters, of the cluster) must execute the emitted code, which initializes the barriers and synchronizes the
     /// threads.
     #[track_caller]
     pub fn ring<Tiles: StageTiles<'k>, const N: usize, const C: usize>(self) -> Ring<'k, Tiles, N, C> {
@@ -97,7 +97,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, 
 
 impl<'k, Tiles: StageTiles<'k>, const N: usize, const C: usize> Ring<'k, Tiles, N, C> {
     /// Fills the stages with zeros, for use with copies that fill only parts of the tiles. All threads of the block (in a kernel with
-    /// clusters, of the cluster) must execute the call.
+    /// clusters, of the cluster) must execute the emitted code.
     #[must_use]
     #[track_caller]
     pub fn zeroed(self) -> Self {

@@ -140,7 +140,7 @@ pub trait BoxSource<'k, Tile: StageTile<'k>>: Sealed {
     fn bytes(&self, whole: u32) -> u32 {
         whole
     }
-    /// Starts the copies to the tile, which signal completion at `barrier`. Only one thread may execute the call.
+    /// Starts the copies to the tile, which signal completion at `barrier`. Only one thread may execute the emitted code.
     #[doc(hidden)]
     #[track_caller]
     fn copy_to(&self, tile: &Tile, barrier: Mbarrier<'k>);
@@ -361,7 +361,7 @@ pub trait BoxSources<'k, Tiles: StageTiles<'k>>: Sealed {
     /// Returns the number of bytes that arrive in the tiles.
     #[doc(hidden)]
     fn bytes(&self) -> u32;
-    /// Starts the copies to the tiles, which signal completion at `barrier`. Only one thread may execute the call.
+    /// Starts the copies to the tiles, which signal completion at `barrier`. Only one thread may execute the emitted code.
     #[doc(hidden)]
     #[track_caller]
     fn copy_to(&self, tiles: &Tiles, barrier: Mbarrier<'k>);

@@ -27,7 +27,7 @@ pub struct Turn<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Creates turns for `C` consumer warpgroups. All threads of the block must execute the call.
+    /// Creates turns for `C` consumer warpgroups. All threads of the block must execute the emitted code.
     #[track_caller]
     pub fn turns<const C: usize>(self) -> Turns<'k, C> {
         let k = self;
@@ -106,7 +106,7 @@ impl<const C: usize> fmt::Debug for Baton<'_, C> {
 }
 
 impl<'k> Builder<'k> {
-    /// Creates a baton, which the consumer warpgroup with rank 0 takes first. All threads of the block must execute the call.
+    /// Creates a baton, which the consumer warpgroup with rank 0 takes first. All threads of the block must execute the emitted code.
     #[track_caller]
     pub fn baton<const C: usize>(self) -> Baton<'k, C> {
         Baton { turns: self.turns(), round: self.var(0) }
@@ -114,8 +114,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Waits for the baton, executes `work` once, and passes the baton on. All consumer warpgroups must execute the call the same number of
-    /// times.
+    /// Waits for the baton, executes `work` once, and passes the baton on. All consumer warpgroups must execute the emitted code the same
+    /// number of times.
     #[track_caller]
     pub fn hold<R>(self, baton: &Baton<'k, C>, work: impl FnOnce() -> R) -> R {
         let k = baton.turns.k;

@@ -180,8 +180,8 @@ impl<'k, S: Space> TensorMapEdit<'k, S> {
 }
 
 impl<'k> TensorMapEdit<'k, Shared> {
-    /// Copies the map to global memory with release semantics at `scope`. All lanes of the warp must execute the call together. Threads
-    /// that [acquire](TensorMapPtr::acquire) the returned map may then use it for copies. Requires sm_90 or later.
+    /// Copies the map to global memory with release semantics at `scope`. All lanes of the warp must execute the instruction together.
+    /// Threads that [acquire](TensorMapPtr::acquire) the returned map may then use it for copies. Requires sm_90 or later.
     ///
     /// # Safety
     ///

@@ -64,8 +64,9 @@ impl<'k> Builder<'k> {
 /// A tensor map in constant or global memory: the handle of a [`TensorMap`](crate::ptx::TensorMap) parameter, or the result of
 /// [`Ptr::tensor_map`].
 ///
-/// Copies through the map are bounded by the tensor: elements out of bounds are read as zeros and not written. For a parameter, a launch
-/// checks that the tensor is in the buffer from which the map was created, so the copies are safe.
+/// Copies through the map are bounded by the tensor: elements out of bounds are read as the map's fill value (zero, or NaN if the map
+/// specifies it), and are not written. For a parameter, a launch checks that the tensor is in the buffer from which the map was created, so
+/// the copies are safe.
 pub struct TensorMapPtr<'k, T, A = Read> {
     k: Builder<'k>,
     /// The generic address.
