@@ -135,8 +135,8 @@ impl RowTiling {
                 tiling(threads, 1, 1, (1024 / threads).max(if is_wide { 1 } else { 2 }))
             }
             _ if is_wide && groups <= held => tiling(1024, 1, 1, 1),
-            _ if is_wide && let Some(tiling) = in_cluster() => tiling,
-            _ if is_wide || groups <= 4096 => in_parts(GROUPS, 2),
+            _ if is_wide => in_cluster().unwrap_or_else(|| in_parts(GROUPS, 2)),
+            _ if groups <= 4096 => in_parts(GROUPS, 2),
             _ => in_parts(2 * GROUPS, 1),
         }
     }
