@@ -54,10 +54,12 @@ fn simulator_and_gpu_agree() {
     assert_eq!(on(&GpuDevice::from(gpu), &host), on(&Simulator::new(), &host));
 }
 
+/// `(x, y)` of [`move_box`].
+type MoveBoxArgs = (TensorMap<In<f32>>, TensorMap<Out<f32>>);
+
 /// Copies the 16×8 box at (16, 8) of X to the same place of Y.
-fn move_box() -> Kernel<(TensorMap<In<f32>>, TensorMap<Out<f32>>)> {
-    type Args = (TensorMap<In<f32>>, TensorMap<Out<f32>>);
-    let kernel = Kernel::<Args>::build("move_box(x, y)", Target::SM_90, |k, (x, y)| {
+fn move_box() -> Kernel<MoveBoxArgs> {
+    let kernel = Kernel::<MoveBoxArgs>::build("move_box(x, y)", Target::SM_90, |k, (x, y)| {
         let block = k.block([32]);
         k.grid([1]);
         let (tile, full) = (k.shared_aligned::<f32>(16 * 8, 128), k.mbarriers(1));

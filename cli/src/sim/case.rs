@@ -76,7 +76,7 @@ pub(super) enum Argument {
         #[serde(default, rename = "align")]
         _align: IgnoredAny,
     },
-    TensorMap(TensorMap),
+    TensorMap(Box<TensorMap>),
 }
 
 /// Device memory of exactly `shape` elements.

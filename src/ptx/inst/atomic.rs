@@ -193,7 +193,7 @@ impl<'k, T: Element, S: AtomicSpace> Atomic<'k, T, S> {
             assert!(
                 T::SIZE == 2 || T::SIZE == 4 || T::SIZE == 8,
                 "expected a type of 16, 32 or 64 bits for an atomic compare-and-swap"
-            )
+            );
         };
         self.emit(format_args!(".cas.b{}", 8 * T::SIZE), &[expected.into(), value.into()])
     }

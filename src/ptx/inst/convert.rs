@@ -93,9 +93,9 @@ impl<'k, T: Numeric> Val<'k, T> {
         if T::PTX == "u32" && U::PTX == "u64" { result.with_dim(|| self.dim()) } else { result }
     }
 
-    /// Clamps the number to the range of another integer type, or rounds it to a floating-point type and clamps it to the range from 0 to
-    /// 1. In a floating-point type, NaN becomes 0; in an integer type, NaN and fractions are converted as by [`cast`](Self::cast). The
-    /// builder rejects conversions to bf16, and from bf16 to other floating-point types.
+    /// Clamps the number to the range of another integer type, or rounds it to a floating-point type and clamps it to 0 … 1. In a
+    /// floating-point type, NaN becomes 0; in an integer type, NaN and fractions are converted as by [`cast`](Self::cast). The builder
+    /// rejects conversions to bf16, and from bf16 to other floating-point types.
     #[doc(alias = "cvt.sat")]
     #[track_caller]
     pub fn cast_saturating<U: Numeric>(self) -> Val<'k, U> {
