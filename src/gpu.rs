@@ -9,8 +9,8 @@
 //!
 //! cudarc opens the driver library on first use and panics if the library or one of its symbols is missing; even formatting its error type
 //! calls into the library. [`probe`] therefore opens the library itself and looks up every symbol that this module *and* the underlying
-//! cudarc calls need. A [`Gpu`] can be created only after this has succeeded. Code that must also run without a GPU calls [`probe`] (or
-//! [`Gpu::new`]) before it uses cudarc.
+//! cudarc calls need. A [`Gpu`] can be created only after [`probe`] has succeeded. Code that must also run without a GPU calls [`probe`]
+//! (or [`Gpu::new`]) before it uses cudarc.
 //!
 //! ```
 //! match warpwright::gpu::Gpu::new(0) {

@@ -2,7 +2,7 @@
 //!
 //! A [`Device`] is either a simulator or a GPU, and the same code runs on both. A launch passes only arguments: the kernel determines its
 //! block and cluster shape, its shared memory, its grid and the assumptions about its arguments. The launch checks these assumptions first.
-//! The compiler checks the number and types of the arguments.
+//! rustc checks the number and types of the arguments.
 //!
 //! ```
 //! use warpwright::{prelude::*, run::{Device, Simulator}};

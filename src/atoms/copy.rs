@@ -55,7 +55,7 @@ pub enum CopyKind {
         bytes: u32,
         /// Whether the copy bypasses L1: `.cg` instead of `.ca`.
         bypass_l1: bool,
-        /// Whether the bytes after the valid ones are filled with zeros.
+        /// Whether the copy reads only a given number of bytes and fills the others with zeros.
         zero_fill: bool,
     },
     /// `ldmatrix`, from shared memory to registers.
@@ -64,7 +64,7 @@ pub enum CopyKind {
     StMatrix(Matrices),
     /// `movmatrix`, from registers to registers; transposes an 8×8 matrix.
     MovMatrix,
-    /// A `shfl.bfly` between selections; transposes 2×2 blocks of 32-bit words whose rows are owned by two lanes
+    /// A `shfl.bfly` with `selp` before and after it; transposes 2×2 blocks of 32-bit words whose rows are owned by two lanes
     /// ([`Builder::transpose_2x2`](crate::ptx::Builder::transpose_2x2)).
     Transpose2x2 {
         /// The bit in which the lanes differ: 1 or 4.
@@ -83,7 +83,8 @@ pub struct Matrices {
     pub element_bits: u32,
     /// The number of bits per element in shared memory: fewer than in registers if elements are expanded.
     pub memory_bits: u32,
-    /// The number of rows whose addresses the lanes provide. A row has 16 bytes, or 8 or 12 bytes if it contains packed narrow elements.
+    /// The number of rows whose addresses the lanes provide. A row has 16 bytes, or, if it contains packed 4-bit or 6-bit
+    /// elements, 8 or 12 bytes.
     pub rows: u32,
 }
 

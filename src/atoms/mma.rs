@@ -195,7 +195,7 @@ impl MmaAtom {
         self.registers_of(operand).ty
     }
 
-    /// Returns the location from which an operand is read.
+    /// Returns whether an operand is in registers or in shared memory.
     #[must_use]
     pub fn source(&self, operand: MmaOperand) -> Source {
         self.registers_of(operand).source

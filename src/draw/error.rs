@@ -9,7 +9,7 @@ use crate::tensor::TensorError;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DrawError {
-    /// More cells than a table may have, or more values of all threads.
+    /// A table with too many cells, or a layout with too many values over all threads.
     #[error("{what}: expected at most {most} cells, found {rows}×{cols}")]
     TooLarge {
         /// The subject of the picture.

@@ -36,7 +36,7 @@ impl Picture {
     ///
     /// # Errors
     /// Returns [`DrawError::Rank`] if the layout is not of rank 2, [`DrawError::Outside`] if a value is outside the tile,
-    /// [`DrawError::TooLarge`] for more than 65,536 elements, or more than 65,536 values of all threads.
+    /// [`DrawError::TooLarge`] for more than 65,536 elements, or more than 65,536 values over all threads.
     pub fn of_thread_values(
         layout: &Layout,
         size: (u32, u32),

@@ -114,8 +114,7 @@ impl<'a> Args<'a> {
         self.read(buffer).as_map(encode)
     }
 
-    /// Adds a tensor map of a buffer that the kernel writes, or reads and writes. In other respects, the method is like
-    /// [`read_map`](Self::read_map).
+    /// Adds a tensor map as [`read_map`](Self::read_map) does, but of a buffer that the kernel writes, or reads and writes.
     ///
     /// # Errors
     /// Returns the error of `encode`.

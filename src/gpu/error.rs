@@ -98,7 +98,8 @@ pub enum LoadError {
         /// The compiler's log, verbatim.
         log: String,
     },
-    /// The compiler accepted the module, but serialized `wgmma` instructions or ignored `setmaxnreg`: the kernel would be correct, but slow.
+    /// The compiler accepted the module, but serialized `wgmma` instructions, inserted waits for them, or ignored `setmaxnreg`: the kernel
+    /// would be correct, but slow.
     /// [`LoadOptions::allow_advisories`](super::LoadOptions::allow_advisories) loads such modules.
     #[error(
         "{}: expected `wgmma` and `setmaxnreg` to be compiled as written, found{}",

@@ -83,7 +83,7 @@ impl JitMessage {
     }
 
     /// Returns whether the message is an advisory note `(C75nn)`: the compiler serialized `wgmma` instructions, inserted waits for them, or
-    /// ignored `setmaxnreg`. The kernel is correct, but several times slower.
+    /// ignored `setmaxnreg`. The kernel is correct, but slow.
     pub fn is_hopper_advisory(&self) -> bool {
         self.advisory().is_some_and(|code| code.len() == 5 && code.starts_with("C75"))
     }
@@ -170,7 +170,8 @@ impl JitInfo {
         self.messages.iter().filter(|m| m.severity >= Severity::Warning || m.advisory().is_some())
     }
 
-    /// Returns the advisory notes about `wgmma` and `setmaxnreg` ([`JitMessage::is_hopper_advisory`]), for which loading fails.
+    /// Returns the advisory notes about `wgmma` and `setmaxnreg` ([`JitMessage::is_hopper_advisory`]), for which loading fails unless
+    /// [`LoadOptions::allow_advisories`](super::LoadOptions::allow_advisories) is set.
     pub fn hopper_advisories(&self) -> impl Iterator<Item = &JitMessage> {
         self.messages.iter().filter(|message| message.is_hopper_advisory())
     }

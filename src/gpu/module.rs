@@ -26,7 +26,7 @@ pub struct LoadOptions {
     /// The optimization level, 0 to 4; the driver's default is 4.
     #[doc(alias = "CU_JIT_OPTIMIZATION_LEVEL")]
     pub optimization: Option<u32>,
-    /// Whether modules are loaded although the compiler serialized `wgmma` instructions or ignored `setmaxnreg`
+    /// Whether modules are loaded although the compiler serialized `wgmma` instructions, inserted waits for them, or ignored `setmaxnreg`
     /// ([`LoadError::Advisories`]), as it does without optimization.
     pub allow_advisories: bool,
 }
@@ -64,7 +64,8 @@ impl Module {
     ///
     /// # Errors
     /// Returns [`LoadError::Rejected`] with the compiler's messages, each with its line number in the text; [`LoadError::Advisories`] if the
-    /// compiler serialized `wgmma` instructions or ignored `setmaxnreg`, unless the code comes from the driver's cache, which keeps no log;
+    /// compiler serialized `wgmma` instructions, inserted waits for them, or ignored `setmaxnreg`, unless the code comes from the driver's
+    /// cache, which keeps no log;
     /// and [`LoadError::Nul`] if the text contains a NUL byte.
     #[doc(alias = "cuModuleLoadDataEx")]
     pub fn load(gpu: &Gpu, ptx: &str) -> Result<Self, LoadError> {

@@ -184,7 +184,7 @@ impl fmt::Debug for Driver {
 
 /// Loads and initializes the NVIDIA driver once per process; after a failure, the next call tries again.
 ///
-/// The file names that cudarc uses are tried in its order, so that cudarc and this module open the same file.
+/// The file names that cudarc uses are tried in cudarc's order, so that cudarc and this module open the same file.
 ///
 /// # Errors
 /// Returns [`Unavailable`] if no usable driver or device is found. This function never panics.

@@ -131,7 +131,7 @@ pub struct TiledTensor {
 /// dimensions are the channels, one to three spatial dimensions, and the images.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Im2colTensor {
-    /// The tensor. Its `box_dims` are the number of channels of a pixel, followed by ones.
+    /// The tensor. Its `box_dims` are the number of channels that one copy moves per pixel, followed by ones.
     pub tensor: TiledTensor,
     /// For each spatial dimension, the first pixel of the bounding box, as an offset from the first pixel of the image.
     pub lower_corner: Vec<i32>,
@@ -435,8 +435,8 @@ impl TensorMap {
         &self.0
     }
 
-    /// Returns the argument of typed launches that passes this map for a tensor map parameter. Unlike that of
-    /// [`TensorBox::of`](crate::run::TensorBox::of), the tensor is not checked.
+    /// Returns the argument of typed launches that passes this map for a tensor map parameter. For the argument
+    /// that [`TensorBox::of`](crate::run::TensorBox::of) returns, the launch checks the tensor; for this one, it does not.
     ///
     /// # Safety
     ///

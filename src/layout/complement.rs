@@ -5,19 +5,19 @@ use super::error::LayoutError;
 use super::tuple::IntTuple;
 
 impl Layout {
-    /// Returns the layout that repeats this one over `0..cotarget`, where `cotarget` is a size, or a shape of that size. Its values are the
-    /// offsets at which the copies start, in increasing order.
+    /// Returns the layout whose values are the offsets at which copies of this layout must start to cover `0..cotarget`, in increasing
+    /// order. If `cotarget` is a shape, its size is the end of the range.
     ///
     /// Broadcast modes are ignored, and negative strides are treated as positive.
     ///
     /// Postconditions, with `n = size(filter(self))`: the values increase; the sums of a value of `self` and a value of the result are all
-    /// distinct; `n · size(result) ≥ cotarget`. If each stride is a multiple of the span of the smaller ones, the sums are `0, 1, 2 …`
-    /// without gaps.
+    /// distinct; `n · size(result) ≥ cotarget`. If each stride is a multiple of the span of the modes with smaller strides, the sums are
+    /// `0, 1, 2 …` without gaps.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Complement`] if a stride is smaller than the span of the smaller strides, so that copies would overlap;
-    /// [`LayoutError::Uncovered`] if a stride is not a multiple of that span and too few copies fit; [`LayoutError::Extent`] for a cotarget
-    /// below 1.
+    /// Returns [`LayoutError::Complement`] if a stride is smaller than the span of the modes with smaller strides, so that copies would
+    /// overlap; [`LayoutError::Uncovered`] if a stride is not a multiple of that span and too few copies fit; [`LayoutError::Extent`] for a
+    /// cotarget below 1.
     ///
     /// ```
     /// use warpwright::layout::Layout;

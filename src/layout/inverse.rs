@@ -119,8 +119,8 @@ impl Layout {
         self.max_common_layout(other).size()
     }
 
-    /// Returns the length of the longest aligned vector: the largest `n` such that the modes contiguous from offset 0 fill whole multiples
-    /// of `n`, and all other strides are multiples of `n`.
+    /// Returns the length of the longest aligned vector: the largest `n` that divides the length of the contiguous run that starts at
+    /// offset 0 and all other strides.
     ///
     /// Postcondition: the offsets of the layout consist of whole groups `n · q .. n · (q + 1)`. Memory aligned to `n` elements can therefore
     /// be moved `n` elements at a time.

@@ -14,8 +14,8 @@ impl Layout {
     /// its order. Copies first fill gaps between the modes of `self`, then the offsets after it.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Complement`] if a stride is smaller than the span of the smaller strides, so that copies would overlap;
-    /// [`LayoutError::Backwards`] for negative strides in the tiler; otherwise the errors of [`compose`](Self::compose).
+    /// Returns [`LayoutError::Complement`] if a stride is smaller than the span of the modes with smaller strides, so that copies would
+    /// overlap; [`LayoutError::Backwards`] for negative strides in the tiler; otherwise the errors of [`compose`](Self::compose).
     ///
     /// ```
     /// use warpwright::layout::Layout;

@@ -55,7 +55,8 @@ impl Slicer {
 }
 
 impl<D: Codomain> Layout<D> {
-    /// Returns the modes that `at` keeps, without their offset; if `at` keeps none, a layout without modes.
+    /// Returns the modes that `at` keeps, without the offset of the coordinates that `at` fixes; if `at` keeps no mode, a layout without
+    /// modes.
     ///
     /// # Errors
     /// Returns [`LayoutError::Coordinate`] if `at` does not nest within the shape.

@@ -58,7 +58,7 @@ impl Swizzle {
         self.base
     }
 
-    /// Returns the distance from the modified bits up to their source bits.
+    /// Returns the distance from the modified bits up to their source bits; negative if the source bits are lower.
     #[must_use]
     pub const fn shift(self) -> i32 {
         self.shift
@@ -126,8 +126,8 @@ pub struct SplitOffset {
 }
 
 impl Swizzle {
-    /// Returns how to compute `swizzle(x + offset)` from `swizzle(x)`, for all `x ≥ 0` whose set bits are among `bits`. The register that
-    /// contains `x` is swizzled once; each further element costs at most one XOR.
+    /// Returns the constants that give `swizzle(x + offset)` from `swizzle(x)`, for all `x ≥ 0` whose set bits are among `bits`. The
+    /// register that contains `x` is swizzled once; each further element costs at most one XOR.
     ///
     /// Postcondition: `apply(x + offset) = (apply(x) ^ xor) + add`.
     ///

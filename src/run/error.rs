@@ -54,7 +54,7 @@ pub enum RunError {
         /// The address.
         found: u64,
     },
-    /// A buffer is shorter than the extents of the kernel's views (`k.slice`, `k.global`, `k.tensor`).
+    /// A buffer is shorter than the kernel's views (`k.slice`, `k.global`, `k.tensor`) require.
     #[error(
         "kernel `{kernel}`: parameter `{parameter}`: expected a buffer of at least {expected} elements, found {found}"
     )]

@@ -63,19 +63,19 @@ pub struct TensorBox {
     pub swizzle: SwizzleMode,
     /// Whether floating-point elements that are out of bounds are NaN instead of zero.
     pub nan_fill: bool,
-    /// In im2col mode, the pixels that one copy moves. The first number of `box_dims` is then that of the channels of a pixel, and the others
-    /// are 1.
+    /// In im2col mode, the pixels that one copy moves. The first entry of `box_dims` is then the number of channels that one copy moves per
+    /// pixel, and the others are 1.
     pub column: Option<PixelColumn>,
 }
 
 /// The pixels that one copy in im2col mode moves (PTX ISA, "Im2col mode"). From the innermost, the dimensions of the tensor are the channels,
-/// one to three spatial dimensions, and the images. The copy moves `pixels` pixels of the bounding boxes of the images, in order, from the
-/// pixel at its coordinates on.
+/// one to three spatial dimensions, and the images. Starting at the pixel at its coordinates, the copy moves `pixels` consecutive pixels of
+/// the bounding boxes of the images.
 #[doc(alias = "im2col")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PixelColumn {
-    /// For each spatial dimension, the first pixel of the bounding box, as an offset from the first pixel of the image: minus the padding
-    /// of a convolution.
+    /// For each spatial dimension, the first pixel of the bounding box, as an offset from the first pixel of the image: for a
+    /// convolution, the negated padding.
     pub lower_corner: Vec<i32>,
     /// For each spatial dimension, the last pixel of the bounding box, as an offset from the last pixel of the image.
     pub upper_corner: Vec<i32>,
@@ -103,7 +103,8 @@ impl TensorBox {
         }
     }
 
-    /// Returns a contiguous tensor of images and the `channels` channels of the pixels that one copy in im2col mode moves, without a swizzle.
+    /// Returns a contiguous tensor of images for copies in im2col mode, each of which moves `channels` channels of the pixels that `column`
+    /// describes, without a swizzle.
     ///
     /// ```
     /// use warpwright::run::{PixelColumn, TensorBox};

@@ -21,7 +21,7 @@ impl MmaOperand {
     pub const ALL: [Self; 4] = [Self::A, Self::B, Self::C, Self::D];
 }
 
-/// The location from which an operand is read.
+/// The location of an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Source {
     /// Registers of the threads.

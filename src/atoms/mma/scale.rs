@@ -58,7 +58,7 @@ impl BlockScale {
     }
 
     /// Returns the layout (thread, k) → `m + k · M`: the rows of A whose scales a lane provides. With lane = 4g + t, lanes with t = 2 or 3,
-    /// which thread 1 selects, repeat the scales of lanes with t = 0 or 1.
+    /// which are selected if `thread` is 1, repeat the scales of lanes with t = 0 or 1.
     #[doc(alias = "SFALayout")]
     #[must_use]
     pub fn layout_a(&self) -> Layout {

@@ -54,8 +54,8 @@ impl Sparsity {
         self.metadata_bits
     }
 
-    /// Returns the metadata of a stored unit: its position in the chunk, in units. For tf32, `0b0100` is the first position and
-    /// `0b1110` the second.
+    /// Returns the metadata of the stored unit at position `place` of its chunk, counted in units: `place` itself, except for tf32, where
+    /// `0b0100` is the first position and `0b1110` the second.
     #[must_use]
     pub const fn code(&self, place: u32) -> u32 {
         match (self.bits_per_unit, place) {

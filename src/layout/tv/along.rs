@@ -8,8 +8,8 @@ use crate::layout::{
 
 /// The digits of the thread index and of the value index that move along one axis of a tile.
 ///
-/// From any value of any thread, changing these digits in every way reaches all elements on the same line along the axis that
-/// have an owner. A reduction along the axis therefore first combines the [`values`](Self::values) of each thread, and then exchanges the
+/// From any value of any thread, the combinations of these digits reach all elements on the same line along the axis that have an
+/// owner. A reduction along the axis therefore first combines the [`values`](Self::values) of each thread, and then exchanges the
 /// results between threads whose indices differ in the [`thread_bits`](Self::thread_bits).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Along {

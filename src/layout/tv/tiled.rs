@@ -5,7 +5,8 @@ use crate::layout::construct::Layout;
 
 impl TvLayout {
     /// Returns the layout of `height`×`width` copies of a matrix tile, as in the register tile `rt<height, width>`: element
-    /// `(i · rows + r, j · cols + c)` is element `(r, c)` of copy `(i, j)`, and registers run over `(i, j, register)` with `i` slowest.
+    /// `(i · rows + r, j · cols + c)` is element `(r, c)` of copy `(i, j)`, and registers are numbered by `(i, j, register)`, with
+    /// `i` varying slowest.
     ///
     /// # Errors
     /// Returns [`TvError::Matrix`] if the tile is not of rank 2, [`TvError::TooLarge`] as in [`new`](Self::new), or [`TvError::Layout`] if
