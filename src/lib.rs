@@ -54,8 +54,8 @@
 //!
 //! # Limitations
 //!
-//! The crate does not optimize, allocate registers or schedule instructions: ptxas does. It does not compile Rust code to PTX. Races and
-//! uninitialized reads are detected in the simulator, not on a GPU.
+//! The crate folds constants and reuses results; other optimizations, register allocation and instruction scheduling are left to ptxas. The
+//! crate does not compile Rust code to PTX. Races and uninitialized reads are detected only in the simulator.
 //!
 //! # Features
 //!

@@ -12,8 +12,8 @@ use super::{
 
 /// A pointer to an element of a view, with the condition under which the element is in bounds.
 ///
-/// If the condition does not hold, loads return 0 and nothing is read or written; the instruction is predicated, so there is no
-/// branch. If the condition is known to hold, there is no predicate. Accesses through the pointer are therefore safe.
+/// Accesses through the pointer are safe: if the condition does not hold, nothing is read or written, and loads return 0. The instruction
+/// has a predicate instead of a branch; the predicate is omitted if the condition is known to hold.
 ///
 /// For example, [`Slice::at`](super::Slice::at) and [`Ptr::when`] return such pointers.
 pub struct CheckedPtr<'k, T, S: Space, A = ReadWrite> {

@@ -75,8 +75,8 @@ impl Dim {
         Self::Max(self.into(), other.into_dim().into())
     }
 
-    /// Returns the value of the expression, or `None` if it cannot be computed or if it or an intermediate value overflows; `parameter(i)`
-    /// is the value of the integer parameter with index `i`. For the number of multiprocessors, the upper bound `u32::MAX` is used.
+    /// Returns the value of the expression, or `None` if a part of the expression cannot be computed or overflows; `parameter(i)` is the
+    /// value of the integer parameter with index `i`. The number of multiprocessors is replaced by its upper bound, `u32::MAX`.
     pub fn evaluate(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         self.evaluate_on(u32::MAX, parameter)
     }
@@ -214,7 +214,7 @@ impl<T: Scalar> Val<'_, T> {
     }
 }
 
-/// Up to three numbers of blocks, in x, y and z: an array of one type, or a tuple of different types.
+/// A grid rule: the numbers of blocks in up to three dimensions, as an array or, if their types differ, a tuple.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a grid rule",
     note = "expected up to three numbers of blocks: an array of one type, `[m.tiles(64), n.tiles(64)]`, or a tuple, `(rows, cols.tiles(64))`"

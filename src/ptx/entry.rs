@@ -55,7 +55,8 @@ pub struct Entry {
     pub max_registers: Option<u32>,
     /// The declared number of blocks per cluster in x, y and z.
     pub cluster: Option<[u32; 3]>,
-    /// Whether a launch may start before the preceding kernel in the stream has ended; the kernel itself waits for that kernel.
+    /// Whether a launch may start before the preceding kernel in the stream has ended; the kernel then contains the instruction that waits
+    /// for the preceding one.
     pub programmatic: bool,
     /// The declared grid rule: the number of blocks per launch in x, y and z.
     pub grid: Option<[Dim; 3]>,
@@ -177,7 +178,7 @@ impl Entry {
         self.params.iter().map(|p| p.name.clone()).collect()
     }
 
-    /// Returns the known divisor of a parameter's value, derived from all assumptions that launches check; 1 if there are no assumptions.
+    /// Returns the known divisor of a parameter's value, derived from all assumptions about it that launches check; 1 if there are none.
     pub fn promised_divisor(&self, parameter: usize) -> u64 {
         let promises = self.promises.iter().filter(|p| p.parameter == parameter);
         promises.fold(1, |divisor, p| lcm(divisor, p.divisor.into()))

@@ -94,7 +94,7 @@ pub enum BuildErrorKind {
         /// The name of the register.
         register: String,
     },
-    /// An access requires a larger alignment than the one that the address is known to have.
+    /// An access requires a larger alignment than the address is known to have.
     #[error(
         "access of {bytes} bytes: expected an address known to be a multiple of {bytes}, found one known to be a multiple of {known}"
     )]
@@ -152,7 +152,8 @@ pub enum BuildErrorKind {
         /// The target.
         target: Target,
     },
-    /// A block or cluster shape, or a size of local memory, that no device supports.
+    /// A number of threads per block, of blocks per cluster, or of bytes of local memory that is zero or exceeds the maximum; or a shape of
+    /// more than three dimensions.
     #[error("{what}: expected 1 to {most}, found {found}")]
     BadShape {
         /// The kind of shape or size.
@@ -172,14 +173,15 @@ pub enum BuildErrorKind {
         /// The new shape.
         found: String,
     },
-    /// The state that a loop body returns differs in shape from the initial state, or the states of two branches differ.
+    /// The state that a loop body returns has a different number of registers than the initial state, or the states of two branches have
+    /// different numbers of registers.
     #[error(
         "expected {want} registers of state, as before the loop or in the first branch, found {found}: a `Vec` or an `Option` must keep its length"
     )]
     StateShape {
-        /// The number of registers of the initial state.
+        /// The number of registers of the initial state, or of the first branch's state.
         want: usize,
-        /// The number of registers of the returned state.
+        /// The number of registers of the state that the loop body or the second branch returns.
         found: usize,
     },
     /// A collective operation under a condition that may exclude some of its threads.
@@ -197,16 +199,17 @@ pub enum BuildErrorKind {
         condition: ConditionKind,
         /// The condition's source line.
         condition_at: &'static Location<'static>,
-        /// The line that writes a divergent value to a loop-carried register on which the condition depends.
+        /// The line that writes a divergent value to a loop-carried register on which the condition depends; `None` if there is no such
+        /// line.
         varies_at: Option<&'static Location<'static>>,
     },
-    /// A name that is invalid in PTX.
+    /// A name that is not an identifier in both PTX and C.
     #[error("expected a PTX identifier, found `{name}`")]
     BadName {
         /// The name.
         name: String,
     },
-    /// Two declarations of one module have the same name.
+    /// Two declarations in one module have the same name.
     #[error("expected names that differ within a module, found `{name}` twice")]
     DuplicateName {
         /// The name.
@@ -220,7 +223,7 @@ pub enum BuildErrorKind {
         /// The problem.
         problem: String,
     },
-    /// A value that must be a kernel parameter or a constant is computed.
+    /// A computed register is used where an expression of constants and integer kernel parameters is required.
     #[error(
         "{what}: expected an expression of constants and integer kernel parameters, found a computed register"
     )]
@@ -238,7 +241,7 @@ pub enum BuildErrorKind {
         /// The required divisor.
         of: u64,
     },
-    /// A print format that does not match its values.
+    /// A print format whose number of placeholders differs from the number of values.
     #[error("print format {format:?}: expected {want} values, found {found}")]
     BadPrint {
         /// The format.

@@ -3,7 +3,7 @@
 use super::dim::Dim;
 
 /// The elements of a buffer that a view may access. The offset of an element is the sum of one offset per mode. A launch checks that the
-/// buffer contains all of these elements.
+/// buffer contains all these elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// The index of the buffer's parameter.
@@ -12,7 +12,7 @@ pub struct Extent {
     pub element_bytes: u32,
     /// The modes of the view. A view without modes has one element.
     pub modes: Vec<ExtentMode>,
-    /// The maximum number of coordinates per mode for which the kernel's own computations are correct.
+    /// The maximum number of coordinates of a mode for which the kernel's index computations are correct.
     pub most: u64,
 }
 
@@ -41,7 +41,8 @@ impl Extent {
         if empty { Some(0) } else { last?.checked_add(1) }
     }
 
-    /// Returns the number of coordinates of the first mode that exceeds the kernel's maximum; `None` if no mode does.
+    /// Returns the number of coordinates of the first mode with more than [`most`](Self::most) coordinates; `None` if there is no such
+    /// mode.
     pub fn exceeds(&self, parameter: &impl Fn(usize) -> u64) -> Option<u64> {
         self.modes.iter().filter_map(|mode| mode.size.evaluate(parameter)).find(|&size| size > self.most)
     }

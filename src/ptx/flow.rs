@@ -34,7 +34,8 @@ pub struct Loop<'k> {
 }
 
 impl<'k> Builder<'k> {
-    /// Emits `then`, which is executed if `condition` holds.
+    /// Emits a branch that executes `then` if `condition` holds. For a constant condition, `then` is emitted without a branch if the
+    /// constant is true, and not at all otherwise.
     ///
     /// Values defined in `then` cannot be used afterward; for results, use [`if_else_with`](Self::if_else_with) or a [`Var`](super::Var).
     #[track_caller]
@@ -51,7 +52,8 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Emits `then`, which is executed if `condition` holds, and `otherwise`, which is executed if it does not.
+    /// Emits branches that execute `then` if `condition` holds, and `otherwise` if it does not. For a constant condition, only one of the
+    /// two is emitted, without a branch.
     #[track_caller]
     pub fn if_else(self, condition: impl Into<Val<'k, bool>>, then: impl FnOnce(), otherwise: impl FnOnce()) {
         match condition.into().0 {
@@ -69,7 +71,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Emits `then` and `otherwise` as [`if_else`](Self::if_else) does, and returns the value of the branch that is executed.
+    /// Emits `then` and `otherwise` as [`if_else`](Self::if_else) does, and returns the value that the executed branch returns.
     ///
     /// Both closures must return the same type, a [`State`].
     ///

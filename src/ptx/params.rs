@@ -56,7 +56,7 @@ impl ParamKind {
         matches!(self, Self::In | Self::Out | Self::InOut)
     }
 
-    /// Returns whether the kernel writes the buffer of the parameter.
+    /// Returns whether the kernel may write the buffer of the parameter.
     pub const fn is_written(self) -> bool {
         matches!(self, Self::Out | Self::InOut | Self::TensorMap { written: true })
     }

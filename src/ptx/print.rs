@@ -26,10 +26,10 @@ const VPRINTF: &str = ".extern .func (.param .b32 status) vprintf (.param .b64 f
 impl<'k> Builder<'k> {
     /// Prints from every thread that executes the call: `k.print("i = {}, x = {}\n", (i, x))`.
     ///
-    /// Placeholders are `{}`, or `{:…}` with `+`, `0`, a width, `.precision`, and `x`, `X`, `e` or `E`, as in Rust; braces are
-    /// written `{{` and `}}`. Values are integers, floating-point numbers (including 16-bit ones), bits such as
-    /// [`B32`](super::B32) and pointers, which are printed in hexadecimal, and predicates, which are printed as 0 or 1.
-    /// Floating-point numbers without a precision are printed with six significant digits (`%g`).
+    /// Placeholders are `{}`, or `{:…}` with `+`, `0`, a width, `.precision`, and `x`, `X`, `e` or `E`, as in Rust; braces are written `{{`
+    /// and `}}`. Values are integers, floating-point numbers (including 16-bit ones), bits, pointers and predicates. Bits, such as
+    /// [`B32`](super::B32), and pointers are printed in hexadecimal; predicates are printed as 0 or 1. Floating-point numbers without a
+    /// precision are printed with six significant digits (`%g`).
     ///
     /// The text appears when the host synchronizes with the device, or immediately in the simulator. No newline is added.
     ///

@@ -58,7 +58,7 @@ impl RawOperand {
 
 /// An operand that can be bound to a placeholder of a raw line.
 ///
-/// Values and host constants become a register or an immediate. A [`Var`] becomes its register, which the line may write. A [`Ptr`] becomes
+/// A value or host constant becomes a register or an immediate. A [`Var`] becomes its register, which the line may write. A [`Ptr`] becomes
 /// an address in square brackets, and an array of values becomes a vector in braces.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an operand of a raw line",
@@ -186,8 +186,8 @@ impl<'k> Builder<'k> {
     ///
     /// # Safety
     ///
-    /// In every launch, the line must access only memory within live allocations, and must not write memory of `In` parameters or registers
-    /// other than those bound with [`Raw::out`] and [`Raw::out_vector`] and those of bound [`Var`]s.
+    /// In every launch, the text must access only memory within live allocations and must not write memory of `In` parameters. The only
+    /// kernel registers that it may write are those bound with [`Raw::out`] and [`Raw::out_vector`] and those of bound [`Var`]s.
     #[track_caller]
     #[allow(unsafe_code, reason = "declares an obligation; nothing unsafe is done here")]
     pub unsafe fn raw(self, template: &str) -> Raw<'k> {

@@ -56,7 +56,7 @@ pub trait Scope<'k>: Copy + Debug + sealed::Sealed {
     /// Returns the builder of the kernel to which the scope belongs.
     fn kernel(self) -> Builder<'k>;
 
-    /// Returns the uniformity that a condition must have to be the same in all threads of the scope.
+    /// Returns the lowest uniformity with which a condition is the same in all threads of the scope.
     fn uniformity(self) -> Uniformity;
 
     /// Returns the number of threads in the scope.

@@ -66,7 +66,8 @@ impl Arena {
 impl<'k> Builder<'k> {
     /// Allocates an uninitialized array of `count` elements in the block's shared memory.
     ///
-    /// All arrays of a kernel together must not exceed the limit of the target ([`Target::max_shared_bytes`](super::Target)).
+    /// The total size of a kernel's arrays must not exceed the target's limit
+    /// ([`Target::max_shared_bytes`](super::Target::max_shared_bytes)).
     #[doc(alias = ".shared")]
     #[track_caller]
     pub fn shared<T: Element>(self, count: u32) -> Ptr<'k, T, Shared, ReadWrite> {
@@ -74,7 +75,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Allocates an array as [`shared`](Self::shared) does, but aligned to `align` bytes, a power of two up to 1024, or to the size of an
-    /// element if that is larger.
+    /// element if that size is larger.
     #[track_caller]
     pub fn shared_aligned<T: Element>(self, count: u32, align: u32) -> Ptr<'k, T, Shared, ReadWrite> {
         if !align.is_power_of_two() || align > 1024 {

@@ -15,10 +15,10 @@ use super::{
     val::{Untyped, Val},
 };
 
-/// A value that an emitted loop takes and returns, or that both branches of an `if` return: [`Val`]s, tiles, pending operations, and
-/// tuples, arrays, `Vec`s and `Option`s of these.
+/// A value that an emitted loop takes and returns, or that both branches of an emitted `if` return: [`Val`]s, tiles, pending operations,
+/// and tuples, arrays, `Vec`s and `Option`s of these.
 ///
-/// The type of the value is the same in every iteration. A pending copy can be part of the value, so that the next iteration waits for it.
+/// The type of the value is the same in every iteration. The value can include a pending copy, for which the next iteration then waits.
 pub trait State<'k>: Sized {
     /// Passes every register of the value to `visitor`, always in the same order.
     fn visit(&mut self, visitor: &mut Visitor<'_, 'k>);

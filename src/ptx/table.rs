@@ -23,7 +23,7 @@ pub struct Form {
     /// | notation       | operand                                                                            |
     /// | ---            | ---                                                                                |
     /// | `a:u32`        | a register of that type, or an immediate if the type has them; the name may be omitted |
-    /// | `a:t`          | of the mnemonic's last type; `t1`: of its first type; `w`: twice as wide as the last |
+    /// | `a:t`          | an operand of the mnemonic's last type; `t1`: of its first type; `w`: of a type twice as wide as the last |
     /// | `!c:pred`      | a predicate that may be negated, `!%p1`                                            |
     /// | `{4}d:b32`     | four registers in braces; `{v}`: the number in the mnemonic, `.v2`, or one         |
     /// | `d:b32\|pred`  | two results, the second one a predicate, `%r1\|%p1`                               |
@@ -41,7 +41,7 @@ pub struct Form {
     pub operands: &'static str,
     /// The lowest `.version` that supports the form.
     pub version: Version,
-    /// The target features required beyond sm_75.
+    /// The target features that the form requires; empty if every supported target has the form.
     pub needs: Features,
     /// The section of the PTX ISA that describes the instruction.
     pub reference: &'static str,

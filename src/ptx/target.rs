@@ -28,24 +28,24 @@ impl fmt::Display for Version {
 }
 
 bitflags! {
-    /// Target features that instructions require. sm_75, the oldest supported target, has only `TURING`.
+    /// Target features that instructions require. The oldest supported target, sm_75, has only `TURING`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Features: u32 {
-        /// `cp.async`, bf16 and tf32 `mma`, f64 `mma`, `redux`, f16/bf16 `fma` with `relu`: sm_80.
+        /// `cp.async`, bf16 and tf32 `mma`, f64 `mma`, `redux`, f16/bf16 `fma` with `relu`: sm_80 and later.
         const AMPERE        = 1 << 0;
-        /// `.e4m3`/`.e5m2` conversions and fp8 `mma`: sm_89.
+        /// `.e4m3`/`.e5m2` conversions and fp8 `mma`: sm_89 and later.
         const FP8           = 1 << 1;
-        /// bf16 `add/sub/mul`, `stmatrix`, `mbarrier.try_wait`, clusters, `cp.async.bulk`, `elect`: sm_90.
+        /// bf16 `add/sub/mul`, `stmatrix`, `mbarrier.try_wait`, clusters, `cp.async.bulk`, `elect`: sm_90 and later.
         const HOPPER        = 1 << 2;
         /// `wgmma`: only sm_90a.
         const WGMMA         = 1 << 3;
-        /// `tcgen05` and stochastic rounding of data-center Blackwell: sm_100a and its family.
+        /// `tcgen05` and stochastic rounding, only on data-center Blackwell: sm_100a and its family.
         const TCGEN05       = 1 << 4;
         /// Block-scaled `mma`: sm_120a and its family.
         const MMA_BLOCK_SCALE = 1 << 5;
-        /// f32x2 arithmetic and 3-input `min/max`: sm_100.
+        /// f32x2 arithmetic and 3-input `min/max`: sm_100 and later.
         const BLACKWELL     = 1 << 6;
-        /// `ldmatrix`, and f16 `tanh` and `ex2`: sm_75.
+        /// `ldmatrix`, and f16 `tanh` and `ex2`: sm_75 and later.
         const TURING        = 1 << 7;
         /// `setmaxnreg`: sm_90a, sm_100a, sm_120a and their families.
         const SETMAXNREG    = 1 << 8;

@@ -14,8 +14,8 @@ use super::{
 /// A value of type `T` in kernel `'k`: a constant known to the host, or a register.
 ///
 /// Values are `Copy` and immutable. Arithmetic on two constants is evaluated on the host and emits nothing; any other operation emits an
-/// instruction into the kernel to which the register belongs, unless the result is already known. A register of one kernel cannot be used
-/// in another: `'k` is invariant and unique to each kernel.
+/// instruction into the kernel to which the register belongs, unless the result is already known or in a register. A register of one kernel
+/// cannot be used in another: `'k` is invariant and unique to each kernel.
 ///
 /// A value that must change across iterations of an emitted loop is a [`Var`](super::Var) or loop state.
 ///
@@ -47,8 +47,8 @@ impl Untyped {
 
 impl<T: Scalar> Sealed for Val<'_, T> {}
 
-/// The bound of Rust's comparison operators, which values do not satisfy. The error message of rustc contains the name of this trait, which
-/// lists the methods to call instead.
+/// The bound of Rust's comparison operators, which values do not satisfy. The trait's name, which rustc prints in its error message, lists
+/// the methods to call instead.
 #[doc(hidden)]
 pub trait CompareByMethodsEqNeLtLeGtGe: Sealed {}
 

@@ -39,7 +39,7 @@ impl VariableSpace for Const {
     const MAX_BYTES: u64 = MAX_CONSTANT_BYTES;
 }
 
-/// An array that a module declares once and its kernels access through [`Builder::variable`] (PTX ISA, "Variable Declarations").
+/// An array that a module declares once and that its kernels access through [`Builder::variable`] (PTX ISA, "Variable Declarations").
 ///
 /// Global variables retain their values between launches, as long as the module is loaded.
 ///
@@ -90,8 +90,8 @@ impl<T: Element, S: VariableSpace> Variable<T, S> {
         Self { name: name.to_string(), count: count as u64, initial, align: T::SIZE, kind: PhantomData }
     }
 
-    /// Returns the array with an alignment of `bytes` bytes, as vector accesses require. The alignment must be a power of two and at least
-    /// the size of an element.
+    /// Returns the array with an alignment of `bytes` bytes, for vector accesses. The alignment must be a power of two and at least the
+    /// size of an element.
     #[must_use]
     pub fn aligned(self, bytes: u32) -> Self {
         Self { align: bytes, ..self }

@@ -24,7 +24,7 @@ impl Mode {
     /// Rounds to nearest even.
     pub const RN: Self = Self { rounding: Rounding::Rn, ftz: false, sat: false };
 
-    /// Returns this mode with subnormal inputs and results flushed to zero of the same sign: `.ftz` (f32, f16).
+    /// Returns this mode with subnormal inputs and results flushed to zeros of the same sign: `.ftz` (f32, f16).
     #[doc(alias = ".ftz")]
     #[must_use]
     pub const fn ftz(self) -> Self {

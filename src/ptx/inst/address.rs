@@ -12,13 +12,13 @@ use crate::ptx::{
 /// The destination of a prefetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Prefetch {
-    /// L1.
+    /// The L1 cache.
     L1,
-    /// L2.
+    /// The L2 cache.
     L2,
-    /// L2, with eviction priority `evict_last`. Only for global memory; requires sm_80 or later.
+    /// The L2 cache, with eviction priority `evict_last`. Only for global memory; requires sm_80 or later.
     L2EvictLast,
-    /// L2, with eviction priority `evict_normal`. Only for global memory; requires sm_80 or later.
+    /// The L2 cache, with eviction priority `evict_normal`. Only for global memory; requires sm_80 or later.
     L2EvictNormal,
 }
 
@@ -64,7 +64,7 @@ impl<T: Element, S: Prefetchable, A: Readable> Ptr<'_, T, S, A> {
     }
 }
 
-/// A state space to which generic addresses can refer.
+/// A state space whose addresses can be converted to and from generic addresses.
 pub trait GenericWindow: Space {
     /// Converts a 64-bit generic address to an address in the space.
     #[doc(hidden)]

@@ -95,7 +95,7 @@ impl Ordering {
     }
 }
 
-/// The atomic operations on one element that return its old value. [`CheckedPtr::atomic`] returns them.
+/// The atomic operations on one element, each of which returns the element's old value. [`CheckedPtr::atomic`] returns this type.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Atomic<'k, T: Element, S: Space> {
@@ -103,7 +103,7 @@ pub struct Atomic<'k, T: Element, S: Space> {
     ordering: Ordering,
 }
 
-/// The atomic operations on one element that do not return a result. [`CheckedPtr::reduction`] returns them.
+/// The reductions on one element, which are atomic operations without a result. [`CheckedPtr::reduction`] returns this type.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Reduction<'k, T: Element, S: Space> {

@@ -70,7 +70,7 @@ impl<'k, T: WideBits> Val<'k, T> {
         self.count("popc", u64::count_ones)
     }
 
-    /// Returns the number of zero bits above the highest one bit.
+    /// Returns the number of zero bits above the highest one bit; the width in bits if the value is 0.
     #[doc(alias = "clz")]
     #[track_caller]
     pub fn leading_zeros(self) -> Val<'k, u32> {
@@ -219,7 +219,7 @@ impl Extend for u32 {}
 impl Extend for i32 {}
 
 impl<'k, T: Extend> Val<'k, T> {
-    /// Sign-extends (`i32`) or zero-extends (`u32`) the low `bits` bits; `mode` determines how numbers of 32 or more are treated.
+    /// Sign-extends (`i32`) or zero-extends (`u32`) the low `bits` bits; `mode` determines how values of `bits` of 32 or more are treated.
     #[doc(alias = "szext")]
     #[track_caller]
     pub fn extend_from(self, bits: impl Into<Val<'k, u32>>, mode: ShiftMode) -> Self {
@@ -246,8 +246,8 @@ impl<'k> Val<'k, u32> {
         }
     }
 
-    /// Returns the position of the `offset`-th one bit at or above bit `base`; for a negative offset, of the `−offset`-th one bit at or
-    /// below it; for an offset of 0, `base` if bit `base` is one. Returns `u32::MAX` if there is no such bit.
+    /// Returns the position of the `offset`-th one bit at or above bit `base`; for a negative offset, that of the `−offset`-th one bit at
+    /// or below bit `base`; for an offset of 0, `base` if bit `base` is one. Returns `u32::MAX` if there is no such bit.
     #[doc(alias = "fns")]
     #[track_caller]
     pub fn find_nth_set(self, base: impl Into<Self>, offset: impl Into<Val<'k, i32>>) -> Self {

@@ -43,7 +43,7 @@ impl<'k> CachePolicy<'k> {
         self.0
     }
 
-    /// Returns the policy with the given bits, which come from [`bits`](Self::bits) or from another program.
+    /// Returns the policy with the given bits, as returned by [`bits`](Self::bits) or created by another program.
     pub fn from_bits(bits: impl Into<Val<'k, u64>>) -> Self {
         Self(bits.into())
     }

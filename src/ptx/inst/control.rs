@@ -26,7 +26,7 @@ impl<'k> Builder<'k> {
         self.emit(format_args!("brkpt"), &[]);
     }
 
-    /// Suspends the thread for approximately `nanoseconds`, at most 1,000,000.
+    /// Suspends the thread for approximately `nanoseconds` nanoseconds, at most 1,000,000.
     #[track_caller]
     pub fn nanosleep(self, nanoseconds: impl Into<Val<'k, u32>>) {
         self.emit(format_args!("nanosleep.u32"), &[nanoseconds.into().operand(self)]);

@@ -44,8 +44,8 @@ fn is_exact<T: Numeric, U: Numeric>() -> bool {
 
 impl<'k, T: Numeric> Val<'k, T> {
     /// Converts the number to another type as Rust's `as` does: conversions between integers wrap around; conversions from floating-point
-    /// numbers to integers round toward zero and saturate; other conversions round to nearest even. Unlike with `as`, NaN becomes 2^(n − 1)
-    /// in an integer type of n bits if either type has 64 bits; otherwise, it becomes 0.
+    /// numbers to integers round toward zero and saturate; other conversions round to nearest even. In an integer type of n bits, NaN
+    /// becomes 2^(n − 1) if either type has 64 bits, and 0 otherwise; with `as`, it always becomes 0.
     ///
     /// Conversions between integers of the same width emit no instruction. Conversions between bf16 and types other than f32 take one
     /// instruction on sm_90 and later; on earlier targets, they use f32 as an intermediate type, with the same result. Integers of 32 or 64

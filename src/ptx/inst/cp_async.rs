@@ -74,7 +74,7 @@ pub enum PrefetchSize {
     B256,
 }
 
-/// Hints of `cp.async` for the L2 cache. Requires sm_80 or later.
+/// Hints for the L2 cache in `cp.async`. Requires sm_80 or later.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CopyHints<'k> {
     /// The prefetch size; by default, the hardware decides.

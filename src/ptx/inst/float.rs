@@ -20,8 +20,9 @@ macro_rules! binary {
         impl<'k, T: $bound> Val<'k, T> {
             $(#[$doc])*
             ///
-            /// f32 supports every mode; f64, every rounding; f16, rounding to nearest even, flushing and clamping; bf16, only [`Mode::RN`],
-            /// on sm_90 and later. Division supports only f32 and f64, without clamping. The builder rejects instructions with other modes.
+            /// The supported modes depend on the type: all modes for f32; all roundings for f64; rounding to nearest even, with or without
+            /// flushing and clamping, for f16; only [`Mode::RN`] for bf16, on sm_90 and later. Division supports only f32 and f64, without
+            /// clamping. The builder rejects instructions with other modes.
             #[track_caller]
             pub fn $name(self, other: impl Into<Self>, mode: impl Into<Mode>) -> Self {
                 let (other, mode) = (other.into(), mode.into());

@@ -29,7 +29,8 @@ pub trait Root: Scalar {
     fn emit_rsqrt<'k>(k: Builder<'k>, x: Val<'k, Self>) -> Val<'k, Self>;
 }
 
-/// A type that supports elementary functions: f32, f16, bf16 and pairs.
+/// A type that supports elementary functions: f32, f16, bf16 and pairs. Where a function is computed in f32, the stated error is that of
+/// the f32 result; a 16-bit result is then rounded to nearest even.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no elementary functions",
     note = "f32, f16, bf16, f16x2 and bf16x2 have them; for f64, PTX has only square roots and reciprocals"
@@ -161,7 +162,8 @@ functions! { Root:
     #[doc(alias = "rcp.rn")]
     recip = |k, x| T::emit_recip(k, x);
 
-    /// Approximates 1 / √x, with a relative error of at most 2^−22.4, or 2^−52 for f64. Emits `rsqrt.approx`.
+    /// Approximates 1 / √x, with a relative error of at most 2^−22.4 for f32 and 2^−52 for f64. Emits `rsqrt.approx`. For 16-bit types, the
+    /// result is computed in f32 and rounded to nearest even.
     #[doc(alias = "rsqrt.approx")]
     rsqrt = |k, x| T::emit_rsqrt(k, x);
 }

@@ -51,7 +51,7 @@ impl<'k> Val<'k, i32> {
         ternary!(self, factor.into(), addend.into(), fold, "mad.hi.sat.s32")
     }
 
-    /// Returns the minimum of both operands, or 0 if it is negative. Requires sm_90 or later.
+    /// Returns the minimum of both operands, or 0 if the minimum is negative. Requires sm_90 or later.
     #[doc(alias = "min.relu")]
     #[track_caller]
     pub fn min_relu(self, other: impl Into<Self>) -> Self {

@@ -17,7 +17,7 @@ use crate::ptx::{
 /// A phase is complete when the expected number of arrivals has been reached and all expected bytes have been copied. Phases alternate
 /// between parity 0 and 1: a wait for parity `p` returns once the current phase has the other parity, so `wait(0)` waits for the first
 /// phase. [`Builder::mbarriers`] allocates barriers. `S` is [`SharedCluster`] for a barrier of another block, which
-/// [`in_block`](Self::in_block) returns; threads can arrive at such a barrier but not wait for it. Requires sm_80 or later; copies and
+/// [`in_block`](Self::in_block) returns; threads can arrive at such a barrier but not wait on it. Requires sm_80 or later; copies and
 /// clusters require sm_90 or later.
 ///
 /// By default, arrivals are `.release` and waits are `.acquire`, with block scope; [`relaxed`](Self::relaxed) and [`scope`](Self::scope)

@@ -95,7 +95,7 @@ impl Store {
 }
 
 impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
-    /// Loads the element, or returns 0 if it is out of bounds.
+    /// Loads the element, or returns 0 if the element is out of bounds.
     ///
     /// Memory of an `In` parameter is read through the read-only cache, `ld.global.nc`, except in a kernel with a [programmatic
     /// launch](crate::ptx::Builder::programmatic_launch).
@@ -108,7 +108,7 @@ impl<'k, T: Element, S: Space, A> CheckedPtr<'k, T, S, A> {
         self.load_with(Load::Default)
     }
 
-    /// Loads the element as [`load`](Self::load) does, but returns `otherwise` if it is out of bounds.
+    /// Loads the element as [`load`](Self::load) does, but returns `otherwise` if the element is out of bounds.
     #[track_caller]
     pub fn load_or(self, otherwise: T::Reg) -> Val<'k, T::Reg>
     where

@@ -33,7 +33,7 @@ impl MemoryScope {
 /// The order of an atomic operation with respect to the thread's other accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// Unordered.
+    /// Other accesses are not ordered.
     Relaxed,
     /// Later accesses are not reordered before the operation.
     Acquire,

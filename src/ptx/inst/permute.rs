@@ -7,7 +7,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// The byte selection of [`Val::permute_with`] (PTX ISA, "prmt"); the selector's low two bits are the position `n`.
+/// The rule by which [`Val::permute_with`] selects bytes (PTX ISA, "prmt"); `n` is the value of the selector's low two bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Permute {
     /// Bytes `n`, `n + 1`, `n + 2` and `n + 3`.
@@ -16,9 +16,9 @@ pub enum Permute {
     B4e,
     /// Byte `n`, four times.
     Rc8,
-    /// The four bytes of the source in order, but byte `n` in place of the bytes below it.
+    /// Bytes 0 to 3, but byte `n` in place of the bytes below it.
     Ecl,
-    /// The four bytes of the source in order, but byte `n` in place of the bytes above it.
+    /// Bytes 0 to 3, but byte `n` in place of the bytes above it.
     Ecr,
     /// 16-bit half `n` mod 2, twice.
     Rc16,

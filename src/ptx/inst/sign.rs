@@ -49,7 +49,7 @@ signed! {
 }
 
 impl<'k, T: Signed> Val<'k, T> {
-    /// Returns the absolute value; the smallest integer is unchanged. bf16 requires sm_80 or later.
+    /// Returns the absolute value; the smallest number of an integer type is unchanged. bf16 requires sm_80 or later.
     #[track_caller]
     pub fn abs(self) -> Self {
         match self.reg() {
@@ -71,7 +71,7 @@ impl<'k, T: Signed> Neg for Val<'k, T> {
     }
 }
 
-/// f32 or f64.
+/// A floating-point type of 32 or 64 bits: f32 or f64.
 pub trait Real: Numeric + Signed + PartialOrd {}
 
 impl Real for f32 {}
@@ -160,7 +160,7 @@ sign_bits! {
 }
 
 impl<'k, T: SignBits> Val<'k, T> {
-    /// Returns this number with the sign of `sign`. Emits `copysign` for f32 and f64, and bitwise operations for 16-bit numbers.
+    /// Returns this number with the sign of `sign`. Emits `copysign` for f32 and f64, and bitwise operations for 16-bit numbers and pairs.
     #[track_caller]
     pub fn copysign(self, sign: impl Into<Self>) -> Self {
         let sign = sign.into();

@@ -45,9 +45,9 @@ impl SwizzleMode {
 ///
 /// The operand consists of core matrices of 8 rows of 16 bytes, or, with a swizzle, 8 rows of the swizzle's width. For a K-major operand, a
 /// row contains consecutive elements along k, and `stride_bytes` is the distance between groups of 8 rows along M or N; without a swizzle,
-/// `leading_bytes` is the distance between core matrices along K. For an operand that is major in M or N, a row contains consecutive
-/// elements along m or n. Without a swizzle, `stride_bytes` is the distance between core matrices along M or N, and `leading_bytes` is the
-/// distance along K; with a swizzle, the two distances are exchanged.
+/// `leading_bytes` is the distance between core matrices along K. For an M-major or N-major operand, a row contains consecutive elements
+/// along m or n. Without a swizzle, `stride_bytes` is the distance between core matrices along M or N, and `leading_bytes` is the distance
+/// along K; with a swizzle, the two distances are exchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MatrixLayout {
     /// The leading dimension byte offset, a multiple of 16 that is less than 2¹⁸.
@@ -110,7 +110,7 @@ impl<'k> MatrixDescriptor<'k> {
         Self { low: units | low, high: high.into() }
     }
 
-    /// Returns the descriptor of the operand at an offset of `bytes` bytes, a multiple of 16, with the same layout.
+    /// Returns the descriptor of the operand that starts `bytes` bytes after this one, a multiple of 16, and has the same layout.
     #[must_use]
     #[track_caller]
     pub fn advance(self, bytes: u32) -> Self {

@@ -11,33 +11,33 @@ use crate::ptx::{
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum PrintValue<'k> {
-    /// 0 or 1.
+    /// Printed as 0 or 1.
     Bool(Val<'k, bool>),
-    /// Decimal.
+    /// Printed in decimal by default.
     U16(Val<'k, u16>),
-    /// Decimal.
+    /// Printed in decimal by default.
     I16(Val<'k, i16>),
-    /// Decimal.
+    /// Printed in decimal by default.
     U32(Val<'k, u32>),
-    /// Decimal.
+    /// Printed in decimal by default.
     I32(Val<'k, i32>),
-    /// Decimal.
+    /// Printed in decimal by default.
     U64(Val<'k, u64>),
-    /// Decimal.
+    /// Printed in decimal by default.
     I64(Val<'k, i64>),
-    /// Hexadecimal, 4 digits.
+    /// Printed as `0x` and 4 hexadecimal digits by default.
     B16(Val<'k, B16>),
-    /// Hexadecimal, 8 digits.
+    /// Printed as `0x` and 8 hexadecimal digits by default.
     B32(Val<'k, B32>),
-    /// Hexadecimal, 16 digits.
+    /// Printed as `0x` and 16 hexadecimal digits by default.
     B64(Val<'k, B64>),
-    /// Converted to f64.
+    /// Printed after conversion to f64.
     F16(Val<'k, f16>),
-    /// Converted to f64.
+    /// Printed after conversion to f64.
     Bf16(Val<'k, bf16>),
-    /// Converted to f64.
+    /// Printed after conversion to f64.
     F32(Val<'k, f32>),
-    /// Unchanged.
+    /// Printed without conversion.
     F64(Val<'k, f64>),
     /// A 32-bit address in hexadecimal.
     Address32(Val<'k, u32>),

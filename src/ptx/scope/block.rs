@@ -23,7 +23,7 @@ impl<'k> Block<'k> {
         }
     }
 
-    /// Returns the uniformity that a condition must have to be the same in all threads of the block.
+    /// Returns the lowest uniformity with which a condition is the same in all threads of the block.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::Block
     }

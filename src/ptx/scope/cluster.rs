@@ -20,7 +20,7 @@ impl<'k> Cluster<'k> {
         Self { k, blocks: blocks.unwrap_or(1) }
     }
 
-    /// Returns the uniformity that a condition must have to be the same in all threads of the cluster.
+    /// Returns the lowest uniformity with which a condition is the same in all threads of the cluster.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::Cluster
     }

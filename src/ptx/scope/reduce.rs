@@ -1,8 +1,8 @@
 //! Reductions and scans of values over a scope.
 //!
-//! In a warp, `redux.sync` reduces 32-bit integers if the target supports it; all other types use butterfly shuffles. In a
-//! larger scope, the results of the warps are exchanged through shared memory. All threads evaluate the same tree of operations on the same
-//! numbers, so their results are bit-identical.
+//! In a warp, `redux.sync` computes sums, minima and maxima of 32-bit integers if the target supports it; all other reductions use
+//! butterfly shuffles. In a larger scope, the results of the warps are exchanged through shared memory. All threads evaluate the same tree
+//! of operations on the same numbers, so their results are bit-identical.
 
 use std::panic::Location;
 

@@ -36,7 +36,7 @@ impl<'k, const N: usize> Warps<'k, N> {
         Self { k }
     }
 
-    /// Returns the uniformity that a condition must have to be the same in all threads of these warps.
+    /// Returns the lowest uniformity with which a condition is the same in all threads of these warps.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::Threads(Self::SIZE)
     }

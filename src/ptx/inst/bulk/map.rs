@@ -29,8 +29,8 @@ pub struct MapUse {
     pub im2col: bool,
 }
 
-/// A tensor map of a buffer parameter, which every launch creates and passes after the kernel's own parameters. It describes the boxes that
-/// the kernel moves between the buffer and shared memory.
+/// A tensor map that every launch creates for a buffer parameter and passes after the kernel's own parameters. The map describes the boxes
+/// that the kernel moves between the buffer and shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BufferMap {
     /// The index of the buffer's parameter.
