@@ -141,8 +141,8 @@ impl<'k> Builder<'k> {
     /// Allocates an uninitialized, write-only tensor in the block's shared memory. A copy to the tensor returns [`Pending`](super::Pending)
     /// data; waiting for these data returns a view that can be read.
     ///
-    /// The builder rejects a layout in which two coordinates share an address, a layout with negative strides or more than 2²⁰ elements,
-    /// and a swizzle that would split elements.
+    /// The builder rejects a layout in which two coordinates share an address, a layout with negative strides or with a size or cosize of
+    /// more than 2²⁰, and a swizzle that would split elements.
     #[doc(alias = "MoYeSharedArray")]
     #[track_caller]
     pub fn shared_tensor<T: TensorElement>(

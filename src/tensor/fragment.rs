@@ -195,8 +195,8 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         self.relaid(self.layout.compose(tiler))
     }
 
-    /// Reinterprets the registers as elements of another type. The builder rejects the call if the registers of the two types have
-    /// different widths, or if the view does not start at a whole element of the new type.
+    /// Reinterprets the registers as elements of another type. The builder rejects the call if [`Layout::recast`] returns an error, if the
+    /// registers of the two types have different widths, or if the view does not start at a whole element of the new type.
     #[must_use]
     #[track_caller]
     pub fn recast<U: TensorElement>(&self) -> Fragment<'k, U> {

@@ -102,7 +102,7 @@ fn values_first<'k, T: TensorElement>(part: &Fragment<'k, T>, shape: Shape) -> F
 /// | ---          | ---                                          |
 /// | (1, 1, 1, 1) | (v), (v), (v), (v): one instruction          |
 /// | (2, 1, 1, 2) | (m, n), (m), (n), (m, n), of one value each   |
-/// | (2, 2, 2, 2) | (m, n), (m, k), (n, k), (m, n), of one value  |
+/// | (2, 2, 2, 2) | (m, n), (m, k), (n, k), (m, n), of one value each |
 /// | (3, 2, 2, 3) | (v, m, n), (v, m), (v, n), (v, m, n)          |
 /// | (3, 3, 3, 3) | (v, m, n), (v, m, k), (v, n, k), (v, m, n)     |
 ///

@@ -49,9 +49,9 @@ impl Axis<'_> {
 
 /// Elements `T` in global or shared memory, with a layout.
 ///
-/// The structure of the layout is static; the extents and strides of a matrix may be in registers. If the view has axes, its start is
-/// represented by coordinates along them, which an access multiplies by the strides; otherwise, it is represented by the pointer. Static
-/// parts are folded into constant offsets. Clones are views of the same memory.
+/// The structure of the layout is static; the extents and strides of a matrix may be in registers. A view of a tensor created by
+/// [`Builder::tensor`](crate::ptx::Builder::tensor) starts at coordinates, which each access multiplies by the strides; other views start
+/// at a pointer. Static parts of the start are folded into constant offsets. Clones are views of the same memory.
 pub struct Tensor<'k, S: Space, T, A> {
     pub(super) pointer: Ptr<'k, T, S, A>,
     pub(super) layout: Rc<Layout<Step>>,
@@ -238,8 +238,9 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.with_layout(self.layout.transpose())
     }
 
-    /// Reinterprets the memory as elements of another type. The builder rejects the call if the tensor has edges, if the new elements would
-    /// extend past its end, or if its swizzled start might not be a whole element of the new type.
+    /// Reinterprets the memory as elements of another type. The builder rejects the call if [`Layout::recast`] returns an error, if the
+    /// tensor has edges, if the new elements would extend past the tensor's end, or if its swizzled start might not be a whole element of
+    /// the new type.
     #[must_use]
     #[track_caller]
     pub fn recast<U: TensorElement>(&self) -> Tensor<'k, S, U, A> {

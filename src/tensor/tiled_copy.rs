@@ -43,8 +43,8 @@ pub struct CopyThreadLayout<'a> {
 }
 
 impl TiledCopy {
-    /// Creates a copy in which each thread copies a block of elements that are arranged as `values`, and the blocks are arranged as
-    /// `threads`. Elements have `value_bits` bits.
+    /// Creates a copy in which each thread copies a block of elements with the arrangement `values`, and the blocks of all threads have the
+    /// arrangement `threads`. Elements have `value_bits` bits.
     ///
     /// # Errors
     /// Returns [`TensorError::Values`] or [`TensorError::Threads`] if the values or threads do not form whole instructions, or the errors
@@ -61,7 +61,7 @@ impl TiledCopy {
         Self::from_tv(atom, value_bits, tv, mn.shape().product_each())
     }
 
-    /// Creates a copy from a (thread, value) layout onto the column-major index in a tile of `shape`.
+    /// Creates a copy from a (thread, value) layout whose values are column-major indices in a tile of extents `shape`.
     ///
     /// # Errors
     /// Returns the errors of [`new`](Self::new).
@@ -159,7 +159,7 @@ impl TiledCopy {
         self.layout_tv.shape().modes()[0].size()
     }
 
-    /// Returns the tiled (thread, value) layout.
+    /// Returns the tiled (thread, value) layout, whose values are column-major indices in the tile.
     #[doc(alias = "TiledLayout_TV")]
     #[must_use]
     pub fn layout_tv(&self) -> &Layout {

@@ -1,4 +1,4 @@
-//! A matrix instruction tiled over warps and values.
+//! A matrix instruction tiled over threads and values.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub(super) const fn modes(operand: MmaOperand) -> [usize; 2] {
     }
 }
 
-/// An `mma` atom repeated over threads (`atom_layout`) and over the tile of a permutation (CuTe's `TiledMMA`).
+/// An MMA atom repeated over threads (`atom_layout`) and over the tile of a permutation (CuTe's `TiledMMA`).
 #[derive(Debug, Clone, PartialEq)]
 pub struct TiledMma {
     atom: &'static MmaAtom,
@@ -157,8 +157,8 @@ impl TiledMma {
         Ok(Layout::concat([divided.mode(0)?, fragment.mode(0)?, fragment.mode(1)?]))
     }
 
-    /// Returns the layout (thread, value) → tile of A, column-major `(m, k)`. Threads that differ only in N own the same
-    /// elements.
+    /// Returns the (thread, value) layout of A, whose values are column-major indices in the tile `(m, k)`. Threads that differ only in N
+    /// own the same elements.
     ///
     /// # Errors
     /// Returns the errors of the layout algebra.
@@ -167,8 +167,8 @@ impl TiledMma {
         self.layout_tv(MmaOperand::A)
     }
 
-    /// Returns the layout (thread, value) → tile of B, column-major `(n, k)`. Threads that differ only in M own the same
-    /// elements.
+    /// Returns the (thread, value) layout of B, whose values are column-major indices in the tile `(n, k)`. Threads that differ only in M
+    /// own the same elements.
     ///
     /// # Errors
     /// Returns the errors of the layout algebra.
@@ -177,8 +177,8 @@ impl TiledMma {
         self.layout_tv(MmaOperand::B)
     }
 
-    /// Returns the layout (thread, value) → tile of C, column-major `(m, n)`. Threads that differ only in K own the same elements, whereas
-    /// CuTe's map extends past the tile for these threads.
+    /// Returns the (thread, value) layout of C, whose values are column-major indices in the tile `(m, n)`. Threads that differ only in K
+    /// own the same elements, whereas CuTe's map extends past the tile for these threads.
     ///
     /// # Errors
     /// Returns the errors of the layout algebra.

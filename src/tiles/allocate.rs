@@ -68,7 +68,8 @@ impl<'k> Builder<'k> {
     /// belongs to the scope of the executing thread: `k.shared_tile_of::<St<f32, 1, 4>>(k.warp())` allocates a tile for each warp.
     ///
     /// The threads of the scope, not those of the whole block, execute the tile's operations, which use the scope's barrier. All threads of
-    /// the scope must execute this call. The builder rejects scopes that are larger than the block or do not divide it.
+    /// the scope must execute this call. The builder rejects scopes that do not consist of whole warps, are larger than the block or do not
+    /// divide it.
     #[track_caller]
     pub fn shared_tile_of<A: Allocate<'k>>(self, scope: impl Scope<'k>) -> A {
         self.check_warps(scope);
@@ -206,8 +207,8 @@ impl<Tile> fmt::Debug for Filled<Tile> {
 }
 
 impl<'k, Tile: Allocate<'k>> Filled<Tile> {
-    /// Waits at the barrier of the block, or of the scope that owns the tile, until all threads have finished reading, and returns the
-    /// tile, which can then be filled again.
+    /// Waits at the barrier of the block, or of the scope that owns the memory, until all threads have finished reading, and returns the
+    /// tile or vector, which can then be filled again.
     #[doc(alias = "sync")]
     #[track_caller]
     pub fn release(self) -> Tile {

@@ -12,8 +12,8 @@ use crate::{
 /// 64-bit integer types convert to one another.
 ///
 /// f64 and 32- and 64-bit integer types convert to one another directly. All other conversions give the result of a conversion via f32,
-/// which rounds numbers with more than 24 significant bits twice. Results are rounded to nearest even; results of integer and 8-bit
-/// floating-point types saturate.
+/// which rounds numbers with more than 24 significant bits twice. Results are rounded to nearest even (tf32: to nearest, ties away from
+/// zero); results of integer and 8-bit floating-point types saturate.
 #[doc(alias = "convertor")]
 #[diagnostic::on_unimplemented(
     message = "tiles of `{Self}` do not convert to `{U}`",
@@ -191,9 +191,9 @@ fn converted<'k, T: Convert<U>, U: TensorElement>(from: &Fragment<'k, T>) -> Vec
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
-    /// Converts the elements to type `U`, rounding to nearest even if necessary. Elements stay in their lanes, so an f32 accumulator
-    /// becomes operand A of the next MMA without a shuffle. The call does not compile if only one of the types has 8 bits;
-    /// [`widen`](Self::widen) and [`narrow`](Self::narrow) convert between such types.
+    /// Converts the elements to type `U`, rounding to nearest even (tf32: ties away from zero) if necessary. Elements stay in their lanes,
+    /// so an f32 accumulator becomes operand A of the next MMA without a shuffle. The call does not compile if only one of the types has 8
+    /// bits; [`widen`](Self::widen) and [`narrow`](Self::narrow) convert between such types.
     #[doc(alias = "copy")]
     #[must_use]
     #[track_caller]
@@ -207,7 +207,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
 }
 
 impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Converts the elements to type `U`, rounding to nearest even if necessary.
+    /// Converts the elements to type `U`, rounding to nearest even (tf32: ties away from zero) if necessary.
     #[must_use]
     #[track_caller]
     pub fn convert<U: TensorElement>(&self) -> Rv<'k, U, N, V>

@@ -138,7 +138,7 @@ impl<'k, B: Into<Val<'k, u32>>, H: Into<Val<'k, u32>>, D: Into<Val<'k, u32>>> Ba
 }
 
 impl<'k, T: TensorElement, A> Gl<'k, T, A> {
-    /// Returns tile (`row`, `col`), which starts at element (`row` · height, `col` · width).
+    /// Returns tile (`row`, `col`), which starts at element (`row` · tile height, `col` · tile width).
     #[doc(alias = "coord")]
     pub fn tile(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> GlTile<'k, T, A> {
         GlTile { tensor: self.tensor.clone(), at: [row.into(), col.into()] }
@@ -218,7 +218,7 @@ impl<'k, T: TensorElement, A> Gl<'k, T, A> {
 }
 
 impl<'k, T: TensorElement, A> Gl<'k, T, A, 1> {
-    /// Returns tile `index`, which starts at element `index` · length.
+    /// Returns tile `index`, which starts at element `index` · tile length.
     pub fn tile(&self, index: impl Into<Val<'k, u32>>) -> GlTile<'k, T, A, 1> {
         GlTile { tensor: self.tensor.clone(), at: [index.into()] }
     }

@@ -170,7 +170,7 @@ impl<'k, T: TensorElement, A: Readable> Gl<'k, T, A, 1> {
 }
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
-    /// Stores a register tile and converts its elements; elements past the matrix's edges are not written.
+    /// Converts the elements of a register tile and stores them; elements past the matrix's edges are not written.
     #[track_caller]
     pub fn store<U, const H: usize, const W: usize, L>(self, tile: &Rt<'k, U, H, W, L>)
     where
@@ -185,8 +185,8 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
 }
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
-    /// Stores a register vector and converts its elements; elements past the end are not written. If an element has several owners, the
-    /// lane with the lowest index stores it.
+    /// Converts the elements of a register vector and stores them; elements past the end are not written. If an element has several owners,
+    /// the lane with the lowest index stores it.
     #[track_caller]
     pub fn store<U, const N: usize, V>(self, vector: &Rv<'k, U, N, V>)
     where

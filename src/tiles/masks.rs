@@ -45,8 +45,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self
     }
 
-    /// Replaces the elements above the main diagonal with `value`. In a square tile of attention scores, these are the scores of keys that
-    /// follow the query.
+    /// Replaces the elements above the main diagonal with `value`. In a square tile of attention scores on the main diagonal, these are the
+    /// scores of keys that follow the query.
     #[doc(alias = "make_causal")]
     #[must_use]
     #[track_caller]
@@ -66,8 +66,9 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         self.triu(0, value)
     }
 
-    /// Keeps the lower triangle, the elements with `col ≤ row + diagonal`, and replaces the others with `value`. To mask the tile
-    /// at (`row0`, `col0`) of a matrix along the main diagonal of the whole matrix, pass `row0 − col0` as `diagonal`, which may be a register.
+    /// Keeps the lower triangle, the elements with `col ≤ row + diagonal`, and replaces the others with `value`. To mask a tile along the
+    /// main diagonal of a matrix, where the tile starts at element (`row0`, `col0`), pass `row0 − col0` as `diagonal`, which may be a
+    /// register.
     #[must_use]
     #[track_caller]
     pub fn tril(self, diagonal: impl Into<Val<'k, i32>>, value: impl Into<Val<'k, T::Reg>>) -> Self {

@@ -84,10 +84,10 @@ impl<'k, Tiles: StageTiles<'k>> Stage<'k, Tiles> {
 impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
     /// Processes `count` stages in order, with up to `N − 1` later stages in flight, and returns the state after the last one.
     ///
-    /// `fill` is called for each of the first `N − 1` stages and once in the loop. `work` is called once; it receives the state and a
-    /// reference to the tiles of a stage, and returns the new state. Neither is called for stages that are known not to exist. All threads
-    /// of the block must execute the emitted code. One barrier per iteration makes the copies visible to all threads and ensures that reads
-    /// of a stage precede the copies that refill it.
+    /// `fill` is called for each of the first `N − 1` stages and once for all later stages, except for stages that are known not to exist.
+    /// `work` is called once, or not at all if `count` is known to be 0; it receives the state and a reference to the tiles of a stage, and
+    /// returns the new state. All threads of the block must execute the emitted code. One barrier per iteration makes the copies visible to
+    /// all threads and ensures that reads of a stage precede the copies that refill it.
     #[track_caller]
     pub fn run<S: State<'k>>(
         self,
@@ -149,12 +149,12 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
     }
 
     /// Processes `count` stages in order, each in `slices` parts along k. Fragments are loaded one part ahead: `load` loads the fragments
-    /// of a part, given the 0-based index of the part, and `work` multiplies them. While a part is multiplied, the fragments of the next
-    /// part, which may be the first part of the next stage, are in flight.
+    /// of a part, given the index of the part in its stage, and `work` multiplies them. While a part is multiplied, the fragments of the
+    /// next part, which may be the first part of the next stage, are in flight.
     ///
-    /// The code that `fill` emits is also executed for `N − 1` stages past the last one; their data are not used. Tiles past the edge of a
-    /// matrix are not read. All threads of the block must execute the emitted code, which contains one barrier per stage. The builder
-    /// rejects the call if `slices` is 0.
+    /// The code that `fill` emits is also executed for `N − 1` stages past the last one; the data of these stages are not used, and tiles
+    /// past the edge of a matrix are not read. All threads of the block must execute the emitted code, which contains one barrier per
+    /// stage. The builder rejects the call if `slices` is 0.
     #[doc(alias = "register double buffering")]
     #[track_caller]
     pub fn run_sliced<S: State<'k>, F: State<'k>>(

@@ -110,7 +110,7 @@ impl<'k> Random<'k> {
         RandomTile { random: *self, at: [row.into(), col.into()] }
     }
 
-    /// Returns the random numbers of the transpose: the word of element (`row`, `col`) is the word of element (`col`, `row`) of this
+    /// Returns the random numbers of the transpose, whose word for element (`row`, `col`) is the word for element (`col`, `row`) of this
     /// matrix. [`normal`](RandomTile::normal) combines other pairs of words in the transpose, so its numbers are not those of the
     /// transposed elements.
     #[must_use]
@@ -300,10 +300,10 @@ where
     L: RegisterLayout,
 {
     /// Sets each element to 0 with probability `p` and multiplies the remaining elements by 1 / (1 − `p`), in place. `p`, a constant or a
-    /// register, must be between 0 and 1. 16-bit elements are multiplied in f32 and rounded once.
+    /// register, must be between 0 and 1. Elements of types other than f32 are multiplied in f32 and rounded once.
     ///
-    /// An element is kept if its number in [`uniform`](RandomTile::uniform) is at least `p`. To compute the gradient, therefore, apply the
-    /// same call, with the same `random`, to the gradient of the result.
+    /// An element is kept if its number in [`uniform`](RandomTile::uniform) is at least `p`. Therefore, to compute the gradient, apply
+    /// `dropout` to the gradient of the result, with the same `p` and `random`.
     #[must_use]
     #[track_caller]
     pub fn dropout(self, p: impl Into<Val<'k, f32>>, random: &RandomTile<'k>) -> Self {

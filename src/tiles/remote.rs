@@ -109,7 +109,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
 }
 
 impl<'k, T: TensorElement> RemoteSt<'_, 'k, T> {
-    /// Loads the rectangle in the upper left corner that has the size of the register tile, and converts its elements.
+    /// Loads a rectangle of the size of the register tile from the upper left corner, and converts its elements.
     #[track_caller]
     pub fn load<U, const H: usize, const W: usize, L>(&self) -> Rt<'k, U, H, W, L>
     where
@@ -171,7 +171,7 @@ impl<'k, T: TensorElement> RemoteSt<'_, 'k, T> {
 }
 
 impl<'k, T: TensorElement> RemoteStMut<'_, 'k, T> {
-    /// Converts the elements of a register tile and stores them to the rectangle of the same size in the upper left corner.
+    /// Converts the elements of a register tile and stores them to a rectangle of the same size in the upper left corner.
     #[track_caller]
     pub fn store<U, const H: usize, const W: usize, L>(&self, tile: &Rt<'k, U, H, W, L>)
     where
@@ -181,7 +181,7 @@ impl<'k, T: TensorElement> RemoteStMut<'_, 'k, T> {
         self.store_subtile(0, 0, tile);
     }
 
-    /// Stores a register tile to the rectangle that starts at subtile (`row`, `col`) and converts its elements.
+    /// Converts the elements of a register tile and stores them to the rectangle that starts at subtile (`row`, `col`).
     #[track_caller]
     pub fn store_subtile<U, const H: usize, const W: usize, L>(
         &self,
@@ -195,7 +195,8 @@ impl<'k, T: TensorElement> RemoteStMut<'_, 'k, T> {
         self.stored(&Rectangle::new(self.0.tile, row.into(), col.into()), tile);
     }
 
-    /// Stores a register tile to this warp's part of the rows, which are divided among the warps of `scope`, and converts its elements.
+    /// Converts the elements of a register tile and stores them to this warp's part of the rows, which are divided among the warps of
+    /// `scope`.
     #[track_caller]
     pub fn store_tile_of<U, const H: usize, const W: usize, L>(
         &self,

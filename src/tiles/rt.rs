@@ -16,10 +16,10 @@ use crate::{
 /// A tile of `H`×`W` subtiles of 16×16 elements `T` (16×32 for 8-bit elements) in the registers of a warp: a [`Fragment`] with a (lane,
 /// value) layout that the type determines.
 ///
-/// With lane = 4g + t, element `e` of pair `k` of a 16×16 subtile is at row `g + 8(k mod 2)`, column `2t + e + 8⌊k/2⌋` in layout [`Row`],
-/// and transposed in layout [`Col`](super::Col); for subtiles of 8-bit elements, see [`rt_base`](crate::atoms::rt_base). Without
+/// With lane = 4g + t, element `e` of pair `k` of a 16×16 subtile is at row `g + 8(k mod 2)`, column `2t + e + 8⌊k/2⌋` in layout [`Row`];
+/// layout [`Col`](super::Col) exchanges rows and columns. For subtiles of 8-bit elements, see [`rt_base`](crate::atoms::rt_base). Without
 /// conversion, tiles of 16-bit elements can therefore be operands A (`Row`) and B (`Col`) of `mma.m16n8k16`, and an f32 `Row` tile can be
-/// its accumulator. A lane owns `H·W·4` registers of packed 8- or 16-bit elements, or `H·W·8` registers of wider elements.
+/// the accumulator. A lane owns `H·W·4` registers of packed 8- or 16-bit elements, or `H·W·8` registers of wider elements.
 ///
 /// Tiles are not `Copy`: each owns its registers, and `mma` accumulates into them in place.
 #[doc(alias = "rt")]
@@ -121,8 +121,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
         Self::fragment().assert_bijective();
     }
 
-    /// Returns the lane's registers, in the order of [`fragment`](Self::fragment). The builder rejects the use of such a value after its
-    /// register has been overwritten by `mma` or through a fragment.
+    /// Returns the lane's registers as values, in the order of [`fragment`](Self::fragment). The builder rejects the use of a value after
+    /// its register has been overwritten, by `mma` or through a fragment.
     #[doc(alias = "print")]
     pub fn registers(&self) -> Vec<Val<'k, T::Word>> {
         self.words()
@@ -196,7 +196,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Re
 
 /// A tile or vector type that a kernel can fill with one value; see [`Builder::zeros`].
 pub trait Fill<'k>: Distributed<'k> {
-    /// Returns a tile filled with `value`.
+    /// Returns a tile or vector in which every element is `value`.
     #[doc(hidden)]
     #[track_caller]
     fn fill(k: Builder<'k>, value: Self::Element) -> Self;

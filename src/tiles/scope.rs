@@ -116,7 +116,8 @@ impl<'k> Builder<'k> {
         self.block_shape().is_some_and(|shape| shape.iter().product::<u32>() > 32)
     }
 
-    /// Returns the row and column of this warp if the warps of the block form a grid of `rows`×`cols` warps in row-major order.
+    /// Returns the row and column of this warp in a grid of `rows`×`cols` warps, in which the warps of the block are numbered in row-major
+    /// order.
     ///
     /// The block must be [declared](Builder::block) with 32 · `rows` · `cols` threads.
     #[track_caller]

@@ -195,7 +195,7 @@ impl<'k, T: TensorElement> Subtile<'_, 'k, T> {
 }
 
 impl<'k, T: TensorElement> SubtileMut<'_, 'k, T> {
-    /// Stores a register tile and converts its elements.
+    /// Converts the elements of a register tile and stores them.
     #[track_caller]
     pub fn store<U, const H: usize, const W: usize, L>(&self, tile: &Rt<'k, U, H, W, L>)
     where

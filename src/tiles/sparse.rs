@@ -176,8 +176,8 @@ pub struct SparseGlTile<'k, T: TensorElement, A> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns the sparse matrix of `rows`×`cols` elements, including those that are not stored, in the buffers of
-    /// [`SparseMatrix::values`](super::SparseMatrix::values) and [`metadata`](super::SparseMatrix::metadata).
+    /// Returns a view of the buffers of [`SparseMatrix::values`](super::SparseMatrix::values) and
+    /// [`metadata`](super::SparseMatrix::metadata) as a sparse matrix of `rows`×`cols` elements, including those that are not stored.
     #[track_caller]
     pub fn sparse<T: SparseElement, A>(
         self,

@@ -25,8 +25,8 @@ use crate::{atoms::Sparsity, tensor::TensorElement};
 pub struct SparseMatrix<T> {
     /// The stored elements, row by row; each row has half as many stored elements as the matrix has columns.
     pub values: Vec<T>,
-    /// The positions of the stored elements, row by row, in whole words: [`Sparsity::code`] of each element, first element in the lowest
-    /// bits. A word covers 16 columns of the matrix (8 for tf32).
+    /// The positions of the stored elements, row by row, in whole words: the [`Sparsity::code`] of each element, with the first element in
+    /// the lowest bits. A word covers 16 columns of the matrix (8 for tf32).
     pub metadata: Vec<u16>,
     /// The number of rows.
     pub rows: usize,
@@ -44,7 +44,7 @@ pub enum NotSparse {
         rows: usize,
         /// The number of columns.
         cols: usize,
-        /// The product of the two numbers.
+        /// The product of the numbers of rows and columns.
         expected: usize,
         /// The number of elements.
         found: usize,
@@ -68,9 +68,9 @@ pub enum NotSparse {
         first: usize,
         /// The last column of the chunk.
         last: usize,
-        /// The number of stored elements of a chunk.
+        /// The number of stored elements per chunk.
         most: usize,
-        /// The number of nonzero elements.
+        /// The number of nonzero elements in the chunk.
         found: usize,
     },
 }

@@ -55,7 +55,7 @@ stochastic! { f16 bf16; e4m3 e5m2 }
 
 impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
     /// Converts the elements to type `U`, each rounded up or down at random, so that the expected value of the result is the unrounded
-    /// number. `U` must have 16 bits, or 8 bits if `T` has 8 bits; other types do not compile. Requires sm_100a.
+    /// number. `U` must have 8 bits if `T` has 8 bits, and 16 bits otherwise; other types do not compile. Requires sm_100a.
     ///
     /// The elements of a register share a word of `random`. For 16-bit types, the hardware uses different bits of the word for each
     /// element.

@@ -64,7 +64,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k> Stripes<'k> {
-    /// Returns the number of elements of a vector.
+    /// Returns the number of elements of the vector.
     #[must_use]
     pub fn length(self) -> u32 {
         self.threads * self.adjacent * self.count
@@ -256,7 +256,7 @@ impl<'k, T: TensorElement> Striped<'k, T> {
         &self.words
     }
 
-    /// Converts the elements to type `U`, rounding to nearest even if necessary.
+    /// Converts the elements to type `U`, rounding to nearest even (tf32: ties away from zero) if necessary.
     #[must_use]
     #[track_caller]
     pub fn convert<U: TensorElement>(&self) -> Striped<'k, U>
@@ -294,7 +294,7 @@ impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
         Self { stripes: self.stripes, words }
     }
 
-    /// Applies `f` to the index of each element in the vector and to the element, and returns the results.
+    /// Applies `f` to each element's index in the vector and to the element, and returns the results.
     #[must_use]
     #[track_caller]
     pub fn map_indexed(&self, f: impl Fn(Val<'k, u32>, Val<'k, T>) -> Val<'k, T>) -> Self {

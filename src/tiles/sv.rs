@@ -274,7 +274,8 @@ impl<'a, 'k, T: TensorElement> SubvectorMut<'a, 'k, T> {
         Self { line, owner: vector.owner, of: PhantomData }
     }
 
-    /// Stores a register vector and converts its elements. If an element has several owners, the lane with the lowest index stores it.
+    /// Converts the elements of a register vector and stores them. If an element has several owners, the lane with the lowest index stores
+    /// it.
     #[track_caller]
     pub fn store<U: Convert<T>, const N: usize, V: VectorLayout>(&self, vector: &Rv<'k, U, N, V>) {
         let k = vector.kernel();

@@ -45,16 +45,16 @@ swizzles! {
         row if row % 64 == 0 => (Swizzle::BYTES_64, 64),
         _ => (Swizzle::BYTES_32, 32),
     };
-    /// 128-byte rows; bits 7–9 of the address are XORed into bits 4–6: `Swizzle<3,4,3>`.
+    /// Rows of 128 bytes, in which bits 7–9 of the address are XORed into bits 4–6: `Swizzle<3,4,3>`.
     Swizzle128, false, |_| (Swizzle::BYTES_128, 128);
-    /// 64-byte rows; bits 7–8 of the address are XORed into bits 4–5: `Swizzle<2,4,3>`.
+    /// Rows of 64 bytes, in which bits 7–8 of the address are XORed into bits 4–5: `Swizzle<2,4,3>`.
     Swizzle64, false, |_| (Swizzle::BYTES_64, 64);
-    /// 32-byte rows; bit 7 of the address is XORed into bit 4: `Swizzle<1,4,3>`.
+    /// Rows of 32 bytes, in which bit 7 of the address is XORed into bit 4: `Swizzle<1,4,3>`.
     Swizzle32, false, |_| (Swizzle::BYTES_32, 32);
     /// No swizzle, but unused bytes after each row (16 bytes, 32 for 32-bit elements, or 64 for 64-bit elements), so that the rows of a
     /// fragment that are accessed together use different banks. TMA and `wgmma` do not support this layout.
     Padded, true, |row| (Swizzle::NONE, row);
-    /// No swizzle: plain row-major.
+    /// No swizzle: plain row-major order.
     Plain, false, |row| (Swizzle::NONE, row);
 }
 

@@ -16,9 +16,9 @@ use crate::{
 /// A vector of `N` · [`VectorLayout::UNIT`] elements `T` (usually `N` · 16) in the registers of a warp. The type determines its (lane,
 /// value) layout.
 ///
-/// Vectors of tiles, which reductions return and elementwise operations broadcast, are [`ColVec`] (one element per row) and
-/// [`RowVec`] (one per column). A vector that does not belong to a tile is usually [`Naive`](super::Naive), the layout with the
-/// widest accesses. [`to_layout`](Self::to_layout) converts between layouts.
+/// The vectors that belong to tiles, which reductions return and elementwise operations broadcast, are [`ColVec`] (one element per row) and
+/// [`RowVec`] (one per column). A vector that does not belong to a tile is usually [`Naive`](super::Naive), the layout with the widest
+/// accesses. [`to_layout`](Self::to_layout) converts between layouts.
 ///
 /// A register contains four 8-bit elements; the last register of an [`Orthogonal`](super::Orthogonal) vector of 8-bit elements is only half
 /// used if `N` is odd.
@@ -87,7 +87,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
     /// The number of registers per lane.
     pub const REGISTERS: usize = Self::ELEMENTS_PER_LANE.div_ceil(T::PER_WORD);
 
-    /// Returns the (lane, value) layout, which every operation uses. In vectors of tiles, every element has several owners.
+    /// Returns the (lane, value) layout, which every operation uses. Every element of a [`ColVec`] or [`RowVec`] has several owners.
     ///
     /// ```
     /// use warpwright::{prelude::*, tiles::ColVec};
@@ -117,8 +117,8 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
         Self::fragment().elements(lane.into())
     }
 
-    /// Returns the lane's registers, in the order of [`fragment`](Self::fragment). The builder rejects the use of such a value after its
-    /// register has been overwritten.
+    /// Returns the lane's registers as values, in the order of [`fragment`](Self::fragment). The builder rejects the use of a value after
+    /// its register has been overwritten.
     pub fn registers(&self) -> Vec<Val<'k, T::Word>> {
         self.words()
     }

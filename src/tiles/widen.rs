@@ -54,7 +54,7 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
     /// Converts 8-bit elements to a type `U` of 16 bits or more. In subtiles, the tile of `U` is twice as wide, or twice as high in the
     /// column layout: `let x: Rt<bf16, 1, 4> = q.widen();` for an `Rt<e4m3, 1, 2>`. Other shapes do not compile.
     ///
-    /// All lanes of the warp must take part. A subtile requires 4 `shfl` within the quads, before the conversion.
+    /// All lanes of the warp must take part. Each subtile of 8-bit elements requires 4 `shfl` within the quads, before the conversion.
     #[doc(alias = "copy")]
     #[must_use]
     #[track_caller]

@@ -92,7 +92,7 @@ impl<'k, T: TensorElement, A: Readable> CglTile<'k, T, A, 1> {
 }
 
 impl<'k, T: TensorElement, A: Writable> CglTile<'k, T, A> {
-    /// Stores both parts and converts their elements, as [`GlTile::store`](crate::tiles::GlTile::store) does.
+    /// Converts the elements of both parts and stores them, as [`GlTile::store`](crate::tiles::GlTile::store) does.
     #[track_caller]
     pub fn store<U, const H: usize, const W: usize, L>(self, tile: &Crt<'k, U, H, W, L>)
     where
@@ -115,7 +115,7 @@ impl<'k, T: TensorElement, A: Writable> CglTile<'k, T, A> {
 }
 
 impl<'k, T: TensorElement, A: Writable> CglTile<'k, T, A, 1> {
-    /// Stores both parts of a vector and converts their elements; elements past the end are not written.
+    /// Converts the elements of both parts of a vector and stores them; elements past the end are not written.
     #[track_caller]
     pub fn store<U, const N: usize, V>(self, vector: &Crv<'k, U, N, V>)
     where
@@ -136,7 +136,7 @@ impl<'k, T: TensorElement, A: Writable> CglTile<'k, T, A, 1> {
 
 impl<'k, T: AtomicElement> CglTile<'k, T, ReadWrite> {
     /// Atomically adds both parts of a register tile to the matrix, as [`GlTile::add`](crate::tiles::GlTile::add) does. The two parts of a
-    /// number are added separately.
+    /// number are added by separate atomic operations.
     #[doc(alias = "red")]
     #[track_caller]
     pub fn add<const H: usize, const W: usize, L: RegisterLayout>(self, tile: &Crt<'k, T, H, W, L>) {

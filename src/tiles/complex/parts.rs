@@ -175,7 +175,7 @@ impl<'k, T: TensorElement, const N: usize, V: VectorLayout> Crv<'k, T, N, V> {
     by_reference! {
         convert "Converts the elements of both parts" "Rv" [U: TensorElement] () -> Crv<'k, U, N, V> where [T: Convert<U>];
         convert_saturating "Converts the elements of both parts with saturation" "Rv" [U: SaturatingElement] () -> Crv<'k, U, N, V> where [T: ConvertibleElement];
-        get "Returns element `index` to all lanes" "Rv" (index: u32) -> Complex<Val<'k, T>> where [T: TensorElement<Word = T> + Scalar];
+        get "Returns element `index` in all lanes of the warp" "Rv" (index: u32) -> Complex<Val<'k, T>> where [T: TensorElement<Word = T> + Scalar];
         scan "Returns the prefix sums" "Rv" () -> Crv<'k, T::Sum, N, V> where [T: Accumulate];
         sum "Returns the sum of all elements" "Rv" () -> Complex<Val<'k, T::Sum>> where [T: Accumulate];
         sum_over "Returns the sum of all elements of the vectors of all warps of `scope`" "Rv" (scope: impl Scope<'k>) -> Complex<Val<'k, T::Sum>> where [T: Accumulate];

@@ -244,7 +244,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle>
     }
 
     /// Atomically adds register tiles, from any warps, to rectangles of the tile, as [`Filled::add_with`] does. The two parts of a number
-    /// are added separately.
+    /// are added by separate atomic operations.
     #[doc(alias = "add_into")]
     #[track_caller]
     pub fn add_with(

@@ -120,7 +120,7 @@ impl<'k, T: TensorElement> Complex<Updating<'k, T>> {
 }
 
 impl<'k, T: TensorElement> Complex<SubtileMut<'_, 'k, T>> {
-    /// Stores a register tile and converts its elements, as [`SubtileMut::store`] does.
+    /// Converts the elements of a register tile and stores them, as [`SubtileMut::store`] does.
     #[track_caller]
     pub fn store<U, const H: usize, const W: usize, L>(&self, tile: &Crt<'k, U, H, W, L>)
     where
@@ -133,7 +133,7 @@ impl<'k, T: TensorElement> Complex<SubtileMut<'_, 'k, T>> {
 }
 
 impl<'k, T: TensorElement> Complex<SubvectorMut<'_, 'k, T>> {
-    /// Stores a register vector and converts its elements, as [`SubvectorMut::store`] does.
+    /// Converts the elements of a register vector and stores them, as [`SubvectorMut::store`] does.
     #[track_caller]
     pub fn store<U: Convert<T>, const N: usize, V: VectorLayout>(&self, vector: &Crv<'k, U, N, V>) {
         self.re.store(&vector.re);

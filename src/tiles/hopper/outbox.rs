@@ -41,8 +41,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<T, const W: usize, const SLOTS: usize, const C: usize, S> Outbox<'_, T, W, SLOTS, C, S> {
-    /// Sets whether threads, rather than tensor copies, store the elements. This is required if the row pitch is not a multiple of 16
-    /// bytes. [`Consumer::add`] always uses tensor copies.
+    /// Sets whether threads, rather than tensor copies, store the elements. Stores by threads are required if the row pitch is not a
+    /// multiple of 16 bytes. [`Consumer::add`] always uses tensor copies.
     #[must_use]
     pub fn by_threads(self, by_threads: bool) -> Self {
         Self { by_threads, ..self }
@@ -63,7 +63,8 @@ impl<T, const W: usize, const SLOTS: usize, const C: usize, S> Outbox<'_, T, W, 
 
 impl<'k, const C: usize> Consumer<'k, C> {
     /// Converts the warpgroup's tiles (blocks of 64 rows, of which each warp owns 16) and starts copying them to global memory. `to(b)`
-    /// returns the destination of block `b`, a tile of 64 rows and `N` columns of subtiles. Elements past the edges are not written.
+    /// returns the destination of block `b`, a tile of 64 rows (or the number set with [`Outbox::first_rows`]) and `N` columns of subtiles.
+    /// Elements past the edges are not written.
     ///
     /// All threads of the warpgroup must execute the emitted code. The copies complete before the kernel ends. The number of slot-sized
     /// parts in `tiles` must be a multiple of `SLOTS`.
@@ -113,7 +114,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
         self.send(None, outbox, tiles, map, to);
     }
 
-    /// Converts the warpgroup's tiles as [`store`](Self::store) does, and adds them to global memory. Each element is added atomically, in
+    /// Converts the warpgroup's tiles as [`store`](Self::store) does, and adds them to global memory. Elements are added atomically, in
     /// unspecified order. The builder rejects the call unless the length of the rows in global memory is known to be a multiple of 16
     /// bytes.
     #[doc(alias = "cp.reduce.async.bulk.tensor")]

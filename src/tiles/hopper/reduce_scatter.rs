@@ -29,9 +29,9 @@ impl<T: TensorElement, const H: usize, const N: usize, const P: usize> fmt::Debu
 }
 
 impl<'k> Persistent<'k> {
-    /// Allocates the shared memory for adding the partial tiles that the [parts](Persistent::part) of a tile compute, which have `N`
-    /// columns of subtiles. Each part receives the totals of `P` columns of subtiles: `tiles.reduce_scatter::<f32, 1, 8, 4>()` for two
-    /// parts. All threads of the cluster must execute the emitted code.
+    /// Allocates the shared memory for adding the partial tiles, of `N` columns of subtiles each, that blocks compute for the
+    /// [parts](Persistent::part) of a tile. Each block receives the totals of `P` columns of subtiles:
+    /// `tiles.reduce_scatter::<f32, 1, 8, 4>()` for two parts. All threads of the cluster must execute the emitted code.
     #[track_caller]
     pub fn reduce_scatter<
         T: Arithmetic + TensorElement<Word = T>,

@@ -2,15 +2,15 @@
 
 use super::schedule::Schedule;
 
-/// The number of tiles of a result that are computed simultaneously, and the numbers of distinct tiles of A and B that are read for them at
-/// each step and that the L2 cache must therefore fetch from memory.
+/// A number of tiles of a result that are computed simultaneously, and the numbers of distinct tiles of A and B that the computation reads
+/// in each step, which the L2 cache must therefore fetch from memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Footprint {
-    /// The number of tiles of the result.
+    /// The number of tiles of the result that are computed simultaneously.
     pub tiles: u32,
-    /// The number of distinct tiles of A: one for each row that contains tiles of the result.
+    /// The number of distinct tiles of A: one for each row that contains one of these tiles.
     pub of_a: u32,
-    /// The number of distinct tiles of B: one for each column that contains tiles of the result.
+    /// The number of distinct tiles of B: one for each column that contains one of these tiles.
     pub of_b: u32,
 }
 

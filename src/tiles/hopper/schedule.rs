@@ -92,8 +92,8 @@ impl Schedule {
         (rows.max(1), cols.max(1))
     }
 
-    /// Returns the row and column of tile `number` of a result of `rows`×`cols` tiles. They are unspecified if `number` is past the last
-    /// tile.
+    /// Returns the row and column of tile `number` of a result of `rows`×`cols` tiles. The row and column are unspecified if `number` is
+    /// past the last tile.
     #[must_use]
     pub fn tile(self, number: u32, rows: u32, cols: u32) -> (u32, u32) {
         let group = self.group.min(rows.max(1));
@@ -179,7 +179,7 @@ pub struct Sharing<'k> {
     pub(super) blocks: Val<'k, u16>,
 }
 
-/// The tiles of a result that this resident block computes, one after the other; returned by [`Builder::persistent`].
+/// The tiles of a result that this resident block computes, one after the other. Returned by [`Builder::persistent`].
 #[derive(Clone, Copy, Debug)]
 pub struct Persistent<'k> {
     k: Builder<'k>,
@@ -193,7 +193,7 @@ pub struct Persistent<'k> {
     parts: u32,
 }
 
-/// A part of the steps of a tile, where several blocks of a cluster compute the tile together.
+/// The part of a tile's steps that one block computes if several blocks of a cluster compute the tile together.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'k> {
     rank: Val<'k, u32>,
@@ -221,10 +221,10 @@ impl<'k> Builder<'k> {
     /// Declares a grid of one block per multiprocessor, in whole clusters, or of fewer blocks if there are fewer tiles, and returns the
     /// tiles of this block: `k.persistent(Schedule::grouped(8), m.ceil_div(128), n.ceil_div(256))`.
     ///
-    /// The blocks of a cluster compute adjacent tiles simultaneously ([`Schedule::per_cluster`]). Tiles past the last row or column are also
-    /// computed, but loads from them return zero, and stores to them have no effect. The builder rejects the call if `rows` and `cols`
-    /// cannot be computed at launch, if clusters extend along y or z, or if the number of tiles per cluster, times the parts of each tile,
-    /// is not the number of blocks per cluster.
+    /// The blocks of a cluster compute adjacent tiles simultaneously ([`Schedule::per_cluster`]). A cluster also computes tiles that are
+    /// past the last row or column, but loads from them return zero, and stores to them have no effect. The builder rejects the call if
+    /// `rows` and `cols` cannot be computed at launch, if clusters extend along y or z, or if the number of tiles per cluster, times the
+    /// parts of each tile, is not the number of blocks per cluster.
     #[track_caller]
     pub fn persistent(
         self,
@@ -265,14 +265,16 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k> Persistent<'k> {
-    /// Emits a loop over the tiles of this block: `each` is called once, with the row and column of the tile.
+    /// Emits a loop over the tiles of this block: `each` is called once, or not at all if there are known to be no tiles. It receives the
+    /// row and column of the tile.
     #[track_caller]
     pub fn each(self, each: impl FnOnce(Val<'k, u32>, Val<'k, u32>)) {
         self.every(1, 0.into(), (), |_, row, col, ()| each(row, col));
     }
 
     /// Emits a loop over the tiles of one of `C` consumer warpgroups that take [turns](crate::tiles::Turns): tiles `c.rank()`, `c.rank() +
-    /// C`, … of the block. `each` is called once, with the turn, the row and the column of the tile.
+    /// C`, … of the block. `each` is called once, or not at all if there are known to be no tiles. It receives the turn, the row and the
+    /// column of the tile.
     #[doc(alias = "ping-pong")]
     #[track_caller]
     pub fn each_in_turn<const C: usize>(

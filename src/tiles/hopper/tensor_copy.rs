@@ -129,7 +129,8 @@ impl<T: TensorElement, A> Sealed for FirstRows<'_, T, A> {}
 impl<T: TensorElement, A> Sealed for Joined<'_, T, A> {}
 impl<T: TensorElement, A> Sealed for Source<'_, T, A> {}
 
-/// A tile in global memory that a tensor copy moves to a shared `Tile`: a [`GlTile`], [`Multicast`], [`FirstRows`] or [`Joined`].
+/// A tile in global memory that a tensor copy moves to a shared `Tile`: a [`GlTile`], [`Multicast`], [`FirstRows`] or [`Joined`]. If `Tile`
+/// is a shared vector, it must be a `GlTile`, one row of which is copied.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not loaded into `{Tile}` by a tensor copy",
     note = "a tile of a matrix, `a.tile(i, j)`, fills an `St` of the same element type"
@@ -204,8 +205,8 @@ impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
         Joined { tiles: vec![self, other], axis: 1 }
     }
 
-    /// Returns a source that fills the rows of a shared tile from `tiles`, from top to bottom; for example, from the pages of a sequence. All
-    /// tiles have the same height, a multiple of 8 rows, and their heights add up to the height of the shared tile.
+    /// Returns a source that fills the rows of a shared tile, from top to bottom, with the rows of `tiles`, such as the pages of a
+    /// sequence. All tiles have the same height, a multiple of 8 rows, and their heights add up to the height of the shared tile.
     pub fn stacked(tiles: Vec<Self>) -> Joined<'k, T, A> {
         Joined { tiles, axis: 0 }
     }

@@ -114,7 +114,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Waits for the baton, executes `work` once, and passes the baton on. All consumer warpgroups must execute the emitted code the same
+    /// Waits for the baton, calls `work` once, and passes the baton on. All consumer warpgroups must execute the emitted code the same
     /// number of times.
     #[track_caller]
     pub fn hold<R>(self, baton: &Baton<'k, C>, work: impl FnOnce() -> R) -> R {
