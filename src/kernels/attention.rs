@@ -155,7 +155,7 @@ impl Attention {
         Self { target, head_size, value_size, mask, tile, schedule }
     }
 
-    /// Returns the kernel with the tile that is fastest with a soft cap, because this tile leaves registers for computing the cap.
+    /// Returns this kernel with the tile that is fastest with a soft cap, one that leaves registers for computing the cap.
     /// [`kernel_with_extras`](Self::kernel_with_extras) builds the kernel with a cap.
     #[must_use]
     pub fn with_tile_for_cap(self) -> Self {
@@ -165,7 +165,7 @@ impl Attention {
         Self { tile, ..self }
     }
 
-    /// Returns the kernel with the tile for dropout, which leaves registers for random numbers: on sm_90a, the tile with the fewest queries
+    /// Returns this kernel with a tile that leaves registers for the random numbers of dropout: on sm_90a, the tile with the fewest queries
     /// and, among these, the fewest keys; on other targets, the first tile of [`AttentionTile::all`].
     /// [`kernel_with_extras`](Self::kernel_with_extras) builds the kernel with dropout. On sm_90a, with head sizes of 96, 192 and 256, a
     /// few registers are spilled.

@@ -15,9 +15,8 @@ const IN_FLIGHT: u32 = 16;
 
 /// Builds the kernel that copies an m×n matrix of `T` from x to y, with any row pitches. Elements between the rows of y are not written.
 ///
-/// Tensor copies require row pitches that are multiples of 16 bytes, so for [`Gemm`](super::Gemm), operands with other pitches must be
-/// copied first. Each thread copies one element at a time, so a warp copies 32 adjacent elements, and the speed is limited by memory
-/// bandwidth.
+/// Tensor copies require row pitches that are multiples of 16 bytes, so for [`Gemm`](super::Gemm) on sm_90a, operands with other pitches
+/// must be copied first. Each access of a warp copies 32 adjacent elements, one per thread, and the speed is limited by memory bandwidth.
 ///
 /// For bf16, the kernel is named `pad_rows_bf16`.
 ///

@@ -92,8 +92,8 @@ impl Permute {
     /// Returns the kernel for elements of `T`, where x has the given extents and axis i of y is axis `order[i]` of x.
     ///
     /// # Errors
-    /// Returns an error for more than five axes, if `order` does not contain each axis once, or if rows are copied and a stride does not fit
-    /// in 32 bits.
+    /// Returns an error for more than five axes, if `order` does not contain each axis exactly once, or if rows are copied and a stride does
+    /// not fit in 32 bits.
     pub fn for_axes<T: TensorElement>(extents: &[u32], order: &[usize]) -> Result<Self, PermuteError> {
         let axes = Axes::new(extents, order)?;
         if axes.transposes {
@@ -133,7 +133,7 @@ impl Permute {
     /// thread, and `permute_tiles_bf16` if it transposes tiles.
     ///
     /// # Errors
-    /// Returns an error if `threads` or `adjacent` is not a power of two, or too large.
+    /// Returns an error if `threads` or `adjacent` is not a power of two or is too large.
     pub fn kernel<T: TensorElement>(&self, target: Target) -> Result<Kernel<PermuteArgs<T>>, BuildError> {
         let name = match self {
             Self::Rows { threads, adjacent } => format!("permute_rows_{}_{threads}_by{adjacent}", T::NAME),

@@ -145,7 +145,7 @@ impl AttentionBackward {
     }
 
     /// Builds the kernel that prepares `rows` and clears `sums`. For bf16 and a head size of 128, it is named
-    /// `attention_backward_rows_bf16_128`. If `deterministic`, it does not clear `sums` and is named
+    /// `attention_backward_rows_bf16_128`. If `deterministic`, the kernel does not clear `sums` and is named
     /// `attention_backward_rows_only_bf16_128`.
     ///
     /// # Errors
@@ -258,7 +258,7 @@ impl AttentionBackward {
         })
     }
 
-    /// Builds the kernel that computes dQ if `deterministic`. Its name contains the type, the head size and the mask, as in
+    /// Builds the kernel that computes dQ for `deterministic` results. Its name contains the type, the head size and the mask, as in
     /// `attention_backward_queries_bf16_128_causal`.
     ///
     /// # Errors

@@ -33,14 +33,15 @@ pub use scaled::{ScaledCachedAttentionArgs, ScaledPagedAttentionArgs};
 /// `(q, k, v, o, lse, lengths, [batches, kv_heads, group, queries, keys], of_queries, of_keys, scale)`. Each of `batches`·`kv_heads` caches
 /// consists of `keys` rows of K and V, of which the first `lengths[batch]` are in use, and serves `queries` queries of each of `group`
 /// consecutive heads. `of_queries` contains the strides of Q and O between batches, between heads and between queries; `of_keys` contains
-/// those of K and V between batches, between heads and between rows. `lse` is contiguous: `batches`·`kv_heads`·`group`·`queries`.
+/// those of K and V between batches, between heads and between rows. `lse` is a contiguous array of `batches`·`kv_heads`·`group`·`queries`
+/// elements.
 pub type CachedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, In<u32>, [u32; 5], [[u32; 3]; 2], [[u32; 3]; 2], f32);
 
 /// The arguments of the kernel that [`CachedAttention::paged_kernel`] builds:
 /// `(q, k, v, o, lse, lengths, tables, [batches, kv_heads, group, queries, pages, table], of_queries, of_keys, scale)`, like
-/// [`CachedAttentionArgs`], but keys and values are stored in `pages` pages. Row `batch` of `tables`, of `table` elements, contains the
-/// page indices of a sequence. `of_keys` contains the strides of K and V between pages, between heads and between rows.
+/// [`CachedAttentionArgs`], but keys and values are stored in `pages` pages. Row `batch` of `tables` contains `table`
+/// elements, the page indices of a sequence. `of_keys` contains the strides of K and V between pages, between heads and between rows.
 #[doc(alias = "paged_attention")]
 pub type PagedAttentionArgs<T> =
     (In<T>, In<T>, In<T>, Out<T>, Out<f32>, In<u32>, In<u32>, [u32; 6], [[u32; 3]; 2], [[u32; 3]; 2], f32);
@@ -49,11 +50,11 @@ pub type PagedAttentionArgs<T> =
 /// logarithm of the sum of exponentials. Requires sm_90a.
 ///
 /// A sequence has 1 to [`queries`](Self::queries) queries, at the positions of its last keys: the last query attends to all keys of the
-/// sequence, the query before it to one key less, and so on. The queries of the heads that share a KV head are the rows of one tile, so
+/// sequence, the query before it to one key fewer, and so on. The queries of the heads that share a KV head are the rows of one tile, so
 /// each key and value is read once; 64 rows fill a tile. The blocks of a cluster divide the keys of a sequence and merge their results,
 /// each relative to its own maximum. Arithmetic is that of [`Attention`](super::Attention), and `scale` must be positive. Rows that are not
-/// in use are ignored and may contain NaN. A query without keys has O = 0 and the logarithm −∞; a length beyond the end of the cache is
-/// limited to the cache. All strides must be multiples of 16 bytes.
+/// in use are ignored and may contain NaN. A query without keys has O = 0 and the logarithm −∞; a length that exceeds the size of
+/// the cache is treated as this size. All strides must be multiples of 16 bytes.
 #[doc(alias = "flash_decoding")]
 #[doc(alias = "speculative_decoding")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -78,8 +79,8 @@ impl CachedAttention {
         format!("{queries}_split{}", self.parts)
     }
 
-    /// Builds the kernel for contiguous caches, named `attention_cached_bf16_128_queries4_split2`, or `attention_cached_bf16_128_split2` for
-    /// one query.
+    /// Builds the kernel for contiguous caches. For bf16, a head size of 128, up to 4 queries and two parts, it is named
+    /// `attention_cached_bf16_128_queries4_split2`; for one query, `attention_cached_bf16_128_split2`.
     ///
     /// # Errors
     /// Returns an error for an unsupported head size or number of parts or queries.
@@ -108,8 +109,8 @@ impl CachedAttention {
         )
     }
 
-    /// Builds the kernel for caches in pages of `page` rows, a power of two from 8 to 128. For bf16, a head size of 128, pages of 16 rows
-    /// and two parts, it is named `attention_paged_bf16_128_pages16_split2`.
+    /// Builds the kernel for caches in pages of `page` rows, a power of two from 8 to 128. For bf16, a head size of 128, pages of 16
+    /// rows, one query and two parts, it is named `attention_paged_bf16_128_pages16_split2`.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel), and an error for an unsupported page size.

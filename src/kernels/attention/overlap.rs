@@ -19,8 +19,8 @@ pub enum ProductOrder {
     /// Warpgroups start products in turn.
     #[doc(alias = "ping-pong")]
     InTurn,
-    /// Warpgroups start products in turn, each after the products Q·Kᵀ of the previous warpgroup are complete. They therefore compute weights at
-    /// different times.
+    /// Warpgroups start products in turn, each when the products Q·Kᵀ of the previous warpgroup are complete, so that warpgroups compute
+    /// weights at different times.
     Staggered,
 }
 

@@ -59,7 +59,7 @@ impl Attention {
         Self::for_tile(problem, tile.unwrap_or(attention.tile))
     }
 
-    /// Returns the kernel for a problem with this tile, which determines the order of tiles.
+    /// Returns the kernel with the given tile for a problem, with the order of tiles that suits this tile.
     #[must_use]
     pub fn for_tile(problem: &AttentionProblem, tile: AttentionTile) -> Self {
         let AttentionProblem { target, head_size, value_size, mask, .. } = *problem;
@@ -79,7 +79,7 @@ impl ScaledAttention {
         Self::for_tile(problem, Self::new(problem.head_size, problem.mask).tile)
     }
 
-    /// Returns the kernels for a problem with this tile, which determines the order of tiles.
+    /// Returns the kernels with the given tile for a problem, with the order of tiles that suits this tile.
     #[must_use]
     pub fn for_tile(problem: &AttentionProblem, tile: AttentionTile) -> Self {
         let attention = Self::new(problem.head_size, problem.mask);
@@ -126,9 +126,8 @@ fn steps(problem: &AttentionProblem, step: u32, end: u32) -> u32 {
 }
 
 impl AttentionBackward {
-    /// Returns the kernels for a problem. With a causal mask, the tiles of keys are ordered as in [`Attention::for_problem`], but by groups
-    /// of heads whose queries, dO and sums fit in half of the L2 cache of an H100; the size of the groups is chosen to minimize the total
-    /// time. The head sizes of V and Q must be equal.
+    /// Returns the kernels for a problem, whose `head_size` and `value_size` must be equal. With a causal mask, the tiles of keys are ordered
+    /// as in [`Attention::for_problem`], but the queries, dO and sums of a group of heads must fit in half of the L2 cache of an H100.
     #[must_use]
     pub fn for_problem(problem: &AttentionProblem) -> Self {
         let AttentionProblem { head_size, mask, heads, kv_heads, queries, keys, multiprocessors, .. } =

@@ -22,7 +22,8 @@ pub use transpose::AttentionValuesArgs;
 /// The arguments of the kernel that [`ScaledAttention::kernel`] builds:
 /// `(q, k, v, o, lse, [q_scales, k_scales, v_scales], [batches, kv_heads, group, queries, keys], strides, scale)`, like
 /// [`AttentionArgs`](super::AttentionArgs), but `v` is the result of [`ScaledAttention::values_kernel`], and `strides` contains the strides of Q, K
-/// and O. `q_scales` has a factor for each query head of all batches, `k_scales` and `v_scales` for each KV head.
+/// and O. `q_scales` contains one factor for each query head of all batches; `k_scales` and `v_scales` contain one for each KV head of all
+/// batches.
 pub type ScaledAttentionArgs<O> =
     (In<e4m3>, In<e4m3>, In<e4m3>, Out<O>, Out<f32>, [In<f32>; 3], [u32; 5], [[u32; 3]; 3], f32);
 
@@ -33,8 +34,8 @@ pub type ScaledAttentionArgs<O> =
 /// 2. [`kernel`](Self::kernel) computes O and the logarithms.
 ///
 /// Products of elements are exact, and sums are those of `wgmma` for 8-bit floats, which have fewer bits than f32. Weights are rounded to
-/// `e4m3` relative to the row's maximum, whose weight is between 2⁶ and 2⁸, so weights of less than 2⁻¹⁶ of the maximum's become 0; the sum
-/// that divides O contains them. Otherwise, arithmetic, masks and lengths are those of [`Attention`](super::Attention).
+/// `e4m3` relative to the row's maximum, whose weight is between 2⁶ and 2⁸, so weights below 2⁻¹⁶ of the largest weight become 0. The sum by
+/// which O is divided includes these weights. Otherwise, arithmetic, masks and lengths are those of [`Attention`](super::Attention).
 #[doc(alias = "fp8")]
 #[doc(alias = "flash_attention")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,7 +48,7 @@ pub struct ScaledAttention {
     pub tile: AttentionTile,
     /// The order of the tiles of queries (columns) of all heads (rows). With a causal mask, columns are counted from the last tile.
     pub schedule: Schedule,
-    /// How products and weights overlap.
+    /// How products and the computation of weights overlap.
     pub overlap: AttentionOverlap,
 }
 
@@ -61,13 +62,13 @@ pub(super) const fn key_at(at: u32) -> u32 {
 }
 
 impl ScaledAttention {
-    /// Returns every [`AttentionTile`] for which there is a kernel with this head size, of which [`new`](Self::new) uses the fastest.
+    /// Returns the supported tiles for a head size; [`new`](Self::new) uses the fastest of them.
     pub fn tiles(head_size: u32) -> impl Iterator<Item = AttentionTile> {
         let of_size = TILES.iter().filter(move |[size, ..]| *size == head_size);
         of_size.map(|&[_, queries, keys]| AttentionTile { queries, keys })
     }
 
-    /// Returns the kernels for this head size and mask.
+    /// Returns the kernels for a head size and a mask, with the tile that is fastest for long sequences.
     #[must_use]
     pub fn new(head_size: u32, mask: AttentionMask) -> Self {
         let none = AttentionTile { queries: 128, keys: 128 };
@@ -81,13 +82,13 @@ impl ScaledAttention {
         Self { head_size, mask, tile, schedule, overlap }
     }
 
-    /// Returns the number of elements of the transposed values for this many KV heads in all batches and keys.
+    /// Returns the number of elements of the transposed values for a total of `kv_heads` KV heads in all batches, with `keys` keys each.
     #[must_use]
     pub fn values(&self, kv_heads: usize, keys: usize) -> usize {
         kv_heads * self.head_size as usize * keys.next_multiple_of(transpose::PADDING as usize)
     }
 
-    /// Builds the kernel, named `attention_e4m3_bf16_128_causal` after the type of O.
+    /// Builds the kernel. Its name contains the type of O, the head size and the mask, as in `attention_e4m3_bf16_128_causal`.
     ///
     /// # Errors
     /// Returns an error for an unsupported head size or tile, or a window of 2³⁰ positions or more.

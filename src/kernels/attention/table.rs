@@ -18,8 +18,8 @@ use crate::{
 /// The fastest kernels that `warpwright tune attention` found on a GPU, one for each problem, with the conditions of the measurement.
 ///
 /// The text of a table consists of lines with the conditions of the measurement, a line with the names of the columns, and one line for
-/// each entry, as in the example. Heads are those of all batches. Parsing the text checks that the tile of every entry is supported, and that
-/// each problem has one entry:
+/// each entry, as in the example. The numbers of heads are totals over all batches. Parsing the text checks that the tile of every entry is
+/// supported, and that no problem has more than one entry:
 ///
 /// ```
 /// use warpwright::kernels::AttentionTable;
@@ -40,13 +40,13 @@ use crate::{
 #[doc(alias = "autotuner")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttentionTable {
-    /// The GPU.
+    /// The kind of GPU on which the kernels were measured.
     pub gpu: GpuKind,
-    /// The version of the driver.
+    /// The CUDA version that the driver supports, such as `CUDA 13.0`.
     pub driver: String,
     /// The date of the measurement, such as `2026-11-26`.
     pub date: String,
-    /// The command line.
+    /// The command line of the measurement.
     pub command: String,
     /// The problems and their kernels.
     pub entries: Vec<AttentionEntry>,
@@ -57,13 +57,13 @@ pub struct AttentionTable {
 pub struct AttentionEntry {
     /// The type of Q, K and V: `bf16` or `f16`, whose kernel is [`Attention`], or `e4m3`, whose kernel is [`ScaledAttention`].
     pub element: String,
-    /// The problem. Entries do not depend on its target.
+    /// The problem. Lookups ignore its target.
     pub problem: AttentionProblem,
     /// The tile of the kernel.
     pub tile: AttentionTile,
     /// The order of tiles.
     pub schedule: Schedule,
-    /// How products and weights overlap: the default for [`Attention`].
+    /// How products and the computation of weights overlap; only [`ScaledAttention`] uses this field.
     pub overlap: AttentionOverlap,
     /// The median time of a launch in microseconds.
     pub micros: f64,
@@ -76,13 +76,13 @@ const PRODUCTS: [(&str, ProductOrder); 3] =
     [("free", ProductOrder::Free), ("in-turn", ProductOrder::InTurn), ("staggered", ProductOrder::Staggered)];
 
 impl AttentionTable {
-    /// Returns the kernel for a problem with elements of `T`, bf16 or f16, if the table contains the problem.
+    /// Returns the table's kernel for a problem with elements of `T` (bf16 or f16); `None` if the table does not contain the problem.
     pub fn get<T: Element>(&self, problem: &AttentionProblem) -> Option<Attention> {
         let AttentionEntry { tile, schedule, .. } = *self.entry(T::NAME, problem)?;
         Some(Attention { tile, schedule, ..Attention::for_problem(problem) })
     }
 
-    /// Returns the kernels for a problem with elements of `e4m3`, if the table contains the problem.
+    /// Returns the table's kernels for a problem with elements of `e4m3`; `None` if the table does not contain the problem.
     pub fn get_scaled(&self, problem: &AttentionProblem) -> Option<ScaledAttention> {
         let AttentionEntry { tile, schedule, overlap, .. } = *self.entry(e4m3::NAME, problem)?;
         Some(ScaledAttention { tile, schedule, overlap, ..ScaledAttention::for_problem(problem) })

@@ -197,7 +197,7 @@ pub struct AttentionDerivatives<'a, T> {
 }
 
 impl AttentionShape {
-    /// Returns the numbers of elements of the two `workspace` buffers of [`attention_backward`].
+    /// Returns the numbers of elements that the two `workspace` buffers of [`attention_backward`] require.
     #[must_use]
     pub fn workspace(&self, deterministic: bool) -> [usize; 2] {
         let heads = self.batches as usize * self.heads as usize;

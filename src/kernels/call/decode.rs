@@ -24,7 +24,7 @@ pub struct CacheShape {
     pub kv_heads: u32,
     /// The number of queries per sequence and head: 1 to 8.
     pub queries: u32,
-    /// The maximum number of positions that a cache can store.
+    /// The number of positions for which each cache has memory.
     pub capacity: u32,
     /// The head size, the number of elements per row: 64 or 128.
     pub head_size: u32,
@@ -34,7 +34,7 @@ pub struct CacheShape {
 
 /// Computes attention of the last queries of each sequence to the first `lengths[batch]` positions of its cache, for each head, and stores
 /// the logarithms of the sums of exponentials in `lse`, a contiguous array `[batch][head][query]`. The last query has position
-/// `lengths[batch]` − 1 and attends to all of these positions; each query before it attends to one position fewer than the next query.
+/// `lengths[batch]` − 1 and attends to all of these positions; each earlier query attends to one position fewer than the query after it.
 /// [`CachedAttention::for_problem`] chooses the kernel. Requires sm_90a.
 ///
 /// # Errors
@@ -77,13 +77,13 @@ where
     )
 }
 
-/// The factors of the elements of K and V in [`scaled_cached_attention`] and
-/// [`scaled_paged_attention`](super::scaled_paged_attention): one for each KV head.
+/// The factors by which [`scaled_cached_attention`] and [`scaled_paged_attention`](super::scaled_paged_attention) multiply the elements of K
+/// and V.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheScales<'a> {
-    /// The factors of K.
+    /// One factor of K for each of the `kv_heads` KV heads; all sequences share the factors.
     pub k: BufferRef<'a, f32>,
-    /// The factors of V.
+    /// One factor of V for each of the `kv_heads` KV heads; all sequences share the factors.
     pub v: BufferRef<'a, f32>,
 }
 

@@ -60,7 +60,7 @@ where
     )
 }
 
-/// Computes h = dropout(x) + r, rounded to the type of h, and y = norm(h) · w + b along each of the m rows of n elements.
+/// Computes h = dropout(x) + r, rounded to the type of x, and y = norm(h) · w + b along each of the m rows of n elements.
 ///
 /// # Errors
 /// Returns the errors of [`dropout`].

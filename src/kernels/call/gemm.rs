@@ -117,8 +117,8 @@ impl<'a, D: Copy> FusedOperands<'a, D> {
 /// value; the stride between the rows of D must be at least n.
 ///
 /// If the kernel cannot read an operand, another kernel first copies it to a workspace, which the call allocates and frees in stream order;
-/// [`Called::copies`] lists these kernels. This applies to elements that are not 16 bits wide, unless A is row-major and B is column-major,
-/// and, on devices of compute capability 9.0, to operands whose address or stride is not a multiple of 16 bytes.
+/// [`Called::copies`] lists these kernels. If elements are not 16 bits wide, this applies to a column-major A and to a row-major B; on devices
+/// of compute capability 9.0, it also applies to operands whose address or stride is not a multiple of 16 bytes.
 ///
 /// # Errors
 /// Returns [`CallError`], for example if rows of D overlap.
@@ -149,8 +149,8 @@ where
 }
 
 /// Computes D = f(A·B₁) ⊙ (A·B₂): B has 2n columns, those of B₁ followed by those of B₂, and D has n columns (`shape.n`). With
-/// [`Activation::Silu`], this is SwiGLU. If n elements are not a multiple of 16 bytes, a row-major B is copied first, as described in
-/// [`gemm`].
+/// [`Activation::Silu`], this is SwiGLU. If the size of n elements is not a multiple of 16 bytes, a row-major B is copied first, as
+/// described in [`gemm`].
 ///
 /// # Errors
 /// Returns the errors of [`gemm`].

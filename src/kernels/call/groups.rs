@@ -14,8 +14,8 @@ use crate::{
 /// The groups of rows of [`grouped_gemm`], and the matrices B.
 #[derive(Clone, Copy, Debug)]
 pub struct GemmGroups<'a> {
-    /// The number of adjacent rows of A and D with the same B, which is the number of rows of a tile: 64, 128 or, on devices of compute
-    /// capability 9.0, one of 16 (if A is in rows), 192 and 256. Groups must be padded to a multiple of this number of rows.
+    /// The number of adjacent rows of A and D with the same B, which is the number of rows of a tile: 64 or 128, or, on devices of
+    /// compute capability 9.0, also 16 (if A is row-major), 192 or 256. Groups must be padded to a multiple of this number of rows.
     pub rows: u32,
     /// For each group of `rows` rows of A, the index of the matrix B by which the rows are multiplied: ⌈m / `rows`⌉ elements, each less
     /// than `count`.

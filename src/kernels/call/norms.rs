@@ -91,7 +91,7 @@ where
     )
 }
 
-/// Computes h = x + r, rounded to the type of h, and y = norm(h) · w along each of the m rows of n elements.
+/// Computes h = x + r, rounded to the type of x, and y = norm(h) · w along each of the m rows of n elements.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -125,7 +125,7 @@ where
     )
 }
 
-/// Computes h = x + r, rounded to the type of h, and y = norm(h) · w + b along each of the m rows of n elements.
+/// Computes h = x + r, rounded to the type of x, and y = norm(h) · w + b along each of the m rows of n elements.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).

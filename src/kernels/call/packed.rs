@@ -25,15 +25,15 @@ pub struct PackedShape {
     pub heads: u32,
     /// The number of KV heads, which must divide `heads`.
     pub kv_heads: u32,
-    /// The number of rows of Q and O per head: those of all sequences, and rows that belong to no sequence.
+    /// The number of rows of Q and O per head, including rows that belong to no sequence.
     pub queries: u32,
     /// The number of rows of K and V per head.
     pub keys: u32,
-    /// The maximum number of queries of a sequence. Results for queries of a sequence beyond this number, rounded up to whole tiles, are
-    /// not computed.
+    /// The maximum number of queries of a sequence. Results are computed only for this number of queries of each sequence, rounded up to
+    /// whole tiles.
     pub longest: u32,
-    /// The maximum number of keys of a sequence, which only [`packed_attention_backward`] reads. The gradients of further keys are not
-    /// computed.
+    /// The maximum number of keys of a sequence. Only [`packed_attention_backward`] uses this number; it does not compute the gradients of
+    /// keys beyond it.
     pub longest_keys: u32,
     /// The head size of Q and K: the number of elements per row.
     pub head_size: u32,
@@ -67,7 +67,7 @@ impl PackedShape {
         }
     }
 
-    /// Returns the numbers of elements of the two `workspace` buffers of [`packed_attention_backward`].
+    /// Returns the numbers of elements that the two `workspace` buffers of [`packed_attention_backward`] require.
     #[must_use]
     pub fn workspace(&self, deterministic: bool) -> [usize; 2] {
         let [heads, sequences, queries] =

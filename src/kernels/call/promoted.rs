@@ -13,8 +13,8 @@ use crate::{
 
 /// Computes D = f(A·B) for 8-bit floats with sums that are promoted to f32 after every 128 elements along k, because tensor cores sum the
 /// products of 8-bit floats with about 14 bits. [`Gemm::for_promoted`] chooses the kernel. Requires a device of compute capability 9.0.
-/// Operands are copied first if necessary, as described in [`gemm`](super::gemm()): unless A is row-major, B is column-major, and their
-/// addresses and strides are multiples of 16 bytes.
+/// As described in [`gemm`](super::gemm()), an operand is copied first unless it is a row-major A or a column-major B whose address and
+/// stride are multiples of 16 bytes.
 ///
 /// # Errors
 /// Returns the errors of [`gemm`](super::gemm()), and an error for types that are not 8-bit floats.

@@ -143,15 +143,15 @@ pub struct RotaryTables<'a> {
     pub sin: BufferRef<'a, f32>,
     /// The number of rows of the tables, one for each position.
     pub rows: u32,
-    /// The number of pairs that are rotated in each head, and the number of columns of the tables.
+    /// The number of columns of the tables, which is the number of pairs that are rotated in each head.
     pub half: u32,
     /// The position of each token, one element per token.
     pub positions: BufferRef<'a, i32>,
 }
 
 /// Rotates `half` pairs of each head by the angles for the position of the head's token. `sizes` is `[tokens, heads, n]`: x and y have
-/// `tokens`·`heads` rows of n elements, one for each head; the rows of a token are consecutive. `tables` must contain the positions of all
-/// tokens.
+/// `tokens`·`heads` rows of n elements, one for each head; the rows of a token are consecutive. The pairs of a
+/// token whose position is not in the tables become zero.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if a head has fewer than `half` pairs.
@@ -171,8 +171,8 @@ where
     rotated("rotary", on.into(), (pairs, false), sizes, tables, x, y)
 }
 
-/// Computes the gradient of [`rotary`] with respect to x from the gradient with respect to y: rotates by the negated angles, which also
-/// undoes [`rotary`]. The arguments are those of [`rotary`].
+/// Computes the gradient of [`rotary`] with respect to x from the gradient with respect to y by rotating by the negated angles, which is
+/// also the inverse of [`rotary`]. `pairs`, `sizes` and `tables` are those of [`rotary`].
 ///
 /// # Errors
 /// Returns the errors of [`rotary`].

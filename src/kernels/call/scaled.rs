@@ -25,7 +25,7 @@ pub struct AttentionScales<'a> {
 }
 
 impl AttentionShape {
-    /// Returns the number of elements of the buffer `values` of [`scaled_attention`].
+    /// Returns the number of elements that the buffer `values` of [`scaled_attention`] requires.
     #[must_use]
     pub fn transposed_values(&self) -> usize {
         let heads = self.batches as usize * self.kv_heads as usize;

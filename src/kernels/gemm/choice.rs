@@ -39,7 +39,7 @@ const EXCHANGE: f64 = 1.0;
 const BANDWIDTH: f64 = 4.0e6;
 
 impl Gemm {
-    /// Returns the kernels for a target that may be the fastest for problems with operands in the given orders and `m` rows of the result.
+    /// Returns the kernels for a target that may be the fastest for results with `m` rows and operands in the given orders.
     pub fn candidates(target: Target, a: MatrixOrder, b: MatrixOrder, m: u32) -> impl Iterator<Item = Self> {
         let has_wgmma = target.features().contains(Features::WGMMA);
         let few_rows = move |tile: &GemmTile| tile.size()[0] >= 64 || m <= 16 && a == MatrixOrder::Row;
@@ -117,7 +117,7 @@ impl Gemm {
 
     /// Returns the [grouped kernel](Self::grouped_kernel) that multiplies an m×k matrix of `T` by k×n matrices, where `size` is `[m, n, k]`
     /// and the number of rows of each group is a multiple of `rows`, chosen as in [`for_batches`](Self::for_batches) among the tiles with
-    /// `rows` rows; `None` if there are no such tiles.
+    /// `rows` rows; `None` if no tile has this number of rows.
     pub fn for_groups<T: Element>(
         a: MatrixOrder,
         b: MatrixOrder,
@@ -160,8 +160,8 @@ impl Gemm {
     }
 
     /// Returns the kernel with [promoted sums](Self::promoted_kernel) that multiplies an m×k matrix by a k×n matrix of `T`, where `size` is
-    /// `[m, n, k]`, with a row-major A and a column-major B. Of the two supported tiles, the kernel uses the one that is faster according
-    /// to the model of [`for_problem`](Self::for_problem).
+    /// `[m, n, k]`, where A is row-major and B is column-major. Of the two supported tiles, the kernel uses the one that is faster
+    /// according to the model of [`for_problem`](Self::for_problem).
     #[must_use]
     pub fn for_promoted<T: Element>(size: [u32; 3], gpu: &GpuKind) -> Self {
         let tiles = [GemmTile::T128x128, GemmTile::T128x192];
@@ -187,8 +187,8 @@ impl Gemm {
         predictable.min_by(|a, b| time(a).total_cmp(&time(b)))
     }
 
-    /// Returns this kernel, but for rows of A and B of any length and stride ([`any_size`](Self::any_size)), and with tiles of at most
-    /// 128×128.
+    /// Returns this kernel with [`any_size`](Self::any_size), for rows (or columns, in column order) of A and B of any length and stride, and
+    /// with tiles of at most 128×128.
     #[must_use]
     pub const fn with_any_size(self) -> Self {
         let tile = match self.tile {

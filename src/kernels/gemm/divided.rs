@@ -17,8 +17,8 @@ use crate::{
 pub type PartialGemmArgs<T, C> = (In<T>, u32, In<T>, u32, Out<C>, u32, u32, u32, u32, u32, u32);
 
 /// The arguments of the kernel that [`Gemm::sum_kernel`] builds:
-/// `(partials, ld, distance, parts, d, ldd, m, n, alpha, beta, c, ldc, bias, row_scales, col_scales)`, the partial sums of
-/// [`PartialGemmArgs`], and D, its sizes and the operands of the epilogue as in [`FusedGemmArgs`](super::FusedGemmArgs).
+/// `(partials, ld, distance, parts, d, ldd, m, n, alpha, beta, c, ldc, bias, row_scales, col_scales)`. [`PartialGemmArgs`] describes the
+/// partial sums, and [`FusedGemmArgs`](super::FusedGemmArgs) the other arguments.
 pub type SumOfPartsArgs<C, D> =
     (In<C>, u32, u32, u32, Out<D>, u32, u32, u32, f32, f32, In<D>, u32, In<f32>, In<f32>, In<f32>);
 
@@ -153,8 +153,8 @@ impl DividedGemm {
     ///
     /// On GPUs of compute capability 9.0, the depth is divided if this takes less time than the fastest single kernel, according to the model
     /// of [`Gemm::for_problem`] and including the time to write, read and add the partial sums. On other GPUs from compute capability 8.0 on,
-    /// the depth is divided if the result has at most as many 64×64 tiles as the GPU has multiprocessors, into as many parts as give each
-    /// multiprocessor up to two blocks.
+    /// the depth is divided if the result has at most as many 64×64 tiles as the GPU has multiprocessors; the number of parts is then the
+    /// largest one with at most two blocks per multiprocessor.
     #[must_use]
     pub fn for_problem<T: Element>(
         a: MatrixOrder,

@@ -21,8 +21,9 @@ pub enum GemmTile {
     T128x128,
     /// 128×160, for results that, with tiles of other sizes, leave many multiprocessors idle in the last round.
     T128x160,
-    /// 128×176, like 128×160, for results of 16 or 32 bits. [`Gemm::for_problem`](super::Gemm::for_problem) chooses it only from a
-    /// [`GemmTable`](super::GemmTable). It is slow if B is in rows, because rows of 176 elements allow only a swizzle of 32 bytes.
+    /// 128×176, for the same results as 128×160 if their elements have 16 or 32 bits. [`Gemm::for_problem`](super::Gemm::for_problem) chooses
+    /// this tile only from a [`GemmTable`](super::GemmTable). Slow if B is in rows, because rows of 176 elements allow only a swizzle of 32
+    /// bytes.
     T128x176,
     /// 128×192, the largest tile of one warpgroup; for large results.
     T128x192,
@@ -113,7 +114,7 @@ impl GemmTile {
         u64::from(m.div_ceil(rows)) * u64::from(n.div_ceil(cols))
     }
 
-    /// Returns the supported values of [`Gemm::parts`](super::Gemm::parts) on sm_90a.
+    /// Returns the values of [`Gemm::parts`](super::Gemm::parts) that this tile supports on sm_90a.
     pub const fn parts(self) -> &'static [u32] {
         match self {
             Self::T16x64 | Self::T64x64 => &[1, 2],

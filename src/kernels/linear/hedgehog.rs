@@ -17,7 +17,7 @@ use crate::{
 pub type HedgehogArgs<T> =
     (In<T>, In<T>, In<T>, In<T>, In<T>, In<f32>, In<f32>, Out<T>, [u32; 3], [[u32; 3]; 4], f32);
 
-/// A kernel for causal attention with softmax over the latest tokens, and learned features for older ones: oᵢ = Σ wᵢⱼ · vⱼ / Σ wᵢⱼ over j ≤
+/// A kernel for causal attention with softmax over the latest tokens and learned features for older ones: oᵢ = Σ wᵢⱼ · vⱼ / Σ wᵢⱼ over j ≤
 /// i, where
 ///
 /// - wᵢⱼ = α · e^(sᵢⱼ − max sᵢ) with s = scale · qᵢ·kⱼ, for tokens in the same chunk of 64 tokens as i and in the preceding chunk;

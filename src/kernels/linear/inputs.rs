@@ -8,7 +8,7 @@ use crate::{
 
 /// The arguments of the kernel that [`TaylorAttention::kernel`](super::TaylorAttention::kernel) builds:
 /// `(q, k, v, o, [batches, heads, length], strides)`. Q, K, V and O consist of a matrix of `length` rows for each batch and head. `strides`
-/// contains the strides of Q, K, V and O, in elements: each between batches, between heads and between rows. All strides must be multiples
+/// contains the strides of Q, K, V and O between batches, between heads and between rows, in elements. All strides must be multiples
 /// of 8.
 pub type LinearAttentionArgs<T> = (In<T>, In<T>, In<T>, Out<T>, [u32; 3], [[u32; 3]; 4]);
 

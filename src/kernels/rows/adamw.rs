@@ -12,7 +12,7 @@ use crate::{
 pub type AdamWArgs<P, G> =
     (InOut<P>, In<G>, InOut<f32>, InOut<f32>, u32, u32, u32, f32, f32, f32, f32, f32, f32, f32);
 
-/// A kernel for one step of AdamW (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", algorithm 2), in place:
+/// A kernel that performs one step of AdamW (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", algorithm 2) in place:
 ///
 /// - mean = β₁ · mean + (1 − β₁) · g, and square = β₂ · square + (1 − β₂) · g²;
 /// - p = p − rate · decay · p − rate · (mean / c₁) / (√(square / c₂) + ε), where the arguments `correction1` and `correction2` of step t
@@ -26,8 +26,8 @@ pub struct AdamW {
 }
 
 impl AdamW {
-    /// Returns the kernel for rows of the given `sizes`; see [`RowTiling::for_elements`]. If the rows are not aligned, it accesses one
-    /// element at a time.
+    /// Returns the kernel for rows of the given `sizes`; see [`RowTiling::for_elements`]. If the rows are not aligned, the kernel
+    /// accesses one element at a time.
     #[must_use]
     pub fn for_rows(target: Target, sizes: &[u32]) -> Self {
         let tiling = match RowTiling::for_elements(target, 4, sizes) {

@@ -22,8 +22,8 @@ const WORDS: u32 = 4;
 ///
 /// Element (i, j) is kept if the upper 24 bits of its random word are at least `p` · 2²⁴. The word is word j mod 4 of
 /// [Philox4x32-10](crate::ptx::Builder::philox4x32) for the counter (i, ⌊j / 4⌋, `offset`) and the key `seed`, low words first. No mask is
-/// stored: the same launch on the gradient with respect to y computes the gradient with respect to x, including that of the dropout in
-/// [`Norm::dropout_kernel`](super::Norm::dropout_kernel).
+/// stored: a launch with the same `p`, `seed` and `offset` on the gradient with respect to y computes the gradient with respect to x. This
+/// also applies to the dropout in [`Norm::dropout_kernel`](super::Norm::dropout_kernel).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Dropout {
     /// How rows are divided among threads.

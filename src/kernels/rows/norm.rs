@@ -156,7 +156,7 @@ impl Norm {
         )
     }
 
-    /// Builds the kernel that computes h = x + r and norm(h) · w.
+    /// Builds the kernel that computes h = x + r and y = norm(h) · w.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel).
@@ -185,7 +185,7 @@ impl Norm {
         )
     }
 
-    /// Builds the kernel that computes h = x + r and norm(h) · w + b.
+    /// Builds the kernel that computes h = x + r and y = norm(h) · w + b.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel).

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`NormBackward::kernel`] builds: `(x, ldx, w, dy, lddy, dx, lddx, dw, db, parts, m, n, epsilon)`, where
-/// x, dy and dx are m×n, w has n elements, and dw and db are `parts`×n.
+/// x, dy and dx are m×n, with row pitches `ldx`, `lddy` and `lddx` in elements, w has n elements, and dw and db are `parts`×n and contiguous.
 pub type NormBackwardArgs<X, W> =
     (In<X>, u32, In<W>, In<X>, u32, Out<X>, u32, Out<f32>, Out<f32>, u32, u32, u32, f32);
 
@@ -35,7 +35,7 @@ impl NormBackward {
         Self { tiling: RowTiling::for_summed_rows(target, bytes, sizes), function }
     }
 
-    /// Returns the number of partial sums for which all blocks are resident on a device with this number of multiprocessors.
+    /// Returns the argument `parts` for which all blocks are resident on a device with this number of multiprocessors.
     #[must_use]
     pub fn parts(&self, multiprocessors: u32) -> u32 {
         let RowTiling { rows, cluster, adjacent, unaligned, resident, ahead, .. } = self.tiling;
@@ -46,7 +46,7 @@ impl NormBackward {
         teams / together * together * rows
     }
 
-    /// Builds the kernel. `parts` must be a multiple of the number of rows of a block.
+    /// Builds the kernel. At a launch, `parts` must be a multiple of the number of rows of a block.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling, for a tiling that reads rows in parts, and for clusters on targets older than sm_90.

@@ -24,7 +24,7 @@ pub type GatedBackwardArgs<X> = (In<X>, u32, In<X>, u32, In<X>, u32, Out<X>, u32
 /// A function that is applied to each element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PointwiseFunction {
-    /// x itself: y = f(x) converts between types, and the gate is the product x · u.
+    /// x itself: y = f(x) is a conversion between types, and the gate is the product x · u.
     Identity,
     /// max(x, 0).
     Relu,
@@ -116,7 +116,7 @@ impl Pointwise {
         Self { tiling: RowTiling::for_elements(target, bytes, sizes), function }
     }
 
-    /// Builds the kernel that computes y = f(x). For bf16 and sizes that are multiples of 8, it is named `silu_bf16_any_by8`.
+    /// Builds the kernel that computes y = f(x). For SiLU of bf16 and sizes that are multiples of 8, it is named `silu_bf16_any_by8`.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling.

@@ -37,7 +37,7 @@ impl Quantized for i8 {
     const LARGEST: f32 = 127.0;
 }
 
-/// The elements that have a common scale.
+/// The elements that share a scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ScaleGroup {
     /// A row.
@@ -66,17 +66,17 @@ impl ScaleGroup {
     }
 }
 
-/// Kernels that quantize x: q = round(x / s), where the scale s of each [group](ScaleGroup) is max |x| / 448 for e4m3 and max |x| / 127 for
-/// i8.
+/// Kernels that quantize y, which is x, norm(x) · w or f(x) · u: q = round(y / s), where the scale s of each [group](ScaleGroup) is
+/// max |y| / 448 for e4m3 and max |y| / 127 for i8.
 ///
 /// Arithmetic is f32, and q is rounded once, to nearest even. A group of zeros has s = 0 and q = 0. A group with NaN has s = NaN, and q =
 /// NaN for e4m3 or q = 0 for i8. A group with ±∞ has s = ∞.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quantize {
-    /// How rows are divided among threads. With [`ScaleGroup::Block`], each group is divided among threads of a warp: adjacent ones, or all of
-    /// a row's.
+    /// How rows are divided among threads. With [`ScaleGroup::Block`], each group is divided among adjacent threads of a
+    /// warp, or among all threads of the row.
     pub tiling: RowTiling,
-    /// The elements that have a common scale.
+    /// The elements that share a scale.
     pub group: ScaleGroup,
 }
 
@@ -92,7 +92,7 @@ impl Quantize {
         }
     }
 
-    /// Returns the kernel for quantized norms of rows of these sizes; see [`RowTiling::for_copied_rows`].
+    /// Returns the kernel for quantized norms of rows of the given `sizes`; see [`RowTiling::for_copied_rows`].
     #[must_use]
     pub fn for_norm_rows(group: ScaleGroup, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self::with_tiling(group, RowTiling::for_copied_rows(target, bytes, sizes))
@@ -137,8 +137,8 @@ impl Quantize {
         (!unaligned && lanes.is_power_of_two() && (is_row || is_part)).then_some(lanes)
     }
 
-    /// Builds the kernel. For bf16, e4m3, rows of up to 8192 elements, and sizes that are multiples of 8, it is named
-    /// `quantize_row_bf16_e4m3_8192_by8`.
+    /// Builds the kernel that quantizes x. For bf16, e4m3, one scale per row, rows of up to 8192 elements, and sizes that are multiples of 8,
+    /// it is named `quantize_row_bf16_e4m3_8192_by8`.
     ///
     /// # Errors
     /// Returns an error for a tiling that is invalid or does not fit the group, for clusters on targets older than sm_90, and for e4m3 on

@@ -27,14 +27,14 @@ pub enum RotaryPairs {
 /// A kernel that rotates `half` pairs (a, b) of each row by the angles for the row's position: (a · cos − b · sin, b · cos + a · sin). The
 /// elements after the first 2 · `half` are copied.
 ///
-/// The position of row i is `positions[i / heads]`; its cosines and sines are a row of the tables. In rows without a position, and in rows
-/// whose position is not in the tables, the pairs become zero. Arithmetic is f32, and results are rounded once.
+/// The position of row i is `positions[i / heads]`; its cosines and sines are a row of the tables. In rows after those of the last token, and
+/// in rows whose position is not in the tables, the pairs become zero. Arithmetic is f32, and results are rounded once.
 #[doc(alias = "RoPE")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rotary {
     /// The number of threads per row, a power of two up to 32.
     pub threads: u32,
-    /// The number of adjacent elements that a thread accesses together. It must divide `half`, n and all row pitches.
+    /// The number of adjacent elements that a thread accesses together, which must divide `half`, n and all row pitches.
     pub adjacent: u32,
     /// The pairs of elements that are rotated together.
     pub pairs: RotaryPairs,

@@ -19,7 +19,7 @@ pub type SampleArgs<X> = (In<X>, u32, Out<i32>, u32, u32, f32, u32, f32, u64, u6
 
 /// A kernel that draws one column of each row with the probabilities softmax(x / `temperature`).
 ///
-/// Columns are in descending order of their elements; columns of equal elements are in ascending order. A column may be drawn if fewer than
+/// Columns are ordered by descending element, and columns of equal elements by ascending index. A column may be drawn if fewer than
 /// `top_k` columns precede it and the total probability of these columns is less than `top_p`; the first column may always be drawn. With
 /// `top_k` = `u32::MAX` and `top_p` = 1, all columns may be drawn. Probabilities are those of the softmax of the whole row.
 ///
@@ -34,7 +34,7 @@ pub type SampleArgs<X> = (In<X>, u32, Out<i32>, u32, u32, f32, u32, f32, u64, u6
 /// If all columns may be drawn, rows of any length are read once, in parts. The elements of a part that a thread reads form a group. Each
 /// group draws an exponentially distributed number E; the group with the smallest E / S, where S is the sum of the group's exponentials,
 /// wins, and one of its elements is drawn. If columns are restricted, the row is read again to count the columns that precede the drawn
-/// column; if there are too many, the next round draws only from these preceding columns.
+/// column; if it must not be drawn, the next round draws only from these preceding columns.
 #[doc(alias = "multinomial")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sample {

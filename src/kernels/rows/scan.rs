@@ -14,7 +14,7 @@ use crate::{
 pub struct CumulativeSum {
     /// How rows are divided among threads: a warp or a block processes each row in parts, with one group per thread in each part.
     pub tiling: RowTiling,
-    /// Whether a sum includes the element of its own column.
+    /// Whether yⱼ includes the element of column j.
     pub inclusive: bool,
 }
 
@@ -33,8 +33,8 @@ impl CumulativeSum {
     /// `cumsum_before_bf16_any_by8`.
     ///
     /// # Errors
-    /// Returns an error for an invalid tiling, and for a tiling in which a row is not processed by exactly one warp or block, or a thread
-    /// has several groups.
+    /// Returns an error for an invalid tiling, and for a tiling in which a row is not processed by exactly one warp or block, or in
+    /// which a thread has several groups.
     #[doc(alias = "cumsum")]
     pub fn kernel<X, Y>(&self, target: Target) -> Result<Kernel<PointwiseArgs<X, Y>>, BuildError>
     where

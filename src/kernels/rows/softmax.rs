@@ -22,8 +22,8 @@ pub type SoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32);
 pub type CausalSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, u32, i32);
 
 /// The arguments of the kernel that [`Softmax::lengths_kernel`] builds: `(x, ldx, y, ldy, m, n, scale, lengths, count, rows)`. Row `i` sees
-/// the first `lengths[i / rows]` columns, or no columns if `i / rows` is not less than `count`; [`SoftmaxArgs`] describes the other
-/// arguments.
+/// the first `lengths[i / rows]` columns, or no columns if `i / rows` is not less than `count`, the length of `lengths`;
+/// [`SoftmaxArgs`] describes the other arguments.
 pub type LengthsSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, In<u32>, u32, u32);
 
 /// Kernels that compute y = softmax(`scale` · x) along rows, or its natural logarithm. `scale`, the reciprocal of a temperature, must be
@@ -32,7 +32,7 @@ pub type LengthsSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, In<
 /// With a mask, the columns that a row does not see count as −∞, so their y is 0, or −∞ as a logarithm. This also applies to all elements
 /// of a row that sees no columns. As in PyTorch, a row whose visible columns contain NaN or +∞, or only −∞, becomes NaN.
 ///
-/// Exponentials and sums are f32. The rows, `n` elements long and `ldx` and `ldy` apart, must fit the [tiling](RowTiling), which a launch
+/// Exponentials and sums are f32. The length n of rows and the pitches `ldx` and `ldy` must fit the [tiling](RowTiling), which a launch
 /// checks.
 #[doc(alias = "log_softmax")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,13 +44,15 @@ pub struct Softmax {
 }
 
 impl Softmax {
-    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_copied_rows`].
+    /// Returns the kernels of softmax, not of its logarithm, for elements of `bytes` bytes in rows of the given `sizes`; see
+    /// [`RowTiling::for_copied_rows`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         Self { tiling: RowTiling::for_copied_rows(target, bytes, sizes), log: false }
     }
 
-    /// Builds the kernel. For bf16, rows of up to 8192 elements, and sizes that are multiples of 8, it is named `softmax_bf16_8192_by8`.
+    /// Builds the kernel. For bf16, rows of up to 8192 elements, and sizes that are multiples of 8, it is named `softmax_bf16_8192_by8`, or
+    /// `log_softmax_bf16_8192_by8` for the logarithm.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling, and for clusters on targets older than sm_90.

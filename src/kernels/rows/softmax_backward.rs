@@ -26,8 +26,9 @@ pub struct SoftmaxBackward {
 }
 
 impl SoftmaxBackward {
-    /// Returns the kernel for elements of `bytes` bytes in rows of the given `sizes`; see [`RowTiling::for_rows`]. Rows that are not aligned
-    /// pass through shared memory, as in [`RowTiling::for_copied_rows`].
+    /// Returns the kernel for softmax, not for its logarithm, with elements of `bytes` bytes in rows of the given `sizes`; see
+    /// [`RowTiling::for_rows`]. Where shared memory suffices, rows that are not aligned pass through it, as in
+    /// [`RowTiling::for_copied_rows`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let copied = RowTiling::for_copied_rows(target, bytes, sizes);
@@ -39,7 +40,7 @@ impl SoftmaxBackward {
     }
 
     /// Builds the kernel. For bf16, rows of up to 8192 elements, and sizes that are multiples of 8, it is named
-    /// `softmax_backward_bf16_8192_by8`.
+    /// `softmax_backward_bf16_8192_by8`, or `log_softmax_backward_bf16_8192_by8` for the logarithm.
     ///
     /// # Errors
     /// Returns an error for an invalid tiling, and for clusters on targets older than sm_90.

@@ -38,8 +38,8 @@ pub struct RowTiling {
     /// rows are copied while a row is processed. 0 if rows are loaded directly into registers. Requires sm_80 or later.
     pub ahead: u32,
     /// The number of rows that the same threads process one after the other, if rows pass through shared memory. This number is small, so
-    /// that all blocks finish at about the same time and the rows in progress are close to each other, and it is reduced if some
-    /// multiprocessors would otherwise have no block.
+    /// that all blocks finish at about the same time and the rows in progress are close to each other. A launch processes fewer rows with
+    /// the same threads if some multiprocessors would otherwise have no block.
     pub turns: u32,
 }
 
@@ -217,9 +217,10 @@ impl RowTiling {
         Self { threads, rows: 1, cluster: 1, stripes, streamed: false, resident, ahead, turns, ..self }
     }
 
-    /// Returns the tiling for kernels that keep several rows of the given `sizes` in registers, as in [`for_rows`](Self::for_rows): a
-    /// thread has at most 16 elements of each row, and rows of more than 8192 elements are divided among the blocks of a cluster. On
-    /// targets without clusters, the threads of a block of 1024 have more elements.
+    /// Returns the tiling for kernels that keep several rows in registers; [`for_rows`](Self::for_rows) describes the parameters and divides
+    /// short rows among at most a warp in the same way. Of longer rows, a thread has at most 16 elements each, and rows of more than 8192
+    /// elements are divided among the blocks of a cluster. On targets without clusters, blocks of 1024 threads process such rows, with more
+    /// elements per thread.
     #[must_use]
     pub fn for_held_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {
@@ -236,8 +237,9 @@ impl RowTiling {
         }
     }
 
-    /// Returns the tiling for kernels whose blocks keep sums of many rows in registers, as in [`for_held_rows`](Self::for_held_rows), and
-    /// copy the next row while they process a row.
+    /// Returns the tiling for kernels whose blocks keep sums of many rows in registers and can copy the next row to shared memory while they
+    /// process a row. For rows that are too short or too long for such copies, and on targets older than sm_80, the tiling is that of
+    /// [`for_held_rows`](Self::for_held_rows).
     #[must_use]
     pub fn for_summed_rows(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let held = Self::for_held_rows(target, bytes, sizes);
@@ -284,8 +286,8 @@ impl RowTiling {
         }
     }
 
-    /// Returns the tiling for elementwise functions of rows of the given `sizes`, as in [`for_rows`](Self::for_rows), except that longer
-    /// rows are divided among blocks of 64 threads, where each thread processes 32 bytes.
+    /// Returns the tiling for elementwise functions of rows of the given `sizes`, as in [`for_rows`](Self::for_rows), except that rows
+    /// that are too long for a warp are divided among blocks of 64 threads, each of which processes two groups of up to 16 bytes.
     #[must_use]
     pub fn for_elements(target: Target, bytes: u32, sizes: &[u32]) -> Self {
         match Self::for_rows(target, bytes, sizes) {

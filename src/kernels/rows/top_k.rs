@@ -18,7 +18,7 @@ pub type TopKArgs<X> = (In<X>, u32, Out<X>, Out<i32>, u32, u32, u32);
 ///
 /// Rows of any length are read once, in parts. Elements that are not less than the smallest of the `count` largest so far are collected in
 /// shared memory; when the slots, two per thread, are full, the elements are sorted, and all but the largest `count` are discarded. If n
-/// elements are in random order, about `count` · ln n of them are collected; in the worst case, a row in ascending order, all of them are.
+/// elements are in random order, about `count` · ln n of them are collected; in the worst case, a row in ascending order, all n are.
 #[doc(alias = "topk")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TopK {
@@ -37,7 +37,7 @@ impl TopK {
     /// The maximum of `count`; threads of larger blocks would have too few registers.
     pub const MOST: u32 = 512;
 
-    /// Returns the kernel that finds up to `count` elements, at most [`MOST`](Self::MOST), of `bytes` bytes each in rows of the given
+    /// Returns the kernel that finds up to `count` elements (at most [`MOST`](Self::MOST)) in rows of elements of `bytes` bytes and the given
     /// `sizes`; see [`RowTiling::for_rows`].
     #[must_use]
     pub fn for_rows(target: Target, bytes: u32, sizes: &[u32], count: u32) -> Self {

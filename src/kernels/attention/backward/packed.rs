@@ -74,7 +74,7 @@ impl AttentionBackward {
         format!("{}_packed", self.name::<T>())
     }
 
-    /// Builds the variant of [`rows_kernel`](Self::rows_kernel) for packed sequences. For bf16 and a head size of 128, it is named
+    /// Builds the variant of [`rows_kernel`](Self::rows_kernel) for packed sequences. Its name ends in `_packed`, as in
     /// `attention_backward_rows_bf16_128_packed`.
     ///
     /// # Errors
@@ -101,8 +101,8 @@ impl AttentionBackward {
         )
     }
 
-    /// Builds the variant of [`keys_kernel`](Self::keys_kernel) for packed sequences. For bf16, a head size of 128 and a causal mask, it is
-    /// named `attention_backward_bf16_128_causal_packed`. Dropout is not supported.
+    /// Builds the variant of [`keys_kernel`](Self::keys_kernel) for packed sequences. Its name ends in `_packed`, as in
+    /// `attention_backward_bf16_128_causal_packed`. Dropout is not supported.
     ///
     /// # Errors
     /// Returns the errors of [`keys_kernel`](Self::keys_kernel), and an error for dropout.

@@ -8,8 +8,9 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`ScaledAttention::values_kernel`] builds: `(v, transposed, [batches, kv_heads, keys], strides)`, where
-/// `strides` contains the strides of V between batches, heads and rows, multiples of 16. For each batch and head, `transposed` contains a row of all
-/// keys for each column of V, without gaps; keys are padded with zeros to a multiple of 16, and permuted within each 16.
+/// `strides` contains the strides of V between batches, between heads and between rows, which must be multiples of 16. For each batch and
+/// head, `transposed` contains one row for each column of V, with one element for each key, without gaps between rows. Keys are padded with
+/// zeros to a multiple of 16 and permuted within each group of 16.
 pub type AttentionValuesArgs = (In<e4m3>, Out<e4m3>, [u32; 3], [u32; 3]);
 
 /// The keys of a row are padded to a multiple of this number: 16 bytes, as tensor copies require.
@@ -33,7 +34,7 @@ pub(super) fn strides<'k>(sizes: Sizes<'k>, head_size: u32) -> [Val<'k, u32>; 3]
 }
 
 impl ScaledAttention {
-    /// Builds the kernel that transposes V, named `attention_values_e4m3_128`.
+    /// Builds the kernel that transposes V. For a head size of 128, it is named `attention_values_e4m3_128`.
     ///
     /// # Errors
     /// Returns an error for an unsupported head size.

@@ -19,8 +19,8 @@ pub type DropoutNormArgs<X, W, Y> =
 const MOST_HELD: u32 = 16;
 
 impl Norm {
-    /// Returns the kernel for residual sums with dropout, as [`for_residual_rows`](Self::for_residual_rows) does, except that rows that would
-    /// require too many registers are divided among more blocks of a cluster, or read in parts.
+    /// Returns the kernel for residual sums with dropout. The tiling is that of [`for_residual_rows`](Self::for_residual_rows), except that
+    /// rows that would require too many registers are divided among more blocks of a cluster or read in parts.
     #[must_use]
     pub fn for_dropout_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let norm = Self::for_residual_rows(function, target, bytes, sizes);
