@@ -156,7 +156,7 @@ pub enum LayoutError {
     },
     /// A layout without a complement.
     #[error(
-        "complement of {layout}: mode {mode} (extent {extent}): stride {stride} must be a multiple of {reached}, the span of the smaller strides"
+        "complement of {layout}: mode {mode} (extent {extent}): stride {stride} must be a multiple of {reached}, the span of the modes with smaller strides"
     )]
     Complement {
         /// The layout, filtered.

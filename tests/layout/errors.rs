@@ -106,7 +106,7 @@ fn tilers() {
     );
     assert_eq!(
         rejected(layout("8:1").logical_divide(layout("(2,2):(2,5)"))),
-        "complement of (2,2):(2,5): mode 1 (extent 2): stride 5 must be a multiple of 4, the span of the smaller strides"
+        "complement of (2,2):(2,5): mode 1 (extent 2): stride 5 must be a multiple of 4, the span of the modes with smaller strides"
     );
     assert_eq!(
         rejected(matrix.logical_divide((layout("4:-1"),))),

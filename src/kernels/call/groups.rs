@@ -68,10 +68,10 @@ where
     let pick = |shape: &GemmShape, rows| {
         Gemm::for_groups::<T>(shape.a, shape.b, [shape.m, shape.n, shape.k], rows, &gpu)
     };
-    let heights = [16, 64, 128].into_iter().filter(|&rows| pick(shape, rows).is_some());
+    let heights = [16, 64, 128, 192, 256].into_iter().filter(|&rows| pick(shape, rows).is_some());
     let no_tile = || {
         let heights: Vec<_> = heights.map(|rows| rows.to_string()).collect();
-        refused(CALL, format!("groups of {} rows", heights.join(" or ")), rows)
+        refused(CALL, format!("groups of {} rows", heights.join(", ")), rows)
     };
     if pick(shape, rows).is_none() {
         return Err(no_tile());
