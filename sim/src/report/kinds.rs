@@ -78,7 +78,7 @@ macro_rules! findings {
 
 findings! {
     always {
-        /// An access to global memory outside every buffer, or in a freed buffer. The message distinguishes freed buffers and freed
+        /// An access to global memory outside all buffers, or in a freed buffer. The message distinguishes freed buffers and freed
         /// allocations of the device heap from other addresses.
         GlobalOutOfBounds = "global_out_of_bounds";
         /// An access past the block's shared memory.
@@ -101,9 +101,9 @@ findings! {
         Deadlock = "deadlock";
         /// The step limit was reached.
         StepLimit = "step_limit";
-        /// A `.sync` instruction executed by a lane that its mask excludes, or by lanes with different masks.
+        /// A `.sync` instruction that is executed by a lane that its mask excludes, or by lanes with different masks.
         SyncMask = "sync_mask";
-        /// An `.aligned` instruction not executed by the whole warp.
+        /// An `.aligned` instruction that is not executed by the whole warp.
         AlignedDivergence = "aligned_divergence";
         /// An operand value that the instruction does not allow.
         InvalidOperand = "invalid_operand";
