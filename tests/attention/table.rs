@@ -63,7 +63,7 @@ fn errors_name_the_line() {
         (
             "128x192",
             "128x80",
-            "line 8: expected a tile of 128x128, 128x160, 128x192, 128x224, 192x64, 192x96, found `128x80`",
+            "line 8: expected a tile of 192x96, 128x128, 128x160, 128x192, 128x224, 192x64, found `128x80`",
         ),
         ("e4m3 128 128", "e4m3 96 96", "line 8: expected a head size that has tiles, found `128x192`"),
         ("forth", "up", "line 8: expected an order of forth or back, found `up`"),

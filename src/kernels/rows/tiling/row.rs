@@ -1,0 +1,323 @@
+//! A row of a block, and its accesses.
+
+use super::RowTiling;
+use crate::{
+    kernels::rows::team::{Combine, Team},
+    ptx::{Builder, CheckedPtr, Global, Ptr, Readable, Val, Writable},
+    tensor::{StagedRow, TensorElement, UnalignedRow},
+    tiles::{Convert, Gl, Striped, Stripes, row_major, vector},
+};
+
+/// The row that this thread processes, together with others.
+#[derive(Clone)]
+pub(in crate::kernels::rows) struct Row<'k> {
+    pub(in crate::kernels::rows) k: Builder<'k>,
+    /// The row's number; past the last one, nothing is accessed.
+    pub(in crate::kernels::rows) at: Val<'k, u32>,
+    pub(in crate::kernels::rows) m: Val<'k, u32>,
+    /// The number of this thread among those of the row.
+    pub(in crate::kernels::rows) thread: Val<'k, u32>,
+    /// The number of the row among those of the block.
+    pub(in crate::kernels::rows) in_block: Val<'k, u32>,
+    /// The number of the row among those that are read ahead.
+    pub(super) stage: Val<'k, u32>,
+    /// The length.
+    pub(in crate::kernels::rows) n: Val<'k, u32>,
+    /// The distance between rows in memory whose groups are those of threads.
+    pub(super) pitch: Val<'k, u32>,
+    /// Whether the threads have the same columns of all rows, wherever rows begin.
+    pub(super) in_columns: bool,
+    /// The extents of matrices, for the launch to check, if `m` and `n` are others.
+    pub(super) declared: Option<[Val<'k, u32>; 2]>,
+    pub(in crate::kernels::rows) tiling: RowTiling,
+    pub(in crate::kernels::rows) stripes: Stripes<'k>,
+    pub(in crate::kernels::rows) team: Team<'k>,
+}
+
+/// A row of a matrix, or a vector of as many elements.
+#[allow(clippy::large_enum_variant, reason = "there are a few for each kernel that is built")]
+pub(in crate::kernels::rows) enum Line<'k, T: TensorElement, A> {
+    Aligned(Gl<'k, T, A, 1>),
+    Unaligned(UnalignedRow<'k, T, A>),
+    Staged(StagedRow<'k, T>),
+}
+
+impl<'k, T: TensorElement, A> Line<'k, T, A> {
+    fn as_unaligned(&self) -> Option<&UnalignedRow<'k, T, A>> {
+        match self {
+            Self::Unaligned(row) => Some(row),
+            Self::Aligned(_) | Self::Staged(_) => None,
+        }
+    }
+}
+
+impl<'k> Row<'k> {
+    /// Returns this row of a matrix whose rows are `pitch` elements apart.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn of<T: TensorElement, A>(
+        &self,
+        matrix: Ptr<'k, T, Global, A>,
+        pitch: Val<'k, u32>,
+    ) -> Line<'k, T, A> {
+        let (k, adjacent) = (self.k, self.tiling.adjacent);
+        if self.tiling.unaligned {
+            let [m, n] = self.declared.unwrap_or([self.m, self.n]);
+            let _ = k.global(matrix, row_major(m, n).with_row_stride(pitch));
+            let sizes = [self.m, self.n, pitch];
+            return Line::Unaligned(UnalignedRow::new(matrix, sizes, self.at, adjacent));
+        }
+        let layout = row_major(self.m, self.n).with_row_stride(pitch.multiple_of(adjacent));
+        Line::Aligned(k.global(matrix, layout).row(self.at))
+    }
+
+    /// Returns a part of a row whose elements are all `value`.
+    pub(in crate::kernels::rows) fn filled(&self, value: f32) -> Striped<'k, f32> {
+        self.stripes.filled(value)
+    }
+
+    /// Returns a vector of as many elements as a row has.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn vector<T: TensorElement, A>(
+        &self,
+        elements: Ptr<'k, T, Global, A>,
+    ) -> Line<'k, T, A> {
+        if self.tiling.unaligned {
+            let _ = self.k.global(elements, vector(self.n));
+            let sizes = [1.into(), self.n, self.n];
+            return Line::Unaligned(UnalignedRow::new(elements, sizes, 0.into(), self.tiling.adjacent));
+        }
+        Line::Aligned(self.k.global(elements, vector(self.n)))
+    }
+
+    /// Returns row `at`, number `stage` of those that are read ahead.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn in_turn(&self, at: Val<'k, u32>, stage: Val<'k, u32>) -> Self {
+        let RowTiling { adjacent, unaligned, .. } = self.tiling;
+        let stripes = match unaligned && !self.in_columns {
+            true => self.stripes.beginning_after((at * self.pitch) & (adjacent - 1)),
+            false => self.stripes,
+        };
+        Self { at, stage, stripes, ..self.clone() }
+    }
+
+    /// Returns the only row of a vector of as many elements as a row has, divided as this row is.
+    pub(in crate::kernels::rows) fn of_vector(&self) -> Self {
+        Self { at: 0.into(), stage: 0.into(), m: 1.into(), ..self.clone() }
+    }
+
+    /// Returns this row for threads that have the same columns of all other rows.
+    pub(in crate::kernels::rows) fn in_columns(&self) -> Self {
+        Self { in_columns: true, ..self.clone() }
+    }
+
+    /// Returns the row with this thread's number in matrices of `m` rows.
+    pub(in crate::kernels::rows) fn of_rows(&self, m: Val<'k, u32>) -> Self {
+        Self { m, ..self.clone() }
+    }
+
+    /// Returns the index of this row's first element among those that are read ahead.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn own_slot(&self) -> Val<'k, u32> {
+        (self.stage * self.tiling.rows + self.in_block) * self.tiling.own_slots()
+    }
+
+    /// Returns the number of this thread among those of the row in this block.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn own_thread(&self) -> Val<'k, u32> {
+        if self.tiling.cluster > 1 { self.k.this_block().thread() } else { self.thread }
+    }
+
+    /// Returns row `at` of matrices of `m` rows, for the same threads.
+    pub(in crate::kernels::rows) fn moved(&self, at: Val<'k, u32>, m: Val<'k, u32>) -> Self {
+        Self { at, m, ..self.clone() }
+    }
+
+    /// Loads element `col` of this row of a matrix whose rows are `pitch` elements apart; 0 past the end.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn load_element<T: Convert<f32>, A: Readable>(
+        &self,
+        matrix: Ptr<'k, T, Global, A>,
+        pitch: Val<'k, u32>,
+        col: Val<'k, u32>,
+    ) -> Val<'k, f32> {
+        let row = self.k.global(matrix, row_major(self.m, self.n).with_row_stride(pitch)).row(self.at);
+        self.k.stripes(0, 1, 1, 1).load(&row, col).convert().registers()[0]
+    }
+
+    /// Returns this row's element of a vector of as many elements as there are rows.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn element<T: TensorElement, A>(
+        &self,
+        vector_of_rows: Ptr<'k, T, Global, A>,
+    ) -> CheckedPtr<'k, T, Global, A> {
+        self.k.global(vector_of_rows, vector(self.m)).at(self.at)
+    }
+
+    /// Stores this row's element of a vector, in one of its threads.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn store_element<T: TensorElement, A: Writable>(
+        &self,
+        vector_of_rows: Ptr<'k, T, Global, A>,
+        value: Val<'k, T::Reg>,
+    ) {
+        self.element(vector_of_rows).when(self.thread.eq(0)).store(value);
+    }
+
+    /// Stores element `col` of this row of a matrix of `width` columns, in one of the row's threads.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn store_first<T: TensorElement, A: Writable>(
+        &self,
+        matrix: Ptr<'k, T, Global, A>,
+        width: Val<'k, u32>,
+        col: Val<'k, u32>,
+        value: Val<'k, T::Reg>,
+    ) {
+        self.store_where(matrix, width, col, self.thread.eq(0), value);
+    }
+
+    /// Stores element `col` of this row of a matrix of `width` columns, in the threads for which a condition holds.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn store_where<T: TensorElement, A: Writable>(
+        &self,
+        matrix: Ptr<'k, T, Global, A>,
+        width: Val<'k, u32>,
+        col: Val<'k, u32>,
+        condition: Val<'k, bool>,
+        value: Val<'k, T::Reg>,
+    ) {
+        let row = self.k.global(matrix, row_major(self.m, width)).row(self.at);
+        row.at(col).when(condition).store(value);
+    }
+
+    /// Returns a function that returns parts of a row: the whole row, which is loaded now, if it fits in registers; otherwise, parts that are
+    /// loaded at each call.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn keep<'f, S: Clone + 'f>(
+        &self,
+        load: impl Fn(Val<'k, u32>) -> S + 'f,
+    ) -> impl Fn(Val<'k, u32>) -> S + 'f
+    where
+        'k: 'f,
+    {
+        let held = self.is_held().then(|| load(0.into()));
+        move |part| held.clone().unwrap_or_else(|| load(part))
+    }
+
+    /// Combines the values of all parts and all threads.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn over_parts<const N: usize>(
+        &self,
+        neutral: [f32; N],
+        combine: Combine<'_, 'k, N>,
+        of: &dyn Fn(Val<'k, u32>) -> [Val<'k, f32>; N],
+    ) -> [Val<'k, f32>; N] {
+        let own = match self.tiling.streamed {
+            true => self.k.fold(self.parts(), neutral.map(Val::from), |part, sum| combine(sum, of(part))),
+            false => {
+                let later = 1..self.tiling.parts_at_a_time();
+                later.fold(of(0.into()), |sum, part| combine(sum, of(part.into())))
+            }
+        };
+        self.team.reduce(own, neutral, combine)
+    }
+
+    /// Returns the sums over all parts and all threads.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn sums<const N: usize>(
+        &self,
+        of: &dyn Fn(Val<'k, u32>) -> [Val<'k, f32>; N],
+    ) -> [Val<'k, f32>; N] {
+        self.over_parts([0.0; N], &|a, b| std::array::from_fn(|i| a[i] + b[i]), of)
+    }
+
+    /// Whether the row is loaded again from shared memory for each use.
+    pub(in crate::kernels::rows) fn is_reloaded(&self) -> bool {
+        self.tiling.is_reloaded()
+    }
+
+    /// Whether the whole row is in registers.
+    pub(in crate::kernels::rows) fn is_held(&self) -> bool {
+        !self.tiling.streamed && !self.is_reloaded()
+    }
+
+    /// Loads part `part` of a row as f32; elements outside it are `fill`, which `T` represents.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn load<T: Convert<f32>, A: Readable>(
+        &self,
+        line: &Line<'k, T, A>,
+        part: impl Into<Val<'k, u32>>,
+        fill: f32,
+    ) -> Striped<'k, f32> {
+        let part = part.into();
+        match line {
+            Line::Aligned(row) => {
+                let fill = T::exactly(fill).unwrap_or(T::from_mem_bits(0));
+                self.stripes.load_or(row, part, fill).convert()
+            }
+            Line::Unaligned(row) => self.load_unaligned(&[row], part, fill).remove(0),
+            Line::Staged(row) => self.load_staged(row, part, fill),
+        }
+    }
+
+    /// Loads part `part` of several rows, as [`load`](Self::load) does; all loads are issued before the first result is used.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn load_each<T: Convert<f32>, A: Readable, const N: usize>(
+        &self,
+        lines: [&Line<'k, T, A>; N],
+        part: impl Into<Val<'k, u32>>,
+        fill: f32,
+    ) -> [Striped<'k, f32>; N] {
+        let part = part.into();
+        let unaligned: Vec<_> = lines.iter().filter_map(|line| line.as_unaligned()).collect();
+        if N == 0 || unaligned.len() < N {
+            return lines.map(|line| self.load(line, part, fill));
+        }
+        let mut loaded = self.load_unaligned(&unaligned, part, fill).into_iter();
+        lines.map(|line| loaded.next().unwrap_or_else(|| self.load(line, part, fill)))
+    }
+
+    /// Loads part `part` of rows that begin at any elements.
+    #[track_caller]
+    fn load_unaligned<T: Convert<f32>, A: Readable>(
+        &self,
+        rows: &[&UnalignedRow<'k, T, A>],
+        part: Val<'k, u32>,
+        fill: f32,
+    ) -> Vec<Striped<'k, f32>> {
+        let loaded = self.stripes.load_unaligned(rows, part);
+        loaded.iter().map(|words| words.convert().fill_outside(part, self.n, fill)).collect()
+    }
+
+    /// Replaces the elements of part `part` that are outside the row by 0.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn zeroed_outside(
+        &self,
+        part: Val<'k, u32>,
+        values: &Striped<'k, f32>,
+    ) -> Striped<'k, f32> {
+        values.fill_outside(part, self.n, 0.0)
+    }
+
+    /// Stores part `part` of a row.
+    #[track_caller]
+    pub(in crate::kernels::rows) fn store<T: TensorElement, A: Writable>(
+        &self,
+        line: &Line<'k, T, A>,
+        part: impl Into<Val<'k, u32>>,
+        values: &Striped<'k, f32>,
+    ) where
+        f32: Convert<T>,
+    {
+        match line {
+            Line::Aligned(row) => self.stripes.store(row, part, values),
+            Line::Unaligned(row) => self.stripes.store_unaligned(row, part.into(), values),
+            // Inputs alone are staged.
+            Line::Staged(_) => {}
+        }
+    }
+}
+
+/// Returns the end of a kernel's name for a type other than that of x: `_f32`.
+pub(in crate::kernels::rows) fn same_or<X: TensorElement, T: TensorElement>() -> String {
+    if X::NAME == T::NAME { String::new() } else { format!("_{}", T::NAME) }
+}
