@@ -108,7 +108,8 @@ impl NormBackward {
                         let [x, _, g] = centered(part);
                         [x.dot(&x), g.dot(&x)]
                     });
-                    let scale = k.rsqrt(squares * per_element + epsilon);
+                    // A row past the last one adds nothing, even if ε is 0.
+                    let scale = row.at.lt(row.m).select(k.rsqrt(squares * per_element + epsilon), 0.0);
                     let along = -(along * scale * per_element) * scale;
                     let center = -g_mean * scale;
                     let dx = row.moved_to(row.of(dx, lddx));
