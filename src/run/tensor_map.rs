@@ -217,35 +217,26 @@ impl TensorBox {
             (_, 4) => Ty::U32,
             _ => Ty::U64,
         };
-        let strides = self.bytes(element.element_bytes).unwrap_or_default().0;
-        let swizzle = match self.swizzle {
-            SwizzleMode::None => TensorSwizzle::None,
-            SwizzleMode::B32 => TensorSwizzle::B32,
-            SwizzleMode::B64 => TensorSwizzle::B64,
-            SwizzleMode::B128 => TensorSwizzle::B128,
+        let tiled = sim::TensorMap {
+            ty,
+            address,
+            dims: self.dims.clone(),
+            strides: self.bytes(element.element_bytes).unwrap_or_default().0,
+            tile: self.box_dims.clone(),
+            element_strides: self.element_strides.clone(),
+            swizzle: match self.swizzle {
+                SwizzleMode::None => TensorSwizzle::None,
+                SwizzleMode::B32 => TensorSwizzle::B32,
+                SwizzleMode::B64 => TensorSwizzle::B64,
+                SwizzleMode::B128 => TensorSwizzle::B128,
+            },
+            nan_fill: self.nan_fill,
         };
-        let (dims, element_strides, nan_fill) =
-            (self.dims.clone(), self.element_strides.clone(), self.nan_fill);
-        let encoded = match &self.column {
-            None => {
-                let tile = self.box_dims.clone();
-                sim::TensorMap { ty, address, dims, strides, tile, element_strides, swizzle, nan_fill }
-                    .encode()
+        let encoded = match self.column.clone() {
+            None => tiled.encode(),
+            Some(PixelColumn { lower_corner, upper_corner, pixels }) => {
+                sim::Im2colMap::of(tiled, lower_corner, upper_corner, pixels).and_then(|map| map.encode())
             }
-            Some(PixelColumn { lower_corner, upper_corner, pixels }) => sim::Im2colMap {
-                ty,
-                address,
-                dims,
-                strides,
-                lower_corner: lower_corner.clone(),
-                upper_corner: upper_corner.clone(),
-                channels: self.box_dims.first().copied().unwrap_or_default(),
-                pixels: *pixels,
-                element_strides,
-                swizzle,
-                nan_fill,
-            }
-            .encode(),
         };
         encoded.map_err(|why| refusal(entry, index, why.to_string()))
     }

@@ -154,7 +154,7 @@ pub(super) struct TensorMap {
 }
 
 /// The pixels that a copy moves, with the terms of `cuTensorMapEncodeIm2col`.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PixelColumn {
     pub(super) lower_corner: Vec<i32>,

@@ -28,37 +28,20 @@ pub(super) fn encode(map: &TensorMap, address: u64, dtype: DType) -> Result<Vec<
         "nan" | "nan_request_zero_fma" | "true" | "1" => true,
         _ => return Err(format!("expected `oob_fill` none or nan, found {}", map.oob_fill)),
     };
-    let (dims, strides) = (map.dims.clone(), map.strides_bytes.clone());
-    let element_strides = map.element_strides.clone().unwrap_or_else(|| vec![1; dims.len()]);
-    let bytes = match &map.im2col {
-        None => {
-            let tile = map.tile.clone();
-            warpwright_sim::TensorMap { ty, address, dims, strides, tile, element_strides, swizzle, nan_fill }
-                .encode()
-        }
+    let tiled = warpwright_sim::TensorMap {
+        ty,
+        address,
+        dims: map.dims.clone(),
+        strides: map.strides_bytes.clone(),
+        tile: map.tile.clone(),
+        element_strides: map.element_strides.clone().unwrap_or_else(|| vec![1; map.dims.len()]),
+        swizzle,
+        nan_fill,
+    };
+    let bytes = match map.im2col.clone() {
+        None => tiled.encode(),
         Some(PixelColumn { lower_corner, upper_corner, pixels }) => {
-            let [channels, ones @ ..] = &map.tile[..] else {
-                return Err("expected `box`, found none".into());
-            };
-            if ones.iter().any(|&extent| extent != 1) {
-                return Err(format!("expected `box` of one pixel in im2col mode, found {:?}", map.tile));
-            }
-            let (lower_corner, upper_corner) = (lower_corner.clone(), upper_corner.clone());
-            let (channels, pixels) = (*channels, *pixels);
-            Im2colMap {
-                ty,
-                address,
-                dims,
-                strides,
-                lower_corner,
-                upper_corner,
-                channels,
-                pixels,
-                element_strides,
-                swizzle,
-                nan_fill,
-            }
-            .encode()
+            Im2colMap::of(tiled, lower_corner, upper_corner, pixels).and_then(|map| map.encode())
         }
     };
     bytes.map(|bytes| bytes.to_vec()).map_err(|e| e.to_string())

@@ -39,6 +39,37 @@ const PIXELS: usize = 104;
 const CORNERS: usize = 106;
 
 impl Im2colMap {
+    /// Returns the map of the same tensor in im2col mode. The extents of the tile are the number of channels of each pixel that one copy moves,
+    /// followed by ones.
+    ///
+    /// # Errors
+    /// Returns an error if the tile has other extents.
+    pub fn of(
+        tiled: TensorMap,
+        lower_corner: Vec<i32>,
+        upper_corner: Vec<i32>,
+        pixels: u32,
+    ) -> Result<Self, TensorMapError> {
+        let TensorMap { ty, address, dims, strides, tile, element_strides, swizzle, nan_fill } = tiled;
+        let channels = match tile[..] {
+            [channels, ref ones @ ..] if ones.iter().all(|&extent| extent == 1) => channels,
+            _ => return Err(TensorMapError(format!("a tile of {tile:?}; im2col mode has one pixel"))),
+        };
+        Ok(Self {
+            ty,
+            address,
+            dims,
+            strides,
+            lower_corner,
+            upper_corner,
+            channels,
+            pixels,
+            element_strides,
+            swizzle,
+            nan_fill,
+        })
+    }
+
     /// Returns the 128 bytes that represent the map in a kernel parameter.
     ///
     /// # Errors

@@ -460,7 +460,7 @@ impl Tracker {
             ResultRule::Grid => Known::at(Uniformity::Grid),
             ResultRule::Barrier => Known::at(self.barrier_group(rule, sources)),
             ResultRule::Operands(operation) => self.compute(operation, sources),
-            ResultRule::Elect => self.elected(sources),
+            ResultRule::Elect => self.under_mask(sources),
             ResultRule::Warp => self.reduced(sources),
             ResultRule::Shuffle { from_lane } => self.shuffled(sources, from_lane),
         };
@@ -510,12 +510,11 @@ impl Tracker {
         if all.level.covers(Uniformity::WARP) {
             return all;
         }
-        let mask = sources.last().map_or(Known::VARIES, |mask| self.operand(mask));
-        Self::in_warp(mask)
+        self.under_mask(sources)
     }
 
-    /// Returns the uniformity of the elected lane of a mask, the only operand.
-    fn elected(&mut self, sources: &[Operand<'_>]) -> Known {
+    /// Returns the uniformity of a result that depends on the lanes of a mask, the last operand.
+    fn under_mask(&mut self, sources: &[Operand<'_>]) -> Known {
         let mask = sources.last().map_or(Known::VARIES, |mask| self.operand(mask));
         Self::in_warp(mask)
     }
