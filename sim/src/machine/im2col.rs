@@ -204,6 +204,15 @@ mod tests {
     #[test]
     fn rules_of_the_mode() {
         assert!(Im2colMap { pixels: 0, ..map() }.encode().is_err());
+        let Im2colMap { ty, address, dims, strides, element_strides, swizzle, nan_fill, .. } = map();
+        let of = |tile: &[u32]| {
+            let (dims, strides, element_strides) = (dims.clone(), strides.clone(), element_strides.clone());
+            let tile = tile.to_vec();
+            let tiled = TensorMap { ty, address, dims, strides, tile, element_strides, swizzle, nan_fill };
+            Im2colMap::of(tiled, map().lower_corner, map().upper_corner, map().pixels)
+        };
+        assert_eq!(of(&[map().channels, 1, 1, 1]), Ok(map()));
+        assert!(of(&[map().channels, 2, 1, 1]).is_err() && of(&[]).is_err());
         assert!(Im2colMap { lower_corner: vec![-1], ..map() }.encode().is_err());
         let error = Im2colMap { lower_corner: vec![-1, -200], ..map() }.encode().expect_err("too far");
         assert_eq!(error.to_string(), "invalid tensor map: a corner at -200; the limits are -128 and 127");
