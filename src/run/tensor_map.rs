@@ -69,8 +69,9 @@ pub struct TensorBox {
 }
 
 /// The pixels that one copy in im2col mode moves (PTX ISA, "Im2col mode"). From the innermost, the dimensions of the tensor are the channels,
-/// one to three spatial dimensions, and the images. Starting at the pixel at its coordinates, the copy moves `pixels` consecutive pixels of
-/// the bounding boxes of the images.
+/// one to three spatial dimensions, and the images. Starting at the pixel at its coordinates, which must be in the bounding box, the copy
+/// moves `pixels` consecutive pixels of the bounding boxes of the images. Parameters that a kernel may write require a bounding box inside the
+/// images, because the GPU stops a store through any other one (observed on an H100).
 #[doc(alias = "im2col")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PixelColumn {
@@ -183,6 +184,18 @@ impl TensorBox {
         if matches!(param.kind, ParamKind::TensorMap { written: true }) && !row.is_multiple_of(16) {
             return refuse(format!(
                 "expected rows of a multiple of 16 bytes, because tensor copies write whole units of 16 bytes, found {row} bytes"
+            ));
+        }
+        let is_padded = |column: &PixelColumn| {
+            column.lower_corner.iter().any(|&lower| lower < 0)
+                || column.upper_corner.iter().any(|&upper| upper > 0)
+        };
+        if let (ParamKind::TensorMap { written: true }, Some(column)) =
+            (&param.kind, self.column.as_ref().filter(|column| is_padded(column)))
+        {
+            return refuse(format!(
+                "expected a bounding box inside the images, because the GPU stores no padding, found the lower corner {:?} and the upper corner {:?}",
+                column.lower_corner, column.upper_corner
             ));
         }
         let Some((_, bytes)) = self.bytes(param.element_bytes) else {

@@ -3,7 +3,7 @@
 use pretty_assertions::assert_eq;
 use warpwright::{
     prelude::*,
-    ptx::{Hints, ProxySpace, TensorMap},
+    ptx::{Hints, ProxySpace, ReduceOp, TensorMap},
     run::{Device, PixelColumn, Simulator, TensorBox},
 };
 
@@ -16,15 +16,15 @@ const PIXELS: u32 = 20;
 const IMAGES: [u64; 4] = [CHANNELS as u64, 6, 5, 3];
 const LENGTH: usize = (IMAGES[0] * IMAGES[1] * IMAGES[2] * IMAGES[3]) as usize;
 
-/// `(x, y, z, start, shift)`: the column of pixels of X from `start` (column, row, image) on, shifted by `shift`, is copied to Y and added
-/// to Z without a shift.
-type Args = (TensorMap<In<f32>>, Out<f32>, TensorMap<InOut<f32>>, [i32; 3], [u16; 2]);
+/// `(x, y, z, start, shift, to)`: the pixels of X from `start` (column, row, image) on, shifted by `shift`, are copied to Y and added to
+/// the pixels of Z from `to` on.
+type Args = (TensorMap<In<f32>>, Out<f32>, TensorMap<InOut<f32>>, [i32; 3], [u16; 2], [i32; 3]);
 
 fn column() -> Kernel<Args> {
     let kernel = Kernel::<Args>::build(
-        "column(x, y, z, column, row, image, right, down)",
+        "column(x, y, z, column, row, image, right, down, to_column, to_row, to_image)",
         Target::SM_90,
-        |k, (x, y, z, [column, row, image], shift)| {
+        |k, (x, y, z, [column, row, image], shift, [to_column, to_row, to_image])| {
             let block = k.block([CHANNELS * PIXELS]);
             k.grid([1]);
             let (pixels, full) = (k.shared_aligned::<f32>(CHANNELS * PIXELS, 128), k.mbarriers(1));
@@ -45,7 +45,8 @@ fn column() -> Kernel<Args> {
             k.fence_proxy_async(ProxySpace::Shared);
             block.sync();
             k.if_(first, || {
-                z.reduce_im2col(warpwright::ptx::ReduceOp::Add, pixels, at, Hints::default());
+                let to = [0.into(), to_column, to_row, to_image];
+                z.reduce_im2col(ReduceOp::Add, pixels, to, Hints::default());
                 k.cp_async_bulk_commit_group();
                 k.cp_async_bulk_wait_group(0);
             });
@@ -55,8 +56,8 @@ fn column() -> Kernel<Args> {
 }
 
 /// The index of the first channel of each pixel that a copy from `start` on moves, shifted by `shift`; none out of bounds. The bounding box
-/// goes from (−1, −1) to the last pixel plus `last`.
-fn pixels(start: [i32; 3], last: i32, shift: [u16; 2]) -> Vec<Option<usize>> {
+/// goes from (`first`, `first`) to the last pixel plus `last`.
+fn pixels(start: [i32; 3], [first, last]: [i32; 2], shift: [u16; 2]) -> Vec<Option<usize>> {
     let [_, width, height, images] = IMAGES.map(|extent| extent as i32);
     let [mut column, mut row, mut image] = start;
     let mut found = Vec::new();
@@ -66,10 +67,10 @@ fn pixels(start: [i32; 3], last: i32, shift: [u16; 2]) -> Vec<Option<usize>> {
         found.push(inside.then(|| (((image * height + y) * width + x) * CHANNELS as i32) as usize));
         column += 1;
         if column > width - 1 + last {
-            (column, row) = (-1, row + 1);
+            (column, row) = (first, row + 1);
         }
         if row > height - 1 + last {
-            (row, image) = (-1, image + 1);
+            (row, image) = (first, image + 1);
         }
     }
     found
@@ -82,32 +83,42 @@ fn columns_of_pixels_are_those_of_a_convolution() {
     for device in hopper() {
         let input = device.upload(&x).unwrap();
         // Filters of 3×3 with a padding of 1 visit (−1, −1) to the last pixel minus 1; the copy crosses rows, images, and the last image.
-        for (start, shift) in
-            [([-1, -1, 0], [0, 0]), ([-1, -1, 0], [2, 2]), ([3, 2, 1], [1, 2]), ([0, 2, 2], [2, 0])]
-        {
-            let column = PixelColumn { lower_corner: vec![-1; 2], upper_corner: vec![-1; 2], pixels: PIXELS };
-            let images = TensorBox::im2col(IMAGES, CHANNELS, column);
+        // Sums are stored to the pixels without a padding, and to those that are at least one from the right and lower edges.
+        for (start, shift, to, last) in [
+            ([-1, -1, 0], [0, 0], [0, 0, 0], 0),
+            ([-1, -1, 0], [2, 2], [5, 4, 1], 0),
+            ([3, 2, 1], [1, 2], [1, 3, 0], -1),
+            ([0, 2, 2], [2, 0], [4, 1, 2], -1),
+        ] {
+            let images = |lower, upper| {
+                let column = PixelColumn {
+                    lower_corner: vec![lower; 2],
+                    upper_corner: vec![upper; 2],
+                    pixels: PIXELS,
+                };
+                TensorBox::im2col(IMAGES, CHANNELS, column)
+            };
             let mut y = device.output::<f32>((CHANNELS * PIXELS) as usize).unwrap();
             let mut z = device.upload(&vec![100.0f32; LENGTH]).unwrap();
-            let args = (images.clone().of(&input), &mut y, images.of(&mut z), start, shift);
+            let args = (images(-1, -1).of(&input), &mut y, images(0, last).of(&mut z), start, shift, to);
             device.launch(&kernel, args).unwrap_or_else(|why| panic!("{why}"));
 
             let channels = 0..CHANNELS as usize;
-            let loaded: Vec<f32> = pixels(start, -1, shift)
+            let loaded: Vec<f32> = pixels(start, [-1, -1], shift)
                 .into_iter()
                 .flat_map(|first| channels.clone().map(move |i| first.map(|first| first + i)))
                 .map(|at| at.map_or(0.0, |at| x[at]))
                 .collect();
             assert_eq!(device.download(&y).unwrap(), loaded, "{start:?} {shift:?}");
             let mut sums = vec![100.0; LENGTH];
-            for (i, at) in pixels(start, -1, [0, 0]).into_iter().enumerate() {
+            for (i, at) in pixels(to, [0, last], [0, 0]).into_iter().enumerate() {
                 for channel in channels.clone() {
                     if let Some(at) = at {
                         sums[at + channel] += loaded[i * CHANNELS as usize + channel] + 1.0;
                     }
                 }
             }
-            assert_eq!(device.download(&z).unwrap(), sums, "{start:?} {shift:?}");
+            assert_eq!(device.download(&z).unwrap(), sums, "{start:?} {shift:?} {to:?}");
         }
     }
 }
@@ -120,7 +131,7 @@ fn maps_in_another_mode_are_refused() {
     let refused = |tensor: TensorBox| {
         let input = device.upload(&vec![0.0f32; LENGTH]).unwrap();
         let (mut y, mut z) = (device.output::<f32>(1000).unwrap(), device.output::<f32>(LENGTH).unwrap());
-        let args = (tensor.of(&input), &mut y, fine.clone().of(&mut z), [0; 3], [0; 2]);
+        let args = (tensor.of(&input), &mut y, fine.clone().of(&mut z), [0; 3], [0; 2], [0; 3]);
         device.launch(&kernel, args).expect_err("it is refused").to_string()
     };
     assert_eq!(
@@ -134,5 +145,15 @@ fn maps_in_another_mode_are_refused() {
     assert_eq!(
         refused(TensorBox::im2col([8, 6, 5, 4], CHANNELS, column)),
         "kernel `column`: parameter `x`: expected a buffer of at least 960 elements, found 720"
+    );
+    let padded = PixelColumn { lower_corner: vec![0, -1], upper_corner: vec![0; 2], pixels: PIXELS };
+    let input = device.upload(&vec![0.0f32; LENGTH]).unwrap();
+    let (mut y, mut z) = (device.output::<f32>(1000).unwrap(), device.output::<f32>(LENGTH).unwrap());
+    let padded = TensorBox::im2col(IMAGES, CHANNELS, padded);
+    let args = (padded.clone().of(&input), &mut y, padded.of(&mut z), [0; 3], [0; 2], [0; 3]);
+    assert_eq!(
+        device.launch(&kernel, args).expect_err("it is refused").to_string(),
+        "kernel `column`: parameter `z`: expected a bounding box inside the images, because the GPU stores no padding, found the lower corner \
+         [0, -1] and the upper corner [0, 0]"
     );
 }

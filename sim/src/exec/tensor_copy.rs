@@ -61,6 +61,10 @@ pub(crate) fn tile(
         );
         return Err(Fault::at(FindingKind::InvalidDescriptor, lane, message));
     }
+    let violation = columns.as_ref().and_then(|columns| columns.violation(&map, &coordinates, !op.load));
+    if let Some((kind, message)) = violation {
+        return Err(Fault::at(kind, lane, message));
+    }
     let offsets: Vec<u32> =
         op.im2col.iter().flatten().map(|&offset| warp.regs.r(offset)[lane] & 0xffff).collect();
     let pixels = columns.map(|columns| columns.positions(&map, &coordinates, &offsets));

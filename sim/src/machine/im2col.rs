@@ -3,6 +3,7 @@
 use crate::machine::options::Arg;
 use crate::machine::tensor_map::{TensorMap, TensorMapError, TensorSwizzle};
 use crate::program::code::TensorType;
+use crate::report::FindingKind;
 
 /// A tensor map in im2col mode, with the parameters of `cuTensorMapEncodeIm2col`. From the innermost, the dimensions are the channels, one to
 /// three spatial dimensions, and the images.
@@ -140,6 +141,37 @@ impl Columns {
         let bound = |i: usize| (corner(i), map.dims[i + 1] as i64 - 1 + corner(spatial + i));
         let pixels = usize::from(half(PIXELS));
         (pixels != 0).then(|| Self { pixels, bounds: (0..spatial).map(bound).collect() })
+    }
+
+    /// Returns why a copy from `start` on is an illegal instruction (observed on an H100); `None` if it is legal. A copy must start in the
+    /// bounding box, but loads may start in any image. Bounding boxes of stores may not extend past the images.
+    pub(crate) fn violation(
+        &self,
+        map: &TensorMap,
+        start: &[i32],
+        stores: bool,
+    ) -> Option<(FindingKind, String)> {
+        let outside = self.bounds.iter().zip(&map.dims[1..]);
+        if let Some((&(first, last), dim)) =
+            outside.into_iter().find(|&(&(first, last), &dim)| stores && (first < 0 || last >= dim as i64))
+        {
+            let why = format!(
+                "invalid descriptor: expected a bounding box inside the images for a store, found one from {first} to {last} in {dim} pixels"
+            );
+            return Some((FindingKind::InvalidDescriptor, why));
+        }
+        let at = |i: usize| i64::from(start[i + 1]);
+        let before = |i: usize| stores && i == self.bounds.len() && at(i) < 0;
+        let i = (0..=self.bounds.len()).find(|&i| {
+            let is_inside = self.bounds.get(i).is_none_or(|&(first, last)| (first..=last).contains(&at(i)));
+            !is_inside || before(i)
+        })?;
+        let expected = match self.bounds.get(i) {
+            Some((first, last)) => format!("from {first} to {last}, in the bounding box"),
+            None => "that is not negative for a store".into(),
+        };
+        let why = format!("expected a coordinate {} {expected}, found {}", i + 1, at(i));
+        Some((FindingKind::InvalidOperand, why))
     }
 
     /// Returns the position of the first channel of each pixel, from `start` on: row by row in the bounding box, then image by image.

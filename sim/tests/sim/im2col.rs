@@ -127,38 +127,74 @@ fn the_mode_of_the_map_is_that_of_the_copy() {
     );
 }
 
-#[test]
-fn columns_are_stored_without_offsets() {
-    let text = kernel(
-        ".param .u64 out, .param .align 64 .b8 map[128]",
+/// Stores pixels from the coordinates in `at`; element i of the tile is 1000 + i.
+fn store() -> String {
+    kernel(
+        ".param .u64 at, .param .align 64 .b8 map[128]",
         &format!(
             ".reg .b32 %r<12>; .reg .b64 %rd<8>; .reg .pred %p<3>; .shared .align 128 .b8 tile[{}];
             mov.u64 %rd2, map; cvta.param.u64 %rd2, %rd2; mov.u32 %r0, %tid.x; mov.u32 %r6, tile;
             mad.lo.u32 %r6, %r0, 4, %r6; add.u32 %r1, %r0, 1000; st.shared.u32 [%r6], %r1;
             fence.proxy.async; bar.sync 0; setp.ne.u32 %p0, %r0, 0; @%p0 bra E;
-            cp.async.bulk.tensor.4d.global.shared::cta.im2col_no_offs.bulk_group [%rd2, {{8, -1, 1, 0}}], [tile];
+            ld.param.u64 %rd1, [at]; ld.global.v4.u32 {{%r2, %r3, %r4, %r5}}, [%rd1];
+            cp.async.bulk.tensor.4d.global.shared::cta.im2col_no_offs.bulk_group [%rd2, {{%r2, %r3, %r4, %r5}}], [tile];
             cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; E: ret;",
             4 * CHANNELS * PIXELS
         ),
-    );
-    let (mut memory, [out, _, tensor]) = memory([0; 4], [0; 2]);
-    let args = [out.into(), Arg::try_from(&map(tensor, 1, 1)).expect("a valid map")];
-    let report = Sim::new().launch(&parse(&text), "k", &one_block(192), &args, &mut memory);
+    )
+}
+
+#[test]
+fn columns_are_stored_without_offsets() {
+    // The bounding box has columns 1 to 5 and rows 0 to 3; the copy crosses images.
+    let inner =
+        |tensor| Im2colMap { lower_corner: vec![1, 0], upper_corner: vec![-1, -1], ..map(tensor, 0, 1) };
+    let (mut memory, [_, at, tensor]) = memory([8, 4, 2, 1], [0; 2]);
+    let args = [at.into(), Arg::try_from(&inner(tensor)).expect("a valid map")];
+    let report = Sim::new().launch(&parse(&store()), "k", &one_block(192), &args, &mut memory);
     report.unwrap_or_else(|e| panic!("{e}")).assert_clean();
     let elements: usize = DIMS.iter().product();
     let mut found = vec![0; 4 * elements];
     memory.read(tensor, &mut found).expect("in bounds");
     let mut expected: Vec<u32> = (1..=elements as u32).collect();
     for i in 0..CHANNELS * PIXELS {
-        // 7 columns from -1 to 5 in a row; the first pixel is in row 1.
-        let pixel = (i / CHANNELS) as i32;
-        let (x, row) = (pixel % 7 - 1, 1 + pixel / 7);
-        let (y, image) = if row <= 3 { (row, 0) } else { (row - 5, 1) };
-        if x >= 0 && y >= 0 {
-            let at = [8 + i % CHANNELS, x as usize, y as usize, image];
+        // Numbered from the first pixel of the bounding box of image 0.
+        let pixel = (1 * 4 + 2) * 5 + 3 + i / CHANNELS;
+        let at = [8 + i % CHANNELS, 1 + pixel % 5, pixel / 5 % 4, pixel / 20];
+        if at[3] < DIMS[3] {
             let index = at.iter().zip(DIMS).rev().fold(0, |index, (&at, dim)| index * dim + at);
             expected[index] = 1000 + i as u32;
         }
     }
     assert_eq!(words(&found), expected);
+}
+
+#[test]
+fn copies_start_in_the_bounding_box_and_stores_stay_in_the_images() {
+    let run = |text: &str, loads: bool, pad: i32, start: [i32; 3]| {
+        let (mut memory, [out, at, tensor]) = memory([0, start[0], start[1], start[2]], [0; 2]);
+        let mut args = vec![at.into(), Arg::try_from(&map(tensor, pad, 1)).expect("a valid map")];
+        if loads {
+            args.insert(0, out.into());
+        }
+        let report = Sim::new().launch(&parse(text), "k", &one_block(192), &args, &mut memory);
+        report.err().and_then(|error| error.kind())
+    };
+    let (load, store) = (load("im2col", ", {0, 0}"), store());
+    // With a padding of 1, columns -1 to 5 and rows -1 to 3; otherwise, columns 0 to 4 and rows 0 to 2.
+    let illegal = Some(FindingKind::InvalidOperand);
+    for (pad, start, loaded, stored) in [
+        (1, [-1, -1, 0], None, Some(FindingKind::InvalidDescriptor)),
+        (1, [5, 3, 0], None, Some(FindingKind::InvalidDescriptor)),
+        (1, [6, 0, 0], illegal, Some(FindingKind::InvalidDescriptor)),
+        (0, [4, 2, 2], None, None),
+        (0, [5, 2, 2], illegal, illegal),
+        (0, [-1, 0, 0], illegal, illegal),
+        (0, [0, 3, 0], illegal, illegal),
+        (0, [0, 0, 3], None, None),
+        (0, [0, 0, -1], None, illegal),
+    ] {
+        assert_eq!(run(&load, true, pad, start), loaded, "a load from {start:?}, padding {pad}");
+        assert_eq!(run(&store, false, pad, start), stored, "a store from {start:?}, padding {pad}");
+    }
 }

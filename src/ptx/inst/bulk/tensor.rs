@@ -178,7 +178,8 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
         self.emit_store(None, "tile", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts copying pixels as [`store`](Self::store) does, but through a map of 3 to 5 dimensions in im2col mode.
+    /// Starts copying pixels as [`store`](Self::store) does, but through a map of 3 to 5 dimensions in im2col mode, whose bounding box must be
+    /// inside the images and contain the pixel at `coordinates`.
     #[doc(alias = "im2col_no_offs")]
     #[track_caller]
     pub fn store_im2col<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
@@ -207,7 +208,8 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
         self.emit_store(Some(op), "tile", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts combining pixels as [`reduce`](Self::reduce) does, but through a map of 3 to 5 dimensions in im2col mode.
+    /// Starts combining pixels as [`reduce`](Self::reduce) does, but through a map of 3 to 5 dimensions in im2col mode, under the same
+    /// conditions as [`store_im2col`](Self::store_im2col).
     #[doc(alias = "cp.reduce.async.bulk.tensor")]
     #[track_caller]
     pub fn reduce_im2col<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
