@@ -94,12 +94,12 @@ pub struct ExportedFiles {
 }
 
 impl Export {
-    /// Exports one kernel. The base name of the files is the kernel's name.
+    /// Returns the files of one kernel. The base name of the files is the kernel's name.
     pub fn kernel<A>(kernel: &Kernel<A>) -> Self {
         Self::new(kernel.name(), &[kernel.entry()], kernel.ptx())
     }
 
-    /// Exports all kernels of a module. `name` is the base name of the files.
+    /// Returns the files of all kernels of a module. `name` is the base name of the files.
     ///
     /// # Errors
     /// Returns [`ExportError::BadName`] if `name` is not a C identifier, and [`ExportError::MacroClash`] if the names of two kernels differ

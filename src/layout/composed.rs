@@ -45,7 +45,7 @@ impl ComposedLayout {
         self.offset
     }
 
-    /// Returns the inner layout, in bytes.
+    /// Returns the inner layout, in bytes unless it has been [recast](Self::recast).
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout

@@ -16,7 +16,7 @@ use super::target::{Features, Version};
 /// One form of an instruction: a row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
-    /// The mnemonic in the manual's notation: `{.a|.b}` means at most one of the alternatives, and `(.a|.b)` means exactly one.
+    /// The mnemonic, in a notation based on the manual's: `{.a|.b}` means at most one of the alternatives, and `(.a|.b)` means exactly one.
     pub mnemonic: &'static str,
     /// Operands in order, each `name:class`.
     ///

@@ -195,7 +195,7 @@ pub struct B32(pub u32);
 /// 64 untyped bits, `.b64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct B64(pub u64);
-/// 128 untyped bits, `.b128`; a constant contains only the low 64 bits.
+/// 128 untyped bits, `.b128`. The upper 64 bits of a constant are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct B128(pub u64);
 

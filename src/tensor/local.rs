@@ -115,7 +115,7 @@ pub fn local_partition<D: Codomain>(
 /// elements.
 ///
 /// # Errors
-/// Returns the errors of [`local_partition`], and [`LayoutError::Rank`] if the lengths of `threads` and `projection` differ.
+/// Returns the errors of [`local_partition`], and [`LayoutError::Rank`] if the rank of `threads` differs from the length of `projection`.
 pub fn local_partition_projected<D: Codomain>(
     tensor: &Layout<D>,
     threads: &Layout,

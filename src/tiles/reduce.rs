@@ -213,7 +213,8 @@ macro_rules! reductions {
                 #[doc = concat!("Returns the ", $what, " of each row", $note, ".")]
                 ///
                 /// All lanes of the warp must take part. Elements are combined in [`Accumulate::Sum`]. A [`Row`](super::Row) tile requires
-                /// two shuffles per 8 rows, and a [`Col`](super::Col) tile requires three per 4 rows, regardless of the width.
+                /// two shuffles per 8 rows, and a [`Col`](super::Col) tile requires three per 4 rows, regardless of the width; 64-bit sums
+                /// require twice as many.
                 #[doc(alias = "row_reduce")]
                 #[doc(alias = "shfl.sync.bfly")]
                 #[must_use]
@@ -235,7 +236,8 @@ macro_rules! reductions {
                 #[doc = concat!("Returns the ", $what, " of each column", $note, ".")]
                 ///
                 /// All lanes of the warp must take part. Elements are combined in [`Accumulate::Sum`]. A [`Row`](super::Row) tile requires
-                /// three shuffles per 4 columns, and a [`Col`](super::Col) tile requires two per 8 columns, regardless of the height.
+                /// three shuffles per 4 columns, and a [`Col`](super::Col) tile requires two per 8 columns, regardless of the height;
+                /// 64-bit sums require twice as many.
                 #[doc(alias = "col_reduce")]
                 #[doc(alias = "shfl.sync.bfly")]
                 #[must_use]

@@ -18,8 +18,8 @@ use crate::{
 /// The fastest kernels that `warpwright tune attention` found on a GPU, one for each problem, with the conditions of the measurement.
 ///
 /// The text of a table consists of lines with the conditions of the measurement, a line with the names of the columns, and one line for
-/// each entry, as in the example. The numbers of heads are totals over all batches. Parsing the text checks that the tile of every entry is
-/// supported, and that no problem has more than one entry:
+/// each entry, as in the example below. The numbers of heads are totals over all batches. Parsing the text checks that the tile of every
+/// entry is supported, and that no two entries have the same element type and the same problem.
 ///
 /// ```
 /// use warpwright::kernels::AttentionTable;

@@ -39,8 +39,8 @@ impl DecayedAttention {
     /// Builds the kernel. Its name contains the type and the head sizes, as in `decayed_attention_bf16_128_128`.
     ///
     /// # Errors
-    /// Returns an error for unsupported head sizes, for a target older than sm_80, and, with head sizes of 128, for a target with less than
-    /// 106 KiB of shared memory per block (sm_86, sm_89 and sm_120).
+    /// Returns an error for unsupported head sizes, for a target older than sm_80, and, if both head sizes are 128, for a target with less
+    /// than 106 KiB of shared memory per block (sm_86, sm_89 and sm_120a).
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<DecayedAttentionArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32> + Convert<f32>,

@@ -18,7 +18,7 @@ pub enum Load {
     /// launch](crate::ptx::Builder::programmatic_launch).
     #[default]
     Default,
-    /// Explicitly cached at all levels.
+    /// Cached at all levels, also for memory of an `In` parameter.
     Ca,
     /// Cached only at the global level, L2.
     Cg,
@@ -30,11 +30,12 @@ pub enum Load {
     Cv,
     /// Cached in the read-only data cache. No thread may write the memory while the kernel runs. Global memory only.
     Nc,
-    /// Not reordered or merged, because other threads may write at any time.
+    /// Neither removed, duplicated nor merged by the compiler, because other threads may write at any time.
     Volatile,
     /// Coherent with accesses by other threads of the scope, but not ordered.
     Relaxed(MemoryScope),
-    /// Ordered: the writer's accesses before the release are visible afterward.
+    /// If the load reads a value that a release operation has written, the accesses before the release are visible to accesses after the
+    /// load.
     Acquire(MemoryScope),
 }
 

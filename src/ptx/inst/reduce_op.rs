@@ -2,7 +2,7 @@
 
 use crate::ptx::{kernel::Builder, table, types::Element};
 
-/// The operation by which an asynchronous reduction combines an element of memory with a value.
+/// The operation by which an asynchronous reduction combines an element in memory with a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReduceOp {
     /// The sum.

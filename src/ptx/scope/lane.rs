@@ -31,7 +31,7 @@ impl<'k> Lane<'k> {
         self.k.laneid()
     }
 
-    /// Returns the index of this thread in the scope, 0.
+    /// Returns the index of this thread in the scope, which is always 0.
     pub fn thread(self) -> Val<'k, u32> {
         0.into()
     }
