@@ -277,6 +277,17 @@ impl<'k, T: TensorElement> State<'k> for Striped<'k, T> {
     }
 }
 
+impl<'k> Striped<'k, f32> {
+    /// Returns `self · factor + addend`, elementwise, rounded once.
+    #[must_use]
+    #[track_caller]
+    pub(crate) fn mul_add(&self, factor: &Self, addend: &Self) -> Self {
+        let words = self.words.iter().zip(&factor.words).zip(&addend.words);
+        let words = words.map(|((&x, &y), &z)| x.mad(y, z)).collect();
+        Self { stripes: self.stripes, words }
+    }
+}
+
 /// Operations on vectors with one element per register.
 impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
     /// Applies `f` to each element and returns the results.

@@ -74,7 +74,18 @@ impl Norm {
         let tiling = RowTiling::for_copied_rows(target, bytes, sizes);
         let groups = tiling.groups(sizes);
         let copied = match (function, groups) {
-            _ if tiling.unaligned || bytes > 4 || !target.features().contains(Features::AMPERE) => tiling,
+            _ if bytes > 4 || !target.features().contains(Features::AMPERE) => tiling,
+            // A block arranges the weights and the bias once, for more rows.
+            (NormFunction::Layer, 513..=1152) if tiling.unaligned && bytes < 4 => {
+                RowTiling { turns: 8, ..tiling }
+            }
+            (NormFunction::Layer, 2561..=4096) if tiling.unaligned && bytes < 4 => {
+                tiling.copied(groups, 4, 2, 8)
+            }
+            (NormFunction::Layer, 257..=512) if tiling.unaligned && bytes == 4 => {
+                tiling.copied(groups, 4, 2, 4)
+            }
+            _ if tiling.unaligned => tiling,
             // The weights and the bias have more bytes than a row, so several rows share them.
             (NormFunction::Layer, 2049..=4096) if bytes < 4 => tiling.copied(groups, 4, 2, 2),
             (NormFunction::Layer, 1025..=2048) => tiling.copied(groups, 8, 1, 1),
@@ -94,13 +105,28 @@ impl Norm {
         let copied = RowTiling::for_copied_rows(target, bytes, sizes);
         let groups = copied.groups(sizes);
         let copied = match copied.unaligned {
+            true if bytes < 4 && groups > 3072 && function == NormFunction::Layer => RowTiling {
+                threads: 1024,
+                cluster: 1,
+                stripes: 2,
+                streamed: true,
+                resident: 1,
+                ahead: 0,
+                turns: 1,
+                ..copied
+            },
             // Two inputs take registers, and so would the weights of 64 elements of a thread.
             true if bytes < 4 && groups > 3072 => copied.copied(groups, 6, 2, 8),
             true if copied.ahead > 0 => {
-                RowTiling { resident: (512 / copied.threads).clamp(1, copied.resident), ..copied }
+                let threads = if function == NormFunction::Rms && bytes < 4 { 576 } else { 512 };
+                let resident = (threads / copied.threads).clamp(1, copied.resident);
+                // The weights and the bias are arranged for more rows if there is one block.
+                let is_alone = function == NormFunction::Layer && bytes < 4 && resident == 1;
+                let turns = if is_alone { 16 } else { copied.turns };
+                RowTiling { resident, turns, ..copied }
             }
             true => copied,
-            false if bytes < 4 && (1153..=2048).contains(&groups) => copied.copied(groups, 8, 1, 2),
+            false if bytes < 4 && (1153..=2048).contains(&groups) => copied.copied(groups, 4, 1, 1),
             false => RowTiling::for_rows(target, bytes, sizes),
         };
         let ways = [copied, RowTiling { ahead: copied.ahead.min(1), ..copied }];
@@ -256,10 +282,10 @@ impl Norm {
                 let x = x(part);
                 inputs.store_sum(row, part, &x);
                 let w = row.of_weights(inputs.w, part);
-                let results = statistics.normalized(row, part, &x).zip(&w, |x, w| x * w);
+                let x = statistics.normalized(row, part, &x);
                 let results = match inputs.b {
-                    None => results,
-                    Some(b) => results.zip(&row.of_weights(b, part), |x, b| x + b),
+                    None => x.zip(&w, |x, w| x * w),
+                    Some(b) => x.mul_add(&w, &row.of_weights(b, part)),
                 };
                 row.store(&y, part, &results);
             });

@@ -153,6 +153,8 @@ impl RowTiling {
         let is_wide = direct.adjacent <= 4;
         let copied = match (direct.unaligned, groups) {
             (true, 33..=128) => Self { resident: 8, ahead: 2, turns: 4, ..direct },
+            // Elements that are whole words are reordered in registers as fast.
+            (true, 129..=512) if is_wide => direct,
             (true, 129..=1152) => direct.copied(groups, 4, 2, 4),
             (true, 1153..=2560) => direct.copied(groups, 8, 2, 4),
             // Blocks that are alone on a multiprocessor leave it idle at first.
@@ -203,7 +205,7 @@ impl RowTiling {
         // Elements of unaligned rows, and the words from which they are shifted, take more registers.
         let resident = match stripes {
             ..4 => (1536 / threads).clamp(1, 3),
-            4..8 if self.unaligned => (576 / threads).max(1),
+            4..8 if self.unaligned => (640 / threads).max(1),
             4..8 => (512 / threads).max(1),
             _ if self.unaligned && threads > 256 => (640 / threads).max(1),
             _ if threads <= 256 => 3,
@@ -251,10 +253,12 @@ impl RowTiling {
             (threads <= most).then_some(Self { ahead: 2, ..one_block })
         };
         // Where there would be few warps, more elements for each thread, which has more registers.
-        let few = || copied(24, 384, 384).filter(|tiling| held.unaligned && tiling.threads > 160);
+        let least = if bytes < 4 { 160 } else { 320 };
+        let few = || copied(24, 384, 384).filter(|tiling| held.unaligned && tiling.threads > least);
         let most = || copied(32, 512, 512).filter(|_| bytes < 4 && !held.unaligned);
         let in_cluster = || (held.cluster > 1 && !held.unaligned).then_some(Self { ahead: 2, ..held });
-        let chosen = few().or_else(|| copied(16, 512, 640)).or_else(most).or_else(in_cluster);
+        let resident = if held.unaligned { 384 } else { 512 };
+        let chosen = few().or_else(|| copied(16, resident, 640)).or_else(most).or_else(in_cluster);
         let Some(copied) = chosen else { return held };
         // Two rows of each input, and one of weights or of exchanged results.
         let summed = Self { turns: u32::MAX, ..copied };
