@@ -25,7 +25,7 @@ const SECTOR: u32 = 32;
 /// For f32, the kernel is named `transpose_f32` if the divisor is 1, and `transpose_f32_by4` if it is 4.
 ///
 /// # Errors
-/// Returns no errors for supported targets.
+/// Returns an error if `divisor` is 0.
 pub fn transpose<T: TensorElement>(
     target: Target,
     divisor: u32,
@@ -35,6 +35,9 @@ pub fn transpose<T: TensorElement>(
     Kernel::<TransposeArgs<T>>::build(&signature, target, |k, (x, y, m, n)| {
         let sizes = if divisor == 1 { "any sizes".to_string() } else { format!("{divisor} divides m and n") };
         k.describe(format!("y = x transposed: x m×n, y n×m ({}), row-major; {sizes}", T::NAME));
+        if divisor == 0 {
+            k.refuse("expected a divisor of m and n, found 0".into());
+        }
         let sizes = [m, n].map(|size| size.multiple_of(divisor));
         if T::SIZE == 4 && divisor.is_multiple_of(4) {
             wide(k, x, y, sizes);

@@ -77,15 +77,17 @@ pub(super) const fn padding<T: TensorElement, S: SharedSwizzle>() -> u32 {
 /// This is the layout of [`St`](super::St) for any size.
 ///
 /// # Errors
-/// Returns an error if the swizzled row is longer than the tile's row. Allocation rejects tiles whose row length is not a multiple of the
+/// Returns an error if `rows` or `cols` is 0, or if the swizzled row is longer than the tile's row. Allocation rejects tiles whose row length is not a multiple of the
 /// swizzled row length.
 pub fn shared_layout<T: TensorElement, S: SharedSwizzle>(
     rows: u32,
     cols: u32,
 ) -> Result<SharedLayout, LayoutError> {
     let (swizzle, row_bytes) = S::of_row(cols * T::SIZE);
-    let width = row_bytes / T::SIZE;
+    // Without columns, there is an extent of 0, which is an error.
+    let width = (row_bytes / T::SIZE).max(1);
     let pitch = width + padding::<T, S>() / T::SIZE;
-    let layout = Layout::new((rows, (width, cols / width)), (pitch, (1, rows * pitch)))?;
+    let block = i64::from(rows) * i64::from(pitch);
+    let layout = Layout::new((rows, (width, cols / width)), (i64::from(pitch), (1, block)))?;
     Ok(SharedLayout::swizzled(layout, swizzle))
 }

@@ -9,6 +9,7 @@ use warpwright::{
     prelude::*,
     ptx::e4m3,
     run::{AnyDevice, Device, KernelCache, Simulator},
+    sim::Arch,
 };
 
 use super::{
@@ -80,6 +81,47 @@ fn calls_choose_from_tables() {
     let mut d = results::<f32>(&device, 64 * 128);
     let called = call::gemm(&kernels, &of_columns, &on_a, &on_b, &mut d).expect("launched");
     assert_eq!(called.kernel.name, untuned);
+}
+
+/// Calls of other forms use a tile that they support, whichever tile a table has for the product.
+#[test]
+fn products_in_every_tile_of_a_table_can_be_gated_and_fused() {
+    for (arch, target) in [(Arch::Sm90, Target::SM_90A), (Arch::Sm80, Target::SM_80)] {
+        let device = AnyDevice::Sim(Simulator::new().arch(arch));
+        let kind = || GpuKind {
+            name: device.name(),
+            capability: device.capability(),
+            multiprocessors: device.multiprocessors(),
+        };
+        let (a, b) = (Matrix::new(64, 64, MatrixOrder::Row, 1), Matrix::new(64, 128, MatrixOrder::Col, 2));
+        let on_a = device.upload(&a.elements).expect("room");
+        let on_b = device.upload(&b.elements).expect("room");
+        let both = product(&a, &b, SIZE);
+        let gated: Vec<f64> =
+            both.chunks(128).flat_map(|row| (0..64).map(|i| row[i].max(0.0) * row[64 + i])).collect();
+        for &tile in GemmTile::for_target(target) {
+            let mut tuned = table(kind(), tile);
+            tuned.entries[0].gemm.target = target;
+            let kernels = KernelCache::new(&device).with_gemm_table(tuned);
+            let of_columns = GemmShape { b: MatrixOrder::Col, ..shape(SIZE) };
+            let mut d = results::<f32>(&device, 64 * 128);
+            let called = call::gemm(&kernels, &of_columns, &on_a, &on_b, &mut d).expect("launched");
+            assert!(called.kernel.name.contains(&tile.to_string()), "{tile}: {}", called.kernel.name);
+            assert_near("d", &downloaded_floats(&device, &d), &both, 1e-3);
+
+            let operands = FusedOperands { alpha: Some(1.0), ..FusedOperands::default() };
+            let mut d = results::<f32>(&device, 64 * 128);
+            call::fused_gemm(&kernels, &of_columns, &operands, &on_a, &on_b, &mut d)
+                .unwrap_or_else(|error| panic!("{tile}, fused: {error}"));
+            assert_near("d", &downloaded_floats(&device, &d), &both, 1e-3);
+
+            let half = GemmShape { n: 64, activation: Some(Activation::Relu), ..of_columns };
+            let mut d = results::<f32>(&device, 64 * 64);
+            call::gated_gemm(&kernels, &half, &on_a, &on_b, &mut d)
+                .unwrap_or_else(|error| panic!("{tile}, gated: {error}"));
+            assert_near("d", &downloaded_floats(&device, &d), &gated, 1e-2);
+        }
+    }
 }
 
 /// The table that was added last applies, for 16-bit elements and for those of 8 bits, and only to its GPU and its problem.

@@ -117,6 +117,11 @@ fn errors_name_the_line() {
         ("row col 77", "row up 77", "line 8: expected row or col, found `up`"),
         ("77 88 99 64", "77 0 99 64", "line 8: expected a number from 1, found `0`"),
         ("64x64", "64x65", "line 8: expected a tile such as 128x192, found `64x65`"),
+        (
+            "bf16 bf16 row col 77 88 99 64x64",
+            "bf16 e4m3 row col 77 88 99 128x176",
+            "line 8: expected a result of 16 or 32 bits for tiles of 128x176, found `e4m3`",
+        ),
         ("64x64 1x1", "64x64 4x2", "line 8: expected clusters of 1 to 8 blocks, found 16"),
         ("1x2", "12", "line 9: expected a cluster such as 2x1, found `12`"),
         ("1x2", "0x2", "line 9: expected a number from 1, found `0`"),

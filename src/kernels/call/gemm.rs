@@ -267,8 +267,8 @@ pub(super) fn gpu_of(queue: Queue<'_>) -> GpuKind {
 /// Returns the kernel with a tile that gated products support.
 fn for_gated(gemm: Gemm) -> Gemm {
     let tile = match gemm.tile {
-        GemmTile::T128x256 => GemmTile::T128x256,
         tile if tile.size()[0] <= 64 && gemm.target == Target::SM_90A => GemmTile::T64x128,
+        GemmTile::T128x256 if gemm.target != Target::SM_90A => GemmTile::T128x256,
         _ => GemmTile::T128x128,
     };
     Gemm { tile, cluster: [1, 1], parts: 1, ..gemm }

@@ -28,6 +28,9 @@ const TYPES: [(&str, u32, &[&str]); 7] = [
 const OF_FLOATS: &[&str] = &[bf16::NAME, f16::NAME, f32::NAME, e4m3::NAME, e5m2::NAME];
 const OF_INTEGERS: &[&str] = &[i32::NAME, f32::NAME, bf16::NAME, f16::NAME, i8::NAME, u8::NAME];
 
+/// The result types of 8 bits.
+const BYTES: [&str; 4] = [e4m3::NAME, e5m2::NAME, i8::NAME, u8::NAME];
+
 impl fmt::Display for GemmTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { gpu, driver, date, command, entries } = self;
@@ -88,6 +91,9 @@ impl GemmEntry {
             ..Gemm::new(tile_of(tile)?)
         };
         gemm.check(bytes)?;
+        if gemm.tile == GemmTile::T128x176 && BYTES.contains(&result) {
+            return Err(expected("a result of 16 or 32 bits for tiles of 128x176", result));
+        }
         let size = [number(m)?, number(n)?, number(k)?];
         Ok(Self { operand: operand.into(), result: result.into(), size, gemm, micros })
     }
