@@ -1,4 +1,4 @@
-//! Conversion of 8-bit floating-point numbers: `cvt` of `.e4m3x2` and `.e5m2x2`, which requires sm_89 or later.
+//! Conversion of minifloats: `cvt` of `.e4m3x2` and the like. The documentation of each type states the targets that have it.
 
 use super::{
     Half,
@@ -7,43 +7,9 @@ use super::{
 };
 use crate::ptx::{
     fold::{self, Rounding},
-    types::{Element, Scalar, e4m3, e5m2, f16, f16x2},
+    types::{Minifloat, f16, f16x2},
     val::Val,
 };
-
-/// An 8-bit floating-point type: [`e4m3`] or [`e5m2`].
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not an 8-bit floating-point type",
-    note = "the 8-bit floating-point types are `e4m3` and `e5m2`"
-)]
-pub trait Fp8: Scalar + Element<Reg = Self> {
-    /// The type of a packed pair in PTX, such as `"e4m3x2"`.
-    #[doc(hidden)]
-    const PAIR: &'static str;
-    #[doc(hidden)]
-    fn fold_from_f32(x: f32) -> Self;
-    #[doc(hidden)]
-    fn fold_to_f32(self) -> f32;
-}
-
-macro_rules! types {
-    ($($t:ident = $pair:literal;)*) => {$(
-        impl Fp8 for $t {
-            const PAIR: &'static str = $pair;
-            fn fold_from_f32(x: f32) -> Self {
-                $t::from_f32(x)
-            }
-            fn fold_to_f32(self) -> f32 {
-                self.to_f32()
-            }
-        }
-    )*};
-}
-
-types! {
-    e4m3 = "e4m3x2";
-    e5m2 = "e5m2x2";
-}
 
 /// What happens to negative numbers.
 #[derive(Clone, Copy, PartialEq)]
@@ -68,35 +34,41 @@ impl Negative {
     }
 
     /// Folds the conversion of a pair, low number first.
-    fn fold_pack<T: Fp8>(self, pair: [f32; 2]) -> u16 {
+    fn fold_pack<T: Minifloat>(self, pair: [f32; 2]) -> u16 {
         let [low, high] = pair.map(|x| {
-            let number = T::fold_from_f32(x).to_bits() as u8;
-            if self == Self::Zero && number >> 7 == 1 { 0 } else { number }
+            let is_zero = self == Self::Zero && x.is_sign_negative() && !x.is_nan();
+            T::fold_from_f32(if is_zero { 0.0 } else { x }).to_mem_bits() as u8
         });
         u16::from_le_bytes([low, high])
     }
 }
 
 impl<'k> Val<'k, u16> {
-    /// Converts two numbers to an 8-bit floating-point type and packs them, the first in the low byte: `Val::pack_fp8::<e4m3>(x, y)`.
-    /// Rounds to nearest even; numbers out of range and infinities become the largest finite number of the same sign. Requires sm_89 or
-    /// later.
+    /// Converts two numbers to a [`Minifloat`] type and packs them, the first in the low byte: `Val::pack_minifloats::<e4m3>(x, y)`. Rounds
+    /// to nearest even; numbers out of range and infinities become the largest finite number of the same sign, and NaN becomes the positive
+    /// NaN, or the largest number if the format has no NaN. Requires a target with conversions of the type.
     #[doc(alias = "cvt.rn.satfinite.e4m3x2.f32")]
     #[doc(alias = "cvt.rn.satfinite.e5m2x2.f32")]
     #[track_caller]
-    pub fn pack_fp8<T: Fp8>(low: impl Into<Val<'k, f32>>, high: impl Into<Val<'k, f32>>) -> Self {
-        Self::packed_fp8::<T>(low.into(), high.into(), Negative::Kept)
+    pub fn pack_minifloats<T: Minifloat>(
+        low: impl Into<Val<'k, f32>>,
+        high: impl Into<Val<'k, f32>>,
+    ) -> Self {
+        Self::packed::<T>(low.into(), high.into(), Negative::Kept)
     }
 
-    /// Packs as [`pack_fp8`](Self::pack_fp8) does, and replaces negative numbers with 0. Requires sm_89 or later.
+    /// Packs as [`pack_minifloats`](Self::pack_minifloats) does, and replaces negative numbers with 0.
     #[doc(alias = "cvt.rn.satfinite.relu.e4m3x2.f32")]
     #[track_caller]
-    pub fn pack_fp8_relu<T: Fp8>(low: impl Into<Val<'k, f32>>, high: impl Into<Val<'k, f32>>) -> Self {
-        Self::packed_fp8::<T>(low.into(), high.into(), Negative::Zero)
+    pub fn pack_minifloats_relu<T: Minifloat>(
+        low: impl Into<Val<'k, f32>>,
+        high: impl Into<Val<'k, f32>>,
+    ) -> Self {
+        Self::packed::<T>(low.into(), high.into(), Negative::Zero)
     }
 
     #[track_caller]
-    fn packed_fp8<T: Fp8>(low: Val<'k, f32>, high: Val<'k, f32>, negative: Negative) -> Self {
+    fn packed<T: Minifloat>(low: Val<'k, f32>, high: Val<'k, f32>, negative: Negative) -> Self {
         match operands(low, high) {
             Known(low, high) => negative.fold_pack::<T>([low, high]).into(),
             // The first source is the high byte (PTX ISA, "cvt").
@@ -107,23 +79,24 @@ impl<'k> Val<'k, u16> {
         }
     }
 
-    /// Returns both numbers of a packed pair in f16, exactly: `pair.unpack_fp8::<e4m3>()`. Requires sm_89 or later.
+    /// Returns both numbers of a packed pair in f16, exactly: `pair.unpack_minifloats::<e4m3>()`. Requires a target
+    /// with conversions of the type.
     #[doc(alias = "cvt.rn.f16x2.e4m3x2")]
     #[doc(alias = "cvt.rn.f16x2.e5m2x2")]
     #[track_caller]
-    pub fn unpack_fp8<T: Fp8>(self) -> Val<'k, f16x2> {
-        self.unpacked_fp8::<T>(Negative::Kept)
+    pub fn unpack_minifloats<T: Minifloat>(self) -> Val<'k, f16x2> {
+        self.unpacked::<T>(Negative::Kept)
     }
 
-    /// Unpacks as [`unpack_fp8`](Self::unpack_fp8) does, and replaces negative numbers with 0. Requires sm_89 or later.
+    /// Unpacks as [`unpack_minifloats`](Self::unpack_minifloats) does, and replaces negative numbers with 0.
     #[doc(alias = "cvt.rn.relu.f16x2.e4m3x2")]
     #[track_caller]
-    pub fn unpack_fp8_relu<T: Fp8>(self) -> Val<'k, f16x2> {
-        self.unpacked_fp8::<T>(Negative::Zero)
+    pub fn unpack_minifloats_relu<T: Minifloat>(self) -> Val<'k, f16x2> {
+        self.unpacked::<T>(Negative::Zero)
     }
 
     #[track_caller]
-    fn unpacked_fp8<T: Fp8>(self, negative: Negative) -> Val<'k, f16x2> {
+    fn unpacked<T: Minifloat>(self, negative: Negative) -> Val<'k, f16x2> {
         match self.reg() {
             None => {
                 let bytes = self.as_constant().unwrap_or_default().to_le_bytes();
@@ -138,53 +111,58 @@ impl<'k> Val<'k, u16> {
 }
 
 impl<'k> Val<'k, f16x2> {
-    /// Rounds both halves as [`Val::pack_fp8`] does: `pair.to_fp8::<e4m3>()`. Requires sm_89 or later.
+    /// Rounds both halves as [`Val::pack_minifloats`] does: `pair.to_minifloats::<e4m3>()`. If PTX does not convert f16x2 to the type, emits
+    /// conversions to f32, which are exact, and from f32. Requires a target with conversions of the type.
     #[doc(alias = "cvt.rn.satfinite.e4m3x2.f16x2")]
     #[doc(alias = "cvt.rn.satfinite.e5m2x2.f16x2")]
     #[track_caller]
-    pub fn to_fp8<T: Fp8>(self) -> Val<'k, u16> {
+    pub fn to_minifloats<T: Minifloat>(self) -> Val<'k, u16> {
         self.narrowed::<T>(Negative::Kept)
     }
 
-    /// Rounds as [`to_fp8`](Self::to_fp8) does, and replaces negative numbers with 0. Requires sm_89 or later.
+    /// Rounds as [`to_minifloats`](Self::to_minifloats) does, and replaces negative numbers with 0.
     #[doc(alias = "cvt.rn.satfinite.relu.e4m3x2.f16x2")]
     #[track_caller]
-    pub fn to_fp8_relu<T: Fp8>(self) -> Val<'k, u16> {
+    pub fn to_minifloats_relu<T: Minifloat>(self) -> Val<'k, u16> {
         self.narrowed::<T>(Negative::Zero)
     }
 
     #[track_caller]
-    fn narrowed<T: Fp8>(self, negative: Negative) -> Val<'k, u16> {
+    fn narrowed<T: Minifloat>(self, negative: Negative) -> Val<'k, u16> {
         match self.reg() {
             None => {
                 let pair = self.as_constant().map_or([f16::ZERO; 2], |pair| pair.0);
                 negative.fold_pack::<T>(pair.map(f32::from)).into()
             }
-            Some((_, k)) => {
+            Some((_, k)) if T::FROM_F16X2 => {
                 k.result(["cvt.rn.satfinite", negative.suffix(), ".", T::PAIR, ".f16x2"], &[self.operand(k)])
+            }
+            Some(_) => {
+                let (low, high) = self.unpack_f32();
+                Val::packed::<T>(low, high, negative)
             }
         }
     }
 }
 
 impl<'k> Val<'k, f32> {
-    /// Rounds to an 8-bit floating-point type, for example `x.to_fp8::<e4m3>()`. To convert two numbers, use [`Val::pack_fp8`], which costs
-    /// no more than one conversion and rounds in the same way. Requires sm_89 or later.
+    /// Rounds to a [`Minifloat`] type, for example `x.to_minifloat::<e4m3>()`. To convert two numbers, use [`Val::pack_minifloats`], which
+    /// costs no more than one conversion and rounds in the same way. Requires a target with conversions of the type.
     #[doc(alias = "cvt.rn.satfinite.e4m3x2.f32")]
     #[track_caller]
-    pub fn to_fp8<T: Fp8>(self) -> Val<'k, T> {
-        let pair = Val::pack_fp8::<T>(self, 0.0);
+    pub fn to_minifloat<T: Minifloat>(self) -> Val<'k, T> {
+        let pair = Val::pack_minifloats::<T>(self, 0.0);
         pair.cast::<u32>().bits()
     }
 }
 
-impl<'k, T: Fp8> Val<'k, T> {
-    /// Returns the same number in f32; NaN becomes 0x7fff_ffff. Requires sm_89 or later.
+impl<'k, T: Minifloat> Val<'k, T> {
+    /// Returns the same number in f32; NaN becomes 0x7fff_ffff. Requires a target with conversions of the type.
     #[doc(alias = "cvt.rn.f16x2.e4m3x2")]
     #[track_caller]
     pub fn to_f32(self) -> Val<'k, f32> {
         // The upper number of the pair is unused, and may be anything.
         let pair = self.bits::<u32>().cast::<u16>();
-        pair.unpack_fp8::<T>().unpack().0.cast()
+        pair.unpack_minifloats::<T>().unpack().0.cast()
     }
 }
