@@ -118,10 +118,9 @@ pub(super) fn check_counts() {
         return;
     }
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/tiles.md")).unwrap();
-    let stated = [" kernels in ", " cases."].map(|unit| {
-        let before = &text[..text.find(unit).unwrap_or_else(|| panic!("docs/tiles.md lacks `{unit}`"))];
-        before.rsplit([' ', '\n']).next().unwrap_or_default().replace(',', "").parse::<usize>().unwrap()
-    });
+    let (before, after) = text.split_once(" kernels in ").expect("docs/tiles.md states the numbers");
+    let stated = [before.split_whitespace().next_back(), after.split_whitespace().next()]
+        .map(|number| number.unwrap_or_default().replace(',', "").parse::<usize>().expect("a number"));
     assert!(
         stated[0] <= kernels && stated[1] <= cases,
         "docs/tiles.md states more than {} kernels in {} cases; found {kernels} in {cases}",
