@@ -11,7 +11,7 @@ use warpwright::{
 /// A number of a format by its definition (OCP, "8-bit Floating Point Specification", Table 1, and "Microscaling Formats Specification").
 fn defined(bits: u8, exponent_bits: i32, fraction_bits: i32) -> f64 {
     let sign = exponent_bits + fraction_bits;
-    let field = i32::from(bits) % (1 << sign) >> fraction_bits;
+    let field = (i32::from(bits) & ((1 << sign) - 1)) >> fraction_bits;
     let fraction = f64::from(i32::from(bits) & ((1 << fraction_bits) - 1)) / 2f64.powi(fraction_bits);
     let bias = (1 << (exponent_bits - 1)) - 1;
     let magnitude = match field {
