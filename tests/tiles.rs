@@ -1,7 +1,8 @@
 //! Tiles, run on every available device.
 //!
 //! The tests of ThunderKittens (about 3,000 cases at its default intensity), and the tests here that cover each of its rows, including
-//! those that are commented out there. docs/tiles.md states the numbers of kernels and cases here, which `total_of_cases` counts. Most kernels run
+//! those that are commented out there. docs/tiles.md states lower bounds of the numbers of kernels and cases here, which
+//! `total_of_cases` counts. Most kernels run
 //! in two blocks. Every element of their results is compared, exactly unless a function is approximate; outputs are poisoned before the launch.
 //!
 //! | ThunderKittens | sizes there | tests here |

@@ -14,7 +14,7 @@ use super::{
     uniform::Rule,
 };
 
-/// The text of a mnemonic: format arguments, or an array of parts, which are concatenated without the machinery of `fmt`.
+/// The text of a mnemonic: a string, format arguments, or an array of parts, which are concatenated without the machinery of `fmt`.
 pub(crate) trait MnemonicText {
     fn push_to(&self, text: &mut Text);
 }
@@ -27,6 +27,12 @@ impl MnemonicText for fmt::Arguments<'_> {
                 let _ = text.write_fmt(*self);
             }
         }
+    }
+}
+
+impl MnemonicText for &str {
+    fn push_to(&self, text: &mut Text) {
+        text.push_str(self);
     }
 }
 

@@ -51,6 +51,8 @@ bitflags! {
         const SETMAXNREG    = 1 << 8;
         /// `tensormap.replace`: sm_90a, sm_100a, sm_120a and their families.
         const TENSORMAP     = 1 << 9;
+        /// Conversions of the microscaling formats `.e3m2`, `.e2m3`, `.e2m1` and `.ue8m0`: sm_100a, sm_120a and their families.
+        const MX            = 1 << 11;
         /// Bulk copies to several blocks of a cluster: sm_90a, sm_100a and their families.
         const MULTICAST     = 1 << 10;
     }
@@ -159,8 +161,8 @@ impl Target {
         }
         match (self.sm, self.specific) {
             (90, true) => f.union(Features::WGMMA).union(Features::MULTICAST),
-            (100, true) => f.union(Features::TCGEN05).union(Features::MULTICAST),
-            (120, true) => f.union(Features::MMA_BLOCK_SCALE),
+            (100, true) => f.union(Features::TCGEN05).union(Features::MULTICAST).union(Features::MX),
+            (120, true) => f.union(Features::MMA_BLOCK_SCALE).union(Features::MX),
             _ => f,
         }
     }

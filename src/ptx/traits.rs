@@ -10,7 +10,7 @@ pub use super::fold::{Float, Integer, Number, Numeric};
 pub use super::index::{IntoIndex, IntoLength};
 pub use super::inst::{
     Accumulator, AtomicAdd, AtomicInteger, AtomicSpace, Bits, ByteSized, CompareEach, Divide, Elementary,
-    Extend, ExtendedPrecision, Fp8, GenericWindow, Half, HalfPair, IntegerDivision, Narrow24, Packed, Pair,
+    Extend, ExtendedPrecision, GenericWindow, Half, HalfPair, IntegerDivision, Narrow24, Packed, Pair,
     Prefetchable, Real, Root, Selector, SignBits, Signed, UnitMask, WideBits, WideProduct, Widen,
 };
 pub use super::params::Param;

@@ -1,23 +1,23 @@
 //! Scalar types of PTX as Rust types.
 //!
 //! Rust's own types represent PTX's: `u32` is `.u32`, `i32` is `.s32`, `f32` is `.f32`, `bool` is `.pred`, and [`half::f16`]/[`half::bf16`]
-//! are `.f16`/`.bf16`. [`e4m3`], [`e5m2`] and [`tf32`] are PTX types that Rust lacks. [`B16`] … [`B64`] are the untyped `.b16` … `.b64`;
+//! are `.f16`/`.bf16`. [`e4m3`], [`e5m2`], [`e3m2`], [`e2m3`] and [`tf32`] are PTX types that Rust lacks. [`B16`] … [`B64`] are the untyped `.b16` … `.b64`;
 //! [`f16x2`] and [`bf16x2`] are packed pairs, lower half first.
 
-mod fp8;
+mod minifloat;
 mod tensor_float;
 
 use std::fmt::{self, Debug};
 
-pub use fp8::{e4m3, e5m2};
 pub use half::{bf16, f16};
+pub use minifloat::{Minifloat, e2m3, e3m2, e4m3, e5m2};
 pub use tensor_float::tf32;
 
 use super::operand::{write_decimal, write_hexadecimal};
 
 /// The numbers that Rust does not have, for the prelude and for modules that implement traits for every element type.
 pub(crate) mod numbers {
-    pub use super::{bf16, bf16x2, e4m3, e5m2, f16, f16x2, tf32};
+    pub use super::{bf16, bf16x2, e2m3, e3m2, e4m3, e5m2, f16, f16x2, tf32};
 }
 
 /// A register class. Registers of one class share a name prefix, a width and one `.reg` declaration.
@@ -99,11 +99,11 @@ pub trait Scalar: Copy + Debug + PartialEq + Send + Sync + 'static + sealed::Sea
     const CLASS: RegClass;
     /// The type suffix of `ld`, `st` and `mov`, such as `"b16"` for f16.
     const MEM: &'static str;
-    /// The size in a register, in bytes. For [`e4m3`] and [`e5m2`], it differs from the size in memory: a register contains one number in
-    /// its low 8 bits.
+    /// The size in a register, in bytes. For a [`Minifloat`], it differs from the size in memory: a register contains one number in its low 8
+    /// bits.
     const BYTES: u32;
-    /// Whether instructions accept constants of this type as immediates. Floating-point numbers of 8 and 16 bits, pairs, tf32 and [`B128`]
-    /// must be in registers.
+    /// Whether instructions accept constants of this type as immediates. Floating-point numbers of at most 16 bits, pairs, tf32 and
+    /// [`B128`] must be in registers.
     const IMMEDIATE: bool;
 
     /// Returns the value as raw bits.
@@ -233,6 +233,8 @@ scalars! {
     bf16x2, "bf16x2", B32,   "b32",  4,  false, |v| pair(v.0[0].to_bits(), v.0[1].to_bits()), |b| bf16x2([bf16::from_bits(b as u16), bf16::from_bits((b >> 16) as u16)]), |v, w| write!(w, "{:#010x}", v.to_bits());
     e4m3,   "e4m3",   B32,   "b32",  4,  false, |v| v.to_bits().into(),                     |b| e4m3::from_bits(b as u8),          |v, w| write!(w, "{:#04x}", v.to_bits());
     e5m2,   "e5m2",   B32,   "b32",  4,  false, |v| v.to_bits().into(),                     |b| e5m2::from_bits(b as u8),          |v, w| write!(w, "{:#04x}", v.to_bits());
+    e3m2,   "e3m2",   B32,   "b32",  4,  false, |v| v.to_bits().into(),                     |b| e3m2::from_bits(b as u8),          |v, w| write!(w, "{:#04x}", v.to_bits());
+    e2m3,   "e2m3",   B32,   "b32",  4,  false, |v| v.to_bits().into(),                     |b| e2m3::from_bits(b as u8),          |v, w| write!(w, "{:#04x}", v.to_bits());
     tf32,   "tf32",   B32,   "b32",  4,  false, |v| v.to_bits().into(),                     |b| tf32::from_bits(b as u32),         |v, w| write!(w, "{:#010x}", v.to_bits());
 }
 
@@ -254,6 +256,8 @@ elements! {
     bf16x2, bf16x2,  "b32",  "b32", 4, Scalar::to_bits,           Scalar::from_bits;
     e4m3,   e4m3,    "u8",   "b8",  1, |v| v.to_bits().into(),    |b| e4m3::from_bits(b as u8);
     e5m2,   e5m2,    "u8",   "b8",  1, |v| v.to_bits().into(),    |b| e5m2::from_bits(b as u8);
+    e3m2,   e3m2,    "u8",   "b8",  1, |v| v.to_bits().into(),    |b| e3m2::from_bits(b as u8);
+    e2m3,   e2m3,    "u8",   "b8",  1, |v| v.to_bits().into(),    |b| e2m3::from_bits(b as u8);
     tf32,   tf32,    "b32",  "b32", 4, |v| v.to_bits().into(),    |b| tf32::from_bits(b as u32);
     B16,    B16,     "b16",  "b16", 2, |v| v.0.into(),            |b| B16(b as u16);
     B32,    B32,     "b32",  "b32", 4, |v| v.0.into(),            |b| B32(b as u32);
@@ -265,7 +269,7 @@ elements! {
 macro_rules! storage_types {
     ($implement:ident) => {
         $implement! {
-            u8:   u8 e4m3 e5m2;
+            u8:   u8 e4m3 e5m2 e3m2 e2m3;
             i8:   i8;
             u16:  u16 B16 f16 bf16;
             i16:  i16;

@@ -65,6 +65,8 @@ macro_rules! element_types {
             i8      u32     Length32;
             e4m3    u32     Length32;
             e5m2    u32     Length32;
+            e3m2    u32     Length32;
+            e2m3    u32     Length32;
             u16     u32     Length16;
             i16     u32     Length16;
             B16     u32     Length16;
@@ -87,7 +89,7 @@ macro_rules! element_types {
     (computed, $implement:ident) => {
         $implement! {
             in themselves: f16 bf16 f16x2 bf16x2 f32 f64 u32 i32 u64 i64;
-            in f32: e4m3 e5m2 tf32;
+            in f32: e4m3 e5m2 e3m2 e2m3 tf32;
             in i32: i8 u8;
         }
     };
@@ -95,19 +97,19 @@ macro_rules! element_types {
     (summed, $implement:ident) => {
         $implement! {
             in themselves: f32 f64 i32 u32 i64 u64;
-            in f32: e4m3 e5m2 bf16 f16 tf32;
+            in f32: e4m3 e5m2 e3m2 e2m3 bf16 f16 tf32;
             in i32: i8 u8;
         }
     };
     // The types that convert to each other: through f32, or with one instruction between two types of the second list.
     (converted, $implement:ident) => {
         $implement! {
-            through f32: e4m3 e5m2 bf16 f16 tf32 f32 i8 u8;
+            through f32: e4m3 e5m2 e3m2 e2m3 bf16 f16 tf32 f32 i8 u8;
             directly: [f64 i32 u32 i64 u64];
         }
     };
     (floating_point, $implement:ident) => {
-        $implement! { e4m3 e5m2 bf16 f16 tf32 f32 f64 }
+        $implement! { e4m3 e5m2 e3m2 e2m3 bf16 f16 tf32 f32 f64 }
     };
 }
 pub(crate) use element_types;
@@ -123,8 +125,9 @@ macro_rules! elements {
 
 element_types! { words, elements }
 
-/// An element type whose registers have the type of one element or of a pair of elements. 8- and 16-bit integers, untyped 16-bit elements,
-/// [`e4m3`] and [`e5m2`] are excluded: they are packed into `u32`, so arithmetic on a register would carry from one element to the next.
+/// An element type whose registers have the type of one element or of a pair of elements. 8- and 16-bit integers, untyped 16-bit elements
+/// and [minifloats](crate::ptx::Minifloat) are excluded: they are packed into `u32`, so arithmetic on a register would carry from one
+/// element to the next.
 #[diagnostic::on_unimplemented(
     message = "functions of registers of `{Self}` would combine adjacent elements",
     note = "a register is a `u32` of several packed elements: use `map_indexed` or `zip_elements` for functions of elements, `map_words` or \
@@ -159,7 +162,7 @@ impl<T> Arithmetic for T where
 /// | type                                   | computed in | results                                          |
 /// | ---                                    | ---         | ---                                              |
 /// | types with [`Arithmetic`]              | themselves  |                                                  |
-/// | [`e4m3`], [`e5m2`]                     | f32         | rounded to nearest even, saturated               |
+/// | [minifloats](crate::ptx::Minifloat)    | f32         | rounded to nearest even, saturated               |
 /// | [`tf32`]                               | f32         | rounded to nearest, ties away from zero          |
 /// | `i8`, `u8`                             | `i32`       | saturated                                        |
 #[diagnostic::on_unimplemented(
@@ -228,14 +231,14 @@ pub(crate) fn bytes_of<'k, T: ByteSized<Reg: Numeric>>(word: Val<'k, u32>) -> [V
 
 /// An element type that converts from and to f32: every floating-point type, and integers of 8, 32 and 64 bits.
 ///
-/// | type                         | from f32                                                    | to f32           | requires |
-/// | ---                          | ---                                                         | ---              | ---      |
-/// | `f32`, `f64`                 | exact                                                       | `f32`: exact; `f64`: to nearest even | |
-/// | [`bf16`], [`struct@f16`]     | to nearest even                                             | exact            | bf16: sm_80 |
-/// | [`tf32`]                     | to nearest, ties away from zero                             | exact            | sm_80    |
-/// | [`e4m3`], [`e5m2`]           | to nearest even, saturating to the largest finite number    | exact            | sm_89    |
-/// | `i8`, `u8`                   | to nearest even, saturating; NaN gives 0                    | exact            |          |
-/// | `i32`, `u32`, `i64`, `u64`   | to nearest even, saturating; NaN gives 0 (`i64`: −2⁶³, `u64`: 2⁶³) | to nearest even  |          |
+/// | type                                | from f32                                                           | to f32                               | requires          |
+/// | ---                                 | ---                                                                | ---                                  | ---               |
+/// | `f32`, `f64`                        | exact                                                              | `f32`: exact; `f64`: to nearest even |                   |
+/// | [`bf16`], [`struct@f16`]            | to nearest even                                                    | exact                                | bf16: sm_80       |
+/// | [`tf32`]                            | to nearest, ties away from zero                                    | exact                                | sm_80             |
+/// | [minifloats](crate::ptx::Minifloat) | to nearest even, saturating to the largest finite number           | exact                                | see the types     |
+/// | `i8`, `u8`                          | to nearest even, saturating; NaN gives 0                           | exact                                |                   |
+/// | `i32`, `u32`, `i64`, `u64`          | to nearest even, saturating; NaN gives 0 (`i64`: −2⁶³, `u64`: 2⁶³) | to nearest even                      |                   |
 #[diagnostic::on_unimplemented(
     message = "no conversion between tiles of `{Self}` and `f32`",
     note = "tiles of floating-point types and of integers of 8, 32 and 64 bits convert into each other"
@@ -261,10 +264,11 @@ pub struct InF16<W: Scalar> {
     pub(crate) from: for<'k> fn(&[Val<'k, f16x2>]) -> Val<'k, W>,
 }
 
-/// A floating-point element type: [`e4m3`], [`e5m2`], [`bf16`], [`struct@f16`], [`tf32`], `f32` and `f64`.
+/// A floating-point element type: a [minifloat](crate::ptx::Minifloat), [`bf16`], [`struct@f16`], [`tf32`], `f32` and `f64`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a floating-point element type",
-    note = "the floating-point element types are `e4m3`, `e5m2`, `bf16`, `f16`, `tf32`, `f32` and `f64`"
+    note = "the floating-point element types are `e4m3`, `e5m2`, `e3m2`, `e2m3`, `bf16`, `f16`, `tf32`, `f32` and \
+            `f64`"
 )]
 pub trait FloatElement: ConvertibleElement {}
 
@@ -325,34 +329,34 @@ halves! {
     f16: Some(InF16 { to: |word| [word].into_iter().collect(), from: |pairs| pairs[0] });
 }
 
-macro_rules! fp8 {
+macro_rules! minifloats {
     ($($t:ident)*) => {$(
         impl ConvertibleElement for $t {
             #[track_caller]
             fn from_f32<'k>(elements: &[Val<'k, f32>]) -> Vec<Val<'k, u32>> {
-                let pair = |low, high| Val::pack_fp8::<$t>(low, high);
+                let pair = |low, high| Val::pack_minifloats::<$t>(low, high);
                 elements.chunks_exact(4).map(|x| Val::pack(pair(x[0], x[1]), pair(x[2], x[3]))).collect()
             }
 
             #[track_caller]
             fn to_f32(word: Val<'_, u32>) -> ArrayVec<Val<'_, f32>, 4> {
                 let (low, high) = word.unpack();
-                let pairs = [low, high].map(|pair| pair.unpack_fp8::<$t>().unpack_f32());
+                let pairs = [low, high].map(|pair| pair.unpack_minifloats::<$t>().unpack_f32());
                 pairs.into_iter().flat_map(|(low, high)| [low, high]).collect()
             }
 
             const IN_F16: Option<InF16<u32>> = Some(InF16 {
                 to: |word| {
                     let (low, high) = word.unpack();
-                    [low, high].map(|pair| pair.unpack_fp8::<$t>()).into()
+                    [low, high].map(|pair| pair.unpack_minifloats::<$t>()).into()
                 },
-                from: |pairs| Val::pack(pairs[0].to_fp8::<$t>(), pairs[1].to_fp8::<$t>()),
+                from: |pairs| Val::pack(pairs[0].to_minifloats::<$t>(), pairs[1].to_minifloats::<$t>()),
             });
         }
     )*};
 }
 
-fp8! { e4m3 e5m2 }
+minifloats! { e4m3 e5m2 e3m2 e2m3 }
 
 macro_rules! bytes {
     ($($t:ident, $sign:literal;)*) => {$(

@@ -13,7 +13,7 @@ use crate::{
 ///
 /// f64 and 32- and 64-bit integer types convert to one another directly. All other conversions give the result of a conversion via f32,
 /// which rounds numbers with more than 24 significant bits twice. Results are rounded to nearest even (tf32: to nearest, ties away from
-/// zero); results of integer and 8-bit floating-point types saturate.
+/// zero); results of integer types and of floating-point types of at most 8 bits saturate.
 #[doc(alias = "convertor")]
 #[diagnostic::on_unimplemented(
     message = "tiles of `{Self}` do not convert to `{U}`",
@@ -95,7 +95,8 @@ impl<T: TensorElement> Convert<T> for T {
     }
 }
 
-/// Converts words in groups that fill whole words of both types; conversions between f16 and 8-bit floating-point types bypass f32.
+/// Converts words in groups that fill whole words of both types; conversions between types of which `cvt` has conversions from
+/// and to f16 bypass f32.
 #[track_caller]
 pub(in crate::tiles) fn through_f32<'k, T: ConvertibleElement, U: ConvertibleElement>(
     words: &[Val<'k, T::Word>],

@@ -17,7 +17,8 @@ use super::{
 };
 use crate::{
     ptx::{
-        Val, bf16, bf16x2, e4m3, e5m2, f16, f16x2, tf32,
+        Val,
+        numbers::*,
         traits::{Divide, Number},
     },
     tensor::{Computed, element_types},

@@ -15,14 +15,15 @@ use super::{
     widen::{Shapes, assert_same_matrix},
 };
 use crate::{
-    ptx::{Builder, Val, bf16, e4m3, e5m2, f16},
+    ptx::{Builder, Val, numbers::*},
     tensor::ConvertibleElement,
 };
 
-/// An element type to which f32 can be converted with stochastic rounding: [`struct@f16`], [`bf16`], [`e4m3`] and [`e5m2`].
+/// An element type to which f32 can be converted with stochastic rounding: [`struct@f16`], [`bf16`], [`e4m3`],
+/// [`e5m2`], [`e3m2`] and [`e2m3`].
 #[diagnostic::on_unimplemented(
     message = "no stochastic rounding to `{Self}`",
-    note = "stochastic rounding is to `f16`, `bf16`, `e4m3` and `e5m2`"
+    note = "stochastic rounding is to `f16`, `bf16`, `e4m3`, `e5m2`, `e3m2` and `e2m3`"
 )]
 pub trait StochasticElement: ConvertibleElement {
     /// Packs the elements of a word, each rounded up or down according to `random`.
@@ -45,13 +46,13 @@ macro_rules! stochastic {
         $(impl StochasticElement for $byte {
             #[track_caller]
             fn from_f32_at_random<'k>(k: Builder<'k>, elements: &[Val<'k, f32>], random: Val<'k, u32>) -> Val<'k, u32> {
-                k.pack_fp8_stochastic::<$byte>(std::array::from_fn(|i| elements[i]), random)
+                k.pack_minifloats_stochastic::<$byte>(std::array::from_fn(|i| elements[i]), random)
             }
         })*
     };
 }
 
-stochastic! { f16 bf16; e4m3 e5m2 }
+stochastic! { f16 bf16; e4m3 e5m2 e3m2 e2m3 }
 
 impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {
     /// Converts the elements to type `U`, each rounded up or down at random, so that the expected value of the result is the unrounded

@@ -14,10 +14,9 @@ use std::collections::BTreeSet;
 use warpwright::atoms::mma_atoms;
 use warpwright::ptx::{
     B16, B32, B64, B128, BuildError, Builder, Class, Comparison, Const, FULL_MASK, Global, In, InOut, Kernel,
-    Load, Local, MemoryScope, Mode, Order, Out, Permute, Prefetch, Rounding, Shared, ShiftMode, Shuffle,
-    Store, Target, Val, bf16, bf16x2, e4m3, e5m2, f16, f16x2, lop3_table,
+    Load, Local, MemoryScope, Minifloat, Mode, Order, Permute, Prefetch, Rounding, Shared, ShiftMode,
+    Shuffle, Store, Target, Val, bf16, bf16x2, e2m3, e3m2, e4m3, e5m2, f16, f16x2, lop3_table,
     table::{self, Pattern},
-    traits::Fp8,
 };
 
 use super::assemble::check;
@@ -43,8 +42,8 @@ struct Values<'k> {
     brains: Val<'k, bf16x2>,
 }
 
-fn build(name: &str, write: impl for<'k> Fn(Values<'k>)) -> Result<Kernel<Args>, BuildError> {
-    Kernel::<Args>::build(name, Target::SM_90, |k, (_, _, u, s, ul, sl, f, d, half, brain)| {
+fn build(name: &str, target: Target, write: impl for<'k> Fn(Values<'k>)) -> Result<Kernel<Args>, BuildError> {
+    Kernel::<Args>::build(name, target, |k, (_, _, u, s, ul, sl, f, d, half, brain)| {
         write(Values {
             k,
             p: u.lt(7),
@@ -290,8 +289,8 @@ fn conversions(v: Values<'_>) {
     for rounding in [Rounding::Rn, Rounding::Rz] {
         let _ = (v.f.to_tf32_with(rounding), v.f.to_tf32_relu(rounding), v.f.to_tf32().to_f32());
     }
-    fp8::<e4m3>(&v);
-    fp8::<e5m2>(&v);
+    minifloats::<e4m3>(&v);
+    minifloats::<e5m2>(&v);
     for rounding in Rounding::ALL {
         let _ = (v.f.round_to::<i8>(rounding), v.f.round_to::<u8>(rounding));
     }
@@ -301,10 +300,28 @@ fn conversions(v: Values<'_>) {
     wide.set(wide.get());
 }
 
-fn fp8<T: Fp8>(v: &Values<'_>) {
-    let pair = Val::pack_fp8::<T>(v.f, 1.0);
-    let _ = (pair, Val::pack_fp8_relu::<T>(v.f, v.f), v.halves.to_fp8::<T>(), v.halves.to_fp8_relu::<T>());
-    let _ = (pair.unpack_fp8::<T>(), v.h.unpack_fp8_relu::<T>(), v.f.to_fp8::<T>().to_f32());
+fn minifloats<T: Minifloat>(v: &Values<'_>) {
+    let pair = Val::pack_minifloats::<T>(v.f, 1.0);
+    let _ = (
+        pair,
+        Val::pack_minifloats_relu::<T>(v.f, v.f),
+        v.halves.to_minifloats::<T>(),
+        v.halves.to_minifloats_relu::<T>(),
+    );
+    let _ =
+        (pair.unpack_minifloats::<T>(), v.h.unpack_minifloats_relu::<T>(), v.f.to_minifloat::<T>().to_f32());
+}
+
+/// Conversions that sm_90 lacks.
+fn sm_100a_conversions(v: Values<'_>) {
+    let (k, x) = (v.k, v.f);
+    minifloats::<e3m2>(&v);
+    minifloats::<e2m3>(&v);
+    let _ = (k.pack_stochastic::<f16x2>(x, 1.0, 7u32), k.pack_stochastic::<bf16x2>(0.5, x, k.laneid()));
+    let _ = k.pack_minifloats_stochastic::<e4m3>([x, x, 2.0.into(), x], k.laneid());
+    let _ = k.pack_minifloats_stochastic::<e5m2>([x; 4], 9u32);
+    let _ = k.pack_minifloats_stochastic::<e3m2>([x; 4], v.u);
+    let _ = k.pack_minifloats_stochastic::<e2m3>([x; 4], v.u);
 }
 
 fn synchronization(v: Values<'_>) {
@@ -526,20 +543,6 @@ fn limits() -> Result<Kernel<()>, BuildError> {
     })
 }
 
-/// Stochastic rounding, which only sm_100a has.
-fn stochastic() -> Result<Kernel<(In<f32>, Out<u32>)>, BuildError> {
-    Kernel::<(In<f32>, Out<u32>)>::build("stochastic", Target::SM_100A, |k, (x, d)| {
-        let x = unsafe { x.load() };
-        let words = [
-            k.pack_stochastic::<f16x2>(x, 1.0, 7u32).bits(),
-            k.pack_stochastic::<bf16x2>(0.5, x, k.laneid()).bits(),
-            k.pack_fp8_stochastic::<e4m3>([x, x, 2.0.into(), x], k.laneid()),
-            k.pack_fp8_stochastic::<e5m2>([x; 4], 9u32),
-        ];
-        words.into_iter().for_each(|word| unsafe { d.store(word) });
-    })
-}
-
 /// A kernel's target and text.
 fn module<A>(kernel: Result<Kernel<A>, BuildError>) -> (Target, String) {
     let kernel = kernel.unwrap_or_else(|e| panic!("{e}"));
@@ -548,20 +551,21 @@ fn module<A>(kernel: Result<Kernel<A>, BuildError>) -> (Target, String) {
 
 /// The targets and texts of every kernel above, in [`hopper`] and in [`bulk`].
 fn texts() -> Vec<(Target, String)> {
-    let kernels: [(&str, for<'k> fn(Values<'k>)); 7] = [
-        ("integers", integers),
-        ("floats", floats),
-        ("comparisons", comparisons),
-        ("logic", logic),
-        ("conversions", conversions),
-        ("synchronization", synchronization),
-        ("special_registers", special_registers),
+    let kernels: [(&str, Target, for<'k> fn(Values<'k>)); 8] = [
+        ("integers", Target::SM_90, integers),
+        ("floats", Target::SM_90, floats),
+        ("comparisons", Target::SM_90, comparisons),
+        ("logic", Target::SM_90, logic),
+        ("conversions", Target::SM_90, conversions),
+        ("sm_100a_conversions", Target::SM_100A, sm_100a_conversions),
+        ("synchronization", Target::SM_90, synchronization),
+        ("special_registers", Target::SM_90, special_registers),
     ];
-    let mut texts: Vec<_> = kernels.into_iter().map(|(name, write)| module(build(name, write))).collect();
+    let mut texts: Vec<_> =
+        kernels.into_iter().map(|(name, target, write)| module(build(name, target, write))).collect();
     texts.extend([module(memory()), module(matrices()), module(limits())]);
     texts.extend([module(hopper::mbarriers()), module(hopper::fences())]);
     texts.extend([module(hopper::clusters()), module(hopper::warpgroups())]);
-    texts.push(module(stochastic()));
     texts.push(module(hopper::products()));
     texts.extend([
         module(bulk::copies()),

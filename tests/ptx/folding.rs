@@ -14,12 +14,12 @@ use proptest::{
     sample::select,
     test_runner::{Config, TestRunner},
 };
-use warpwright::{
-    prelude::*,
-    run::{Device, Simulator},
-};
+use warpwright::{prelude::*, run::Device};
 
-use crate::truth::{self, Entry};
+use crate::{
+    devices,
+    truth::{self, Entry},
+};
 
 /// The operands of one application, as bits; an operation uses as many as it needs.
 type Bits = [u64; 4];
@@ -112,7 +112,7 @@ fn chosen<T: Copy>(mask: u32, registers: [T; 4], constants: [T; 4]) -> [T; 4] {
     std::array::from_fn(|i| if mask >> i & 1 == 1 { registers[i] } else { constants[i] })
 }
 
-/// The operations that a target has: all on sm_90, those without newer instructions below.
+/// The operations that a target has: all on sm_100a, those without newer instructions below.
 fn available(target: Target) -> Vec<&'static Operation> {
     let exists = |operation: &&Operation| {
         let kernel = Kernel::<(In<u64>,)>::build("operation", target, |_, (x,)| {
@@ -144,7 +144,7 @@ fn simulate(target: Target, operations: &[&Operation], registers: &[Bits], const
         }
     })
     .unwrap_or_else(|e| panic!("{e}"));
-    let device = Simulator::new();
+    let device = devices::simulator_of(target);
     let x = device.upload(registers.as_flattened()).unwrap();
     let mut out = device.output::<u64>(rows * THREADS).unwrap();
     device.launch(&kernel, (&x, &mut out)).unwrap_or_else(|e| panic!("{e}"));
@@ -250,8 +250,13 @@ fn folding_gives_what_the_instruction_gives(target: Target, at_least: usize) {
 }
 
 #[test]
+fn folding_gives_what_sm_100a_gives() {
+    folding_gives_what_the_instruction_gives(Target::SM_100A, all().count());
+}
+
+#[test]
 fn folding_gives_what_sm_90_gives() {
-    folding_gives_what_the_instruction_gives(Target::SM_90, all().count());
+    folding_gives_what_the_instruction_gives(Target::SM_90, 850);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Host numbers of 8 bits and tf32: every value, and every boundary between roundings, compared with a search over all values and with the
+//! Host numbers of at most 8 bits and tf32: every value, and every boundary between roundings, compared with a search over all values and with the
 //! simulator's `cvt`.
 
 use pretty_assertions::assert_eq;
@@ -8,49 +8,69 @@ use warpwright::{
     sim::arith::{Float, Round, cvt::CvtMode, cvt::cvt},
 };
 
-/// A number of an 8-bit format by the definition of the format (OCP, "8-bit Floating Point Specification", Table 1).
+/// A number of a format by its definition (OCP, "8-bit Floating Point Specification", Table 1, and "Microscaling Formats Specification").
 fn defined(bits: u8, exponent_bits: i32, fraction_bits: i32) -> f64 {
-    let field = i32::from(bits & 0x7f) >> fraction_bits;
+    let sign = exponent_bits + fraction_bits;
+    let field = (i32::from(bits) & ((1 << sign) - 1)) >> fraction_bits;
     let fraction = f64::from(i32::from(bits) & ((1 << fraction_bits) - 1)) / 2f64.powi(fraction_bits);
     let bias = (1 << (exponent_bits - 1)) - 1;
     let magnitude = match field {
         0 => fraction * 2f64.powi(1 - bias),
         _ => (1.0 + fraction) * 2f64.powi(field - bias),
     };
-    if bits >> 7 == 1 { -magnitude } else { magnitude }
+    if bits >> sign & 1 == 1 { -magnitude } else { magnitude }
 }
 
-/// An 8-bit type with its format.
+/// A type with its format.
 struct Type {
     name: &'static str,
     float: Float,
     fields: [i32; 2],
     /// The largest finite number.
     max: u8,
+    /// The result of NaN.
+    nan: u8,
+    /// Zero, one, the extremes, the smallest normal and the smallest number.
+    constants: [u8; 6],
     to_f32: fn(u8) -> f32,
     from_f32: fn(f32) -> u8,
 }
 
-const TYPES: &[Type] = &[
-    Type {
-        name: "e4m3",
-        float: Float::E4m3,
-        fields: [4, 3],
-        max: 0x7e,
-        to_f32: |bits| e4m3::from_bits(bits).to_f32(),
-        from_f32: |x| e4m3::from_f32(x).to_bits(),
-    },
-    Type {
-        name: "e5m2",
-        float: Float::E5m2,
-        fields: [5, 2],
-        max: 0x7b,
-        to_f32: |bits| e5m2::from_bits(bits).to_f32(),
-        from_f32: |x| e5m2::from_f32(x).to_bits(),
-    },
-];
+macro_rules! types {
+    ($($t:ident: $float:ident, $fields:expr, $max:literal, $nan:literal;)*) => {
+        const TYPES: &[Type] = &[$(Type {
+            name: stringify!($t),
+            float: Float::$float,
+            fields: $fields,
+            max: $max,
+            nan: $nan,
+            constants: [
+                $t::ZERO.to_bits(),
+                $t::ONE.to_bits(),
+                $t::MAX.to_bits(),
+                $t::MIN.to_bits(),
+                $t::MIN_POSITIVE.to_bits(),
+                $t::MIN_POSITIVE_SUBNORMAL.to_bits(),
+            ],
+            to_f32: |bits| $t::from_bits(bits).to_f32(),
+            from_f32: |x| $t::from_f32(x).to_bits(),
+        },)*];
+    };
+}
+
+// Type: widths of exponent and fraction, the largest finite number, the result of NaN.
+types! {
+    e4m3: E4m3, [4, 3], 0x7e, 0x7f;
+    e5m2: E5m2, [5, 2], 0x7b, 0x7f;
+    e3m2: E3m2, [3, 2], 0x1f, 0x1f;
+    e2m3: E2m3, [2, 3], 0x1f, 0x1f;
+}
 
 impl Type {
+    fn sign(&self) -> u8 {
+        1 << (self.fields[0] + self.fields[1])
+    }
+
     fn number(&self, bits: u8) -> f64 {
         defined(bits, self.fields[0], self.fields[1])
     }
@@ -62,7 +82,7 @@ impl Type {
         let distance = |bits: &u8| (self.number(*bits) - magnitude).abs();
         let closest =
             (0..=self.max).min_by(|a, b| distance(a).total_cmp(&distance(b)).then((a & 1).cmp(&(b & 1))));
-        closest.expect("the format has numbers") | u8::from(x.is_sign_negative()) << 7
+        closest.expect("the format has numbers") | if x.is_sign_negative() { self.sign() } else { 0 }
     }
 }
 
@@ -83,19 +103,24 @@ fn f32s(numbers: impl Iterator<Item = f64>) -> Vec<f32> {
 }
 
 #[test]
-fn eight_bits_widen_exactly() {
+fn minifloats_widen_exactly() {
     for ty in TYPES {
         for bits in 0..=u8::MAX {
             let (found, mode) = ((ty.to_f32)(bits), CvtMode::default());
             // No instruction converts to f32 directly; f16 contains every number.
-            let half = cvt(Float::F16.into(), ty.float.into(), mode, bits.into());
+            let used = bits & (ty.sign() | (ty.sign() - 1));
+            let half = cvt(Float::F16.into(), ty.float.into(), mode, used.into());
             let simulated = cvt(Float::F32.into(), Float::F16.into(), mode, half);
             assert_eq!(u64::from(found.to_bits()), simulated, "{} {bits:#x}", ty.name);
             if found.is_finite() {
                 assert_eq!(f64::from(found).to_bits(), ty.number(bits).to_bits(), "{} {bits:#x}", ty.name);
-                assert_eq!((ty.from_f32)(found), bits, "{} {bits:#x}", ty.name);
+                assert_eq!((ty.from_f32)(found), used, "{} {bits:#x}", ty.name);
             }
         }
+        let [zero, one, max, min, min_positive, smallest] = ty.constants;
+        assert_eq!((zero, max, min, smallest), (0, ty.max, ty.max | ty.sign(), 1), "{}", ty.name);
+        assert_eq!(ty.number(one), 1.0, "{}", ty.name);
+        assert_eq!(min_positive, (1u8..).find(|&bits| bits >> ty.fields[1] == 1).unwrap(), "{}", ty.name);
     }
     assert!((0..=255).filter(|&bits| e4m3::from_bits(bits).is_nan()).eq([0x7f, 0xff]));
     assert!((0..=255).filter(|&bits| e5m2::from_bits(bits).is_infinite()).eq([0x7c, 0xfc]));
@@ -108,7 +133,7 @@ fn eight_bits_widen_exactly() {
 }
 
 #[test]
-fn eight_bits_round_to_the_nearest_and_saturate() {
+fn minifloats_round_to_the_nearest_and_saturate() {
     let mode = CvtMode { satfinite: true, ..CvtMode::default() };
     for ty in TYPES {
         for x in f32s((0..=ty.max).map(|bits| ty.number(bits))) {
@@ -118,7 +143,9 @@ fn eight_bits_round_to_the_nearest_and_saturate() {
             assert_eq!(u64::from(found), simulated, "{} of {x:e}", ty.name);
         }
         for nan in [0x7fc0_0000, 0xffc0_0000, 0x7f80_0001, 0xffff_ffff].map(f32::from_bits) {
-            assert_eq!((ty.from_f32)(nan), 0x7f, "{}", ty.name);
+            assert_eq!((ty.from_f32)(nan), ty.nan, "{}", ty.name);
+            let simulated = cvt(ty.float.into(), Float::F32.into(), mode, nan.to_bits().into());
+            assert_eq!(u64::from(ty.nan), simulated, "{}", ty.name);
         }
     }
 }
@@ -171,7 +198,9 @@ fn numbers_compare_and_print_like_f32() {
     assert!(e4m3::NAN != e4m3::NAN && e5m2::NAN != e5m2::NAN && tf32::NAN != tf32::NAN);
     assert_eq!((-e4m3::ZERO, -e5m2::ZERO, -tf32::ZERO), (e4m3::ZERO, e5m2::ZERO, tf32::ZERO));
     assert!(e4m3::MIN < -e4m3::ONE && e5m2::NEG_INFINITY < e5m2::MIN && tf32::MAX < tf32::INFINITY);
-    assert_eq!((-e4m3::ONE).abs(), e4m3::ONE);
+    assert_eq!(((-e4m3::ONE).abs(), (-e2m3::ONE).abs()), (e4m3::ONE, e2m3::ONE));
+    assert!(e3m2::MIN == -e3m2::MAX && (-e3m2::ZERO).is_sign_negative() && !e3m2::MAX.is_sign_negative());
+    assert!((0..=u8::MAX).map(e3m2::from_bits).all(|x| x.is_finite() && !x.is_nan() && !x.is_infinite()));
     assert_eq!(format!("{} {:?} {}", e4m3::MAX, -e5m2::ONE, tf32::ONE), "448 -1.0 1");
 }
 
@@ -189,7 +218,7 @@ fn targets_without_a_conversion_refuse_it_and_name_one_that_has_it() {
     let named = |mnemonic: &str, target| (mnemonic.to_string(), target);
     assert_eq!(
         refused(Target::SM_80, |_, x| {
-            let _ = x.to_fp8::<e4m3>();
+            let _ = x.to_minifloat::<e4m3>();
         }),
         named("cvt.rn.satfinite.e4m3x2.f32", Target::SM_89)
     );
@@ -198,6 +227,12 @@ fn targets_without_a_conversion_refuse_it_and_name_one_that_has_it() {
             let _ = x.bits::<e5m2>().to_f32();
         }),
         named("cvt.rn.f16x2.e5m2x2", Target::SM_89)
+    );
+    assert_eq!(
+        refused(Target::SM_90A, |_, x| {
+            let _ = x.to_minifloat::<e2m3>();
+        }),
+        named("cvt.rn.satfinite.e2m3x2.f32", Target::SM_100A)
     );
     assert_eq!(
         refused(Target::SM_75, |_, x| {

@@ -329,6 +329,8 @@ fn raw_words_hold_elements() {
     holds::<u32, bf16x2>();
     holds::<u8, e4m3>();
     holds::<u8, e5m2>();
+    holds::<u8, e3m2>();
+    holds::<u8, e2m3>();
     holds::<f32, tf32>();
     holds::<u32, tf32>();
 }

@@ -1,6 +1,8 @@
 //! Conversions between all element types: of tiles while they are stored, and of vectors in registers. The numbers include infinities,
 //! numbers that are too large, and numbers between or exactly halfway between those of the other type; two blocks, poisoned outputs.
 
+use std::collections::BTreeSet;
+
 use warpwright::{
     prelude::*,
     ptx::{Element as _, Write},
@@ -9,7 +11,7 @@ use warpwright::{
 };
 
 use super::numbers::{Numeral, element_types};
-use crate::cases::everywhere;
+use crate::cases::everywhere_of;
 
 /// A type of a conversion.
 trait Converted: Numeral {
@@ -99,11 +101,17 @@ const fn width<T: Numeral>() -> usize {
     32 / T::SUBTILE_LENGTH as usize
 }
 
+/// The lowest target that converts between two types.
+fn lowest_target<T: Converted, U: Converted>() -> Target {
+    T::TARGET.max(U::TARGET)
+}
+
+/// Converts a type to those of the others for which this target is the lowest one.
 macro_rules! conversions {
-    ($t:ident => $($u:ident)*) => {{
+    ($target:ident, $t:ident => $($u:ident)*) => {{
         const WIDTH: usize = width::<$t>();
         type Args = (In<$t>, $(Out<$u>),*);
-        let kernel = Kernel::<Args>::build("converted", Target::SM_89, |k, (x, $($u),*)| {
+        let kernel = Kernel::<Args>::build("converted", $target, |k, (x, $($u),*)| {
             k.block([32]);
             k.grid([BLOCKS as u32]);
             // Without this limit, ptxas uses 168 registers, and spills.
@@ -111,18 +119,25 @@ macro_rules! conversions {
             let b = k.ctaid_x();
             let tile = k.global(x, row_major(ROWS * BLOCKS as u32, 32)).tile(b, 0).load::<$t, 1, WIDTH, Row>();
             let vector = k.global(x, row_major(BLOCKS as u32, SIZE as u32)).row(b).tile(0).load();
-            $(store::<$t, $u, WIDTH>(k, (&tile, &vector), $u);)*
+            $(if lowest_target::<$t, $u>() == $target {
+                store::<$t, $u, WIDTH>(k, (&tile, &vector), $u);
+            })*
         })
         .unwrap();
         crate::assemble::kernel(&kernel);
         let x: Vec<$t> = (0..BLOCKS * SIZE).map(|at| <$t>::of(numbers(at))).collect();
-        let found = everywhere(|device| {
+        let found = everywhere_of($target, |device| {
             $(let mut $u = device.upload(&vec![<$u as Numeral>::of(77.0); 2 * BLOCKS * SIZE]).unwrap();)*
             device.launch(&kernel, (&device.upload(&x).unwrap(), $(&mut $u),*)).unwrap();
             [$(device.download(&$u).unwrap().into_iter().map(<$u>::to_mem_bits).collect::<Vec<_>>()),*]
         });
         let mut found = found.iter();
-        $(compare::<$t, $u>(&x, found.next().unwrap());)*
+        $({
+            let found = found.next().unwrap();
+            if lowest_target::<$t, $u>() == $target {
+                compare::<$t, $u>(&x, found);
+            }
+        })*
     }};
 }
 
@@ -132,7 +147,11 @@ macro_rules! all_conversions {
         all_conversions! { @ => $($narrow)* $($wide)* }
     };
     (@ $($before:ident)* => $t:ident $($after:ident)*) => {
-        conversions!($t => $($before)* $($after)*);
+        // Each once.
+        let targets = BTreeSet::from([$(lowest_target::<$t, $before>(),)* $(lowest_target::<$t, $after>()),*]);
+        for target in targets {
+            conversions!(target, $t => $($before)* $($after)*);
+        }
         all_conversions! { @ $($before)* $t => $($after)* }
     };
     (@ $($before:ident)* =>) => {};

@@ -10,7 +10,7 @@ use warpwright::{
 };
 
 use super::numbers::{Numeral, element_types};
-use crate::cases::everywhere;
+use crate::cases::{everywhere, everywhere_of};
 
 const BLOCKS: usize = 2;
 
@@ -48,7 +48,7 @@ where
 {
     let (rows, cols) = (Rt::<T, 2, 1, L>::ROWS, Rt::<T, 2, 1, L>::COLS);
     let (size, count) = ((rows * cols) as usize, REFERENCES.len() as u32);
-    let kernel = Kernel::<Args<T>>::build("arithmetic(x, y, z)", Target::SM_89, |k, (x, y, z)| {
+    let kernel = Kernel::<Args<T>>::build("arithmetic(x, y, z)", T::TARGET, |k, (x, y, z)| {
         k.block([32]);
         k.grid([BLOCKS as u32]);
         let at = |tensor: u32| row_major(BLOCKS as u32 * tensor * rows, cols);
@@ -79,7 +79,7 @@ where
     })
     .unwrap_or_else(|error| panic!("{}: {error}", T::NAME));
     crate::assemble::kernel(&kernel);
-    let found = everywhere(|device| {
+    let found = everywhere_of(T::TARGET, |device| {
         let mut z = device.upload(&vec![T::of(77.0); BLOCKS * size * REFERENCES.len()]).unwrap();
         [0, 1].map(|launch| {
             let all: Vec<_> = (0..BLOCKS * size).map(|at| numbers::<T>(launch, at)).collect();
@@ -112,44 +112,43 @@ macro_rules! reductions {
         let (rows, cols) = (Rt::<T, H, W, $l>::ROWS as usize, Rt::<T, H, W, $l>::COLS as usize);
         let lines = if $by_rows { rows } else { cols };
         type Args = (In<T>, Out<Sum>, Out<u32>, Out<Sum>, Out<u32>);
-        let kernel =
-            Kernel::<Args>::build("reductions", Target::SM_89, |k, (x, sums, indices, all, places)| {
-                k.block([32]);
-                k.grid([BLOCKS as u32]);
-                let b = k.ctaid_x();
-                let x: Rt<T, H, W, $l> =
-                    k.global(x, row_major((BLOCKS * rows) as u32, cols as u32)).tile(b, 0).load();
-                let (sums, indices) = (
-                    k.global(sums, row_major(BLOCKS as u32 * 4, lines as u32)),
-                    k.global(indices, row_major(BLOCKS as u32 * 4, lines as u32)),
-                );
-                let ten = Sum::of(10.0);
-                let (best, at) = x.$row_argmax();
-                // The same tile twice: the first of equal elements stays.
-                let (least, first) =
-                    x.$row_argmin_with(x.$row_argmin_with((k.filled(Sum::of(99.0)), k.zeros()), 100), 200);
-                sums.row(b * 4).tile(0).store(&x.$row_sum());
-                sums.row(b * 4 + 1).tile(0).store(&x.$row_min());
-                sums.row(b * 4 + 2).tile(0).store(&best);
-                sums.row(b * 4 + 3).tile(0).store(&least);
-                indices.row(b * 4).tile(0).store(&at);
-                indices.row(b * 4 + 1).tile(0).store(&first);
-                indices.row(b * 4 + 2).tile(0).store(&x.$row_any(|x| x.gt(ten)));
-                indices.row(b * 4 + 3).tile(0).store(&x.$row_all(|x| x.gt(ten)));
-                let (best, (row, col)) = x.argmax();
-                let (least, index) = x.$row_sum().argmin();
-                let (all, places) = (k.slice(all, BLOCKS as u32 * 4), k.slice(places, BLOCKS as u32 * 4));
-                for (i, value) in (0u32..).zip([x.sum(), x.minimum(), best, least]) {
-                    all.at(b * 4 + i).store(value);
-                }
-                for (i, value) in (0u32..).zip([row, col, index, x.has_nan().select(1u32, 0u32)]) {
-                    places.at(b * 4 + i).store(value);
-                }
-            })
-            .unwrap_or_else(|error| panic!("{}: {error}", T::NAME));
+        let kernel = Kernel::<Args>::build("reductions", T::TARGET, |k, (x, sums, indices, all, places)| {
+            k.block([32]);
+            k.grid([BLOCKS as u32]);
+            let b = k.ctaid_x();
+            let x: Rt<T, H, W, $l> =
+                k.global(x, row_major((BLOCKS * rows) as u32, cols as u32)).tile(b, 0).load();
+            let (sums, indices) = (
+                k.global(sums, row_major(BLOCKS as u32 * 4, lines as u32)),
+                k.global(indices, row_major(BLOCKS as u32 * 4, lines as u32)),
+            );
+            let ten = Sum::of(10.0);
+            let (best, at) = x.$row_argmax();
+            // The same tile twice: the first of equal elements stays.
+            let (least, first) =
+                x.$row_argmin_with(x.$row_argmin_with((k.filled(Sum::of(99.0)), k.zeros()), 100), 200);
+            sums.row(b * 4).tile(0).store(&x.$row_sum());
+            sums.row(b * 4 + 1).tile(0).store(&x.$row_min());
+            sums.row(b * 4 + 2).tile(0).store(&best);
+            sums.row(b * 4 + 3).tile(0).store(&least);
+            indices.row(b * 4).tile(0).store(&at);
+            indices.row(b * 4 + 1).tile(0).store(&first);
+            indices.row(b * 4 + 2).tile(0).store(&x.$row_any(|x| x.gt(ten)));
+            indices.row(b * 4 + 3).tile(0).store(&x.$row_all(|x| x.gt(ten)));
+            let (best, (row, col)) = x.argmax();
+            let (least, index) = x.$row_sum().argmin();
+            let (all, places) = (k.slice(all, BLOCKS as u32 * 4), k.slice(places, BLOCKS as u32 * 4));
+            for (i, value) in (0u32..).zip([x.sum(), x.minimum(), best, least]) {
+                all.at(b * 4 + i).store(value);
+            }
+            for (i, value) in (0u32..).zip([row, col, index, x.has_nan().select(1u32, 0u32)]) {
+                places.at(b * 4 + i).store(value);
+            }
+        })
+        .unwrap_or_else(|error| panic!("{}: {error}", T::NAME));
         crate::assemble::kernel(&kernel);
         let size = rows * cols;
-        let found = everywhere(|device| {
+        let found = everywhere_of(T::TARGET, |device| {
             let mut sums = device.upload(&vec![Sum::of(77.0); BLOCKS * 4 * lines]).unwrap();
             let mut indices = device.upload(&vec![77u32; BLOCKS * 4 * lines]).unwrap();
             let mut all = device.upload(&[Sum::of(77.0); BLOCKS * 4]).unwrap();
@@ -252,7 +251,7 @@ fn along_the_other_axis() {
 #[test]
 fn functions_of_narrow_types() {
     fn check<T: Numeral + Computed<In = f32>, const W: usize>(precision: f64) {
-        let kernel = Kernel::<(In<T>, Out<T>)>::build("functions(x, y)", Target::SM_89, |k, (x, y)| {
+        let kernel = Kernel::<(In<T>, Out<T>)>::build("functions(x, y)", T::TARGET, |k, (x, y)| {
             k.block([32]);
             k.grid([2]);
             let (x, y) = (k.global(x, row_major(32, 32)), k.global(y, row_major(160, 32)));
@@ -268,7 +267,7 @@ fn functions_of_narrow_types() {
         .unwrap();
         crate::assemble::kernel(&kernel);
         let x = |at: usize| T::of([0.5, 1.0, 1.5, 2.0, 3.0][at % 5]).number();
-        let found = everywhere(|device| {
+        let found = everywhere_of(T::TARGET, |device| {
             let input: Vec<T> = (0..1024).map(|at| T::of(x(at))).collect();
             let mut y = device.upload(&[T::of(-77.0); 5120]).unwrap();
             device.launch(&kernel, (&device.upload(&input).unwrap(), &mut y)).unwrap();
@@ -287,6 +286,9 @@ fn functions_of_narrow_types() {
     check::<tf32, 2>(1.0 / 1024.0);
     check::<e4m3, 1>(1.0 / 16.0);
     check::<e5m2, 1>(1.0 / 8.0);
+    check::<e3m2, 1>(1.0 / 8.0);
+    // One third is not a normal number.
+    check::<e2m3, 1>(1.0 / 4.0);
 }
 
 /// Functions of types that compute in themselves: the roots and the reciprocal of f64, and the signs of integers.

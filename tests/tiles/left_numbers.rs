@@ -8,7 +8,7 @@ use warpwright::{
 };
 
 use super::numbers::{Numeral, element_types};
-use crate::cases::everywhere;
+use crate::cases::{everywhere, everywhere_of};
 
 /// 1, 2, 4 or 8, in another order in each row: quotients of 8 are exact in every type.
 fn number(at: usize) -> f64 {
@@ -16,11 +16,15 @@ fn number(at: usize) -> f64 {
 }
 
 /// An operator with 8 on the left.
-type WithEight = fn(f64) -> f64;
+type WithEight = fn(f64, f64) -> f64;
 
 /// The results of 8 and an element, in the order of the kernel.
-const REFERENCES: [(&str, WithEight); 4] =
-    [("+", |x| 8.0 + x), ("-", |x| 8.0 - x), ("*", |x| 8.0 * x), ("/", |x| 8.0 / x)];
+const REFERENCES: [(&str, WithEight); 4] = [
+    ("+", |eight, x| eight + x),
+    ("-", |eight, x| eight - x),
+    ("*", |eight, x| eight * x),
+    ("/", |eight, x| eight / x),
+];
 
 macro_rules! on_the_left {
     ($($t:ident)*) => {$({
@@ -28,7 +32,7 @@ macro_rules! on_the_left {
         const ROWS: usize = Rt::<T, 1, 1>::ROWS as usize;
         const COLS: usize = Rt::<T, 1, 1>::COLS as usize;
         type Args = (In<T>, Out<T>, Out<T>);
-        let kernel = Kernel::<Args>::build("on_the_left(x, y, v)", Target::SM_89, |k, (x, y, v)| {
+        let kernel = Kernel::<Args>::build("on_the_left(x, y, v)", T::TARGET, |k, (x, y, v)| {
             k.block([32]);
             k.grid([2]);
             let b = k.ctaid_x();
@@ -55,7 +59,7 @@ macro_rules! on_the_left {
         .unwrap_or_else(|error| panic!("{}: {error}", T::NAME));
         crate::assemble::kernel(&kernel);
         let size = ROWS * COLS;
-        let found = everywhere(|device| {
+        let found = everywhere_of(T::TARGET, |device| {
             let x: Vec<T> = (0..2 * size).map(|at| T::of(number(at))).collect();
             let mut y = device.upload(&vec![T::of(77.0); 16 * size]).unwrap();
             let mut v = device.upload(&vec![T::of(77.0); 16 * COLS]).unwrap();
@@ -65,8 +69,9 @@ macro_rules! on_the_left {
         });
         for band in 0..16 {
             let (block, (name, reference)) = (band / 8, REFERENCES[band % 4]);
-            // Rounded as the type is.
-            let expected = |at: usize| T::of(reference(number(block * size + at))).number();
+            // Rounded as the type is, which may not have 8.
+            let of = |number| T::of(number).number();
+            let expected = |at: usize| of(reference(of(8.0), of(number(block * size + at))));
             let tile: Vec<f64> = (0..size).map(expected).collect();
             assert_eq!(found[0][band * size..][..size], tile, "8 {name} tile of {}", T::NAME);
             let row: Vec<f64> = (5 * COLS..6 * COLS).map(expected).collect();

@@ -7,7 +7,7 @@ use warpwright::{
 };
 
 use super::numbers::{Numeral, element_types};
-use crate::cases::everywhere;
+use crate::cases::everywhere_of;
 
 /// One NaN, at each of several places of the tile of one of two blocks, and none in the other.
 #[test]
@@ -17,7 +17,7 @@ fn a_nan_of_every_type() {
             return;
         }
         let (rows, cols) = (Rt::<T, 2, 1, L>::ROWS, Rt::<T, 2, 1, L>::COLS);
-        let kernel = Kernel::<(In<T>, Out<u32>)>::build("nan(x, y)", Target::SM_89, |k, (x, y)| {
+        let kernel = Kernel::<(In<T>, Out<u32>)>::build("nan(x, y)", T::TARGET, |k, (x, y)| {
             k.block([32]);
             k.grid([2]);
             let tile: Rt<T, 2, 1, L> = k.global(x, row_major(2 * rows, cols)).tile(k.ctaid_x(), 0).load();
@@ -27,7 +27,7 @@ fn a_nan_of_every_type() {
         crate::assemble::kernel(&kernel);
         let size = (rows * cols) as usize;
         let places = [0, 1, 3, size / 2 + 7, size - 1, size + 2, 2 * size - 1];
-        let found = everywhere(|device| {
+        let found = everywhere_of(T::TARGET, |device| {
             let mut y = device.upload(&[77u32; 2]).unwrap();
             places.map(|place| {
                 let mut x: Vec<T> = (0..2 * size).map(|at| T::of((at % 7) as f64)).collect();

@@ -1,7 +1,7 @@
 //! The element types under test: what tiles of each support, and its numbers on the host.
 
 use warpwright::{
-    ptx::{bf16, e4m3, e5m2, f16, tf32},
+    ptx::{Target, bf16, e2m3, e3m2, e4m3, e5m2, f16, tf32},
     tensor::TensorElement,
 };
 
@@ -10,15 +10,15 @@ use warpwright::{
 macro_rules! element_types {
     // Buffers, views and register tiles.
     (all, $test:ident) => {
-        $test! { u8 i8 e4m3 e5m2 u16 i16 B16 f16 bf16 u32 i32 B32 f16x2 bf16x2 tf32 f32 u64 i64 B64 f64 }
+        $test! { u8 i8 e4m3 e5m2 e3m2 e2m3 u16 i16 B16 f16 bf16 u32 i32 B32 f16x2 bf16x2 tf32 f32 u64 i64 B64 f64 }
     };
     // Arithmetic and reductions.
     (computed, $test:ident) => {
-        $test! { e4m3 e5m2 i8 u8 f16 bf16 tf32 f32 i32 u32 f64 i64 u64 }
+        $test! { e4m3 e5m2 e3m2 e2m3 i8 u8 f16 bf16 tf32 f32 i32 u32 f64 i64 u64 }
     };
     // Conversions to each other, through f32 unless both types are in the second list.
     (converted, $test:ident) => {
-        $test! { through f32: e4m3 e5m2 i8 u8 f16 bf16 tf32 f32; directly: f64 i32 u32 i64 u64; }
+        $test! { through f32: e4m3 e5m2 e3m2 e2m3 i8 u8 f16 bf16 tf32 f32; directly: f64 i32 u32 i64 u64; }
     };
 }
 #[allow(unused_imports, reason = "each test binary uses some of the lists")]
@@ -36,6 +36,8 @@ impl Random {
 
 /// An element type as numbers.
 pub(super) trait Numeral: TensorElement {
+    /// The lowest target of the type's arithmetic and conversions, or sm_89.
+    const TARGET: Target = Target::SM_89;
     /// The element of the type that is nearest to a number; integers are rounded toward zero, and saturate.
     fn of(number: f64) -> Self;
     /// The nearest element, the even one of two.
@@ -57,8 +59,9 @@ pub(super) trait Numeral: TensorElement {
 }
 
 macro_rules! numerals {
-    ($($type:ty: $of:expr, $number:expr;)*) => {$(
+    ($($type:ty: $of:expr, $number:expr $(, $target:expr)?;)*) => {$(
         impl Numeral for $type {
+            $(const TARGET: Target = $target;)?
             fn of(number: f64) -> Self {
                 let of: fn(f64) -> $type = $of;
                 of(number)
@@ -80,6 +83,8 @@ numerals! {
     tf32: |x| tf32::from_f32(x as f32), |x| x.to_f32().into();
     e4m3: |x| e4m3::from_f32(x as f32), |x| x.to_f32().into();
     e5m2: |x| e5m2::from_f32(x as f32), |x| x.to_f32().into();
+    e3m2: |x| e3m2::from_f32(x as f32), |x| x.to_f32().into(), Target::SM_100A;
+    e2m3: |x| e2m3::from_f32(x as f32), |x| x.to_f32().into(), Target::SM_100A;
     i32:  |x| x as i32,   f64::from;
     u32:  |x| x as u32,   f64::from;
     i16:  |x| x as i16,   f64::from;

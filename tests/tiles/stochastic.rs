@@ -1,5 +1,7 @@
 //! Stochastic rounding, which only sm_100a has: the simulator of its arithmetic runs the kernels.
 
+use std::ops::Range;
+
 use pretty_assertions::assert_eq;
 use warpwright::{
     prelude::*,
@@ -16,16 +18,18 @@ fn row_of(block: usize) -> usize {
     block * 16 + 5 + 8 * block
 }
 
-/// The element of the type with this number of bits after the point at a place, and the distance to the next larger one; those of
-/// adjacent places differ.
-fn neighbors(bits: i32, at: usize) -> (f64, f64) {
+/// A type: its instruction, the number of bits after the point, and exponents of normal numbers.
+type Rounded = (&'static str, i32, Range<i32>);
+
+/// The element of a type at a place, and the distance to the next larger one; those of adjacent places differ.
+fn neighbors((_, bits, exponents): &Rounded, at: usize) -> (f64, f64) {
     let (mixed, steps) = (at / 32 * 37 + at % 32, 1 << bits);
-    let exponent = 2.0_f64.powi((mixed / steps % 12) as i32 - 6);
+    let exponent = 2.0_f64.powi(exponents.start + (mixed / steps % exponents.len()) as i32);
     (exponent * (1.0 + (mixed % steps) as f64 / steps as f64), exponent / steps as f64)
 }
 
 /// Converts a tile to 16 and to 8 bits, and one of its rows as vectors, of which the aligned one has the pairs of the tile.
-fn check<H, B>([half, byte]: [(&str, i32); 2])
+fn check<H, B>([half, byte]: [Rounded; 2])
 where
     H: Numeral + StochasticElement + TensorElement<Length = Length16>,
     B: Numeral + StochasticElement + TensorElement<Length = Length32>,
@@ -59,9 +63,9 @@ where
     assert_eq!((count(half.0), count(byte.0)), (8 + 4 + 2 + 2, 4));
     let device = Simulator::new().arch(Arch::Sm100);
     // A quarter of the way to the next number of 16 bits, and three quarters to the next of 8 bits.
-    for (bits, up) in [(half.1, 0.25), (byte.1, 0.75)] {
+    for (ty, up) in [(half, 0.25), (byte, 0.75)] {
         let between = |at| {
-            let (low, distance) = neighbors(bits, at);
+            let (low, distance) = neighbors(&ty, at);
             (low + distance * up) as f32
         };
         let x = device.upload(&(0..32 * 32).map(between).collect::<Vec<_>>()).unwrap();
@@ -83,19 +87,22 @@ where
             _ => device.download(&z).unwrap().into_iter().map(B::number).enumerate().collect(),
         };
         let is_up = |&(at, y): &(usize, f64)| {
-            let (low, distance) = neighbors(bits, at);
+            let (low, distance) = neighbors(&ty, at);
             assert!(y == low || y == low + distance, "element {at}: {y}, expected {low} or {distance} more");
             y > low
         };
         let found = results.iter().filter(|result| is_up(result)).count() as f64 / results.len() as f64;
         // 1,024 draws have a standard deviation of 0.014.
-        assert!((found - up).abs() < 0.06, "numbers with {bits} bits are rounded up in {found} of all cases");
+        assert!((found - up).abs() < 0.06, "{}: numbers are rounded up in {found} of all cases", ty.0);
     }
 }
 
 /// Stochastic rounding gives one of the two neighbors, and the number on average.
 #[test]
 fn results_are_right_on_average() {
-    check::<bf16, e4m3>([("cvt.rs.bf16x2.f32", 7), ("cvt.rs.satfinite.e4m3x4.f32", 3)]);
-    check::<f16, e5m2>([("cvt.rs.f16x2.f32", 10), ("cvt.rs.satfinite.e5m2x4.f32", 2)]);
+    let (bf16s, f16s) = (("cvt.rs.bf16x2.f32", 7, -6..6), ("cvt.rs.f16x2.f32", 10, -6..6));
+    check::<bf16, e4m3>([bf16s.clone(), ("cvt.rs.satfinite.e4m3x4.f32", 3, -6..6)]);
+    check::<f16, e5m2>([f16s.clone(), ("cvt.rs.satfinite.e5m2x4.f32", 2, -6..6)]);
+    check::<bf16, e3m2>([bf16s, ("cvt.rs.satfinite.e3m2x4.f32", 2, -2..4)]);
+    check::<f16, e2m3>([f16s, ("cvt.rs.satfinite.e2m3x4.f32", 3, 0..2)]);
 }

@@ -20,7 +20,8 @@ fn document() -> String {
     let mut text = String::from(
         "# Operations on tiles\n\nThis file lists the instructions that operations emit on sm_90 for a `Row` tile of one subtile (16×16 \
          elements, or 16×32 elements of 8 bits), in the order of their first use. Larger tiles repeat them per subtile, except the shuffles of \
-         reductions. f16 represents all types with the same instructions; u32 is like i32, e5m2 like e4m3, and u8 like i8; 64-bit integers use \
+         reductions. f16 represents all types with the same instructions; u32 is like i32, e5m2 like e4m3, and u8 like i8; e3m2 and e2m3 are like e4m3 on \
+         sm_100a and sm_120a, but f16 is converted to them via f32; 64-bit integers use \
          64-bit instructions. The tests generate this file from the kernels.\n\nIn the tables, `t` and `u` are register tiles, `v` is a vector, `c` a \
          complex tile or vector, `st` and `sv` are shared tiles and vectors, `cst` is a complex shared tile, and `x` and `y` are matrices in \
          global memory, `z` a complex one. A row with several operations \

@@ -10,7 +10,7 @@ use warpwright::{
 };
 
 use super::numbers::{Numeral, element_types};
-use crate::cases::everywhere;
+use crate::cases::everywhere_of;
 
 type Reference = fn(f64, f64) -> f64;
 
@@ -55,7 +55,7 @@ macro_rules! with_vectors {
         const VECTORS: u32 = (FORMS * REFERENCES.len()) as u32;
         type Args = (In<T>, In<T>, In<T>, Out<T>, Out<T>);
         let name = format!("{} {}", T::NAME, stringify!($layout));
-        let kernel = Kernel::<Args>::build("with_vectors(x, r, c, y, v)", Target::SM_89, |k, (x, r, c, y, v)| {
+        let kernel = Kernel::<Args>::build("with_vectors(x, r, c, y, v)", T::TARGET, |k, (x, r, c, y, v)| {
             k.block([32]);
             k.grid([2]);
             let b = k.ctaid_x();
@@ -104,7 +104,7 @@ macro_rules! with_vectors {
         crate::assemble::kernel(&kernel);
         let size = ROWS * COLS;
         for launch in 0..2 {
-            let found = everywhere(|device| {
+            let found = everywhere_of(T::TARGET, |device| {
                 let x: Vec<T> = (0..2 * size).map(|at| T::of(element(at / COLS, at % COLS, launch))).collect();
                 let factors = |count: usize| (0..count).map(|at| T::of(factor(at, launch))).collect::<Vec<_>>();
                 let mut y = device.upload(&vec![T::of(77.0); 2 * TILES as usize * size]).unwrap();
@@ -121,14 +121,14 @@ macro_rules! with_vectors {
                         let expected: Vec<f64> = (0..size)
                             .map(|at| (block * ROWS + at / COLS, at % COLS))
                             .map(|(row, col)| (element(row, col, launch), factor([row, col][axis], launch)))
-                            .map(|(x, y)| T::of(reference(x, y)).number())
+                            .map(|(x, y)| T::of(reference(T::of(x).number(), y)).number())
                             .collect();
                         assert_eq!(found[0][tile * size..][..size], expected, "{name}: {op} along {along}, form {}", result / 4);
                     }
                 }
                 for (result, (op, reference)) in REFERENCES.iter().cycle().take(FORMS * REFERENCES.len()).enumerate() {
                     let expected: Vec<f64> = (block * ROWS..(block + 1) * ROWS)
-                        .map(|at| T::of(reference(8.0, factor(at, launch))).number())
+                        .map(|at| T::of(reference(T::of(8.0).number(), factor(at, launch))).number())
                         .collect();
                     let vector = block * FORMS * REFERENCES.len() + result;
                     assert_eq!(found[1][vector * ROWS..][..ROWS], expected, "{name}: vector {op} vector, form {}", result / 4);

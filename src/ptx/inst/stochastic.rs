@@ -3,8 +3,8 @@
 //! The effect of the random bits depends on the hardware, so these conversions are never folded: they are methods of [`Builder`] and emit
 //! an instruction even for constant operands. The simulator reproduces results measured on a B200.
 
-use super::{HalfPair, fp8::Fp8};
-use crate::ptx::{kernel::Builder, operand::Operand, val::Val};
+use super::HalfPair;
+use crate::ptx::{kernel::Builder, operand::Operand, types::Minifloat, val::Val};
 
 impl<'k> Builder<'k> {
     /// Converts two f32 numbers to the type of the halves, rounding each up or down according to the 32 random bits `random`, and returns
@@ -24,13 +24,13 @@ impl<'k> Builder<'k> {
         self.result(["cvt.rs.", P::PTX, ".f32"], &operands)
     }
 
-    /// Converts four f32 numbers to 8-bit floating-point numbers, rounding each up or down according to the 32 random bits `random`, and
-    /// packs them, the first in the low byte. The random bits of different calls should be independent. Numbers out of range become the
-    /// largest finite number of the same sign. Requires sm_100a.
+    /// Converts four f32 numbers to a [`Minifloat`] type, rounding each up or down according to the 32 random bits `random`, and packs them,
+    /// the first in the low byte. The random bits of different calls should be independent. Numbers out of range become the largest finite
+    /// number of the same sign. Requires sm_100a.
     #[doc(alias = "cvt.rs.satfinite.e4m3x4.f32")]
     #[doc(alias = "cvt.rs.satfinite.e5m2x4.f32")]
     #[track_caller]
-    pub fn pack_fp8_stochastic<T: Fp8>(
+    pub fn pack_minifloats_stochastic<T: Minifloat>(
         self,
         numbers: [Val<'k, f32>; 4],
         random: impl Into<Val<'k, u32>>,

@@ -50,6 +50,7 @@ const TENSORMAP: Features = Features::TENSORMAP;
 const SETMAXNREG: Features = Features::SETMAXNREG;
 const SM_100A: Features = Features::TCGEN05;
 const BLOCK_SCALE: Features = Features::MMA_BLOCK_SCALE;
+const MX: Features = Features::MX;
 
 /// Chapters of the manual's instruction set.
 pub(super) static CHAPTERS: &[(&str, &[Form])] = &[

@@ -2,7 +2,7 @@
 
 use warpwright::ptx::{
     Rounding::{Rm, Rn, Rp, Rz},
-    Val, bf16, bf16x2, e4m3, e5m2, f16, f16x2, tf32,
+    Val, bf16, bf16x2, e2m3, e3m2, e4m3, e5m2, f16, f16x2, tf32,
 };
 
 use super::{Operation, Word, operations};
@@ -373,20 +373,32 @@ operations! {
     cvt_rn_relu_tf32_f32:   a f32        => u32   , a.to_tf32_relu(Rn).bits();
     cvt_rz_relu_tf32_f32:   a f32        => u32   , a.to_tf32_relu(Rz).bits();
     f32_tf32:               a u32        => f32   , a.bits::<tf32>().to_f32();
-    cvt_rn_satfinite_e4m3x2_f32:        a f32, b f32 => u16   , Val::pack_fp8::<e4m3>(b, a);
-    cvt_rn_satfinite_e5m2x2_f32:        a f32, b f32 => u16   , Val::pack_fp8::<e5m2>(b, a);
-    cvt_rn_satfinite_relu_e4m3x2_f32:   a f32, b f32 => u16   , Val::pack_fp8_relu::<e4m3>(b, a);
-    cvt_rn_satfinite_relu_e5m2x2_f32:   a f32, b f32 => u16   , Val::pack_fp8_relu::<e5m2>(b, a);
-    cvt_rn_satfinite_e4m3x2_f16x2:      a f16x2      => u16   , a.to_fp8::<e4m3>();
-    cvt_rn_satfinite_e5m2x2_f16x2:      a f16x2      => u16   , a.to_fp8::<e5m2>();
-    cvt_rn_satfinite_relu_e4m3x2_f16x2: a f16x2      => u16   , a.to_fp8_relu::<e4m3>();
-    cvt_rn_satfinite_relu_e5m2x2_f16x2: a f16x2      => u16   , a.to_fp8_relu::<e5m2>();
-    cvt_rn_f16x2_e4m3x2:                a u16        => f16x2 , a.unpack_fp8::<e4m3>();
-    cvt_rn_f16x2_e5m2x2:                a u16        => f16x2 , a.unpack_fp8::<e5m2>();
-    cvt_rn_relu_f16x2_e4m3x2:           a u16        => f16x2 , a.unpack_fp8_relu::<e4m3>();
-    cvt_rn_relu_f16x2_e5m2x2:           a u16        => f16x2 , a.unpack_fp8_relu::<e5m2>();
-    e4m3_f32:                           a f32        => u32   , a.to_fp8::<e4m3>().bits();
-    e5m2_f32:                           a f32        => u32   , a.to_fp8::<e5m2>().bits();
+    cvt_rn_satfinite_e4m3x2_f32:        a f32, b f32 => u16   , Val::pack_minifloats::<e4m3>(b, a);
+    cvt_rn_satfinite_e5m2x2_f32:        a f32, b f32 => u16   , Val::pack_minifloats::<e5m2>(b, a);
+    cvt_rn_satfinite_relu_e4m3x2_f32:   a f32, b f32 => u16   , Val::pack_minifloats_relu::<e4m3>(b, a);
+    cvt_rn_satfinite_relu_e5m2x2_f32:   a f32, b f32 => u16   , Val::pack_minifloats_relu::<e5m2>(b, a);
+    cvt_rn_satfinite_e4m3x2_f16x2:      a f16x2      => u16   , a.to_minifloats::<e4m3>();
+    cvt_rn_satfinite_e5m2x2_f16x2:      a f16x2      => u16   , a.to_minifloats::<e5m2>();
+    cvt_rn_satfinite_relu_e4m3x2_f16x2: a f16x2      => u16   , a.to_minifloats_relu::<e4m3>();
+    cvt_rn_satfinite_relu_e5m2x2_f16x2: a f16x2      => u16   , a.to_minifloats_relu::<e5m2>();
+    cvt_rn_f16x2_e4m3x2:                a u16        => f16x2 , a.unpack_minifloats::<e4m3>();
+    cvt_rn_f16x2_e5m2x2:                a u16        => f16x2 , a.unpack_minifloats::<e5m2>();
+    cvt_rn_relu_f16x2_e4m3x2:           a u16        => f16x2 , a.unpack_minifloats_relu::<e4m3>();
+    cvt_rn_relu_f16x2_e5m2x2:           a u16        => f16x2 , a.unpack_minifloats_relu::<e5m2>();
+    e4m3_f32:                           a f32        => u32   , a.to_minifloat::<e4m3>().bits();
+    e5m2_f32:                           a f32        => u32   , a.to_minifloat::<e5m2>().bits();
+    cvt_rn_satfinite_e3m2x2_f32:        a f32, b f32 => u16   , Val::pack_minifloats::<e3m2>(b, a);
+    cvt_rn_satfinite_e2m3x2_f32:        a f32, b f32 => u16   , Val::pack_minifloats::<e2m3>(b, a);
+    cvt_rn_satfinite_relu_e3m2x2_f32:   a f32, b f32 => u16   , Val::pack_minifloats_relu::<e3m2>(b, a);
+    cvt_rn_satfinite_relu_e2m3x2_f32:   a f32, b f32 => u16   , Val::pack_minifloats_relu::<e2m3>(b, a);
+    e3m2x2_f16x2:                       a f16x2      => u16   , a.to_minifloats::<e3m2>();
+    e2m3x2_f16x2:                       a f16x2      => u16   , a.to_minifloats::<e2m3>();
+    relu_e3m2x2_f16x2:                  a f16x2      => u16   , a.to_minifloats_relu::<e3m2>();
+    relu_e2m3x2_f16x2:                  a f16x2      => u16   , a.to_minifloats_relu::<e2m3>();
+    cvt_rn_f16x2_e3m2x2:                a u16        => f16x2 , a.unpack_minifloats::<e3m2>();
+    cvt_rn_f16x2_e2m3x2:                a u16        => f16x2 , a.unpack_minifloats::<e2m3>();
+    cvt_rn_relu_f16x2_e3m2x2:           a u16        => f16x2 , a.unpack_minifloats_relu::<e3m2>();
+    cvt_rn_relu_f16x2_e2m3x2:           a u16        => f16x2 , a.unpack_minifloats_relu::<e2m3>();
     f32_e4m3:                           a u32        => f32   , (a & 0xff).bits::<e4m3>().to_f32();
     f32_e5m2:                           a u32        => f32   , a.bits::<e5m2>().to_f32();
     cvt_rni_sat_s8_f32:     a f32        => i32   , a.round_to::<i8>(Rn);

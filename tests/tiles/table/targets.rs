@@ -80,6 +80,7 @@ fn rows() -> Vec<(&'static str, Emitted)> {
         "`+` of f16": f16, |Operands { t, .. }| &t + &t;
         "`+` of tf32": tf32, |Operands { t, .. }| &t + &t;
         "`+` of e4m3": e4m3, |Operands { t, .. }| &t + &t;
+        "`+` of e3m2": e3m2, |Operands { t, .. }| &t + &t;
         "`+` of i8": i8, |Operands { t, .. }| &t + &t;
         "`tril` of bf16": bf16, |Operands { t, .. }| t.tril(0, bf16::ZERO);
         "`has_nan` of bf16": bf16, |Operands { t, .. }| t.has_nan();
@@ -102,8 +103,9 @@ fn rows() -> Vec<(&'static str, Emitted)> {
         "`convert_saturating` of f32 to bf16": f32, |Operands { t, .. }| t.convert_saturating::<bf16>();
         "`widen` of i8 to f32": i8, |Operands { t, .. }| t.widen::<f32, 1, 2>();
         "`widen` of e4m3 to f16": e4m3, |Operands { t, .. }| t.widen::<f16, 1, 2>();
+        "`narrow` of f16 to e3m2": f16, |Operands { k, .. }| k.zeros::<Rt<f16, 1, 2>>().narrow::<e3m2, 1, 1>();
         "`convert_stochastic` of f32 to f16, bf16": f32, |Operands { k, t, .. }| t.convert_stochastic::<bf16>(&k.random(1, 2).tile(0, 0));
-        "`narrow_stochastic` of f32 to e4m3, e5m2": f32, |Operands { k, .. }| k.zeros::<Rt<f32, 1, 2>>().narrow_stochastic::<e4m3, 1, 1>(&k.random(1, 2).tile(0, 0));
+        "`narrow_stochastic` of f32 to e4m3, e5m2, e3m2, e2m3": f32, |Operands { k, .. }| k.zeros::<Rt<f32, 1, 2>>().narrow_stochastic::<e4m3, 1, 1>(&k.random(1, 2).tile(0, 0));
         "`dropout` of f32": f32, |Operands { k, t, .. }| t.dropout(0.1, &k.random(1, 2).tile(0, 0));
         "`maximum_over` a warp, of i32": i32, |Operands { k, t, .. }| t.maximum_over(k.warp());
         "`maximum_over` a warp, of f32": f32, |Operands { k, t, .. }| t.maximum_over(k.warp());

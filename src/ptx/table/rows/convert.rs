@@ -1,6 +1,6 @@
 //! PTX ISA, "Data Movement and Conversion Instructions: cvt".
 
-use super::{ANY, Form, SM_80, SM_89, SM_90, SM_100A, row};
+use super::{ANY, Form, MX, SM_80, SM_89, SM_90, SM_100A, row};
 
 #[rustfmt::skip]
 pub(super) static FORMS: &[Form] = &[
@@ -33,11 +33,13 @@ pub(super) static FORMS: &[Form] = &[
     row("cvt(.rn|.rz).satfinite{.relu}(.f16x2|.bf16x2).f32",                                 "d:t1 a:t b:t",            (8, 1), SM_80,   "cvt").by("Val::pack_f32_saturating"),
     row("cvt.rna.tf32.f32",                                                                  "d:b32 a:t",               (7, 0), SM_80,   "cvt").by("Val::to_tf32"),
     row("cvt(.rn|.rz){.relu}.tf32.f32",                                                      "d:b32 a:t",               (7, 8), SM_90,   "cvt").by("Val::to_tf32_with, Val::to_tf32_relu"),
-    row("cvt.rn.satfinite{.relu}(.e4m3x2|.e5m2x2).f32",                                      "d:b16 a:t b:t",           (8, 1), SM_89,   "cvt").by("Val::pack_fp8, Val::pack_fp8_relu, Val::to_fp8"),
-    row("cvt.rn.satfinite{.relu}(.e4m3x2|.e5m2x2).f16x2",                                    "d:b16 a:b32",             (8, 1), SM_89,   "cvt").by("Val::to_fp8, Val::to_fp8_relu"),
-    row("cvt.rn{.relu}.f16x2(.e4m3x2|.e5m2x2)",                                              "d:b32 a:b16",             (8, 1), SM_89,   "cvt").by("Val::unpack_fp8, Val::unpack_fp8_relu, Val::to_f32"),
+    row("cvt.rn.satfinite{.relu}(.e4m3x2|.e5m2x2).f32",                                      "d:b16 a:t b:t",           (8, 1), SM_89,   "cvt").by("Val::pack_minifloats, Val::pack_minifloats_relu, Val::to_minifloat"),
+    row("cvt.rn.satfinite{.relu}(.e3m2x2|.e2m3x2).f32",                                      "d:b16 a:t b:t",           (8, 6), MX,      "cvt").by("Val::pack_minifloats, Val::pack_minifloats_relu, Val::to_minifloat"),
+    row("cvt.rn.satfinite{.relu}(.e4m3x2|.e5m2x2).f16x2",                                    "d:b16 a:b32",             (8, 1), SM_89,   "cvt").by("Val::to_minifloats, Val::to_minifloats_relu"),
+    row("cvt.rn{.relu}.f16x2(.e4m3x2|.e5m2x2)",                                              "d:b32 a:b16",             (8, 1), SM_89,   "cvt").by("Val::unpack_minifloats, Val::unpack_minifloats_relu, Val::to_f32"),
+    row("cvt.rn{.relu}.f16x2(.e3m2x2|.e2m3x2)",                                              "d:b32 a:b16",             (8, 6), MX,      "cvt").by("Val::unpack_minifloats, Val::unpack_minifloats_relu, Val::to_f32"),
     row("cvt.rs(.f16x2|.bf16x2).f32",                                                        "d:b32 a:t b:t c:b32",     (8, 7), SM_100A, "cvt").by("Builder::pack_stochastic"),
-    row("cvt.rs.satfinite(.e4m3x4|.e5m2x4).f32",                                             "d:b32 {4}a:t b:b32",      (8, 7), SM_100A, "cvt").by("Builder::pack_fp8_stochastic"),
+    row("cvt.rs.satfinite(.e4m3x4|.e5m2x4|.e3m2x4|.e2m3x4).f32",                             "d:b32 {4}a:t b:b32",      (8, 7), SM_100A, "cvt").by("Builder::pack_minifloats_stochastic"),
     row("cvt.pack.sat(.u8|.s8).s32.b32",                                                     "d:b32 a:s32 b:s32 c:b32", (6, 5), ANY,     "cvt").by("Val::pack_bytes"),
     row("cvt.f32.bf16",                                                                      "d:t1 a:t",                (7, 1), SM_80,   "cvt").by("Builder::raw"),
     row("cvt(.f64.bf16|.bf16.f16|.f16.bf16)",                                                "d:t1 a:t",                (7, 8), SM_90,   "cvt").by("Val::cast"),

@@ -1,0 +1,168 @@
+//! Conversion of minifloats: `cvt` of `.e4m3x2` and the like. The documentation of each type states the targets that have it.
+
+use super::{
+    Half,
+    Operands::{In, Known},
+    operands,
+};
+use crate::ptx::{
+    fold::{self, Rounding},
+    types::{Minifloat, f16, f16x2},
+    val::Val,
+};
+
+/// What happens to negative numbers.
+#[derive(Clone, Copy, PartialEq)]
+enum Negative {
+    Kept,
+    Zero,
+}
+
+impl Negative {
+    const fn suffix(self) -> &'static str {
+        match self {
+            Self::Kept => "",
+            Self::Zero => ".relu",
+        }
+    }
+
+    fn fold(self, pair: f16x2) -> f16x2 {
+        match self {
+            Self::Kept => pair,
+            Self::Zero => pair.fold_relu(),
+        }
+    }
+
+    /// Folds the conversion of a pair, low number first.
+    fn fold_pack<T: Minifloat>(self, pair: [f32; 2]) -> u16 {
+        let [low, high] = pair.map(|x| {
+            let is_zero = self == Self::Zero && x.is_sign_negative() && !x.is_nan();
+            T::fold_from_f32(if is_zero { 0.0 } else { x }).to_mem_bits() as u8
+        });
+        u16::from_le_bytes([low, high])
+    }
+}
+
+impl<'k> Val<'k, u16> {
+    /// Converts two numbers to a [`Minifloat`] type and packs them, the first in the low byte: `Val::pack_minifloats::<e4m3>(x, y)`. Rounds
+    /// to nearest even; numbers out of range and infinities become the largest finite number of the same sign, and NaN becomes the positive
+    /// NaN, or the largest number if the format has no NaN. Requires a target with conversions of the type.
+    #[doc(alias = "cvt.rn.satfinite.e4m3x2.f32")]
+    #[doc(alias = "cvt.rn.satfinite.e5m2x2.f32")]
+    #[track_caller]
+    pub fn pack_minifloats<T: Minifloat>(
+        low: impl Into<Val<'k, f32>>,
+        high: impl Into<Val<'k, f32>>,
+    ) -> Self {
+        Self::packed::<T>(low.into(), high.into(), Negative::Kept)
+    }
+
+    /// Packs as [`pack_minifloats`](Self::pack_minifloats) does, and replaces negative numbers with 0.
+    #[doc(alias = "cvt.rn.satfinite.relu.e4m3x2.f32")]
+    #[track_caller]
+    pub fn pack_minifloats_relu<T: Minifloat>(
+        low: impl Into<Val<'k, f32>>,
+        high: impl Into<Val<'k, f32>>,
+    ) -> Self {
+        Self::packed::<T>(low.into(), high.into(), Negative::Zero)
+    }
+
+    #[track_caller]
+    fn packed<T: Minifloat>(low: Val<'k, f32>, high: Val<'k, f32>, negative: Negative) -> Self {
+        match operands(low, high) {
+            Known(low, high) => negative.fold_pack::<T>([low, high]).into(),
+            // The first source is the high byte (PTX ISA, "cvt").
+            In(k) => k.result(
+                ["cvt.rn.satfinite", negative.suffix(), ".", T::PAIR, ".f32"],
+                &[high.operand(k), low.operand(k)],
+            ),
+        }
+    }
+
+    /// Returns both numbers of a packed pair in f16, exactly: `pair.unpack_minifloats::<e4m3>()`. Requires a target
+    /// with conversions of the type.
+    #[doc(alias = "cvt.rn.f16x2.e4m3x2")]
+    #[doc(alias = "cvt.rn.f16x2.e5m2x2")]
+    #[track_caller]
+    pub fn unpack_minifloats<T: Minifloat>(self) -> Val<'k, f16x2> {
+        self.unpacked::<T>(Negative::Kept)
+    }
+
+    /// Unpacks as [`unpack_minifloats`](Self::unpack_minifloats) does, and replaces negative numbers with 0.
+    #[doc(alias = "cvt.rn.relu.f16x2.e4m3x2")]
+    #[track_caller]
+    pub fn unpack_minifloats_relu<T: Minifloat>(self) -> Val<'k, f16x2> {
+        self.unpacked::<T>(Negative::Zero)
+    }
+
+    #[track_caller]
+    fn unpacked<T: Minifloat>(self, negative: Negative) -> Val<'k, f16x2> {
+        match self.reg() {
+            None => {
+                let bytes = self.as_constant().unwrap_or_default().to_le_bytes();
+                let halves = bytes.map(|byte| {
+                    fold::convert::<f32, f16>(T::from_bits(byte.into()).fold_to_f32(), Rounding::Rn)
+                });
+                negative.fold(f16x2(halves)).into()
+            }
+            Some((_, k)) => k.result(["cvt.rn", negative.suffix(), ".f16x2.", T::PAIR], &[self.operand(k)]),
+        }
+    }
+}
+
+impl<'k> Val<'k, f16x2> {
+    /// Rounds both halves as [`Val::pack_minifloats`] does: `pair.to_minifloats::<e4m3>()`. If PTX does not convert f16x2 to the type, emits
+    /// conversions to f32, which are exact, and from f32. Requires a target with conversions of the type.
+    #[doc(alias = "cvt.rn.satfinite.e4m3x2.f16x2")]
+    #[doc(alias = "cvt.rn.satfinite.e5m2x2.f16x2")]
+    #[track_caller]
+    pub fn to_minifloats<T: Minifloat>(self) -> Val<'k, u16> {
+        self.narrowed::<T>(Negative::Kept)
+    }
+
+    /// Rounds as [`to_minifloats`](Self::to_minifloats) does, and replaces negative numbers with 0.
+    #[doc(alias = "cvt.rn.satfinite.relu.e4m3x2.f16x2")]
+    #[track_caller]
+    pub fn to_minifloats_relu<T: Minifloat>(self) -> Val<'k, u16> {
+        self.narrowed::<T>(Negative::Zero)
+    }
+
+    #[track_caller]
+    fn narrowed<T: Minifloat>(self, negative: Negative) -> Val<'k, u16> {
+        match self.reg() {
+            None => {
+                let pair = self.as_constant().map_or([f16::ZERO; 2], |pair| pair.0);
+                negative.fold_pack::<T>(pair.map(f32::from)).into()
+            }
+            Some((_, k)) if T::FROM_F16X2 => {
+                k.result(["cvt.rn.satfinite", negative.suffix(), ".", T::PAIR, ".f16x2"], &[self.operand(k)])
+            }
+            Some(_) => {
+                let (low, high) = self.unpack_f32();
+                Val::packed::<T>(low, high, negative)
+            }
+        }
+    }
+}
+
+impl<'k> Val<'k, f32> {
+    /// Rounds to a [`Minifloat`] type, for example `x.to_minifloat::<e4m3>()`. To convert two numbers, use [`Val::pack_minifloats`], which
+    /// costs no more than one conversion and rounds in the same way. Requires a target with conversions of the type.
+    #[doc(alias = "cvt.rn.satfinite.e4m3x2.f32")]
+    #[track_caller]
+    pub fn to_minifloat<T: Minifloat>(self) -> Val<'k, T> {
+        let pair = Val::pack_minifloats::<T>(self, 0.0);
+        pair.cast::<u32>().bits()
+    }
+}
+
+impl<'k, T: Minifloat> Val<'k, T> {
+    /// Returns the same number in f32; NaN becomes 0x7fff_ffff. Requires a target with conversions of the type.
+    #[doc(alias = "cvt.rn.f16x2.e4m3x2")]
+    #[track_caller]
+    pub fn to_f32(self) -> Val<'k, f32> {
+        // The upper number of the pair is unused, and may be anything.
+        let pair = self.bits::<u32>().cast::<u16>();
+        pair.unpack_minifloats::<T>().unpack().0.cast()
+    }
+}
