@@ -19,8 +19,7 @@ mod handles;
 mod memory;
 mod random;
 
-/// An address in the program or on the device, or an opaque handle.
-type Address = usize;
+use warpwright_cuda_calls::Address;
 
 /// Defines C functions that return the status of a library.
 ///
@@ -50,8 +49,7 @@ macro_rules! absent {
             /// The real function has arguments, which this one does not read.
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name() -> $status {
-                $crate::driver::report_unsupported(stringify!($name));
-                <$status>::NOT_SUPPORTED
+                <$status>::unsupported(stringify!($name))
             }
         )*
     };

@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::ffi::c_char;
 
+use warpwright_cuda_calls::{of, out};
+
 use crate::blas::kernel::{Kind, NAME};
 use crate::blas::{Fallible, Status};
 use crate::driver::{self, Driver};
 use crate::handles::Handles;
-use crate::memory::{of, out, set};
+use crate::memory::set;
 use crate::{Address, entries};
 
 /// A `cublasHandle_t`.

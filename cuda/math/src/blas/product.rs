@@ -1,12 +1,13 @@
 //! A product of matrices, and its launch.
 
 use half::f16;
+use warpwright_cuda_calls::of;
 
 use crate::Address;
 use crate::blas::handle;
 use crate::blas::kernel::{COLUMNS, Kind, ROWS, THREADS, Type};
 use crate::blas::{Fallible, Status};
-use crate::memory::{get, of};
+use crate::memory::get;
 
 /// A matrix, or the matrices of a batch. Distances are numbers of elements.
 #[derive(Clone, Copy, Debug)]
