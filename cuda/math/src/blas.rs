@@ -1,11 +1,15 @@
-//! cuBLAS: matrix products, and products of a matrix and a vector.
+//! cuBLAS: matrix products, products of a matrix and a vector, and triangular systems of equations.
 
 mod absent;
 mod gemm;
 mod handle;
 mod kernel;
 mod product;
+mod product_kernel;
+mod system;
+mod system_kernel;
 mod transfer;
+mod trsm;
 
 use warpwright_cuda_calls::report_unsupported;
 

@@ -1,7 +1,8 @@
 //! The functions of matrix products.
 
-use crate::blas::kernel::{Kind, Type};
+use crate::blas::kernel::Type;
 use crate::blas::product::{Matrix, Product};
+use crate::blas::product_kernel::Kind;
 use crate::blas::{Fallible, Status};
 use crate::{Address, entries};
 
