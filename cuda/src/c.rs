@@ -83,16 +83,23 @@ fn started(name: &'static str, body: impl FnOnce() -> Fallible) -> Code {
 
 /// Defines C functions and the table `ENTRIES` that lists them.
 ///
-/// `fn a | b own (..)` defines two functions: in `b`, the null stream is that of the calling thread, and `own` is true.
+/// `fn a | b own (..)` defines two functions: in `b`, the null stream is that of the calling thread, and `own` is true. `fn a fn a_v2 (..)`
+/// defines forms of a function that have the same arguments.
 macro_rules! entries {
-    ($($(#[$doc:meta])* fn $name:ident $(| $second:ident $own:ident)? ($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
-        $($crate::c::entries! { @define $name $(| $second $own)? ($($arg: $ty),*) $body })*
+    ($(
+        $(#[$doc:meta])*
+        $(fn $name:ident $(| $second:ident $own:ident)?)+ ($($arg:ident: $ty:ty),* $(,)?) $body:block
+    )*) => {
+        $($crate::c::entries! { @forms [$($name $(| $second $own)?),+] ($($arg: $ty),*) $body })*
 
         /// The functions of this module.
-        pub(super) const ENTRIES: &[$crate::c::Entry] = &[$(
+        pub(super) const ENTRIES: &[$crate::c::Entry] = &[$($(
             $crate::c::Entry { name: stringify!($name), address: $name as *const () },
             $($crate::c::Entry { name: stringify!($second), address: $second as *const () },)?
-        )*];
+        )+)*];
+    };
+    (@forms [$($name:ident $(| $second:ident $own:ident)?),+] $arguments:tt $body:block) => {
+        $($crate::c::entries! { @define $name $(| $second $own)? $arguments $body })+
     };
     (@define $name:ident ($($arg:ident: $ty:ty),*) $body:block) => {
         #[unsafe(no_mangle)]

@@ -6,9 +6,15 @@ use super::{arrows::module_of, files, tokens::tokens};
 /// The module that calls the driver.
 const MODULE: &str = "gpu";
 
-/// The parts of `warpwright-cuda` that C programs call.
-const BOUNDARY: [&str; 5] =
-    ["cuda/src/c.rs", "cuda/src/c/", "cuda/src/host.rs", "cuda/math/src/", "cuda/runtime/src/"];
+/// The parts of `warpwright-cuda` that C programs call, and the crates in `cuda` that call C functions.
+const BOUNDARY: [&str; 6] = [
+    "cuda/src/c.rs",
+    "cuda/src/c/",
+    "cuda/src/host.rs",
+    "cuda/calls/src/",
+    "cuda/math/src/",
+    "cuda/runtime/src/",
+];
 
 /// The layer that declares `unsafe` functions.
 const DECLARES: &str = "ptx";

@@ -1,11 +1,17 @@
-//! cuBLAS: matrix products, and products of a matrix and a vector.
+//! cuBLAS: matrix products, products of a matrix and a vector, and triangular systems of equations.
 
 mod absent;
 mod gemm;
 mod handle;
 mod kernel;
 mod product;
+mod product_kernel;
+mod system;
+mod system_kernel;
 mod transfer;
+mod trsm;
+
+use warpwright_cuda_calls::report_unsupported;
 
 /// A `cublasStatus_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +26,13 @@ impl Status {
     const ARCH_MISMATCH: Self = Self(8);
     const EXECUTION_FAILED: Self = Self(13);
     pub(crate) const INTERNAL_ERROR: Self = Self(14);
-    pub(crate) const NOT_SUPPORTED: Self = Self(15);
+    const NOT_SUPPORTED: Self = Self(15);
+
+    /// Reports a function that the library does not support, and returns its status.
+    pub(crate) fn unsupported(function: &str) -> Self {
+        report_unsupported(function, "CUBLAS_STATUS_NOT_SUPPORTED");
+        Self::NOT_SUPPORTED
+    }
 }
 
 /// The result of a function: [`Status`] is never [`Status::SUCCESS`].

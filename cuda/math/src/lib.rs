@@ -1,9 +1,9 @@
 //! Parts of cuBLAS and cuRAND for programs that run without a GPU: the C interfaces of `libcublas.so` and `libcurand.so`.
 //!
 //! NVIDIA's libraries contain only machine code, which `warpwright-cuda` does not execute. This library calls the functions of the driver,
-//! `libcuda.so.1`: a matrix product is a kernel of PTX, so its accesses are checked like those of the program's kernels, and random
-//! numbers are computed on the host and copied. `docs/cuda.md` in the repository lists the supported functions; all others return the
-//! status of their library for unsupported functions, and are reported.
+//! `libcuda.so.1`: matrix products and triangular systems are kernels of PTX, so their accesses are checked like those of the program's
+//! kernels, and random numbers are computed on the host and copied. `docs/cuda.md` in the repository lists the supported functions; all
+//! others return the status of their library for unsupported functions, and are reported.
 //!
 //! The whole crate is a C interface: addresses come from the program and are passed on to the driver. In this crate, they are numbers; only
 //! `memory` reads and writes memory at addresses.
@@ -19,8 +19,7 @@ mod handles;
 mod memory;
 mod random;
 
-/// An address in the program or on the device, or an opaque handle.
-type Address = usize;
+use warpwright_cuda_calls::Address;
 
 /// Defines C functions that return the status of a library.
 ///
@@ -50,8 +49,7 @@ macro_rules! absent {
             /// The real function has arguments, which this one does not read.
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name() -> $status {
-                $crate::driver::report_unsupported(stringify!($name));
-                <$status>::NOT_SUPPORTED
+                <$status>::unsupported(stringify!($name))
             }
         )*
     };

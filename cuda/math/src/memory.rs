@@ -19,13 +19,3 @@ pub(crate) fn get<T: Copy>(address: Address) -> Option<T> {
     // SAFETY: the program passes an address that is valid for reads; alignment is not assumed.
     (address != 0).then(|| unsafe { ptr::with_exposed_provenance::<T>(address).read_unaligned() })
 }
-
-/// Returns the address of a variable in which the driver stores a handle or an address.
-pub(crate) fn out(variable: &mut Address) -> Address {
-    (&raw mut *variable).expose_provenance()
-}
-
-/// Returns the address of values that the driver reads.
-pub(crate) fn of<T>(values: &[T]) -> Address {
-    values.as_ptr().expose_provenance()
-}

@@ -3,9 +3,11 @@
 //! Each generator is Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"), whatever its type: the numbers have the
 //! distributions of cuRAND, but other values. They are computed on the host and copied in the order of the generator's stream.
 
-use crate::driver::{self, report_unsupported};
+use warpwright_cuda_calls::{of, report_unsupported};
+
+use crate::driver;
 use crate::handles::Handles;
-use crate::memory::{of, set};
+use crate::memory::set;
 use crate::{Address, absent, entries};
 
 /// A `curandStatus_t`.
@@ -16,13 +18,18 @@ pub(crate) struct Status(u32);
 impl Status {
     pub(crate) const SUCCESS: Self = Self(0);
     const NOT_INITIALIZED: Self = Self(101);
-    /// `CURAND_STATUS_TYPE_ERROR`: cuRAND has no status for unsupported functions.
-    pub(crate) const NOT_SUPPORTED: Self = Self(103);
+    const TYPE_ERROR: Self = Self(103);
     const OUT_OF_RANGE: Self = Self(104);
     const LENGTH_NOT_MULTIPLE: Self = Self(105);
     const LAUNCH_FAILURE: Self = Self(201);
     const INITIALIZATION_FAILED: Self = Self(203);
     pub(crate) const INTERNAL_ERROR: Self = Self(999);
+
+    /// Reports a function that the library does not support, and returns its status: cuRAND has none for such functions.
+    pub(crate) fn unsupported(function: &str) -> Self {
+        report_unsupported(function, "CURAND_STATUS_TYPE_ERROR");
+        Self::TYPE_ERROR
+    }
 }
 
 type Fallible<T = ()> = Result<T, Status>;
@@ -147,8 +154,7 @@ entries! {
     /// Quasirandom generators, whose types are numbers from 200, are not supported.
     fn curandCreateGenerator(out: Address, ty: u32) -> Status {
         if !(100..200).contains(&ty) {
-            report_unsupported(&format!("curandCreateGenerator with the curandRngType_t {ty}"));
-            return Err(Status::NOT_SUPPORTED);
+            return Err(Status::unsupported(&format!("curandCreateGenerator with the curandRngType_t {ty}")));
         }
         let context = driver::context().map_err(|_| Status::INITIALIZATION_FAILED)?;
         if out == 0 {

@@ -1,8 +1,7 @@
 //! Functions of the interface that the library does not implement: they return `cudaErrorNotSupported`.
 
-use std::ffi::CStr;
+use warpwright_cuda_calls::report_unsupported;
 
-use crate::driver::report_unsupported;
 use crate::error::{Error, call};
 
 macro_rules! absent {
@@ -11,12 +10,8 @@ macro_rules! absent {
             /// The real function has arguments, which this one does not read.
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name() -> Error {
-                const NAME: &CStr = match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                    Ok(name) => name,
-                    Err(_) => c"",
-                };
                 call(|| {
-                    report_unsupported(NAME);
+                    report_unsupported(stringify!($name), "cudaErrorNotSupported");
                     Err(Error::NOT_SUPPORTED)
                 })
             }

@@ -1,10 +1,12 @@
 //! Functions of the sections "Memory Management" (arrays), "Texture Object Management" and "Surface Object Management".
 
+use warpwright_cuda_calls::out;
+
 use crate::copy::{Copy3D, Side, copy_box};
 use crate::driver::ready;
 use crate::error::{Error, Fallible};
 use crate::memory::Extent;
-use crate::memory_at::{get, out, set};
+use crate::memory_at::{get, set};
 use crate::properties::ChannelFormat;
 use crate::{Address, entries};
 

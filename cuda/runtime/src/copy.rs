@@ -1,10 +1,12 @@
 //! Functions of the section "Memory Management": copies.
 
+use warpwright_cuda_calls::out;
+
 use crate::array::element_size;
 use crate::driver::{primary, ready};
 use crate::error::{Error, Fallible};
 use crate::memory::{Extent, Pitched};
-use crate::memory_at::{get, out};
+use crate::memory_at::get;
 use crate::registry::symbol_address;
 use crate::{Address, entries, stream_of};
 

@@ -1,8 +1,10 @@
 //! Functions of the sections "Device Management" and "Peer Device Memory Access".
 
+use warpwright_cuda_calls::out;
+
 use crate::driver::{device, driver, primary, ready, reset, set_device};
 use crate::error::{Error, Fallible};
-use crate::memory_at::{out, set};
+use crate::memory_at::set;
 use crate::{Address, entries, properties};
 
 fn check(device: i32) -> Fallible {

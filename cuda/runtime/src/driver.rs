@@ -2,46 +2,14 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::ffi::{CStr, c_char};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use libloading::Library;
+use warpwright_cuda_calls::{functions, out};
 
 use crate::Address;
 use crate::error::{Error, Fallible};
-use crate::memory_at::out;
 
-macro_rules! functions {
-    ($(fn $name:ident($($arg:ident: $ty:ty),* $(,)?);)*) => {
-        /// The driver's functions.
-        pub(crate) struct Driver {
-            $($name: unsafe extern "C" fn($($ty),*) -> Error,)*
-        }
-
-        impl Driver {
-            /// Looks up all functions.
-            fn new(library: &Library) -> Option<Self> {
-                // SAFETY: the driver's functions have these types.
-                unsafe { Some(Self { $($name: *library.get(stringify!($name)).ok()?,)* }) }
-            }
-
-            $(
-                #[allow(clippy::too_many_arguments, reason = "the driver's own arguments")]
-                pub(crate) fn $name(&self, $($arg: $ty),*) -> Fallible {
-                    // SAFETY: the program guarantees for its addresses what the driver requires; those of the runtime are
-                    // addresses of its variables.
-                    match unsafe { (self.$name)($($arg),*) } {
-                        Error::SUCCESS => Ok(()),
-                        error => Err(error),
-                    }
-                }
-            )*
-        }
-    };
-}
-
-functions! {
-    fn cuInit(flags: u32);
+functions! { Error:
     fn cuDriverGetVersion(version: Address);
     fn cuGetErrorName(error: u32, text: Address);
     fn cuGetErrorString(error: u32, text: Address);
@@ -273,39 +241,6 @@ functions! {
     fn cuEventSynchronize(event: Address);
     fn cuEventQuery(event: Address);
     fn cuEventElapsedTime(out: Address, start: Address, end: Address);
-}
-
-/// Returns the driver, loaded and started by the first call.
-pub(crate) fn driver() -> Fallible<&'static Driver> {
-    loaded().map(|(driver, _)| driver)
-}
-
-fn loaded() -> Fallible<&'static (Driver, Library)> {
-    static DRIVER: OnceLock<Fallible<(Driver, Library)>> = OnceLock::new();
-    let loaded = DRIVER.get_or_init(|| {
-        // SAFETY: the driver has no requirements for being loaded.
-        let library = unsafe { Library::new("libcuda.so.1") }.map_err(|_| Error::INSUFFICIENT_DRIVER)?;
-        let driver = Driver::new(&library).ok_or(Error::INSUFFICIENT_DRIVER)?;
-        driver.cuInit(0)?;
-        Ok((driver, library))
-    });
-    loaded.as_ref().map_err(|error| *error)
-}
-
-/// Informs the driver that the program has called a function that the library does not implement.
-pub(crate) fn report_unsupported(name: &CStr) {
-    type Report = unsafe extern "C" fn(*const c_char);
-    // SAFETY: the function has this type. Drivers other than `warpwright-cuda` do not have it.
-    let report =
-        loaded().ok().and_then(|(_, library)| unsafe { library.get::<Report>("warpwrightUnsupported") }.ok());
-    match report {
-        // SAFETY: the name is a text that ends in a NUL.
-        Some(report) => unsafe { report(name.as_ptr()) },
-        None => eprintln!(
-            "warpwright: {} is not supported; it returns cudaErrorNotSupported",
-            name.to_string_lossy()
-        ),
-    }
 }
 
 /// The primary contexts that the runtime has retained, by device.

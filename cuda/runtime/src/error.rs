@@ -7,8 +7,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
+use warpwright_cuda_calls::out;
+
 use crate::driver;
-use crate::memory_at::{out, text};
+use crate::memory_at::text;
 
 /// A `cudaError_t`. Most codes have the values of the driver's codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,12 +28,18 @@ impl Error {
     pub(crate) const INVALID_CHANNEL_DESCRIPTOR: Self = Self(20);
     pub(crate) const INVALID_MEMCPY_DIRECTION: Self = Self(21);
     pub(crate) const INVALID_FILTER_SETTING: Self = Self(26);
-    pub(crate) const INSUFFICIENT_DRIVER: Self = Self(35);
+    pub(crate) const INSUFFICIENT_DRIVER: Self = Self(warpwright_cuda_calls::NO_DRIVER);
     pub(crate) const MISSING_CONFIGURATION: Self = Self(52);
     pub(crate) const INVALID_DEVICE_FUNCTION: Self = Self(98);
     pub(crate) const NOT_READY: Self = Self(600);
     pub(crate) const NOT_SUPPORTED: Self = Self(801);
     pub(crate) const UNKNOWN: Self = Self(999);
+}
+
+impl From<u32> for Error {
+    fn from(code: u32) -> Self {
+        Self(code)
+    }
 }
 
 thread_local! {

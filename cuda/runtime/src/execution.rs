@@ -1,8 +1,10 @@
 //! Functions of the section "Execution Control".
 
+use warpwright_cuda_calls::out;
+
 use crate::driver::ready;
 use crate::error::{Error, Fallible};
-use crate::memory_at::{get, out, set};
+use crate::memory_at::{get, set};
 use crate::registry::{Dim3, function};
 use crate::{Address, entries, stream_of};
 

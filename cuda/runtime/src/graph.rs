@@ -1,9 +1,11 @@
 //! Functions of the section "Graph Management", and stream capture.
 
+use warpwright_cuda_calls::out;
+
 use crate::copy::{linear, params};
 use crate::driver::ready;
 use crate::error::Fallible;
-use crate::memory_at::{get, out};
+use crate::memory_at::get;
 use crate::registry::{Dim3, function};
 use crate::{Address, entries, stream_of};
 

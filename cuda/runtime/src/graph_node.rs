@@ -1,10 +1,12 @@
 //! Functions of the section "Graph Management": nodes of any type, their parameters, events of graphs, and attributes of kernels.
 
+use warpwright_cuda_calls::out;
+
 use crate::copy::{Copy3D, linear, params, params_of};
 use crate::driver::ready;
 use crate::error::Fallible;
 use crate::graph::{Kernel, driver_kernel};
-use crate::memory_at::{get, out, set};
+use crate::memory_at::{get, set};
 use crate::registry::{symbol_address, symbol_of};
 use crate::{Address, entries};
 

@@ -26,8 +26,7 @@ mod registry;
 mod stream;
 mod version;
 
-/// An address in the program, or an opaque handle.
-type Address = usize;
+use warpwright_cuda_calls::Address;
 
 /// The handle of the calling thread's default stream (`cudaStreamPerThread`).
 const PER_THREAD: Address = 2;

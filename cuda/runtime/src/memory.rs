@@ -1,8 +1,10 @@
 //! Functions of the sections "Memory Management" (allocation and fills), "Unified Addressing" and "Stream Ordered Memory Allocator".
 
+use warpwright_cuda_calls::out;
+
 use crate::driver::ready;
 use crate::error::{Error, Fallible};
-use crate::memory_at::{out, set};
+use crate::memory_at::set;
 use crate::{Address, entries, stream_of};
 
 /// Stores the address of new memory, or null if no bytes are requested.

@@ -34,8 +34,3 @@ pub(crate) fn text(address: Address) -> Fallible<String> {
     let text = unsafe { CStr::from_ptr(ptr::with_exposed_provenance(address)) };
     Ok(text.to_string_lossy().into_owned())
 }
-
-/// Returns the address of a variable in which the driver stores a result.
-pub(crate) fn out<T>(variable: &mut T) -> Address {
-    (&raw mut *variable).expose_provenance()
-}

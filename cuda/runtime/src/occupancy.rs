@@ -1,8 +1,9 @@
 //! Functions of the section "Occupancy".
 
+use warpwright_cuda_calls::out;
+
 use crate::driver::ready;
 use crate::execution::driver_config;
-use crate::memory_at::out;
 use crate::registry::function;
 use crate::{Address, entries};
 

@@ -1,8 +1,9 @@
 //! `cudaDeviceProp` of CUDA 13 and of CUDA 12, in which some members have other offsets.
 
+use warpwright_cuda_calls::out;
+
 use crate::driver::driver;
 use crate::error::Fallible;
-use crate::memory_at::out;
 
 /// The sizes of the structures in bytes.
 const SIZE: usize = 1008;

@@ -5,9 +5,11 @@ use std::collections::HashMap;
 use std::ffi::CString;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use warpwright_cuda_calls::out;
+
 use crate::driver::{Driver, ready};
 use crate::error::{Error, Fallible, call};
-use crate::memory_at::{out, set, text};
+use crate::memory_at::{set, text};
 use crate::{Address, entries};
 
 /// The kernels, variables and fat binaries that the program has registered.

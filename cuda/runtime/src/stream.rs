@@ -1,7 +1,8 @@
 //! Functions of the section "Stream Management".
 
+use warpwright_cuda_calls::out;
+
 use crate::driver::ready;
-use crate::memory_at::out;
 use crate::{Address, entries, stream_of};
 
 entries! {

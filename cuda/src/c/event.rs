@@ -3,14 +3,10 @@
 use super::pointers::Out;
 use super::stream::EXTERNAL;
 use crate::c::entries;
-use crate::code::{Code, Fallible};
+use crate::code::Code;
 use crate::driver::event::Event;
 use crate::driver::registry::Handle;
 use crate::driver::stream::Stream;
-
-fn elapsed(out: Out<f32>, start: Handle, end: Handle) -> Fallible {
-    out.set(Event::elapsed(&*Event::of(start)?, &*Event::of(end)?)?)
-}
 
 entries! {
     fn cuEventCreate(out: Out<Handle>, flags: u32) {
@@ -37,11 +33,8 @@ entries! {
         Event::destroy(event)
     }
 
-    fn cuEventElapsedTime(out: Out<f32>, start: Handle, end: Handle) {
-        elapsed(out, start, end)
-    }
-
+    fn cuEventElapsedTime
     fn cuEventElapsedTime_v2(out: Out<f32>, start: Handle, end: Handle) {
-        elapsed(out, start, end)
+        out.set(Event::elapsed(&*Event::of(start)?, &*Event::of(end)?)?)
     }
 }

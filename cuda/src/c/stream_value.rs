@@ -68,55 +68,35 @@ fn submit(operation: Fallible<ValueOperation>, stream: Handle, own: bool) -> Fal
 /// The maximum number of operations in a list.
 const MOST: u32 = 256;
 
-fn submit_list(stream: Handle, count: u32, list: In<Params>, flags: u32, own: bool) -> Fallible {
-    if flags != 0 || count > MOST {
-        return Err(Code::INVALID_VALUE);
-    }
-    let list = list.list(count as usize)?;
-    let operations =
-        list.into_iter().filter_map(|params| params.read().transpose()).collect::<Fallible<_>>()?;
-    Values::submit(operations, &*Stream::of(stream, own)?)
-}
-
 // The forms of before CUDA 11.7 have the same arguments.
 entries! {
-    fn cuStreamWaitValue32 | cuStreamWaitValue32_ptsz own (stream: Handle, address: u64, value: u32, flags: u32) {
-        submit(wait(address, value.into(), 4, flags), stream, own)
-    }
-
+    fn cuStreamWaitValue32 | cuStreamWaitValue32_ptsz own
     fn cuStreamWaitValue32_v2 | cuStreamWaitValue32_v2_ptsz own (stream: Handle, address: u64, value: u32, flags: u32) {
         submit(wait(address, value.into(), 4, flags), stream, own)
     }
 
-    fn cuStreamWaitValue64 | cuStreamWaitValue64_ptsz own (stream: Handle, address: u64, value: u64, flags: u32) {
-        submit(wait(address, value, 8, flags), stream, own)
-    }
-
+    fn cuStreamWaitValue64 | cuStreamWaitValue64_ptsz own
     fn cuStreamWaitValue64_v2 | cuStreamWaitValue64_v2_ptsz own (stream: Handle, address: u64, value: u64, flags: u32) {
         submit(wait(address, value, 8, flags), stream, own)
     }
 
-    fn cuStreamWriteValue32 | cuStreamWriteValue32_ptsz own (stream: Handle, address: u64, value: u32, flags: u32) {
-        submit(write(address, value.into(), 4, flags), stream, own)
-    }
-
+    fn cuStreamWriteValue32 | cuStreamWriteValue32_ptsz own
     fn cuStreamWriteValue32_v2 | cuStreamWriteValue32_v2_ptsz own (stream: Handle, address: u64, value: u32, flags: u32) {
         submit(write(address, value.into(), 4, flags), stream, own)
     }
 
-    fn cuStreamWriteValue64 | cuStreamWriteValue64_ptsz own (stream: Handle, address: u64, value: u64, flags: u32) {
-        submit(write(address, value, 8, flags), stream, own)
-    }
-
+    fn cuStreamWriteValue64 | cuStreamWriteValue64_ptsz own
     fn cuStreamWriteValue64_v2 | cuStreamWriteValue64_v2_ptsz own (stream: Handle, address: u64, value: u64, flags: u32) {
         submit(write(address, value, 8, flags), stream, own)
     }
 
-    fn cuStreamBatchMemOp | cuStreamBatchMemOp_ptsz own (stream: Handle, count: u32, list: In<Params>, flags: u32) {
-        submit_list(stream, count, list, flags, own)
-    }
-
+    fn cuStreamBatchMemOp | cuStreamBatchMemOp_ptsz own
     fn cuStreamBatchMemOp_v2 | cuStreamBatchMemOp_v2_ptsz own (stream: Handle, count: u32, list: In<Params>, flags: u32) {
-        submit_list(stream, count, list, flags, own)
+        if flags != 0 || count > MOST {
+            return Err(Code::INVALID_VALUE);
+        }
+        let list = list.list(count as usize)?;
+        let operations = list.into_iter().filter_map(|params| params.read().transpose()).collect::<Fallible<_>>()?;
+        Values::submit(operations, &*Stream::of(stream, own)?)
     }
 }

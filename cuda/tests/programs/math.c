@@ -1,15 +1,9 @@
 /* Products of matrices by cuBLAS and random numbers by cuRAND, compared with products in double precision and with the moments of the
    distributions. With the argument "short", a product reads past the end of B. */
-#include "driver.h"
+#include "blas.h"
 
-typedef void *Handle;
-int cublasCreate_v2(Handle *);
-int cublasDestroy_v2(Handle);
 int cublasGetVersion_v2(Handle, int *);
-int cublasSetStream_v2(Handle, CUstream);
-int cublasSetPointerMode_v2(Handle, int);
 const char *cublasGetStatusName(int);
-int cublasSetMatrix(int, int, int, const void *, int, CUdeviceptr, int);
 int cublasSgemm_v2(Handle, int, int, int, int, int, const void *, CUdeviceptr, int, CUdeviceptr, int, const void *, CUdeviceptr, int);
 int cublasDgemm_v2(Handle, int, int, int, int, int, const void *, CUdeviceptr, int, CUdeviceptr, int, const void *, CUdeviceptr, int);
 int cublasHgemm(Handle, int, int, int, int, int, const void *, CUdeviceptr, int, CUdeviceptr, int, const void *, CUdeviceptr, int);
@@ -29,51 +23,8 @@ int curandGenerateUniform(Handle, CUdeviceptr, size_t);
 int curandGenerateNormalDouble(Handle, CUdeviceptr, size_t, double, double);
 int curandGenerateNormal(Handle, CUdeviceptr, size_t, float, float);
 
-/* Statuses of the libraries. */
-enum { NO_HANDLE = 1, INVALID = 7, UNSUPPORTED = 15, NO_GENERATOR = 101, WRONG_TYPE = 103, ODD_LENGTH = 105 };
-
-/* Numbers of types (`cudaDataType_t`). */
-enum { F32 = 0, F64 = 1, F16 = 2, S8 = 3, S32 = 10, BF16 = 14 };
-
-static int bytes(int type) {
-    return type == S8 ? 1 : type == F16 || type == BF16 ? 2 : type == F64 ? 8 : 4;
-}
-
-static void store(void *at, int type, size_t i, double x) {
-    float single = x;
-    unsigned bits;
-    memcpy(&bits, &single, 4);
-    switch (type) {
-    case F32: ((float *)at)[i] = single; break;
-    case F64: ((double *)at)[i] = x; break;
-    case F16: ((_Float16 *)at)[i] = x; break;
-    case S8: ((signed char *)at)[i] = x; break;
-    case S32: ((int *)at)[i] = x; break;
-    case BF16: ((unsigned short *)at)[i] = bits >> 16; break;
-    }
-}
-
-static double load(const void *at, int type, size_t i) {
-    unsigned bits;
-    float single;
-    switch (type) {
-    case F32: return ((const float *)at)[i];
-    case F64: return ((const double *)at)[i];
-    case F16: return ((const _Float16 *)at)[i];
-    case S8: return ((const signed char *)at)[i];
-    case S32: return ((const int *)at)[i];
-    }
-    bits = (unsigned)((const unsigned short *)at)[i] << 16;
-    memcpy(&single, &bits, 4);
-    return single;
-}
-
-/* The numbers of a program, which are the same in each run. */
-static unsigned state = 1;
-static int next(int most) {
-    state = state * 1664525u + 1013904223u;
-    return (int)(state >> 16) % (2 * most + 1) - most;
-}
+/* Statuses of cuRAND (`curandStatus_t`). */
+enum { NO_GENERATOR = 101, WRONG_TYPE = 103, ODD_LENGTH = 105 };
 
 /* A type of products: of A and B, of C, of alpha and beta, the number of the type of the sums. `most` bounds elements so that every
    result is exact. */

@@ -1,4 +1,4 @@
-//! A program that calls cuBLAS and cuRAND.
+//! Programs that call cuBLAS and cuRAND.
 
 // Cargo builds the library because the test uses the crate.
 use warpwright_cuda_math as _;
@@ -25,6 +25,26 @@ fn a_product_is_checked_and_named() {
     let ran = program.run_with(&["short"], &[]);
     assert_eq!(ran.status, Some(86), "{}", ran.stderr);
     let calls = "launched by cublasSgemm, called by too_short (math.c:";
+    assert!(
+        ran.stderr.contains("global_out_of_bounds: launch 1") && ran.stderr.contains(calls),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn triangular_systems() {
+    let Some(program) = Program::c("systems") else { return };
+    let ran = program.run(&[("LEAKS", "1")]);
+    assert_eq!((ran.stdout.as_str(), ran.status), ("done\n", Some(0)), "{}", ran.stderr);
+}
+
+#[test]
+fn a_triangular_system_is_checked_and_named() {
+    let Some(program) = Program::c("systems") else { return };
+    let ran = program.run_with(&["short"], &[]);
+    assert_eq!(ran.status, Some(86), "{}", ran.stderr);
+    let calls = "launched by cublasDtrsm, called by too_short (systems.c:";
     assert!(
         ran.stderr.contains("global_out_of_bounds: launch 1") && ran.stderr.contains(calls),
         "{}",

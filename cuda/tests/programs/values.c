@@ -13,6 +13,7 @@ typedef struct {
 
 CUresult cuStreamWaitValue32_v2(CUstream, CUdeviceptr, unsigned, unsigned);
 CUresult cuStreamWaitValue64_v2(CUstream, CUdeviceptr, uint64_t, unsigned);
+CUresult cuStreamWriteValue32(CUstream, CUdeviceptr, unsigned, unsigned);
 CUresult cuStreamWriteValue32_v2(CUstream, CUdeviceptr, unsigned, unsigned);
 CUresult cuStreamWriteValue64_v2(CUstream, CUdeviceptr, uint64_t, unsigned);
 CUresult cuStreamBatchMemOp_v2(CUstream, unsigned, Operation *, unsigned);
@@ -57,7 +58,7 @@ int main(int count, char **arguments) {
     usleep(20000);
     EXPECT(NOT_READY, cuStreamQuery(two));
     OK(cuMemsetD32Async(x, 42, 1, one));
-    OK(cuStreamWriteValue32_v2(one, flags, 3, 0));
+    OK(cuStreamWriteValue32(one, flags, 3, 0));
     OK(cuStreamSynchronize(three));
     HOLDS(early || copied[0] == 42);
     OK(cuMemcpyDtoH_v2(&word, x, 4));

@@ -34,7 +34,7 @@ absent! { Status:
     cublasDsymv_v2 cublasDsymv_v2_64 cublasDsyr2_v2 cublasDsyr2_v2_64 cublasDsyr2k_v2 cublasDsyr2k_v2_64 cublasDsyr_v2
     cublasDsyr_v2_64 cublasDsyrk_v2 cublasDsyrk_v2_64 cublasDsyrkx cublasDsyrkx_64 cublasDtbmv_v2 cublasDtbmv_v2_64 cublasDtbsv_v2
     cublasDtbsv_v2_64 cublasDtpmv_v2 cublasDtpmv_v2_64 cublasDtpsv_v2 cublasDtpsv_v2_64 cublasDtpttr cublasDtrmm_v2
-    cublasDtrmm_v2_64 cublasDtrmv_v2 cublasDtrmv_v2_64 cublasDtrsmBatched cublasDtrsmBatched_64 cublasDtrsm_v2 cublasDtrsm_v2_64
+    cublasDtrmm_v2_64 cublasDtrmv_v2 cublasDtrmv_v2_64 cublasDtrsmBatched_64 cublasDtrsm_v2_64
     cublasDtrsv_v2 cublasDtrsv_v2_64 cublasDtrttp cublasDzasum_v2 cublasDzasum_v2_64 cublasDznrm2_v2 cublasDznrm2_v2_64
     cublasGemmBatchedEx_64 cublasGemmEx_64 cublasGemmGroupedBatchedEx cublasGemmGroupedBatchedEx_64 cublasGemmStridedBatchedEx_64
     cublasGetEmulationStrategy cublasGetLoggerCallback cublasGetMatrixAsync cublasGetMatrixAsync_64 cublasGetMatrix_64
@@ -57,7 +57,7 @@ absent! { Status:
     cublasSsymv_v2_64 cublasSsyr2_v2 cublasSsyr2_v2_64 cublasSsyr2k_v2 cublasSsyr2k_v2_64 cublasSsyr_v2 cublasSsyr_v2_64
     cublasSsyrk_v2 cublasSsyrk_v2_64 cublasSsyrkx cublasSsyrkx_64 cublasStbmv_v2 cublasStbmv_v2_64 cublasStbsv_v2
     cublasStbsv_v2_64 cublasStpmv_v2 cublasStpmv_v2_64 cublasStpsv_v2 cublasStpsv_v2_64 cublasStpttr cublasStrmm_v2
-    cublasStrmm_v2_64 cublasStrmv_v2 cublasStrmv_v2_64 cublasStrsmBatched cublasStrsmBatched_64 cublasStrsm_v2 cublasStrsm_v2_64
+    cublasStrmm_v2_64 cublasStrmv_v2 cublasStrmv_v2_64 cublasStrsmBatched_64 cublasStrsm_v2_64
     cublasStrsv_v2 cublasStrsv_v2_64 cublasStrttp cublasSwapEx cublasSwapEx_64 cublasUint8gemmBias cublasXerbla cublasZaxpy_v2
     cublasZaxpy_v2_64 cublasZcopy_v2 cublasZcopy_v2_64 cublasZdgmm cublasZdgmm_64 cublasZdotc_v2 cublasZdotc_v2_64 cublasZdotu_v2
     cublasZdotu_v2_64 cublasZdrot_v2 cublasZdrot_v2_64 cublasZdscal_v2 cublasZdscal_v2_64 cublasZgbmv_v2 cublasZgbmv_v2_64

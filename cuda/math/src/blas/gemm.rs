@@ -1,9 +1,9 @@
 //! The functions of matrix products.
 
-use crate::blas::kernel::{Kind, Type};
+use crate::blas::kernel::Type;
 use crate::blas::product::{Matrix, Product};
+use crate::blas::product_kernel::Kind;
 use crate::blas::{Fallible, Status};
-use crate::driver::report_unsupported;
 use crate::{Address, entries};
 
 /// A matrix as the functions receive it: its address or that of an array, its leading dimension, and the distance of the matrices of a batch.
@@ -98,10 +98,9 @@ fn kind_of([a, b, c]: [u32; 3], compute: u32) -> Option<Kind> {
 fn kind(function: &str, types: [u32; 3], compute: u32) -> Fallible<Kind> {
     kind_of(types, compute).ok_or_else(|| {
         let [a, b, c] = types;
-        report_unsupported(&format!(
+        Status::unsupported(&format!(
             "{function} of the cudaDataType_t {a}, {b} and {c} with the cublasComputeType_t {compute}"
-        ));
-        Status::NOT_SUPPORTED
+        ))
     })
 }
 

@@ -3,25 +3,28 @@
 use std::collections::HashMap;
 use std::ffi::c_char;
 
-use crate::blas::kernel::{Kind, NAME};
+use half::f16;
+use warpwright_cuda_calls::{of, out};
+
+use crate::blas::kernel::{Kernel, THREADS, Type};
 use crate::blas::{Fallible, Status};
-use crate::driver::{self, Driver};
+use crate::driver;
 use crate::handles::Handles;
-use crate::memory::{of, out, set};
+use crate::memory::{get, set};
 use crate::{Address, entries};
 
 /// A `cublasHandle_t`.
 pub(super) struct Handle {
     /// The context that was current when the handle was created.
     context: Address,
-    pub(super) stream: Address,
+    stream: Address,
     /// Whether alpha and beta are on the device (`CUBLAS_POINTER_MODE_DEVICE`).
-    pub(super) scalars_on_device: bool,
+    scalars_on_device: bool,
     /// Settings that have no effect.
     math_mode: u32,
     atomics_mode: u32,
     /// The modules of the kernels that have been launched, and their functions.
-    kernels: HashMap<Kind, (Address, Address)>,
+    kernels: HashMap<Kernel, (Address, Address)>,
 }
 
 static HANDLES: Handles<Handle> = Handles::new();
@@ -32,25 +35,38 @@ pub(super) fn with<R>(handle: Address, f: impl FnOnce(&mut Handle) -> Fallible<R
 }
 
 impl Handle {
-    /// Calls `f` with the driver and the kernel for these types, in the context of the handle.
-    pub(super) fn launch(
-        &mut self,
-        kind: Kind,
-        f: impl FnOnce(&Driver, Address, Address) -> driver::Fallible,
-    ) -> Fallible {
+    /// Returns what kernels receive of a scalar: its address on the device, or 0 and the bits of its value in the type of the sums.
+    pub(super) fn scalar(&self, address: Address, ty: Type) -> Fallible<[u64; 2]> {
+        let value = || match ty {
+            Type::F64 => get::<u64>(address),
+            Type::F16 => get(address).map(|half| f16::from_bits(half).to_f32().to_bits().into()),
+            _ => get::<u32>(address).map(u64::from),
+        };
+        match self.scalars_on_device && address != 0 {
+            true => Ok([address as u64, 0]),
+            false => Ok([0, value().ok_or(Status::INVALID_VALUE)?]),
+        }
+    }
+
+    /// Launches blocks of a kernel in the context and on the stream of the handle. Each argument has 8 bytes, of which the kernel reads the
+    /// first 4 if the parameter is shorter.
+    pub(super) fn launch(&mut self, kernel: Kernel, blocks: u64, arguments: &[u64]) -> Fallible {
         let Self { context, stream, kernels, .. } = self;
+        let blocks = i32::try_from(blocks).map_err(|_| Status::NOT_SUPPORTED)?.cast_unsigned();
+        let addresses: Vec<Address> =
+            arguments.iter().map(|argument| of(std::slice::from_ref(argument))).collect();
         let launched = driver::within(*context, |driver| {
-            let function = match kernels.get(&kind) {
+            let function = match kernels.get(&kernel) {
                 Some((_, function)) => *function,
                 None => {
                     let (mut module, mut function) = (0, 0);
-                    driver.cuModuleLoadData(out(&mut module), of(&kind.text()))?;
-                    driver.cuModuleGetFunction(out(&mut function), module, of(NAME))?;
-                    kernels.insert(kind, (module, function));
+                    driver.cuModuleLoadData(out(&mut module), of(&kernel.text()))?;
+                    driver.cuModuleGetFunction(out(&mut function), module, of(kernel.name()))?;
+                    kernels.insert(kernel, (module, function));
                     function
                 }
             };
-            f(driver, function, *stream)
+            driver.cuLaunchKernel(function, blocks, 1, 1, THREADS, 1, 1, 0, *stream, of(&addresses), 0)
         });
         Ok(launched?)
     }

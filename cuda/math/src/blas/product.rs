@@ -1,12 +1,10 @@
 //! A product of matrices, and its launch.
 
-use half::f16;
-
 use crate::Address;
 use crate::blas::handle;
-use crate::blas::kernel::{COLUMNS, Kind, ROWS, THREADS, Type};
+use crate::blas::kernel::Kernel;
+use crate::blas::product_kernel::{COLUMNS, Kind, ROWS};
 use crate::blas::{Fallible, Status};
-use crate::memory::{get, of};
 
 /// A matrix, or the matrices of a batch. Distances are numbers of elements.
 #[derive(Clone, Copy, Debug)]
@@ -59,15 +57,6 @@ pub(super) struct Product {
     pub(super) arrays: bool,
 }
 
-/// Reads a scalar of the program, as the bits of its value in the type of the sums.
-fn scalar(address: Address, ty: Type) -> Option<u64> {
-    Some(match ty {
-        Type::F64 => get::<u64>(address)?,
-        Type::F16 => f16::from_bits(get(address)?).to_f32().to_bits().into(),
-        _ => get::<u32>(address)?.into(),
-    })
-}
-
 impl Product {
     /// Launches the kernel on the stream of a handle.
     pub(super) fn launch(&self, handle: Address) -> Fallible {
@@ -79,18 +68,10 @@ impl Product {
             if rows == 0 || columns == 0 || count == 0 {
                 return Ok(());
             }
-            let ty = self.kind.scalar;
-            let scalars = [self.alpha, self.beta];
-            if scalars.contains(&0) {
-                return Err(Status::INVALID_VALUE);
-            }
-            let on_device = handle.scalars_on_device;
-            let [alpha_at, beta_at] = scalars.map(|at| if on_device { at as u64 } else { 0 });
-            let [alpha, beta] =
-                scalars.map(|at| if on_device { 0 } else { scalar(at, ty).unwrap_or_default() });
+            let [alpha, beta] = [self.alpha, self.beta].map(|scalar| handle.scalar(scalar, self.kind.scalar));
+            let ([alpha_at, alpha], [beta_at, beta]) = (alpha?, beta?);
             let tiles =
                 u64::from(rows.div_ceil(ROWS)) * u64::from(columns.div_ceil(COLUMNS)) * u64::from(count);
-            let grid = i32::try_from(tiles).map_err(|_| Status::NOT_SUPPORTED)?.cast_unsigned();
 
             let (operand, result) = (self.kind.operand.bytes(), self.kind.result.bytes());
             let Self { a, b, c, .. } = self;
@@ -110,16 +91,11 @@ impl Product {
                 c.row * result,
                 c.column * result,
             ];
-            // The kernel's parameters, each in 8 bytes, of which it reads the first 4 if the parameter is shorter.
             let mut arguments = vec![address(a), address(b), address(c), self.arrays.into()];
             arguments.extend(distances.map(i64::cast_unsigned));
             arguments.extend([alpha_at, beta_at, alpha, beta]);
             arguments.extend([rows, columns, depth].map(u64::from));
-            let addresses: Vec<Address> =
-                arguments.iter().map(|argument| of(std::slice::from_ref(argument))).collect();
-            handle.launch(self.kind, |driver, function, stream| {
-                driver.cuLaunchKernel(function, grid, 1, 1, THREADS, 1, 1, 0, stream, of(&addresses), 0)
-            })
+            handle.launch(Kernel::Product(self.kind), tiles, &arguments)
         })
     }
 }
