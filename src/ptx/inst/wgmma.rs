@@ -110,7 +110,8 @@ impl<'k> MatrixDescriptor<'k> {
         Self { low: units | low, high: high.into() }
     }
 
-    /// Returns the descriptor of the operand that starts `bytes` bytes after this one, a multiple of 16, and has the same layout.
+    /// Returns the descriptor of the operand that starts `bytes` bytes after this one and has the same layout. `bytes` must be a multiple
+    /// of 16.
     #[must_use]
     #[track_caller]
     pub fn advance(self, bytes: u32) -> Self {
@@ -168,8 +169,8 @@ const MOST: usize = 128;
 
 impl<'k> Builder<'k> {
     /// Orders this thread's register accesses before later `wgmma` instructions. The fence is required before the first `wgmma`, after
-    /// writes to accumulators or registers of A, and in a loop before the `wgmma`s of each iteration, because ptxas would otherwise insert
-    /// a fence there. All threads of the warpgroup must execute the instruction. Requires sm_90a.
+    /// writes to accumulators or registers of A, and before the `wgmma`s of each iteration of a loop, where ptxas would otherwise insert a
+    /// fence. All threads of the warpgroup must execute the instruction. Requires sm_90a.
     #[doc(alias = "wgmma.fence")]
     #[doc(alias = "warpgroup_arrive")]
     #[track_caller]

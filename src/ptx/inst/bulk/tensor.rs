@@ -67,7 +67,7 @@ fn registers<'k, T: Scalar, const N: usize>(
 
 impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
     /// Starts copying the box at `coordinates`, innermost first, to shared memory at `to`; completion is signaled at `barrier`, which must
-    /// be in the shared memory of the same block. `to` must be known to be aligned to 128 bytes; the map's swizzle may require a larger
+    /// be in shared memory of the same block as `to`. `to` must be known to be aligned to 128 bytes; the map's swizzle may require a larger
     /// alignment. Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.tensor")]
     #[track_caller]
@@ -178,8 +178,8 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
         self.emit_store(None, "tile", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts copying pixels as [`store`](Self::store) does, but through a map of 3 to 5 dimensions in im2col mode, whose bounding box must be
-    /// inside the images and contain the pixel at `coordinates`.
+    /// Starts copying pixels as [`store`](Self::store) does, but through a map of 3 to 5 dimensions in im2col mode, whose bounding box must
+    /// be inside the images and contain the pixel at `coordinates`.
     #[doc(alias = "im2col_no_offs")]
     #[track_caller]
     pub fn store_im2col<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
