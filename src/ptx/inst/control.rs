@@ -77,8 +77,8 @@ impl<'k> Builder<'k> {
     /// and allows the next kernel to start. Instructions before the call, such as the initialization of barriers, overlap with the end of
     /// the preceding kernel.
     ///
-    /// All threads must execute the emitted code. The builder rejects the call after an access to global memory, and in conditions, loops
-    /// and roles. Requires sm_90 or later.
+    /// All threads must execute the emitted code. The builder rejects the call after an instruction that may access global memory, and in
+    /// conditions, loops and roles. Requires sm_90 or later.
     #[doc(alias = "programmatic dependent launch")]
     #[doc(alias = "PDL")]
     #[track_caller]

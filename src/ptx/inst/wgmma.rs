@@ -98,7 +98,8 @@ impl fmt::Debug for MatrixDescriptor<'_> {
 }
 
 impl<'k> MatrixDescriptor<'k> {
-    /// Creates the descriptor of the operand at `start`, which must be known to be aligned to 16 bytes.
+    /// Creates the descriptor of the operand at `start`, which must be known to be aligned to 16 bytes. The builder rejects other
+    /// addresses, and layouts whose fields are out of range.
     #[track_caller]
     pub fn new<T: Element, A>(start: Ptr<'k, T, Shared, A>, layout: MatrixLayout) -> Self {
         start.check_aligned(16);
