@@ -59,7 +59,7 @@
 //!
 //! # Features
 //!
-//! - `cuda` (default): launches on NVIDIA GPUs through cudarc. Builds and runs on machines without CUDA.
+//! - `cuda` (default): launches on NVIDIA GPUs through cudarc. With it, the crate also builds and runs on machines without CUDA.
 //! - `sim` (default): launches in the simulator, the crate `warpwright-sim`.
 //! - `export` (default): PTX files with a header for C and C++.
 //! - `draw`: pictures of layouts, instructions and bank conflicts as SVG, Typst and text.

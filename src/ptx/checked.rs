@@ -12,8 +12,9 @@ use super::{
 
 /// A pointer to an element of a view, with the condition under which the element is in bounds.
 ///
-/// Accesses through the pointer are safe: if the condition does not hold, nothing is read or written, and loads return 0. The instruction
-/// has a predicate instead of a branch; the predicate is omitted if the condition is known to hold.
+/// Accesses through the pointer are safe: if the condition does not hold, nothing is read or written, and loads return 0 or the value given
+/// to [`load_or`](Self::load_or). The instruction has a predicate instead of a branch; the predicate is omitted if the condition is known
+/// to hold.
 ///
 /// For example, [`Slice::at`](super::Slice::at) and [`Ptr::when`] return such pointers.
 pub struct CheckedPtr<'k, T, S: Space, A = ReadWrite> {

@@ -39,13 +39,13 @@ pub enum Dim {
 }
 
 impl Dim {
-    /// Returns `⌈self / n⌉`.
+    /// Returns `⌈self / n⌉`. An `n` of 0 counts as 1.
     #[must_use]
     pub fn ceil_div(self, n: u32) -> Self {
         Self::CeilDiv(self.into(), n.max(1))
     }
 
-    /// Returns the largest multiple of `n` that is at most `self`.
+    /// Returns the largest multiple of `n` that is at most `self`. An `n` of 0 counts as 1.
     #[must_use]
     pub fn round_down(self, n: u32) -> Self {
         Self::RoundDown(self.into(), n.max(1))

@@ -50,14 +50,14 @@ impl std::error::Error for BuildError {}
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum BuildErrorKind {
-    /// The target does not support an instruction.
+    /// The target does not support an instruction, a special register or a directive.
     #[error("`{mnemonic}`: expected target {lowest} or a successor that supports it, found {target}")]
     Unsupported {
-        /// The instruction.
+        /// The instruction, special register or directive.
         mnemonic: String,
         /// The required features that the target lacks.
         needs: Features,
-        /// The lowest target with all required features.
+        /// The lowest target with all required features; sm_120a if no target has all of them.
         lowest: Target,
         /// The kernel's target.
         target: Target,
@@ -163,14 +163,15 @@ pub enum BuildErrorKind {
         /// The maximum.
         most: u64,
     },
-    /// A shape is declared again with a different value, although emitted instructions may depend on the earlier value.
+    /// A block, a maximum block, a cluster or a grid rule is declared again with a different value, although emitted instructions may
+    /// depend on the earlier value; or the block exceeds the declared maximum.
     #[error("expected {what} to be declared once, found {found} after {before}")]
     Redeclared {
-        /// The kind of shape.
+        /// The kind of declaration.
         what: &'static str,
-        /// The earlier shape.
+        /// The earlier declaration, or the maximum.
         before: String,
-        /// The new shape.
+        /// The new declaration, or the block that exceeds the maximum.
         found: String,
     },
     /// The state that a loop body returns has a different number of registers than the initial state, or the states of two branches have
@@ -209,7 +210,7 @@ pub enum BuildErrorKind {
         /// The name.
         name: String,
     },
-    /// Two declarations in one module have the same name.
+    /// Two different declarations in one module have the same name, or a declaration has the name of the kernel or of its shared memory.
     #[error("expected names that differ within a module, found `{name}` twice")]
     DuplicateName {
         /// The name.
@@ -223,7 +224,8 @@ pub enum BuildErrorKind {
         /// The problem.
         problem: String,
     },
-    /// A computed register is used where an expression of constants and integer kernel parameters is required.
+    /// A computed register or a negative constant is used where an expression of constants and integer kernel parameters is required, or a
+    /// grid rule has more than three dimensions.
     #[error(
         "{what}: expected an expression of constants and integer kernel parameters, found a computed register"
     )]
@@ -251,14 +253,14 @@ pub enum BuildErrorKind {
         /// The number of values.
         found: usize,
     },
-    /// A malformed placeholder in a print format, or one that its value does not support.
+    /// A malformed placeholder or an unpaired brace in a print format, or a placeholder that its value does not support.
     #[error("print format {format:?}: expected a placeholder for {value}, found `{hole}`")]
     BadHole {
         /// The format.
         format: String,
-        /// The placeholder as written.
+        /// The placeholder as written, or the unpaired brace.
         hole: String,
-        /// The type of the value.
+        /// The kind of the value, such as `"an integer"`; `"any value"` if the placeholder is malformed.
         value: &'static str,
     },
     /// Any other invalid request.

@@ -73,7 +73,8 @@ impl<'k> Builder<'k> {
 
     /// Emits `then` and `otherwise` as [`if_else`](Self::if_else) does, and returns the value that the executed branch returns.
     ///
-    /// Both closures must return the same type, a [`State`].
+    /// Both closures must return the same type, a [`State`] whose registers are the same in number and type. The builder rejects views,
+    /// tiles in shared memory and products in flight.
     ///
     /// ```
     /// use warpwright::prelude::*;
@@ -127,8 +128,9 @@ impl<'k> Builder<'k> {
 
     /// Emits a loop over `steps` that carries `state` from one iteration to the next.
     ///
-    /// `body` is called once, or not at all if the range is known to be empty. It takes the counter and, by value, the state, and returns the
-    /// new state. `fold` returns the state after the last iteration, or the initial state if the loop has no iterations.
+    /// `body` is called once, or not at all if the range is empty and both of its ends are constants. It takes the counter and, by value,
+    /// the state, and returns the new state. `fold` returns the state after the last iteration, or the initial state if the loop has no
+    /// iterations.
     #[track_caller]
     pub fn fold<T: Counter, S: State<'k>>(
         self,
@@ -150,7 +152,7 @@ impl<'k> Builder<'k> {
         self.body().line(format_args!("    .pragma \"nounroll\";"));
     }
 
-    /// Emits a loop that runs until [`Loop::break_if`] or [`Loop::break_`] leaves it.
+    /// Emits a loop that runs until [`Loop::break_if`] or [`Loop::break_`] leaves it, or the thread returns.
     #[track_caller]
     pub fn loop_(self, body: impl FnOnce(Loop<'k>)) {
         let label = self.body().label();

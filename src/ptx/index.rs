@@ -18,7 +18,7 @@ pub enum Index<'k> {
     U64(Val<'k, u64>),
 }
 
-/// A slice index: a `u32`, `u64`, `usize` or `i32` constant, a `Val<u32>` or a `Val<u64>`. Negative constants are out of
+/// A slice index: a `u32`, `u64`, `usize` or `i32` constant, a `Val<u32>`, a `Val<u64>` or an [`Index`]. Negative constants are out of
 /// bounds.
 pub trait IntoIndex<'k>: Sealed {
     /// Returns the index.
@@ -119,7 +119,8 @@ impl<'k> Index<'k> {
 
 /// The length of a view: the expression by which a launch computes it, and its value in the kernel.
 ///
-/// It is given by a constant, a `Val<u32>` or `Val<u64>`, or a [`Dim`] such as `m.into_dim() * n`, which the kernel computes in 64 bits.
+/// It is given by a constant, a `Val<u32>` or `Val<u64>`, or a [`Dim`] such as `m.into_dim() * n`, whose operations the kernel performs in
+/// 64 bits. The builder rejects a `Dim` that contains [`Dim::Multiprocessors`].
 pub trait IntoLength<'k>: sealed::Length {
     /// Returns the expression and the value.
     #[doc(hidden)]

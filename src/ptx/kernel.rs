@@ -169,7 +169,7 @@ impl<'k> Builder<'k> {
         self.fail(BuildErrorKind::Refused(why));
     }
 
-    /// Emits a comment, `// text`.
+    /// Emits each line of `text` as a comment, `// …`. Characters outside ASCII are transliterated or replaced with `?`.
     pub fn comment(self, text: impl fmt::Display) {
         for line in text.to_string().lines() {
             self.body().line(format_args!("    // {}", ascii(line)));
@@ -204,7 +204,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Returns a constant of this kernel; `k.constant(1.5f32)` equals `Val::from(1.5f32)`.
+    /// Returns a constant of this kernel; `k.constant(1.5f32)` is equivalent to `Val::from(1.5f32)`.
     pub fn constant<T: Scalar>(self, value: T) -> Val<'k, T> {
         Val::constant(value)
     }
@@ -212,6 +212,9 @@ impl<'k> Builder<'k> {
     // ── Launch shape ─────────────────────────────────────────────────────────────────────────────────────────────
 
     /// Declares the number of threads per block in x, y and z, `.reqntid`, and returns the block. Missing dimensions are 1.
+    ///
+    /// The builder rejects a block with no threads, more than 1024 threads or more than three dimensions, a block that exceeds the declared
+    /// [`max_block`](Self::max_block), and a second declaration that differs from the first.
     #[doc(alias = ".reqntid")]
     #[track_caller]
     pub fn block<const N: usize>(self, threads: [u32; N]) -> Block<'k> {
@@ -242,7 +245,8 @@ impl<'k> Builder<'k> {
         self.body().entry.grid.clone()
     }
 
-    /// Declares the maximum extents of a block in x, y and z, in threads: `.maxntid`.
+    /// Declares the maximum extents of a block in x, y and z, in threads: `.maxntid`. Missing dimensions are 1. The product of the extents
+    /// must be at most 1024.
     #[doc(alias = ".maxntid")]
     #[track_caller]
     pub fn max_block<const N: usize>(self, threads: [u32; N]) {
@@ -290,7 +294,8 @@ impl<'k> Builder<'k> {
         self.body().entry.max_registers = Some(registers);
     }
 
-    /// Declares the number of blocks per cluster in x, y and z, `.reqnctapercluster`, and returns the cluster. Requires sm_90 or later.
+    /// Declares the number of blocks per cluster in x, y and z, `.reqnctapercluster`, and returns the cluster. Missing dimensions are 1. A
+    /// cluster has at most 8 blocks; a second declaration must not differ from the first. Requires sm_90 or later.
     #[doc(alias = ".reqnctapercluster")]
     #[track_caller]
     pub fn cluster<const N: usize>(self, blocks: [u32; N]) -> Cluster<'k> {
@@ -310,7 +315,8 @@ impl<'k> Builder<'k> {
 
     /// Declares the grid rule, which gives the number of blocks of a launch in x, y and z (1 for a missing dimension), as constants or as
     /// functions of the integer parameters: `k.grid([m.tiles(64), n.tiles(64)])`, or `k.grid((rows, cols.tiles(64)))` if their types
-    /// differ. Launches and the exported header compute the grid from this rule.
+    /// differ. Launches and the exported header compute the grid from this rule. The builder rejects a computed register, more than three
+    /// dimensions, and a second declaration that differs from the first.
     #[track_caller]
     pub fn grid(self, blocks: impl IntoGrid) {
         let Some(grid) = blocks.into_grid().filter(|grid| grid.iter().all(Dim::is_known)) else {
@@ -338,7 +344,8 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Sets a description of one or two lines, which is printed at the beginning of the PTX text and of the C header.
+    /// Sets the kernel's description, one or two lines that are printed in the comments that introduce the kernel in the PTX text and in
+    /// the C header, and that are part of the exported manifest.
     pub fn describe(self, text: impl Into<String>) {
         self.body().entry.description = text.into();
     }
@@ -400,8 +407,8 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// Records that `divisor` divides the value of the parameter in `reg`, which implies `known` of it as a signed or unsigned number; every
-    /// launch checks it.
+    /// Records that `divisor` divides the value of the parameter in `reg`, which implies `known` of it as a signed or unsigned number;
+    /// every launch checks it.
     #[track_caller]
     pub(crate) fn promise_multiple(self, reg: RegId, divisor: u32, signed: bool, known: Known) {
         let mut body = self.body();
@@ -475,7 +482,8 @@ impl<A> fmt::Debug for Kernel<A> {
 
 impl<A: Params> Kernel<A> {
     /// Builds a kernel. `signature` is the name of the kernel, optionally followed by the names of its parameters, as in `"scale(x, y,
-    /// n)"`. `write` receives the builder and the handles of the parameters, and emits the body.
+    /// n)"`; by default, these are `p0`, `p1` and so on. `write` receives the builder and the handles of the parameters, and emits the
+    /// body.
     ///
     /// # Errors
     /// Returns the first error, with its Rust line: an invalid signature, an error in a call by `write`, or more shared memory than the
@@ -540,7 +548,8 @@ impl<'k, T: Scalar> Val<'k, T>
 where
     Self: IntoDim,
 {
-    /// Returns the number of tiles of `size` elements that cover `self` elements, `⌈self / size⌉`, for [`Builder::grid`].
+    /// Returns the number of tiles of `size` elements that cover `self` elements, `⌈self / size⌉`, for [`Builder::grid`]. A `size` of 0
+    /// counts as 1.
     pub fn tiles(self, size: u32) -> Dim {
         self.into_dim().ceil_div(size)
     }

@@ -29,7 +29,7 @@ pub struct InOut<T>(PhantomData<fn() -> T>);
 #[derive(Debug)]
 pub struct TensorMap<B>(PhantomData<fn() -> B>);
 
-/// The alignment in bytes that launches require of every buffer. Device allocations are aligned to 256 bytes.
+/// The alignment in bytes that launches require of every buffer. Device allocations are aligned to at least 256 bytes.
 pub const BUFFER_ALIGN: u32 = 16;
 
 /// The kind of a parameter.
@@ -97,7 +97,7 @@ pub(super) mod sealed {
     pub struct Once;
 }
 
-/// A type that can be used in a kernel's parameter tuple. An array of `N` elements declares `N` parameters, each with its own name.
+/// A type that can be used in a kernel's parameter tuple. An array declares the parameters of each of its elements, each with its own name.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a kernel parameter",
     note = "parameters are `In<T>`, `Out<T>`, `InOut<T>` (buffers), `TensorMap` of these, numbers such as `u32` or `f32`, and arrays of them"

@@ -29,12 +29,12 @@ impl<'k> Builder<'k> {
     /// Placeholders are `{}`, or `{:…}` with `+`, `0`, a width, `.precision`, and `x`, `X`, `e` or `E`, as in Rust; braces are written `{{`
     /// and `}}`. Values are integers, floating-point numbers (including 16-bit ones), bits, pointers and predicates. Bits, such as
     /// [`B32`](super::B32), and pointers are printed in hexadecimal; predicates are printed as 0 or 1. Floating-point numbers without a
-    /// precision are printed with six significant digits (`%g`).
+    /// precision are printed with six significant digits (`%g`) or, for `e` and `E`, with six digits after the decimal point.
     ///
     /// The text appears when the host synchronizes with the device, or immediately in the simulator. No newline is added.
     ///
-    /// The builder rejects formats that do not match their values ([`BuildErrorKind::BadPrint`], [`BuildErrorKind::BadHole`]), and calls
-    /// within [`Builder::when`], which cannot guard a call.
+    /// The builder rejects formats that do not match their values ([`BuildErrorKind::BadPrint`], [`BuildErrorKind::BadHole`]) or contain a
+    /// NUL character, and calls within [`Builder::when`], which cannot guard a call.
     ///
     /// ```
     /// use warpwright::prelude::*;

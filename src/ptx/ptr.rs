@@ -87,7 +87,8 @@ spaces! {
     /// Shared memory of the block.
     #[doc(alias = ".shared")]
     Shared, u32, ".shared", true;
-    /// Shared memory of any block of the cluster. [`Ptr::in_block`] returns addresses in this space. Requires sm_90 or later.
+    /// Shared memory of any block of the cluster. [`Ptr::in_block`] and [`Ptr::in_cluster`] return pointers in this space. Requires sm_90
+    /// or later.
     #[doc(alias = ".shared::cluster")]
     SharedCluster, u32, ".shared::cluster", true;
     /// Local memory, which is private to the thread.
@@ -209,7 +210,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         k.body().buffer(reg)
     }
 
-    /// Returns the known alignment of the address, in bytes.
+    /// Returns the known alignment of the address, in bytes, up to 65536.
     pub fn align(self) -> u32 {
         gcd(self.align, self.offset.unsigned_abs()).min(1 << 16) as u32
     }
@@ -293,7 +294,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
         Self { align: if offset == 0 { align } else { self.align }, ..self }
     }
 
-    /// Casts the pointer to another element type.
+    /// Returns the same address with another element type.
     pub fn cast<U: Element>(self) -> Ptr<'k, U, S, A> {
         self.retyped()
     }
@@ -377,7 +378,7 @@ impl<'k, T: Element, S: Space, A> Ptr<'k, T, S, A> {
 
 impl<'k, T: Element, A> Ptr<'k, T, Global, A> {
     /// Returns the pointer with permission to create views from it, even if it is not a buffer parameter or if a launch cannot compute the
-    /// extents of the views.
+    /// extents of the views. Pointers at another address, such as the result of [`at`](Self::at), do not inherit this permission.
     ///
     /// # Safety
     ///

@@ -204,7 +204,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, O> Raw<'k, O> {
-    /// Binds a placeholder to an operand that the text reads.
+    /// Binds a placeholder to an operand that the text reads, or to a [`Var`], which the text may also write.
     #[track_caller]
     pub fn input(mut self, hole: &str, operand: impl IntoRaw<'k>) -> Self {
         let operand = operand.into_raw(self.k);

@@ -4,10 +4,10 @@
 //! | ---           | ---                           | ---                           | ---            | ---                                 |
 //! | [`Lane`]      | one                           | in its warp, `%laneid`        | 0              | –                                   |
 //! | [`Warp`]      | 32                            | in its block                  | 0 to 31        | `bar.warp.sync`                     |
-//! | [`Warps<N>`]  | 32·N consecutive threads      | in its block, in units of N warps | 0 to 32·N − 1 | a named barrier                |
+//! | [`Warps<N>`]  | 32·N consecutive threads      | in its block, in units of N warps | 0 to 32·N − 1 | a named barrier, or `bar.sync 0` |
 //! | [`WarpGroup`] | `Warps<4>`                    |                               |                |                                     |
 //! | [`Block`]     | all of the block              | in its cluster                | 0 to size − 1  | `bar.sync 0`; `bar.warp.sync` for one warp |
-//! | [`Cluster`]   | all of the cluster's blocks   | in the grid                   | over its blocks | `barrier.cluster`                  |
+//! | [`Cluster`]   | all of the cluster's blocks   | in the grid                   | 0 to size − 1  | `barrier.cluster`                   |
 //!
 //! A collective operation is a method of the scope whose threads must execute it. The builder rejects the call under a condition that may
 //! differ between the threads of the scope; see [`Uniformity`].
@@ -48,8 +48,9 @@ mod sealed {
     note = "scopes are `Lane`, `Warp`, `Warps<N>`, `WarpGroup`, `Block` and `Cluster`, as `k.warp()` and `k.block([128])` return them"
 )]
 pub trait Scope<'k>: Copy + Debug + sealed::Sealed {
-    /// Returns the scope of this kind that contains this thread. The builder rejects the call if the block's shape is not
-    /// [declared](Builder::block) or does not contain such a scope.
+    /// Returns the scope of this kind that contains this thread. For [`Block`] and [`Warps`], the builder rejects the call if the block's
+    /// shape is not [declared](Builder::block) or if its number of threads is not a multiple of that of the `Warps`; for [`Cluster`], if
+    /// the cluster's shape is not [declared](Builder::cluster).
     #[track_caller]
     fn current(k: Builder<'k>) -> Self;
 
@@ -135,9 +136,9 @@ pub(crate) fn remainder<'k>(value: Val<'k, u32>, by: u32) -> Val<'k, u32> {
 }
 
 impl<'k> Builder<'k> {
-    /// Requires that either all threads of `scope` or none of them reach the current position. Collective operations first call this
-    /// method. The builder rejects the kernel if a condition at this position is not known to be uniform for these threads; the error names
-    /// the operation `what`.
+    /// Requires that either all threads of `scope` or none of them reach the current position, as collective instructions do. The builder
+    /// rejects the kernel if a condition at this position is not known to be uniform for these threads; the error names the operation
+    /// `what`.
     #[track_caller]
     pub fn require_uniform(self, scope: impl Scope<'k>, what: &str) {
         let at = self.here();

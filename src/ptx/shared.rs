@@ -64,7 +64,7 @@ impl Arena {
 }
 
 impl<'k> Builder<'k> {
-    /// Allocates an uninitialized array of `count` elements in the block's shared memory.
+    /// Allocates an uninitialized array of `count` elements in the block's shared memory, aligned to at least 16 bytes.
     ///
     /// The total size of a kernel's arrays must not exceed the target's limit
     /// ([`Target::max_shared_bytes`](super::Target::max_shared_bytes)).

@@ -79,7 +79,7 @@ impl<'k> Builder<'k> {
 
     /// Returns the elements of a module variable, and declares the variable in the kernel's module.
     ///
-    /// Variables with the same name in a module must have the same declaration.
+    /// The builder rejects the same variables as [`address_of`](Self::address_of) does.
     #[track_caller]
     pub fn variable<T: Element, S: VariableSpace<Address = u64>>(
         self,

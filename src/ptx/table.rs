@@ -75,7 +75,7 @@ pub fn chapters() -> &'static [(&'static str, &'static [Form])] {
     rows::CHAPTERS
 }
 
-/// Returns the form that matches a mnemonic such as `mul.wide.u32`, or `None` if no form matches.
+/// Returns the first form that matches a mnemonic such as `mul.wide.u32`, or `None` if no form matches.
 pub fn find(mnemonic: &str) -> Option<&'static Form> {
     static INDEX: OnceLock<HashMap<&'static str, Vec<(Pattern, &'static Form)>>> = OnceLock::new();
     let index = INDEX.get_or_init(|| {

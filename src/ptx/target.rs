@@ -28,7 +28,8 @@ impl fmt::Display for Version {
 }
 
 bitflags! {
-    /// Target features that instructions require. The oldest supported target, sm_75, has only `TURING`.
+    /// Target features that instructions require. The oldest supported target, sm_75, has only `TURING`. The description of a feature lists
+    /// its most important instructions.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Features: u32 {
         /// `cp.async`, bf16 and tf32 `mma`, f64 `mma`, `redux`, f16/bf16 `fma` with `relu`: sm_80 and later.
@@ -39,22 +40,23 @@ bitflags! {
         const HOPPER        = 1 << 2;
         /// `wgmma`: only sm_90a.
         const WGMMA         = 1 << 3;
-        /// `tcgen05` and stochastic rounding, only on data-center Blackwell: sm_100a and its family.
+        /// `tcgen05` (not in the table) and stochastic rounding, only on data-center Blackwell: sm_100a.
         const TCGEN05       = 1 << 4;
-        /// Block-scaled `mma`: sm_120a and its family.
+        /// Block-scaled `mma`, and `mma` of 6-bit and 4-bit floating-point types: sm_120a.
         const MMA_BLOCK_SCALE = 1 << 5;
-        /// f32x2 arithmetic and 3-input `min/max`: sm_100 and later.
+        /// `ldmatrix` and `stmatrix` of elements of at most 8 bits, fp8 `mma` with `.kind::f8f6f4`, f32x2 arithmetic and 3-input `min/max`
+        /// (these two are not in the table): sm_100a and sm_120a.
         const BLACKWELL     = 1 << 6;
         /// `ldmatrix`, and f16 `tanh` and `ex2`: sm_75 and later.
         const TURING        = 1 << 7;
-        /// `setmaxnreg`: sm_90a, sm_100a, sm_120a and their families.
+        /// `setmaxnreg`: sm_90a, sm_100a and sm_120a.
         const SETMAXNREG    = 1 << 8;
-        /// `tensormap.replace`: sm_90a, sm_100a, sm_120a and their families.
+        /// `tensormap.replace`: sm_90a, sm_100a and sm_120a.
         const TENSORMAP     = 1 << 9;
-        /// Conversions of the microscaling formats `.e3m2`, `.e2m3`, `.e2m1` and `.ue8m0`: sm_100a, sm_120a and their families.
-        const MX            = 1 << 11;
-        /// Bulk copies to several blocks of a cluster: sm_90a, sm_100a and their families.
+        /// Bulk copies to several blocks of a cluster: sm_90a and sm_100a.
         const MULTICAST     = 1 << 10;
+        /// Conversions of the microscaling formats `.e3m2`, `.e2m3`, `.e2m1` and `.ue8m0`: sm_100a and sm_120a.
+        const MX            = 1 << 11;
     }
 }
 
@@ -67,7 +69,8 @@ impl Features {
 
 /// A GPU architecture for which code is generated, as in `.target sm_90a`.
 ///
-/// Code for a plain target runs on all later GPUs; code for a target with an `a` runs only on that architecture.
+/// Code for a plain target runs on GPUs of that architecture and of all later ones; code for a target with an `a` runs only on that
+/// architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Target {
     sm: u16,
@@ -87,7 +90,7 @@ impl Target {
     pub const SM_89: Self = Self::new(89, false);
     /// Hopper, portable features.
     pub const SM_90: Self = Self::new(90, false);
-    /// Hopper with `wgmma` and `setmaxnreg`.
+    /// Hopper with its architecture-specific features, such as `wgmma` and `setmaxnreg`.
     pub const SM_90A: Self = Self::new(90, true);
     /// Data-center Blackwell.
     pub const SM_100A: Self = Self::new(100, true);
@@ -129,7 +132,7 @@ impl Target {
         if self.specific { device == self.sm } else { device >= self.sm }
     }
 
-    /// Returns the newest target whose code runs on devices of compute capability `major.minor` and on all later devices; `None` if the
+    /// Returns the newest target without an `a` in its name whose code runs on devices of compute capability `major.minor`; `None` if the
     /// compute capability is lower than 7.5. For 12.x, this is sm_89, because these devices have less shared memory than sm_90 permits.
     pub fn newest_portable(major: u32, minor: u32) -> Option<Self> {
         let [major, minor] = [major, minor].map(|number| u16::try_from(number).unwrap_or(u16::MAX / 16));

@@ -201,12 +201,12 @@ impl<'k, T: Scalar> Val<'k, T> {
         }
     }
 
-    /// Returns whether `divisor` is known to divide this integer.
+    /// Returns whether `divisor` is known to divide this integer. A `divisor` of 0 counts as 1.
     pub fn is_multiple_of(&self, divisor: u32) -> bool {
         self.divisor().is_multiple_of(u64::from(divisor.max(1)))
     }
 
-    /// Returns whether `self` and `other` are the same register or the same constant, and therefore equal.
+    /// Returns whether `self` and `other` are the same register or constants with the same bits.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self.0, other.0) {
             (Repr::Const(a), Repr::Const(b)) => a.to_bits() == b.to_bits(),
@@ -236,7 +236,8 @@ impl<'k, T: Scalar> Val<'k, T> {
     /// widths of vector accesses and remove predicates.
     ///
     /// The builder rejects a computed register that is not known to be a multiple, because no launch can check it; use
-    /// [`assume_multiple_of`](Self::assume_multiple_of) instead. A constant is not checked.
+    /// [`assume_multiple_of`](Self::assume_multiple_of) instead. It also rejects the reinterpreted bits of a floating-point parameter, and
+    /// of a signed parameter as an unsigned integer. A constant is not checked. A `divisor` of 0 counts as 1.
     #[track_caller]
     pub fn multiple_of(self, divisor: u32) -> Self {
         if let Repr::Reg(reg, k) = self.0 {
@@ -267,8 +268,8 @@ impl<'k, T: Scalar> Val<'k, T> {
 impl<'k> Val<'k, u32> {
     /// Requires that this integer, a kernel parameter, be at most `most`; every launch checks this requirement.
     ///
-    /// The builder rejects a computed register that is not known to be at most `most`, because no launch can check it. A constant is not
-    /// checked.
+    /// The builder rejects a computed register that is not known to be at most `most`, because no launch can check it, and the
+    /// reinterpreted bits of a floating-point or signed parameter. A constant is not checked.
     #[must_use]
     #[track_caller]
     pub fn at_most(self, most: u32) -> Self {

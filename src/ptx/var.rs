@@ -26,7 +26,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: Scalar> Var<'k, T> {
-    /// Copies the current value to a separate register, which later writes do not change.
+    /// Returns the current value in a separate register, which later writes do not change.
     #[track_caller]
     pub fn get(self) -> Val<'k, T> {
         self.k.result(format_args!("mov.{}", T::MEM), &[Operand::Reg(self.reg)])

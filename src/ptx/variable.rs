@@ -91,7 +91,7 @@ impl<T: Element, S: VariableSpace> Variable<T, S> {
     }
 
     /// Returns the array with an alignment of `bytes` bytes, for vector accesses. The alignment must be a power of two and at least the
-    /// size of an element.
+    /// size of an element, which is the default.
     #[must_use]
     pub fn aligned(self, bytes: u32) -> Self {
         Self { align: bytes, ..self }
@@ -160,7 +160,9 @@ impl<T: Element, S: VariableSpace> Variable<T, S> {
 impl<'k> Builder<'k> {
     /// Returns a pointer to the first element of a module variable, and declares the variable in the kernel's module.
     ///
-    /// Variables with the same name in a module must have the same declaration.
+    /// Variables with the same name in a module must have the same declaration. The builder rejects a name that is not an identifier in PTX
+    /// and C or that the kernel or its shared memory has, an invalid [alignment](Variable::aligned), an array without elements, and an
+    /// array of more than 64 KiB in constant memory.
     #[track_caller]
     pub fn address_of<T: Element, S: VariableSpace<Address = u64>>(
         self,
@@ -174,9 +176,10 @@ impl<'k> Builder<'k> {
         self.symbol_address(&variable.name, align)
     }
 
-    /// Allocates an uninitialized array of `count` elements, at least 1, that is private to the thread and aligned to 16 bytes.
+    /// Allocates an uninitialized array of `count` elements, at least 1, that is private to the thread and aligned to 16 bytes. The arrays
+    /// of a kernel can have at most 512 KiB in total.
     ///
-    /// It is stored in local memory unless ptxas can keep it in registers, which requires constant indices.
+    /// The array is stored in local memory unless ptxas can keep it in registers, which requires constant indices.
     #[doc(alias = ".local")]
     #[track_caller]
     pub fn local_array<T: Element>(self, count: u32) -> Ptr<'k, T, Local, ReadWrite> {

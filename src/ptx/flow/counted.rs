@@ -47,7 +47,7 @@ impl<'k, T: Counter> Steps<'k, T> {
         Self { start: start.into(), end: end.into(), step: T::ONE.into() }
     }
 
-    /// Sets the step, which must be positive.
+    /// Sets the step, which must be positive; the builder rejects a constant that is not.
     #[must_use]
     pub fn by(self, step: impl Into<Val<'k, T>>) -> Self {
         Self { step: step.into(), ..self }

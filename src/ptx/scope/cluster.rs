@@ -25,7 +25,7 @@ impl<'k> Cluster<'k> {
         Uniformity::Cluster
     }
 
-    /// Returns the number of threads in all blocks of the cluster.
+    /// Returns the number of threads in all blocks of the cluster. The block's shape must be [declared](Builder::block).
     #[track_caller]
     pub fn size(self) -> u32 {
         self.blocks * self.k.this_block().size()
@@ -53,7 +53,8 @@ impl<'k> Cluster<'k> {
         rank + k.clusterid_x()
     }
 
-    /// Returns the index of this thread in the cluster. Threads are numbered by block rank, then by index in the block.
+    /// Returns the index of this thread in the cluster. Threads are numbered by block rank, then by index in the block. The block's shape
+    /// must be [declared](Builder::block).
     #[track_caller]
     pub fn thread(self) -> Val<'k, u32> {
         let block = self.k.this_block();

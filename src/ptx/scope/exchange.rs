@@ -64,8 +64,8 @@ fn by_words(k: Builder<'_>, from: RegId, exchange: impl Fn(RegId) -> RegId) -> R
 
 /// Exchanges between the lanes of the warp. All lanes must participate.
 impl<'k> Warp<'k> {
-    /// Returns the value of the lane whose index is lower by `delta`; lanes without a source keep their own value. Supports values of up to
-    /// 64 bits.
+    /// Returns the value of the lane whose index is lower by `delta`, of which only the lowest 5 bits are used; lanes without a source keep
+    /// their own value. Supports values of up to 64 bits.
     #[doc(alias = "shfl.sync.up")]
     #[doc(alias = "__shfl_up_sync")]
     #[track_caller]
@@ -73,8 +73,8 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Up, value, delta.into())
     }
 
-    /// Returns the value of the lane whose index is higher by `delta`; lanes without a source keep their own value. Supports values of up
-    /// to 64 bits.
+    /// Returns the value of the lane whose index is higher by `delta`, of which only the lowest 5 bits are used; lanes without a source
+    /// keep their own value. Supports values of up to 64 bits.
     #[doc(alias = "shfl.sync.down")]
     #[doc(alias = "__shfl_down_sync")]
     #[track_caller]
@@ -82,8 +82,8 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Down, value, delta.into())
     }
 
-    /// Returns the value of the lane whose index differs from this lane's in the bits that are set in `bits`. Supports values of up to 64
-    /// bits.
+    /// Returns the value of the lane whose index differs from this lane's in the bits that are set in the lowest 5 bits of `bits`. Supports
+    /// values of up to 64 bits.
     #[doc(alias = "shfl.sync.bfly")]
     #[doc(alias = "__shfl_xor_sync")]
     #[track_caller]
@@ -91,7 +91,7 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Bfly, value, bits.into())
     }
 
-    /// Returns the value of lane `lane`. Supports values of up to 64 bits.
+    /// Returns the value of lane `lane`, of which only the lowest 5 bits are used. Supports values of up to 64 bits.
     #[doc(alias = "shfl.sync.idx")]
     #[doc(alias = "__shfl_sync")]
     #[track_caller]

@@ -69,8 +69,8 @@ impl<'k, const N: usize> Warps<'k, N> {
         self.k.lane()
     }
 
-    /// Waits until all threads of the scope have arrived: `bar.warp.sync` for one warp, `bar.sync` on a named barrier for
-    /// several.
+    /// Waits until all threads of the scope have arrived: `bar.warp.sync` for one warp, `bar.sync` for several. Their earlier writes are
+    /// then visible to all of them.
     ///
     /// Every scope of several warps that is smaller than the block uses its own named barrier, one of the block's barriers 1 to 15. The
     /// builder rejects the call if too few barriers remain.

@@ -19,7 +19,7 @@ pub enum ConditionKind {
     Break,
     /// `continue_` or `continue_if`.
     Continue,
-    /// `return_` or `return_if`.
+    /// `return_`, `return_if` or `exit`.
     Return,
 }
 
