@@ -54,8 +54,8 @@ macro_rules! extremes {
             #[doc = concat!("Returns the ", $what, " of each row over the tiles of all warps of `scope`, and the index of the column that contains it.")]
             ///
             /// The tiles are side by side, in the order of the warps. If elements are equal, the one with the lowest index is returned. All
-            /// threads of the scope must take part; every warp receives the same result. The call uses shared memory for two vectors per
-            /// warp of the block, and one barrier (two in emitted loops).
+            /// threads of the scope must take part; every warp receives the same result. For a scope of several warps, the call uses shared
+            /// memory for two vectors per warp of the block, and one barrier of the scope (two in emitted loops).
             #[must_use]
             #[track_caller]
             pub fn $row_over(&self, scope: impl Scope<'k>) -> (ColVec<'k, T::Sum, H, L, T::Length>, ColVec<'k, u32, H, L, T::Length>) {

@@ -122,7 +122,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     }
 
     /// Returns the lane's registers as values, in the order of [`fragment`](Self::fragment). The builder rejects the use of a value after
-    /// its register has been overwritten, by `mma` or through a fragment.
+    /// its register has been overwritten, for example by an MMA or by another operation in place.
     #[doc(alias = "print")]
     pub fn registers(&self) -> Vec<Val<'k, T::Word>> {
         self.words()
