@@ -116,8 +116,9 @@ impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A, 1> {
 }
 
 impl<'k, T: TensorElement, A: Readable> Gl<'k, T, A, 1> {
-    /// Loads tile `col` as a vector with one element per column of a row-layout tile, to be combined with each row of that tile: `x +=
-    /// &bias.row_vector(col)`. Elements past the end are 0. For column-layout tiles and tiles of 8-bit elements, load `tile(col)`.
+    /// Loads tile `col` as a vector with one element per column of a row-layout tile, to be combined with each row of that tile:
+    /// `x += &bias.row_vector(col)`. Elements past the end are 0. For column-layout tiles and tiles of 8-bit elements, load `tile(col)`
+    /// instead.
     #[track_caller]
     pub fn row_vector<U: TensorElement, const W: usize>(
         &self,
@@ -142,8 +143,8 @@ impl<'k, T: TensorElement, A: Readable> Gl<'k, T, A, 1> {
         self.tile(col).load_or(fill)
     }
 
-    /// Loads tile `row` as a vector with one element per row of a row-layout tile, to be combined with each column of that tile: `x *=
-    /// &scale.col_vector(row)`. Elements past the end are 0. For column-layout tiles, load `tile(row)`.
+    /// Loads tile `row` as a vector with one element per row of a row-layout tile, to be combined with each column of that tile:
+    /// `x *= &scale.col_vector(row)`. Elements past the end are 0. For column-layout tiles, load `tile(row)` instead.
     #[track_caller]
     pub fn col_vector<U: TensorElement, const H: usize>(
         &self,

@@ -103,8 +103,8 @@ macro_rules! functions {
             }
 
             /// Replaces each number a + ib with its exponential e^a · (cos b + i sin b), computed with approximations; see
-            /// [`Builder::exp`](crate::ptx::Builder::exp), [`cos`](crate::ptx::Builder::cos) and [`sin`](crate::ptx::Builder::sin). All
-            /// elements are computed in f32; results of other types are then rounded once.
+            /// [`Builder::exp`](crate::ptx::Builder::exp), [`cos`](crate::ptx::Builder::cos) and [`sin`](crate::ptx::Builder::sin). The
+            /// computation is in f32; results of narrower types are then rounded once.
             #[must_use]
             #[track_caller]
             pub fn exp(mut self) -> Self

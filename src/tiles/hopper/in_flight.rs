@@ -165,7 +165,8 @@ macro_rules! products {
             /// subtiles and is in shared memory.
             ///
             /// The builder rejects the call if `wgmma` does not support the layout of an operand in shared memory (such as rows that extend
-            /// along m or n, unless the type has 16 bits), or if the target is not sm_90a.
+            /// along m or n, unless the type has 16 bits), if the target is not sm_90a, or if the accumulators were created before the
+            /// innermost emitted loop and the loop does not carry them.
             #[doc(alias = "wgmma.mma_async")]
             #[doc(alias = "mma_AB")]
             #[track_caller]

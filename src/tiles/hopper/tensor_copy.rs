@@ -201,8 +201,8 @@ impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
     }
 
     /// Returns a source that fills the left half of a shared tile from this tile and the right half from `other`. Each of the two tiles has
-    /// half the width of the shared tile, and this half must be a multiple of the swizzle's width. Tiles without a swizzle cannot be filled
-    /// in this way.
+    /// half the width of the shared tile, and this half must be a multiple of the swizzle's width. A tile without a swizzle cannot be
+    /// filled in this way.
     pub fn left_of(self, other: Self) -> Joined<'k, T, A> {
         Joined { tiles: vec![self, other], axis: 1 }
     }
