@@ -21,7 +21,8 @@ use crate::{
 };
 
 /// A vector of `N` · 16 elements `T` in shared memory, with unspecified contents. It has the same states as a shared tile ([`St`]):
-/// [`Pending`] while a copy or store fills it, and [`Filled`] once its data can be read.
+/// [`Pending`] while a copy or store fills it, and [`Filled`] once its data can be read. As for tiles, statements about the block apply to
+/// the warp or group of warps that owns the vector.
 #[doc(alias = "sv")]
 pub struct Sv<'k, T: TensorElement, const N: usize> {
     pub(super) tensor: Tensor<'k, Shared, T, ReadWrite>,

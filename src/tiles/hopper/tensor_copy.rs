@@ -131,7 +131,7 @@ impl<T: TensorElement, A> Sealed for Joined<'_, T, A> {}
 impl<T: TensorElement, A> Sealed for Source<'_, T, A> {}
 
 /// A tile in global memory that a tensor copy moves to a shared `Tile`: a [`GlTile`], [`Multicast`], [`FirstRows`] or [`Joined`]. A shared
-/// vector of at most 256 elements can be filled only from a `GlTile`, of which one row is copied.
+/// vector, of at most 256 elements, can be filled only from a `GlTile`, of which one row is copied.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not loaded into `{Tile}` by a tensor copy",
     note = "a tile of a matrix, `a.tile(i, j)`, fills an `St` of the same element type"
