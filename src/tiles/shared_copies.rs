@@ -19,9 +19,9 @@ use crate::{
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
-    /// Converts the elements of a register tile of the same size and stores them. Only one warp may execute the call; in a block of several
-    /// warps, use [`store_with`](Self::store_with). On sm_90 and later, uses `stmatrix` for the element types and layouts for which
-    /// [`load`](Filled::load) uses `ldmatrix`.
+    /// Converts the elements of a register tile of the same size and stores them. Only one warp of the block may execute the call; in a
+    /// block of several warps, use [`store_with`](Self::store_with). On sm_90 and later, uses `stmatrix` for the element types and layouts
+    /// for which [`load`](Filled::load) uses `ldmatrix`.
     #[track_caller]
     pub fn store<U: Convert<T>, L: RegisterLayout>(self, tile: &Rt<'k, U, H, W, L>) -> Pending<'k, Self> {
         const { assert_whole::<T, U, L>() };

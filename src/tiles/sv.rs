@@ -87,8 +87,8 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         by.map(|_| Filled { tile: self })
     }
 
-    /// Converts the elements of a register vector of the same length and stores them. Only one warp may execute the call; in a block of
-    /// several warps, use [`store_with`](Self::store_with).
+    /// Converts the elements of a register vector of the same length and stores them. Only one warp of the block may execute the call; in a
+    /// block of several warps, use [`store_with`](Self::store_with).
     #[track_caller]
     pub fn store<U: Convert<T>, V: VectorLayout>(self, vector: &Rv<'k, U, N, V>) -> Pending<'k, Self> {
         let _located = vector.kernel().locate(Location::caller());
