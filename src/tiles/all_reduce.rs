@@ -87,9 +87,9 @@ macro_rules! reductions {
         impl<'k, S: Arithmetic<Word = S> + Numeric, const N: usize, V: VectorLayout> Rv<'k, S, N, V> {$(
             #[doc = concat!("Returns the elementwise ", $what, " of the vectors of all warps of `scope`.")]
             ///
-            /// All threads of the scope must take part; all receive the same result. For a scope of several warps, the call uses shared
-            /// memory for one vector per warp of the block, and one barrier of the scope (two in emitted loops). If a loop accumulates a
-            /// vector, reduce the vector once, after the loop.
+            /// All threads of the scope must take part; every warp receives the same result. For a scope of several warps, the call uses
+            /// shared memory for one vector per warp of the block, and one barrier of the scope (two in emitted loops). If a loop
+            /// accumulates a vector, reduce the vector once, after the loop.
             #[must_use]
             #[track_caller]
             pub fn $all(self, scope: impl Scope<'k>) -> Self {

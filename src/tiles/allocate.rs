@@ -7,7 +7,8 @@ use crate::{
     tensor,
 };
 
-/// A tile or vector that a copy or store is filling; [`wait`](tensor::Pending::wait) returns it as [`Filled`].
+/// A tile or vector that a copy or store is filling; [`wait`](tensor::Pending::wait) returns it as [`Filled`], or as a pair of [`Filled`]
+/// for complex elements.
 pub type Pending<'k, Tile> = tensor::Pending<'k, <Tile as Allocate<'k>>::Filled>;
 
 /// A tile or vector that a kernel can allocate in shared memory; see [`Builder::shared_tile`].

@@ -10,10 +10,11 @@ use crate::{
     tensor::{SubtileLength, TensorElement},
 };
 
-/// The layout of register tiles whose words contain adjacent elements of a row: [`TileLayout::Row`].
+/// The row layout of register tiles, [`TileLayout::Row`]: a lane owns pairs of adjacent elements of a row (groups of four 8-bit elements).
 #[derive(Clone, Copy, Debug)]
 pub enum Row {}
-/// The layout of register tiles whose words contain adjacent elements of a column: [`TileLayout::Col`].
+/// The column layout of register tiles, [`TileLayout::Col`]: a lane owns pairs of adjacent elements of a column (groups of four 8-bit
+/// elements).
 #[derive(Clone, Copy, Debug)]
 pub enum Col {}
 

@@ -257,7 +257,7 @@ macro_rules! extremes {
                 #[doc = concat!("Returns, for each row, the ", $what, " of its elements and the corresponding element of `with`, and the index of this ", $what, "; the result reuses the registers of `with`.")]
                 ///
                 /// The tile's first column has index `first`. A loop over the tiles of a row carries `with`, which initially contains the
-                /// neutral element of the reduction with any index.
+                /// neutral element of the reduction with index `u32::MAX`, so that any element replaces it.
                 #[must_use]
                 #[track_caller]
                 pub fn $row_with(

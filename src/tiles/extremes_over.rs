@@ -53,9 +53,10 @@ macro_rules! extremes {
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {$(
             #[doc = concat!("Returns the ", $what, " of each row over the tiles of all warps of `scope`, and the index of the column that contains it.")]
             ///
-            /// The tiles are side by side, in the order of the warps. If elements are equal, the one with the lowest index is returned. All
-            /// threads of the scope must take part; every warp receives the same result. The call uses shared memory for two vectors per
-            /// warp of the block, and one barrier (two in emitted loops).
+            /// The tiles are side by side, in the order of the warps. If elements are equal, the one with the lowest index is returned. NaN
+            /// is treated as −∞ for a maximum and as +∞ for a minimum. All threads of the scope must take part; every warp receives the
+            /// same result. For a scope of several warps, the call uses shared memory for two vectors per warp of the block, and one
+            /// barrier of the scope (two in emitted loops).
             #[must_use]
             #[track_caller]
             pub fn $row_over(&self, scope: impl Scope<'k>) -> (ColVec<'k, T::Sum, H, L, T::Length>, ColVec<'k, u32, H, L, T::Length>) {
@@ -69,7 +70,7 @@ macro_rules! extremes {
                 best_over(self.$col(), scope, Self::ROWS, Comparison::$better)
             }
 
-            #[doc = concat!("Returns the ", $what, " of all elements of the tiles of all warps of `scope`, and its row and column.\n\nThe tiles are stacked in the order of the warps. If elements are equal, the first one in row-major order is returned. All threads of the scope must take part; all receive the same result.")]
+            #[doc = concat!("Returns the ", $what, " of all elements of the tiles of all warps of `scope`, and its row and column.\n\nThe tiles are stacked in the order of the warps. If elements are equal, the first one in row-major order is returned. NaN is treated as −∞ for a maximum and as +∞ for a minimum. All threads of the scope must take part; all receive the same result.")]
             #[must_use]
             #[track_caller]
             pub fn $over(&self, scope: impl Scope<'k>) -> (Val<'k, T::Sum>, (Val<'k, u32>, Val<'k, u32>)) {
@@ -82,7 +83,7 @@ macro_rules! extremes {
         )*}
 
         impl<'k, T: Accumulate, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements of the vectors of all warps of `scope`, and its index.\n\nThe vectors are concatenated in the order of the warps. If elements are equal, the one with the lowest index is returned. All threads of the scope must take part; all receive the same result.")]
+            #[doc = concat!("Returns the ", $what, " of all elements of the vectors of all warps of `scope`, and its index.\n\nThe vectors are concatenated in the order of the warps. If elements are equal, the one with the lowest index is returned. NaN is treated as −∞ for a maximum and as +∞ for a minimum. All threads of the scope must take part; all receive the same result.")]
             #[must_use]
             #[track_caller]
             pub fn $over(&self, scope: impl Scope<'k>) -> (Val<'k, T::Sum>, Val<'k, u32>) {

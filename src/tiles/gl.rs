@@ -74,7 +74,7 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: TensorElement, A, const R: usize> Gl<'k, T, A, R> {
-    /// Returns this matrix or vector as a [`Tensor`], whose tiles are predicated at the edges.
+    /// Returns this view as a [`Tensor`] of rank `R`, whose tiles are predicated at the edges.
     #[must_use]
     pub fn tensor(&self) -> Tensor<'k, Global, T, A> {
         self.tensor.clone()

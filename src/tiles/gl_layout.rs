@@ -33,7 +33,7 @@ pub fn vector<'k>(length: impl Into<Val<'k, u32>>) -> GlLayout<'k, 1> {
 /// Returns the layout of a contiguous tensor: `contiguous([batches, heads, rows, cols])`. The last two axes are the rows and columns of its
 /// matrices.
 ///
-/// Extents have 32 bits. Strides that are products of dynamic extents have 64 bits.
+/// Extents have 32 bits. Strides that are products of several extents have 64 bits, unless they are constants below 2³².
 pub fn contiguous<'k, const R: usize>(extents: [impl Into<Val<'k, u32>>; R]) -> GlLayout<'k, R> {
     GlLayout { extents: extents.map(Into::into), strides: None }
 }

@@ -77,8 +77,8 @@ impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A> {
 impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A, 1> {
     /// Loads a register vector and converts its elements; elements past the end are 0 and are not read.
     ///
-    /// Each lane loads its own elements, with the widest accesses that are known to be aligned: 16 bytes for long
-    /// [`Naive`](super::Naive) vectors.
+    /// Each lane loads its own elements, with the widest accesses that are known to be aligned: up to 16 bytes for long
+    /// [`Naive`](super::Naive) vectors (8 for 8-bit elements).
     #[track_caller]
     pub fn load<U, const N: usize, V>(self) -> Rv<'k, U, N, V>
     where
@@ -117,7 +117,8 @@ impl<'k, T: TensorElement, A: Readable> GlTile<'k, T, A, 1> {
 
 impl<'k, T: TensorElement, A: Readable> Gl<'k, T, A, 1> {
     /// Loads tile `col` as a vector with one element per column of a row-layout tile, to be combined with each row of that tile:
-    /// `x += &bias.row_vector(col)`. Elements past the end are 0. For other layouts, load `tile(col)`.
+    /// `x += &bias.row_vector(col)`. Elements past the end are 0. For column-layout tiles and tiles of 8-bit elements, load `tile(col)`
+    /// instead.
     #[track_caller]
     pub fn row_vector<U: TensorElement, const W: usize>(
         &self,
@@ -143,7 +144,7 @@ impl<'k, T: TensorElement, A: Readable> Gl<'k, T, A, 1> {
     }
 
     /// Loads tile `row` as a vector with one element per row of a row-layout tile, to be combined with each column of that tile:
-    /// `x *= &scale.col_vector(row)`. Elements past the end are 0. For other layouts, load `tile(row)`.
+    /// `x *= &scale.col_vector(row)`. Elements past the end are 0. For column-layout tiles, load `tile(row)` instead.
     #[track_caller]
     pub fn col_vector<U: TensorElement, const H: usize>(
         &self,
@@ -171,6 +172,9 @@ impl<'k, T: TensorElement, A: Readable> Gl<'k, T, A, 1> {
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
     /// Converts the elements of a register tile and stores them; elements past the matrix's edges are not written.
+    ///
+    /// The builder rejects the call if the coordinates of the tile may differ between lanes of a warp, or if all warps of the block would
+    /// store to the same tile.
     #[track_caller]
     pub fn store<U, const H: usize, const W: usize, L>(self, tile: &Rt<'k, U, H, W, L>)
     where
@@ -187,6 +191,9 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
     /// Converts the elements of a register vector and stores them; elements past the end are not written. If an element has several owners,
     /// the lane with the lowest index stores it.
+    ///
+    /// The builder rejects the call if the coordinates of the tile may differ between lanes of a warp, or if all warps of the block would
+    /// store to the same tile.
     #[track_caller]
     pub fn store<U, const N: usize, V>(self, vector: &Rv<'k, U, N, V>)
     where

@@ -49,7 +49,7 @@ macro_rules! predicates {
         impl<'k, T: Accumulate, const H: usize, const W: usize, L: RegisterLayout> Rt<'k, T, H, W, L> {$(
             #[doc = concat!("Returns, for each row, 1 if `f` holds for ", $which, " of its elements, and 0 otherwise.")]
             ///
-            /// All lanes of the warp must take part. The call requires as many shuffles as [`row_max`](Self::row_max).
+            /// All lanes of the warp must take part. The call requires as many shuffles as [`row_max`](Self::row_max) does for 32-bit sums.
             #[must_use]
             #[track_caller]
             pub fn $row(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> ColVec<'k, u32, H, L, T::Length> {
@@ -84,7 +84,7 @@ macro_rules! predicates {
 
             #[doc = concat!("Returns, for each column, 1 if `f` holds for ", $which, " of its elements, and 0 otherwise.")]
             ///
-            /// All lanes of the warp must take part. The call requires as many shuffles as [`col_max`](Self::col_max).
+            /// All lanes of the warp must take part. The call requires as many shuffles as [`col_max`](Self::col_max) does for 32-bit sums.
             #[must_use]
             #[track_caller]
             pub fn $col(&self, f: impl Fn(Val<'k, T::Sum>) -> Val<'k, bool>) -> RowVec<'k, u32, W, L, T::Length> {

@@ -143,7 +143,8 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
     ///
     /// The result is accumulated in place: the tile's registers are overwritten. All lanes of the warp must take part.
     ///
-    /// The builder rejects the call if the target has no instruction for these types.
+    /// The builder rejects the call if the target has no instruction for these types, or if this tile was created before the innermost
+    /// emitted loop and the loop does not carry it.
     #[doc(alias = "mma_AB")]
     #[doc(alias = "mma.sync")]
     #[must_use]

@@ -153,8 +153,8 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
     /// next part, which may be the first part of the next stage, are in flight.
     ///
     /// The code that `fill` emits is also executed for `N − 1` stages past the last one; the data of these stages are not used, and tiles
-    /// past the edge of a matrix are not read. All threads of the block must execute the emitted code, which contains one barrier per
-    /// stage. The builder rejects the call if `slices` is 0.
+    /// past the edge of a matrix are not read. All threads of the block must execute the emitted code, which contains one barrier before
+    /// the loop and one per stage. The builder rejects the call if `slices` is 0.
     #[doc(alias = "register double buffering")]
     #[track_caller]
     pub fn run_sliced<S: State<'k>, F: State<'k>>(

@@ -36,7 +36,8 @@ const APART: i64 = 8;
 
 impl<'k> Builder<'k> {
     /// Returns the four random words that Philox4x32-10 computes from a 128-bit counter and a 64-bit key (Salmon et al., "Parallel random
-    /// numbers: as easy as 1, 2, 3", SC 2011; the library Random123). Each round emits two `mul.wide` and two `lop3` instructions.
+    /// numbers: as easy as 1, 2, 3", SC 2011; the library Random123). Each of the ten rounds multiplies with two `mul.wide` and combines
+    /// the results with two `lop3`.
     #[doc(alias = "curand_Philox4x32_10")]
     #[track_caller]
     pub fn philox4x32(self, counter: [Val<'k, u32>; 4], key: [Val<'k, u32>; 2]) -> [Val<'k, u32>; 4] {

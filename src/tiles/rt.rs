@@ -13,8 +13,8 @@ use crate::{
     tensor::{Fragment, SUBTILE_SIDE, TensorElement, in_order, splat},
 };
 
-/// A tile of `H`×`W` subtiles of 16×16 elements `T` (16×32 for 8-bit elements) in the registers of a warp: a [`Fragment`] with a (lane,
-/// value) layout that the type determines.
+/// A tile of `H`×`W` subtiles of 16×16 elements `T` (for 8-bit elements 16×32, or 32×16 in the column layout) in the registers of a warp: a
+/// [`Fragment`] with a (lane, value) layout that the type determines.
 ///
 /// With lane = 4g + t, element `e` of pair `k` of a 16×16 subtile is at row `g + 8(k mod 2)`, column `2t + e + 8⌊k/2⌋` in layout [`Row`];
 /// layout [`Col`](super::Col) exchanges rows and columns. For subtiles of 8-bit elements, see [`rt_base`](crate::atoms::rt_base). Without
@@ -122,7 +122,7 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, L: RegisterLayout> Rt
     }
 
     /// Returns the lane's registers as values, in the order of [`fragment`](Self::fragment). The builder rejects the use of a value after
-    /// its register has been overwritten, by `mma` or through a fragment.
+    /// its register has been overwritten, for example by an MMA or by another operation in place.
     #[doc(alias = "print")]
     pub fn registers(&self) -> Vec<Val<'k, T::Word>> {
         self.words()

@@ -149,7 +149,8 @@ macro_rules! scans {
             #[doc = concat!("Returns the prefix ", $what, " along each row: element (i, j) of the result is the ", $combined, " of elements (i, 0) to (i, j), computed in")]
             /// [`Accumulate::Sum`]. Tiles of 8-bit elements, whose results have subtiles of another shape, must first be [widened](Self::widen).
             ///
-            /// All lanes of the warp must take part. A [`Row`](super::Row) tile requires two shuffles per 8×8 elements.
+            /// All lanes of the warp must take part. Per 8×8 elements, scans along rows require two shuffles for a [`Row`](super::Row) tile
+            /// and six for a [`Col`](super::Col) tile, scans along columns the reverse; 64-bit sums require twice as many.
             #[doc(alias = "cumsum")]
             #[doc(alias = "prefix sum")]
             #[must_use]
@@ -200,7 +201,8 @@ macro_rules! scans {
         impl<'k, T: Accumulate, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {$(
             #[doc = concat!("Returns the prefix ", $what, ": element i of the result is the ", $combined, " of elements 0 to i, computed in [`Accumulate::Sum`].")]
             ///
-            /// All lanes of the warp must take part. A [`Naive`](super::Naive) vector requires the fewest shuffles, up to five.
+            /// All lanes of the warp must take part. A [`Naive`](super::Naive) vector requires the fewest shuffles: at most five for each
+            /// run of adjacent elements that a lane owns, or ten for 64-bit sums.
             #[doc(alias = "cumsum")]
             #[doc(alias = "prefix sum")]
             #[must_use]

@@ -19,8 +19,9 @@ use crate::{
 };
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<'k, T, H, W, S> {
-    /// Converts the elements of a register tile of the same size and stores them using one warp. On sm_90 and later, uses `stmatrix` for
-    /// the element types and layouts for which [`load`](Filled::load) uses `ldmatrix`.
+    /// Converts the elements of a register tile of the same size and stores them. Only one warp of the block may execute the call; in a
+    /// block of several warps, use [`store_with`](Self::store_with). On sm_90 and later, uses `stmatrix` for the element types and layouts
+    /// for which [`load`](Filled::load) uses `ldmatrix`.
     #[track_caller]
     pub fn store<U: Convert<T>, L: RegisterLayout>(self, tile: &Rt<'k, U, H, W, L>) -> Pending<'k, Self> {
         const { assert_whole::<T, U, L>() };
@@ -134,8 +135,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Fil
         self.subtile(0, 0).load_as()
     }
 
-    /// Returns the rectangle that starts at subtile (`row`, `col`), in units of 16×16 subtiles (16×32 for 8-bit elements):
-    /// for example, the part of the tile that one warp uses.
+    /// Returns the rectangle that starts at subtile (`row`, `col`), for example the part of the tile that one warp uses. `row` and `col`
+    /// are in units of the register tile's subtiles: 16×16 elements; for 8-bit elements, 16×32, or 32×16 in the column layout.
     #[doc(alias = "st_subtile")]
     pub fn subtile(&self, row: impl Into<Val<'k, u32>>, col: impl Into<Val<'k, u32>>) -> Subtile<'_, 'k, T> {
         Subtile(Rectangle::new(&self.tile.tensor, row.into(), col.into()))

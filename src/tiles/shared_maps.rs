@@ -220,7 +220,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         self.store_with(|tile| owner.over_warps(H as u32, |row| tile.subtile(row, 0).store(&band)))
     }
 
-    /// Copies another shared tile and converts its elements, using all warps of the block. The swizzles may differ.
+    /// Copies another shared tile and converts its elements, using all warps of the block. The swizzles may differ. The call does not
+    /// compile if only one of the element types has 8 bits.
     ///
     /// The builder rejects the call if the other tile belongs to a smaller scope, such as a warp.
     #[doc(alias = "copy")]

@@ -96,9 +96,9 @@ macro_rules! reductions {
 
             #[doc = concat!("Stores the ", $what, " of each column to the shared vector `to`.\n\nAll threads of the block must take part.")]
             ///
-            /// The call uses shared memory for one vector per 16 rows, and one barrier in addition to the one that waits for the result.
-            /// `to` has one element per column: `W` · 16, or `W` · 32 for 8-bit elements. The builder rejects the call if the vector and
-            /// the tile belong to different scopes.
+            /// The call uses shared memory for one vector per 16 rows, and one barrier (two in emitted loops) in addition to the one that
+            /// waits for the result. `to` has one element per column: `W` · 16, or `W` · 32 for 8-bit elements. The builder rejects the
+            /// call if the vector and the tile belong to different scopes.
             #[track_caller]
             pub fn $col<const N: usize>(&self, to: Sv<'k, T::Sum, N>) -> Pending<'k, Sv<'k, T::Sum, N>> {
                 const { assert!(Sv::<T::Sum, N>::LENGTH == St::<T, H, W, S>::COLS, "the vector must have one element per column") };
@@ -212,7 +212,7 @@ impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled
 macro_rules! extremes {
     ($($what:literal $better:ident $all:ident;)*) => {
         impl<'k, T: Accumulate, const H: usize, const W: usize, S: SharedSwizzle> Filled<St<'k, T, H, W, S>> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements, and its row and column.\n\nIf elements are equal, the first one in row-major order is returned. All threads of the block must take part; all receive the same result.")]
+            #[doc = concat!("Returns the ", $what, " of all elements, and its row and column.\n\nIf elements are equal, the first one in row-major order is returned. NaN is treated as −∞ for a maximum and as +∞ for a minimum. All threads of the block must take part; all receive the same result.")]
             #[must_use]
             #[track_caller]
             pub fn $all(&self) -> (Val<'k, T::Sum>, (Val<'k, u32>, Val<'k, u32>)) {
@@ -221,7 +221,7 @@ macro_rules! extremes {
         )*}
 
         impl<'k, T: Accumulate, const N: usize> Filled<Sv<'k, T, N>> {$(
-            #[doc = concat!("Returns the ", $what, " of all elements, and its index.\n\nIf elements are equal, the one with the lowest index is returned. All threads of the warp must take part; all of them, in every calling warp, receive the same result.")]
+            #[doc = concat!("Returns the ", $what, " of all elements, and its index.\n\nIf elements are equal, the one with the lowest index is returned. NaN is treated as −∞ for a maximum and as +∞ for a minimum. All threads of the warp must take part; all of them, in every calling warp, receive the same result.")]
             #[must_use]
             #[track_caller]
             pub fn $all(&self) -> (Val<'k, T::Sum>, Val<'k, u32>) {

@@ -104,7 +104,7 @@ impl<T: TensorElement, const H: usize, const W: usize> fmt::Debug for SparseRt<'
 impl<'k, T: TensorElement, const H: usize, const W: usize> SparseRt<'k, T, H, W> {
     /// The number of rows.
     pub const ROWS: u32 = SUBTILE_SIDE * H as u32;
-    /// The number of columns, including those that are not stored.
+    /// The number of columns of the matrix that the tile represents: twice the number of stored columns.
     pub const COLS: u32 = 2 * Self::STORED;
     /// The number of stored columns.
     const STORED: u32 = T::SUBTILE_LENGTH * W as u32;
@@ -197,8 +197,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, T: TensorElement, A> SparseGl<'k, T, A> {
-    /// Returns the matrix of the stored elements, which has half as many columns as this matrix. Its tiles of `H`×`W` subtiles can be
-    /// copied to shared tiles for [`SparseGlTile::load_with`].
+    /// Returns the matrix of the stored elements, which has half as many columns as this matrix (rounded up). Its tiles of `H`×`W` subtiles
+    /// can be copied to shared tiles for [`SparseGlTile::load_with`].
     #[must_use]
     pub fn values(&self) -> &Gl<'k, T, A> {
         &self.values

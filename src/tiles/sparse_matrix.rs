@@ -30,7 +30,7 @@ pub struct SparseMatrix<T> {
     pub metadata: Vec<u16>,
     /// The number of rows.
     pub rows: usize,
-    /// The number of columns, including those that are not stored.
+    /// The number of columns of the matrix before compression.
     pub cols: usize,
 }
 

@@ -70,7 +70,8 @@ impl<'k, C: TensorElement, const M: usize, const N: usize> Rt<'k, C, M, N, Row> 
     /// The result is accumulated in place, as by [`mma_ab`](Self::mma_ab), but with half as many instructions. All lanes of the warp must
     /// take part. For tf32, the elements of B are first exchanged between the lanes of each quad.
     ///
-    /// The builder rejects the call if the target has no instruction for these types.
+    /// The builder rejects the call if the target has no instruction for these types, or if this tile was created before the innermost
+    /// emitted loop and the loop does not carry it.
     ///
     /// ```
     /// # use warpwright::{prelude::*, tiles::SparseRt};

@@ -109,7 +109,8 @@ impl<'k, T: ConvertibleElement, const H: usize, const W: usize, L: RegisterLayou
 }
 
 impl<'k, T: ConvertibleElement, const N: usize, V: VectorLayout> Rv<'k, T, N, V> {
-    /// Converts the elements to a 16-bit type `U`, each rounded up or down at random, as [`Rt::convert_stochastic`] does. Requires sm_100a.
+    /// Converts elements of 16 bits or more to a 16-bit type `U`, each rounded up or down at random, as [`Rt::convert_stochastic`] does.
+    /// Requires sm_100a.
     ///
     /// Pass `random.tile(row, i)` for vector `i` in row `row` of a matrix that is divided into vectors of this length. Each register
     /// requires one call of Philox.

@@ -40,8 +40,8 @@ pub struct Striped<'k, T: TensorElement> {
 impl<'k> Builder<'k> {
     /// Returns the arrangement of `count` stripes, each of `threads` · `adjacent` elements, for the thread with index `thread`.
     ///
-    /// The builder rejects the call if one of the numbers is 0, if a stripe has more than 65,536 elements, or if the vector has 2³²
-    /// elements or more.
+    /// The builder rejects the call if `threads`, `adjacent` or `count` is 0, if a stripe has more than 65,536 elements, or if the vector
+    /// has 2³² elements or more.
     #[track_caller]
     pub fn stripes(
         self,
@@ -115,8 +115,7 @@ impl<'k> Stripes<'k> {
         Striped { stripes: self, words: elements.to_vec() }
     }
 
-    /// Loads vector `index` of a row, which starts at element `index` · [`length`](Self::length). Elements past the end are 0 and are not
-    /// read.
+    /// Loads the vector that starts at element `index` · [`length`](Self::length) of a row. Elements past the end are 0 and are not read.
     ///
     /// Accesses are up to 16 bytes wide, depending on the known alignment of the row and known divisors of its length.
     #[track_caller]
@@ -147,7 +146,8 @@ impl<'k> Stripes<'k> {
         Striped { stripes: self, words }
     }
 
-    /// Converts the elements of a vector and stores them as vector `index` of a row; elements past the end are not written.
+    /// Converts the elements of a vector with this arrangement and stores them as vector `index` of a row; elements past the end are not
+    /// written.
     #[track_caller]
     pub fn store<T: TensorElement, U: Convert<T>, A: Writable>(
         self,

@@ -21,7 +21,8 @@ use crate::{
 };
 
 /// A vector of `N` · 16 elements `T` in shared memory, with unspecified contents. It has the same states as a shared tile ([`St`]):
-/// [`Pending`] while a copy or store fills it, and [`Filled`] once its data can be read.
+/// [`Pending`] while a copy or store fills it, and [`Filled`] once its data can be read. As for tiles, statements about the block apply to
+/// the warp or group of warps that owns the vector.
 #[doc(alias = "sv")]
 pub struct Sv<'k, T: TensorElement, const N: usize> {
     pub(super) tensor: Tensor<'k, Shared, T, ReadWrite>,
@@ -86,7 +87,8 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
         by.map(|_| Filled { tile: self })
     }
 
-    /// Converts the elements of a register vector of the same length and stores them using one warp.
+    /// Converts the elements of a register vector of the same length and stores them. Only one warp of the block may execute the call; in a
+    /// block of several warps, use [`store_with`](Self::store_with).
     #[track_caller]
     pub fn store<U: Convert<T>, V: VectorLayout>(self, vector: &Rv<'k, U, N, V>) -> Pending<'k, Self> {
         let _located = vector.kernel().locate(Location::caller());
@@ -133,13 +135,14 @@ impl<'k, T: TensorElement, const N: usize> Filled<Sv<'k, T, N>> {
         self.tile.tensor.read_only()
     }
 
-    /// Loads the whole vector into registers.
+    /// Loads the whole vector into registers. The register vector must have the same length, so `V` cannot have a unit of 32 elements; for
+    /// such layouts, load [`tile(0)`](Self::tile).
     #[track_caller]
     pub fn load<V: VectorLayout>(&self) -> Rv<'k, T, N, V> {
         self.tile(0).load()
     }
 
-    /// Loads the whole vector into registers and converts its elements.
+    /// Loads the whole vector into registers as `load` does, and converts its elements.
     #[track_caller]
     pub fn load_as<U: TensorElement, V: VectorLayout>(&self) -> Rv<'k, U, N, V>
     where

@@ -77,8 +77,8 @@ pub(super) const fn padding<T: TensorElement, S: SharedSwizzle>() -> u32 {
 /// This is the layout of [`St`](super::St) for any size.
 ///
 /// # Errors
-/// Returns an error if `rows` or `cols` is 0, or if the swizzled row is longer than the tile's row. Allocation rejects tiles whose row length is not a multiple of the
-/// swizzled row length.
+/// Returns an error if `rows` or `cols` is 0, or if the swizzled row is longer than the tile's row. Allocation rejects tiles whose row length
+/// is not a multiple of the swizzled row length.
 pub fn shared_layout<T: TensorElement, S: SharedSwizzle>(
     rows: u32,
     cols: u32,

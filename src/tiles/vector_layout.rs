@@ -37,7 +37,7 @@ pub struct Naive<S = Length16>(PhantomData<S>);
 pub trait VectorLayout: Sealed + 'static {
     /// The name of the layout in error messages.
     const NAME: &'static str;
-    /// The unit of length: 16 elements, or 32 for vectors in the direction in which tiles of 8-bit elements are packed into words.
+    /// The unit of length in elements: 32 for layouts with the parameter [`Length32`], otherwise 16.
     const UNIT: u32;
     /// The number of elements that a lane owns.
     #[doc(hidden)]
@@ -135,8 +135,8 @@ impl<S: SubtileLength> VectorLayout for Naive<S> {
     }
 }
 
-/// A layout whose vectors with a length of `N` subtiles can be broadcast to a tile of `H`×`W` subtiles in layout `L`; `S` is the length of
-/// its subtiles.
+/// A layout whose vectors with a length of `N` subtiles can be broadcast to a tile of `H`×`W` subtiles in layout `L`. `S` is the length of
+/// the tile's subtiles: [`Length32`] for tiles of 8-bit elements, otherwise [`Length16`].
 #[diagnostic::on_unimplemented(
     message = "a vector of {N} subtiles in layout `{Self}` belongs neither to the rows nor to the columns of a `{L}` tile of {H}×{W} subtiles",
     note = "a `Row` tile takes `Orthogonal` vectors of its height and `Aligned` vectors of its width, a `Col` tile the reverse; \

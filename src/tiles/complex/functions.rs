@@ -49,8 +49,8 @@ macro_rules! functions {
                 Complex { re: self.re * factor, im: self.im * factor }
             }
 
-            /// Returns `self · factor + addend`, computed in place. Each part is computed with two fused multiply-adds, and is therefore
-            /// rounded twice.
+            /// Returns `self · factor + addend`, computed in place. Each part is computed in [`Accumulate::Sum`] with two fused
+            /// multiply-adds and is therefore rounded twice, or three times if this type differs from `T`.
             #[doc(alias = "fma")]
             #[must_use]
             #[track_caller]
@@ -67,8 +67,8 @@ macro_rules! functions {
                 self
             }
 
-            /// Returns `self + left · right`, computed in place. Each part is computed with two fused multiply-adds, and is therefore
-            /// rounded twice.
+            /// Returns `self + left · right`, computed in place. Each part is computed in [`Accumulate::Sum`] with two fused multiply-adds
+            /// and is therefore rounded twice, or three times if this type differs from `T`.
             #[doc(alias = "fma")]
             #[must_use]
             #[track_caller]
@@ -103,8 +103,8 @@ macro_rules! functions {
             }
 
             /// Replaces each number a + ib with its exponential e^a · (cos b + i sin b), computed with approximations; see
-            /// [`Builder::exp`](crate::ptx::Builder::exp), [`cos`](crate::ptx::Builder::cos) and [`sin`](crate::ptx::Builder::sin).
-            /// Elements of 8 and 16 bits are computed in f32 and then rounded once.
+            /// [`Builder::exp`](crate::ptx::Builder::exp), [`cos`](crate::ptx::Builder::cos) and [`sin`](crate::ptx::Builder::sin). The
+            /// computation is in f32; results of narrower types are then rounded once.
             #[must_use]
             #[track_caller]
             pub fn exp(mut self) -> Self
@@ -121,7 +121,7 @@ macro_rules! functions {
                 self
             }
 
-            /// Returns the squared magnitudes |z|² = fma(a, a, b · b) for z = a + ib.
+            /// Returns the squared magnitudes |z|² = fma(a, a, b · b) for z = a + ib, computed in [`Accumulate::Sum`].
             #[doc(alias = "norm_sqr")]
             #[must_use]
             #[track_caller]
@@ -132,8 +132,8 @@ macro_rules! functions {
                 magnitudes(self, &|square| square)
             }
 
-            /// Returns the magnitudes |z|, the square roots of [`abs_squared`](Self::abs_squared); they overflow if the squares do. Complex
-            /// numbers are not ordered, so use magnitudes for maxima and conditions: `z.abs().row_argmax()`.
+            /// Returns the magnitudes |z|, the square roots of |z|², computed in [`Accumulate::Sum`]; they overflow if the squares overflow
+            /// in that type. Complex numbers are not ordered, so use magnitudes for maxima and conditions: `z.abs().row_argmax()`.
             #[doc(alias = "norm")]
             #[must_use]
             #[track_caller]

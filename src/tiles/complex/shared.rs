@@ -114,7 +114,8 @@ impl<'k, P: StageTile<'k>> Complex<P> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Cst<'k, T, H, W, S> {
-    /// Converts the elements of a register tile of the same size and stores them using one warp, as [`St::store`] does.
+    /// Converts the elements of a register tile of the same size and stores them, as [`St::store`] does. Only one warp of the block may
+    /// execute the call.
     #[track_caller]
     pub fn store<U: Convert<T>, L: RegisterLayout>(self, tile: &Crt<'k, U, H, W, L>) -> Pending<'k, Self> {
         const { assert_whole::<T, U, L>() };
@@ -155,7 +156,8 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Cst
 }
 
 impl<'k, T: TensorElement, const N: usize> Csv<'k, T, N> {
-    /// Converts the elements of a register vector of the same length and stores them using one warp, as [`Sv::store`] does.
+    /// Converts the elements of a register vector of the same length and stores them, as [`Sv::store`] does. Only one warp of the block may
+    /// execute the call.
     #[track_caller]
     pub fn store<U: Convert<T>, V: VectorLayout>(self, vector: &Crv<'k, U, N, V>) -> Pending<'k, Self> {
         let _located = self.address().kernel().locate(Location::caller());

@@ -129,8 +129,8 @@ impl<'k, R> InFlight<'k, R> {
         Self { k, tile, group: None, is_zero: false }
     }
 
-    /// Waits until the `wgmma`s are complete and returns the tile. `wgmma`s that were started later remain in flight. All threads of the
-    /// warpgroup must execute the emitted code.
+    /// Waits until the `wgmma`s are complete and returns the tile. `wgmma`s that were started later remain in flight, up to seven groups.
+    /// All threads of the warpgroup must execute the emitted code.
     #[doc(alias = "wgmma.wait_group")]
     #[doc(alias = "warpgroup_wait")]
     #[track_caller]
@@ -164,8 +164,9 @@ macro_rules! products {
             /// Adds A·B. A has `M`×`K` subtiles (64 rows per accumulator) and is in shared memory or in the warps' registers. B has `K`×`N`
             /// subtiles and is in shared memory.
             ///
-            /// The builder rejects the call if `wgmma` does not support the layout of an operand in shared memory (such as rows along m or n
-            /// for types that are not 16 bits wide), or if the target is not sm_90a.
+            /// The builder rejects the call if `wgmma` does not support the layout of an operand in shared memory (such as rows that extend
+            /// along m or n, unless the type has 16 bits), if the target is not sm_90a, or if the accumulators were created before the
+            /// innermost emitted loop and the loop does not carry them.
             #[doc(alias = "wgmma.mma_async")]
             #[doc(alias = "mma_AB")]
             #[track_caller]

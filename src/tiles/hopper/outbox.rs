@@ -63,11 +63,11 @@ impl<T, const W: usize, const SLOTS: usize, const C: usize, S> Outbox<'_, T, W, 
 
 impl<'k, const C: usize> Consumer<'k, C> {
     /// Converts the warpgroup's tiles (blocks of 64 rows, of which each warp owns 16) and starts copying them to global memory. `to(b)`
-    /// returns the destination of block `b`, a tile of 64 rows (or the number set with [`Outbox::first_rows`]) and `N` columns of subtiles.
+    /// returns the destination of block `b`, a tile of 64 rows (or the number set with [`Outbox::first_rows`]) and 16 · `N` columns.
     /// Elements past the edges are not written.
     ///
-    /// All threads of the warpgroup must execute the emitted code. The copies complete before the kernel ends. The number of slot-sized
-    /// parts in `tiles` must be a multiple of `SLOTS`.
+    /// All threads of the warpgroup must execute the emitted code. The copies complete before the kernel ends. The columns of a slot must
+    /// divide those of the tiles, and the number of slot-sized parts in `tiles` must be a multiple of `SLOTS`; other sizes do not compile.
     #[track_caller]
     pub fn store<T, U, A, const W: usize, const SLOTS: usize, const N: usize, const H: usize, S>(
         self,

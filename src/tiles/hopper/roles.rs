@@ -84,9 +84,9 @@ pub fn consumers<'k, const C: usize, F: FnOnce(Consumer<'k, C>)>(registers: u32,
 
 impl<'k> Builder<'k> {
     /// Divides the block of 128·(1 + C) threads into a producer warpgroup (the first) and `C` consumer warpgroups, and redistributes
-    /// registers among them (`setmaxnreg`: multiples of 8 from 24 to 256). Requires sm_90a. The builder rejects blocks of another size,
-    /// block-wide barriers in either role, roles that require more registers than the block has, and a producer with more registers per
-    /// thread than threads have at launch.
+    /// registers among them (`setmaxnreg`: multiples of 8 from 24 to 256). Requires sm_90a, sm_100a or sm_120a. The builder rejects blocks
+    /// of another size, block-wide barriers in either role, roles that require more registers than the block has, and a producer with more
+    /// registers per thread than threads have at launch.
     ///
     /// At the end, all blocks of a cluster wait for each other, because stages are filled and released across blocks.
     #[doc(alias = "setmaxnreg")]

@@ -93,7 +93,8 @@ impl Schedule {
     }
 
     /// Returns the row and column of tile `number` of a result of `rows`×`cols` tiles. The row and column are unspecified if `number` is
-    /// past the last tile.
+    /// past the last tile. In a kernel with clusters, the order applies to the rectangles of tiles that clusters compute, and `number`,
+    /// `rows` and `cols` count these rectangles.
     #[must_use]
     pub fn tile(self, number: u32, rows: u32, cols: u32) -> (u32, u32) {
         let group = self.group.min(rows.max(1));
@@ -223,7 +224,7 @@ impl<'k> Builder<'k> {
     ///
     /// The blocks of a cluster compute adjacent tiles simultaneously ([`Schedule::per_cluster`]). A cluster also computes tiles that are
     /// past the last row or column, but loads from them return zero, and stores to them have no effect. The builder rejects the call if
-    /// `rows` and `cols` cannot be computed at launch, if clusters extend along y or z, or if the number of tiles per cluster, times the
+    /// `rows` or `cols` cannot be computed at launch, if clusters extend along y or z, or if the number of tiles per cluster, times the
     /// parts of each tile, is not the number of blocks per cluster.
     #[track_caller]
     pub fn persistent(
@@ -391,7 +392,8 @@ impl<'k> Persistent<'k> {
         self.k
     }
 
-    /// Returns the blocks of the cluster that compute tiles in the same row as this block's tile, and therefore share a tile of A.
+    /// Returns the blocks of the cluster that compute the same [part](Self::part) of tiles in the same row as this block's tile, and
+    /// therefore share a tile of A.
     #[track_caller]
     pub fn same_row(self) -> Sharing<'k> {
         let ([rows, cols], [row, col]) = (self.cluster, self.in_cluster());
@@ -400,7 +402,8 @@ impl<'k> Persistent<'k> {
         Sharing { rank: col, count: cols, blocks: mask(first, self.same_part().first + row) }
     }
 
-    /// Returns the blocks of the cluster that compute tiles in the same column as this block's tile, and therefore share a tile of B.
+    /// Returns the blocks of the cluster that compute the same [part](Self::part) of tiles in the same column as this block's tile, and
+    /// therefore share a tile of B.
     #[track_caller]
     pub fn same_col(self) -> Sharing<'k> {
         let ([rows, _], [row, col]) = (self.cluster, self.in_cluster());

@@ -77,9 +77,9 @@ impl<T: TensorElement, A> fmt::Debug for FirstRows<'_, T, A> {
 }
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
-    /// Returns a tile of `rows` rows as a source that fills only the first rows of a shared tile. `rows` must be a multiple of 8 that
-    /// divides the height of the shared tile. Loading only these rows saves time, because copying rows past the edge takes as long as
-    /// copying other rows.
+    /// Returns a tile of `rows` rows as a source that fills only the first rows of a shared tile. The row index of this tile is in units of
+    /// `rows`, which must be a multiple of 8 that divides the height of the shared tile. Loading only these rows saves time, because
+    /// copying rows past the edge takes as long as copying other rows.
     pub fn first_rows(self, rows: u32) -> FirstRows<'k, T, A> {
         FirstRows { tile: self, rows }
     }
@@ -117,7 +117,8 @@ impl<T: TensorElement, A> fmt::Debug for Multicast<'_, T, A> {
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
     /// Returns the tile as a source for several blocks of the cluster, each of which fills its own stage with the tile: every block loads
-    /// an equal part of the rows and copies it to the stages of all these blocks. All of the blocks must pass the same tile.
+    /// an equal part of the rows and copies it to the stages of all these blocks. All of the blocks must pass the same tile, whose height
+    /// must be a multiple of 8 · the number of blocks.
     #[doc(alias = ".multicast::cluster")]
     pub fn multicast(self, among: Sharing<'k>) -> Multicast<'k, T, A> {
         Multicast { tile: self, among }
@@ -129,8 +130,8 @@ impl<T: TensorElement, A> Sealed for FirstRows<'_, T, A> {}
 impl<T: TensorElement, A> Sealed for Joined<'_, T, A> {}
 impl<T: TensorElement, A> Sealed for Source<'_, T, A> {}
 
-/// A tile in global memory that a tensor copy moves to a shared `Tile`: a [`GlTile`], [`Multicast`], [`FirstRows`] or [`Joined`]. If `Tile`
-/// is a shared vector, it must be a `GlTile`, one row of which is copied.
+/// A tile in global memory that a tensor copy moves to a shared `Tile`: a [`GlTile`], [`Multicast`], [`FirstRows`] or [`Joined`]. A shared
+/// vector, of at most 256 elements, can be filled only from a `GlTile`, of which one row is copied.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not loaded into `{Tile}` by a tensor copy",
     note = "a tile of a matrix, `a.tile(i, j)`, fills an `St` of the same element type"
@@ -194,13 +195,14 @@ impl<T: TensorElement, A> fmt::Debug for Joined<'_, T, A> {
 
 impl<'k, T: TensorElement, A> GlTile<'k, T, A> {
     /// Returns a source that fills the upper half of a shared tile from this tile and the lower half from `other`. Each of the two tiles
-    /// has half the height of the shared tile.
+    /// has half the height of the shared tile, a multiple of 8 rows.
     pub fn above(self, other: Self) -> Joined<'k, T, A> {
         Self::stacked(vec![self, other])
     }
 
     /// Returns a source that fills the left half of a shared tile from this tile and the right half from `other`. Each of the two tiles has
-    /// half the width of the shared tile, and this half must be a multiple of the swizzle's width.
+    /// half the width of the shared tile, and this half must be a multiple of the swizzle's width. A tile without a swizzle cannot be
+    /// filled in this way.
     pub fn left_of(self, other: Self) -> Joined<'k, T, A> {
         Joined { tiles: vec![self, other], axis: 1 }
     }

@@ -114,8 +114,8 @@ impl<'k> Builder<'k> {
 }
 
 impl<'k, const C: usize> Consumer<'k, C> {
-    /// Waits for the baton, calls `work` once, and passes the baton on. All consumer warpgroups must execute the emitted code the same
-    /// number of times.
+    /// Waits for the baton, calls `work` once, passes the baton on, and returns the result of `work`. All consumer warpgroups must execute
+    /// the emitted code the same number of times.
     #[track_caller]
     pub fn hold<R>(self, baton: &Baton<'k, C>, work: impl FnOnce() -> R) -> R {
         let k = baton.turns.k;
