@@ -81,7 +81,8 @@ impl<'k> Builder<'k> {
         self.checked_product(atom, (a, b, c), Some(metadata), None)
     }
 
-    /// Emits [`mma`](Self::mma) with block-scaled A and B; `scales` are those of A and of B. The arithmetic is unverified on hardware; see
+    /// Emits [`mma`](Self::mma) with block-scaled A and B; `scales` are those of A and of B. The builder rejects a sparse atom, an atom
+    /// without block scaling, and scales whose byte or thread is out of range. The arithmetic is unverified on hardware; see
     /// [`BlockScale`](super::BlockScale).
     #[doc(alias = "block_scale")]
     #[track_caller]

@@ -125,7 +125,8 @@ pub enum LayoutError {
     Rank {
         /// The operation.
         operation: &'static str,
-        /// The number of modes expected: the maximum for a tiler or a profile, the minimum for the target of `tile_to_shape`.
+        /// The number of modes (for `unflatten`, of leaves) expected: the maximum for a tiler or a profile, the minimum for the target of
+        /// `tile_to_shape`.
         expected: usize,
         /// The number of modes found.
         found: usize,

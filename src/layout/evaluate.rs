@@ -88,7 +88,7 @@ impl Layout {
     /// Returns a mask of the bits that may be set in an offset.
     ///
     /// Postcondition: `self(i) & !bits = 0` for all `i < size`. The result may contain bits that no offset has, if modes carry into one
-    /// another, or if an extent or stride is not a power of 2. If a stride is negative, all bits of the result are set.
+    /// another, or if an extent or stride is not a power of 2. If a mode with an extent above 1 has a negative stride, all bits are set.
     #[must_use]
     pub fn bits(&self) -> i64 {
         let modes: Vec<(i64, i64)> = self

@@ -95,7 +95,7 @@ impl<D: Codomain> Layout<D> {
         Ok(self.pick(&at, |slot| slot != Slot::Keep))
     }
 
-    /// Returns this layout and the offset of `coord`, from which its coordinates then count.
+    /// Returns this layout and the offset of `coord`, so that coordinates of the layout are relative to `coord`.
     ///
     /// Postcondition: for nested coordinates, `self(coord + c) = self(c) + offset`.
     ///

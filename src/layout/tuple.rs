@@ -203,8 +203,8 @@ impl IntTuple {
         self.modes().iter().map(IntTuple::size).collect()
     }
 
-    /// Returns whether every coordinate of this shape is a coordinate of `other` (CuTe's `compatible`): `other` has the nesting of this
-    /// shape, except that it may have a mode of the same size in place of a leaf.
+    /// Returns whether every coordinate of this shape is a coordinate of `other` (CuTe's `compatible`): `other` is nested like this shape
+    /// down to the leaves of this shape, each of which is the size of the corresponding mode of `other`.
     #[must_use]
     pub fn compatible(&self, other: &IntTuple) -> bool {
         match (self, other) {

@@ -26,7 +26,7 @@ pub(super) const MOST_ELEMENTS: i64 = 4096;
 ///   ([`MmaThread::partition`](super::MmaThread::partition), possibly sliced along its rest modes) or of a tiled copy by 32 threads, the
 ///   other side is a fragment of the same size, and the rows of the matrices are contiguous and aligned for all threads. The widest form
 ///   that fits is used, plain or transposed. All lanes of the warp must execute such a copy;
-/// - between shared memory and a fragment of 32- or 64-bit elements, if the lanes of a warp would access the same banks, pairs of accesses
+/// - between such a part and a fragment of 32- or 64-bit elements, if the lanes of a warp would access the same banks, pairs of accesses
 ///   that half of the lanes execute in the opposite order, and `selp`, which swaps the two elements in the registers of these lanes;
 /// - predicates for a tensor created by [`Builder::tensor`]: elements past its edges are read as 0 and not written.
 ///
