@@ -67,7 +67,7 @@ pub enum CopyKind {
     /// A `shfl.bfly` with `selp` before and after it; transposes 2×2 blocks of 32-bit words whose rows are owned by two lanes
     /// ([`Builder::transpose_2x2`](crate::ptx::Builder::transpose_2x2)).
     Transpose2x2 {
-        /// The bit in which the lanes differ: 1 or 4.
+        /// The bit in which the indices of the lanes differ, as a mask: 1 or 4.
         lane_bit: u32,
     },
 }
@@ -79,7 +79,7 @@ pub struct Matrices {
     pub count: u32,
     /// Whether the instruction transposes the matrices.
     pub transposed: bool,
-    /// The number of bits per element in registers: 16, or 8 for the forms of sm_100a.
+    /// The number of bits per element in registers: 16, or 8 for the forms that require Blackwell (sm_100a or sm_120a).
     pub element_bits: u32,
     /// The number of bits per element in shared memory: fewer than in registers if elements are expanded.
     pub memory_bits: u32,
@@ -100,7 +100,7 @@ pub enum CopySide {
 }
 
 impl CopyAtom {
-    /// Returns CuTe's name.
+    /// Returns CuTe's name, with `u32` for `uint32_t` and the like.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -113,7 +113,8 @@ impl CopyAtom {
         &self.mnemonic
     }
 
-    /// Returns the mnemonic in CuTe's spelling, which orders some qualifiers differently; ptxas accepts both.
+    /// Returns the mnemonic in CuTe's spelling, which orders some qualifiers differently (ptxas accepts both orders) and requests an L2
+    /// prefetch in `cp.async`.
     #[must_use]
     pub fn cute_mnemonic(&self) -> &str {
         &self.cute_mnemonic
@@ -125,7 +126,7 @@ impl CopyAtom {
         self.kind
     }
 
-    /// Returns the lowest target that supports the instruction.
+    /// Returns the lowest supported target that has the instruction.
     #[must_use]
     pub fn target(&self) -> Target {
         instructions::find(&self.mnemonic).map_or(Target::SM_75, |form| form.needs.lowest_target())
@@ -181,10 +182,11 @@ impl CopyAtom {
         }
     }
 
-    /// Returns the layout (thread, value) → index of the element on a side, for elements of `bits` bits.
+    /// Returns the layout (thread, value) → index of the element on a side, for elements of `bits` bits, which should divide
+    /// [`unit_bits`](Self::unit_bits): larger elements may be split between threads, which the layout then counts as one thread.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Upcast`] if an element is split between threads.
+    /// Returns the errors of [`Layout::recast`].
     #[doc(alias = "ValLayoutSrc")]
     #[doc(alias = "ValLayoutDst")]
     pub fn value_layout(&self, side: CopySide, bits: u32) -> Result<Layout, LayoutError> {
@@ -200,7 +202,8 @@ impl CopyAtom {
     }
 
     /// Returns the fragment of a side, which determines the owner of each unit of [`unit_bits`](Self::unit_bits) bits. If several threads
-    /// provide the same unit (as idle lanes of `ldmatrix` do), each unit has an owner, but the layout is not bijective.
+    /// provide the same unit (as do lanes of `ldmatrix` whose addresses are not used), each unit has an owner, but the layout is not
+    /// bijective.
     ///
     /// # Errors
     /// Never fails for the atoms of the table.
@@ -226,8 +229,8 @@ impl CopyAtom {
             .collect()
     }
 
-    /// Returns the bank conflicts of `ldmatrix` or `stmatrix` for the given byte addresses of the rows, eight per matrix,
-    /// with one phase per matrix.
+    /// Returns the bank conflicts of `ldmatrix` or `stmatrix` for the given byte addresses of the rows of 16 bytes, with one phase per
+    /// eight rows (an 8×8 matrix of 16-bit elements).
     ///
     /// # Errors
     /// Returns [`AccessError::Misaligned`] if an address is not a multiple of 16, or [`AccessError::Lanes`] for more than 32 rows.

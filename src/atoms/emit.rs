@@ -33,8 +33,8 @@ impl<'k> Builder<'k> {
     ///
     /// Packed operands are pairs ([`f16x2`](crate::ptx::f16x2), [`bf16x2`](crate::ptx::bf16x2)), or bits (`u32`, `i32`,
     /// [`B32`](crate::ptx::B32)) for any type of up to 32 bits; tf32 operands are [`tf32`](crate::ptx::tf32) or bits. All lanes of the warp
-    /// must execute the instruction, unless the atom is of a single thread. The builder rejects a wrong number or type of registers, and
-    /// atoms that are not [emitted](MmaAtom::is_emitted).
+    /// must execute the instruction, unless the atom is of a single thread. The builder rejects a wrong number or type of registers, atoms
+    /// that are not [emitted](MmaAtom::is_emitted), and sparse or block-scaled atoms.
     ///
     /// ```
     /// use warpwright::{atoms::mma_atom, prelude::*};
@@ -66,7 +66,8 @@ impl<'k> Builder<'k> {
         self.checked_product(atom, (a, b, c), None, None)
     }
 
-    /// Emits [`mma`](Self::mma) with a sparse A, whose registers contain the stored elements.
+    /// Emits [`mma`](Self::mma) with a sparse A, whose registers contain the stored elements. The builder rejects a dense or block-scaled
+    /// atom, and a selector that is out of range.
     #[doc(alias = "mma.sp")]
     #[track_caller]
     pub fn mma_sparse<D: Scalar, A: Scalar, B: Scalar, C: Scalar>(
@@ -80,7 +81,9 @@ impl<'k> Builder<'k> {
         self.checked_product(atom, (a, b, c), Some(metadata), None)
     }
 
-    /// Emits [`mma`](Self::mma) with block-scaled A and B. The arithmetic is unverified on hardware; see [`BlockScale`](super::BlockScale).
+    /// Emits [`mma`](Self::mma) with block-scaled A and B; `scales` are those of A and of B. The builder rejects a sparse atom, an atom
+    /// without block scaling, and scales whose byte or thread is out of range. The arithmetic is unverified on hardware; see
+    /// [`BlockScale`](super::BlockScale).
     #[doc(alias = "block_scale")]
     #[track_caller]
     pub fn mma_scaled<D: Scalar, A: Scalar, B: Scalar, C: Scalar>(

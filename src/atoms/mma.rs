@@ -92,7 +92,8 @@ pub enum BitOp {
 }
 
 impl MmaAtom {
-    /// Returns CuTe's name or, for an atom that CuTe does not define, a name formed by the same rules.
+    /// Returns CuTe's name (with `f32` for `float`, and the like, in `UniversalFMA<f32>`) or, for an atom that CuTe does not define, a name
+    /// formed by the same rules.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -104,7 +105,8 @@ impl MmaAtom {
         &self.mnemonic
     }
 
-    /// Returns the mnemonic in CuTe's spelling, which orders some qualifiers differently; ptxas accepts both.
+    /// Returns the mnemonic in CuTe's spelling, which orders some qualifiers differently (ptxas accepts both orders) and omits the `.lo` of
+    /// `dp2a`.
     #[must_use]
     pub fn cute_mnemonic(&self) -> &str {
         &self.cute_mnemonic
@@ -122,7 +124,7 @@ impl MmaAtom {
         self.group
     }
 
-    /// Returns the lowest supported target that has the instruction. For instructions introduced with sm_70, this is sm_75, the lowest
+    /// Returns the lowest supported target that has the instruction. For instructions introduced before sm_75, this is sm_75, the lowest
     /// target that the crate supports.
     #[must_use]
     pub fn target(&self) -> Target {
@@ -214,7 +216,8 @@ impl MmaAtom {
         self.registers_of(operand).class
     }
 
-    /// Returns the number of elements per register; for a sparse A, the number of stored elements.
+    /// Returns the number of elements per register, which is 1 for complex numbers although each occupies several registers; for a sparse
+    /// A, the number of stored elements.
     #[must_use]
     pub fn per_register(&self, operand: MmaOperand) -> u32 {
         self.registers_of(operand).per_register

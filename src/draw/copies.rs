@@ -15,11 +15,12 @@ impl Picture {
     /// both tables represents the same element.
     ///
     /// Cells are elements of `bits` bits. The default is the size of an element in registers for `ldmatrix`, `stmatrix` and `movmatrix` (8
-    /// or 16 bits), and [`unit_bits`](CopyAtom::unit_bits), but at most 32, for other copies. A row of a table has 128 bits, like a row of
-    /// an 8×8 matrix.
+    /// or 16 bits), and [`unit_bits`](CopyAtom::unit_bits), but at most 32, for other copies; `bits` should divide `unit_bits` (see
+    /// [`value_layout`](CopyAtom::value_layout)). A row of a table has 128 bits, like a row of an 8×8 matrix, or fewer if the copy moves
+    /// fewer.
     ///
     /// # Errors
-    /// Returns the errors of [`Picture::of_thread_values`]; [`DrawError::Layout`] if an element is split between threads.
+    /// Returns the errors of [`Picture::of_thread_values`]; [`DrawError::Layout`] for the errors of `value_layout`.
     pub fn of_copy(atom: &CopyAtom, bits: Option<u32>, highlight: Highlight) -> Result<Picture, DrawError> {
         let bits = bits.unwrap_or(match atom.kind() {
             CopyKind::LdMatrix(matrices) | CopyKind::StMatrix(matrices) => matrices.element_bits,

@@ -14,11 +14,11 @@ pub enum DrawError {
     TooLarge {
         /// The subject of the picture.
         what: String,
-        /// The number of rows of the table.
+        /// The number of rows of the table, or of threads.
         rows: i64,
-        /// The number of columns of the table.
+        /// The number of columns of the table, or of values per thread.
         cols: i64,
-        /// The maximum number of cells of a table.
+        /// The maximum number of cells of a table, and of values.
         most: i64,
     },
     /// A layout that is not a (thread, value) layout.
@@ -65,7 +65,7 @@ pub enum DrawError {
     /// A tiled copy or tiled MMA without a valid map.
     #[error(transparent)]
     Tensor(#[from] TensorError),
-    /// An access that no instruction can perform.
+    /// An access that no load or store instruction can perform.
     #[error(transparent)]
     Pattern(#[from] AccessError),
 }

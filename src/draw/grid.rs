@@ -8,7 +8,7 @@ pub(super) const MOST_CELLS: i64 = 1 << 16;
 /// The color of a cell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Tint {
-    /// No hue: white, or light gray on a dark page; an empty cell is dimmed.
+    /// No hue: white, or light gray on a dark page; an empty cell is dimmed, except in Typst.
     #[default]
     Plain,
     /// One of eight hues; higher numbers wrap around.
@@ -114,12 +114,12 @@ impl Table {
 
 /// Tables in rows and columns, with a title above and notes below.
 ///
-/// All cells of a picture have the same size, so that the rows of adjacent tables align.
+/// In a [scene](Self::scene), and therefore in SVG, all cells of a picture have the same size, so that the rows of adjacent tables align.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Picture {
     /// The title.
     pub title: String,
-    /// The tables, row by row; an entry may be empty.
+    /// The tables, row by row; `None` leaves an entry empty.
     pub tables: Vec<Vec<Option<Table>>>,
     /// Lines below the tables.
     pub notes: Vec<String>,

@@ -27,7 +27,8 @@ impl Picture {
 }
 
 impl Picture {
-    /// Draws the operands A, B and C of one tile of a tiled MMA; see [`of_mma`](Self::of_mma).
+    /// Draws the operands A, B and C of one tile of a tiled MMA, arranged as by [`of_mma`](Self::of_mma). In an operand in shared memory,
+    /// each element has all threads of the instruction as owners.
     ///
     /// # Errors
     /// Returns the errors of [`Picture::of_thread_values`]; [`DrawError::Tensor`] if an operand has no map.

@@ -14,8 +14,8 @@ impl Picture {
     /// Draws shared memory in rows of 128 bytes, one row of banks each, in chunks of `2^base` bytes (at least 1, at most 128).
     /// Each cell names the row and chunk whose data the swizzle stores there, and has the color of that chunk.
     ///
-    /// Data that would be in one column without the swizzle (one color) are in different columns, and therefore in different banks, with
-    /// the swizzle.
+    /// The colors show how the swizzle spreads data that would otherwise be in one column (one color) over several columns, and therefore
+    /// over several groups of banks.
     ///
     /// # Errors
     /// Returns [`DrawError::Period`] if the swizzle's period exceeds 65,536 bytes.

@@ -30,7 +30,7 @@ pub enum Paint {
     Dim,
     /// Text of a dimmed cell.
     DimInk,
-    /// Text of a colored cell.
+    /// Text of a plain or colored cell.
     CellInk,
     /// A hue, 0 to 7.
     Hue(u8),
@@ -67,7 +67,7 @@ impl Paint {
         fixed.into_iter().chain((0..8).map(Paint::Hue))
     }
 
-    /// Returns the color on a page.
+    /// Returns the color in a theme. Hues above 7 wrap around.
     pub fn rgb(self, theme: Theme) -> Rgb {
         let on = |light, dark| if theme == Theme::Light { light } else { dark };
         match self {

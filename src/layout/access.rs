@@ -17,7 +17,7 @@ const PASS: u64 = BANKS * WORD;
 /// Bytes per sector, the unit in which global memory is fetched (CUDA C++ Best Practices Guide, "Coalesced Access").
 const SECTOR: u64 = 32;
 
-/// An access that no instruction can perform.
+/// An access that no load or store instruction can perform, or a layout that does not describe an access.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AccessError {
@@ -64,7 +64,7 @@ pub enum AccessError {
     Scattered {
         /// The thread.
         thread: i64,
-        /// The value.
+        /// The index of the value in the thread.
         value: i64,
         /// The byte offset expected.
         expected: i64,
@@ -76,7 +76,7 @@ pub enum AccessError {
     Negative {
         /// The thread.
         thread: i64,
-        /// The value.
+        /// The index of the value in the thread.
         value: i64,
         /// The byte offset.
         found: i64,
@@ -89,7 +89,7 @@ pub enum AccessError {
 /// serves one word at a time, to all lanes that access it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BankConflicts {
-    /// The number of passes of each phase: the maximum number of words that one bank must serve.
+    /// The number of passes of each phase: the maximum number of distinct words that one bank must serve.
     pub passes: Vec<u32>,
 }
 
@@ -119,7 +119,8 @@ pub struct Coalescing {
 }
 
 impl Coalescing {
-    /// Returns the fraction of the transferred bytes that was requested; 1 means that the access is fully coalesced.
+    /// Returns the fraction of the transferred bytes that was requested; 1 means that the access is fully coalesced, 0 that no lane is
+    /// active.
     #[must_use]
     pub fn efficiency(&self) -> f64 {
         f64::from(self.bytes) / (f64::from(self.sectors.max(1)) * SECTOR as f64)
@@ -206,11 +207,13 @@ fn checked<A: Into<Option<u64>>>(
 }
 
 /// Returns the byte addresses that the lanes of each warp access when every thread moves its values in vectors of `vector` elements of
-/// `element_bytes` bytes: one entry for each warp and each vector, in order. `layout` maps (thread, value) to byte addresses.
+/// `element_bytes` bytes: one entry for each vector of each warp, the vectors of warp 0 first. `layout` maps (thread, value) to byte
+/// addresses.
 ///
 /// # Errors
-/// Returns [`AccessError::Rank`] if the layout is not of rank 2, [`AccessError::Vector`] if the values of a thread do not form whole
-/// vectors, [`AccessError::Negative`] for an address below 0, or [`AccessError::Scattered`] if the elements of a vector are not contiguous.
+/// Returns [`AccessError::Rank`] if the layout is not of rank 2, [`AccessError::Vector`] if `vector` is below 1 or does not divide the
+/// number of values per thread, [`AccessError::Negative`] for an address below 0, or [`AccessError::Scattered`] if the elements of a vector
+/// are not contiguous.
 ///
 /// ```
 /// use warpwright::layout::{ComposedLayout, Layout, bank_conflicts, warp_accesses};

@@ -7,9 +7,9 @@ use super::construct::Layout;
 use super::error::LayoutError;
 use super::tuple::{IntTuple, Shape};
 
-/// An integer vector: a coordinate, or a stride of an identity layout. Missing trailing coefficients are 0.
+/// An integer vector: a coordinate, or a stride of a layout whose values are coordinates. Missing trailing coefficients are 0.
 ///
-/// Displayed as CuTe's scaled basis, `4@1` for four steps along dimension 1, or as a tuple if several dimensions are nonzero.
+/// Displayed as CuTe's scaled basis, `4@1` for four steps along dimension 1, as a tuple if several components are nonzero, or as `0`.
 #[doc(alias = "ScaledBasis")]
 #[doc(alias = "ArithmeticTuple")]
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -107,7 +107,7 @@ impl Layout<BasisVector> {
     /// gives the original coordinate of each element of a tile, as predicates and TMA coordinates require.
     ///
     /// # Errors
-    /// Returns the errors of [`Layout::new`].
+    /// Returns [`LayoutError::Extent`] if an extent is below 1, or [`LayoutError::Overflow`] if the size exceeds 64 bits.
     ///
     /// ```
     /// use warpwright::layout::Layout;

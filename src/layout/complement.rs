@@ -16,8 +16,9 @@ impl Layout {
     ///
     /// # Errors
     /// Returns [`LayoutError::Complement`] if a stride is smaller than the span of the modes with smaller strides, so that copies would
-    /// overlap; [`LayoutError::Uncovered`] if a stride is not a multiple of that span and too few copies fit; [`LayoutError::Extent`] for a
-    /// cotarget below 1.
+    /// overlap; [`LayoutError::Uncovered`] if too few copies fit, because a stride is not a multiple of that span or because the modes of a
+    /// `cotarget` shape do not divide evenly; [`LayoutError::Extent`] for a cotarget below 1; [`LayoutError::Overflow`] if a number exceeds
+    /// 64 bits.
     ///
     /// ```
     /// use warpwright::layout::Layout;

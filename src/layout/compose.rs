@@ -12,13 +12,15 @@ impl<D: Codomain> Layout<D> {
     ///
     /// A tuple of tilers composes mode by mode; modes of `self` past the end of the tuple are dropped, and `..` keeps a mode.
     ///
-    /// Postconditions: the shape of the result refines that of `right`, and `result(i) = self(right(i))` for all `i`, where `self` is
-    /// extended past its end as in [`index`](Self::index).
+    /// Postconditions for a layout as `right`: the shape of the result refines that of `right`, and `result(i) = self(right(i))` for all
+    /// `i < size(right)`, where `self` is extended past its end as in [`index`](Self::index).
     ///
     /// # Errors
     /// Returns [`LayoutError::Compose`] if no layout has these properties: each mode of `right` must step through the digits of `self`'s
     /// index without leaving a digit partly covered, and sums of modes must not carry from one digit to the next. (CuTe checks fewer
-    /// conditions and sometimes returns a wrong layout.) Returns [`LayoutError::Rank`] for a tuple with too many modes.
+    /// conditions and sometimes returns a wrong layout.) The same error reports a stride that exceeds 64 bits. Returns
+    /// [`LayoutError::Rank`] for a tuple with too many modes, [`LayoutError::Extent`] for an extent below 1, and [`LayoutError::InMode`]
+    /// for any other error in a mode of a tuple.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -43,7 +45,7 @@ impl<D: Codomain> Layout<D> {
         by_mode.apply(self, &right.into())
     }
 
-    /// Returns the layout of the same elements in another shape: the composition with that shape's column-major layout.
+    /// Returns the composition with the column-major layout of `shape`: the same elements in another shape, if the sizes are equal.
     ///
     /// # Errors
     /// Returns the errors of [`column_major`](Layout::column_major) and of [`compose`](Self::compose).

@@ -39,7 +39,7 @@ impl ComposedLayout {
         self.swizzle
     }
 
-    /// Returns the offset in bytes that is added before the swizzle is applied.
+    /// Returns the offset that is added before the swizzle is applied, in the unit of the inner layout.
     #[must_use]
     pub fn offset(&self) -> i64 {
         self.offset
@@ -63,13 +63,13 @@ impl ComposedLayout {
         self.layout.size()
     }
 
-    /// Returns the byte offset at linear index `index`.
+    /// Returns the value at linear index `index`: a byte offset, unless the layout has been [recast](Self::recast).
     #[must_use]
     pub fn index(&self, index: i64) -> i64 {
         self.swizzle.apply(self.offset.wrapping_add(self.layout.index(index)))
     }
 
-    /// Returns the byte offset at a coordinate.
+    /// Returns the value at a coordinate: a byte offset, unless the layout has been [recast](Self::recast).
     ///
     /// # Errors
     /// Returns the errors of [`Layout::at`].
@@ -77,7 +77,7 @@ impl ComposedLayout {
         Ok(self.swizzle.apply(self.offset.wrapping_add(self.layout.at(coord)?)))
     }
 
-    /// Returns the byte offsets at linear indices `0..size`, in order.
+    /// Returns the values at linear indices `0..size`, in order.
     pub fn values(&self) -> impl Iterator<Item = i64> + '_ {
         (0..self.size()).map(|index| self.index(index))
     }
@@ -93,7 +93,7 @@ impl ComposedLayout {
         Ok(ComposedLayout { offset: self.offset.wrapping_add(offset), layout, ..*self })
     }
 
-    /// Applies `change` to the inner layout and keeps swizzle and offset: `|l| l.zipped_divide((8, 64))`.
+    /// Applies `change`, for example `|l| l.zipped_divide((8, 64))`, to the inner layout and keeps swizzle and offset.
     ///
     /// # Errors
     /// Returns the errors of `change`.
@@ -121,7 +121,7 @@ impl std::fmt::Display for ComposedLayout {
 impl std::str::FromStr for ComposedLayout {
     type Err = LayoutError;
 
-    /// Parses `Sw<3,4,3> o 0 o (8,64):(128,2)`.
+    /// Parses `Sw<3,4,3> o 0 o (8,64):(128,2)`; an offset of 0 may be omitted.
     fn from_str(text: &str) -> Result<Self, LayoutError> {
         super::text::parse_composed(text)
     }

@@ -40,7 +40,7 @@ impl Layout {
     /// Creates a compact layout with the leftmost mode fastest (CuTe's `LayoutLeft`). Modes of extent 1 have stride 0.
     ///
     /// # Errors
-    /// Returns the errors of [`Layout::new`].
+    /// Returns [`LayoutError::Extent`] if an extent is below 1, or [`LayoutError::Overflow`] if the size exceeds 64 bits.
     #[doc(alias = "LayoutLeft")]
     #[doc(alias = "GenColMajor")]
     pub fn column_major(shape: impl Into<Shape>) -> Result<Layout, LayoutError> {
@@ -53,7 +53,7 @@ impl Layout {
     /// Creates a compact layout with the rightmost mode fastest (CuTe's `LayoutRight`). Modes of extent 1 have stride 0.
     ///
     /// # Errors
-    /// Returns the errors of [`Layout::new`].
+    /// Returns the errors of [`column_major`](Self::column_major).
     #[doc(alias = "LayoutRight")]
     #[doc(alias = "GenRowMajor")]
     pub fn row_major(shape: impl Into<Shape>) -> Result<Layout, LayoutError> {
@@ -70,7 +70,7 @@ impl Layout {
     /// Postcondition: the layout is a bijection onto `0..size`.
     ///
     /// # Errors
-    /// Returns the errors of [`Layout::new`], and [`LayoutError::Order`] if `order` does not nest within `shape`.
+    /// Returns the errors of [`column_major`](Self::column_major), and [`LayoutError::Order`] if `order` does not nest within `shape`.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -102,7 +102,8 @@ impl<D: Codomain> Layout<D> {
         }
     }
 
-    /// Creates a layout whose modes are the given layouts (CuTe's `make_layout(a, b, …)`).
+    /// Creates a layout whose modes are the given layouts (CuTe's `make_layout(a, b, …)`). The size and the largest offset of the result
+    /// must fit in 64 bits, which is not checked.
     pub fn concat(modes: impl IntoIterator<Item = Layout<D>>) -> Layout<D> {
         let (shape, stride): (Vec<_>, Vec<_>) =
             modes.into_iter().map(|mode| (mode.shape, mode.stride)).unzip();

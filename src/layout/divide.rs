@@ -8,8 +8,8 @@ use super::tiler::{ByMode, Tile, Tiler};
 use super::tuple::{Shape, Tuple};
 
 impl<D: Codomain> Layout<D> {
-    /// Returns `(tile, rest)`: the elements that the tiler selects, and the offsets of its repetitions. A tuple of tilers splits each mode
-    /// in this way; further modes, and those marked `..`, are not split.
+    /// Returns the layout `(tile, rest)`: the elements that the tiler selects, and the steps to its repetitions. A tuple of tilers splits
+    /// each mode in this way; further modes, and those marked `..`, are not split.
     ///
     /// If a tile does not divide its mode, the number of tiles is rounded up: the last tiles extend past the end and require predicates.
     ///

@@ -94,7 +94,7 @@ pub enum LayoutError {
         /// The error in that mode.
         fault: Box<LayoutError>,
     },
-    /// A size or an offset that exceeds 64 bits.
+    /// A size, a stride or an offset that exceeds 64 bits.
     #[error("{what} does not fit in 64 bits")]
     Overflow {
         /// The quantity that overflowed.
@@ -125,7 +125,8 @@ pub enum LayoutError {
     Rank {
         /// The operation.
         operation: &'static str,
-        /// The number of modes expected (at most, for tilers).
+        /// The number of modes (for `unflatten`, of leaves) expected: the maximum for a tiler or a profile, the minimum for the target of
+        /// `tile_to_shape`.
         expected: usize,
         /// The number of modes found.
         found: usize,
@@ -154,14 +155,14 @@ pub enum LayoutError {
         /// The reason.
         fault: Box<ComposeFault>,
     },
-    /// A layout without a complement.
+    /// A layout without a complement, or a tiler whose repetitions leave a gap.
     #[error(
         "complement of {layout}: mode {mode} (extent {extent}): stride {stride} must be a multiple of {reached}, the span of the modes with smaller strides"
     )]
     Complement {
         /// The layout, filtered.
         layout: String,
-        /// The mode that overlaps.
+        /// The mode that overlaps the modes with smaller strides or leaves a gap after them.
         mode: ModePath,
         /// The extent of the mode.
         extent: i64,
@@ -204,7 +205,7 @@ pub enum LayoutError {
         /// The reason.
         fault: &'static str,
     },
-    /// A tile that would start before the first element.
+    /// A tiler with a negative stride, which would select indices below 0.
     #[error("tiler {tiler}: mode {mode} (extent {extent}): stride {stride} steps below index 0")]
     Backwards {
         /// The tiler.
@@ -251,7 +252,7 @@ pub enum LayoutError {
         layout: String,
         /// The number of parts per unit.
         factor: i64,
-        /// The mode with the smallest nonzero stride.
+        /// The mode with the smallest nonzero stride; the empty path if all strides are 0.
         mode: ModePath,
         /// The extent of the mode.
         extent: i64,
@@ -338,7 +339,7 @@ pub(super) fn at_least_1(what: &'static str, found: i64) -> Result<(), LayoutErr
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ComposeFault {
-    /// The stride matches no digit.
+    /// A stride that neither divides the extent of a mode of the left side nor is a multiple of it.
     #[error(
         "{extent}:{stride}: stride {step} in mode {left_mode} of the left side must divide its extent {left_extent} or be a multiple of it"
     )]

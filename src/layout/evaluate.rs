@@ -87,8 +87,8 @@ impl Layout {
 
     /// Returns a mask of the bits that may be set in an offset.
     ///
-    /// Postcondition: `self(i) & !bits = 0` for all `i`. The result may contain bits that no offset has, if modes carry into one another or
-    /// an extent is not a power of 2.
+    /// Postcondition: `self(i) & !bits = 0` for all `i < size`. The result may contain bits that no offset has, if modes carry into one
+    /// another, or if an extent or stride is not a power of 2. If a mode with an extent above 1 has a negative stride, all bits are set.
     #[must_use]
     pub fn bits(&self) -> i64 {
         let modes: Vec<(i64, i64)> = self
@@ -148,8 +148,8 @@ fn bits_between(low: i64, high: i64) -> i64 {
     below(i64::BITS - high.leading_zeros()) & !below(low.trailing_zeros())
 }
 
-/// Returns the coordinate of linear index `index`, nested like `shape`; the last leaf is unbounded. Extents of 0, which are not
-/// valid, give 0.
+/// Returns the coordinate of linear index `index`, nested like `shape`; the last leaf is unbounded. The result is unspecified if an
+/// extent is 0, which is not valid.
 ///
 /// ```
 /// use warpwright::layout::{IntTuple, coord_of_index};

@@ -12,8 +12,8 @@ impl Layout {
     /// result ends at the first offset at which no further mode starts. Broadcast modes are skipped. The result is at least
     /// `1:0`.
     ///
-    /// Postconditions: as above; for an injective layout, `r` is the longest layout with this property. If modes of equal stride overlap, a
-    /// longer layout may exist; the result is then the same as CuTe's.
+    /// Postconditions: as above; for an injective layout without negative strides, `r` is the longest layout with this property. If modes
+    /// of equal stride overlap, a longer layout may exist; the result is then the same as CuTe's.
     #[must_use]
     pub fn right_inverse(&self) -> Layout {
         let mut run = Vec::new();
@@ -84,8 +84,8 @@ impl Layout {
     /// Returns a layout `r` with `self(r(i)) = i` and `other(r(i)) = i` for all `i < size(r)`: the elements that are contiguous in
     /// both, in order. The result is a common prefix of both [right inverses](Self::right_inverse).
     ///
-    /// Postconditions: as above; if both layouts are injective, `r` is the longest layout with this property, and the operation is
-    /// commutative.
+    /// Postconditions: as above; the operation is commutative. If both layouts are injective and have no negative strides, `r` is the
+    /// longest layout with this property.
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -110,8 +110,8 @@ impl Layout {
         Layout::from_flat(shared)
     }
 
-    /// Returns the number of elements that are contiguous in both layouts, in order. A vector whose length divides this number can be moved
-    /// in one access.
+    /// Returns the number of elements, from offset 0, that are contiguous in both layouts in the same order. These elements can be moved as
+    /// one vector; the vectors of a whole layout are limited by its [`max_alignment`](Self::max_alignment).
     ///
     /// Postcondition: the result is the size of [`max_common_layout`](Self::max_common_layout).
     #[must_use]
@@ -145,7 +145,7 @@ impl Layout {
 
     /// Returns a layout whose values are the indices that `self` maps to 0 because they move only along modes of stride 0.
     ///
-    /// Postconditions: `self(result(i)) = 0` for all `i`; `size(result) = size(self) / size(filter(self))`, except for extents of 1.
+    /// Postconditions: `self(result(i)) = 0` for all `i < size(result)`; `size(result) = size(self) / size(filter(self))`.
     #[doc(alias = "kernel")]
     #[must_use]
     pub fn nullspace(&self) -> Layout {
@@ -167,7 +167,8 @@ impl Layout {
 /// Postconditions: the result's size divides `count` and its values increase; every layout of that shape composes with the result.
 ///
 /// # Errors
-/// Returns [`LayoutError::Extent`] if an extent is below 1, or [`LayoutError::TooSmall`] if `count` is below 1.
+/// Returns [`LayoutError::Extent`] if an extent is below 1, [`LayoutError::Overflow`] if the size of the shape exceeds 64 bits, or
+/// [`LayoutError::TooSmall`] if `count` is below 1.
 ///
 /// ```
 /// use warpwright::layout::{IntTuple, domain_distribute};

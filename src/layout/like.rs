@@ -19,12 +19,13 @@ impl Layout {
 
     /// Returns a compact layout for the registers that contain the elements of `self`: mode 0 (the values of an instruction) is
     /// fastest and column-major, and its broadcast modes are kept; the other modes follow in the order of their strides,
-    /// broadcast modes first. Modes of equal stride, which share offsets in `self`, share registers in the result.
+    /// broadcast modes first. Modes of equal stride, which share offsets in `self`, share registers in the result. A layout of rank 1
+    /// becomes column-major.
     ///
-    /// Postcondition: for an injective layout, a bijection of the same size onto registers `0..size`.
+    /// Postcondition: for an injective layout, the result is a bijection onto registers `0..size`.
     ///
     /// # Errors
-    /// Returns the errors of [`Layout::new`].
+    /// Returns the errors of [`logical_product`](Self::logical_product), which occur only if a number exceeds 64 bits.
     ///
     /// ```
     /// use warpwright::layout::Layout;

@@ -15,7 +15,8 @@ impl Layout {
     ///
     /// # Errors
     /// Returns [`LayoutError::Complement`] if a stride is smaller than the span of the modes with smaller strides, so that copies would
-    /// overlap; [`LayoutError::Backwards`] for negative strides in the tiler; otherwise the errors of [`compose`](Self::compose).
+    /// overlap; [`LayoutError::Backwards`] for negative strides in the tiler; [`LayoutError::Overflow`] if a number exceeds 64 bits;
+    /// otherwise the errors of [`compose`](Self::compose).
     ///
     /// ```
     /// use warpwright::layout::Layout;
@@ -85,7 +86,8 @@ impl Layout {
         self.gathered_product("flat_product", tiler.into())?.with_unpacked_both()
     }
 
-    /// Returns adjacent copies of this layout: mode `i` is `(self_i, tiler_i)`.
+    /// Returns adjacent copies of this layout: mode `i` is `(self_i, copies_i)`, where `copies` is mode 1 of the
+    /// [`logical_product`](Self::logical_product).
     ///
     /// Postcondition: the rank is the larger of the ranks of `self` and `tiler`; the layout of lower rank is padded with `1:0`.
     ///
@@ -96,7 +98,8 @@ impl Layout {
         Ok(block.zip(&copies))
     }
 
-    /// Returns interleaved copies of this layout: mode `i` is `(tiler_i, self_i)`.
+    /// Returns interleaved copies of this layout: mode `i` is `(copies_i, self_i)`, where `copies` is mode 1 of the
+    /// [`logical_product`](Self::logical_product).
     ///
     /// Postcondition: the rank is the larger of the ranks of `self` and `tiler`; the layout of lower rank is padded with `1:0`.
     ///
@@ -115,11 +118,12 @@ impl Layout {
 
     /// Returns copies of this layout that fill the shape `target`, in the order of the modes or in the order given by `order`.
     ///
-    /// Postconditions: mode `i` of the result has the size of mode `i` of `target`; the offsets below `size(self)` are those of `self`.
+    /// Postconditions: mode `i` of the result has the size of mode `i` of `target`; mode `(i, 0)` is mode `i` of `self`.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Rank`] if `target` has fewer modes than `self`, [`LayoutError::Divides`] if a mode of `self` does not divide
-    /// that of `target`, [`LayoutError::Order`] for an order that does not nest within `target`; otherwise the errors of
+    /// Returns [`LayoutError::Extent`] or [`LayoutError::Overflow`] for an invalid `target`, [`LayoutError::Rank`] if `target` has fewer
+    /// modes than `self`, [`LayoutError::Divides`] if a mode of `self` does not divide that of `target`, [`LayoutError::Order`] for an
+    /// order that is neither an integer nor a tuple with one integer per mode of `target`; otherwise the errors of
     /// [`blocked_product`](Self::blocked_product).
     pub fn tile_to_shape(
         &self,

@@ -41,7 +41,7 @@ impl Layout {
     /// Returns the layout in units that are smaller by a factor of `factor`: modes of stride ±1 become `factor` times as long, and the
     /// other strides are multiplied by `factor`.
     ///
-    /// Postcondition: `result.upcast(factor) = self`, except for the strides of modes of extent 1.
+    /// Postcondition: `result.upcast(factor) = self`.
     ///
     /// # Errors
     /// Returns [`LayoutError::Downcast`] if no mode has stride 1, [`LayoutError::Overflow`] if a number does not fit in 64 bits, and

@@ -18,10 +18,11 @@ impl<D: Codomain> Layout<D> {
     /// Applies [`coalesce`](Self::coalesce) at each leaf of `profile` and keeps the nesting above; modes past the end of the
     /// profile are unchanged.
     ///
-    /// Postconditions: those of `coalesce`, mode by mode; therefore `result(i) = self(i)` for all `i`, and the sizes of the modes are kept.
+    /// Postconditions: those of `coalesce`, mode by mode; therefore `result(i) = self(i)` for all `i < size`, and the sizes of the modes
+    /// are kept.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Rank`] if the profile has more modes than the layout.
+    /// Returns [`LayoutError::Rank`] if the profile, at any level, has more modes than the layout.
     pub fn coalesce_by<U>(&self, profile: &Tuple<U>) -> Result<Layout<D>, LayoutError> {
         self.by_profile("coalesce", profile, &Layout::coalesce)
     }
@@ -37,10 +38,11 @@ impl<D: Codomain> Layout<D> {
         Layout::from_flat(merged(modes))
     }
 
-    /// Applies [`filter`](Self::filter) at each leaf of `profile`.
+    /// Applies [`filter`](Self::filter) at each leaf of `profile` and keeps the nesting above; modes past the end of the profile are
+    /// unchanged.
     ///
     /// # Errors
-    /// Returns [`LayoutError::Rank`] if the profile has more modes than the layout.
+    /// Returns [`LayoutError::Rank`] if the profile, at any level, has more modes than the layout.
     pub fn filter_by<U>(&self, profile: &Tuple<U>) -> Result<Layout<D>, LayoutError> {
         self.by_profile("filter", profile, &Layout::filter)
     }

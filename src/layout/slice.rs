@@ -95,7 +95,7 @@ impl<D: Codomain> Layout<D> {
         Ok(self.pick(&at, |slot| slot != Slot::Keep))
     }
 
-    /// Returns this layout and the offset at `coord`, where a tile with the same layout starts.
+    /// Returns this layout and the offset of `coord`, so that coordinates of the layout are relative to `coord`.
     ///
     /// Postcondition: for nested coordinates, `self(coord + c) = self(c) + offset`.
     ///

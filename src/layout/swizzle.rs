@@ -52,7 +52,7 @@ impl Swizzle {
         self.bits
     }
 
-    /// Returns the number of low bits that remain unchanged: runs of `2^base` units stay contiguous.
+    /// Returns the number of low bits that are neither sources nor modified: runs of `2^base` units stay contiguous.
     #[must_use]
     pub const fn base(self) -> u32 {
         self.base
@@ -171,7 +171,7 @@ impl fmt::Display for Swizzle {
 impl FromStr for Swizzle {
     type Err = LayoutError;
 
-    /// Parses `Sw<3,4,3>`.
+    /// Parses `Sw<3,4,3>`, also with the name `S` or `Swizzle`.
     fn from_str(text: &str) -> Result<Self, LayoutError> {
         super::text::parse_swizzle(text)
     }

@@ -83,7 +83,7 @@ impl FromStr for IntTuple {
 impl FromStr for Layout {
     type Err = LayoutError;
 
-    /// Parses `(4,(2,2)):(2,(1,8))`; returns the errors of [`Layout::new`].
+    /// Parses `(4,(2,2)):(2,(1,8))`; returns [`LayoutError::Parse`] for text in another form, and the errors of [`Layout::new`].
     fn from_str(text: &str) -> Result<Self, LayoutError> {
         Parser::whole(text, Parser::layout)
     }
@@ -92,7 +92,7 @@ impl FromStr for Layout {
 impl FromStr for Layout<BasisVector> {
     type Err = LayoutError;
 
-    /// Parses `(4,8):(1@0,2@1)`. A stride is `2@1`, CuTe's `E<1>`, 0, or, for an extent in the shape, a tuple of components:
+    /// Parses `(4,8):(1@0,2@1)`. A stride is `2@1`, CuTe's `E<1>`, 0, or, where the shape has a leaf, a tuple of components:
     /// `4:(1,2)`.
     fn from_str(text: &str) -> Result<Self, LayoutError> {
         Parser::whole(text, |parser| {

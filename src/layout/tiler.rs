@@ -13,7 +13,7 @@ pub enum Tile {
     /// Keeps the mode (CuTe's `_`, here `..`).
     #[doc(alias = "_")]
     Keep,
-    /// The layout `n:1`.
+    /// An extent `n`: the layout `n:1`.
     Extent(i64),
     /// A layout, applied to the whole mode regardless of the mode's nesting.
     Layout(Layout),

@@ -186,8 +186,8 @@ fn refold<T: Clone, U>(profile: &Tuple<U>, leaves: &mut Leaves<'_, T>) -> Tuple<
 }
 
 impl IntTuple {
-    /// Returns the product of all leaves: the number of coordinates of a shape. Wraps at 64 bits, which cannot happen for the
-    /// shape of a [`Layout`](super::Layout).
+    /// Returns the product of all leaves: the number of coordinates of a shape. Wraps at 64 bits;
+    /// [`Layout::new`](super::Layout::new) rejects such shapes.
     #[doc(alias = "product")]
     #[must_use]
     pub fn size(&self) -> i64 {
@@ -203,8 +203,8 @@ impl IntTuple {
         self.modes().iter().map(IntTuple::size).collect()
     }
 
-    /// Returns whether every coordinate of this shape is a coordinate of `other` (CuTe's `compatible`): the sizes agree
-    /// wherever this shape has a leaf.
+    /// Returns whether every coordinate of this shape is a coordinate of `other` (CuTe's `compatible`): `other` is nested like this shape
+    /// down to the leaves of this shape, each of which is the size of the corresponding mode of `other`.
     #[must_use]
     pub fn compatible(&self, other: &IntTuple) -> bool {
         match (self, other) {

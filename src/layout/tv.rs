@@ -104,7 +104,7 @@ impl TvLayout {
     /// Returns the same layout with `per_register` values in each register.
     ///
     /// # Errors
-    /// Returns [`TvError::Registers`] if the values of a thread do not fill whole registers.
+    /// Returns [`TvError::Registers`] if `per_register` is 0 or the values of a thread do not fill whole registers.
     pub fn packed(mut self, per_register: u32) -> Result<Self, TvError> {
         let per_register = i64::from(per_register);
         if per_register == 0 || self.values() % per_register != 0 {
@@ -115,7 +115,7 @@ impl TvLayout {
         Ok(self)
     }
 
-    /// Returns the same layout with `per_register` (at least one) values in each register, and possibly fewer in the last register.
+    /// Returns the same layout with `per_register` values in each register, and possibly fewer in the last register. 0 counts as 1.
     #[must_use]
     pub fn packed_partly(self, per_register: u32) -> Self {
         Self { per_register: per_register.max(1).into(), ..self }

@@ -37,7 +37,7 @@ pub struct SharedLayout {
 }
 
 impl SharedLayout {
-    /// Returns a layout in elements with a swizzle of byte addresses.
+    /// Creates a layout in elements with a swizzle of byte addresses.
     #[must_use]
     pub fn swizzled(layout: Layout, swizzle: Swizzle) -> Self {
         Self { layout, swizzle }
@@ -51,7 +51,7 @@ impl SharedLayout {
     /// Returns the layout from coordinates to byte offsets, for computing bank conflicts.
     ///
     /// # Errors
-    /// Returns an error if an offset exceeds 64 bits.
+    /// Returns [`TensorError::Layout`] if a stride or an offset in bytes exceeds 64 bits.
     pub fn bytes<T: Element>(&self) -> Result<ComposedLayout, TensorError> {
         Ok(ComposedLayout::new(self.swizzle, 0, self.layout.scaled(T::SIZE.into())?))
     }
@@ -80,8 +80,9 @@ fn nothing() -> Layout<Step> {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns a tensor in global memory: `k.tensor(a, [m, n], [1, m])` is column-major. Extents and strides are constants or registers;
-    /// constant strides cost no instructions. Each launch checks that the buffer is large enough for the tensor.
+    /// Returns a tensor of at most five modes in global memory: `k.tensor(a, [m, n], [1, m])` is column-major. Extents and strides are
+    /// constants or registers; if a stride is constant, steps along it within a view are immediate offsets. Each launch checks that the
+    /// buffer is large enough for the tensor.
     ///
     /// The builder rejects a pointer that is not a buffer parameter, and extents or strides that cannot be computed at launch, unless
     /// `unsafe` code asserts that the pointer is valid ([`Ptr::assume_valid`]).

@@ -11,7 +11,7 @@ pub enum TensorError {
     /// The layout algebra has no valid result.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// An access that no instruction can perform.
+    /// An access that no load or store instruction can perform.
     #[error(transparent)]
     Access(#[from] AccessError),
     /// An invalid (thread, value) layout.
@@ -32,12 +32,12 @@ pub enum TensorError {
     Rank {
         /// The tiling.
         what: String,
-        /// The required number of modes.
+        /// The minimum number of modes.
         wanted: usize,
         /// The tensor's layout.
         found: String,
     },
-    /// Atoms of a tiled MMA that share threads, or that do not use all threads of their warps.
+    /// Atoms of a tiled MMA that share threads, or that use threads of more warps than the threads fill.
     #[error("{what}: expected each thread of {warps} warps once, found threads {ids} for atoms {atoms}")]
     Atoms {
         /// The tiling.
@@ -46,7 +46,7 @@ pub enum TensorError {
         atoms: String,
         /// The thread numbers by (V, M, N, K).
         ids: String,
-        /// The number of warps formed by the threads.
+        /// The number of warps that the threads fill, rounded up.
         warps: i64,
     },
     /// More modes than M, N and K.

@@ -41,7 +41,8 @@ impl<T: TensorElement> fmt::Debug for Fragment<'_, T> {
 }
 
 impl<'k> Builder<'k> {
-    /// Creates a fragment with a static layout. Its contents are undefined until they are written.
+    /// Creates a fragment with a static layout. Its contents are undefined until they are written. The builder rejects a layout of more
+    /// than 4096 registers, and negative strides.
     #[track_caller]
     pub fn fragment<T: TensorElement>(self, layout: &Layout) -> Fragment<'k, T> {
         self.fragment_in(layout, T::Word::CLASS)
@@ -102,7 +103,7 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         self.k
     }
 
-    /// Returns the layout of the elements in the registers.
+    /// Returns the layout of the view's elements in the registers, relative to the first element of the view.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
@@ -166,7 +167,8 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         }
     }
 
-    /// Returns the view that `coord` selects: `(.., .., 1)`. Registers have no address, so the coordinate must be static.
+    /// Returns the view that `coord` selects: `(.., .., 1)`. Registers have no address, so the coordinate must be static. The builder
+    /// rejects a coordinate that is out of bounds or does not nest within the shape.
     #[must_use]
     #[track_caller]
     pub fn slice(&self, coord: impl Into<Slicer>) -> Self {
@@ -188,7 +190,8 @@ impl<'k, T: TensorElement> Fragment<'k, T> {
         }
     }
 
-    /// Returns the elements that `tiler` selects, mode by mode.
+    /// Returns the elements that `tiler` selects; see [`Layout::compose`]. The builder rejects a result that extends past the fragment's
+    /// registers.
     #[must_use]
     #[track_caller]
     pub fn compose(&self, tiler: impl Into<Tiler>) -> Self {

@@ -94,7 +94,8 @@ fn values_first<'k, T: TensorElement>(part: &Fragment<'k, T>, shape: Shape) -> F
     part.relaid(Ok::<_, crate::layout::LayoutError>(layout))
 }
 
-/// Computes `d = a · b + c` over all values and rest modes; `d` may be `c`.
+/// Computes `d = a · b + c` over all values and rest modes; `d` may be `c`. If there are several steps along k, `d` must be `c`, because
+/// every step adds its products to `c`.
 ///
 /// The operands (d, a, b, c) must have one of the following combinations of ranks, where v denotes the instruction's values:
 ///
@@ -110,7 +111,8 @@ fn values_first<'k, T: TensorElement>(part: &Fragment<'k, T>, shape: Shape) -> F
 /// traversed in alternating directions, so each instruction shares an operand with the previous one. All threads of the instruction's group
 /// must execute the emitted code.
 ///
-/// The builder rejects other ranks and mismatched extents.
+/// The builder rejects other ranks, mismatched extents, elements of other types than the instruction's, instructions on sparse or
+/// block-scaled operands or on single halves, and instructions that [`Builder::mma`] does not emit.
 #[doc(alias = "gemm!")]
 #[track_caller]
 pub fn gemm<'k, D: TensorElement, A: TensorElement, B: TensorElement, C: TensorElement>(

@@ -10,11 +10,11 @@ use crate::layout::{Codomain, Coord, Layout, LayoutError, Slicer, Slot, Tile, Ti
 /// Returns the tile of `tensor` at block coordinate `coord`: `(tile modes …, kept rest modes …)`. Where an entry of `coord` is `..`, the
 /// corresponding rest mode is kept; rest modes past the end of `coord` are also kept.
 ///
-/// Element `i` of the tile at block `b` is element `b · extent + i` of the tensor, mode by mode. If a tile does not divide a mode, the number
-/// of tiles is rounded up: the last tile of the mode extends past the end and requires predicates.
+/// If the tiler consists of extents, element `i` of the tile at block `b` is element `b · extent + i` of the tensor, mode by mode. If a
+/// tile does not divide a mode, the number of tiles is rounded up: the last tile of the mode extends past the end and requires predicates.
 ///
 /// # Errors
-/// Returns the errors of [`Layout::zipped_divide`].
+/// Returns the errors of [`Layout::zipped_divide`], and [`LayoutError::Coordinate`] if `coord` does not nest within the rest modes.
 ///
 /// ```
 /// use warpwright::{layout::Layout, tensor::local_tile};

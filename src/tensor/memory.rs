@@ -144,13 +144,13 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.layout.shape()
     }
 
-    /// Returns the number of elements in the view.
+    /// Returns the number of elements in the view, where a dynamic extent counts as its placeholder.
     #[must_use]
     pub fn size(&self) -> i64 {
         self.layout.size()
     }
 
-    /// Returns the number of elements along mode `index`; 1 for an index past the last mode.
+    /// Returns the number of elements along mode `index`, or the placeholder of a dynamic extent; 1 for an index past the last mode.
     #[must_use]
     pub fn size_of(&self, index: usize) -> i64 {
         self.layout.shape().mode(index).map_or(1, IntTuple::size)
@@ -201,8 +201,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         }
     }
 
-    /// Returns the elements that `tiler` selects, mode by mode. The builder rejects a tiler that selects elements past the end of the
-    /// tensor.
+    /// Returns the elements that `tiler` selects; see [`Layout::compose`]. The builder rejects a tiler that selects elements past the end
+    /// of the tensor, unless accesses to them are predicated.
     #[doc(alias = "composition")]
     #[must_use]
     #[track_caller]
@@ -217,7 +217,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
         self.relaid(composed)
     }
 
-    /// Returns `((tile, …), (rest, …))`; see [`Layout::zipped_divide`].
+    /// Returns `((tile, …), (rest, …))`; see [`Layout::zipped_divide`]. The builder rejects a tile that does not divide the tensor, unless
+    /// accesses past the edges are predicated.
     #[must_use]
     #[track_caller]
     pub fn zipped_divide(&self, tiler: impl Into<Tiler>) -> Self {

@@ -47,8 +47,8 @@ impl<'k, V> Pending<'k, V> {
         Pending { by, view: (self.view, other.view), asynchronous }
     }
 
-    /// Waits for this thread's copies, and then at the barrier of the block, or of the smaller scope that owns the memory. The data are
-    /// then visible to all threads of the block or scope. Returns the readable view.
+    /// Waits for this thread's asynchronous copies, and then at the barrier of the block, or of the smaller scope that owns the memory. The
+    /// data are then visible to all threads of the block or scope. Returns the readable view.
     ///
     /// All threads of the scope must execute the emitted code.
     #[doc(alias = "load_async_wait")]
@@ -60,7 +60,8 @@ impl<'k, V> Pending<'k, V> {
         view
     }
 
-    /// Waits only for this thread's copies and returns the view. Data that other threads copied can be read only after a barrier.
+    /// Waits only for this thread's asynchronous copies and returns the view. Data that other threads copied can be read only after a
+    /// barrier.
     #[track_caller]
     pub fn wait_own(self) -> V {
         if self.asynchronous {

@@ -33,7 +33,7 @@ impl<'k> Predicates<'k> {
         self.layout.index(element).unsigned_abs() as usize
     }
 
-    /// Returns the predicate of element `index` of the view.
+    /// Returns the predicate of element `index` of the view; `false` if it has no value.
     #[must_use]
     pub fn get(&self, index: i64) -> Val<'k, bool> {
         self.values.get(self.index(index)).copied().unwrap_or(false.into())

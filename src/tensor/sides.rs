@@ -40,7 +40,7 @@ pub trait Source<'k, T: TensorElement>: Sealed {
 
 /// A destination of a copy: a [`Tensor`] or a [`Fragment`].
 pub trait Destination<'k, T: TensorElement>: Sealed {
-    /// The result of a copy: `()`, or [`Pending`] for shared memory.
+    /// The result of a copy: [`Pending`] data for shared memory of the block, otherwise `()`.
     type Done;
     #[doc(hidden)]
     fn destination(&self) -> Side<'k, T>;

@@ -85,7 +85,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
 
     /// Returns the tile of extents `tiler` at block coordinate `coord`: `(tile modes …, kept rest modes …)`; see
     /// [`local_tile`](super::local_tile()). For a tensor created by [`Builder::tensor`](crate::ptx::Builder::tensor),
-    /// copies are predicated at the edges, unless the tile is known to divide the tensor.
+    /// copies are predicated at the edges, unless the tile is known to be in bounds.
     #[doc(alias = "@tile")]
     #[must_use]
     #[track_caller]

@@ -94,8 +94,9 @@ impl<'k> CopyThread<'_, 'k> {
 
 /// Copies a partition, along all of its rest modes, with the instruction of a tiled copy.
 ///
-/// The builder rejects the call if values are not contiguous, or not known to be aligned, as the instruction requires. It also rejects
-/// `ldmatrix` and `stmatrix`, for which [`load_matrices`](super::load_matrices) and [`store_matrices`](super::store_matrices) are used.
+/// The builder rejects the call if values are not contiguous, or not known to be aligned, as the instruction requires. It also rejects all
+/// instructions except universal copies and `cp.async`; `ldmatrix` and `stmatrix` are emitted by [`load_matrices`](super::load_matrices)
+/// and [`store_matrices`](super::store_matrices).
 #[doc(alias = "copyto!")]
 #[track_caller]
 pub fn copy_tiled<'k, T: TensorElement, D: Destination<'k, T>>(

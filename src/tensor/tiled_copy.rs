@@ -169,7 +169,7 @@ impl TiledCopy {
     /// Returns the layout that determines the owner of each source element: the tiled layout composed with the instruction's source layout.
     ///
     /// # Errors
-    /// Returns an error if a layout does not compose.
+    /// Returns the errors of the layout algebra and of [`TvLayout::new`].
     #[doc(alias = "get_layoutS_TV")]
     pub fn source(&self) -> Result<TvLayout, TensorError> {
         self.side(&self.src, "source")
@@ -179,7 +179,7 @@ impl TiledCopy {
     /// destination layout.
     ///
     /// # Errors
-    /// Returns an error if a layout does not compose.
+    /// Returns the errors of the layout algebra and of [`TvLayout::new`].
     #[doc(alias = "get_layoutD_TV")]
     pub fn destination(&self) -> Result<TvLayout, TensorError> {
         self.side(&self.dst, "destination")

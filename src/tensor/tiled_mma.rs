@@ -47,8 +47,8 @@ impl TiledMma {
     ///
     /// # Errors
     /// Returns an error of the layout algebra if there is no valid result (for example, if the permutation does not match the atoms),
-    /// [`TensorError::Modes`] for more than three modes, or [`TensorError::Atoms`] for atoms that share threads or do not use all threads
-    /// of their warps.
+    /// [`TensorError::Modes`] for more than three modes, or [`TensorError::Atoms`] for atoms that share threads or that use threads of more
+    /// warps than the threads fill.
     #[doc(alias = "make_tiled_mma")]
     pub fn new(
         atom: &'static MmaAtom,
@@ -214,7 +214,7 @@ impl TiledMma {
     /// Returns the (thread, value) layout of an operand's tile, which determines the owner of each element.
     ///
     /// # Errors
-    /// Returns the errors of the layout algebra.
+    /// Returns the errors of the layout algebra and of [`TvLayout::new`].
     pub fn map(&self, operand: MmaOperand) -> Result<TvLayout, TensorError> {
         let [rows, cols] = self.operand_tile(operand);
         let name = format!("{}, {operand:?}", self.name());
@@ -224,7 +224,7 @@ impl TiledMma {
     /// Returns the view of the tiled MMA for one thread.
     ///
     /// # Errors
-    /// Returns [`TensorError::Thread`] if the tiled MMA does not have this thread.
+    /// Returns [`TensorError::Thread`] if `thread` is negative or past the last thread of the tiled MMA.
     #[doc(alias = "get_thread_slice")]
     pub fn get_slice(&self, thread: i64) -> Result<MmaThreadLayout<'_>, TensorError> {
         let threads = self.threads();
@@ -236,7 +236,7 @@ impl TiledMma {
         Ok(MmaThreadLayout { mma: self, coord })
     }
 
-    /// Returns the shape `(values, RestM, RestK)` of a fragment of `operand` for a tensor of `rows`×`cols` elements.
+    /// Returns the shape of a fragment of `operand` for a tensor of `rows`×`cols` elements: `(values, RestM, RestK)` for A.
     ///
     /// # Errors
     /// Returns the errors of the layout algebra.

@@ -29,20 +29,20 @@ impl Sparsity {
         Sparsity { chunk, unit, bits_per_unit, metadata_bits, wide: bits >= 16 }
     }
 
-    /// Returns the size of a chunk, a group of consecutive elements of a row, half of which are stored: 2 for tf32, 8 for 4-bit elements,
-    /// and 4 for other types.
+    /// Returns the size of a chunk, a group of consecutive elements of a row, half of which are stored: 2 for tf32, 8 for packed 4-bit
+    /// elements, and 4 for other types.
     #[must_use]
     pub const fn chunk(&self) -> u32 {
         self.chunk
     }
 
-    /// Returns the number of elements that are stored or dropped together: 2 for 4-bit elements, and 1 for other types.
+    /// Returns the number of elements that are stored or dropped together: 2 for packed 4-bit elements, and 1 for other types.
     #[must_use]
     pub const fn unit(&self) -> u32 {
         self.unit
     }
 
-    /// Returns the number of metadata bits per stored unit.
+    /// Returns the number of metadata bits per stored unit: 4 for tf32, and 2 for other types.
     #[must_use]
     pub const fn bits_per_unit(&self) -> u32 {
         self.bits_per_unit

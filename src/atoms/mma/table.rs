@@ -80,7 +80,7 @@ pub fn mma_atoms() -> impl Iterator<Item = &'static MmaAtom> {
 /// Returns the atom named `name`, such as `SM80_16x8x16_F32BF16BF16F32_TN` or `SM90_64x128x16_F32F16F16_SS`.
 ///
 /// # Errors
-/// Returns [`UnknownAtom`], with the closest known name, if no atom has this name.
+/// Returns [`UnknownAtom`] if no atom has this name. The message suggests a similar name, if any.
 pub fn mma_atom(name: &str) -> Result<&'static MmaAtom, UnknownAtom> {
     let found = WARP.find(name).or_else(|| WGMMA.find(name));
     found.ok_or_else(|| UnknownAtom::new("mma", name, mma_atoms().map(MmaAtom::name)))

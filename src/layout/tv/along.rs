@@ -32,8 +32,8 @@ pub struct ThreadBit {
 
 impl TvLayout {
     /// Returns the digits of the thread index and of the value index that move along `axis`, a mode of the tile. In a matrix, the elements
-    /// of a row are along axis 1 and those of a column along axis 0. Digits that move along no axis, because several threads own the same
-    /// elements, are omitted.
+    /// of a row are along axis 1 and those of a column along axis 0. Digits that move along no axis, because several threads or values are
+    /// owners of the same element, are omitted.
     ///
     /// # Errors
     /// Returns [`TvError::Axis`] for an axis that the tile does not have, [`TvError::Diagonal`] or [`TvError::Wraps`] if a step moves along

@@ -15,7 +15,8 @@ impl TvLayout {
     /// Checks that every element has exactly one owner.
     ///
     /// # Errors
-    /// Returns [`TvError::Shared`] or [`TvError::Unowned`], naming the first such element.
+    /// Returns [`TvError::Shared`] for the first value, in the order of threads and then of values, whose element has an earlier owner;
+    /// otherwise [`TvError::Unowned`], naming the first element without an owner.
     pub fn check_bijective(&self) -> Result<(), TvError> {
         for (thread, value) in self.positions() {
             let index = self.index(thread, value);

@@ -45,7 +45,7 @@ pub enum TvError {
     Outside {
         /// The name of the layout.
         name: String,
-        /// The thread whose value is farthest outside.
+        /// The thread of the lowest index if that is negative, otherwise of the highest index.
         thread: i64,
         /// The value, as an index within the thread.
         value: i64,

@@ -10,10 +10,10 @@ impl TvLayout {
     /// Returns the layout of a vector with one element per index along `axis`. A thread owns an element of the vector if it owns any
     /// element of the tile at that index. For a matrix and axis 0, element `i` of the vector belongs to row `i`.
     ///
-    /// Values are in the order of the tile's values; several threads own the same element, as a broadcast requires.
+    /// Values are in the order of the tile's values; several threads may own the same element, as a broadcast requires.
     ///
     /// # Errors
-    /// Returns the errors of [`along`](Self::along).
+    /// Returns [`TvError::Axis`] for an axis that the tile does not have, and [`TvError::Wraps`] if steps wrap from one axis to the next.
     ///
     /// ```
     /// use warpwright::atoms::{ElementWidth, TileLayout, rt_base};
@@ -36,7 +36,7 @@ impl TvLayout {
     /// coordinate.
     ///
     /// # Errors
-    /// Returns the errors of [`along`](Self::along).
+    /// Returns the errors of [`vector`](Self::vector).
     ///
     /// ```
     /// use warpwright::atoms::{ElementWidth, TileLayout, rt_base};
@@ -56,10 +56,10 @@ impl TvLayout {
         Ok(Layout::from_flat(modes.collect()))
     }
 
-    /// Returns, for each value, its distance along `axis` from the thread's value 0.
+    /// Returns, for each value, its signed distance along `axis` from the thread's value 0.
     ///
     /// # Errors
-    /// Returns the errors of [`along`](Self::along).
+    /// Returns the errors of [`vector`](Self::vector).
     pub fn value_offsets(&self, axis: usize) -> Result<Vec<i64>, TvError> {
         self.check_axis(axis)?;
         let values = Layout::from_flat(component(&self.coords()?, 1, axis).collect());
