@@ -89,7 +89,7 @@ impl PackedShape {
 /// `query_starts` and `key_starts` contain the first row of each sequence, in ascending order, followed by the end of the last sequence:
 /// `sequences` + 1 elements. `lse` is a contiguous array `[head][query]`. Rows of O and `lse` that belong to no sequence are not written.
 ///
-/// The kernel is that of [`Attention::new`], which does not depend on the number or lengths of the sequences, so calls with other sequences
+/// [`Attention::new`] chooses the kernel, which does not depend on the number or lengths of the sequences, so calls with other sequences
 /// reuse it. Requires sm_80 or later.
 ///
 /// ```
