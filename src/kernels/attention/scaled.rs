@@ -34,9 +34,9 @@ pub type ScaledAttentionArgs<O> =
 /// 2. [`kernel`](Self::kernel) computes O and the logarithms.
 ///
 /// Products of elements are exact, and sums are those of `wgmma` for 8-bit floats, which have fewer bits than f32. Weights are rounded to
-/// `e4m3` after they are scaled so that the largest weight of a row is between 2⁶ and 2⁸, so weights below 2⁻¹⁸ of the largest weight
-/// become 0, and weights below 2⁻¹⁶ of it may become 0. The sum by which O is divided includes these weights. Otherwise, arithmetic, masks
-/// and lengths are those of [`Attention`](super::Attention).
+/// `e4m3` relative to the largest weight of the row so far, which is scaled to between 2⁶ and 2⁸. Weights below 2⁻¹⁸ of that weight
+/// therefore become 0, and weights below 2⁻¹⁶ of it may become 0. The sum by which O is divided includes these weights. Otherwise,
+/// arithmetic, masks and lengths are those of [`Attention`](super::Attention).
 #[doc(alias = "fp8")]
 #[doc(alias = "flash_attention")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -64,7 +64,7 @@ factors! {
     u8:   i32;
 }
 
-/// The operands of an [`Epilogue`], which computes D = f(α · rᵢ · sⱼ · (A·B)ᵢⱼ + β · Cᵢⱼ + biasⱼ), without the factors and terms whose
+/// The operands of an [`Epilogue`], which computes D = f((A·B)ᵢⱼ · α · rᵢ · sⱼ + β · Cᵢⱼ + biasⱼ), without the factors and terms whose
 /// fields are `None`.
 #[derive(Clone, Copy, Debug)]
 pub struct FusedOperands<'a, D> {
