@@ -78,8 +78,8 @@ pub struct KernelManifest {
     #[serde(default, skip_serializing_if = "is_false")]
     pub programmatic: bool,
     /// The number of blocks in x, y and z, as C expressions in the parameters, if the kernel has a grid rule. Divisions round down;
-    /// `min(a, b)` and `max(a, b)` are the smaller and the larger number, and `multiprocessors` is the number of multiprocessors of the device
-    /// (`CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`).
+    /// `min(a, b)` and `max(a, b)` are the smaller and the larger number, and `multiprocessors` is the number of multiprocessors of the
+    /// device (`CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`).
     pub grid: Option<[String; 3]>,
     /// The number of accesses, views and raw lines whose safety is the responsibility of the kernel's author; if it is 0, the kernel cannot
     /// access global memory outside its buffers.
@@ -103,7 +103,7 @@ pub struct ParameterManifest {
     /// `"in"`, `"out"` or `"inout"` for the device address of a buffer, `"tensor_map"` or `"tensor_map_out"` for a tensor map, or
     /// `"scalar"`.
     pub kind: String,
-    /// The Rust name of the element type of a buffer or of the type of a scalar, such as `"bf16"`.
+    /// The Rust name of the element type of a buffer or tensor map, or of the type of a scalar, such as `"bf16"`.
     pub element: String,
     /// The PTX type of the parameter itself, such as `"u64"`.
     pub ptx_type: String,

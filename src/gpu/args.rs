@@ -73,7 +73,8 @@ impl<'a> Args<'a> {
         self
     }
 
-    /// Adds a value as bytes, for types that cudarc does not support, such as `half::bf16` or a [`TensorMap`](super::TensorMap).
+    /// Adds a value as bytes, for types that do not implement cudarc's `DeviceRepr`, such as `half::bf16` if cudarc's feature `f16` is not
+    /// enabled.
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         // SAFETY: the slice is valid for reads of its length.
         unsafe { self.push(bytes.as_ptr().cast(), bytes.len()) };
@@ -102,7 +103,8 @@ impl<'a> Args<'a> {
         self.value(address)
     }
 
-    /// Adds a tensor map of a buffer that the kernel only reads; `encode` receives the buffer's address.
+    /// Adds a tensor map of a buffer that the kernel only reads; `encode` receives the buffer's address. If the buffer belongs to another
+    /// context, `encode` is not called, and the launch fails.
     ///
     /// # Errors
     /// Returns the error of `encode`.

@@ -130,7 +130,7 @@ impl Gpu {
     /// Creates a `Gpu` that uses the caller's existing context.
     ///
     /// # Errors
-    /// Returns [`GpuError::Unavailable`] if the driver lacks a required symbol, or the driver's error.
+    /// Returns [`GpuError::Unavailable`] if [`probe`] fails, or the driver's error.
     pub fn from_context(context: Arc<CudaContext>) -> Result<Self, GpuError> {
         let driver = probe()?;
         let properties = DeviceProperties::read(driver, context.ordinal(), context.cu_device())?;

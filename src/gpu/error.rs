@@ -38,7 +38,7 @@ impl CudaCode {
     }
 }
 
-/// Errors of devices, of module symbols and of timing.
+/// Errors of devices, of their memory, of module symbols and of timing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GpuError {
@@ -107,7 +107,7 @@ pub enum LoadError {
         display_log(.messages, .log)
     )]
     Advisories {
-        /// The kernels of the module.
+        /// The kernels that the compiler's log mentions.
         kernels: Vec<String>,
         /// The advisory notes `(C75nn)`, in order; `line` counts the lines of the PTX text from 1.
         messages: Vec<JitMessage>,
@@ -120,7 +120,8 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// Returns the compiler's messages; empty if the error occurred before compilation.
+    /// Returns the compiler's messages (for [`Advisories`](Self::Advisories), only the advisory notes); empty if the error occurred before
+    /// compilation.
     pub fn messages(&self) -> &[JitMessage] {
         match self {
             Self::Rejected { messages, .. } | Self::Advisories { messages, .. } => messages,

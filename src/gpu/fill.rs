@@ -9,7 +9,7 @@ use super::error::{CallFailed, GpuError};
 /// Allocates `bytes` bytes and queues an operation on `stream` that sets each of them to `byte`.
 ///
 /// # Errors
-/// Returns errors of the driver, most often insufficient memory.
+/// Returns the driver's error, for example if memory is insufficient.
 #[doc(alias = "cuMemsetD8Async")]
 pub fn filled(stream: &Arc<CudaStream>, bytes: usize, byte: u8) -> Result<CudaSlice<u8>, GpuError> {
     // SAFETY: every byte is written below, on the same stream, before the slice is returned.
@@ -26,7 +26,7 @@ pub fn filled(stream: &Arc<CudaStream>, bytes: usize, byte: u8) -> Result<CudaSl
 /// Allocates `bytes` bytes with unspecified contents, which are not read on the host.
 ///
 /// # Errors
-/// Returns errors of the driver, most often insufficient memory.
+/// Returns the driver's error, for example if memory is insufficient.
 pub(crate) fn allocated(stream: &Arc<CudaStream>, bytes: usize) -> Result<CudaSlice<u8>, GpuError> {
     // SAFETY: kernels, which alone read the memory, may read any bytes.
     let slice = unsafe { stream.alloc::<u8>(bytes) };

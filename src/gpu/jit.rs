@@ -40,8 +40,8 @@ impl fmt::Display for Severity {
 /// A message of ptxas, from the driver or the command-line tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JitMessage {
-    /// The 1-based line of the PTX text, if the message has one: exact for errors, and near the instruction for advisory notes ("around line
-    /// 7").
+    /// The 1-based line of the PTX text, if the message has one: exact for errors, and near the instruction for advisory notes ("around
+    /// line 7").
     pub line: Option<u32>,
     /// The severity.
     pub severity: Severity,
@@ -135,7 +135,8 @@ pub struct JitKernel {
 /// The compiler's report on a module that it accepted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JitInfo {
-    /// The compile time in milliseconds as measured by the driver; 0 if the code came from the driver's cache.
+    /// The compile time in milliseconds as measured by the driver; 0 if the code came from the driver's cache, or if [`parse`](Self::parse)
+    /// returned this report.
     pub wall_ms: f32,
     /// The kernels that the log mentions; empty if the code came from the driver's cache. Registers and local memory are always available
     /// from [`Function::attributes`](super::Function::attributes).

@@ -63,10 +63,10 @@ impl Module {
     /// Compiles and loads PTX text.
     ///
     /// # Errors
-    /// Returns [`LoadError::Rejected`] with the compiler's messages, each with its line number in the text; [`LoadError::Advisories`] if the
-    /// compiler serialized `wgmma` instructions, inserted waits for them, or ignored `setmaxnreg`, unless the code comes from the driver's
-    /// cache, which keeps no log;
-    /// and [`LoadError::Nul`] if the text contains a NUL byte.
+    /// Returns [`LoadError::Rejected`] with the compiler's messages and, where known, their line numbers in the text;
+    /// [`LoadError::Advisories`] if the compiler serialized `wgmma` instructions, inserted waits for them, or ignored `setmaxnreg`, unless
+    /// the code comes from the driver's cache, which keeps no log; [`LoadError::Nul`] if the text contains a NUL byte; and
+    /// [`LoadError::Call`] if the context cannot be made current.
     #[doc(alias = "cuModuleLoadDataEx")]
     pub fn load(gpu: &Gpu, ptx: &str) -> Result<Self, LoadError> {
         Self::load_with(gpu, ptx, &LoadOptions::default())

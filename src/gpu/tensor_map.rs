@@ -189,7 +189,7 @@ pub enum TensorMapError {
         dim: usize,
         /// The offset.
         found: i32,
-        /// The number of negative values.
+        /// The limit L: offsets from −L to L − 1 are valid.
         limit: i32,
     },
     /// The number of pixels is out of range.
@@ -440,9 +440,9 @@ impl TensorMap {
     ///
     /// # Safety
     ///
-    /// In every launch with the argument, the map must be valid for the device, of elements of the parameter's type, with the dimensions and
-    /// the mode that the kernel uses. Until the kernel has completed, the tensor must be in live memory that nothing else writes, and, if the
-    /// kernel writes it, that nothing else accesses.
+    /// In every launch with the argument, the map must be valid for the device, of elements of the parameter's type, with the dimensions
+    /// and the mode that the kernel uses. Until the kernel has completed, the tensor must be in live memory that nothing else writes, and,
+    /// if the kernel writes it, that nothing else accesses.
     pub const unsafe fn assume_valid(self) -> UncheckedMap {
         UncheckedMap(self)
     }

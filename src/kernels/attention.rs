@@ -77,7 +77,8 @@ pub struct AttentionExtras {
     /// The soft cap c, from 0.001 to 10,000: replaces each score with c·tanh(score / c), with an error of about 10⁻⁶·c.
     pub soft_cap: Option<f32>,
     /// ALiBi: subtracts from each score the product of the head's slope and the distance between the positions of query and key. The mask
-    /// defines the positions; without a mask, the first query has the position of the first key. Distances of 2²⁴ or more are rounded.
+    /// defines the positions; with [`AttentionMask::Full`], the first query has the position of the first key. Distances of 2²⁴ or more are
+    /// rounded.
     #[doc(alias = "ALiBi")]
     pub slopes: bool,
     /// Attention sinks: adds exp(sink) to the sum of the exponentials of each row, as a key with this score and values of 0 would.
@@ -116,12 +117,12 @@ fn uses_wgmma(target: Target) -> bool {
 }
 
 /// An attention kernel, which computes O = softmax(`scale` · Q·Kᵀ)·V for each head, and the logarithm of the sum of exponentials of each
-/// row of `scale` · Q·Kᵀ. The target is sm_90a or, with `mma.sync`, sm_80 or later.
+/// row of `scale` · Q·Kᵀ, for elements of `T` (bf16 or f16). The target is sm_90a or, with `mma.sync`, sm_80 or later.
 ///
 /// Scores, exponentials and sums are f32. Exponentials are relative to a running maximum, which is updated only if an exponential would
 /// exceed 2⁸; they are rounded to `T` before they are multiplied by V. Elements of O are rounded to `T`. There may be up to 2³⁰ queries and
-/// keys; `scale` must be positive. A query without keys has O = 0 and the logarithm −∞. A NaN or ∞ in V can make elements of O NaN even if
-/// its weight is 0.
+/// keys; `scale` must be positive. A query without keys has O = 0 and, without a [sink](AttentionExtras::sinks), the logarithm −∞. A NaN or
+/// ∞ in V can make elements of O NaN even if its weight is 0.
 ///
 /// With a head size of 256 and a mask, a few registers are spilled once per tile.
 #[doc(alias = "flash_attention")]
@@ -144,7 +145,8 @@ pub struct Attention {
 }
 
 impl Attention {
-    /// Returns the kernel for a target, head sizes and a mask, with the tile that is fastest for long sequences.
+    /// Returns the kernel for a target, head sizes and a mask, with the first tile of [`AttentionTile::all`]. For unsupported head sizes,
+    /// building the kernel fails.
     #[must_use]
     pub fn new(target: Target, head_size: u32, value_size: u32, mask: AttentionMask) -> Self {
         let none = AttentionTile { queries: 128, keys: 128 };
@@ -155,7 +157,8 @@ impl Attention {
         Self { target, head_size, value_size, mask, tile, schedule }
     }
 
-    /// Returns this kernel with the tile that is fastest with a soft cap, one that leaves registers for computing the cap.
+    /// Returns this kernel with a tile that leaves registers for computing a soft cap: if tiles of 192 queries with fewer keys than the
+    /// current tile exist (on sm_90a, for head sizes of 32 and 64), the first of these; otherwise, the tile does not change.
     /// [`kernel_with_extras`](Self::kernel_with_extras) builds the kernel with a cap.
     #[must_use]
     pub fn with_tile_for_cap(self) -> Self {

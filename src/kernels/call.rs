@@ -27,9 +27,9 @@
 //!
 //! # Errors
 //!
-//! All functions return [`CallError`](crate::run::CallError): `Refused` if an argument is not valid or no kernel supports the sizes, or
-//! another error if the kernel cannot be built or launched ([`run`](crate::run)), for example because a buffer is too short, overlaps
-//! another one or belongs to another device, or because the device cannot run the kernel.
+//! The functions that launch kernels return [`CallError`](crate::run::CallError): `Refused` if an argument is not valid or no kernel
+//! supports the sizes, or another error if the kernel cannot be built or launched ([`run`](crate::run)), for example because a buffer is
+//! too short, overlaps another one or belongs to another device, or because the device cannot run the kernel.
 
 mod adamw;
 mod attention;

@@ -14,7 +14,7 @@ const THREADS: u32 = 256;
 const IN_FLIGHT: u32 = 4;
 
 /// Builds the kernel that copies n elements of `T`, for any n, from x to y, with 16 bytes per access and four accesses in flight per
-/// thread.
+/// thread. The elements after the last whole 16 bytes are copied individually.
 ///
 /// For f32, the kernel is named `copy_f32`.
 ///

@@ -40,7 +40,8 @@ pub use tile::GemmTile;
 /// The arguments of the kernel that [`Gemm::kernel`] builds: `(a, lda, b, ldb, d, ldd, m, n, k)`. A is m×k, B is k×n, and D is m×n. `lda`,
 /// `ldb` and `ldd` are the leading dimensions in elements: the strides between the rows (or columns, in column order) of A and B, and
 /// between the rows of D. They must be multiples of 16 bytes, except `ldd` with [`Gemm::any_ldd`], and `lda` and `ldb` with
-/// [`Gemm::any_size`]. If rows of D overlap, the values of D are unspecified.
+/// [`Gemm::any_size`]. If rows of D overlap, the values of D are unspecified. [`Gemm::promoted_kernel`] and, with a B of 2n columns,
+/// [`Gemm::gated_kernel`] build kernels with the same parameters.
 pub type GemmArgs<T, D> = (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32);
 
 /// The arguments of the kernel that [`Gemm::batched_kernel`] builds:
@@ -96,16 +97,17 @@ pub struct Gemm {
     /// The tile of a warpgroup or of a block.
     pub tile: GemmTile,
     /// The numbers of rows and columns of tiles that the blocks of a cluster compute together, sharing loads of A and B. The product of
-    /// both numbers and `parts` is the number of blocks of a cluster, which is at most 8. Without `wgmma`, both numbers must be 1.
+    /// both numbers and `parts` is the number of blocks of a cluster, which is at most 8. For tiles of 16 rows, the number of columns must
+    /// be 1; without `wgmma`, both numbers must be 1.
     pub cluster: [u32; 2],
     /// The order in which tiles are computed.
     pub schedule: Schedule,
     /// The number of blocks of a cluster that compute a tile together, each of which computes a part of the sum over k: 1, or 2 for tiles
     /// of 64 columns. With 2, a result that consists of few tiles occupies more multiprocessors. Without `wgmma`, it must be 1.
     pub parts: u32,
-    /// Whether `ldd` may have any value. If so, D is stored by threads rather than by tensor copies, which takes longer but overlaps with
-    /// the `wgmma`s of the next tile. Without `wgmma`, this field also determines whether rows of D may have any length; if not, their
-    /// length must be a multiple of 16 bytes.
+    /// Whether `ldd` may have any value. With `wgmma`, D is then stored by threads rather than by tensor copies, which takes longer but, if
+    /// warpgroups take turns on tiles, overlaps with the `wgmma`s of the next tile. Without `wgmma`, this field also determines whether
+    /// rows of D may have any length; if not, their length must be a multiple of 16 bytes.
     pub any_ldd: bool,
     /// Whether rows (or columns, in column order) of A and B may have any length and stride; otherwise both must be multiples of 16 bytes.
     /// If so, elements are copied one at a time, which takes longer. With `wgmma`, this field must be `false`: strides must be multiples of

@@ -7,7 +7,8 @@ use crate::{
     tiles::{Gl, Product, row_major},
 };
 
-/// The arguments of the kernel that [`matmul`] builds: `(a, b, d, m, n, k)`. A is m×k, B is k×n, and D is m×n, all row-major.
+/// The arguments of the kernels that [`matmul`] and, for f32, [`MatmulSimt::kernel`](super::MatmulSimt::kernel) build:
+/// `(a, b, d, m, n, k)`. A is m×k, B is k×n, and D is m×n, all row-major.
 pub type MatmulArgs<T> = (In<T>, In<T>, Out<f32>, u32, u32, u32);
 
 /// Builds the kernel that computes D = A·B, where A is m×k and B is k×n, both of `T` (bf16 or f16), and D is m×n, of f32. All matrices are

@@ -26,15 +26,15 @@ pub use tile::SimtTile;
 /// # Ok::<(), BuildError>(())
 /// ```
 ///
-/// A block computes a tile of D from three stages of depth 32. Each thread loads the next two columns of its rows of A and the next two rows
-/// of its columns of B while it multiplies the previous two.
+/// A block computes a tile of D from three stages of depth 32. Each thread loads the next two columns of its rows of A and the next two
+/// rows of its columns of B while it multiplies the previous two.
 #[doc(alias = "sgemm")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MatmulSimt {
     /// The tile of a block.
     pub tile: SimtTile,
     /// A number that divides both n and k of every launch, which the launch checks: 4 allows 16-byte copies, 2 allows 8-byte copies, and 1
-    /// allows any sizes. [`pitch_divisor`](super::pitch_divisor) computes the divisor.
+    /// allows any sizes. [`pitch_divisor`](super::pitch_divisor) returns a valid divisor.
     pub divisor: u32,
 }
 

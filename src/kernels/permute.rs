@@ -28,8 +28,9 @@ const WIDEST: u32 = 16;
 /// A kernel that copies x to y with its axes in another order: axis i of y is axis `order[i]` of x, as in PyTorch's `permute`. There may be
 /// up to five axes, with strides of fewer than 2³² elements; x and y must be contiguous.
 ///
-/// Axes that are adjacent in both x and y are merged into one. If the last axis of x is also the last axis of y, rows are copied in groups
-/// of up to 16 bytes; otherwise, tiles that span the last axis of x and the last axis of y are transposed in shared memory.
+/// Axes of extent 1 are ignored, and axes that are adjacent in the same order in both x and y are merged into one. If the last axis of x is
+/// then also the last axis of y, rows are copied in groups of up to 16 bytes; otherwise, tiles that span the last axis of x and the last
+/// axis of y are transposed in shared memory.
 ///
 /// ```
 /// use warpwright::{kernels::Permute, prelude::*, run::{Device, Simulator}};
@@ -92,8 +93,8 @@ impl Permute {
     /// Returns the kernel for elements of `T`, where x has the given extents and axis i of y is axis `order[i]` of x.
     ///
     /// # Errors
-    /// Returns an error for more than five axes, if `order` does not contain each axis exactly once, or if rows are copied and a stride does
-    /// not fit in 32 bits.
+    /// Returns an error for more than five axes, if `order` does not contain each axis exactly once, or if rows are copied and a stride
+    /// does not fit in 32 bits.
     pub fn for_axes<T: TensorElement>(extents: &[u32], order: &[usize]) -> Result<Self, PermuteError> {
         let axes = Axes::new(extents, order)?;
         if axes.transposes {

@@ -19,8 +19,8 @@ const SECTOR: u32 = 32;
 
 /// Builds the kernel that computes `y = xᵀ`, where x is m×n and y is n×m, both of `T`. Both are row-major, and each size is at least 1.
 ///
-/// `divisor` must divide both m and n of every launch, which the launch checks: with 4, 4-byte elements are moved 16 bytes at a time; with
-/// 1, any sizes are allowed, and elements are moved individually.
+/// `divisor` must divide both m and n of every launch, which the launch checks: with a multiple of 4, 4-byte elements are moved 16 bytes at
+/// a time; with 1, any sizes are allowed. In all other cases, elements are moved individually.
 ///
 /// For f32, the kernel is named `transpose_f32` if the divisor is 1, and `transpose_f32_by4` if it is 4.
 ///

@@ -32,6 +32,7 @@ const MOST_KEPT: usize = 4096;
 
 /// A cache of the kernels that were built and loaded for one device. A call with the same problem as an earlier call reuses the earlier
 /// call's kernel, so no kernel is chosen, built, compiled or loaded again; on a GPU, tensor maps of the same buffers are not encoded again.
+/// When the cache contains 4096 problems of one type, it forgets them before it adds another one.
 ///
 /// A cache is created from `&Simulator`, `&GpuDevice` or `&AnyDevice`, or from `&Gpu`. With one of the first three, calls take the
 /// [`Buffer`](super::Buffer)s of the device and wait for the kernel. With a `Gpu`, calls also take buffers of cudarc, and queue the kernel
@@ -88,7 +89,7 @@ struct Ready<A> {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Picked {
-    /// The kernel name, which contains types, tile and variant.
+    /// The kernel name, such as `gemm_bf16_row_col_64x128`.
     pub name: String,
     /// What the kernel computes.
     pub description: String,
@@ -143,7 +144,7 @@ pub enum CallError {
         /// The reason.
         source: Box<BuildError>,
     },
-    /// The launch was refused or failed.
+    /// The kernel could not be loaded, a workspace could not be allocated, or the launch was refused or failed.
     #[error("{call}: {source}")]
     Run {
         /// The name of the function.
@@ -315,7 +316,8 @@ impl Queue<'_> {
     /// builds the kernel, unless an earlier call named `call` led to the same choice.
     ///
     /// # Errors
-    /// Returns [`CallError`] if `build`, loading or the launch fails.
+    /// Returns [`CallError`] if `build`, loading or the launch fails, or if the queue has a stream but its cache was not created from
+    /// `&Gpu`.
     pub fn launch<P, R, A>(
         self,
         call: &'static str,
@@ -359,11 +361,11 @@ impl Queue<'_> {
     }
 
     /// Allocates a buffer of `len` elements with unspecified contents, for intermediate results that only kernels read. If the cache was
-    /// created from a `Gpu`, the memory is allocated in stream order and freed in stream order when the buffer is dropped, so the buffer may
-    /// be dropped as soon as the last launch that uses it is queued.
+    /// created from a `Gpu`, the memory is allocated in stream order and freed in stream order when the buffer is dropped, so the buffer
+    /// may be dropped as soon as the last launch that uses it is queued.
     ///
     /// # Errors
-    /// Returns [`CallError::Run`] if the device is out of memory.
+    /// Returns [`CallError::Run`] if the buffer does not fit in the device's free memory.
     #[doc(alias = "cuMemAllocAsync")]
     pub fn workspace<T: Element>(self, call: &'static str, len: usize) -> Result<Buffer<T>, CallError> {
         let run = |source| CallError::Run { call, source: Box::new(source) };

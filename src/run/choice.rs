@@ -1,4 +1,4 @@
-//! Selection of a device: the first usable GPU, or the simulator.
+//! Selection of a device: the first GPU, or the simulator.
 
 use std::{fmt, str::FromStr};
 
@@ -17,7 +17,7 @@ use super::simulator::Simulator;
 /// The device to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DeviceChoice {
-    /// The first usable GPU, or the simulator if no GPU is usable.
+    /// The first GPU (ordinal 0), or the simulator if this GPU is not usable.
     #[default]
     Auto,
     /// The simulator.
@@ -66,7 +66,7 @@ pub enum AnyDevice {
     Gpu(GpuDevice),
 }
 
-/// Opens the first usable GPU, or the simulator if no GPU is usable; in that case, [`Device::describe`] states the reason.
+/// Opens the first GPU (ordinal 0), or the simulator if this GPU is not usable; in that case, [`Device::describe`] states the reason.
 #[cfg(feature = "sim")]
 pub fn first() -> AnyDevice {
     match gpu() {
@@ -78,8 +78,8 @@ pub fn first() -> AnyDevice {
 /// Opens the requested device.
 ///
 /// # Errors
-/// Returns an error if a GPU is requested and none is usable, or the simulator is requested without the feature `sim`. Without this
-/// feature, [`Auto`](DeviceChoice::Auto) also requires a usable GPU.
+/// Returns an error if a GPU is requested and the first GPU is not usable, or if the simulator is requested without the feature `sim`.
+/// Without this feature, [`Auto`](DeviceChoice::Auto) also requires a usable GPU.
 pub fn open(choice: DeviceChoice) -> Result<AnyDevice, RunError> {
     match choice {
         #[cfg(feature = "sim")]

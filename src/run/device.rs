@@ -37,7 +37,7 @@ pub trait Device: Backend + fmt::Debug {
     /// Copies values into a new buffer.
     ///
     /// # Errors
-    /// Returns an error if the device is out of memory.
+    /// Returns an error if the buffer does not fit in the device's free memory.
     fn upload<T: Element>(&self, values: &[T]) -> Result<Buffer<T>, RunError> {
         Ok(Buffer::new(self.allocate(&to_bytes(values))?, values.len()))
     }
@@ -45,7 +45,7 @@ pub trait Device: Backend + fmt::Debug {
     /// Creates a buffer whose bytes are all zero.
     ///
     /// # Errors
-    /// Returns an error if the device is out of memory.
+    /// Returns an error if the buffer does not fit in the device's free memory.
     fn zeros<T: Element>(&self, len: usize) -> Result<Buffer<T>, RunError> {
         filled(self, len, 0)
     }
@@ -54,7 +54,7 @@ pub trait Device: Backend + fmt::Debug {
     /// did not write recognizable.
     ///
     /// # Errors
-    /// Returns an error if the device is out of memory.
+    /// Returns an error if the buffer does not fit in the device's free memory.
     fn output<T: Element>(&self, len: usize) -> Result<Buffer<T>, RunError> {
         filled(self, len, 0xFF)
     }
@@ -75,8 +75,9 @@ pub trait Device: Backend + fmt::Debug {
     ///
     /// # Errors
     /// Before the kernel runs, returns an error if the device cannot run the kernel's target, if a buffer belongs to another device or is
-    /// too short, if an argument violates an assumption of the kernel (such as divisibility or alignment), or if the kernel has no grid
-    /// rule or block shape. After that, returns the errors that the device reports.
+    /// too short, if a buffer that the kernel writes overlaps another one, if a tensor map is not valid, if an argument violates an
+    /// assumption of the kernel (such as divisibility or alignment), if the grid is too large or not a multiple of the cluster shape, or if
+    /// the kernel has no grid rule or block shape. After that, returns the errors that the device reports.
     fn launch<A: Params>(&self, kernel: &Kernel<A>, args: impl Arguments<A>) -> Result<Launched, RunError> {
         start(self, kernel.entry(), None, args.values())
     }
@@ -118,8 +119,9 @@ pub trait Device: Backend + fmt::Debug {
     /// ```
     ///
     /// # Errors
-    /// Returns [`RecordError::Run`] for the errors that [`launch`](Device::launch) returns before the kernel runs, and
-    /// [`RecordError::Write`] if a file cannot be written.
+    /// Returns [`RecordError::Run`] for the errors that [`launch`](Device::launch) returns before the kernel runs, or if a buffer cannot be
+    /// read, and [`RecordError::Write`] if a file cannot be written. With the feature `cuda`, also returns an error for an argument that is
+    /// an `UncheckedMap`.
     #[cfg(feature = "record")]
     fn record_case<A: Params>(
         &self,

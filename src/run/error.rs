@@ -54,7 +54,7 @@ pub enum RunError {
         /// The address.
         found: u64,
     },
-    /// A buffer is shorter than the kernel's views (`k.slice`, `k.global`, `k.tensor`) require.
+    /// A buffer is shorter than the kernel's views (`k.slice`, `k.global`, `k.tensor`) or the [`TensorBox`](super::TensorBox) require.
     #[error(
         "kernel `{kernel}`: parameter `{parameter}`: expected a buffer of at least {expected} elements, found {found}"
     )]
@@ -68,7 +68,8 @@ pub enum RunError {
         /// The number of elements in the buffer.
         found: u64,
     },
-    /// The extents of the kernel's views exceed 2^64 bytes, or a size that the kernel computes in 32 bits overflows.
+    /// The extents of the kernel's views or of a [`TensorBox`](super::TensorBox) in bytes do not fit in 64 bits, or a size that the kernel
+    /// computes in 32 bits overflows.
     #[error(
         "kernel `{kernel}`: parameter `{parameter}`: expected extents that fit in 64 bits, found an overflow"
     )]
@@ -225,7 +226,7 @@ pub enum RunError {
     #[cfg(feature = "sim")]
     #[error(transparent)]
     Findings(KernelFindings),
-    /// A copy to or from simulated memory failed.
+    /// An allocation of simulated memory, or a copy to or from it, failed.
     #[cfg(feature = "sim")]
     #[error(transparent)]
     Memory(#[from] sim::MemoryError),
@@ -233,7 +234,7 @@ pub enum RunError {
     #[cfg(not(feature = "sim"))]
     #[error("expected a build with the feature `sim` to use the simulator, found one without it")]
     NoSimulator,
-    /// No GPU is usable.
+    /// The driver cannot be used, or it finds no device.
     #[cfg(feature = "cuda")]
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
@@ -304,9 +305,9 @@ pub struct JitError {
 pub struct LoadMessage {
     /// The message, with the line number in the PTX text.
     pub message: JitMessage,
-    /// The PTX line.
+    /// The PTX line; `None` if the message has no line number.
     pub ptx: Option<String>,
-    /// The Rust line that emitted the PTX line.
+    /// The Rust line that emitted the PTX line, if known.
     pub rust: Option<SourceLine>,
 }
 

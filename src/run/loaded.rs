@@ -81,9 +81,9 @@ impl<A: Params> Loaded<A> {
     /// [`run`](crate::run) lists the checks of a launch.
     ///
     /// # Errors
-    /// Returns an error if an argument violates an assumption of the kernel (such as divisibility or alignment), if the kernel has no grid
-    /// rule or block shape, or if buffers, stream and kernel belong to different contexts. A fault of the kernel itself is reported by a
-    /// later call on the context.
+    /// Returns an error if a check fails (for example, because an argument violates an assumption of the kernel, such as divisibility or
+    /// alignment, or because a buffer is too short), if the kernel has no grid rule or block shape, or if buffers, stream and kernel belong
+    /// to different contexts. A fault of the kernel itself is reported by a later call on the context.
     pub fn launch(&self, stream: &CudaStream, args: impl CudaArguments<A>) -> Result<(), RunError> {
         self.start(stream, None, args)
     }
@@ -269,8 +269,8 @@ impl Code {
 }
 
 /// Returns the number of multiprocessors that run one block each at the same time. The blocks of a cluster run in one group of
-/// multiprocessors, whose number is not a multiple of the size of a large cluster: clusters of 4 leave some multiprocessors of an H200 idle,
-/// and a cluster that must wait for the others would take as long again.
+/// multiprocessors, whose number is not a multiple of the size of a large cluster: clusters of 4 leave some multiprocessors of an H200
+/// idle, and a cluster that must wait for the others would take as long again.
 fn resident(gpu: &Gpu, entry: &Entry, function: &Function) -> Result<u32, RunError> {
     let all = gpu.properties().multiprocessors;
     let (Some(cluster), Some(block)) = (entry.cluster, entry.block) else { return Ok(all) };

@@ -62,8 +62,9 @@ impl Simulator {
         self.with(|sim| sim.step_limit(instructions))
     }
 
-    /// Sets the number of multiprocessors, which determines the grid of persistent kernels. By default, it is the number that the largest
-    /// GPU of the architecture has.
+    /// Sets the number of multiprocessors, which determines the grid of persistent kernels. By default, it is that of a typical GPU of the
+    /// architecture: 40 (T4) for sm_75, 128 (RTX 4090) for sm_89, 108 (A100) for other sm_8x, 132 (H100) for sm_90, and 148 (B200) for
+    /// later ones.
     #[must_use]
     pub fn multiprocessors(self, count: u32) -> Self {
         Self { multiprocessors: Some(count), ..self }

@@ -19,8 +19,8 @@ pub use mapped::Mapped;
 
 /// A tensor in a buffer, and the box that one copy moves. Dimension 0 is the innermost dimension, along which elements are adjacent.
 ///
-/// [`of`](Self::of) converts it to an argument for a [`TensorMap`](crate::ptx::TensorMap) parameter; the launch checks that the tensor is in
-/// the buffer, and encodes the map.
+/// [`of`](Self::of) converts it to an argument for a [`TensorMap`](crate::ptx::TensorMap) parameter; the launch checks that the tensor is
+/// in the buffer, and encodes the map.
 ///
 /// ```
 /// use warpwright::{prelude::*, ptx::{Hints, TensorMap}, run::{Device, Simulator, TensorBox}};
@@ -68,10 +68,10 @@ pub struct TensorBox {
     pub column: Option<PixelColumn>,
 }
 
-/// The pixels that one copy in im2col mode moves (PTX ISA, "Im2col mode"). From the innermost, the dimensions of the tensor are the channels,
-/// one to three spatial dimensions, and the images. Starting at the pixel at its coordinates, which must be in the bounding box, the copy
-/// moves `pixels` consecutive pixels of the bounding boxes of the images. Parameters that a kernel may write require a bounding box inside the
-/// images, because the GPU stops a store through any other one (observed on an H100).
+/// The pixels that one copy in im2col mode moves (PTX ISA, "Im2col mode"). From the innermost, the dimensions of the tensor are the
+/// channels, one to three spatial dimensions, and the images. Starting at the pixel at its coordinates, which must be in the bounding box,
+/// the copy moves `pixels` consecutive pixels of the bounding boxes of the images. Parameters that a kernel may write require a bounding
+/// box inside the images, because the GPU aborts stores through any other bounding box (observed on an H100).
 #[doc(alias = "im2col")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PixelColumn {

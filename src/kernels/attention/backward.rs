@@ -87,10 +87,10 @@ pub use packed::{
 ///
 /// The kernels `packed_…` process sequences of different lengths, which are stored one after the other, like those of
 /// [`Attention::packed_kernel`](super::Attention::packed_kernel). The gradients of rows that belong to no sequence are not written. A NaN
-/// or ∞ in a row that follows a sequence, within the last tile of the sequence, makes gradients of the sequence NaN.
+/// or ∞ in a row that follows a sequence, within the last tile of the sequence, can make gradients of the sequence NaN.
 ///
-/// The kernels of packed sequences, and those with dropout, spill a few registers for some head sizes: with a head size of 128, up to 14 per
-/// thread, and with 32, up to 21.
+/// The kernels of packed sequences, and those with dropout, spill a few registers for some head sizes: with a head size of 128, up to 14
+/// per thread, and with 32, up to 21.
 ///
 /// All kernels must be built from the same `AttentionBackward` and launched one after the other, with the mask and the `scale` of the
 /// forward kernel; `scale` must be positive. Soft caps and ALiBi slopes are not differentiated. The first kernel must clear `sums` each

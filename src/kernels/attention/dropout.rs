@@ -92,7 +92,8 @@ impl<'k> HeadDropout<'k> {
 }
 
 impl<'k> HeadDropout<'k> {
-    /// Returns dS = P ∘ (`scale` · Z ∘ dP − δ), where dropout has [marked](Self::mark) P by Z. `deltas` has an element for each row or column.
+    /// Returns dS = P ∘ (`scale` · Z ∘ dP − δ), where dropout has [marked](Self::mark) P by Z. `deltas` has an element for each row or
+    /// column.
     #[track_caller]
     pub(super) fn of_scores<const N: usize, V>(
         self,

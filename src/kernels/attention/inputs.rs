@@ -275,8 +275,8 @@ impl<'k, T: TensorElement, O: TensorElement> Heads<'k, T, O> {
         ]
     }
 
-    /// Returns Q, K and V of a head, with rows of `d` elements of K and `e` of V. Rows of K and V after the last key, which belong to the next
-    /// packed sequence, count as 0.
+    /// Returns Q, K and V of a head, with rows of `d` elements of K and `e` of V. Rows of K and V after the last key, which belong to the
+    /// next packed sequence, count as 0.
     #[track_caller]
     pub(super) fn own_factors(
         &self,

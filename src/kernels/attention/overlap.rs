@@ -5,8 +5,8 @@
 pub struct AttentionOverlap {
     /// The order in which warpgroups start products.
     pub order: ProductOrder,
-    /// Whether the weights of a step are rounded before the products of the previous step are complete. This takes registers for the weights of
-    /// two steps.
+    /// Whether the weights of a step are rounded before the products of the previous step are complete. This takes registers for the
+    /// weights of two steps.
     pub rounds_early: bool,
 }
 

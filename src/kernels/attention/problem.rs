@@ -46,7 +46,8 @@ impl Attention {
     /// Returns the kernel for a problem. For sm_90a and a causal mask, tiles have different numbers of steps, and the tiles of all heads
     /// are processed in descending order of their number of steps. If, in this order, too few of the tiles in progress would read the same
     /// keys, heads are processed in groups whose keys and values fit in half of the L2 cache of an H100; the size of the groups is chosen
-    /// to minimize the total time.
+    /// to minimize the total time. For other targets, the tile has 64 keys if there is such a tile with the number of queries of the first
+    /// tile of [`AttentionTile::all`].
     #[must_use]
     pub fn for_problem(problem: &AttentionProblem) -> Self {
         let AttentionProblem { target, head_size, value_size, mask, .. } = *problem;
@@ -72,7 +73,7 @@ impl Attention {
 }
 
 impl ScaledAttention {
-    /// Returns the kernels for a problem, whose target must be sm_90a. With a causal mask, tiles are ordered as in
+    /// Returns the kernels for a problem on sm_90a; its target is ignored. With a causal mask, tiles are ordered as in
     /// [`Attention::for_problem`].
     #[must_use]
     pub fn for_problem(problem: &AttentionProblem) -> Self {
@@ -126,8 +127,9 @@ fn steps(problem: &AttentionProblem, step: u32, end: u32) -> u32 {
 }
 
 impl AttentionBackward {
-    /// Returns the kernels for a problem, whose `head_size` and `value_size` must be equal. With a causal mask, the tiles of keys are ordered
-    /// as in [`Attention::for_problem`], but the queries, dO and sums of a group of heads must fit in half of the L2 cache of an H100.
+    /// Returns the kernels for a problem, whose `head_size` and `value_size` must be equal. With a causal mask, the tiles of keys are
+    /// processed in groups of KV heads whose queries, dO and sums fit in half of the L2 cache of an H100; the size of the groups is chosen
+    /// to minimize the total time.
     #[must_use]
     pub fn for_problem(problem: &AttentionProblem) -> Self {
         let AttentionProblem { head_size, mask, heads, kv_heads, queries, keys, multiprocessors, .. } =

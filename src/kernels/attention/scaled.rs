@@ -21,21 +21,22 @@ pub use transpose::AttentionValuesArgs;
 
 /// The arguments of the kernel that [`ScaledAttention::kernel`] builds:
 /// `(q, k, v, o, lse, [q_scales, k_scales, v_scales], [batches, kv_heads, group, queries, keys], strides, scale)`, like
-/// [`AttentionArgs`](super::AttentionArgs), but `v` is the result of [`ScaledAttention::values_kernel`], and `strides` contains the strides of Q, K
-/// and O. `q_scales` contains one factor for each query head of all batches; `k_scales` and `v_scales` contain one for each KV head of all
-/// batches.
+/// [`AttentionArgs`](super::AttentionArgs), but `v` is the result of [`ScaledAttention::values_kernel`], and `strides` contains the strides
+/// of Q, K and O. `q_scales` contains one factor for each query head of all batches; `k_scales` and `v_scales` contain one for each KV head
+/// of all batches.
 pub type ScaledAttentionArgs<O> =
     (In<e4m3>, In<e4m3>, In<e4m3>, Out<O>, Out<f32>, [In<f32>; 3], [u32; 5], [[u32; 3]; 3], f32);
 
-/// Two kernels for attention of `e4m3` elements, which require sm_90a: O = softmax(`scale` · Q·Kᵀ)·V for each head, and the logarithm of the
-/// sum of exponentials, where Q, K and V are the elements times the scales of their heads.
+/// Two kernels for attention of `e4m3` elements, which require sm_90a: O = softmax(`scale` · Q·Kᵀ)·V for each head, and the logarithm of
+/// the sum of exponentials, where Q, K and V are the elements times the scales of their heads.
 ///
 /// 1. [`values_kernel`](Self::values_kernel) transposes V, because 8-bit operands of `wgmma` require rows along k.
 /// 2. [`kernel`](Self::kernel) computes O and the logarithms.
 ///
 /// Products of elements are exact, and sums are those of `wgmma` for 8-bit floats, which have fewer bits than f32. Weights are rounded to
-/// `e4m3` relative to the row's maximum, whose weight is between 2⁶ and 2⁸, so weights below 2⁻¹⁶ of the largest weight become 0. The sum by
-/// which O is divided includes these weights. Otherwise, arithmetic, masks and lengths are those of [`Attention`](super::Attention).
+/// `e4m3` relative to the largest weight of the row so far, which is scaled to between 2⁶ and 2⁸. Weights below 2⁻¹⁸ of that weight
+/// therefore become 0, and weights below 2⁻¹⁶ of it may become 0. The sum by which O is divided includes these weights. Otherwise,
+/// arithmetic, masks and lengths are those of [`Attention`](super::Attention).
 #[doc(alias = "fp8")]
 #[doc(alias = "flash_attention")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,8 +55,8 @@ pub struct ScaledAttention {
 
 /// Returns which of 16 keys is at position `at` of a row of transposed values.
 ///
-/// In a product S = Q·Kᵀ, a lane has the scores of the keys 2t, 2t + 1, 2t + 8 and 2t + 9, where t is its number modulo 4. In the left operand of the
-/// next product, it has the elements 4t to 4t + 3.
+/// In a product S = Q·Kᵀ, a lane has the scores of the keys 2t, 2t + 1, 2t + 8 and 2t + 9, where t is its number modulo 4. In the left
+/// operand of the next product, it has the elements 4t to 4t + 3.
 pub(super) const fn key_at(at: u32) -> u32 {
     let (lane, pair, element) = (at / 4, at / 2 % 2, at % 2);
     8 * pair + 2 * lane + element
@@ -128,7 +129,8 @@ impl ScaledAttention {
     }
 }
 
-/// Defines the head sizes, queries and keys of a step for which there are kernels, and a function that emits these with the following constants.
+/// Defines the head sizes, queries and keys of a step for which there are kernels, and a function that emits these with the following
+/// constants.
 macro_rules! tiles {
     ($($size:literal, $queries:literal, $keys:literal => $k:literal, $($constant:literal),*;)*) => {
         const TILES: &[[u32; 3]] = &[$([$size, $queries, $keys]),*];

@@ -81,8 +81,8 @@ where
     }
 }
 
-/// Rows are columns of V, and the keys of each 16 are in [the order](super::scaled::key_at) in which a lane has their weights; for elements of
-/// 8 bits, of which `wgmma` requires rows along k. `K` subtiles of columns are keys.
+/// Rows are columns of V, and the keys of each 16 are in [the order](super::scaled::key_at) in which a lane has their weights; for elements
+/// of 8 bits, of which `wgmma` requires rows along k. `K` subtiles of columns are keys.
 #[derive(Clone, Copy)]
 pub(super) struct Transposed<const K: usize>;
 

@@ -49,8 +49,8 @@ pub(super) struct Visible<'k> {
     pub(super) queries: Val<'k, u32>,
     pub(super) keys: Val<'k, u32>,
     pub(super) step: u32,
-    /// The number of heads whose rows are next to each other, query by query: 1 if each row is a query, or a power of two from 8 on, with rows
-    /// of one warp and a mask that is causal from the end.
+    /// The number of heads whose rows are next to each other, query by query: 1 if each row is a query, or a power of two from 8 on, with
+    /// rows of one warp and a mask that is causal from the end.
     pub(super) heads: u32,
 }
 

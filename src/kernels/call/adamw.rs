@@ -18,7 +18,7 @@ pub struct AdamWStep {
     pub beta1: f32,
     /// β₂, the decay rate of the average of squared gradients, at least 0 and less than 1.
     pub beta2: f32,
-    /// ε, which is added to the square root of the average of squared gradients.
+    /// ε, which is added to the square root of the bias-corrected average of squared gradients.
     pub epsilon: f32,
     /// The weight decay: each step subtracts `rate` · `decay` · p from each parameter p.
     pub decay: f32,
@@ -49,7 +49,7 @@ impl AdamWStep {
 /// ```
 ///
 /// # Errors
-/// Returns [`CallError`], for example `Refused` if β₁ or β₂ is out of range.
+/// Returns [`CallError`], for example `Refused` if β₁ or β₂ is out of range, or if the number of the step is 0.
 pub fn adamw<'a, P, G>(
     on: impl Into<Queue<'a>>,
     step: &AdamWStep,

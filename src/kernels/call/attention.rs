@@ -175,12 +175,13 @@ pub(super) fn target_for(
     Ok(target)
 }
 
-/// The inputs and results of [`attention_backward`], in addition to Q, K and V.
+/// The inputs and results of [`attention_backward`] and of [`packed_attention_backward`](super::packed_attention_backward), in addition to
+/// Q, K and V.
 #[derive(Debug)]
 pub struct AttentionDerivatives<'a, T> {
-    /// The result O of [`attention`].
+    /// The result O of the forward call.
     pub o: BufferRef<'a, T>,
-    /// The result `lse` of [`attention`].
+    /// The result `lse` of the forward call.
     pub lse: BufferRef<'a, f32>,
     /// The gradient with respect to O, in the layout of O.
     pub d_o: BufferRef<'a, T>,
@@ -190,9 +191,11 @@ pub struct AttentionDerivatives<'a, T> {
     pub dk: BufferMut<'a, T>,
     /// The gradient with respect to V, in the layout of V.
     pub dv: BufferMut<'a, T>,
-    /// Two buffers for intermediate results, whose lengths [`AttentionShape::workspace`] returns.
+    /// Two buffers for intermediate results, whose lengths [`AttentionShape::workspace`] or
+    /// [`PackedShape::workspace`](super::PackedShape::workspace) returns.
     pub workspace: [BufferMut<'a, f32>; 2],
-    /// The dropout with which [`attention_with_extras`](super::attention_with_extras) computed O, if any.
+    /// The dropout with which [`attention_with_extras`](super::attention_with_extras) computed O, if any; must be `None` for packed
+    /// sequences.
     pub dropout: Option<DropoutMask>,
 }
 

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The number of products that [`batched_gemm`] computes, and the distances between the first elements of consecutive matrices, in
-/// elements. `None` means that a matrix begins immediately after the last row (or column, in column order) of the preceding one.
+/// elements. `None` stands for the number of rows (or columns, in column order) of a matrix times the stride between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GemmBatches {
     /// The number of products.

@@ -77,8 +77,8 @@ where
     )
 }
 
-/// The factors by which [`scaled_cached_attention`] and [`scaled_paged_attention`](super::scaled_paged_attention) multiply the elements of K
-/// and V.
+/// The factors by which [`scaled_cached_attention`] and [`scaled_paged_attention`](super::scaled_paged_attention) multiply the elements of
+/// K and V.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheScales<'a> {
     /// One factor of K for each of the `kv_heads` KV heads; all sequences share the factors.
@@ -87,8 +87,8 @@ pub struct CacheScales<'a> {
     pub v: BufferRef<'a, f32>,
 }
 
-/// Computes [`cached_attention`] for keys and values of `e4m3`, which are multiplied by the scales of their KV heads. `T` is the type of Q and
-/// O. The kernel is [`CachedAttention::scaled_kernel`].
+/// Computes [`cached_attention`] for keys and values of `e4m3`, which are multiplied by the scales of their KV heads. `T` is the type of Q
+/// and O. The kernel is [`CachedAttention::scaled_kernel`].
 ///
 /// # Errors
 /// Returns the errors of [`cached_attention`].

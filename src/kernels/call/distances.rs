@@ -163,8 +163,8 @@ impl<'a, T: TensorElement> Given<'a, T> {
         Ok(Self { buffer, lines, count: if distance == 0 { count.0.min(1) } else { count.0 }, distance })
     }
 
-    /// Returns a factor that the kernel can read: in the order `required`, if any, and for tensor copies, with strides and addresses that are
-    /// multiples of 16 bytes.
+    /// Returns a factor that the kernel can read: in the order `required`, if any, and for tensor copies, with strides and addresses that
+    /// are multiples of 16 bytes.
     fn readable(
         self,
         call: &'static str,

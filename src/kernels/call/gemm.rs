@@ -64,7 +64,7 @@ factors! {
     u8:   i32;
 }
 
-/// The operands of an [`Epilogue`], which computes D = f(α · rᵢ · sⱼ · (A·B)ᵢⱼ + β · Cᵢⱼ + biasⱼ), without the factors and terms whose
+/// The operands of an [`Epilogue`], which computes D = f((A·B)ᵢⱼ · α · rᵢ · sⱼ + β · Cᵢⱼ + biasⱼ), without the factors and terms whose
 /// fields are `None`.
 #[derive(Clone, Copy, Debug)]
 pub struct FusedOperands<'a, D> {
@@ -74,7 +74,7 @@ pub struct FusedOperands<'a, D> {
     pub row_scales: Option<BufferRef<'a, f32>>,
     /// s, one scale for each column: n elements.
     pub col_scales: Option<BufferRef<'a, f32>>,
-    /// C, the stride between its rows in elements, and β. C must not be the buffer of D.
+    /// C, the stride between its rows in elements, and β. The buffers of C and D must not overlap.
     pub c: Option<(BufferRef<'a, D>, u32, f32)>,
     /// One term for each column: n elements.
     pub bias: Option<BufferRef<'a, f32>>,
@@ -112,13 +112,14 @@ impl<'a, D: Copy> FusedOperands<'a, D> {
     }
 }
 
-/// Computes D = f(A·B). [`Gemm::for_problem`] chooses the kernel, which uses `wgmma` on devices of compute capability 9.0, and `mma.sync`
-/// on other devices of compute capability 8.0 or later. The strides between the rows (or columns, in column order) of A and B may have any
-/// value; the stride between the rows of D must be at least n.
+/// Computes D = f(A·B). [`Gemm::for_problem`] chooses the kernel, unless a table of the cache contains the problem
+/// ([`KernelCache::with_gemm_table`](crate::run::KernelCache::with_gemm_table)). The kernel uses `wgmma` on devices of compute capability
+/// 9.0, and `mma.sync` on other devices of compute capability 8.0 or later. The strides between the rows (or columns, in column order) of A
+/// and B may have any value; the stride between the rows of D must be at least n.
 ///
 /// If the kernel cannot read an operand, another kernel first copies it to a workspace, which the call allocates and frees in stream order;
-/// [`Called::copies`] lists these kernels. If elements are not 16 bits wide, this applies to a column-major A and to a row-major B; on devices
-/// of compute capability 9.0, it also applies to operands whose address or stride is not a multiple of 16 bytes.
+/// [`Called::copies`] lists these kernels. If elements are not 16 bits wide, this applies to a column-major A and to a row-major B; on
+/// devices of compute capability 9.0, it also applies to operands whose address or stride is not a multiple of 16 bytes.
 ///
 /// # Errors
 /// Returns [`CallError`], for example if rows of D overlap.

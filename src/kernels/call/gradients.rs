@@ -79,8 +79,8 @@ where
     )
 }
 
-/// Computes the gradient of y = softmax(`scale` · x), or of its logarithm if `log`, with respect to x for each of the m rows of n elements, from
-/// y and the gradient with respect to y, as [`SoftmaxBackward`] does. The function also applies to the masked forms of
+/// Computes the gradient of y = softmax(`scale` · x), or of its logarithm if `log`, with respect to x for each of the m rows of n elements,
+/// from y and the gradient with respect to y, as [`SoftmaxBackward`] does. The function also applies to the masked forms of
 /// [`softmax`](super::softmax()).
 ///
 /// # Errors
@@ -172,8 +172,9 @@ where
 /// ```
 ///
 /// # Errors
-/// Returns [`CallError`], for example if a workspace has fewer elements than [`norm_backward_workspace`] returns, or if rows have more than
-/// 65,536 elements. If the second or third launch fails, the contents of the results are unspecified.
+/// Returns [`CallError`], for example if a workspace has fewer elements than [`norm_backward_workspace`] returns, or, on devices of compute
+/// capability 9.0 or later except 12.x, if rows have more than 65,536 elements (slightly fewer if rows are not aligned). If the second or
+/// third launch fails, the contents of the results are unspecified.
 #[doc(alias = "rmsnorm_backward")]
 #[doc(alias = "layernorm_backward")]
 pub fn norm_backward<'a, X, W>(

@@ -28,7 +28,7 @@ pub struct HedgehogOperands<'a, T> {
 /// Computes causal attention with softmax over the latest tokens, those of the current chunk of 64 and of the preceding one, and learned
 /// features for older tokens, as described in [`Hedgehog`], for head sizes of 64 (Q and K) and 64 or 128 (V and O). `scale` is the positive
 /// factor by which scores are multiplied; 1/√64 if `None`. Requires sm_80 or later and 128 KiB of shared memory per block, which devices of
-/// compute capability 8.6, 8.9 and 12.0 do not have.
+/// compute capability 8.6, 8.9 and 12.x do not have.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` for unsupported head sizes.

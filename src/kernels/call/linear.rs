@@ -78,7 +78,8 @@ where
 /// Computes causal linear attention whose state decays by λ = e^`decay` per position, as described in [`DecayedAttention`], for head sizes
 /// of 64 and 128. `decays` has one element per head, each negative or 0. `state`, a contiguous array `[batch][head][key_size][value_size]`,
 /// contains the state before the first position (zeros at the start of a sequence) and is overwritten with the state after the last
-/// position. Requires sm_80 or later.
+/// position. Requires sm_80 or later; if both head sizes are 128, also 106 KiB of shared memory per block, which devices of compute
+/// capability 8.6, 8.9 and 12.x do not have.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};

@@ -89,7 +89,7 @@ impl PackedShape {
 /// `query_starts` and `key_starts` contain the first row of each sequence, in ascending order, followed by the end of the last sequence:
 /// `sequences` + 1 elements. `lse` is a contiguous array `[head][query]`. Rows of O and `lse` that belong to no sequence are not written.
 ///
-/// The kernel is that of [`Attention::new`], which does not depend on the number or lengths of the sequences, so calls with other sequences
+/// [`Attention::new`] chooses the kernel, which does not depend on the number or lengths of the sequences, so calls with other sequences
 /// reuse it. Requires sm_80 or later.
 ///
 /// ```
@@ -156,7 +156,8 @@ where
 /// [`AttentionBackward::new`]. If `deterministic`, the results have the same bits in every run. Rows of the gradients that belong to no
 /// sequence are not written. The returned [`Called`] describes the kernel that computes dK and dV. Requires sm_90a.
 ///
-/// A NaN or ∞ in Q, K, V or dO in a row that follows a sequence, within the last tile of the sequence, makes gradients of the sequence NaN.
+/// A NaN or ∞ in Q, K, V, O or dO in a row that follows a sequence, within the last tile of the sequence, can make gradients of the
+/// sequence NaN.
 ///
 /// # Errors
 /// Returns [`CallError`], for example if the head size is not 32, 64 or 128, or for dropout. If the second or third launch fails, the

@@ -85,8 +85,8 @@ where
     )
 }
 
-/// Computes [`paged_attention`] for keys and values of `e4m3`, which are multiplied by the scales of their KV heads. `T` is the type of Q and
-/// O. The kernel is [`CachedAttention::scaled_paged_kernel`].
+/// Computes [`paged_attention`] for keys and values of `e4m3`, which are multiplied by the scales of their KV heads. `T` is the type of Q
+/// and O. The kernel is [`CachedAttention::scaled_paged_kernel`].
 ///
 /// # Errors
 /// Returns the errors of [`paged_attention`].

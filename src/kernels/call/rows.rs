@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Computes `logs` = ln Σₖ e^xₖ and `losses` = `logs` − x\[targets\] for each of the m rows of n logits. A row whose target is `ignored`
-/// has loss 0.
+/// has loss 0; if another target is not the index of a column, the loss is NaN.
 ///
 /// # Errors
 /// Returns [`CallError`], as described in [`call`](crate::kernels::call#errors).
@@ -150,8 +150,8 @@ pub struct RotaryTables<'a> {
 }
 
 /// Rotates `half` pairs of each head by the angles for the position of the head's token. `sizes` is `[tokens, heads, n]`: x and y have
-/// `tokens`·`heads` rows of n elements, one for each head; the rows of a token are consecutive. The pairs of a
-/// token whose position is not in the tables become zero.
+/// `tokens`·`heads` rows of n elements, one for each head; the rows of a token are consecutive. The pairs of a token whose position is not
+/// in the tables become zero; the elements after the first 2·`half` of each row are copied.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if a head has fewer than `half` pairs.

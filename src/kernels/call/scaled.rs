@@ -34,9 +34,10 @@ impl AttentionShape {
 }
 
 /// Computes [`attention`](super::attention()) of `e4m3` elements, each multiplied by the scale of its head, in two launches of the kernels
-/// of [`ScaledAttention::for_problem`]. `values` is a buffer for an intermediate result, the transpose of V; [`AttentionShape::transposed_values`]
-/// returns its length. The layouts are those of [`attention`](super::attention()). The returned [`Called`] describes the kernel that
-/// computes O. Requires sm_90a.
+/// of [`ScaledAttention::for_problem`] or of a table of the cache
+/// ([`KernelCache::with_attention_table`](crate::run::KernelCache::with_attention_table)). `values` is a buffer for an intermediate result,
+/// the transpose of V; [`AttentionShape::transposed_values`] returns its length. The layouts are those of
+/// [`attention`](super::attention()). The returned [`Called`] describes the kernel that computes O. Requires sm_90a.
 ///
 /// # Errors
 /// Returns [`CallError`], for example `Refused` if the head size is neither 64 nor 128.

@@ -8,7 +8,8 @@ use crate::{
 
 impl KernelCache<'_> {
     /// Adds a table that `warpwright tune gemm` wrote, and returns the cache. For the problems in the table, the calls `gemm`, `fused_gemm`
-    /// and `gated_gemm` use its kernels instead of those that the crate's tables and models choose. Tables for another kind of GPU have no
+    /// and `gated_gemm` use its kernels instead of those that the crate's tables and models choose. `gated_gemm` looks up the product with
+    /// all 2n columns of B and uses the supported tile that is most similar, without a cluster. Tables for another kind of GPU have no
     /// effect. If several tables contain a problem, the table that was added last applies.
     ///
     /// ```no_run

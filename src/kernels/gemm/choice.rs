@@ -66,14 +66,15 @@ impl Gemm {
 
     /// Returns the kernel that multiplies an m×k matrix by a k×n matrix of `T`, where `size` is `[m, n, k]`, with results of `D`, on a kind
     /// of GPU. If a [table](GemmTable::committed) for this kind of GPU contains the problem, or otherwise a table for another kind with the
-    /// same compute capability and number of multiprocessors, the kernel is taken from that table.
+    /// same compute capability and number of multiprocessors, the kernel is taken from that table. The kernel has no activation, and its
+    /// fields `any_ldd` and `any_size` are `false`.
     ///
     /// Otherwise, on GPUs of compute capability 9.0, the target is sm_90a, and the kernel is the fastest one according to a model, which
     /// estimates the time as the number of waves of tiles times the time of a tile, or as the time to read the operands if that is longer.
     /// Pairs of blocks share tiles of A or B where this takes less time, mainly if rows of an operand do not start at cache lines.
     ///
-    /// On other GPUs, the target is the newest one whose kernels also run on later GPUs, and tiles are the largest ones that occupy all
-    /// multiprocessors, or the smallest ones if none do.
+    /// On other GPUs, the target is that of [`Target::newest_portable`], and tiles are the largest ones that occupy all multiprocessors, or
+    /// the smallest ones if none do.
     #[must_use]
     pub fn for_problem<T: Element, D: Element>(
         a: MatrixOrder,
@@ -95,8 +96,8 @@ impl Gemm {
     }
 
     /// Returns the [batched kernel](Self::batched_kernel) that multiplies `batches` pairs of an m×k and a k×n matrix of `T`, where `size`
-    /// is `[m, n, k]`. On GPUs of compute capability 9.0, this is the fastest kernel according to the model of
-    /// [`for_problem`](Self::for_problem); on other GPUs, its tiles are chosen as in `for_problem`.
+    /// is `[m, n, k]`. On GPUs of compute capability 9.0, this is the fastest kernel whose blocks share no loads of A and B, according to
+    /// the model of [`for_problem`](Self::for_problem); on other GPUs, its tiles are chosen as in `for_problem`.
     #[must_use]
     pub fn for_batches<T: Element>(
         a: MatrixOrder,
@@ -117,7 +118,7 @@ impl Gemm {
 
     /// Returns the [grouped kernel](Self::grouped_kernel) that multiplies an m×k matrix of `T` by k×n matrices, where `size` is `[m, n, k]`
     /// and the number of rows of each group is a multiple of `rows`, chosen as in [`for_batches`](Self::for_batches) among the tiles with
-    /// `rows` rows; `None` if no tile has this number of rows.
+    /// `rows` rows; `None` if no tile for the target and the order of A has this number of rows.
     pub fn for_groups<T: Element>(
         a: MatrixOrder,
         b: MatrixOrder,
@@ -139,7 +140,7 @@ impl Gemm {
     /// Returns the [kernel of ragged groups](Self::ragged_kernel) for an m×n result of depth k, where `size` is `[m, n, k]`, with A in
     /// rows, operands of `T`, and this number of groups: the tiles have the smallest number of rows out of 16, 64 and 128 that the target
     /// supports and that is at least the average number of rows of a group, or 128 if this average is larger. Among these tiles, the kernel
-    /// is chosen as in [`for_groups`](Self::for_groups).
+    /// is chosen as in [`for_groups`](Self::for_groups), but [`parts`](Self::parts) is always 1.
     #[must_use]
     pub fn for_ragged_groups<T: Element>(
         b: MatrixOrder,
@@ -159,9 +160,9 @@ impl Gemm {
         gemm.unwrap_or(Self { b, ..Self::of_target(Self::target_of(gpu.capability), GemmTile::T64x64) })
     }
 
-    /// Returns the kernel with [promoted sums](Self::promoted_kernel) that multiplies an m×k matrix by a k×n matrix of `T`, where `size` is
-    /// `[m, n, k]`, where A is row-major and B is column-major. Of the two supported tiles, the kernel uses the one that is faster
-    /// according to the model of [`for_problem`](Self::for_problem).
+    /// Returns the kernel for sm_90a with [promoted sums](Self::promoted_kernel) that multiplies a row-major m×k matrix by a column-major
+    /// k×n matrix of `T`, where `size` is `[m, n, k]`. Of the two supported tiles, the kernel uses the one that is faster according to the
+    /// model of [`for_problem`](Self::for_problem).
     #[must_use]
     pub fn for_promoted<T: Element>(size: [u32; 3], gpu: &GpuKind) -> Self {
         let tiles = [GemmTile::T128x128, GemmTile::T128x192];
@@ -169,8 +170,8 @@ impl Gemm {
         Self::fastest(kernels.into_iter(), (size, 1), T::SIZE, gpu.multiprocessors).unwrap_or(kernels[0])
     }
 
-    /// Returns whether the model predicts the speed of a tile. Rows of 160 elements of B allow only a swizzle of 64 bytes, and such tiles reached
-    /// 0.73 to 1.00 of the predicted speed.
+    /// Returns whether the model predicts the speed of a tile. Rows of 160 elements of B allow only a swizzle of 64 bytes, and such tiles
+    /// reached 0.73 to 1.00 of the predicted speed.
     fn is_predictable(tile: GemmTile, b: MatrixOrder) -> bool {
         b == MatrixOrder::Col || tile.size()[1].is_multiple_of(64)
     }
@@ -187,8 +188,8 @@ impl Gemm {
         predictable.min_by(|a, b| time(a).total_cmp(&time(b)))
     }
 
-    /// Returns this kernel with [`any_size`](Self::any_size), for rows (or columns, in column order) of A and B of any length and stride, and
-    /// with tiles of at most 128×128.
+    /// Returns this kernel, which must be for a target without `wgmma`, with [`any_size`](Self::any_size), for rows (or columns, in column
+    /// order) of A and B of any length and stride, and with tiles of at most 128×128.
     #[must_use]
     pub const fn with_any_size(self) -> Self {
         let tile = match self.tile {
@@ -296,8 +297,8 @@ impl Gemm {
         products.max(reads)
     }
 
-    /// Returns whether pairs of blocks may be faster than blocks that share nothing: there must be more tiles than multiprocessors, and more
-    /// than three rows of tiles, because more multiprocessors are idle in the last round.
+    /// Returns whether pairs of blocks may be faster than blocks that share nothing: there must be more tiles than multiprocessors, and
+    /// more than three rows of tiles, because more multiprocessors are idle in the last round.
     fn pairs_help(&self, [m, n]: [u32; 2], multiprocessors: u32) -> bool {
         m > 3 * 128
             && self.cluster.iter().product::<u32>() == 2

@@ -29,12 +29,13 @@ const WARPS: u32 = 4;
 const AT_ONCE: usize = 4;
 
 impl Gemm {
-    /// Builds the kernel of a product whose depth is divided into any number of parts, each of which is computed by its own blocks. The
-    /// kernel stores the partial sums in device memory; [`sum_kernel`](Self::sum_kernel) adds them. In contrast to [`parts`](Self::parts),
-    /// this requires no clusters. The kernel ignores the activation, which `sum_kernel` applies.
+    /// Builds the kernel of a product whose depth is divided into any number of parts, whose tiles are computed independently of each
+    /// other. The kernel stores the partial sums in device memory; [`sum_kernel`](Self::sum_kernel) adds them. In contrast to
+    /// [`parts`](Self::parts), this requires no clusters. The kernel ignores the activation, which `sum_kernel` applies.
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel), and an error for clusters of several rows of tiles.
+    /// Returns the errors of [`kernel`](Self::kernel), except that every activation is accepted, and an error for clusters of several rows
+    /// of tiles.
     #[doc(alias = "split-K")]
     pub fn partial_kernel<T, C>(&self) -> Result<Kernel<PartialGemmArgs<T, C>>, BuildError>
     where
@@ -66,8 +67,9 @@ impl Gemm {
     /// are reproducible, applies the epilogue and the activation, and stores the results; the stride between rows of D may have any value.
     ///
     /// # Errors
-    /// Returns an error if the epilogue is empty and the type of the sums does not support the activation. Other epilogues are computed in
-    /// f32, which supports all activations.
+    /// Returns an error if the epilogue is empty and the type of the sums does not support the activation (other epilogues are computed in
+    /// f32, which supports all activations), or if the target does not support the type of D: bf16 and tf32 require sm_80 or later; e4m3
+    /// and e5m2 require sm_89 or later.
     pub fn sum_kernel<C, D>(&self, epilogue: Epilogue) -> Result<Kernel<SumOfPartsArgs<C, D>>, BuildError>
     where
         C: GemmSum + Convert<D> + Convert<f32>,
@@ -151,10 +153,10 @@ impl DividedGemm {
     /// Returns the kernel and the number of parts for an m×n result of depth k, where `size` is `[m, n, k]`, or `None` if the depth should
     /// not be divided. There are at most 16 parts, and at most one for every 512 elements of the depth.
     ///
-    /// On GPUs of compute capability 9.0, the depth is divided if this takes less time than the fastest single kernel, according to the model
-    /// of [`Gemm::for_problem`] and including the time to write, read and add the partial sums. On other GPUs from compute capability 8.0 on,
-    /// the depth is divided if the result has at most as many 64×64 tiles as the GPU has multiprocessors; the number of parts is then the
-    /// largest one with at most two blocks per multiprocessor.
+    /// On GPUs of compute capability 9.0, the depth is divided if this takes less time than the fastest single kernel, according to the
+    /// model of [`Gemm::for_problem`] and including the time to write, read and add the partial sums. On other GPUs from compute capability
+    /// 8.0 on, the depth is divided if k is at least 1024 and the result has at most as many 64×64 tiles as the GPU has multiprocessors;
+    /// the number of parts is then the largest one within these limits for which there are at most two blocks per multiprocessor.
     #[must_use]
     pub fn for_problem<T: Element>(
         a: MatrixOrder,

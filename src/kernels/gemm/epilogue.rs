@@ -6,14 +6,15 @@ use crate::{
     tiles::{Convert, Gl, Row, Rt, row_major, vector},
 };
 
-/// The arguments of the kernel that [`Gemm::fused_kernel`](super::Gemm::fused_kernel) builds:
+/// The arguments of the kernels that [`Gemm::fused_kernel`](super::Gemm::fused_kernel) and
+/// [`Gemm::fused_promoted_kernel`](super::Gemm::fused_promoted_kernel) build:
 /// `(a, lda, b, ldb, d, ldd, m, n, k, alpha, beta, c, ldc, bias, row_scales, col_scales)`. These are the parameters of
 /// [`GemmArgs`](super::GemmArgs), followed by those of an [`Epilogue`]. Parameters that the epilogue does not use are not read, and their
-/// buffers may be empty. C and D must be different buffers.
+/// buffers may be empty. The buffers of C and D must not overlap.
 pub type FusedGemmArgs<T, D> =
     (In<T>, u32, In<T>, u32, Out<D>, u32, u32, u32, u32, f32, f32, In<D>, u32, In<f32>, In<f32>, In<f32>);
 
-/// The operations that a kernel applies to a product A·B in f32: D = f(α · rᵢ · sⱼ · (A·B)ᵢⱼ + β · Cᵢⱼ + biasⱼ), evaluated from left to
+/// The operations that a kernel applies to a product A·B in f32: D = f((A·B)ᵢⱼ · α · rᵢ · sⱼ + β · Cᵢⱼ + biasⱼ), evaluated from left to
 /// right, without the factors and terms whose fields are `false`.
 #[doc(alias = "CUBLASLT_MATMUL_DESC_EPILOGUE")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -20,9 +20,11 @@ impl Gemm {
     /// Builds the kernel. Its name contains the types, orders, tile, cluster and function, as in `gemm_bf16_row_col_128x192`.
     ///
     /// # Errors
-    /// Returns an error if the target is older than sm_80, if the table of [`Gemm`] does not contain the orders for the type of the
-    /// operands, if the type of the sums does not support the activation (integers support only ReLU), if the target does not support the
-    /// tile, `cluster` or `any_size`, if a cluster has more than 8 blocks, or if the tile does not support `parts`.
+    /// Returns an error if the target is older than sm_80 (sm_89 for operands or results of e4m3 and e5m2), if the table of [`Gemm`] does
+    /// not contain the orders for the type of the operands, if the type of the sums does not support the activation (integers support only
+    /// ReLU), if the target does not support the tile, `cluster` or `any_size`, if a cluster has no blocks or more than 8, or if the tile
+    /// does not support `parts`. Tiles of 16 rows require a row-major A and clusters of one column of tiles, tiles of 128×176 require
+    /// results of 16 or 32 bits, and `any_size` excludes tiles of 128×256.
     pub fn kernel<T, C, D>(&self) -> Result<Kernel<GemmArgs<T, D>>, BuildError>
     where
         T: TensorElement + Product<T, C>,
@@ -53,7 +55,8 @@ impl Gemm {
     /// ```
     ///
     /// # Errors
-    /// Returns the errors of [`kernel`](Self::kernel), except that every activation is supported: epilogues are computed in f32.
+    /// Returns the errors of [`kernel`](Self::kernel) for the tile that the kernel uses, except that every activation is supported:
+    /// epilogues are computed in f32.
     pub fn fused_kernel<T, C, D>(&self, epilogue: Epilogue) -> Result<Kernel<FusedGemmArgs<T, D>>, BuildError>
     where
         T: TensorElement + Product<T, C>,

@@ -46,8 +46,8 @@ pub(super) fn in_turns<
     );
 }
 
-/// Like [`in_turns`], but `GROUPS` warpgroups compute a tile together, `P` of its `M` rows of subtiles each. Larger tiles read less from the
-/// level-2 cache, but while results are stored, the tensor cores are idle.
+/// Like [`in_turns`], but `GROUPS` warpgroups compute a tile together, `P` of its `M` rows of subtiles each. Larger tiles read less from
+/// the level-2 cache, but while results are stored, the tensor cores are idle.
 #[rustfmt::skip]
 #[track_caller]
 pub(super) fn together<
@@ -164,8 +164,8 @@ struct Resident<'k, Tiles: StageTiles<'k>, const STAGES: usize, const GROUPS: us
 }
 
 impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
-    /// Declares the threads of a block, its tiles, which have `cols` columns of subtiles, and its stages, which are `depth` subtiles deep and
-    /// each read by `GROUPS` warpgroups.
+    /// Declares the threads of a block, its tiles, which have `cols` columns of subtiles, and its stages, which are `depth` subtiles deep
+    /// and each read by `GROUPS` warpgroups.
     #[track_caller]
     fn resident<Tiles: StageTiles<'k>, const STAGES: usize, const GROUPS: usize>(
         &self,

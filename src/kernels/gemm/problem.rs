@@ -244,8 +244,8 @@ impl<'k, T: TensorElement, D: TensorElement> Problem<'k, T, D> {
         TileRow { number, rows }
     }
 
-    /// Emits a loop over the tiles of one of `C` consumer warpgroups that take turns. `each` is called once, with the turn and the row and the
-    /// column of the tile.
+    /// Emits a loop over the tiles of one of `C` consumer warpgroups that take turns. `each` is called once, with the turn and the row and
+    /// the column of the tile.
     #[track_caller]
     pub(super) fn each_in_turn<const C: usize>(
         &self,

@@ -46,8 +46,8 @@ impl Gemm {
         )
     }
 
-    /// Builds the kernel of a product with [promoted sums](Self::promoted_kernel) and additional operands. The sums of tiles of 192 columns leave no
-    /// registers for these operands, so the kernel uses tiles of 128×128.
+    /// Builds the kernel of a product with [promoted sums](Self::promoted_kernel) and additional operands. The sums of tiles of 192 columns
+    /// leave no registers for these operands, so the kernel uses tiles of 128×128.
     ///
     /// # Errors
     /// Returns the errors of [`promoted_kernel`](Self::promoted_kernel), except those for tiles.

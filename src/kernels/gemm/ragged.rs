@@ -11,8 +11,8 @@ use crate::{
 };
 
 /// The arguments of the kernel that [`Gemm::ragged_kernel`] builds: `(a, lda, b, ldb, b_distance, d, ldd, offsets, groups, m, n, k)`, the
-/// parameters of [`GemmArgs`](super::GemmArgs) for `groups` matrices B that are `b_distance` elements apart, and `offsets`, which contains the
-/// first row of each group and the end of the last one: `groups` + 1 elements.
+/// parameters of [`GemmArgs`](super::GemmArgs) for `groups` matrices B that are `b_distance` elements apart, and `offsets`, which contains
+/// the first row of each group and the end of the last one: `groups` + 1 elements.
 pub type RaggedGemmArgs<T, D> = (In<T>, u32, In<T>, u32, u32, Out<D>, u32, In<u32>, u32, u32, u32, u32);
 
 /// The groups of a launch.

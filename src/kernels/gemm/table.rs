@@ -10,8 +10,8 @@ use crate::ptx::Element;
 /// The fastest kernels that `warpwright tune gemm` found on a GPU, one for each problem, with the conditions of the measurement.
 ///
 /// The text of a table consists of lines with the conditions of the measurement, a line with the names of the columns, and one line for
-/// each entry, as in the example. Parsing the text checks that [`Gemm`] supports the kernel of every entry, and that no problem has more
-/// than one entry:
+/// each entry, as in the example. Parsing the text checks that [`Gemm`] supports the tile, cluster, orders and parts of every entry, and
+/// that no two entries have the same types, orders and sizes:
 ///
 /// ```
 /// use warpwright::{kernels::{GemmTable, MatrixOrder}, prelude::*};
@@ -55,7 +55,8 @@ pub struct GemmEntry {
     pub result: String,
     /// m, n and k.
     pub size: [u32; 3],
-    /// The kernel. The text of the table contains only its orders, tile, cluster, parts and the groups of its schedule.
+    /// The kernel. The text of the table contains only its orders, tile, cluster and parts, and the number of rows in a group of its
+    /// schedule.
     pub gemm: Gemm,
     /// The median time of a launch in microseconds.
     pub micros: f64,

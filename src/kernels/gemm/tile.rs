@@ -5,7 +5,8 @@ use std::fmt;
 use crate::ptx::{Features, Target};
 
 /// The part of a result that a warpgroup or a block computes at a time: rows × columns. On sm_90a, the two consumer warpgroups of a block
-/// take turns on tiles of up to 128×192, so that one stores while the other multiplies; the warpgroups of a block compute larger tiles,
+/// take turns on tiles of up to 128×192 (unless a tile is computed in [`parts`](super::Gemm::parts) or with [promoted
+/// sums](super::Gemm::promoted_kernel)), so that one stores while the other multiplies; the warpgroups of a block compute larger tiles,
 /// which read less from the L2 cache, together. On other targets, a block computes a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GemmTile {
@@ -21,9 +22,9 @@ pub enum GemmTile {
     T128x128,
     /// 128×160, for results that, with tiles of other sizes, leave many multiprocessors idle in the last round.
     T128x160,
-    /// 128×176, for the same results as 128×160 if their elements have 16 or 32 bits. [`Gemm::for_problem`](super::Gemm::for_problem) chooses
-    /// this tile only from a [`GemmTable`](super::GemmTable). Slow if B is in rows, because rows of 176 elements allow only a swizzle of 32
-    /// bytes.
+    /// 128×176, for the same results as 128×160 if their elements have 16 or 32 bits. [`Gemm::for_problem`](super::Gemm::for_problem)
+    /// chooses this tile only from a [`GemmTable`](super::GemmTable). Slow if B is in rows, because rows of 176 elements allow only a
+    /// swizzle of 32 bytes.
     T128x176,
     /// 128×192, the largest tile of one warpgroup; for large results.
     T128x192,
@@ -64,7 +65,7 @@ impl GemmTile {
         Self::T256x192,
     ];
 
-    /// Returns the tiles for a target, in ascending order of rows, then of columns.
+    /// Returns the tiles for a target, which must be sm_80 or later, in ascending order of rows, then of columns.
     pub const fn for_target(target: Target) -> &'static [Self] {
         if target.features().contains(Features::WGMMA) {
             &[

@@ -57,7 +57,7 @@ impl Hedgehog {
     ///
     /// # Errors
     /// Returns an error for an unsupported head size, for a target older than sm_80, and for a target with less than 128 KiB of shared
-    /// memory per block (sm_86, sm_89 and sm_120).
+    /// memory per block (sm_86, sm_89 and sm_120a).
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<HedgehogArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32> + Convert<f32>,

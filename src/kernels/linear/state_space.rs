@@ -42,8 +42,8 @@ impl StateSpace {
     /// Builds the kernel. Its name contains the type, the head size and the state size, as in `state_space_bf16_64_128`.
     ///
     /// # Errors
-    /// Returns an error for unsupported sizes, for a target older than sm_80, and, with sizes of 128, for a target with less than 107 KiB
-    /// of shared memory per block (sm_86, sm_89 and sm_120).
+    /// Returns an error for unsupported sizes, for a target older than sm_80, and, if both sizes are 128, for a target with less than 107
+    /// KiB of shared memory per block (sm_86, sm_89 and sm_120a).
     pub fn kernel<T>(&self, target: Target) -> Result<Kernel<StateSpaceArgs<T>>, BuildError>
     where
         T: TensorElement + Product<T, f32> + Convert<f32>,

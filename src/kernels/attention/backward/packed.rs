@@ -20,7 +20,8 @@ pub type PackedAttentionRowsArgs<T> =
     (In<T>, In<T>, In<f32>, Out<f32>, Out<f32>, [In<u32>; 2], [u32; 5], [u32; 2], [[u32; 2]; 2]);
 
 /// The arguments of the kernel that [`AttentionBackward::packed_keys_kernel`] builds:
-/// `(q, k, v, d_o, rows, sums, dk, dv, starts, sizes, longest, strides, scale)`, where `strides` contains the strides of Q, K, V, dO, dK and dV.
+/// `(q, k, v, d_o, rows, sums, dk, dv, starts, sizes, longest, strides, scale)`, where `strides` contains the strides of Q, K, V, dO, dK
+/// and dV.
 pub type PackedAttentionKeysArgs<T> = (
     In<T>,
     In<T>,
@@ -62,8 +63,8 @@ fn of_batch<'k, const N: usize>(strides: [[Val<'k, u32>; 2]; N]) -> [[Val<'k, u3
 }
 
 impl AttentionBackward {
-    /// Returns the numbers of elements of the buffers `rows` and `sums` for `sequences` packed sequences with a total of `queries` rows of Q
-    /// per head, and `heads` query heads. If `deterministic`, `sums` is empty.
+    /// Returns the numbers of elements of the buffers `rows` and `sums` for `sequences` packed sequences with a total of `queries` rows of
+    /// Q per head, and `heads` query heads. If `deterministic`, `sums` is empty.
     #[must_use]
     pub fn packed_workspace(&self, heads: usize, sequences: usize, queries: usize) -> [usize; 2] {
         self.workspace(heads, queries + sequences * PADDING as usize)
@@ -164,8 +165,8 @@ impl AttentionBackward {
         )
     }
 
-    /// Builds the variant of [`queries_kernel`](Self::queries_kernel) for packed sequences. For bf16, a head size of 128 and a causal mask, it
-    /// is named `attention_backward_queries_bf16_128_causal_packed`.
+    /// Builds the variant of [`queries_kernel`](Self::queries_kernel) for packed sequences. For bf16, a head size of 128 and a causal mask,
+    /// it is named `attention_backward_queries_bf16_128_causal_packed`.
     ///
     /// # Errors
     /// Returns the errors of [`packed_keys_kernel`](Self::packed_keys_kernel).

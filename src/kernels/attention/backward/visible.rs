@@ -73,8 +73,8 @@ impl<'k> VisibleFrom<'k> {
         }
     }
 
-    /// Returns the steps with queries that attend to keys from `first` to `end`, at least one, so that keys without queries have results. Keys past
-    /// the last one are not visible to any query.
+    /// Returns the steps with queries that attend to keys from `first` to `end`, at least one, so that keys without queries have results.
+    /// Keys past the last one are not visible to any query.
     #[track_caller]
     pub(super) fn range(self, first: Val<'k, u32>, end: Val<'k, u32>) -> QueryRange<'k> {
         let Self { visible: Visible { mask, keys, .. }, step } = self;

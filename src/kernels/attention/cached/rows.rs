@@ -29,8 +29,8 @@ impl<'k> GroupRows<'k> {
         64 / self.most
     }
 
-    /// Returns, for each batch, query and head of keys, a matrix whose rows are the heads of queries. The strides are those between batches,
-    /// heads of queries and queries.
+    /// Returns, for each batch, query and head of keys, a matrix whose rows are the heads of queries. The strides are those between
+    /// batches, heads of queries and queries.
     #[track_caller]
     pub(super) fn matrices<T: TensorElement, A>(
         self,
