@@ -996,7 +996,7 @@ static inline warpwright_result rmsnorm_residual_bf16_4096_by8_launch(
  * y = rmsnorm(h = x + r)·w along rows: x m×n (bf16), w of n elements (bf16), y m×n (bf16)
  */
 #define RMSNORM_RESIDUAL_BF16_16384_BY8_NAME "rmsnorm_residual_bf16_16384_by8"
-#define RMSNORM_RESIDUAL_BF16_16384_BY8_BLOCK_X 256u
+#define RMSNORM_RESIDUAL_BF16_16384_BY8_BLOCK_X 512u
 #define RMSNORM_RESIDUAL_BF16_16384_BY8_BLOCK_Y 1u
 #define RMSNORM_RESIDUAL_BF16_16384_BY8_BLOCK_Z 1u
 #define RMSNORM_RESIDUAL_BF16_16384_BY8_LDX_MULTIPLE_OF 8
@@ -1006,7 +1006,7 @@ static inline warpwright_result rmsnorm_residual_bf16_4096_by8_launch(
 #define RMSNORM_RESIDUAL_BF16_16384_BY8_N_MULTIPLE_OF 8
 #define RMSNORM_RESIDUAL_BF16_16384_BY8_N_AT_MOST 16384u
 #define RMSNORM_RESIDUAL_BF16_16384_BY8_STATIC_SHARED_BYTES 0u
-#define RMSNORM_RESIDUAL_BF16_16384_BY8_DYNAMIC_SHARED_BYTES 65568u
+#define RMSNORM_RESIDUAL_BF16_16384_BY8_DYNAMIC_SHARED_BYTES 98368u
 
 /* Buffers that the kernel writes must not overlap other buffers. */
 typedef struct rmsnorm_residual_bf16_16384_by8_args {
@@ -1084,7 +1084,7 @@ static inline uint64_t rmsnorm_residual_bf16_16384_by8_y_bytes(const rmsnorm_res
 
 /* The number of blocks in x, y and z on a device with this number of multiprocessors. */
 static inline void rmsnorm_residual_bf16_16384_by8_grid(const rmsnorm_residual_bf16_16384_by8_args *args, uint32_t multiprocessors, uint64_t grid[3]) {
-    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 2), 1), warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_mul(warpwright_round_down(multiprocessors, 1), 3)));
+    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 1), 1), warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_mul(warpwright_round_down(multiprocessors, 1), 1)));
     grid[1] = 1;
     grid[2] = 1;
 }

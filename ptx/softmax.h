@@ -279,7 +279,7 @@ static inline uint64_t softmax_bf16_2041_by1_y_bytes(const softmax_bf16_2041_by1
 
 /* The number of blocks in x, y and z on a device with this number of multiprocessors. */
 static inline void softmax_bf16_2041_by1_grid(const softmax_bf16_2041_by1_args *args, uint32_t multiprocessors, uint64_t grid[3]) {
-    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 32), 8), warpwright_mul(warpwright_ceil_div(warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_round_down(warpwright_mul(warpwright_round_down(multiprocessors, 1), 9), 8)), 8), 8));
+    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 32), 8), warpwright_mul(warpwright_ceil_div(warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_round_down(warpwright_mul(warpwright_round_down(multiprocessors, 1), 10), 8)), 8), 8));
     grid[1] = 1;
     grid[2] = 1;
 }
@@ -388,7 +388,7 @@ static inline uint64_t softmax_bf16_5113_by1_y_bytes(const softmax_bf16_5113_by1
 
 /* The number of blocks in x, y and z on a device with this number of multiprocessors. */
 static inline void softmax_bf16_5113_by1_grid(const softmax_bf16_5113_by1_args *args, uint32_t multiprocessors, uint64_t grid[3]) {
-    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 32), 8), warpwright_mul(warpwright_ceil_div(warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_round_down(warpwright_mul(warpwright_round_down(multiprocessors, 1), 3), 8)), 8), 8));
+    grid[0] = warpwright_max(warpwright_mul(warpwright_ceil_div(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), 32), 8), warpwright_mul(warpwright_ceil_div(warpwright_min(warpwright_mul(warpwright_ceil_div(args->m, 1), 1), warpwright_round_down(warpwright_mul(warpwright_round_down(multiprocessors, 1), 4), 8)), 8), 8));
     grid[1] = 1;
     grid[2] = 1;
 }

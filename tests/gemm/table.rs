@@ -118,8 +118,8 @@ fn errors_name_the_line() {
         ("77 88 99 64", "77 0 99 64", "line 8: expected a number from 1, found `0`"),
         ("64x64", "64x65", "line 8: expected a tile such as 128x192, found `64x65`"),
         (
-            "bf16 bf16 row col 77 88 99 64x64",
-            "bf16 e4m3 row col 77 88 99 128x176",
+            "bf16 bf16 row col 77 88 99 64x64 1x1 2",
+            "bf16 e4m3 row col 77 88 99 128x176 1x1 1",
             "line 8: expected a result of 16 or 32 bits for tiles of 128x176, found `e4m3`",
         ),
         ("64x64 1x1", "64x64 4x2", "line 8: expected clusters of 1 to 8 blocks, found 16"),

@@ -190,7 +190,8 @@ fn rows_of_special_numbers() {
 
 /// h = x + r, norm(h) · w + b.
 fn residual(function: NormFunction, biased: bool, [n, ldx, ldr, ldh, ldy]: [usize; 5]) {
-    let norm = Norm::for_rows(function, TARGET, 2, &[n, ldx, ldr, ldh, ldy].map(|size| size as u32));
+    let sizes = [n, ldx, ldr, ldh, ldy].map(|size| size as u32);
+    let norm = Norm::for_residual_rows(function, TARGET, 2, &sizes);
     let norms =
         [norm, Norm { tiling: RowTiling { stripes: 1, streamed: true, ahead: 0, ..norm.tiling }, ..norm }];
     let other = |row: usize, col: usize| mixed(row + 100, col);

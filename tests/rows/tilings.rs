@@ -205,10 +205,7 @@ where
     let norm = Norm::for_rows(NormFunction::Layer, TARGET, T::SIZE, &[n]);
     assembled(norm.biased_kernel::<T, T, T>(TARGET));
     let residual = Norm::for_residual_rows(NormFunction::Layer, TARGET, T::SIZE, &[n]);
-    // The longest rows of two inputs spill one register.
-    if n < 32_001 {
-        assembled(residual.residual_biased_kernel::<T, T, T>(TARGET));
-    }
+    assembled(residual.residual_biased_kernel::<T, T, T>(TARGET));
     let backward = NormBackward::for_rows(NormFunction::Layer, TARGET, T::SIZE, &[n]);
     if n <= 16_384 {
         assembled(backward.kernel::<T, f32>(TARGET));

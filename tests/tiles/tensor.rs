@@ -2,10 +2,11 @@
 
 use pretty_assertions::assert_eq;
 use warpwright::{
+    layout::LayoutError,
     prelude::*,
     run::{Device, Simulator},
     tensor::{TensorElement, copy, transform},
-    tiles::{Auto, Plain, SharedSwizzle, Swizzle32, Swizzle64},
+    tiles::{Auto, Plain, SharedSwizzle, Swizzle32, Swizzle64, shared_layout},
 };
 
 /// The 16-byte chunks of each swizzled row, exclusive-ored with the row's number as the swizzle modes of TMA and wgmma have them
@@ -34,6 +35,23 @@ fn shared_tiles_have_the_swizzles_of_the_manual() {
     has_rows_of::<f32, 2, 4, Swizzle64>(64);
     let plain = St::<f32, 2, 3, Plain>::shared_layout().unwrap().bytes::<f32>().unwrap();
     assert_eq!(plain.at((5, (7, 0))).unwrap(), (5 * 48 + 7) * 4);
+}
+
+#[test]
+fn shared_tiles_have_elements() {
+    for (rows, cols) in [(0, 16), (16, 0), (0, 0)] {
+        assert!(matches!(
+            shared_layout::<f32, Plain>(rows, cols),
+            Err(LayoutError::Extent { extent: 0, .. })
+        ));
+        assert!(matches!(
+            shared_layout::<bf16, Auto>(rows, cols),
+            Err(LayoutError::Extent { extent: 0, .. })
+        ));
+    }
+    // Offsets of more than 32 bits.
+    let tall = shared_layout::<f32, Auto>(1 << 30, 64).unwrap().bytes::<f32>().unwrap();
+    assert_eq!(tall.at((0, (0, 1))).unwrap(), (1 << 30) * 128);
 }
 
 #[test]

@@ -33,6 +33,9 @@ pub type ResidualNormArgs<X, W, Y> = (In<X>, u32, In<X>, u32, In<W>, Out<X>, u32
 pub type ResidualBiasedNormArgs<X, W, Y> =
     (In<X>, u32, In<X>, u32, In<W>, In<W>, Out<X>, u32, Out<Y>, u32, u32, u32, f32);
 
+/// The most registers of a thread with which two vectors of weights are not kept at the same time.
+const FEW_REGISTERS: u32 = 64;
+
 /// The function by which a row is normalized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NormFunction {
@@ -80,7 +83,7 @@ impl Norm {
                 RowTiling { turns: 8, ..tiling }
             }
             (NormFunction::Layer, 2561..=4096) if tiling.unaligned && bytes < 4 => {
-                tiling.copied(groups, 4, 2, 8)
+                tiling.copied(groups, 6, 2, 8)
             }
             (NormFunction::Layer, 257..=512) if tiling.unaligned && bytes == 4 => {
                 tiling.copied(groups, 4, 2, 4)
@@ -182,7 +185,8 @@ impl Norm {
         )
     }
 
-    /// Builds the kernel that computes h = x + r and y = norm(h) · w.
+    /// Builds the kernel that computes h = x + r and y = norm(h) · w. The tiling should be that of
+    /// [`for_residual_rows`](Self::for_residual_rows); others may spill registers.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel).
@@ -211,7 +215,8 @@ impl Norm {
         )
     }
 
-    /// Builds the kernel that computes h = x + r and y = norm(h) · w + b.
+    /// Builds the kernel that computes h = x + r and y = norm(h) · w + b. The tiling should be that of
+    /// [`for_residual_rows`](Self::for_residual_rows); others may spill registers.
     ///
     /// # Errors
     /// Returns the errors of [`kernel`](Self::kernel).
@@ -285,6 +290,10 @@ impl Norm {
                 let x = statistics.normalized(row, part, &x);
                 let results = match inputs.b {
                     None => x.zip(&w, |x, w| x * w),
+                    // The bias is loaded once the weights no longer take registers.
+                    Some(b) if self.tiling.registers() <= FEW_REGISTERS => {
+                        x.zip(&w, |x, w| x * w).zip(&row.of_weights(b, part), |x, b| x + b)
+                    }
                     Some(b) => x.mul_add(&w, &row.of_weights(b, part)),
                 };
                 row.store(&y, part, &results);
