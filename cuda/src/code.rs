@@ -35,6 +35,7 @@ impl Code {
     pub(crate) const ASSERT: Self = Self(710);
     pub(crate) const HOST_MEMORY_ALREADY_REGISTERED: Self = Self(712);
     pub(crate) const HOST_MEMORY_NOT_REGISTERED: Self = Self(713);
+    pub(crate) const ILLEGAL_INSTRUCTION: Self = Self(715);
     pub(crate) const MISALIGNED_ADDRESS: Self = Self(716);
     pub(crate) const INVALID_ADDRESS_SPACE: Self = Self(717);
     pub(crate) const LAUNCH_FAILED: Self = Self(719);

@@ -158,8 +158,8 @@ fn columns_are_stored_without_offsets() {
     memory.read(tensor, &mut found).expect("in bounds");
     let mut expected: Vec<u32> = (1..=elements as u32).collect();
     for i in 0..CHANNELS * PIXELS {
-        // Numbered from the first pixel of the bounding box of image 0.
-        let pixel = (1 * 4 + 2) * 5 + 3 + i / CHANNELS;
+        // Numbered from the first pixel of the bounding box of image 0, with 5 columns and 4 rows per image; the first is (4, 2, 1).
+        let pixel = 20 + 2 * 5 + 3 + i / CHANNELS;
         let at = [8 + i % CHANNELS, 1 + pixel % 5, pixel / 5 % 4, pixel / 20];
         if at[3] < DIMS[3] {
             let index = at.iter().zip(DIMS).rev().fold(0, |index, (&at, dim)| index * dim + at);

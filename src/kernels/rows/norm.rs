@@ -82,9 +82,6 @@ impl Norm {
             (NormFunction::Layer, 513..=1152) if tiling.unaligned && bytes < 4 => {
                 RowTiling { turns: 8, ..tiling }
             }
-            (NormFunction::Layer, 2561..=4096) if tiling.unaligned && bytes < 4 => {
-                tiling.copied(groups, 6, 2, 8)
-            }
             (NormFunction::Layer, 257..=512) if tiling.unaligned && bytes == 4 => {
                 tiling.copied(groups, 4, 2, 4)
             }
