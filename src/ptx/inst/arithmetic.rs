@@ -101,7 +101,7 @@ impl<'k, T: Number> Val<'k, T> {
     }
 
     /// Returns `self · factor + addend`. For integers, the result wraps around (`mad.lo`); for floating-point types, it is rounded once
-    /// (`fma.rn`).
+    /// (`fma.rn`). bf16 requires sm_80 or later.
     #[doc(alias = "fma")]
     #[track_caller]
     pub fn mad(self, factor: impl Into<Self>, addend: impl Into<Self>) -> Self {
@@ -182,13 +182,14 @@ impl<'k, T: Number> Val<'k, T> {
 }
 
 impl<'k, T: Number> Val<'k, T> {
-    /// Clamps to the range from `low` to `high`. The result is `low` for NaN, and `high` if `low` is greater than `high`.
+    /// Clamps to the range from `low` to `high`. The result is `low` for NaN, and `high` if `low` is greater than `high`. 16-bit
+    /// floating-point types and pairs require sm_80 or later.
     #[track_caller]
     pub fn clamp(self, low: impl Into<Self>, high: impl Into<Self>) -> Self {
         self.max(low).min(high)
     }
 
-    /// Returns the maximum of this number and 0; NaN becomes 0.
+    /// Returns the maximum of this number and 0; NaN becomes 0. 16-bit floating-point types and pairs require sm_80 or later.
     #[track_caller]
     pub fn relu(self) -> Self {
         self.max(T::ZERO)
@@ -196,7 +197,7 @@ impl<'k, T: Number> Val<'k, T> {
 }
 
 /// A type that supports division: integers, whose quotients are truncated, and f32, f64, f16, bf16 and pairs, whose quotients are correctly
-/// rounded.
+/// rounded. bf16 requires sm_80 or later.
 pub trait Divide: Number {
     #[doc(hidden)]
     fn quotient<'k>(dividend: Val<'k, Self>, divisor: Val<'k, Self>) -> Val<'k, Self>;
@@ -458,7 +459,7 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
         }
     }
 
-    /// Returns the smallest multiple of `unit` that is at least this number; `unit` must be positive.
+    /// Returns the smallest multiple of `unit` that is at least this number, modulo 2^width; `unit` must be positive.
     #[track_caller]
     pub fn round_up(self, unit: impl Into<Self>) -> Self {
         let unit = unit.into();

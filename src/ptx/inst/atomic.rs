@@ -219,7 +219,8 @@ impl<'k, T: Element, S: AtomicSpace> Reduction<'k, T, S> {
 macro_rules! operations {
     ($name:ident $(-> $result:ty, $word:ty)?) => {
         impl<'k, T: AtomicAdd, S: AtomicSpace> $name<'k, T, S> {
-            /// Adds `value`. bf16 requires sm_90 or later. Floating-point sums are rounded to nearest even.
+            /// Adds `value`. bf16 requires sm_90 or later. Floating-point sums are rounded to nearest even; f32 sums in global memory also
+            /// flush subnormals to zero.
             #[allow(clippy::should_implement_trait, reason = "it adds to memory")]
             #[track_caller]
             pub fn add(self, value: impl Into<Val<'k, T::Reg>>) $(-> $result)? {

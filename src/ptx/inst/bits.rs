@@ -235,7 +235,7 @@ impl<'k, T: Extend> Val<'k, T> {
 }
 
 impl<'k> Val<'k, u32> {
-    /// Returns a mask of `length` ones, starting at bit `position`.
+    /// Returns a mask of `length` ones, starting at bit `position`; `mode` determines how positions and lengths of 32 or more are treated.
     #[doc(alias = "bmsk")]
     #[track_caller]
     pub fn bit_mask(position: impl Into<Self>, length: impl Into<Self>, mode: ShiftMode) -> Self {
@@ -247,7 +247,8 @@ impl<'k> Val<'k, u32> {
     }
 
     /// Returns the position of the `offset`-th one bit at or above bit `base`; for a negative offset, that of the `−offset`-th one bit at
-    /// or below bit `base`; for an offset of 0, `base` if bit `base` is one. Returns `u32::MAX` if there is no such bit.
+    /// or below bit `base`; for an offset of 0, `base` if bit `base` is one. Returns `u32::MAX` if there is no such bit. `base` must be
+    /// between 0 and 31.
     #[doc(alias = "fns")]
     #[track_caller]
     pub fn find_nth_set(self, base: impl Into<Self>, offset: impl Into<Val<'k, i32>>) -> Self {

@@ -105,7 +105,7 @@ impl<'k, T: Element, A> Ptr<'k, T, SharedCluster, A> {
 
     /// Combines the element asynchronously with `value` by the operation `op`; completion is signaled at `barrier`, which must be in the
     /// same block as the element. Supports all operations on `u32`, all except [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec) on `i32`,
-    /// and addition of `u64` and `i64`. Requires sm_90 or later.
+    /// bitwise operations on other types of 32 bits, and addition of `u64` and `i64`. Requires sm_90 or later.
     #[doc(alias = "red.async")]
     #[track_caller]
     pub fn reduce_async(

@@ -33,9 +33,9 @@ impl<'k> Builder<'k> {
     }
 
     /// Increases the number of registers per thread of the warpgroup to `registers`, a multiple of 8 from 24 to 256, and waits until they
-    /// are available. All threads of the warpgroup must execute the instruction. The kernel must declare
-    /// [`max_registers`](Self::max_registers), or its block and [`min_blocks`](Self::min_blocks), because ptxas ignores the instruction
-    /// otherwise. Requires sm_90a, sm_100a or sm_120a.
+    /// are available. All threads of the warpgroup must execute the instruction. Before the call, the kernel must declare
+    /// [`max_registers`](Self::max_registers), or [`min_blocks`](Self::min_blocks) and either [`block`](Self::block) or
+    /// [`max_block`](Self::max_block), because ptxas ignores the instruction otherwise. Requires sm_90a, sm_100a or sm_120a.
     #[doc(alias = "setmaxnreg.inc")]
     #[track_caller]
     pub fn setmaxnreg_inc(self, registers: u32) {
@@ -77,8 +77,8 @@ impl<'k> Builder<'k> {
     /// and allows the next kernel to start. Instructions before the call, such as the initialization of barriers, overlap with the end of
     /// the preceding kernel.
     ///
-    /// All threads must execute the emitted code. The builder rejects the call after an access to global memory, and in conditions, loops
-    /// and roles. Requires sm_90 or later.
+    /// All threads must execute the emitted code. The builder rejects the call after an instruction that may access global memory, and in
+    /// conditions, loops and roles. Requires sm_90 or later.
     #[doc(alias = "programmatic dependent launch")]
     #[doc(alias = "PDL")]
     #[track_caller]

@@ -44,13 +44,13 @@ fn is_exact<T: Numeric, U: Numeric>() -> bool {
 
 impl<'k, T: Numeric> Val<'k, T> {
     /// Converts the number to another type as Rust's `as` does: conversions between integers wrap around; conversions from floating-point
-    /// numbers to integers round toward zero and saturate; other conversions round to nearest even. In an integer type of n bits, NaN
-    /// becomes 2^(n − 1) if either type has 64 bits, and 0 otherwise; with `as`, it always becomes 0.
+    /// numbers to integers round toward zero and saturate; other conversions round to nearest even. If the floating-point or the integer
+    /// type has 64 bits, NaN becomes the integer in which only the highest bit is 1; otherwise, NaN becomes 0, as with `as`.
     ///
-    /// Conversions between integers of the same width emit no instruction. Conversions between bf16 and types other than f32 take one
-    /// instruction on sm_90 and later; on earlier targets, they use f32 as an intermediate type, with the same result. Integers of 32 or 64
-    /// bits and f64 cannot be converted to bf16 with a single rounding on targets older than sm_90 and are rejected there; convert via f32
-    /// explicitly if double rounding is acceptable.
+    /// Conversions between integers of the same width emit no instruction. Conversions to bf16 require sm_80 or later. Conversions between
+    /// bf16 and types other than f32 take one instruction on sm_90 and later; on earlier targets, they use f32 as an intermediate type,
+    /// with the same result. Integers of 32 or 64 bits and f64 cannot be converted to bf16 with a single rounding on targets older than
+    /// sm_90 and are rejected there; convert via f32 explicitly if double rounding is acceptable.
     #[doc(alias = "cvt")]
     #[track_caller]
     pub fn cast<U: Numeric>(self) -> Val<'k, U> {

@@ -24,7 +24,7 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
         self.copy_async_with::<BYTES>(from, CopyHints::default());
     }
 
-    /// Starts copying as [`copy_async`](Self::copy_async) does, but with a prefetch size or a cache policy.
+    /// Starts copying as [`copy_async`](Self::copy_async) does, but with a prefetch size, a cache policy or both.
     #[doc(alias = "cp.async.L2::cache_hint")]
     #[track_caller]
     pub fn copy_async_with<const BYTES: u32>(
@@ -136,21 +136,21 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Shared, W> {
 }
 
 impl Builder<'_> {
-    /// Commits, as one group, all copies that this thread has started since the last commit. Requires sm_80 or later.
+    /// Commits, as one group, all `cp.async` copies that this thread has started since the last commit. Requires sm_80 or later.
     #[doc(alias = "cp.async.commit_group")]
     #[track_caller]
     pub fn cp_async_commit_group(self) {
         self.emit(format_args!("cp.async.commit_group"), &[]);
     }
 
-    /// Waits until at most the `pending` newest groups of this thread are in flight. Requires sm_80 or later.
+    /// Waits until at most the `pending` newest `cp.async` groups of this thread are in flight. Requires sm_80 or later.
     #[doc(alias = "cp.async.wait_group")]
     #[track_caller]
     pub fn cp_async_wait_group(self, pending: u32) {
         self.emit(format_args!("cp.async.wait_group"), &[Operand::Imm(Immediate::new(pending))]);
     }
 
-    /// Waits for all copies of this thread, whether committed or not. Requires sm_80 or later.
+    /// Waits for all `cp.async` copies of this thread, whether committed or not. Requires sm_80 or later.
     #[doc(alias = "cp.async.wait_all")]
     #[track_caller]
     pub fn cp_async_wait_all(self) {

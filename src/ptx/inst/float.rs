@@ -91,7 +91,7 @@ impl<'k, T: Scalar> Val<'k, T> {
     }
 }
 
-/// A 16-bit floating-point type, or a pair of them.
+/// A 16-bit floating-point type, or a pair of 16-bit floating-point numbers.
 pub trait Half: Number {
     #[doc(hidden)]
     fn fold_relu(self) -> Self;

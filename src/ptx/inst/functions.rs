@@ -1,8 +1,8 @@
 //! Elementary functions of f32, of 16-bit floating-point numbers and of their pairs: exponentials, logarithms, roots, activations.
 //!
 //! Most functions are approximations whose results depend on the hardware, so they are never folded: they are methods of [`Builder`] and
-//! emit instructions even for constant operands. Approximations in f32, except the hyperbolic tangent, flush subnormal operands and results
-//! to zero.
+//! emit instructions even for constant operands. Approximate instructions on f32, except `tanh.approx`, flush subnormal operands and
+//! results to zero.
 
 use std::panic::Location;
 
@@ -15,7 +15,7 @@ use crate::ptx::{
     val::Val,
 };
 
-/// A type that supports square roots and reciprocals: f32, f64, f16, bf16 and pairs.
+/// A type that supports square roots and reciprocals: f32, f64, f16, bf16 and pairs. bf16 and its pairs require sm_80 or later.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no roots and reciprocals",
     note = "f32, f64, f16, bf16, f16x2 and bf16x2 have them"
@@ -30,7 +30,8 @@ pub trait Root: Scalar {
 }
 
 /// A type that supports elementary functions: f32, f16, bf16 and pairs. Where a function is computed in f32, the stated error is that of
-/// the f32 result; a 16-bit result is then rounded to nearest even.
+/// the f32 result; a 16-bit result is then rounded to nearest even. The approximate f32 instructions, except that of
+/// [`tanh`](Builder::tanh), flush subnormal operands and results to zero; the stated errors do not cover these cases.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no elementary functions",
     note = "f32, f16, bf16, f16x2 and bf16x2 have them; for f64, PTX has only square roots and reciprocals"
@@ -154,16 +155,18 @@ macro_rules! functions {
 }
 
 functions! { Root:
-    /// Returns √x, correctly rounded. Emits `sqrt.rn`.
+    /// Returns √x, correctly rounded. Emits `sqrt.rn` unless `x` is a constant. For 16-bit types, the result is that of f32, rounded again;
+    /// it is still correctly rounded.
     #[doc(alias = "sqrt.rn")]
     sqrt = |k, x| T::emit_sqrt(k, x);
 
-    /// Returns 1 / x, correctly rounded. Emits `rcp.rn`.
+    /// Returns 1 / x, correctly rounded. Emits `rcp.rn` unless `x` is a constant. For 16-bit types, the result is that of f32, rounded
+    /// again; it is still correctly rounded.
     #[doc(alias = "rcp.rn")]
     recip = |k, x| T::emit_recip(k, x);
 
     /// Approximates 1 / √x, with a relative error of at most 2^−22.4 for f32 and 2^−52 for f64. Emits `rsqrt.approx`. For 16-bit types, the
-    /// result is computed in f32 and rounded to nearest even.
+    /// result is computed in f32 and rounded to nearest even. Subnormal f32 numbers are treated as zero.
     #[doc(alias = "rsqrt.approx")]
     rsqrt = |k, x| T::emit_rsqrt(k, x);
 }
@@ -184,7 +187,7 @@ functions! { Elementary:
     log2 = |k, x| T::in_f32(x, |x| k.lg2_approx_ftz(x));
 
     /// Approximates the natural logarithm as log₂ x · ln 2, in f32. The absolute error is at most 2^−22 for x between ½ and 2; elsewhere,
-    /// the relative error is at most 2^−22.
+    /// the relative error is at most 2^−21.
     #[doc(alias = "lg2.approx")]
     #[doc(alias = "log")]
     ln = |k, x| T::in_f32(x, |x| k.lg2_approx_ftz(x) * std::f32::consts::LN_2);
@@ -207,16 +210,17 @@ functions! { Elementary:
     /// Approximates the logistic function 1 / (1 + e^−x), in f32, with a relative error of at most 2^−16.
     sigmoid = |k, x| T::in_f32(x, |x| k.logistic(x));
 
-    /// Approximates x · sigmoid(x), in f32, with a relative error of at most 2^−16. −∞ gives NaN.
+    /// Approximates x · sigmoid(x), in f32, with a relative error of at most 2^−16 for x ≥ −87. The result is −0 for finite x below about
+    /// −87.3, and NaN for −∞.
     #[doc(alias = "swish")]
     silu = |k, x| T::in_f32(x, |x| x * k.logistic(x));
 
-    /// Approximates x · Φ(x), where Φ is the cumulative distribution function of the standard normal distribution, in f32, with an error of
-    /// at most 2^−20 · max(1, |x|). −∞ gives NaN.
+    /// Approximates x · Φ(x), where Φ is the cumulative distribution function of the standard normal distribution, in f32, with an absolute
+    /// error of at most 2^−20 · max(1, |x|). −∞ gives NaN.
     gelu = |k, x| T::in_f32(x, |x| x * k.normal_distribution(x));
 
-    /// Approximates x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), an approximation of [`gelu`](Self::gelu), in f32, with a
-    /// relative error of at most 2^−14. −∞ gives NaN.
+    /// Approximates x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), an approximation of [`gelu`](Self::gelu), in f32, with a relative error
+    /// of at most 2^−14 for x ≥ −10. The result is −0 for finite x below about −10, and NaN for −∞.
     gelu_tanh = |k, x| T::in_f32(x, |x| {
         // (1 + tanh(u)) / 2 is the logistic function of 2u.
         let twice = 2.0 * (2.0 / std::f32::consts::PI).sqrt();

@@ -20,7 +20,7 @@ use crate::ptx::{
 pub trait Accumulator<P>: Scalar {
     /// The name of the accumulator's element type, such as `"f32"`.
     const ELEMENT: &'static str;
-    /// The number of registers of a 16×8 accumulator.
+    /// The number of registers per lane of a 16×8 accumulator.
     const REGISTERS: usize;
 }
 
@@ -52,9 +52,9 @@ macro_rules! mnemonic {
 }
 
 impl<'k, T: Element, A: Readable> Ptr<'k, T, Shared, A> {
-    /// Loads `N` (1, 2 or 4) matrices of 8×8 16-bit elements. Lane `8i + r` provides the address of row `r` of matrix `i`, aligned to 16
-    /// bytes; every lane receives element `(lane / 4, 2 (lane % 4))` of each matrix and the element to the right of it. All 32 lanes must
-    /// execute the instruction.
+    /// Loads `N` (1, 2 or 4) matrices of 8×8 16-bit elements. Lane `8i + r` provides the address of row `r` of matrix `i`, which must be
+    /// known to be aligned to 16 bytes; every lane receives element `(lane / 4, 2 (lane % 4))` of each matrix and the element to the right
+    /// of it. All 32 lanes must execute the instruction.
     #[track_caller]
     pub fn ldmatrix<const N: usize, P: Scalar>(self) -> [Val<'k, P>; N] {
         self.load_matrices("")

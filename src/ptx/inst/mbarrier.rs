@@ -17,7 +17,7 @@ use crate::ptx::{
 /// A phase is complete when the expected number of arrivals has been reached and all expected bytes have been copied. Phases alternate
 /// between parity 0 and 1: a wait for parity `p` returns once the current phase has the other parity, so `wait(0)` waits for the first
 /// phase. [`Builder::mbarriers`] allocates barriers. `S` is [`SharedCluster`] for a barrier of another block, which
-/// [`in_block`](Self::in_block) returns; threads can arrive at such a barrier but not wait on it. Requires sm_80 or later; copies and
+/// [`in_block`](Self::in_block) returns; threads can arrive at such a barrier but not wait on it. Requires sm_80 or later; byte counts and
 /// clusters require sm_90 or later.
 ///
 /// By default, arrivals are `.release` and waits are `.acquire`, with block scope; [`relaxed`](Self::relaxed) and [`scope`](Self::scope)
@@ -285,7 +285,8 @@ impl<'k> Mbarrier<'k> {
 macro_rules! arrivals {
     ($space:ident, $counted:literal $(, $state:ty)?) => {
         impl<'k> Mbarrier<'k, $space> {
-            /// Arrives at the barrier. At a barrier of this block, returns the state that [`test_wait`](Self::test_wait) accepts.
+            /// Arrives at the barrier. At a barrier of this block, returns the state that [`test_wait`](Self::test_wait) accepts; at a
+            /// barrier of another block, returns nothing.
             #[doc(alias = "mbarrier.arrive")]
             #[track_caller]
             pub fn arrive(self) $(-> $state)? {
@@ -336,7 +337,8 @@ arrivals! { SharedCluster, ".shared::cluster" }
 
 impl<'k> Mbarrier<'k> {
     /// Arrives `count` times, and returns the state. The arrivals must not complete the phase: `count` must be less than the number of
-    /// arrivals that the current phase still expects.
+    /// arrivals that the current phase still expects. The builder rejects [`relaxed`](Self::relaxed) handles and handles with cluster
+    /// scope.
     #[doc(alias = "mbarrier.arrive.noComplete")]
     #[track_caller]
     pub fn arrive_no_complete(self, count: impl Into<Val<'k, u32>>) -> Val<'k, u64> {

@@ -86,7 +86,7 @@ impl<'k, T: Pair> Val<'k, T> {
 
 impl<'k, T: HalfPair> Val<'k, T> {
     /// Converts two f32 numbers to the type of the halves, rounding to nearest even, and returns them as a pair. Emits one instruction on
-    /// sm_80 and later.
+    /// sm_80 and later; older targets do not support bf16.
     #[doc(alias = "cvt.rn.bf16x2.f32")]
     #[doc(alias = "cvt.rn.f16x2.f32")]
     #[track_caller]

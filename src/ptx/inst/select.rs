@@ -121,7 +121,8 @@ impl Selector for i32 {}
 impl Selector for f32 {}
 
 impl<'k, C: Selector> Val<'k, C> {
-    /// Returns `yes` if this number is at least 0 (including −0), and `no` if it is negative or NaN.
+    /// Returns `yes` if this number is at least 0 (including −0), and `no` if it is negative or NaN. If the number is in a register, the
+    /// builder rejects values of type `bool` and values of 128 bits.
     #[doc(alias = "slct")]
     #[track_caller]
     pub fn select_by_sign<T: Scalar>(

@@ -81,8 +81,8 @@ special_registers! {
     nctaid_z: u32 = "%nctaid.z";
     /// Returns the lane index of the thread in its warp, 0 to 31.
     laneid: u32 = "%laneid";
-    /// Returns the index of the warp on its multiprocessor; this index may change while the kernel runs. `tid / 32` is the warp index in
-    /// the block.
+    /// Returns the index of the warp on its multiprocessor; this index may change while the kernel runs. The linear index of the thread in
+    /// its block, divided by 32, is the warp index in the block.
     warpid: u32 = "%warpid";
     /// Returns the maximum number of warps on the multiprocessor.
     nwarpid: u32 = "%nwarpid";
@@ -140,7 +140,7 @@ special_registers! {
     clock64: u64 = "%clock64";
     /// Returns the global timer in nanoseconds.
     globaltimer: u64 = "%globaltimer";
-    /// Returns the size of the block's shared memory, static and dynamic, in bytes.
+    /// Returns the size of the block's shared memory, static and dynamic, in bytes, rounded up to the allocation unit of the target.
     total_smem_size: u32 = "%total_smem_size";
     /// Returns the size of dynamic shared memory in bytes.
     dynamic_smem_size: u32 = "%dynamic_smem_size";

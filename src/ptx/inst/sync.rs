@@ -12,7 +12,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Waits at barrier `barrier` (0 to 15) until `threads` threads have arrived; their earlier writes are then visible to the threads that
-    /// have waited. `threads` must be a multiple of 32.
+    /// have waited. `threads` must be a multiple of 32, and the lanes of a warp must execute the instruction together.
     #[doc(alias = "bar.sync")]
     #[track_caller]
     pub fn bar_sync(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {

@@ -14,7 +14,8 @@ use crate::ptx::{
 /// The mask of all lanes of a warp.
 pub const FULL_MASK: u32 = u32::MAX;
 
-/// The source lane of [`Builder::shfl_with`], where `i` is the index of this lane and `n` is the argument `lane` (PTX ISA, "shfl.sync").
+/// The source lane of [`Builder::shfl_with`], where `i` is the index of this lane and `n` is the argument `lane` modulo 32 (PTX ISA,
+/// "shfl.sync").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shuffle {
     /// `i − n`.
@@ -23,7 +24,7 @@ pub enum Shuffle {
     Down,
     /// `i ^ n`.
     Bfly,
-    /// `n`.
+    /// `n`, with the bits that identify the segment taken from `i`.
     Idx,
 }
 
@@ -47,30 +48,31 @@ impl Shuffle {
 }
 
 impl<'k> Builder<'k> {
-    /// Returns the value of the lane whose index is lower by `delta`. The whole warp takes part; lanes without a source keep their own
-    /// value.
+    /// Returns the 32-bit value of the lane whose index is lower by `delta` modulo 32. The whole warp takes part; lanes without a source
+    /// keep their own value.
     #[doc(alias = "shfl.sync.up")]
     #[track_caller]
     pub fn shfl_up<T: Scalar>(self, value: Val<'k, T>, delta: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl(Shuffle::Up, value, delta.into())
     }
 
-    /// Returns the value of the lane whose index is higher by `delta`. The whole warp takes part; lanes without a source keep their own
-    /// value.
+    /// Returns the 32-bit value of the lane whose index is higher by `delta` modulo 32. The whole warp takes part; lanes without a source
+    /// keep their own value.
     #[doc(alias = "shfl.sync.down")]
     #[track_caller]
     pub fn shfl_down<T: Scalar>(self, value: Val<'k, T>, delta: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl(Shuffle::Down, value, delta.into())
     }
 
-    /// Returns the value of the lane whose index differs from this lane's in the bits that are set in `bits`. The whole warp takes part.
+    /// Returns the 32-bit value of the lane whose index differs from this lane's in the bits that are set in `bits`; only the low 5 bits of
+    /// `bits` are used. The whole warp takes part.
     #[doc(alias = "shfl.sync.bfly")]
     #[track_caller]
     pub fn shfl_bfly<T: Scalar>(self, value: Val<'k, T>, bits: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl(Shuffle::Bfly, value, bits.into())
     }
 
-    /// Returns the value of lane `lane`. The whole warp takes part.
+    /// Returns the 32-bit value of lane `lane` modulo 32. The whole warp takes part.
     #[doc(alias = "shfl.sync.idx")]
     #[track_caller]
     pub fn shfl_idx<T: Scalar>(self, value: Val<'k, T>, lane: impl Into<Val<'k, u32>>) -> Val<'k, T> {
@@ -95,9 +97,10 @@ impl<'k> Builder<'k> {
     }
 
     /// Shuffles among the lanes of `mask`, which must all execute the instruction, with an explicit clamp operand. Returns the value of the
-    /// source lane, or this lane's own value if the source lane is out of range, and whether the source lane is in range. Bits 0 to 4 of
-    /// `clamp` are the highest source lane, or the lowest for [`Shuffle::Up`]; bits 8 to 12 select the bits of the lane index in which
-    /// source and destination must agree, which divides the warp into segments.
+    /// source lane, or this lane's own value if the source lane is out of range, and whether the source lane is in range. Bits 8 to 12 of
+    /// `clamp` divide the warp into segments: they select the bits of the lane index that are equal in all lanes of a segment. Bits 0 to 4
+    /// are the other bits of the highest source lane in the segment, or of the lowest for [`Shuffle::Up`]; with [`Shuffle::Bfly`], the
+    /// source lane may also be in a lower segment. Values must have 32 bits.
     #[doc(alias = "shfl.sync")]
     #[track_caller]
     pub fn shfl_with<T: Scalar>(

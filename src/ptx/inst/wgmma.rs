@@ -98,7 +98,8 @@ impl fmt::Debug for MatrixDescriptor<'_> {
 }
 
 impl<'k> MatrixDescriptor<'k> {
-    /// Creates the descriptor of the operand at `start`, which must be known to be aligned to 16 bytes.
+    /// Creates the descriptor of the operand at `start`, which must be known to be aligned to 16 bytes. The builder rejects other
+    /// addresses, and layouts whose fields are out of range.
     #[track_caller]
     pub fn new<T: Element, A>(start: Ptr<'k, T, Shared, A>, layout: MatrixLayout) -> Self {
         start.check_aligned(16);
@@ -110,7 +111,8 @@ impl<'k> MatrixDescriptor<'k> {
         Self { low: units | low, high: high.into() }
     }
 
-    /// Returns the descriptor of the operand that starts `bytes` bytes after this one, a multiple of 16, and has the same layout.
+    /// Returns the descriptor of the operand that starts `bytes` bytes after this one and has the same layout. `bytes` must be a multiple
+    /// of 16.
     #[must_use]
     #[track_caller]
     pub fn advance(self, bytes: u32) -> Self {
@@ -168,8 +170,8 @@ const MOST: usize = 128;
 
 impl<'k> Builder<'k> {
     /// Orders this thread's register accesses before later `wgmma` instructions. The fence is required before the first `wgmma`, after
-    /// writes to accumulators or registers of A, and in a loop before the `wgmma`s of each iteration, because ptxas would otherwise insert
-    /// a fence there. All threads of the warpgroup must execute the instruction. Requires sm_90a.
+    /// writes to accumulators or registers of A, and before the `wgmma`s of each iteration of a loop, where ptxas would otherwise insert a
+    /// fence. All threads of the warpgroup must execute the instruction. Requires sm_90a.
     #[doc(alias = "wgmma.fence")]
     #[doc(alias = "warpgroup_arrive")]
     #[track_caller]

@@ -43,8 +43,8 @@ fn check_size(k: Builder<'_>, bytes: Val<'_, u32>) {
 }
 
 impl<'k, T: Element, S: SharedSpace, W: Writable> Ptr<'k, T, S, W> {
-    /// Starts copying `bytes` bytes, a multiple of 16, from global memory to this address; completion is signaled at `barrier`, which must
-    /// be in the shared memory of the same block. Both addresses must be known to be aligned to 16 bytes. Requires sm_90 or later.
+    /// Starts copying `bytes` bytes from global memory to this address; completion is signaled at `barrier`, which must be in shared memory
+    /// of the same block as this address. Both addresses and `bytes` must be known to be multiples of 16. Requires sm_90 or later.
     ///
     /// # Safety
     ///
@@ -74,9 +74,8 @@ impl<'k, T: Element, S: SharedSpace, W: Writable> Ptr<'k, T, S, W> {
 }
 
 impl<'k, T: Element, W: Writable> Ptr<'k, T, SharedCluster, W> {
-    /// Starts copying `bytes` bytes, a multiple of 16, from this block's shared memory to this address; completion is signaled at
-    /// `barrier`, which must be in the block of the destination. Both addresses must be known to be aligned to 16 bytes. Requires sm_90 or
-    /// later.
+    /// Starts copying `bytes` bytes from this block's shared memory to this address; completion is signaled at `barrier`, which must be in
+    /// the block of the destination. Both addresses and `bytes` must be known to be multiples of 16. Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.shared::cluster.shared::cta")]
     #[track_caller]
     pub fn copy_bulk_shared<R: Readable>(
@@ -95,7 +94,8 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, SharedCluster, W> {
 
     /// Starts combining the elements at this address with elements from this block's shared memory by the operation `op`. In other
     /// respects, the method is like [`copy_bulk_shared`](Self::copy_bulk_shared). Supports all operations on `u32`, all except
-    /// [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec) on `i32`, and addition of `u64` and `i64`.
+    /// [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec) on `i32`, bitwise operations on other types of 32 bits, and addition of `u64` and
+    /// `i64`.
     #[doc(alias = "cp.reduce.async.bulk")]
     #[track_caller]
     pub fn reduce_bulk_shared<R: Readable>(
@@ -116,9 +116,9 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, SharedCluster, W> {
 }
 
 impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
-    /// Starts copying `bytes` bytes, a multiple of 16, from shared memory to this address, as part of this thread's next
-    /// [group](Builder::cp_async_bulk_commit_group). Both addresses must be known to be aligned to 16 bytes. Data stored by threads must
-    /// first be ordered by a [`fence_proxy_async`](Builder::fence_proxy_async). Requires sm_90 or later.
+    /// Starts copying `bytes` bytes from shared memory to this address, as part of this thread's next
+    /// [group](Builder::cp_async_bulk_commit_group). Both addresses and `bytes` must be known to be multiples of 16. Data stored by threads
+    /// must first be ordered by a [`fence_proxy_async`](Builder::fence_proxy_async). Requires sm_90 or later.
     ///
     /// # Safety
     ///
@@ -138,8 +138,8 @@ impl<'k, T: Element, W: Writable> Ptr<'k, T, Global, W> {
 
     /// Starts combining the elements at this address with elements from shared memory by the operation `op`. In other respects, the method
     /// is like [`copy_bulk_out`](Self::copy_bulk_out). Supports all operations on integers of 32 and 64 bits, except that only `u32`
-    /// supports [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec); addition, minimum and maximum of f16 and bf16; and addition of f32 and
-    /// f64.
+    /// supports [`Inc`](ReduceOp::Inc) and [`Dec`](ReduceOp::Dec); addition, minimum and maximum of f16 and bf16; addition of f32 and f64;
+    /// and bitwise operations on all types of 32 and 64 bits.
     ///
     /// # Safety
     ///
@@ -194,8 +194,8 @@ impl<'k, T: Element, W: Writable> CheckedPtr<'k, T, Global, W> {
 }
 
 impl<'k, T: Element, R: Readable> Ptr<'k, T, Global, R> {
-    /// Starts loading `bytes` bytes, a multiple of 16, into the L2 cache. The address must be known to be aligned to 16 bytes. Requires
-    /// sm_90 or later.
+    /// Starts loading the `bytes` bytes that start at this address into the L2 cache. The address and `bytes` must be known to be multiples
+    /// of 16. Requires sm_90 or later.
     ///
     /// # Safety
     ///

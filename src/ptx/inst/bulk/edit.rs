@@ -85,7 +85,7 @@ impl<'k, S: Space> TensorMapEdit<'k, S> {
         self.at
     }
 
-    /// Replaces the address of the tensor with that of `tensor`, which must be a multiple of 16.
+    /// Replaces the tensor's address with `tensor`, which must be aligned to 16 bytes.
     #[doc(alias = "tensormap.replace.tile.global_address")]
     #[track_caller]
     pub fn global_address<T: Element, A>(self, tensor: Ptr<'k, T, Global, A>) {

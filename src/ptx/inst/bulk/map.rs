@@ -62,7 +62,7 @@ impl<'k> Builder<'k> {
 }
 
 /// A tensor map in constant or global memory: the handle of a [`TensorMap`](crate::ptx::TensorMap) parameter, or the result of
-/// [`Ptr::tensor_map`].
+/// [`Ptr::tensor_map`] or [`publish`](crate::ptx::TensorMapEdit::publish).
 ///
 /// Copies through the map are bounded by the tensor: elements out of bounds are read as the map's fill value (zero, or NaN if the map
 /// specifies it), and are not written. For a parameter, a launch checks that the tensor is in the buffer from which the map was created, so

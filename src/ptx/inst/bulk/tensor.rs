@@ -67,8 +67,8 @@ fn registers<'k, T: Scalar, const N: usize>(
 
 impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
     /// Starts copying the box at `coordinates`, innermost first, to shared memory at `to`; completion is signaled at `barrier`, which must
-    /// be in the shared memory of the same block. `to` must be known to be aligned to 128 bytes; the map's swizzle may require a larger
-    /// alignment. Requires sm_90 or later.
+    /// be in shared memory of the same block as `to`. `to` must be known to be aligned to 128 bytes; the map's swizzle may require a larger
+    /// alignment. In the tensor, the box must start at a multiple of 16 bytes from the start of a row. Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.tensor")]
     #[track_caller]
     pub fn load<C: Into<Val<'k, i32>>, S: SharedSpace, W: Writable, const N: usize>(
@@ -81,8 +81,8 @@ impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
         self.emit_load("tile", to, &Position::new(self.kernel(), coordinates), barrier, hints);
     }
 
-    /// Starts copying a column of pixels as [`load`](Self::load) does, but through a map of 3 to 5 dimensions in im2col mode; `offsets`
-    /// shifts the pixels along each spatial dimension.
+    /// Starts copying a column of pixels as [`load`](Self::load) does, but through a map of 3 to 5 dimensions in im2col mode, whose
+    /// bounding box must contain the pixel at `coordinates`; `offsets` shifts the pixels along each spatial dimension.
     #[doc(alias = "im2col")]
     #[track_caller]
     pub fn load_im2col<
@@ -166,7 +166,8 @@ impl<'k, T: Element, R: Readable> TensorMapPtr<'k, T, R> {
 impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
     /// Starts copying the box at `coordinates`, innermost first, from shared memory to the tensor, as part of this thread's next
     /// [group](Builder::cp_async_bulk_commit_group); elements out of bounds are not written. `from` must be known to be aligned to 128
-    /// bytes. Data stored by threads must first be ordered by a [`fence_proxy_async`](Builder::fence_proxy_async). Requires sm_90 or later.
+    /// bytes. In the tensor, the box must start at a multiple of 16 bytes from the start of a row. Data stored by threads must first be
+    /// ordered by a [`fence_proxy_async`](Builder::fence_proxy_async). Requires sm_90 or later.
     #[doc(alias = "cp.async.bulk.tensor")]
     #[track_caller]
     pub fn store<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
@@ -178,8 +179,8 @@ impl<'k, T: Element, W: Writable> TensorMapPtr<'k, T, W> {
         self.emit_store(None, "tile", from, &Position::new(self.kernel(), coordinates), hints);
     }
 
-    /// Starts copying pixels as [`store`](Self::store) does, but through a map of 3 to 5 dimensions in im2col mode, whose bounding box must be
-    /// inside the images and contain the pixel at `coordinates`.
+    /// Starts copying pixels as [`store`](Self::store) does, but through a map of 3 to 5 dimensions in im2col mode, whose bounding box must
+    /// be inside the images and contain the pixel at `coordinates`. The outermost coordinate, the image, must not be negative.
     #[doc(alias = "im2col_no_offs")]
     #[track_caller]
     pub fn store_im2col<C: Into<Val<'k, i32>>, R: Readable, const N: usize>(
