@@ -45,6 +45,64 @@ fn threads_know_where_they_are() {
     assert_eq!(each_thread([256], |_, block| block + 5), expected(|_| 5));
 }
 
+/// The clusters of a grid are numbered from 0, x fastest, then y, then z, whichever of its dimensions are known to be 1.
+#[test]
+fn clusters_are_numbered() {
+    let ranks = |cluster: [u32; 3], grid: [u32; 3], declared: bool| {
+        let [x, y, z] = grid;
+        let kernel = Kernel::<(Out<u32>, Out<u32>, u32)>::build(
+            "f(ranks, threads, n)",
+            Target::SM_90,
+            |k, (ranks, threads, n)| {
+                let block = k.block([32]);
+                let cluster = k.cluster(cluster);
+                if declared {
+                    k.grid(grid);
+                } else {
+                    k.grid([n.into_dim() * x, n.into_dim() * y, n.into_dim() * z]);
+                }
+                let index = (k.ctaid_z() * y + k.ctaid_y()) * x + k.ctaid_x();
+                unsafe { ranks.at(index).store(cluster.rank()) };
+                let thread = cluster.rank() * cluster.size() + cluster.thread();
+                unsafe { threads.at(index * 32 + block.thread()).store(thread) };
+            },
+        )
+        .unwrap_or_else(|e| panic!("{e}"));
+        let device = Simulator::new();
+        let blocks = x * y * z;
+        let mut ranks = device.output::<u32>(blocks as usize).unwrap();
+        let mut threads = device.output::<u32>(32 * blocks as usize).unwrap();
+        device.launch(&kernel, (&mut ranks, &mut threads, 1)).unwrap_or_else(|e| panic!("{e}"));
+        // Every thread of the grid has a number of its own.
+        let mut threads = device.download(&threads).unwrap();
+        threads.sort_unstable();
+        assert!(threads.iter().copied().eq(0..32 * blocks), "{cluster:?} {grid:?}");
+        device.download(&ranks).unwrap()
+    };
+    for (cluster, grid) in [
+        ([2, 1, 1], [6, 1, 1]),
+        ([2, 1, 1], [6, 3, 1]),
+        ([2, 1, 1], [6, 1, 3]),
+        ([2, 1, 1], [6, 3, 2]),
+        ([1, 2, 1], [1, 6, 2]),
+        ([1, 1, 2], [3, 1, 4]),
+        ([2, 2, 2], [4, 6, 4]),
+    ] {
+        let [x, y, z]: [u32; 3] = std::array::from_fn(|axis| grid[axis] / cluster[axis]);
+        let expected: Vec<u32> = (0..grid.iter().product())
+            .map(|index| {
+                let at = [index % grid[0], index / grid[0] % grid[1], index / grid[0] / grid[1]];
+                let [i, j, k]: [u32; 3] = std::array::from_fn(|axis| at[axis] / cluster[axis]);
+                (k * y + j) * x + i
+            })
+            .collect();
+        assert_eq!(expected.iter().max(), Some(&(x * y * z - 1)));
+        for declared in [true, false] {
+            assert_eq!(ranks(cluster, grid, declared), expected, "{cluster:?} {grid:?} {declared}");
+        }
+    }
+}
+
 #[test]
 fn parts_of_a_block_wait_for_themselves() {
     // Each group of warps reverses its own part of shared memory, with a separate barrier.
