@@ -30,6 +30,7 @@ mod sim {
     mod store_async;
     mod support;
     mod syntax;
+    mod tensor_reductions;
     mod textures;
     mod truth;
     mod undefined;

@@ -220,19 +220,22 @@ impl<T: Scalar> Val<'_, T> {
     note = "expected up to three numbers of blocks: an array of one type, `[m.tiles(64), n.tiles(64)]`, or a tuple, `(rows, cols.tiles(64))`"
 )]
 pub trait IntoGrid: Sealed {
-    /// Returns the rule, with 1 for each missing dimension; `None` if there are more than three.
+    /// Returns the rule, with 1 for each missing dimension.
+    ///
+    /// # Errors
+    /// Returns the number of dimensions if there are more than three.
     #[doc(hidden)]
-    fn into_grid(self) -> Option<[Dim; 3]>;
+    fn into_grid(self) -> Result<[Dim; 3], usize>;
 }
 
-fn filled(blocks: impl IntoIterator<Item = Dim>) -> Option<[Dim; 3]> {
+fn filled<const N: usize>(blocks: [Dim; N]) -> Result<[Dim; 3], usize> {
     let mut blocks = blocks.into_iter();
     let grid = std::array::from_fn(|_| blocks.next().unwrap_or(Dim::Const(1)));
-    blocks.next().is_none().then_some(grid)
+    if N > 3 { Err(N) } else { Ok(grid) }
 }
 
 impl<D: IntoDim, const N: usize> IntoGrid for [D; N] {
-    fn into_grid(self) -> Option<[Dim; 3]> {
+    fn into_grid(self) -> Result<[Dim; 3], usize> {
         filled(self.map(IntoDim::into_dim))
     }
 }
@@ -241,7 +244,7 @@ macro_rules! tuples {
     ($($dim:ident)*) => {
         #[allow(non_snake_case, reason = "one name serves as type and binding")]
         impl<$($dim: IntoDim),*> IntoGrid for ($($dim,)*) {
-            fn into_grid(self) -> Option<[Dim; 3]> {
+            fn into_grid(self) -> Result<[Dim; 3], usize> {
                 let ($($dim,)*) = self;
                 filled([$($dim.into_dim()),*])
             }

@@ -152,8 +152,8 @@ pub enum BuildErrorKind {
         /// The target.
         target: Target,
     },
-    /// A number of threads per block, of blocks per cluster, or of bytes of local memory that is zero or exceeds the maximum; or a shape of
-    /// more than three dimensions.
+    /// A number of threads per block, of blocks per cluster, or of bytes of local memory that is zero or exceeds the maximum; or a block, a
+    /// cluster or a grid rule of more than three dimensions.
     #[error("{what}: expected 1 to {most}, found {found}")]
     BadShape {
         /// The kind of shape or size.
@@ -224,8 +224,7 @@ pub enum BuildErrorKind {
         /// The problem.
         problem: String,
     },
-    /// A computed register or a negative constant is used where an expression of constants and integer kernel parameters is required, or a
-    /// grid rule has more than three dimensions.
+    /// A computed register or a negative constant is used where an expression of constants and integer kernel parameters is required.
     #[error(
         "{what}: expected an expression of constants and integer kernel parameters, found a computed register"
     )]

@@ -213,8 +213,8 @@ impl<'k> Builder<'k> {
 
     /// Declares the number of threads per block in x, y and z, `.reqntid`, and returns the block. Missing dimensions are 1.
     ///
-    /// The builder rejects a block with no threads, more than 1024 threads or more than three dimensions, a block that exceeds the declared
-    /// [`max_block`](Self::max_block), and a second declaration that differs from the first.
+    /// The builder rejects a block with no threads, more than 1024 threads, more than 64 threads in z or more than three dimensions, a block
+    /// that exceeds the declared [`max_block`](Self::max_block), and a second declaration that differs from the first.
     #[doc(alias = ".reqntid")]
     #[track_caller]
     pub fn block<const N: usize>(self, threads: [u32; N]) -> Block<'k> {
@@ -246,7 +246,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Declares the maximum extents of a block in x, y and z, in threads: `.maxntid`. Missing dimensions are 1. The product of the extents
-    /// must be at most 1024.
+    /// must be at most 1024, and the extent in z at most 64.
     #[doc(alias = ".maxntid")]
     #[track_caller]
     pub fn max_block<const N: usize>(self, threads: [u32; N]) {
@@ -260,12 +260,28 @@ impl<'k> Builder<'k> {
         self.body().entry.max_block = Some(shape);
     }
 
-    /// Checks the number of threads and of dimensions of a block.
+    /// Checks the number of dimensions of a block, and its number of threads: in total, and in z.
     #[track_caller]
     fn check_threads<const N: usize>(self, shape: [u32; 3]) {
-        let total: u64 = shape.iter().map(|&n| u64::from(n)).product();
-        if total == 0 || total > 1024 || N > 3 {
-            self.fail(BuildErrorKind::BadShape { what: "threads of a block", found: total, most: 1024 });
+        self.check_rank("dimensions of a block", N);
+        self.check_shape("threads of a block", &shape, 1024);
+        self.check_shape("threads of a block in z", &shape[2..], 64);
+    }
+
+    /// Checks that a shape has at most three dimensions.
+    #[track_caller]
+    fn check_rank(self, what: &'static str, found: usize) {
+        if found > 3 {
+            self.fail(BuildErrorKind::BadShape { what, found: found as u64, most: 3 });
+        }
+    }
+
+    /// Checks the product of the extents of a shape.
+    #[track_caller]
+    fn check_shape(self, what: &'static str, extents: &[u32], most: u64) {
+        let found = extents.iter().map(|&n| u64::from(n)).product();
+        if found == 0 || found > most {
+            self.fail(BuildErrorKind::BadShape { what, found, most });
         }
     }
 
@@ -300,10 +316,8 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub fn cluster<const N: usize>(self, blocks: [u32; N]) -> Cluster<'k> {
         let shape = fill(blocks, 1);
-        let total: u64 = shape.iter().map(|&n| u64::from(n)).product();
-        if total == 0 || total > 8 || N > 3 {
-            self.fail(BuildErrorKind::BadShape { what: "blocks of a cluster", found: total, most: 8 });
-        }
+        self.check_rank("dimensions of a cluster", N);
+        self.check_shape("blocks of a cluster", &shape, 8);
         let before = self.body().entry.cluster;
         self.check_redeclared("the cluster", before.as_ref(), &shape);
         let mut body = self.body();
@@ -319,10 +333,13 @@ impl<'k> Builder<'k> {
     /// dimensions, and a second declaration that differs from the first.
     #[track_caller]
     pub fn grid(self, blocks: impl IntoGrid) {
-        let Some(grid) = blocks.into_grid().filter(|grid| grid.iter().all(Dim::is_known)) else {
-            self.fail(BuildErrorKind::NotAParameter { what: "the grid rule" });
-            return;
+        let grid = match blocks.into_grid() {
+            Ok(grid) => grid,
+            Err(rank) => return self.check_rank("dimensions of the grid rule", rank),
         };
+        if !grid.iter().all(Dim::is_known) {
+            return self.fail(BuildErrorKind::NotAParameter { what: "the grid rule" });
+        }
         let before = self.body().entry.grid.clone();
         self.check_redeclared("the grid rule", before.as_ref(), &grid);
         let mut body = self.body();

@@ -533,6 +533,13 @@ fn matrices() -> Result<Kernel<(InOut<f16x2>, InOut<bf16x2>)>, BuildError> {
         shared.stmatrix(a);
         shared.stmatrix_trans([a1, a2]);
         shared.stmatrix([k.movmatrix(a0)]);
+        // Constants are moved to registers.
+        let one = Val::<f16x2>::pack(f16::ONE, f16::ONE);
+        shared.stmatrix([one]);
+        shared.stmatrix([a0, one]);
+        shared.stmatrix([Val::from(5u32)]);
+        shared.stmatrix_trans([Val::from(1.0f32); 4]);
+        shared.stmatrix([k.movmatrix(one)]);
     })
 }
 

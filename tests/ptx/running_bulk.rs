@@ -257,3 +257,38 @@ fn wrong_copies_are_refused() {
         "tensor map: expected 1 to 5 dimensions, found 6"
     );
 }
+
+/// The table in the section on `cp.reduce.async.bulk.tensor` of the PTX ISA.
+#[test]
+fn reductions_through_tensor_maps_are_those_of_the_manual() {
+    use ReduceOp::{Add, And, Max, Min, Or, Xor};
+    macro_rules! check {
+        ($($t:ty: $supported:expr;)*) => {$(
+            let supported: &[ReduceOp] = &$supported;
+            for op in ReduceOp::ALL {
+                let built = Kernel::<(TensorMap<InOut<$t>>,)>::build("k(x)", Target::SM_90, |k, (x,)| {
+                    x.reduce(op, k.shared_aligned(64, 128), [0], Hints::default());
+                });
+                match built {
+                    Ok(_) => assert!(supported.contains(&op), "{op:?} of {}", stringify!($t)),
+                    Err(error) => {
+                        assert!(!supported.contains(&op), "{error}");
+                        assert!(error.to_string().contains("shared::cta` has no `"), "{error}");
+                    }
+                }
+            }
+        )*};
+    }
+    check! {
+        u32:  ReduceOp::ALL;
+        i32:  [Add, Min, Max, And, Or, Xor];
+        u64:  [Add, Min, Max, And, Or, Xor];
+        i64:  [Min, Max, And, Or, Xor];
+        f16:  [Add, Min, Max];
+        bf16: [Add, Min, Max];
+        f32:  [Add, And, Or, Xor];
+        f64:  [And, Or, Xor];
+        u16:  [];
+        u8:   [];
+    }
+}

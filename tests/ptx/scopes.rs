@@ -45,6 +45,64 @@ fn threads_know_where_they_are() {
     assert_eq!(each_thread([256], |_, block| block + 5), expected(|_| 5));
 }
 
+/// The clusters of a grid are numbered from 0, x fastest, then y, then z, whichever of its dimensions are known to be 1.
+#[test]
+fn clusters_are_numbered() {
+    let ranks = |cluster: [u32; 3], grid: [u32; 3], declared: bool| {
+        let [x, y, z] = grid;
+        let kernel = Kernel::<(Out<u32>, Out<u32>, u32)>::build(
+            "f(ranks, threads, n)",
+            Target::SM_90,
+            |k, (ranks, threads, n)| {
+                let block = k.block([32]);
+                let cluster = k.cluster(cluster);
+                if declared {
+                    k.grid(grid);
+                } else {
+                    k.grid([n.into_dim() * x, n.into_dim() * y, n.into_dim() * z]);
+                }
+                let index = (k.ctaid_z() * y + k.ctaid_y()) * x + k.ctaid_x();
+                unsafe { ranks.at(index).store(cluster.rank()) };
+                let thread = cluster.rank() * cluster.size() + cluster.thread();
+                unsafe { threads.at(index * 32 + block.thread()).store(thread) };
+            },
+        )
+        .unwrap_or_else(|e| panic!("{e}"));
+        let device = Simulator::new();
+        let blocks = x * y * z;
+        let mut ranks = device.output::<u32>(blocks as usize).unwrap();
+        let mut threads = device.output::<u32>(32 * blocks as usize).unwrap();
+        device.launch(&kernel, (&mut ranks, &mut threads, 1)).unwrap_or_else(|e| panic!("{e}"));
+        // Every thread of the grid has a number of its own.
+        let mut threads = device.download(&threads).unwrap();
+        threads.sort_unstable();
+        assert!(threads.iter().copied().eq(0..32 * blocks), "{cluster:?} {grid:?}");
+        device.download(&ranks).unwrap()
+    };
+    for (cluster, grid) in [
+        ([2, 1, 1], [6, 1, 1]),
+        ([2, 1, 1], [6, 3, 1]),
+        ([2, 1, 1], [6, 1, 3]),
+        ([2, 1, 1], [6, 3, 2]),
+        ([1, 2, 1], [1, 6, 2]),
+        ([1, 1, 2], [3, 1, 4]),
+        ([2, 2, 2], [4, 6, 4]),
+    ] {
+        let [x, y, z]: [u32; 3] = std::array::from_fn(|axis| grid[axis] / cluster[axis]);
+        let expected: Vec<u32> = (0..grid.iter().product())
+            .map(|index| {
+                let at = [index % grid[0], index / grid[0] % grid[1], index / grid[0] / grid[1]];
+                let [i, j, k]: [u32; 3] = std::array::from_fn(|axis| at[axis] / cluster[axis]);
+                (k * y + j) * x + i
+            })
+            .collect();
+        assert_eq!(expected.iter().max(), Some(&(x * y * z - 1)));
+        for declared in [true, false] {
+            assert_eq!(ranks(cluster, grid, declared), expected, "{cluster:?} {grid:?} {declared}");
+        }
+    }
+}
+
 #[test]
 fn parts_of_a_block_wait_for_themselves() {
     // Each group of warps reverses its own part of shared memory, with a separate barrier.
@@ -224,43 +282,60 @@ fn warps_of_a_block_reduce_and_scan() {
 
 #[test]
 fn a_block_of_parts_of_warps_does_not_reduce() {
-    let kernel = Kernel::<(Out<u32>,)>::build("f(y)", Target::SM_80, |k, (y,)| {
-        let block = k.block([80]);
-        unsafe { y.at(block.thread()).store(block.sum(block.thread())) };
-    });
-    let error = kernel.unwrap_err();
-    assert!(error.to_string().contains("a multiple of 32 threads"), "{error}");
+    let refused = |threads: u32, write: for<'k> fn(Block<'k>) -> Val<'k, u32>| {
+        let kernel = Kernel::<(Out<u32>,)>::build("f(y)", Target::SM_80, |k, (y,)| {
+            let block = k.block([threads]);
+            unsafe { y.at(block.thread()).store(write(block)) };
+        });
+        let error = kernel.err().unwrap_or_else(|| panic!("{threads} threads are not whole warps"));
+        let expected =
+            format!("expected a block of a multiple of 32 threads for reductions and scans, found {threads}");
+        assert!(error.to_string().ends_with(&expected), "{error}");
+    };
+    for threads in [1, 16, 31, 48, 80] {
+        refused(threads, |block| block.sum(block.thread()));
+        refused(threads, |block| block.max(block.thread()));
+        refused(threads, |block| block.inclusive_scan(block.thread()));
+        refused(threads, |block| block.exclusive_scan(block.thread()));
+    }
 }
 
+/// With a power of two of warps, and with other numbers.
 #[test]
 fn sums_of_negative_zeros_and_extremes_beside_nan() {
-    let run = |value: fn(u32) -> f32| {
-        let kernel = Kernel::<(In<f32>, Out<f32>)>::build("f(x, y)", Target::SM_80, |k, (x, y)| {
-            let block = k.block([96]);
-            k.grid([1]);
-            let x = unsafe { x.at(block.thread()).load() };
-            unsafe { y.at(block.thread()).store(block.sum(x)) };
-            unsafe { y.at(block.thread() + 96).store(block.max(x)) };
-            unsafe { y.at(block.thread() + 192).store(block.min(x)) };
-        })
-        .unwrap_or_else(|e| panic!("{e}"));
-        let device = Simulator::new();
-        let x = device.upload(&(0..96).map(value).collect::<Vec<_>>()).unwrap();
-        let mut y = device.output::<f32>(288).unwrap();
-        device.launch(&kernel, (&x, &mut y)).unwrap_or_else(|e| panic!("{e}"));
-        let y = device.download(&y).unwrap();
-        y.chunks(96)
-            .map(|row| {
-                assert!(row.iter().all(|v| v.to_bits() == row[0].to_bits()), "{row:?}");
-                row[0]
+    for threads in [32, 64, 96, 160] {
+        let run = |value: &dyn Fn(u32) -> f32| {
+            let kernel = Kernel::<(In<f32>, Out<f32>)>::build("f(x, y)", Target::SM_80, |k, (x, y)| {
+                let block = k.block([threads]);
+                k.grid([1]);
+                let x = unsafe { x.at(block.thread()).load() };
+                unsafe { y.at(block.thread()).store(block.sum(x)) };
+                unsafe { y.at(block.thread() + threads).store(block.max(x)) };
+                unsafe { y.at(block.thread() + 2 * threads).store(block.min(x)) };
             })
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(run(|_| -0.0).iter().map(|v| v.to_bits()).collect::<Vec<_>>(), [0x8000_0000; 3]);
-    let with_nan = run(|t| if t == 40 { f32::NAN } else { t as f32 - 50.0 });
-    assert!(with_nan[0].is_nan());
-    assert_eq!(with_nan[1..], [45.0, -50.0]);
-    assert_eq!(run(|_| f32::NEG_INFINITY), [f32::NEG_INFINITY; 3]);
+            .unwrap_or_else(|e| panic!("{e}"));
+            let device = Simulator::new();
+            let x = device.upload(&(0..threads).map(value).collect::<Vec<_>>()).unwrap();
+            let mut y = device.output::<f32>(3 * threads as usize).unwrap();
+            device.launch(&kernel, (&x, &mut y)).unwrap_or_else(|e| panic!("{e}"));
+            let y = device.download(&y).unwrap();
+            y.chunks(threads as usize)
+                .map(|row| {
+                    assert!(row.iter().all(|v| v.to_bits() == row[0].to_bits()), "{row:?}");
+                    row[0]
+                })
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(run(&|_| -0.0).iter().map(|v| v.to_bits()).collect::<Vec<_>>(), [0x8000_0000; 3]);
+        let with_nan = run(&|t| if t == 10 { f32::NAN } else { t as f32 - 50.0 });
+        assert!(with_nan[0].is_nan());
+        assert_eq!(with_nan[1..], [threads as f32 - 51.0, -50.0]);
+        assert_eq!(run(&|_| f32::NEG_INFINITY), [f32::NEG_INFINITY; 3]);
+        let nan = run(&|_| f32::NAN);
+        assert!(nan.iter().all(|x| x.is_nan()), "{threads} threads: {nan:?}");
+        let number = run(&|t| if t == threads - 1 { 7.0 } else { f32::NAN });
+        assert_eq!(number[1..], [7.0; 2], "{threads} threads");
+    }
 }
 
 #[test]

@@ -389,6 +389,52 @@ fn what_is_assumed_holds_until_the_branch_ends() {
     }));
 }
 
+/// The body of a loop may run zero times.
+#[test]
+fn what_is_assumed_in_a_loop_holds_until_its_end() {
+    accepted(build(|k, x, _, n| {
+        let loaded = unsafe { x.load() };
+        let block = k.this_block();
+        let assume = || {
+            k.if_(loaded.ne(0).assume_uniform(block), || block.sync());
+            let _ = loaded.assume_uniform(block);
+            assert_eq!(loaded.uniformity(), Uniformity::Block);
+        };
+        k.loop_(|l| {
+            l.break_if(n.eq(0));
+            let _ = loaded.assume_uniform(k.warp());
+            k.loop_(|inner| {
+                assume();
+                inner.break_();
+            });
+            assert_eq!(loaded.uniformity(), Uniformity::WARP, "assumed by the outer loop");
+            k.if_(n.eq(1), assume);
+            assert_eq!(loaded.uniformity(), Uniformity::WARP, "assumed by the outer loop");
+            l.break_if(n.eq(2));
+        });
+        assert_eq!(loaded.uniformity(), Uniformity::NONE);
+        k.while_(|| n.eq(0), |_| assume());
+        assert_eq!(loaded.uniformity(), Uniformity::NONE);
+        k.for_(n, |_| assume());
+        assert_eq!(loaded.uniformity(), Uniformity::NONE);
+        // Leaving a loop or an iteration does not end an assumption.
+        k.loop_(|l| {
+            let _ = loaded.assume_uniform(block);
+            l.continue_if(n.eq(0));
+            l.break_if(n.eq(1));
+            k.if_(loaded.ne(0), || block.sync());
+        });
+    }));
+    let line = Cell::new(0);
+    let kernel = build(|k, x, _, n| {
+        let loaded = unsafe { x.load() }.ne(0);
+        k.while_(|| n.eq(0), |_| _ = loaded.assume_uniform(k.this_block()));
+        line.set(line!() + 1);
+        k.if_(loaded, || k.sync_threads());
+    });
+    refused(kernel, line.get(), (ConditionKind::If, line.get()), Uniformity::Block);
+}
+
 #[test]
 fn matrix_instructions_and_raw_lines_take_the_whole_warp() {
     let line = Cell::new(0);

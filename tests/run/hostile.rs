@@ -505,6 +505,24 @@ fn shapes_are_not_declared_again() {
     );
 }
 
+/// A shape that no launch can have.
+#[test]
+fn shapes_beyond_the_limits_are_refused() {
+    let refused = |declare: for<'k> fn(Builder<'k>)| build(move |k, _, _| declare(k));
+    assert_eq!(refused(|k| _ = k.block([33, 32])), "threads of a block: expected 1 to 1024, found 1056");
+    assert_eq!(refused(|k| _ = k.block([2, 2, 65])), "threads of a block in z: expected 1 to 64, found 65");
+    assert_eq!(refused(|k| k.max_block([1, 1, 128])), "threads of a block in z: expected 1 to 64, found 128");
+    assert_eq!(refused(|k| _ = k.block([8, 4, 1, 1])), "dimensions of a block: expected 1 to 3, found 4");
+    assert_eq!(refused(|k| k.max_block([8, 4, 1, 1])), "dimensions of a block: expected 1 to 3, found 4");
+    assert_eq!(refused(|k| k.grid([4, 3, 2, 1])), "dimensions of the grid rule: expected 1 to 3, found 4");
+    assert_eq!(
+        refused(|k| k.grid([k.tid_x()])),
+        "the grid rule: expected an expression of constants and integer kernel parameters, found a computed register"
+    );
+    let kernel = Kernel::<()>::build("f", Target::SM_80, |k, ()| _ = k.block([4, 4, 64]));
+    kernel.expect("64 threads in z are the maximum");
+}
+
 /// Returns the error with which a kernel is rejected.
 fn build(write: impl for<'k> Fn(Builder<'k>, Ptr<'k, f32, Global>, Val<'k, u32>)) -> String {
     let built =

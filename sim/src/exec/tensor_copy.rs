@@ -73,25 +73,26 @@ pub(crate) fn tile(
     Ok(tile)
 }
 
-/// Returns the reduction of a tensor copy for elements of a type.
+/// Returns the reduction of a tensor copy for elements of a type (PTX ISA, "cp.reduce.async.bulk.tensor").
 pub(crate) fn reduction(f: TensorReduce, ty: TensorType, lane: usize) -> Outcome<Reduction> {
-    let f = match (f, ty.int(), ty.float()) {
-        (TensorReduce::Add, Some(int), _) => ReduceFn::AddInt(int),
-        (TensorReduce::Min, Some(int), _) => ReduceFn::MinInt(int),
-        (TensorReduce::Max, Some(int), _) => ReduceFn::MaxInt(int),
-        (TensorReduce::Add, _, Some(float)) => ReduceFn::AddFloat(float),
-        (TensorReduce::Min, _, Some(float)) => ReduceFn::MinFloat(float),
-        (TensorReduce::Max, _, Some(float)) => ReduceFn::MaxFloat(float),
-        (TensorReduce::Inc, Some(_), _) => ReduceFn::Inc,
-        (TensorReduce::Dec, Some(_), _) => ReduceFn::Dec,
-        (TensorReduce::And, ..) => ReduceFn::And,
-        (TensorReduce::Or, ..) => ReduceFn::Or,
-        (TensorReduce::Xor, ..) => ReduceFn::Xor,
+    use TensorType::{Bf16, F16, F32, F32Ftz, S32, S64, U32, U64};
+    let f = match (f, ty, ty.int(), ty.float()) {
+        (TensorReduce::Add, U32 | S32 | U64, Some(int), _) => ReduceFn::AddInt(int),
+        (TensorReduce::Min, U32 | S32 | U64 | S64, Some(int), _) => ReduceFn::MinInt(int),
+        (TensorReduce::Max, U32 | S32 | U64 | S64, Some(int), _) => ReduceFn::MaxInt(int),
+        (TensorReduce::Add, F32 | F32Ftz | F16 | Bf16, _, Some(float)) => ReduceFn::AddFloat(float),
+        (TensorReduce::Min, F16 | Bf16, _, Some(float)) => ReduceFn::MinFloat(float),
+        (TensorReduce::Max, F16 | Bf16, _, Some(float)) => ReduceFn::MaxFloat(float),
+        (TensorReduce::Inc, U32, ..) => ReduceFn::Inc,
+        (TensorReduce::Dec, U32, ..) => ReduceFn::Dec,
+        (TensorReduce::And, ..) if ty.bytes() >= 4 => ReduceFn::And,
+        (TensorReduce::Or, ..) if ty.bytes() >= 4 => ReduceFn::Or,
+        (TensorReduce::Xor, ..) if ty.bytes() >= 4 => ReduceFn::Xor,
         _ => {
             return Err(Fault::at(
                 FindingKind::InvalidOperand,
                 lane,
-                format!("there is no such reduction on {ty:?}"),
+                format!("expected a reduction of {ty:?} elements through a tensor map, found {f:?}"),
             ));
         }
     };

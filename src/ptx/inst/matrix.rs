@@ -110,7 +110,8 @@ impl<'k, T: Element, A: Writable> Ptr<'k, T, Shared, A> {
         };
         self.check_aligned(16);
         let k = self.kernel();
-        let registers = values.map(|v| v.operand(k));
+        // ptxas rejects vectors of integer constants.
+        let registers = values.map(|v| Operand::Reg(v.in_register(k)));
         let mnemonic = format_args!("stmatrix.sync.aligned.m8n8.x{N}{trans}.shared.b16");
         k.emit(mnemonic, &[self.operand(), Operand::Vector(&registers)]);
     }

@@ -69,11 +69,14 @@ impl ReduceOp {
         Some(mnemonic)
     }
 
-    /// Returns whether `instruction`, a reduction through a tensor map, combines elements of type `T`, as bulk reductions do; if not, records
-    /// an error.
+    /// Returns whether `instruction`, a reduction through a tensor map, combines elements of type `T`; if not, records an error. These
+    /// instructions do not name the type. They have the operations of bulk reductions, except for the sums of two types.
     #[track_caller]
     pub(super) fn check_tensor<T: Element>(self, k: Builder<'_>, instruction: &str) -> bool {
-        let exists = table::find(&format!("{BULK_REDUCTION}.{}", self.of::<T>())).is_some();
+        let exists = match (self, T::NAME) {
+            (Self::Add, "i64" | "f64") => false,
+            _ => table::find(&format!("{BULK_REDUCTION}.{}", self.of::<T>())).is_some(),
+        };
         if !exists {
             self.refuse::<T>(k, instruction);
         }

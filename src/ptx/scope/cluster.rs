@@ -41,16 +41,14 @@ impl<'k> Cluster<'k> {
     #[track_caller]
     pub fn rank(self) -> Val<'k, u32> {
         let k = self.k;
-        let flat = |axis: usize| k.grid_rule().is_some_and(|grid| grid[axis] == Dim::Const(1));
-        let (flat_y, flat_z) = (flat(1), flat(2));
-        let mut rank = Val::from(0);
-        if !flat_z {
-            rank = k.clusterid_z().mad(k.nclusterid_y(), 0);
-        }
-        if !flat_y {
-            rank = (rank + k.clusterid_y()).mad(k.nclusterid_x(), 0);
-        }
-        rank + k.clusterid_x()
+        let extends = |axis: usize| k.grid_rule().is_none_or(|grid| grid[axis] != Dim::Const(1));
+        let row = match (extends(1), extends(2)) {
+            (false, false) => return k.clusterid_x(),
+            (true, false) => k.clusterid_y(),
+            (false, true) => k.clusterid_z(),
+            (true, true) => k.clusterid_z().mad(k.nclusterid_y(), k.clusterid_y()),
+        };
+        row.mad(k.nclusterid_x(), k.clusterid_x())
     }
 
     /// Returns the index of this thread in the cluster. Threads are numbered by block rank, then by index in the block. The block's shape

@@ -89,13 +89,12 @@ impl Combine {
         }
     }
 
-    /// Returns the neutral element.
-    pub(crate) const fn neutral<T: Reducible>(self) -> T::In {
+    /// Returns the neutral element; `None` for maxima and minima, which have none, because those of NaN are NaN.
+    const fn neutral<T: Reducible>(self) -> Option<T::In> {
         match self {
-            Self::Sum => T::NOTHING,
-            Self::Product => <T::In as Number>::ONE,
-            Self::Max => T::LOWEST,
-            Self::Min => T::HIGHEST,
+            Self::Sum => Some(T::NOTHING),
+            Self::Product => Some(<T::In as Number>::ONE),
+            Self::Max | Self::Min => None,
         }
     }
 
@@ -218,20 +217,37 @@ where
     ((first.load_repeated(), second.load_repeated()), first.warps.next_power_of_two())
 }
 
+/// Checks that a scope consists of whole warps, all of whose lanes exchange values.
+#[track_caller]
+fn check_whole_warps(scope: AnyScope<'_>) {
+    let threads = scope.size();
+    if !threads.is_multiple_of(32) {
+        scope.kernel().refuse(format!(
+            "expected a block of a multiple of 32 threads for reductions and scans, found {threads}"
+        ));
+    }
+}
+
 /// Combines the values of all threads of a scope.
 #[track_caller]
 pub(crate) fn reduce<'k, T: Reducible>(scope: AnyScope<'k>, value: Val<'k, T>, how: Combine) -> Val<'k, T> {
     let k = scope.kernel();
     let _located = k.locate(Location::caller());
+    check_whole_warps(scope);
     let mut result = in_warp::<T>(k, value.cast(), how);
     if scope.size() > 32 {
         let partials = Partials::new(scope);
         partials.store(result, 0);
-        let part = partials.load(how.neutral::<T>());
         let lanes = partials.warps.next_power_of_two();
-        result = butterfly(k, part, how, lanes);
-        // Lanes past the first group have the neutral value.
-        result = if lanes < 32 { shuffle(k, Shuffle::Idx, result, 0.into()) } else { result };
+        result = match how.neutral::<T>() {
+            // Repeated values do not affect the result.
+            None => butterfly(k, partials.load_repeated(), how, lanes),
+            Some(neutral) => {
+                let result = butterfly(k, partials.load(neutral), how, lanes);
+                // Lanes past the first group have the neutral value.
+                if lanes < 32 { shuffle(k, Shuffle::Idx, result, 0.into()) } else { result }
+            }
+        };
     }
     result.known_uniform(scope.uniformity()).cast::<T>().known_uniform(scope.uniformity())
 }
@@ -240,6 +256,7 @@ pub(crate) fn reduce<'k, T: Reducible>(scope: AnyScope<'k>, value: Val<'k, T>, h
 fn scan<'k, T: Reducible>(scope: AnyScope<'k>, value: Val<'k, T>, inclusive: bool) -> Val<'k, T> {
     let k = scope.kernel();
     let _located = k.locate(Location::caller());
+    check_whole_warps(scope);
     let own = scan_in_warp::<T::In>(k, value.cast(), 32);
     let before = (scope.size() > 32).then(|| {
         let partials = Partials::new(scope);
@@ -274,14 +291,14 @@ macro_rules! reductions {
                 reduce(self.into(), value.into(), Combine::Product)
             }
 
-            /// Returns the maximum of the values of all threads; for floating-point types, numbers are preferred to NaN.
+            /// Returns the maximum of the values of all threads; for floating-point types, NaN only if all values are NaN.
             #[doc(alias = "redux.sync.max")]
             #[track_caller]
             pub fn max<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {
                 reduce(self.into(), value.into(), Combine::Max)
             }
 
-            /// Returns the minimum of the values of all threads; for floating-point types, numbers are preferred to NaN.
+            /// Returns the minimum of the values of all threads; for floating-point types, NaN only if all values are NaN.
             #[doc(alias = "redux.sync.min")]
             #[track_caller]
             pub fn min<T: Reducible>(self, value: impl Into<Val<'k, T>>) -> Val<'k, T> {

@@ -96,7 +96,7 @@ pub(crate) struct Tracker {
     pub(super) sets: Sets,
     assumptions: Vec<Assumption>,
     pub(super) reliances: Vec<Reliance>,
-    /// The uniformity of registers before further assumptions under the innermost conditions.
+    /// The uniformity of registers before further assumptions in the innermost branches and loops, with the depth of these.
     raised: Vec<(usize, RegId, Uniformity, Set)>,
 }
 
@@ -210,21 +210,26 @@ impl Tracker {
         self.push(ConditionKind::Steps, (all.level, all.set), at);
     }
 
-    /// Raises the uniformity of a register by an assumption under the innermost conditions; returns whether it was lower.
+    /// Returns the number of open conditions and loops.
+    fn depth(&self) -> usize {
+        self.conditions.len() + self.loops.len()
+    }
+
+    /// Raises the uniformity of a register by an assumption in the innermost branch or loop; returns whether it was lower.
     pub(crate) fn assume(&mut self, reg: RegId, level: Uniformity) -> bool {
         let known = self.read(reg);
         let raised = !known.level.covers(level);
         if raised {
-            self.raised.push((self.conditions.len(), reg, known.level, known.set));
+            self.raised.push((self.depth(), reg, known.level, known.set));
             let fact = self.fact_mut(reg);
             (fact.level, fact.set) = (level, Set::EMPTY);
         }
         raised
     }
 
-    /// Discards the assumptions made under conditions that are now closed.
+    /// Discards the assumptions made in branches and loops that are now closed.
     pub(super) fn drop_assumed(&mut self) {
-        let open = self.conditions.len();
+        let open = self.depth();
         while let Some((_, reg, level, set)) = self.raised.pop_if(|(depth, ..)| *depth > open) {
             let Fact { level: now, set: now_set, .. } = *self.fact(reg);
             let known =
@@ -412,6 +417,7 @@ impl Tracker {
             let fact = &mut self.facts.0[class][index];
             (fact.level, fact.set, fact.index) = (known.level, known.set, None);
         }
+        self.drop_assumed();
         divergence
     }
 

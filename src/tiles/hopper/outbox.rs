@@ -115,8 +115,8 @@ impl<'k, const C: usize> Consumer<'k, C> {
     }
 
     /// Converts the warpgroup's tiles as [`store`](Self::store) does, and adds them to global memory. Elements are added atomically, in
-    /// unspecified order. The builder rejects the call unless the length of the rows in global memory is known to be a multiple of 16
-    /// bytes.
+    /// unspecified order. The builder rejects elements of type f64 and `i64`, which tensor copies cannot add, and the call unless the length
+    /// of the rows in global memory is known to be a multiple of 16 bytes.
     #[doc(alias = "cp.reduce.async.bulk.tensor")]
     #[track_caller]
     pub fn add<T, U, A, const W: usize, const SLOTS: usize, const N: usize, const H: usize, S>(
