@@ -94,8 +94,8 @@ fn values_first<'k, T: TensorElement>(part: &Fragment<'k, T>, shape: Shape) -> F
     part.relaid(Ok::<_, crate::layout::LayoutError>(layout))
 }
 
-/// Computes `d = a · b + c` over all values and rest modes; `d` may be `c`. If there are several steps along k, `d` must be `c`, because
-/// every step adds its products to `c`.
+/// Computes `d = a · b + c` over all values and rest modes; `d` may be `c`. If there are several steps along k, the first one adds its
+/// products to `c`, and the others to `d`.
 ///
 /// The operands (d, a, b, c) must have one of the following combinations of ranks, where v denotes the instruction's values:
 ///
@@ -111,8 +111,9 @@ fn values_first<'k, T: TensorElement>(part: &Fragment<'k, T>, shape: Shape) -> F
 /// traversed in alternating directions, so each instruction shares an operand with the previous one. All threads of the instruction's group
 /// must execute the emitted code.
 ///
-/// The builder rejects other ranks, mismatched extents, elements of other types than the instruction's, instructions on sparse or
-/// block-scaled operands or on single halves, and instructions that [`Builder::mma`] does not emit.
+/// The builder rejects other ranks, mismatched extents, elements of other types than the instruction's, several steps along k with an
+/// instruction whose `c` and `d` have different types, instructions on sparse or block-scaled operands or on single halves, and instructions
+/// that [`Builder::mma`] does not emit.
 #[doc(alias = "gemm!")]
 #[track_caller]
 pub fn gemm<'k, D: TensorElement, A: TensorElement, B: TensorElement, C: TensorElement>(
@@ -166,6 +167,13 @@ pub fn gemm<'k, D: TensorElement, A: TensorElement, B: TensorElement, C: TensorE
             (_, false) => vec![i, j].into_iter().collect(),
         }
     };
+    let [of_d, of_c] = [MmaOperand::D, MmaOperand::C].map(|operand| mma.atom().operand_type(operand));
+    if depth > 1 && of_d != of_c {
+        k.refuse(format!(
+            "gemm: expected one step along k, because c ({of_c}) and d ({of_d}) differ, found {depth}"
+        ));
+        return;
+    }
     let words = Words { k, atom: mma.atom() };
     let d = words.of_slices(MmaOperand::D, d, m * n, |index| sums_of(d.layout(), index));
     let c = words.of_slices(MmaOperand::C, c, m * n, |index| sums_of(c.layout(), index));
@@ -178,7 +186,8 @@ pub fn gemm<'k, D: TensorElement, A: TensorElement, B: TensorElement, C: TensorE
                 let i = if j % 2 == 1 { a.len() - 1 - i } else { i };
                 let sum = i + j * a.len();
                 let bare = mma.atom().group() == Group::Thread;
-                let operands = [&*d[sum], &*a[i], b, &*c[sum]];
+                let addend = if step == 0 { &c[sum] } else { &d[sum] };
+                let operands = [&*d[sum], &*a[i], b, &**addend];
                 k.product_of_words(mma.atom().mnemonic(), bare, operands);
             }
         }

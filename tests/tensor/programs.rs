@@ -223,21 +223,27 @@ fn ranks_of_gemm() {
         fill(&inner, 0.0);
         gemm(&mma, &outer, &a.slice((.., 1)), &b.slice((.., 3)), &outer);
         gemm(&mma, &inner, &a, &b, &inner);
+        let (sum, addend) = (k.fragment_of_shape::<f32>((m, n)), k.fragment_of_shape::<f32>((m, n)));
+        fill(&addend, 10.0);
+        gemm(&mma, &sum, &a, &b, &addend);
         let one = k.fragment_of_shape::<f32>((1,));
         fill(&one, 0.5);
         gemm(&mma, &one, &one, &one, &one);
-        let rows = k.tensor_with_layout(d, &k.layout("(6,2):(1,6)"));
+        let rows = k.tensor_with_layout(d, &k.layout("(6,3):(1,6)"));
         copy(&rows.slice((.., 0)), &outer);
         copy(&rows.slice((.., 1)), &inner);
-        k.slice(d, 13).at(12).store(one.get(0));
+        copy(&rows.slice((.., 2)), &sum);
+        k.slice(d, 19).at(18).store(one.get(0));
     });
     for device in all() {
-        let mut d = device.output::<f32>(13).unwrap();
+        let mut d = device.output::<f32>(19).unwrap();
         device.launch(kernel.as_ref().unwrap(), (&mut d,)).unwrap();
         let (a, b) =
             (|i: usize, p: usize| (i + 3 * p) as f32 + 1.0, |j: usize, p: usize| (j + 2 * p) as f32 * 2.0);
         let mut expect: Vec<f32> = (0..6).map(|at| a(at % 3, 1) * b(at / 3, 3)).collect();
-        expect.extend((0..6).map(|at| (0..4).map(|p| a(at % 3, p) * b(at / 3, p)).sum::<f32>()));
+        let inner = |at: usize| (0..4).map(|p| a(at % 3, p) * b(at / 3, p)).sum::<f32>();
+        expect.extend((0..6).map(inner));
+        expect.extend((0..6).map(|at| inner(at) + 10.0));
         expect.push(0.75);
         assert_eq!(device.download(&d).unwrap(), expect);
     }
