@@ -35,7 +35,7 @@ pub use manifest::{
 
 use crate::ptx::{Entry, Kernel, Module};
 
-/// An error in exporting kernels.
+/// An error that occurs when kernels are exported.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ExportError {

@@ -63,7 +63,7 @@ pub enum Permute {
     Tiles,
 }
 
-/// Errors in the axes of a permutation.
+/// An error in the axes or strides of a permutation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PermuteError {

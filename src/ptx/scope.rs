@@ -57,7 +57,7 @@ pub trait Scope<'k>: Copy + Debug + sealed::Sealed {
     /// Returns the builder of the kernel to which the scope belongs.
     fn kernel(self) -> Builder<'k>;
 
-    /// Returns the lowest uniformity with which a condition is the same in all threads of the scope.
+    /// Returns the least [`Uniformity`] that guarantees that all threads of the scope agree on a condition.
     fn uniformity(self) -> Uniformity;
 
     /// Returns the number of threads in the scope.

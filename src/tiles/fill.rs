@@ -123,7 +123,8 @@ impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A> {
 }
 
 impl<'k, T: TensorElement, A: Writable> GlTile<'k, T, A, 1> {
-    /// Stores a shared vector using all threads of the block; elements past the end are not written.
+    /// Stores a shared vector, using all threads of the block or of the smaller scope that owns the shared vector. Elements past the end of
+    /// the vector in global memory are not written.
     #[track_caller]
     pub fn store_shared<const N: usize>(self, vector: &Filled<Sv<'k, T, N>>) {
         let vector = &vector.tile;

@@ -68,16 +68,18 @@ pub use packed::{
 /// Kernels that compute the gradients of [attention](super::Attention) with respect to Q, K and V, in three launches. All of these kernels
 /// require sm_90a.
 ///
-/// Let P = exp(`scale` · Q·Kᵀ − lse), dP = dO·Vᵀ, δ = the row sums of dO ∘ O, and dS = P ∘ (dP − δ). The gradients are dV = Pᵀ·dO, dK =
-/// `scale` · dSᵀ·Q and dQ = `scale` · dS·K, where dK and dV are summed over the query heads that share them.
+/// Let lse be the logarithm of the sum of exponentials of each row, as computed by the forward kernel; P = exp(`scale` · Q·Kᵀ − lse); dP =
+/// dO·Vᵀ; δ = the row sums of dO ∘ O; and dS = P ∘ (dP − δ). The gradients are dV = Pᵀ·dO, dK = `scale` · dSᵀ·Q and dQ = `scale` · dS·K,
+/// where dK and dV are summed over the query heads that share them.
 ///
 /// 1. [`rows_kernel`](Self::rows_kernel) prepares lse and δ of each row, and clears the buffer `sums`.
-/// 2. [`keys_kernel`](Self::keys_kernel) computes dK and dV, and accumulates dQ in `sums`, in f32. The order of these atomic additions is
-///    not fixed, so the last bits of dQ differ from run to run.
+/// 2. [`keys_kernel`](Self::keys_kernel) computes dK and dV, and accumulates dQ in `sums` with atomic additions in f32. The order of these
+///    additions is not fixed, so the last bits of dQ differ from run to run.
 /// 3. [`finish_kernel`](Self::finish_kernel) scales and rounds dQ.
 ///
-/// If `deterministic`, the second kernel omits dQ, and [`queries_kernel`](Self::queries_kernel) computes dQ in place of the third kernel.
-/// `queries_kernel` recomputes Q·Kᵀ and dO·Vᵀ, so there are 7 matrix products instead of 5, but `sums` is not needed.
+/// If [`deterministic`](Self::deterministic) is true, the second kernel omits dQ, and [`queries_kernel`](Self::queries_kernel) computes dQ
+/// in place of the third kernel. `queries_kernel` recomputes Q·Kᵀ and dO·Vᵀ, so there are 7 matrix products instead of 5, but `sums` is not
+/// needed.
 ///
 /// Sums are f32; P and dS are rounded to `T` before they are multiplied by other matrices. The gradient with respect to a query without
 /// keys is 0.
@@ -93,9 +95,10 @@ pub use packed::{
 /// per thread, and with 32, up to 21.
 ///
 /// All kernels must be built from the same `AttentionBackward` and launched one after the other, with the mask and the `scale` of the
-/// forward kernel; `scale` must be positive. Soft caps and ALiBi slopes are not differentiated. The first kernel must clear `sums` each
-/// time before the second kernel adds to it. Strides are in elements, between batches, heads and rows, and must be multiples of 16 bytes.
-/// NaN or ∞ in dO·Vᵀ can make the gradients of a query and a key NaN even if the mask hides the key from the query.
+/// forward kernel; `scale` must be positive. Soft caps and ALiBi slopes are not differentiated. Launch the first kernel before every launch
+/// of the second one, which adds to the `sums` that the first kernel clears. Strides are in elements, between batches, heads and rows, and
+/// must be multiples of 16 bytes. NaN or ∞ in dO·Vᵀ can make the gradients of a query and a key NaN even if the mask hides the key from the
+/// query.
 #[doc(alias = "flash_attention")]
 #[doc(alias = "scaled_dot_product_attention_backward")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

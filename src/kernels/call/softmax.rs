@@ -42,8 +42,8 @@ where
     )
 }
 
-/// Computes [`softmax`] with a causal mask: row i sees the first `first` + i mod `queries` columns, and its other elements become 0, or −∞
-/// as a logarithm. With `first` = 1, query q sees the first q + 1 keys; with `first` = 1 + n − `queries`, the last query sees all keys.
+/// Computes [`softmax`] with a causal mask: row i sees its leading `first + i % queries` columns. Its other elements become 0, or −∞ if
+/// `log` is true. With `first` = 1, query q sees the first q + 1 keys; with `first` = 1 + n − `queries`, the last query sees all keys.
 ///
 /// ```
 /// use warpwright::{kernels::call, prelude::*, run::{Device, KernelCache, Simulator}};

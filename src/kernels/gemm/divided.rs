@@ -11,9 +11,9 @@ use crate::{
     tiles::{Convert, Product, Rt, contiguous, row_major},
 };
 
-/// The arguments of the kernel that [`Gemm::partial_kernel`] builds: `(a, lda, b, ldb, partials, ld, distance, m, n, k, parts)`, the
-/// parameters of [`GemmArgs`](super::GemmArgs) with `partials` instead of D: `parts` m×n matrices that are `distance` elements apart and
-/// whose rows are `ld` elements apart.
+/// The arguments of the kernel that [`Gemm::partial_kernel`] builds: `(a, lda, b, ldb, partials, ld, distance, m, n, k, parts)`. `partials`
+/// contains `parts` m×n matrices, which are `distance` elements apart and whose rows are `ld` elements apart. [`GemmArgs`](super::GemmArgs)
+/// describes the other arguments.
 pub type PartialGemmArgs<T, C> = (In<T>, u32, In<T>, u32, Out<C>, u32, u32, u32, u32, u32, u32);
 
 /// The arguments of the kernel that [`Gemm::sum_kernel`] builds:

@@ -17,8 +17,8 @@ use crate::{
 /// `ldx` and `ldy` in elements.
 pub type SoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32);
 
-/// The arguments of the kernel that [`Softmax::causal_kernel`] builds: `(x, ldx, y, ldy, m, n, scale, queries, first)`. Row `i` sees the
-/// first `first` + `i` mod `queries` columns; [`SoftmaxArgs`] describes the other arguments.
+/// The arguments of the kernel that [`Softmax::causal_kernel`] builds: `(x, ldx, y, ldy, m, n, scale, queries, first)`. Row `i` sees its
+/// leading `first + i % queries` columns; [`SoftmaxArgs`] describes the other arguments.
 pub type CausalSoftmaxArgs<X, Y> = (In<X>, u32, Out<Y>, u32, u32, u32, f32, u32, i32);
 
 /// The arguments of the kernel that [`Softmax::lengths_kernel`] builds: `(x, ldx, y, ldy, m, n, scale, lengths, count, rows)`. Row `i` sees

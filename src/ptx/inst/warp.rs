@@ -65,14 +65,14 @@ impl<'k> Builder<'k> {
     }
 
     /// Returns the 32-bit value of the lane whose index differs from this lane's in the bits that are set in `bits`; only the low 5 bits of
-    /// `bits` are used. The whole warp takes part.
+    /// `bits` are used. All lanes of the warp must take part.
     #[doc(alias = "shfl.sync.bfly")]
     #[track_caller]
     pub fn shfl_bfly<T: Scalar>(self, value: Val<'k, T>, bits: impl Into<Val<'k, u32>>) -> Val<'k, T> {
         self.shfl(Shuffle::Bfly, value, bits.into())
     }
 
-    /// Returns the 32-bit value of lane `lane` modulo 32. The whole warp takes part.
+    /// Returns the 32-bit value of the lane with index `lane % 32`. All lanes of the warp must take part.
     #[doc(alias = "shfl.sync.idx")]
     #[track_caller]
     pub fn shfl_idx<T: Scalar>(self, value: Val<'k, T>, lane: impl Into<Val<'k, u32>>) -> Val<'k, T> {

@@ -23,7 +23,7 @@ impl<'k> Block<'k> {
         }
     }
 
-    /// Returns the lowest uniformity with which a condition is the same in all threads of the block.
+    /// Returns the least [`Uniformity`] that guarantees that all threads of the block agree on a condition.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::Block
     }

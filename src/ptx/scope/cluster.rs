@@ -20,7 +20,7 @@ impl<'k> Cluster<'k> {
         Self { k, blocks: blocks.unwrap_or(1) }
     }
 
-    /// Returns the lowest uniformity with which a condition is the same in all threads of the cluster.
+    /// Returns the least [`Uniformity`] that guarantees that all threads of the cluster agree on a condition.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::Cluster
     }

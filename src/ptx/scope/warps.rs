@@ -36,7 +36,7 @@ impl<'k, const N: usize> Warps<'k, N> {
         Self { k }
     }
 
-    /// Returns the lowest uniformity with which a condition is the same in all threads of these warps.
+    /// Returns the least [`Uniformity`] that guarantees that all threads of these warps agree on a condition.
     pub fn uniformity(self) -> Uniformity {
         Uniformity::Threads(Self::SIZE)
     }

@@ -139,8 +139,9 @@ macro_rules! formats {
                 self.0
             }
 
-            /// Converts from f32, rounding to nearest even. Numbers out of range and infinities become the largest finite number with the
-            /// same sign. NaN becomes the positive NaN if the format has it, and otherwise [`MAX`](Self::MAX). Unused bits are 0.
+            /// Converts from f32, rounding to nearest even. Infinities and numbers out of range become [`MAX`](Self::MAX) or
+            /// [`MIN`](Self::MIN), according to their sign. NaN becomes 0x7f if the format has NaN, and otherwise [`MAX`](Self::MAX).
+            /// Unused bits are 0.
             #[doc = concat!("\n\nThe result is that of `cvt.rn.satfinite.", stringify!($t), "x2.f32`.")]
             pub fn from_f32(x: f32) -> Self {
                 Self(Self::FORMAT.narrow(x, $max))

@@ -114,8 +114,8 @@ impl<'k, P: StageTile<'k>> Complex<P> {
 }
 
 impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> Cst<'k, T, H, W, S> {
-    /// Converts the elements of a register tile of the same size and stores them, as [`St::store`] does. Only one warp of the block may
-    /// execute the call.
+    /// Converts the elements of a register tile of the same size and stores them, as [`St::store`] does. Only one warp of the block, or of
+    /// the smaller scope that owns the vector, may execute the emitted code.
     #[track_caller]
     pub fn store<U: Convert<T>, L: RegisterLayout>(self, tile: &Crt<'k, U, H, W, L>) -> Pending<'k, Self> {
         const { assert_whole::<T, U, L>() };
