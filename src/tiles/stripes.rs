@@ -146,8 +146,21 @@ impl<'k> Stripes<'k> {
         Striped { stripes: self, words }
     }
 
-    /// Converts the elements of a vector with this arrangement and stores them as vector `index` of a row; elements past the end are not
-    /// written.
+    /// Rejects a vector in another arrangement.
+    #[track_caller]
+    fn check_same(self, other: Self) {
+        let [expected, found] =
+            [self, other].map(|stripes| [stripes.threads, stripes.adjacent, stripes.count]);
+        if expected != found {
+            self.k.refuse(format!(
+                "expected a vector in stripes of {} threads with {} adjacent elements, {} per thread, found {}, {} and {}",
+                expected[0], expected[1], expected[2], found[0], found[1], found[2]
+            ));
+        }
+    }
+
+    /// Converts the elements of a vector with this arrangement, and stores them as vector `index` of a row. Elements past the end are not
+    /// written. The builder rejects a vector with another arrangement.
     #[track_caller]
     pub fn store<T: TensorElement, U: Convert<T>, A: Writable>(
         self,
@@ -157,6 +170,7 @@ impl<'k> Stripes<'k> {
     ) {
         let index = index.into();
         let _located = self.k.locate(Location::caller());
+        self.check_same(vector.stripes);
         let mut words = U::convert_words(&vector.words).into_iter().map(|word| word.in_register(self.k));
         for (stripes, part) in self.parts(to, index) {
             let count = stripes.per_thread().div_ceil(T::PER_WORD as u32);
@@ -301,6 +315,7 @@ impl<'k, T: TensorElement<Word = T> + Scalar> Striped<'k, T> {
     #[must_use]
     #[track_caller]
     pub fn zip(&self, other: &Self, f: impl Fn(Val<'k, T>, Val<'k, T>) -> Val<'k, T>) -> Self {
+        self.stripes.check_same(other.stripes);
         let words = self.words.iter().zip(&other.words).map(|(&x, &y)| f(x, y)).collect();
         Self { stripes: self.stripes, words }
     }

@@ -398,3 +398,21 @@ fn rows_and_columns_have_the_length_of_their_vectors() {
         assert!(text.contains(expected), "{text}");
     }
 }
+
+#[test]
+fn striped_vectors_have_one_arrangement() {
+    let (zipped, _) = refused::<()>(Target::SM_80, line!() + 3, |k, ()| {
+        k.block([32]);
+        let [short, long] = [1, 2].map(|count| k.stripes(k.tid_x(), 32, 4, count).filled(1.0f32));
+        let _ = long.zip(&short, |a, b| a + b);
+    });
+    let (stored, _) = refused::<(Out<f32>, u32)>(Target::SM_80, line!() + 3, |k, (y, n)| {
+        k.block([32]);
+        let [short, long] = [1, 2].map(|count| k.stripes(k.tid_x(), 32, 4, count));
+        long.store(&k.global(y, contiguous([n])), 0, &short.filled(1.0f32));
+    });
+    for text in [zipped, stored] {
+        let expected = "expected a vector in stripes of 32 threads with 4 adjacent elements, 2 per thread, found 32, 4 and 1";
+        assert!(text.contains(expected), "{text}");
+    }
+}
