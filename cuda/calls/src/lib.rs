@@ -11,8 +11,14 @@ pub use library::{NO_DRIVER, function, report_unsupported};
 /// An address in the program or on the device, or an opaque handle.
 pub type Address = usize;
 
-/// Returns the address of a variable in which the driver stores a result.
-pub fn out<T>(variable: &mut T) -> Address {
+/// Returns the address of a variable in which the driver stores an address or a handle.
+pub fn out(variable: &mut Address) -> Address {
+    address_of(variable)
+}
+
+/// Returns the address of a variable of any type, which the driver reads or writes. The type of a number must be stated, because a number
+/// without one has 32 bits.
+pub fn address_of<T>(variable: &mut T) -> Address {
     (&raw mut *variable).expose_provenance()
 }
 
@@ -27,7 +33,7 @@ pub fn of<T>(values: &[T]) -> Address {
 /// from [`NO_DRIVER`].
 ///
 /// ```
-/// use warpwright_cuda_calls::{Address, functions, out};
+/// use warpwright_cuda_calls::{Address, functions, address_of};
 ///
 /// #[derive(Debug)]
 /// struct Error(u32);
@@ -43,8 +49,8 @@ pub fn of<T>(values: &[T]) -> Address {
 /// }
 ///
 /// fn version() -> Result<i32, Error> {
-///     let mut version = 0;
-///     driver()?.cuDriverGetVersion(out(&mut version))?;
+///     let mut version = 0i32;
+///     driver()?.cuDriverGetVersion(address_of(&mut version))?;
 ///     Ok(version)
 /// }
 ///

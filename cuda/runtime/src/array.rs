@@ -1,6 +1,6 @@
 //! Functions of the sections "Memory Management" (arrays), "Texture Object Management" and "Surface Object Management".
 
-use warpwright_cuda_calls::out;
+use warpwright_cuda_calls::address_of;
 
 use crate::copy::{Copy3D, Side, copy_box};
 use crate::driver::ready;
@@ -56,12 +56,12 @@ fn channel_format(descriptor: &Descriptor) -> ChannelFormat {
 fn create(result: Address, format: Address, extent: [usize; 3], flags: u32) -> Fallible {
     let (format, channels) = format_of(get(format)?)?;
     let mut descriptor = Descriptor { extent, format, channels, flags };
-    ready()?.cuArray3DCreate_v2(result, out(&mut descriptor))
+    ready()?.cuArray3DCreate_v2(result, address_of(&mut descriptor))
 }
 
 fn descriptor(array: Address) -> Fallible<Descriptor> {
     let mut descriptor = Descriptor::default();
-    ready()?.cuArray3DGetDescriptor_v2(out(&mut descriptor), array)?;
+    ready()?.cuArray3DGetDescriptor_v2(address_of(&mut descriptor), array)?;
     Ok(descriptor)
 }
 
@@ -98,7 +98,7 @@ const PITCHED: u32 = 3;
 fn resource(address: Address) -> Fallible<Resource> {
     let mut resource: Resource = get(address)?;
     if matches!(resource.ty, LINEAR | PITCHED) {
-        let Texels { address, format, size } = get(out(&mut resource.body))?;
+        let Texels { address, format, size } = get(address_of(&mut resource.body))?;
         let (format, channels) = format_of(format)?;
         resource.body[..2].copy_from_slice(&[address, format as usize | (channels as usize) << 32]);
         resource.body[2..5].copy_from_slice(&size);
@@ -207,7 +207,7 @@ entries! {
         if texture.filter == LINEAR_FILTER && returns_integers(&resource, &texture)? {
             return Err(Error::INVALID_FILTER_SETTING);
         }
-        ready()?.cuTexObjectCreate(result, out(&mut resource), out(&mut texture), view)
+        ready()?.cuTexObjectCreate(result, address_of(&mut resource), address_of(&mut texture), view)
     }
 
     fn cudaDestroyTextureObject(object: u64) {
@@ -216,7 +216,7 @@ entries! {
 
     fn cudaCreateSurfaceObject(result: Address, image: Address) {
         let mut resource = resource(image)?;
-        ready()?.cuSurfObjectCreate(result, out(&mut resource))
+        ready()?.cuSurfObjectCreate(result, address_of(&mut resource))
     }
 
     fn cudaDestroySurfaceObject(object: u64) {

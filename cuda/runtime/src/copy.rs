@@ -1,6 +1,6 @@
 //! Functions of the section "Memory Management": copies.
 
-use warpwright_cuda_calls::out;
+use warpwright_cuda_calls::address_of;
 
 use crate::array::element_size;
 use crate::driver::{primary, ready};
@@ -85,8 +85,8 @@ pub(crate) fn copy_box(mut copy: Copy3D, stream: Option<Address>, own: bool) -> 
     let driver = ready()?;
     match (copy.width * copy.height * copy.depth, stream) {
         (0, _) => Ok(()),
-        (_, Some(stream)) => driver.cuMemcpy3DAsync_v2(out(&mut copy), stream_of(stream, own)),
-        (_, None) => driver.cuMemcpy3D_v2(out(&mut copy)),
+        (_, Some(stream)) => driver.cuMemcpy3DAsync_v2(address_of(&mut copy), stream_of(stream, own)),
+        (_, None) => driver.cuMemcpy3D_v2(address_of(&mut copy)),
     }
 }
 

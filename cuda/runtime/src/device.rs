@@ -1,6 +1,6 @@
 //! Functions of the sections "Device Management" and "Peer Device Memory Access".
 
-use warpwright_cuda_calls::out;
+use warpwright_cuda_calls::address_of;
 
 use crate::driver::{device, driver, primary, ready, reset, set_device};
 use crate::error::{Error, Fallible};
@@ -9,7 +9,7 @@ use crate::{Address, entries, properties};
 
 fn check(device: i32) -> Fallible {
     let mut count = 0i32;
-    driver()?.cuDeviceGetCount(out(&mut count))?;
+    driver()?.cuDeviceGetCount(address_of(&mut count))?;
     // cudaErrorInvalidDevice
     if (0..count).contains(&device) { Ok(()) } else { Err(Error(101)) }
 }
@@ -110,7 +110,7 @@ entries! {
 
     fn cudaGetDeviceFlags(result: Address) {
         let mut active = 0i32;
-        driver()?.cuDevicePrimaryCtxGetState(device()?, result, out(&mut active))
+        driver()?.cuDevicePrimaryCtxGetState(device()?, result, address_of(&mut active))
     }
 
     fn cudaDeviceGetDefaultMemPool(result: Address, device: i32) {

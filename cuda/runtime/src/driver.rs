@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use warpwright_cuda_calls::{functions, out};
+use warpwright_cuda_calls::{address_of, functions, out};
 
 use crate::Address;
 use crate::error::{Error, Fallible};
@@ -283,7 +283,7 @@ pub(crate) fn device() -> Fallible<i32> {
         return Ok(DEVICE.get());
     }
     let mut device = 0i32;
-    driver.cuCtxGetDevice(out(&mut device))?;
+    driver.cuCtxGetDevice(address_of(&mut device))?;
     Ok(device)
 }
 

@@ -1,6 +1,6 @@
 //! Functions of the section "Execution Control".
 
-use warpwright_cuda_calls::out;
+use warpwright_cuda_calls::address_of;
 
 use crate::driver::ready;
 use crate::error::{Error, Fallible};
@@ -106,7 +106,7 @@ entries! {
     fn cudaLaunchKernelExC | cudaLaunchKernelExC_ptsz own (config: Address, kernel: Address, arguments: Address) {
         let function = function(kernel)?;
         let mut config = driver_config(config, own)?;
-        let result = ready()?.cuLaunchKernelEx(out(&mut config), function, arguments, 0);
+        let result = ready()?.cuLaunchKernelEx(address_of(&mut config), function, arguments, 0);
         configuration(result, config.grid, config.block)
     }
 
@@ -137,7 +137,7 @@ entries! {
         let driver = ready()?;
         let attribute = |name: i32| {
             let mut value = 0i32;
-            driver.cuFuncGetAttribute(out(&mut value), name, function).map(|()| value)
+            driver.cuFuncGetAttribute(address_of(&mut value), name, function).map(|()| value)
         };
         let mut ints = [0; 13];
         for (value, name) in ints.iter_mut().zip(INTS) {

@@ -1,6 +1,6 @@
 //! Functions of the section "Graph Management", and stream capture.
 
-use warpwright_cuda_calls::out;
+use warpwright_cuda_calls::address_of;
 
 use crate::copy::{linear, params};
 use crate::driver::ready;
@@ -113,19 +113,19 @@ entries! {
 
     fn cudaGraphAddKernelNode(node: Address, graph: Address, after: Address, count: usize, params: Address) {
         let mut params = driver_kernel(params)?;
-        ready()?.cuGraphAddKernelNode_v2(node, graph, after, count, out(&mut params))
+        ready()?.cuGraphAddKernelNode_v2(node, graph, after, count, address_of(&mut params))
     }
 
     fn cudaGraphAddMemcpyNode1D(
         node: Address, graph: Address, after: Address, count: usize, to: Address, from: Address, bytes: usize, kind: u32,
     ) {
         let mut copy = linear(to, from, bytes, kind)?;
-        ready()?.cuGraphAddMemcpyNode(node, graph, after, count, out(&mut copy), 0)
+        ready()?.cuGraphAddMemcpyNode(node, graph, after, count, address_of(&mut copy), 0)
     }
 
     fn cudaGraphAddMemcpyNode(node: Address, graph: Address, after: Address, count: usize, copy: Address) {
         let mut copy = params(copy)?;
-        ready()?.cuGraphAddMemcpyNode(node, graph, after, count, out(&mut copy), 0)
+        ready()?.cuGraphAddMemcpyNode(node, graph, after, count, address_of(&mut copy), 0)
     }
 
     fn cudaGraphAddMemAllocNode(node: Address, graph: Address, after: Address, count: usize, params: Address) {
@@ -234,17 +234,17 @@ entries! {
 
     fn cudaGraphKernelNodeSetParams(node: Address, params: Address) {
         let mut params = driver_kernel(params)?;
-        ready()?.cuGraphKernelNodeSetParams_v2(node, out(&mut params))
+        ready()?.cuGraphKernelNodeSetParams_v2(node, address_of(&mut params))
     }
 
     fn cudaGraphMemcpyNodeSetParams(node: Address, copy: Address) {
         let mut copy = params(copy)?;
-        ready()?.cuGraphMemcpyNodeSetParams(node, out(&mut copy))
+        ready()?.cuGraphMemcpyNodeSetParams(node, address_of(&mut copy))
     }
 
     fn cudaGraphMemcpyNodeSetParams1D(node: Address, to: Address, from: Address, bytes: usize, kind: u32) {
         let mut copy = linear(to, from, bytes, kind)?;
-        ready()?.cuGraphMemcpyNodeSetParams(node, out(&mut copy))
+        ready()?.cuGraphMemcpyNodeSetParams(node, address_of(&mut copy))
     }
 
     fn cudaGraphMemsetNodeSetParams(node: Address, params: Address) {
@@ -265,7 +265,7 @@ entries! {
 
     fn cudaGraphExecKernelNodeSetParams(graph: Address, node: Address, params: Address) {
         let mut params = driver_kernel(params)?;
-        ready()?.cuGraphExecKernelNodeSetParams_v2(graph, node, out(&mut params))
+        ready()?.cuGraphExecKernelNodeSetParams_v2(graph, node, address_of(&mut params))
     }
 
     fn cudaGraphInstantiateWithParams | cudaGraphInstantiateWithParams_ptsz _own (
@@ -280,14 +280,14 @@ entries! {
 
     fn cudaGraphExecMemcpyNodeSetParams(graph: Address, node: Address, copy: Address) {
         let mut copy = params(copy)?;
-        ready()?.cuGraphExecMemcpyNodeSetParams(graph, node, out(&mut copy), 0)
+        ready()?.cuGraphExecMemcpyNodeSetParams(graph, node, address_of(&mut copy), 0)
     }
 
     fn cudaGraphExecMemcpyNodeSetParams1D(
         graph: Address, node: Address, to: Address, from: Address, bytes: usize, kind: u32,
     ) {
         let mut copy = linear(to, from, bytes, kind)?;
-        ready()?.cuGraphExecMemcpyNodeSetParams(graph, node, out(&mut copy), 0)
+        ready()?.cuGraphExecMemcpyNodeSetParams(graph, node, address_of(&mut copy), 0)
     }
 
     fn cudaGraphExecMemsetNodeSetParams(graph: Address, node: Address, params: Address) {

@@ -1,6 +1,6 @@
 //! Functions of the section "Graph Management": nodes of any type, their parameters, events of graphs, and attributes of kernels.
 
-use warpwright_cuda_calls::out;
+use warpwright_cuda_calls::address_of;
 
 use crate::copy::{Copy3D, linear, params, params_of};
 use crate::driver::ready;
@@ -35,7 +35,7 @@ const ALLOC: u32 = 10;
 /// Returns the driver's form of parameters.
 fn driver_params(address: Address) -> Fallible<Params> {
     let mut result: Params = get(address)?;
-    let base = out(&mut result);
+    let base = address_of(&mut result);
     match result.ty {
         KERNEL => set(base + UNION, driver_kernel(address + UNION)?)?,
         COPY => {
@@ -56,9 +56,9 @@ fn add(
     address: Address,
 ) -> Fallible {
     let mut params = driver_params(address)?;
-    ready()?.cuGraphAddNode_v2(node, graph, after, data, count, out(&mut params))?;
+    ready()?.cuGraphAddNode_v2(node, graph, after, data, count, address_of(&mut params))?;
     match params.ty {
-        ALLOC => set(address + ALLOCATED, get::<u64>(out(&mut params) + ALLOCATED)?),
+        ALLOC => set(address + ALLOCATED, get::<u64>(address_of(&mut params) + ALLOCATED)?),
         _ => Ok(()),
     }
 }
@@ -66,15 +66,15 @@ fn add(
 /// `CUDA_KERNEL_NODE_PARAMS`, as the runtime's `cudaKernelNodeParams`.
 fn kernel_params(node: Address) -> Fallible<Kernel> {
     let mut found = [0usize; 9];
-    ready()?.cuGraphKernelNodeGetParams_v2(node, out(&mut found))?;
-    let mut kernel: Kernel = get(out(&mut found))?;
+    ready()?.cuGraphKernelNodeGetParams_v2(node, address_of(&mut found))?;
+    let mut kernel: Kernel = get(address_of(&mut found))?;
     kernel.function = symbol_of(kernel.function)?;
     Ok(kernel)
 }
 
 fn copy_params(node: Address) -> Fallible<Copy3D> {
     let mut copy = Copy3D::default();
-    ready()?.cuGraphMemcpyNodeGetParams(node, out(&mut copy))?;
+    ready()?.cuGraphMemcpyNodeGetParams(node, address_of(&mut copy))?;
     Ok(copy)
 }
 
@@ -89,11 +89,11 @@ entries! {
     }
 
     fn cudaGraphNodeSetParams(node: Address, params: Address) {
-        ready()?.cuGraphNodeSetParams(node, out(&mut driver_params(params)?))
+        ready()?.cuGraphNodeSetParams(node, address_of(&mut driver_params(params)?))
     }
 
     fn cudaGraphExecNodeSetParams(graph: Address, node: Address, params: Address) {
-        ready()?.cuGraphExecNodeSetParams(graph, node, out(&mut driver_params(params)?))
+        ready()?.cuGraphExecNodeSetParams(graph, node, address_of(&mut driver_params(params)?))
     }
 
     fn cudaGraphNodeGetParams(node: Address, params: Address) {
@@ -126,7 +126,7 @@ entries! {
         offset: usize, kind: u32,
     ) {
         let mut copy = linear(symbol_address(symbol, offset)?, from, bytes, kind)?;
-        ready()?.cuGraphAddMemcpyNode(node, graph, after, count, out(&mut copy), 0)
+        ready()?.cuGraphAddMemcpyNode(node, graph, after, count, address_of(&mut copy), 0)
     }
 
     fn cudaGraphAddMemcpyNodeFromSymbol(
@@ -134,35 +134,35 @@ entries! {
         offset: usize, kind: u32,
     ) {
         let mut copy = linear(to, symbol_address(symbol, offset)?, bytes, kind)?;
-        ready()?.cuGraphAddMemcpyNode(node, graph, after, count, out(&mut copy), 0)
+        ready()?.cuGraphAddMemcpyNode(node, graph, after, count, address_of(&mut copy), 0)
     }
 
     fn cudaGraphMemcpyNodeSetParamsToSymbol(
         node: Address, symbol: Address, from: Address, bytes: usize, offset: usize, kind: u32,
     ) {
         let mut copy = linear(symbol_address(symbol, offset)?, from, bytes, kind)?;
-        ready()?.cuGraphMemcpyNodeSetParams(node, out(&mut copy))
+        ready()?.cuGraphMemcpyNodeSetParams(node, address_of(&mut copy))
     }
 
     fn cudaGraphMemcpyNodeSetParamsFromSymbol(
         node: Address, to: Address, symbol: Address, bytes: usize, offset: usize, kind: u32,
     ) {
         let mut copy = linear(to, symbol_address(symbol, offset)?, bytes, kind)?;
-        ready()?.cuGraphMemcpyNodeSetParams(node, out(&mut copy))
+        ready()?.cuGraphMemcpyNodeSetParams(node, address_of(&mut copy))
     }
 
     fn cudaGraphExecMemcpyNodeSetParamsToSymbol(
         graph: Address, node: Address, symbol: Address, from: Address, bytes: usize, offset: usize, kind: u32,
     ) {
         let mut copy = linear(symbol_address(symbol, offset)?, from, bytes, kind)?;
-        ready()?.cuGraphExecMemcpyNodeSetParams(graph, node, out(&mut copy), 0)
+        ready()?.cuGraphExecMemcpyNodeSetParams(graph, node, address_of(&mut copy), 0)
     }
 
     fn cudaGraphExecMemcpyNodeSetParamsFromSymbol(
         graph: Address, node: Address, to: Address, symbol: Address, bytes: usize, offset: usize, kind: u32,
     ) {
         let mut copy = linear(to, symbol_address(symbol, offset)?, bytes, kind)?;
-        ready()?.cuGraphExecMemcpyNodeSetParams(graph, node, out(&mut copy), 0)
+        ready()?.cuGraphExecMemcpyNodeSetParams(graph, node, address_of(&mut copy), 0)
     }
 
     fn cudaGraphAddEventRecordNode(node: Address, graph: Address, after: Address, count: usize, event: Address) {

@@ -1,6 +1,6 @@
 //! Functions of the sections "Memory Management" (allocation and fills), "Unified Addressing" and "Stream Ordered Memory Allocator".
 
-use warpwright_cuda_calls::out;
+use warpwright_cuda_calls::{address_of, out};
 
 use crate::driver::ready;
 use crate::error::{Error, Fallible};
@@ -264,9 +264,9 @@ entries! {
         let (mut ty, mut managed, mut device) = (0u32, 0u32, -2i32);
         let (mut device_address, mut host_address) = (0usize, 0usize);
         // CU_POINTER_ATTRIBUTE_MEMORY_TYPE, IS_MANAGED, DEVICE_ORDINAL, DEVICE_POINTER, HOST_POINTER
-        if driver.cuPointerGetAttribute(out(&mut ty), 2, address).is_ok() {
-            driver.cuPointerGetAttribute(out(&mut managed), 8, address)?;
-            driver.cuPointerGetAttribute(out(&mut device), 9, address)?;
+        if driver.cuPointerGetAttribute(address_of(&mut ty), 2, address).is_ok() {
+            driver.cuPointerGetAttribute(address_of(&mut managed), 8, address)?;
+            driver.cuPointerGetAttribute(address_of(&mut device), 9, address)?;
             driver.cuPointerGetAttribute(out(&mut device_address), 3, address)?;
             // Memory of a device has no address on the host.
             let _ = driver.cuPointerGetAttribute(out(&mut host_address), 4, address);

@@ -1,6 +1,6 @@
 //! Functions of the section "Occupancy".
 
-use warpwright_cuda_calls::out;
+use warpwright_cuda_calls::address_of;
 
 use crate::driver::ready;
 use crate::execution::driver_config;
@@ -24,11 +24,11 @@ entries! {
 
     fn cudaOccupancyMaxPotentialClusterSize(result: Address, kernel: Address, config: Address) {
         let mut config = driver_config(config, false)?;
-        ready()?.cuOccupancyMaxPotentialClusterSize(result, function(kernel)?, out(&mut config))
+        ready()?.cuOccupancyMaxPotentialClusterSize(result, function(kernel)?, address_of(&mut config))
     }
 
     fn cudaOccupancyMaxActiveClusters(result: Address, kernel: Address, config: Address) {
         let mut config = driver_config(config, false)?;
-        ready()?.cuOccupancyMaxActiveClusters(result, function(kernel)?, out(&mut config))
+        ready()?.cuOccupancyMaxActiveClusters(result, function(kernel)?, address_of(&mut config))
     }
 }

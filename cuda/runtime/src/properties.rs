@@ -1,6 +1,6 @@
 //! `cudaDeviceProp` of CUDA 13 and of CUDA 12, in which some members have other offsets.
 
-use warpwright_cuda_calls::out;
+use warpwright_cuda_calls::address_of;
 
 use crate::driver::driver;
 use crate::error::Fallible;
@@ -72,12 +72,12 @@ pub(crate) fn read_12(device: i32) -> Fallible<[u8; SIZE_12]> {
 fn fill<const N: usize>(device: i32, ints: &[(usize, i32)], sizes: &[(usize, i32)]) -> Fallible<[u8; N]> {
     let driver = driver()?;
     let mut bytes = [0; N];
-    driver.cuDeviceGetName(out(&mut bytes), UUID as i32, device)?;
-    driver.cuDeviceGetUuid_v2(out(&mut bytes[UUID]), device)?;
-    driver.cuDeviceTotalMem_v2(out(&mut bytes[TOTAL_MEMORY]), device)?;
+    driver.cuDeviceGetName(address_of(&mut bytes), UUID as i32, device)?;
+    driver.cuDeviceGetUuid_v2(address_of(&mut bytes[UUID]), device)?;
+    driver.cuDeviceTotalMem_v2(address_of(&mut bytes[TOTAL_MEMORY]), device)?;
     let attribute = |name: i32| {
         let mut value = 0i32;
-        driver.cuDeviceGetAttribute(out(&mut value), name, device).map(|()| value)
+        driver.cuDeviceGetAttribute(address_of(&mut value), name, device).map(|()| value)
     };
     for &(at, name) in ints {
         bytes[at..at + 4].copy_from_slice(&attribute(name)?.to_ne_bytes());

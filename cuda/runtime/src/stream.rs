@@ -1,6 +1,6 @@
 //! Functions of the section "Stream Management".
 
-use warpwright_cuda_calls::out;
+use warpwright_cuda_calls::address_of;
 
 use crate::driver::ready;
 use crate::{Address, entries, stream_of};
@@ -81,7 +81,7 @@ entries! {
     fn cudaDeviceGetStreamPriorityRange(least: Address, greatest: Address) {
         let mut unused = [0i32; 2];
         let [a, b] = &mut unused;
-        let place = |wanted: Address, other: &mut i32| if wanted == 0 { out(other) } else { wanted };
+        let place = |wanted: Address, other: &mut i32| if wanted == 0 { address_of(other) } else { wanted };
         ready()?.cuCtxGetStreamPriorityRange(place(least, a), place(greatest, b))
     }
 }
