@@ -89,7 +89,9 @@ where
     queue.launch::<_, _, NormQuantizeArgs<X, W, Q>>(
         CALL,
         (group, function, [n, ldx, ldq]),
-        |(group, function, sizes)| (Quantize::for_rows(*group, target, wider::<X, Q>(), sizes), *function),
+        |(group, function, sizes)| {
+            (Quantize::for_norm_rows(*group, target, wider::<X, Q>(), sizes), *function)
+        },
         |(kernels, function)| kernels.norm_kernel(*function, target),
         (x, ldx, w.into(), q, ldq, scales, lds, m, n, epsilon),
     )
