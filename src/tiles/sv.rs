@@ -192,7 +192,7 @@ impl<'k, T: TensorElement> Storing<'k, T> {
 #[track_caller]
 fn line<'k, T: TensorElement>(tile: &Tensor<'k, Shared, T, ReadWrite>, at: Val<'k, u32>) -> Line<'k, T> {
     tile.kernel().check_warp_tile([at], false);
-    Line { line: at, ..Line::entire(tile.first_mode_at(at)) }
+    Line { line: at, ..Line::new(tile.first_mode_at(at), 0.into()) }
 }
 
 /// A shared vector to which warps store in the closure of [`Sv::store_with`].
@@ -244,7 +244,7 @@ impl<T: TensorElement> fmt::Debug for SubvectorMut<'_, '_, T> {
 impl<'a, 'k, T: TensorElement> Subvector<'a, 'k, T> {
     /// Returns a vector as a whole.
     pub(super) fn of<const N: usize>(vector: &'a Sv<'k, T, N>) -> Self {
-        Self { line: Line::entire(vector.tensor.clone()), of: PhantomData }
+        Self { line: Line::new(vector.tensor.clone(), 0.into()), of: PhantomData }
     }
 
     /// Loads a register vector.
@@ -273,7 +273,8 @@ impl<'a, 'k, T: TensorElement> Subvector<'a, 'k, T> {
 impl<'a, 'k, T: TensorElement> SubvectorMut<'a, 'k, T> {
     /// Returns a vector as a whole.
     pub(super) fn of<const N: usize>(vector: &'a Sv<'k, T, N>) -> Self {
-        Self { line: Line::entire(vector.tensor.clone()), owner: vector.owner, of: PhantomData }
+        let line = Line::new(vector.tensor.clone(), 0.into());
+        Self { line, owner: vector.owner, of: PhantomData }
     }
 
     /// Converts the elements of a register vector and stores them. If an element has several owners, the lane with the lowest index stores
@@ -294,18 +295,11 @@ pub(super) struct Line<'k, T: TensorElement> {
     pub(super) at: Val<'k, u32>,
     /// The row or column of a tile; 0 for a vector.
     line: Val<'k, u32>,
-    /// Whether the only part is all elements.
-    is_entire: bool,
 }
 
 impl<'k, T: TensorElement> Line<'k, T> {
     pub(super) fn new(whole: Tensor<'k, Shared, T, ReadWrite>, at: Val<'k, u32>) -> Self {
-        Self { whole, at, line: 0.into(), is_entire: false }
-    }
-
-    /// Returns all elements as one part.
-    fn entire(whole: Tensor<'k, Shared, T, ReadWrite>) -> Self {
-        Self { is_entire: true, ..Self::new(whole, 0.into()) }
+        Self { whole, at, line: 0.into() }
     }
 
     /// Returns the part of `length` elements.
@@ -313,11 +307,8 @@ impl<'k, T: TensorElement> Line<'k, T> {
     pub(super) fn part(&self, length: u32) -> Tensor<'k, Shared, T, ReadWrite> {
         let found = self.whole.size().unsigned_abs();
         let end = self.at.as_constant().map_or(1, |at| u64::from(at) + 1) * u64::from(length);
-        let is_other = self.is_entire && found != u64::from(length);
-        if end > found || !found.is_multiple_of(length.into()) || is_other {
-            self.whole.kernel().refuse(if is_other {
-                format!("expected a register vector of {found} elements, as in shared memory, found {length}")
-            } else if end > found {
+        if end > found || !found.is_multiple_of(length.into()) {
+            self.whole.kernel().refuse(if end > found {
                 format!("expected a shared vector of at least {end} elements, found {found}")
             } else {
                 format!("expected a shared vector of a multiple of {length} elements, found {found}")

@@ -380,25 +380,6 @@ fn a_grid_of_warps_does_not_overflow() {
     assert!(text.contains("expected a block of 147573952589676412928 threads, found 64"), "{text}");
 }
 
-/// The second half of a row or column would remain as it is.
-#[test]
-fn rows_and_columns_have_the_length_of_their_vectors() {
-    let (of_row, _) = refused::<()>(Target::SM_80, line!() + 3, |k, ()| {
-        k.block([32]);
-        let part = k.zeros::<Rv<f32, 1>>();
-        let _ = k.shared_tile::<St<f32, 2, 2>>().store_with(|t| t.row(0).store(&part)).wait();
-    });
-    let (of_col, _) = refused::<()>(Target::SM_80, line!() + 3, |k, ()| {
-        k.block([32]);
-        let part = k.zeros::<Rv<f32, 1>>();
-        let _ = k.shared_tile::<St<f32, 2, 2>>().store_with(|t| t.col(0).store(&part)).wait();
-    });
-    for text in [of_row, of_col] {
-        let expected = "expected a register vector of 32 elements, as in shared memory, found 16";
-        assert!(text.contains(expected), "{text}");
-    }
-}
-
 #[test]
 fn striped_vectors_have_one_arrangement() {
     let (zipped, _) = refused::<()>(Target::SM_80, line!() + 3, |k, ()| {
