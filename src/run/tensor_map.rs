@@ -84,6 +84,13 @@ pub struct PixelColumn {
     pub pixels: u32,
 }
 
+impl PixelColumn {
+    /// Whether the bounding box extends past the images.
+    fn is_padded(&self) -> bool {
+        self.lower_corner.iter().any(|&lower| lower < 0) || self.upper_corner.iter().any(|&upper| upper > 0)
+    }
+}
+
 impl TensorBox {
     /// Returns a contiguous tensor and a box without a swizzle.
     pub fn new(dims: impl Into<Vec<u64>>, box_dims: impl Into<Vec<u32>>) -> Self {
@@ -186,12 +193,8 @@ impl TensorBox {
                 "expected rows of a multiple of 16 bytes, because tensor copies write whole units of 16 bytes, found {row} bytes"
             ));
         }
-        let is_padded = |column: &PixelColumn| {
-            column.lower_corner.iter().any(|&lower| lower < 0)
-                || column.upper_corner.iter().any(|&upper| upper > 0)
-        };
-        if let (ParamKind::TensorMap { written: true }, Some(column)) =
-            (&param.kind, self.column.as_ref().filter(|column| is_padded(column)))
+        if let (ParamKind::TensorMap { written: true }, Some(column)) = (&param.kind, &self.column)
+            && column.is_padded()
         {
             return refuse(format!(
                 "expected a bounding box inside the images, because the GPU stores no padding, found the lower corner {:?} and the upper corner {:?}",

@@ -34,15 +34,18 @@ fn table(gpu: GpuKind, tile: GemmTile) -> GemmTable {
     }
 }
 
+fn kind(device: &AnyDevice) -> GpuKind {
+    GpuKind {
+        name: device.name(),
+        capability: device.capability(),
+        multiprocessors: device.multiprocessors(),
+    }
+}
+
 /// The table that was added last applies, and only to its GPU and its problem.
 #[test]
 fn calls_choose_from_tables() {
     let device = AnyDevice::Sim(Simulator::new());
-    let kind = || GpuKind {
-        name: device.name(),
-        capability: device.capability(),
-        multiprocessors: device.multiprocessors(),
-    };
     let (a, b) = (Matrix::new(64, 64, MatrixOrder::Row, 1), Matrix::new(64, 128, MatrixOrder::Col, 2));
     let on_a = device.upload(&a.elements).expect("room");
     let on_b = device.upload(&b.elements).expect("room");
@@ -53,7 +56,7 @@ fn calls_choose_from_tables() {
     };
 
     let untuned = name(&KernelCache::new(&device), &of_columns);
-    let first = table(kind(), GemmTile::T128x160);
+    let first = table(kind(&device), GemmTile::T128x160);
     let kernels = KernelCache::new(&device).with_gemm_table(first.clone());
     assert_ne!(untuned, "gemm_bf16_f32_row_col_128x160");
     assert_eq!(name(&kernels, &of_columns), "gemm_bf16_f32_row_col_128x160");
@@ -66,7 +69,7 @@ fn calls_choose_from_tables() {
     let rows = GemmShape { b: MatrixOrder::Row, ..of_columns };
     assert!(!name(&kernels, &rows).contains("128x160"));
 
-    let kernels = kernels.with_gemm_table(table(kind(), GemmTile::T128x192));
+    let kernels = kernels.with_gemm_table(table(kind(&device), GemmTile::T128x192));
     assert_eq!(name(&kernels, &of_columns), "gemm_bf16_f32_row_col_128x192");
     // Calls with operands take the table's kernel, in a tile that has registers for them.
     let operands = FusedOperands { alpha: Some(1.0), ..FusedOperands::default() };
@@ -88,11 +91,6 @@ fn calls_choose_from_tables() {
 fn products_in_every_tile_of_a_table_can_be_gated_and_fused() {
     for (arch, target) in [(Arch::Sm90, Target::SM_90A), (Arch::Sm80, Target::SM_80)] {
         let device = AnyDevice::Sim(Simulator::new().arch(arch));
-        let kind = || GpuKind {
-            name: device.name(),
-            capability: device.capability(),
-            multiprocessors: device.multiprocessors(),
-        };
         let (a, b) = (Matrix::new(64, 64, MatrixOrder::Row, 1), Matrix::new(64, 128, MatrixOrder::Col, 2));
         let on_a = device.upload(&a.elements).expect("room");
         let on_b = device.upload(&b.elements).expect("room");
@@ -100,7 +98,7 @@ fn products_in_every_tile_of_a_table_can_be_gated_and_fused() {
         let gated: Vec<f64> =
             both.chunks(128).flat_map(|row| (0..64).map(|i| row[i].max(0.0) * row[64 + i])).collect();
         for &tile in GemmTile::for_target(target) {
-            let mut tuned = table(kind(), tile);
+            let mut tuned = table(kind(&device), tile);
             tuned.entries[0].gemm.target = target;
             let kernels = KernelCache::new(&device).with_gemm_table(tuned);
             let of_columns = GemmShape { b: MatrixOrder::Col, ..shape(SIZE) };

@@ -185,6 +185,7 @@ fn code(kind: FindingKind) -> Code {
         }
         FindingKind::MisalignedAccess => Code::MISALIGNED_ADDRESS,
         FindingKind::InvalidAddress => Code::INVALID_ADDRESS_SPACE,
+        // Observed on an H100 for tensor copies in im2col mode.
         FindingKind::InvalidOperand | FindingKind::InvalidDescriptor => Code::ILLEGAL_INSTRUCTION,
         FindingKind::Assertion => Code::ASSERT,
         FindingKind::BudgetExceeded => Code::LAUNCH_OUT_OF_RESOURCES,

@@ -36,13 +36,16 @@ impl Tensor {
         }
     }
 
-    /// Encodes a map in tile mode for boxes of these extents.
-    pub(crate) fn tiled(self, tile: Vec<u32>) -> Fallible<[u8; 128]> {
+    /// Returns the map in tile mode for boxes of these extents.
+    fn map(self, tile: Vec<u32>) -> Fallible<TensorMap> {
         let (ty, swizzle) = (self.ty()?, self.swizzle()?);
         let Self { address, dims, strides, element_strides, nan_fill, .. } = self;
-        TensorMap { ty, address, dims, strides, tile, element_strides, swizzle, nan_fill }
-            .encode()
-            .map_err(|error| invalid(&error))
+        Ok(TensorMap { ty, address, dims, strides, tile, element_strides, swizzle, nan_fill })
+    }
+
+    /// Encodes a map in tile mode for boxes of these extents.
+    pub(crate) fn tiled(self, tile: Vec<u32>) -> Fallible<[u8; 128]> {
+        self.map(tile)?.encode().map_err(|error| invalid(&error))
     }
 
     /// Encodes a map in im2col mode.
@@ -53,22 +56,11 @@ impl Tensor {
         channels: u32,
         pixels: u32,
     ) -> Fallible<[u8; 128]> {
-        let (ty, swizzle) = (self.ty()?, self.swizzle()?);
-        let Self { address, dims, strides, element_strides, nan_fill, .. } = self;
-        let map = Im2colMap {
-            ty,
-            address,
-            dims,
-            strides,
-            lower_corner,
-            upper_corner,
-            channels,
-            pixels,
-            element_strides,
-            swizzle,
-            nan_fill,
-        };
-        map.encode().map_err(|error| invalid(&error))
+        let ones = self.dims.len().saturating_sub(1);
+        let tile = std::iter::once(channels).chain(std::iter::repeat_n(1, ones)).collect();
+        Im2colMap::of(self.map(tile)?, lower_corner, upper_corner, pixels)
+            .and_then(|map| map.encode())
+            .map_err(|error| invalid(&error))
     }
 }
 

@@ -151,27 +151,29 @@ impl Columns {
         start: &[i32],
         stores: bool,
     ) -> Option<(FindingKind, String)> {
-        let outside = self.bounds.iter().zip(&map.dims[1..]);
-        if let Some((&(first, last), dim)) =
-            outside.into_iter().find(|&(&(first, last), &dim)| stores && (first < 0 || last >= dim as i64))
-        {
-            let why = format!(
-                "invalid descriptor: expected a bounding box inside the images for a store, found one from {first} to {last} in {dim} pixels"
-            );
-            return Some((FindingKind::InvalidDescriptor, why));
+        for (&(first, last), &dim) in self.bounds.iter().zip(&map.dims[1..]) {
+            if stores && (first < 0 || last >= dim as i64) {
+                let why = format!(
+                    "invalid descriptor: expected a bounding box inside the images for a store, found one from {first} to {last} in {dim} pixels"
+                );
+                return Some((FindingKind::InvalidDescriptor, why));
+            }
         }
-        let at = |i: usize| i64::from(start[i + 1]);
-        let before = |i: usize| stores && i == self.bounds.len() && at(i) < 0;
-        let i = (0..=self.bounds.len()).find(|&i| {
-            let is_inside = self.bounds.get(i).is_none_or(|&(first, last)| (first..=last).contains(&at(i)));
-            !is_inside || before(i)
-        })?;
-        let expected = match self.bounds.get(i) {
-            Some((first, last)) => format!("from {first} to {last}, in the bounding box"),
-            None => "that is not negative for a store".into(),
+        let refuse = |i: usize, expected: String| {
+            let why = format!("expected a coordinate {i} {expected}, found {}", start[i]);
+            Some((FindingKind::InvalidOperand, why))
         };
-        let why = format!("expected a coordinate {} {expected}, found {}", i + 1, at(i));
-        Some((FindingKind::InvalidOperand, why))
+        for (i, &(first, last)) in (1..).zip(&self.bounds) {
+            if !(first..=last).contains(&start[i].into()) {
+                return refuse(i, format!("from {first} to {last}, in the bounding box"));
+            }
+        }
+        let image = self.bounds.len() + 1;
+        if stores && start[image] < 0 {
+            refuse(image, "that is not negative for a store".into())
+        } else {
+            None
+        }
     }
 
     /// Returns the position of the first channel of each pixel, from `start` on: row by row in the bounding box, then image by image.
