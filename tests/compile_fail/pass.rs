@@ -1,8 +1,9 @@
-// The valid counterparts of the other cases, so that these fail for the reason that they name. (This file also makes trybuild
-// build rather than check, which `const { assert!(..) }` requires.)
+//! The valid counterparts of most programs.
+
 use warpwright::prelude::*;
 
-fn main() {
+#[test]
+fn kernels() {
     Kernel::<(In<bf16>, In<bf16>, Out<f32>)>::build("product", Target::SM_90, |k, (a, b, d)| {
         k.block([32]);
         let a = k.global(a, row_major(64, 64));

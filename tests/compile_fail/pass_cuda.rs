@@ -1,4 +1,4 @@
-//! The valid counterparts of the cases of `run/cuda/`.
+//! The valid counterparts of the programs of `run/cuda/`.
 
 use cudarc::driver::{CudaSlice, CudaStream, CudaView};
 use warpwright::{
@@ -6,9 +6,8 @@ use warpwright::{
     run::{Loaded, RunError},
 };
 
-fn main() {}
-
-pub fn run(
+#[expect(dead_code, reason = "is only compiled")]
+fn run(
     stream: &CudaStream,
     kernel: &Loaded<(In<bf16>, In<bf16>, Out<f32>, InOut<f32>, u32)>,
     x: CudaSlice<u16>,

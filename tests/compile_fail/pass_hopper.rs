@@ -1,10 +1,12 @@
-// The valid counterparts of the cases of Hopper, so that these fail for the reason that they name.
+//! The valid counterparts of the programs of `hopper/`.
+
 use warpwright::{
     prelude::*,
     tiles::{Schedule, consumers, producer},
 };
 
-fn main() {
+#[test]
+fn kernels() {
     Kernel::<(In<bf16>, In<bf16>, Out<bf16>)>::build("gemm", Target::SM_90A, |k, (a, b, d)| {
         k.block([384]);
         let [a, b] = [a, b].map(|x| k.global(x, row_major(256, 256)));

@@ -1,13 +1,12 @@
-//! The valid counterparts of the cases of `run/`.
+//! The valid counterparts of the programs of `run/`.
 
 use warpwright::{
     prelude::*,
     run::{Buffer, Device, RunError},
 };
 
-fn main() {}
-
-pub fn run(
+#[expect(dead_code, reason = "is only compiled")]
+fn run(
     device: &impl Device,
     kernel: &Kernel<(In<bf16>, Out<f32>, InOut<f16>, u32, f64)>,
     x: &Buffer<bf16>,

@@ -2,9 +2,13 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::{
+    collections::HashMap,
     env, fs,
     process::{self, Command},
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use warpwright::ptx::{Kernel, Target};
@@ -35,8 +39,21 @@ pub(crate) fn module(ptx: &str, target: Target) {
     assembled(ptx, target);
 }
 
-/// Assembles a module. Returns the registers per thread of its first kernel; `None` if ptxas is missing.
+/// Assembles a module, once: the cases of a test, such as lengths, often share a text, and ptxas takes half of the tests' time. Returns
+/// the registers per thread of its first kernel; `None` if ptxas is missing.
 fn assembled(ptx: &str, target: Target) -> Option<u32> {
+    static DONE: Mutex<Option<HashMap<(String, Target), Option<u32>>>> = Mutex::new(None);
+    let key = (ptx.to_owned(), target);
+    let known = DONE.lock().unwrap().get_or_insert_default().get(&key).copied();
+    known.unwrap_or_else(|| {
+        let registers = run_ptxas(ptx, target);
+        DONE.lock().unwrap().get_or_insert_default().insert(key, registers);
+        registers
+    })
+}
+
+/// Runs ptxas. Returns what [`assembled`] does.
+fn run_ptxas(ptx: &str, target: Target) -> Option<u32> {
     static FILES: AtomicUsize = AtomicUsize::new(0);
     let ptxas = require::ptxas()?;
     let number = FILES.fetch_add(1, Ordering::Relaxed);
