@@ -26,6 +26,8 @@ pub(crate) struct Config {
     pub(crate) leaks: bool,
     /// Whether each call is printed.
     pub(crate) trace: bool,
+    /// The folder with what is known of modules that were loaded before; `None` if nothing is stored.
+    pub(crate) cache: Option<PathBuf>,
 }
 
 /// Returns the settings of the process. Invalid values are reported once, and replaced by the default.
@@ -41,6 +43,7 @@ pub(crate) fn config() -> &'static Config {
         report: variable("REPORT"),
         leaks: variable("LEAKS").unwrap_or(0u8) != 0,
         trace: variable("TRACE").unwrap_or(0u8) != 0,
+        cache: cache(),
     })
 }
 
@@ -56,6 +59,18 @@ fn variable<T: FromStr<Err: std::fmt::Display>>(name: &str) -> Option<T> {
         }
     };
     text.parse().map_err(|error| crate::report::say(&format!("{name}={text}: {error}"))).ok()
+}
+
+/// Returns the folder of the cache. NVIDIA's driver reads the same variables (CUDA C++ Programming Guide, "CUDA Environment Variables").
+fn cache() -> Option<PathBuf> {
+    if env::var_os("CUDA_CACHE_DISABLE").is_some_and(|value| value != "0") {
+        return None;
+    }
+    let named = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = named("CUDA_CACHE_PATH")
+        .or_else(|| named("XDG_CACHE_HOME"))
+        .or_else(|| Some(named("HOME")?.join(".cache")));
+    Some(folder?.join("warpwright"))
 }
 
 /// Returns the number of devices that `CUDA_VISIBLE_DEVICES` lists, among `devices`: the ordinals up to the first that does not exist.

@@ -20,6 +20,7 @@ pub(crate) mod occupancy;
 pub(crate) mod operation;
 pub(crate) mod order;
 pub(crate) mod origin;
+mod outlines;
 pub(crate) mod pool;
 pub(crate) mod races;
 pub(crate) mod registry;

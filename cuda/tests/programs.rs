@@ -9,5 +9,6 @@ mod programs {
     mod host;
     mod math;
     mod names;
+    mod outlines;
     mod runtime;
 }

@@ -4,5 +4,6 @@ pub(crate) mod analysis;
 pub(crate) mod code;
 pub(crate) mod decode;
 pub(crate) mod module;
+pub(crate) mod outline;
 pub(crate) mod spaces;
 pub(crate) mod types;

@@ -1,6 +1,7 @@
 //! PTX text: lexer, parser, syntax tree, printer.
 
 pub(crate) mod ast;
+pub(crate) mod body;
 pub(crate) mod error;
 pub(crate) mod lexer;
 pub(crate) mod parser;

@@ -22,6 +22,7 @@ mod sim {
     mod mutate;
     mod mutated;
     mod npy;
+    mod outline;
     mod pairs;
     mod report;
     mod robust;

@@ -11,6 +11,7 @@ use crate::config::config;
 use crate::driver::context::{self, Context};
 use crate::driver::function::Function;
 use crate::driver::memory;
+use crate::driver::outlines;
 use crate::driver::registry::{Handle, Registry};
 use crate::{fatbin, report};
 
@@ -155,7 +156,7 @@ pub(crate) fn parse(image: &Image) -> Result<sim::Module, LoadError> {
         }
     };
     let file = format!("module{}.ptx", LOADED.fetch_add(1, Ordering::Relaxed));
-    let module = sim::Module::parse_file(&file, &text).map_err(|error| {
+    let module = outlines::parse(&file, &text).map_err(|error| {
         let log =
             format!("ptxas application ptx input, line {}; error   : {}", error.line(), error.message());
         LoadError::new(Code::INVALID_PTX, log)

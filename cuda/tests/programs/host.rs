@@ -1,6 +1,7 @@
 //! Compiles a program, and runs it with the library.
 
 use std::env;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -141,11 +142,20 @@ impl Program {
 
     /// Runs the program with arguments and settings.
     pub(super) fn run_with(&self, arguments: &[&str], settings: &[(&str, &str)]) -> Ran {
+        let variables: Vec<_> = settings
+            .iter()
+            .map(|&(name, value)| (format!("WARPWRIGHT_CUDA_{name}"), value.to_string()))
+            .collect();
+        self.run_in(arguments, &variables)
+    }
+
+    /// Runs the program with arguments and environment variables.
+    pub(super) fn run_in(&self, arguments: &[&str], variables: &[(impl AsRef<OsStr>, String)]) -> Ran {
         let output = Command::new(self.folder.join("program"))
             .args(arguments)
             .env("LD_LIBRARY_PATH", &self.folder)
             .env("LD_PRELOAD", self.folder.join("libcuda.so.1"))
-            .envs(settings.iter().map(|(name, value)| (format!("WARPWRIGHT_CUDA_{name}"), value)))
+            .envs(variables.iter().map(|(name, value)| (name, value)))
             .output()
             .expect("the program runs");
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();

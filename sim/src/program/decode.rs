@@ -103,7 +103,9 @@ impl<'m> Symbols<'m> {
             }
         }
         for function in symbols.functions.clone() {
-            symbols.add_inner_variables(function.body.as_deref().unwrap_or(&[]))?;
+            // A deferred body declares none.
+            let body = function.body.as_ref().filter(|body| !body.is_deferred());
+            symbols.add_inner_variables(body.map_or(&[], |body| &**body))?;
         }
         Ok(symbols)
     }
@@ -228,15 +230,15 @@ fn extent_of_init(variable: &Variable) -> u64 {
 /// The number of errors after which decoding of a module is aborted.
 pub(crate) const MAX_ERRORS: usize = 64;
 
-/// Checks every function with a body, once each, and returns the parameters of the kernels in order.
+/// Checks every function with a body, once each, unless it was checked before, and returns the parameters of the kernels in order.
 pub(crate) fn check<'m>(symbols: &'m Symbols<'m>) -> Result<Vec<Kernel<'m>>, Vec<ParseError>> {
     let mut errors = vec![];
     let mut kernels = vec![];
     let mut checked = vec![];
     for function in &symbols.functions {
-        let facts = match function.body {
-            Some(_) => builder::check(symbols, function),
-            None => Ok(Checked::default()),
+        let facts = match &function.body {
+            Some(body) if !body.is_deferred() => builder::check(symbols, function),
+            _ => Ok(Checked::default()),
         };
         checked.push(facts.unwrap_or_else(|found| {
             errors.extend(found);

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::program::code::{Code, Meta, ParamSlot};
 use crate::program::decode::{Symbols, check, link, size_of};
+use crate::program::outline::Outline;
 use crate::program::spaces::FUNCTION_WINDOW;
 use crate::program::types::Type;
 use crate::report::SourceLocation;
@@ -24,7 +25,7 @@ pub struct Module {
 struct Inner {
     id: u64,
     file: String,
-    text: String,
+    text: Arc<str>,
     ast: Ast,
     kernels: Vec<Kernel>,
     variables: Vec<GlobalVariable>,
@@ -106,18 +107,46 @@ impl Module {
 
     /// Parses and validates PTX text as [`Module::parse_file`] does, but returns all errors (at least one) instead of the first.
     pub(crate) fn parse_all(file: &str, text: &str) -> Result<Self, Vec<ParseError>> {
-        let build = || {
-            let ast = parser::parse(text)?;
-            let (kernels, variables) = {
-                let symbols = Symbols::new(text, &ast).map_err(|error| vec![error])?;
-                (kernels(&symbols, &ast)?, variables(&symbols).map_err(|error| vec![error])?)
-            };
-            let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-            Ok(Inner { id, file: file.into(), text: text.into(), ast, kernels, variables })
+        parser::parse(text)
+            .and_then(|ast| Self::new(file, text.into(), ast))
+            .map_err(|errors| errors.into_iter().map(|error| error.in_file(file)).collect())
+    }
+
+    /// Parses PTX text of which a module with this outline has been parsed before. Functions in the outline are parsed and checked when they
+    /// are used, so that a large module is ready at once.
+    ///
+    /// ```
+    /// use warpwright_sim::{Module, Outline};
+    ///
+    /// let text = ".version 7.0\n.target sm_80\n.entry copy() {\n    ret;\n}";
+    /// let outline: Outline = Module::parse(text)?.outline().to_string().parse()?;
+    /// let module = Module::parse_outlined("copy.ptx", text, &outline)?;
+    /// assert_eq!(module.entry("copy").unwrap().instruction_counts()["ret"], 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the errors of [`Module::parse`] outside of these functions. If the text differs from that of the outline, an error in a
+    /// function is an error of the launches that use it.
+    pub fn parse_outlined(file: &str, text: &str, outline: &Outline) -> Result<Self, ParseError> {
+        let text: Arc<str> = text.into();
+        let module =
+            parser::parse_outlined(&text, outline.bodies()).and_then(|ast| Self::new(file, text, ast));
+        module.map_err(|mut errors| errors.swap_remove(0).in_file(file))
+    }
+
+    /// Returns the outline with which the same text can be [parsed again](Self::parse_outlined) faster.
+    pub fn outline(&self) -> Outline {
+        Outline::of(&self.inner.ast)
+    }
+
+    fn new(file: &str, text: Arc<str>, ast: Ast) -> Result<Self, Vec<ParseError>> {
+        let (kernels, variables) = {
+            let symbols = Symbols::new(&text, &ast).map_err(|error| vec![error])?;
+            (kernels(&symbols, &ast)?, variables(&symbols).map_err(|error| vec![error])?)
         };
-        build()
-            .map(|inner| Self { inner: Arc::new(inner) })
-            .map_err(|errors: Vec<ParseError>| errors.into_iter().map(|error| error.in_file(file)).collect())
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        Ok(Self { inner: Arc::new(Inner { id, file: file.into(), text, ast, kernels, variables }) })
     }
 
     /// Returns the syntax tree, which prints as PTX; for tests.

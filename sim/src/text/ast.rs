@@ -7,6 +7,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use crate::text::body::Body;
 pub(crate) use crate::text::lexer::Pos;
 
 /// A name in the text; equal names in a module share their characters.
@@ -252,7 +253,7 @@ pub struct Function {
     /// `.reqntid 128, 1, 1`, `.maxnreg 64`, `.noreturn` …
     pub directives: Vec<Directive>,
     /// The body; `None` for a declaration.
-    pub body: Option<Vec<Statement>>,
+    pub body: Option<Body>,
     /// The position of the name.
     pub pos: Pos,
 }

@@ -86,6 +86,12 @@ impl<'s> Lexer<'s> {
         Self { text, bytes, at: 0, line: 1, line_start: 0, continuations: 0, error: None }
     }
 
+    /// Returns a lexer that starts at the byte offset `at`, which is at `pos`.
+    pub(crate) fn starting_at(text: &'s str, at: usize, pos: Pos) -> Self {
+        let before = (pos.column as usize).saturating_sub(1);
+        Self { at, line: pos.line, line_start: at.saturating_sub(before), ..Self::new(text) }
+    }
+
     /// Returns the next token; [`Kind::End`] after the last one and after an error.
     pub(crate) fn next_token(&mut self) -> Token<'s> {
         match self.try_next() {

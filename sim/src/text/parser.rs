@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::text::ast::{Ast, Item, Linkage, Mnemonic, Name, Operand};
+use crate::text::ast::{Ast, Item, Linkage, Mnemonic, Name, Operand, Statement};
+use crate::text::body::{Body, Extent};
 use crate::text::error::ParseError;
 use crate::text::lexer::{Kind, Lexer, Pos, Token};
 
@@ -23,7 +24,10 @@ const MAX_ERRORS: usize = 64;
 
 /// Parses a whole module; after an error, it continues with the next statement, so that further errors are found.
 pub(crate) fn parse(text: &str) -> Result<Ast, Vec<ParseError>> {
-    let mut parser = Parser::new(text);
+    finish(Parser::new(text))
+}
+
+fn finish(mut parser: Parser<'_>) -> Result<Ast, Vec<ParseError>> {
     let ast = parser.module();
     let mut errors = parser.errors;
     match (parser.lexer.into_error(), ast) {
@@ -33,6 +37,37 @@ pub(crate) fn parse(text: &str) -> Result<Ast, Vec<ParseError>> {
             errors.extend(ast.err());
             Err(errors)
         }
+    }
+}
+
+/// Parses a module whose functions with these extents have been checked before; their bodies are parsed when they are read.
+pub(crate) fn parse_outlined(text: &Arc<str>, bodies: &[Extent]) -> Result<Ast, Vec<ParseError>> {
+    let bodies = bodies.iter().filter(|extent| extent.of(text).is_some());
+    let known =
+        Known { text: Some(text.clone()), bodies: bodies.map(|extent| (extent.start, *extent)).collect() };
+    finish(Parser { known, ..Parser::new(text) })
+}
+
+/// Parses one body.
+pub(crate) fn parse_body(text: &str, extent: Extent) -> Result<Vec<Statement>, ParseError> {
+    let mut parser = Parser::new("");
+    parser.text = text.get(..extent.end).unwrap_or(text);
+    parser.continue_at(extent.start, extent.first);
+    let statements = parser.block();
+    let first = parser.lexer.into_error().or_else(|| parser.errors.into_iter().next());
+    first.map_or(statements, Err)
+}
+
+/// The bodies that have been checked before, by the byte offset of their `{`.
+#[derive(Default)]
+struct Known {
+    text: Option<Arc<str>>,
+    bodies: FxHashMap<usize, Extent>,
+}
+
+impl Known {
+    fn body_at(&self, start: usize) -> Option<Body> {
+        Some(Body::deferred(*self.bodies.get(&start)?, self.text.clone()?))
     }
 }
 
@@ -58,6 +93,7 @@ pub(crate) struct Parser<'s> {
     operands: Vec<Operand>,
     /// The errors after which parsing continued.
     errors: Vec<ParseError>,
+    known: Known,
 }
 
 type Parsed<T> = Result<T, ParseError>;
@@ -79,7 +115,15 @@ impl<'s> Parser<'s> {
             words: vec![],
             operands: vec![],
             errors: vec![],
+            known: Known::default(),
         }
+    }
+
+    /// Continues with the token at the byte offset `at`, which is at `pos`.
+    fn continue_at(&mut self, at: usize, pos: Pos) {
+        self.lexer = Lexer::starting_at(self.text, at, pos);
+        self.window = std::array::from_fn(|_| self.lexer.next_token());
+        self.last = self.window[0];
     }
 
     fn token(&self) -> Token<'s> {

@@ -157,7 +157,7 @@ fn a_module_answers_questions_about_its_kernels() {
 }
 
 /// Returns every kernel of the corpus as text.
-fn corpus() -> Vec<(String, String)> {
+pub(super) fn corpus() -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/corpus");
     let mut texts: Vec<_> = std::fs::read_dir(folder)
         .expect("the corpus")

@@ -48,7 +48,7 @@ impl<'b, 'm> Body<'b, 'm> {
         };
         body.declare_params(function, callee)?;
         if let Some(statements) = &function.body {
-            body.block(statements)?;
+            body.block(statements.statements().map_err(Clone::clone)?)?;
         }
         body.close(function);
         let (labels, frame) = (std::mem::take(&mut body.labels), body.frame.next_multiple_of(16));

@@ -1,7 +1,8 @@
 //! `.entry` and `.func`: the head, the directives and the body.
 
 use crate::text::ast::{Directive, Function, FunctionKind, Linkage, Space, Variable};
-use crate::text::lexer::Kind;
+use crate::text::body::{Body, Extent};
+use crate::text::lexer::{Kind, Pos};
 use crate::text::parser::{Parsed, Parser};
 
 impl Parser<'_> {
@@ -80,10 +81,18 @@ impl Parser<'_> {
         }
     }
 
-    fn body(&mut self) -> Parsed<Vec<crate::text::ast::Statement>> {
+    fn body(&mut self) -> Parsed<Body> {
         if self.peek() != Kind::Punct('{') {
             return Err(self.expected("`{` or `;` after the head of a function"));
         }
-        self.block()
+        let open = self.token();
+        if let Some(body) = self.known.body_at(open.start) {
+            self.continue_at(body.extent().end, body.extent().after);
+            return Ok(body);
+        }
+        let statements = self.block()?;
+        let after = Pos { line: self.last.pos.line, column: self.last.pos.column + 1 };
+        let extent = Extent { start: open.start, end: self.last.end, first: open.pos, after };
+        Ok(Body::new(extent, statements))
     }
 }
