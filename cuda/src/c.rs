@@ -38,11 +38,12 @@ mod transfer;
 mod virtual_memory;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::code::{Code, Fallible};
 use crate::config::config;
 use crate::driver::origin;
+use crate::driver::stream::is_in_host_call;
 use crate::report;
 
 /// A function of the interface: its name, and its address.
@@ -52,8 +53,8 @@ pub(crate) struct Entry {
     address: *const (),
 }
 
-/// Whether `cuInit` has been called.
-static STARTED: AtomicBool = AtomicBool::new(false);
+/// The process that has called `cuInit`; 0 before. The threads of streams do not exist in a child of `fork`.
+static STARTED: AtomicU32 = AtomicU32::new(0);
 
 /// Calls the body of a function. A panic gives an unknown error, and the report names missing features.
 fn call(name: &'static str, body: impl FnOnce() -> Fallible) -> Code {
@@ -73,12 +74,15 @@ fn call(name: &'static str, body: impl FnOnce() -> Fallible) -> Code {
     code
 }
 
-/// Calls the body of a function that requires `cuInit`.
+/// Calls the body of a function that requires `cuInit` and must not be called by functions that the driver calls.
 fn started(name: &'static str, body: impl FnOnce() -> Fallible) -> Code {
-    match STARTED.load(Ordering::Acquire) {
-        true => call(name, body),
-        false => Code::NOT_INITIALIZED,
+    if STARTED.load(Ordering::Acquire) != std::process::id() {
+        return Code::NOT_INITIALIZED;
     }
+    if is_in_host_call() {
+        return call(name, || Err(Code::NOT_PERMITTED));
+    }
+    call(name, body)
 }
 
 /// Defines C functions and the table `ENTRIES` that lists them.

@@ -40,6 +40,7 @@ impl Code {
     pub(crate) const INVALID_ADDRESS_SPACE: Self = Self(717);
     pub(crate) const LAUNCH_FAILED: Self = Self(719);
     pub(crate) const COOPERATIVE_LAUNCH_TOO_LARGE: Self = Self(720);
+    pub(crate) const NOT_PERMITTED: Self = Self(800);
     pub(crate) const NOT_SUPPORTED: Self = Self(801);
     pub(crate) const ILLEGAL_STATE: Self = Self(401);
     pub(crate) const STREAM_CAPTURE_UNSUPPORTED: Self = Self(900);

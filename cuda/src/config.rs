@@ -26,7 +26,7 @@ pub(crate) struct Config {
     pub(crate) leaks: bool,
     /// Whether each call is printed.
     pub(crate) trace: bool,
-    /// The folder with what is known of modules that were loaded before; `None` if nothing is stored.
+    /// The folder for the outlines of large modules; `None` if they are not stored.
     pub(crate) cache: Option<PathBuf>,
 }
 
@@ -61,9 +61,10 @@ fn variable<T: FromStr<Err: std::fmt::Display>>(name: &str) -> Option<T> {
     text.parse().map_err(|error| crate::report::say(&format!("{name}={text}: {error}"))).ok()
 }
 
-/// Returns the folder of the cache. NVIDIA's driver reads the same variables (CUDA C++ Programming Guide, "CUDA Environment Variables").
+/// Returns the cache folder. NVIDIA's driver also reads the variables `CUDA_CACHE_DISABLE` and `CUDA_CACHE_PATH` (CUDA C++ Programming Guide,
+/// "CUDA Environment Variables").
 fn cache() -> Option<PathBuf> {
-    if env::var_os("CUDA_CACHE_DISABLE").is_some_and(|value| value != "0") {
+    if env::var_os("CUDA_CACHE_DISABLE").is_some_and(|value| !value.is_empty() && value != "0") {
         return None;
     }
     let named = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);

@@ -67,7 +67,7 @@ pub use machine::texture::{AddressMode, Image, Sampler, TexelType, Texture};
 pub use machine::trace::{Register, Step, Trace};
 pub use program::code::TensorType;
 pub use program::module::{Entry, Module, Param};
-pub use program::outline::{NoOutline, Outline};
+pub use program::outline::{Outline, OutlineError};
 pub use report::{
     Bytes, Checks, Contraction, Counts, Finding, FindingKind, Footprint, InstructionClass, Leak, LineCounts,
     Report, Selection, Site, SourceLocation, UnknownCheck, UnknownKind,

@@ -20,8 +20,10 @@ unsafe extern "C" fn cuInit(flags: u32) -> Code {
         if device::count() == 0 {
             return Err(Code::NO_DEVICE);
         }
-        STARTED.store(true, Ordering::Release);
-        Ok(())
+        match STARTED.compare_exchange(0, std::process::id(), Ordering::AcqRel, Ordering::Acquire) {
+            Err(other) if other != std::process::id() => Err(Code::NOT_INITIALIZED),
+            _ => Ok(()),
+        }
     })
 }
 

@@ -114,7 +114,8 @@ impl Side {
                 if row < extent[0] as u64 && extent[1] > 1 {
                     return Err(Code::INVALID_VALUE);
                 }
-                (place, start, [row, row * if height == 0 { extent[1] } else { height } as u64])
+                let height = if height == 0 { extent[1] } else { height } as u64;
+                (place, start, [row, row.saturating_mul(height)])
             }
             Self::Array { array, start } => {
                 let image = Array::of(array)?.image;

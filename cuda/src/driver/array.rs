@@ -184,7 +184,7 @@ pub(crate) fn create_surface(resource: Resource) -> Fallible<u64> {
 pub(crate) fn destroy_object(object: u64) -> Fallible {
     let context = context::current()?;
     // An operation that fails does not keep the object.
-    let _ = context.synchronize();
+    context.drain();
     memory::lock().destroy_object(object);
     context.check()
 }

@@ -18,6 +18,7 @@ pub(crate) struct Capture {
     origin: u64,
     /// Whether the program has called an operation that a capture does not allow.
     invalid: AtomicBool,
+    ended: AtomicBool,
     streams: Mutex<Vec<Arc<Stream>>>,
 }
 
@@ -45,6 +46,7 @@ impl Capture {
             graph,
             origin: stream.id,
             invalid: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
             streams: Mutex::default(),
         });
         capture.join(stream, last)
@@ -52,6 +54,9 @@ impl Capture {
 
     /// Adds a stream whose next operation depends on `last`.
     pub(crate) fn join(self: &Arc<Self>, stream: &Arc<Stream>, last: Vec<Handle>) -> Fallible {
+        if self.ended.load(Ordering::Relaxed) {
+            return Err(Code::CAPTURED_EVENT);
+        }
         let mut joined = stream.capturing().unwrap_or_else(|| {
             let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
             streams.push(Arc::clone(stream));
@@ -81,6 +86,7 @@ impl Capture {
         if capture.origin != stream.id {
             return Err(Code::STREAM_CAPTURE_UNMATCHED);
         }
+        capture.ended.store(true, Ordering::Relaxed);
         let streams = std::mem::take(&mut *capture.streams.lock().unwrap_or_else(PoisonError::into_inner));
         let joined = capture.graph.ancestors(&last);
         let mut unjoined = false;

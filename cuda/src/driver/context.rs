@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
@@ -49,8 +50,9 @@ struct Primary {
 static PRIMARY: Mutex<BTreeMap<Device, Primary>> = Mutex::new(BTreeMap::new());
 
 thread_local! {
-    /// The contexts that the thread has pushed; the last is current.
-    static STACK: RefCell<Vec<Option<Handle>>> = const { RefCell::new(Vec::new()) };
+    /// The contexts that the thread has pushed; the last is current. Not dropped with the thread, because destructors of C++ objects, which
+    /// run later, may still call the driver.
+    static STACK: ManuallyDrop<RefCell<Vec<Handle>>> = const { ManuallyDrop::new(RefCell::new(Vec::new())) };
 }
 
 impl Context {
@@ -73,7 +75,7 @@ impl Context {
     /// Creates a context and makes it current.
     pub(crate) fn new_current(device: Device, flags: u32) -> Arc<Self> {
         let context = Self::create(device, flags);
-        STACK.with_borrow_mut(|stack| stack.push(Some(context.handle)));
+        STACK.with(|stack| stack.borrow_mut().push(context.handle));
         context
     }
 
@@ -89,7 +91,10 @@ impl Context {
             return Err(Code::INVALID_CONTEXT);
         }
         context.release();
-        STACK.with_borrow_mut(|stack| stack.pop_if(|top| *top == Some(handle)));
+        STACK.with(|stack| {
+            let mut stack = stack.borrow_mut();
+            stack.pop_if(|top| *top == handle)
+        });
         Ok(())
     }
 
@@ -128,15 +133,25 @@ impl Context {
 
     /// Returns the last operations of the streams that are ordered with the default stream.
     pub(crate) fn blocking_operations(&self) -> Vec<Arc<Ticket>> {
+        // Before the lock: the last reference to a stream may be dropped here, which calls `keep`.
+        let live: Vec<_> = self.blocking_streams().iter().filter_map(|stream| stream.last()).collect();
         let mut detached = lock(&self.detached);
         detached.retain(|ticket| !ticket.is_known());
-        let live = self.blocking_streams();
-        detached.iter().cloned().chain(live.iter().filter_map(|stream| stream.last())).collect()
+        detached.iter().cloned().chain(live).collect()
     }
 
     /// Records the last operation of a stream that is destroyed.
     pub(crate) fn keep(&self, last: Arc<Ticket>) {
         lock(&self.detached).push(last);
+    }
+
+    /// Waits for all operations that are queued, before memory is freed: streams that are captured remain so, and a fault is no reason to
+    /// free memory that a stream still uses.
+    pub(crate) fn drain(self: &Arc<Self>) {
+        let detached = lock(&self.detached).clone();
+        detached.iter().for_each(|ticket| ticket.wait());
+        self.live_streams().iter().for_each(|stream| stream.drain());
+        self.legacy().drain();
     }
 
     /// Waits for all operations of the context.
@@ -224,30 +239,31 @@ pub(crate) fn current() -> Fallible<Arc<Context>> {
 
 /// Returns the handle of the current context, which may have been destroyed.
 pub(crate) fn current_handle() -> Option<Handle> {
-    STACK.with_borrow(|stack| stack.last().copied().flatten())
+    STACK.with(|stack| stack.borrow().last().copied())
 }
 
-/// Replaces the current context; null means no context.
+/// Replaces the current context; null removes it.
 pub(crate) fn set_current(handle: Handle) -> Fallible {
     let context = match handle {
         Handle::NULL => None,
         handle => Some(Context::of(handle)?.handle),
     };
-    STACK.with_borrow_mut(|stack| match stack.last_mut() {
-        Some(top) => *top = context,
-        None => stack.push(context),
+    STACK.with(|stack| {
+        let mut stack = stack.borrow_mut();
+        stack.pop();
+        stack.extend(context);
     });
     Ok(())
 }
 
 pub(crate) fn push(handle: Handle) -> Fallible {
     let context = Context::of(handle)?;
-    STACK.with_borrow_mut(|stack| stack.push(Some(context.handle)));
+    STACK.with(|stack| stack.borrow_mut().push(context.handle));
     Ok(())
 }
 
 pub(crate) fn pop() -> Fallible<Handle> {
-    let popped = STACK.with_borrow_mut(Vec::pop).flatten();
+    let popped = STACK.with(|stack| stack.borrow_mut().pop());
     popped.ok_or(Code::INVALID_CONTEXT)
 }
 

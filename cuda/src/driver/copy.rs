@@ -26,7 +26,7 @@ impl Place {
     /// Returns the side of a copy at an address, which determines whether it is on the host or on a device.
     pub(crate) fn of(address: u64) -> Self {
         match memory::find_device(address) {
-            Some(a) if !a.is_on_host() => Place::Device(address),
+            Some(a) if !a.is_on_host() || matches!(a.kind, Kind::Registered(_)) => Place::Device(address),
             None if address >= memory::FIRST_OF_DEVICES => Place::Device(address),
             _ => Place::Host(HostPtr(address as usize)),
         }
@@ -90,10 +90,11 @@ impl Copy {
     /// Returns the number of bytes from the first to the last byte of a side.
     fn span(&self, pitch: [u64; 2]) -> u64 {
         let [bytes, rows, slices] = self.extent;
-        match bytes * rows * slices {
-            0 => 0,
-            _ => (slices - 1) * pitch[1] + (rows - 1) * pitch[0] + bytes,
+        if self.extent.contains(&0) {
+            return 0;
         }
+        let steps = (slices - 1).saturating_mul(pitch[1]).saturating_add((rows - 1).saturating_mul(pitch[0]));
+        steps.saturating_add(bytes)
     }
 
     pub(crate) fn check(&self) -> Fallible {
@@ -232,7 +233,11 @@ pub(crate) struct Fill {
 impl Fill {
     pub(crate) fn check(&self) -> Fallible {
         let [units, rows] = self.extent;
-        let span = if units * rows == 0 { 0 } else { (rows - 1) * self.pitch + units * self.unit };
+        let last_row = rows.saturating_sub(1).saturating_mul(self.pitch);
+        let span = match self.extent.contains(&0) {
+            true => 0,
+            false => last_row.saturating_add(units.saturating_mul(self.unit)),
+        };
         if !self.address.is_multiple_of(self.unit) {
             return Err(Code::INVALID_VALUE);
         }
@@ -242,6 +247,9 @@ impl Fill {
 
     pub(crate) fn execute(&self, execution: &Execution) -> Fallible {
         let [units, rows] = self.extent;
+        if self.extent.contains(&0) {
+            return Ok(());
+        }
         let bytes = units * self.unit;
         if races::is_watched(execution) {
             let row = |row: u64| Place::Device(self.address + row * self.pitch).addresses(bytes);

@@ -7,7 +7,7 @@ use crate::driver::capture::Capturing;
 use crate::driver::context::{self, Context};
 use crate::driver::operation::Operation;
 use crate::driver::registry::{Handle, Registry};
-use crate::driver::stream::{Stream, Ticket};
+use crate::driver::stream::{Kind, Stream, Ticket};
 
 /// An event.
 #[derive(Debug)]
@@ -99,6 +99,10 @@ impl Event {
             }
             (Recorded::Queued(ticket), None) => {
                 stream.wait_for(ticket);
+                // A wait is an operation, so the default stream and the blocking streams are ordered with it.
+                if stream.kind != Kind::NonBlocking {
+                    stream.queue(Operation::Empty)?;
+                }
                 Ok(())
             }
             (Recorded::Nothing, None) => Ok(()),

@@ -10,7 +10,7 @@ use crate::driver::launch::Kernel;
 use crate::driver::operation::{Branch, Execution, Operation};
 use crate::driver::origin::Origin;
 use crate::driver::registry::{Handle, Registry};
-use crate::driver::stream::Stream;
+use crate::driver::stream::{Stream, Ticket};
 
 /// A graph.
 #[derive(Debug)]
@@ -40,6 +40,8 @@ pub(crate) struct Executable {
     /// The operations by node, in an order that satisfies the dependencies.
     steps: Mutex<Vec<Step>>,
     pub(crate) flags: u64,
+    /// The last launch, for which the next one waits (CUDA Driver API, `cuGraphLaunch`).
+    last: Mutex<Option<Arc<Ticket>>>,
 }
 
 #[derive(Clone, Debug)]
@@ -181,7 +183,7 @@ impl Graph {
 
     pub(crate) fn instantiate(&self, flags: u64) -> Fallible<Arc<Executable>> {
         let steps = Mutex::new(self.steps()?);
-        Ok(EXECUTABLES.add(|handle| Executable { handle, steps, flags }))
+        Ok(EXECUTABLES.add(|handle| Executable { handle, steps, flags, last: Mutex::default() }))
     }
 }
 
@@ -254,7 +256,7 @@ impl Executable {
     /// Returns the graph in its current state.
     fn snapshot(&self) -> Arc<Self> {
         let steps = Mutex::new(lock(&self.steps).clone());
-        Arc::new(Self { handle: self.handle, steps, flags: self.flags })
+        Arc::new(Self { handle: self.handle, steps, flags: self.flags, last: Mutex::default() })
     }
 
     /// Checks, for a launch, the memory that its nodes allocate and free.
@@ -277,7 +279,10 @@ impl Executable {
         for event in waits {
             event.recorded()?.into_iter().for_each(|ticket| stream.wait_for(ticket));
         }
+        let mut last = lock(&self.last);
+        last.take().into_iter().for_each(|ticket| stream.wait_for(ticket));
         let ticket = stream.queue(Operation::Graph(snapshot))?;
+        *last = Some(Arc::clone(&ticket));
         records.iter().for_each(|event| event.set_recorded(Arc::clone(&ticket)));
         Ok(())
     }

@@ -204,14 +204,14 @@ pub(crate) fn free(address: u64) -> Fallible {
     if is_of_graph {
         // A pending graph may allocate this memory.
         graph_memory::submit_free(address).map_err(|_| unknown(address))?;
-        let _ = context.synchronize();
+        context.drain();
     }
     let found = allocations().get(&address).copied();
     let found =
         found.filter(|a| matches!(a.kind, Kind::Device | Kind::Managed)).ok_or_else(|| unknown(address))?;
     if !is_of_graph {
         // As in the driver, pending operations are completed first; one that fails does not keep the memory.
-        let _ = context.synchronize();
+        context.drain();
     }
     release(&found);
     context.check()
@@ -231,7 +231,7 @@ pub(crate) fn free_pinned(host: HostPtr) -> Fallible {
     }
     let found = allocations().get(&(host.0 as u64)).copied();
     let found = found.filter(|a| matches!(a.kind, Kind::Pinned(_))).ok_or(Code::INVALID_VALUE)?;
-    let _ = context::current()?.synchronize();
+    context::current()?.drain();
     release(&found);
     Ok(())
 }

@@ -99,7 +99,7 @@ impl Module {
         {
             Function::forget(&function);
         }
-        let _ = self.context.synchronize();
+        self.context.drain();
         self.variables.iter().for_each(|(_, address, _)| {
             // The context may have freed it.
             let _ = memory::free_now(*address);

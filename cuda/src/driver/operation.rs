@@ -12,6 +12,7 @@ use crate::driver::memory;
 use crate::driver::order::Position;
 use crate::driver::origin::Origin;
 use crate::driver::races;
+use crate::driver::stream;
 use crate::driver::stream_value::Values;
 use crate::host::HostPtr;
 
@@ -91,7 +92,7 @@ impl Operation {
             Self::Host(host) => {
                 // The function may inform the program that the operations before it are complete.
                 execution.position.reach_host();
-                (host.call)();
+                stream::in_host_call(|| (host.call)());
                 Ok(())
             }
             Self::Graph(graph) => graph.execute(execution),

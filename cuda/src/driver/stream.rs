@@ -3,7 +3,7 @@
 //! The order between streams is that of the manual ("Stream synchronization behavior"): an operation of the legacy default stream waits for
 //! earlier operations of all blocking streams of its context, and their later operations wait for it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -143,8 +143,22 @@ pub(crate) fn last_queued() -> u64 {
 }
 
 thread_local! {
+    /// Whether the thread executes a function of the program for a stream.
+    static IN_HOST_CALL: Cell<bool> = const { Cell::new(false) };
     /// The thread's own default stream in each context.
     static OWN: RefCell<HashMap<Handle, Arc<Stream>>> = RefCell::default();
+}
+
+/// Calls a function of the program, which must not call the driver: it could wait for its own stream.
+pub(crate) fn in_host_call(call: impl FnOnce()) {
+    IN_HOST_CALL.set(true);
+    call();
+    IN_HOST_CALL.set(false);
+}
+
+/// Returns whether the calling thread executes such a function.
+pub(crate) fn is_in_host_call() -> bool {
+    IN_HOST_CALL.get()
 }
 
 impl Stream {
@@ -323,6 +337,12 @@ impl Stream {
         self.context()?.check()
     }
 
+    /// Waits for all operations that are queued, even if the stream is captured or its context has failed.
+    pub(crate) fn drain(&self) {
+        let last = self.last();
+        last.into_iter().for_each(|ticket| ticket.wait());
+    }
+
     /// Returns whether all operations are complete.
     pub(crate) fn is_idle(&self) -> Fallible<bool> {
         let context = self.context()?;
@@ -334,6 +354,15 @@ impl Stream {
             tickets.extend(context.blocking_operations());
         }
         Ok(tickets.iter().all(|ticket| ticket.query()))
+    }
+}
+
+/// A thread's default stream ends with the thread; its operations are still those of the context.
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if let (PER_THREAD, Ok(context), Some(last)) = (self.handle, self.context(), self.last()) {
+            context.keep(last);
+        }
     }
 }
 

@@ -184,7 +184,9 @@ pub(crate) fn map(start: u64, size: u64, offset: u64, handle: Handle) -> Fallibl
 /// Waits for the operations that may access memory before it becomes inaccessible.
 fn finish_work() {
     // An operation that fails does not keep the memory.
-    let _ = context::current().and_then(|context| context.synchronize());
+    if let Ok(context) = context::current() {
+        context.drain();
+    }
 }
 
 /// Unmaps whole mappings, after all work is complete.

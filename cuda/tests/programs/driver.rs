@@ -35,6 +35,11 @@ fn the_order_of_streams() {
 }
 
 #[test]
+fn rules_of_order_and_refusal() {
+    passes("rules", &[], "done\n");
+}
+
+#[test]
 fn waits_for_values() {
     passes("values", &[], "done\n");
     let Some(program) = Program::c("values") else { return };

@@ -155,6 +155,7 @@ impl Program {
             .args(arguments)
             .env("LD_LIBRARY_PATH", &self.folder)
             .env("LD_PRELOAD", self.folder.join("libcuda.so.1"))
+            .env("CUDA_CACHE_DISABLE", "1")
             .envs(variables.iter().map(|(name, value)| (name, value)))
             .output()
             .expect("the program runs");

@@ -112,8 +112,8 @@ impl Module {
             .map_err(|errors| errors.into_iter().map(|error| error.in_file(file)).collect())
     }
 
-    /// Parses PTX text of which a module with this outline has been parsed before. Functions in the outline are parsed and checked when they
-    /// are used, so that a large module is ready at once.
+    /// Parses the PTX text of a module that has been parsed before, with its outline. The functions in the outline are parsed and checked when
+    /// they are used.
     ///
     /// ```
     /// use warpwright_sim::{Module, Outline};
@@ -126,18 +126,18 @@ impl Module {
     /// ```
     ///
     /// # Errors
-    /// Returns the errors of [`Module::parse`] outside of these functions. If the text differs from that of the outline, an error in a
-    /// function is an error of the launches that use it.
+    /// Returns the errors of [`Module::parse`] outside of these functions. An outline of a text of another length is not used. With the outline
+    /// of another text of the same length, functions may be missing, and errors in functions are errors of the launches that use them.
     pub fn parse_outlined(file: &str, text: &str, outline: &Outline) -> Result<Self, ParseError> {
         let text: Arc<str> = text.into();
-        let module =
-            parser::parse_outlined(&text, outline.bodies()).and_then(|ast| Self::new(file, text, ast));
+        let module = parser::parse_outlined(&text, outline.bodies_in(&text))
+            .and_then(|ast| Self::new(file, text, ast));
         module.map_err(|mut errors| errors.swap_remove(0).in_file(file))
     }
 
     /// Returns the outline with which the same text can be [parsed again](Self::parse_outlined) faster.
     pub fn outline(&self) -> Outline {
-        Outline::of(&self.inner.ast)
+        Outline::of(&self.inner.text, &self.inner.ast)
     }
 
     fn new(file: &str, text: Arc<str>, ast: Ast) -> Result<Self, Vec<ParseError>> {

@@ -1,4 +1,4 @@
-//! What is known of a module that was checked before, so that its functions are parsed and checked when they are used.
+//! The extents of the functions of a checked module, with which they are parsed only when they are used.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,30 +9,37 @@ use crate::text::lexer::Pos;
 
 /// The extents of the functions of a valid module, which [`Module::parse_outlined`](crate::Module::parse_outlined) need not parse.
 ///
-/// It is printed and parsed as text, one function per line. Functions that declare variables of the module are not in it.
+/// It is printed and parsed as text: the length of the module's text in bytes and the number of functions, and a line per function.
+/// Functions that declare `.global` or `.const` variables are not in it.
 #[derive(Clone, Debug)]
 pub struct Outline {
+    /// The length of the module's text in bytes.
+    length: usize,
     bodies: Vec<Extent>,
 }
 
 /// The error of a text that is not an [`Outline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected an outline of a module: the number of its functions, and six numbers per function")]
-pub struct NoOutline;
+#[error(
+    "expected an outline of a module: the length of its text, a number of functions, and six numbers per function"
+)]
+pub struct OutlineError;
 
 impl Outline {
     /// Returns the outline of a module that has been checked.
-    pub(crate) fn of(ast: &Ast) -> Self {
+    pub(crate) fn of(text: &str, ast: &Ast) -> Self {
         let bodies = ast.items.iter().filter_map(|item| match item {
             Item::Function(function) => function.body.as_ref(),
             _ => None,
         });
-        let bodies = bodies.filter(|body| !declares_module_variables(body));
-        Self { bodies: bodies.map(|body| body.extent()).collect() }
+        let bodies = bodies.filter(|body| body.is_deferred() || !declares_module_variables(body));
+        Self { length: text.len(), bodies: bodies.map(|body| body.extent()).collect() }
     }
 
-    pub(crate) fn bodies(&self) -> &[Extent] {
-        &self.bodies
+    /// Returns the extents in a text; none if the text has another length.
+    pub(crate) fn bodies_in(&self, text: &str) -> impl Iterator<Item = Extent> {
+        let is_same = text.len() == self.length;
+        self.bodies.iter().copied().filter(move |extent| is_same && extent.is_in(text))
     }
 }
 
@@ -46,7 +53,7 @@ fn declares_module_variables(statements: &[Statement]) -> bool {
 
 impl fmt::Display for Outline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.bodies.len())?;
+        writeln!(f, "{} {}", self.length, self.bodies.len())?;
         for Extent { start, end, first, after } in &self.bodies {
             writeln!(f, "{start} {end} {} {} {} {}", first.line, first.column, after.line, after.column)?;
         }
@@ -55,21 +62,34 @@ impl fmt::Display for Outline {
 }
 
 impl FromStr for Outline {
-    type Err = NoOutline;
+    type Err = OutlineError;
 
-    fn from_str(text: &str) -> Result<Self, NoOutline> {
+    fn from_str(text: &str) -> Result<Self, OutlineError> {
         let mut lines = text.lines();
-        let count = lines.next().and_then(|line| line.parse::<usize>().ok());
-        let bodies = lines.map(extent).collect::<Option<Vec<_>>>().ok_or(NoOutline)?;
-        if count == Some(bodies.len()) { Ok(Self { bodies }) } else { Err(NoOutline) }
+        let head = lines.next().and_then(numbers::<2>).ok_or(OutlineError)?;
+        let bodies = lines.map(extent).collect::<Option<Vec<_>>>().ok_or(OutlineError)?;
+        let [length, count] = head.map(|number| number as usize);
+        if count == bodies.len() && text.ends_with('\n') {
+            Ok(Self { length, bodies })
+        } else {
+            Err(OutlineError)
+        }
     }
 }
 
 fn extent(line: &str) -> Option<Extent> {
-    let mut words = line.split(' ');
-    let mut number = || words.next()?.parse::<u32>().ok();
-    let (start, end) = (number()? as usize, number()? as usize);
-    let mut pos = || Some(Pos { line: number()?, column: number()? });
-    let (first, after) = (pos()?, pos()?);
-    words.next().is_none().then_some(Extent { start, end, first, after })
+    let [start, end, line, column, after_line, after_column] = numbers(line)?;
+    let pos = |line, column| Pos { line, column };
+    Some(Extent {
+        start: start as usize,
+        end: end as usize,
+        first: pos(line, column),
+        after: pos(after_line, after_column),
+    })
+}
+
+/// Returns the numbers of a line; `None` if it does not consist of `N` numbers.
+fn numbers<const N: usize>(line: &str) -> Option<[u32; N]> {
+    let numbers: Vec<u32> = line.split(' ').map(|word| word.parse().ok()).collect::<Option<_>>()?;
+    numbers.try_into().ok()
 }

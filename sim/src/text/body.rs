@@ -23,9 +23,11 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// Returns the characters from `{` to `}`; `None` if these are not where the extent says.
-    pub(crate) fn of<'t>(&self, text: &'t str) -> Option<&'t str> {
-        text.get(self.start..self.end).filter(|body| body.starts_with('{') && body.ends_with('}'))
+    /// Returns whether the text has `{` and `}` there, and may have so many lines and columns.
+    pub(crate) fn is_in(&self, text: &str) -> bool {
+        let body = text.get(self.start..self.end).unwrap_or("");
+        let can_be = |pos: Pos| pos.line.max(pos.column) as usize <= text.len() + 1;
+        body.starts_with('{') && body.ends_with('}') && can_be(self.first) && can_be(self.after)
     }
 }
 
@@ -66,7 +68,7 @@ impl Body {
     }
 }
 
-/// A body with an error has no statements.
+/// The statements; none if a deferred body has an error, which a launch returns.
 impl Deref for Body {
     type Target = [Statement];
 

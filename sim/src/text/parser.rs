@@ -41,10 +41,12 @@ fn finish(mut parser: Parser<'_>) -> Result<Ast, Vec<ParseError>> {
 }
 
 /// Parses a module whose functions with these extents have been checked before; their bodies are parsed when they are read.
-pub(crate) fn parse_outlined(text: &Arc<str>, bodies: &[Extent]) -> Result<Ast, Vec<ParseError>> {
-    let bodies = bodies.iter().filter(|extent| extent.of(text).is_some());
+pub(crate) fn parse_outlined(
+    text: &Arc<str>,
+    bodies: impl Iterator<Item = Extent>,
+) -> Result<Ast, Vec<ParseError>> {
     let known =
-        Known { text: Some(text.clone()), bodies: bodies.map(|extent| (extent.start, *extent)).collect() };
+        Known { text: Some(text.clone()), bodies: bodies.map(|extent| (extent.start, extent)).collect() };
     finish(Parser { known, ..Parser::new(text) })
 }
 
@@ -53,7 +55,10 @@ pub(crate) fn parse_body(text: &str, extent: Extent) -> Result<Vec<Statement>, P
     let mut parser = Parser::new("");
     parser.text = text.get(..extent.end).unwrap_or(text);
     parser.continue_at(extent.start, extent.first);
-    let statements = parser.block();
+    let statements = parser.block().and_then(|statements| match parser.peek() {
+        Kind::End => Ok(statements),
+        _ => Err(parser.expected("the end of the function")),
+    });
     let first = parser.lexer.into_error().or_else(|| parser.errors.into_iter().next());
     first.map_or(statements, Err)
 }
