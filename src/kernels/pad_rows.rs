@@ -28,10 +28,13 @@ pub fn pad_rows<T: TensorElement>(target: Target) -> Result<Kernel<PadRowsArgs<T
     Kernel::<PadRowsArgs<T>>::build(&signature, target, |k, (x, ldx, y, ldy, m, n)| {
         k.describe(format!("y = x: m×n elements of {}, in rows any distance apart", T::NAME));
         k.block([256]);
-        k.grid([n.tiles(32 * IN_FLIGHT), m.tiles(8)]);
+        // In one dimension, whose extent is not limited to 65,535 blocks.
+        k.grid([n.tiles(32 * IN_FLIGHT) * m.tiles(8)]);
         let x = k.global(x, row_major(m, n).with_row_stride(ldx));
         let y = k.global(y, row_major(m, n).with_row_stride(ldy));
-        let (row, first) = (k.ctaid_y() * 8 + k.warp(), k.ctaid_x() * (32 * IN_FLIGHT) + k.lane());
+        let across = n.ceil_div(32 * IN_FLIGHT);
+        let (down, at) = (k.ctaid_x() / across, k.ctaid_x() % across);
+        let (row, first) = (down * 8 + k.warp(), at * (32 * IN_FLIGHT) + k.lane());
         let cols = (0..IN_FLIGHT).map(|i| first + i * 32);
         let elements: Vec<_> = cols.clone().map(|col| x.at(row, col).load()).collect();
         for (col, element) in cols.zip(elements) {

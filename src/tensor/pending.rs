@@ -35,14 +35,18 @@ impl<'k, V> Pending<'k, V> {
         Self { by, view, asynchronous }
     }
 
-    /// Combines two pending views; waiting returns both. If their scopes differ, [`wait`](Self::wait) uses the barrier of the larger one.
+    /// Combines two pending views; waiting returns both. If their scopes differ, [`wait`](Self::wait) uses the barrier of the larger one, or
+    /// that of the block if the larger one does not consist of whole scopes of the other.
     #[track_caller]
     pub fn and<W>(self, other: Pending<'k, W>) -> Pending<'k, (V, W)> {
         let asynchronous = self.asynchronous || other.asynchronous;
-        let by = if self.by.is_block() || !other.by.is_block() && self.by.size() >= other.by.size() {
-            self.by
-        } else {
-            other.by
+        let contains = |a: &AnyScope<'k>, b: &AnyScope<'k>| {
+            a.is_block() || !b.is_block() && a.size().is_multiple_of(b.size())
+        };
+        let by = match (contains(&self.by, &other.by), contains(&other.by, &self.by)) {
+            (true, _) => self.by,
+            (_, true) => other.by,
+            _ => AnyScope::block(self.by.kernel()),
         };
         Pending { by, view: (self.view, other.view), asynchronous }
     }

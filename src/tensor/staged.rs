@@ -57,8 +57,8 @@ impl<'k, T: TensorElement, A: Readable> RowToStage<'k, T, A> {
         let exists = at.lt(m);
         let start = at.mul_wide(pitch);
         let ahead = if aligned { 0.into() } else { start.cast::<u32>() & (group - 1) };
-        // As many rows follow as a group has elements.
-        let is_inside = if aligned { true.into() } else { (at + group).lt(m) };
+        // As many rows follow as a group has elements, and they are not the same row.
+        let is_inside = if aligned { true.into() } else { (at + group).lt(m) & pitch.ne(0) };
         Self { matrix, exists, start, end: n + ahead, group, is_inside }
     }
 

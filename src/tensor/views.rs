@@ -43,6 +43,8 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
                 let Some(edge) = facts.extent else { continue };
                 let end = saturating_sum(saturating_sum(facts.at, start.into()), extent);
                 facts.extent = Some(if end.is_below(&edge) { end } else { edge.min(end) });
+                // That the end is below the edge may only be known in this block.
+                view.cut_in = self.kernel().innermost_block();
             }
         }
         view

@@ -136,7 +136,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         };
         self.fill_first(&begin);
         k.comment(format_args!("wait for a stage, fill the one {ahead} ahead, work"));
-        let first = (Val::from(0), Val::from(ahead * Tiles::STAGE_BYTES));
+        let first = (Val::from(0), Val::from(ahead.saturating_mul(Tiles::STAGE_BYTES)));
         let (state, ..) = k.fold(count, (state, first.0, first.1), |i, (state, read, write)| {
             k.wait_copies(ahead - 1);
             k.this_block().sync();
@@ -200,7 +200,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         k.this_block().sync();
         let fragments = load(self.base, 0);
         k.comment(format_args!("work on a slice while the next one is loaded, fill the stage {ahead} ahead"));
-        let offsets = (Val::from(0), Val::from(ahead * Tiles::STAGE_BYTES));
+        let offsets = (Val::from(0), Val::from(ahead.saturating_mul(Tiles::STAGE_BYTES)));
         let state = (state, fragments, offsets.0, offsets.1);
         let (state, ..) = k.fold(count, state, |i, (mut state, mut fragments, read, write)| {
             let (stage, following) = (self.stage_at(read), self.next(read));
@@ -235,7 +235,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
         Owner::block(self.k).sync_in_loop();
         for i in 0..N as u32 - 1 {
             self.k.comment(format_args!("fill stage {i}"));
-            begin(i.into(), self.base.byte_offset(i64::from(i * Tiles::STAGE_BYTES)));
+            begin(i.into(), self.base.byte_offset(i64::from(i) * i64::from(Tiles::STAGE_BYTES)));
         }
     }
 
@@ -247,7 +247,7 @@ impl<'k, Tiles: StageTiles<'k>, const N: usize> Pipeline<'k, Tiles, N> {
     /// Returns the offset of the stage after the one at `offset`.
     #[track_caller]
     fn next(&self, offset: Val<'k, u32>) -> Val<'k, u32> {
-        let last = (N as u32 - 1) * Tiles::STAGE_BYTES;
+        let last = (N as u32 - 1).saturating_mul(Tiles::STAGE_BYTES);
         offset.eq(last).select(0, offset + Tiles::STAGE_BYTES)
     }
 }

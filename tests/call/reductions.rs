@@ -41,6 +41,22 @@ fn rows_are_reduced() {
     });
 }
 
+/// Types without infinities, whose neutral elements they do not represent.
+#[test]
+fn rows_of_integers_are_reduced() {
+    let device = Simulator::new();
+    let kernels = KernelCache::new(&device);
+    for n in [16usize, 20, 33] {
+        for (function, element) in [(Reduction::Max, -5i32), (Reduction::Min, 7), (Reduction::Sum, 3)] {
+            let x = device.upload(&vec![element; 2 * n]).expect("room");
+            let mut y = device.output::<f32>(2).expect("room");
+            call::reduce_rows(&kernels, function, [2, n as u32], &x, &mut y).expect("launched");
+            let expected = if function == Reduction::Sum { element * n as i32 } else { element };
+            assert_eq!(device.download(&y).expect("copied"), [expected as f32; 2], "{function:?} {n}");
+        }
+    }
+}
+
 /// Few rows, which one launch reduces, and many, which two launches reduce; of those, 1009 rows have no parts of the same length.
 #[test]
 fn columns_are_reduced() {

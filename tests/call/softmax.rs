@@ -34,7 +34,9 @@ fn assert_rows(what: &str, found: &[f64], expected: &[f64]) {
 #[test]
 fn later_keys_are_not_visible() {
     each(|device, kernels, size @ [m, n, ld]| {
-        for (log, queries, first) in [(false, 2, 1), (true, 2, n as i32 - 1), (false, 3, 0)] {
+        for (log, queries, first) in
+            [(false, 2, 1), (true, 2, n as i32 - 1), (false, 3, 0), (false, 2, i32::MAX)]
+        {
             let x = Matrix::new(device, size, 1);
             let mut y = results::<f32>(device, length(size));
             let [m, width, ld] = [m, n, ld].map(|n| n as u32);
@@ -94,6 +96,10 @@ fn masks_without_rows_and_scales_are_refused() {
         called.expect_err("refused").to_string()
     };
     assert_eq!(of_rows(1.0, 0), "lengths_softmax: expected at least 1 row for each length, found 0");
-    assert_eq!(of_rows(0.0, 4), "lengths_softmax: expected a positive scale, found 0");
+    assert_eq!(of_rows(0.0, 4), "lengths_softmax: expected a positive scale of at most 2.3e38, found 0");
+    assert_eq!(
+        of_rows(f32::INFINITY, 4),
+        "lengths_softmax: expected a positive scale of at most 2.3e38, found inf"
+    );
     assert!(of_rows(1.0, 2).ends_with("`lengths`: expected a buffer of at least 2 elements, found 1"));
 }

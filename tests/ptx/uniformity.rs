@@ -245,11 +245,75 @@ fn threads_that_left_a_loop_do_not_come_back_to_its_collectives() {
     });
     refused(kernel, line.get() + 1, (ConditionKind::Continue, line.get()), Uniformity::Block);
 
+    // Of those that have not continued, some or all end the loop; the others come back.
+    let kernel = build(|k, x, _, _| {
+        k.loop_(|l| {
+            line.set(line!() + 1);
+            k.sync_threads();
+            l.continue_if(unsafe { x.load() }.eq(0));
+            l.break_();
+        });
+    });
+    refused(kernel, line.get(), (ConditionKind::Break, line.get() + 2), Uniformity::Block);
+
+    // Threads that continue with the outer loop leave the inner one.
+    let kernel = build(|k, x, _, n| {
+        k.loop_(|outer| {
+            outer.break_if(n.eq(0));
+            k.for_(4u32, |_| {
+                line.set(line!() + 1);
+                k.sync_threads();
+                outer.continue_if(unsafe { x.load() }.eq(0));
+            });
+        });
+    });
+    refused(kernel, line.get(), (ConditionKind::Continue, line.get() + 1), Uniformity::Block);
+
     // A warp that leaves the inner loop still reaches the rest of the outer loop's iteration.
     accepted(build(|k, _, _, n| {
         k.for_(n, |_| {
             k.for_(k.tid_x() >> 5, |_| k.sync_warp(FULL_MASK));
             k.sync_threads();
+        });
+    }));
+}
+
+/// Of signed numbers, division rounds toward zero, and the sign is a bit of the number.
+#[test]
+fn signed_numbers_of_threads() {
+    fn signed(k: Builder<'_>) -> Val<'_, i32> {
+        k.tid_x().cast()
+    }
+    for is_divided in [true, false] {
+        let kernel = build(|k, _, _, _| {
+            let t = signed(k) - 64;
+            let quotient: Val<i32> = if is_divided { t / 64 } else { (t % 64) >> 5 };
+            k.if_(quotient.eq(0), || {
+                let _ = k.warp().sum(k.tid_x());
+            });
+        });
+        assert!(matches!(kernel.expect_err("divergent").kind(), BuildErrorKind::Divergent { .. }));
+    }
+    let kernel = build(|k, _, _, _| k.if_((signed(k) << 27).lt(0), || k.sync_threads()));
+    assert!(matches!(kernel.expect_err("divergent").kind(), BuildErrorKind::Divergent { .. }));
+    accepted(build(|k, _, _, _| k.if_(signed(k).lt(0), || k.sync_threads())));
+    accepted(build(|k, _, _, _| k.if_(signed(k).lt(64), || k.sync_warp(FULL_MASK))));
+}
+
+#[test]
+fn values_of_a_lane_that_varies() {
+    fn by<'k>(k: Builder<'k>, lane: Val<'k, u32>) -> Val<'k, bool> {
+        k.warp().broadcast(k.tid_x(), lane).eq(0)
+    }
+    let kernel = build(|k, _, _, _| {
+        k.if_(by(k, k.laneid()), || {
+            let _ = k.warp().sum(k.tid_x());
+        });
+    });
+    assert!(matches!(kernel.expect_err("divergent").kind(), BuildErrorKind::Divergent { .. }));
+    accepted(build(|k, _, _, n| {
+        k.if_(by(k, n & 31), || {
+            let _ = k.warp().sum(k.tid_x());
         });
     }));
 }

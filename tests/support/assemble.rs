@@ -6,7 +6,7 @@ use std::{
     env, fs,
     process::{self, Command},
     sync::{
-        Mutex,
+        LazyLock, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -42,12 +42,13 @@ pub(crate) fn module(ptx: &str, target: Target) {
 /// Assembles a module, once: the cases of a test, such as lengths, often share a text, and ptxas takes half of the tests' time. Returns
 /// the registers per thread of its first kernel; `None` if ptxas is missing.
 fn assembled(ptx: &str, target: Target) -> Option<u32> {
-    static DONE: Mutex<Option<HashMap<(String, Target), Option<u32>>>> = Mutex::new(None);
+    type Registers = HashMap<(String, Target), Option<u32>>;
+    static KNOWN: LazyLock<Mutex<Registers>> = LazyLock::new(Mutex::default);
     let key = (ptx.to_owned(), target);
-    let known = DONE.lock().unwrap().get_or_insert_default().get(&key).copied();
+    let known = KNOWN.lock().unwrap().get(&key).copied();
     known.unwrap_or_else(|| {
         let registers = run_ptxas(ptx, target);
-        DONE.lock().unwrap().get_or_insert_default().insert(key, registers);
+        KNOWN.lock().unwrap().insert(key, registers);
         registers
     })
 }

@@ -4,6 +4,7 @@ use pretty_assertions::assert_eq;
 use warpwright::{
     prelude::*,
     ptx::{self, BuildError, BuildErrorKind, Params},
+    run::{Device, Simulator},
     tiles::{Filled, Orthogonal, Swizzle128},
 };
 
@@ -396,4 +397,45 @@ fn striped_vectors_have_one_arrangement() {
         let expected = "expected a vector in stripes of 32 threads with 4 adjacent elements, 2 per thread, found 32, 4 and 1";
         assert!(text.contains(expected), "{text}");
     }
+}
+
+/// That a part ends inside the matrix may only be known in the branch in which it is taken.
+#[test]
+fn a_part_of_a_matrix_stays_in_its_branch() {
+    let (text, _) = refused::<(InOut<f32>, u32, u32)>(Target::SM_80, line!() + 8, |k, (x, n, rows)| {
+        k.block([32]);
+        let x = k.global(x, row_major(n, 16));
+        let mut part = None;
+        k.if_(rows.lt(n), || {
+            part = Some(x.sub_matrix((0, 0), (rows, 16)));
+        });
+        let part = part.expect("the branch is emitted");
+        part.tile(0, 0).store(&k.zeros::<Rt<f32, 1, 1>>());
+    });
+    assert!(text.contains("found one made in a branch or loop that has ended"), "{text}");
+}
+
+/// Scopes of two and of three warps share warps, but neither contains the other.
+#[test]
+fn scopes_that_overlap_wait_as_a_block() {
+    let kernel = Kernel::<(In<f32>, Out<f32>)>::build("overlap", Target::SM_80, |k, (x, y)| {
+        k.block([192]);
+        let (x, y) = (k.global(x, row_major(192, 16)), k.global(y, row_major(192, 16)));
+        let two = k.shared_tile_of::<St<f32, 2, 1>>(k.warps::<2>());
+        let three = k.shared_tile_of::<St<f32, 3, 1>>(k.warps::<3>());
+        let (two_rank, three_rank) = (k.warps::<2>().rank(), k.warps::<3>().rank());
+        let filled = two.fill(x.tile(two_rank, 0)).and(three.fill(x.tile(three_rank, 0)));
+        let (two, three) = filled.wait();
+        let rows: Rt<f32, 1, 1> = two.subtile(k.warp().rank() % 2, 0).load();
+        let others: Rt<f32, 1, 1> = three.subtile(k.warp().rank() % 3, 0).load();
+        y.tile(k.warp().rank(), 0).store(&(rows + &others));
+    });
+    let kernel = kernel.expect("it builds");
+    let device = Simulator::new();
+    let numbers: Vec<f32> = (0..192 * 16).map(|i| i as f32).collect();
+    let (x, mut y) = (device.upload(&numbers).unwrap(), device.output::<f32>(numbers.len()).unwrap());
+    device.launch(&kernel, (&x, &mut y)).unwrap_or_else(|error| panic!("{error}"));
+    // Two times three warps, and three times two: each warp reads its own rows of both.
+    let doubled: Vec<f32> = numbers.iter().map(|x| 2.0 * x).collect();
+    assert_eq!(device.download(&y).unwrap(), doubled);
 }

@@ -73,7 +73,7 @@ impl<'a, T: TensorElement, D: TensorElement> Matrices<'a, T, D> {
                 of_d.stride,
             ));
         }
-        let end = u64::from(m.saturating_sub(1)) * u64::from(of_d.stride) + u64::from(n);
+        let end = if m == 0 { 0 } else { u64::from(m - 1) * u64::from(of_d.stride) + u64::from(n) };
         if counts.d.0 > 1 && u64::from(d_distance) < end {
             return Err(refused(
                 call,

@@ -158,7 +158,11 @@ impl PagedCacheShape {
         let of_keys = order.strides(call, [kv_heads, page_size, head_size])?;
         let sizes = [batches, kv_heads, heads / kv_heads, queries, pages, table_columns];
         let multiprocessors = queue.cache().multiprocessors();
-        let capacity = table_columns.saturating_mul(page_size);
+        let capacity = table_columns.checked_mul(page_size).ok_or_else(|| {
+            let expected =
+                format!("tables of fewer than 2³² positions, at most {} columns", u32::MAX / page_size);
+            refused(call, expected, table_columns)
+        })?;
         let problem =
             CachedAttentionProblem { head_size, batches, kv_heads, queries, capacity, multiprocessors };
         Ok(Arguments { problem: (problem, page_size), sizes, of_queries, of_keys, scale })

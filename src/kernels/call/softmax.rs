@@ -126,7 +126,8 @@ where
     )
 }
 
-/// Rejects scales that are not positive.
+/// Rejects scales that are not positive, or whose product with log₂ e is infinite.
 pub(super) fn check_scale(call: &'static str, scale: f32) -> Result<(), CallError> {
-    if scale.is_nan() || scale <= 0.0 { Err(refused(call, "a positive scale", scale)) } else { Ok(()) }
+    let is_valid = scale > 0.0 && (scale * std::f32::consts::LOG2_E).is_finite();
+    if is_valid { Ok(()) } else { Err(refused(call, "a positive scale of at most 2.3e38", scale)) }
 }

@@ -46,7 +46,7 @@ impl ColumnReduction {
             let (first, part) = self.tiling.part_of_row(k, [parts, n, ldy]);
             let (neutral, combine) = (self.function.neutral(), self.function.combine());
             let nothing = first.filled(neutral);
-            let rows = (m + (parts - 1) - first.at) / parts;
+            let rows = (m.max(first.at) - first.at).ceil_div(parts);
             let total = k.fold(rows, nothing, |turn, total| {
                 let row = first.moved(turn * parts + first.at, m);
                 let x = row.load(&row.of(x, ldx), part, neutral);

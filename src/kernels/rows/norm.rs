@@ -105,16 +105,18 @@ impl Norm {
         let copied = RowTiling::for_copied_rows(target, bytes, sizes);
         let groups = copied.groups(sizes);
         let copied = match copied.unaligned {
-            true if bytes < 4 && groups > 3072 && function == NormFunction::Layer => RowTiling {
-                threads: 1024,
-                cluster: 1,
-                stripes: 2,
-                streamed: true,
-                resident: 1,
-                ahead: 0,
-                turns: 1,
-                ..copied
-            },
+            true if bytes < 4 && (groups > 3072 && function == NormFunction::Layer || groups > 6 * 1024) => {
+                RowTiling {
+                    threads: 1024,
+                    cluster: 1,
+                    stripes: 2,
+                    streamed: true,
+                    resident: 1,
+                    ahead: 0,
+                    turns: 1,
+                    ..copied
+                }
+            }
             // Two inputs take registers, and so would the weights of 64 elements of a thread.
             true if bytes < 4 && groups > 3072 => copied.copied(groups, 6, 2, 8),
             true if copied.ahead > 0 => {

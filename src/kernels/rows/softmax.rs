@@ -90,6 +90,8 @@ impl Softmax {
                 self.describe::<X, Y>(k, "; row i sees the first first + i mod queries columns");
                 let turns = self.tiling.turns(k, [m, n, ldy]);
                 let x = turns.input(x, ldx);
+                // All columns at most, so that the sum does not overflow.
+                let first = first.min(n.min(i32::MAX as u32).cast::<i32>());
                 turns.each(&[&x], &|row| {
                     let visible = (row.at % queries).cast::<i32>() + first;
                     let visible = visible.max(0).cast::<u32>();

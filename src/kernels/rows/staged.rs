@@ -51,7 +51,8 @@ impl<'k> Row<'k> {
             let words = from.load_anywhere(Groups { first, ..own }, end);
             return self.stripes.with(&T::convert_words(&words)).fill_outside(part, self.n, fill);
         }
-        let fill = T::exactly(fill).unwrap_or(T::from_mem_bits(0));
+        let (exact, outside) = (T::exactly(fill), fill);
+        let fill = exact.unwrap_or(T::from_mem_bits(0));
         let step = self.groups().step;
         let inside = |group| exists & (first + group * step).lt(self.n);
         let load = || from.load_own(own, inside, fill);
@@ -63,7 +64,9 @@ impl<'k> Row<'k> {
                 self.k.if_else_with(are_inside, || from.load_own(own, |_| true.into(), fill), load)
             }
         };
-        self.stripes.with(&T::convert_words(&words))
+        let loaded = self.stripes.with(&T::convert_words(&words));
+        // An integer, or a float without infinities, may not represent it.
+        if exact.is_some() { loaded } else { loaded.fill_outside(part, self.n, outside) }
     }
 
     /// Stores each thread's groups of a vector, which has been copied in aligned groups, where the thread itself reads them.

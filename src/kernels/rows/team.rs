@@ -75,11 +75,15 @@ impl<'k> Team<'k> {
     }
 
     /// Waits until all threads of the row that are in this block have read the results of earlier reductions, so that a loop may reuse their
-    /// memory. In a cluster, the next reduction waits for them.
+    /// memory. In a cluster, the next reduction waits for them. A warp only waits if its lanes load from shared memory what others have
+    /// copied there, after the last reduction.
     #[track_caller]
     pub(super) fn finish_round(&self) {
-        if self.tiling.cluster == 1 && self.tiling.threads > 32 {
+        let tiling = self.tiling;
+        if tiling.cluster == 1 && tiling.threads > 32 {
             self.k.this_block().sync();
+        } else if tiling.threads <= 32 && tiling.ahead > 0 && tiling.unaligned && tiling.is_reloaded() {
+            self.k.warp().sync();
         }
     }
 

@@ -46,7 +46,8 @@ impl TopK {
         let least = if groups <= MOST_OF_WARP { 32 } else { THREADS };
         let threads = count.clamp(1, Self::MOST).next_power_of_two().max(least);
         let rows = if threads == 32 { 4 } else { 1 };
-        let most = if chosen.unaligned { 2 } else { GROUPS };
+        // A thread's elements are the bits of a word.
+        let most = if chosen.unaligned { 2 } else { GROUPS }.min(32 / chosen.adjacent.min(32));
         let stripes = groups.div_ceil(threads).clamp(1, most);
         // Unaligned rows take more registers, and so do the instructions of earlier targets.
         let is_narrow = !chosen.unaligned && target.features().contains(Features::HOPPER);

@@ -66,7 +66,9 @@ fn steps_within<'k, T: Counter>(start: Val<'k, T>, end: Val<'k, T>, step: Val<'k
     let past = end.known().most().checked_add(unit - 1);
     unit == 1
         || start.is_natural(end) && past.is_some_and(|past| past <= T::LARGEST.to_bits())
-        || [start, end].iter().all(|x| x.known().divisor().is_multiple_of(unit))
+        // Multiples of other numbers, counted from 2³², are not multiples of these numbers from a negative start.
+        || (unit.is_power_of_two() || start.is_natural(end))
+            && [start, end].iter().all(|x| x.known().divisor().is_multiple_of(unit))
 }
 
 impl<'k, T: Counter> From<Val<'k, T>> for Steps<'k, T> {

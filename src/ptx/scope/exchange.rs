@@ -99,10 +99,11 @@ impl<'k> Warp<'k> {
         shuffle(self.k, Shuffle::Idx, value, lane.into())
     }
 
-    /// Returns the value of lane `lane` in all lanes; `lane` itself must be the same in all lanes. Supports values of up to 64 bits.
+    /// Returns the value of lane `lane` in all lanes; `lane` itself must be the same in all lanes, and the result is known to be if `lane` is.
+    /// Supports values of up to 64 bits.
     #[track_caller]
     pub fn broadcast<T: Scalar>(self, value: Val<'k, T>, lane: impl Into<Val<'k, u32>>) -> Val<'k, T> {
-        self.shfl_idx(value, lane).known_uniform(Uniformity::WARP)
+        self.shfl_idx(value, lane)
     }
 
     /// Returns whether `predicate` holds in all lanes.

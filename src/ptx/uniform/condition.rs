@@ -152,6 +152,16 @@ impl Tracker {
         (level, set)
     }
 
+    /// Adds to conditions that the threads have not left an iteration of loop `depth` or of a loop in it earlier.
+    fn of_the_rest(&mut self, depth: usize, (mut level, mut set): (Uniformity, Set)) -> (Uniformity, Set) {
+        let left: Vec<_> = self.loops[depth..].iter().flat_map(|open| open.left.iter().copied()).collect();
+        for condition in left {
+            level = level.meet(condition.level);
+            set = self.sets.union(set, condition.set);
+        }
+        (level, set)
+    }
+
     /// Records that threads leave loop `depth`, or its iteration, if the innermost conditions hold.
     pub(crate) fn leave_loop(
         &mut self,
@@ -159,13 +169,15 @@ impl Tracker {
         kind: ConditionKind,
         at: &'static Location<'static>,
     ) -> Option<Divergence> {
-        let (level, set) = self.all_conditions(self.loops.get(depth)?.conditions);
+        let here = self.all_conditions(self.loops.get(depth)?.conditions);
+        let (level, set) = self.of_the_rest(depth, here);
         let condition = Condition { kind, level, set, at };
         for inner in &mut self.loops[depth..] {
             inner.left.push(condition);
         }
         // Threads that have left do not reach the collectives of the next iteration.
-        if kind == ConditionKind::Break { self.keep_from_loop(depth, condition) } else { None }
+        // A thread that continues with an outer loop also leaves the inner ones.
+        self.keep_from_loop(if kind == ConditionKind::Break { depth } else { depth + 1 }, condition)
     }
 
     /// Records that threads exit if the innermost conditions hold.
@@ -174,7 +186,8 @@ impl Tracker {
             // The following lines are unreachable.
             return None;
         }
-        let (level, set) = self.all_conditions(0);
+        let here = self.all_conditions(0);
+        let (level, set) = self.of_the_rest(0, here);
         let condition = Condition { kind: ConditionKind::Return, level, set, at };
         self.ended.push(condition);
         self.keep_from_loop(0, condition)

@@ -127,8 +127,9 @@ fn result(root: &str, second: &str, mnemonic: &str) -> ResultRule {
         "add" if !mnemonic.contains(".sat") && !mnemonic.contains(".cc") => Operands(Add),
         "sub" if !mnemonic.contains(".sat") && !mnemonic.contains(".cc") => Operands(Sub),
         "mul" if matches!(second, "lo" | "wide") => Operands(Multiply),
-        "div" => Operands(Divide),
-        "rem" => Operands(Remainder),
+        // Of signed numbers, the quotient is rounded toward zero, so it is not a shift.
+        "div" if !mnemonic.contains(".s") => Operands(Divide),
+        "rem" if !mnemonic.contains(".s") => Operands(Remainder),
         "bfe" => Operands(ExtractBits),
         "setp" if matches!(second, "lt" | "ge" | "lo" | "hs") => Operands(Less),
         "setp" if matches!(second, "le" | "gt" | "ls" | "hi") => Operands(LessOrEqual),

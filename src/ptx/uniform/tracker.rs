@@ -323,8 +323,14 @@ impl Tracker {
                 known = Known::VARIES;
             }
         }
-        if first < self.conditions.len() {
+        // Threads that have left an iteration of a loop keep what was written before.
+        let left: Vec<_> =
+            self.loops.iter().skip(loops as usize).flat_map(|open| open.left.iter().copied()).collect();
+        if first < self.conditions.len() || !left.is_empty() {
             known = self.meet(known, Known { level, set, index: None });
+            for Condition { level, set, .. } in left {
+                known = self.meet(known, Known { level, set, index: None });
+            }
             for i in first..self.conditions.len() {
                 let Condition { level, set, .. } = self.conditions[i];
                 known = self.meet(known, Known { level, set, index: None });
@@ -681,7 +687,10 @@ fn of_thread_index(
             constant(1)?;
             (index.above(from), Some(index.shifted(-from)))
         }
-        Operation::Less => (index.above(constant(0)?.trailing_zeros() as i32), None),
-        Operation::LessOrEqual => (index.above(constant(0)?.wrapping_add(1).trailing_zeros() as i32), None),
+        // The sign is a higher bit, too.
+        Operation::Less => (index.above(constant(0)?.trailing_zeros().min(15) as i32), None),
+        Operation::LessOrEqual => {
+            (index.above(constant(0)?.wrapping_add(1).trailing_zeros().min(15) as i32), None)
+        }
     })
 }

@@ -24,14 +24,18 @@ impl Norm {
     #[must_use]
     pub fn for_dropout_rows(function: NormFunction, target: Target, bytes: u32, sizes: &[u32]) -> Self {
         let norm = Self::for_residual_rows(function, target, bytes, sizes);
-        let RowTiling { threads, cluster, adjacent, stripes, streamed, .. } = norm.tiling;
+        let RowTiling { threads, cluster, adjacent, stripes, streamed, unaligned, ahead, .. } = norm.tiling;
         if streamed || threads < 1024 || adjacent * stripes <= MOST_HELD {
             return norm;
         }
-        let tiling = if target.features().contains(Features::HOPPER) && cluster < 8 {
+        // Unaligned rows that pass through shared memory are those of one block.
+        let is_divided =
+            target.features().contains(Features::HOPPER) && cluster < 8 && !(unaligned && ahead > 0);
+        let tiling = if is_divided {
             RowTiling { cluster: 2 * cluster, stripes: stripes.div_ceil(2), ..norm.tiling }
         } else {
-            RowTiling { cluster: 1, stripes: MOST_HELD / adjacent, streamed: true, ..norm.tiling }
+            let stripes = MOST_HELD / adjacent;
+            RowTiling { cluster: 1, stripes, streamed: true, ahead: 0, turns: 1, ..norm.tiling }
         };
         Self { tiling, function }
     }

@@ -240,7 +240,7 @@ impl<'k> Row<'k> {
         !self.tiling.streamed && !self.is_reloaded()
     }
 
-    /// Loads part `part` of a row as f32; elements outside it are `fill`, which `T` represents.
+    /// Loads part `part` of a row as f32; elements outside it are `fill`.
     #[track_caller]
     pub(in crate::kernels::rows) fn load<T: Convert<f32>, A: Readable>(
         &self,
@@ -251,8 +251,12 @@ impl<'k> Row<'k> {
         let part = part.into();
         match line {
             Line::Aligned(row) => {
-                let fill = T::exactly(fill).unwrap_or(T::from_mem_bits(0));
-                self.stripes.load_or(row, part, fill).convert()
+                let loaded = |fill| self.stripes.load_or(row, part, fill).convert();
+                match T::exactly(fill) {
+                    Some(fill) => loaded(fill),
+                    // An integer, or a float without infinities.
+                    None => loaded(T::from_mem_bits(0)).fill_outside(part, self.n, fill),
+                }
             }
             Line::Unaligned(row) => self.load_unaligned(&[row], part, fill).remove(0),
             Line::Staged(row) => self.load_staged(row, part, fill),
