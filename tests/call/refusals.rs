@@ -134,7 +134,7 @@ fn rows() {
         "norm: kernel `rmsnorm_bf16_16_by8`: parameter `x`: expected a buffer of at least 80 elements, found 64"
     );
     let error = call::softmax(&kernels, false, [4, 16], f32::NAN, &x, &mut y).expect_err("refused");
-    assert_eq!(error.to_string(), "softmax: expected a positive scale, found NaN");
+    assert_eq!(error.to_string(), "softmax: expected a positive scale of at most 2.3e38, found NaN");
 
     // Buffers of another device.
     let other = Simulator::new();

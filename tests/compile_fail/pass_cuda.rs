@@ -6,10 +6,12 @@ use warpwright::{
     run::{Loaded, RunError},
 };
 
+type Arguments = (In<bf16>, In<bf16>, Out<f32>, InOut<f32>, u32);
+
 #[expect(dead_code, reason = "is only compiled")]
 fn run(
     stream: &CudaStream,
-    kernel: &Loaded<(In<bf16>, In<bf16>, Out<f32>, InOut<f32>, u32)>,
+    kernel: &Loaded<Arguments>,
     x: CudaSlice<u16>,
     x2: CudaView<'_, bf16>,
     mut y: CudaSlice<f32>,

@@ -5,10 +5,12 @@ use warpwright::{
     run::{Buffer, Device, RunError},
 };
 
+type Arguments = (In<bf16>, Out<f32>, InOut<f16>, u32, f64);
+
 #[expect(dead_code, reason = "is only compiled")]
 fn run(
     device: &impl Device,
-    kernel: &Kernel<(In<bf16>, Out<f32>, InOut<f16>, u32, f64)>,
+    kernel: &Kernel<Arguments>,
     x: &Buffer<bf16>,
     mut y: Buffer<f32>,
     z: &mut Buffer<f16>,

@@ -420,7 +420,8 @@ fn a_part_of_a_matrix_stays_in_its_branch() {
 fn scopes_that_overlap_wait_as_a_block() {
     let kernel = Kernel::<(In<f32>, Out<f32>)>::build("overlap", Target::SM_80, |k, (x, y)| {
         k.block([192]);
-        let (x, y) = (k.global(x, row_major(192, 16)), k.global(y, row_major(192, 16)));
+        k.grid([1]);
+        let (x, y) = (k.global(x, row_major(96, 16)), k.global(y, row_major(96, 16)));
         let two = k.shared_tile_of::<St<f32, 2, 1>>(k.warps::<2>());
         let three = k.shared_tile_of::<St<f32, 3, 1>>(k.warps::<3>());
         let (two_rank, three_rank) = (k.warps::<2>().rank(), k.warps::<3>().rank());
@@ -432,7 +433,7 @@ fn scopes_that_overlap_wait_as_a_block() {
     });
     let kernel = kernel.expect("it builds");
     let device = Simulator::new();
-    let numbers: Vec<f32> = (0..192 * 16).map(|i| i as f32).collect();
+    let numbers: Vec<f32> = (0..96 * 16).map(|i| i as f32).collect();
     let (x, mut y) = (device.upload(&numbers).unwrap(), device.output::<f32>(numbers.len()).unwrap());
     device.launch(&kernel, (&x, &mut y)).unwrap_or_else(|error| panic!("{error}"));
     // Two times three warps, and three times two: each warp reads its own rows of both.
