@@ -83,10 +83,16 @@ impl Copy3D {
 /// Copies and waits, or queues the copy on `stream`.
 pub(crate) fn copy_box(mut copy: Copy3D, stream: Option<Address>, own: bool) -> Fallible {
     let driver = ready()?;
-    match (copy.width * copy.height * copy.depth, stream) {
-        (0, _) => Ok(()),
-        (_, Some(stream)) => driver.cuMemcpy3DAsync_v2(address_of(&mut copy), stream_of(stream, own)),
-        (_, None) => driver.cuMemcpy3D_v2(address_of(&mut copy)),
+    if [copy.width, copy.height, copy.depth].contains(&0) {
+        return Ok(());
+    }
+    match stream {
+        Some(stream) => driver.cuMemcpy3DAsync_v2(address_of(&mut copy), stream_of(stream, own)),
+        None if own => {
+            driver.cuMemcpy3DAsync_v2(address_of(&mut copy), stream_of(0, own))?;
+            driver.cuStreamSynchronize(stream_of(0, own))
+        }
+        None => driver.cuMemcpy3D_v2(address_of(&mut copy)),
     }
 }
 
@@ -97,8 +103,12 @@ fn rows(
     from_pitch: usize,
     width: usize,
     height: usize,
-) -> Copy3D {
-    Copy3D::new(Side::new(to, to_pitch, height), Side::new(from, from_pitch, height), [width, height, 1])
+) -> Fallible<Copy3D> {
+    if width > to_pitch.min(from_pitch) {
+        return Err(Error::INVALID_PITCH_VALUE);
+    }
+    let sides = (Side::new(to, to_pitch, height), Side::new(from, from_pitch, height));
+    Ok(Copy3D::new(sides.0, sides.1, [width, height, 1]))
 }
 
 /// Returns a copy of bytes without rows.
@@ -106,7 +116,7 @@ pub(crate) fn linear(to: Address, from: Address, bytes: usize, kind: u32) -> Fal
     if kind > MOST_KIND {
         return Err(Error::INVALID_MEMCPY_DIRECTION);
     }
-    Ok(rows(to, bytes, from, bytes, bytes, 1))
+    rows(to, bytes, from, bytes, bytes, 1)
 }
 
 /// `cudaMemcpy3DParms`.
@@ -275,14 +285,14 @@ entries! {
     fn cudaMemcpy2D | cudaMemcpy2D_ptds own (
         to: Address, to_pitch: usize, from: Address, from_pitch: usize, width: usize, height: usize, _kind: u32,
     ) {
-        copy_box(rows(to, to_pitch, from, from_pitch, width, height), None, own)
+        copy_box(rows(to, to_pitch, from, from_pitch, width, height)?, None, own)
     }
 
     fn cudaMemcpy2DAsync | cudaMemcpy2DAsync_ptsz own (
         to: Address, to_pitch: usize, from: Address, from_pitch: usize, width: usize, height: usize, _kind: u32,
         stream: Address,
     ) {
-        copy_box(rows(to, to_pitch, from, from_pitch, width, height), Some(stream), own)
+        copy_box(rows(to, to_pitch, from, from_pitch, width, height)?, Some(stream), own)
     }
 
     fn cudaMemcpy3D | cudaMemcpy3D_ptds own (address: Address) {

@@ -263,12 +263,13 @@ pub(crate) fn primary(device: i32) -> Fallible<Address> {
     Ok(context)
 }
 
-/// Returns the driver, with a context current on this thread: the primary context of its device, unless the program has set another.
+/// Returns the driver, with a context current on this thread: the primary context of its device, unless the program has set another. After
+/// another thread has reset the device, that is a new one.
 pub(crate) fn ready() -> Fallible<&'static Driver> {
     let driver = driver()?;
-    let mut context: Address = 0;
+    let (mut context, mut device): (Address, i32) = (0, 0);
     driver.cuCtxGetCurrent(out(&mut context))?;
-    if context == 0 {
+    if context == 0 || driver.cuCtxGetDevice(address_of(&mut device)) == Err(Error::CONTEXT_IS_DESTROYED) {
         driver.cuCtxSetCurrent(primary(DEVICE.get())?)?;
     }
     Ok(driver)

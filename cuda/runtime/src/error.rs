@@ -24,6 +24,7 @@ impl Error {
     pub(crate) const SUCCESS: Self = Self(0);
     pub(crate) const INVALID_VALUE: Self = Self(1);
     pub(crate) const INVALID_CONFIGURATION: Self = Self(9);
+    pub(crate) const INVALID_PITCH_VALUE: Self = Self(12);
     pub(crate) const INVALID_SYMBOL: Self = Self(13);
     pub(crate) const INVALID_CHANNEL_DESCRIPTOR: Self = Self(20);
     pub(crate) const INVALID_MEMCPY_DIRECTION: Self = Self(21);
@@ -32,6 +33,7 @@ impl Error {
     pub(crate) const MISSING_CONFIGURATION: Self = Self(52);
     pub(crate) const INVALID_DEVICE_FUNCTION: Self = Self(98);
     pub(crate) const NOT_READY: Self = Self(600);
+    pub(crate) const CONTEXT_IS_DESTROYED: Self = Self(709);
     pub(crate) const NOT_SUPPORTED: Self = Self(801);
     pub(crate) const UNKNOWN: Self = Self(999);
 }

@@ -44,10 +44,10 @@ fn fill_rows(
     height: usize,
     stream: Address,
 ) -> Fallible {
-    match width * height {
-        0 => Ok(()),
-        _ => ready()?.cuMemsetD2D8Async(address, pitch, value as u8, width, height, stream),
+    if width == 0 || height == 0 {
+        return Ok(());
     }
+    ready()?.cuMemsetD2D8Async(address, pitch, value as u8, width, height, stream)
 }
 
 /// `cudaPitchedPtr`.
@@ -88,7 +88,7 @@ entries! {
 
     fn cudaMallocPitch(result: Address, pitch: Address, width: usize, height: usize) {
         let driver = ready()?;
-        alloc(result, width * height, || driver.cuMemAllocPitch_v2(result, pitch, width, height, 4))
+        alloc(result, width.min(height), || driver.cuMemAllocPitch_v2(result, pitch, width, height, 4))
     }
 
     fn cudaMalloc3D(result: Address, extent: Extent) {

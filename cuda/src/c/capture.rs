@@ -8,7 +8,7 @@ use crate::driver::context;
 use crate::driver::graph::Graph;
 use crate::driver::registry::Handle;
 use crate::driver::stream::Stream;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 /// The states of a capture (`CUstreamCaptureStatus`).
 const NONE: u32 = 0;
@@ -71,6 +71,11 @@ fn info(stream: Handle, own: bool, status: Out<u32>, id: Out<u64>, graph: Out<Ha
     Ok(())
 }
 
+thread_local! {
+    /// The thread's `CUstreamCaptureMode`: `CU_STREAM_CAPTURE_MODE_GLOBAL`, unless the program sets another.
+    static CAPTURE_MODE: Cell<u32> = const { Cell::new(0) };
+}
+
 entries! {
     fn cuStreamBeginCapture_v2 | cuStreamBeginCapture_v2_ptsz own (stream: Handle, mode: u32) {
         begin(stream, own, mode)
@@ -130,7 +135,11 @@ entries! {
 
     fn cuThreadExchangeStreamCaptureMode(mode: Out<u32>) {
         context::current()?;
-        // The modes differ in the calls that they forbid to other threads; here, no mode forbids any.
-        mode.get().map(drop)
+        let new = mode.get()?;
+        if new > 2 {
+            return Err(Code::INVALID_VALUE);
+        }
+        // The modes differ in the calls that they forbid; here, no mode forbids any.
+        mode.set(CAPTURE_MODE.replace(new))
     }
 }

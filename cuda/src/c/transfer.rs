@@ -110,12 +110,17 @@ impl Side {
     fn resolve(self, extent: [usize; 3]) -> Fallible<(Place, [u64; 2])> {
         let (base, start, [row, slice]) = match self {
             Self::Memory { place, start, pitch: [row, height] } => {
-                let row = if row == 0 { extent[0] } else { row } as u64;
-                if row < extent[0] as u64 && extent[1] > 1 {
-                    return Err(Code::INVALID_VALUE);
-                }
-                let height = if height == 0 { extent[1] } else { height } as u64;
-                (place, start, [row, row.saturating_mul(height)])
+                // The distances must cover what is copied, from the start on; 0 means no more than that.
+                let distance = |given: usize, axis: usize| {
+                    let least = start[axis].saturating_add(extent[axis]);
+                    match given {
+                        0 => Ok(least as u64),
+                        _ if given < least && extent[axis + 1] > 1 => Err(Code::INVALID_VALUE),
+                        _ => Ok(given as u64),
+                    }
+                };
+                let row = distance(row, 0)?;
+                (place, start, [row, row.saturating_mul(distance(height, 1)?)])
             }
             Self::Array { array, start } => {
                 let image = Array::of(array)?.image;

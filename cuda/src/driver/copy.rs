@@ -238,7 +238,8 @@ impl Fill {
             true => 0,
             false => last_row.saturating_add(units.saturating_mul(self.unit)),
         };
-        if !self.address.is_multiple_of(self.unit) {
+        let pitch_is_whole = rows <= 1 || self.pitch.is_multiple_of(self.unit);
+        if !self.address.is_multiple_of(self.unit) || !pitch_is_whole {
             return Err(Code::INVALID_VALUE);
         }
         // Memory with a separate address on the host is filled through the address that kernels use.

@@ -30,11 +30,16 @@ impl Pool {
     }
 
     pub(crate) fn destroy(handle: Handle) -> Fallible {
-        let defaults = DEFAULTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut defaults = DEFAULTS.lock().unwrap_or_else(PoisonError::into_inner);
         if defaults.values().any(|[default, _]| *default == handle) {
             return Err(Code::INVALID_VALUE);
         }
-        POOLS.remove(handle).map(drop).map_err(|_| Code::INVALID_VALUE)
+        POOLS.remove(handle).map_err(|_| Code::INVALID_VALUE)?;
+        // A device whose pool is destroyed uses its default pool (CUDA Driver API, `cuMemPoolDestroy`).
+        for [default, used] in defaults.values_mut().filter(|[_, used]| *used == handle) {
+            *used = *default;
+        }
+        Ok(())
     }
 
     /// Returns the default pool of a device, and the pool in use.

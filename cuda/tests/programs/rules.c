@@ -115,6 +115,17 @@ int main(void) {
     OK(cuMemsetD2D8_v2(x, 16, 1, 0, (size_t)-1));
     OK(cuCtxSynchronize());
 
+    /* Rows that overlap, and rows that do not start at whole numbers. */
+    CUDA_MEMCPY2D copy = {0};
+    copy.srcMemoryType = copy.dstMemoryType = 2; /* CU_MEMORYTYPE_DEVICE */
+    copy.srcDevice = x, copy.dstDevice = y, copy.srcXInBytes = 8, copy.srcPitch = copy.dstPitch = 16;
+    copy.WidthInBytes = 16, copy.Height = 4;
+    EXPECT(1, cuMemcpy2D_v2(&copy));
+    copy.WidthInBytes = 8;
+    OK(cuMemcpy2D_v2(&copy));
+    EXPECT(1, cuMemsetD2D16_v2(x, 7, 1, 3, 2));
+    OK(cuMemsetD2D16_v2(x, 8, 1, 3, 2));
+
     /* The driver cannot be used in a process that shares nothing with the threads of its streams. */
     fflush(stdout);
     pid_t child = fork();

@@ -157,9 +157,11 @@ static void graphs() {
 static void rows() {
     char host[3 * 10], *device;
     size_t pitch;
+    HOLDS(cudaMallocPitch(&device, &pitch, (size_t)1 << 32, (size_t)1 << 32) == cudaErrorMemoryAllocation);
     OK(cudaMallocPitch(&device, &pitch, 8, 3));
     OK(cudaMemset2D(device, pitch, 5, 8, 3));
     OK(cudaMemset(device + pitch, 6, 1));
+    HOLDS(cudaMemcpy2D(host, 4, device, pitch, 8, 3, cudaMemcpyDeviceToHost) == cudaErrorInvalidPitchValue);
     OK(cudaMemcpy2D(host, 10, device, pitch, 8, 3, cudaMemcpyDeviceToHost));
     HOLDS(host[0] == 5 && host[7] == 5 && host[10] == 6 && host[11] == 5 && host[27] == 5);
 }
