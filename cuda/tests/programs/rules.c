@@ -34,6 +34,7 @@ static void waits_of_the_default_stream(CUfunction function, CUdeviceptr y, CUde
     OK(cuEventRecord(event, own));
     OK(cuStreamWaitEvent(NULL, event, 0));
     OK(launch(function, y, x, 3, 100, blocking));
+    OK(cuCtxSynchronize());
     OK(cuEventRecord(event, own));
     OK(launch(function, y, x, 3, 100, own));
     OK(cuEventRecord(event, own));
@@ -71,12 +72,12 @@ static void frees_in_a_capture(CUfunction function, CUdeviceptr y, CUdeviceptr x
 }
 
 static void contexts(void) {
-    CUcontext first, second, found;
+    CUcontext first, second, current;
     OK(cuCtxGetCurrent(&first));
     OK(cuCtxCreate_v2(&second, 0, 0));
     OK(cuCtxSetCurrent(NULL)); /* pops the second */
-    OK(cuCtxGetCurrent(&found));
-    HOLDS(found == first);
+    OK(cuCtxGetCurrent(&current));
+    HOLDS(current == first);
     OK(cuCtxDestroy_v2(second));
 }
 
