@@ -5,5 +5,5 @@ fn assertions_fail() {
     let cases = trybuild::TestCases::new();
     // A program that passes makes trybuild build all of them.
     cases.pass("pass.rs");
-    cases.compile_fail("compile_fail/*.rs");
+    cases.compile_fail("compile_fail/*/*.rs");
 }
