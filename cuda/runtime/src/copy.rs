@@ -3,7 +3,7 @@
 use warpwright_cuda_calls::address_of;
 
 use crate::array::element_size;
-use crate::driver::{primary, ready};
+use crate::driver::{Driver, primary, ready};
 use crate::error::{Error, Fallible};
 use crate::memory::{Extent, Pitched};
 use crate::memory_at::get;
@@ -19,14 +19,28 @@ fn copy(to: Address, from: Address, bytes: usize, kind: u32, stream: Option<Addr
         return Err(Error::INVALID_MEMCPY_DIRECTION);
     }
     let driver = ready()?;
-    match (bytes, stream) {
-        (0, _) => Ok(()),
-        (_, Some(stream)) => driver.cuMemcpyAsync(to, from, bytes, stream_of(stream, own)),
-        (_, None) if own => {
-            driver.cuMemcpyAsync(to, from, bytes, stream_of(0, own))?;
+    if bytes == 0 {
+        return Ok(());
+    }
+    let queue = |stream| driver.cuMemcpyAsync(to, from, bytes, stream);
+    in_order(driver, stream, own, queue, || driver.cuMemcpy(to, from, bytes))
+}
+
+/// Queues a copy on `stream`; without a stream, copies in the default stream and waits.
+fn in_order(
+    driver: &Driver,
+    stream: Option<Address>,
+    own: bool,
+    mut queue: impl FnMut(Address) -> Fallible,
+    wait: impl FnOnce() -> Fallible,
+) -> Fallible {
+    match stream {
+        Some(stream) => queue(stream_of(stream, own)),
+        None if own => {
+            queue(stream_of(0, own))?;
             driver.cuStreamSynchronize(stream_of(0, own))
         }
-        (_, None) => driver.cuMemcpy(to, from, bytes),
+        None => wait(),
     }
 }
 
@@ -86,14 +100,14 @@ pub(crate) fn copy_box(mut copy: Copy3D, stream: Option<Address>, own: bool) -> 
     if [copy.width, copy.height, copy.depth].contains(&0) {
         return Ok(());
     }
-    match stream {
-        Some(stream) => driver.cuMemcpy3DAsync_v2(address_of(&mut copy), stream_of(stream, own)),
-        None if own => {
-            driver.cuMemcpy3DAsync_v2(address_of(&mut copy), stream_of(0, own))?;
-            driver.cuStreamSynchronize(stream_of(0, own))
-        }
-        None => driver.cuMemcpy3D_v2(address_of(&mut copy)),
-    }
+    let copy = address_of(&mut copy);
+    in_order(
+        driver,
+        stream,
+        own,
+        |stream| driver.cuMemcpy3DAsync_v2(copy, stream),
+        || driver.cuMemcpy3D_v2(copy),
+    )
 }
 
 fn rows(
@@ -107,8 +121,8 @@ fn rows(
     if width > to_pitch.min(from_pitch) {
         return Err(Error::INVALID_PITCH_VALUE);
     }
-    let sides = (Side::new(to, to_pitch, height), Side::new(from, from_pitch, height));
-    Ok(Copy3D::new(sides.0, sides.1, [width, height, 1]))
+    let (to, from) = (Side::new(to, to_pitch, height), Side::new(from, from_pitch, height));
+    Ok(Copy3D::new(to, from, [width, height, 1]))
 }
 
 /// Returns a copy of bytes without rows.

@@ -30,7 +30,6 @@ functions! { Error:
     fn cuDevicePrimaryCtxReset_v2(device: i32);
     fn cuDevicePrimaryCtxSetFlags_v2(device: i32, flags: u32);
     fn cuDevicePrimaryCtxGetState(device: i32, flags: Address, active: Address);
-    fn cuCtxGetCurrent(out: Address);
     fn cuCtxSetCurrent(context: Address);
     fn cuCtxGetDevice(out: Address);
     fn cuCtxSynchronize();
@@ -263,13 +262,16 @@ pub(crate) fn primary(device: i32) -> Fallible<Address> {
     Ok(context)
 }
 
-/// Returns the driver, with a context current on this thread: the primary context of its device, unless the program has set another. After
-/// another thread has reset the device, that is a new one.
+/// Returns the device of the context that is current on this thread; `None` if there is no context, or another thread has reset its device.
+fn current_device(driver: &Driver) -> Option<i32> {
+    let mut device = 0i32;
+    driver.cuCtxGetDevice(address_of(&mut device)).ok().map(|()| device)
+}
+
+/// Returns the driver, with a context current on this thread: the primary context of its device, unless the program has set another.
 pub(crate) fn ready() -> Fallible<&'static Driver> {
     let driver = driver()?;
-    let (mut context, mut device): (Address, i32) = (0, 0);
-    driver.cuCtxGetCurrent(out(&mut context))?;
-    if context == 0 || driver.cuCtxGetDevice(address_of(&mut device)) == Err(Error::CONTEXT_IS_DESTROYED) {
+    if current_device(driver).is_none() {
         driver.cuCtxSetCurrent(primary(DEVICE.get())?)?;
     }
     Ok(driver)
@@ -277,15 +279,7 @@ pub(crate) fn ready() -> Fallible<&'static Driver> {
 
 /// Returns the current device.
 pub(crate) fn device() -> Fallible<i32> {
-    let driver = driver()?;
-    let mut context: Address = 0;
-    driver.cuCtxGetCurrent(out(&mut context))?;
-    if context == 0 {
-        return Ok(DEVICE.get());
-    }
-    let mut device = 0i32;
-    driver.cuCtxGetDevice(address_of(&mut device))?;
-    Ok(device)
+    Ok(current_device(driver()?).unwrap_or(DEVICE.get()))
 }
 
 /// Makes a device current on this thread.

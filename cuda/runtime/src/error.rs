@@ -33,7 +33,6 @@ impl Error {
     pub(crate) const MISSING_CONFIGURATION: Self = Self(52);
     pub(crate) const INVALID_DEVICE_FUNCTION: Self = Self(98);
     pub(crate) const NOT_READY: Self = Self(600);
-    pub(crate) const CONTEXT_IS_DESTROYED: Self = Self(709);
     pub(crate) const NOT_SUPPORTED: Self = Self(801);
     pub(crate) const UNKNOWN: Self = Self(999);
 }

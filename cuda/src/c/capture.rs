@@ -15,10 +15,13 @@ const NONE: u32 = 0;
 const ACTIVE: u32 = 1;
 const INVALIDATED: u32 = 2;
 
+/// Checks a `CUstreamCaptureMode`. The modes differ in the calls that they forbid; here, no mode forbids any.
+fn check_mode(mode: u32) -> Fallible {
+    if mode <= 2 { Ok(()) } else { Err(Code::INVALID_VALUE) }
+}
+
 fn begin(stream: Handle, own: bool, mode: u32) -> Fallible {
-    if mode > 2 {
-        return Err(Code::INVALID_VALUE);
-    }
+    check_mode(mode)?;
     Capture::begin(&Stream::of(stream, own)?, Graph::create(), vec![])
 }
 
@@ -136,10 +139,7 @@ entries! {
     fn cuThreadExchangeStreamCaptureMode(mode: Out<u32>) {
         context::current()?;
         let new = mode.get()?;
-        if new > 2 {
-            return Err(Code::INVALID_VALUE);
-        }
-        // The modes differ in the calls that they forbid; here, no mode forbids any.
+        check_mode(new)?;
         mode.set(CAPTURE_MODE.replace(new))
     }
 }

@@ -145,11 +145,18 @@ impl Context {
         lock(&self.detached).push(last);
     }
 
-    /// Waits for all operations that are queued, before memory is freed: streams that are captured remain so, and a fault is no reason to
-    /// free memory that a stream still uses.
-    pub(crate) fn drain(self: &Arc<Self>) {
+    /// Waits for the last operations of streams that were destroyed.
+    fn wait_for_detached(&self) {
+        // Operations that another thread submits in the meantime must still wait, so the list keeps them until they are known.
         let detached = lock(&self.detached).clone();
         detached.iter().for_each(|ticket| ticket.wait());
+        lock(&self.detached).retain(|ticket| !ticket.is_known());
+    }
+
+    /// Waits for all operations that are queued, before memory is freed. Captures of streams remain valid, and after a fault, too, memory is
+    /// freed only when no stream uses it.
+    pub(crate) fn drain(self: &Arc<Self>) {
+        self.wait_for_detached();
         self.live_streams().iter().for_each(|stream| stream.drain());
         self.legacy().drain();
     }
@@ -157,10 +164,7 @@ impl Context {
     /// Waits for all operations of the context.
     pub(crate) fn synchronize(self: &Arc<Self>) -> Fallible {
         let last = stream::last_queued();
-        // Operations that another thread submits in the meantime must still wait, so the list keeps them until they are known.
-        let detached = lock(&self.detached).clone();
-        detached.iter().for_each(|ticket| ticket.wait());
-        lock(&self.detached).retain(|ticket| !ticket.is_known());
+        self.wait_for_detached();
         self.live_streams().iter().try_for_each(|stream| stream.synchronize())?;
         self.legacy().synchronize()?;
         if CONTEXTS.select(|_| true).len() == 1 {

@@ -1,6 +1,6 @@
 //! Translates the syntax tree: names become slots and addresses; instructions become [`code`](super::code).
 //!
-//! Every error in a module is found here, before anything runs.
+//! Every error in a function is found here, before it runs.
 
 mod address;
 mod arithmetic;

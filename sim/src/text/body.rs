@@ -23,7 +23,7 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// Returns whether the text has `{` and `}` there, and may have so many lines and columns.
+    /// Returns whether the text has `{` and `}` at these offsets, and is long enough for the positions.
     pub(crate) fn is_in(&self, text: &str) -> bool {
         let body = text.get(self.start..self.end).unwrap_or("");
         let can_be = |pos: Pos| pos.line.max(pos.column) as usize <= text.len() + 1;

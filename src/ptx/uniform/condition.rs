@@ -141,21 +141,16 @@ impl Tracker {
         self.loops.len()
     }
 
-    /// Returns the conjunction of the conditions from number `first` on.
-    fn all_conditions(&mut self, first: usize) -> (Uniformity, Set) {
-        let (mut level, mut set) = (Uniformity::Grid, Set::EMPTY);
-        for i in first..self.conditions.len() {
-            let condition = self.conditions[i];
-            level = level.meet(condition.level);
-            set = self.sets.union(set, condition.set);
-        }
-        (level, set)
+    /// Returns the conditions from number `first` on, and those under which threads have left an iteration of loop `depth` or of a loop in it.
+    pub(super) fn open_conditions(&self, first: usize, depth: usize) -> Vec<Condition> {
+        let left = self.loops.iter().skip(depth).flat_map(|open| &open.left);
+        left.chain(self.conditions.iter().skip(first)).copied().collect()
     }
 
-    /// Adds to conditions that the threads have not left an iteration of loop `depth` or of a loop in it earlier.
-    fn of_the_rest(&mut self, depth: usize, (mut level, mut set): (Uniformity, Set)) -> (Uniformity, Set) {
-        let left: Vec<_> = self.loops[depth..].iter().flat_map(|open| open.left.iter().copied()).collect();
-        for condition in left {
+    /// Returns the conjunction of the [open conditions](Self::open_conditions).
+    fn all_conditions(&mut self, first: usize, depth: usize) -> (Uniformity, Set) {
+        let (mut level, mut set) = (Uniformity::Grid, Set::EMPTY);
+        for condition in self.open_conditions(first, depth) {
             level = level.meet(condition.level);
             set = self.sets.union(set, condition.set);
         }
@@ -169,8 +164,7 @@ impl Tracker {
         kind: ConditionKind,
         at: &'static Location<'static>,
     ) -> Option<Divergence> {
-        let here = self.all_conditions(self.loops.get(depth)?.conditions);
-        let (level, set) = self.of_the_rest(depth, here);
+        let (level, set) = self.all_conditions(self.loops.get(depth)?.conditions, depth);
         let condition = Condition { kind, level, set, at };
         for inner in &mut self.loops[depth..] {
             inner.left.push(condition);
@@ -186,8 +180,7 @@ impl Tracker {
             // The following lines are unreachable.
             return None;
         }
-        let here = self.all_conditions(0);
-        let (level, set) = self.of_the_rest(0, here);
+        let (level, set) = self.all_conditions(0, 0);
         let condition = Condition { kind: ConditionKind::Return, level, set, at };
         self.ended.push(condition);
         self.keep_from_loop(0, condition)

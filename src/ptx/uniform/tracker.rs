@@ -324,17 +324,12 @@ impl Tracker {
             }
         }
         // Threads that have left an iteration of a loop keep what was written before.
-        let left: Vec<_> =
-            self.loops.iter().skip(loops as usize).flat_map(|open| open.left.iter().copied()).collect();
-        if first < self.conditions.len() || !left.is_empty() {
+        let open = self.open_conditions(first, loops as usize);
+        if !open.is_empty() {
             known = self.meet(known, Known { level, set, index: None });
-            for Condition { level, set, .. } in left {
-                known = self.meet(known, Known { level, set, index: None });
-            }
-            for i in first..self.conditions.len() {
-                let Condition { level, set, .. } = self.conditions[i];
-                known = self.meet(known, Known { level, set, index: None });
-            }
+        }
+        for Condition { level, set, .. } in open {
+            known = self.meet(known, Known { level, set, index: None });
         }
         known
     }
