@@ -82,7 +82,10 @@ fn started(name: &'static str, body: impl FnOnce() -> Fallible) -> Code {
     if is_in_host_call() {
         return call(name, || Err(Code::NOT_PERMITTED));
     }
-    call(name, body)
+    call(name, || {
+        capture::check_call(name)?;
+        body()
+    })
 }
 
 /// Defines C functions and the table `ENTRIES` that lists them.

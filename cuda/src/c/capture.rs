@@ -3,26 +3,37 @@
 use super::pointers::{In, Out};
 use crate::c::entries;
 use crate::code::{Code, Fallible};
-use crate::driver::capture::Capture;
+use crate::driver::capture::{self, Capture, Mode};
 use crate::driver::context;
 use crate::driver::graph::Graph;
 use crate::driver::registry::Handle;
 use crate::driver::stream::Stream;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 
 /// The states of a capture (`CUstreamCaptureStatus`).
 const NONE: u32 = 0;
 const ACTIVE: u32 = 1;
 const INVALIDATED: u32 = 2;
 
-/// Checks a `CUstreamCaptureMode`. The modes differ in the calls that they forbid; here, no mode forbids any.
-fn check_mode(mode: u32) -> Fallible {
-    if mode <= 2 { Ok(()) } else { Err(Code::INVALID_VALUE) }
+/// The functions that captures in the modes `GLOBAL` and `THREAD_LOCAL` forbid, as observed with a driver of version 580: calls that a capture
+/// does not record. The functions of streams that a capture forbids check their stream first.
+#[rustfmt::skip]
+const UNSAFE: &[&str] = &[
+    "cuArray3DCreate_v2", "cuArrayCreate_v2", "cuArrayDestroy", "cuCtxSetCacheConfig", "cuCtxSetLimit", "cuEventQuery",
+    "cuEventSynchronize", "cuGraphExecDestroy", "cuGraphInstantiateWithFlags", "cuGraphInstantiateWithParams", "cuGraphInstantiate_v2",
+    "cuLibraryUnload", "cuMemAdvise", "cuMemAdvise_v2", "cuMemAllocHost_v2", "cuMemAllocManaged", "cuMemAllocPitch_v2", "cuMemAlloc_v2",
+    "cuMemFreeHost", "cuMemFree_v2", "cuMemHostAlloc", "cuMemHostRegister_v2", "cuMemHostUnregister", "cuMemPoolCreate",
+    "cuMemPoolDestroy", "cuMemPoolGetAttribute", "cuMemPoolSetAttribute", "cuMemPoolTrimTo", "cuModuleUnload", "cuPointerSetAttribute",
+    "cuSurfObjectCreate", "cuSurfObjectDestroy", "cuTexObjectCreate", "cuTexObjectDestroy",
+];
+
+/// Returns an error if a capture forbids the calling thread to call a function.
+pub(super) fn check_call(name: &str) -> Fallible {
+    if UNSAFE.contains(&name) { capture::check_unsafe_call() } else { Ok(()) }
 }
 
 fn begin(stream: Handle, own: bool, mode: u32) -> Fallible {
-    check_mode(mode)?;
-    Capture::begin(&Stream::of(stream, own)?, Graph::create(), vec![])
+    Capture::begin(&Stream::of(stream, own)?, Mode::of(mode)?, Graph::create(), vec![])
 }
 
 thread_local! {
@@ -74,11 +85,6 @@ fn info(stream: Handle, own: bool, status: Out<u32>, id: Out<u64>, graph: Out<Ha
     Ok(())
 }
 
-thread_local! {
-    /// The thread's `CUstreamCaptureMode`: `CU_STREAM_CAPTURE_MODE_GLOBAL`, unless the program sets another.
-    static CAPTURE_MODE: Cell<u32> = const { Cell::new(0) };
-}
-
 entries! {
     fn cuStreamBeginCapture_v2 | cuStreamBeginCapture_v2_ptsz own (stream: Handle, mode: u32) {
         begin(stream, own, mode)
@@ -87,10 +93,7 @@ entries! {
     fn cuStreamBeginCaptureToGraph | cuStreamBeginCaptureToGraph_ptsz own (
         stream: Handle, graph: Handle, after: In<Handle>, _data: In<u64>, count: usize, mode: u32,
     ) {
-        if mode > 2 {
-            return Err(Code::INVALID_VALUE);
-        }
-        Capture::begin(&Stream::of(stream, own)?, Graph::of(graph)?, after.list(count)?)
+        Capture::begin(&Stream::of(stream, own)?, Mode::of(mode)?, Graph::of(graph)?, after.list(count)?)
     }
 
     fn cuStreamEndCapture | cuStreamEndCapture_ptsz own (stream: Handle, out: Out<Handle>) {
@@ -138,8 +141,7 @@ entries! {
 
     fn cuThreadExchangeStreamCaptureMode(mode: Out<u32>) {
         context::current()?;
-        let new = mode.get()?;
-        check_mode(new)?;
-        mode.set(CAPTURE_MODE.replace(new))
+        let before = Mode::of(mode.get()?)?.exchange();
+        mode.set(before as u32)
     }
 }

@@ -5,6 +5,7 @@ use crate::c::entries;
 use crate::code::{Code, Fallible};
 use crate::driver::copy::device_address;
 use crate::driver::operation::Operation;
+use crate::driver::pool::Pool;
 use crate::driver::registry::Handle;
 use crate::driver::stream::Stream;
 use crate::driver::{context, graph_memory, memory};
@@ -26,18 +27,19 @@ fn pinned(bytes: usize, flags: u32) -> Fallible<HostPtr> {
     Ok(HostPtr(memory::alloc_shared(bytes, memory::Kind::Pinned(flags))? as usize))
 }
 
-/// Allocates memory, which is available when the call returns and is freed in the order of a stream. Unlike other allocations, one of 0
-/// bytes is valid, and null: programs such as candle rely on it.
-fn alloc_async(out: Out<u64>, bytes: usize, stream: Handle, own: bool) -> Fallible {
-    let stream = Stream::of(stream, own)?;
+/// Allocates memory of a pool, by default of the one in use, which is available when the call returns and is freed in the order of a stream.
+/// Unlike other allocations, one of 0 bytes is valid, and null: programs such as candle rely on it.
+fn alloc_async(out: Out<u64>, bytes: usize, pool: Option<Handle>, stream: &Stream) -> Fallible {
+    stream.check_unrecorded()?;
+    let context = stream.context()?;
+    let pool = Pool::of(pool.unwrap_or_else(|| Pool::of_device(context.device)[1]))?;
     if bytes == 0 {
         return out.set(0);
     }
-    let context = stream.context()?;
     store(out, || {
         let address = match stream.capturing() {
             Some(_) => graph_memory::plan(&context, bytes as u64)?,
-            None => memory::alloc_in(&context, bytes)?,
+            None => memory::alloc_from(&pool, &context, bytes)?,
         };
         stream.submit(Operation::Alloc(address, bytes as u64))?;
         Ok(address)
@@ -128,18 +130,18 @@ entries! {
     }
 
     fn cuMemAllocAsync | cuMemAllocAsync_ptsz own (out: Out<u64>, bytes: usize, stream: Handle) {
-        alloc_async(out, bytes, stream, own)
+        alloc_async(out, bytes, None, &*Stream::of(stream, own)?)
     }
 
     fn cuMemAllocFromPoolAsync | cuMemAllocFromPoolAsync_ptsz own (
         out: Out<u64>, bytes: usize, pool: Handle, stream: Handle,
     ) {
-        crate::driver::pool::Pool::of(pool)?;
-        alloc_async(out, bytes, stream, own)
+        alloc_async(out, bytes, Some(pool), &*Stream::of(stream, own)?)
     }
 
     fn cuMemFreeAsync | cuMemFreeAsync_ptsz own (address: u64, stream: Handle) {
         let stream = Stream::of(stream, own)?;
+        stream.check_unrecorded()?;
         if address == 0 {
             return Ok(());
         }

@@ -4,7 +4,6 @@ use super::pointers::{In, Out};
 use crate::c::entries;
 use crate::code::{Code, Fallible};
 use crate::driver::memory::{self, Allocation, Kind};
-use crate::driver::pool::Pool;
 use crate::host::HostPtr;
 
 /// Stores an attribute of the memory at an address (`CUpointer_attribute`).
@@ -24,21 +23,21 @@ fn attribute(out: Out<u8>, attribute: u32, address: u64, found: &Allocation) -> 
             let host = found.host().ok_or(Code::INVALID_VALUE)?;
             out.cast().set(host.offset(offset))
         }
-        6 => out.cast().set(0u32),                              // SYNC_MEMOPS
-        7 => out.cast().set(found.id),                          // BUFFER_ID
-        8 => out.cast().set(u32::from(managed)),                // IS_MANAGED
-        9 => out.cast().set(found.device.ordinal()),            // DEVICE_ORDINAL
-        10 => out.cast().set(0u32),                             // IS_LEGACY_CUDA_IPC_CAPABLE
-        11 => out.cast().set(found.start),                      // RANGE_START_ADDR
-        12 => out.cast().set(found.size as usize),              // RANGE_SIZE
-        13 => out.cast().set(1u32),                             // MAPPED
-        14 => out.cast().set(0u64),                             // ALLOWED_HANDLE_TYPES
-        15 => out.cast().set(0u32),                             // IS_GPU_DIRECT_RDMA_CAPABLE
-        16 => out.cast().set(3u32),                             // ACCESS_FLAGS
-        17 => out.cast().set(Pool::of_device(found.device)[0]), // MEMPOOL_HANDLE
-        18 => out.cast().set(found.size as usize),              // MAPPING_SIZE
-        19 => out.cast().set(found.start),                      // MAPPING_BASE_ADDR
-        20 => out.cast().set(found.id),                         // MEMORY_BLOCK_ID
+        6 => out.cast().set(0u32),                   // SYNC_MEMOPS
+        7 => out.cast().set(found.id),               // BUFFER_ID
+        8 => out.cast().set(u32::from(managed)),     // IS_MANAGED
+        9 => out.cast().set(found.device.ordinal()), // DEVICE_ORDINAL
+        10 => out.cast().set(0u32),                  // IS_LEGACY_CUDA_IPC_CAPABLE
+        11 => out.cast().set(found.start),           // RANGE_START_ADDR
+        12 => out.cast().set(found.size as usize),   // RANGE_SIZE
+        13 => out.cast().set(1u32),                  // MAPPED
+        14 => out.cast().set(0u64),                  // ALLOWED_HANDLE_TYPES
+        15 => out.cast().set(0u32),                  // IS_GPU_DIRECT_RDMA_CAPABLE
+        16 => out.cast().set(3u32),                  // ACCESS_FLAGS
+        17 => out.cast().set(found.pool),            // MEMPOOL_HANDLE
+        18 => out.cast().set(found.size as usize),   // MAPPING_SIZE
+        19 => out.cast().set(found.start),           // MAPPING_BASE_ADDR
+        20 => out.cast().set(found.id),              // MEMORY_BLOCK_ID
         _ => Err(Code::INVALID_VALUE),
     }
 }

@@ -163,8 +163,9 @@ impl Callback {
         let Self { function, data } = self;
         let function = function.ok_or(Code::INVALID_VALUE)?;
         // SAFETY: the program passes a function of this type.
-        let call = Arc::new(move || unsafe { function(data) });
-        Ok(Operation::Host(HostCall { call, function: HostPtr(function as usize), data }))
+        let call = Arc::new(move |_| unsafe { function(data) });
+        let function = HostPtr(function as usize);
+        Ok(Operation::Host(HostCall { call, reports_faults: false, function, data }))
     }
 }
 

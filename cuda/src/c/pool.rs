@@ -4,7 +4,7 @@ use super::pointers::{In, Out};
 use crate::c::entries;
 use crate::code::{Code, Fallible};
 use crate::driver::device::Device;
-use crate::driver::pool::Pool;
+use crate::driver::pool::{Pool, SWITCHES};
 use crate::driver::registry::Handle;
 
 /// `CUmemPoolProps`.
@@ -43,9 +43,6 @@ pub(super) struct Location {
 /// `CU_MEM_LOCATION_TYPE_DEVICE`.
 pub(super) const DEVICE: u32 = 1;
 
-/// The attributes that are switches of 32 bits; the others have 64 bits.
-const SWITCHES: std::ops::RangeInclusive<u32> = 1..=3;
-
 /// `CU_MEM_ALLOCATION_TYPE_PINNED`: memory that does not move, the only type of pools here.
 const PINNED: u32 = 1;
 
@@ -70,16 +67,20 @@ entries! {
     }
 
     fn cuMemPoolCreate(out: Out<Handle>, props: In<Props>) {
-        props.get()?.device()?;
-        out.set(Pool::create().handle)
+        let device = props.get()?.device()?;
+        if out.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        out.set(Pool::create(device).handle)
     }
 
     fn cuMemPoolDestroy(pool: Handle) {
         Pool::destroy(pool)
     }
 
-    fn cuMemPoolTrimTo(pool: Handle, _bytes: usize) {
-        Pool::of(pool).map(drop)
+    fn cuMemPoolTrimTo(pool: Handle, bytes: usize) {
+        Pool::of(pool)?.trim_to(bytes as u64);
+        Ok(())
     }
 
     fn cuMemPoolGetAttribute(pool: Handle, attribute: u32, out: Out<u64>) {

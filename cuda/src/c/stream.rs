@@ -76,11 +76,15 @@ entries! {
     }
 
     fn cuStreamSynchronize | cuStreamSynchronize_ptsz own (stream: Handle) {
-        Stream::of(stream, own)?.synchronize()
+        let stream = Stream::of(stream, own)?;
+        stream.check_wait()?;
+        stream.synchronize()
     }
 
     fn cuStreamQuery | cuStreamQuery_ptsz own (stream: Handle) {
-        if Stream::of(stream, own)?.is_idle()? { Ok(()) } else { Err(Code::NOT_READY) }
+        let stream = Stream::of(stream, own)?;
+        stream.check_wait()?;
+        if stream.is_idle()? { Ok(()) } else { Err(Code::NOT_READY) }
     }
 
     fn cuStreamWaitEvent | cuStreamWaitEvent_ptsz own (stream: Handle, event: Handle, flags: u32) {
@@ -92,9 +96,9 @@ entries! {
     ) {
         let function = function.filter(|_| flags == 0).ok_or(Code::INVALID_VALUE)?;
         // SAFETY: the program passes a function of this type.
-        let call = Arc::new(move || unsafe { function(stream, Code::SUCCESS, data) });
+        let call = Arc::new(move |status| unsafe { function(stream, status, data) });
         let function = HostPtr(function as usize);
-        Stream::of(stream, own)?.submit(Operation::Host(HostCall { call, function, data }))
+        Stream::of(stream, own)?.submit(Operation::Host(HostCall { call, reports_faults: true, function, data }))
     }
 
     fn cuStreamGetPriority | cuStreamGetPriority_ptsz own (stream: Handle, out: Out<i32>) {
@@ -126,6 +130,6 @@ entries! {
     }
 
     fn cuStreamAttachMemAsync | cuStreamAttachMemAsync_ptsz own (stream: Handle, _address: u64, _bytes: usize, _flags: u32) {
-        Stream::of(stream, own).map(drop)
+        Stream::of(stream, own)?.check_unrecorded()
     }
 }

@@ -1,7 +1,9 @@
 //! Stream capture: operations become nodes of a graph instead of being executed.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::{self, ThreadId};
 
 use crate::code::{Code, Fallible};
 use crate::driver::graph::Graph;
@@ -9,11 +11,25 @@ use crate::driver::operation::Operation;
 use crate::driver::registry::Handle;
 use crate::driver::stream::Stream;
 
+/// `CUstreamCaptureMode`: which threads must not call functions that a capture does not record and that may be unsafe, such as an allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// No thread whose own mode is the same.
+    Global,
+    /// The thread that began the capture.
+    ThreadLocal,
+    /// Any thread may call them.
+    Relaxed,
+}
+
 /// A graph that is captured from one or several streams.
 #[derive(Debug)]
 pub(crate) struct Capture {
     pub(crate) id: u64,
     pub(crate) graph: Arc<Graph>,
+    mode: Mode,
+    /// The thread that began the capture.
+    thread: ThreadId,
     /// The stream that the capture began on, by its number.
     origin: u64,
     /// Whether the program has called an operation that a capture does not allow.
@@ -32,9 +48,45 @@ pub(crate) struct Capturing {
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
+/// The captures that have not ended.
+static OPEN: Mutex<Vec<Weak<Capture>>> = Mutex::new(vec![]);
+
+thread_local! {
+    /// The thread's own mode.
+    static THREAD_MODE: Cell<Mode> = const { Cell::new(Mode::Global) };
+}
+
+fn open() -> MutexGuard<'static, Vec<Weak<Capture>>> {
+    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Mode {
+    /// Returns the mode with a number of `CUstreamCaptureMode`.
+    pub(crate) fn of(number: u32) -> Fallible<Self> {
+        [Self::Global, Self::ThreadLocal, Self::Relaxed]
+            .get(number as usize)
+            .copied()
+            .ok_or(Code::INVALID_VALUE)
+    }
+
+    /// Replaces the mode of the calling thread, and returns the one before.
+    pub(crate) fn exchange(self) -> Self {
+        THREAD_MODE.replace(self)
+    }
+}
+
+/// Returns an error if an open capture does not allow the calling thread an unsafe call, and invalidates each such capture (CUDA Driver API,
+/// `cuThreadExchangeStreamCaptureMode`).
+pub(crate) fn check_unsafe_call() -> Fallible {
+    let open: Vec<_> = open().iter().filter_map(Weak::upgrade).collect();
+    let violated: Vec<_> = open.iter().filter(|capture| capture.forbids_unsafe_calls()).collect();
+    violated.iter().for_each(|capture| capture.invalidate());
+    if violated.is_empty() { Ok(()) } else { Err(Code::STREAM_CAPTURE_UNSUPPORTED) }
+}
+
 impl Capture {
     /// Begins a capture, which adds to `graph` after its nodes `last`.
-    pub(crate) fn begin(stream: &Arc<Stream>, graph: Arc<Graph>, last: Vec<Handle>) -> Fallible {
+    pub(crate) fn begin(stream: &Arc<Stream>, mode: Mode, graph: Arc<Graph>, last: Vec<Handle>) -> Fallible {
         if !stream.can_capture() {
             return Err(Code::STREAM_CAPTURE_UNSUPPORTED);
         }
@@ -44,12 +96,25 @@ impl Capture {
         let capture = Arc::new(Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             graph,
+            mode,
+            thread: thread::current().id(),
             origin: stream.id,
             invalid: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             streams: Mutex::default(),
         });
+        open().push(Arc::downgrade(&capture));
         capture.join(stream, last)
+    }
+
+    /// Returns whether the calling thread must not make an unsafe call.
+    fn forbids_unsafe_calls(&self) -> bool {
+        let is_own = self.thread == thread::current().id();
+        match (THREAD_MODE.get(), self.mode) {
+            (Mode::Relaxed, _) | (_, Mode::Relaxed) => false,
+            (Mode::Global, Mode::Global) => true,
+            (Mode::Global | Mode::ThreadLocal, _) => is_own,
+        }
     }
 
     /// Adds a stream whose next operation depends on `last`.
@@ -87,6 +152,7 @@ impl Capture {
             return Err(Code::STREAM_CAPTURE_UNMATCHED);
         }
         capture.ended.store(true, Ordering::Relaxed);
+        open().retain(|other| other.upgrade().is_some_and(|other| other.id != capture.id));
         let streams = std::mem::take(&mut *capture.streams.lock().unwrap_or_else(PoisonError::into_inner));
         let joined = capture.graph.ancestors(&last);
         let mut unjoined = false;
@@ -94,6 +160,9 @@ impl Capture {
             let open = other.capturing().map_or(vec![], |capturing| capturing.last);
             unjoined |= open.iter().any(|node| !joined.contains(node));
             other.set_capturing(None);
+        }
+        if capture.mode != Mode::Relaxed && capture.thread != thread::current().id() {
+            return Err(Code::STREAM_CAPTURE_WRONG_THREAD);
         }
         match (capture.is_valid(), unjoined) {
             (false, _) => Err(Code::STREAM_CAPTURE_INVALIDATED),

@@ -26,8 +26,8 @@ pub(crate) struct Context {
     /// The default stream.
     legacy: OnceLock<Arc<Stream>>,
     streams: Mutex<Vec<Weak<Stream>>>,
-    /// The last operations of streams that were destroyed.
-    detached: Mutex<Vec<Arc<Ticket>>>,
+    /// The last operations of streams that were destroyed, and the kinds of those streams.
+    detached: Mutex<Vec<(Kind, Arc<Ticket>)>>,
     /// The error of a fault, which every later call returns.
     error: Mutex<Option<Code>>,
     /// The values that the program has set, by `CUlimit`.
@@ -136,21 +136,22 @@ impl Context {
         // Before the lock: the last reference to a stream may be dropped here, which calls `keep`.
         let live: Vec<_> = self.blocking_streams().iter().filter_map(|stream| stream.last()).collect();
         let mut detached = lock(&self.detached);
-        detached.retain(|ticket| !ticket.is_known());
-        detached.iter().cloned().chain(live).collect()
+        detached.retain(|(_, ticket)| !ticket.is_known());
+        let blocking = detached.iter().filter(|(kind, _)| *kind == Kind::Blocking);
+        blocking.map(|(_, ticket)| Arc::clone(ticket)).chain(live).collect()
     }
 
     /// Records the last operation of a stream that is destroyed.
-    pub(crate) fn keep(&self, last: Arc<Ticket>) {
-        lock(&self.detached).push(last);
+    pub(crate) fn keep(&self, kind: Kind, last: Arc<Ticket>) {
+        lock(&self.detached).push((kind, last));
     }
 
     /// Waits for the last operations of streams that were destroyed.
     fn wait_for_detached(&self) {
         // Operations that another thread submits in the meantime must still wait, so the list keeps them until they are known.
         let detached = lock(&self.detached).clone();
-        detached.iter().for_each(|ticket| ticket.wait());
-        lock(&self.detached).retain(|ticket| !ticket.is_known());
+        detached.iter().for_each(|(_, ticket)| ticket.wait());
+        lock(&self.detached).retain(|(_, ticket)| !ticket.is_known());
     }
 
     /// Waits for all operations that are queued, before memory is freed. Captures of streams remain valid, and after a fault, too, memory is

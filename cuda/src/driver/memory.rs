@@ -16,6 +16,7 @@ use crate::driver::context::{self, Context};
 use crate::driver::device::{self, Device};
 use crate::driver::graph_memory;
 use crate::driver::origin::Origin;
+use crate::driver::pool::Pool;
 use crate::driver::registry::Handle;
 use crate::driver::virtual_memory::Physical;
 use crate::host::{self, HostPtr, PAGE};
@@ -47,6 +48,8 @@ pub(crate) struct Allocation {
     pub(crate) kind: Kind,
     pub(crate) context: Handle,
     pub(crate) device: Device,
+    /// The pool of the memory, if it has one.
+    pub(crate) pool: Handle,
     /// The unique number of the allocation.
     pub(crate) id: u64,
 }
@@ -91,17 +94,17 @@ fn allocations() -> MutexGuard<'static, BTreeMap<u64, Allocation>> {
 }
 
 fn add(start: u64, size: u64, kind: Kind, context: &Context) {
-    add_in(start, size, kind, context.handle, context.device);
+    add_in(start, size, kind, context.handle, context.device, Handle::NULL);
 }
 
-fn add_in(start: u64, size: u64, kind: Kind, context: Handle, device: Device) {
+fn add_in(start: u64, size: u64, kind: Kind, context: Handle, device: Device, pool: Handle) {
     let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-    allocations().insert(start, Allocation { start, size, kind, context, device, id });
+    allocations().insert(start, Allocation { start, size, kind, context, device, pool, id });
 }
 
 /// Records an allocation of mapped memory at reserved addresses. It does not belong to a context.
 pub(crate) fn add_mapping(start: u64, size: u64, device: Device) {
-    add_in(start, size, Kind::Mapped(false), Handle::NULL, device);
+    add_in(start, size, Kind::Mapped(false), Handle::NULL, device, Handle::NULL);
 }
 
 /// Records whether memory added by [`add_mapping`] may be accessed.
@@ -124,16 +127,29 @@ pub(crate) fn alloc(bytes: usize) -> Fallible<u64> {
 
 /// Allocates memory on the device of a context.
 pub(crate) fn alloc_in(context: &Context, bytes: usize) -> Fallible<u64> {
+    let start = alloc_unrecorded(context, context.device, bytes)?;
+    add(start, bytes as u64, Kind::Device, context);
+    Ok(start)
+}
+
+/// Allocates memory of a pool.
+pub(crate) fn alloc_from(pool: &Pool, context: &Context, bytes: usize) -> Fallible<u64> {
+    let start = alloc_unrecorded(context, pool.device, bytes)?;
+    add_in(start, bytes as u64, Kind::Device, context.handle, pool.device, pool.handle);
+    pool.add(bytes as u64);
+    Ok(start)
+}
+
+/// Allocates memory that is not yet in the table of allocations.
+fn alloc_unrecorded(context: &Context, device: Device, bytes: usize) -> Fallible<u64> {
     context.check()?;
     if bytes == 0 {
         return Err(Code::INVALID_VALUE);
     }
-    if bytes as u64 > available(context.device).0 {
+    if bytes as u64 > available(device).0 {
         return Err(Code::OUT_OF_MEMORY);
     }
-    let start = lock().try_alloc(bytes).map_err(|_| Code::OUT_OF_MEMORY)?;
-    add(start, bytes as u64, Kind::Device, context);
-    Ok(start)
+    lock().try_alloc(bytes).map_err(|_| Code::OUT_OF_MEMORY)
 }
 
 /// Allocates device memory at a reserved address, or at the address of freed memory.
@@ -142,7 +158,7 @@ pub(crate) fn alloc_at(start: u64, bytes: u64, context: Handle, device: Device) 
         return Err(Code::OUT_OF_MEMORY);
     }
     lock().alloc_at(start, bytes).map_err(|_| Code::OUT_OF_MEMORY)?;
-    add_in(start, bytes, Kind::Device, context, device);
+    add_in(start, bytes, Kind::Device, context, device, Handle::NULL);
     Ok(())
 }
 
@@ -238,6 +254,7 @@ pub(crate) fn free_pinned(host: HostPtr) -> Fallible {
 
 fn release(allocation: &Allocation) {
     allocations().remove(&allocation.start);
+    Pool::remove(allocation.pool, allocation.size);
     advice::forget(&(allocation.start..allocation.start + allocation.size));
     // Only memory that the simulator knows is in the table.
     let _ = lock().free(allocation.start);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::code::Fallible;
+use crate::code::{Code, Fallible};
 use crate::driver::copy::{Copy, Fill, Staged};
 use crate::driver::event::Event;
 use crate::driver::graph::Executable;
@@ -43,7 +43,9 @@ pub(crate) enum Operation {
 /// A call of a function of the program.
 #[derive(Clone)]
 pub(crate) struct HostCall {
-    pub(crate) call: Arc<dyn Fn() + Send + Sync>,
+    pub(crate) call: Arc<dyn Fn(Code) + Send + Sync>,
+    /// Whether the function is also called after a fault, with the error of the context: that of `cuStreamAddCallback`.
+    pub(crate) reports_faults: bool,
     /// The address of the function, and its argument.
     pub(crate) function: HostPtr,
     pub(crate) data: HostPtr,
@@ -92,7 +94,7 @@ impl Operation {
             Self::Host(host) => {
                 // The function may inform the program that the operations before it are complete.
                 execution.position.reach_host();
-                stream::in_host_call(|| (host.call)());
+                stream::in_host_call(|| (host.call)(Code::SUCCESS));
                 Ok(())
             }
             Self::Graph(graph) => graph.execute(execution),
@@ -109,6 +111,15 @@ impl Operation {
             }
             // Their launch has waited, and records the events.
             Self::Record(_) | Self::Wait(_) | Self::Empty => Ok(()),
+        }
+    }
+
+    /// Does what remains of the operation after a fault of its context.
+    pub(crate) fn abandon(&self, fault: Code) {
+        if let Self::Host(host) = self
+            && host.reports_faults
+        {
+            stream::in_host_call(|| (host.call)(fault));
         }
     }
 

@@ -1,7 +1,10 @@
-//! Memory pools. Memory is freed when the operation that frees it is executed, so a pool does not retain memory.
+//! Memory pools.
+//!
+//! Memory is freed when the operation that frees it is executed, and is not reused, so a pool retains no memory. The amount that it reports as
+//! reserved is what a pool of the driver would retain: multiples of 32 MiB (observed with a driver of version 580).
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::code::{Code, Fallible};
 use crate::driver::device::Device;
@@ -11,9 +14,59 @@ use crate::driver::registry::{Handle, Registry};
 #[derive(Debug)]
 pub(crate) struct Pool {
     pub(crate) handle: Handle,
-    /// The values that the program has set, by `CUmemPool_attribute`.
-    attributes: Mutex<BTreeMap<u32, u64>>,
+    pub(crate) device: Device,
+    state: Mutex<State>,
 }
+
+#[derive(Debug, Default)]
+struct State {
+    /// The switches that the program has set, by `CUmemPool_attribute`.
+    switches: BTreeMap<u32, u64>,
+    /// The reserved bytes that are retained when memory is freed.
+    threshold: u64,
+    reserved: Amount,
+    used: Amount,
+}
+
+/// A number of bytes.
+#[derive(Debug, Default)]
+struct Amount {
+    current: u64,
+    /// The maximum since the program last reset it.
+    high: u64,
+}
+
+impl Amount {
+    fn set(&mut self, bytes: u64) {
+        self.current = bytes;
+        self.high = self.high.max(bytes);
+    }
+
+    /// Resets the maximum: 0 is the only value that a program may set.
+    fn reset(&mut self, value: u64) -> Fallible {
+        self.high = self.current;
+        if value == 0 { Ok(()) } else { Err(Code::INVALID_VALUE) }
+    }
+}
+
+impl State {
+    /// Sets the number of bytes in use; of those reserved, up to `retained` bytes remain.
+    fn set_used(&mut self, bytes: u64, retained: u64) {
+        self.used.set(bytes);
+        self.reserved.set(bytes.next_multiple_of(UNIT).max(self.reserved.current.min(retained)));
+    }
+}
+
+/// The unit of reserved memory in bytes.
+const UNIT: u64 = 32 << 20;
+
+/// `CUmemPool_attribute`: the switches; the others have 64 bits.
+pub(crate) const SWITCHES: std::ops::RangeInclusive<u32> = 1..=3;
+const RELEASE_THRESHOLD: u32 = 4;
+const RESERVED_MEM_CURRENT: u32 = 5;
+const RESERVED_MEM_HIGH: u32 = 6;
+const USED_MEM_CURRENT: u32 = 7;
+const USED_MEM_HIGH: u32 = 8;
 
 static POOLS: Registry<Pool> = Registry::new(8);
 
@@ -21,8 +74,8 @@ static POOLS: Registry<Pool> = Registry::new(8);
 static DEFAULTS: Mutex<BTreeMap<Device, [Handle; 2]>> = Mutex::new(BTreeMap::new());
 
 impl Pool {
-    pub(crate) fn create() -> Arc<Self> {
-        POOLS.add(|handle| Self { handle, attributes: Mutex::default() })
+    pub(crate) fn create(device: Device) -> Arc<Self> {
+        POOLS.add(|handle| Self { handle, device, state: Mutex::default() })
     }
 
     pub(crate) fn of(handle: Handle) -> Fallible<Arc<Self>> {
@@ -45,7 +98,7 @@ impl Pool {
     /// Returns the default pool of a device, and the pool in use.
     pub(crate) fn of_device(device: Device) -> [Handle; 2] {
         let mut defaults = DEFAULTS.lock().unwrap_or_else(PoisonError::into_inner);
-        *defaults.entry(device).or_insert_with(|| [Self::create().handle; 2])
+        *defaults.entry(device).or_insert_with(|| [Self::create(device).handle; 2])
     }
 
     pub(crate) fn use_for(&self, device: Device) {
@@ -53,19 +106,56 @@ impl Pool {
         DEFAULTS.lock().unwrap_or_else(PoisonError::into_inner).insert(device, [default, self.handle]);
     }
 
-    /// Returns the value of an attribute: 1 to 3 are switches, which are on; the others are amounts of memory in bytes.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records that memory of the pool was allocated.
+    pub(crate) fn add(&self, bytes: u64) {
+        let mut state = self.lock();
+        let used = state.used.current + bytes;
+        state.set_used(used, u64::MAX);
+    }
+
+    /// Records that memory of a pool was freed, unless the pool has been destroyed.
+    pub(crate) fn remove(handle: Handle, bytes: u64) {
+        if let Ok(pool) = POOLS.get(handle) {
+            let mut state = pool.lock();
+            let (used, retained) = (state.used.current - bytes, state.threshold);
+            state.set_used(used, retained);
+        }
+    }
+
+    /// Releases reserved memory that is not in use, except for the first bytes.
+    pub(crate) fn trim_to(&self, bytes: u64) {
+        let mut state = self.lock();
+        let used = state.used.current;
+        state.set_used(used, bytes.checked_next_multiple_of(UNIT).unwrap_or(bytes));
+    }
+
+    /// Returns the value of an attribute. Switches are on unless the program sets them; the others are numbers of bytes.
     pub(crate) fn attribute(&self, attribute: u32) -> Fallible<u64> {
-        let set = self.attributes.lock().unwrap_or_else(PoisonError::into_inner).get(&attribute).copied();
+        let state = self.lock();
         match attribute {
-            1..=3 => Ok(set.unwrap_or(1)),
-            4..=8 => Ok(set.unwrap_or(0)),
+            1..=3 => Ok(state.switches.get(&attribute).copied().unwrap_or(1)),
+            RELEASE_THRESHOLD => Ok(state.threshold),
+            RESERVED_MEM_CURRENT => Ok(state.reserved.current),
+            RESERVED_MEM_HIGH => Ok(state.reserved.high),
+            USED_MEM_CURRENT => Ok(state.used.current),
+            USED_MEM_HIGH => Ok(state.used.high),
             _ => Err(Code::INVALID_VALUE),
         }
     }
 
     pub(crate) fn set_attribute(&self, attribute: u32, value: u64) -> Fallible {
-        self.attribute(attribute)?;
-        self.attributes.lock().unwrap_or_else(PoisonError::into_inner).insert(attribute, value);
+        let mut state = self.lock();
+        match attribute {
+            1..=3 => drop(state.switches.insert(attribute, value)),
+            RELEASE_THRESHOLD => state.threshold = value,
+            RESERVED_MEM_HIGH => state.reserved.reset(value)?,
+            USED_MEM_HIGH => state.used.reset(value)?,
+            _ => return Err(Code::INVALID_VALUE),
+        }
         Ok(())
     }
 }

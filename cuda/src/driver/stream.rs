@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Instant;
 
 use crate::code::{Code, Fallible};
-use crate::driver::capture::Capturing;
+use crate::driver::capture::{self, Capturing};
 use crate::driver::context::{self, Context};
 use crate::driver::operation::{Execution, Operation};
 use crate::driver::order::{self, Position};
@@ -85,6 +85,20 @@ struct Task {
     context: Arc<Context>,
     /// Receives the error of the operation itself, if it is not an error of the context.
     result: Option<Arc<Mutex<Fallible>>>,
+}
+
+impl Task {
+    fn execute(&self) {
+        let position = Arc::clone(&self.ticket.position);
+        let execution = Execution { position, branch: None, origin: self.origin.clone() };
+        let result = catch_unwind(AssertUnwindSafe(|| self.operation.execute(&execution)))
+            .unwrap_or(Err(Code::UNKNOWN));
+        match (&self.result, result) {
+            (Some(own), result) => *own.lock().unwrap_or_else(PoisonError::into_inner) = result,
+            (None, Err(code)) => self.context.fail(code),
+            (None, Ok(())) => {}
+        }
+    }
 }
 
 /// The order of a stream with the default stream.
@@ -186,7 +200,7 @@ impl Stream {
     pub(crate) fn destroy(handle: Handle) -> Fallible {
         let stream = STREAMS.remove(handle)?;
         if let (Ok(context), Some(last)) = (stream.context(), stream.last()) {
-            context.keep(last);
+            context.keep(stream.kind, last);
         }
         Ok(())
     }
@@ -265,6 +279,17 @@ impl Stream {
             }
             None => Ok(()),
         }
+    }
+
+    /// Returns an error if a capture does not allow the program to wait for the stream.
+    pub(crate) fn check_wait(&self) -> Fallible {
+        self.check_capture()?;
+        capture::check_unsafe_call()
+    }
+
+    /// Returns an error if a capture does not allow an unsafe call on a stream that it does not record.
+    pub(crate) fn check_unrecorded(&self) -> Fallible {
+        if self.capturing().is_some() { Ok(()) } else { capture::check_unsafe_call() }
     }
 
     /// Queues an operation, or adds it to the graph that is being captured.
@@ -361,7 +386,7 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         if let (PER_THREAD, Ok(context), Some(last)) = (self.handle, self.context(), self.last()) {
-            context.keep(last);
+            context.keep(self.kind, last);
         }
     }
 }
@@ -370,17 +395,10 @@ impl Drop for Stream {
 fn execute(tasks: &Receiver<Task>) {
     for task in tasks {
         task.after.iter().for_each(|ticket| ticket.wait_quietly());
-        // After a fault, the context executes nothing more.
-        if task.context.check().is_ok() {
-            let execution =
-                Execution { position: Arc::clone(&task.ticket.position), branch: None, origin: task.origin };
-            let result = catch_unwind(AssertUnwindSafe(|| task.operation.execute(&execution)))
-                .unwrap_or(Err(Code::UNKNOWN));
-            match (&task.result, result) {
-                (Some(own), result) => *own.lock().unwrap_or_else(PoisonError::into_inner) = result,
-                (None, Err(code)) => task.context.fail(code),
-                (None, Ok(())) => {}
-            }
+        match task.context.check() {
+            Ok(()) => task.execute(),
+            // After a fault, the context executes nothing more.
+            Err(fault) => task.operation.abandon(fault),
         }
         task.ticket.complete();
     }

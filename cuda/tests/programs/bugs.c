@@ -117,6 +117,15 @@ static void fill_in_the_default_stream(void) {
     OK(cuMemsetD32Async(x, 0, N, NULL));
 }
 
+/* The same is true of the operations of a stream that is destroyed. */
+static void destroyed_stream(void) {
+    CUstream stream;
+    OK(cuStreamCreate(&stream, fixed ? 0 : 1));
+    OK(launch(kernel, y, x, 2, N, stream));
+    OK(cuStreamDestroy_v2(stream));
+    OK(cuMemsetD32Async(x, 0, N, NULL));
+}
+
 /* A thread's default stream is ordered with the legacy one, but not with other streams. */
 static void default_stream_of_the_thread(void) {
     CUstream own = (CUstream)2; /* CU_STREAM_PER_THREAD */
@@ -259,6 +268,7 @@ static const struct {
     {"result_before_the_kernel", result_before_the_kernel},
     {"staging_buffer_used_twice", staging_buffer_used_twice},
     {"fill_in_the_default_stream", fill_in_the_default_stream},
+    {"destroyed_stream", destroyed_stream},
     {"default_stream_of_the_thread", default_stream_of_the_thread},
     {"free_in_another_stream", free_in_another_stream},
     {"use_before_allocation", use_before_allocation},

@@ -57,6 +57,7 @@ const BUGS: &[Bug] = &[
         "stream_race",
         &["a fill writes them", "launch 1 of kernel `scale` reads them"],
     ),
+    ("destroyed_stream", "stream_race", &["a fill writes them", "launch 1 of kernel `scale` reads them"]),
     (
         "default_stream_of_the_thread",
         "stream_race",

@@ -40,6 +40,16 @@ fn rules_of_order_and_refusal() {
 }
 
 #[test]
+fn modes_of_capture() {
+    passes("captures", &[], "done\n");
+}
+
+#[test]
+fn pools_of_memory() {
+    passes("pools", &[("LEAKS", "1")], "done\n");
+}
+
+#[test]
 fn waits_for_values() {
     passes("values", &[], "done\n");
     let Some(program) = Program::c("values") else { return };

@@ -1,15 +1,40 @@
 /* A kernel that reads past its buffer: the fault is returned by later calls of its context until that is destroyed. */
 #include "driver.h"
 
+/* Functions that were added before the fault is known: a callback receives the error, a host function is not called. */
+static void callback(CUstream stream, CUresult status, void *received) {
+    (void)stream;
+    *(CUresult *)received = status;
+}
+
+static void host_function(void *called) {
+    *(int *)called = 1;
+}
+
+/* Waits until the other functions have been added. */
+static void hold(void *held) {
+    while (__atomic_load_n((int *)held, __ATOMIC_ACQUIRE)) {
+    }
+}
+
 int main(void) {
+    CUresult before = -1, after = -1;
+    int called = 0, held = 1;
     CUdeviceptr x, y;
     CUcontext context;
     start();
     OK(cuMemAlloc_v2(&x, 400));
     OK(cuMemAlloc_v2(&y, 800));
     OK(cuMemsetD8_v2(x, 0, 400));
+    OK(cuLaunchHostFunc(NULL, hold, &held));
+    OK(cuStreamAddCallback(NULL, callback, &before, 0));
     OK(launch(scale(), y, x, 2, 101, NULL));
+    OK(cuStreamAddCallback(NULL, callback, &after, 0));
+    OK(cuLaunchHostFunc(NULL, host_function, &called));
+    __atomic_store_n(&held, 0, __ATOMIC_RELEASE);
     EXPECT(ILLEGAL_ADDRESS, cuCtxSynchronize());
+    HOLDS(before == 0 && after == ILLEGAL_ADDRESS && !called);
+    EXPECT(ILLEGAL_ADDRESS, cuStreamAddCallback(NULL, callback, &after, 0));
     EXPECT(ILLEGAL_ADDRESS, cuMemAlloc_v2(&x, 4));
     EXPECT(ILLEGAL_ADDRESS, cuMemsetD8_v2(y, 0, 1));
 

@@ -1,0 +1,108 @@
+/* The calls that captures in each mode forbid, as observed with a driver of version 580. */
+#include "driver.h"
+#include <pthread.h>
+
+enum { GLOBAL, THREAD_LOCAL, RELAXED, UNSUPPORTED = 900, INVALIDATED, WRONG_THREAD = 908 };
+
+static CUcontext context;
+static CUstream captured, other;
+static CUevent event;
+
+static CUresult allocate(void) {
+    CUdeviceptr address;
+    return cuMemAlloc_v2(&address, 64);
+}
+
+static CUresult allocate_in_order(void) {
+    CUdeviceptr address;
+    return cuMemAllocAsync(&address, 64, other);
+}
+
+static CUresult query(void) {
+    return cuEventQuery(event);
+}
+
+static CUresult synchronize(void) {
+    return cuStreamSynchronize(other);
+}
+
+static CUresult copy(void) {
+    static CUdeviceptr x, y;
+    if (x == 0) return cuMemAlloc_v2(&x, 4) + cuMemAlloc_v2(&y, 4) + cuMemsetD8_v2(x, 1, 4);
+    return cuMemcpyDtoD_v2(y, x, 4);
+}
+
+static CUresult wait_for_all(void) {
+    return cuCtxSynchronize();
+}
+
+static CUresult end(void) {
+    CUgraph graph;
+    return cuStreamEndCapture(captured, &graph);
+}
+
+/* A call, by a thread whose own mode is `mode`. */
+typedef struct {
+    CUresult (*call)(void);
+    int mode;
+    CUresult result;
+} Call;
+
+static void *perform(void *argument) {
+    Call *call = argument;
+    int before = call->mode;
+    OK(cuCtxSetCurrent(context));
+    OK(cuThreadExchangeStreamCaptureMode(&before));
+    HOLDS(before == GLOBAL);
+    call->result = call->call();
+    OK(cuThreadExchangeStreamCaptureMode(&before));
+    HOLDS(before == call->mode);
+    return NULL;
+}
+
+static CUresult in_another_thread(Call call) {
+    pthread_t thread;
+    HOLDS(pthread_create(&thread, NULL, perform, &call) == 0 && pthread_join(thread, NULL) == 0);
+    return call.result;
+}
+
+/* Captures in a mode during a call. The capture is valid if the call is allowed. */
+static void expect(CUresult expected, int mode, Call call, int elsewhere) {
+    OK(cuStreamBeginCapture_v2(captured, mode));
+    CUresult result = elsewhere ? in_another_thread(call) : (perform(&call), call.result);
+    EXPECT(expected, result);
+    EXPECT(expected == 0 ? 0 : INVALIDATED, end());
+}
+
+int main(void) {
+    start();
+    OK(cuCtxGetCurrent(&context));
+    OK(cuStreamCreate(&captured, 1));
+    OK(cuStreamCreate(&other, 1));
+    OK(cuEventCreate(&event, 0));
+    OK(cuEventRecord(event, other));
+    OK(copy());
+    OK(cuCtxSynchronize());
+
+    CUresult (*const unsafe[])(void) = {allocate, allocate_in_order, query, synchronize};
+    for (int i = 0; i < 4; i++) {
+        /* By the thread that captures: its own mode may relax that of the capture. */
+        for (int mode = GLOBAL; mode <= RELAXED; mode++)
+            for (int own = GLOBAL; own <= RELAXED; own++)
+                expect(mode == RELAXED || own == RELAXED ? 0 : UNSUPPORTED, mode, (Call){unsafe[i], own, 0}, 0);
+        /* By another thread. */
+        for (int mode = GLOBAL; mode <= RELAXED; mode++)
+            for (int own = GLOBAL; own <= RELAXED; own++)
+                expect(mode == GLOBAL && own == GLOBAL ? UNSUPPORTED : 0, mode, (Call){unsafe[i], own, 0}, 1);
+    }
+    for (int mode = GLOBAL; mode <= RELAXED; mode++) {
+        expect(0, mode, (Call){copy, GLOBAL, 0}, 0);
+        expect(UNSUPPORTED, mode, (Call){wait_for_all, RELAXED, 0}, 0);
+        /* Unless its mode is relaxed, the thread that began a capture must end it; in any case it has ended. */
+        OK(cuStreamBeginCapture_v2(captured, mode));
+        EXPECT(mode == RELAXED ? 0 : WRONG_THREAD, in_another_thread((Call){end, GLOBAL, 0}));
+        OK(cuStreamSynchronize(captured));
+    }
+    puts("done");
+    return 0;
+}
