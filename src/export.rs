@@ -22,6 +22,7 @@ mod source;
 mod tensor_map;
 
 use std::{
+    collections::HashSet,
     io,
     path::{Path, PathBuf},
 };
@@ -51,6 +52,12 @@ pub enum ExportError {
     #[error("expected a C identifier as the name of the files, found `{name}`")]
     BadName {
         /// The name.
+        name: String,
+    },
+    /// The functions in the header for buffers of two kernels would have the same name.
+    #[error("expected kernels whose buffers have different names in C, found `{name}` twice")]
+    NameClash {
+        /// The name of the kernel and of the buffer, joined by `_`.
         name: String,
     },
     /// The C macros of two kernels would have the same names.
@@ -102,8 +109,8 @@ impl Export {
     /// Returns the files of all kernels of a module. `name` is the base name of the files.
     ///
     /// # Errors
-    /// Returns [`ExportError::BadName`] if `name` is not a C identifier, and [`ExportError::MacroClash`] if the names of two kernels differ
-    /// only in case.
+    /// Returns [`ExportError::BadName`] if `name` is not a C identifier, [`ExportError::MacroClash`] if the names of two kernels differ
+    /// only in case, and [`ExportError::NameClash`] for kernels such as `a` with a buffer `b_c` and `a_b` with a buffer `c`.
     pub fn module(module: &Module, name: &str) -> Result<Self, ExportError> {
         if !c_name::is_identifier(name) {
             return Err(ExportError::BadName { name: name.to_string() });
@@ -113,6 +120,15 @@ impl Export {
             if let Some(b) = entries[..i].iter().find(|b| a.name.eq_ignore_ascii_case(&b.name)) {
                 let (first, second) = (b.name.clone(), a.name.clone());
                 return Err(ExportError::MacroClash { first, second });
+            }
+        }
+        let mut names = HashSet::new();
+        for entry in &entries {
+            for field in c_name::fields(&entry.param_names()) {
+                let name = format!("{}_{field}", entry.name);
+                if !names.insert(name.clone()) {
+                    return Err(ExportError::NameClash { name });
+                }
             }
         }
         Ok(Self::new(name, &entries, module.ptx()))

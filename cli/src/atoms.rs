@@ -65,13 +65,8 @@ impl Args {
         } else {
             text::tables(&mut out, &chosen)
         };
-        match written.and_then(|()| out.flush()) {
-            // The reader may close the pipe early.
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                Err(Error::of("standard output", error))
-            }
-            _ => Ok(ExitCode::SUCCESS),
-        }
+        super::written(written.and_then(|()| out.flush()))?;
+        Ok(ExitCode::SUCCESS)
     }
 
     fn chosen(&self) -> Result<Chosen, Error> {

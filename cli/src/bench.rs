@@ -22,6 +22,17 @@ pub(super) use gemm::TuneArgs as TuneGemm;
 
 use super::Error;
 
+/// Returns the values that differ from all values before them.
+fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for value in values {
+        if !distinct.contains(&value) {
+            distinct.push(value);
+        }
+    }
+    distinct
+}
+
 /// Times ready-to-use kernels on the GPU, interleaved with the vendor's libraries
 #[derive(clap::Args)]
 pub(super) struct Args {

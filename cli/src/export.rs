@@ -90,13 +90,8 @@ impl Args {
                     + &all().iter().map(|kernel| format!("{kernel}\n")).collect::<String>()
             }
         };
-        match io::stdout().write_all(text.as_bytes()) {
-            // The reader may close the pipe early.
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                Err(Error::of("standard output", error))
-            }
-            _ => Ok(ExitCode::SUCCESS),
-        }
+        super::written(io::stdout().write_all(text.as_bytes()))?;
+        Ok(ExitCode::SUCCESS)
     }
 
     /// Writes the files and returns their paths, one per line.

@@ -48,18 +48,24 @@ impl Args {
     /// Executes the command.
     pub(super) fn run(self) -> Result<ExitCode, Error> {
         let mut out = io::BufWriter::new(io::stdout().lock());
-        let outcome = self.run_into(&mut out);
-        let flushed = out.flush().map_err(broken);
-        outcome.and_then(|code| flushed.map(|()| code))
+        let outcome = self.run_into(&mut out).and_then(|code| {
+            out.flush()?;
+            Ok(code)
+        });
+        match outcome {
+            Ok(code) => Ok(code),
+            Err(Failure::Output(error)) => super::written(Err(error)).map(|()| ExitCode::SUCCESS),
+            Err(Failure::Other(error)) => Err(error),
+        }
     }
 
-    fn run_into(&self, out: &mut impl Write) -> Result<ExitCode, Error> {
+    fn run_into(&self, out: &mut impl Write) -> Result<ExitCode, Failure> {
         if self.functions {
             for function in functions::FUNCTIONS {
                 let mut names = function.names.split(' ');
                 let first = names.next().unwrap_or_default();
                 let others: String = names.map(|name| format!("  also {name}")).collect();
-                writeln!(out, "{first}({}){others}", function.arguments).map_err(broken)?;
+                writeln!(out, "{first}({}){others}", function.arguments)?;
             }
             return Ok(ExitCode::SUCCESS);
         }
@@ -74,18 +80,42 @@ impl Args {
         if self.expressions.is_empty() {
             return evaluate_lines(tables, out);
         }
-        for text in &self.expressions {
-            let value = evaluate(text).map_err(|mistake| {
-                Error(format!("{text:?}, column {}: {}", mistake.column, mistake.problem))
-            })?;
-            out.write_all(report::report(&value, tables).as_bytes()).map_err(broken)?;
+        // Nothing is written if one of them is invalid.
+        let values: Result<Vec<_>, Error> = self.expressions.iter().map(|text| value(text)).collect();
+        for value in values? {
+            out.write_all(report::report(&value, tables).as_bytes())?;
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
+/// Why the command ends early.
+enum Failure {
+    /// The output cannot be written.
+    Output(io::Error),
+    Other(Error),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+/// Evaluates an expression of the command line.
+fn value(text: &str) -> Result<Value, Error> {
+    evaluate(text)
+        .map_err(|mistake| Error(format!("{text:?}, column {}: {}", mistake.column, mistake.problem)))
+}
+
 /// Evaluates one expression per line; after an error, continues with the next line.
-fn evaluate_lines(tables: Tables, out: &mut impl Write) -> Result<ExitCode, Error> {
+fn evaluate_lines(tables: Tables, out: &mut impl Write) -> Result<ExitCode, Failure> {
     let mut code = ExitCode::SUCCESS;
     for (number, line) in (1..).zip(io::stdin().lock().lines()) {
         let line = line.map_err(unread)?;
@@ -94,9 +124,8 @@ fn evaluate_lines(tables: Tables, out: &mut impl Write) -> Result<ExitCode, Erro
         }
         match evaluate(&line) {
             Ok(value) => {
-                out.write_all(report::report(&value, tables).as_bytes())
-                    .and_then(|()| out.flush())
-                    .map_err(broken)?;
+                out.write_all(report::report(&value, tables).as_bytes())?;
+                out.flush()?;
             }
             Err(mistake) => {
                 eprintln!("error: line {number}, column {}: {}", mistake.column, mistake.problem);
@@ -107,11 +136,11 @@ fn evaluate_lines(tables: Tables, out: &mut impl Write) -> Result<ExitCode, Erro
     Ok(code)
 }
 
-fn answer_lines(out: &mut impl Write) -> Result<ExitCode, Error> {
+fn answer_lines(out: &mut impl Write) -> Result<ExitCode, Failure> {
     for line in io::stdin().lock().lines() {
         let line = line.map_err(unread)?;
         if !line.trim().is_empty() {
-            writeln!(out, "{}", json::answer(&line)).map_err(broken)?;
+            writeln!(out, "{}", json::answer(&line))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -119,8 +148,4 @@ fn answer_lines(out: &mut impl Write) -> Result<ExitCode, Error> {
 
 fn unread(error: io::Error) -> Error {
     Error::of("standard input", error)
-}
-
-fn broken(error: io::Error) -> Error {
-    Error::of("standard output", error)
 }

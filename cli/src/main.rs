@@ -20,6 +20,7 @@ mod tile;
 #[cfg(feature = "cuda")]
 mod tune;
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -28,6 +29,14 @@ use clap::{Parser, Subcommand};
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Error(String);
+
+/// Returns the result of writing to standard output, whose reader may close the pipe early.
+fn written(result: io::Result<()>) -> Result<(), Error> {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::of("standard output", error)),
+        _ => Ok(()),
+    }
+}
 
 impl Error {
     /// Returns an error about `subject`, a file or an argument.

@@ -2,9 +2,10 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+
+use tempfile::TempDir;
 
 use super::Error;
 use warpwright_sim::{Arch, Selection};
@@ -102,12 +103,12 @@ const PRELOAD: &str = "LD_PRELOAD";
 impl Args {
     /// Executes the command.
     pub(super) fn run(self) -> Result<ExitCode, Error> {
-        let folder = Folder::new(&self.library()?)?;
+        let folder = folder(&self.library()?)?;
         let paths = env::var_os(PATH).into_iter().flat_map(|old| env::split_paths(&old).collect::<Vec<_>>());
-        let paths = env::join_paths(std::iter::once(folder.path.clone()).chain(paths))
+        let paths = env::join_paths(std::iter::once(folder.path().to_path_buf()).chain(paths))
             .map_err(|error| Error::of(PATH, error))?;
         // The driver must be there before the constructors of a program that contains NVIDIA's runtime library.
-        let mut preloaded = OsString::from(folder.path.join(DRIVER));
+        let mut preloaded = OsString::from(folder.path().join(DRIVER));
         if let Some(others) = env::var_os(PRELOAD) {
             preloaded.push(":");
             preloaded.push(others);
@@ -177,28 +178,20 @@ const LIBRARIES: [(&str, &[&str]); 2] = [
     ),
 ];
 
-/// A folder with the libraries under the names of NVIDIA's libraries, removed when dropped.
-struct Folder {
-    path: PathBuf,
-}
-
-impl Folder {
-    fn new(library: &Path) -> Result<Self, Error> {
-        let path = env::temp_dir().join(format!("warpwright-run-{}", std::process::id()));
-        let failed = |error| Error::of(path.display(), error);
-        fs::create_dir_all(&path).map_err(failed)?;
-        let folder = Self { path: path.clone() };
-        for (file, names) in LIBRARIES {
-            let file = library.with_file_name(file);
-            for name in names.iter().filter(|_| file.exists()) {
-                link(&file, &folder.path.join(name)).map_err(failed)?;
-            }
+/// Creates a folder with the libraries under the names of NVIDIA's libraries. It is removed when dropped.
+fn folder(library: &Path) -> Result<TempDir, Error> {
+    let failed = |error| Error::of("the folder with the libraries", error);
+    let folder = tempfile::Builder::new().prefix("warpwright-run-").tempdir().map_err(failed)?;
+    for (file, names) in LIBRARIES {
+        let file = library.with_file_name(file);
+        for name in names.iter().filter(|_| file.exists()) {
+            link(&file, &folder.path().join(name)).map_err(failed)?;
         }
-        for name in [DRIVER, "libcuda.so"] {
-            link(library, &folder.path.join(name)).map_err(failed)?;
-        }
-        Ok(folder)
     }
+    for name in [DRIVER, "libcuda.so"] {
+        link(library, &folder.path().join(name)).map_err(failed)?;
+    }
+    Ok(folder)
 }
 
 #[cfg(unix)]
@@ -208,12 +201,5 @@ fn link(library: &Path, name: &Path) -> std::io::Result<()> {
 
 #[cfg(not(unix))]
 fn link(library: &Path, name: &Path) -> std::io::Result<()> {
-    fs::copy(library, name).map(drop)
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What cannot be removed is left in the folder for temporary files.
-        let _ = fs::remove_dir_all(&self.path);
-    }
+    std::fs::copy(library, name).map(drop)
 }

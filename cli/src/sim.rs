@@ -11,7 +11,7 @@ mod progress;
 mod table;
 mod tensor_map;
 
-use std::io::{ErrorKind, Write as _};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -243,10 +243,6 @@ impl Args {
             }
         };
         let mut out = std::io::stdout();
-        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-            // The reader may close the pipe early.
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Error::of("standard output", error)),
-            _ => Ok(()),
-        }
+        super::written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
     }
 }

@@ -3,6 +3,20 @@
 /// Words that are not valid as field names: keywords of C23 and C++23, and predefined macros.
 const RESERVED: &[&str] = &[
     "NULL",
+    "_Alignas",
+    "_Alignof",
+    "_Atomic",
+    "_BitInt",
+    "_Bool",
+    "_Complex",
+    "_Decimal128",
+    "_Decimal32",
+    "_Decimal64",
+    "_Generic",
+    "_Imaginary",
+    "_Noreturn",
+    "_Static_assert",
+    "_Thread_local",
     "alignas",
     "alignof",
     "and",
@@ -134,8 +148,8 @@ mod tests {
 
     #[test]
     fn fields_are_distinct_and_not_reserved() {
-        let names = ["x", "int", "int_", "x", "class", "NULL"].map(String::from);
-        assert_eq!(fields(&names), ["x", "int_", "int__", "x_", "class_", "NULL_"]);
+        let names = ["x", "int", "int_", "x", "class", "NULL", "_Bool"].map(String::from);
+        assert_eq!(fields(&names), ["x", "int_", "int__", "x_", "class_", "NULL_", "_Bool_"]);
     }
 
     #[test]

@@ -22,6 +22,9 @@ const SECTOR: u32 = 32;
 /// `divisor` must divide both m and n of every launch, which the launch checks: with a multiple of 4, 4-byte elements are moved 16 bytes at
 /// a time; with 1, any sizes are allowed. In all other cases, elements are moved individually.
 ///
+/// A grid has at most 65,535 tiles of 64 rows or columns in y: where elements are moved 16 bytes at a time, m is at most 4,194,240, otherwise
+/// n; the launch rejects larger matrices. [`Permute`](super::Permute) has no such limit.
+///
 /// For f32, the kernel is named `transpose_f32` if the divisor is 1, and `transpose_f32_by4` if it is 4.
 ///
 /// # Errors

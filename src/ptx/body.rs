@@ -104,8 +104,8 @@ pub(crate) struct Body {
     /// Registers that a later instruction bypassed.
     pub(super) bypassed: Vec<RegId>,
     labels: u32,
-    /// Barriers of groups of threads: the threads per group, and the first barrier.
-    barriers: Vec<(u32, u32)>,
+    /// Barriers of groups of threads: the threads per group, and the barriers of all groups of this size.
+    barriers: Vec<(u32, Range<u32>)>,
     barriers_taken: u32,
     pub(crate) shared: Arena,
     guard: Option<(RegId, bool)>,
@@ -203,6 +203,9 @@ impl Body {
         }
         (self.entry.static_shared_bytes, self.entry.dynamic_shared_bytes) = (fixed as u32, dynamic as u32);
         self.entry.module_declarations.extend(declaration);
+        if let Some(name) = self.entry.repeated_symbol() {
+            self.fail(BuildErrorKind::DuplicateName { name }, at);
+        }
         self.entry.registers = std::array::from_fn(|i| self.registers[i].len() as u32);
         let Self { entry, error, text, registers, values, numbering, uniform, .. } = self;
         Tables { text, registers, values, numbering, uniform: uniform.into_facts() }.keep();
@@ -294,16 +297,28 @@ impl Body {
     /// Returns the first of `count` barriers for groups of `threads` threads, or, if too few of the 15 named barriers
     /// remain, the number in use as the error.
     pub(crate) fn named_barriers(&mut self, threads: u32, count: u32) -> Result<u32, u32> {
-        if let Some((_, first)) = self.barriers.iter().find(|(of, _)| *of == threads) {
-            return Ok(*first);
+        if let Some((_, range)) = self.barriers.iter().find(|(of, _)| *of == threads) {
+            return Ok(range.start);
         }
         let taken = self.barriers_taken;
         if taken + count > 15 {
             return Err(taken);
         }
         self.barriers_taken += count;
-        self.barriers.push((threads, taken + 1));
+        self.barriers.push((threads, taken + 1..taken + 1 + count));
         Ok(taken + 1)
+    }
+
+    /// Records that the kernel itself uses a barrier, or returns why it must not.
+    pub(crate) fn choose_barrier(&mut self, barrier: u32) -> Result<(), String> {
+        if barrier > 15 {
+            return Err(format!("expected a barrier from 0 to 15, found {barrier}"));
+        }
+        if self.barriers.iter().any(|(_, range)| range.contains(&barrier)) {
+            return Err(format!("expected a barrier that scopes and tiles do not use, found {barrier}"));
+        }
+        self.barriers_taken = self.barriers_taken.max(barrier);
+        Ok(())
     }
 
     /// Returns a number for a group of labels that is unique in the kernel.
@@ -550,11 +565,17 @@ impl Body {
                 self.unlisted.get_or_insert_with(|| mnemonic.into());
             }
         }
+        // Under a guard, the text is one instruction, of which the guard precedes the first line; comments may surround it.
+        let guard = self.set_guard(None);
+        let mut before_code = guard;
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            let is_comment = line.starts_with("//");
+            self.set_guard(if is_comment { None } else { before_code.take() });
             self.begin_line();
             let _ = write!(self.text, "{line} // raw");
             self.end_line(at);
         }
+        self.set_guard(guard);
         Ok(())
     }
 

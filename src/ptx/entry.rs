@@ -1,5 +1,7 @@
 //! A finished kernel without its Rust parameter types, for rendering, export and launches.
 
+use std::{collections::HashSet, hash::Hash};
+
 use super::{
     body::{Asserted, Mark},
     dim::Dim,
@@ -126,6 +128,8 @@ impl Entry {
             let names: Vec<&str> = names.split(',').map(str::trim).filter(|n| !n.is_empty()).collect();
             if let Some(bad) = names.iter().find(|n| !is_identifier(n)) {
                 problem = Some(BuildErrorKind::BadName { name: (*bad).to_string() });
+            } else if let Some(twice) = first_repeated(names.iter().copied()) {
+                problem = Some(BuildErrorKind::DuplicateName { name: twice.to_string() });
             } else if names.len() != params.len() {
                 let wanted = params.len();
                 let found = names.len();
@@ -200,6 +204,14 @@ impl Entry {
         format!("{}_map{index}", self.param_symbol(of))
     }
 
+    /// Returns a name that the PTX text would declare twice: a parameter hides a declaration of the module.
+    pub(crate) fn repeated_symbol(&self) -> Option<String> {
+        let own = (0..self.params.len()).map(|i| self.param_symbol(i));
+        let maps = (0..self.maps.len()).map(|i| self.map_symbol(i));
+        let declared = self.module_declarations.iter().map(|declaration| declaration.name.clone());
+        first_repeated(own.chain(maps).chain(declared).chain([self.name.clone()]))
+    }
+
     /// Returns the number of declared registers.
     pub fn register_count(&self) -> u32 {
         self.registers.iter().sum()
@@ -211,10 +223,17 @@ impl Entry {
     }
 }
 
-/// Returns whether `name` is an identifier both in PTX and in C (PTX ISA, "Identifiers").
+/// Returns the first element that equals an earlier one.
+fn first_repeated<T: Clone + Eq + Hash>(mut names: impl Iterator<Item = T>) -> Option<T> {
+    let mut seen = HashSet::new();
+    names.find(|name| !seen.insert(name.clone()))
+}
+
+/// Returns whether `name` is an identifier both in PTX and in C (PTX ISA, "Identifiers"). The constant `WARP_SZ` is not one.
 pub(crate) fn is_identifier(name: &str) -> bool {
     let mut chars = name.chars();
-    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+    name != "WARP_SZ"
+        && chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
         && name.len() > usize::from(name.starts_with('_'))
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }

@@ -210,7 +210,8 @@ pub enum BuildErrorKind {
         /// The name.
         name: String,
     },
-    /// Two different declarations in one module have the same name, or a declaration has the name of the kernel or of its shared memory.
+    /// Two declarations in one module have the same name: a parameter `x` of a kernel `f` is declared as `f_x`, and its shared memory as
+    /// `f_smem`.
     #[error("expected names that differ within a module, found `{name}` twice")]
     DuplicateName {
         /// The name.

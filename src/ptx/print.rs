@@ -51,15 +51,16 @@ impl<'k> Builder<'k> {
     #[doc(alias = "vprintf")]
     #[track_caller]
     pub fn print(self, format: &str, values: impl PrintArgs<'k>) {
-        let values = values.print_value();
-        match self.c_format(format, &values) {
+        let mut values = values.print_value();
+        match self.c_format(format, &mut values) {
             Err(kind) => self.fail(kind),
             Ok(c_format) => self.emit_print(format, &c_format, &values),
         }
     }
 
-    /// Returns the format in C notation, or the error of the call.
-    fn c_format(self, format: &str, values: &[PrintValue<'k>]) -> Result<String, BuildErrorKind> {
+    /// Returns the format in C notation, and replaces numbers by their bits where it requires these; or returns the error of the call.
+    #[track_caller]
+    fn c_format(self, format: &str, values: &mut [PrintValue<'k>]) -> Result<String, BuildErrorKind> {
         if self.body().is_guarded() {
             return Err(BuildErrorKind::Refused(
                 "a print inside a guard: use `if_` instead of `when`".into(),
@@ -75,7 +76,7 @@ impl<'k> Builder<'k> {
         if want != values.len() {
             return Err(BuildErrorKind::BadPrint { format: format.to_string(), want, found: values.len() });
         }
-        let mut values = values.iter();
+        let mut values = values.iter_mut();
         let mut c_format = String::new();
         for piece in &pieces {
             match piece {
@@ -85,6 +86,9 @@ impl<'k> Builder<'k> {
                     let Some(value) = values.next() else { break };
                     let conversion = value.conversion(spec).ok_or_else(|| bad_hole(text, value.name()))?;
                     c_format.push_str(&conversion);
+                    if spec.is_hexadecimal() {
+                        *value = value.in_own_width();
+                    }
                 }
             }
         }

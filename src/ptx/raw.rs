@@ -356,10 +356,15 @@ pub(crate) fn shape_problem(text: &str, guarded: bool) -> Option<String> {
     if !last.ends_with([';', '}', ':']) {
         return Some("it does not end a statement: `;` is missing".to_string());
     }
+    let mut statements = statements(text);
+    let is_instruction = |statement: &str| {
+        let word = statement.split_whitespace().next().unwrap_or_default();
+        word.starts_with(|c: char| c.is_ascii_alphabetic()) && !word.ends_with(':')
+    };
     let single =
-        text.trim_start().starts_with(|c: char| c.is_ascii_alphabetic()) && statements(text).count() == 1;
+        !last.ends_with('}') && statements.next().is_some_and(is_instruction) && statements.next().is_none();
     (guarded && !single)
-        .then(|| "under a guard it must be one instruction without a guard of its own".to_string())
+        .then(|| "under a guard it must be one instruction without a guard or a label of its own".to_string())
 }
 
 #[cfg(test)]
@@ -395,5 +400,8 @@ mod tests {
         assert!(shape_problem("ret; ret;", true).is_some());
         assert!(shape_problem("@p ret;", true).is_some());
         assert!(shape_problem("{ ret; }", true).is_some());
+        assert!(shape_problem("done:", true).is_some());
+        assert!(shape_problem("done: ret;", true).is_some());
+        assert_eq!(shape_problem("// why\nmov.b32 a,\n  b; // how\n// that is all", true), None);
     }
 }

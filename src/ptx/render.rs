@@ -82,7 +82,8 @@ fn entry(out: &mut String, entry: &Entry, files: &Files<'_>) {
     let shape = |[x, y, z]: [u32; 3]| format!("{x}, {y}, {z}");
     let directives = [
         (".reqntid", entry.block.map(shape)),
-        (".maxntid", entry.max_block.map(shape)),
+        // ptxas rejects both directives together, and the first implies the second.
+        (".maxntid", entry.max_block.filter(|_| entry.block.is_none()).map(shape)),
         (".minnctapersm", entry.min_blocks.map(|n| n.to_string())),
         (".maxnreg", entry.max_registers.map(|n| n.to_string())),
         (".reqnctapercluster", entry.cluster.map(shape)),

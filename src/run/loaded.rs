@@ -189,6 +189,10 @@ impl<A: Params> Loaded<A> {
         if let Some(error) = passed.error {
             return Err(error);
         }
+        // The address of such a buffer is not known.
+        if let Some(index) = passed.args.foreign() {
+            return Err(other_device(&self.entry, index, gpu.properties().name.clone()));
+        }
         let plan = plan(&self.entry, &passed.seen, grid, self.code.resident)?;
         if plan.is_empty() {
             return Ok(None);

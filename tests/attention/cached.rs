@@ -63,10 +63,14 @@ where
     }
 }
 
-/// Returns the factors of the elements of each KV head.
+/// Returns the factors of the elements of each KV head. That of the third head's keys is 0.
 fn scales_of(which: char, kv_heads: usize) -> Vec<f32> {
-    let first = if which == 'k' { 0.5 } else { 0.75 };
-    (0..kv_heads).map(|head| first + (head * 5 % 7) as f32 * 0.125).collect()
+    let scale = |head| match (which, head) {
+        ('k', 2) => 0.0,
+        ('k', _) => 0.5 + (head * 5 % 7) as f32 * 0.125,
+        _ => 0.75 + (head * 5 % 7) as f32 * 0.125,
+    };
+    (0..kv_heads).map(scale).collect()
 }
 
 /// The elements after each row of Q and O.

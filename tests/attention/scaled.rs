@@ -28,7 +28,12 @@ struct Matrix {
 
 impl Matrix {
     /// The gaps between rows are 16 bytes.
-    fn new(which: char, order: Order, [batches, heads, count, size]: [usize; 4]) -> Self {
+    fn new(
+        which: char,
+        order: Order,
+        [batches, heads, count, size]: [usize; 4],
+        scale: fn(char, usize) -> f32,
+    ) -> Self {
         let rows = Rows::with_gap(order, [batches, heads, count, size], 16);
         let mut elements = vec![e4m3::NAN; rows.length];
         for (batch, head, row) in each([batches, heads, count]) {
@@ -39,7 +44,7 @@ impl Matrix {
             }
         }
         let numbers = elements.iter().map(|x| f64::from(x.to_f32())).collect();
-        let scales = (0..batches * heads).map(|head| 0.25 + (head * 5 % 7) as f32 * 0.125).collect();
+        let scales = (0..batches * heads).map(|head| scale(which, head)).collect();
         Self { rows, elements, numbers, scales }
     }
 
@@ -49,12 +54,17 @@ impl Matrix {
 }
 
 fn check(attention: &ScaledAttention, sizes: Sizes) {
+    check_with(attention, sizes, |_, head| 0.25 + (head * 5 % 7) as f32 * 0.125);
+}
+
+/// `scale` returns the scale of a head of Q, K or V.
+fn check_with(attention: &ScaledAttention, sizes: Sizes, scale_of: fn(char, usize) -> f32) {
     let Sizes { batches, heads, kv_heads, queries, keys, order } = sizes;
     let size = attention.head_size as usize;
     let shapes = [(heads, queries), (kv_heads, keys), (kv_heads, keys)];
     let [q, k, v] = [0, 1, 2].map(|which| {
         let (heads, rows) = shapes[which];
-        Matrix::new(['q', 'k', 'v'][which], order, [batches, heads, rows, size])
+        Matrix::new(['q', 'k', 'v'][which], order, [batches, heads, rows, size], scale_of)
     });
     let of_o = Rows::new(order, [batches, heads, queries, size]);
     let scale = 1.0 / (size as f32).sqrt();
@@ -179,6 +189,19 @@ fn heads_have_their_own_scales() {
         let attention = ScaledAttention { schedule, ..ScaledAttention::new(64, AttentionMask::Causal) };
         let sizes = Sizes { batches: 2, heads: 4, kv_heads: 2, queries: 200, keys: 200, order };
         check(&attention, sizes);
+    }
+}
+
+/// The scale of a group of zeros is 0; all keys that are visible have the same weight.
+#[test]
+fn scales_may_be_zero() {
+    let sizes = Sizes { batches: 1, heads: 4, kv_heads: 2, queries: 150, keys: 150, order: Order::Heads };
+    let scale_of: fn(char, usize) -> f32 = |which, head| match (which, head) {
+        ('q', 0) | ('k', 1) => 0.0,
+        _ => 0.5,
+    };
+    for mask in [AttentionMask::Full, AttentionMask::Causal] {
+        check_with(&ScaledAttention::new(64, mask), sizes, scale_of);
     }
 }
 

@@ -107,4 +107,24 @@ fn results_that_overlap_and_short_buffers_are_refused() {
     assert_eq!(error, "batched_gemm: expected matrices D that are at least 4096 elements apart, found 4095");
     let error = refused(GemmBatches::new(3));
     assert!(error.ends_with("`a`: expected a buffer of at least 12288 elements, found 8192"), "{error}");
+
+    // Rows of both matrices in turn, as of the heads of attention.
+    let interleaved = GemmBatches { d_distance: Some(16), ..two };
+    let shape = GemmShape::new(8, 16, 64);
+    let mut d = device.upload(&[0.0f32; 2 * 64 * 64]).expect("room");
+    call::batched_gemm(&kernels, &shape, &interleaved, &a, &a, (&mut d, 32)).expect("launched");
+    let found = device.download(&d).expect("copied");
+    assert_eq!(found[..8 * 32], [64.0; 8 * 32]);
+    assert!(found[8 * 32..].iter().all(|&element| element == 0.0));
+    for (distance, stride) in [(15, 32), (16, 31)] {
+        let batches = GemmBatches { d_distance: Some(distance), ..two };
+        let refused = call::batched_gemm(&kernels, &shape, &batches, &a, &a, (&mut d, stride));
+        let end = 7 * stride + 16;
+        assert_eq!(
+            refused.expect_err("refused").to_string(),
+            format!(
+                "batched_gemm: expected matrices D that are at least {end} elements apart, found {distance}"
+            )
+        );
+    }
 }

@@ -140,8 +140,11 @@ fn shapes_without_a_kernel_are_refused() {
             PackedShape { head_size: 40, ..shape },
             "rows of 32, 64, 96, 128 or 256 elements, or of 192 with values of 128, found rows of 40 with values of 64",
         ),
-        (PackedShape { scale: Some(0.0), ..shape }, "a positive scale, found 0"),
-        (PackedShape { keys: 1 << 30, ..shape }, "matrices of fewer than 2³² elements, found 137438953472"),
+        (PackedShape { scale: Some(0.0), ..shape }, "a positive scale of at most 2.3e38, found 0"),
+        (
+            PackedShape { keys: 1 << 30, order: HeadOrder::Heads, ..shape },
+            "matrices of fewer than 2³² elements, found 68719476736",
+        ),
     ] {
         assert_eq!(refused(shape), format!("packed_attention: expected {expected}"));
     }

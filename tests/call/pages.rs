@@ -112,7 +112,10 @@ fn other_pages_are_refused() {
         (PagedCacheShape { head_size: 32, ..SHAPE }, "rows of 64 or 128 elements, found 32"),
         (PagedCacheShape { queries: 9, ..SHAPE }, "1 to 8 queries, found 9"),
         (PagedCacheShape { kv_heads: 4, ..SHAPE }, "heads that are a multiple of kv_heads = 4, found 6"),
-        (PagedCacheShape { scale: Some(f32::INFINITY), ..SHAPE }, "a positive scale, found inf"),
+        (
+            PagedCacheShape { scale: Some(f32::INFINITY), ..SHAPE },
+            "a positive scale of at most 2.3e38, found inf",
+        ),
     ] {
         assert_eq!(refused(shape), format!("paged_attention: expected {expected}"));
     }

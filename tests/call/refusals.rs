@@ -39,14 +39,22 @@ fn attention() {
             AttentionShape { head_size: 72, ..shape },
             "attention: expected rows of 32, 64, 96, 128 or 256 elements, or of 192 with values of 128, found rows of 72 with values of 64",
         ),
-        (AttentionShape { scale: Some(-1.0), ..shape }, "attention: expected a positive scale, found -1"),
         (
-            AttentionShape { scale: Some(f32::NAN), ..shape },
-            "attention: expected a positive scale, found NaN",
+            AttentionShape { scale: Some(-1.0), ..shape },
+            "attention: expected a positive scale of at most 2.3e38, found -1",
         ),
         (
-            AttentionShape { queries: 1 << 31, ..shape },
+            AttentionShape { scale: Some(f32::NAN), ..shape },
+            "attention: expected a positive scale of at most 2.3e38, found NaN",
+        ),
+        (
+            AttentionShape { batches: 2, queries: 1 << 31, ..shape },
             "attention: expected matrices of fewer than 2³² elements, found 549755813888",
+        ),
+        // The distance to another sequence does not matter.
+        (
+            AttentionShape { queries: 1 << 31, ..shape },
+            "attention: kernel `attention_bf16_64_full`: parameter `queries`: expected at most 1073741824, found 2147483648",
         ),
     ] {
         assert_eq!(refused(shape, enough), expected);
@@ -79,7 +87,10 @@ fn caches() {
             "cached_attention: expected rows of 64 or 128 elements, found 96",
         ),
         (CacheShape { queries: 0, ..shape }, "cached_attention: expected 1 to 8 queries, found 0"),
-        (CacheShape { scale: Some(0.0), ..shape }, "cached_attention: expected a positive scale, found 0"),
+        (
+            CacheShape { scale: Some(0.0), ..shape },
+            "cached_attention: expected a positive scale of at most 2.3e38, found 0",
+        ),
     ] {
         assert_eq!(refused(shape), expected);
     }

@@ -550,6 +550,14 @@ fn limits() -> Result<Kernel<()>, BuildError> {
     })
 }
 
+/// The largest block is not written beside the block itself.
+fn block() -> Result<Kernel<()>, BuildError> {
+    Kernel::<()>::build("block", Target::SM_90, |k, ()| {
+        k.max_block([128]);
+        k.block([64]);
+    })
+}
+
 /// A kernel's target and text.
 fn module<A>(kernel: Result<Kernel<A>, BuildError>) -> (Target, String) {
     let kernel = kernel.unwrap_or_else(|e| panic!("{e}"));
@@ -570,7 +578,7 @@ fn texts() -> Vec<(Target, String)> {
     ];
     let mut texts: Vec<_> =
         kernels.into_iter().map(|(name, target, write)| module(build(name, target, write))).collect();
-    texts.extend([module(memory()), module(matrices()), module(limits())]);
+    texts.extend([module(memory()), module(matrices()), module(limits()), module(block())]);
     texts.extend([module(hopper::mbarriers()), module(hopper::fences())]);
     texts.extend([module(hopper::clusters()), module(hopper::warpgroups())]);
     texts.push(module(hopper::products()));

@@ -416,3 +416,60 @@ fn results_of_collectives_are_uniform() {
     });
     kernel.unwrap_or_else(|e| panic!("{e}"));
 }
+
+#[test]
+fn barriers_of_the_kernel_are_not_those_of_scopes() {
+    let refused = |write: for<'k> fn(Builder<'k>)| {
+        let kernel = Kernel::<()>::build("f", Target::SM_80, |k, ()| {
+            k.block([128]);
+            write(k);
+        });
+        kernel.map(|kernel| kernel.ptx()).map_err(|refused| refused.to_string())
+    };
+    let has = |result: Result<String, String>, why: &str| match result {
+        Ok(ptx) => panic!("expected a refusal:\n{ptx}"),
+        Err(refused) => assert!(refused.contains(why), "{refused}"),
+    };
+    has(refused(|k| k.bar_sync(16, 64)), "expected a barrier from 0 to 15, found 16");
+    has(
+        refused(|k| k.bar_arrive(1, 33)),
+        "expected a positive multiple of 32 threads at a barrier, found 33",
+    );
+    has(
+        refused(|k| k.barrier_sync(1, 0)),
+        "expected a positive multiple of 32 threads at a barrier, found 0",
+    );
+    let after = refused(|k| {
+        k.warps::<2>().sync();
+        k.bar_sync(2, 64);
+    });
+    has(after, "expected a barrier that scopes and tiles do not use, found 2");
+    // Scopes use the barriers after those of the kernel.
+    let after = refused(|k| {
+        k.bar_sync(3, 64);
+        k.warps::<2>().sync();
+        k.bar_sync(3, 64);
+        k.bar_sync(4, 64);
+    });
+    has(after, "expected a barrier that scopes and tiles do not use, found 4");
+}
+
+#[test]
+fn a_barrier_whose_result_is_unread_remains() {
+    let kernel = Kernel::<(Out<u32>, u32)>::build("f(y, n)", Target::SM_80, |k, (y, n)| {
+        let block = k.block([32]);
+        k.grid([1]);
+        let tile = k.filled::<Rt<u32, 1, 1>>(1).map(|v| v + n);
+        let scaled = tile.map(|v| {
+            // The second product is the first one, so it bypasses `by_4`, whose register becomes that of the tile.
+            let _ = v * 32u32;
+            let by_4 = v * 4u32;
+            let _ = by_4 * 8u32;
+            by_4
+        });
+        let _ = block.count(k.laneid().eq(0));
+        k.global(y, row_major(16, 16)).tile(0, 0).store(&scaled);
+    })
+    .expect("it builds");
+    assert_eq!(kernel.ptx().matches("bar.red.popc").count(), 1, "{}", kernel.ptx());
+}

@@ -17,8 +17,8 @@ fn print(device: &AnyDevice) -> Vec<String> {
         k.if_(k.laneid().eq(3), || {
             k.print("i = {}, x = {:.3}, both = {}\n", (i, x, i.cast::<f32>() * x));
             k.print(
-                "half {}, signed {}, wide {:x}, {}\n",
-                (x.cast::<f16>(), -5i32, 0xdead_beef_u64, i.eq(7)),
+                "half {}, signed {}, wide {:x}, {}, narrow {:x} {}\n",
+                (x.cast::<f16>(), -5i32, 0xdead_beef_u64, i.eq(7), -2i16, -2i16),
             );
         });
     })
@@ -39,7 +39,10 @@ fn child() {
 #[test]
 fn a_gpu_prints_what_the_simulator_prints() {
     let simulated = print(&open(DeviceChoice::Sim).expect("the simulator needs nothing")).concat();
-    assert_eq!(simulated, "i = 7, x = 0.375, both = 2.625\nhalf 0.375, signed -5, wide deadbeef, 1\n");
+    assert_eq!(
+        simulated,
+        "i = 7, x = 0.375, both = 2.625\nhalf 0.375, signed -5, wide deadbeef, 1, narrow fffe -2\n"
+    );
     if require::gpu().is_none() {
         return;
     }

@@ -57,6 +57,26 @@ fn a_guard_guards_the_one_instruction() {
         k.when(n.gt(3u32), || unsafe { k.raw("st.global.u32 {p}, {x};") }.input("p", p).input("x", n).emit());
     });
     assert_eq!(lines(&ptx, &["// raw"]), ["@%p0 st.global.u32 [%rd1], %r0; // raw"]);
+
+    let ptx = built::<(Out<u32>, u32)>("wrapped(p, n)", |k, (p, n)| {
+        k.when(n.gt(3u32), || {
+            unsafe { k.raw("// before\nst.global.u32\n  {p}, {x};\n// after") }
+                .input("p", p)
+                .input("x", n)
+                .emit();
+        });
+        unsafe { p.store(n) };
+    });
+    assert_eq!(
+        lines(&ptx, &["// raw", "st."]),
+        [
+            "// before // raw",
+            "@%p0 st.global.u32 // raw",
+            "[%rd1], %r0; // raw",
+            "// after // raw",
+            "st.global.u32 [%rd1], %r0;"
+        ]
+    );
 }
 
 #[test]
@@ -134,7 +154,7 @@ fn holes_and_bindings_must_match() {
         problem(|k, x| unsafe { k.raw("add.u32 {x}, {x}, 1") }.input("x", x).emit()),
         "it does not end a statement: `;` is missing"
     );
-    let guarded = "under a guard it must be one instruction without a guard of its own";
+    let guarded = "under a guard it must be one instruction without a guard or a label of its own";
     assert_eq!(problem(|k, x| k.when(x.eq(1u32), || unsafe { k.raw("ret; ret;") }.emit())), guarded);
     assert_eq!(problem(|k, x| k.when(x.eq(1u32), || unsafe { k.raw("@%p0 ret;") }.emit())), guarded);
     assert!(problem(|k, _| unsafe { k.raw("ret; // \u{b5}") }.emit()).contains("ASCII"));

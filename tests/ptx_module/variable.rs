@@ -105,6 +105,21 @@ fn what_no_module_takes() {
         assert_eq!(kind, BuildErrorKind::DuplicateName { name: name.into() });
     }
 
+    // Parameters are declared under their names after that of the kernel.
+    for (signature, name) in
+        [("f(x, x)", "x"), ("f(smem, x)", "f_smem"), ("f(g, x)", "f_g"), ("f(x, format0)", "f_format0")]
+    {
+        let refused = Kernel::<(Out<u32>, u32)>::build(signature, Target::SM_80, |k, (_, n)| {
+            let _ = k.shared::<u32>(32);
+            k.address_of(&Variable::constant("f_g", &[1u32]));
+            k.print("{}", n);
+        });
+        let refused = refused.expect_err("two declarations have the same name");
+        assert_eq!(refused.kind(), &BuildErrorKind::DuplicateName { name: name.into() });
+    }
+    let wrong = Kernel::<()>::build("WARP_SZ", Target::SM_80, |_, ()| {}).expect_err("a constant of PTX");
+    assert_eq!(wrong.kind(), &BuildErrorKind::BadName { name: "WARP_SZ".into() });
+
     let kind = refused::<()>(|k, ()| {
         k.address_of(&Variable::constant("a", &[1u32]));
         k.address_of(&Variable::constant("a", &[2u32]));

@@ -109,7 +109,7 @@ impl FromStr for Mask {
 }
 
 /// The sizes of a problem, which the rival also receives.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Sizes {
     batches: usize,
     heads: usize,

@@ -27,9 +27,7 @@ impl Output {
     pub(super) fn write(&self, picture: &Picture) -> Result<(), Error> {
         if self.output.is_empty() {
             let text = picture.to_string();
-            return std::io::stdout()
-                .write_all(text.as_bytes())
-                .map_err(|error| Error::of("standard output", error));
+            return crate::written(std::io::stdout().write_all(text.as_bytes()));
         }
         // Nothing is written if one of the files has an unknown extension.
         let files: Result<Vec<_>, _> =

@@ -43,11 +43,11 @@ impl<'c> Device<'c> {
 
     fn add(&mut self, buffer: &'c Buffer, folder: &Path) -> Result<(), Error> {
         let bytes = size(&buffer.name, buffer.dtype, &buffer.shape)?;
-        let address = self.memory.alloc(bytes);
+        let bad = |e| Error::of(format_args!("`{}`", buffer.name), e);
+        let address = self.memory.try_alloc(bytes).map_err(bad)?;
         if buffer.init == Init::File {
             let file = buffer.file.clone().unwrap_or_else(|| format!("in_{}.npy", buffer.name));
             let bytes = npy::read(&folder.join(file), buffer.dtype, &buffer.shape)?;
-            let bad = |e| Error::of(format_args!("`{}`", buffer.name), e);
             self.memory.write(address, &bytes).map_err(bad)?;
         }
         self.buffers.insert(&buffer.name, (address, buffer));

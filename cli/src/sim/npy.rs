@@ -28,7 +28,8 @@ pub(super) fn read(path: &Path, dtype: DType, shape: &[u64]) -> Result<Vec<u8>, 
         )));
     }
     let expected = shape.iter().product::<u64>() as usize * dtype.bytes();
-    let mut bytes = Vec::with_capacity(expected);
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(expected).map_err(|e| bad(e.to_string()))?;
     file.take(expected as u64).read_to_end(&mut bytes).map_err(|e| bad(e.to_string()))?;
     if bytes.len() != expected {
         return Err(bad(format!("expected {expected} bytes of elements, found {}", bytes.len())));

@@ -83,14 +83,13 @@ impl<'a> Kernel<'a> {
         shape("BLOCK", entry.block);
         shape("MAX_BLOCK", entry.max_block);
         shape("CLUSTER", entry.cluster);
-        for (i, param) in entry.params.iter().enumerate() {
+        let names: Vec<_> = entry.params.iter().map(|param| param.name.to_ascii_uppercase()).collect();
+        for (i, name) in c_name::fields(&names).iter().enumerate() {
             let divisor = entry.promised_divisor(i);
             if divisor > 1 {
-                let name = param.name.to_ascii_uppercase();
                 let _ = writeln!(out, "#define {prefix}_{name}_MULTIPLE_OF {divisor}");
             }
             if let Some(most) = entry.largest(i) {
-                let name = param.name.to_ascii_uppercase();
                 let _ = writeln!(out, "#define {prefix}_{name}_AT_MOST {most}u");
             }
         }

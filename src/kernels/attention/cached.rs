@@ -10,7 +10,7 @@ mod rows;
 mod scaled;
 
 use super::{
-    scores::Scores,
+    scores::{Scores, nonzero},
     strides,
     values::OfKeys,
     visible::{AttentionMask, Visible},
@@ -327,7 +327,7 @@ fn emit<'k, T, F, const D: usize, const PARTS: usize, const P: usize>(
                 let of_head =
                     scales.as_ref().map(|scales| scales.each_ref().map(|scales| scales.at(head).load()));
                 let (scale, factor) = match of_head {
-                    Some([keys, values]) => (scale * keys, Some(values)),
+                    Some([keys, values]) => (nonzero(scale * keys), Some(values)),
                     None => (scale, None),
                 };
                 let work = Warpgroup {

@@ -3,6 +3,7 @@
 use super::{
     dropout::{Dropout, HeadDropout},
     scaled::padded,
+    scores::nonzero,
 };
 use crate::{
     ptx::{Builder, Global, Ptr, Read, Val, Write},
@@ -324,7 +325,7 @@ impl<'k, T: TensorElement, O: TensorElement> Heads<'k, T, O> {
         let of_queries = sequence.number * self.sequences.sizes.heads() + head;
         let of_keys = sequence.number * kv_heads + head / group;
         let scale = scale * q.at(of_queries).load() * keys.at(of_keys).load();
-        (scale, Some(values.at(of_keys).load()))
+        (nonzero(scale), Some(values.at(of_keys).load()))
     }
 
     #[track_caller]

@@ -5,6 +5,13 @@ use std::f32::consts::LOG2_E;
 use super::visible::Visible;
 use crate::{ptx::Val, tiles::Rt};
 
+/// Returns the scale of a head, or the smallest normal number if it is 0, as that of a group of zeros is: the score of an invisible key, −∞,
+/// times 0 would be NaN.
+#[track_caller]
+pub(super) fn nonzero<'k>(scale: Val<'k, f32>) -> Val<'k, f32> {
+    scale.eq(0.0).select(f32::MIN_POSITIVE, scale)
+}
+
 /// Scores: the products times `scale`, with a cap and a bias.
 #[derive(Clone, Copy)]
 pub(super) struct Scores<'k> {

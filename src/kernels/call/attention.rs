@@ -79,10 +79,15 @@ impl AttentionShape {
     pub(super) fn arguments(&self, call: &'static str) -> Result<Arguments, CallError> {
         let Self { batches, heads, kv_heads, queries, keys, head_size, value_size, scale, order, .. } = *self;
         let scale = scale_of_heads(call, [heads, kv_heads], head_size, scale)?;
-        let of_queries = order.strides(call, [heads, queries, head_size])?;
-        let of_keys = order.strides(call, [kv_heads, keys, head_size])?;
-        let of_values = order.strides(call, [kv_heads, keys, value_size])?;
-        let of_results = order.strides(call, [heads, queries, value_size])?;
+        let strides = |sizes| match batches {
+            // The distance to another batch is not used, and may be too large.
+            ..=1 => order.strides_of_one(call, sizes).map(|[head, row]| [0, head, row]),
+            _ => order.strides(call, sizes),
+        };
+        let of_queries = strides([heads, queries, head_size])?;
+        let of_keys = strides([kv_heads, keys, head_size])?;
+        let of_values = strides([kv_heads, keys, value_size])?;
+        let of_results = strides([heads, queries, value_size])?;
         Ok(Arguments {
             sizes: [batches, kv_heads, heads / kv_heads, queries, keys],
             of_queries,

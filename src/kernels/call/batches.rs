@@ -21,7 +21,7 @@ pub struct GemmBatches {
     pub a_distance: Option<u32>,
     /// The distance between matrices B; 0 if all products share B.
     pub b_distance: Option<u32>,
-    /// The distance between matrices D, which must not overlap.
+    /// The distance between matrices D, which must not overlap; the rows of all of them may lie between two rows of one.
     pub d_distance: Option<u32>,
 }
 

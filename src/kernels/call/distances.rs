@@ -29,7 +29,7 @@ pub(super) struct Matrices<'a, T, D> {
 /// Whether the kernel must support rows that 16-byte copies do not.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct AnyDistance {
-    /// Whether A or B has an address, length, stride or distance that is not a multiple of 16 bytes.
+    /// Whether A or B has a length, stride or distance that is not a multiple of 16 bytes.
     pub(super) operands: bool,
     /// The same for D.
     pub(super) result: bool,
@@ -73,8 +73,11 @@ impl<'a, T: TensorElement, D: TensorElement> Matrices<'a, T, D> {
                 of_d.stride,
             ));
         }
-        let end = if m == 0 { 0 } else { u64::from(m - 1) * u64::from(of_d.stride) + u64::from(n) };
-        if counts.d.0 > 1 && u64::from(d_distance) < end {
+        let end = of_d.end(m, of_d.stride);
+        // Matrices lie one after the other, or the rows of all matrices between two rows of one, as heads do.
+        let is_apart = u64::from(d_distance) >= end
+            || d_distance >= n && u64::from(of_d.stride) >= of_d.end(counts.d.0, d_distance);
+        if counts.d.0 > 1 && !is_apart {
             return Err(refused(
                 call,
                 format!("matrices D that are at least {end} elements apart"),
@@ -88,7 +91,7 @@ impl<'a, T: TensorElement, D: TensorElement> Matrices<'a, T, D> {
         let halves = counts.is_gated && !is_whole::<T>(n);
         let a = a.readable(call, queue, cannot_transpose.then_some(MatrixOrder::Row))?;
         let b = b.readable(call, queue, (cannot_transpose || halves).then_some(MatrixOrder::Col))?;
-        let is_whole_result = is_whole::<D>(d_distance) && d.is_aligned(BYTES) && is_whole::<D>(of_d.stride);
+        let is_whole_result = is_whole::<D>(d_distance) && is_whole::<D>(of_d.stride);
         let any = if has_tensor_copies(queue) {
             // Tensor copies clip rows of any length.
             AnyDistance { operands: false, result: !is_whole_result }
@@ -131,7 +134,7 @@ impl<T: TensorElement> Factor<'_, T> {
 
     /// Returns whether 16-byte copies can read the whole factor.
     fn is_whole(&self) -> bool {
-        self.lines.are_whole::<T>() && is_whole::<T>(self.distance) && self.buffer().is_aligned(BYTES)
+        self.lines.are_whole::<T>() && is_whole::<T>(self.distance)
     }
 }
 
@@ -163,8 +166,8 @@ impl<'a, T: TensorElement> Given<'a, T> {
         Ok(Self { buffer, lines, count: if distance == 0 { count.0.min(1) } else { count.0 }, distance })
     }
 
-    /// Returns a factor that the kernel can read: in the order `required`, if any, and for tensor copies, with strides and addresses that
-    /// are multiples of 16 bytes.
+    /// Returns a factor that the kernel can read: in the order `required`, if any, and for tensor copies, with strides that are multiples
+    /// of 16 bytes. Launches check that addresses are.
     fn readable(
         self,
         call: &'static str,
@@ -172,7 +175,7 @@ impl<'a, T: TensorElement> Given<'a, T> {
         required: Option<MatrixOrder>,
     ) -> Result<Factor<'a, T>, CallError> {
         let Self { buffer, lines, distance, .. } = self;
-        let is_aligned = is_whole::<T>(lines.stride) && is_whole::<T>(distance) && buffer.is_aligned(BYTES);
+        let is_aligned = is_whole::<T>(lines.stride) && is_whole::<T>(distance);
         let transposes = required.is_some_and(|order| lines.order != order);
         if transposes || has_tensor_copies(queue) && !is_aligned {
             return self.copied(call, queue, transposes);
@@ -200,7 +203,7 @@ impl<'a, T: TensorElement> Given<'a, T> {
             Permute::Tiles
         } else {
             let widest = (BYTES as u32 / T::SIZE).max(1);
-            let is_wide = buffer.is_aligned(BYTES) && sizes.iter().all(|size| size.is_multiple_of(widest));
+            let is_wide = sizes.iter().all(|size| size.is_multiple_of(widest));
             Permute::rows(from.length, if is_wide { widest } else { 1 })
         };
         let strides = |distance, stride| [0, 0, distance, stride];
@@ -240,6 +243,11 @@ impl Lines {
             (_, Some(distance)) => Ok(distance),
             (_, None) => product(call, &[self.count, self.stride]),
         }
+    }
+
+    /// Returns the number of elements from the first to the end of the last of `count` lines that are `apart`.
+    fn end(self, count: u32, apart: u32) -> u64 {
+        if count == 0 { 0 } else { u64::from(count - 1) * u64::from(apart) + u64::from(self.length) }
     }
 
     /// Returns the lines of a copy, or of a transposed copy. Long lines begin at cache lines, so that parts of a line are in few cache

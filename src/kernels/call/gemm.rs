@@ -119,7 +119,8 @@ impl<'a, D: Copy> FusedOperands<'a, D> {
 ///
 /// If the kernel cannot read an operand, another kernel first copies it to a workspace, which the call allocates and frees in stream order;
 /// [`Called::copies`] lists these kernels. If elements are not 16 bits wide, this applies to a column-major A and to a row-major B; on
-/// devices of compute capability 9.0, it also applies to operands whose address or stride is not a multiple of 16 bytes.
+/// devices of compute capability 9.0, it also applies to operands whose stride is not a multiple of 16 bytes. Addresses must be multiples of
+/// 16 bytes on all devices.
 ///
 /// # Errors
 /// Returns [`CallError`], for example if rows of D overlap.

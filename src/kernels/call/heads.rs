@@ -1,6 +1,9 @@
 //! The heads of attention: their order in memory and the scale of their scores.
 
-use super::operands::{product, refused};
+use super::{
+    operands::{product, refused},
+    softmax::check_scale,
+};
 use crate::run::CallError;
 
 /// The order of the axes of Q, K, V and O, which are contiguous arrays.
@@ -20,9 +23,19 @@ impl HeadOrder {
         [heads, rows, columns]: [u32; 3],
     ) -> Result<[u32; 3], CallError> {
         let batch = product(call, &[heads, rows, columns])?;
+        let [head, row] = self.strides_of_one(call, [heads, rows, columns])?;
+        Ok([batch, head, row])
+    }
+
+    /// Returns the strides between heads and rows of one batch.
+    pub(super) fn strides_of_one(
+        self,
+        call: &'static str,
+        [heads, rows, columns]: [u32; 3],
+    ) -> Result<[u32; 2], CallError> {
         Ok(match self {
-            Self::Positions => [batch, columns, product(call, &[heads, columns])?],
-            Self::Heads => [batch, product(call, &[rows, columns])?, columns],
+            Self::Positions => [columns, product(call, &[heads, columns])?],
+            Self::Heads => [product(call, &[rows, columns])?, columns],
         })
     }
 }
@@ -56,5 +69,5 @@ pub(super) fn positive_scale(
     scale: Option<f32>,
 ) -> Result<f32, CallError> {
     let scale = scale.unwrap_or_else(|| 1.0 / (head_size as f32).sqrt());
-    if scale > 0.0 && scale.is_finite() { Ok(scale) } else { Err(refused(call, "a positive scale", scale)) }
+    check_scale(call, scale).map(|()| scale)
 }

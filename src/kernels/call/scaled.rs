@@ -13,7 +13,7 @@ use crate::{
     tiles::Convert,
 };
 
-/// The factors by which [`scaled_attention`] multiplies the elements of Q, K and V.
+/// The factors by which [`scaled_attention`] multiplies the elements of Q, K and V: positive, or 0.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionScales<'a> {
     /// One factor for each query head of all batches.

@@ -1,6 +1,6 @@
 //! Products of f32 without tensor cores.
 
-use super::operands::{portable_target, product};
+use super::operands::portable_target;
 use crate::{
     kernels::{MatmulArgs, MatmulSimt},
     run::{BufferMut, BufferRef, CallError, Called, Queue},
@@ -36,9 +36,6 @@ pub fn matmul_simt<'a>(
     const CALL: &str = "matmul_simt";
     let queue = on.into();
     let target = portable_target(CALL, queue)?;
-    for sizes in [[m, k], [k, n], [m, n]] {
-        product(CALL, &sizes)?;
-    }
     let multiprocessors = queue.cache().multiprocessors();
     queue.launch::<_, _, MatmulArgs<f32>>(
         CALL,

@@ -91,7 +91,8 @@ impl Gemm {
                 return k.refuse(format!("expected an activation of {}, found {function}", C::NAME));
             }
             k.block([32 * WARPS]);
-            k.grid((n.tiles(16 * COLS as u32 * WARPS), m.tiles(16)));
+            // Rows are in x, in which a grid has more blocks.
+            k.grid((m.tiles(16), n.tiles(16 * COLS as u32 * WARPS)));
             if k.target().features().contains(Features::HOPPER) {
                 k.programmatic_launch();
             }
@@ -100,7 +101,7 @@ impl Gemm {
             let partials = k.global(partials, matrices);
             let d = k.global(d, row_major(m, n).with_row_stride(ldd));
             let (_, warp) = k.warp_grid(1, WARPS);
-            let (row, col) = (k.ctaid_y(), k.ctaid_x() * WARPS + warp);
+            let (row, col) = (k.ctaid_x(), k.ctaid_y() * WARPS + warp);
 
             // Loads past the last part return zero.
             let rounds = parts.ceil_div(AT_ONCE as u32);

@@ -67,7 +67,10 @@ impl Body {
         bypassed.dedup();
         let mut left_out = Vec::new();
         for reg in bypassed {
-            let Some(line) = self.facts(reg).line.filter(|_| self.facts(reg).uses == 0) else { continue };
+            let facts = self.facts(reg);
+            // A released register is the result of another instruction.
+            let is_unread = facts.uses == 0 && facts.writes == reg.writes;
+            let Some(line) = facts.line.filter(|_| is_unread) else { continue };
             left_out.push(line as usize);
             for operand in self.operands_of(reg) {
                 self.facts_mut(operand).uses -= 1;

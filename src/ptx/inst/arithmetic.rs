@@ -262,12 +262,13 @@ impl<'k, T: IntegerDivision> Val<'k, T> {
     pub fn ceil_div(self, divisor: impl Into<Self>) -> Self {
         let divisor = divisor.into();
         let result = self.rounded_up_quotient(divisor);
-        let registers = (result.reg(), self.reg(), divisor.as_constant());
+        let by = divisor.as_constant().filter(|&by| by != T::ZERO);
+        let registers = (result.reg(), self.reg(), by);
         if let ((Some((result, k)), Some((source, _)), Some(by)), true) =
             (registers, self.is_natural(divisor))
         {
-            let (most, local) = (self.known().most().div_ceil(by.to_bits().max(1)), self.is_local());
-            let by = by.to_bits().max(1);
+            let by = by.to_bits();
+            let (most, local) = (self.known().most().div_ceil(by), self.is_local());
             let mut body = k.body();
             body.learn(result, facts::Known::at_most(most, 8 * T::BYTES), local);
             body.set_ceil_div(result, source, by);
@@ -420,15 +421,17 @@ impl<'k, T: Divide + Numeric> Val<'k, T> {
     fn native_quotient(self, other: Self, fold: fn(T, T) -> T) -> Self {
         match operands(self, other) {
             Known(a, b) => fold(a, b).into(),
-            In(_) if other.is_constant(T::ONE) => self,
+            In(_) if T::EXACT && other.is_constant(T::ONE) => self,
             In(k) if self.is_natural(other) => {
                 let operands = [self.operand(k), other.operand(k)];
                 let known = self.known().div(other.known());
                 let result: Self = k.integer(known, ["div.", T::PTX], &operands);
                 if let Some((reg, _)) = result.reg() {
                     let mut body = k.body();
-                    if let (Some((source, _)), Some(by)) = (self.reg(), other.as_constant()) {
-                        body.set_quotient(reg, source, by.to_bits().max(1));
+                    // A quotient by 0 is larger than the dividend.
+                    let by = other.as_constant().filter(|&by| by != T::ZERO);
+                    if let (Some((source, _)), Some(by)) = (self.reg(), by) {
+                        body.set_quotient(reg, source, by.to_bits());
                     }
                     body.assume_divided(self.source(), other.source(), Some(reg), None);
                 }

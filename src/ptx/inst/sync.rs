@@ -13,10 +13,36 @@ impl<'k> Builder<'k> {
 
     /// Waits at barrier `barrier` (0 to 15) until `threads` threads have arrived; their earlier writes are then visible to the threads that
     /// have waited. `threads` must be a multiple of 32, and the lanes of a warp must execute the instruction together.
+    ///
+    /// [`Warps`](crate::ptx::Warps) and tiles use barriers that the kernel does not, from 1 on. A constant barrier that they already use is
+    /// rejected; one in a register is not checked.
     #[doc(alias = "bar.sync")]
     #[track_caller]
     pub fn bar_sync(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {
-        self.emit(format_args!("bar.sync"), &[barrier.into().operand(self), threads.into().operand(self)]);
+        let operands = self.own_barrier(barrier.into(), threads.into());
+        self.emit(format_args!("bar.sync"), &operands);
+    }
+
+    /// Waits at a barrier that [`named_barriers`](Self::named_barriers) has given.
+    #[track_caller]
+    pub(crate) fn sync_at(self, barrier: impl Into<Val<'k, u32>>, threads: u32) {
+        let operands = [barrier.into().operand(self), Val::from(threads).operand(self)];
+        self.emit(format_args!("bar.sync"), &operands);
+    }
+
+    /// Checks the operands of an instruction for a barrier that the kernel has chosen, and returns them.
+    #[track_caller]
+    fn own_barrier(self, barrier: Val<'k, u32>, threads: Val<'k, u32>) -> [Operand<'k>; 2] {
+        if let Some(barrier) = barrier.as_constant() {
+            let chosen = self.body().choose_barrier(barrier);
+            if let Err(why) = chosen {
+                self.refuse(why);
+            }
+        }
+        if let Some(threads) = threads.as_constant().filter(|&n| n == 0 || !n.is_multiple_of(32)) {
+            self.refuse(format!("expected a positive multiple of 32 threads at a barrier, found {threads}"));
+        }
+        [barrier.operand(self), threads.operand(self)]
     }
 
     /// Arrives at barrier `barrier` (0 to 15) without waiting; `threads`, a multiple of 32, is the total number of threads that arrive or
@@ -24,7 +50,8 @@ impl<'k> Builder<'k> {
     #[doc(alias = "bar.arrive")]
     #[track_caller]
     pub fn bar_arrive(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {
-        self.emit(format_args!("bar.arrive"), &[barrier.into().operand(self), threads.into().operand(self)]);
+        let operands = self.own_barrier(barrier.into(), threads.into());
+        self.emit(format_args!("bar.arrive"), &operands);
     }
 
     /// Waits as [`sync_threads`](Self::sync_threads) does, and returns the number of threads in which `predicate` holds.
@@ -32,7 +59,7 @@ impl<'k> Builder<'k> {
     #[doc(alias = "__syncthreads_count")]
     #[track_caller]
     pub fn sync_threads_count(self, predicate: impl Into<Val<'k, bool>>) -> Val<'k, u32> {
-        self.bar_red("popc.u32", 0.into(), None, predicate.into())
+        self.bar_red("popc.u32", &[Val::from(0u32).operand(self)], predicate.into())
     }
 
     /// Waits as [`sync_threads`](Self::sync_threads) does, and returns whether `predicate` holds in all threads.
@@ -40,7 +67,7 @@ impl<'k> Builder<'k> {
     #[doc(alias = "__syncthreads_and")]
     #[track_caller]
     pub fn sync_threads_and(self, predicate: impl Into<Val<'k, bool>>) -> Val<'k, bool> {
-        self.bar_red("and.pred", 0.into(), None, predicate.into())
+        self.bar_red("and.pred", &[Val::from(0u32).operand(self)], predicate.into())
     }
 
     /// Waits as [`sync_threads`](Self::sync_threads) does, and returns whether `predicate` holds in any thread.
@@ -48,7 +75,7 @@ impl<'k> Builder<'k> {
     #[doc(alias = "__syncthreads_or")]
     #[track_caller]
     pub fn sync_threads_or(self, predicate: impl Into<Val<'k, bool>>) -> Val<'k, bool> {
-        self.bar_red("or.pred", 0.into(), None, predicate.into())
+        self.bar_red("or.pred", &[Val::from(0u32).operand(self)], predicate.into())
     }
 
     /// Waits as [`bar_sync`](Self::bar_sync) does, and returns the number of participating threads in which `predicate` holds.
@@ -60,7 +87,8 @@ impl<'k> Builder<'k> {
         threads: impl Into<Val<'k, u32>>,
         predicate: impl Into<Val<'k, bool>>,
     ) -> Val<'k, u32> {
-        self.bar_red("popc.u32", barrier.into(), Some(threads.into()), predicate.into())
+        let at = self.own_barrier(barrier.into(), threads.into());
+        self.bar_red("popc.u32", &at, predicate.into())
     }
 
     /// Waits as [`bar_sync`](Self::bar_sync) does, and returns whether `predicate` holds in all participating threads.
@@ -72,7 +100,8 @@ impl<'k> Builder<'k> {
         threads: impl Into<Val<'k, u32>>,
         predicate: impl Into<Val<'k, bool>>,
     ) -> Val<'k, bool> {
-        self.bar_red("and.pred", barrier.into(), Some(threads.into()), predicate.into())
+        let at = self.own_barrier(barrier.into(), threads.into());
+        self.bar_red("and.pred", &at, predicate.into())
     }
 
     /// Waits as [`bar_sync`](Self::bar_sync) does, and returns whether `predicate` holds in any participating thread.
@@ -84,20 +113,26 @@ impl<'k> Builder<'k> {
         threads: impl Into<Val<'k, u32>>,
         predicate: impl Into<Val<'k, bool>>,
     ) -> Val<'k, bool> {
-        self.bar_red("or.pred", barrier.into(), Some(threads.into()), predicate.into())
+        let at = self.own_barrier(barrier.into(), threads.into());
+        self.bar_red("or.pred", &at, predicate.into())
     }
 
+    /// Returns whether `predicate` holds in any thread that waits at a barrier that [`named_barriers`](Self::named_barriers) has given.
     #[track_caller]
-    fn bar_red<T: Scalar>(
+    pub(crate) fn any_at(
         self,
-        operation: &str,
         barrier: Val<'k, u32>,
-        threads: Option<Val<'k, u32>>,
+        threads: u32,
         predicate: Val<'k, bool>,
-    ) -> Val<'k, T> {
-        let mut operands = arrayvec::ArrayVec::<Operand<'_>, 3>::new();
-        operands.push(barrier.operand(self));
-        operands.extend(threads.map(|threads| threads.operand(self)));
+    ) -> Val<'k, bool> {
+        let at = [barrier.operand(self), Val::from(threads).operand(self)];
+        self.bar_red("or.pred", &at, predicate)
+    }
+
+    /// Emits `bar.red` at a barrier, for a number of threads unless it is the whole block.
+    #[track_caller]
+    fn bar_red<T: Scalar>(self, operation: &str, at: &[Operand<'_>], predicate: Val<'k, bool>) -> Val<'k, T> {
+        let mut operands: arrayvec::ArrayVec<_, 3> = at.iter().copied().collect();
         operands.push(Operand::Reg(predicate.in_register(self)));
         self.result(format_args!("bar.red.{operation}"), &operands)
     }
@@ -106,7 +141,7 @@ impl<'k> Builder<'k> {
     #[doc(alias = "barrier.sync")]
     #[track_caller]
     pub fn barrier_sync(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {
-        let operands = [barrier.into().operand(self), threads.into().operand(self)];
+        let operands = self.own_barrier(barrier.into(), threads.into());
         self.emit(format_args!("barrier.sync"), &operands);
     }
 
@@ -114,7 +149,7 @@ impl<'k> Builder<'k> {
     #[doc(alias = "barrier.arrive")]
     #[track_caller]
     pub fn barrier_arrive(self, barrier: impl Into<Val<'k, u32>>, threads: impl Into<Val<'k, u32>>) {
-        let operands = [barrier.into().operand(self), threads.into().operand(self)];
+        let operands = self.own_barrier(barrier.into(), threads.into());
         self.emit(format_args!("barrier.arrive"), &operands);
     }
 

@@ -18,6 +18,12 @@ pub(super) struct Spec {
     pub(super) conversion: String,
 }
 
+impl Spec {
+    pub(super) fn is_hexadecimal(&self) -> bool {
+        matches!(self.conversion.as_str(), "x" | "X")
+    }
+}
+
 /// Splits a format at its placeholders; the error is the malformed placeholder or lone brace.
 pub(super) fn pieces(format: &str) -> Result<Vec<Piece>, String> {
     let mut pieces = Vec::new();

@@ -114,6 +114,12 @@ impl<'k> PrintValue<'k> {
         }
     }
 
+    /// Returns the value so that it is promoted without its sign: the hexadecimal digits of a number are those of its own width.
+    #[track_caller]
+    pub(super) fn in_own_width(self) -> Self {
+        if let Self::I16(v) = self { Self::U16(v.bits()) } else { self }
+    }
+
     /// Stores the value with C's argument promotion: integers to at least 32 bits, floating-point numbers to f64.
     #[track_caller]
     pub(super) fn store(&self, to: Ptr<'k, u8, Local, ReadWrite>) {

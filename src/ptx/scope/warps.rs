@@ -85,7 +85,7 @@ impl<'k, const N: usize> Warps<'k, N> {
             block.sync();
         } else {
             self.k.require_uniform(self, "bar.sync");
-            self.k.bar_sync(self.named_barrier(), Self::SIZE);
+            self.k.sync_at(self.named_barrier(), Self::SIZE);
         }
     }
 
@@ -111,7 +111,7 @@ impl<'k, const N: usize> Scope<'k> for Warps<'k, N> {
             block.any(holds)
         } else {
             self.k.require_uniform(self, "bar.red");
-            self.k.bar_red_or(self.named_barrier(), Self::SIZE, holds)
+            self.k.any_at(self.named_barrier(), Self::SIZE, holds)
         };
         any.known_uniform(self.uniformity())
     }

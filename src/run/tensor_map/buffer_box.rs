@@ -8,6 +8,9 @@ use crate::{
     run::error::RunError,
 };
 
+/// The largest distance between coordinates of a map, in bytes (CUDA Driver API, `cuTensorMapEncodeTiled`).
+const MOST_STRIDE: u64 = (1 << 40) - 16;
+
 /// The maximum number of dimensions of a tensor map.
 const MOST_DIMS: usize = 5;
 
@@ -93,10 +96,10 @@ pub(in crate::run) fn buffer_box(
         entry.params.get(map.parameter).map_or(("", 1), |param| (param.element, param.element_bytes.into()));
     for (stride, dim) in strides.iter_mut().zip(&dims[1..]) {
         if *dim == 1 {
-            // There is no second coordinate, so any stride will do.
-            *stride = (*stride * size).next_multiple_of(16).max(16) / size;
-        } else if (*stride * size) % 16 != 0 {
-            let bytes = *stride * size;
+            // There is no second coordinate, so any stride that a map may have will do.
+            *stride = stride.saturating_mul(size).min(MOST_STRIDE).next_multiple_of(16).max(16) / size;
+        } else if !stride.wrapping_mul(size).is_multiple_of(16) {
+            let bytes = u128::from(*stride) * u128::from(size);
             return Err(refuse(format!(
                 "expected rows that are a multiple of 16 bytes apart, found {bytes} bytes"
             )));

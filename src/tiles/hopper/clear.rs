@@ -34,7 +34,7 @@ impl<'k, const C: usize> Consumer<'k, C> {
             self.group().sync();
         } else {
             let threads = 32 * WARPS * C as u32;
-            k.bar_sync(k.named_barriers(threads, 1), threads);
+            k.sync_at(k.named_barriers(threads, 1), threads);
         }
     }
 }

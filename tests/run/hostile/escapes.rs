@@ -120,6 +120,25 @@ fn a_quotient_of_a_number_that_may_be_negative_is_no_bound() {
 }
 
 #[test]
+fn a_quotient_by_zero_is_no_bound() {
+    let quotients: [fn(Val<'_, u32>) -> Val<'_, u32>; 4] =
+        [|n| n / 0, |n| n % 0, |n| n.ceil_div(0), |n| (n.cast::<i32>() / 0).cast()];
+    for quotient in quotients {
+        let refused = run(1, 8, |k, x, n| {
+            let (x, i) = (k.slice(x, n), k.tid_x() + 8);
+            k.if_(i.lt(quotient(n)), || x.at(i).store(0.0));
+        });
+        assert_eq!(refused, None);
+    }
+    // In a rule, a divisor of 0 counts as 1.
+    run(1, 8, |k, x, n| {
+        let blocks = Dim::CeilDiv(Box::new(Dim::Const(5)), 0);
+        k.grid([blocks]);
+        k.slice(x, n).at(k.ctaid_x()).store(0.0);
+    });
+}
+
+#[test]
 fn bytes_past_an_edge_count_along_one_axis() {
     run(1, 1, |k, x, n| {
         let from = k.tensor(x, [100.into(), n], [0.into(), 1.into()]).local_tile((2, 2), (0, 0));

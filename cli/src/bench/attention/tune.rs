@@ -101,7 +101,10 @@ impl Args {
                     let dropout = None;
                     let sizes =
                         Sizes { batches, heads, kv_heads, length, head_size, value_size, mask, dropout };
-                    problems.push((dtype, sizes));
+                    let problem = (dtype, sizes);
+                    if !problems.contains(&problem) {
+                        problems.push(problem);
+                    }
                 }
             }
         }

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Error,
-    bench::{Fallible, progress::Progress, provenance::Provenance},
+    bench::{Fallible, distinct, progress::Progress, provenance::Provenance},
 };
 use search::Outcome;
 use tuner::Tuner;
@@ -73,14 +73,8 @@ impl Args {
         let of = |[m, n, k]: [u32; 3]| Size([m, n, k].map(|size| size as usize));
         let rows = self.m.iter().flat_map(|&m| self.n.iter().map(move |&n| [m, n]));
         let combined = rows.flat_map(|[m, n]| self.k.iter().map(move |&k| of([m, n, k])));
-        let mut sizes = Vec::new();
-        for size in combined.chain(self.shapes.iter().flat_map(|shapes| shapes.sizes())) {
-            // Sets have sizes in common.
-            if !sizes.contains(&size) {
-                sizes.push(size);
-            }
-        }
-        sizes
+        // Sets have sizes in common.
+        distinct(combined.chain(self.shapes.iter().flat_map(|shapes| shapes.sizes())))
     }
 
     /// Writes the table, and returns whether it contains all problems and no kernel failed.
@@ -88,12 +82,13 @@ impl Args {
         let gpu = Gpu::new(0)?;
         let Provenance { driver, date, command, .. } = Provenance::now(gpu.properties());
         let table = GemmTable { gpu: gpu_kind(&gpu), driver, date, command, entries: Vec::new() };
-        let problems = self.sizes().len() * self.layout.len() * self.dtype.len();
+        let types = distinct(self.dtype.iter().copied());
+        let problems = self.sizes().len() * distinct(self.layout.iter()).len() * types.len();
         let progress = Progress::new(problems, Duration::from_secs(self.seconds));
         let mut results = Results { table, out: self.out.as_ref(), failures: 0, progress };
-        let mut each = self.dtype.iter();
+        let mut each = types.into_iter();
         let tuned =
-            each.try_for_each(|&dtype| with_precision!(dtype, P => self.tune_type::<P>(&gpu, &mut results)));
+            each.try_for_each(|dtype| with_precision!(dtype, P => self.tune_type::<P>(&gpu, &mut results)));
         let complete = results.finish()?;
         tuned.map(|()| complete)
     }
@@ -102,7 +97,7 @@ impl Args {
     fn tune_type<P: Precision>(&self, gpu: &Gpu, results: &mut Results<'_>) -> Fallible<()> {
         let mut tuner = Tuner::<P>::new(gpu)?;
         let sizes = self.sizes();
-        for &layout in &self.layout {
+        for layout in distinct(self.layout.iter().copied()) {
             if let Err(why) = kernels::check::<P>(layout) {
                 results.skip(&format!("{}, layout {layout}", P::DTYPE), &why, sizes.len());
                 continue;
@@ -133,7 +128,8 @@ struct Results<'a> {
 
 impl Results<'_> {
     /// Reports problems that no kernel computes.
-    fn skip(&self, problems: &str, why: &dyn std::error::Error, count: usize) {
+    fn skip(&mut self, problems: &str, why: &dyn std::error::Error, count: usize) {
+        self.failures += count;
         self.progress.report(problems, why);
         self.progress.advance(count);
     }

@@ -68,8 +68,9 @@ fn transpose<'k>(
     strides: [Val<'k, u32>; 3],
 ) {
     k.block([THREADS]);
-    k.grid((keys.tiles(KEYS), kv_heads, batches));
-    let (words, at) = (head_size / 4, (k.ctaid_z(), k.ctaid_y()));
+    k.grid([keys.ceil_div(KEYS) * kv_heads * batches]);
+    let (tile, row) = (k.ctaid_x() % keys.ceil_div(KEYS), k.ctaid_x() / keys.ceil_div(KEYS));
+    let (words, at) = (head_size / 4, (row / kv_heads, row % kv_heads));
     let [batch, head, row] = strides.map(|stride| stride.multiple_of(PADDING));
     let layout = contiguous([batches, kv_heads, keys, head_size.into()]);
     let v = k.global(v, layout.with_strides([batch, head, row, 1.into()])).batch(at);
@@ -79,7 +80,7 @@ fn transpose<'k>(
     // An odd pitch, so that the keys of a quad of lanes are in different banks.
     let pitch = words + 1;
     let staged = k.shared::<u32>(KEYS * pitch);
-    let (thread, first) = (k.tid_x(), k.ctaid_x() * KEYS);
+    let (thread, first) = (k.tid_x(), tile * KEYS);
     for i in 0..KEYS * words / THREADS {
         let at = thread + i * THREADS;
         let (key, word) = (at / words, at % words);
