@@ -9,6 +9,7 @@ mod cross_entropy;
 mod dropout;
 mod embedding;
 mod exponent;
+mod extremum;
 mod norm;
 mod norm_backward;
 mod pointwise;

@@ -161,7 +161,7 @@ impl<'k, T: TensorElement> RemoteSt<'_, 'k, T> {
     {
         let (k, rank) = (self.tile.kernel(), self.rank);
         let _located = k.locate(Location::caller());
-        k.check_warp_tile(rectangle.coordinates(), false);
+        k.check_warp_tile(rectangle.coordinates().chain([rank]), false);
         loaded(k, |fragment| {
             rectangle.each_part::<U, H, W, L>(fragment, |registers, memory| {
                 copy(registers, &memory.in_block(rank));
@@ -220,7 +220,7 @@ impl<'k, T: TensorElement> RemoteStMut<'_, 'k, T> {
     {
         let (k, rank) = (self.0.tile.kernel(), self.0.rank);
         let _located = k.locate(Location::caller());
-        k.check_warp_tile(rectangle.coordinates(), true);
+        k.check_warp_tile(rectangle.coordinates().chain([rank]), true);
         rectangle.each_part::<U, H, W, L>(&stored(tile), |registers, memory| {
             copy(&memory.in_block(rank), registers);
         });

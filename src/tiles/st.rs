@@ -115,9 +115,12 @@ impl<'k, T: TensorElement, const H: usize, const W: usize, S: SharedSwizzle> St<
         }
     }
 
-    /// Returns the tile as a writable tensor `(row, (col in block, block))`; call [`written`](Self::written) afterward.
+    /// Returns the tile as a writable tensor `(row, (col in block, block))`; call [`written`](Self::written) afterward. In a loop, first
+    /// waits until the scope that owns the tile has read its previous contents.
     #[must_use]
+    #[track_caller]
     pub fn tensor(&self) -> Tensor<'k, Shared, T, Write> {
+        self.owner.sync_in_loop();
         self.tensor.with_access()
     }
 

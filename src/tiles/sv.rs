@@ -76,9 +76,12 @@ impl<'k, T: TensorElement, const N: usize> Sv<'k, T, N> {
     /// The number of elements.
     pub const LENGTH: u32 = 16 * N as u32;
 
-    /// Returns the vector as a writable tensor; call [`written`](Self::written) afterward.
+    /// Returns the vector as a writable tensor; call [`written`](Self::written) afterward. In a loop, first waits until the scope that owns
+    /// the vector has read its previous contents.
     #[must_use]
+    #[track_caller]
     pub fn tensor(&self) -> Tensor<'k, Shared, T, Write> {
+        self.owner.sync_in_loop();
         self.tensor.with_access()
     }
 

@@ -5,7 +5,7 @@ use std::fs;
 use pretty_assertions::assert_eq;
 use warpwright::{
     export::{Export, ExportError},
-    ptx::{Kernel, Module, Target},
+    ptx::{In, Kernel, Module, Target},
 };
 
 use super::{
@@ -94,7 +94,28 @@ fn modules_need_a_name_for_c_and_distinct_macros() {
         error.to_string(),
         "expected kernel names that differ in more than case, found `copy` and `Copy`"
     );
+    let mut module = Module::new(Target::SM_80);
+    for signature in ["a(b_c)", "a_b(c)"] {
+        let kernel = Kernel::<(In<f32>,)>::build(signature, Target::SM_80, |_, _| ()).expect("it builds");
+        module.add(&kernel).expect("names that differ");
+    }
+    let error = module.export(&dir, "both").expect_err("one function for two buffers");
+    assert_eq!(
+        error.to_string(),
+        "expected kernels whose buffers have different names in C, found `a_b_c` twice"
+    );
     assert!(names(&dir).is_empty());
+}
+
+#[test]
+fn macros_of_parameters_that_differ_only_in_case() {
+    let kernel = Kernel::<(u32, u32)>::build("f(n, N)", Target::SM_80, |_, (small, large)| {
+        let _ = (small.multiple_of(4), large.multiple_of(8));
+    })
+    .expect("it builds");
+    let header = Export::kernel(&kernel).header;
+    let defined: Vec<_> = header.lines().filter(|line| line.contains("_MULTIPLE_OF")).collect();
+    assert_eq!(defined, ["#define F_N_MULTIPLE_OF 4", "#define F_N__MULTIPLE_OF 8"]);
 }
 
 #[test]

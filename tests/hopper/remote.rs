@@ -95,6 +95,33 @@ fn a_missing_barrier_is_found() {
         .expect_err("nothing orders the stores and the loads");
 }
 
+/// The warps of a block may store to the tiles of different blocks, but not to the same one, and the lanes of a warp load the same tile.
+#[test]
+fn warps_and_lanes_of_a_block() {
+    let refused = |of_block: for<'k> fn(Builder<'k>) -> Val<'k, u32>, stores: bool| {
+        let built = Kernel::<(Out<f32>,)>::build("k", Target::SM_90, |k, (y,)| {
+            k.block([64]);
+            k.grid([2]);
+            k.cluster([2]);
+            let tile = k.shared_tile::<St<f32, 1, 1>>();
+            if stores {
+                tile.in_block(of_block(k)).store(&k.zeros::<Rt<f32, 1, 1>>());
+            } else {
+                let tile = tile.stored_by_cluster();
+                let loaded: Rt<f32, 1, 1> = tile.in_block(of_block(k)).load();
+                k.global(y, row_major(32, 16)).tile(k.warp().rank(), 0).store(&loaded);
+            }
+        });
+        built.err().map(|error| error.to_string())
+    };
+    assert_eq!(refused(|k| k.warp().rank(), true), None);
+    assert_eq!(refused(|k| k.this_block().rank() ^ 1, false), None);
+    let same = refused(|k| k.this_block().rank() ^ 1, true);
+    assert!(same.is_some_and(|why| why.contains("all warps of the block store to the same tile")));
+    let lanes = refused(|k| k.laneid() & 1, false);
+    assert!(lanes.is_some_and(|why| why.contains("expected the same tile for all lanes of a warp")));
+}
+
 #[test]
 fn targets_without_clusters() {
     let error = Kernel::<(Out<f32>,)>::build("k", Target::SM_80, |k, (y,)| {

@@ -296,6 +296,26 @@ fn signed_numbers_of_threads() {
     }
     let kernel = build(|k, _, _, _| k.if_((signed(k) << 27).lt(0), || k.sync_threads()));
     assert!(matches!(kernel.expect_err("divergent").kind(), BuildErrorKind::Divergent { .. }));
+    // The bits above the highest one are copies of it.
+    let extended: [fn(Builder<'_>) -> Val<'_, i32>; 4] = [
+        |k| (signed(k) << 28) >> 28,
+        |k| (k.tid_x() << 4).wrap_to::<i8>(),
+        |k| (k.tid_x() << 12).cast::<u16>().cast::<i16>().cast(),
+        |k| signed(k).extract_bits(0, 4),
+    ];
+    for extended in extended {
+        let kernel = build(|k, _, _, _| {
+            k.if_((extended(k).bits::<u32>() >> 10).eq(0), || {
+                let _ = k.warp().sum(k.tid_x());
+            });
+        });
+        assert!(matches!(kernel.expect_err("divergent").kind(), BuildErrorKind::Divergent { .. }));
+    }
+    accepted(build(|k, _, _, _| {
+        k.if_((signed(k) >> 5).eq(0), || {
+            let _ = k.warp().sum(k.tid_x());
+        });
+    }));
     accepted(build(|k, _, _, _| k.if_(signed(k).lt(0), || k.sync_threads())));
     accepted(build(|k, _, _, _| k.if_(signed(k).lt(64), || k.sync_warp(FULL_MASK))));
 }

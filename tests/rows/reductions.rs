@@ -4,7 +4,7 @@ use super::matrix::{Shape, assembled, check, mixed, row};
 use warpwright::{
     kernels::{ColumnReduction, Reduction, RowReduction},
     prelude::*,
-    run::Device,
+    run::{Arch, Device, Simulator},
 };
 
 const TARGET: Target = Target::SM_90A;
@@ -123,4 +123,28 @@ fn columns_of_parts() {
         },
         2e-5,
     );
+}
+
+/// Maxima and minima are NaN if an element is, also without the instructions for this.
+#[test]
+fn maxima_on_older_targets() {
+    let shape = Shape { m: 21, n: 100, pitch: 101 };
+    let x = shape.filled::<bf16>(&shifted);
+    let device = Simulator::new().arch(Arch::Sm75);
+    for function in [Reduction::Max, Reduction::Min] {
+        let kernel =
+            RowReduction::for_rows(function, Target::SM_75, 2, &[100, 101]).kernel::<bf16>(Target::SM_75);
+        let kernel = assembled(kernel);
+        let x_on = device.upload(&x).expect("room");
+        let mut y = device.output::<f32>(21).expect("room");
+        device.launch(&kernel, (&x_on, 101, &mut y, 21, 100)).expect("launched");
+        for (found, row) in device.download(&y).expect("copied").into_iter().zip(x.chunks(101)) {
+            let row: Vec<f64> = row[..100].iter().map(|x| x.to_f64()).collect();
+            let expected = reference(function, &row);
+            assert!(
+                f64::from(found) == expected || found.is_nan() && expected.is_nan(),
+                "{found}, {expected}"
+            );
+        }
+    }
 }

@@ -190,6 +190,27 @@ fn mistakes_are_one_line_with_their_column() {
 }
 
 #[test]
+fn a_mistake_in_any_expression_writes_nothing() {
+    let output = layout(&["(2,2)", "bad("], "");
+    assert_eq!((stdout(&output), output.status.code()), ("", Some(2)));
+}
+
+#[cfg(unix)]
+#[test]
+fn the_reader_may_close_the_pipe() {
+    for arguments in [["layout", "--table", "(512,512)"], ["draw", "layout", "(64,64)"]] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let status = std::process::Command::new(env!("CARGO_BIN_EXE_warpwright"))
+            .args(arguments)
+            .stdout(writer)
+            .status()
+            .expect("it starts");
+        assert!(status.success(), "{arguments:?}: {status}");
+    }
+}
+
+#[test]
 fn lines_are_evaluated_in_turn() {
     let output = layout(&["--no-table"], "size((2,3))\n\ncoalesce(\n(2,2):(1,3) o 4:1\n");
     assert_eq!(stdout(&output), "6\n(2,2):(1,3)\nsize 4  cosize 5  injective: yes\n");

@@ -1,6 +1,6 @@
 //! The largest elements of a row so far, in shared memory.
 
-use super::tiling::Row;
+use super::{extremum::max_or_nan, tiling::Row};
 use crate::{
     ptx::{Ptr, Shared, Val},
     tiles::{Convert, Striped},
@@ -122,7 +122,7 @@ impl<'a, 'k> Candidates<'a, 'k> {
             let mut x = T::convert_words(words);
             x.truncate(offsets.len());
             let all = u32::MAX >> (u32::BITS - x.len() as u32) << first;
-            let largest = x.iter().copied().reduce(|a, b| a.max_nan(b)).expect("a group has elements");
+            let largest = x.iter().copied().reduce(max_or_nan).expect("a group has elements");
             // Also if one of them is NaN.
             let bits = largest.lt(floor).select(0, pending & all);
             k.if_(k.warp().any(bits.ne(0)), || {

@@ -2,6 +2,7 @@
 
 use super::{
     NormFunction, PointwiseFunction, RowTiling,
+    extremum::{max_or_nan, min_or_nan},
     norm::Statistics,
     tiling::{Line, Row},
 };
@@ -279,8 +280,8 @@ impl Quantize {
     ) where
         f32: Convert<Q>,
     {
-        let largest = |x: &Striped<'k, f32>| [x.map(Val::abs).combined(Val::max_nan)];
-        let larger = |[a]: [Val<'k, f32>; 1], [b]: [Val<'k, f32>; 1]| [a.max_nan(b)];
+        let largest = |x: &Striped<'k, f32>| [x.map(Val::abs).combined(max_or_nan)];
+        let larger = |[a]: [Val<'k, f32>; 1], [b]: [Val<'k, f32>; 1]| [max_or_nan(a, b)];
         match self.group {
             ScaleGroup::Row => {
                 let x = row.keep(x);
@@ -334,6 +335,6 @@ where
 #[track_caller]
 fn scaled<'k, Q: Quantized>(x: &Striped<'k, f32>, most: Val<'k, f32>) -> Striped<'k, f32> {
     // The reciprocal of a scale that is 0, or almost, is not infinite.
-    let per_scale = (Val::from(Q::LARGEST) / most).min_nan(f32::MAX);
+    let per_scale = min_or_nan(Val::from(Q::LARGEST) / most, f32::MAX.into());
     x.map(|x| x * per_scale)
 }

@@ -1,6 +1,9 @@
 //! Reductions of rows.
 
-use super::RowTiling;
+use super::{
+    RowTiling,
+    extremum::{max_or_nan, min_or_nan},
+};
 use crate::{
     ptx::{BuildError, Builder, In, Kernel, Out, Target, Val},
     tiles::Convert,
@@ -56,8 +59,8 @@ impl Reduction {
     pub(super) fn combine<'k>(self) -> impl Fn(Val<'k, f32>, Val<'k, f32>) -> Val<'k, f32> {
         move |a, b| match self {
             Self::Sum | Self::Mean | Self::Norm => a + b,
-            Self::Max => a.max_nan(b),
-            Self::Min => a.min_nan(b),
+            Self::Max => max_or_nan(a, b),
+            Self::Min => min_or_nan(a, b),
         }
     }
 

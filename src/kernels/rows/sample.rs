@@ -5,6 +5,7 @@ use std::f32::consts::{LN_2, LOG2_E};
 use super::{
     RowTiling,
     candidates::Key,
+    extremum::max_or_nan,
     tiling::{Line, Row},
 };
 use crate::{
@@ -215,7 +216,7 @@ impl<'k> Winner<'k> {
             base: wins.select(self.base, other.base),
             score: wins.select(self.score, other.score),
             group: wins.select(self.group, other.group),
-            maximum: self.maximum.max_nan(other.maximum),
+            maximum: max_or_nan(self.maximum, other.maximum),
         }
     }
 }
@@ -273,7 +274,7 @@ impl<'k, X: Convert<f32>> Race<'_, 'k, X> {
         let against = |a, b| Winner::of(a).against(Winner::of(b), self.scale).values();
         Winner::of(row.over_parts(Winner::NONE, &against, &|part| {
             let x = self.load(part, round, before);
-            let maximum = x.combined(|a, b| a.max_nan(b));
+            let maximum = x.combined(max_or_nan);
             let sum = self.exponentials(&x, maximum).combined(|a, b| a + b);
             let group = self.group(part);
             let [random, ..] = self.random(group, round);

@@ -35,7 +35,13 @@ pub(super) enum ResultRule {
 pub(super) enum Operation {
     Any,
     Copy,
+    /// A copy of an integer whose bits from this one up become copies of its sign, the bit below.
+    CopySign {
+        bits: u32,
+    },
     ShiftRight,
+    /// Fills with copies of the sign.
+    SignedShiftRight,
     ShiftLeft,
     And,
     OrXor,
@@ -119,7 +125,9 @@ fn result(root: &str, second: &str, mnemonic: &str) -> ResultRule {
         "vote" | "redux" => Warp,
         "match" if second == "all" => Warp,
         "elect" => Elect,
-        "mov" | "cvt" => Operands(Copy),
+        "cvt" => Operands(signed_bits(mnemonic).map_or(Copy, |bits| CopySign { bits })),
+        "mov" => Operands(Copy),
+        "shr" if second.starts_with('s') => Operands(SignedShiftRight),
         "shr" => Operands(ShiftRight),
         "shl" => Operands(ShiftLeft),
         "and" => Operands(And),
@@ -135,6 +143,11 @@ fn result(root: &str, second: &str, mnemonic: &str) -> ResultRule {
         "setp" if matches!(second, "le" | "gt" | "ls" | "hi") => Operands(LessOrEqual),
         _ => Operands(Any),
     }
+}
+
+/// Returns the number of bits of the narrowest signed integer in a conversion: the higher bits of the result may be copies of its sign.
+fn signed_bits(mnemonic: &str) -> Option<u32> {
+    mnemonic.split('.').filter_map(|part| part.strip_prefix('s')?.parse().ok()).min()
 }
 
 fn together(root: &str, second: &str, mnemonic: &str) -> Together {

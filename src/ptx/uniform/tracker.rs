@@ -35,6 +35,9 @@ struct Fact {
     written_in: u32,
 }
 
+/// The maximum number of threads of a block.
+const MOST_THREADS: u32 = 1024;
+
 /// An integer derived from the thread index: for `scale <= b <= limit`, its bits from `b` up are the same in runs of
 /// `2^(b - scale)` threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +61,12 @@ impl ThreadIndex {
 
     fn shifted(self, by: i32) -> Self {
         Self { scale: self.scale + by, limit: self.limit.saturating_add(by), whole: self.whole && by == 0 }
+    }
+
+    /// Returns an integer whose bits from `bits` up are copies of the bit below.
+    fn with_sign(self, bits: u32) -> Self {
+        let whole = self.whole && bits > MOST_THREADS.ilog2();
+        Self { whole, ..self.limited(bits.saturating_sub(1)) }
     }
 
     fn limited(self, limit: u32) -> Self {
@@ -643,6 +652,11 @@ fn of_thread_index(
     Some(match operation {
         Operation::Any => return None,
         Operation::Copy => (Uniformity::NONE, Some(index)),
+        Operation::CopySign { bits } => (Uniformity::NONE, Some(index.with_sign(bits))),
+        // The sign of 16 bits is the lowest one.
+        Operation::SignedShiftRight => {
+            return of_thread_index(Operation::ShiftRight, index.with_sign(16), rest);
+        }
         Operation::ShiftRight => {
             let by = constant(0)?.min(64) as i32;
             (index.above(by), Some(index.shifted(-by)))
@@ -678,9 +692,10 @@ fn of_thread_index(
             (Uniformity::NONE, Some(index.limited(limit)))
         }
         Operation::ExtractBits => {
-            let from = constant(0)?.min(64) as i32;
-            constant(1)?;
-            (index.above(from), Some(index.shifted(-from)))
+            let (from, length) = (constant(0)?.min(64), constant(1)?.min(64));
+            // The extracted number may be signed.
+            let index = index.with_sign((from + length) as u32);
+            (index.above(from as i32), Some(index.shifted(-(from as i32))))
         }
         // The sign is a higher bit, too.
         Operation::Less => (index.above(constant(0)?.trailing_zeros().min(15) as i32), None),
