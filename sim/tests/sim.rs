@@ -15,6 +15,7 @@ mod sim {
     mod forms;
     mod heap;
     mod im2col;
+    mod initializers;
     mod kinds;
     mod matmul;
     mod memory;
