@@ -10,6 +10,7 @@ mod sim {
     mod dependence;
     mod descriptors;
     mod execution;
+    mod extremes;
     mod faults;
     mod footprint;
     mod forms;
