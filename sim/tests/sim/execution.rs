@@ -382,6 +382,37 @@ fn generic_addresses_reach_every_space() {
     assert_eq!(outputs(body, 32, &[0]), want);
 }
 
+/// A constant is not in global space (PTX ISA, "Generic Addressing").
+#[test]
+fn isspacep_distinguishes_constants() {
+    let module = format!(
+        ".version 8.8\n.target sm_90a\n.address_size 64\n.const .u32 c[2] = {{5, 6}}; .global .u32 g;
+        .visible .entry k({PARAMS}) {{ {HEAD}
+        mov.u64 %rd5, c; cvta.const.u64 %rd5, %rd5; add.u64 %rd5, %rd5, 4;
+        mov.u64 %rd6, g; cvta.global.u64 %rd6, %rd6;
+        setp.eq.u32 %p0, %r0, 0; selp.b64 %rd7, %rd5, %rd6, %p0;
+        setp.eq.u32 %p1, %r0, 2; selp.b64 %rd7, %rd3, %rd7, %p1; setp.eq.u32 %p1, %r0, 3; selp.b64 %rd7, 8, %rd7, %p1;
+        isspacep.const %p2, %rd7; isspacep.global %p3, %rd7;
+        selp.u32 %r2, 1, 0, %p2; @%p3 add.u32 %r2, %r2, 10; @%p0 ld.u32 %r3, [%rd5]; @%p0 mad.lo.u32 %r2, %r3, 100, %r2;
+        st.global.u32 [%rd3], %r2; ret; }}\n"
+    );
+    let (out, report) = run(&module, &one_block(4), &[0], 4).unwrap_or_else(|e| panic!("{e}"));
+    report.assert_clean();
+    assert_eq!(out, [601, 10, 10, 0]);
+}
+
+/// All elements are read before the results are written.
+#[test]
+fn an_atomic_may_exchange_its_registers() {
+    let body = "mov.f32 %f1, 0f3F800000; mov.f32 %f2, 0f40000000; add.s64 %rd5, %rd0, 8;
+        atom.global.add.v2.f32 {%f1, %f2}, [%rd5], {%f2, %f1}; st.global.v2.f32 [%rd0], {%f1, %f2};";
+    let body = format!(
+        "mov.f32 %f3, 0f41200000; mov.f32 %f4, 0f41A00000; st.global.v2.f32 [%rd0+8], {{%f3, %f4}}; {body}"
+    );
+    let (out, _) = run(&text(&body), &one_block(1), &[0], 4).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(out.iter().map(|&bits| f32::from_bits(bits)).collect::<Vec<_>>(), [10.0, 20.0, 12.0, 21.0]);
+}
+
 #[test]
 fn barriers_reduce() {
     let body = "setp.lt.u32 %p0, %r0, 40; bar.red.popc.u32 %r2, 1, %p0; bar.red.and.pred %p1, 1, %p0;
