@@ -309,6 +309,64 @@ fn endless_recursion_overflows_the_stack() {
     assert!(error.to_string().contains("the stack overflows in `f`"), "{error}");
 }
 
+/// The registers that an activation saves occupy its stack, as those that ptxas spills.
+#[test]
+fn recursive_functions_save_registers_on_the_stack() {
+    let all = |instruction: fn(u32) -> String| (0..64).map(instruction).collect::<String>();
+    let set = all(|i| format!("mov.u64 %d{i}, 7; "));
+    let add = all(|i| format!("cvt.u32.u64 %t, %d{i}; add.u32 r, r, %t; "));
+    let recursive = |end: &str| {
+        let module = format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n
+            .func (.reg .b32 r) f(.reg .b32 n) {{ .reg .b64 %d<64>; .reg .b32 %s; .reg .b32 %t; .reg .pred %p; {set} mov.u32 r, n;
+                setp.eq.u32 %p, n, {end}; @%p ret; add.u32 %s, n, 1; call.uni (%s), f, (%s);
+                mov.u32 r, %s; {add} ret; }}
+            .visible .entry k({PARAMS}) {{ {HEAD} call.uni (%r2), f, (%r0); st.global.u32 [%rd3], %r2; ret; }}\n"
+        );
+        run(&module, &one_block(1), &[0], 1)
+    };
+    let (out, _) = recursive("900").unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(out, [900 + 64 * 7 * 900]);
+    let error = recursive("-1").expect_err("overflow");
+    assert_eq!(error.kind(), Some(FindingKind::LocalOutOfBounds));
+    let error = error.to_string();
+    let depth = error.split_once("the stack overflows in `f`, ").and_then(|(_, rest)| rest.split_once(' '));
+    let depth: u32 = depth.and_then(|(depth, _)| depth.parse().ok()).expect("the depth of the calls");
+    // 512 KiB divided by at least 64 registers of 8 bytes.
+    assert!(depth <= 1024, "{error}");
+}
+
+/// Returns a kernel in which each thread prints the format `text` `%ctaid.x + 1` times.
+fn printing(text: &str) -> String {
+    let bytes: Vec<String> = text.bytes().chain([0]).map(|byte| byte.to_string()).collect();
+    format!(
+        ".version 8.0\n.target sm_80\n.address_size 64\n
+        .extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);
+        .global .align 1 .b8 format[] = {{{}}};
+        .visible .entry k({PARAMS}) {{ {HEAD}
+            mov.u64 %rd5, format; cvta.global.u64 %rd5, %rd5; mov.u64 %rd6, %rd1; mov.u32 %r5, 0;
+            L: {{ .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %rd5; st.param.b64 [a], %rd6;
+              call.uni (r), vprintf, (f, a); }}
+            add.u32 %r5, %r5, 1; setp.le.u32 %p0, %r5, %r30; @%p0 bra L;
+            ret;
+        }}\n",
+        bytes.join(", ")
+    )
+}
+
+#[test]
+fn the_output_of_a_launch_is_bounded() {
+    // Each call prints 4 KiB; block i calls 32 (i + 1) times.
+    let text = printing("%4096d");
+    let run = |grid: u32| run(&text, &Launch { grid: [grid, 1, 1], ..one_block(32) }, &[0], 1);
+    let (_, few) = run(15).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(few.printed.len(), 32 * 15 * 16 / 2);
+    let (_, many) = run(130).unwrap_or_else(|e| panic!("{e}"));
+    let (last, kept) = many.printed.split_last().expect("output");
+    assert_eq!(kept.len(), (16 << 20) / 4096);
+    assert_eq!(last, "(output after the first 16777216 bytes is omitted)\n");
+}
+
 #[test]
 fn printf_prints_in_the_order_of_blocks() {
     let module = ".version 8.0\n.target sm_80\n.address_size 64\n
