@@ -145,7 +145,7 @@ impl Parser<'_> {
     /// Parses `0xFF00(name)` or `0xFF00(131187)`, a byte of an address or of an integer.
     fn init_byte(&mut self, mask: u64) -> Parsed<Init> {
         let shift = mask.trailing_zeros();
-        if shift % 8 != 0 || mask.checked_shr(shift) != Some(0xff) {
+        if !shift.is_multiple_of(8) || mask.checked_shr(shift) != Some(0xff) {
             return Err(self.expected("a mask with the eight ones of a byte"));
         }
         self.advance();
