@@ -26,6 +26,7 @@ mod sim {
     mod npy;
     mod outline;
     mod pairs;
+    mod printing;
     mod report;
     mod robust;
     mod small_floats;
