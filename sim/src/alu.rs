@@ -151,8 +151,9 @@ pub(crate) fn execute<const FMA: bool>(regs: &mut Regs, alu: &Alu, m: u32, clock
         Alu::Mapa(ref op) => {
             let (a, rank) = (regs.get(op.a), regs.r(op.rank));
             let window = |a: u64| a & !u64::from(u32::MAX);
-            let out =
-                std::array::from_fn(|i| window(a[i]) | a[i] & OFFSET | u64::from(rank[i]) << SHARED_BITS);
+            // No cluster has a block of the last rank.
+            let rank = |i: usize| u64::from(rank[i].min(u32::MAX >> SHARED_BITS));
+            let out = std::array::from_fn(|i| window(a[i]) | a[i] & OFFSET | rank(i) << SHARED_BITS);
             regs.put(op.d, m, &out);
         }
         Alu::CtaRank { d, a } => {

@@ -10,6 +10,7 @@ pub(crate) mod local;
 pub(crate) mod mbarrier;
 pub(crate) mod memory;
 pub(crate) mod options;
+pub(crate) mod printed;
 pub(crate) mod registers;
 pub(crate) mod reserved;
 pub(crate) mod state;

@@ -3,6 +3,7 @@
 pub(crate) mod analysis;
 pub(crate) mod code;
 pub(crate) mod decode;
+mod initializer;
 pub(crate) mod module;
 pub(crate) mod outline;
 pub(crate) mod spaces;

@@ -16,7 +16,8 @@ pub use crate::report::selection::Selection;
 /// The report of a launch: counts, findings and printed output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The output of device-side `printf`, one string per call, ordered by block (or cluster) and, within each, by execution.
+    /// The output of device-side `printf`, one string per call, ordered by block (or cluster) and, within each, by execution. A last line
+    /// states whether the output exceeds 16 MiB, so that the rest is omitted.
     pub printed: Vec<String>,
     /// The number of blocks in the grid.
     pub blocks: u64,

@@ -10,11 +10,13 @@ mod sim {
     mod dependence;
     mod descriptors;
     mod execution;
+    mod extremes;
     mod faults;
     mod footprint;
     mod forms;
     mod heap;
     mod im2col;
+    mod initializers;
     mod kinds;
     mod matmul;
     mod memory;
@@ -24,6 +26,7 @@ mod sim {
     mod npy;
     mod outline;
     mod pairs;
+    mod printing;
     mod report;
     mod robust;
     mod small_floats;

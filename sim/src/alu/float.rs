@@ -1,6 +1,7 @@
 //! Floating-point instructions with any modifiers, executed lane by lane.
 
 use crate::alu::approx;
+use crate::arith::cvt::{CvtMode, cvt};
 use crate::arith::minmax::{minmax, minmax3};
 use crate::arith::{Float, float, sign};
 use crate::lanes::{Lanes64, lanes};
@@ -15,6 +16,9 @@ fn one(op: &FloatOp, a: u64, b: u64, c: u64) -> u64 {
         FloatFn::Sub => float::sub(ty, round, ftz, sat, a, b),
         FloatFn::Mul => float::mul(ty, round, ftz, sat, a, b),
         FloatFn::Fma => float::fma(ty, round, ftz, sat, a, b, c),
+        FloatFn::AddMixed(from) => float::add(ty, round, ftz, sat, widen(from, a), b),
+        FloatFn::SubMixed(from) => float::sub(ty, round, ftz, sat, widen(from, a), b),
+        FloatFn::FmaMixed(from) => float::fma(ty, round, ftz, sat, widen(from, a), widen(from, b), c),
         FloatFn::Contracted { minus_product, minus_addend } => {
             float::contracted(ty, ftz, sat, [a, b, c], minus_product, minus_addend)
         }
@@ -38,6 +42,11 @@ fn one(op: &FloatOp, a: u64, b: u64, c: u64) -> u64 {
         | FloatFn::Lg2Approx
         | FloatFn::TanhApprox => approx::one(op.f, ty, ftz, a, b),
     }
+}
+
+/// Converts a number of 16 bits to f32, which is exact.
+fn widen(from: Float, bits: u64) -> u64 {
+    cvt(Float::F32.into(), from.into(), CvtMode::default(), bits)
 }
 
 /// Applies `.relu`: negative numbers become +0, and NaN becomes the canonical NaN.

@@ -38,17 +38,17 @@ impl Part {
     }
 
     /// Returns the number in this part of a register.
-    fn read(self, signed: bool, register: u32) -> i64 {
+    fn read(self, signed: bool, register: u32) -> i128 {
         widen(signed, self.bits(), u64::from(register >> self.shift()))
     }
 
     /// Returns a register with this part replaced.
-    fn write(self, register: u32, value: i64) -> u32 {
+    fn write(self, register: u32, value: i128) -> u32 {
         let mask = (u32::MAX >> (32 - self.bits())) << self.shift();
         (register & !mask) | ((value as u32) << self.shift() & mask)
     }
 
-    fn clamp(self, signed: bool, value: i64) -> i64 {
+    fn clamp(self, signed: bool, value: i128) -> i128 {
         clamp(signed, self.bits(), value)
     }
 }
@@ -65,7 +65,7 @@ pub struct Source {
 }
 
 impl Source {
-    fn value(self) -> i64 {
+    fn value(self) -> i128 {
         self.part.read(self.signed, self.register)
     }
 }
@@ -94,7 +94,7 @@ pub enum VideoOp {
 }
 
 impl VideoOp {
-    fn apply(self, a: i64, b: i64) -> i64 {
+    fn apply(self, a: i128, b: i128) -> i128 {
         let amount = |beyond| match beyond {
             Beyond::Clamp => b.clamp(0, 32),
             Beyond::Wrap => b & 31,
@@ -105,10 +105,10 @@ impl VideoOp {
             Self::AbsDiff => (a - b).abs(),
             Self::Min => a.min(b),
             Self::Max => a.max(b),
-            Self::Average => (a + b + i64::from(a + b >= 0)) >> 1,
+            Self::Average => (a + b + i128::from(a + b >= 0)) >> 1,
             Self::ShiftLeft(beyond) => a << amount(beyond),
             Self::ShiftRight(beyond) => a >> amount(beyond),
-            Self::Set(compare) => i64::from(compare.holds(Some(a.cmp(&b)))),
+            Self::Set(compare) => i128::from(compare.holds(Some(a.cmp(&b)))),
         }
     }
 }
@@ -129,7 +129,7 @@ pub enum Then {
 }
 
 impl Then {
-    fn finish(self, signed: bool, sat: bool, value: i64) -> u32 {
+    fn finish(self, signed: bool, sat: bool, value: i128) -> u32 {
         let part = if let Self::Merge(part, _) = self { part } else { Part::Word };
         let value = if sat { part.clamp(signed, value) } else { value };
         let number = |register| Part::Word.read(signed, register);
@@ -169,13 +169,13 @@ pub fn mad(
     (product_negated, c_negated, plus_one): (bool, bool, bool),
     shift: u32,
 ) -> u32 {
-    let negate = |negated, value: i64| if negated { -value } else { value };
+    let negate = |negated, value: i128| if negated { -value } else { value };
     let product = negate(product_negated, a.value() * b.value());
     let addend = negate(c_negated, Part::Word.read(c_signed, c));
-    let sum = product + addend + i64::from(plus_one);
+    let sum = product + addend + i128::from(plus_one);
     // The result is signed if any of its terms can be negative.
     let signed = a.signed || b.signed || c_signed || product_negated || c_negated;
-    Then::Write.finish(signed, sat, sum >> shift.min(63))
+    Then::Write.finish(signed, sat, sum >> shift.min(127))
 }
 
 /// The selection of elements by a SIMD video instruction.
@@ -230,12 +230,12 @@ pub fn simd(
     })
 }
 
-fn widen(signed: bool, bits: u32, value: u64) -> i64 {
+fn widen(signed: bool, bits: u32, value: u64) -> i128 {
     let high = value << (64 - bits);
-    if signed { high as i64 >> (64 - bits) } else { (high >> (64 - bits)) as i64 }
+    if signed { i128::from(high as i64 >> (64 - bits)) } else { i128::from(high >> (64 - bits)) }
 }
 
-fn clamp(signed: bool, bits: u32, value: i64) -> i64 {
+fn clamp(signed: bool, bits: u32, value: i128) -> i128 {
     let (low, high) = if signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
     match value.cmp(&low) {
         Ordering::Less => low,

@@ -110,7 +110,7 @@ pub(crate) fn commit(warp: &mut Warp, m: u32) {
 /// Completes all but the newest `n` groups of each lane.
 pub(crate) fn wait(cluster: &mut Cluster<'_>, warp: &mut Warp, m: u32, n: u32) {
     let committed = warp.copies.committed;
-    let ready = |lane: usize, group| m >> lane & 1 == 1 && group + n < committed[lane];
+    let ready = |lane: usize, group| m >> lane & 1 == 1 && group < committed[lane].saturating_sub(n);
     arrive(cluster, warp, ready, false);
     if cluster.racing() {
         cluster.wait_counted(ready, n == 0);

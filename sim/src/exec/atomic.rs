@@ -198,17 +198,19 @@ fn one<const CHECKED: bool>(
             format!("an atomic in local memory, at {address:#x}"),
         ));
     }
-    for i in 0..usize::from(atom.access.count) {
+    // A result may be written to the register of a later operand, so all operands are read first.
+    let mut old = [0; 8];
+    for (i, old) in old.iter_mut().enumerate().take(atom.access.count.into()) {
         let operands =
             Operands { b: value(warp, atom.b[i], lane), c: atom.c.map_or(0, |c| value(warp, c, lane)) };
         let offset = bytes * i as u64;
-        let old = match shared {
+        *old = match shared {
             Some(at) => in_shared::<CHECKED>(cluster, atom, lane, at, total, offset, &operands)?,
             None => in_global::<CHECKED>(cluster, atom, lane, address, total, offset, &operands)?,
         };
-        if let Some(&d) = atom.d.get(i) {
-            set(warp, d, lane, old);
-        }
+    }
+    for (&d, old) in atom.d.iter().zip(old) {
+        set(warp, d, lane, old);
     }
     Ok(())
 }

@@ -138,7 +138,8 @@ struct Arguments<'a, 'b> {
 
 impl Arguments<'_, '_> {
     fn next(&mut self, bytes: u64) -> Outcome<u64> {
-        self.at = self.at.next_multiple_of(bytes);
+        // The access at an address without such a multiple fails below.
+        self.at = self.at.checked_next_multiple_of(bytes).unwrap_or(self.at);
         if (LOCAL_WINDOW..PARAM_WINDOW).contains(&self.at) {
             let taint =
                 undefined::of_local(self.cluster, self.warp, self.lane, self.at - LOCAL_WINDOW, bytes);

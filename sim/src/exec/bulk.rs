@@ -260,7 +260,7 @@ pub(crate) fn wait(cluster: &mut Cluster<'_>, warp: &Warp, m: u32, n: u32) -> Ou
     let me = (warp.cta, warp.index);
     let due = |notify: &Notify| match notify {
         Notify::Group { thread: (cta, index, lane), group } => {
-            (*cta, *index) == me && m >> lane & 1 == 1 && group + n < warp.bulk_groups[*lane]
+            (*cta, *index) == me && m >> lane & 1 == 1 && *group < warp.bulk_groups[*lane].saturating_sub(n)
         }
         Notify::Mbarriers(_) => false,
     };

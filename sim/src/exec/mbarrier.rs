@@ -33,7 +33,7 @@ pub(crate) fn execute(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &Mbarrier,
             }
             MbarrierFn::ExpectTx(bytes) => {
                 let mut state = sound(cluster, place, lane)?;
-                state.tx = expect(state.tx, warp.regs.r(*bytes)[lane], lane)?;
+                state.tx = counted(state.tx, warp.regs.r(*bytes)[lane].into(), lane)?;
                 store(cluster, place, state.pack());
             }
             MbarrierFn::CompleteTx(bytes) => complete_tx(cluster, place, lane, warp.regs.r(*bytes)[lane])?,
@@ -106,13 +106,20 @@ fn init(cluster: &mut Cluster<'_>, place: Place, lane: usize, count: u32) -> Out
     Ok(())
 }
 
-/// Returns the number of bytes for which a phase waits, increased by `bytes` (PTX ISA, "mbarrier: Tracking asynchronous operations": the
-/// count stays within 2^20 - 1).
-fn expect(tx: i32, bytes: u32, lane: usize) -> Outcome<i32> {
-    let limit = 1 << 20;
-    match i64::from(tx) + i64::from(bytes) {
-        sum if sum < limit => Ok(sum as i32),
-        sum => Err(misuse(lane, format!("a phase waits for {sum} bytes; the limit is {}", limit - 1))),
+/// Returns the number of bytes for which a phase waits after a change; it is negative if copies complete before their bytes are expected
+/// (PTX ISA, "mbarrier: Tracking asynchronous operations": the count stays within ±(2^20 - 1)).
+fn counted(tx: i32, change: i64, lane: usize) -> Outcome<i32> {
+    let limit = (1 << 20) - 1;
+    match i64::from(tx) + change {
+        sum if sum > limit => {
+            Err(misuse(lane, format!("a phase waits for {sum} bytes; the limit is {limit}")))
+        }
+        sum if sum < -limit => {
+            let what =
+                format!("{} bytes are complete that the phase does not expect; the limit is {limit}", -sum);
+            Err(misuse(lane, what))
+        }
+        sum => Ok(sum as i32),
     }
 }
 
@@ -120,7 +127,7 @@ fn expect(tx: i32, bytes: u32, lane: usize) -> Outcome<i32> {
 pub(crate) fn complete_tx(cluster: &mut Cluster<'_>, place: Place, lane: usize, bytes: u32) -> Outcome<()> {
     let mut state = sound(cluster, place, lane)?;
     let phase = state.phase;
-    state.tx -= bytes as i32;
+    state.tx = counted(state.tx, -i64::from(bytes), lane)?;
     state.advance();
     cluster.after_mbarrier_arrival(place, true, state.phase != phase);
     store(cluster, place, state.pack());
@@ -133,7 +140,7 @@ fn arrive(cluster: &mut Cluster<'_>, warp: &mut Warp, op: &Arrive, place: Place,
         warp.regs.set_lane(crate::program::code::Reg::D(token), lane, state.pack());
     }
     if let Some(bytes) = op.expect {
-        state.tx = expect(state.tx, warp.regs.r(bytes)[lane], lane)?;
+        state.tx = counted(state.tx, warp.regs.r(bytes)[lane].into(), lane)?;
     }
     let count = op.count.map_or(1, |count| warp.regs.r(count)[lane]);
     if count > state.pending || count == 0 {

@@ -5,6 +5,7 @@ use crate::exec::{async_copy, atomic, bulk, global, local, matrix, shared, stack
 use crate::lanes::{Lanes64, lanes};
 use crate::machine::Cluster;
 use crate::machine::mbarrier::State;
+use crate::machine::memory::Found;
 use crate::machine::registers::Regs;
 use crate::machine::view::View;
 use crate::machine::warp::Warp;
@@ -61,7 +62,7 @@ pub(crate) fn execute<const CHECKED: bool>(
         }
         Memory::Isspacep { space, d, a } => {
             let a = addresses(warp, Addr { base: *a, offset: 0 });
-            let inside = crate::lanes::mask_of(|lane| belongs(*space, a[lane], cluster.at as u64));
+            let inside = crate::lanes::mask_of(|lane| belongs(cluster, *space, a[lane]));
             warp.regs.put_p(*d, m, inside);
             Ok(())
         }
@@ -91,15 +92,24 @@ pub(crate) fn execute<const CHECKED: bool>(
 }
 
 /// Returns whether a generic address belongs to a space.
-fn belongs(space: Space, address: u64, rank: u64) -> bool {
+fn belongs(cluster: &Cluster<'_>, space: Space, address: u64) -> bool {
     match space {
-        Space::Global => address >= GLOBAL_START,
-        Space::Const => false,
+        Space::Global => address >= GLOBAL_START && !is_constant(cluster, address),
+        Space::Const => is_constant(cluster, address),
         Space::Shared => {
-            window_of(address) == Space::Shared && (address - SHARED_WINDOW) >> SHARED_BITS == rank
+            window_of(address) == Space::Shared
+                && (address - SHARED_WINDOW) >> SHARED_BITS == cluster.at as u64
         }
         Space::SharedCluster => window_of(address) == Space::Shared,
         other => window_of(address) == other,
+    }
+}
+
+/// Returns whether a generic address is that of a constant: only variables have names, and host memory that is mapped read-only has none.
+fn is_constant(cluster: &Cluster<'_>, address: u64) -> bool {
+    match cluster.machine.memory.find(address) {
+        Found::Live(allocation) => allocation.read_only && allocation.name.is_some(),
+        _ => false,
     }
 }
 

@@ -160,7 +160,7 @@ impl Tile {
         let (mut low, mut high) = (u64::MAX, 0);
         for address in self.addresses().flatten() {
             low = low.min(address);
-            high = high.max(address + element);
+            high = high.max(address.saturating_add(element));
         }
         if low < high {
             reach(cluster.machine, lane, low, high - low, doing)?;

@@ -10,6 +10,7 @@ use crate::arith::mma::TensorArch;
 use crate::machine::barrier::{BarrierState, ClusterBarrier};
 use crate::machine::bulk::BulkCopies;
 use crate::machine::memory::Memory;
+use crate::machine::printed::Printed;
 use crate::machine::trace::Tracer;
 use crate::machine::wgmma::{Scratch, WgmmaGroups};
 use crate::program::code::{Code, Special, Value};
@@ -301,7 +302,7 @@ pub(crate) struct Cluster<'a> {
     pub(crate) at: usize,
     /// The number of warp instructions that this cluster has executed.
     pub(crate) clock: u64,
-    pub(crate) printed: Vec<String>,
+    pub(crate) printed: Printed,
     pub(crate) cluster_barrier: ClusterBarrier,
     /// The counts by instruction; empty if counting is disabled.
     pub(crate) profile: Vec<Counts>,
@@ -328,7 +329,7 @@ impl<'a> Cluster<'a> {
             ctas: vec![],
             at: 0,
             clock: 0,
-            printed: vec![],
+            printed: Printed::default(),
             cluster_barrier: ClusterBarrier::default(),
             profile: vec![],
             noted: vec![],

@@ -6,11 +6,10 @@ use std::sync::{Arc, OnceLock};
 
 use crate::program::code::{Code, Meta, ParamSlot};
 use crate::program::decode::{Symbols, check, link, size_of};
+use crate::program::initializer::{self, Piece};
 use crate::program::outline::Outline;
-use crate::program::spaces::FUNCTION_WINDOW;
-use crate::program::types::Type;
 use crate::report::SourceLocation;
-use crate::text::ast::{Ast, Function, FunctionKind, Init, Item, Space, Statement, Variable};
+use crate::text::ast::{Ast, Function, Item, Space, Statement, Variable};
 use crate::text::error::ParseError;
 use crate::text::lexer::Pos;
 use crate::text::parser;
@@ -51,38 +50,10 @@ pub(crate) struct GlobalVariable {
     pieces: Vec<(u64, Piece)>,
 }
 
-/// A part of an initializer, at an offset in bytes.
-#[derive(Debug)]
-enum Piece {
-    Bytes(Vec<u8>),
-    /// The address of a variable plus an offset in bytes.
-    Variable {
-        index: usize,
-        offset: i64,
-        bytes: usize,
-        shift: u32,
-    },
-    /// The address of a function.
-    Function {
-        index: u64,
-        bytes: usize,
-    },
-}
-
 impl GlobalVariable {
-    /// Returns the initial bytes by offset.
-    pub(crate) fn image(&self, addresses: &[u64]) -> Vec<(u64, Vec<u8>)> {
-        let bytes_of = |piece: &Piece| match piece {
-            Piece::Bytes(bytes) => bytes.clone(),
-            Piece::Variable { index, offset, bytes, shift } => {
-                let address = addresses.get(*index).copied().unwrap_or(0).wrapping_add_signed(*offset);
-                (address >> shift).to_le_bytes()[..*bytes].to_vec()
-            }
-            Piece::Function { index, bytes } => {
-                (FUNCTION_WINDOW + index * 16).to_le_bytes()[..*bytes].to_vec()
-            }
-        };
-        self.pieces.iter().map(|(offset, piece)| (*offset, bytes_of(piece))).collect()
+    /// Returns the initial bytes by offset, given the addresses of the module's variables.
+    pub(crate) fn image(&self, addresses: &[u64]) -> impl Iterator<Item = (u64, Vec<u8>)> {
+        self.pieces.iter().map(|(offset, piece)| (*offset, piece.bytes(addresses)))
     }
 }
 
@@ -231,7 +202,9 @@ impl Module {
             Statement::Variable(variable) => Some(&**variable),
             _ => None,
         });
-        let bytes = |v: &&Variable| v.dims.iter().flatten().product::<u64>() * u64::from(v.vector);
+        let bytes = |v: &&Variable| {
+            v.dims.iter().flatten().fold(v.vector.into(), |n: u64, &extent| n.saturating_mul(extent))
+        };
         outer.chain(inner).filter(|v| v.space == Space::Shared).max_by_key(bytes).map(|v| v.pos)
     }
 
@@ -393,10 +366,10 @@ fn variables(symbols: &Symbols<'_>) -> Result<Vec<GlobalVariable>, ParseError> {
     for variable in &symbols.variables {
         let (ty, size, _) = size_of(symbols, variable)?;
         let in_memory = matches!(variable.space, Space::Global | Space::Const);
-        let mut pieces = vec![];
-        if let (Some(init), true) = (&variable.init, in_memory) {
-            fill(symbols, variable, init, ty, &mut 0, size, &mut pieces)?;
-        }
+        let pieces = match &variable.init {
+            Some(init) if in_memory => initializer::pieces(symbols, variable, init, ty)?,
+            _ => vec![],
+        };
         let size = if in_memory { size } else { 0 };
         total += size;
         if total > MAX_VARIABLES {
@@ -414,74 +387,4 @@ fn variables(symbols: &Symbols<'_>) -> Result<Vec<GlobalVariable>, ParseError> {
         });
     }
     Ok(out)
-}
-
-/// Stores an initializer, starting at offset `at`.
-fn fill(
-    symbols: &Symbols<'_>,
-    variable: &Variable,
-    init: &Init,
-    ty: Type,
-    at: &mut u64,
-    size: u64,
-    pieces: &mut Vec<(u64, Piece)>,
-) -> Result<(), ParseError> {
-    let error = |message: String| symbols.error(Pos { ..variable.pos }, variable.name.len(), message);
-    if let Init::List(items) = init {
-        // An inner list starts a new row of an array with several extents.
-        let inner: u64 = variable.dims.iter().skip(1).flatten().product::<u64>() * u64::from(ty.bytes());
-        for item in items {
-            let row = *at;
-            fill(symbols, variable, item, ty, at, size, pieces)?;
-            if matches!(item, Init::List(_)) && inner > 0 && variable.dims.len() == 2 {
-                *at = row + inner;
-            }
-        }
-        return Ok(());
-    }
-    let bytes = ty.bytes() as usize;
-    if *at + bytes as u64 > size {
-        return Err(error(format!("`{}` has more initial values than elements", variable.name)));
-    }
-    let piece = match init {
-        Init::Int(value) => match ty {
-            Type::F32 => Piece::Bytes((*value as f32).to_le_bytes().to_vec()),
-            Type::F64 => Piece::Bytes((*value as f64).to_le_bytes().to_vec()),
-            _ => Piece::Bytes(value.to_le_bytes()[..bytes.min(16)].to_vec()),
-        },
-        Init::Single(bits) => {
-            Piece::Bytes(float_bytes(f64::from(f32::from_bits(*bits)), u64::from(*bits), ty))
-        }
-        Init::Double(bits) => Piece::Bytes(float_bytes(f64::from_bits(*bits), *bits, ty)),
-        Init::Address { name, offset, mask, .. } => address(symbols, name, *offset as i64, *mask, bytes)
-            .ok_or_else(|| {
-                error(format!("`{name}`, the initial value of `{}`, is not declared", variable.name))
-            })?,
-        Init::List(_) => unreachable!("lists are handled above"),
-    };
-    pieces.push((*at, piece));
-    *at += bytes as u64;
-    Ok(())
-}
-
-fn float_bytes(value: f64, bits: u64, ty: Type) -> Vec<u8> {
-    match ty {
-        Type::F32 => (value as f32).to_le_bytes().to_vec(),
-        Type::F64 => value.to_le_bytes().to_vec(),
-        Type::F16 => half::f16::from_f64(value).to_le_bytes().to_vec(),
-        _ => bits.to_le_bytes()[..ty.bytes().min(8) as usize].to_vec(),
-    }
-}
-
-fn address(symbols: &Symbols<'_>, name: &str, offset: i64, mask: Option<u64>, bytes: usize) -> Option<Piece> {
-    use crate::program::decode::Global;
-    let bytes = bytes.min(8);
-    let shift = mask.map_or(0, u64::trailing_zeros);
-    match symbols.names.get(name)? {
-        Global::Variable(index) => Some(Piece::Variable { index: *index, offset, bytes, shift }),
-        Global::Function(index) => {
-            let function = symbols.functions[*index];
-            (function.kind == FunctionKind::Func).then_some(Piece::Function { index: *index as u64, bytes })
-        }
-    }
 }

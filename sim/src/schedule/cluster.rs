@@ -3,6 +3,7 @@
 mod stuck;
 
 use crate::exec::bulk;
+use crate::machine::printed::Printed;
 use crate::machine::warp::Warp;
 use crate::machine::{Cluster, Machine};
 use crate::program::module::Module;
@@ -271,7 +272,7 @@ impl<'a> ClusterRun<'a> {
     }
 
     /// Takes the output of device-side `printf`.
-    pub(crate) fn take_printed(&mut self) -> Vec<String> {
+    pub(crate) fn take_printed(&mut self) -> Printed {
         std::mem::take(&mut self.cluster.printed)
     }
 

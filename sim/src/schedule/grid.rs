@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::check::counting::complete;
 use crate::check::global::races_between_blocks;
 use crate::machine::heap::Heap;
+use crate::machine::printed::GridPrinted;
 use crate::machine::{MULTIPROCESSORS, Machine};
 use crate::program::code::{Code, Control, Op};
 use crate::program::module::Module;
@@ -38,7 +39,7 @@ pub(crate) fn run(
 /// The results of the clusters, by index.
 #[derive(Default)]
 struct Results {
-    printed: BTreeMap<u64, Vec<String>>,
+    printed: GridPrinted,
     warp_instructions: u64,
     profile: Vec<Counts>,
     /// Findings that did not end the run, by cluster.
@@ -53,9 +54,7 @@ impl Results {
     /// Takes over the findings and the output of a cluster.
     fn take(&mut self, cluster: &mut ClusterRun<'_>) {
         let (printed, findings) = (cluster.take_printed(), cluster.take_findings());
-        if !printed.is_empty() {
-            self.printed.insert(cluster.number(), printed);
-        }
+        self.printed.insert(cluster.number(), printed);
         if !findings.is_empty() {
             self.findings.insert(cluster.number(), findings);
         }
@@ -115,7 +114,7 @@ impl Results {
         counts.warp_instructions = self.warp_instructions - statements;
         let lines = profile.iter().enumerate().filter(|(_, counts)| counts.warp_instructions != 0);
         Ok(Report {
-            printed: self.printed.into_values().flatten().collect(),
+            printed: self.printed.into_texts(),
             blocks,
             counts,
             lines: lines.map(|(pc, counts)| line_counts(machine.code, module, pc, *counts)).collect(),

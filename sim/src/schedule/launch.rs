@@ -366,6 +366,7 @@ fn check_shape(
     cluster: Option<[u32; 3]>,
     required_cluster: Option<[u32; 3]>,
 ) -> Result<(), SimError> {
+    let product = |v: [u32; 3]| v.iter().fold(1, |n: u64, &extent| n.saturating_mul(extent.into()));
     let show = |v: [u32; 3]| format!("({}, {}, {})", v[0], v[1], v[2]);
     let (grid, block) = (launch.grid, launch.block);
     let grid_limit = [0x7fff_ffff, 65535, 65535];
@@ -376,12 +377,12 @@ fn check_shape(
             format!("a grid of {} blocks; the limits are 1 to {}", show(grid), show(grid_limit)),
         ));
     }
-    let blocks = grid.iter().map(|&n| u64::from(n)).product::<u64>();
+    let blocks = product(grid);
     if blocks > MAX_BLOCKS {
         let reason = format!("a grid of {blocks} blocks; the simulator runs at most {MAX_BLOCKS}");
         return Err(shape(code, reason));
     }
-    let threads: u64 = block.iter().map(|&n| u64::from(n)).product();
+    let threads = product(block);
     if (0..3).any(|i| block[i] == 0 || block[i] > block_limit[i]) || threads > 1024 {
         let reason = format!(
             "a block of {} threads; the limits are 1 to {} and 1024 in all",
@@ -396,12 +397,10 @@ fn check_shape(
         return Err(shape(code, format!("its .reqntid is {}, the block is {}", show(required), show(block))));
     }
     if let Some(most) = maxntid
-        && threads > most.iter().product::<u64>()
+        && let most = most.iter().fold(1, |n: u64, &extent| n.saturating_mul(extent))
+        && threads > most
     {
-        return Err(shape(
-            code,
-            format!("its .maxntid allows {} threads, the block has {threads}", most.iter().product::<u64>()),
-        ));
+        return Err(shape(code, format!("its .maxntid allows {most} threads, the block has {threads}")));
     }
     if let (Some(required), Some(given)) = (required_cluster, launch.cluster)
         && required != given
@@ -412,7 +411,7 @@ fn check_shape(
         ));
     }
     if let Some(cluster) = cluster {
-        let size: u64 = cluster.iter().map(|&n| u64::from(n)).product();
+        let size = product(cluster);
         if size == 0 || size > 16 {
             return Err(shape(
                 code,

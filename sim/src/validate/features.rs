@@ -24,6 +24,7 @@ const ROWS: &[Row] = &[
     // Floating point
     ("add|sub|mul bf16|bf16x2",                            v(7, 8), Sm(90)),
     ("add|sub|mul|fma f32x2",                              v(8, 6), Sm(100)),
+    ("add|sub|fma f32 f16|bf16",                           v(8, 6), Sm(100)),
     ("fma f16|f16x2|bf16|bf16x2 relu",                     v(7, 0), Sm(80)),
     ("fma bf16|bf16x2",                                    v(7, 0), Sm(80)),
     ("fma oob",                                            v(8, 1), Sm(90)),
@@ -75,6 +76,7 @@ const ROWS: &[Row] = &[
     ("ld|st v8",                                           v(8, 8), Sm(100)),
     ("ld|st v4 b64|u64|s64|f64",                           v(8, 8), Sm(100)),
     ("ld|st L2::evict_last|L2::evict_first|L2::evict_normal", v(8, 8), Sm(100)),
+    ("st bulk",                                            v(8, 6), Sm(100)),
     ("ld|st|mov|atom b128",                                v(8, 3), Sm(75)),
     ("atom b128",                                          v(8, 3), Sm(90)),
     ("atom|red bf16|bf16x2",                               v(7, 8), Sm(90)),
@@ -122,6 +124,7 @@ const ROWS: &[Row] = &[
     // Matrices
     ("ldmatrix",                                           v(6, 5), Sm(75)),
     ("stmatrix",                                           v(7, 8), Sm(90)),
+    ("ldmatrix|stmatrix m16n16|m8n16|m16n8",               v(8, 6), Specific(100)),
     ("movmatrix",                                          v(7, 8), Sm(75)),
     ("mma m8n8k4",                                         v(6, 4), Sm(75)),
     ("mma m8n8k16|m8n8k32|m16n8k8",                        v(6, 5), Sm(75)),

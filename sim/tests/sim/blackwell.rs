@@ -44,6 +44,48 @@ fn numbers(seed: u64) -> impl FnMut() -> f32 {
     }
 }
 
+/// `add`, `sub` and `fma` of f32 with halves (PTX ISA, "Mixed Precision Floating-Point Instructions").
+#[test]
+fn halves_are_widened_before_they_are_added() {
+    let mut next = numbers(2);
+    // Both signs of zero, subnormal, normal and infinite halves.
+    let halves: [u16; 32] =
+        std::array::from_fn(|i| [0, 0x8000, 1, 0x83ff, 0x7bff, 0xfc00, 0x3c01][i % 7] ^ (i as u16 / 7) << 10);
+    let singles: [f32; 32] = std::array::from_fn(|_| next());
+    let inputs: [[u64; 3]; 32] =
+        std::array::from_fn(|i| [halves[i].into(), halves[31 - i].into(), pair(singles[i], 0.0)]);
+    let run = |instruction: &str| {
+        let body = format!(
+            ".reg .b16 %h<2>; cvt.u16.u64 %h0, %rd0; cvt.u16.u64 %h1, %rd1; cvt.u32.u64 %r1, %rd2; mov.b32 %f2, %r1;
+             {instruction} mov.b32 %r2, %f3; cvt.u64.u32 %rd3, %r2;"
+        );
+        pairs(&body, &inputs)
+    };
+    let f16 = |bits: u16| half::f16::from_bits(bits).to_f32();
+    let bf16 = |bits: u16| half::bf16::from_bits(bits).to_f32();
+    let expected = |f: &dyn Fn(usize) -> f32| -> [u64; 32] {
+        let canonical = |x: f32| if x.is_nan() { 0x7fff_ffff } else { x.to_bits() };
+        std::array::from_fn(|i| canonical(f(i)).into())
+    };
+    assert_eq!(run("add.f32.f16 %f3, %h0, %f2;"), expected(&|i| f16(halves[i]) + singles[i]));
+    assert_eq!(run("sub.rn.f32.bf16 %f3, %h0, %f2;"), expected(&|i| bf16(halves[i]) - singles[i]));
+    assert_eq!(
+        run("fma.rn.f32.f16 %f3, %h0, %h1, %f2;"),
+        expected(&|i| f16(halves[i]).mul_add(f16(halves[31 - i]), singles[i]))
+    );
+    let clamped = |i: usize| match f16(halves[i]) + singles[i] {
+        sum if sum.is_nan() => 0.0,
+        sum => sum.clamp(0.0, 1.0) + 0.0,
+    };
+    assert_eq!(run("add.sat.f32.f16 %f3, %h0, %f2;"), expected(&clamped));
+    // The sum of a half and a single of such magnitudes fits in a double.
+    let toward_zero = |i: usize| {
+        let (exact, near) = (f64::from(f16(halves[i])) + f64::from(singles[i]), f16(halves[i]) + singles[i]);
+        if f64::from(near).abs() > exact.abs() { f32::from_bits(near.to_bits() - 1) } else { near }
+    };
+    assert_eq!(run("add.rz.f32.f16 %f3, %h0, %f2;"), expected(&toward_zero));
+}
+
 #[test]
 fn halves_of_f32x2_are_computed_apart() {
     let mut next = numbers(1);

@@ -309,28 +309,31 @@ fn endless_recursion_overflows_the_stack() {
     assert!(error.to_string().contains("the stack overflows in `f`"), "{error}");
 }
 
+/// The registers that an activation saves occupy its stack, as those that ptxas spills.
 #[test]
-fn printf_prints_in_the_order_of_blocks() {
-    let module = ".version 8.0\n.target sm_80\n.address_size 64\n
-        .extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);
-        .global .align 1 .b8 format[] = {37, 100, 32, 37, 53, 46, 50, 102, 124, 37, 45, 52, 120, 124, 37, 108, 108, 117, 32, 37, 115, 10, 0};
-        .global .align 1 .b8 word[3] = {104, 105, 0};
-        .visible .entry k(.param .u64 out, .param .u64 in) {
-            .local .align 8 .b8 args[40]; .reg .b64 %rd<8>; .reg .b32 %r<4>;
-            mov.u32 %r0, %ctaid.x; neg.s32 %r1, %r0;
-            st.local.u32 [args], %r1; st.local.f64 [args+8], 0d3FF8000000000000; st.local.u32 [args+16], 255;
-            st.local.u64 [args+24], 18446744073709551615;
-            mov.u64 %rd0, word; cvta.global.u64 %rd0, %rd0; st.local.u64 [args+32], %rd0;
-            mov.u64 %rd1, args; cvta.local.u64 %rd1, %rd1; mov.u64 %rd2, format; cvta.global.u64 %rd2, %rd2;
-            { .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %rd2; st.param.b64 [a], %rd1;
-              call.uni (r), vprintf, (f, a); ld.param.b32 %r2, [r]; }
-            ret;
-        }\n";
-    let launch = Launch { grid: [40, 1, 1], ..Launch::default() };
-    let (_, report) = run(module, &launch, &[0], 1).unwrap_or_else(|e| panic!("{e}"));
-    let want: Vec<String> =
-        (0..40).map(|i| format!("{} {:5.2}|ff  |18446744073709551615 hi\n", -i, 1.5)).collect();
-    assert_eq!(report.printed, want);
+fn recursive_functions_save_registers_on_the_stack() {
+    let all = |instruction: fn(u32) -> String| (0..64).map(instruction).collect::<String>();
+    let set = all(|i| format!("mov.u64 %d{i}, 7; "));
+    let add = all(|i| format!("cvt.u32.u64 %t, %d{i}; add.u32 r, r, %t; "));
+    let recursive = |end: &str| {
+        let module = format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n
+            .func (.reg .b32 r) f(.reg .b32 n) {{ .reg .b64 %d<64>; .reg .b32 %s; .reg .b32 %t; .reg .pred %p; {set} mov.u32 r, n;
+                setp.eq.u32 %p, n, {end}; @%p ret; add.u32 %s, n, 1; call.uni (%s), f, (%s);
+                mov.u32 r, %s; {add} ret; }}
+            .visible .entry k({PARAMS}) {{ {HEAD} call.uni (%r2), f, (%r0); st.global.u32 [%rd3], %r2; ret; }}\n"
+        );
+        run(&module, &one_block(1), &[0], 1)
+    };
+    let (out, _) = recursive("900").unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(out, [900 + 64 * 7 * 900]);
+    let error = recursive("-1").expect_err("overflow");
+    assert_eq!(error.kind(), Some(FindingKind::LocalOutOfBounds));
+    let error = error.to_string();
+    let depth = error.split_once("the stack overflows in `f`, ").and_then(|(_, rest)| rest.split_once(' '));
+    let depth: u32 = depth.and_then(|(depth, _)| depth.parse().ok()).expect("the depth of the calls");
+    // 512 KiB divided by at least 64 registers of 8 bytes.
+    assert!(depth <= 1024, "{error}");
 }
 
 #[test]
@@ -380,6 +383,37 @@ fn generic_addresses_reach_every_space() {
         })
         .collect();
     assert_eq!(outputs(body, 32, &[0]), want);
+}
+
+/// A constant is not in global space (PTX ISA, "Generic Addressing").
+#[test]
+fn isspacep_distinguishes_constants() {
+    let module = format!(
+        ".version 8.8\n.target sm_90a\n.address_size 64\n.const .u32 c[2] = {{5, 6}}; .global .u32 g;
+        .visible .entry k({PARAMS}) {{ {HEAD}
+        mov.u64 %rd5, c; cvta.const.u64 %rd5, %rd5; add.u64 %rd5, %rd5, 4;
+        mov.u64 %rd6, g; cvta.global.u64 %rd6, %rd6;
+        setp.eq.u32 %p0, %r0, 0; selp.b64 %rd7, %rd5, %rd6, %p0;
+        setp.eq.u32 %p1, %r0, 2; selp.b64 %rd7, %rd3, %rd7, %p1; setp.eq.u32 %p1, %r0, 3; selp.b64 %rd7, 8, %rd7, %p1;
+        isspacep.const %p2, %rd7; isspacep.global %p3, %rd7;
+        selp.u32 %r2, 1, 0, %p2; @%p3 add.u32 %r2, %r2, 10; @%p0 ld.u32 %r3, [%rd5]; @%p0 mad.lo.u32 %r2, %r3, 100, %r2;
+        st.global.u32 [%rd3], %r2; ret; }}\n"
+    );
+    let (out, report) = run(&module, &one_block(4), &[0], 4).unwrap_or_else(|e| panic!("{e}"));
+    report.assert_clean();
+    assert_eq!(out, [601, 10, 10, 0]);
+}
+
+/// All elements are read before the results are written.
+#[test]
+fn an_atomic_may_exchange_its_registers() {
+    let body = "mov.f32 %f1, 0f3F800000; mov.f32 %f2, 0f40000000; add.s64 %rd5, %rd0, 8;
+        atom.global.add.v2.f32 {%f1, %f2}, [%rd5], {%f2, %f1}; st.global.v2.f32 [%rd0], {%f1, %f2};";
+    let body = format!(
+        "mov.f32 %f3, 0f41200000; mov.f32 %f4, 0f41A00000; st.global.v2.f32 [%rd0+8], {{%f3, %f4}}; {body}"
+    );
+    let (out, _) = run(&text(&body), &one_block(1), &[0], 4).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(out.iter().map(|&bits| f32::from_bits(bits)).collect::<Vec<_>>(), [10.0, 20.0, 12.0, 21.0]);
 }
 
 #[test]

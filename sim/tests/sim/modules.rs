@@ -45,6 +45,11 @@ fn what_is_not_supported_is_refused_with_the_reason() {
         ("istypep.texref %p0, %rd0;", "known to the driver"),
         ("multimem.ld_reduce.relaxed.sys.global.add.u32 %r0, [%rd0];", "multicast objects"),
         ("tcgen05.wait::ld.sync.aligned;", "tensor memory"),
+        ("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r0, %r1}, [s];", "have not been recorded"),
+        ("ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b6x16_p32 {%r0}, [s];", "have not been recorded"),
+        ("stmatrix.sync.aligned.m16n8.x2.trans.shared.b8 [s], {%r0, %r1};", "have not been recorded"),
+        ("st.bulk.weak.shared::cta [s], %rd0, 0;", "fills of shared memory"),
+        ("cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%rd0], [s], %r0, %h0;", "masks of the bytes"),
         (&format!("{copy}.2d.{load}.cta_group::2 [s], [%rd0, {{%r0, %r1}}], [bar];"), "pair of blocks"),
         (
             &format!("{copy}.3d.{load}.im2col::w [s], [%rd0, {{%r0, %r0, %r0}}], [bar], {{%h0, %h0}};"),

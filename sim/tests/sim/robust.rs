@@ -144,8 +144,45 @@ fn enormous_launches_are_refused() {
     };
     let message = refused(&Launch { grid: [0x7fff_ffff, 65535, 65535], ..Launch::default() });
     assert!(message.contains("the simulator runs at most 67108864"), "{message}");
-    let message = refused(&Launch { block: [1024, 1024, 64], ..Launch::default() });
-    assert!(message.contains("1024 in all"), "{message}");
+    for block in [[1024, 1024, 64], [u32::MAX; 3]] {
+        let message = refused(&Launch { block, ..Launch::default() });
+        assert!(message.contains("1024 in all"), "{message}");
+    }
+    for cluster in [[u32::MAX; 3], [1 << 22; 3], [0, u32::MAX, u32::MAX]] {
+        let message = refused(&Launch { cluster: Some(cluster), ..Launch::default() });
+        assert!(message.contains("the limit is 16 in all"), "{message}");
+    }
+}
+
+/// Products of the extents do not overflow.
+#[test]
+fn enormous_extents_of_directives() {
+    let launch = |directive: &str| {
+        let text = kernel("", "ret;").replace("()\n{", &format!("() {directive}\n{{"));
+        let module = Module::parse(&text).unwrap_or_else(|e| panic!("{e}"));
+        Sim::new().launch(&module, "k", &Launch::default(), &[], &mut Memory::new())
+    };
+    for extents in ["4294967295, 4294967295, 4294967295", "4194304, 4194304, 4194304"] {
+        launch(&format!(".maxntid {extents}")).expect("within the limit").assert_clean();
+        let error = launch(&format!(".reqntid {extents}")).expect_err("another block").to_string();
+        assert!(error.contains(&format!("its .reqntid is ({extents})")), "{error}");
+    }
+}
+
+#[test]
+fn enormous_offsets_are_refused() {
+    let cases = [
+        ("ld.param.u64 %rd, [b+9223372036854775807];", "offset 9223372036854775807 from `b` is too large"),
+        ("ld.param.u64 %rd, [b+-9223372036854775807];", "offset -9223372036854775807 from `b` is too large"),
+        ("ld.shared.u32 %r, [dyn+0x7fffffffffffffff];", "offset 9223372036854775807 from `dyn` is too large"),
+        ("mov.u64 %rd, dyn+0x7fffffffffffffff;", "offset 9223372036854775807 from `dyn` is too large"),
+    ];
+    for (instruction, message) in cases {
+        let declarations = ".reg .b32 %r; .reg .b64 %rd; .shared .b8 s[64]; st.shared.u32 [s], 0;";
+        let text = kernel(".param .u64 a, .param .u64 b", &format!("{declarations} {instruction} ret;"));
+        let text = text.replacen(".visible", ".extern .shared .b8 dyn[];\n.visible", 1);
+        assert_eq!(refusal(&text), message);
+    }
 }
 
 #[test]

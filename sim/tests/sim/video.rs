@@ -31,6 +31,20 @@ fn products_are_negated_scaled_and_rounded() {
     assert_eq!(value("vmad.u32.u32.u32.po.shr7 %r4, %r1, %r2, %r3;", [127, 1, 0]), 1);
 }
 
+/// Products of two words have 64 bits, and shifted words 65.
+#[test]
+fn results_of_words_are_exact() {
+    let all = u32::MAX;
+    assert_eq!(value("vmad.u32.u32.u32 %r4, %r1, %r2, %r3;", [all, all, all]), 0);
+    assert_eq!(value("vmad.u32.u32.u32.sat %r4, %r1, %r2, %r3;", [all, all, all]), all);
+    assert_eq!(value("vmad.u32.u32.u32.sat.shr15 %r4, %r1, %r2, %r3;", [all, all, 0]), all);
+    assert_eq!(value("vmad.u32.u32.u32.shr15 %r4, %r1, %r2, %r3;", [all, all, 0]), 0xfffc_0000);
+    assert_eq!(value("vmad.u32.u32.s32.sat %r4, -%r1, %r2, %r3;", [all, 1, 0]), 0x8000_0000);
+    assert_eq!(value("vshl.u32.u32.u32.sat.clamp %r4, %r1, %r2;", [0x8000_0000, 32, 0]), all);
+    assert_eq!(value("vshl.u32.u32.u32.clamp %r4, %r1, %r2;", [0x8000_0000, 32, 0]), 0);
+    assert_eq!(value("vshl.s32.s32.u32.sat.clamp %r4, %r1, %r2;", [0x8000_0000, 32, 0]), 0x8000_0000);
+}
+
 #[test]
 fn lanes_are_selected_masked_and_accumulated() {
     assert_eq!(value("vadd4.u32.u32.u32 %r4, %r1, %r2, %r3;", [0x01ff_80f0, 0x0102_8020, 0]), 0x0201_0010);

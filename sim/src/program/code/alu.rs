@@ -308,6 +308,10 @@ pub(crate) enum FloatFn {
     Mul,
     Fma,
     FmaRelu,
+    /// `add`, `sub` and `fma` of f32, with `a`, and the factor `b` of `fma`, of this type.
+    AddMixed(Float),
+    SubMixed(Float),
+    FmaMixed(Float),
     /// `±a · b ± c`, from `mul` and `add` or `sub`.
     Contracted {
         minus_product: bool,

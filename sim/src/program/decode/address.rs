@@ -3,7 +3,7 @@
 use crate::program::code::{Addr, Base, Reg, Space, Value};
 use crate::program::decode::instruction::Decoder;
 use crate::program::decode::scope::Symbol;
-use crate::program::decode::{Decoded, Global, size_of};
+use crate::program::decode::{Decoded, Global};
 use crate::program::types::{Meaning, Type};
 use crate::text::ast::{Address, Operand, OperandKind, Space as Declared, Variable};
 
@@ -139,8 +139,8 @@ impl<'m> Decoder<'_, '_, 'm> {
         generic: bool,
     ) -> Decoded<Place> {
         match self.body.lookup(name) {
-            Some(Symbol::Frame { variable, offset: start, size }) => {
-                self.within(operand, variable, offset, u64::from(size))?;
+            Some(Symbol::Frame { offset: start, .. }) => {
+                self.within(operand, name, offset)?;
                 let offset = i64::from(start) + offset;
                 if self.body.is_entry {
                     let value =
@@ -150,6 +150,7 @@ impl<'m> Decoder<'_, '_, 'm> {
                 Ok(Place::Frame(offset))
             }
             Some(Symbol::KernelParam(start)) => {
+                self.within(operand, name, offset)?;
                 let offset = i64::from(start) + offset;
                 let value = if generic { Value::ParamGeneric(offset) } else { Value::Bits(offset as u64) };
                 Ok(Place::Value(value, Space::Param))
@@ -178,12 +179,9 @@ impl<'m> Decoder<'_, '_, 'm> {
         offset: i64,
         generic: bool,
     ) -> Decoded<Place> {
-        let (_, size, _) = size_of(self.body.builder.symbols, variable)?;
         match variable.space {
             Declared::Shared => {
-                if size > 0 {
-                    self.within(operand, variable, offset, size)?;
-                }
+                self.within(operand, &variable.name, offset)?;
                 let value = self.body.builder.shared(variable, offset, generic)?;
                 Ok(Place::Value(value, Space::Shared))
             }
@@ -205,11 +203,11 @@ impl<'m> Decoder<'_, '_, 'm> {
     }
 
     /// Rejects constant offsets beyond 2 GiB, which are probably typing errors and would overflow address arithmetic.
-    fn within(&self, operand: &Operand, variable: &Variable, offset: i64, _size: u64) -> Decoded<()> {
+    fn within(&self, operand: &Operand, name: &str, offset: i64) -> Decoded<()> {
         if offset.unsigned_abs() >> 31 == 0 {
             return Ok(());
         }
-        Err(self.error_at(operand, format!("offset {offset} from `{}` is too large", variable.name)))
+        Err(self.error_at(operand, format!("offset {offset} from `{name}` is too large")))
     }
 
     /// Returns the address of a symbol in a slot of type `ty`, for `mov` and `cvta`; `None` if the operand is not a symbol, and `Err` with

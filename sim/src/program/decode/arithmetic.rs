@@ -68,6 +68,7 @@ impl<'m> Decoder<'_, '_, 'm> {
             return self.carry(name, &words, ty);
         }
         match ty {
+            Type::F32 if self.m.peek().is_some() => self.mixed_precision(name, &words),
             Type::Int(int) => self.int_arithmetic(name, &words, int),
             Type::U16x2 | Type::S16x2 => self.packed_int(name, &words, ty),
             _ if ty.float().is_some() && ty != Type::Tf32 => self.float_arithmetic(name, &words, ty),
@@ -411,6 +412,31 @@ impl<'m> Decoder<'_, '_, 'm> {
         self.contractible = round == Round::Rn;
         let pairs = FloatOp { f, ty: Float::F32, pair: true, round, ftz, sat: false, d, a, b, c };
         Ok(Alu::Float(Box::new(pairs)))
+    }
+
+    /// Decodes `add`, `sub` and `fma` of f32 with 16-bit operands, which all but the last are.
+    fn mixed_precision(&mut self, name: &str, words: &Words<'_>) -> Decoded<Alu> {
+        let ty = self.m.take(Type::parse).filter(|ty| matches!(ty, Type::F16 | Type::Bf16));
+        let Some((ty, float)) = ty.and_then(|ty| Some((ty, ty.float()?))) else { return Err(self.unknown()) };
+        let f = match name {
+            "add" => FloatFn::AddMixed(float),
+            "sub" => FloatFn::SubMixed(float),
+            "fma" => FloatFn::FmaMixed(float),
+            _ => return Err(self.unknown()),
+        };
+        self.allow_one_rounding(words, &["rn", "rz", "rm", "rp", "sat"])?;
+        if name == "fma" && words.round().is_none() {
+            return Err(self.error(format!("`fma.f32{ty}` requires a rounding such as `.rn`")));
+        }
+        let factors = if name == "fma" { 2 } else { 1 };
+        self.arity(factors + 2)?;
+        let d = self.dst(0, Type::F32)?;
+        let a = self.src(1, ty)?;
+        let b = self.src(2, if factors == 2 { ty } else { Type::F32 })?;
+        let c = if factors == 2 { self.src(3, Type::F32)? } else { b };
+        let (round, sat) = (words.round().unwrap_or(Round::Rn), words.has("sat"));
+        let mixed = FloatOp { f, ty: Float::F32, pair: false, round, ftz: false, sat, d, a, b, c };
+        Ok(Alu::Float(Box::new(mixed)))
     }
 
     fn float_minmax(&mut self, name: &str, words: &Words<'_>, ty: Type) -> Decoded<Alu> {

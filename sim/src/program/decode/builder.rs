@@ -295,7 +295,9 @@ impl<'m> Builder<'m> {
         match init {
             Init::List(items) => items.iter().try_for_each(|item| self.callees_in(item)),
             Init::Address { name, .. } => match self.global(name) {
-                Some(Global::Function(i)) => self.callee(self.symbols.functions[i]).map(|_| ()),
+                Some(Global::Function(i)) if self.symbols.functions[i].kind == FunctionKind::Func => {
+                    self.callee(self.symbols.functions[i]).map(|_| ())
+                }
                 _ => Ok(()),
             },
             _ => Ok(()),

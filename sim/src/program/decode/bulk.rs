@@ -21,6 +21,7 @@ struct Tail {
     group: bool,
     multicast: bool,
     policy: bool,
+    mask: bool,
 }
 
 impl Reduction {
@@ -82,6 +83,7 @@ impl Decoder<'_, '_, '_> {
                 "bulk_group" => tail.group = true,
                 "multicast::cluster" => tail.multicast = true,
                 "L2::cache_hint" => tail.policy = true,
+                "cp_mask" => tail.mask = true,
                 _ => break,
             }
             self.m.next();
@@ -111,16 +113,22 @@ impl Decoder<'_, '_, '_> {
             (Space::SharedCluster, Space::Shared) => tail.mbarrier,
             _ => false,
         };
-        if !sensible || tail.mbarrier == tail.group || (tail.multicast && shared(from)) {
+        let masked = tail.mask && (to != Space::Global || reduce.is_some());
+        if !sensible || tail.mbarrier == tail.group || (tail.multicast && shared(from)) || masked {
             return Err(self.unknown());
         }
-        let count = 3 + usize::from(tail.mbarrier) + usize::from(tail.multicast) + usize::from(tail.policy);
+        let optional = [tail.mbarrier, tail.multicast, tail.policy, tail.mask];
+        let count = 3 + optional.into_iter().filter(|&given| given).count();
         self.arity(count)?;
         let (to_addr, _) = self.addr(0, to)?;
         let (from_addr, _) = self.addr(1, from)?;
         let bytes = self.src_r(2, U32)?;
         let (completion, next) = self.completion(&tail, 3)?;
         let multicast = self.multicast(&tail, next)?;
+        if tail.mask {
+            self.src_r(count - 1, Type::B16)?;
+            return Err(self.unsupported("masks of the bytes of a copy are not modeled"));
+        }
         Ok(Memory::Bulk(Box::new(Bulk {
             to: (to, to_addr),
             from: (from, from_addr),
@@ -232,7 +240,7 @@ impl Decoder<'_, '_, '_> {
             return Err(self.unknown());
         }
         let tail = self.tail();
-        if (load && !tail.mbarrier) || (!load && !tail.group) || tail.mbarrier == tail.group {
+        if (load && !tail.mbarrier) || (!load && !tail.group) || tail.mbarrier == tail.group || tail.mask {
             return Err(self.unknown());
         }
         let offsets = load && im2col;

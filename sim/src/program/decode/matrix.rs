@@ -17,6 +17,8 @@ const ORDER: Order = |_| {
         "aligned" => 1,
         "x1" | "x2" | "x4" => 3,
         "trans" => 4,
+        "b8x16" => 6,
+        "b4x16_p64" | "b6x16_p32" => 7,
         _ if space_of(word).is_some() => 5,
         _ if is_type(word) => 6,
         _ => 2,
@@ -31,12 +33,29 @@ pub(super) const OPCODES: &[Opcodes] = &[
     row(&["movmatrix"], Counted::As(InstructionClass::Warp), AS_WRITTEN, |d| d.movmatrix().map(Op::Warp)),
 ];
 
+/// The shape of a matrix.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// 8×8 elements of 16 bits.
+    Halves,
+    /// 16 columns of bytes, which are transposed.
+    Columns,
+    /// 8 rows of 16 elements of 4 or 6 bits, which are expanded to bytes.
+    Rows,
+}
+
 impl Decoder<'_, '_, '_> {
-    /// Decodes `{ldmatrix,stmatrix}.sync.aligned.m8n8.{x1,x2,x4}[.trans][.shared].b16`.
+    /// Decodes `{ldmatrix,stmatrix}.sync.aligned.m8n8.{x1,x2,x4}[.trans][.shared].b16`, and rejects the shapes of matrices of bytes after
+    /// checking them.
     pub(super) fn matrix_access(&mut self, load: bool) -> Decoded<Memory> {
         self.want_word("sync")?;
         self.want_word("aligned")?;
-        self.want_word("m8n8")?;
+        let shape = self.want("a shape", |word| match (word, load) {
+            ("m8n8", _) => Some(Shape::Halves),
+            ("m16n16", true) | ("m16n8", false) => Some(Shape::Columns),
+            ("m8n16", true) => Some(Shape::Rows),
+            _ => None,
+        })?;
         let count = self.want("`.x1`, `.x2` or `.x4`", |word| match word {
             "x1" => Some(1),
             "x2" => Some(2),
@@ -48,20 +67,40 @@ impl Decoder<'_, '_, '_> {
         if !matches!(space, Space::Generic | Space::Shared) {
             return Err(self.error(format!("`{}` works in shared space", self.i.opcode())));
         }
-        self.want_word("b16")?;
+        let expands = load && shape != Shape::Halves && self.m.eat("b8x16");
+        if expands {
+            self.want("`.b4x16_p64` or `.b6x16_p32`", |word| {
+                matches!(word, "b4x16_p64" | "b6x16_p32").then_some(())
+            })?;
+        } else {
+            self.want_word(if shape == Shape::Halves { "b16" } else { "b8" })?;
+        }
+        // A matrix of 16 rows and columns has two registers.
+        let registers = if load && shape == Shape::Columns { 2 * count } else { count };
+        let fits = match shape {
+            Shape::Halves => true,
+            Shape::Columns => transposed && registers <= 4,
+            Shape::Rows => !transposed && expands,
+        };
+        if !fits {
+            return Err(self.unknown());
+        }
         self.arity(2)?;
         let (vector, address) = if load { (0, 1) } else { (1, 0) };
-        if count == 1 && !self.is_vector(vector) {
+        if registers == 1 && !self.is_vector(vector) {
             return Err(self.error_at(self.operand(vector), "expected one register in braces"));
         }
         let regs = if load {
-            self.destinations(vector, count, Type::B32, Fit::Exact)?
+            self.destinations(vector, registers, Type::B32, Fit::Exact)?
         } else {
-            self.sources(vector, count, Type::B32, Fit::Exact)?
+            self.sources(vector, registers, Type::B32, Fit::Exact)?
         };
         let regs =
             regs.iter().map(|&reg| self.only_r(self.operand(vector), reg)).collect::<Decoded<Box<[R]>>>()?;
         let (addr, space) = self.addr(address, space)?;
+        if shape != Shape::Halves {
+            return Err(self.unsupported("results of matrices of bytes have not been recorded"));
+        }
         let access = Box::new(MatrixAccess { space, addr, transposed, regs });
         Ok(if load { Memory::LdMatrix(access) } else { Memory::StMatrix(access) })
     }

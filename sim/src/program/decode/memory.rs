@@ -200,8 +200,8 @@ impl Decoder<'_, '_, '_> {
             .unwrap_or(1)
     }
 
-    /// Decodes the vector length and the element type, and checks that they are compatible.
-    fn elements_type(&mut self) -> Decoded<(usize, Type)> {
+    /// Decodes the vector length and the element type, and checks that they are compatible: only accesses of global memory have 32 bytes.
+    fn elements_type(&mut self, space: Space) -> Decoded<(usize, Type)> {
         let count = self.vector();
         let ty = self.want_type()?;
         let plain = matches!(
@@ -212,7 +212,8 @@ impl Decoder<'_, '_, '_> {
             return Err(self.no_such_type(ty));
         }
         let bytes = ty.bytes() as usize * count;
-        if bytes > 32 || (bytes > 16 && ty.bits() < 32) {
+        let wide = ty.bits() >= 32 && matches!(space, Space::Global | Space::Generic);
+        if bytes > if wide { 32 } else { 16 } {
             return Err(self.error(format!("`{}` moves {bytes} bytes at once", self.i.mnemonic())));
         }
         Ok((count, ty))
@@ -256,7 +257,7 @@ impl Decoder<'_, '_, '_> {
         let (order, space) = self.order_and_space(&["relaxed", "acquire"])?;
         let caching = self.cache_hints(&["ca", "cg", "cs", "lu", "cv"]);
         self.check_access(order, space, &caching)?;
-        let (count, ty) = self.elements_type()?;
+        let (count, ty) = self.elements_type(space)?;
         self.check_mmio(order, space, count)?;
         if caching.policy {
             self.arity(3)?;
@@ -274,9 +275,28 @@ impl Decoder<'_, '_, '_> {
         }
     }
 
+    /// Rejects `st.bulk[.weak][.shared::cta] [a], size, 0`, after checking its operands.
+    fn store_bulk(&mut self) -> Decoded<Memory> {
+        self.m.eat("weak");
+        let space = if self.m.eat("shared::cta") { Space::Shared } else { Space::Generic };
+        if self.m.peek().is_some() {
+            return Err(self.unknown());
+        }
+        self.arity(3)?;
+        self.addr(0, space)?;
+        self.src_d(1, Type::B64)?;
+        match self.constant(2, "the value of `st.bulk`")? {
+            0 => Err(self.unsupported("fills of shared memory are not modeled")),
+            value => Err(self.error_at(self.operand(2), format!("expected 0, found {value}"))),
+        }
+    }
+
     pub(super) fn st(&mut self) -> Decoded<Memory> {
         if self.m.eat("async") {
             return self.store_async(false);
+        }
+        if self.m.eat("bulk") {
+            return self.store_bulk();
         }
         let (order, space) = self.order_and_space(&["relaxed", "release"])?;
         if space == Space::Const {
@@ -289,7 +309,7 @@ impl Decoder<'_, '_, '_> {
                 self.error(format!("`{}`: a store neither prefetches nor is it `.nc`", self.i.mnemonic()))
             );
         }
-        let (count, ty) = self.elements_type()?;
+        let (count, ty) = self.elements_type(space)?;
         self.check_mmio(order, space, count)?;
         if caching.policy {
             self.arity(3)?;

@@ -75,8 +75,9 @@ fn enter(
 ) -> Outcome<()> {
     let depth = warp.stacks[lane].len();
     let caller = u64::from(warp.sp[lane]);
-    // With `alloca`, a frame may be larger than its function's variables.
-    let frame = (caller + u64::from(call.frame)).max(warp.top_of(lane).next_multiple_of(FRAME_ALIGN));
+    // With `alloca`, a frame may be larger than its function's variables. Saved registers precede the frame, as on hardware.
+    let saved = callee.saved.map_or(0, spilled_bytes).next_multiple_of(FRAME_ALIGN);
+    let frame = (caller + u64::from(call.frame)).max(warp.top_of(lane).next_multiple_of(FRAME_ALIGN)) + saved;
     let top = frame + u64::from(callee.frame);
     if top > MAX_STACK || depth >= MAX_DEPTH {
         let message = format!(
@@ -195,6 +196,11 @@ fn leave(cluster: &Cluster<'_>, warp: &mut Warp, lane: usize, activation: Activa
     give(cluster, warp, lane, (&callee.returns, frame), (&call.returns, caller), &passed);
     warp.sp[lane] = caller as u32;
     warp.set_frame(lane, activation.caller_used);
+}
+
+/// Returns the number of bytes of local memory that a function's registers of 32 and 64 bits occupy when they are saved.
+fn spilled_bytes((from, to): (Slots, Slots)) -> u64 {
+    4 * u64::from(to.r - from.r) + 8 * u64::from(to.d - from.d)
 }
 
 /// Returns one lane's values of a function's registers.

@@ -137,20 +137,25 @@ impl Parser<'_> {
             Kind::Punct('{') => self.nested(|p| p.init_list()),
             Kind::Ident("WARP_SZ") => Ok(self.init_constant()?),
             Kind::Ident(_) => self.init_address(None),
-            Kind::Int(mask) if self.is_masked_address() => {
-                self.advance();
-                self.advance();
-                let init = self.init_address(Some(mask))?;
-                self.expect(')')?;
-                Ok(init)
-            }
+            Kind::Int(mask) if self.peek_ahead(1) == Kind::Punct('(') => self.init_byte(mask),
             _ => self.init_constant(),
         }
     }
 
-    /// Returns whether `0xFF(name)`, a byte of an address, follows.
-    fn is_masked_address(&self) -> bool {
-        self.peek_ahead(1) == Kind::Punct('(') && matches!(self.peek_ahead(2), Kind::Ident(_))
+    /// Parses `0xFF00(name)` or `0xFF00(131187)`, a byte of an address or of an integer.
+    fn init_byte(&mut self, mask: u64) -> Parsed<Init> {
+        let shift = mask.trailing_zeros();
+        if !shift.is_multiple_of(8) || mask.checked_shr(shift) != Some(0xff) {
+            return Err(self.expected("a mask with the eight ones of a byte"));
+        }
+        self.advance();
+        self.expect('(')?;
+        let init = match self.peek() {
+            Kind::Ident(name) if name != "WARP_SZ" => self.init_address(Some(mask))?,
+            _ => Init::Int((self.integer("an initial value")? >> shift) & 0xff),
+        };
+        self.expect(')')?;
+        Ok(init)
     }
 
     fn init_constant(&mut self) -> Parsed<Init> {

@@ -1,0 +1,69 @@
+//! The output of device-side `printf`.
+
+use std::collections::BTreeMap;
+
+/// The maximum total length in bytes of the texts that are kept.
+const MAX_BYTES: usize = 16 << 20;
+
+/// Texts in order, up to a maximum total length.
+#[derive(Debug, Default)]
+pub(crate) struct Printed {
+    texts: Vec<String>,
+    bytes: usize,
+    /// Whether texts after the last were omitted.
+    cut: bool,
+}
+
+impl Printed {
+    /// Appends a text, unless it exceeds the maximum or an earlier text did.
+    pub(crate) fn push(&mut self, text: String) {
+        self.cut |= self.bytes + text.len() > MAX_BYTES;
+        if !self.cut {
+            self.bytes += text.len();
+            self.texts.push(text);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.texts.is_empty() && !self.cut
+    }
+}
+
+/// The output of the clusters of a grid.
+#[derive(Debug, Default)]
+pub(crate) struct GridPrinted {
+    clusters: BTreeMap<u64, Printed>,
+    bytes: usize,
+    /// Whether clusters after the last were omitted.
+    cut: bool,
+}
+
+impl GridPrinted {
+    /// Adds the output of a cluster, and omits clusters after the maximum length.
+    pub(crate) fn insert(&mut self, cluster: u64, printed: Printed) {
+        if printed.is_empty() {
+            return;
+        }
+        self.bytes += printed.bytes;
+        self.clusters.insert(cluster, printed);
+        while let Some(last) = self.clusters.last_entry()
+            && self.bytes - last.get().bytes >= MAX_BYTES
+        {
+            self.bytes -= last.remove().bytes;
+            self.cut = true;
+        }
+    }
+
+    /// Returns the texts in the order of the clusters, up to the maximum length, and a line that states whether others are omitted.
+    pub(crate) fn into_texts(self) -> Vec<String> {
+        let mut all = Printed::default();
+        for cluster in self.clusters.into_values() {
+            cluster.texts.into_iter().for_each(|text| all.push(text));
+            all.cut |= cluster.cut;
+        }
+        if all.cut || self.cut {
+            all.texts.push(format!("(output after the first {} bytes is omitted)\n", all.bytes));
+        }
+        all.texts
+    }
+}
