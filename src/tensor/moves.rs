@@ -4,17 +4,20 @@ use std::cmp::Ordering;
 
 use arrayvec::ArrayVec;
 
-use super::offset::Offset;
+use super::offset::{MAX_AXES, Offset};
 
 /// The properties of an element's location that determine how elements are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// In memory: the address is known to be aligned to `align` bytes, and `together` adjacent elements are either all in bounds
-    /// or all out of bounds.
-    Memory { offset: Offset, align: u32, together: u32 },
+    /// In memory: the address is known to be aligned to `align` bytes, and elements of the same group are either all in bounds or all out
+    /// of bounds.
+    Memory { offset: Offset, align: u32, group: Group },
     /// A slot of a register.
     Register { word: usize, slot: usize },
 }
+
+/// A group of coordinates along each axis.
+pub(super) type Group = [i64; MAX_AXES];
 
 /// Elements that one access moves, in memory order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,12 +94,11 @@ fn widest(dst: Place, src: Place, widths: Widths) -> u32 {
 fn moves_together(side: &[Place], run: &[usize], bytes: u32, widths: Widths) -> bool {
     let first = &side[run[0]];
     let fits = |(position, &element): (usize, &usize)| match (first, &side[element]) {
-        (Place::Memory { offset, align, together }, Place::Memory { offset: other, .. }) => {
+        (Place::Memory { offset, align, group }, Place::Memory { offset: other, group: its, .. }) => {
             offset.line == other.line
                 && other.elements == offset.elements + position as i64
                 && align % bytes == 0
-                && (together.is_multiple_of(run.len() as u32)
-                    || widths.partial && bytes >= 4 && runs_along_an_axis(side, run))
+                && (group == its || widths.partial && bytes >= 4 && runs_along_an_axis(side, run))
         }
         (Place::Register { .. }, Place::Register { word, slot }) => {
             let begins = position - position % widths.per_word;
@@ -142,7 +144,7 @@ mod tests {
     }
 
     fn in_memory(elements: i64, align: u32) -> Place {
-        Place::Memory { offset: Offset { elements, ..Offset::default() }, align, together: 16 }
+        Place::Memory { offset: Offset { elements, ..Offset::default() }, align, group: Group::default() }
     }
 
     fn registers(count: usize, per_word: usize) -> Vec<Place> {

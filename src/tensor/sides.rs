@@ -241,30 +241,13 @@ impl<'k, T: TensorElement> SideWalk<'k, T> {
 impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
     /// Returns the location of each element.
     pub(super) fn places(&self) -> Vec<Place> {
-        let (view, offsets) = (&self.view, &self.offsets);
-        let start = view.start_alignment();
-        if !view.has_edges() {
-            let place = |offset: &Offset| Place::Memory {
-                offset: *offset,
-                align: view.alignment_from(start, offset),
-                together: 16,
-            };
-            return offsets.iter().map(place).collect();
-        }
-        // The next element in memory determines the axis along which a vector extends.
-        let mut order: Vec<usize> = (0..offsets.len()).collect();
-        order.sort_unstable_by(|&a, &b| offsets[a].in_memory().cmp(&offsets[b].in_memory()));
-        let mut next = vec![None; offsets.len()];
-        for pair in order.windows(2) {
-            let (a, b) = (&offsets[pair[0]], &offsets[pair[1]]);
-            next[pair[0]] = (a.line == b.line && b.elements == a.elements + 1).then_some(b);
-        }
-        let place = |(offset, next): (&Offset, Option<&Offset>)| Place::Memory {
+        let start = self.view.start_alignment();
+        let place = |offset: &Offset| Place::Memory {
             offset: *offset,
-            align: view.alignment_from(start, offset),
-            together: view.inside_together(offset, next),
+            align: self.view.alignment_from(start, offset),
+            group: self.group(offset),
         };
-        offsets.iter().zip(next).map(place).collect()
+        self.offsets.iter().map(place).collect()
     }
 
     #[track_caller]

@@ -143,6 +143,87 @@ fn elements_too_small_for_asynchronous_copies_are_stored_together() {
     check("st.shared.b32", |i| i as i8);
 }
 
+/// A thread copies rows 0 to `tile.0` of x, of which the first m exist, to y and to the start of `seen`: through registers and, at the
+/// end of `seen`, through shared memory.
+fn rows_at_an_edge<T: TensorElement>(
+    name: &str,
+    target: Target,
+    tile: (i64, i64),
+    [n, pitch, multiple]: [u32; 3],
+) -> Kernel<(In<T>, Out<T>, Out<T>, u32)> {
+    let built = Kernel::<(In<T>, Out<T>, Out<T>, u32)>::build(name, target, |k, (x, y, seen, m)| {
+        k.block([1]);
+        k.grid([1]);
+        let (extents, strides) = ([m.multiple_of(multiple), n.into()], [pitch.into(), 1.into()]);
+        let x = k.tensor::<T, _, 2>(x, extents, strides).local_tile(tile, (0, 0));
+        let y = k.tensor::<T, _, 2>(y, extents, strides).local_tile(tile, (0, 0));
+        let seen = k.tensor_with_layout(seen, &Layout::row_major((2, tile.0, tile.1)).unwrap());
+        let held = k.fragment::<T>(&Layout::row_major(tile).unwrap());
+        copy(&held, &x);
+        copy(&y, &held);
+        copy(&seen.slice((0, .., ..)), &held);
+        let shared = k.shared_tensor::<T>(Layout::row_major(tile).unwrap());
+        copy(&seen.slice((1, .., ..)), &copy(&shared, &x).wait());
+    });
+    built.unwrap()
+}
+
+#[test]
+fn vectors_span_rows_only_if_all_of_them_are_inside() {
+    fn check<T: TensorElement + PartialEq>(
+        tile: (i64, i64),
+        [n, pitch, multiple]: [u32; 3],
+        (vector, loads): (&str, usize),
+        element: impl Fn(usize) -> T,
+    ) {
+        let name = format!("{} {n} of {pitch}, rows in {multiple}", T::NAME);
+        for target in [Target::SM_75, Target::SM_80] {
+            let kernel = rows_at_an_edge::<T>("rows(x, y, seen, m)", target, tile, [n, pitch, multiple]);
+            if target == Target::SM_75 {
+                assert_eq!(count(&kernel, &format!("ld.global.nc{vector}")), loads, "{name}");
+            }
+            for m in (multiple..=tile.0 as u32).step_by(multiple as usize) {
+                let size = ((m - 1) * pitch + n) as usize;
+                let x: Vec<T> = (1..=size).map(&element).collect();
+                let zero = element(0);
+                let inside = |at: usize| {
+                    let (row, col) = (at as u32 / tile.1 as u32, at as u32 % tile.1 as u32);
+                    (row < m && col < n).then(|| (row * pitch + col) as usize)
+                };
+                let area = (tile.0 * tile.1) as usize;
+                let mut written = vec![zero; size];
+                (0..area).filter_map(inside).for_each(|at| written[at] = x[at]);
+                let seen: Vec<T> = (0..area).map(|at| inside(at).map_or(zero, |at| x[at])).collect();
+                for device in all() {
+                    let from = device.upload(&x).unwrap();
+                    let mut to = device.zeros::<T>(size).unwrap();
+                    let mut read = device.output::<T>(2 * area).unwrap();
+                    device.launch(&kernel, (&from, &mut to, &mut read, m)).unwrap();
+                    assert_eq!(device.download(&to).unwrap(), written, "{name}: {m} rows");
+                    assert_eq!(
+                        device.download(&read).unwrap(),
+                        [&*seen, &*seen].concat(),
+                        "{name}: {m} rows"
+                    );
+                }
+            }
+        }
+    }
+    let half = |i: usize| bf16::from_bits(i as u16);
+    let float = |i: usize| i as f32;
+    // A vector of 16 bytes would span two rows, of which the second may be outside.
+    check((4, 2), [2, 2, 1], (".v2", 8), float);
+    check((4, 4), [4, 4, 1], (".v2", 8), half);
+    check((4, 8), [8, 8, 1], (".v2", 8), |i| i as u8);
+    // They are inside together.
+    check((4, 2), [2, 2, 2], (".v4", 4), float);
+    check((4, 4), [4, 4, 2], (".v4", 4), half);
+    // The last elements of a tile's row are outside, and those of the next row follow in memory.
+    check((4, 12), [8, 12, 1], (".v4", 4), half);
+    // Rows overlap.
+    check((4, 4), [4, 2, 1], (".v2", 6), float);
+}
+
 /// Strides along both axes are known only at launch, so that the next row is a step back along the columns.
 #[test]
 fn strides_of_both_axes_may_be_dynamic() {
