@@ -93,16 +93,18 @@ fn widest(dst: Place, src: Place, widths: Widths) -> u32 {
 /// Returns whether one access of `bytes` can move these elements of a side.
 fn moves_together(side: &[Place], run: &[usize], bytes: u32, widths: Widths) -> bool {
     let first = &side[run[0]];
+    // The data pass through whole registers, from memory to memory, too.
+    let whole_words = run.len().is_multiple_of(widths.per_word);
     let fits = |(position, &element): (usize, &usize)| match (first, &side[element]) {
         (Place::Memory { offset, align, group }, Place::Memory { offset: other, group: its, .. }) => {
-            offset.line == other.line
+            whole_words
+                && offset.line == other.line
                 && other.elements == offset.elements + position as i64
                 && align % bytes == 0
                 && (group == its || widths.partial && bytes >= 4 && runs_along_an_axis(side, run))
         }
         (Place::Register { .. }, Place::Register { word, slot }) => {
             let begins = position - position % widths.per_word;
-            let whole_words = run.len().is_multiple_of(widths.per_word);
             let same = matches!(&side[run[begins]], Place::Register { word: first, .. } if first == word);
             whole_words && same && *slot == position % widths.per_word
         }
@@ -176,6 +178,14 @@ mod tests {
         assert_eq!(widths(&plan(&registers(8, 2), &even(8), F16)), [8]);
         let swapped: Vec<_> = (0..2).map(|at| Place::Register { word: 0, slot: 1 - at }).collect();
         assert_eq!(widths(&plan(&swapped, &even(2), F16)), [1, 1]);
+    }
+
+    #[test]
+    fn bytes_between_memories_need_whole_registers() {
+        let bytes = Widths { element: 1, per_word: 4, ..F32 };
+        let places = |align| (0..6).map(|offset| in_memory(offset, align)).collect::<Vec<_>>();
+        assert_eq!(widths(&plan(&places(2), &places(2), bytes)), [1; 6]);
+        assert_eq!(widths(&plan(&places(4), &places(16), bytes)), [4, 1, 1]);
     }
 
     #[test]

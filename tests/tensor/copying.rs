@@ -252,6 +252,49 @@ fn strides_of_both_axes_may_be_dynamic() {
     }
 }
 
+/// Bytes whose rows start at even addresses: accesses of two bytes would not fill registers.
+#[test]
+fn bytes_of_even_rows() {
+    let row_major = Layout::row_major((32, 32)).unwrap();
+    let even: Layout = "(32,32):(34,1)".parse().unwrap();
+    for target in [Target::SM_75, Target::SM_80] {
+        for layout in [&row_major, &even] {
+            let kernel = through_shared::<u8>(target, layout, 2).unwrap();
+            for device in all() {
+                for (m, n) in [(32, 34), (33, 66), (5, 98)] {
+                    let x: Vec<u8> = (0..m * n).map(|i| (i % 255) as u8).collect();
+                    let (from, mut to) = (device.upload(&x).unwrap(), device.output::<u8>(m * n).unwrap());
+                    device.launch(&kernel, (&from, &mut to, m as u32, n as u32)).unwrap();
+                    assert_eq!(device.download(&to).unwrap(), x, "{m}×{n}, {layout}");
+                }
+            }
+        }
+    }
+    let six = Kernel::<OneToOne<u8>>::build("six(x, y)", Target::SM_80, |k, (x, y)| {
+        k.block([1]);
+        k.grid([1]);
+        let six = k.layout("6:1");
+        let (x, y) = (k.tensor_with_layout(x, &six), k.tensor_with_layout(y, &six));
+        copy(&y, &copy(&k.shared_tensor::<u8>(&six), &x).wait());
+    });
+    let six = six.unwrap();
+    for device in all() {
+        let (from, mut to) =
+            (device.upload(&[1_u8, 2, 3, 4, 5, 6]).unwrap(), device.output::<u8>(6).unwrap());
+        device.launch(&six, (&from, &mut to)).unwrap();
+        assert_eq!(device.download(&to).unwrap(), [1, 2, 3, 4, 5, 6]);
+    }
+    let pairs = Kernel::<OneToOne<u8>>::build("pairs(x, y)", Target::SM_80, |k, (x, y)| {
+        k.block([32]);
+        let all = k.layout("64:1");
+        let (x, y) = (k.tensor_with_layout(x, &all), k.tensor_with_layout(y, &all));
+        let tiled = k.tiled_copy::<u8>("UniversalCopy<u16>", "32:1", "2:1");
+        let part = tiled.thread(k.tid_x());
+        copy_tiled(&tiled, &part.partition_d(&y), &part.partition_s(&x));
+    });
+    assert!(refusal(pairs).contains("moves 2 bytes in one access, but from element 0 on only 1"));
+}
+
 fn refusal<A>(built: Result<Kernel<A>, BuildError>) -> String {
     let error = built.expect_err("this must be refused");
     assert!(error.location().file().ends_with("copying.rs"), "{error}");
