@@ -130,7 +130,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// the axis, starting at the first coordinate.
     #[track_caller]
     fn settle_edges(&mut self, whole: &Self, tiler: &Tiler, coord: &Indices<'k>) {
-        self.cut_in = self.kernel().innermost_block();
+        self.cut_here();
         for (mode, step) in whole.layout.stride().modes().iter().enumerate() {
             let (Some(Tuple::Leaf(Tile::Extent(tile))), Tuple::Leaf(step)) = (tiler.mode(mode), step) else {
                 continue;
@@ -251,8 +251,7 @@ impl<'k, S: TensorSpace, T: TensorElement, A> Tensor<'k, S, T, A> {
     /// Advances the view's start by a dynamic offset.
     #[track_caller]
     pub(super) fn advance(&mut self, moved: Moved<'k>) {
-        self.check_open();
-        self.cut_in = self.kernel().innermost_block();
+        self.cut_here();
         if !self.axes.is_empty() {
             for (axis, by) in self.axes.iter_mut().zip(moved.coords) {
                 axis.at = by.map_or(axis.at, |by| saturating_sum(axis.at, by));

@@ -285,3 +285,39 @@ fn copy_stores_operands_with_stmatrix() {
     A.stores(&[(&x4, 4), ("st.shared", 0)]);
     InShared { target: Target::SM_80, ..C }.stores(&[("stmatrix", 0), ("st.shared.b32", 16)]);
 }
+
+/// A lane's part of a tensor in shared memory, as elements of another type: it starts at the lane's elements.
+#[test]
+fn parts_as_elements_of_another_type() {
+    type Args = (In<u16>, Out<u32>, Out<u32>);
+    let kernel = Kernel::<Args>::build("words(x, y, z)", Target::SM_80, |k, (x, y, z)| {
+        k.block([32]);
+        k.grid([1]);
+        let layout = k.layout("(16,16):(16,1)");
+        let (x, tile) = (k.tensor_with_layout(x, &layout), k.shared_tensor::<u16>(&layout));
+        let mma = k.tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(1,1,1):(0,0,0)", ..);
+        let part = mma.thread(k, k.tid_x());
+        let own = part.partition_a(&x);
+        let held = part.fragment_like(MmaOperand::A, &own);
+        copy(&held, &own);
+        let tile = copy(&part.partition_a(&tile).recast::<u32>(), &held.recast::<u32>()).wait();
+        let (y, lanes) = (k.tensor_with_layout(y, &k.layout("(16,8):(8,1)")), k.layout("(16,2):(2,1)"));
+        copy(&y.local_partition(&lanes, k.tid_x()), &tile.local_partition(&lanes, k.tid_x()));
+        let words = k.fragment_of_shape::<u32>(4);
+        copy(&words, &part.partition_a(&tile.recast::<u16>()).recast::<u32>());
+        copy(&k.tensor_with_layout(z, &k.layout("(32,4):(4,1)")).slice((k.tid_x(), ..)), &words);
+    });
+    let kernel = kernel.unwrap();
+    let x: Vec<u16> = (0..256).collect();
+    let words: Vec<u32> = x.chunks(2).map(|pair| u32::from(pair[0]) | u32::from(pair[1]) << 16).collect();
+    for device in all() {
+        let from = device.upload(&x).unwrap();
+        let [mut y, mut z] = [(); 2].map(|()| device.output::<u32>(128).unwrap());
+        device.launch(&kernel, (&from, &mut y, &mut z)).unwrap();
+        assert_eq!(device.download(&y).unwrap(), words);
+        let of_lane =
+            |lane: usize, value: usize| words[(lane / 4 + value % 2 * 8) * 8 + lane % 4 + value / 2 * 4];
+        let expected: Vec<u32> = (0..128).map(|at| of_lane(at / 4, at % 4)).collect();
+        assert_eq!(device.download(&z).unwrap(), expected);
+    }
+}
