@@ -195,15 +195,13 @@ pub(super) fn transfer<'k, T: TensorElement>(
             ));
             return false;
         }
-        let keep = predicates.is_some();
         match to.target_registers(&step) {
             // Load directly into the fragment's registers.
             Some(words) => {
-                let exists = if keep { both(exists, condition) } else { exists };
-                from.read(&step, exists, (!keep).then_some(how.fill), Some(words));
+                from.read(&step, condition, exists, how.fill, Some(words));
             }
             None => {
-                let data = from.read(&step, both(exists, condition), Some(how.fill), None);
+                let data = from.read(&step, true.into(), both(exists, condition), how.fill, None);
                 loaded.push((data, condition, step));
             }
         }

@@ -7,6 +7,7 @@ use super::{
     moves::{Move, Place},
     offset::Offset,
     pending::Pending,
+    predicate::both,
     space::TensorSpace,
     walk::Walk,
 };
@@ -193,20 +194,21 @@ impl<'k, T: TensorElement> SideWalk<'k, T> {
         }
     }
 
-    /// Reads into the given registers, or into fresh ones. If `condition` does not hold, each element has the bits `fill`, or the
-    /// registers are unchanged if `fill` is `None`.
+    /// Reads into the given registers, which are unchanged if `condition` does not hold, or into fresh ones. If the elements do not exist,
+    /// each has the bits `fill`.
     #[track_caller]
     pub(super) fn read(
         &mut self,
         step: &Move,
         condition: Val<'k, bool>,
-        fill: Option<u64>,
+        exists: Val<'k, bool>,
+        fill: u64,
         into: Option<Vec<RegId>>,
     ) -> Data<'k, T> {
         match self {
-            Self::Global(walk) => walk.read(step, condition, fill, into),
-            Self::Shared(walk) => walk.read(step, condition, fill, into),
-            Self::Cluster(walk) => walk.read(step, condition, fill, into),
+            Self::Global(walk) => walk.read(step, condition, exists, fill, into),
+            Self::Shared(walk) => walk.read(step, condition, exists, fill, into),
+            Self::Cluster(walk) => walk.read(step, condition, exists, fill, into),
             Self::Registers(fragment) => read_registers(fragment, step, condition, into),
         }
     }
@@ -255,23 +257,24 @@ impl<'k, S: TensorSpace, T: TensorElement> Walk<'k, S, T> {
         &mut self,
         step: &Move,
         condition: Val<'k, bool>,
-        fill: Option<u64>,
+        exists: Val<'k, bool>,
+        fill: u64,
         into: Option<Vec<RegId>>,
     ) -> Data<'k, T> {
         let pointer = self.pointer_to(step.elements[0]);
         let k = pointer.kernel();
         let bytes = step.elements.len() as u32 * T::SIZE;
+        let pointer = pointer.checked(both(exists, condition));
         if bytes < T::Word::BYTES {
-            let fill = T::Reg::from_bits(fill.unwrap_or(0));
-            return Data::Element(pointer.checked(condition).load_or(fill));
+            return Data::Element(pointer.load_or(T::Reg::from_bits(fill)));
         }
         let words =
             into.unwrap_or_else(|| (0..bytes / T::Word::BYTES).map(|_| k.fresh(T::Word::CLASS)).collect());
-        if let (None | Some(false), Some(fill)) = (condition.as_constant(), fill) {
+        if exists.as_constant() != Some(true) {
             let fill = Val::from(splat(T::from_mem_bits(fill)));
-            words.iter().for_each(|&word| k.move_into(word, fill));
+            k.when(condition, || words.iter().for_each(|&word| k.move_into(word, fill)));
         }
-        pointer.checked(condition).load_words(&words);
+        pointer.load_words(&words);
         Data::Registers(words)
     }
 

@@ -396,6 +396,46 @@ fn predicates_by_element_and_by_vector() {
     }
 }
 
+/// Elements past an edge are read as 0 if their predicate holds; elements whose predicate does not hold keep their value.
+#[test]
+fn predicates_and_edges() {
+    fn check<T: TensorElement + PartialEq>(multiple: u32, element: impl Fn(usize) -> T) {
+        type Args<T> = (In<T>, In<T>, Out<T>, u32);
+        let kernel = Kernel::<Args<T>>::build("edge(x, old, y, n)", Target::SM_80, |k, (x, old, y, n)| {
+            k.block([4]);
+            k.grid([1]);
+            let x = k.tensor(x, [n.multiple_of(multiple)], [1.into()]).local_tile((16,), (0,));
+            let held = k.fragment_of_shape::<T>(16);
+            copy(&held, &k.tensor_with_layout(old, &k.layout("16:1")));
+            let chosen = (0..4).map(|group| (k.tid_x() + group).lt(4)).collect();
+            copy_if(&k.predicates(&k.layout("(4,4):(0,1)"), chosen), &held, &x);
+            copy(&k.tensor_with_layout(y, &k.layout("(4,16):(16,1)")).slice((k.tid_x(), ..)), &held);
+        });
+        let kernel = kernel.unwrap();
+        let [x, old]: [Vec<T>; 2] = [1, 17].map(|first| (first..first + 16).map(&element).collect());
+        for device in all() {
+            for n in (multiple as usize..=16).step_by(multiple as usize) {
+                let from = [&x[..n], &old].map(|data| device.upload(data).unwrap());
+                let mut to = device.output::<T>(64).unwrap();
+                device.launch(&kernel, (&from[0], &from[1], &mut to, n as u32)).unwrap();
+                let value = |at: usize| match (at / 16 + at % 16 / 4 < 4, at % 16) {
+                    (false, i) => old[i],
+                    (true, i) if i < n => x[i],
+                    _ => element(0),
+                };
+                let expected: Vec<T> = (0..64).map(value).collect();
+                assert_eq!(device.download(&to).unwrap(), expected, "{} of {}", n, T::NAME);
+            }
+        }
+    }
+    check(1, |i| i as f32);
+    check(4, |i| i as f32);
+    check(1, |i| bf16::from_bits(i as u16));
+    check(2, |i| bf16::from_bits(i as u16));
+    check(4, |i| i as u8);
+    check(8, |i| i as f64);
+}
+
 #[test]
 fn elementwise() {
     let kernel =
