@@ -78,6 +78,17 @@ fn constants_past_the_end() {
 }
 
 #[test]
+fn negative_strides() {
+    let reversed = [
+        refusal(|k, _| drop(k.fragment_of_shape::<f32>(4).compose(k.layout("4:-1")))),
+        refusal(|k, _| drop(k.predicates(&k.layout("4:-1"), vec![true.into(); 4]))),
+    ];
+    for found in reversed {
+        assert!(found.contains("4:-1") && found.contains("strides of at least 0"), "{found}");
+    }
+}
+
+#[test]
 fn tiles_that_do_not_divide() {
     let cut = |layout: &'static str, cut: fn(Tensor<'_, Global, f32, ReadWrite>)| {
         refusal(move |k, x| cut(k.tensor_with_layout(x, &k.layout(layout))))
