@@ -131,7 +131,8 @@ impl Matrices {
         memory: &Tensor<'_, Shared, T, ReadWrite>,
         fragment: &Fragment<'_, T>,
     ) -> Option<Self> {
-        let lanes = memory.lanes.as_deref()?;
+        // The hardware numbers the lanes, so the part must be that of the lane itself.
+        let lanes = memory.lanes.as_deref().filter(|lanes| lanes.lane.is_lane())?;
         let size = i64::from(T::SIZE);
         let row_elements = ROW_BYTES / size;
         let per_word = i64::try_from(T::PER_WORD).ok()?;

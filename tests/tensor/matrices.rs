@@ -321,3 +321,46 @@ fn parts_as_elements_of_another_type() {
         assert_eq!(device.download(&z).unwrap(), expected);
     }
 }
+
+/// The index of the thread is not the lane, so the lanes of a warp do not move matrices together.
+#[test]
+fn threads_that_are_not_lanes() {
+    type Thread = for<'k> fn(Builder<'k>) -> Val<'k, u32>;
+    type Index = fn(usize) -> usize;
+    let threads: [(&str, [u32; 2], Thread, Index, usize); 7] = [
+        ("y", [4, 32], |k| k.tid_y(), |thread| thread / 4, 0),
+        ("constant", [32, 1], |_| 5.into(), |_| 5, 0),
+        ("reversed", [32, 1], |k| k.tid_x() ^ 31, |thread| 31 - thread, 0),
+        ("x of 16", [16, 2], |k| (k.tid_x() | 32) & 31, |thread| thread % 16, 0),
+        ("x", [32, 2], |k| k.tid_x(), |thread| thread % 32, 1),
+        ("lane", [16, 4], |k| k.laneid(), |thread| thread % 32, 1),
+        ("rest", [128, 1], |k| (k.tid_x() + 64) & 31, |thread| thread % 32, 1),
+    ];
+    for (name, block, thread, index, matrices) in threads {
+        let kernel = Kernel::<(In<f32>, Out<f32>)>::build("threads(x, y)", Target::SM_80, |k, (x, y)| {
+            k.block(block);
+            k.grid([1]);
+            let layout = k.layout("(8,4):(4,1)");
+            let x = k.tensor_with_layout(x, &layout);
+            let tile = k.shared_tensor::<f32>(&layout).unchecked();
+            let own = k.tid_x() + k.tid_y() * block[0];
+            k.if_(own.lt(32), || drop(copy(&tile.slice(own), &x.slice(own)).wait_own()));
+            k.sync_threads();
+            let tiled = k.tiled_copy::<f32>("UniversalCopy<u32>", "(8,4):(4,1)", "(1,1):(0,0)");
+            let held = k.fragment_of_shape::<f32>(1);
+            let part = tiled.thread(thread(k)).partition_s(&tile);
+            copy(&held, &part.compose(k.layout("1:1")));
+            k.slice(y, block.iter().product::<u32>()).at(own).store(held.get(0));
+        });
+        let kernel = kernel.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(count(&kernel, "ldmatrix"), matrices, "{name}");
+        let x: Vec<f32> = (0..32).map(|i| i as f32).collect();
+        let size = block.iter().product::<u32>() as usize;
+        for device in all() {
+            let (from, mut to) = (device.upload(&x).unwrap(), device.output::<f32>(size).unwrap());
+            device.launch(&kernel, (&from, &mut to)).unwrap();
+            let expected: Vec<f32> = (0..size).map(|thread| x[index(thread)]).collect();
+            assert_eq!(device.download(&to).unwrap(), expected, "{name}");
+        }
+    }
+}

@@ -35,6 +35,8 @@ pub(super) enum ResultRule {
 pub(super) enum Operation {
     Any,
     Copy,
+    /// A conversion, which may saturate or round.
+    Convert,
     ShiftRight,
     ShiftLeft,
     And,
@@ -119,7 +121,8 @@ fn result(root: &str, second: &str, mnemonic: &str) -> ResultRule {
         "vote" | "redux" => Warp,
         "match" if second == "all" => Warp,
         "elect" => Elect,
-        "mov" | "cvt" => Operands(Copy),
+        "mov" => Operands(Copy),
+        "cvt" => Operands(Convert),
         "shr" => Operands(ShiftRight),
         "shl" => Operands(ShiftLeft),
         "and" => Operands(And),

@@ -43,12 +43,17 @@ struct ThreadIndex {
     limit: i32,
     /// Whether it is the thread index itself.
     whole: bool,
+    /// Whether its five lowest bits are the number of the lane.
+    lane: bool,
 }
+
+/// The number of lanes of a warp.
+const LANES: u64 = 32;
 
 impl ThreadIndex {
     /// The index of the thread in the block, or in a part of the block that starts at a multiple of every power of two below
     /// its length.
-    const WHOLE: Self = Self { scale: 0, limit: 32, whole: true };
+    const WHOLE: Self = Self { scale: 0, limit: 32, whole: true, lane: true };
 
     /// Returns the uniformity of the bits from `bit` up.
     fn above(self, bit: i32) -> Uniformity {
@@ -57,7 +62,8 @@ impl ThreadIndex {
     }
 
     fn shifted(self, by: i32) -> Self {
-        Self { scale: self.scale + by, limit: self.limit.saturating_add(by), whole: self.whole && by == 0 }
+        let (scale, limit) = (self.scale + by, self.limit.saturating_add(by));
+        Self { scale, limit, whole: self.whole && by == 0, lane: self.lane && by == 0 }
     }
 
     fn limited(self, limit: u32) -> Self {
@@ -348,6 +354,11 @@ impl Tracker {
         }
     }
 
+    /// Returns whether the five lowest bits of a register are known to be the number of the lane.
+    pub(crate) fn is_lane(&self, reg: RegId) -> bool {
+        self.fact(reg).index.is_some_and(|index| index.lane)
+    }
+
     /// Records that a register contains the index of the thread in its block.
     pub(crate) fn set_thread_index(&mut self, reg: RegId) {
         self.fact_mut(reg).index = Some(ThreadIndex::WHOLE);
@@ -577,7 +588,9 @@ impl Tracker {
         let [x, y, z] = shape;
         let index = |length: u32, flat: bool| {
             let limit = if flat { 32 } else { length.trailing_zeros() };
-            Known { index: Some(ThreadIndex { scale: 0, limit: limit as i32, whole: flat }), ..Known::VARIES }
+            let lane = flat || u64::from(length).is_multiple_of(LANES);
+            let index = ThreadIndex { scale: 0, limit: limit as i32, whole: flat, lane };
+            Known { index: Some(index), ..Known::VARIES }
         };
         match (name, self.block.is_some()) {
             ("%laneid", _) => {
@@ -639,10 +652,15 @@ fn of_thread_index(
 ) -> Option<(Uniformity, Option<ThreadIndex>)> {
     let constant = |i: usize| rest.get(i).and_then(Operand::immediate_bits);
     let whole = |n: u64| if index.whole { u32::try_from(n).ok().filter(|&n| n > 0) } else { None };
-    let parted = ThreadIndex { whole: false, ..index };
+    let parted = |lane: bool| ThreadIndex { whole: false, lane: index.lane && lane, ..index };
+    let limited = |n: u64, limit: u32| {
+        let lane = index.lane && n.is_multiple_of(LANES);
+        ThreadIndex { lane, ..index.limited(limit) }
+    };
     Some(match operation {
         Operation::Any => return None,
         Operation::Copy => (Uniformity::NONE, Some(index)),
+        Operation::Convert => (Uniformity::NONE, Some(ThreadIndex { lane: false, ..index })),
         Operation::ShiftRight => {
             let by = constant(0)?.min(64) as i32;
             (index.above(by), Some(index.shifted(-by)))
@@ -655,13 +673,14 @@ fn of_thread_index(
             }
             (Uniformity::NONE, Some(index.shifted(factor.trailing_zeros() as i32)))
         }
-        Operation::And => (index.above(constant(0)?.trailing_zeros() as i32), Some(parted)),
-        Operation::OrXor => {
-            constant(0)?;
-            (Uniformity::NONE, Some(parted))
+        Operation::And => {
+            let mask = constant(0)?;
+            (index.above(mask.trailing_zeros() as i32), Some(parted(mask % LANES == LANES - 1)))
         }
+        Operation::OrXor => (Uniformity::NONE, Some(parted(constant(0)?.is_multiple_of(LANES)))),
         Operation::Add | Operation::Sub => {
-            (Uniformity::NONE, Some(index.limited(constant(0)?.trailing_zeros())))
+            let by = constant(0)?;
+            (Uniformity::NONE, Some(limited(by, by.trailing_zeros())))
         }
         Operation::Divide => {
             let by = constant(0)?;
@@ -675,12 +694,13 @@ fn of_thread_index(
         Operation::Remainder => {
             let by = constant(0)?;
             let limit = if by.is_power_of_two() { 64 } else { by.trailing_zeros() };
-            (Uniformity::NONE, Some(index.limited(limit)))
+            (Uniformity::NONE, Some(limited(by, limit)))
         }
         Operation::ExtractBits => {
             let from = constant(0)?.min(64) as i32;
-            constant(1)?;
-            (index.above(from), Some(index.shifted(-from)))
+            let has_lane = constant(1)? >= LANES.trailing_zeros().into();
+            let extracted = index.shifted(-from);
+            (index.above(from), Some(ThreadIndex { lane: extracted.lane && has_lane, ..extracted }))
         }
         // The sign is a higher bit, too.
         Operation::Less => (index.above(constant(0)?.trailing_zeros().min(15) as i32), None),
