@@ -286,6 +286,32 @@ fn copy_stores_operands_with_stmatrix() {
     InShared { target: Target::SM_80, ..C }.stores(&[("stmatrix", 0), ("st.shared.b32", 16)]);
 }
 
+/// On sm_75, lanes that provide no row must provide valid addresses, too: here, nothing follows the matrices in shared memory.
+#[test]
+fn one_and_two_matrices_on_sm_75() {
+    for (operand, rows, instruction) in [(MmaOperand::A, 16, LDMATRIX[1]), (MmaOperand::B, 8, LDMATRIX[0])] {
+        let kernel = Kernel::<(In<f16>, Out<f16>)>::build("few(x, y)", Target::SM_75, |k, (x, y)| {
+            k.block([32]);
+            k.grid([1]);
+            let layout = Layout::row_major((rows, 8)).unwrap();
+            let (x, y) = (k.tensor_with_layout(x, &layout), k.tensor_with_layout(y, &layout));
+            let lanes = Layout::row_major((8, 4)).unwrap();
+            let tile = k.shared_tensor::<f16>(&layout);
+            let tile =
+                copy(&tile.local_partition(&lanes, k.tid_x()), &x.local_partition(&lanes, k.tid_x())).wait();
+            let mma = k.tiled_mma("SM75_16x8x8_F32F16F16F32_TN", "(1,1,1):(0,0,0)", ..);
+            let part = mma.thread(k, k.tid_x());
+            copy(&part.partition(operand, &y), &part.load(operand, &tile));
+        });
+        passes(
+            &kernel.unwrap(),
+            &format!("({rows},8):(8,1)"),
+            |i| f16::from_bits(i as u16),
+            &[(instruction, 1)],
+        );
+    }
+}
+
 /// A lane's part of a tensor in shared memory, as elements of another type: it starts at the lane's elements.
 #[test]
 fn parts_as_elements_of_another_type() {

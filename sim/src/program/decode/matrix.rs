@@ -62,7 +62,8 @@ impl Decoder<'_, '_, '_> {
         let regs =
             regs.iter().map(|&reg| self.only_r(self.operand(vector), reg)).collect::<Decoded<Box<[R]>>>()?;
         let (addr, space) = self.addr(address, space)?;
-        let access = Box::new(MatrixAccess { space, addr, transposed, regs });
+        let all_lanes = self.body.builder.symbols.all_lanes_address_rows;
+        let access = Box::new(MatrixAccess { space, addr, transposed, regs, all_lanes });
         Ok(if load { Memory::LdMatrix(access) } else { Memory::StMatrix(access) })
     }
 
