@@ -224,10 +224,10 @@ fn indices_of_modes_with_one_coordinate() {
         ("col", |k, x, [at, n]| k.global(x, row_major(n, 1)).col(at).at(1).store(1.0)),
         ("skip", |k, x, [at, n]| row(k.global(x, row_major(1, n)).skip(at, 0)).at(1).store(1.0)),
         ("part", |k, x, [at, n]| {
-            k.global(x, row_major(1, n)).sub_matrix((at, 0), (1, n)).at(0, 1).store(1.0)
+            k.global(x, row_major(1, n)).sub_matrix((at, 0), (1, n)).at(0, 1).store(1.0);
         }),
         ("batch", |k, x, [at, n]| {
-            k.global(x, contiguous([1.into(), 1.into(), n])).batch(at).at(0, 1).store(1.0)
+            k.global(x, contiguous([1.into(), 1.into(), n])).batch(at).at(0, 1).store(1.0);
         }),
         ("slice", |k, x, [at, n]| fill(&k.tensor(x, [1.into(), n], [n, 1.into()]).slice((at, 1)), 1.0)),
         ("tile", |k, x, [at, n]| {

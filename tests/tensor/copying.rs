@@ -14,6 +14,7 @@ use super::support::{count, numbers};
 
 type OneToOne<T> = (In<T>, Out<T>);
 type Matrices<T> = (In<T>, Out<T>, u32, u32);
+type Rows<T> = (In<T>, Out<T>, Out<T>, u32);
 
 /// A kernel in which each of 32 threads moves `values` elements of row `thread` from x to y, both with `pitch`.
 fn rows(values: u32, pitch: u32) -> Kernel<OneToOne<f32>> {
@@ -150,8 +151,8 @@ fn rows_at_an_edge<T: TensorElement>(
     target: Target,
     tile: (i64, i64),
     [n, pitch, multiple]: [u32; 3],
-) -> Kernel<(In<T>, Out<T>, Out<T>, u32)> {
-    let built = Kernel::<(In<T>, Out<T>, Out<T>, u32)>::build(name, target, |k, (x, y, seen, m)| {
+) -> Kernel<Rows<T>> {
+    let built = Kernel::<Rows<T>>::build(name, target, |k, (x, y, seen, m)| {
         k.block([1]);
         k.grid([1]);
         let (extents, strides) = ([m.multiple_of(multiple), n.into()], [pitch.into(), 1.into()]);
